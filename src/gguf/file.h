@@ -1,0 +1,70 @@
+// A whole GGUF file in memory, and the loader that fills it from pieces as they arrive.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/aligned_buffer.h"
+#include "base/result.h"
+#include "gguf/header.h"
+
+namespace kinglet {
+
+// Owns the header's bytes and the data section, apart: 64-byte aligned weights without a copy.
+class GgufFile {
+ public:
+  const GgufHeader& header() const { return header_; }
+
+  // Bytes of the whole file up to the end of the last tensor.
+  uint64_t file_bytes() const { return header_.data_offset + header_.data_bytes; }
+
+  // The tensor's bytes; mutable so that weights can be packed in place.
+  TensorView tensor(const TensorInfo& info);
+
+ private:
+  friend class GgufLoader;
+  AlignedBuffer header_bytes_;
+  AlignedBuffer data_;
+  GgufHeader header_;
+};
+
+// Receives a file in pieces of any size, straight into the memory where it will stay:
+//
+//   loop: span = reserve(n); write up to span.size() bytes there; commit(bytes written)
+//   file = finish()
+//
+// The header is collected in a buffer that grows; once it is complete, the data section's size is
+// known and allocated in one piece. After an error the loader only repeats that error.
+class GgufLoader {
+ public:
+  // `file_bytes`: the size of the file where the source tells it (it is checked, never trusted).
+  explicit GgufLoader(std::optional<uint64_t> file_bytes = std::nullopt);
+
+  // Where the next bytes go: at least 1 and at most `max_bytes` (> 0) of them. Empty once the whole
+  // file is there: bytes behind the last tensor are padding, and are not wanted.
+  Result<std::span<std::byte>> reserve(size_t max_bytes);
+
+  // `n` bytes were written to the front of the last reserved span.
+  Status commit(size_t n);
+
+  // Bytes of the file, header included, once the header has been read.
+  std::optional<uint64_t> file_bytes() const;
+
+  // Bytes committed so far.
+  uint64_t received() const;
+
+  // The header, once it has been read: whether a model can be used is known before its weights
+  // are downloaded. Null before.
+  const GgufHeader* header() const;
+
+  // The complete file, or ErrorCode::truncated with how far it got. Ends the loader.
+  Result<GgufFile> finish();
+};
+
+// Reads the file at `path`. ErrorCode::io names the path and the reason.
+Result<GgufFile> read_gguf_file(const std::string& path);
+
+}  // namespace kinglet
