@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "base/checked.h"
-#include "base/text.h"
+#include "base/format.h"
 
 namespace kinglet {
 

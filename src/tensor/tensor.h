@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/text.h"
+#include "base/format.h"
 #include "tensor/dtype.h"
 
 namespace kinglet {

@@ -1,0 +1,113 @@
+// The interface of the wasm module: what bindings.cpp exports, as seen from the worker.
+// The engine is synchronous; one module instance belongs to one worker.
+
+/** Every call that can fail answers one or the other; nothing throws. */
+export type EngineResult<T> = { value: T; error?: undefined } | { error: EngineError };
+
+export interface EngineError {
+  /** The snake_case name of a kinglet::ErrorCode, e.g. "wrong_shape". */
+  code: string;
+  message: string;
+}
+
+/** An object in the wasm heap: call delete() when done. */
+export interface EngineHandle {
+  delete(): void;
+}
+
+export interface EngineModule {
+  /** Views of the heap are replaced when memory grows: read this anew after every call. */
+  readonly HEAPU8: Uint8Array;
+  /** Kernel sets of this build, fastest first: "relaxed-simd", "simd128", "scalar". */
+  kernelSets(): string[];
+  /** Whether the module was built with threads. */
+  readonly hasThreads: boolean;
+  /** `fileBytes`: 0 where the source does not tell. */
+  newLoader(fileBytes: number): EngineLoader;
+}
+
+/** reserve → write into HEAPU8 → commit, until reserve gives 0 bytes; then finish. */
+export interface EngineLoader extends EngineHandle {
+  reserve(maxBytes: number): EngineResult<{ address: number; bytes: number }>;
+  commit(bytes: number): EngineResult<null>;
+  /** 0 until the header has been read. */
+  fileBytes(): number;
+  /** Ends the loader, whatever it answers; delete() is still due. */
+  finish(options: EngineModelOptions): EngineResult<EngineModel>;
+}
+
+export interface EngineModelOptions {
+  /** 1 without threads. */
+  nThreads: number;
+  /** A name from kernelSets(), or "" for the fastest. */
+  kernels: string;
+}
+
+export interface EngineModelInfo {
+  name: string;
+  architecture: string;
+  nParameters: number;
+  nLayers: number;
+  nTokens: number;
+  contextLength: number;
+  weightBytes: number;
+  kernels: string;
+  nThreads: number;
+}
+
+export interface EngineModel extends EngineHandle {
+  info(): EngineModelInfo;
+  encode(text: string, addBos: boolean, parseSpecial: boolean): Int32Array;
+  decode(ids: Int32Array, special: boolean): EngineResult<string>;
+  newSession(options: EngineSessionOptions): EngineResult<EngineSession>;
+}
+
+export interface EngineSessionOptions {
+  /** 0 takes the model's context length. */
+  nCtx: number;
+  /** Tokens computed together; 0 takes the engine's default. */
+  nBatch: number;
+  /** KV kinds, e.g. "f32". */
+  kKind: string;
+  vKind: string;
+}
+
+export interface EngineGenerateOptions {
+  maxTokens: number;
+  temperature: number;
+  topK: number;
+  topP: number;
+  minP: number;
+  repeatPenalty: number;
+  repeatLastN: number;
+  seed: number;
+}
+
+export interface EngineStep {
+  /** Prompt tokens computed so far. */
+  nPromptDone: number;
+  /** The token drawn in this step; -1 while the prompt is computed and in the last step. */
+  token: number;
+  /** Whole characters that are now certain; may be empty. */
+  text: string;
+  /** "none" until the last step. */
+  finishReason: 'none' | 'stop' | 'length' | 'context';
+}
+
+export interface EngineSession extends EngineHandle {
+  /** Begins to continue the context with a prompt of at least one token. */
+  start(prompt: Int32Array, options: EngineGenerateOptions): EngineResult<null>;
+  /** One batch of the prompt or one token. Stop calling it to cancel. */
+  step(): EngineResult<EngineStep>;
+  /** Forgets every position from nPositions on. */
+  truncate(nPositions: number): EngineResult<null>;
+  nPositions(): number;
+  nCtx(): number;
+  kvBytes(): number;
+  scratchBytes(): number;
+}
+
+declare const createEngine: (overrides?: {
+  locateFile?: (file: string) => string;
+}) => Promise<EngineModule>;
+export default createEngine;
