@@ -1,0 +1,33 @@
+// What tests share: fixture files.
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#ifndef KINGLET_SOURCE_DIR
+#define KINGLET_SOURCE_DIR "."
+#endif
+
+namespace kinglet {
+
+inline std::string fixture_path(std::string_view name) {
+  return std::string(KINGLET_SOURCE_DIR "/tests/fixtures/").append(name);
+}
+
+// The bytes of tests/fixtures/NAME; empty where it cannot be read.
+inline std::vector<std::byte> read_fixture(std::string_view name) {
+  std::vector<std::byte> bytes;
+  if (std::FILE* file = std::fopen(fixture_path(name).c_str(), "rb")) {
+    std::fseek(file, 0, SEEK_END);
+    bytes.resize(static_cast<size_t>(std::ftell(file)));
+    std::rewind(file);
+    if (std::fread(bytes.data(), 1, bytes.size(), file) != bytes.size()) bytes.clear();
+    std::fclose(file);
+  }
+  return bytes;
+}
+
+}  // namespace kinglet
