@@ -21,7 +21,7 @@ class GgufFile {
   // Bytes of the whole file up to the end of the last tensor.
   uint64_t file_bytes() const { return header_.data_offset + header_.data_bytes; }
 
-  // The tensor's bytes; mutable so that weights can be packed in place.
+  // The bytes of a tensor of header(); mutable so that weights can be packed in place.
   TensorView tensor(const TensorInfo& info);
 
  private:
@@ -62,6 +62,20 @@ class GgufLoader {
 
   // The complete file, or ErrorCode::truncated with how far it got. Ends the loader.
   Result<GgufFile> finish();
+
+ private:
+  Status grow_header();
+  Status try_header(std::optional<uint64_t> file_bytes);
+  Status place(const GgufHeader& header);
+  Error fail(Error error);
+
+  std::optional<uint64_t> announced_bytes_;
+  GgufFile file_;  // header_bytes_ collects what arrives until the header is complete
+  bool has_header_ = false;
+  uint64_t received_ = 0;
+  uint64_t next_try_;  // received bytes at which to parse the header again
+  size_t reserved_ = 0;
+  std::optional<Error> error_;
 };
 
 // Reads the file at `path`. ErrorCode::io names the path and the reason.

@@ -25,10 +25,11 @@ namespace kinglet {
 // Limits that a well-formed file never meets: they bound what a hostile header can ask for.
 constexpr uint64_t kMaxTensors = 1 << 16;
 constexpr uint64_t kMaxMetadata = 1 << 16;
-constexpr uint64_t kMaxKeyBytes = 65535;         // the specification's own limit
-constexpr uint64_t kMaxTensorNameBytes = 64;     // the specification's own limit
-constexpr uint64_t kMaxStringBytes = 1 << 26;    // the longest real ones are chat templates
-constexpr uint64_t kMaxArraySize = 1 << 24;      // the longest real ones are merges
+constexpr uint64_t kMaxKeyBytes = 65535;       // the specification's own limit
+constexpr uint64_t kMaxTensorNameBytes = 64;   // the specification's own limit
+constexpr uint64_t kMaxStringBytes = 1 << 26;  // the longest real ones are chat templates
+constexpr uint64_t kMaxArraySize = 1 << 24;    // the longest real ones are merges
+constexpr uint32_t kMaxArrayDepth = 4;         // arrays of arrays; real ones have one level
 constexpr uint64_t kMaxHeaderBytes = 1 << 28;
 constexpr uint32_t kMaxAlignment = 1 << 20;
 constexpr uint32_t kDefaultAlignment = 32;
@@ -50,7 +51,7 @@ struct TensorInfo {
 struct GgufHeader {
   uint32_t version = 0;
   uint32_t alignment = kDefaultAlignment;
-  uint64_t data_offset = 0;  // bytes from the start of the file
+  uint64_t data_offset = 0;  // bytes from the start of the file; the header's end without tensors
   uint64_t data_bytes = 0;   // up to the end of the last tensor
   std::vector<MetadataEntry> metadata;
   std::vector<TensorInfo> tensors;
@@ -60,7 +61,8 @@ struct GgufHeader {
   const TensorInfo* find_tensor(std::string_view name) const;
 
   // A required value: ErrorCode::missing_metadata or wrong_type name the key, what was found and
-  // what was expected. With a fallback, an absent key gives it; a wrong type is still an error.
+  // what was expected; ErrorCode::not_finite a float that is none. With a fallback, an absent key
+  // gives it; a wrong type is still an error.
   Result<uint32_t> require_uint(std::string_view key) const;
   Result<uint32_t> get_uint(std::string_view key, uint32_t fallback) const;
   Result<float> require_float(std::string_view key) const;

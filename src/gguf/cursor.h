@@ -1,0 +1,84 @@
+// Reads a GGUF header from front to back; no read leaves the bytes that are there.
+#pragma once
+
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace kinglet {
+
+static_assert(std::endian::native == std::endian::little,
+              "files and machine must agree: values are copied as they stand");
+
+// The T at the front of `bytes`, which hold at least that much; no alignment is asked for.
+template <class T>
+T load(std::span<const std::byte> bytes) {
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
+}
+
+// The bytes as characters.
+inline std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+class Cursor {
+ public:
+  // `bytes` are the front of a file of `file_bytes`, where that is known. Nothing behind
+  // kMaxHeaderBytes is read.
+  Cursor(std::span<const std::byte> bytes, std::optional<uint64_t> file_bytes);
+
+  // What is being read, for messages: a kind ("tensor") and, where it has one, its name.
+  void set_subject(std::string_view kind, std::string_view name = {});
+
+  // Bytes read so far: the place in the file.
+  uint64_t offset() const { return offset_; }
+
+  // The bytes read since `offset`.
+  std::span<const std::byte> since(uint64_t offset) const;
+
+  // The bytes that are there and not yet read.
+  std::span<const std::byte> rest() const { return bytes_.subspan(offset_); }
+
+  // Whether `n` more bytes are there. `what` needs them, as in "the value".
+  Status require(uint64_t n, std::string_view what);
+
+  Result<std::span<const std::byte>> read_bytes(uint64_t n, std::string_view what);
+
+  template <std::unsigned_integral T>
+  Result<T> read(std::string_view what) {
+    KINGLET_ASSIGN(const auto bytes, read_bytes(sizeof(T), what));
+    return load<T>(bytes);
+  }
+
+  // A u64 that must not be above `max`.
+  Result<uint64_t> read_count(uint64_t max, std::string_view what);
+
+  // A u64 length of at most `max_bytes`, and the bytes of the string.
+  Result<std::string_view> read_string(uint64_t max_bytes, std::string_view what);
+
+  // "tensor "name": message (byte offset)".
+  Error error(ErrorCode code, uint64_t offset, std::string_view message) const;
+
+  // After ErrorCode::truncated: the bytes with which it is worth to try again, or 0 where more
+  // bytes cannot help.
+  uint64_t needed() const { return needed_; }
+
+ private:
+  std::span<const std::byte> bytes_;
+  std::optional<uint64_t> file_bytes_;
+  std::string_view kind_;
+  std::string_view name_;
+  size_t offset_ = 0;
+  uint64_t needed_ = 0;
+};
+
+}  // namespace kinglet
