@@ -10,53 +10,79 @@
 
 #include "base/result.h"
 #include "gguf/header.h"
+#include "text/added_tokens.h"
+#include "text/vocabulary.h"
 
 namespace kinglet {
-
-using TokenId = int32_t;
-constexpr TokenId kNoToken = -1;
 
 struct EncodeOptions {
   bool add_bos = true;         // prepend BOS where the vocabulary asks for it
   bool parse_special = false;  // recognise control tokens that are spelled out in the text
+  bool add_eos = false;        // append EOS where the vocabulary asks for it
 };
 
+// What all kinds share: the vocabulary, the tokens that a text spells out, and the way back to
+// text. A kind says how the plain text between such tokens becomes ids.
 class Tokenizer {
  public:
-  // Reads tokenizer.ggml.*. ErrorCode::unsupported_tokenizer names a model that is not implemented.
+  // Reads tokenizer.ggml.*. ErrorCode::unsupported_tokenizer names a model that is not implemented;
+  // missing_metadata where the file has no tokenizer; else as Vocabulary::from_gguf.
   // Copies what it needs: the header may go away.
   static Result<std::unique_ptr<Tokenizer>> from_gguf(const GgufHeader& header);
 
   virtual ~Tokenizer() = default;
 
   // Any bytes have ids: invalid UTF-8 is encoded byte by byte (as the unknown token where the
-  // vocabulary has no byte tokens).
-  virtual std::vector<TokenId> encode(std::string_view text, EncodeOptions options = {}) const = 0;
+  // vocabulary has no byte tokens). Takes time O(n log n); `text` must be shorter than 4 GiB.
+  std::vector<TokenId> encode(std::string_view text, EncodeOptions options = {}) const;
 
   // The bytes one token stands for, possibly half a UTF-8 character; control tokens have none
-  // unless `special`. `id` must be in [0, n_tokens()).
-  virtual std::string piece(TokenId id, bool special = false) const = 0;
+  // unless `special`, unused ids and those outside [0, n_tokens()) have none at all.
+  std::string_view piece(TokenId id, bool special = false) const;
 
-  // The text of the ids, without the space that encode() puts in front.
+  // Appends what `id` adds to a text: its piece, without the space that encode() puts in front of
+  // plain text at the start and behind an added token. `at_start` says whether `id` stands in such
+  // a place, and is then set for the id that follows.
+  void append_text(TokenId id, bool special, bool& at_start, std::string& out) const;
+
+  // The text of the ids: decode(encode(text)) is `text`, where the vocabulary has byte tokens.
   // ErrorCode::invalid_argument names an id outside [0, n_tokens()).
-  virtual Result<std::string> decode(std::span<const TokenId> ids, bool special = false) const = 0;
+  Result<std::string> decode(std::span<const TokenId> ids, bool special = false) const;
 
-  virtual TokenId n_tokens() const = 0;
-  virtual TokenId bos() const = 0;  // kNoToken where the vocabulary has none
-  virtual TokenId eos() const = 0;
+  TokenId n_tokens() const { return vocabulary_.size(); }
+  TokenId bos() const { return vocabulary_.bos(); }  // kNoToken where the vocabulary has none
+  TokenId eos() const { return vocabulary_.eos(); }
 
   // Whether generation ends when this token is drawn: eos, eot, and every further id that the file
-  // declares as the end of a turn.
-  virtual bool is_end_of_generation(TokenId id) const = 0;
+  // declares, or that is known, as the end of a turn.
+  bool is_end_of_generation(TokenId id) const {
+    return vocabulary_.contains(id) && vocabulary_.is_end_of_generation(id);
+  }
+
+  const Vocabulary& vocabulary() const { return vocabulary_; }
+
+ protected:
+  explicit Tokenizer(Vocabulary vocabulary)
+      : vocabulary_(std::move(vocabulary)), added_tokens_(vocabulary_) {}
+
+ private:
+  // Appends the ids of plain text, at least one byte of it, that stands at the start or behind an
+  // added token.
+  virtual void encode_plain(std::string_view text, std::vector<TokenId>& ids) const = 0;
+
+  Vocabulary vocabulary_;
+  AddedTokens added_tokens_;
 };
 
 // Joins the pieces of tokens as they are generated, and gives out only whole UTF-8 characters.
-// Bytes that can no longer become a character come out as U+FFFD.
+// Bytes that can no longer become a character come out as U+FFFD, as a web browser would replace
+// them.
 class StreamDecoder {
  public:
   // `tokenizer` must outlive the decoder. `at_start`: the first piece begins the text, so that the
   // space which encode() puts in front of a text is dropped from it.
-  explicit StreamDecoder(const Tokenizer& tokenizer, bool at_start = false);
+  explicit StreamDecoder(const Tokenizer& tokenizer, bool at_start = false)
+      : tokenizer_(&tokenizer), at_start_(at_start) {}
 
   // The text that `id` completes; empty while a character is unfinished.
   std::string next(TokenId id);
@@ -66,7 +92,7 @@ class StreamDecoder {
 
  private:
   const Tokenizer* tokenizer_;
-  std::string pending_;
+  std::string pending_;  // the beginning of a character
   bool at_start_;
 };
 

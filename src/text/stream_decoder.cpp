@@ -1,0 +1,27 @@
+#include "text/tokenizer.h"
+#include "text/utf8.h"
+
+namespace kinglet {
+
+std::string StreamDecoder::next(TokenId id) {
+  tokenizer_->append_text(id, false, at_start_, pending_);
+  std::string text;
+  std::string_view rest = pending_;
+  while (!rest.empty()) {
+    const Utf8Char character = decode_utf8(rest);
+    if (character.state == Utf8State::unfinished) break;
+    append_utf8(text, character.code_point);
+    rest.remove_prefix(character.n_bytes);
+  }
+  pending_.erase(0, pending_.size() - rest.size());
+  return text;
+}
+
+std::string StreamDecoder::finish() {
+  std::string text;
+  if (!pending_.empty()) append_utf8(text, kReplacementCharacter);
+  pending_.clear();
+  return text;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,73 @@
+#include "text/tokenizer.h"
+
+#include "base/format.h"
+#include "gguf/quoted.h"
+#include "text/spm_tokenizer.h"
+
+namespace kinglet {
+
+Result<std::unique_ptr<Tokenizer>> Tokenizer::from_gguf(const GgufHeader& header) {
+  constexpr std::string_view kModelKey = "tokenizer.ggml.model";
+  if (header.find(kModelKey) == nullptr) {
+    return Error{ErrorCode::missing_metadata,
+                 cat("this file has no tokenizer: metadata \"", kModelKey, "\" is missing")};
+  }
+  KINGLET_ASSIGN(const std::string_view model, header.require_string(kModelKey));
+  if (model == "llama") return SpmTokenizer::from_gguf(header);
+  return Error{ErrorCode::unsupported_tokenizer,
+               cat(kModelKey, " is ", quoted(model), ", expected \"llama\"")};
+}
+
+std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
+  std::vector<TokenId> ids;
+  if (options.add_bos && vocabulary_.add_bos() && bos() != kNoToken) ids.push_back(bos());
+  for (size_t from = 0; from < text.size();) {
+    const AddedMatch match = added_tokens_.find(vocabulary_, text, from, options.parse_special);
+    if (match.begin > from) encode_plain(text.substr(from, match.begin - from), ids);
+    if (match.id != kNoToken) ids.push_back(match.id);
+    from = match.end;
+  }
+  if (options.add_eos && vocabulary_.add_eos() && eos() != kNoToken) ids.push_back(eos());
+  return ids;
+}
+
+std::string_view Tokenizer::piece(TokenId id, bool special) const {
+  if (!vocabulary_.contains(id)) return {};
+  switch (vocabulary_.type(id)) {
+    case TokenType::normal:
+    case TokenType::user_defined:
+    case TokenType::byte:
+      return vocabulary_.bytes(id);
+    case TokenType::control:
+    case TokenType::unknown:
+      return special ? vocabulary_.bytes(id) : std::string_view();
+    case TokenType::unused:
+      break;
+  }
+  return {};
+}
+
+void Tokenizer::append_text(TokenId id, bool special, bool& at_start, std::string& out) const {
+  std::string_view text = piece(id, special);
+  const bool is_added = vocabulary_.contains(id) && vocabulary_.is_added(id);
+  if (at_start && vocabulary_.add_space_prefix() && !is_added && text.starts_with(' ')) {
+    text.remove_prefix(1);
+  }
+  out += text;
+  at_start = is_added;
+}
+
+Result<std::string> Tokenizer::decode(std::span<const TokenId> ids, bool special) const {
+  std::string text;
+  bool at_start = true;
+  for (const TokenId id : ids) {
+    if (!vocabulary_.contains(id)) {
+      return Error{ErrorCode::invalid_argument,
+                   cat("there is no token ", id, ", expected 0 to ", n_tokens() - 1)};
+    }
+    append_text(id, special, at_start, text);
+  }
+  return text;
+}
+
+}  // namespace kinglet

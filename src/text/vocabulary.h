@@ -1,0 +1,118 @@
+// The vocabulary of a model: what each token stands for, as every kind of tokenizer needs it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "gguf/header.h"
+
+namespace kinglet {
+
+using TokenId = int32_t;
+constexpr TokenId kNoToken = -1;
+
+// The values are those of tokenizer.ggml.token_type (SentencePiece's
+// ModelProto.SentencePiece.Type).
+enum class TokenType : uint8_t {
+  normal = 1,        // text, found by merging
+  unknown = 2,       // what the vocabulary cannot express
+  control = 3,       // structure, not text: "<s>", "<|im_end|>"
+  user_defined = 4,  // text that is never merged nor cut
+  unused = 5,        // a placeholder
+  byte = 6,          // one byte, spelled "<0x0A>"
+};
+
+// What the kind of tokenizer implies.
+struct VocabularyKind {
+  // Appends to `bytes` what a normal token stands for, given how the file spells it.
+  void (*append_bytes)(std::string_view spelled, std::string& bytes);
+  // Where the file is silent:
+  bool add_bos;
+  bool add_space_prefix;
+};
+
+class Vocabulary {
+ public:
+  // Reads tokenizer.ggml.{tokens, scores, token_type, *_token_id, add_*}; `header` may go away.
+  // ErrorCode::missing_metadata (no tokens), wrong_type (of an array or an id), corrupt (arrays of
+  // different sizes, an id outside the vocabulary, a type that does not exist), not_finite.
+  static Result<Vocabulary> from_gguf(const GgufHeader& header, const VocabularyKind& kind);
+
+  TokenId size() const { return static_cast<TokenId>(tokens_.size()) - 1; }
+  bool contains(TokenId id) const { return id >= 0 && id < size(); }
+
+  // What the token stands for. A control or unknown token: its name.
+  std::string_view bytes(TokenId id) const {
+    const size_t begin = token(id).begin;
+    return std::string_view(bytes_).substr(begin,
+                                           tokens_[static_cast<size_t>(id) + 1].begin - begin);
+  }
+  TokenType type(TokenId id) const { return token(id).type; }
+  float score(TokenId id) const { return token(id).score; }  // 0 where the file has no scores
+  bool is_end_of_generation(TokenId id) const { return token(id).ends_generation; }
+
+  // Whether the token is recognised as a whole where a text spells it, never by merging.
+  bool is_added(TokenId id) const {
+    return type(id) == TokenType::control || type(id) == TokenType::user_defined ||
+           type(id) == TokenType::unknown;
+  }
+
+  // The normal token that stands for `bytes` (the last of several), or kNoToken.
+  TokenId find(std::string_view bytes) const;
+
+  size_t max_normal_bytes() const { return max_normal_bytes_; }  // of the longest normal token
+
+  // The token of type byte, or kNoToken.
+  TokenId byte_token(uint8_t byte) const { return byte_tokens_[byte]; }
+  bool has_all_bytes() const { return has_all_bytes_; }
+
+  TokenId bos() const { return bos_; }  // kNoToken where the file names none, as for the next two
+  TokenId eos() const { return eos_; }
+  TokenId unknown() const { return unknown_; }
+
+  bool add_bos() const { return add_bos_; }
+  bool add_eos() const { return add_eos_; }
+  bool add_space_prefix() const { return add_space_prefix_; }
+
+ private:
+  struct Token {
+    uint32_t begin;  // in bytes_; the token ends where the next one begins
+    float score = 0;
+    TokenType type = TokenType::normal;
+    bool ends_generation = false;
+  };
+
+  const Token& token(TokenId id) const { return tokens_[static_cast<size_t>(id)]; }
+
+  size_t n_tokens() const { return tokens_.size() - 1; }
+
+  Status read_types(const GgufHeader& header);
+  Status read_scores(const GgufHeader& header);
+  Status read_texts(const MetadataArray& texts, const VocabularyKind& kind);
+  Status read_special_ids(const GgufHeader& header);
+  Status read_flags(const GgufHeader& header, const VocabularyKind& kind);
+  Result<TokenId> read_id(const GgufHeader& header, std::string_view key) const;
+  void build_index();
+  // Where the index holds the token of `wanted`, or would hold it.
+  size_t slot_of(std::string_view wanted) const;
+
+  std::vector<Token> tokens_;   // [size + 1]: the last one only ends its predecessor
+  std::string bytes_;           // of all tokens, one behind the other
+  std::vector<TokenId> slots_;  // open addressing over normal tokens; a power of two, half empty
+  size_t max_normal_bytes_ = 0;
+  std::array<TokenId, 256> byte_tokens_;
+  bool has_all_bytes_ = false;
+  TokenId bos_ = kNoToken;
+  TokenId eos_ = kNoToken;
+  TokenId unknown_ = kNoToken;
+  bool add_bos_ = false;
+  bool add_eos_ = false;
+  bool add_space_prefix_ = false;
+};
+
+}  // namespace kinglet

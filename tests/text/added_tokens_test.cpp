@@ -1,0 +1,97 @@
+#include "text/added_tokens.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "text/test_tokenizers.h"
+
+namespace kinglet {
+namespace {
+
+// Ids of `text` with its added tokens recognised, where all else are bytes.
+std::string split(const Tokenizer& tokenizer, std::string_view text, bool parse_special) {
+  std::string out;
+  for (const TokenId id :
+       tokenizer.encode(text, {.add_bos = false, .parse_special = parse_special})) {
+    if (tokenizer.vocabulary().is_added(id)) {
+      out += cat("[", tokenizer.piece(id, true), "]");
+    } else {
+      out += tokenizer.piece(id);
+    }
+  }
+  return out;
+}
+
+TEST(AddedTokens, ControlTokensAreRecognisedOnlyWhereAskedFor) {
+  const auto tokenizer = spm_tokenizer({{"<|x|>", 0, TokenType::control}}, false);
+  EXPECT_EQ(split(*tokenizer, "a<|x|>b</s>", false), "a<|x|>b</s>");
+  EXPECT_EQ(split(*tokenizer, "a<|x|>b</s>", true), "a[<|x|>]b[</s>]");
+}
+
+TEST(AddedTokens, UserDefinedTokensAlwaysAre) {
+  const auto tokenizer = spm_tokenizer({{"<|u|>", 0, TokenType::user_defined}}, false);
+  EXPECT_EQ(split(*tokenizer, "<|u|><|u|>b<s>", false), "[<|u|>][<|u|>]b<s>");
+}
+
+TEST(AddedTokens, OfThoseThatBeginTogetherTheLongestCounts) {
+  const auto tokenizer = spm_tokenizer({{"ab", 0, TokenType::user_defined},
+                                        {"a", 0, TokenType::user_defined},
+                                        {"abcd", 0, TokenType::user_defined},
+                                        {"abc", 0, TokenType::control}},
+                                       false);
+  EXPECT_EQ(split(*tokenizer, "abcdabcabaxabcda", true), "[abcd][abc][ab][a]x[abcd][a]");
+  EXPECT_EQ(split(*tokenizer, "abcdabcab", false), "[abcd][ab]c[ab]");
+}
+
+TEST(AddedTokens, RunsAreCutFromTheLeft) {
+  const auto tokenizer = spm_tokenizer(
+      {{"--", 0, TokenType::user_defined}, {"---", 0, TokenType::user_defined}}, false);
+  EXPECT_EQ(split(*tokenizer, "-------x--", false), "[---][---]-x[--]");
+}
+
+TEST(AddedTokens, ATextThatEndsInsideOneIsPlain) {
+  const auto tokenizer = spm_tokenizer({{"<|im_start|>", 0, TokenType::control}}, false);
+  EXPECT_EQ(split(*tokenizer, "<|im_start|><|im_start|", true), "[<|im_start|>]<|im_start|");
+}
+
+TEST(AddedTokens, AnEmptyOneNeverMatches) {
+  const auto tokenizer = spm_tokenizer({{"", 0, TokenType::user_defined}}, false);
+  EXPECT_EQ(split(*tokenizer, "ab", true), "ab");
+}
+
+TEST(AddedTokens, BytesAboveAsciiAreFoundToo) {
+  const auto tokenizer = spm_tokenizer(
+      {{"<｜end▁of▁sentence｜>", 0, TokenType::control}, {"é", 0, TokenType::user_defined}}, false);
+  EXPECT_EQ(split(*tokenizer, "éa<｜end▁of▁sentence｜>", true), "[é]a[<｜end▁of▁sentence｜>]");
+}
+
+TEST(AddedTokens, AgreesWithASearchThroughAllOfThem) {
+  std::mt19937 random(7);
+  const std::array<std::string_view, 3> alphabet = {"a", "b", "<"};
+  std::vector<TestToken> tokens;
+  for (int i = 0; i < 40; ++i) {
+    tokens.push_back({random_text(random, 1 + random() % 6, alphabet), 0,
+                      i % 2 == 0 ? TokenType::control : TokenType::user_defined});
+  }
+  const auto tokenizer = spm_tokenizer(tokens, false);
+  for (int round = 0; round < 300; ++round) {
+    const std::string text = random_text(random, random() % 40, alphabet);
+    const bool control = round % 2 == 0;
+    std::string expected;
+    for (size_t at = 0; at < text.size();) {
+      std::string_view longest;
+      for (const TestToken& token : tokens) {
+        const bool counts = control || token.type == TokenType::user_defined;
+        if (counts && token.text.size() > longest.size() && text.substr(at).starts_with(token.text))
+          longest = token.text;
+      }
+      expected += longest.empty() ? text.substr(at, 1) : cat("[", longest, "]");
+      at += std::max<size_t>(longest.size(), 1);
+    }
+    ASSERT_EQ(split(*tokenizer, text, control), expected) << text;
+  }
+}
+
+}  // namespace
+}  // namespace kinglet

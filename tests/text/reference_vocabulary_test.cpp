@@ -1,0 +1,80 @@
+// Whole vocabularies and the ids that another implementation gives. They are not part of this
+// project: the tests are skipped where ../shared/tokenizer, beside the source folder, is absent.
+#include <gtest/gtest.h>
+
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "text/test_tokenizers.h"
+
+namespace kinglet {
+namespace {
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+std::vector<std::string> split(std::string_view text, std::string_view separator) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at != std::string_view::npos;) {
+    const size_t end = text.find(separator, at);
+    parts.emplace_back(text.substr(at, end - at));
+    at = end == std::string_view::npos ? end : end + separator.size();
+  }
+  return parts;
+}
+
+Ids parse_ids(const std::string& line) {
+  Ids ids;
+  for (const std::string& word : split(line, " ")) {
+    TokenId id = 0;
+    const auto parsed = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (parsed.ec == std::errc()) ids.push_back(id);
+  }
+  return ids;
+}
+
+class ReferenceVocabulary : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    path_ = cat(KINGLET_SOURCE_DIR "/../shared/tokenizer/ggml-vocab-", GetParam(), ".gguf");
+    if (!std::ifstream(path_)) GTEST_SKIP() << "no reference vocabulary at " << path_;
+    tokenizer_ = load_tokenizer(path_);
+    ASSERT_NE(tokenizer_, nullptr);
+  }
+
+  std::string path_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+};
+
+TEST_P(ReferenceVocabulary, GivesTheReferenceIds) {
+  const auto texts = split(read_text(path_ + ".inp"), "\n__ggml_vocab_test__\n");
+  const auto lines = split(read_text(path_ + ".out"), "\n");
+  ASSERT_GT(texts.size(), 40u);
+  ASSERT_GE(lines.size(), texts.size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    EXPECT_EQ(tokenizer_->encode(texts[i], {.add_bos = false}), parse_ids(lines[i])) << texts[i];
+  }
+}
+
+TEST_P(ReferenceVocabulary, GivesBackEveryText) {
+  for (const std::string& text : awkward_texts()) {
+    EXPECT_EQ(decoded(*tokenizer_, tokenizer_->encode(text)), text);
+  }
+  for (const std::string& text : ill_formed_texts()) {
+    EXPECT_EQ(decoded(*tokenizer_, tokenizer_->encode(text)), text);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Spm, ReferenceVocabulary, testing::Values("llama-spm", "phi-3"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,173 @@
+// Tokenizers for tests: from files, and small ones made in memory.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gguf/file.h"
+#include "gguf/gguf_builder.h"
+#include "support.h"
+#include "text/tokenizer.h"
+
+namespace kinglet {
+
+using Ids = std::vector<TokenId>;
+
+inline std::string embedded_model_path() {
+  return KINGLET_SOURCE_DIR "/demo/models/kinglet-stories-5m-Q4_0.gguf";
+}
+
+// Null, with a failure noted, where the file's tokenizer cannot be read.
+inline std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
+  auto file = read_gguf_file(path);
+  if (!file.ok()) {
+    ADD_FAILURE() << file.error().message;
+    return nullptr;
+  }
+  auto tokenizer = Tokenizer::from_gguf(file.value().header());
+  if (!tokenizer.ok()) {
+    ADD_FAILURE() << tokenizer.error().message;
+    return nullptr;
+  }
+  return std::move(tokenizer.value());
+}
+
+// The tokenizer of a file made in memory, which is gone when this returns.
+inline Result<std::unique_ptr<Tokenizer>> build_tokenizer(const GgufBuilder& builder) {
+  const Bytes file = builder.build();
+  KINGLET_ASSIGN(const GgufHeader header, parse_gguf_header(file));
+  return Tokenizer::from_gguf(header);
+}
+
+struct TestToken {
+  std::string text;
+  float score = 0;
+  TokenType type = TokenType::normal;
+};
+
+// "<unk>" 0, "<s>" 1, "</s>" 2, and from 3 on the 256 byte tokens.
+inline std::vector<TestToken> spm_base_tokens() {
+  std::vector<TestToken> tokens = {{"<unk>", 0, TokenType::unknown},
+                                   {"<s>", 0, TokenType::control},
+                                   {"</s>", 0, TokenType::control}};
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    std::array<char, 8> text;
+    std::snprintf(text.data(), text.size(), "<0x%02X>", byte);
+    tokens.push_back({text.data(), 0, TokenType::byte});
+  }
+  return tokens;
+}
+
+inline TokenId byte_id(unsigned char byte) { return 3 + byte; }
+
+// Metadata of a SentencePiece-style vocabulary with these tokens, without special ids.
+inline GgufBuilder spm_builder(const std::vector<TestToken>& tokens) {
+  std::vector<std::string> texts;
+  std::vector<float> scores;
+  std::vector<int32_t> types;
+  for (const TestToken& token : tokens) {
+    texts.push_back(token.text);
+    scores.push_back(token.score);
+    types.push_back(static_cast<int32_t>(token.type));
+  }
+  GgufBuilder builder;
+  builder.set("tokenizer.ggml.model", "llama")
+      .set_array("tokenizer.ggml.tokens", texts)
+      .set_array("tokenizer.ggml.scores", scores)
+      .set_array("tokenizer.ggml.token_type", types);
+  return builder;
+}
+
+// The base tokens and then `extra` (from id 259 on), with the usual special ids.
+inline std::unique_ptr<Tokenizer> spm_tokenizer(const std::vector<TestToken>& extra,
+                                                bool add_space_prefix = true) {
+  std::vector<TestToken> tokens = spm_base_tokens();
+  tokens.insert(tokens.end(), extra.begin(), extra.end());
+  GgufBuilder builder = spm_builder(tokens);
+  builder.set_uint32("tokenizer.ggml.bos_token_id", 1)
+      .set_uint32("tokenizer.ggml.eos_token_id", 2)
+      .set_uint32("tokenizer.ggml.unknown_token_id", 0)
+      .set_bool("tokenizer.ggml.add_space_prefix", add_space_prefix);
+  auto tokenizer = build_tokenizer(builder);
+  if (!tokenizer.ok()) {
+    ADD_FAILURE() << tokenizer.error().message;
+    return nullptr;
+  }
+  return std::move(tokenizer.value());
+}
+
+constexpr TokenId kFirstExtra = 259;
+
+// `n` characters drawn from `alphabet`.
+inline std::string random_text(std::mt19937& random, size_t n,
+                               std::span<const std::string_view> alphabet) {
+  std::string text;
+  for (size_t i = 0; i < n; ++i) text += alphabet[random() % alphabet.size()];
+  return text;
+}
+
+inline std::string random_bytes(std::mt19937& random, size_t n) {
+  std::string bytes;
+  for (size_t i = 0; i < n; ++i) bytes += static_cast<char>(random());
+  return bytes;
+}
+
+inline std::string decoded(const Tokenizer& tokenizer, std::span<const TokenId> ids,
+                           bool special = false) {
+  auto text = tokenizer.decode(ids, special);
+  EXPECT_TRUE(text.ok());
+  return text.ok() ? text.value() : "";
+}
+
+// Text that exercises every length of UTF-8, spaces in every place, and NUL.
+inline std::vector<std::string> awkward_texts() {
+  using namespace std::string_literals;
+  return {"",
+          " ",
+          "  ",
+          "     a     b     ",
+          "\t\n\r\n\v\f",
+          "Once upon a time, there was a little girl.",
+          "Größe, façade, naïve, Łódź",
+          "нещо на Български",
+          "我想在apple工作1314151天～",
+          "កាន់តែពិសេសអាចខលចេញ",
+          "مرحبا بالعالم שלום עולם",
+          "😶‍🌫️🚀👩‍👩‍👧‍👦🇩🇪",
+          "a\0b\0\0c"s,
+          "▁▁ U+2581 ▁ itself ▁",
+          "\u00a0\u2003\u3000\ufeff",
+          "\U0010ffff\U0001f600\ue000",
+          "<s> </s> <unk> <0x41> are text",
+          "' era 'LL you're"};
+}
+
+// Byte strings that are not UTF-8.
+inline std::vector<std::string> ill_formed_texts() {
+  using namespace std::string_literals;
+  std::string all_bytes;
+  for (int byte = 0; byte < 256; ++byte) all_bytes += static_cast<char>(byte);
+  std::string reversed(all_bytes.rbegin(), all_bytes.rend());
+  return {"\x80",
+          "\xff\xfe",
+          "abc\xe2\x82",
+          "\xe2(\xa1",
+          "\xc0\xaf\xe0\x80\xaf",
+          "\xed\xa0\x80\xed\xbf\xbf",
+          "\xf4\x90\x80\x80",
+          " \xf0\x9f\x98 ",
+          all_bytes,
+          reversed};
+}
+
+}  // namespace kinglet
