@@ -31,7 +31,7 @@ void append_number(Bytes& out, T value) {
 
 inline void append_string(Bytes& out, std::string_view text) {
   append_number<uint64_t>(out, text.size());
-  append_bytes(out, std::as_bytes(std::span(text)));
+  append_bytes(out, std::as_bytes(std::span<const char>(text)));
 }
 
 // The value type that stores a T.
@@ -114,7 +114,7 @@ class GgufBuilder {
                           std::span<const std::byte> bytes) {
     add_tensor_raw(name, static_cast<uint32_t>(type), dims, data_.size());
     append_bytes(data_, bytes);
-    data_.resize(round_up(data_.size(), alignment_));
+    pad(data_);
     return *this;
   }
   GgufBuilder& add_f32(std::string_view name, const std::vector<uint64_t>& dims,
@@ -149,12 +149,16 @@ class GgufBuilder {
   // The whole file, every tensor padded to the alignment.
   Bytes build() const {
     Bytes file = build_header();
-    if (n_tensors_ > 0) file.resize(round_up(file.size(), alignment_));
+    if (n_tensors_ > 0) pad(file);
     append_bytes(file, data_);
     return file;
   }
 
  private:
+  void pad(Bytes& bytes) const {
+    bytes.resize(static_cast<size_t>(round_up(bytes.size(), alignment_)));
+  }
+
   uint32_t version_;
   uint32_t alignment_ = kDefaultAlignment;
   uint64_t n_metadata_ = 0;

@@ -26,7 +26,7 @@ Bytes patched(Bytes file, size_t at, T value) {
 
 Bytes bytes_of(std::string_view text) {
   Bytes bytes;
-  append_bytes(bytes, std::as_bytes(std::span(text)));
+  append_bytes(bytes, std::as_bytes(std::span<const char>(text)));
   return bytes;
 }
 
