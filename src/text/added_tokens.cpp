@@ -33,8 +33,8 @@ AddedMatch AddedTokens::longest_at(const Vocabulary& vocabulary, std::string_vie
                                    size_t begin, bool control) const {
   AddedMatch longest = {begin, begin, kNoToken};
   const auto first_byte = static_cast<unsigned char>(text[begin]);
-  auto low = sorted_.begin() + begins_[first_byte];
-  auto high = sorted_.begin() + begins_[first_byte + size_t{1}];
+  const TokenId* low = sorted_.data() + begins_[first_byte];
+  const TokenId* high = sorted_.data() + begins_[first_byte + size_t{1}];
   // [low, high) always holds the tokens that share their first n bytes with the text.
   for (size_t n = 1;; ++n) {
     for (; low != high && vocabulary.bytes(*low).size() == n; ++low) {
