@@ -78,11 +78,11 @@ using Status = Result<void>;
 #define KINGLET_CONCAT(a, b) KINGLET_CONCAT_INNER(a, b)
 
 // Returns the error of a Status or Result from the enclosing function.
-#define KINGLET_TRY(expression)                                                      \
-  do {                                                                               \
-    if (auto try_result = (expression); !try_result.ok()) {                          \
-      return std::move(try_result.error());                                          \
-    }                                                                                \
+#define KINGLET_TRY(expression)                             \
+  do {                                                      \
+    if (auto try_result = (expression); !try_result.ok()) { \
+      return std::move(try_result.error());                 \
+    }                                                       \
   } while (false)
 
 // KINGLET_ASSIGN(auto x, f()): declares x from the Result's value, or returns its error.

@@ -69,7 +69,7 @@ class ThreadPool {
 
   Task task_ = nullptr;
   const void* function_ = nullptr;
-  std::atomic<uint32_t> round_{0};      // counts calls of run(); a change starts the workers
+  std::atomic<uint32_t> round_{0};       // counts calls of run(); a change starts the workers
   std::atomic<uint32_t> unfinished_{0};  // workers still busy with this round
   std::atomic<bool> stopping_{false};
 

@@ -1,0 +1,15 @@
+// std::bit_cast, which the oldest libc++ we build with lacks.
+#pragma once
+
+#include <type_traits>
+
+namespace kinglet {
+
+template <class To, class From>
+  requires(sizeof(To) == sizeof(From) && std::is_trivially_copyable_v<To> &&
+           std::is_trivially_copyable_v<From>)
+constexpr To bit_cast(const From& from) {
+  return __builtin_bit_cast(To, from);
+}
+
+}  // namespace kinglet

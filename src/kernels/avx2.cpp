@@ -1,0 +1,131 @@
+// AVX2 with FMA and F16C: 8 rows at once.
+#include <immintrin.h>
+
+#include "kernels/instruction_sets.h"
+#include "kernels/vector_kernels.h"
+
+namespace kinglet {
+namespace {
+
+struct Avx2 {
+  using Float = __m256;
+  using Int = __m256i;
+  using Code = int8_t;
+  using Bytes = __m256i;
+  using Unsigned = __m256i;
+  struct Signed {
+    __m256i weights;
+    __m256i magnitudes;
+  };
+  static constexpr size_t kLanes = 8;
+  static constexpr size_t kTokens = 4;
+
+  static Float load(const float* p) { return _mm256_loadu_ps(p); }
+  static Float load_half(const void* p) {
+    return _mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(p)));
+  }
+  static Float load_bfloat16(const void* p) {
+    const __m128i bits = _mm_loadu_si128(static_cast<const __m128i*>(p));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+  }
+  static void store(float* p, Float x) { _mm256_storeu_ps(p, x); }
+  static Float splat(float x) { return _mm256_set1_ps(x); }
+  static Float add(Float a, Float b) { return _mm256_add_ps(a, b); }
+  static Float sub_float(Float a, Float b) { return _mm256_sub_ps(a, b); }
+  static Float mul(Float a, Float b) { return _mm256_mul_ps(a, b); }
+  static Float div(Float a, Float b) { return _mm256_div_ps(a, b); }
+  static Float fma(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
+  static Float min(Float a, Float b) { return _mm256_min_ps(a, b); }
+  static Float max(Float a, Float b) { return _mm256_max_ps(a, b); }
+  static Float abs(Float x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x); }
+  static float horizontal_sum(Float x) {
+    __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    half = _mm_add_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_add_ss(half, _mm_movehdup_ps(half)));
+  }
+  static float horizontal_max(Float x) {
+    __m128 half = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    half = _mm_max_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
+  }
+  static Float add_exponent(Float p, Float shifted) {
+    const Int power = _mm256_slli_epi32(_mm256_castps_si256(shifted), 23);
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(p), power));
+  }
+
+  static Int splat_int(int32_t x) { return _mm256_set1_epi32(x); }
+  static Int add_int(Int a, Int b) { return _mm256_add_epi32(a, b); }
+  static Int sub(Int a, Int b) { return _mm256_sub_epi32(a, b); }
+  static Int mul_int(Int a, Int b) { return _mm256_mullo_epi32(a, b); }
+  static Int to_int(Float x) { return _mm256_cvtps_epi32(x); }
+  static Float to_float(Int x) { return _mm256_cvtepi32_ps(x); }
+  static int32_t horizontal_sum_int(Int x) {
+    __m128i half = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+    half = _mm_add_epi32(half, _mm_shuffle_epi32(half, 0b01001110));
+    return _mm_cvtsi128_si32(_mm_add_epi32(half, _mm_shuffle_epi32(half, 0b10110001)));
+  }
+  static Int load_int8(const std::byte* p) {
+    return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+  }
+  static void store_codes(Code* p, Int x) {
+    const __m128i words =
+        _mm_packs_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(words, words));
+  }
+
+  static Bytes load_bytes(const std::byte* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  }
+  static Bytes low_nibbles(Bytes x) { return _mm256_and_si256(x, _mm256_set1_epi8(0x0f)); }
+  static Bytes high_nibbles(Bytes x) { return low_nibbles(_mm256_srli_epi16(x, 4)); }
+  static Bytes bit_or(Bytes a, Bytes b) { return _mm256_or_si256(a, b); }
+  template <int Pair>
+  static Bytes bit_pairs_at_4(Bytes x) {
+    const Bytes moved =
+        Pair <= 2 ? _mm256_slli_epi16(x, Pair <= 2 ? 4 - 2 * Pair : 0) : _mm256_srli_epi16(x, 2);
+    return _mm256_and_si256(moved, _mm256_set1_epi8(0x30));
+  }
+  static Unsigned as_unsigned(Bytes x) { return x; }
+  static Signed as_signed(Bytes x) { return {x, _mm256_abs_epi8(x)}; }
+
+  static __m256i splat_codes(const Code* x) {
+    int32_t four;
+    std::memcpy(&four, x, sizeof four);
+    return _mm256_set1_epi32(four);
+  }
+  static Int widen(__m256i pairs) { return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)); }
+
+  // A step adds at most 2 * 15 * 127 = 3810 to a 16-bit sum: 8 steps fit.
+  struct NibbleDot {
+    __m256i pairs = _mm256_setzero_si256();
+    void add(Unsigned w, const Code* x) {
+      pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(w, splat_codes(x)));
+    }
+    Int sum() const { return widen(pairs); }
+  };
+  struct UnsignedDot {
+    Int sums = _mm256_setzero_si256();
+    void add(Unsigned w, const Code* x) {
+      sums = add_int(sums, widen(_mm256_maddubs_epi16(w, splat_codes(x))));
+    }
+    Int sum() const { return sums; }
+  };
+  // The instruction wants one unsigned side: the weight's sign moves to the activation.
+  struct SignedDot {
+    Int sums = _mm256_setzero_si256();
+    void add(Signed w, const Code* x) {
+      const __m256i codes = _mm256_sign_epi8(splat_codes(x), w.weights);
+      sums = add_int(sums, widen(_mm256_maddubs_epi16(w.magnitudes, codes)));
+    }
+    Int sum(int32_t /*sum_of_codes*/) const { return sums; }
+  };
+};
+
+}  // namespace
+
+const KernelSet& avx2_kernels() {
+  static const KernelSet kernels = VectorKernels<Avx2>::kernel_set("avx2");
+  return kernels;
+}
+
+}  // namespace kinglet

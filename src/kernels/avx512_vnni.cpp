@@ -1,0 +1,106 @@
+// AVX-512 with VNNI: 16 rows at once, 8-bit dot products summed in 32 bits.
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC 12's own intrinsics start from uninitialized vectors (GCC bug 105593).
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#include <immintrin.h>
+
+#include "kernels/instruction_sets.h"
+#include "kernels/vector_kernels.h"
+
+namespace kinglet {
+namespace {
+
+struct Avx512Vnni {
+  using Float = __m512;
+  using Int = __m512i;
+  using Code = int8_t;
+  using Bytes = __m512i;
+  using Unsigned = __m512i;
+  using Signed = __m512i;
+  static constexpr size_t kLanes = 16;
+  static constexpr size_t kTokens = 8;
+
+  static Float load(const float* p) { return _mm512_loadu_ps(p); }
+  static Float load_half(const void* p) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
+  }
+  static Float load_bfloat16(const void* p) {
+    const __m256i bits = _mm256_loadu_si256(static_cast<const __m256i*>(p));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+  }
+  static void store(float* p, Float x) { _mm512_storeu_ps(p, x); }
+  static Float splat(float x) { return _mm512_set1_ps(x); }
+  static Float add(Float a, Float b) { return _mm512_add_ps(a, b); }
+  static Float sub_float(Float a, Float b) { return _mm512_sub_ps(a, b); }
+  static Float mul(Float a, Float b) { return _mm512_mul_ps(a, b); }
+  static Float div(Float a, Float b) { return _mm512_div_ps(a, b); }
+  static Float fma(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
+  static Float min(Float a, Float b) { return _mm512_min_ps(a, b); }
+  static Float max(Float a, Float b) { return _mm512_max_ps(a, b); }
+  static Float abs(Float x) { return _mm512_abs_ps(x); }
+  static float horizontal_sum(Float x) { return _mm512_reduce_add_ps(x); }
+  static float horizontal_max(Float x) { return _mm512_reduce_max_ps(x); }
+  static Float add_exponent(Float p, Float shifted) {
+    const Int power = _mm512_slli_epi32(_mm512_castps_si512(shifted), 23);
+    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(p), power));
+  }
+
+  static Int splat_int(int32_t x) { return _mm512_set1_epi32(x); }
+  static Int add_int(Int a, Int b) { return _mm512_add_epi32(a, b); }
+  static Int sub(Int a, Int b) { return _mm512_sub_epi32(a, b); }
+  static Int mul_int(Int a, Int b) { return _mm512_mullo_epi32(a, b); }
+  static Int to_int(Float x) { return _mm512_cvtps_epi32(x); }
+  static Float to_float(Int x) { return _mm512_cvtepi32_ps(x); }
+  static int32_t horizontal_sum_int(Int x) { return _mm512_reduce_add_epi32(x); }
+  static Int load_int8(const std::byte* p) {
+    return _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static void store_codes(Code* p, Int x) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(x));
+  }
+
+  static Bytes load_bytes(const std::byte* p) { return _mm512_loadu_si512(p); }
+  static Bytes low_nibbles(Bytes x) { return _mm512_and_si512(x, _mm512_set1_epi8(0x0f)); }
+  static Bytes high_nibbles(Bytes x) { return low_nibbles(_mm512_srli_epi16(x, 4)); }
+  static Bytes bit_or(Bytes a, Bytes b) { return _mm512_or_si512(a, b); }
+  template <int Pair>
+  static Bytes bit_pairs_at_4(Bytes x) {
+    const Bytes moved =
+        Pair <= 2 ? _mm512_slli_epi16(x, Pair <= 2 ? 4u - 2u * Pair : 0u) : _mm512_srli_epi16(x, 2);
+    return _mm512_and_si512(moved, _mm512_set1_epi8(0x30));
+  }
+  static Unsigned as_unsigned(Bytes x) { return x; }
+  // The instruction wants one unsigned side: 128 is added here and comes off in SignedDot::sum.
+  static Signed as_signed(Bytes x) {
+    return _mm512_xor_si512(x, _mm512_set1_epi8(static_cast<char>(0x80)));
+  }
+
+  static __m512i splat_codes(const Code* x) {
+    int32_t four;
+    std::memcpy(&four, x, sizeof four);
+    return _mm512_set1_epi32(four);
+  }
+
+  struct UnsignedDot {
+    Int sums = _mm512_setzero_si512();
+    void add(Unsigned w, const Code* x) { sums = _mm512_dpbusd_epi32(sums, w, splat_codes(x)); }
+    Int sum() const { return sums; }
+  };
+  using NibbleDot = UnsignedDot;
+  struct SignedDot {
+    UnsignedDot dot;
+    void add(Signed w, const Code* x) { dot.add(w, x); }
+    Int sum(int32_t sum_of_codes) const { return sub(dot.sums, splat_int(128 * sum_of_codes)); }
+  };
+};
+
+}  // namespace
+
+const KernelSet& avx512_vnni_kernels() {
+  static const KernelSet kernels = VectorKernels<Avx512Vnni>::kernel_set("avx512-vnni");
+  return kernels;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,128 @@
+// The arithmetic of a forward pass, as a table of functions per instruction set.
+//
+// scalar_kernels() fills the whole table with plain loops and is the oracle; every other set starts
+// from it and overrides what it speeds up. Kernels see numbers, never models or files.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "tensor/dtype.h"
+
+namespace kinglet {
+
+// Columns that share one activation scale.
+constexpr size_t kActivationBlock = 32;
+
+// How a matrix multiplication reads its activations.
+enum class ActivationFormat : uint8_t {
+  f32,   // as they are
+  int8,  // quantized: one scale for each block of 32
+};
+
+// A batch of activation rows [n_tokens][n_columns], and room for their quantized form, which a
+// kernel set's quantize() fills: x[i] ≈ scale[i / 32] * code[i], |code| <= 127.
+// Rows are n_columns apart; blocks are complete (n_columns is a multiple of 32 wherever they are
+// used). Codes are int8, or int16 in kernel sets that multiply 16-bit numbers.
+struct Activations {
+  const float* values = nullptr;
+  size_t n_columns = 0;
+  std::byte* codes = nullptr;
+  float* scales = nullptr;       // [n_tokens][n_columns / 32]
+  int32_t* sums = nullptr;       // [n_tokens][n_columns / 32]: sum of the block's codes
+  int32_t* half_sums = nullptr;  // [n_tokens][n_columns / 16]: sum of each half block's codes
+};
+
+// Bytes of codes for one activation, the most that any kernel set needs.
+constexpr size_t kMaxCodeBytes = sizeof(int16_t);
+
+// A weight matrix [n_rows][n_columns] in the layout that its kernel reads (see packing.h).
+struct PackedMatrix {
+  const std::byte* data = nullptr;
+  DType type = DType::f32;
+  uint32_t interleave = 1;  // rows that stand woven together
+  size_t n_rows = 0;
+  size_t n_columns = 0;
+};
+
+// y[t][r] = sum over c of w[r][c] * x[t][c], for t < n_tokens and r in [row_begin, row_end), with
+// the rows of y y_stride floats apart. Both ends are multiples of the kernel's interleave.
+using MatmulFunction = void (*)(const PackedMatrix& w, const Activations& x, size_t n_tokens,
+                                float* y, size_t y_stride, size_t row_begin, size_t row_end);
+
+struct MatmulKernel {
+  MatmulFunction multiply = nullptr;
+  ActivationFormat activations = ActivationFormat::f32;
+  uint32_t interleave = 1;
+};
+
+// Keys or values of one head: `row_stride` bytes from one position to the next.
+struct HeadRows {
+  const std::byte* data;
+  size_t row_stride;
+};
+
+// One query head's attention over the first n_positions rows of its keys and values.
+struct AttentionHead {
+  const float* query;  // [head_dim]
+  HeadRows keys;
+  HeadRows values;
+  size_t n_positions;
+  size_t head_dim;
+  float scale;    // multiplies the scores
+  float* scores;  // scratch [n_positions]
+  float* output;  // [head_dim]
+};
+
+constexpr size_t kMaxDTypeId = 40;
+
+struct KernelSet {
+  std::string_view name;
+
+  // By type id; see matmul_kernel().
+  std::array<MatmulKernel, kMaxDTypeId + 1> matmul;
+
+  // Fills row `token` of x's codes, scales and sums from its values.
+  void (*quantize)(const Activations& x, size_t token);
+
+  // out[i] = weight[i] * x[i] / sqrt(mean(x²) + epsilon). out may be x.
+  void (*rms_norm)(const float* x, const float* weight, float epsilon, size_t n, float* out);
+
+  // x[i] += y[i].
+  void (*add)(float* x, const float* y, size_t n);
+
+  // gate[i] = silu(gate[i]) * up[i], with silu(x) = x / (1 + e^-x).
+  void (*silu_multiply)(float* gate, const float* up, size_t n);
+
+  // Rotates the pairs (x[2i], x[2i + 1]), i < n_pairs, by the angles whose cosines and sines are
+  // given (RoFormer, 2021).
+  void (*rope_interleaved)(float* x, const float* cosines, const float* sines, size_t n_pairs);
+
+  // x = softmax(x) over n > 0 numbers.
+  void (*softmax)(float* x, size_t n);
+
+  // output = softmax(scale * keys · query) · values, with F32 keys and values.
+  void (*attend_f32)(const AttentionHead& head);
+};
+
+inline const MatmulKernel& matmul_kernel(const KernelSet& kernels, DType type) {
+  return kernels.matmul[static_cast<size_t>(type)];
+}
+
+// The same for any range of rows that begins at a multiple of w.interleave, the unwoven rows at the
+// end of the matrix included.
+void multiply_rows(const KernelSet& kernels, const PackedMatrix& w, const Activations& x,
+                   size_t n_tokens, float* y, size_t y_stride, size_t row_begin, size_t row_end);
+
+// The sets that this build and this machine can run, fastest first; the last one is scalar.
+std::span<const KernelSet* const> available_kernels();
+
+// The set of that name, or null where it is unknown or this machine cannot run it.
+const KernelSet* find_kernels(std::string_view name);
+
+const KernelSet& scalar_kernels();
+
+}  // namespace kinglet

@@ -1,0 +1,29 @@
+// The layout in which kernels read weights.
+//
+// A kernel with R = interleave works on R rows at once. Their blocks are cut into units (a scale,
+// four code bytes, …), and unit 0 of all R rows is followed by unit 1 of all R rows, and so on, so
+// that one vector load gives the same unit of every row and no dot product ends in a horizontal
+// sum. With two-byte scales and R = 4, a Q4_0 block column becomes
+//
+//   s0 s1 s2 s3 | row 0: c0-c3, row 1: c0-c3, row 2: c0-c3, row 3: c0-c3 | rows 0-3: c4-c7 | …
+//
+// Packing moves bytes and changes none, so it works in place. The last n_rows % R rows stay as they
+// are; they are multiplied by the scalar kernel.
+#pragma once
+
+#include <cstddef>
+
+#include "base/result.h"
+#include "kernels/kernels.h"
+#include "tensor/tensor.h"
+
+namespace kinglet {
+
+// Packs the tensor's rows in place for `kernels` and describes the result.
+// ErrorCode::out_of_memory: there is no room for a copy of `interleave` rows.
+Result<PackedMatrix> pack_in_place(const TensorView& tensor, const KernelSet& kernels);
+
+// Writes row `row` of a packed matrix as floats [n_columns].
+void dequantize_row(const PackedMatrix& matrix, size_t row, float* out);
+
+}  // namespace kinglet

@@ -1,0 +1,137 @@
+// The oracle: plain loops over exact weights and unrounded activations.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/exponential.h"
+#include "kernels/kernels.h"
+
+namespace kinglet {
+namespace {
+
+// Weights dequantized at a time: a multiple of every type's block size.
+constexpr size_t kChunk = 256;
+
+void multiply(const PackedMatrix& w, const Activations& x, size_t n_tokens, float* y,
+              size_t y_stride, size_t row_begin, size_t row_end) {
+  const DTypeInfo& type = dtype_info(w.type);
+  const size_t row_bytes = w.n_columns / type.block_size * type.block_bytes;
+  float weights[kChunk];
+  for (size_t row = row_begin; row < row_end; ++row) {
+    for (size_t t = 0; t < n_tokens; ++t) y[t * y_stride + row] = 0.0f;
+    const std::byte* blocks = w.data + row * row_bytes;
+    for (size_t column = 0; column < w.n_columns; column += kChunk) {
+      const size_t n = std::min(kChunk, w.n_columns - column);
+      type.dequantize(blocks, weights, n);
+      blocks += n / type.block_size * type.block_bytes;
+      for (size_t t = 0; t < n_tokens; ++t) {
+        const float* values = x.values + t * x.n_columns + column;
+        float sum = 0.0f;
+        for (size_t i = 0; i < n; ++i) sum += weights[i] * values[i];
+        y[t * y_stride + row] += sum;
+      }
+    }
+  }
+}
+
+void quantize(const Activations& x, size_t token) {
+  const size_t n_blocks = x.n_columns / kActivationBlock;
+  const float* values = x.values + token * x.n_columns;
+  auto* codes = reinterpret_cast<int8_t*>(x.codes) + token * x.n_columns;
+  float* scales = x.scales + token * n_blocks;
+  int32_t* sums = x.sums + token * n_blocks;
+  int32_t* half_sums = x.half_sums + token * n_blocks * 2;
+  for (size_t block = 0; block < n_blocks; ++block) {
+    float largest = 0.0f;
+    for (size_t i = 0; i < kActivationBlock; ++i) {
+      largest = std::max(largest, std::fabs(values[block * kActivationBlock + i]));
+    }
+    const float inverse = largest > 0.0f ? 127.0f / largest : 0.0f;
+    int32_t halves[2] = {0, 0};
+    for (size_t i = 0; i < kActivationBlock; ++i) {
+      const size_t column = block * kActivationBlock + i;
+      codes[column] = static_cast<int8_t>(std::lrint(values[column] * inverse));
+      halves[i / (kActivationBlock / 2)] += codes[column];
+    }
+    scales[block] = largest / 127.0f;
+    half_sums[2 * block] = halves[0];
+    half_sums[2 * block + 1] = halves[1];
+    sums[block] = halves[0] + halves[1];
+  }
+}
+
+void rms_norm(const float* x, const float* weight, float epsilon, size_t n, float* out) {
+  double sum = 0.0;
+  for (size_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  const auto mean = static_cast<float>(sum / static_cast<double>(n));
+  const float scale = 1.0f / std::sqrt(mean + epsilon);
+  for (size_t i = 0; i < n; ++i) out[i] = weight[i] * (x[i] * scale);
+}
+
+void add(float* x, const float* y, size_t n) {
+  for (size_t i = 0; i < n; ++i) x[i] += y[i];
+}
+
+void silu_multiply(float* gate, const float* up, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    gate[i] = gate[i] / (1.0f + exponential::exp(-gate[i])) * up[i];
+  }
+}
+
+void rope_interleaved(float* x, const float* cosines, const float* sines, size_t n_pairs) {
+  for (size_t i = 0; i < n_pairs; ++i) {
+    const float a = x[2 * i];
+    const float b = x[2 * i + 1];
+    x[2 * i] = a * cosines[i] - b * sines[i];
+    x[2 * i + 1] = a * sines[i] + b * cosines[i];
+  }
+}
+
+void softmax(float* x, size_t n) {
+  const float largest = *std::max_element(x, x + n);
+  float sum = 0.0f;
+  for (size_t i = 0; i < n; ++i) {
+    x[i] = exponential::exp(x[i] - largest);
+    sum += x[i];
+  }
+  for (size_t i = 0; i < n; ++i) x[i] /= sum;
+}
+
+void attend_f32(const AttentionHead& head) {
+  const auto row = [](HeadRows rows, size_t position) {
+    return reinterpret_cast<const float*>(rows.data + position * rows.row_stride);
+  };
+  for (size_t position = 0; position < head.n_positions; ++position) {
+    const float* key = row(head.keys, position);
+    float sum = 0.0f;
+    for (size_t i = 0; i < head.head_dim; ++i) sum += head.query[i] * key[i];
+    head.scores[position] = sum * head.scale;
+  }
+  softmax(head.scores, head.n_positions);
+  std::fill_n(head.output, head.head_dim, 0.0f);
+  for (size_t position = 0; position < head.n_positions; ++position) {
+    const float* value = row(head.values, position);
+    for (size_t i = 0; i < head.head_dim; ++i) head.output[i] += head.scores[position] * value[i];
+  }
+}
+
+}  // namespace
+
+const KernelSet& scalar_kernels() {
+  static const KernelSet kernels = [] {
+    KernelSet set{.name = "scalar",
+                  .matmul = {},
+                  .quantize = quantize,
+                  .rms_norm = rms_norm,
+                  .add = add,
+                  .silu_multiply = silu_multiply,
+                  .rope_interleaved = rope_interleaved,
+                  .softmax = softmax,
+                  .attend_f32 = attend_f32};
+    set.matmul.fill({multiply, ActivationFormat::f32, 1});
+    return set;
+  }();
+  return kernels;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,57 @@
+// Plain wasm SIMD: without 8-bit dot products, activations are kept as 16-bit codes, widened once,
+// and multiplied by i32x4.dot_i16x8.
+#include "kernels/instruction_sets.h"
+#include "kernels/vector_kernels.h"
+#include "kernels/wasm_vector.h"
+
+namespace kinglet {
+namespace {
+
+struct Simd128 : WasmVector {
+  using Code = int16_t;
+  struct Words {
+    v128_t rows01;  // 4 codes of row 0, 4 codes of row 1
+    v128_t rows23;
+  };
+  using Unsigned = Words;
+  using Signed = Words;
+
+  static Float fma(Float a, Float b, Float c) { return add(mul(a, b), c); }
+  static void store_codes(Code* p, Int x) {
+    wasm_v128_store64_lane(p, wasm_i16x8_narrow_i32x4(x, x), 0);
+  }
+  static Unsigned as_unsigned(Bytes x) {
+    return {wasm_u16x8_extend_low_u8x16(x), wasm_u16x8_extend_high_u8x16(x)};
+  }
+  static Signed as_signed(Bytes x) {
+    return {wasm_i16x8_extend_low_i8x16(x), wasm_i16x8_extend_high_i8x16(x)};
+  }
+
+  struct UnsignedDot {
+    // Two partial sums for each row, side by side.
+    Int rows01 = wasm_i32x4_const_splat(0);
+    Int rows23 = wasm_i32x4_const_splat(0);
+    void add(Words w, const Code* x) {
+      const v128_t codes = wasm_v128_load64_splat(x);
+      rows01 = add_int(rows01, wasm_i32x4_dot_i16x8(w.rows01, codes));
+      rows23 = add_int(rows23, wasm_i32x4_dot_i16x8(w.rows23, codes));
+    }
+    Int sum() const {
+      return add_int(wasm_i32x4_shuffle(rows01, rows23, 0, 2, 4, 6),
+                     wasm_i32x4_shuffle(rows01, rows23, 1, 3, 5, 7));
+    }
+  };
+  using NibbleDot = UnsignedDot;
+  struct SignedDot : UnsignedDot {
+    Int sum(int32_t /*sum_of_codes*/) const { return UnsignedDot::sum(); }
+  };
+};
+
+}  // namespace
+
+const KernelSet& simd128_kernels() {
+  static const KernelSet kernels = VectorKernels<Simd128>::kernel_set("simd128");
+  return kernels;
+}
+
+}  // namespace kinglet

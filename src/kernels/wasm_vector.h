@@ -1,0 +1,78 @@
+// What the two wasm instruction sets share: 128-bit vectors of 4 rows.
+#pragma once
+
+#include <wasm_simd128.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace kinglet {
+namespace {
+
+struct WasmVector {
+  using Float = v128_t;
+  using Int = v128_t;
+  using Bytes = v128_t;
+  static constexpr size_t kLanes = 4;
+  static constexpr size_t kTokens = 4;
+
+  static Float load(const float* p) { return wasm_v128_load(p); }
+  // See to_float(Half) in base/half.h; infinities and NaN become large numbers.
+  static Float load_half(const void* p) {
+    const v128_t bits = wasm_i32x4_load16x4(p);
+    const v128_t moved =
+        wasm_v128_and(wasm_i32x4_shl(bits, 13), wasm_i32x4_const_splat(-0x70002000));
+    return wasm_f32x4_mul(moved, wasm_f32x4_const_splat(0x1p112f));
+  }
+  static Float load_bfloat16(const void* p) { return wasm_i32x4_shl(wasm_u32x4_load16x4(p), 16); }
+  static void store(float* p, Float x) { wasm_v128_store(p, x); }
+  static Float splat(float x) { return wasm_f32x4_splat(x); }
+  static Float add(Float a, Float b) { return wasm_f32x4_add(a, b); }
+  static Float sub_float(Float a, Float b) { return wasm_f32x4_sub(a, b); }
+  static Float mul(Float a, Float b) { return wasm_f32x4_mul(a, b); }
+  static Float div(Float a, Float b) { return wasm_f32x4_div(a, b); }
+  static Float min(Float a, Float b) { return wasm_f32x4_pmin(a, b); }
+  static Float max(Float a, Float b) { return wasm_f32x4_pmax(a, b); }
+  static Float abs(Float x) { return wasm_f32x4_abs(x); }
+  static float horizontal_sum(Float x) {
+    x = add(x, wasm_i32x4_shuffle(x, x, 2, 3, 0, 1));
+    return wasm_f32x4_extract_lane(add(x, wasm_i32x4_shuffle(x, x, 1, 0, 3, 2)), 0);
+  }
+  static float horizontal_max(Float x) {
+    x = max(x, wasm_i32x4_shuffle(x, x, 2, 3, 0, 1));
+    return wasm_f32x4_extract_lane(max(x, wasm_i32x4_shuffle(x, x, 1, 0, 3, 2)), 0);
+  }
+  static Float add_exponent(Float p, Float shifted) {
+    return wasm_i32x4_add(p, wasm_i32x4_shl(shifted, 23));
+  }
+
+  static Int splat_int(int32_t x) { return wasm_i32x4_splat(x); }
+  static Int add_int(Int a, Int b) { return wasm_i32x4_add(a, b); }
+  static Int sub(Int a, Int b) { return wasm_i32x4_sub(a, b); }
+  static Int mul_int(Int a, Int b) { return wasm_i32x4_mul(a, b); }
+  static Int to_int(Float x) { return wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_nearest(x)); }
+  static Float to_float(Int x) { return wasm_f32x4_convert_i32x4(x); }
+  static int32_t horizontal_sum_int(Int x) {
+    x = wasm_i32x4_add(x, wasm_i32x4_shuffle(x, x, 2, 3, 0, 1));
+    return wasm_i32x4_extract_lane(wasm_i32x4_add(x, wasm_i32x4_shuffle(x, x, 1, 0, 3, 2)), 0);
+  }
+  static Int load_int8(const std::byte* p) {
+    return wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(wasm_v128_load32_zero(p)));
+  }
+
+  static Bytes load_bytes(const std::byte* p) { return wasm_v128_load(p); }
+  static Bytes low_nibbles(Bytes x) { return wasm_v128_and(x, wasm_i8x16_const_splat(0x0f)); }
+  // Byte shifts take several instructions on most machines; 16-bit shifts and a mask take two.
+  static Bytes high_nibbles(Bytes x) { return low_nibbles(wasm_u16x8_shr(x, 4)); }
+  static Bytes bit_or(Bytes a, Bytes b) { return wasm_v128_or(a, b); }
+  template <int Pair>
+  static Bytes bit_pairs_at_4(Bytes x) {
+    const Bytes moved =
+        Pair <= 2 ? wasm_i16x8_shl(x, Pair <= 2 ? 4u - 2u * Pair : 0u) : wasm_u16x8_shr(x, 2);
+    return wasm_v128_and(moved, wasm_i8x16_const_splat(0x30));
+  }
+};
+
+}  // namespace
+}  // namespace kinglet
