@@ -20,8 +20,8 @@ export interface EngineModule {
   readonly HEAPU8: Uint8Array;
   /** Kernel sets of this build, fastest first: "relaxed-simd", "simd128", "scalar". */
   kernelSets(): string[];
-  /** Whether the module was built with threads. */
-  readonly hasThreads: boolean;
+  /** Threads that compute: 1 in modules without threads. */
+  nThreads(): number;
   /** `fileBytes`: 0 where the source does not tell. */
   newLoader(fileBytes: number): EngineLoader;
 }
@@ -37,8 +37,6 @@ export interface EngineLoader extends EngineHandle {
 }
 
 export interface EngineModelOptions {
-  /** 1 without threads. */
-  nThreads: number;
   /** A name from kernelSets(), or "" for the fastest. */
   kernels: string;
 }
@@ -52,7 +50,6 @@ export interface EngineModelInfo {
   contextLength: number;
   weightBytes: number;
   kernels: string;
-  nThreads: number;
 }
 
 export interface EngineModel extends EngineHandle {
@@ -107,7 +104,19 @@ export interface EngineSession extends EngineHandle {
   scratchBytes(): number;
 }
 
-declare const createEngine: (overrides?: {
+export interface EngineOverrides {
+  /**
+   * Threads of the instance, of which one is the caller's worker: 1 where it is left out. Only
+   * modules with threads look at it. All threads have started when the promise resolves.
+   */
+  nThreads?: number;
+  /** Where the wasm file is; beside the module where it is left out. */
   locateFile?: (file: string) => string;
-}) => Promise<EngineModule>;
+  /** The bytes of the wasm file: Node needs them, as it cannot fetch files. */
+  wasmBinary?: Uint8Array<ArrayBuffer>;
+  /** Modules with threads: their shared memory, where the default maximum of 4 GiB is refused. */
+  wasmMemory?: WebAssembly.Memory;
+}
+
+declare const createEngine: (overrides?: EngineOverrides) => Promise<EngineModule>;
 export default createEngine;
