@@ -21,7 +21,7 @@ export interface EngineModule {
   /** Kernel sets of this build, fastest first: "relaxed-simd", "simd128", "scalar". */
   kernelSets(): string[];
   /** Threads that compute: 1 in modules without threads. */
-  nThreads(): number;
+  nPoolThreads(): number;
   /** `fileBytes`: 0 where the source does not tell. */
   newLoader(fileBytes: number): EngineLoader;
 }
