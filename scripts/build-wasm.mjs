@@ -1,0 +1,48 @@
+// Builds the four variants of the module into build/wasm/, and with --tests the core's tests.
+import { existsSync } from 'node:fs';
+import { cmakeBuild, fail, versionOf } from './tools.mjs';
+
+const debianRoot = '/usr/share/emscripten';
+const withTests = process.argv.includes('--tests');
+
+const { toolchainFile, env, options } = findEmscripten();
+for (const simd of ['simd128', 'relaxed-simd']) {
+  for (const threads of [false, true]) {
+    cmakeBuild(
+      `build/wasm-${simd}${threads ? '-threads' : ''}`,
+      [
+        `-DCMAKE_TOOLCHAIN_FILE=${toolchainFile}`,
+        `-DKINGLET_RELAXED_SIMD=${simd === 'relaxed-simd' ? 'ON' : 'OFF'}`,
+        `-DKINGLET_THREADS=${threads ? 'ON' : 'OFF'}`,
+        `-DKINGLET_TESTS=${threads ? 'OFF' : 'ON'}`,
+        ...options,
+      ],
+      { env, targets: withTests && !threads ? [] : ['kinglet_module'] },
+    );
+  }
+}
+
+/** A current Emscripten is used as it is; Debian's 3.1.6 with Debian's newer LLVM. */
+function findEmscripten() {
+  const version = /(\d+)\.(\d+)\.(\d+)/.exec(versionOf('emcc') ?? '');
+  if (!version) fail('There is no emcc: run scripts/setup, or put a current emsdk on PATH.');
+  if (Number(version[1]) >= 4) {
+    const rootOfEmsdk = process.env.EMSDK ? `${process.env.EMSDK}/upstream/emscripten` : undefined;
+    if (!rootOfEmsdk) fail('emcc is on PATH but EMSDK is not set: run `source emsdk_env.sh`.');
+    return { toolchainFile: `${rootOfEmsdk}/cmake/Modules/Platform/Emscripten.cmake`, env: {}, options: [] };
+  }
+  if (!existsSync('/usr/bin/clang-19')) {
+    fail(`emcc ${version[0]} needs clang-19, lld-19 and llvm-19: run scripts/setup.`);
+  }
+  return {
+    toolchainFile: `${debianRoot}/cmake/Modules/Platform/Emscripten.cmake`,
+    env: {
+      // Its own LLVM 14 writes relaxed SIMD as opcodes that were given up.
+      EM_CLANG_ADD_VERSION: '19',
+      EM_LLVM_ADD_VERSION: '19',
+      // Where its optimizer finds acorn.
+      NODE_PATH: '/usr/share/nodejs',
+    },
+    options: ['-DKINGLET_OLD_EMSCRIPTEN=ON'],
+  };
+}

@@ -1,0 +1,97 @@
+// What follows the link of a module: finish-wasm.mjs LINKED.js OUTPUT_FOLDER
+// Optimizes the wasm, checks its size, and makes the glue of old Emscriptens run as an ES module in
+// Node and in module workers, threads included.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { root } from './tools.mjs';
+
+const maxBytes = 400 * 1024;
+const maxGzippedBytes = 150 * 1024;
+
+const [linkedGlue, folder] = process.argv.slice(2);
+const name = basename(linkedGlue, '.js');
+mkdirSync(folder, { recursive: true });
+
+// Named one by one: --all-features turns on proposals that browsers refuse.
+const features = ['simd', 'bulk-memory', 'sign-ext', 'mutable-globals', 'nontrapping-float-to-int'];
+if (name.includes('relaxed')) features.push('relaxed-simd');
+if (name.includes('threads')) features.push('threads');
+const wasm = join(folder, `${name}.wasm`);
+const unchecked = `${wasm}.unchecked`;
+execFileSync(
+  process.execPath,
+  [
+    join(root, 'node_modules/binaryen/bin/wasm-opt'),
+    '-O3',
+    ...features.map((feature) => `--enable-${feature}`),
+    linkedGlue.replace(/\.js$/, '.wasm'),
+    '-o',
+    unchecked,
+  ],
+  { stdio: 'inherit' },
+);
+checkSize(readFileSync(unchecked));
+
+const workerScript = linkedGlue.replace(/\.js$/, '.worker.js');
+const glue = readFileSync(linkedGlue, 'utf8');
+writeFileSync(join(folder, `${name}.js`), isOld(glue) ? modernize(glue) : glue);
+renameSync(unchecked, wasm);
+
+function checkSize(bytes) {
+  const gzipped = gzipSync(bytes, { level: 9 }).length;
+  const sizes = `${kib(bytes.length)} KiB, ${kib(gzipped)} KiB gzipped`;
+  if (bytes.length > maxBytes || gzipped > maxGzippedBytes) {
+    console.error(
+      `${name}.wasm is too large: ${sizes}; allowed are ` +
+        `${kib(maxBytes)} KiB, ${kib(maxGzippedBytes)} KiB gzipped`,
+    );
+    process.exit(1);
+  }
+  console.log(`${name}.wasm: ${sizes}`);
+}
+
+function kib(bytes) {
+  return (bytes / 1024).toFixed(0);
+}
+
+/** Emscripten 3.1.6 takes for granted that Node runs CommonJS. */
+function isOld(text) {
+  return /\brequire\("fs"\)/.test(text) && !/createRequire/.test(text);
+}
+
+/**
+ * Gives the glue of Emscripten 3.1.6 what later ones have: Node's modules without require(), and
+ * threads that start from the glue itself instead of a second, CommonJS file.
+ */
+function modernize(text) {
+  const header = `const require = globalThis.process?.getBuiltinModule;
+const __filename = import.meta.url;
+const __dirname = '.';
+`;
+  if (!existsSync(workerScript)) return header + text;
+
+  const startWorker = `new Worker(new URL(import.meta.url), {
+    type: "module", name: "em-pthread", workerData: "em-pthread" })`;
+  let glue = replaceOnce(text, /new Worker\(new URL\("[^"]*\.worker\.js", ?import\.meta\.url\)\)/, startWorker);
+  glue = replaceOnce(glue, /new Worker\(pthreadMainJs\)/, startWorker);
+  const worker = replaceOnce(
+    readFileSync(workerScript, 'utf8'),
+    /\(e\.data\.urlOrBlob ?\? ?import\(e\.data\.urlOrBlob\) ?: ?import\("[^"]*"\)\)\.then\(\(?function\(exports\) ?\{ ?return exports\.default\(Module\);?\s*\}\)?\)/,
+    'createEngine(Module)',
+  );
+  return `${header}${glue}
+if ((require ? require("worker_threads").workerData : globalThis.name) === "em-pthread") (() => {
+${worker}
+})();
+`;
+}
+
+function replaceOnce(text, pattern, replacement) {
+  const parts = text.split(pattern);
+  if (parts.length !== 2) {
+    throw new Error(`${name}.js: ${parts.length - 1} places match ${pattern}, expected one`);
+  }
+  return parts.join(replacement);
+}

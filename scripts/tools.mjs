@@ -1,0 +1,56 @@
+// What the scripts share: where things are, and how commands are run.
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** Ends the program with one line that says why. */
+export function fail(message) {
+  console.error(message);
+  process.exit(1);
+}
+
+/** Runs a command in the project's folder and ends the program when it fails. */
+export function run(command, args, { env = {}, quiet = false } = {}) {
+  const { status, error, stdout, stderr } = spawnSync(command, args, {
+    cwd: root,
+    env: { ...process.env, ...env },
+    stdio: quiet ? ['ignore', 'pipe', 'pipe'] : 'inherit',
+    encoding: 'utf8',
+  });
+  if (error) fail(`${command} could not be started: ${error.message}`);
+  if (status !== 0) {
+    if (quiet) process.stderr.write(stdout + stderr);
+    fail(`${[command, ...args].join(' ')} failed`);
+  }
+}
+
+/** The first line that a command prints, or nothing where there is no such command. */
+export function versionOf(command) {
+  const { status, stdout } = spawnSync(command, ['--version'], { encoding: 'utf8' });
+  return status === 0 ? stdout.split('\n')[0] : undefined;
+}
+
+export function runNode(script, args = []) {
+  run(process.execPath, [join(root, script), ...args]);
+}
+
+/** A program of a development dependency. */
+export function runBin(name, args) {
+  run(process.execPath, [join(root, 'node_modules', ...binPath(name)), ...args]);
+}
+
+function binPath(name) {
+  const { bin } = JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8'));
+  return [name, typeof bin === 'string' ? bin : (bin[name] ?? Object.values(bin)[0])];
+}
+
+/** Configures a build folder once (Ninja looks after changes) and builds it. */
+export function cmakeBuild(folder, options, { env = {}, targets = [] } = {}) {
+  if (!existsSync(join(root, folder, 'build.ninja'))) {
+    run('cmake', ['-G', 'Ninja', '-S', '.', '-B', folder, ...options], { env, quiet: true });
+  }
+  run('ninja', ['-C', folder, '--quiet', ...targets], { env });
+}

@@ -1,0 +1,325 @@
+// The wasm module as JavaScript sees it: engine.d.ts describes everything that is bound here.
+#include <emscripten/bind.h>
+#include <emscripten/val.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/format.h"
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "gguf/file.h"
+#include "kernels/kernels.h"
+#include "model/model.h"
+#include "session/generation.h"
+#include "session/session.h"
+#include "text/tokenizer.h"
+
+namespace kinglet {
+namespace {
+
+using emscripten::val;
+
+val failure(const Error& error) {
+  val fields = val::object();
+  fields.set("code", std::string(error_code_name(error.code)));
+  fields.set("message", error.message);
+  val result = val::object();
+  result.set("error", fields);
+  return result;
+}
+
+template <class T>
+val success(T&& value) {
+  val result = val::object();
+  result.set("value", std::forward<T>(value));
+  return result;
+}
+
+val to_js(const Status& status) {
+  return status.ok() ? success(val::null()) : failure(status.error());
+}
+
+// JavaScript's numbers are doubles; whole numbers up to 2^53 pass without loss.
+double to_number(uint64_t value) { return static_cast<double>(value); }
+
+// What is not in the range, NaN included, becomes the nearest number that is.
+template <class T>
+T from_number(double value) {
+  constexpr auto kMax = static_cast<double>(std::numeric_limits<T>::max());
+  if (!(value > 0)) return 0;
+  return value >= kMax ? std::numeric_limits<T>::max() : static_cast<T>(value);
+}
+
+std::vector<TokenId> to_ids(const val& ids) {
+  return emscripten::convertJSArrayToNumberVector<TokenId>(ids);
+}
+
+// One pool for the instance, as its workers can only start while no call is running.
+ThreadPool& thread_pool() {
+#if defined(__EMSCRIPTEN_PTHREADS__)
+  static ThreadPool pool(from_number<size_t>(val::module_property("nThreads").as<double>()));
+#else
+  static ThreadPool pool;
+#endif
+  return pool;
+}
+
+size_t n_pool_threads() { return thread_pool().n_threads(); }
+
+val kernel_sets() {
+  val names = val::array();
+  for (const KernelSet* kernels : available_kernels()) {
+    names.call<void>("push", std::string(kernels->name));
+  }
+  return names;
+}
+
+struct GenerateOptions {
+  double max_tokens;
+  double temperature;
+  int32_t top_k;
+  double top_p;
+  double min_p;
+  double repeat_penalty;
+  int32_t repeat_last_n;
+  double seed;
+
+  GenerationOptions to_core() const {
+    GenerationOptions options;
+    options.max_tokens = from_number<uint32_t>(max_tokens);
+    options.sampler.temperature = static_cast<float>(temperature);
+    options.sampler.top_k = top_k;
+    options.sampler.top_p = static_cast<float>(top_p);
+    options.sampler.min_p = static_cast<float>(min_p);
+    options.sampler.repeat_penalty = static_cast<float>(repeat_penalty);
+    options.sampler.repeat_last_n = repeat_last_n;
+    options.sampler.seed = from_number<uint64_t>(seed);
+    return options;
+  }
+};
+
+struct SessionRequest {
+  double n_ctx;
+  double n_batch;
+  std::string k_kind;
+  std::string v_kind;
+};
+
+Result<KvKind> kv_kind(const std::string& name) {
+  if (const KvKindInfo* info = find_kv_kind(name)) return info->kind;
+  return Error{ErrorCode::invalid_argument,
+               cat("KV kind \"", name, "\" is unknown: expected one of ", kv_kind_names())};
+}
+
+Result<SessionOptions> to_core(const SessionRequest& request) {
+  SessionOptions options;
+  options.n_ctx = from_number<uint32_t>(request.n_ctx);
+  if (request.n_batch > 0) options.n_batch = from_number<uint32_t>(request.n_batch);
+  KINGLET_ASSIGN(options.k_kind, kv_kind(request.k_kind));
+  KINGLET_ASSIGN(options.v_kind, kv_kind(request.v_kind));
+  return options;
+}
+
+// What sessions share and keep alive, even when JavaScript deletes the model first.
+struct LoadedModel {
+  Model model;
+  std::unique_ptr<Tokenizer> tokenizer;
+};
+
+class EngineSession {
+ public:
+  EngineSession(std::shared_ptr<const LoadedModel> loaded, std::unique_ptr<Session> session)
+      : loaded_(std::move(loaded)), session_(std::move(session)) {}
+
+  val start(const val& prompt, const GenerateOptions& options) {
+    generation_.reset();
+    auto generation =
+        Generation::start(*session_, *loaded_->tokenizer, to_ids(prompt), options.to_core());
+    if (!generation.ok()) return failure(generation.error());
+    generation_.emplace(std::move(generation.value()));
+    return success(val::null());
+  }
+
+  val step() {
+    if (!generation_) {
+      return failure({ErrorCode::invalid_argument, "step() needs a generation under way"});
+    }
+    const auto step = generation_->step();
+    if (!step.ok() || step.value().finish != FinishReason::none) generation_.reset();
+    if (!step.ok()) return failure(step.error());
+    val fields = val::object();
+    fields.set("nPromptDone", step.value().n_prompt_done);
+    fields.set("token", step.value().token);
+    fields.set("text", step.value().text);
+    fields.set("finishReason", std::string(finish_reason_name(step.value().finish)));
+    return success(fields);
+  }
+
+  val truncate(double n_positions) {
+    generation_.reset();
+    return to_js(session_->truncate(from_number<uint32_t>(n_positions)));
+  }
+
+  uint32_t n_positions() const { return session_->n_positions(); }
+  uint32_t n_ctx() const { return session_->n_ctx(); }
+  double kv_bytes() const { return to_number(session_->kv_bytes()); }
+  double scratch_bytes() const { return to_number(session_->scratch_bytes()); }
+
+ private:
+  std::shared_ptr<const LoadedModel> loaded_;
+  std::unique_ptr<Session> session_;
+  std::optional<Generation> generation_;
+};
+
+class EngineModel {
+ public:
+  explicit EngineModel(std::shared_ptr<const LoadedModel> loaded) : loaded_(std::move(loaded)) {}
+
+  val info() const {
+    const Model& model = loaded_->model;
+    const ModelConfig& config = model.config();
+    const auto name = model.header().get_string("general.name", "");
+    val fields = val::object();
+    fields.set("name", std::string(name.ok() ? name.value() : ""));
+    fields.set("architecture", std::string(config.architecture->name));
+    fields.set("nParameters", to_number(model.n_parameters()));
+    fields.set("nLayers", config.n_layers);
+    fields.set("nTokens", config.vocab_size);
+    fields.set("contextLength", config.context_length);
+    fields.set("weightBytes", to_number(model.weight_bytes()));
+    fields.set("kernels", std::string(model.kernels().name));
+    return fields;
+  }
+
+  val encode(const std::string& text, bool add_bos, bool parse_special) const {
+    const std::vector<TokenId> ids =
+        loaded_->tokenizer->encode(text, {.add_bos = add_bos, .parse_special = parse_special});
+    // The array is copied: a view would be lost when memory grows.
+    return val::global("Int32Array")
+        .new_(val(emscripten::typed_memory_view(ids.size(), ids.data())));
+  }
+
+  val decode(const val& ids, bool special) const {
+    auto text = loaded_->tokenizer->decode(to_ids(ids), special);
+    return text.ok() ? success(text.value()) : failure(text.error());
+  }
+
+  val new_session(const SessionRequest& request) const {
+    const auto options = to_core(request);
+    if (!options.ok()) return failure(options.error());
+    auto session = Session::create(loaded_->model, thread_pool(), options.value());
+    if (!session.ok()) return failure(session.error());
+    return success(std::make_shared<EngineSession>(loaded_, std::move(session.value())));
+  }
+
+ private:
+  std::shared_ptr<const LoadedModel> loaded_;
+};
+
+Result<const KernelSet*> choose_kernels(const std::string& name) {
+  if (name.empty()) return available_kernels().front();
+  if (const KernelSet* kernels = find_kernels(name)) return kernels;
+  return Error{ErrorCode::invalid_argument,
+               cat("kernels \"", name, "\" are unknown or not in this build")};
+}
+
+Result<std::shared_ptr<EngineModel>> load_model(GgufLoader& loader, const std::string& kernels) {
+  KINGLET_ASSIGN(const KernelSet* chosen, choose_kernels(kernels));
+  KINGLET_ASSIGN(GgufFile file, loader.finish());
+  KINGLET_ASSIGN(auto tokenizer, Tokenizer::from_gguf(file.header()));
+  KINGLET_ASSIGN(Model model, Model::load(std::move(file), *chosen));
+  return std::make_shared<EngineModel>(
+      std::make_shared<const LoadedModel>(LoadedModel{std::move(model), std::move(tokenizer)}));
+}
+
+struct ModelRequest {
+  std::string kernels;
+};
+
+class EngineLoader {
+ public:
+  explicit EngineLoader(std::optional<uint64_t> file_bytes) : loader_(file_bytes) {}
+
+  val reserve(double max_bytes) {
+    const auto room = loader_.reserve(from_number<size_t>(max_bytes));
+    if (!room.ok()) return failure(room.error());
+    val fields = val::object();
+    fields.set("address", to_number(reinterpret_cast<uintptr_t>(room.value().data())));
+    fields.set("bytes", to_number(room.value().size()));
+    return success(fields);
+  }
+
+  val commit(double bytes) { return to_js(loader_.commit(from_number<size_t>(bytes))); }
+
+  double file_bytes() const { return to_number(loader_.file_bytes().value_or(0)); }
+
+  val finish(const ModelRequest& request) {
+    auto model = load_model(loader_, request.kernels);
+    return model.ok() ? success(model.value()) : failure(model.error());
+  }
+
+ private:
+  GgufLoader loader_;
+};
+
+std::shared_ptr<EngineLoader> new_loader(double file_bytes) {
+  return std::make_shared<EngineLoader>(
+      file_bytes > 0 ? std::optional(from_number<uint64_t>(file_bytes)) : std::nullopt);
+}
+
+}  // namespace
+
+EMSCRIPTEN_BINDINGS(kinglet) {
+  using namespace emscripten;
+
+  value_object<ModelRequest>("EngineModelOptions").field("kernels", &ModelRequest::kernels);
+  value_object<SessionRequest>("EngineSessionOptions")
+      .field("nCtx", &SessionRequest::n_ctx)
+      .field("nBatch", &SessionRequest::n_batch)
+      .field("kKind", &SessionRequest::k_kind)
+      .field("vKind", &SessionRequest::v_kind);
+  value_object<GenerateOptions>("EngineGenerateOptions")
+      .field("maxTokens", &GenerateOptions::max_tokens)
+      .field("temperature", &GenerateOptions::temperature)
+      .field("topK", &GenerateOptions::top_k)
+      .field("topP", &GenerateOptions::top_p)
+      .field("minP", &GenerateOptions::min_p)
+      .field("repeatPenalty", &GenerateOptions::repeat_penalty)
+      .field("repeatLastN", &GenerateOptions::repeat_last_n)
+      .field("seed", &GenerateOptions::seed);
+
+  class_<EngineLoader>("EngineLoader")
+      .smart_ptr<std::shared_ptr<EngineLoader>>("EngineLoader")
+      .function("reserve", &EngineLoader::reserve)
+      .function("commit", &EngineLoader::commit)
+      .function("fileBytes", &EngineLoader::file_bytes)
+      .function("finish", &EngineLoader::finish);
+  class_<EngineModel>("EngineModel")
+      .smart_ptr<std::shared_ptr<EngineModel>>("EngineModel")
+      .function("info", &EngineModel::info)
+      .function("encode", &EngineModel::encode)
+      .function("decode", &EngineModel::decode)
+      .function("newSession", &EngineModel::new_session);
+  class_<EngineSession>("EngineSession")
+      .smart_ptr<std::shared_ptr<EngineSession>>("EngineSession")
+      .function("start", &EngineSession::start)
+      .function("step", &EngineSession::step)
+      .function("truncate", &EngineSession::truncate)
+      .function("nPositions", &EngineSession::n_positions)
+      .function("nCtx", &EngineSession::n_ctx)
+      .function("kvBytes", &EngineSession::kv_bytes)
+      .function("scratchBytes", &EngineSession::scratch_bytes);
+
+  function("kernelSets", &kernel_sets);
+  function("nPoolThreads", &n_pool_threads);
+  function("newLoader", &new_loader);
+}
+
+}  // namespace kinglet
