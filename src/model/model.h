@@ -1,0 +1,39 @@
+// A loaded model: configuration and weights, never changed again and shared by all its sessions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "gguf/file.h"
+#include "kernels/kernels.h"
+#include "model/config.h"
+#include "model/weights.h"
+
+namespace kinglet {
+
+class Model {
+ public:
+  // Packs the file's weights in place for `kernels`. Errors: those of read_config and take_weights.
+  static Result<Model> load(GgufFile file, const KernelSet& kernels);
+
+  const GgufHeader& header() const { return file_.header(); }
+  const ModelConfig& config() const { return config_; }
+  const Weights& weights() const { return weights_; }
+  const KernelSet& kernels() const { return *kernels_; }
+  uint64_t weight_bytes() const { return header().data_bytes; }
+  uint64_t n_parameters() const;
+
+  // [rope_dim / 2]: radians per position of each rotated pair.
+  const std::vector<double>& rope_frequencies() const { return rope_frequencies_; }
+
+ private:
+  GgufFile file_;
+  ModelConfig config_;
+  Weights weights_;
+  const KernelSet* kernels_ = nullptr;
+  std::vector<double> rope_frequencies_;
+};
+
+}  // namespace kinglet

@@ -1,0 +1,59 @@
+#include "model/scratch.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+
+namespace kinglet {
+namespace {
+
+// Quantized rows are padded to whole blocks of every format.
+constexpr uint64_t kRowStep = 256;
+
+}  // namespace
+
+Result<Scratch> Scratch::create(const ModelConfig& config, uint32_t n_batch, uint32_t n_ctx,
+                                size_t n_threads) {
+  const uint64_t width =
+      round_up(std::max({config.hidden_dim, config.q_dim(), config.ffn_dim}), kRowStep);
+  const uint64_t rows = n_batch;
+  Scratch scratch;
+  scratch.n_batch = n_batch;
+  scratch.scores_stride = static_cast<size_t>(round_up(n_ctx, kAlignment / sizeof(float)));
+
+  // Two passes over the same list: the first adds up the sizes, the second hands out addresses.
+  // No product here overflows: config's dimensions are at most 2^20, batch and context 2^32.
+  uint64_t offset = 0;
+  const auto lay_out = [&](std::byte* base) {
+    offset = 0;
+    const auto give = [&](auto*& pointer, uint64_t count) {
+      if (base != nullptr) {
+        pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(base + offset);
+      }
+      offset += round_up(count * sizeof(*pointer), kAlignment);
+    };
+    give(scratch.hidden, rows * config.hidden_dim);
+    give(scratch.normed, rows * config.hidden_dim);
+    give(scratch.query, rows * config.q_dim());
+    give(scratch.key, rows * config.kv_dim());
+    give(scratch.value, rows * config.kv_dim());
+    give(scratch.attention, rows * config.q_dim());
+    give(scratch.projection, rows * config.hidden_dim);
+    give(scratch.gate, rows * config.ffn_dim);
+    give(scratch.up, rows * config.ffn_dim);
+    give(scratch.cosines, rows * config.rope_dim / 2);
+    give(scratch.sines, rows * config.rope_dim / 2);
+    give(scratch.logits, config.vocab_size);
+    give(scratch.codes, rows * width * kMaxCodeBytes);
+    give(scratch.scales, rows * width / kActivationBlock);
+    give(scratch.sums, rows * width / kActivationBlock);
+    give(scratch.half_sums, rows * width / kActivationBlock * 2);
+    give(scratch.scores, n_threads * scratch.scores_stride);
+  };
+  lay_out(nullptr);
+  KINGLET_ASSIGN(scratch.memory, AlignedBuffer::allocate(offset, "scratch memory"));
+  lay_out(scratch.memory.data());
+  return scratch;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,51 @@
+// The intermediate results of a step, allocated once for the largest batch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/aligned_buffer.h"
+#include "base/result.h"
+#include "kernels/kernels.h"
+#include "model/config.h"
+
+namespace kinglet {
+
+struct Scratch {
+  // n_threads: of the pool that steps will run on; n_ctx: positions a head can attend to.
+  static Result<Scratch> create(const ModelConfig& config, uint32_t n_batch, uint32_t n_ctx,
+                                size_t n_threads);
+
+  uint64_t bytes() const { return memory.size(); }
+
+  // The scores of thread `thread`, [n_ctx].
+  float* thread_scores(size_t thread) { return scores + thread * scores_stride; }
+
+  // n_batch rows of each, unless noted.
+  float* hidden = nullptr;      // [hidden_dim]: the residual stream
+  float* normed = nullptr;      // [hidden_dim]
+  float* query = nullptr;       // [q_dim]
+  float* key = nullptr;         // [kv_dim]
+  float* value = nullptr;       // [kv_dim]
+  float* attention = nullptr;   // [q_dim]
+  float* projection = nullptr;  // [hidden_dim]: what a block adds to the stream
+  float* gate = nullptr;        // [ffn_dim]
+  float* up = nullptr;          // [ffn_dim]
+  float* cosines = nullptr;     // [rope_dim / 2]
+  float* sines = nullptr;       // [rope_dim / 2]
+  float* logits = nullptr;      // [vocab_size], one row in all
+
+  // Quantized activations, as wide as the widest of the rows above.
+  std::byte* codes = nullptr;
+  float* scales = nullptr;
+  int32_t* sums = nullptr;
+  int32_t* half_sums = nullptr;
+
+  float* scores = nullptr;  // [n_threads][scores_stride]
+  size_t scores_stride = 0;
+  uint32_t n_batch = 0;
+
+  AlignedBuffer memory;
+};
+
+}  // namespace kinglet
