@@ -29,7 +29,11 @@ function findEmscripten() {
   if (Number(version[1]) >= 4) {
     const rootOfEmsdk = process.env.EMSDK ? `${process.env.EMSDK}/upstream/emscripten` : undefined;
     if (!rootOfEmsdk) fail('emcc is on PATH but EMSDK is not set: run `source emsdk_env.sh`.');
-    return { toolchainFile: `${rootOfEmsdk}/cmake/Modules/Platform/Emscripten.cmake`, env: {}, options: [] };
+    return {
+      toolchainFile: `${rootOfEmsdk}/cmake/Modules/Platform/Emscripten.cmake`,
+      env: {},
+      options: [],
+    };
   }
   if (!existsSync('/usr/bin/clang-19')) {
     fail(`emcc ${version[0]} needs clang-19, lld-19 and llvm-19: run scripts/setup.`);

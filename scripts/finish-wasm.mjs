@@ -66,7 +66,9 @@ function isOld(text) {
  * threads that start from the glue itself instead of a second, CommonJS file.
  */
 function modernize(text) {
-  const header = `const require = globalThis.process?.getBuiltinModule;
+  const header = `const require = globalThis.process?.versions?.node
+  ? (await import("node:module")).createRequire(import.meta.url)
+  : undefined;
 const __filename = import.meta.url;
 const __dirname = '.';
 `;
@@ -74,7 +76,11 @@ const __dirname = '.';
 
   const startWorker = `new Worker(new URL(import.meta.url), {
     type: "module", name: "em-pthread", workerData: "em-pthread" })`;
-  let glue = replaceOnce(text, /new Worker\(new URL\("[^"]*\.worker\.js", ?import\.meta\.url\)\)/, startWorker);
+  let glue = replaceOnce(
+    text,
+    /new Worker\(new URL\("[^"]*\.worker\.js", ?import\.meta\.url\)\)/,
+    startWorker,
+  );
   glue = replaceOnce(glue, /new Worker\(pthreadMainJs\)/, startWorker);
   const worker = replaceOnce(
     readFileSync(workerScript, 'utf8'),

@@ -38,13 +38,14 @@ export function runNode(script, args = []) {
 }
 
 /** A program of a development dependency. */
-export function runBin(name, args) {
-  run(process.execPath, [join(root, 'node_modules', ...binPath(name)), ...args]);
-}
-
-function binPath(name) {
-  const { bin } = JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8'));
-  return [name, typeof bin === 'string' ? bin : (bin[name] ?? Object.values(bin)[0])];
+export function runBin(packageName, program, args, options) {
+  const folder = join(root, 'node_modules', packageName);
+  const { bin } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  run(
+    process.execPath,
+    [join(folder, typeof bin === 'string' ? bin : bin[program]), ...args],
+    options,
+  );
 }
 
 /** Configures a build folder once (Ninja looks after changes) and builds it. */

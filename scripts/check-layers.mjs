@@ -1,0 +1,84 @@
+// Includes and imports point one way; this list is the whole rule.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { root } from './tools.mjs';
+
+// Each folder below src/ and those that it may include, itself apart.
+const allowed = {
+  base: [],
+  tensor: ['base'],
+  gguf: ['base', 'tensor'],
+  kernels: ['base', 'tensor'],
+  kv: ['base', 'tensor', 'kernels'],
+  model: ['base', 'tensor', 'gguf', 'kernels', 'kv'],
+  text: ['base', 'gguf'],
+  session: ['base', 'tensor', 'gguf', 'kernels', 'kv', 'model', 'text'],
+};
+const layers = Object.keys(allowed);
+allowed.cli = layers;
+const wasmMayInclude = layers;
+
+const violations = [];
+
+for (const folder of subfolders('src')) {
+  if (!(folder in allowed)) {
+    violations.push(`src/${folder}: scripts/check-layers.mjs does not know this folder`);
+    continue;
+  }
+  for (const file of files(`src/${folder}`, /\.(h|cpp)$/)) {
+    checkIncludes(file, [folder, ...allowed[folder]]);
+  }
+}
+for (const file of files('wasm', /\.(h|cpp)$/)) checkIncludes(file, wasmMayInclude);
+
+// The package sees of the engine only the built module and its types.
+for (const file of files('web/src', /\.ts$/)) {
+  checkImports(file, (target) => target.startsWith('web/src/') || target === '#engine');
+}
+// The page sees of the package only its public entry.
+for (const file of files('demo', /\.(ts|js)$/)) {
+  checkImports(file, (target) => target.startsWith('demo/') || target === 'kinglet');
+}
+
+if (violations.length > 0) {
+  console.error(violations.join('\n'));
+  process.exit(1);
+}
+console.log('Layers: every include and import points the right way.');
+
+function checkIncludes(file, folders) {
+  for (const [, path] of text(file).matchAll(/^\s*#\s*include\s*"([^"]+)"/gm)) {
+    const [folder, ...rest] = path.split('/');
+    if (rest.length === 0 || !folders.includes(folder)) {
+      violations.push(`${file} must not include "${path}"; it may include ${folders.join(', ')}`);
+    }
+  }
+}
+
+function checkImports(file, mayImport) {
+  const specifiers = /(?:\bfrom|\bimport)\s*\(?\s*(['"])([^'"]+)\1/g;
+  for (const [, , specifier] of text(file).matchAll(specifiers)) {
+    if (specifier.startsWith('node:')) continue;
+    const target = specifier.startsWith('.')
+      ? relative(root, join(root, dirname(file), specifier))
+      : specifier;
+    if (!mayImport(target)) violations.push(`${file} must not import "${specifier}"`);
+  }
+}
+
+function text(file) {
+  return readFileSync(join(root, file), 'utf8');
+}
+
+function subfolders(folder) {
+  return readdirSync(join(root, folder), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name);
+}
+
+function files(folder, pattern) {
+  if (!existsSync(join(root, folder))) return [];
+  return readdirSync(join(root, folder), { recursive: true })
+    .map((name) => join(folder, name))
+    .filter((file) => pattern.test(file) && !file.startsWith(join(folder, 'dist')));
+}

@@ -1,0 +1,14 @@
+// npm run lint: formatting of C++ and everything else, and ESLint's rules.
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { root, run, runBin } from './tools.mjs';
+
+run('scripts/setup', ['lint']);
+const cpp = ['src', 'tests', 'wasm', 'bench'].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true })
+    .filter((name) => /\.(h|cpp)$/.test(name))
+    .map((name) => join(folder, name)),
+);
+run('clang-format', ['--dry-run', '-Werror', ...cpp]);
+runBin('eslint', 'eslint', ['.']);
+runBin('prettier', 'prettier', ['--check', '--log-level', 'warn', '.']);

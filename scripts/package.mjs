@@ -1,0 +1,73 @@
+// From sources to dist/ and demo/dist/; each part only when something it is made of is newer.
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  copyFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { root, runBin, runNode } from './tools.mjs';
+
+export async function buildAll({ withTests = false } = {}) {
+  runNode('scripts/build-wasm.mjs', withTests ? ['--tests'] : []);
+  await buildPackage();
+  buildDemo();
+}
+
+async function buildPackage() {
+  const inputs = ['web', 'wasm/engine.d.ts', 'build/wasm', 'tsconfig.json', 'package.json'];
+  if (isCurrent('build/package.stamp', inputs)) return;
+  rmSync(join(root, 'dist'), { recursive: true, force: true });
+  runBin('typescript', 'tsc', ['-p', 'web/tsconfig.build.json']);
+  runBin('typescript', 'tsc', ['-p', 'web/tsconfig.types.json']);
+  await copyEngine();
+  stamp('build/package.stamp');
+}
+
+/** The modules with their glue minified: an -O1 link leaves it as it was written. */
+async function copyEngine() {
+  const { minify } = await import('vite');
+  const from = join(root, 'build/wasm');
+  const to = join(root, 'dist/engine');
+  mkdirSync(to, { recursive: true });
+  for (const file of readdirSync(from)) {
+    if (file.endsWith('.wasm')) copyFileSync(join(from, file), join(to, file));
+    if (!file.endsWith('.js')) continue;
+    const { code, errors } = await minify(file, readFileSync(join(from, file), 'utf8'), {
+      module: true,
+    });
+    if (errors.length > 0) throw new Error(`${file} cannot be minified: ${errors[0].message}`);
+    writeFileSync(join(to, file), code);
+  }
+}
+
+function buildDemo() {
+  if (isCurrent('build/demo.stamp', ['demo', 'build/package.stamp'])) return;
+  runBin('vite', 'vite', ['build', 'demo', '--logLevel', 'warn']);
+  stamp('build/demo.stamp');
+}
+
+function stamp(file) {
+  writeFileSync(join(root, file), '');
+}
+
+function isCurrent(stampFile, inputs) {
+  const built = statSync(join(root, stampFile), { throwIfNoEntry: false })?.mtimeMs;
+  return built !== undefined && inputs.every((input) => newest(join(root, input)) <= built);
+}
+
+/** The latest change in a file or below a folder, outputs left out. */
+function newest(path) {
+  const status = statSync(path, { throwIfNoEntry: false });
+  if (!status) return 0;
+  if (!status.isDirectory()) return status.mtimeMs;
+  return Math.max(
+    status.mtimeMs,
+    ...readdirSync(path)
+      .filter((name) => name !== 'dist')
+      .map((name) => newest(join(path, name))),
+  );
+}

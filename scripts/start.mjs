@@ -1,0 +1,50 @@
+// npm start [words]: builds what is missing, tells a story (from the words, where there are any) in
+// the terminal, then serves the demo page.
+//   --once            stop after the story
+//   --port N          where the page is served
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { buildAll } from './package.mjs';
+import { serve } from './serve.mjs';
+import { fail, root, run } from './tools.mjs';
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { once: { type: 'boolean' }, port: { type: 'string', default: '8080' } },
+});
+const prompt = positionals.join(' ') || 'Once upon a time';
+
+run('scripts/setup', ['wasm']);
+await buildAll();
+await tellStory();
+if (!values.once) {
+  const { url } = await servePage(Number(values.port));
+  console.log(`The demo page: ${url} (Ctrl+C ends it)`);
+}
+
+/** By the package that the page loads, and the same wasm. */
+async function tellStory() {
+  const { Kinglet } = await import('../dist/index.js');
+  const bytes = await readFile(join(root, 'demo/models/kinglet-stories-5m-Q4_0.gguf'));
+  const model = await Kinglet.load(bytes).catch((error) => fail(error.message));
+  process.stdout.write(prompt);
+  const generation = model.generate(prompt, { maxTokens: 160, temperature: 0.7 });
+  for await (const { text } of generation) process.stdout.write(text);
+  const { usage, timings } = await generation.result;
+  const { variant, nThreads } = model.info.runtime;
+  console.log(
+    `\n\n${usage.completionTokens} tokens, ${timings.tokensPerSecond.toFixed(0)} per second ` +
+      `(${variant}, ${nThreads} ${nThreads === 1 ? 'thread' : 'threads'})`,
+  );
+  await model.dispose();
+}
+
+/** On the wanted port, or on any that is free. */
+function servePage(port) {
+  const folder = join(root, 'demo/dist');
+  return serve(folder, { port }).catch((error) => {
+    if (error.code !== 'EADDRINUSE') throw error;
+    return serve(folder);
+  });
+}

@@ -1,0 +1,52 @@
+// npm test: builds everything and runs every suite, also after one that failed.
+// Each suite leaves its counts in build/test-results/NAME.json; scripts/count-tests.mjs adds them.
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { buildAll } from './package.mjs';
+import { countTests } from './count-tests.mjs';
+import { cmakeBuild, root, run } from './tools.mjs';
+
+const results = 'build/test-results';
+rmSync(join(root, results), { recursive: true, force: true });
+
+run('scripts/setup', ['wasm', 'native', 'browser']);
+cmakeBuild('build/native', []);
+await buildAll({ withTests: true });
+mkdirSync(join(root, results), { recursive: true });
+
+const googletest = (name) => [
+  '--gtest_brief=1',
+  `--gtest_output=json:${join(root, results)}/${name}.json`,
+];
+suite('GoogleTest, native', 'build/native/tests/kinglet_tests', googletest('native'));
+for (const simd of ['simd128', 'relaxed-simd']) {
+  suite(`GoogleTest, wasm ${simd}`, process.execPath, [
+    ...relaxedSimdFlag(simd),
+    `build/wasm-${simd}/tests/kinglet_tests.js`,
+    ...googletest(`wasm-${simd}`),
+  ]);
+}
+suite('Package and browser', process.execPath, [
+  'node_modules/vitest/vitest.mjs',
+  'run',
+  '--reporter=default',
+  '--reporter=json',
+  `--outputFile.json=${results}/vitest.json`,
+]);
+
+const { passed, failed } = countTests();
+console.log(`${passed} passed, ${failed} failed`);
+if (failed > 0 || process.exitCode) process.exitCode = 1;
+
+function suite(title, command, args) {
+  console.log(`\n${title}`);
+  const { status } = spawnSync(command, args, { cwd: root, stdio: 'inherit' });
+  if (status !== 0) process.exitCode = 1;
+}
+
+/** Node before 22 knows relaxed SIMD only when asked; later ones refuse the flag's name. */
+function relaxedSimdFlag(simd) {
+  const old = Number(process.versions.node.split('.')[0]) < 22;
+  return simd === 'relaxed-simd' && old ? ['--experimental-wasm-relaxed-simd'] : [];
+}
