@@ -1,0 +1,53 @@
+/**
+ * Every code a {@link KingletError} can carry, and what it means. The first group comes from the
+ * engine, the second from the package around it. Cancelling is not among them: it rejects with the
+ * signal's own reason, an `AbortError` unless you gave another.
+ */
+export const errorCodes = {
+  invalid_argument: "a caller's value is out of its documented range",
+  io: 'a file cannot be opened or read',
+  not_gguf: 'the bytes are not a GGUF file',
+  unsupported_version: 'GGUF of a version or byte order that is not read',
+  truncated: 'the file ends before what its header promises',
+  corrupt: 'the file contradicts itself',
+  unsupported_type: 'a tensor or metadata type that is not known',
+  unsupported_architecture: 'general.architecture names a model that is not implemented',
+  unsupported_tokenizer: 'tokenizer.ggml.model names a tokenizer that is not implemented',
+  unsupported_feature: 'a known model asks for something that is not implemented',
+  missing_metadata: 'a required metadata key is absent',
+  missing_tensor: 'a required tensor is absent',
+  wrong_type: 'a tensor or metadata value has an unexpected type',
+  wrong_shape: "a tensor's shape contradicts the model's configuration",
+  context_full: 'the KV cache has no room for the tokens of this step',
+  prompt_too_long: 'a prompt does not fit the context',
+  out_of_memory: 'an allocation was refused',
+  not_finite: 'NaN or infinity where a number is needed',
+
+  network: 'the server did not answer, answered with an error, or broke off',
+  disposed: 'the model was used after dispose()',
+  worker_crashed: 'the worker died; load the model again',
+  unsupported_environment: 'this browser or runtime lacks something the package needs',
+} as const;
+
+export type KingletErrorCode = keyof typeof errorCodes;
+
+/** Everything that goes wrong, with a message in words and a code to branch on. */
+export class KingletError extends Error {
+  override readonly name = 'KingletError';
+
+  constructor(
+    readonly code: KingletErrorCode,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export function isErrorCode(code: string): code is KingletErrorCode {
+  return Object.hasOwn(errorCodes, code);
+}
+
+/** The message of anything that can be thrown. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}

@@ -1,0 +1,17 @@
+export { errorCodes, KingletError } from './errors.ts';
+export type { KingletErrorCode } from './errors.ts';
+export type { Generation } from './generation.ts';
+export { Kinglet } from './kinglet.ts';
+export type {
+  DetokenizeOptions,
+  FinishReason,
+  GenerateOptions,
+  GenerationResult,
+  LoadOptions,
+  LoadProgress,
+  ModelInfo,
+  ModelSource,
+  Piece,
+  SingleThreadReason,
+  TokenizeOptions,
+} from './types.ts';

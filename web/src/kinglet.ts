@@ -1,0 +1,151 @@
+import { KingletError } from './errors.ts';
+import { Generation } from './generation.ts';
+import { checkedText, checkedTokens, postedGenerateOptions, postedLoadOptions } from './options.ts';
+import { postedSource } from './source.ts';
+import type {
+  DetokenizeOptions,
+  GenerateOptions,
+  LoadOptions,
+  ModelInfo,
+  ModelSource,
+  TokenizeOptions,
+} from './types.ts';
+import { WorkerClient } from './worker-client.ts';
+import type { Answer } from './worker-client.ts';
+import { startWorker } from './worker-link.ts';
+import type { StartWorker } from './worker-link.ts';
+
+/** A loaded model, living in a worker of its own until {@link dispose}. */
+export class Kinglet {
+  readonly info: ModelInfo;
+  readonly #client: WorkerClient;
+
+  private constructor(client: WorkerClient, info: ModelInfo) {
+    this.#client = client;
+    this.info = info;
+  }
+
+  /**
+   * Loads a GGUF file. The bytes go piece by piece from their source into the engine's memory; no
+   * second copy of the file is made. A string is a URL, relative to the page; in Node it may also be
+   * a path.
+   *
+   * @throws {@link KingletError}, or the signal's reason. Nothing is left running then.
+   */
+  static load(source: ModelSource, options: LoadOptions = {}): Promise<Kinglet> {
+    return Kinglet.loadWith(startWorker, source, options);
+  }
+
+  /** @internal As load(), with a worker of the caller's making. */
+  static async loadWith(
+    start: StartWorker,
+    source: ModelSource,
+    options: LoadOptions,
+  ): Promise<Kinglet> {
+    const { signal, onProgress } = options;
+    const postedOptions = postedLoadOptions(options);
+    const posted = postedSource(source);
+    signal?.throwIfAborted();
+    const client = await WorkerClient.start(start);
+    let onAbort: (() => void) | undefined;
+    try {
+      const info = await new Promise<ModelInfo>((resolve, reject) => {
+        onAbort = () => {
+          // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- a signal's reason may be anything
+          reject(signal?.reason);
+        };
+        if (signal?.aborted) onAbort();
+        signal?.addEventListener('abort', onAbort);
+        client.request(
+          { type: 'load', source: posted, options: postedOptions },
+          {
+            onAnswer: (answer) => {
+              if (answer.type === 'progress') onProgress?.(answer.progress);
+              else if (answer.type === 'loaded') resolve(answer.info);
+            },
+            onError: reject,
+          },
+          posted.kind === 'stream' ? [posted.stream] : [],
+        );
+      });
+      return new Kinglet(client, info);
+    } catch (error) {
+      client.close(new KingletError('disposed', 'the model was not loaded'));
+      throw error;
+    } finally {
+      if (onAbort) signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /**
+   * Continues a prompt, given as text (a beginning-of-sequence token is put in front where the model
+   * wants one) or as tokens. Work starts at once; calls on one model run one after the other. Every
+   * error, a wrong option too, arrives through the returned object.
+   */
+  generate(prompt: string | ArrayLike<number>, options: GenerateOptions = {}): Generation {
+    return new Generation((sink) => {
+      const { signal } = options;
+      let id = 0;
+      const onAbort = () => {
+        this.#client.abandon(id);
+        sink.fail(signal?.reason);
+      };
+      try {
+        signal?.throwIfAborted();
+        const posted = postedGenerateOptions(options);
+        const content = typeof prompt === 'string' ? checkedText(prompt) : checkedTokens(prompt);
+        id = this.#client.request(
+          { type: 'generate', prompt: content, options: posted },
+          {
+            onAnswer: (answer) => {
+              if (answer.type === 'piece') {
+                sink.push(answer.piece);
+              } else if (answer.type === 'generated') {
+                signal?.removeEventListener('abort', onAbort);
+                sink.end(answer.result);
+              }
+            },
+            onError: (error) => {
+              signal?.removeEventListener('abort', onAbort);
+              sink.fail(error);
+            },
+          },
+        );
+        signal?.addEventListener('abort', onAbort, { once: true });
+      } catch (error) {
+        sink.fail(error);
+      }
+      return () => {
+        this.#client.cancel(id);
+      };
+    });
+  }
+
+  async tokenize(text: string, options: TokenizeOptions = {}): Promise<number[]> {
+    const { addBos = true, parseSpecial = false } = options;
+    const answer = await this.#ask({
+      type: 'tokenize',
+      text: checkedText(text),
+      addBos,
+      parseSpecial,
+    });
+    return answer.type === 'tokenized' ? [...answer.tokens] : [];
+  }
+
+  async detokenize(tokens: ArrayLike<number>, options: DetokenizeOptions = {}): Promise<string> {
+    const { special = false } = options;
+    const answer = await this.#ask({ type: 'detokenize', tokens: checkedTokens(tokens), special });
+    return answer.type === 'detokenized' ? answer.text : '';
+  }
+
+  /** Ends the worker and frees its memory. What is still running rejects with `disposed`. */
+  dispose(): void {
+    this.#client.close(new KingletError('disposed', 'the model has been disposed of'));
+  }
+
+  #ask(request: Parameters<WorkerClient['request']>[0]): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#client.request(request, { onAnswer: resolve, onError: reject });
+    });
+  }
+}

@@ -1,0 +1,109 @@
+// The options' defaults and ranges, checked before anything is posted: the engine's numbers are
+// typed, so that what JavaScript lets through (a string, NaN, 2.5 tokens) must stop here.
+import { KingletError } from './errors.ts';
+import type { PostedGenerateOptions, PostedLoadOptions } from './protocol.ts';
+import type { GenerateOptions, LoadOptions } from './types.ts';
+
+interface NumberRule {
+  min: number;
+  max: number;
+  integer?: true;
+}
+
+const maxUint32 = 2 ** 32 - 1;
+const maxInt32 = 2 ** 31 - 1;
+
+const generateRules: Record<keyof PostedGenerateOptions, NumberRule> = {
+  maxTokens: { min: 1, max: maxInt32, integer: true },
+  temperature: { min: 0, max: 100 },
+  topK: { min: 0, max: maxInt32, integer: true },
+  topP: { min: 0, max: 1 },
+  minP: { min: 0, max: 1 },
+  repeatPenalty: { min: 0, max: 100 },
+  repeatLastN: { min: 0, max: maxInt32, integer: true },
+  seed: { min: 0, max: Number.MAX_SAFE_INTEGER, integer: true },
+};
+
+const generateDefaults: Omit<PostedGenerateOptions, 'seed'> = {
+  maxTokens: 256,
+  temperature: 0.8,
+  topK: 40,
+  topP: 0.95,
+  minP: 0.05,
+  repeatPenalty: 1,
+  repeatLastN: 64,
+};
+
+export function postedGenerateOptions(options: GenerateOptions): PostedGenerateOptions {
+  refuseUnknown(options, [...Object.keys(generateRules), 'signal']);
+  const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
+  const posted: PostedGenerateOptions = { ...generateDefaults, seed };
+  for (const name of Object.keys(generateRules) as (keyof PostedGenerateOptions)[]) {
+    posted[name] = checkedNumber(name, options[name] ?? posted[name], generateRules[name]);
+  }
+  return posted;
+}
+
+export function postedLoadOptions(options: LoadOptions): PostedLoadOptions {
+  refuseUnknown(options, ['onProgress', 'signal', 'nThreads', 'kernels', 'nCtx']);
+  const { nThreads, kernels, nCtx } = options;
+  if (nThreads !== undefined) {
+    checkedNumber('nThreads', nThreads, { min: 1, max: 64, integer: true });
+  }
+  if (nCtx !== undefined) {
+    checkedNumber('nCtx', nCtx, { min: 1, max: maxUint32, integer: true });
+  }
+  if (kernels !== undefined && typeof kernels !== 'string') {
+    throw new KingletError('invalid_argument', 'kernels must be the name of a kernel set');
+  }
+  return { nThreads, kernels, nCtx };
+}
+
+/** The engine takes UTF-8, which cannot hold half of a surrogate pair. */
+export function checkedText(text: unknown): string {
+  if (typeof text !== 'string') {
+    throw new KingletError('invalid_argument', `the text must be a string, not ${typeof text}`);
+  }
+  const lone = text.search(/\p{Surrogate}/u);
+  if (lone >= 0) {
+    const unit = text.charCodeAt(lone).toString(16).toUpperCase();
+    throw new KingletError(
+      'invalid_argument',
+      `the text is not valid Unicode: half a surrogate pair (U+${unit}) at index ${String(lone)}`,
+    );
+  }
+  return text;
+}
+
+export function checkedTokens(tokens: ArrayLike<number>): Int32Array {
+  return Int32Array.from(tokens, (token, index) =>
+    checkedNumber(`token ${String(index)}`, token, { min: 0, max: maxInt32, integer: true }),
+  );
+}
+
+function checkedNumber(name: string, value: unknown, rule: NumberRule): number {
+  const { min, max, integer } = rule;
+  if (
+    typeof value !== 'number' ||
+    !(value >= min && value <= max) ||
+    (integer && !Number.isInteger(value))
+  ) {
+    const kind = integer ? 'a whole number' : 'a number';
+    throw new KingletError(
+      'invalid_argument',
+      `${name} must be ${kind} from ${String(min)} to ${String(max)}, not ${String(value)}`,
+    );
+  }
+  return value;
+}
+
+function refuseUnknown(options: object, known: string[]): void {
+  for (const name of Object.keys(options)) {
+    if (!known.includes(name)) {
+      throw new KingletError(
+        'invalid_argument',
+        `unknown option "${name}"; the options are ${known.join(', ')}`,
+      );
+    }
+  }
+}

@@ -1,0 +1,117 @@
+/** Where a model's bytes come from. A stream is consumed; buffers and blobs stay yours. */
+export type ModelSource =
+  string | URL | Blob | ArrayBuffer | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
+
+export interface LoadProgress {
+  /** Bytes that are in the engine's memory. */
+  loaded: number;
+  /** Bytes of the whole file; undefined while nobody has told. */
+  total: number | undefined;
+}
+
+export interface LoadOptions {
+  /** Called with the bytes that have arrived, about twenty times a second, and at the end. */
+  onProgress?: ((progress: LoadProgress) => void) | undefined;
+  /** Aborting stops the download, frees everything and rejects with the signal's reason. */
+  signal?: AbortSignal | undefined;
+  /** Default: half of the hardware's threads, at most 8; 1 where threads are not possible. */
+  nThreads?: number | undefined;
+  /** A kernel set by name, e.g. "scalar". Default: the fastest that runs here. */
+  kernels?: string | undefined;
+  /** Tokens of context. Default: the model's own context length, at most 4096. */
+  nCtx?: number | undefined;
+}
+
+/** Why generation runs on one thread. */
+export type SingleThreadReason =
+  /** The page is not cross-origin isolated (COOP and COEP headers), so memory cannot be shared. */
+  | 'not_isolated'
+  /** The threaded build could not start, for example because shared memory was refused. */
+  | 'refused'
+  /** The caller asked for one thread. */
+  | 'requested'
+  /** The machine has no more than one core to spare. */
+  | 'one_core';
+
+export interface ModelInfo {
+  name: string;
+  architecture: string;
+  nParameters: number;
+  nLayers: number;
+  /** Size of the vocabulary. */
+  nTokens: number;
+  /** Tokens of context the model was trained for. */
+  contextLength: number;
+  /** Tokens of context that fit this instance. */
+  nCtx: number;
+  memory: { weightBytes: number; kvBytes: number; scratchBytes: number };
+  runtime: {
+    /** The wasm build that runs, e.g. "simd128-threads". */
+    variant: string;
+    /** The kernel set that runs, e.g. "simd128". */
+    kernels: string;
+    nThreads: number;
+    /** Undefined with more than one thread. */
+    singleThreadReason: SingleThreadReason | undefined;
+  };
+}
+
+export interface GenerateOptions {
+  /** Tokens to generate at most. Default 256. */
+  maxTokens?: number | undefined;
+  /** 0 always takes the most probable token. Default 0.8. */
+  temperature?: number | undefined;
+  /** Keep the k most probable tokens; 0 keeps all. Default 40. */
+  topK?: number | undefined;
+  /** Keep the fewest tokens whose probabilities reach p. Default 0.95. */
+  topP?: number | undefined;
+  /** Keep tokens with at least this share of the largest probability. Default 0.05. */
+  minP?: number | undefined;
+  /** Above 1, tokens that were seen lately become less probable. Default 1. */
+  repeatPenalty?: number | undefined;
+  /** How many tokens count as "lately". Default 64. */
+  repeatLastN?: number | undefined;
+  /** The same seed gives the same text. Default: random; the result tells it. */
+  seed?: number | undefined;
+  /** Aborting takes effect at the next token, in the prompt at the next batch. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface Piece {
+  /** Whole characters, ready to append. Empty while a character's bytes are incomplete. */
+  text: string;
+  /** The token that the text ended with. */
+  token: number;
+}
+
+/** `stop`: the model ended; `length`: maxTokens; `context`: full; `cancelled`: you left the loop. */
+export type FinishReason = 'stop' | 'length' | 'context' | 'cancelled';
+
+export interface GenerationResult {
+  text: string;
+  finishReason: FinishReason;
+  seed: number;
+  usage: { promptTokens: number; completionTokens: number };
+  timings: {
+    /** Reading the prompt. */
+    promptMs: number;
+    /** From the start of work to the first token. */
+    firstTokenMs: number;
+    /** Drawing the tokens. */
+    decodeMs: number;
+    promptTokensPerSecond: number;
+    tokensPerSecond: number;
+  };
+}
+
+export interface TokenizeOptions {
+  /** Put the vocabulary's beginning-of-sequence token in front, where it asks for one. Default true. */
+  addBos?: boolean | undefined;
+  /** Recognise control tokens that are spelled out in the text. Default false. */
+  parseSpecial?: boolean | undefined;
+}
+
+export interface DetokenizeOptions {
+  /** Spell control tokens out. Default false. */
+  special?: boolean | undefined;
+}

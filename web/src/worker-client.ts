@@ -1,0 +1,104 @@
+// The page's end of the protocol: joins answers with their requests, and turns a dead worker into
+// rejections.
+import { KingletError } from './errors.ts';
+import type { ClientMessage, WorkerMessage } from './protocol.ts';
+import type { StartWorker, WorkerLink } from './worker-link.ts';
+
+/** An answer to a request: a message with its id. */
+export type Answer = Extract<WorkerMessage, { id: number }>;
+
+type Request = Exclude<ClientMessage, { type: 'cancel' }>;
+type WithoutId<T> = T extends unknown ? Omit<T, 'id'> : never;
+
+export interface RequestListener {
+  /** Every answer but `failed`. */
+  onAnswer(answer: Exclude<Answer, { type: 'failed' }>): void;
+  onError(error: unknown): void;
+}
+
+export class WorkerClient {
+  #link: WorkerLink | undefined;
+  #closedBy: KingletError | undefined;
+  #nextId = 1;
+  readonly #pending = new Map<number, RequestListener>();
+
+  static async start(startWorker: StartWorker): Promise<WorkerClient> {
+    const client = new WorkerClient();
+    client.#link = await startWorker({
+      onMessage: (message) => {
+        client.#receive(message);
+      },
+      onCrash: (message) => {
+        client.#crash(message);
+      },
+    });
+    return client;
+  }
+
+  /** Posts a request; its id. Errors, those of a closed worker too, go to the listener. */
+  request(
+    request: WithoutId<Request>,
+    listener: RequestListener,
+    transfer: Transferable[] = [],
+  ): number {
+    const id = this.#nextId++;
+    if (this.#closedBy || !this.#link) {
+      listener.onError(this.#closedBy);
+      return id;
+    }
+    this.#pending.set(id, listener);
+    this.#link.setBusy(true);
+    try {
+      this.#link.post({ ...request, id }, transfer);
+    } catch (error) {
+      this.#settle(id);
+      listener.onError(error);
+    }
+    return id;
+  }
+
+  /** Asks the worker to end a generation, which then answers as usual. */
+  cancel(target: number): void {
+    if (!this.#closedBy) this.#link?.post({ type: 'cancel', target });
+  }
+
+  /** Ends a generation without waiting: its listener hears nothing more. */
+  abandon(target: number): void {
+    this.#settle(target);
+    this.cancel(target);
+  }
+
+  /** Ends the worker with all that it holds and rejects what is pending. */
+  close(reason: KingletError): void {
+    if (this.#closedBy) return;
+    this.#closedBy = reason;
+    this.#link?.terminate();
+    const listeners = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const listener of listeners) listener.onError(reason);
+  }
+
+  #receive(message: WorkerMessage): void {
+    if (message.type === 'crashed') {
+      this.#crash(message.message);
+      return;
+    }
+    const listener = this.#pending.get(message.id);
+    if (!listener) return;
+    if (message.type !== 'progress' && message.type !== 'piece') this.#settle(message.id);
+    if (message.type === 'failed') {
+      listener.onError(new KingletError(message.code, message.message));
+    } else {
+      listener.onAnswer(message);
+    }
+  }
+
+  #crash(message: string): void {
+    this.close(new KingletError('worker_crashed', `the worker crashed: ${message}`));
+  }
+
+  #settle(id: number): void {
+    this.#pending.delete(id);
+    if (this.#pending.size === 0) this.#link?.setBusy(false);
+  }
+}

@@ -1,0 +1,78 @@
+// One worker, seen the same way in a browser and in Node.
+import type { ClientMessage, WorkerMessage } from './protocol.ts';
+import { isNode } from './runtime.ts';
+
+export interface WorkerLink {
+  post(message: ClientMessage, transfer?: Transferable[]): void;
+  terminate(): void;
+  /** An idle worker does not keep a Node process alive. */
+  setBusy(busy: boolean): void;
+}
+
+export interface WorkerListener {
+  onMessage(message: WorkerMessage): void;
+  /** The worker could not start, or ended by itself. */
+  onCrash(message: string): void;
+}
+
+export type StartWorker = (listener: WorkerListener) => Promise<WorkerLink>;
+
+export const startWorker: StartWorker = (listener) =>
+  isNode ? startNodeWorker(listener) : Promise.resolve(startBrowserWorker(listener));
+
+function startBrowserWorker(listener: WorkerListener): WorkerLink {
+  // Bundlers look for exactly this expression.
+  const worker = new Worker(new URL('./worker/worker.js', import.meta.url), {
+    type: 'module',
+    name: 'kinglet',
+  });
+  worker.onmessage = (event: MessageEvent<WorkerMessage>) => {
+    listener.onMessage(event.data);
+  };
+  worker.onerror = (event) => {
+    event.preventDefault();
+    listener.onCrash(event.message || 'its script could not be loaded');
+  };
+  return {
+    post: (message, transfer = []) => {
+      worker.postMessage(message, transfer);
+    },
+    terminate: () => {
+      worker.terminate();
+    },
+    setBusy: () => undefined,
+  };
+}
+
+async function startNodeWorker(listener: WorkerListener): Promise<WorkerLink> {
+  // Neither name stands in the expression itself, or a bundler would follow it into Node's modules
+  // and pack the worker a second time.
+  const threads = 'node:worker_threads';
+  const script = './worker/worker.js';
+  const { Worker: NodeWorker } = (await import(
+    /* webpackIgnore: true */ /* @vite-ignore */ threads
+  )) as typeof import('node:worker_threads');
+  const worker = new NodeWorker(new URL(/* @vite-ignore */ script, import.meta.url));
+  worker.unref();
+  worker.on('message', (message: WorkerMessage) => {
+    listener.onMessage(message);
+  });
+  worker.on('error', (error) => {
+    listener.onCrash(error.message);
+  });
+  worker.on('exit', () => {
+    listener.onCrash('it ended');
+  });
+  return {
+    post: (message, transfer = []) => {
+      worker.postMessage(message, transfer as import('node:worker_threads').Transferable[]);
+    },
+    terminate: () => {
+      void worker.terminate();
+    },
+    setBusy: (busy) => {
+      if (busy) worker.ref();
+      else worker.unref();
+    },
+  };
+}
