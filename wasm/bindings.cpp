@@ -16,8 +16,8 @@
 #include "base/thread_pool.h"
 #include "gguf/file.h"
 #include "kernels/kernels.h"
-#include "model/model.h"
 #include "session/generation.h"
+#include "session/language_model.h"
 #include "session/session.h"
 #include "text/tokenizer.h"
 
@@ -127,15 +127,10 @@ Result<SessionOptions> to_core(const SessionRequest& request) {
   return options;
 }
 
-// What sessions share and keep alive, even when JavaScript deletes the model first.
-struct LoadedModel {
-  Model model;
-  std::unique_ptr<Tokenizer> tokenizer;
-};
-
+// Sessions share the model and keep it alive, even when JavaScript deletes it first.
 class EngineSession {
  public:
-  EngineSession(std::shared_ptr<const LoadedModel> loaded, std::unique_ptr<Session> session)
+  EngineSession(std::shared_ptr<const LanguageModel> loaded, std::unique_ptr<Session> session)
       : loaded_(std::move(loaded)), session_(std::move(session)) {}
 
   val start(const val& prompt, const GenerateOptions& options) {
@@ -173,14 +168,14 @@ class EngineSession {
   double scratch_bytes() const { return to_number(session_->scratch_bytes()); }
 
  private:
-  std::shared_ptr<const LoadedModel> loaded_;
+  std::shared_ptr<const LanguageModel> loaded_;
   std::unique_ptr<Session> session_;
   std::optional<Generation> generation_;
 };
 
 class EngineModel {
  public:
-  explicit EngineModel(std::shared_ptr<const LoadedModel> loaded) : loaded_(std::move(loaded)) {}
+  explicit EngineModel(std::shared_ptr<const LanguageModel> loaded) : loaded_(std::move(loaded)) {}
 
   val info() const {
     const Model& model = loaded_->model;
@@ -220,23 +215,13 @@ class EngineModel {
   }
 
  private:
-  std::shared_ptr<const LoadedModel> loaded_;
+  std::shared_ptr<const LanguageModel> loaded_;
 };
 
-Result<const KernelSet*> choose_kernels(const std::string& name) {
-  if (name.empty()) return available_kernels().front();
-  if (const KernelSet* kernels = find_kernels(name)) return kernels;
-  return Error{ErrorCode::invalid_argument,
-               cat("kernels \"", name, "\" are unknown or not in this build")};
-}
-
 Result<std::shared_ptr<EngineModel>> load_model(GgufLoader& loader, const std::string& kernels) {
-  KINGLET_ASSIGN(const KernelSet* chosen, choose_kernels(kernels));
   KINGLET_ASSIGN(GgufFile file, loader.finish());
-  KINGLET_ASSIGN(auto tokenizer, Tokenizer::from_gguf(file.header()));
-  KINGLET_ASSIGN(Model model, Model::load(std::move(file), *chosen));
-  return std::make_shared<EngineModel>(
-      std::make_shared<const LoadedModel>(LoadedModel{std::move(model), std::move(tokenizer)}));
+  KINGLET_ASSIGN(LanguageModel loaded, load_language_model(std::move(file), kernels));
+  return std::make_shared<EngineModel>(std::make_shared<const LanguageModel>(std::move(loaded)));
 }
 
 struct ModelRequest {

@@ -17,7 +17,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/exponential.h"
+#include "base/exponential.h"
 #include "kernels/kernels.h"
 
 namespace kinglet {

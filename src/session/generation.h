@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "session/sampler.h"
 #include "session/session.h"
 #include "text/tokenizer.h"
@@ -21,7 +20,7 @@ enum class FinishReason : uint8_t {
   context,  // the context is full
 };
 
-std::string_view finish_reason_name(FinishReason reason);  // "stop", "length", "context", "none"
+std::string_view finish_reason_name(FinishReason reason);  // "none", "stop", "length", "context"
 
 struct GenerationOptions {
   uint32_t max_tokens = 256;
@@ -32,13 +31,13 @@ struct GenerationStep {
   uint32_t n_prompt_done = 0;  // prompt tokens computed so far
   TokenId token = kNoToken;    // the token drawn in this step; none while the prompt is computed
   std::string text;            // whole UTF-8 characters that are now certain; may be empty
-  FinishReason finish = FinishReason::none;  // the last step carries no token, perhaps text
+  FinishReason finish = FinishReason::none;  // set by the last step, which carries no token
 };
 
 class Generation {
  public:
-  // Continues `session`, which must outlive the generation, with `prompt` (at least one token).
-  // ErrorCode::prompt_too_long, invalid_argument.
+  // Continues `session` with `prompt`, at least one token; session and tokenizer must outlive the
+  // generation. ErrorCode::prompt_too_long; invalid_argument (an option, no prompt).
   static Result<Generation> start(Session& session, const Tokenizer& tokenizer,
                                   std::vector<TokenId> prompt, const GenerationOptions& options);
 
@@ -46,7 +45,20 @@ class Generation {
   Result<GenerationStep> step();
 
  private:
-  Session* session_ = nullptr;
+  Generation(Session& session, const Tokenizer& tokenizer, std::vector<TokenId> prompt,
+             const GenerationOptions& options);
+
+  GenerationStep finish(FinishReason reason);
+
+  Session* session_;
+  const Tokenizer* tokenizer_;
+  std::vector<TokenId> prompt_;
+  size_t n_prompt_done_ = 0;
+  uint32_t max_tokens_;
+  uint32_t n_generated_ = 0;
+  TokenId last_token_ = kNoToken;  // drawn, but not yet appended to the session
+  Sampler sampler_;
+  StreamDecoder decoder_;
 };
 
 }  // namespace kinglet

@@ -5,7 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "text/tokenizer.h"
+#include "base/result.h"
+#include "text/vocabulary.h"
 
 namespace kinglet {
 
@@ -16,25 +17,46 @@ struct SamplerOptions {
   float top_p = 0.95f;          // keep the fewest whose probabilities reach p; 1 keeps all
   float min_p = 0.05f;          // keep those with at least min_p × the largest probability
   float repeat_penalty = 1.0f;  // > 1 divides positive and multiplies negative logits (CTRL, 2019)
-  int32_t repeat_last_n = 64;   // … of the tokens seen this recently
+  int32_t repeat_last_n = 64;   // … of the tokens among so many last ones
   uint64_t seed = 0;
 };
 
-// ErrorCode::invalid_argument names the option and its range.
+constexpr int32_t kMaxRepeatLastN = 1 << 16;
+
+// ErrorCode::invalid_argument names the option, its value and its range.
 Status validate(const SamplerOptions& options);
 
-// The same seed, options and logits give the same tokens on every platform: the generator is
-// PCG32, and sums are taken in a fixed order.
+// The same seed, options and logits give the same tokens on every platform: random numbers are
+// PCG32's (M. O'Neill, 2014), and sums are taken in a fixed order.
 class Sampler {
  public:
-  // `options` must be valid; `n_tokens` is the vocabulary's size. Allocates all it will need.
-  Sampler(const SamplerOptions& options, uint32_t n_tokens);
+  // `options` must be valid; `vocab_size` is the number of logits. Allocates all it will need.
+  Sampler(const SamplerOptions& options, uint32_t vocab_size);
 
-  // Draws from `logits` [n_tokens], which it may overwrite.
+  // Draws from finite `logits` [vocab_size], which it may change.
   TokenId sample(std::span<float> logits);
 
   // Records a token of the prompt or of the answer, for the repetition penalty.
   void accept(TokenId token);
+
+ private:
+  struct Candidate {
+    float weight;  // the logit, then the probability up to a common factor
+    TokenId token;
+  };
+
+  void penalize_repetitions(std::span<float> logits);
+  void keep_top_k(std::span<const float> logits);
+  void keep_top_p_and_min_p();
+  TokenId draw();
+  double random();  // in [0, 1)
+
+  SamplerOptions options_;
+  std::vector<Candidate> candidates_;  // best first, once sorted
+  std::vector<TokenId> recent_;        // a ring of the last tokens
+  size_t next_recent_ = 0;
+  std::vector<TokenId> distinct_;  // scratch for the penalty
+  uint64_t random_state_ = 0;
 };
 
 }  // namespace kinglet

@@ -1,0 +1,66 @@
+// The commands of the desktop program. Each writes its answer to standard output.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "session/generation.h"
+#include "session/sampler.h"
+
+namespace kinglet::cli {
+
+// How a model is run.
+struct RunOptions {
+  std::string model;       // path of a GGUF file
+  uint32_t n_threads = 0;  // 0: half of the machine's
+  std::string kernels;     // "": the fastest
+  uint32_t n_ctx = 0;      // 0: the model's
+  std::string kv = "f32";
+};
+
+struct GenerateOptions {
+  RunOptions run;
+  std::string prompt;
+  GenerationOptions generation;
+  bool show_speed = false;  // on standard error
+};
+
+struct LogprobsOptions {
+  RunOptions run;
+  std::vector<TokenId> tokens;
+  std::vector<uint32_t> positions;  // empty: the last one
+  uint32_t n_greedy = 0;
+};
+
+struct TokenizeOptions {
+  std::string model;
+  std::optional<std::string> text;  // absent: standard input
+  bool add_bos = false;
+  bool parse_special = false;
+};
+
+struct DetokenizeOptions {
+  std::string model;
+  std::vector<TokenId> ids;
+  bool special = false;
+};
+
+// Streams the continuation of the prompt.
+Status generate(const GenerateOptions& options);
+
+// The file's metadata and tensors.
+Status inspect(const std::string& model);
+
+// JSON: {tokens, positions: [{position, argmax, logprobs}], greedy}, natural logarithms.
+Status logprobs(const LogprobsOptions& options);
+
+// The ids on one line.
+Status tokenize(const TokenizeOptions& options);
+
+// The text of the ids.
+Status detokenize(const DetokenizeOptions& options);
+
+}  // namespace kinglet::cli

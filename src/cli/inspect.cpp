@@ -1,0 +1,64 @@
+#include <cstdio>
+#include <string>
+
+#include "base/format.h"
+#include "cli/commands.h"
+#include "gguf/file.h"
+#include "gguf/quoted.h"
+
+namespace kinglet::cli {
+namespace {
+
+constexpr uint64_t kShownElements = 6;
+
+std::string value_text(const MetadataValue& value);
+
+std::string array_text(const MetadataArray& array) {
+  std::string text = "[";
+  array.for_each([&](uint64_t i, const MetadataValue& element) {
+    if (i < kShownElements) text += cat(i == 0 ? "" : ", ", value_text(element));
+  });
+  if (array.size() > kShownElements) text += ", …";
+  return text + "]";
+}
+
+std::string value_text(const MetadataValue& value) {
+  if (const auto text = value.as_string()) return quoted(*text);
+  if (const auto flag = value.as_bool()) return *flag ? "true" : "false";
+  if (const auto array = value.as_array()) return array_text(*array);
+  if (const auto number = value.as_int()) return cat(*number);
+  if (const auto number = value.as_uint()) return cat(*number);
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%.9g", value.as_float().value_or(0));
+  return digits;
+}
+
+std::string type_text(const MetadataValue& value) {
+  const auto array = value.as_array();
+  return array ? cat(value_type_name(array->element_type()), "[", array->size(), "]")
+               : std::string(value_type_name(value.type()));
+}
+
+}  // namespace
+
+Status inspect(const std::string& model) {
+  KINGLET_ASSIGN(const GgufFile file, read_gguf_file(model));
+  const GgufHeader& header = file.header();
+  std::printf("GGUF version %u, %zu metadata values, %zu tensors, alignment %u, %llu bytes\n\n",
+              header.version, header.metadata.size(), header.tensors.size(), header.alignment,
+              static_cast<unsigned long long>(file.file_bytes()));
+  for (const MetadataEntry& entry : header.metadata) {
+    std::printf("%-44s %-14s %s\n", std::string(entry.key).c_str(), type_text(entry.value).c_str(),
+                value_text(entry.value).c_str());
+  }
+  if (!header.tensors.empty()) std::printf("\n");
+  for (const TensorInfo& tensor : header.tensors) {
+    std::printf("%-44s %-6s %-20s %llu bytes at %llu\n", std::string(tensor.name).c_str(),
+                std::string(dtype_info(tensor.type).name).c_str(), shape_text(tensor.shape).c_str(),
+                static_cast<unsigned long long>(tensor.bytes),
+                static_cast<unsigned long long>(header.data_offset + tensor.offset));
+  }
+  return {};
+}
+
+}  // namespace kinglet::cli

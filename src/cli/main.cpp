@@ -1,0 +1,110 @@
+// kinglet: the desktop program.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <functional>
+#include <random>
+
+#include "cli/commands.h"
+
+namespace kinglet::cli {
+namespace {
+
+void add_run_options(CLI::App& command, RunOptions& run) {
+  command.add_option("-m,--model", run.model, "GGUF file")->required();
+  command.add_option("--threads", run.n_threads, "Threads (default: half of the machine's)")
+      ->check(CLI::Range(1u, 1024u));
+  command.add_option("--kernels", run.kernels,
+                     "Kernel set: scalar, avx2, avx512-vnni (default: the fastest)");
+  command.add_option("--ctx", run.n_ctx, "Positions in the context (default: the model's)")
+      ->check(CLI::Range(1u, 1u << 24));
+  command.add_option("--kv", run.kv, "Kind of KV cache: KIND, or k=KIND,v=KIND")
+      ->capture_default_str();
+}
+
+void add_sampler_options(CLI::App& command, SamplerOptions& sampler) {
+  command.add_option("--temp", sampler.temperature, "Temperature; 0 is greedy")
+      ->capture_default_str();
+  command.add_option("--top-k", sampler.top_k, "Keep the k most probable; 0 keeps all")
+      ->capture_default_str();
+  command.add_option("--top-p", sampler.top_p, "Keep the fewest that reach this probability")
+      ->capture_default_str();
+  command.add_option("--min-p", sampler.min_p, "Keep those above this part of the largest")
+      ->capture_default_str();
+  command.add_option("--repeat-penalty", sampler.repeat_penalty, "Above 1: repeat less")
+      ->capture_default_str();
+  command.add_option("--repeat-last-n", sampler.repeat_last_n, "Tokens the penalty looks back")
+      ->capture_default_str();
+}
+
+}  // namespace
+}  // namespace kinglet::cli
+
+int main(int argc, char** argv) {
+  using namespace kinglet;
+  using namespace kinglet::cli;
+
+  CLI::App app("Runs language models from GGUF files.");
+  app.require_subcommand(1);
+  std::function<Status()> command;
+
+  GenerateOptions generating;
+  auto* generate_command = app.add_subcommand("generate", "Continue a text");
+  add_run_options(*generate_command, generating.run);
+  generate_command->add_option("-p,--prompt", generating.prompt, "Text to continue");
+  generate_command->add_option("-n,--n-tokens", generating.generation.max_tokens, "Tokens at most")
+      ->capture_default_str();
+  add_sampler_options(*generate_command, generating.generation.sampler);
+  std::optional<uint64_t> seed;
+  generate_command->add_option("--seed", seed, "Seed of the sampler (default: random)");
+  generate_command->add_flag("--speed", generating.show_speed, "Print tokens per second");
+  generate_command->callback([&] {
+    generating.generation.sampler.seed = seed ? *seed : std::random_device()();
+    command = [&] { return generate(generating); };
+  });
+
+  std::string inspected;
+  auto* inspect_command = app.add_subcommand("inspect", "Print a file's metadata and tensors");
+  inspect_command->add_option("model", inspected, "GGUF file")->required();
+  inspect_command->callback([&] { command = [&] { return inspect(inspected); }; });
+
+  LogprobsOptions logprobing;
+  auto* logprobs_command = app.add_subcommand("logprobs", "Print log probabilities as JSON");
+  add_run_options(*logprobs_command, logprobing.run);
+  logprobs_command->add_option("--tokens", logprobing.tokens, "Ids of the context: 1,5,7")
+      ->delimiter(',')
+      ->required();
+  logprobs_command
+      ->add_option("--positions", logprobing.positions, "Positions to print (default: the last)")
+      ->delimiter(',');
+  logprobs_command->add_option("--greedy", logprobing.n_greedy, "Greedy tokens to add");
+  logprobs_command->callback([&] { command = [&] { return logprobs(logprobing); }; });
+
+  TokenizeOptions tokenizing;
+  auto* tokenize_command = app.add_subcommand("tokenize", "Print the ids of a text");
+  tokenize_command->add_option("-m,--model", tokenizing.model, "GGUF file")->required();
+  tokenize_command->add_option("--text", tokenizing.text, "Text (default: standard input)");
+  tokenize_command->add_flag("--bos", tokenizing.add_bos, "Begin with BOS");
+  tokenize_command->add_flag("--special", tokenizing.parse_special, "Recognise control tokens");
+  tokenize_command->callback([&] { command = [&] { return tokenize(tokenizing); }; });
+
+  DetokenizeOptions detokenizing;
+  auto* detokenize_command = app.add_subcommand("detokenize", "Print the text of ids");
+  detokenize_command->add_option("-m,--model", detokenizing.model, "GGUF file")->required();
+  detokenize_command->add_option("--ids", detokenizing.ids, "Ids: 1,5,7")
+      ->delimiter(',')
+      ->required();
+  detokenize_command->add_flag("--special", detokenizing.special, "Show control tokens");
+  detokenize_command->callback([&] { command = [&] { return detokenize(detokenizing); }; });
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 1;
+  }
+  const Status status = command();
+  if (!status.ok()) {
+    std::fprintf(stderr, "kinglet: %s\n", status.error().message.c_str());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,60 @@
+#include "cli/run.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "base/format.h"
+
+namespace kinglet::cli {
+namespace {
+
+// Beyond the physical cores, usually half of what the system reports, threads only get in each
+// other's way.
+size_t default_threads() { return std::max(1u, std::thread::hardware_concurrency() / 2); }
+
+// "int8" for both sides, or "k=q8,v=q4".
+Status parse_kv(std::string_view text, SessionOptions& options) {
+  const auto kind = [](std::string_view name, KvKind& out) -> Status {
+    const KvKindInfo* info = find_kv_kind(name);
+    if (info == nullptr) {
+      return Error{ErrorCode::invalid_argument,
+                   cat("--kv: kind \"", name, "\" is unknown (known: ", kv_kind_names(), ")")};
+    }
+    out = info->kind;
+    return {};
+  };
+  if (text.find('=') == std::string_view::npos) {
+    KINGLET_TRY(kind(text, options.k_kind));
+    return kind(text, options.v_kind);
+  }
+  while (!text.empty()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    const std::string_view part = text.substr(0, comma);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+    if (part.starts_with("k=")) {
+      KINGLET_TRY(kind(part.substr(2), options.k_kind));
+    } else if (part.starts_with("v=")) {
+      KINGLET_TRY(kind(part.substr(2), options.v_kind));
+    } else {
+      return Error{ErrorCode::invalid_argument,
+                   cat("--kv: found \"", part, "\", expected KIND or k=KIND,v=KIND")};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Run>> start_run(const RunOptions& options) {
+  SessionOptions session;
+  session.n_ctx = options.n_ctx;
+  KINGLET_TRY(parse_kv(options.kv, session));
+  KINGLET_ASSIGN(GgufFile file, read_gguf_file(options.model));
+  KINGLET_ASSIGN(LanguageModel loaded, load_language_model(std::move(file), options.kernels));
+  auto run = std::make_unique<Run>(std::move(loaded),
+                                   options.n_threads == 0 ? default_threads() : options.n_threads);
+  KINGLET_ASSIGN(run->session, Session::create(run->loaded.model, run->pool, session));
+  return run;
+}
+
+}  // namespace kinglet::cli

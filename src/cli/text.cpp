@@ -1,0 +1,46 @@
+#include <cstdio>
+#include <string>
+
+#include "cli/commands.h"
+#include "gguf/file.h"
+#include "text/tokenizer.h"
+
+namespace kinglet::cli {
+namespace {
+
+Result<std::unique_ptr<Tokenizer>> read_tokenizer(const std::string& path) {
+  KINGLET_ASSIGN(const GgufFile file, read_gguf_file(path));
+  return Tokenizer::from_gguf(file.header());
+}
+
+std::string read_standard_input() {
+  std::string text;
+  char buffer[1 << 16];
+  while (const size_t n = std::fread(buffer, 1, sizeof buffer, stdin)) text.append(buffer, n);
+  return text;
+}
+
+}  // namespace
+
+Status tokenize(const TokenizeOptions& options) {
+  KINGLET_ASSIGN(const auto tokenizer, read_tokenizer(options.model));
+  const std::string text = options.text ? *options.text : read_standard_input();
+  const char* separator = "";
+  for (const TokenId id : tokenizer->encode(
+           text, {.add_bos = options.add_bos, .parse_special = options.parse_special})) {
+    std::printf("%s%d", separator, id);
+    separator = " ";
+  }
+  std::printf("\n");
+  return {};
+}
+
+Status detokenize(const DetokenizeOptions& options) {
+  KINGLET_ASSIGN(const auto tokenizer, read_tokenizer(options.model));
+  KINGLET_ASSIGN(const std::string text, tokenizer->decode(options.ids, options.special));
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::printf("\n");
+  return {};
+}
+
+}  // namespace kinglet::cli

@@ -1,0 +1,36 @@
+#include "session/language_model.h"
+
+#include <string>
+#include <utility>
+
+#include "base/format.h"
+
+namespace kinglet {
+namespace {
+
+Result<const KernelSet*> choose_kernels(std::string_view name) {
+  if (name.empty()) return available_kernels().front();
+  if (const KernelSet* kernels = find_kernels(name)) return kernels;
+  std::string names;
+  for (const KernelSet* kernels : available_kernels()) {
+    names += cat(names.empty() ? "" : ", ", kernels->name);
+  }
+  return Error{ErrorCode::invalid_argument,
+               cat("kernels \"", name, "\" cannot run here (available: ", names, ")")};
+}
+
+}  // namespace
+
+Result<LanguageModel> load_language_model(GgufFile file, std::string_view kernels) {
+  KINGLET_ASSIGN(const KernelSet* chosen, choose_kernels(kernels));
+  KINGLET_ASSIGN(auto tokenizer, Tokenizer::from_gguf(file.header()));
+  KINGLET_ASSIGN(Model model, Model::load(std::move(file), *chosen));
+  if (static_cast<uint32_t>(tokenizer->n_tokens()) > model.config().vocab_size) {
+    return Error{ErrorCode::corrupt,
+                 cat("the vocabulary has ", tokenizer->n_tokens(),
+                     " tokens, but token_embd.weight only ", model.config().vocab_size, " rows")};
+  }
+  return LanguageModel{std::move(model), std::move(tokenizer)};
+}
+
+}  // namespace kinglet
