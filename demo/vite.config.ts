@@ -1,0 +1,11 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vite';
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+export default defineConfig({
+  root: here('.'),
+  base: './', // deployable under any path
+  resolve: { alias: { kinglet: here('../dist/index.js') } },
+  build: { target: 'es2022', sourcemap: true },
+});
