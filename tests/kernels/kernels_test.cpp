@@ -1,0 +1,349 @@
+// Every kernel set against scalar: types × odd sizes × batch sizes.
+#include "kernels/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/packing.h"
+
+namespace kinglet {
+namespace {
+
+using Random = std::mt19937;
+
+// Blocks of random bytes, but for those whose weights are not numbers of a usual size.
+std::vector<std::byte> random_blocks(const DTypeInfo& type, size_t n_blocks, Random& random) {
+  std::vector<std::byte> blocks(n_blocks * type.block_bytes);
+  std::vector<float> weights(type.block_size);
+  for (size_t i = 0; i < n_blocks; ++i) {
+    std::byte* block = blocks.data() + i * type.block_bytes;
+    do {
+      for (size_t j = 0; j < type.block_bytes; ++j) block[j] = static_cast<std::byte>(random());
+      type.dequantize(block, weights.data(), type.block_size);
+    } while (!std::all_of(weights.begin(), weights.end(),
+                          [](float w) { return std::fabs(w) < 100.0f; }));
+  }
+  return blocks;
+}
+
+// Rows that 8-bit quantization stores exactly: whole numbers, 127 among each block of 32.
+std::vector<float> exact_activations(size_t n, Random& random) {
+  std::vector<float> values(n);
+  for (size_t i = 0; i < n; ++i) {
+    values[i] = i % kActivationBlock == 0 ? 127.0f : static_cast<float>(random() % 255) - 127.0f;
+  }
+  return values;
+}
+
+// Activations with room for their quantized form.
+struct Batch {
+  std::vector<float> values;
+  std::vector<std::byte> codes;
+  std::vector<float> scales;
+  std::vector<int32_t> sums;
+  std::vector<int32_t> half_sums;
+  Activations view;
+
+  Batch(std::vector<float> rows, size_t n_columns)
+      : values(std::move(rows)),
+        codes(values.size() * kMaxCodeBytes),
+        scales(values.size() / kActivationBlock + 1),
+        sums(scales.size()),
+        half_sums(2 * scales.size()),
+        view{values.data(), n_columns, codes.data(), scales.data(), sums.data(), half_sums.data()} {
+  }
+};
+
+// Products, and for each the sum of the absolute values it adds up: what rounding is relative to.
+struct Products {
+  std::vector<float> y;
+  std::vector<float> magnitude;
+};
+
+Products multiply_exactly(const DTypeInfo& type, const std::vector<std::byte>& blocks,
+                          size_t n_rows, const Batch& batch, size_t n_tokens) {
+  const size_t n = batch.view.n_columns;
+  std::vector<float> w(n_rows * n);
+  type.dequantize(blocks.data(), w.data(), w.size());
+  Products products;
+  for (size_t t = 0; t < n_tokens; ++t) {
+    for (size_t r = 0; r < n_rows; ++r) {
+      double sum = 0;
+      double magnitude = 0;
+      for (size_t i = 0; i < n; ++i) {
+        const double product =
+            static_cast<double>(w[r * n + i]) * static_cast<double>(batch.values[t * n + i]);
+        sum += product;
+        magnitude += std::fabs(product);
+      }
+      products.y.push_back(static_cast<float>(sum));
+      products.magnitude.push_back(static_cast<float>(magnitude));
+    }
+  }
+  return products;
+}
+
+class EachKernelSet : public testing::TestWithParam<const KernelSet*> {
+ protected:
+  const KernelSet& kernels() const { return *GetParam(); }
+
+  std::vector<float> multiply(const PackedMatrix& w, const Batch& batch, size_t n_tokens) {
+    if (matmul_kernel(kernels(), w.type).activations == ActivationFormat::int8) {
+      for (size_t t = 0; t < n_tokens; ++t) kernels().quantize(batch.view, t);
+    }
+    std::vector<float> y(n_tokens * w.n_rows, NAN);
+    multiply_rows(kernels(), w, batch.view, n_tokens, y.data(), w.n_rows, 0, w.n_rows);
+    return y;
+  }
+
+  Random random_{7};
+};
+
+TEST_P(EachKernelSet, MultipliesEveryTypeAsDequantizedWeightsDo) {
+  for (const DTypeInfo& type : dtypes()) {
+    for (const size_t n_rows : {1, 5, 16, 37}) {
+      for (const size_t n_blocks : {1, 3, 5}) {
+        // Types without blocks are tried at lengths that no vector divides.
+        const size_t n_columns =
+            type.block_size == 1 ? n_blocks * 32 + n_blocks : n_blocks * type.block_size;
+        auto blocks = random_blocks(type, n_rows * n_columns / type.block_size, random_);
+        for (const size_t n_tokens : {1, 2, 7, 33}) {
+          const Batch batch(exact_activations(n_tokens * n_columns, random_), n_columns);
+          const Products expected = multiply_exactly(type, blocks, n_rows, batch, n_tokens);
+          auto packed_bytes = blocks;
+          const TensorView tensor{"w", type.type, {n_columns, n_rows, 1, 1}, packed_bytes};
+          const auto packed = pack_in_place(tensor, kernels());
+          ASSERT_TRUE(packed.ok());
+          const std::vector<float> y = multiply(packed.value(), batch, n_tokens);
+          for (size_t i = 0; i < y.size(); ++i) {
+            ASSERT_NEAR(y[i], expected.y[i], 1e-5f * expected.magnitude[i] + 1e-6f)
+                << type.name << " " << n_rows << "x" << n_columns << ", " << n_tokens
+                << " tokens, output " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(EachKernelSet, RoundsActivationsByHalfACodeAtMost) {
+  constexpr size_t kColumns = 96;
+  std::normal_distribution<float> normal;
+  std::vector<float> values(2 * kColumns);
+  for (float& x : values) x = normal(random_);
+  std::fill_n(values.begin() + kColumns, kActivationBlock, 0.0f);  // a block of zeros
+  const Batch batch(values, kColumns);
+  for (size_t t = 0; t < 2; ++t) kernels().quantize(batch.view, t);
+
+  // A Q8_0 identity matrix reads the codes back, whatever their width.
+  std::vector<std::byte> blocks(kColumns * kColumns / BlockQ8_0::kSize * sizeof(BlockQ8_0));
+  auto* block = reinterpret_cast<BlockQ8_0*>(blocks.data());
+  for (size_t i = 0; i < kColumns * kColumns / BlockQ8_0::kSize; ++i) {
+    block[i] = {.scale = to_half(1.0f), .codes = {}};
+  }
+  for (size_t r = 0; r < kColumns; ++r) {
+    block[(r * kColumns + r) / BlockQ8_0::kSize].codes[r % BlockQ8_0::kSize] = 1;
+  }
+  const auto packed =
+      pack_in_place({"identity", DType::q8_0, {kColumns, kColumns, 1, 1}, blocks}, kernels());
+  ASSERT_TRUE(packed.ok());
+  const std::vector<float> y = multiply(packed.value(), batch, 2);
+  for (size_t i = 0; i < y.size(); ++i) {
+    const float scale = batch.scales[i / kActivationBlock];
+    EXPECT_LE(std::fabs(y[i] - values[i]), scale * 0.5f * 1.0001f) << i;
+  }
+  EXPECT_EQ(y[kColumns], 0.0f);
+}
+
+TEST_P(EachKernelSet, RowsCanBeMultipliedInParts) {
+  const DTypeInfo& type = dtype_info(DType::q4_0);
+  constexpr size_t kRows = 53;
+  constexpr size_t kColumns = 64;
+  auto blocks = random_blocks(type, kRows * kColumns / type.block_size, random_);
+  const auto packed = pack_in_place({"w", type.type, {kColumns, kRows, 1, 1}, blocks}, kernels());
+  ASSERT_TRUE(packed.ok());
+  const Batch batch(exact_activations(kColumns, random_), kColumns);
+  const std::vector<float> whole = multiply(packed.value(), batch, 1);
+  std::vector<float> parts(kRows, NAN);
+  for (const auto& [begin, end] : {std::pair<size_t, size_t>{0, 16}, {16, 48}, {48, 53}}) {
+    multiply_rows(kernels(), packed.value(), batch.view, 1, parts.data(), kRows, begin, end);
+  }
+  EXPECT_EQ(parts, whole);
+}
+
+TEST_P(EachKernelSet, PackedRowsDequantizeToTheSameWeights) {
+  for (const DTypeInfo& type : dtypes()) {
+    constexpr size_t kRows = 21;
+    const size_t n_columns = 3 * std::max<size_t>(type.block_size, 8);
+    auto blocks = random_blocks(type, kRows * n_columns / type.block_size, random_);
+    std::vector<float> expected(kRows * n_columns);
+    type.dequantize(blocks.data(), expected.data(), expected.size());
+    const auto packed =
+        pack_in_place({"w", type.type, {n_columns, kRows, 1, 1}, blocks}, kernels());
+    ASSERT_TRUE(packed.ok());
+    std::vector<float> row(n_columns);
+    for (size_t r = 0; r < kRows; ++r) {
+      dequantize_row(packed.value(), r, row.data());
+      ASSERT_TRUE(std::equal(row.begin(), row.end(),
+                             expected.begin() + static_cast<ptrdiff_t>(r * n_columns)))
+          << type.name << " row " << r;
+    }
+  }
+}
+
+class VectorFunctions : public EachKernelSet {
+ protected:
+  std::vector<float> numbers(size_t n, float scale = 1.0f) {
+    std::normal_distribution<float> normal(0.0f, scale);
+    std::vector<float> x(n);
+    for (float& value : x) value = normal(random_);
+    return x;
+  }
+};
+
+constexpr size_t kLengths[] = {1, 3, 4, 7, 16, 31, 64, 67, 576};
+
+TEST_P(VectorFunctions, NormalizeAsDefined) {
+  for (const size_t n : kLengths) {
+    const auto x = numbers(n);
+    const auto weight = numbers(n);
+    double squares = 0;
+    for (const float value : x) squares += static_cast<double>(value) * static_cast<double>(value);
+    const double scale = 1 / std::sqrt(squares / static_cast<double>(n) + 1e-5);
+    std::vector<float> out(n);
+    kernels().rms_norm(x.data(), weight.data(), 1e-5f, n, out.data());
+    for (size_t i = 0; i < n; ++i) {
+      EXPECT_NEAR(out[i], static_cast<double>(x[i]) * scale * static_cast<double>(weight[i]), 1e-5);
+    }
+  }
+}
+
+TEST_P(VectorFunctions, GateAsDefined) {
+  for (const size_t n : kLengths) {
+    const auto gate = numbers(n, 8.0f);
+    const auto up = numbers(n);
+    auto out = gate;
+    kernels().silu_multiply(out.data(), up.data(), n);
+    for (size_t i = 0; i < n; ++i) {
+      const auto x = static_cast<double>(gate[i]);
+      const double expected = x / (1 + std::exp(-x)) * static_cast<double>(up[i]);
+      EXPECT_NEAR(out[i], expected, 1e-6 * std::fabs(expected) + 1e-9) << x;
+    }
+  }
+}
+
+TEST_P(VectorFunctions, GateSurvivesExtremes) {
+  std::vector<float> gate = {-1e30f, -200.0f, -88.0f, 0.0f, 88.0f, 200.0f, 1e30f, -0.0f};
+  const std::vector<float> up(gate.size(), 1.0f);
+  kernels().silu_multiply(gate.data(), up.data(), gate.size());
+  EXPECT_NEAR(gate[1], 0.0f, 1e-30f);
+  EXPECT_EQ(gate[3], 0.0f);
+  EXPECT_EQ(gate[4], 88.0f);
+  EXPECT_EQ(gate[6], 1e30f);
+  for (const float value : gate) EXPECT_TRUE(std::isfinite(value));
+}
+
+TEST_P(VectorFunctions, SoftmaxAsDefined) {
+  for (const size_t n : kLengths) {
+    auto x = numbers(n, 10.0f);
+    x[n / 2] += 300.0f;  // exponentials of the others vanish, none overflows
+    const double largest = static_cast<double>(*std::max_element(x.begin(), x.end()));
+    std::vector<double> expected;
+    double sum = 0;
+    for (const float value : x) {
+      expected.push_back(std::exp(static_cast<double>(value) - largest));
+      sum += expected.back();
+    }
+    kernels().softmax(x.data(), n);
+    for (size_t i = 0; i < n; ++i) EXPECT_NEAR(x[i], expected[i] / sum, 2e-6);
+  }
+}
+
+TEST_P(VectorFunctions, RotationTurnsNeighbours) {
+  std::vector<float> x = {1.0f, 0.0f, 3.0f, 4.0f};
+  const float cosines[] = {0.0f, 0.6f};
+  const float sines[] = {1.0f, 0.8f};
+  kernels().rope_interleaved(x.data(), cosines, sines, 2);
+  EXPECT_NEAR(x[0], 0.0f, 1e-6f);
+  EXPECT_NEAR(x[1], 1.0f, 1e-6f);
+  EXPECT_NEAR(x[2], 3.0f * 0.6f - 4.0f * 0.8f, 1e-6f);
+  EXPECT_NEAR(x[3], 3.0f * 0.8f + 4.0f * 0.6f, 1e-6f);
+}
+
+TEST_P(VectorFunctions, AttendAsScalarDoes) {
+  for (const size_t head_dim : {4, 20, 64}) {
+    for (const size_t n_positions : {1, 5, 40}) {
+      const size_t stride = 2 * head_dim;  // another head's rows stand between
+      const auto query = numbers(head_dim);
+      const auto keys = numbers(n_positions * stride);
+      const auto values = numbers(n_positions * stride);
+      const auto attend = [&](const KernelSet& set) {
+        std::vector<float> scores(n_positions);
+        std::vector<float> output(head_dim);
+        set.attend_f32({.query = query.data(),
+                        .keys = {reinterpret_cast<const std::byte*>(keys.data()), stride * 4},
+                        .values = {reinterpret_cast<const std::byte*>(values.data()), stride * 4},
+                        .n_positions = n_positions,
+                        .head_dim = head_dim,
+                        .scale = 0.125f,
+                        .scores = scores.data(),
+                        .output = output.data()});
+        return output;
+      };
+      const auto expected = attend(scalar_kernels());
+      const auto output = attend(kernels());
+      for (size_t i = 0; i < head_dim; ++i) EXPECT_NEAR(output[i], expected[i], 1e-5f);
+    }
+  }
+}
+
+std::string set_name(const testing::TestParamInfo<const KernelSet*>& info) {
+  std::string name(info.param->name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, EachKernelSet,
+                         testing::ValuesIn(available_kernels().begin(), available_kernels().end()),
+                         set_name);
+INSTANTIATE_TEST_SUITE_P(Kernels, VectorFunctions,
+                         testing::ValuesIn(available_kernels().begin(), available_kernels().end()),
+                         set_name);
+
+TEST(Kernels, AreFoundByName) {
+  for (const KernelSet* kernels : available_kernels()) {
+    EXPECT_EQ(find_kernels(kernels->name), kernels);
+  }
+  EXPECT_EQ(available_kernels().back(), &scalar_kernels());
+  EXPECT_EQ(find_kernels("mmx"), nullptr);
+  EXPECT_EQ(find_kernels(""), nullptr);
+}
+
+// Four rows of one block, two-byte scale, codes in units of four bytes: the layout that packing.h
+// draws.
+TEST(Packing, WeavesUnitsOfRows) {
+  KernelSet kernels = scalar_kernels();
+  kernels.matmul[static_cast<size_t>(DType::q4_0)].interleave = 4;
+  std::vector<std::byte> rows(4 * sizeof(BlockQ4_0));
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::byte>(i);
+  const auto plain = rows;
+  ASSERT_TRUE(pack_in_place({"w", DType::q4_0, {32, 4, 1, 1}, rows}, kernels).ok());
+  const auto byte_of_row = [&](size_t row, size_t i) { return plain[row * sizeof(BlockQ4_0) + i]; };
+  for (size_t row = 0; row < 4; ++row) {
+    EXPECT_EQ(rows[2 * row], byte_of_row(row, 0));
+    EXPECT_EQ(rows[2 * row + 1], byte_of_row(row, 1));
+    for (size_t unit = 0; unit < 4; ++unit) {
+      for (size_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(rows[8 + unit * 16 + row * 4 + i], byte_of_row(row, 2 + unit * 4 + i));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kinglet

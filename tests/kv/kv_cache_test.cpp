@@ -1,0 +1,169 @@
+#include "kv/kv_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace kinglet {
+namespace {
+
+constexpr KvCacheConfig kConfig{.n_layers = 3, .n_kv_heads = 2, .head_dim = 5, .capacity = 4};
+constexpr size_t kWidth = 10;
+
+// A row that tells its layer and position.
+std::array<float, kWidth> row(uint32_t layer, uint32_t position, float offset) {
+  std::array<float, kWidth> values;
+  for (size_t i = 0; i < kWidth; ++i) {
+    values[i] = static_cast<float>(100 * layer + 10 * position + i) + offset;
+  }
+  return values;
+}
+
+KvCache make_cache() {
+  auto cache = KvCache::create(kConfig);
+  EXPECT_TRUE(cache.ok());
+  return std::move(cache.value());
+}
+
+void push_position(KvCache& cache, uint32_t layers = kConfig.n_layers) {
+  for (uint32_t layer = 0; layer < layers; ++layer) {
+    const uint32_t position = cache.size();
+    ASSERT_TRUE(cache.push(layer, row(layer, position, 0), row(layer, position, 0.5f)).ok());
+  }
+}
+
+TEST(KvCache, GivesBackWhatWasCommitted) {
+  KvCache cache = make_cache();
+  for (uint32_t position = 0; position < kConfig.capacity; ++position) {
+    push_position(cache);
+    ASSERT_TRUE(cache.commit().ok());
+    EXPECT_EQ(cache.size(), position + 1);
+  }
+  for (uint32_t layer = 0; layer < kConfig.n_layers; ++layer) {
+    for (uint32_t position = 0; position < kConfig.capacity; ++position) {
+      for (uint32_t head = 0; head < kConfig.n_kv_heads; ++head) {
+        std::vector<float> out(kConfig.head_dim);
+        ASSERT_TRUE(cache.read_key(layer, position, head, out).ok());
+        EXPECT_EQ(out[1], row(layer, position, 0)[head * kConfig.head_dim + 1]);
+        ASSERT_TRUE(cache.read_value(layer, position, head, out).ok());
+        EXPECT_EQ(out[4], row(layer, position, 0.5f)[head * kConfig.head_dim + 4]);
+      }
+    }
+  }
+}
+
+TEST(KvCache, AttentionSeesTheSameRows) {
+  KvCache cache = make_cache();
+  push_position(cache);
+  ASSERT_TRUE(cache.commit().ok());
+  push_position(cache);
+  const HeadRows keys = cache.keys(2, 1);
+  const auto* key = reinterpret_cast<const float*>(keys.data + keys.row_stride);
+  EXPECT_EQ(key[0], row(2, 1, 0)[kConfig.head_dim]);
+}
+
+TEST(KvCache, TakesTheMemoryOfItsHeadsOnly) {
+  const auto cache =
+      KvCache::create({.n_layers = 2, .n_kv_heads = 3, .head_dim = 64, .capacity = 8});
+  ASSERT_TRUE(cache.ok());
+  EXPECT_EQ(cache.value().bytes(), 2u * 2 * 3 * 64 * 8 * sizeof(float));
+}
+
+TEST(KvCache, SlabsBeginOnCacheLines) {
+  const KvCache cache = make_cache();
+  for (uint32_t layer = 0; layer < kConfig.n_layers; ++layer) {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(cache.keys(layer, 0).data) % kAlignment, 0u);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(cache.values(layer, 0).data) % kAlignment, 0u);
+  }
+}
+
+TEST(KvCache, NamesTheSideOfAWrongLength) {
+  KvCache cache = make_cache();
+  const std::vector<float> right(kWidth);
+  const std::vector<float> wrong(kWidth - 1);
+  const auto bad_key = cache.push(0, wrong, wrong);
+  ASSERT_FALSE(bad_key.ok());
+  EXPECT_EQ(bad_key.error().message, "KV cache: a key has 9 elements, expected 10");
+  const auto bad_value = cache.push(0, right, wrong);
+  ASSERT_FALSE(bad_value.ok());
+  EXPECT_EQ(bad_value.error().message, "KV cache: a value has 9 elements, expected 10");
+}
+
+TEST(KvCache, RefusesPositionsPastItsCapacity) {
+  KvCache cache = make_cache();
+  for (uint32_t i = 0; i < kConfig.capacity; ++i) {
+    push_position(cache);
+    ASSERT_TRUE(cache.commit().ok());
+  }
+  const std::vector<float> values(kWidth);
+  const auto status = cache.push(0, values, values);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::context_full);
+  EXPECT_EQ(cache.size(), kConfig.capacity);
+}
+
+TEST(KvCache, CommitsAllLayersOrNone) {
+  KvCache cache = make_cache();
+  push_position(cache);
+  ASSERT_TRUE(cache.commit().ok());
+  push_position(cache, 2);
+  EXPECT_FALSE(cache.commit().ok());
+  EXPECT_EQ(cache.size(), 1u);
+  cache.rollback();
+  EXPECT_TRUE(cache.commit().ok());
+  EXPECT_EQ(cache.size(), 1u);
+  // The position that was rolled back can be written again.
+  push_position(cache);
+  ASSERT_TRUE(cache.commit().ok());
+  EXPECT_EQ(cache.size(), 2u);
+}
+
+TEST(KvCache, TruncatesButNeverGrows) {
+  KvCache cache = make_cache();
+  for (int i = 0; i < 3; ++i) {
+    push_position(cache);
+    ASSERT_TRUE(cache.commit().ok());
+  }
+  ASSERT_TRUE(cache.truncate(1).ok());
+  EXPECT_EQ(cache.size(), 1u);
+  EXPECT_FALSE(cache.truncate(2).ok());
+  cache.clear();
+  EXPECT_EQ(cache.size(), 0u);
+}
+
+TEST(KvCache, NeverGivesStaleRows) {
+  KvCache cache = make_cache();
+  push_position(cache);
+  ASSERT_TRUE(cache.commit().ok());
+  std::vector<float> out(kConfig.head_dim);
+  EXPECT_TRUE(cache.read_key(0, 0, 0, out).ok());
+  EXPECT_FALSE(cache.read_key(3, 0, 0, out).ok());
+  EXPECT_FALSE(cache.read_key(0, 1, 0, out).ok());
+  EXPECT_FALSE(cache.read_key(0, 0, 2, out).ok());
+  out.pop_back();
+  EXPECT_FALSE(cache.read_key(0, 0, 0, out).ok());
+  cache.clear();
+  out.resize(kConfig.head_dim);
+  EXPECT_FALSE(cache.read_key(0, 0, 0, out).ok());
+}
+
+TEST(KvCache, RefusesSizesOfZeroAndBeyondMemory) {
+  EXPECT_EQ(
+      KvCache::create({.n_layers = 1, .n_kv_heads = 1, .head_dim = 0, .capacity = 1}).error().code,
+      ErrorCode::invalid_argument);
+  const auto huge = KvCache::create(
+      {.n_layers = 1024, .n_kv_heads = 1u << 20, .head_dim = 1u << 20, .capacity = UINT32_MAX});
+  ASSERT_FALSE(huge.ok());
+  EXPECT_EQ(huge.error().code, ErrorCode::out_of_memory);
+}
+
+TEST(KvKinds, AreFoundByName) {
+  ASSERT_NE(find_kv_kind("f32"), nullptr);
+  EXPECT_EQ(find_kv_kind("f32")->row_bytes(64), 256u);
+  EXPECT_EQ(find_kv_kind("f33"), nullptr);
+}
+
+}  // namespace
+}  // namespace kinglet
