@@ -1,0 +1,133 @@
+// What is refused at load, and in which words.
+#include "model/model.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "model/tiny_model.h"
+
+namespace kinglet {
+namespace {
+
+Result<Model> load(const TinyModel& tiny) {
+  KINGLET_ASSIGN(GgufFile file, load_gguf(tiny.build()));
+  return Model::load(std::move(file), scalar_kernels());
+}
+
+void expect_error(const TinyModel& tiny, ErrorCode code, const std::string& part) {
+  const auto model = load(tiny);
+  ASSERT_FALSE(model.ok()) << "expected: " << part;
+  EXPECT_EQ(error_code_name(model.error().code), error_code_name(code));
+  EXPECT_NE(model.error().message.find(part), std::string::npos) << model.error().message;
+}
+
+TEST(Model, LoadsTheSmallestOne) {
+  const auto model = load({});
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_EQ(model.value().config().n_layers, 2u);
+  EXPECT_EQ(model.value().config().head_dim, 4u);
+  EXPECT_EQ(model.value().config().vocab_size, 8u);
+  EXPECT_EQ(model.value().kernels().name, "scalar");
+  // Tied: the output matrix is the embedding.
+  EXPECT_EQ(model.value().weights().output.data, model.value().weights().token_embedding.data);
+}
+
+TEST(Model, HeadsMayBeWiderThanTheirShareOfTheHiddenState) {
+  TinyModel tiny;
+  tiny.head_dim = 6;
+  expect_error(tiny, ErrorCode::wrong_shape,
+               "blk.0.attn_q.weight has shape [8, 12], expected [8, 8]");
+}
+
+TEST(Model, RefusesAnUnknownArchitectureByName) {
+  TinyModel tiny;
+  tiny.architecture = "mamba";
+  expect_error(tiny, ErrorCode::unsupported_architecture,
+               "architecture \"mamba\" is not supported (supported: llama");
+}
+
+TEST(Model, NamesAMissingTensor) {
+  for (const char* name : {"token_embd.weight", "blk.1.ffn_down.weight", "output_norm.weight"}) {
+    TinyModel tiny;
+    tiny.without_tensor = name;
+    expect_error(tiny, ErrorCode::missing_tensor, std::string("tensor ") + name + " is missing");
+  }
+}
+
+TEST(Model, NamesATensorOfTheWrongShape) {
+  TinyModel tiny;
+  tiny.misshapen_tensor = "blk.0.ffn_up.weight";
+  expect_error(tiny, ErrorCode::wrong_shape,
+               "tensor blk.0.ffn_up.weight has shape [9, 12], expected [8, 12]");
+}
+
+TEST(Model, NamesATensorOfTheWrongType) {
+  TinyModel tiny;
+  tiny.f16_tensor = "blk.1.attn_norm.weight";
+  expect_error(tiny, ErrorCode::wrong_type,
+               "tensor blk.1.attn_norm.weight has type F16, expected F32");
+}
+
+TEST(Model, AcceptsMatricesOfMixedTypes) {
+  TinyModel tiny;
+  tiny.f16_tensor = "blk.1.ffn_gate.weight";
+  EXPECT_TRUE(load(tiny).ok());
+}
+
+TEST(Model, RefusesATensorThatItWouldLeaveOut) {
+  TinyModel tiny;
+  tiny.extra_tensor = "blk.0.attn_q.bias";
+  expect_error(tiny, ErrorCode::unsupported_feature, "blk.0.attn_q.bias");
+}
+
+TEST(Model, NamesAMissingKey) {
+  for (const char* key : {"llama.block_count", "llama.embedding_length", "llama.context_length",
+                          "llama.attention.head_count", "llama.attention.layer_norm_rms_epsilon"}) {
+    TinyModel tiny;
+    tiny.without_key = key;
+    expect_error(tiny, ErrorCode::missing_metadata, key);
+  }
+}
+
+TEST(Model, RefusesImpossibleNumbers) {
+  TinyModel tiny;
+  tiny.n_kv_heads = 3;
+  expect_error(tiny, ErrorCode::corrupt, "llama.attention.head_count is 2, expected a multiple");
+  tiny = {};
+  tiny.n_layers = 0;
+  expect_error(tiny, ErrorCode::corrupt, "llama.block_count is 0, expected 1 to");
+  tiny = {};
+  tiny.n_heads = 8;  // heads of one element cannot be rotated in pairs
+  tiny.n_kv_heads = 8;
+  expect_error(tiny, ErrorCode::corrupt, "llama.rope.dimension_count is 1, expected an even");
+}
+
+TEST(Model, RefusesAFileWithoutWeights) {
+  GgufBuilder file;
+  file.set("general.architecture", "llama");
+  for (const char* key : {"block_count", "embedding_length", "feed_forward_length",
+                          "context_length", "attention.head_count"}) {
+    file.set_uint32(cat("llama.", key), 2);
+  }
+  file.set_float32("llama.attention.layer_norm_rms_epsilon", 1e-5f);
+  file.set_uint32("llama.attention.key_length", 2);
+  auto loaded = load_gguf(file.build());
+  ASSERT_TRUE(loaded.ok());
+  const auto model = Model::load(std::move(loaded.value()), scalar_kernels());
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().code, ErrorCode::missing_tensor);
+  EXPECT_NE(model.error().message.find("no weights"), std::string::npos);
+}
+
+TEST(Model, RopeFrequenciesFallGeometrically) {
+  const auto model = load({});
+  ASSERT_TRUE(model.ok());
+  const auto& frequencies = model.value().rope_frequencies();
+  ASSERT_EQ(frequencies.size(), 2u);
+  EXPECT_DOUBLE_EQ(frequencies[0], 1.0);
+  EXPECT_DOUBLE_EQ(frequencies[1], 0.01);  // 10000^(-2/4)
+}
+
+}  // namespace
+}  // namespace kinglet

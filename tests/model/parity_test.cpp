@@ -1,0 +1,206 @@
+// The forward pass against llama.cpp's answers, on every kernel set.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
+
+#include "model/forward.h"
+#include "model/model.h"
+#include "model/reference.h"
+
+namespace kinglet {
+namespace {
+
+constexpr uint32_t kCtx = 64;
+
+// A model with what a step needs.
+struct Runner {
+  Model model;
+  ThreadPool pool;
+  Scratch scratch;
+  KvCache cache;
+
+  static Result<Runner*> create(const std::string& fixture, const KernelSet& kernels,
+                                uint32_t n_batch, size_t n_threads) {
+    KINGLET_ASSIGN(GgufFile file, read_gguf_file(fixture_path(fixture)));
+    KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels));
+    const ModelConfig& config = model.config();
+    KINGLET_ASSIGN(Scratch scratch, Scratch::create(config, n_batch, kCtx, n_threads));
+    KINGLET_ASSIGN(KvCache cache, KvCache::create({.n_layers = config.n_layers,
+                                                   .n_kv_heads = config.n_kv_heads,
+                                                   .head_dim = config.head_dim,
+                                                   .capacity = kCtx}));
+    return new Runner(std::move(model), n_threads, std::move(scratch), std::move(cache));
+  }
+
+  Runner(Model m, size_t n_threads, Scratch s, KvCache c)
+      : model(std::move(m)), pool(n_threads), scratch(std::move(s)), cache(std::move(c)) {}
+
+  // Appends tokens in batches; the logits are those behind the last one.
+  std::vector<float> append(std::span<const int32_t> tokens) {
+    while (!tokens.empty()) {
+      const auto batch = tokens.first(std::min<size_t>(tokens.size(), scratch.n_batch));
+      tokens = tokens.subspan(batch.size());
+      EXPECT_TRUE(forward(model, pool, scratch, cache, batch, tokens.empty()).ok());
+    }
+    return {scratch.logits, scratch.logits + model.config().vocab_size};
+  }
+};
+
+std::vector<double> log_softmax(const std::vector<float>& logits) {
+  const auto largest = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
+  std::vector<double> logprobs;
+  for (const float logit : logits) {
+    logprobs.push_back(static_cast<double>(logit) - largest - std::log(sum));
+  }
+  return logprobs;
+}
+
+struct Difference {
+  double probability = 0;    // the largest |p − q| of a token
+  double kl_divergence = 0;  // sum of q (log q − log p)
+};
+
+Difference compare(const std::vector<double>& p, const std::vector<double>& q) {
+  Difference difference;
+  for (size_t i = 0; i < p.size(); ++i) {
+    difference.probability =
+        std::max(difference.probability, std::fabs(std::exp(p[i]) - std::exp(q[i])));
+    difference.kl_divergence += std::exp(q[i]) * (q[i] - p[i]);
+  }
+  return difference;
+}
+
+// What may differ: probabilities for kernels that compute in floats, KL for 8-bit activations.
+struct Tolerance {
+  double probability;
+  double kl_divergence;
+};
+
+constexpr Tolerance kFloat{2e-3, 1e-4};
+constexpr Tolerance kEightBit{1.0, 0.02};
+
+struct Fixture {
+  const char* model;
+  const char* reference;
+  bool quantized;          // the weights' kernels round activations to 8 bits, where they can
+  bool rounded_reference;  // the reference rounded activations
+};
+
+class Parity : public testing::TestWithParam<std::tuple<Fixture, const KernelSet*>> {
+ protected:
+  const Fixture& fixture() const { return std::get<0>(GetParam()); }
+  const KernelSet& kernels() const { return *std::get<1>(GetParam()); }
+
+  Tolerance tolerance() const {
+    const bool rounds = fixture().quantized && &kernels() != &scalar_kernels();
+    return rounds || fixture().rounded_reference ? kEightBit : kFloat;
+  }
+
+  void check(uint32_t n_batch, size_t n_threads) {
+    const Reference reference = read_reference(fixture().reference);
+    ASSERT_EQ(reference.tokens.size(), 40u);
+    ASSERT_EQ(reference.positions.size(), 5u);
+    const auto created = Runner::create(fixture().model, kernels(), n_batch, n_threads);
+    ASSERT_TRUE(created.ok()) << created.error().message;
+    const std::unique_ptr<Runner> runner(created.value());
+
+    size_t done = 0;
+    for (const ReferencePosition& expected : reference.positions) {
+      const auto logits =
+          runner->append(std::span(reference.tokens).subspan(done, expected.position + 1 - done));
+      done = expected.position + 1;
+      ASSERT_EQ(logits.size(), expected.logprobs.size());
+      const Difference difference = compare(log_softmax(logits), expected.logprobs);
+      EXPECT_LT(difference.probability, tolerance().probability) << expected.position;
+      EXPECT_LT(difference.kl_divergence, tolerance().kl_divergence) << expected.position;
+    }
+    check_greedy(*runner, reference, done);
+  }
+
+  // The continuation must agree wherever the two best differ by more than the tolerance.
+  void check_greedy(Runner& runner, const Reference& reference, size_t done) {
+    auto logits = runner.append(std::span(reference.tokens).subspan(done));
+    for (const int32_t expected : reference.greedy) {
+      const auto logprobs = log_softmax(logits);
+      const auto best = std::max_element(logprobs.begin(), logprobs.end()) - logprobs.begin();
+      const double margin = std::exp(logprobs[static_cast<size_t>(best)]) -
+                            std::exp(logprobs[static_cast<size_t>(expected)]);
+      EXPECT_LT(margin, 0.05) << "expected " << expected << ", found " << best;
+      logits = runner.append({&expected, 1});
+    }
+  }
+};
+
+TEST_P(Parity, InBatches) { check(16, 1); }
+TEST_P(Parity, TokenByToken) { check(1, 1); }
+
+constexpr Fixture kFixtures[] = {
+    {"arch/llama.gguf", "arch/llama.json", false, false},
+    {"arch/llama3.gguf", "arch/llama3.json", false, false},
+    {"quant/llama-f32.gguf", "quant/llama-f32.json", false, false},
+    {"quant/llama-F16.gguf", "quant/llama-F16.json", false, false},
+    {"quant/llama-BF16.gguf", "quant/llama-BF16.exact.json", false, false},
+    {"quant/llama-BF16.gguf", "quant/llama-BF16.json", false, true},
+    {"quant/llama-Q8_0.gguf", "quant/llama-Q8_0.exact.json", true, false},
+    {"quant/llama-Q8_0.gguf", "quant/llama-Q8_0.json", true, true},
+    {"quant/llama-Q4_0.gguf", "quant/llama-Q4_0.exact.json", true, false},
+    {"quant/llama-Q4_0.gguf", "quant/llama-Q4_0.json", true, true},
+    {"quant/llama-Q6_K.gguf", "quant/llama-Q6_K.exact.json", true, false},
+    {"quant/llama-Q6_K.gguf", "quant/llama-Q6_K.json", true, true},
+};
+
+std::string parity_name(const testing::TestParamInfo<Parity::ParamType>& info) {
+  std::string name = std::string(std::get<0>(info.param).reference) + "_" +
+                     std::string(std::get<1>(info.param)->name);
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },
+      '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, Parity,
+                         testing::Combine(testing::ValuesIn(kFixtures),
+                                          testing::ValuesIn(available_kernels().begin(),
+                                                            available_kernels().end())),
+                         parity_name);
+
+TEST(Forward, GivesTheSameOnAnyNumberOfThreads) {
+  const Reference reference = read_reference("quant/llama-Q4_0.json");
+  std::vector<float> expected;
+  for (const size_t n_threads : {1, 2, 3}) {
+    const auto created =
+        Runner::create("quant/llama-Q4_0.gguf", *available_kernels().front(), 16, n_threads);
+    ASSERT_TRUE(created.ok());
+    const std::unique_ptr<Runner> runner(created.value());
+    const auto logits = runner->append(reference.tokens);
+    if (expected.empty()) expected = logits;
+    EXPECT_EQ(logits, expected) << n_threads << " threads";
+  }
+}
+
+TEST(Forward, LeavesTheCacheAsItWasOnAnError) {
+  const auto created = Runner::create("arch/llama.gguf", scalar_kernels(), 16, 1);
+  ASSERT_TRUE(created.ok());
+  const std::unique_ptr<Runner> runner(created.value());
+  const std::vector<int32_t> good = {1, 335, 157};
+  runner->append(good);
+  const auto step = [&](std::vector<int32_t> tokens) {
+    return forward(runner->model, runner->pool, runner->scratch, runner->cache, tokens, true);
+  };
+  EXPECT_EQ(step({5, 512}).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(step({-1}).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(step({}).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(step(std::vector<int32_t>(17, 5)).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(runner->cache.size(), 3u);
+  while (runner->cache.size() < kCtx) ASSERT_TRUE(step({5}).ok());
+  EXPECT_EQ(step({5}).error().code, ErrorCode::context_full);
+  EXPECT_EQ(runner->cache.size(), kCtx);
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,123 @@
+// The smallest llama that runs, built in memory, for tests that break it in one place.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/format.h"
+#include "gguf/file.h"
+#include "gguf/gguf_builder.h"
+
+namespace kinglet {
+
+struct TinyModel {
+  uint32_t n_layers = 2;
+  uint32_t hidden_dim = 8;
+  uint32_t n_heads = 2;
+  uint32_t n_kv_heads = 1;
+  uint32_t head_dim = 4;
+  uint32_t ffn_dim = 12;
+  uint32_t context_length = 32;
+  uint32_t n_tokens = 8;      // of the vocabulary
+  uint32_t n_embeddings = 8;  // rows of the embedding
+  std::string architecture = "llama";
+  std::string without_tensor;    // left out
+  std::string misshapen_tensor;  // given one column too many
+  std::string f16_tensor;        // stored as F16
+  std::string extra_tensor;      // added, of no use
+  std::string without_key;       // left out
+  float weight = 0.5f;           // scales all weights
+
+  Bytes build() const {
+    GgufBuilder file;
+    const auto set = [&](std::string_view key, const auto& value) {
+      if (key != without_key) file.set(key, value);
+    };
+    const auto set_size = [&](std::string_view key, uint32_t value) {
+      set(cat(architecture, ".", key), value);
+    };
+    set("general.architecture", std::string_view(architecture));
+    set_size("block_count", n_layers);
+    set_size("embedding_length", hidden_dim);
+    set_size("feed_forward_length", ffn_dim);
+    set_size("context_length", context_length);
+    set_size("attention.head_count", n_heads);
+    set_size("attention.head_count_kv", n_kv_heads);
+    set(cat(architecture, ".attention.layer_norm_rms_epsilon"), 1e-5f);
+    add_vocabulary(file);
+
+    add(file, "token_embd.weight", hidden_dim, n_embeddings);
+    for (uint32_t layer = 0; layer < n_layers; ++layer) {
+      const auto name = [layer](std::string_view part) {
+        return cat("blk.", layer, ".", part, ".weight");
+      };
+      add(file, name("attn_norm"), hidden_dim, 1);
+      add(file, name("attn_q"), hidden_dim, n_heads * head_dim);
+      add(file, name("attn_k"), hidden_dim, n_kv_heads * head_dim);
+      add(file, name("attn_v"), hidden_dim, n_kv_heads * head_dim);
+      add(file, name("attn_output"), n_heads * head_dim, hidden_dim);
+      add(file, name("ffn_norm"), hidden_dim, 1);
+      add(file, name("ffn_gate"), hidden_dim, ffn_dim);
+      add(file, name("ffn_up"), hidden_dim, ffn_dim);
+      add(file, name("ffn_down"), ffn_dim, hidden_dim);
+    }
+    add(file, "output_norm.weight", hidden_dim, 1);
+    if (!extra_tensor.empty()) add(file, extra_tensor, hidden_dim, 1);
+    return file.build();
+  }
+
+ private:
+  // <unk>, <s>, </s>, then letters.
+  void add_vocabulary(GgufBuilder& file) const {
+    std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
+    std::vector<int32_t> types = {2, 3, 3};
+    for (char letter = 'a'; tokens.size() < n_tokens; ++letter) {
+      tokens.push_back(std::string(1, letter));
+      types.push_back(1);
+    }
+    file.set("tokenizer.ggml.model", "llama");
+    file.set_array("tokenizer.ggml.tokens", tokens);
+    file.set_array("tokenizer.ggml.scores", std::vector<float>(n_tokens, 0.0f));
+    file.set_array("tokenizer.ggml.token_type", types);
+    file.set_uint32("tokenizer.ggml.unknown_token_id", 0);
+    file.set_uint32("tokenizer.ggml.bos_token_id", 1);
+    file.set_uint32("tokenizer.ggml.eos_token_id", 2);
+    file.set("tokenizer.ggml.add_space_prefix", false);
+  }
+
+  void add(GgufBuilder& file, const std::string& name, uint32_t n_columns, uint32_t n_rows) const {
+    if (name == without_tensor) return;
+    if (name == misshapen_tensor) ++n_columns;
+    std::vector<float> values(size_t{n_columns} * n_rows);
+    for (size_t i = 0; i < values.size(); ++i) {
+      // Deterministic, and different everywhere.
+      values[i] = weight * std::sin(static_cast<float>(i * 7 + name.size() * 3 + 1));
+    }
+    const std::vector<uint64_t> dims =
+        n_rows == 1 ? std::vector<uint64_t>{n_columns} : std::vector<uint64_t>{n_columns, n_rows};
+    const DType type = name == f16_tensor ? DType::f16 : DType::f32;
+    const DTypeInfo& info = dtype_info(type);
+    Bytes bytes(values.size() * info.block_bytes);
+    info.quantize(values.data(), bytes.data(), values.size());
+    file.add_tensor(name, type, dims, bytes);
+  }
+};
+
+// A file loaded from bytes, as a stream would.
+inline Result<GgufFile> load_gguf(const Bytes& bytes) {
+  GgufLoader loader(bytes.size());
+  size_t done = 0;
+  while (done < bytes.size()) {
+    KINGLET_ASSIGN(const auto room, loader.reserve(bytes.size() - done));
+    if (room.empty()) break;
+    std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(done), room.size(), room.begin());
+    KINGLET_TRY(loader.commit(room.size()));
+    done += room.size();
+  }
+  return loader.finish();
+}
+
+}  // namespace kinglet

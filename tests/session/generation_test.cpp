@@ -1,0 +1,248 @@
+#include "session/generation.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "gguf/file.h"
+#include "model/tiny_model.h"
+#include "session/language_model.h"
+
+namespace kinglet {
+namespace {
+
+std::string story_model_path() {
+  return KINGLET_SOURCE_DIR "/demo/models/kinglet-stories-5m-Q4_0.gguf";
+}
+
+LanguageModel load_stories(std::string_view kernels = "") {
+  auto file = read_gguf_file(story_model_path());
+  EXPECT_TRUE(file.ok());
+  auto loaded = load_language_model(std::move(file.value()), kernels);
+  EXPECT_TRUE(loaded.ok());
+  return std::move(loaded.value());
+}
+
+LanguageModel load_tiny(const TinyModel& tiny = {}) {
+  auto file = load_gguf(tiny.build());
+  EXPECT_TRUE(file.ok());
+  auto loaded = load_language_model(std::move(file.value()));
+  EXPECT_TRUE(loaded.ok()) << loaded.error().message;
+  return std::move(loaded.value());
+}
+
+struct Told {
+  std::string text;
+  std::vector<TokenId> tokens;
+  FinishReason finish = FinishReason::none;
+};
+
+Told run(Generation& generation) {
+  Told told;
+  while (told.finish == FinishReason::none) {
+    auto step = generation.step();
+    EXPECT_TRUE(step.ok());
+    if (!step.ok()) break;
+    told.text += step.value().text;
+    if (step.value().token != kNoToken) told.tokens.push_back(step.value().token);
+    told.finish = step.value().finish;
+  }
+  return told;
+}
+
+Told tell(const LanguageModel& loaded, Session& session, std::string_view prompt,
+          const GenerationOptions& options) {
+  auto generation =
+      Generation::start(session, *loaded.tokenizer, loaded.tokenizer->encode(prompt), options);
+  EXPECT_TRUE(generation.ok());
+  return run(generation.value());
+}
+
+std::unique_ptr<Session> make_session(const LanguageModel& loaded, ThreadPool& pool,
+                                      const SessionOptions& options = {}) {
+  auto session = Session::create(loaded.model, pool, options);
+  EXPECT_TRUE(session.ok());
+  return std::move(session.value());
+}
+
+GenerationOptions greedy(uint32_t max_tokens) {
+  GenerationOptions options;
+  options.max_tokens = max_tokens;
+  options.sampler.temperature = 0.0f;
+  return options;
+}
+
+// Greedy scalar text is the same in every build: the arithmetic is plain and in a fixed order.
+TEST(Generation, TellsTheKnownStory) {
+  const LanguageModel loaded = load_stories("scalar");
+  ThreadPool pool;
+  const auto session = make_session(loaded, pool);
+  const Told told = tell(loaded, *session, "Once upon a time", greedy(24));
+  EXPECT_EQ(told.text,
+            ", there was a little girl named Lily. She loved to play outside in the park. One day, "
+            "she saw a");
+  EXPECT_EQ(told.tokens.size(), 24u);
+  EXPECT_EQ(told.finish, FinishReason::length);
+}
+
+TEST(Generation, SameSeedSameStory) {
+  const LanguageModel loaded = load_stories("scalar");
+  ThreadPool pool;
+  const auto session = make_session(loaded, pool);
+  GenerationOptions options;
+  options.max_tokens = 24;
+  options.sampler.seed = 11;
+  const Told first = tell(loaded, *session, "Once upon a time", options);
+  ASSERT_TRUE(session->truncate(0).ok());
+  const Told second = tell(loaded, *session, "Once upon a time", options);
+  EXPECT_EQ(first.text, second.text);
+  // The same natively and in wasm.
+  EXPECT_EQ(first.text,
+            ", there was a little girl named Lily. She loved to play outside in the sun. One day, "
+            "she saw a");
+  ASSERT_TRUE(session->truncate(0).ok());
+  options.sampler.seed = 12;
+  EXPECT_NE(tell(loaded, *session, "Once upon a time", options).text, first.text);
+}
+
+TEST(Generation, EndsWhereTheModelDoes) {
+  const LanguageModel loaded = load_stories();
+  ThreadPool pool;
+  const auto session = make_session(loaded, pool);
+  GenerationOptions options;
+  options.max_tokens = 500;
+  options.sampler.seed = 3;
+  const Told told = tell(loaded, *session, "Once upon a time", options);
+  EXPECT_EQ(told.finish, FinishReason::stop);
+  EXPECT_LT(told.tokens.size(), 500u);
+  for (const TokenId token : told.tokens) {
+    EXPECT_FALSE(loaded.tokenizer->is_end_of_generation(token));
+  }
+}
+
+TEST(Generation, BatchesOfAnySizeTellTheSame) {
+  const LanguageModel loaded = load_stories();
+  ThreadPool pool;
+  const std::string prompt = "Once upon a time, there was a little bird named Kim. One day";
+  std::string expected;
+  for (const uint32_t n_batch : {64, 1, 5}) {
+    const auto session = make_session(loaded, pool, {.n_ctx = 64, .n_batch = n_batch});
+    const Told told = tell(loaded, *session, prompt, greedy(16));
+    if (expected.empty()) expected = told.text;
+    EXPECT_EQ(told.text, expected) << n_batch;
+  }
+}
+
+TEST(Generation, ReportsThePromptBatchByBatch) {
+  const LanguageModel loaded = load_tiny();
+  ThreadPool pool;
+  const auto session = make_session(loaded, pool, {.n_batch = 4});
+  auto generation =
+      Generation::start(*session, *loaded.tokenizer, std::vector<TokenId>(10, 3), greedy(1));
+  ASSERT_TRUE(generation.ok());
+  for (const uint32_t expected : {4, 8, 10}) {
+    const auto step = generation.value().step();
+    ASSERT_TRUE(step.ok());
+    EXPECT_EQ(step.value().n_prompt_done, expected);
+    EXPECT_EQ(step.value().token, kNoToken);
+  }
+  EXPECT_NE(generation.value().step().value().token, kNoToken);
+}
+
+TEST(Generation, StopsWhenTheContextIsFull) {
+  TinyModel tiny;
+  tiny.context_length = 8;
+  const LanguageModel loaded = load_tiny(tiny);
+  ThreadPool pool;
+  const auto session = make_session(loaded, pool);
+  GenerationOptions options = greedy(100);
+  auto generation =
+      Generation::start(*session, *loaded.tokenizer, std::vector<TokenId>(8, 3), options);
+  ASSERT_TRUE(generation.ok());
+  const Told told = run(generation.value());
+  // A full context still has logits for one token.
+  EXPECT_LE(told.tokens.size(), 1u);
+  EXPECT_NE(told.finish, FinishReason::length);
+  EXPECT_EQ(session->n_positions(), 8u);
+}
+
+TEST(Generation, RefusesWhatCannotBeDone) {
+  const LanguageModel loaded = load_tiny();
+  ThreadPool pool;
+  const auto session = make_session(loaded, pool, {.n_ctx = 16});
+  const auto error = [&](std::vector<TokenId> prompt, const GenerationOptions& options) {
+    auto generation = Generation::start(*session, *loaded.tokenizer, std::move(prompt), options);
+    return generation.ok() ? Error{ErrorCode::io, "none"} : generation.error();
+  };
+  EXPECT_EQ(error({1}, greedy(0)).message, "0 tokens were asked for, expected 1 or more");
+  EXPECT_EQ(error({}, greedy(1)).code, ErrorCode::invalid_argument);
+  const Error too_long = error(std::vector<TokenId>(17, 3), greedy(1));
+  EXPECT_EQ(too_long.code, ErrorCode::prompt_too_long);
+  EXPECT_NE(too_long.message.find("17 tokens"), std::string::npos);
+  GenerationOptions bad = greedy(1);
+  bad.sampler.top_p = 2;
+  EXPECT_EQ(error({1}, bad).code, ErrorCode::invalid_argument);
+  // The session goes on working.
+  EXPECT_EQ(session->n_positions(), 0u);
+  EXPECT_TRUE(session->append(std::vector<TokenId>{1, 3}).ok());
+}
+
+TEST(Session, ChecksItsOptions) {
+  const LanguageModel loaded = load_tiny();
+  ThreadPool pool;
+  const auto too_wide = Session::create(loaded.model, pool, {.n_ctx = 33});
+  ASSERT_FALSE(too_wide.ok());
+  EXPECT_NE(too_wide.error().message.find("trained for 32"), std::string::npos);
+  EXPECT_FALSE(Session::create(loaded.model, pool, {.n_batch = 0}).ok());
+  EXPECT_EQ(make_session(loaded, pool)->n_ctx(), 32u);
+}
+
+TEST(Session, ContextIsAsItWasAfterAnError) {
+  const LanguageModel loaded = load_tiny();
+  ThreadPool pool;
+  const auto session = make_session(loaded, pool, {.n_ctx = 16, .n_batch = 4});
+  ASSERT_TRUE(session->append(std::vector<TokenId>{1, 3, 4}).ok());
+  // The bad token stands in the second batch.
+  EXPECT_FALSE(session->append(std::vector<TokenId>{3, 3, 3, 3, 99}).ok());
+  EXPECT_EQ(session->n_positions(), 3u);
+  EXPECT_EQ(session->append(std::vector<TokenId>(14, 3)).error().code, ErrorCode::context_full);
+  EXPECT_EQ(session->append(std::vector<TokenId>{}).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(session->n_positions(), 3u);
+}
+
+TEST(Session, ReportsWeightsThatAreNotNumbers) {
+  TinyModel tiny;
+  tiny.weight = INFINITY;
+  const LanguageModel loaded = load_tiny(tiny);
+  ThreadPool pool;
+  const auto session = make_session(loaded, pool);
+  const Status status = session->append(std::vector<TokenId>{1});
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::not_finite);
+  EXPECT_EQ(session->n_positions(), 0u);
+}
+
+TEST(LanguageModel, RefusesMoreTokensThanEmbeddings) {
+  TinyModel tiny;
+  tiny.n_tokens = 9;
+  auto file = load_gguf(tiny.build());
+  ASSERT_TRUE(file.ok());
+  const auto loaded = load_language_model(std::move(file.value()));
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_NE(loaded.error().message.find("9 tokens"), std::string::npos);
+  EXPECT_NE(loaded.error().message.find("8 rows"), std::string::npos);
+}
+
+TEST(LanguageModel, RunsTheKernelsThatWereForced) {
+  for (const KernelSet* kernels : available_kernels()) {
+    EXPECT_EQ(&load_stories(kernels->name).model.kernels(), kernels);
+  }
+  EXPECT_EQ(&load_stories().model.kernels(), available_kernels().front());
+  auto file = load_gguf(TinyModel().build());
+  const auto unknown = load_language_model(std::move(file.value()), "mmx");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.error().message.find("scalar"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kinglet
