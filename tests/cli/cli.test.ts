@@ -1,0 +1,193 @@
+// The desktop program, run as a user would.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const program = join(root, 'build/native/kinglet');
+const stories = join(root, 'demo/models/kinglet-stories-5m-Q4_0.gguf');
+const fixture = (name: string) => join(root, 'tests/fixtures', name);
+
+function kinglet(args: string[], input = '') {
+  const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', input });
+  return { status, stdout, stderr };
+}
+
+/** A file of the given bytes, in a folder of its own. */
+function file(bytes: Uint8Array | string): string {
+  const path = join(mkdtempSync(join(tmpdir(), 'kinglet-')), 'model.gguf');
+  writeFileSync(path, bytes);
+  return path;
+}
+
+function expectFailure(args: string[], message: RegExp) {
+  const { status, stdout, stderr } = kinglet(args);
+  expect(status).toBe(1);
+  expect(stdout).toBe('');
+  expect(stderr).toMatch(message);
+  expect(stderr.trim().split('\n')).toHaveLength(1);
+}
+
+interface Logprobs {
+  tokens: number[];
+  positions: { position: number; argmax: number; logprobs: number[] }[];
+  greedy?: number[];
+}
+
+describe('generate', () => {
+  const greedy = ['generate', '-m', stories, '-p', 'Once upon a time', '--temp', '0'];
+
+  test('continues a story', () => {
+    const { status, stdout, stderr } = kinglet([...greedy, '-n', '24', '--kernels', 'scalar']);
+    expect(stdout).toBe(
+      ', there was a little girl named Lily. She loved to play outside in the park. One day, she saw a\n',
+    );
+    expect(stderr).toBe('');
+    expect(status).toBe(0);
+  });
+
+  test('tells the same story from the same seed, another from another', () => {
+    const story = (seed: string) =>
+      kinglet(['generate', '-m', stories, '-p', 'One day', '-n', '40', '--seed', seed]).stdout;
+    expect(story('5')).toBe(story('5'));
+    expect(story('5')).not.toBe(story('6'));
+  });
+
+  test('gives the same text on two threads', () => {
+    const text = (threads: string) => kinglet([...greedy, '-n', '40', '--threads', threads]).stdout;
+    expect(text('2')).toBe(text('1'));
+  });
+
+  test('says how fast it was, and with which kernels', () => {
+    const { stderr } = kinglet([...greedy, '-n', '4', '--speed', '--kernels', 'scalar']);
+    expect(stderr).toMatch(/prompt: 5 tokens, [\d.]+ tokens\/s/);
+    expect(stderr).toMatch(/kernels: scalar/);
+  });
+
+  test('takes a prompt that is not UTF-8', () => {
+    const prompt = spawnSync('printf', ['Once \\377\\376 upon']).stdout;
+    const { status } = spawnSync('sh', [
+      '-c',
+      `"${program}" generate -m "${stories}" -n 4 -p "$(printf 'Once \\377\\376 upon')"`,
+    ]);
+    expect(prompt).toHaveLength(12);
+    expect(status).toBe(0);
+  });
+
+  test('refuses what cannot be done, in one line', () => {
+    expectFailure([...greedy, '-n', '0'], /0 tokens were asked for/);
+    expectFailure([...greedy, '--ctx', '4'], /the prompt has 5 tokens.*room for 4/);
+    expectFailure([...greedy, '--ctx', '4096'], /trained for 512/);
+    expectFailure([...greedy, '--kernels', 'mmx'], /"mmx" cannot run here \(available: .*scalar\)/);
+    expectFailure([...greedy, '--kv', 'int3'], /kind "int3" is unknown \(known: f32/);
+    expectFailure([...greedy, '--top-p', '7'], /top-p is 7/);
+  });
+
+  test('names an unknown option and an unknown command', () => {
+    expect(kinglet([...greedy, '--tempo', '1'])).toMatchObject({ status: 1 });
+    expect(kinglet([...greedy, '--tempo', '1']).stderr).toMatch(/--tempo/);
+    expect(kinglet(['sing'])).toMatchObject({ status: 1 });
+    expect(kinglet([])).toMatchObject({ status: 1 });
+  });
+});
+
+describe('bad files', () => {
+  const generate = (path: string) => ['generate', '-m', path, '-p', 'Once', '-n', '4'];
+  const whole = readFileSync(stories);
+  const patched = (offset: number, value: number) => {
+    const bytes = Uint8Array.from(whole);
+    new DataView(bytes.buffer).setUint32(offset, value, true);
+    return bytes;
+  };
+
+  test.each([
+    ['an absent file', '/nowhere/model.gguf', /\/nowhere\/model\.gguf/],
+    ['an empty file', file(''), /empty|truncated|ends/i],
+    ['a text file', file('Once upon a time there was no model.\n'), /GGUF/],
+    ['GGUF version 1', file(patched(4, 1)), /version 1/],
+    ['a big-endian file', file(patched(4, 0x03000000)), /big-endian/],
+    ['a file cut in its header', file(whole.subarray(0, 5000)), /only 4 are left/],
+    ['a file cut in its weights', file(whole.subarray(0, 2_000_000)), /end/],
+  ])('%s', (_, path, message) => {
+    expectFailure(generate(path), message);
+    expectFailure(['inspect', path], message);
+  });
+
+  test('an architecture that is not implemented', () => {
+    const bytes = Buffer.from(whole);
+    bytes.write('mamba', bytes.indexOf('llama'));
+    expectFailure(generate(file(bytes)), /architecture "mamba" is not supported/);
+  });
+});
+
+describe('inspect', () => {
+  test('prints metadata and tensors', () => {
+    const { status, stdout } = kinglet(['inspect', stories]);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^GGUF version 3, 28 metadata values, 56 tensors/);
+    expect(stdout).toMatch(/general\.name\s+string\s+"Kinglet Stories 5M"/);
+    expect(stdout).toMatch(/tokenizer\.ggml\.tokens\s+string\[2048\]/);
+    expect(stdout).toMatch(/token_embd\.weight\s+Q6_K\s+\[256, 2048\]/);
+  });
+});
+
+describe('logprobs', () => {
+  test('prints JSON in the shape of the fixtures', () => {
+    const reference = JSON.parse(readFileSync(fixture('arch/llama.json'), 'utf8')) as Logprobs;
+    const { status, stdout } = kinglet([
+      ...['logprobs', '-m', fixture('arch/llama.gguf'), '--greedy', '16'],
+      ...['--tokens', reference.tokens.join(',')],
+      ...['--positions', reference.positions.map(({ position }) => position).join(',')],
+    ]);
+    expect(status).toBe(0);
+    const answer = JSON.parse(stdout) as Logprobs;
+    expect(answer.tokens).toEqual(reference.tokens);
+    expect(answer.greedy).toEqual(reference.greedy);
+    expect(answer.positions).toHaveLength(5);
+    answer.positions.forEach(({ position, argmax, logprobs }, i) => {
+      const expected = reference.positions[i]!;
+      expect(position).toBe(expected.position);
+      expect(argmax).toBe(expected.argmax);
+      const differences = logprobs.map((p, id) =>
+        Math.abs(Math.exp(p) - Math.exp(expected.logprobs[id]!)),
+      );
+      expect(Math.max(...differences)).toBeLessThan(2e-3);
+    });
+  });
+
+  test('refuses ids and positions that do not exist', () => {
+    const logprobs = ['logprobs', '-m', fixture('arch/llama.gguf')];
+    expectFailure([...logprobs, '--tokens', '1,512'], /token 512 is outside the vocabulary of 512/);
+    expectFailure([...logprobs, '--tokens', '1,2', '--positions', '2'], /2 is behind the last/);
+  });
+});
+
+describe('tokenize and detokenize', () => {
+  const text = 'Once upon a time, été 🐦.';
+
+  test('go there and back', () => {
+    const ids = kinglet(['tokenize', '-m', stories, '--text', text]).stdout.trim();
+    expect(ids).toMatch(/^\d+( \d+)+$/);
+    const back = kinglet(['detokenize', '-m', stories, '--ids', ids.replaceAll(' ', ',')]);
+    expect(back.stdout).toBe(`${text}\n`);
+  });
+
+  test('read standard input, and put BOS in front when asked', () => {
+    const plain = kinglet(['tokenize', '-m', stories], text).stdout;
+    expect(plain).toBe(kinglet(['tokenize', '-m', stories, '--text', text]).stdout);
+    expect(kinglet(['tokenize', '-m', stories, '--bos'], text).stdout).toBe(`1 ${plain}`);
+  });
+
+  test('recognise control tokens when asked', () => {
+    const tokenize = ['tokenize', '-m', stories, '--text', '<s>'];
+    expect(kinglet([...tokenize, '--special']).stdout).toBe('1\n');
+    expect(kinglet(tokenize).stdout).not.toBe('1\n');
+  });
+
+  test('refuse ids outside the vocabulary', () => {
+    expectFailure(['detokenize', '-m', stories, '--ids', '1,2048'], /2048/);
+  });
+});
