@@ -42,6 +42,9 @@ class MetadataValue {
 
   ValueType type() const { return type_; }
 
+  // As stored, without the type in front.
+  std::span<const std::byte> bytes() const { return bytes_; }
+
   // Each answers only where the stored type holds such a value without loss:
   std::optional<uint64_t> as_uint() const;  // any integer that is not negative
   std::optional<int64_t> as_int() const;    // any integer that fits

@@ -1,0 +1,69 @@
+// Writes GGUF files (version 3, little-endian), tensor by tensor: gguf/header.h draws the format.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "gguf/header.h"
+
+namespace kinglet {
+
+// Set the metadata and declare the tensors, open, write each tensor's bytes in the declared order,
+// close.
+class GgufWriter {
+ public:
+  void set(std::string_view key, uint32_t value);
+  void set(std::string_view key, float value);
+  void set(std::string_view key, std::string_view value);
+  void set(std::string_view key, std::span<const std::string> values);
+  void set(std::string_view key, std::span<const float> values);
+  void set(std::string_view key, std::span<const int32_t> values);
+  // A value as another file holds it.
+  void copy(const MetadataEntry& entry);
+
+  // `shape` as in TensorView; its rows must be whole blocks of `type`.
+  void add_tensor(std::string_view name, DType type, const Shape& shape);
+
+  // Creates the file and writes its header. ErrorCode::io names the path and the reason.
+  Status open(const std::string& path);
+
+  // The whole bytes of the next tensor. ErrorCode::invalid_argument: not as many as it declared.
+  Status write_tensor(std::span<const std::byte> bytes);
+
+  // ErrorCode::invalid_argument: tensors are missing; io.
+  Status close();
+
+ private:
+  struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  struct Tensor {
+    std::string name;
+    DType type;
+    Shape shape;
+    uint64_t bytes;
+  };
+
+  template <class T>
+  void set_number(std::string_view key, ValueType type, T value);
+  template <class T>
+  void set_numbers(std::string_view key, ValueType type, std::span<const T> values);
+  void begin_entry(std::string_view key, ValueType type);
+  Status write(std::span<const std::byte> bytes);
+
+  std::vector<std::byte> metadata_;
+  uint64_t n_metadata_ = 0;
+  std::vector<Tensor> tensors_;
+  size_t n_written_ = 0;
+  std::string path_;
+  std::unique_ptr<std::FILE, CloseFile> file_;
+};
+
+}  // namespace kinglet
