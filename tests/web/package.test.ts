@@ -1,0 +1,320 @@
+// The built package with the real engine, in Node's worker threads.
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
+import { Kinglet, KingletError } from 'kinglet';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { root, storyModel, tellByCli } from './support.ts';
+
+const bytes = new Uint8Array(readFileSync(storyModel));
+const greedy = { temperature: 0, maxTokens: 60 };
+const opening = 'Once upon a time';
+
+describe('a loaded model', () => {
+  let model: Kinglet;
+  beforeAll(async () => {
+    model = await Kinglet.load(bytes, { nThreads: 1 });
+  });
+  afterAll(() => {
+    model.dispose();
+  });
+
+  it('says what it is and what runs it', () => {
+    expect(model.info).toMatchObject({
+      architecture: 'llama',
+      nLayers: 6,
+      nTokens: 2048,
+      nCtx: 512,
+      runtime: { nThreads: 1, singleThreadReason: 'requested' },
+    });
+    expect(model.info.memory.kvBytes).toBe(512 * 6 * 2 * (2 * 64) * 4);
+  });
+
+  it('tells the same greedy story as the desktop program, every time', async () => {
+    const { kernels } = model.info.runtime;
+    const first = await model.generate(opening, greedy).result;
+    const second = await model.generate(opening, greedy).result;
+    expect(first.text).toBe(second.text);
+    expect(first.text).toContain('there was a little girl');
+    expect(first.text).toBe(tellByCli(opening, 60));
+    expect(first).toMatchObject({ finishReason: 'length', usage: { completionTokens: 60 } });
+    expect(['simd128', 'relaxed-simd']).toContain(kernels);
+  });
+
+  it('gives pieces that add up to the text, and tokens that detokenize to it', async () => {
+    const generation = model.generate(opening, greedy);
+    let text = '';
+    const tokens = [];
+    for await (const piece of generation) {
+      text += piece.text;
+      tokens.push(piece.token);
+    }
+    expect(text).toBe((await generation.result).text);
+    const given = await model.tokenize(opening);
+    expect(await model.detokenize([...given, ...tokens])).toBe(opening + text);
+  });
+
+  it('repeats a story from its seed', async () => {
+    const options = { temperature: 1, maxTokens: 40 };
+    const first = await model.generate(opening, options).result;
+    const again = await model.generate(opening, { ...options, seed: first.seed }).result;
+    expect(again.text).toBe(first.text);
+  });
+
+  it('measures its speed', async () => {
+    const { timings } = await model.generate(opening, greedy).result;
+    expect(timings.tokensPerSecond).toBeGreaterThan(1);
+    expect(timings.promptTokensPerSecond).toBeGreaterThan(1);
+    expect(timings.firstTokenMs).toBeGreaterThanOrEqual(timings.promptMs);
+  });
+
+  it('turns text into tokens and back', async () => {
+    const text = 'Naïve 🐦 — über\n\tall';
+    const tokens = await model.tokenize(text, { addBos: false });
+    expect(await model.detokenize(tokens)).toBe(text);
+    expect(await model.tokenize(text)).toEqual([1, ...tokens]);
+  });
+
+  it('stops within a few tokens when it is aborted, and goes on working', async () => {
+    const controller = new AbortController();
+    let nPieces = 0;
+    const read = async () => {
+      const options = { temperature: 0, maxTokens: 400, signal: controller.signal };
+      for await (const piece of model.generate(opening, options)) {
+        nPieces += piece.token >= 0 ? 1 : 0;
+        if (nPieces === 3) controller.abort();
+      }
+    };
+    await expect(read()).rejects.toMatchObject({ name: 'AbortError' });
+    expect(nPieces).toBeLessThan(100);
+    expect((await model.generate(opening, greedy).result).text).toBe(tellByCli(opening, 60));
+  });
+
+  it('refuses what it cannot do, and goes on working', async () => {
+    const long = model.generate('tree '.repeat(600)).result;
+    await expect(long).rejects.toMatchObject({ code: 'prompt_too_long' });
+    await expect(model.generate(opening, { maxTokens: 0 }).result).rejects.toMatchObject({
+      code: 'invalid_argument',
+    });
+    await expect(model.generate('\uDC26 bird').result).rejects.toMatchObject({
+      code: 'invalid_argument',
+    });
+    await expect(model.generate([99_999]).result).rejects.toMatchObject({
+      code: 'invalid_argument',
+    });
+    await expect(model.generate([]).result).rejects.toBeInstanceOf(KingletError);
+    await expect(model.detokenize([99_999])).rejects.toMatchObject({ code: 'invalid_argument' });
+    expect((await model.generate(opening, greedy).result).text).toBe(tellByCli(opening, 60));
+  });
+});
+
+describe('loading', () => {
+  const load: typeof Kinglet.load = async (source, options) => {
+    const model = await Kinglet.load(source, { nThreads: 1, ...options });
+    onTestFinished(() => {
+      model.dispose();
+    });
+    return model;
+  };
+
+  it.each([
+    ['a file URL', () => storyModel],
+    ['a Blob', () => new Blob([bytes])],
+    ['an ArrayBuffer', () => bytes.slice().buffer],
+    ['a view into a larger buffer', () => new Uint8Array([0, 0, 0, ...bytes, 0]).subarray(3, -1)],
+    ['a stream', () => new Blob([bytes]).stream()],
+    ['a relative path', () => 'demo/models/kinglet-stories-5m-Q4_0.gguf'],
+  ])('reads %s', async (_, source) => {
+    const model = await load(source());
+    expect((await model.generate(opening, { temperature: 0, maxTokens: 4 }).result).text).toBe(
+      tellByCli(opening, 4),
+    );
+  });
+
+  it('leaves the caller’s bytes alone', async () => {
+    const mine = bytes.slice();
+    await load(mine);
+    expect(Buffer.compare(mine, bytes)).toBe(0);
+  });
+
+  it('tells how far it has come', async () => {
+    const seen: number[] = [];
+    await load(storyModel, {
+      onProgress: ({ loaded, total }) => {
+        expect(total).toBe(bytes.length);
+        seen.push(loaded);
+      },
+    });
+    expect(seen.at(-1)).toBe(bytes.length);
+    expect(seen).toEqual(seen.toSorted((a, b) => a - b));
+  });
+
+  it('computes the same with each kernel set, and with threads', async () => {
+    const scalar = await load(bytes, { kernels: 'scalar' });
+    expect(scalar.info.runtime.kernels).toBe('scalar');
+    const threads = await load(bytes, { kernels: 'scalar', nThreads: 2 });
+    expect(threads.info.runtime).toMatchObject({ nThreads: 2, singleThreadReason: undefined });
+    expect(threads.info.runtime.variant).toMatch(/-threads$/);
+    const expected = tellByCli(opening, 60, ['--kernels', 'scalar']);
+    for (const model of [scalar, threads]) {
+      expect((await model.generate(opening, greedy).result).text).toBe(expected);
+    }
+  });
+
+  it('ends a story where the context ends', async () => {
+    const model = await load(bytes, { nCtx: 16 });
+    const { finishReason, usage } = await model.generate(opening, greedy).result;
+    expect(finishReason).toBe('context');
+    expect(usage.promptTokens + usage.completionTokens).toBeLessThanOrEqual(17);
+  });
+
+  const patched = (from: string, to: string) => {
+    const copy = Buffer.from(bytes);
+    copy.write(to, copy.indexOf(from), 'latin1');
+    return new Uint8Array(copy);
+  };
+  const architecture = Buffer.from('general.architecture');
+  const unknownArchitecture = () => {
+    const copy = Buffer.from(bytes);
+    copy.write('lxama', copy.indexOf('llama', copy.indexOf(architecture)), 'latin1');
+    return new Uint8Array(copy);
+  };
+  const ofVersion = (version: number[]) => {
+    const copy = bytes.slice();
+    copy.set(version, 4);
+    return copy;
+  };
+  it.each([
+    ['an empty file', () => new Uint8Array(), ['truncated', 'not_gguf']],
+    ['a text file', () => new TextEncoder().encode('Dear diary, '.repeat(50)), ['not_gguf']],
+    ['GGUF of version 1', () => ofVersion([1, 0, 0, 0]), ['unsupported_version']],
+    ['big-endian GGUF', () => ofVersion([0, 0, 0, 3]), ['unsupported_version']],
+    ['a file cut in the header', () => bytes.slice(0, 1000), ['truncated']],
+    ['a file cut in the weights', () => bytes.slice(0, -1), ['truncated']],
+    ['an unknown architecture', unknownArchitecture, ['unsupported_architecture']],
+    [
+      'a missing tensor',
+      () => patched('blk.0.attn_q.weight', 'blk.0.attn_x.weight'),
+      ['missing_tensor'],
+    ],
+  ])('refuses %s', async (_, source, codes) => {
+    const error: unknown = await Kinglet.load(source()).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(KingletError);
+    expect(codes).toContain((error as KingletError).code);
+    expect((error as KingletError).message.length).toBeGreaterThan(15);
+  });
+
+  it('refuses a file that is not there, a wrong source and wrong options', async () => {
+    await expect(Kinglet.load('no/such/file.gguf')).rejects.toMatchObject({ code: 'io' });
+    await expect(Kinglet.load('http://[')).rejects.toMatchObject({ code: 'invalid_argument' });
+    await expect(Kinglet.load(42 as unknown as string)).rejects.toMatchObject({
+      code: 'invalid_argument',
+    });
+    await expect(Kinglet.load(bytes, { kernels: 'best' })).rejects.toMatchObject({
+      code: 'invalid_argument',
+    });
+    await expect(Kinglet.load(bytes, { nThreads: 0 })).rejects.toMatchObject({
+      code: 'invalid_argument',
+    });
+  });
+
+  it('refuses a context that memory cannot hold', async () => {
+    await expect(Kinglet.load(bytes, { nThreads: 1, nCtx: 4e9 })).rejects.toMatchObject({
+      code: expect.stringMatching(/^(out_of_memory|invalid_argument)$/) as string,
+    });
+  });
+});
+
+describe('downloading', () => {
+  const address = async (listener: RequestListener) => {
+    const server: Server = createServer(listener);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const bound = server.address();
+    if (bound === null || typeof bound === 'string') throw new Error('no port');
+    return `http://127.0.0.1:${String(bound.port)}/model.gguf`;
+  };
+
+  it('reads a file of known and of unknown length', async () => {
+    const url = await address((request, response) => {
+      if (request.url?.endsWith('?known')) response.setHeader('Content-Length', bytes.length);
+      response.end(bytes);
+    });
+    for (const query of ['?known', '']) {
+      const model = await Kinglet.load(new URL(url + query), { nThreads: 1 });
+      expect(model.info.nLayers).toBe(6);
+      model.dispose();
+    }
+  });
+
+  it('says which HTTP error the server gave', async () => {
+    const url = await address((_, response) => response.writeHead(404).end());
+    await expect(Kinglet.load(url)).rejects.toMatchObject({
+      code: 'network',
+      message: `the server answered 404 (Not Found) for ${url}`,
+    });
+  });
+
+  it('says that a server cannot be reached', async () => {
+    await expect(Kinglet.load('http://127.0.0.1:1/model.gguf')).rejects.toMatchObject({
+      code: 'network',
+    });
+  });
+
+  it('says that a download broke off', async () => {
+    const url = await address((_, response) => {
+      response.setHeader('Content-Length', bytes.length);
+      response.write(bytes.subarray(0, 100_000), () => response.destroy());
+    });
+    await expect(Kinglet.load(url)).rejects.toMatchObject({ code: 'network' });
+  });
+
+  it('stops a stalled download when it is aborted', async () => {
+    let closed: Promise<void> | undefined;
+    const url = await address((_, response) => {
+      closed = new Promise((resolve) => response.on('close', resolve));
+      response.setHeader('Content-Length', bytes.length);
+      response.write(bytes.subarray(0, 100_000));
+    });
+    const controller = new AbortController();
+    const loading = Kinglet.load(url, {
+      signal: controller.signal,
+      onProgress: () => {
+        controller.abort();
+      },
+    });
+    await expect(loading).rejects.toMatchObject({ name: 'AbortError' });
+    await closed;
+  });
+});
+
+describe('a program', () => {
+  const run = (script: string) =>
+    spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: root,
+      encoding: 'utf8',
+      timeout: 20_000,
+    });
+
+  it('ends by itself with a model that is idle and was not disposed of', () => {
+    const { status, stdout, stderr } = run(`
+      import { Kinglet } from 'kinglet';
+      const model = await Kinglet.load('demo/models/kinglet-stories-5m-Q4_0.gguf');
+      const { text } = await model.generate('Once', { maxTokens: 2, temperature: 0 }).result;
+      process.stdout.write(text);`);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).not.toBe('');
+  });
+
+  it('can import the package where there is neither window nor worker', () => {
+    const { status, stdout } = run(`
+      delete globalThis.navigator;
+      const { Kinglet, errorCodes } = await import('kinglet');
+      process.stdout.write(typeof Kinglet.load + typeof errorCodes.network);`);
+    expect({ status, stdout }).toEqual({ status: 0, stdout: 'functionstring' });
+  });
+});

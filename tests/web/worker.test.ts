@@ -1,0 +1,301 @@
+// Both ends of the worker protocol, joined without a worker, over an engine without wasm.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Kinglet } from '../../web/src/kinglet.ts';
+import type { ModelSource } from '../../web/src/types.ts';
+import type { StartWorker } from '../../web/src/worker-link.ts';
+import { ModelHost } from '../../web/src/worker/model-host.ts';
+import { FakeEngine } from './fake-engine.ts';
+
+let engine: FakeEngine;
+let terminated: number;
+let crash: (message: string) => void;
+
+const start: StartWorker = (listener) => {
+  let alive = true;
+  crash = (message) => {
+    listener.onCrash(message);
+  };
+  const host = new ModelHost({
+    post: (message) => {
+      queueMicrotask(() => {
+        if (alive) listener.onMessage(structuredClone(message));
+      });
+    },
+    openEngine: () =>
+      Promise.resolve({ engine, variant: 'fake', singleThreadReason: 'requested' as const }),
+  });
+  return Promise.resolve({
+    post: (message) => {
+      const copy = structuredClone(message);
+      setTimeout(() => {
+        if (alive) host.receive(copy);
+      });
+    },
+    terminate: () => {
+      alive = false;
+      terminated += 1;
+    },
+    setBusy: () => undefined,
+  });
+};
+
+const load = (source: ModelSource = new TextEncoder().encode('story')) =>
+  Kinglet.loadWith(start, source, {});
+
+beforeEach(() => {
+  engine = new FakeEngine();
+  terminated = 0;
+});
+
+describe('loading', () => {
+  it('puts every byte in its place although the heap moves at each reservation', async () => {
+    const model = await load(new TextEncoder().encode('a story of more than five bytes'));
+    expect(model.info.name).toBe('a story of more than five bytes');
+  });
+
+  it('reads a stream whose chunks are of any size', async () => {
+    const stream = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        for (const text of ['a', '', 'bcdefghijklm', 'n']) {
+          controller.enqueue(new TextEncoder().encode(text));
+        }
+        controller.close();
+      },
+    });
+    const [answer] = await hostAnswers(stream);
+    expect(answer).toMatchObject({ type: 'loaded', info: { name: 'abcdefghijklmn' } });
+  });
+
+  it('keeps only model and session, and the loader not', async () => {
+    await load();
+    expect(engine.nHandles).toBe(2);
+  });
+
+  it('takes a context of 4096 tokens where the model has more', async () => {
+    expect((await load()).info).toMatchObject({ contextLength: 100_000, nCtx: 4096 });
+  });
+
+  it('ends the worker when the file is refused', async () => {
+    await expect(load(new Uint8Array())).rejects.toMatchObject({ code: 'truncated' });
+    expect(terminated).toBe(1);
+  });
+
+  it('ends the worker when it is aborted, with the reason that was given', async () => {
+    const controller = new AbortController();
+    const loading = Kinglet.loadWith(start, new Blob(['story']), { signal: controller.signal });
+    await Promise.resolve();
+    controller.abort('enough');
+    await expect(loading).rejects.toBe('enough');
+    expect(terminated).toBe(1);
+  });
+});
+
+describe('generating', () => {
+  it('gives pieces and the result', async () => {
+    const model = await load();
+    const generation = model.generate('ab', { seed: 7 });
+    const pieces = [];
+    for await (const piece of generation) pieces.push(piece);
+    expect(pieces.map(({ text }) => text)).toEqual(['s', 't', 'o', 'r', 'y']);
+    expect(pieces[0]?.token).toBe('s'.codePointAt(0));
+    expect(await generation.result).toMatchObject({
+      text: 'story',
+      finishReason: 'stop',
+      seed: 7,
+      usage: { promptTokens: 3, completionTokens: 5 },
+    });
+  });
+
+  it('gives the result to whoever does not read the pieces', async () => {
+    const { text } = await (await load()).generate('ab').result;
+    expect(text).toBe('story');
+  });
+
+  it('takes tokens for a prompt as they are', async () => {
+    const { usage } = await (await load()).generate([5, 6]).result;
+    expect(usage.promptTokens).toBe(2);
+  });
+
+  it('runs concurrent calls one after the other, each from an empty context', async () => {
+    const model = await load();
+    await Promise.all(['a', 'ab', 'abc'].map((prompt) => model.generate(prompt).result));
+    expect(engine.calls).toEqual([
+      'truncate 0',
+      'start 2',
+      'truncate 0',
+      'start 3',
+      'truncate 0',
+      'start 4',
+    ]);
+  });
+
+  it('does not block when a reader waits for another generation inside its loop', async () => {
+    const model = await load();
+    const texts = [];
+    for await (const piece of model.generate('a')) {
+      texts.push(piece.text + (await model.generate('b', { maxTokens: 1 }).result).text);
+    }
+    expect(texts).toEqual(['ss', 'ts', 'os', 'rs', 'ys']);
+  });
+
+  it('draws a seed when none is given', async () => {
+    const model = await load();
+    const first = await model.generate('a').result;
+    const second = await model.generate('a').result;
+    expect(first.seed).not.toBe(second.seed);
+  });
+});
+
+describe('cancelling', () => {
+  const long = new TextEncoder().encode('x'.repeat(2000));
+
+  it('stops at the next step when the loop is left', async () => {
+    const model = await load(long);
+    let nSteps = 0;
+    engine.onStep = () => (nSteps += 1);
+    const generation = model.generate('a', { maxTokens: 2000 });
+    for await (const { text } of generation) {
+      expect(text).toBe('x');
+      break;
+    }
+    const result = await generation.result;
+    expect(result.finishReason).toBe('cancelled');
+    // The fake worker's mail takes a millisecond, in which it makes some steps more.
+    expect(nSteps).toBeLessThan(500);
+  });
+
+  it('rejects with an AbortError, and the model goes on working', async () => {
+    const model = await load(long);
+    const controller = new AbortController();
+    const generation = model.generate('a', { maxTokens: 2000, signal: controller.signal });
+    const read = async () => {
+      for await (const piece of generation) if (piece.text) controller.abort();
+    };
+    await expect(read()).rejects.toMatchObject({ name: 'AbortError' });
+    await expect(generation.result).rejects.toMatchObject({ name: 'AbortError' });
+    expect((await model.generate('a', { maxTokens: 3 }).result).text).toBe('xxx');
+  });
+
+  it('never starts a generation that is aborted while it waits', async () => {
+    const model = await load(long);
+    const controller = new AbortController();
+    const first = model.generate('a', { maxTokens: 300 }).result;
+    const second = model.generate('bcdef', { signal: controller.signal }).result;
+    controller.abort();
+    await expect(second).rejects.toMatchObject({ name: 'AbortError' });
+    await first;
+    await model.generate('a', { maxTokens: 1 }).result;
+    expect(engine.calls).not.toContain('start 6');
+  });
+
+  it('does no work for a signal that was aborted before', async () => {
+    const model = await load();
+    const signal = AbortSignal.abort();
+    await expect(model.generate('a', { signal }).result).rejects.toMatchObject({
+      name: 'AbortError',
+    });
+    expect(engine.calls).toEqual([]);
+  });
+});
+
+describe('failing', () => {
+  it('hands the engine’s errors on and goes on working', async () => {
+    const model = await load();
+    const tooLong = model.generate('x'.repeat(5000));
+    await expect(tooLong.result).rejects.toMatchObject({ code: 'prompt_too_long' });
+    expect((await model.generate('a').result).text).toBe('story');
+  });
+
+  const refused: [object, string][] = [
+    [{ maxTokens: 0 }, 'maxTokens must be a whole number from 1'],
+    [{ maxTokens: 2.5 }, 'maxTokens must be a whole number'],
+    [{ temperature: NaN }, 'temperature must be a number from 0'],
+    [{ temperature: -1 }, 'temperature must be a number from 0'],
+    [{ topP: 1.5 }, 'topP must be a number from 0 to 1, not 1.5'],
+    [{ temprature: 1 }, 'unknown option "temprature"; the options are maxTokens, temperature'],
+  ];
+  it.each(refused)('refuses %o', async (options, message) => {
+    const model = await load();
+    const { result } = model.generate('a', options);
+    await expect(result).rejects.toMatchObject({
+      code: 'invalid_argument',
+      message: expect.stringContaining(message) as string,
+    });
+    expect(engine.calls).toEqual([]);
+  });
+
+  it('refuses half a surrogate pair in a prompt and says where it is', async () => {
+    const { result } = (await load()).generate('ab\uD83D!');
+    await expect(result).rejects.toMatchObject({
+      code: 'invalid_argument',
+      message: expect.stringContaining('U+D83D) at index 2') as string,
+    });
+  });
+
+  it('refuses unknown load options and kernel sets', async () => {
+    const source = new Blob(['story']);
+    const misspelt: object = { threads: 2 };
+    await expect(Kinglet.loadWith(start, source, misspelt)).rejects.toMatchObject({
+      message: expect.stringContaining('unknown option "threads"') as string,
+    });
+    await expect(Kinglet.loadWith(start, source, { kernels: 'best' })).rejects.toMatchObject({
+      code: 'invalid_argument',
+      message: 'unknown kernel set "best"; this build has fast, scalar',
+    });
+  });
+
+  it('rejects what is pending when the engine traps, and the next load works', async () => {
+    const model = await load();
+    engine.onStep = () => {
+      throw new WebAssembly.RuntimeError('unreachable');
+    };
+    const generations = [model.generate('a').result, model.generate('b').result];
+    for (const generation of generations) {
+      await expect(generation).rejects.toMatchObject({
+        code: 'worker_crashed',
+        message: 'the worker crashed: unreachable',
+      });
+    }
+    await expect(model.tokenize('a')).rejects.toMatchObject({ code: 'worker_crashed' });
+    expect(terminated).toBe(1);
+
+    engine = new FakeEngine();
+    expect((await (await load()).generate('a').result).text).toBe('story');
+  });
+
+  it('rejects what is pending when the worker dies', async () => {
+    const model = await load();
+    const { result } = model.generate('a');
+    crash('it ended');
+    await expect(result).rejects.toMatchObject({ code: 'worker_crashed' });
+  });
+
+  it('rejects what is pending and what comes later once it is disposed of', async () => {
+    const model = await load();
+    const { result } = model.generate('a');
+    model.dispose();
+    model.dispose();
+    await expect(result).rejects.toMatchObject({ code: 'disposed' });
+    await expect(model.generate('a').result).rejects.toMatchObject({ code: 'disposed' });
+    expect(terminated).toBe(1);
+  });
+});
+
+/** The final answers of a host that loads a stream, which a message cannot clone. */
+async function hostAnswers(stream: ReadableStream<Uint8Array>) {
+  return new Promise<unknown[]>((resolve) => {
+    const host = new ModelHost({
+      post: (message) => {
+        if (message.type !== 'progress') resolve([message]);
+      },
+      openEngine: () =>
+        Promise.resolve({ engine, variant: 'fake', singleThreadReason: 'requested' as const }),
+    });
+    host.receive({
+      type: 'load',
+      id: 1,
+      source: { kind: 'stream', stream },
+      options: { nThreads: undefined, kernels: undefined, nCtx: undefined },
+    });
+  });
+}

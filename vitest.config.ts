@@ -1,0 +1,15 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  // The package's tests take it as it is built, worker and wasm included.
+  resolve: {
+    alias: { kinglet: fileURLToPath(new URL('./dist/index.js', import.meta.url)) },
+  },
+  test: {
+    include: ['tests/{cli,web}/*.test.ts'],
+    server: { deps: { external: [/\/dist\//] } },
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+  },
+});
