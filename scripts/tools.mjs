@@ -51,7 +51,8 @@ export function runBin(packageName, program, args, options) {
 /** Configures a build folder once (Ninja looks after changes) and builds it. */
 export function cmakeBuild(folder, options, { env = {}, targets = [] } = {}) {
   if (!existsSync(join(root, folder, 'build.ninja'))) {
+    console.log(`Building ${folder} ...`);
     run('cmake', ['-G', 'Ninja', '-S', '.', '-B', folder, ...options], { env, quiet: true });
   }
-  run('ninja', ['-C', folder, '--quiet', ...targets], { env });
+  run('ninja', ['-C', folder, ...targets], { env, quiet: true });
 }
