@@ -10,7 +10,7 @@ namespace kinglet {
 namespace {
 
 TEST(ThreadPool, RunsOnEveryThreadOnce) {
-  for (const size_t n : {1, 2, 3, 8}) {
+  for (const size_t n : {1u, 2u, 3u, 8u}) {
     ThreadPool pool(n);
     ASSERT_GE(pool.n_threads(), 1u);
     ASSERT_LE(pool.n_threads(), n);
@@ -39,9 +39,9 @@ TEST(ThreadPool, StartsAndEndsWithoutWork) {
 }
 
 TEST(ThreadPool, RangesCoverEveryIndexOnce) {
-  for (const size_t n : {0, 1, 15, 16, 17, 100, 576}) {
-    for (const size_t grain : {1, 4, 16}) {
-      for (const size_t n_threads : {1, 2, 3, 7}) {
+  for (const size_t n : {0u, 1u, 15u, 16u, 17u, 100u, 576u}) {
+    for (const size_t grain : {1u, 4u, 16u}) {
+      for (const size_t n_threads : {1u, 2u, 3u, 7u}) {
         size_t next = 0;
         for (size_t thread = 0; thread < n_threads; ++thread) {
           const Range range = split_range(n, grain, thread, n_threads);

@@ -106,13 +106,13 @@ class EachKernelSet : public testing::TestWithParam<const KernelSet*> {
 
 TEST_P(EachKernelSet, MultipliesEveryTypeAsDequantizedWeightsDo) {
   for (const DTypeInfo& type : dtypes()) {
-    for (const size_t n_rows : {1, 5, 16, 37}) {
-      for (const size_t n_blocks : {1, 3, 5}) {
+    for (const size_t n_rows : {1u, 5u, 16u, 37u}) {
+      for (const size_t n_blocks : {1u, 3u, 5u}) {
         // Types without blocks are tried at lengths that no vector divides.
         const size_t n_columns =
             type.block_size == 1 ? n_blocks * 32 + n_blocks : n_blocks * type.block_size;
         auto blocks = random_blocks(type, n_rows * n_columns / type.block_size, random_);
-        for (const size_t n_tokens : {1, 2, 7, 33}) {
+        for (const size_t n_tokens : {1u, 2u, 7u, 33u}) {
           const Batch batch(exact_activations(n_tokens * n_columns, random_), n_columns);
           const Products expected = multiply_exactly(type, blocks, n_rows, batch, n_tokens);
           auto packed_bytes = blocks;
@@ -276,8 +276,8 @@ TEST_P(VectorFunctions, RotationTurnsNeighbours) {
 }
 
 TEST_P(VectorFunctions, AttendAsScalarDoes) {
-  for (const size_t head_dim : {4, 20, 64}) {
-    for (const size_t n_positions : {1, 5, 40}) {
+  for (const size_t head_dim : {4u, 20u, 64u}) {
+    for (const size_t n_positions : {1u, 5u, 40u}) {
       const size_t stride = 2 * head_dim;  // another head's rows stand between
       const auto query = numbers(head_dim);
       const auto keys = numbers(n_positions * stride);

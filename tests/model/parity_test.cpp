@@ -172,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, Parity,
 TEST(Forward, GivesTheSameOnAnyNumberOfThreads) {
   const Reference reference = read_reference("quant/llama-Q4_0.json");
   std::vector<float> expected;
-  for (const size_t n_threads : {1, 2, 3}) {
+  for (const size_t n_threads : {1u, 2u, 3u}) {
     const auto created =
         Runner::create("quant/llama-Q4_0.gguf", *available_kernels().front(), 16, n_threads);
     ASSERT_TRUE(created.ok());

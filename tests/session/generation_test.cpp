@@ -7,6 +7,7 @@
 #include "gguf/file.h"
 #include "model/tiny_model.h"
 #include "session/language_model.h"
+#include "support.h"
 
 namespace kinglet {
 namespace {
@@ -125,7 +126,7 @@ TEST(Generation, BatchesOfAnySizeTellTheSame) {
   ThreadPool pool;
   const std::string prompt = "Once upon a time, there was a little bird named Kim. One day";
   std::string expected;
-  for (const uint32_t n_batch : {64, 1, 5}) {
+  for (const uint32_t n_batch : {64u, 1u, 5u}) {
     const auto session = make_session(loaded, pool, {.n_ctx = 64, .n_batch = n_batch});
     const Told told = tell(loaded, *session, prompt, greedy(16));
     if (expected.empty()) expected = told.text;
@@ -140,7 +141,7 @@ TEST(Generation, ReportsThePromptBatchByBatch) {
   auto generation =
       Generation::start(*session, *loaded.tokenizer, std::vector<TokenId>(10, 3), greedy(1));
   ASSERT_TRUE(generation.ok());
-  for (const uint32_t expected : {4, 8, 10}) {
+  for (const uint32_t expected : {4u, 8u, 10u}) {
     const auto step = generation.value().step();
     ASSERT_TRUE(step.ok());
     EXPECT_EQ(step.value().n_prompt_done, expected);

@@ -196,7 +196,8 @@ class SlowSpm {
     header.find("tokenizer.ggml.tokens")
         ->as_array()
         ->for_each([&](uint64_t i, MetadataValue value) {
-          tokens_[std::string(*value.as_string())] = {static_cast<TokenId>(i), scores[i]};
+          tokens_[std::string(*value.as_string())] = {static_cast<TokenId>(i),
+                                                      scores[static_cast<size_t>(i)]};
         });
   }
 
