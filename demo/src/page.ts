@@ -22,14 +22,14 @@ export const page = {
   story: element('story', HTMLDivElement),
   storyPrompt: element('story-prompt', HTMLSpanElement),
   storyText: element('story-text', HTMLSpanElement),
-  prefillSpeed: element('prefill-speed', HTMLSpanElement),
-  decodeSpeed: element('decode-speed', HTMLSpanElement),
-  tokenCount: element('token-count', HTMLSpanElement),
-  ending: element('ending', HTMLSpanElement),
+  prefillSpeed: element('prefill-speed', HTMLElement),
+  decodeSpeed: element('decode-speed', HTMLElement),
+  tokenCount: element('token-count', HTMLElement),
+  ending: element('ending', HTMLElement),
   runtime: element('runtime', HTMLParagraphElement),
 };
 
-/** Says what went wrong; an empty message takes it away. */
+/** Says what went wrong. */
 export function showError(error: unknown): void {
   page.alert.textContent = error instanceof Error ? error.message : String(error);
 }

@@ -3,6 +3,9 @@ import type { FinishReason, GenerationResult } from 'kinglet';
 import { currentModel } from './model.ts';
 import { clearError, page, showError } from './page.ts';
 
+const storyNode = document.createTextNode('');
+page.storyText.append(storyNode);
+
 let telling: AbortController | undefined;
 
 /** Starts a story, or stops the one that is being told. */
@@ -48,7 +51,7 @@ async function tell(): Promise<void> {
 
 function begin(prompt: string): void {
   page.storyPrompt.textContent = prompt;
-  page.storyText.textContent = '';
+  storyNode.data = '';
   page.story.setAttribute('aria-busy', 'true');
   page.tell.textContent = 'Stop';
   for (const cell of [page.prefillSpeed, page.decodeSpeed, page.tokenCount, page.ending]) {
@@ -56,11 +59,14 @@ function begin(prompt: string): void {
   }
 }
 
-/** Keeps the end in view, unless the reader has scrolled up. */
+/**
+ * Keeps the end in view, unless the reader has scrolled up. The text stays one node: as nodes of
+ * their own, the parts of a word would jump when it is wrapped.
+ */
 function append(text: string): void {
-  const { story, storyText } = page;
+  const { story } = page;
   const atEnd = story.scrollHeight - story.scrollTop - story.clientHeight < 24;
-  storyText.append(text);
+  storyNode.appendData(text);
   if (atEnd) story.scrollTop = story.scrollHeight;
 }
 
