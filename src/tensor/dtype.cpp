@@ -2,24 +2,34 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 
 #include "base/checked.h"
+#include "tensor/codecs.h"
 
 namespace kinglet {
 namespace {
 
-template <class Block, void (*decode)(const Block&, float*)>
+template <class Block>
 void dequantize_blocks(const std::byte* blocks, float* out, size_t n) {
   const auto* block = reinterpret_cast<const Block*>(blocks);
   for (size_t i = 0; i < n; i += Block::kSize) decode(*block++, out + i);
 }
 
-template <class Block, void (*encode)(const float*, Block&)>
+template <class Block>
 void quantize_blocks(const float* in, std::byte* blocks, size_t n) {
   auto* block = reinterpret_cast<Block*>(blocks);
   for (size_t i = 0; i < n; i += Block::kSize) encode(in + i, *block++);
+}
+
+// The row of a type that has blocks; its quantizer is there where encode() is.
+template <class Block>
+constexpr DTypeInfo block_type(DType type, std::string_view name) {
+  DTypeInfo info{type, name, Block::kSize, sizeof(Block), dequantize_blocks<Block>, nullptr};
+  if constexpr (requires(const float* in, Block& block) { encode(in, block); }) {
+    info.quantize = quantize_blocks<Block>;
+  }
+  return info;
 }
 
 void copy_f32(const std::byte* blocks, float* out, size_t n) {
@@ -47,44 +57,33 @@ void narrow(const float* in, std::byte* blocks, size_t n) {
   }
 }
 
-void decode_q4_0(const BlockQ4_0& block, float* out) {
-  const float scale = to_float(block.scale);
-  for (size_t i = 0; i < BlockQ4_0::kSize / 2; ++i) {
-    out[i] = scale * static_cast<float>((block.codes[i] & 0x0f) - 8);
-    out[i + BlockQ4_0::kSize / 2] = scale * static_cast<float>((block.codes[i] >> 4) - 8);
-  }
-}
-
-void decode_q8_0(const BlockQ8_0& block, float* out) {
-  const float scale = to_float(block.scale);
-  for (size_t i = 0; i < BlockQ8_0::kSize; ++i) {
-    out[i] = scale * static_cast<float>(block.codes[i]);
-  }
-}
-
-void decode_q6_k(const BlockQ6_K& block, float* out) {
-  const float scale = to_float(block.scale);
-  for (size_t i = 0; i < BlockQ6_K::kSize; ++i) {
-    const size_t half = i / 128;
-    const size_t within = i % 128;
-    const int low = block.low_nibbles[half * 64 + within % 64] >> (within < 64 ? 0 : 4) & 0x0f;
-    const int high = block.high_pairs[half * 32 + within % 32] >> (within / 32 * 2) & 0x03;
-    const int code = (high << 4 | low) - 32;
-    out[i] = scale * static_cast<float>(block.scales[i / 16]) * static_cast<float>(code);
-  }
-}
-
 constexpr std::array kTypes = {
     DTypeInfo{DType::f32, "F32", 1, sizeof(float), copy_f32, store_f32},
     DTypeInfo{DType::f16, "F16", 1, sizeof(Half), widen<Half>, narrow<Half, to_half>},
     DTypeInfo{DType::bf16, "BF16", 1, sizeof(BFloat16), widen<BFloat16>,
               narrow<BFloat16, to_bfloat16>},
-    DTypeInfo{DType::q4_0, "Q4_0", BlockQ4_0::kSize, sizeof(BlockQ4_0),
-              dequantize_blocks<BlockQ4_0, decode_q4_0>, nullptr},
-    DTypeInfo{DType::q8_0, "Q8_0", BlockQ8_0::kSize, sizeof(BlockQ8_0),
-              dequantize_blocks<BlockQ8_0, decode_q8_0>, nullptr},
-    DTypeInfo{DType::q6_k, "Q6_K", BlockQ6_K::kSize, sizeof(BlockQ6_K),
-              dequantize_blocks<BlockQ6_K, decode_q6_k>, nullptr},
+    block_type<BlockQ4_0>(DType::q4_0, "Q4_0"),
+    block_type<BlockQ4_1>(DType::q4_1, "Q4_1"),
+    block_type<BlockQ5_0>(DType::q5_0, "Q5_0"),
+    block_type<BlockQ5_1>(DType::q5_1, "Q5_1"),
+    block_type<BlockQ8_0>(DType::q8_0, "Q8_0"),
+    block_type<BlockQ2_K>(DType::q2_k, "Q2_K"),
+    block_type<BlockQ3_K>(DType::q3_k, "Q3_K"),
+    block_type<BlockQ4_K>(DType::q4_k, "Q4_K"),
+    block_type<BlockQ5_K>(DType::q5_k, "Q5_K"),
+    block_type<BlockQ6_K>(DType::q6_k, "Q6_K"),
+    block_type<BlockIQ4_NL>(DType::iq4_nl, "IQ4_NL"),
+    block_type<BlockIQ4_XS>(DType::iq4_xs, "IQ4_XS"),
+    block_type<BlockMXFP4>(DType::mxfp4, "MXFP4"),
+    block_type<BlockTQ1_0>(DType::tq1_0, "TQ1_0"),
+    block_type<BlockTQ2_0>(DType::tq2_0, "TQ2_0"),
+    block_type<BlockIQ1_S>(DType::iq1_s, "IQ1_S"),
+    block_type<BlockIQ1_M>(DType::iq1_m, "IQ1_M"),
+    block_type<BlockIQ2_XXS>(DType::iq2_xxs, "IQ2_XXS"),
+    block_type<BlockIQ2_XS>(DType::iq2_xs, "IQ2_XS"),
+    block_type<BlockIQ2_S>(DType::iq2_s, "IQ2_S"),
+    block_type<BlockIQ3_XXS>(DType::iq3_xxs, "IQ3_XXS"),
+    block_type<BlockIQ3_S>(DType::iq3_s, "IQ3_S"),
 };
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }

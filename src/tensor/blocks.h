@@ -1,0 +1,298 @@
+// Packed blocks of quantized weights, as they stand in a GGUF file (little-endian).
+//
+// Each comment gives the format as a formula: w[i] is weight i of the block, code[i] its number,
+// whose bits the fields hold. K, IQ and TQ types have blocks of 256 weights, cut into sub-blocks
+// with scales of their own. Source of the layouts: the block structs of ggml-common.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/half.h"
+
+namespace kinglet {
+
+#pragma pack(push, 1)
+
+// --- Blocks of 32 weights with one scale
+// In `codes`, byte i holds weight i in its low nibble and weight i + 16 in its high nibble.
+
+// w[i] = scale * (code[i] - 8).
+struct BlockQ4_0 {
+  static constexpr size_t kSize = 32;
+  Half scale;
+  uint8_t codes[kSize / 2];
+};
+static_assert(sizeof(BlockQ4_0) == 18);
+
+// w[i] = scale * code[i] + minimum.
+struct BlockQ4_1 {
+  static constexpr size_t kSize = 32;
+  Half scale;
+  Half minimum;
+  uint8_t codes[kSize / 2];
+};
+static_assert(sizeof(BlockQ4_1) == 20);
+
+// w[i] = scale * (code[i] - 16). Bit 4 of code[i] is bit i of high_bits.
+struct BlockQ5_0 {
+  static constexpr size_t kSize = 32;
+  Half scale;
+  uint32_t high_bits;
+  uint8_t codes[kSize / 2];
+};
+static_assert(sizeof(BlockQ5_0) == 22);
+
+// w[i] = scale * code[i] + minimum. Bit 4 of code[i] is bit i of high_bits.
+struct BlockQ5_1 {
+  static constexpr size_t kSize = 32;
+  Half scale;
+  Half minimum;
+  uint32_t high_bits;
+  uint8_t codes[kSize / 2];
+};
+static_assert(sizeof(BlockQ5_1) == 24);
+
+// w[i] = scale * code[i].
+struct BlockQ8_0 {
+  static constexpr size_t kSize = 32;
+  Half scale;
+  int8_t codes[kSize];
+};
+static_assert(sizeof(BlockQ8_0) == 34);
+
+// --- K types
+
+// 16 sub-blocks of 16: w[i] = scale * (scales[i / 16] & 15) * code[i]
+//                             - minimum_scale * (scales[i / 16] >> 4).
+// Each half of 128 weights has 32 bytes of bit pairs (weight l, l + 32, l + 64, l + 96 from bit 0
+// up).
+struct BlockQ2_K {
+  static constexpr size_t kSize = 256;
+  uint8_t scales[kSize / 16];
+  uint8_t pairs[kSize / 4];
+  Half scale;
+  Half minimum_scale;
+};
+static_assert(sizeof(BlockQ2_K) == 84);
+
+// Sixteen 6-bit scales of Q3_K. Bytes 0-7: low nibbles of scale l, then of scale l + 8.
+// Bytes 8-11: upper bit pairs of scale l, l + 4, l + 8, l + 12, from bit 0 up.
+struct Q3KScales {
+  uint8_t bytes[12];
+
+  int scale(size_t i) const {
+    const int low = bytes[i % 8] >> (i / 8 * 4) & 0x0f;
+    const int high = bytes[8 + i % 4] >> (i / 4 * 2) & 0x03;
+    return (high << 4 | low) - 32;
+  }
+};
+
+// 16 sub-blocks of 16: w[i] = scale * scales.scale(i / 16) * (code[i] - 4).
+// Low bits as in Q2_K; bit 2 of code[i] is bit i / 32 of high_bits[i % 32].
+struct BlockQ3_K {
+  static constexpr size_t kSize = 256;
+  uint8_t high_bits[kSize / 8];
+  uint8_t pairs[kSize / 4];
+  Q3KScales scales;
+  Half scale;
+};
+static_assert(sizeof(BlockQ3_K) == 110);
+
+// Eight pairs of a 6-bit scale and a 6-bit minimum, of Q4_K and Q5_K. The low six bits of bytes
+// 0-3 are scales 0-3, those of bytes 4-7 minima 0-3. Bytes 8-11 hold the low nibbles of scales 4-7
+// (low) and minima 4-7 (high); the upper two bits of these are the upper bits of bytes 0-3 and 4-7.
+struct ScalesAndMinima {
+  uint8_t bytes[12];
+
+  int scale(size_t i) const {
+    return i < 4 ? bytes[i] & 0x3f : (bytes[i + 4] & 0x0f) | (bytes[i - 4] >> 6 << 4);
+  }
+  int minimum(size_t i) const {
+    return i < 4 ? bytes[i + 4] & 0x3f : bytes[i + 4] >> 4 | (bytes[i] >> 6 << 4);
+  }
+};
+
+// 8 sub-blocks of 32: w[i] = scale * scales.scale(i / 32) * code[i]
+//                            - minimum_scale * scales.minimum(i / 32).
+// Each 64 weights have 32 bytes of nibbles (weights 0-31 low, 32-63 high).
+struct BlockQ4_K {
+  static constexpr size_t kSize = 256;
+  Half scale;
+  Half minimum_scale;
+  ScalesAndMinima scales;
+  uint8_t nibbles[kSize / 2];
+};
+static_assert(sizeof(BlockQ4_K) == 144);
+
+// As Q4_K, with bit 4 of code[i] in bit i / 32 of high_bits[i % 32].
+struct BlockQ5_K {
+  static constexpr size_t kSize = 256;
+  Half scale;
+  Half minimum_scale;
+  ScalesAndMinima scales;
+  uint8_t high_bits[kSize / 8];
+  uint8_t nibbles[kSize / 2];
+};
+static_assert(sizeof(BlockQ5_K) == 176);
+
+// 16 sub-blocks of 16: w[i] = scale * scales[i / 16] * (code[i] - 32).
+// Each half of 128 weights has 64 bytes of low nibbles (weights 0-63 low, 64-127 high) and
+// 32 bytes of upper bit pairs (weight l, l + 32, l + 64, l + 96 from bit 0 up).
+struct BlockQ6_K {
+  static constexpr size_t kSize = 256;
+  uint8_t low_nibbles[kSize / 2];
+  uint8_t high_pairs[kSize / 4];
+  int8_t scales[kSize / 16];
+  Half scale;
+};
+static_assert(sizeof(BlockQ6_K) == 210);
+
+// --- 4-bit codes that number the entries of a table
+
+// Of IQ4_NL and IQ4_XS: steps that grow away from 0, as weights thin out.
+inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                          1,    13,   25,  38,  53,  69,  89,  113};
+
+// Of MXFP4: twice the values of a 4-bit float E2M1 (OCP Microscaling Formats 1.0).
+inline constexpr int8_t kMxfp4Values[16] = {0, 1,  2,  3,  4,  6,  8,  12,
+                                            0, -1, -2, -3, -4, -6, -8, -12};
+
+// 32 weights: w[i] = scale * kIq4Values[code[i]], nibbles as in Q4_0.
+struct BlockIQ4_NL {
+  static constexpr size_t kSize = 32;
+  Half scale;
+  uint8_t codes[kSize / 2];
+};
+static_assert(sizeof(BlockIQ4_NL) == 18);
+
+// 8 sub-blocks of 32: w[i] = scale * (scales[i / 32] - 32) * kIq4Values[code[i]].
+// The nibbles of scale_nibbles, low first, and the bit pairs of scale_pairs, from bit 0 up, make
+// 6-bit scales. Each sub-block has 16 bytes of nibbles as in Q4_0.
+struct BlockIQ4_XS {
+  static constexpr size_t kSize = 256;
+  Half scale;
+  uint16_t scale_pairs;
+  uint8_t scale_nibbles[kSize / 64];
+  uint8_t nibbles[kSize / 2];
+};
+static_assert(sizeof(BlockIQ4_XS) == 136);
+
+// 32 weights: w[i] = 2^(exponent - 127) * kMxfp4Values[code[i]] / 2, nibbles as in Q4_0.
+struct BlockMXFP4 {
+  static constexpr size_t kSize = 32;
+  uint8_t exponent;
+  uint8_t codes[kSize / 2];
+};
+static_assert(sizeof(BlockMXFP4) == 17);
+
+// --- Ternary types: w[i] = scale * (code[i] - 1), code 0, 1 or 2
+
+// Five codes a byte, as the digits of a fraction in base 3: multiplied by 3, a byte carries its
+// next digit out at the top (byte / 256 = 0.d0 d1 d2 d3 d4 in base 3, rounded up). Digit l of byte
+// b of `fives`: weight 32 * l + b for b < 32, then 160 + 16 * l + (b - 32); digit l of byte b of
+// `fours`, which has four: weight 240 + 4 * l + b.
+struct BlockTQ1_0 {
+  static constexpr size_t kSize = 256;
+  uint8_t fives[48];
+  uint8_t fours[4];
+  Half scale;
+};
+static_assert(sizeof(BlockTQ1_0) == 54);
+
+// Bit pairs as in Q2_K.
+struct BlockTQ2_0 {
+  static constexpr size_t kSize = 256;
+  uint8_t pairs[kSize / 4];
+  Half scale;
+};
+static_assert(sizeof(BlockTQ2_0) == 66);
+
+// --- Codebook types (see codebooks.h): groups of 8 (IQ1, IQ2) or 4 (IQ3) weights are numbers of
+// codebook vectors. IQ2 and IQ3 have a sign for each weight: a set bit, from bit 0 up, is a minus.
+// "Even signs" are the first seven of eight; the eighth makes the number of minuses even.
+
+// 16 sub-blocks of 16 with scales s of 3 bits: w[i] = scale * (2 * s + 1) * (v[i] + delta), with
+// delta = 1/8, or -1/8 where the group's negative bit is set, and v from the IQ1 codebook.
+
+// Here four groups share s (bits 12-14) and the negative bit (bit 15) in high[i / 32], whose lower
+// bits are bits 8-10 of the groups' vector numbers.
+struct BlockIQ1_S {
+  static constexpr size_t kSize = 256;
+  Half scale;
+  uint8_t low[kSize / 8];
+  uint16_t high[kSize / 32];
+};
+static_assert(sizeof(BlockIQ1_S) == 50);
+
+// Here each group has a nibble of `high` (low nibble first): bits 8-10 of its vector number, then
+// the negative bit. Each word of `scales` holds four s from bit 0 up and, in its upper nibble, a
+// nibble of the block's binary16 scale, lowest first.
+struct BlockIQ1_M {
+  static constexpr size_t kSize = 256;
+  uint8_t low[kSize / 8];
+  uint8_t high[kSize / 16];
+  uint16_t scales[kSize / 64];
+};
+static_assert(sizeof(BlockIQ1_M) == 56);
+
+// 8 sub-blocks of 32: w[i] = ± scale * (s + 1/2) / 4 * v[i].
+// Four vector numbers; then from bit 0 up four times seven even signs, and s.
+struct BlockIQ2_XXS {
+  static constexpr size_t kSize = 256;
+  struct SubBlock {
+    uint8_t vectors[4];
+    uint32_t signs_and_scale;
+  };
+  Half scale;
+  SubBlock sub_blocks[kSize / 32];
+};
+static_assert(sizeof(BlockIQ2_XXS) == 66);
+
+// 16 sub-blocks of 16: w[i] = ± scale * (s + 1/2) / 4 * v[i], s from the nibbles of scales.
+// Each group has a vector number of nine bits, then seven even signs.
+struct BlockIQ2_XS {
+  static constexpr size_t kSize = 256;
+  Half scale;
+  uint16_t vectors_and_signs[kSize / 8];
+  uint8_t scales[kSize / 32];
+};
+static_assert(sizeof(BlockIQ2_XS) == 74);
+
+// As IQ2_XS, but a byte of signs for each group, and vector numbers of ten bits: eight in low, two
+// in the bit pairs of high.
+struct BlockIQ2_S {
+  static constexpr size_t kSize = 256;
+  Half scale;
+  uint8_t low[kSize / 8];
+  uint8_t signs[kSize / 8];
+  uint8_t high[kSize / 32];
+  uint8_t scales[kSize / 32];
+};
+static_assert(sizeof(BlockIQ2_S) == 82);
+
+// 8 sub-blocks of 32: w[i] = ± scale * (s + 1/2) / 2 * v[i].
+// A vector number for each group of 4; words of signs and s as in IQ2_XXS.
+struct BlockIQ3_XXS {
+  static constexpr size_t kSize = 256;
+  Half scale;
+  uint8_t vectors[kSize / 4];
+  uint32_t signs_and_scales[kSize / 32];
+};
+static_assert(sizeof(BlockIQ3_XXS) == 98);
+
+// 8 sub-blocks of 32: w[i] = ± scale * (2 * s + 1) * v[i], s from the nibbles of scales.
+// Vector numbers of nine bits: eight in low, one in high; a sign bit for each weight.
+struct BlockIQ3_S {
+  static constexpr size_t kSize = 256;
+  Half scale;
+  uint8_t low[kSize / 4];
+  uint8_t high[kSize / 32];
+  uint8_t signs[kSize / 8];
+  uint8_t scales[kSize / 64];
+};
+static_assert(sizeof(BlockIQ3_S) == 110);
+
+#pragma pack(pop)
+
+}  // namespace kinglet

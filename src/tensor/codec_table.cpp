@@ -1,0 +1,41 @@
+// Decoding IQ4_NL, IQ4_XS, MXFP4: 4-bit codes that number the entries of a table.
+#include "base/bit_cast.h"
+#include "tensor/codecs.h"
+
+namespace kinglet {
+namespace {
+
+// 32 weights from 16 bytes of nibbles.
+void decode_nibbles(const uint8_t* codes, const int8_t (&values)[16], float scale, float* out) {
+  for (size_t i = 0; i < 16; ++i) {
+    out[i] = scale * static_cast<float>(values[codes[i] & 0x0f]);
+    out[i + 16] = scale * static_cast<float>(values[codes[i] >> 4]);
+  }
+}
+
+// 2^(exponent - 128); the two smallest are subnormal floats.
+float half_power_of_two(uint8_t exponent) {
+  if (exponent < 2) return bit_cast<float>(0x00200000u << exponent);
+  return bit_cast<float>((exponent - 1u) << 23);
+}
+
+}  // namespace
+
+void decode(const BlockIQ4_NL& block, float* out) {
+  decode_nibbles(block.codes, kIq4Values, to_float(block.scale), out);
+}
+
+void decode(const BlockIQ4_XS& block, float* out) {
+  for (size_t sub_block = 0; sub_block < BlockIQ4_XS::kSize / 32; ++sub_block) {
+    const int low = block.scale_nibbles[sub_block / 2] >> (sub_block % 2 * 4) & 0x0f;
+    const int high = block.scale_pairs >> (sub_block * 2) & 0x03;
+    const float scale = to_float(block.scale) * static_cast<float>((high << 4 | low) - 32);
+    decode_nibbles(block.nibbles + sub_block * 16, kIq4Values, scale, out + sub_block * 32);
+  }
+}
+
+void decode(const BlockMXFP4& block, float* out) {
+  decode_nibbles(block.codes, kMxfp4Values, half_power_of_two(block.exponent), out);
+}
+
+}  // namespace kinglet

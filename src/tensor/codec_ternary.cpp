@@ -1,0 +1,41 @@
+// Decoding TQ1_0 and TQ2_0: weights of -1, 0 and 1 times a scale.
+#include "tensor/codecs.h"
+
+namespace kinglet {
+namespace {
+
+// Writes n_digits * n_bytes weights: the first digit of every byte, then the second, and so on.
+float* decode_digits(const uint8_t* bytes, size_t n_bytes, size_t n_digits, float scale,
+                     float* out) {
+  unsigned power = 1;  // of 3
+  for (size_t digit = 0; digit < n_digits; ++digit, power *= 3) {
+    for (size_t i = 0; i < n_bytes; ++i) {
+      const unsigned fraction = bytes[i] * power & 0xffu;
+      *out++ = scale * static_cast<float>(static_cast<int>(fraction * 3 >> 8) - 1);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+void decode(const BlockTQ1_0& block, float* out) {
+  const float scale = to_float(block.scale);
+  out = decode_digits(block.fives, 32, 5, scale, out);
+  out = decode_digits(block.fives + 32, 16, 5, scale, out);
+  decode_digits(block.fours, 4, 4, scale, out);
+}
+
+void decode(const BlockTQ2_0& block, float* out) {
+  const float scale = to_float(block.scale);
+  for (size_t half = 0; half < 2; ++half) {
+    for (int shift = 0; shift < 8; shift += 2) {
+      for (size_t i = 0; i < 32; ++i) {
+        const int code = block.pairs[half * 32 + i] >> shift & 0x03;
+        *out++ = scale * static_cast<float>(code - 1);
+      }
+    }
+  }
+}
+
+}  // namespace kinglet

@@ -1,0 +1,43 @@
+// Decoding and encoding of single blocks (see blocks.h). Implementation of the type table.
+#pragma once
+
+#include "tensor/blocks.h"
+
+namespace kinglet {
+
+// Writes the block's Block::kSize weights: the value of its formula, rounded once to a float.
+void decode(const BlockQ4_0& block, float* out);
+void decode(const BlockQ4_1& block, float* out);
+void decode(const BlockQ5_0& block, float* out);
+void decode(const BlockQ5_1& block, float* out);
+void decode(const BlockQ8_0& block, float* out);
+void decode(const BlockQ2_K& block, float* out);
+void decode(const BlockQ3_K& block, float* out);
+void decode(const BlockQ4_K& block, float* out);
+void decode(const BlockQ5_K& block, float* out);
+void decode(const BlockQ6_K& block, float* out);
+void decode(const BlockIQ4_NL& block, float* out);
+void decode(const BlockIQ4_XS& block, float* out);
+void decode(const BlockMXFP4& block, float* out);
+void decode(const BlockTQ1_0& block, float* out);
+void decode(const BlockTQ2_0& block, float* out);
+void decode(const BlockIQ1_S& block, float* out);
+void decode(const BlockIQ1_M& block, float* out);
+void decode(const BlockIQ2_XXS& block, float* out);
+void decode(const BlockIQ2_XS& block, float* out);
+void decode(const BlockIQ2_S& block, float* out);
+void decode(const BlockIQ3_XXS& block, float* out);
+void decode(const BlockIQ3_S& block, float* out);
+
+// Encodes Block::kSize finite weights. Types of 32 weights follow the customary rules of ggml, so
+// that files agree byte for byte; K types search for the least squared error.
+void encode(const float* in, BlockQ4_0& block);
+void encode(const float* in, BlockQ4_1& block);
+void encode(const float* in, BlockQ5_0& block);
+void encode(const float* in, BlockQ5_1& block);
+void encode(const float* in, BlockQ8_0& block);
+void encode(const float* in, BlockQ4_K& block);
+void encode(const float* in, BlockQ5_K& block);
+void encode(const float* in, BlockQ6_K& block);
+
+}  // namespace kinglet

@@ -1,0 +1,27 @@
+// What the encoders share.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+namespace kinglet {
+
+// The weight of largest magnitude, with its sign.
+inline float extreme(const float* in, size_t n) {
+  float result = 0.0f;
+  for (size_t i = 0; i < n; ++i) {
+    if (std::fabs(in[i]) > std::fabs(result)) result = in[i];
+  }
+  return result;
+}
+
+inline float inverse(float scale) { return scale != 0.0f ? 1.0f / scale : 0.0f; }
+
+// x rounded down, within 0..max; 0 for a NaN.
+inline uint8_t to_code(float x, float max) {
+  return static_cast<uint8_t>(std::min(std::max(0.0f, x), max));
+}
+
+}  // namespace kinglet
