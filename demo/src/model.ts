@@ -49,7 +49,7 @@ export async function useModel({ name, source }: NamedSource): Promise<void> {
   } catch (error) {
     // A newer load has taken over the page when this one was aborted.
     if (controller.signal.aborted) return;
-    showError(error);
+    showError(error, `${name} could not be loaded`);
   }
   page.progress.classList.add('done');
 }

@@ -29,9 +29,10 @@ export const page = {
   runtime: element('runtime', HTMLParagraphElement),
 };
 
-/** Says what went wrong. */
-export function showError(error: unknown): void {
-  page.alert.textContent = error instanceof Error ? error.message : String(error);
+/** Says what went wrong, and why. */
+export function showError(error: unknown, what: string): void {
+  const why = error instanceof Error ? error.message : String(error);
+  page.alert.textContent = `${what}: ${why}.`;
 }
 
 export function clearError(): void {

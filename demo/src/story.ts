@@ -41,7 +41,7 @@ async function tell(): Promise<void> {
     showResult(await generation.result);
   } catch (error) {
     if (controller.signal.aborted) page.ending.textContent = 'you';
-    else showError(error);
+    else showError(error, 'The story could not be told');
   } finally {
     telling = undefined;
     page.story.setAttribute('aria-busy', 'false');

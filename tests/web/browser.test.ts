@@ -126,7 +126,7 @@ describe('the page', () => {
     await drop(page, 'diary.gguf', 'Dear diary, this is no model at all.');
     const alert = page.getByRole('alert').filter({ hasText: /\w/ });
     await alert.waitFor();
-    expect(await alert.textContent()).toMatch(/GGUF/);
+    expect(await alert.textContent()).toMatch(/^diary.gguf could not be loaded: .*GGUF/);
     await page.screenshot({ path: `${screenshots}/error.png` });
     expect(await tell(page, 20)).toBe(tellByCli(opening, 20));
     expect(await page.getByRole('alert').textContent()).toBe('');
