@@ -36,8 +36,8 @@ for (const file of files('web/src', /\.ts$/)) {
   checkImports(file, (target) => target.startsWith('web/src/') || target === '#engine');
 }
 // The page sees of the package only its public entry.
-for (const file of files('demo', /\.(ts|js)$/)) {
-  checkImports(file, (target) => target.startsWith('demo/') || target === 'kinglet');
+for (const file of files('demo/src', /\.(ts|js)$/)) {
+  checkImports(file, (target) => target.startsWith('demo/src/') || target === 'kinglet');
 }
 
 if (violations.length > 0) {

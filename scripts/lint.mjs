@@ -1,10 +1,13 @@
 // npm run lint: formatting of C++ and everything else, and ESLint's rules.
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, run, runBin } from './tools.mjs';
 
 run('scripts/setup', ['lint']);
-const cpp = ['src', 'tests', 'wasm', 'bench'].flatMap((folder) =>
+const folders = ['src', 'tests', 'wasm', 'bench'].filter((folder) =>
+  existsSync(join(root, folder)),
+);
+const cpp = folders.flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true })
     .filter((name) => /\.(h|cpp)$/.test(name))
     .map((name) => join(folder, name)),
