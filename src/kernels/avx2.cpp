@@ -85,6 +85,20 @@ struct Avx2 {
         Pair <= 2 ? _mm256_slli_epi16(x, Pair <= 2 ? 4 - 2 * Pair : 0) : _mm256_srli_epi16(x, 2);
     return _mm256_and_si256(moved, _mm256_set1_epi8(0x30));
   }
+  template <int Unit>
+  static Bytes spread_bits_to_4(Bytes words) {
+    const __m256i byte_of_word =
+        _mm256_add_epi8(_mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c, 0, 0x04040404,
+                                          0x08080808, 0x0c0c0c0c),
+                        _mm256_set1_epi8(Unit / 2));
+    const Bytes bit = _mm256_set1_epi32(Unit % 2 == 0 ? 0x08040201 : static_cast<int>(0x80402010));
+    const Bytes bits = _mm256_and_si256(_mm256_shuffle_epi8(words, byte_of_word), bit);
+    return _mm256_and_si256(_mm256_cmpeq_epi8(bits, bit), _mm256_set1_epi8(0x10));
+  }
+  static Bytes bit_and(Bytes a, Bytes b) { return _mm256_and_si256(a, b); }
+  static Int shift_right(Int x, uint32_t bits) {
+    return _mm256_srli_epi32(x, static_cast<int>(bits));
+  }
   static Unsigned as_unsigned(Bytes x) { return x; }
   static Signed as_signed(Bytes x) { return {x, _mm256_abs_epi8(x)}; }
 

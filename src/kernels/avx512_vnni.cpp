@@ -71,6 +71,17 @@ struct Avx512Vnni {
         Pair <= 2 ? _mm512_slli_epi16(x, Pair <= 2 ? 4u - 2u * Pair : 0u) : _mm512_srli_epi16(x, 2);
     return _mm512_and_si512(moved, _mm512_set1_epi8(0x30));
   }
+  template <int Unit>
+  static Bytes spread_bits_to_4(Bytes words) {
+    const __m512i byte_of_word = _mm512_add_epi8(
+        _mm512_broadcast_i32x4(_mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c)),
+        _mm512_set1_epi8(Unit / 2));
+    const Bytes bit = _mm512_set1_epi32(Unit % 2 == 0 ? 0x08040201 : static_cast<int>(0x80402010));
+    const __mmask64 set = _mm512_test_epi8_mask(_mm512_shuffle_epi8(words, byte_of_word), bit);
+    return _mm512_maskz_set1_epi8(set, 0x10);
+  }
+  static Bytes bit_and(Bytes a, Bytes b) { return _mm512_and_si512(a, b); }
+  static Int shift_right(Int x, uint32_t bits) { return _mm512_srli_epi32(x, bits); }
   static Unsigned as_unsigned(Bytes x) { return x; }
   // The instruction wants one unsigned side: 128 is added here and comes off in SignedDot::sum.
   static Signed as_signed(Bytes x) {

@@ -31,6 +31,17 @@ constexpr std::array kUnitsQ6_K = {
     UnitRun{sizeof(BlockQ6_K::scale), 1},
 };
 
+constexpr std::array kUnitsQ5_0 = {
+    UnitRun{sizeof(BlockQ5_0::scale), 1},
+    UnitRun{sizeof(BlockQ5_0::high_bits), 1},
+    UnitRun{4, sizeof(BlockQ5_0::codes) / 4},
+};
+constexpr std::array kUnitsQ4_K = {
+    UnitRun{sizeof(BlockQ4_K::scale), 1},
+    UnitRun{sizeof(BlockQ4_K::minimum_scale), 1},
+    UnitRun{4, sizeof(BlockQ4_K::scales) / 4},
+    UnitRun{4, sizeof(BlockQ4_K::nibbles) / 4},
+};
 constexpr size_t kMaxWovenBlockBytes = sizeof(BlockQ6_K);
 
 // How the blocks of an interleaved type are cut; empty for types that are never interleaved.
@@ -40,6 +51,10 @@ std::span<const UnitRun> units_of(DType type) {
       return kUnitsQ4_0;
     case DType::q8_0:
       return kUnitsQ8_0;
+    case DType::q5_0:
+      return kUnitsQ5_0;
+    case DType::q4_k:
+      return kUnitsQ4_K;
     case DType::q6_k:
       return kUnitsQ6_K;
     default:

@@ -7,9 +7,9 @@
 //   Code              the integer that quantized activations are stored as
 //   Bytes             4 bytes of each of kLanes rows, as the packed layout has them
 //   Unsigned, Signed  codes made ready for dot products with activations
-//   NibbleDot         sums at most 8 steps of codes 0..15; may overflow past that
-//   UnsignedDot       sums any number of steps of codes 0..127
-//   SignedDot         sums any number of steps of codes -127..127
+//   NibbleDot         sums at most 8 steps of codes 0..15, or 4 of codes 0..31; may overflow past
+//   that UnsignedDot       sums any number of steps of codes 0..127 SignedDot         sums any
+//   number of steps of codes -127..127
 // where a step multiplies 4 codes of every row with the same 4 activations.
 #pragma once
 
@@ -313,6 +313,8 @@ struct VectorKernels {
     use(DType::bf16, multiply_floats<BFloat16>, ActivationFormat::f32, 1);
     use(DType::q4_0, multiply_woven<DotQ4_0<V>>, ActivationFormat::int8, kRows);
     use(DType::q8_0, multiply_woven<DotQ8_0<V>>, ActivationFormat::int8, kRows);
+    use(DType::q5_0, multiply_woven<DotQ5_0<V>>, ActivationFormat::int8, kRows);
+    use(DType::q4_k, multiply_woven<DotQ4_K<V>>, ActivationFormat::int8, kRows);
     use(DType::q6_k, multiply_woven<DotQ6_K<V>>, ActivationFormat::int8, kRows);
     return set;
   }

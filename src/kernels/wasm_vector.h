@@ -72,6 +72,18 @@ struct WasmVector {
         Pair <= 2 ? wasm_i16x8_shl(x, Pair <= 2 ? 4u - 2u * Pair : 0u) : wasm_u16x8_shr(x, 2);
     return wasm_v128_and(moved, wasm_i8x16_const_splat(0x30));
   }
+  template <int Unit>
+  static Bytes spread_bits_to_4(Bytes words) {
+    constexpr int kByte = Unit / 2;
+    const Bytes bytes = wasm_i8x16_shuffle(
+        words, words, kByte, kByte, kByte, kByte, kByte + 4, kByte + 4, kByte + 4, kByte + 4,
+        kByte + 8, kByte + 8, kByte + 8, kByte + 8, kByte + 12, kByte + 12, kByte + 12, kByte + 12);
+    const Bytes bit = wasm_i32x4_const_splat(Unit % 2 == 0 ? 0x08040201 : -0x7fbfdff0);
+    return wasm_v128_and(wasm_i8x16_eq(wasm_v128_and(bytes, bit), bit),
+                         wasm_i8x16_const_splat(0x10));
+  }
+  static Bytes bit_and(Bytes a, Bytes b) { return wasm_v128_and(a, b); }
+  static Int shift_right(Int x, uint32_t bits) { return wasm_u32x4_shr(x, bits); }
 };
 
 }  // namespace
