@@ -33,12 +33,14 @@ inline float to_float(BFloat16 value) {
   return bit_cast<float>(static_cast<uint32_t>(value.bits) << 16);
 }
 
-// Rounds to nearest, ties to even; overflow gives infinity.
+// Rounds to nearest, ties to even; overflow gives infinity, a NaN stays a (quiet) NaN.
 inline Half to_half(float value) {
   const uint32_t bits = bit_cast<uint32_t>(value);
   const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
   const uint32_t magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return {static_cast<uint16_t>(sign | 0x7e00u)};
+  if (magnitude > 0x7f800000u) {
+    return {static_cast<uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu))};
+  }
   if (magnitude >= 0x477ff000u) return {static_cast<uint16_t>(sign | 0x7c00u)};
   if (magnitude < 0x38800000u) {
     // Below 2^-14: adding 0.5 leaves the code, rounded by the hardware, in the low bits.

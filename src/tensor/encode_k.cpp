@@ -104,8 +104,8 @@ struct SubScale {
 SubScale nearest_sub_scale(const float* in, const Line& line, const Line& unit, float max_code) {
   const float scale = to_code(line.scale * inverse(unit.scale) + 0.5f, kMaxSubScale);
   const float minimum = to_code(line.minimum * inverse(unit.minimum) + 0.5f, kMaxSubScale);
-  SubScale best;
-  float best_error = INFINITY;
+  SubScale best;  // zeros, where weights are so small that the unit was rounded away
+  float best_error = squared_error(in, {}, max_code);
   for (float s = scale - 1.0f; s <= scale + 1.0f; s += 1.0f) {
     for (float m = minimum - 1.0f; m <= minimum + 1.0f; m += 1.0f) {
       if (s < 0.0f || s > kMaxSubScale || m < 0.0f || m > kMaxSubScale) continue;
@@ -198,7 +198,7 @@ float fit_scale(const float* in) {
 float nearest_sub_scale(const float* in, float scale, float unit) {
   const float rounded = std::min(std::max(-128.0f, std::round(scale * inverse(unit))), 127.0f);
   float best = 0.0f;
-  float best_error = INFINITY;
+  float best_error = squared_error(in, best);
   for (float s = rounded - 1.0f; s <= rounded + 1.0f; s += 1.0f) {
     if (s < -128.0f || s > 127.0f) continue;
     const float error = squared_error(in, unit * s);
