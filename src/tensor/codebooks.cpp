@@ -166,54 +166,61 @@ constexpr OctalSet kIq3S = {
     0x10822,    0x100,      0x40000,    0x4,        0x2000004,  0x0,        0x1,        0x0,
 };
 
-// The digits of n, each in kBits bits.
-template <unsigned kBase, unsigned kBits>
-CodebookVector digits(unsigned n) {
+// The digits of n, ternary ones in two bits each, octal ones in four.
+CodebookVector digits(unsigned n, unsigned base) {
+  const unsigned bits = base == 3 ? 2 : 4;
   unsigned vector = 0;
-  for (unsigned shift = 0; n != 0; shift += kBits, n /= kBase) vector |= n % kBase << shift;
+  for (unsigned shift = 0; n != 0; shift += bits, n /= base) vector |= n % base << shift;
   return static_cast<CodebookVector>(vector);
 }
 
-template <size_t kLength, unsigned kBase, unsigned kBits, size_t kWords>
-std::array<CodebookVector, kLength> unpack(const std::array<uint32_t, kWords>& set) {
-  std::array<CodebookVector, kLength> list{};
-  size_t length = 0;
-  for (unsigned n = 0; n < kWords * 32 && length < kLength; ++n) {
-    if ((set[n / 32] >> (n % 32) & 1u) != 0) list[length++] = digits<kBase, kBits>(n);
+// Lists the members of a set, of which there are n_members.
+void unpack(const uint32_t* set, unsigned base, CodebookVector* list, size_t n_members) {
+  for (unsigned n = 0; n_members > 0; ++n) {
+    if ((set[n / 32] >> (n % 32) & 1u) == 0) continue;
+    *list++ = digits(n, base);
+    --n_members;
   }
-  return list;
 }
+
+template <size_t kLength>
+struct Codebook {
+  CodebookVector list[kLength];
+
+  explicit Codebook(const TernarySet& set) { unpack(set.data(), 3, list, kLength); }
+  explicit Codebook(const OctalSet& set) { unpack(set.data(), 8, list, kLength); }
+};
 
 }  // namespace
 
 const CodebookVector* iq1_codebook() {
-  static const auto list = unpack<2048, 3, 2>(kIq1);
-  return list.data();
+  static const Codebook<2048> codebook(kIq1);
+  return codebook.list;
 }
 
 const CodebookVector* iq2_xxs_codebook() {
-  static const auto list = unpack<256, 3, 2>(kIq2Xxs);
-  return list.data();
+  static const Codebook<256> codebook(kIq2Xxs);
+  return codebook.list;
 }
 
 const CodebookVector* iq2_xs_codebook() {
-  static const auto list = unpack<512, 3, 2>(kIq2Xs);
-  return list.data();
+  static const Codebook<512> codebook(kIq2Xs);
+  return codebook.list;
 }
 
 const CodebookVector* iq2_s_codebook() {
-  static const auto list = unpack<1024, 3, 2>(kIq2S);
-  return list.data();
+  static const Codebook<1024> codebook(kIq2S);
+  return codebook.list;
 }
 
 const CodebookVector* iq3_xxs_codebook() {
-  static const auto list = unpack<256, 8, 4>(kIq3Xxs);
-  return list.data();
+  static const Codebook<256> codebook(kIq3Xxs);
+  return codebook.list;
 }
 
 const CodebookVector* iq3_s_codebook() {
-  static const auto list = unpack<512, 8, 4>(kIq3S);
-  return list.data();
+  static const Codebook<512> codebook(kIq3S);
+  return codebook.list;
 }
 
 }  // namespace kinglet

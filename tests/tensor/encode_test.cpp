@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -204,9 +205,9 @@ TEST_P(EncodeFixture, IsNoWorseThanTheFile) {
     const TensorInfo* source_info = source.value().header().find_tensor(info.name);
     ASSERT_NE(source_info, nullptr);
     ASSERT_EQ(source_info->type, DType::f32);
-    Floats weights(source_info->bytes / sizeof(float));
-    std::memcpy(weights.data(), source.value().tensor(*source_info).bytes.data(),
-                source_info->bytes);
+    const std::span<std::byte> bytes = source.value().tensor(*source_info).bytes;
+    Floats weights(bytes.size() / sizeof(float));
+    std::memcpy(weights.data(), bytes.data(), bytes.size());
     const std::span<std::byte> theirs = file.value().tensor(info).bytes;
     const Bytes ours = encode(type, weights);
     if (type.block_size == 32) {  // one rule for all writers
