@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -10,28 +11,16 @@
 
 namespace kinglet {
 
-// A half-open range of indices.
-struct Range {
-  size_t begin;
-  size_t end;
-};
-
-// The part of [0, n) that falls to thread `thread` of `n_threads`, in whole multiples of `grain`
-// (but for the end): every index belongs to exactly one thread.
-constexpr Range split_range(size_t n, size_t grain, size_t thread, size_t n_threads) {
-  const size_t grains = (n + grain - 1) / grain;
-  const size_t begin = grains * thread / n_threads * grain;
-  const size_t end = grains * (thread + 1) / n_threads * grain;
-  return {begin < n ? begin : n, end < n ? end : n};
-}
-
-// run() hands one function to every thread and returns when all are through. Between two calls the
-// workers spin for a moment, as a token's next step follows within microseconds, then sleep, so
-// that an idle page burns no core. Not itself thread-safe: one caller at a time.
+// for_range() cuts work into chunks that threads take as they come, and returns when all are done.
+// The caller takes chunks too and waits only for workers that hold one: where the system gives a
+// worker no core, the caller does that work itself instead of waiting for it.
+//
+// Between two calls the workers spin for a moment, as a token's next step follows within
+// microseconds, then sleep, so that an idle page burns no core. One caller at a time.
 class ThreadPool {
  public:
-  // Starts n_threads − 1 workers; the caller of run() is the other thread. Where the system refuses
-  // a thread the pool is smaller: see n_threads().
+  // Starts n_threads − 1 workers; the caller of for_range() is the other thread. Where the system
+  // refuses a thread the pool is smaller: see n_threads().
   explicit ThreadPool(size_t n_threads = 1);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -39,40 +28,52 @@ class ThreadPool {
 
   size_t n_threads() const { return n_threads_; }
 
-  // Calls f(thread) once for every thread in [0, n_threads()), each on its own.
-  template <class F>
-  void run(const F& f) {
-    if (n_threads_ == 1) return f(size_t{0});
-    fork([](const void* function, size_t thread) { (*static_cast<const F*>(function))(thread); },
-         &f);
-  }
-
-  // Calls f(begin, end) for parts of [0, n), cut at multiples of `grain`, one part per thread.
+  // Calls f(begin, end, thread) for parts of [0, n), cut at multiples of `grain` > 0. `thread` is
+  // in [0, n_threads()); no two calls with the same one run at a time.
   template <class F>
   void for_range(size_t n, size_t grain, const F& f) {
-    run([&](size_t thread) {
-      const Range range = split_range(n, grain, thread, n_threads_);
-      if (range.begin < range.end) f(range.begin, range.end);
+    const size_t fair_share =
+        (n + n_threads_ * kChunksPerThread - 1) / (n_threads_ * kChunksPerThread);
+    const size_t chunk = (std::max<size_t>(fair_share, 1) + grain - 1) / grain * grain;
+    if (n_threads_ == 1 || n <= chunk) {
+      if (n > 0) f(size_t{0}, n, size_t{0});
+      return;
+    }
+    const auto run_chunk = [&](size_t i, size_t thread) {
+      f(i * chunk, std::min(n, (i + 1) * chunk), thread);
+    };
+    using RunChunk = decltype(run_chunk);
+    fork((n + chunk - 1) / chunk, &run_chunk, [](const void* function, size_t i, size_t thread) {
+      (*static_cast<const RunChunk*>(function))(i, thread);
     });
   }
 
  private:
-  using Task = void (*)(const void* function, size_t thread);
+  // Enough to even out threads of unequal speed, few enough that taking them costs nothing.
+  static constexpr size_t kChunksPerThread = 4;
+
+  using Task = void (*)(const void* function, size_t chunk, size_t thread);
   struct Worker;
 
-  void fork(Task task, const void* function);
+  void fork(size_t n_chunks, const void* function, Task task);
+  void take_chunks(size_t thread);
   void work(size_t thread);
-  void sleep_until_changed(uint32_t round);
+  bool enter(uint32_t state);
+  uint32_t wait_for_round(uint32_t last_round);
+  bool has_new_round(uint32_t state, uint32_t last_round) const;
 
   size_t n_threads_ = 1;
   std::unique_ptr<Worker[]> workers_;
 
+  // One call of for_range() is a round. The state tells its number, whether it is open to workers,
+  // and how many are in it; what follows changes only while it is closed and empty.
+  std::atomic<uint32_t> state_{0};
   Task task_ = nullptr;
   const void* function_ = nullptr;
-  std::atomic<uint32_t> round_{0};       // counts calls of run(); a change starts the workers
-  std::atomic<uint32_t> unfinished_{0};  // workers still busy with this round
-  std::atomic<bool> stopping_{false};
+  size_t n_chunks_ = 0;
+  std::atomic<size_t> next_chunk_{0};
 
+  std::atomic<bool> stopping_{false};
   std::atomic<uint32_t> sleepers_{0};
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;

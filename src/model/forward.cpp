@@ -1,8 +1,10 @@
 #include "model/forward.h"
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 
+#include "base/checked.h"
 #include "base/format.h"
 #include "kernels/packing.h"
 
@@ -66,7 +68,7 @@ class Step {
     normalize(scratch_.hidden, w.ffn_norm, n_tokens_);
     project(scratch_.normed, config_.hidden_dim, n_tokens_,
             {{&w.gate, scratch_.gate}, {&w.up, scratch_.up}});
-    pool_.for_range(n_tokens_ * config_.ffn_dim, kRowGrain, [&](size_t begin, size_t end) {
+    pool_.for_range(n_tokens_ * config_.ffn_dim, kRowGrain, [&](size_t begin, size_t end, size_t) {
       kernels_.silu_multiply(scratch_.gate + begin, scratch_.up + begin, end - begin);
     });
     project(scratch_.gate, config_.ffn_dim, n_tokens_, {{&w.down, scratch_.projection}});
@@ -101,13 +103,25 @@ class Step {
         break;
       }
     }
-    pool_.run([&](size_t thread) {
-      for (const auto& [weights, y] : projections) {
-        const Range rows = split_range(weights->n_rows, kRowGrain, thread, pool_.n_threads());
-        multiply_rows(kernels_, *weights, activations, n_rows, y, weights->n_rows, rows.begin,
-                      rows.end);
+    // The rows of all matrices, one matrix behind the other, each rounded up to whole grains.
+    size_t n_padded = 0;
+    for (const Projection& projection : projections) n_padded += padded_rows(projection);
+    pool_.for_range(n_padded, kRowGrain, [&](size_t begin, size_t end, size_t) {
+      size_t first = 0;
+      for (const Projection& projection : projections) {
+        const auto& [weights, y] = projection;
+        const size_t from = std::clamp(begin, first, first + weights->n_rows) - first;
+        const size_t to = std::clamp(end, first, first + weights->n_rows) - first;
+        if (from < to) {
+          multiply_rows(kernels_, *weights, activations, n_rows, y, weights->n_rows, from, to);
+        }
+        first += padded_rows(projection);
       }
     });
+  }
+
+  static size_t padded_rows(const Projection& projection) {
+    return static_cast<size_t>(round_up(projection.weights->n_rows, kRowGrain));
   }
 
   // Rotates the heads of every token's row, n_heads * head_dim wide.
@@ -137,9 +151,8 @@ class Step {
     const uint32_t heads_per_kv_head = config_.n_heads / config_.n_kv_heads;
     const float scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
     const size_t n_items = config_.n_heads * n_tokens_;
-    pool_.run([&](size_t thread) {
-      const Range items = split_range(n_items, 1, thread, pool_.n_threads());
-      for (size_t item = items.begin; item < items.end; ++item) {
+    pool_.for_range(n_items, 1, [&](size_t begin, size_t end, size_t thread) {
+      for (size_t item = begin; item < end; ++item) {
         const auto head = static_cast<uint32_t>(item / n_tokens_);
         const size_t t = item % n_tokens_;
         const size_t offset = t * config_.q_dim() + head * config_.head_dim;
@@ -166,7 +179,7 @@ class Step {
   template <class F>
   void for_each_token(size_t n, const F& f) {
     if (n == 1) return f(size_t{0});
-    pool_.for_range(n, 1, [&](size_t begin, size_t end) {
+    pool_.for_range(n, 1, [&](size_t begin, size_t end, size_t) {
       for (size_t t = begin; t < end; ++t) f(t);
     });
   }

@@ -79,10 +79,11 @@ Difference compare(const std::vector<double>& p, const std::vector<double>& q) {
 struct Tolerance {
   double probability;
   double kl_divergence;
+  double margin;  // of probability, below which another token may be the best
 };
 
-constexpr Tolerance kFloat{2e-3, 1e-4};
-constexpr Tolerance kEightBit{1.0, 0.02};
+constexpr Tolerance kFloat{2e-3, 1e-4, 4e-3};
+constexpr Tolerance kEightBit{1.0, 0.02, 0.1};
 
 struct Fixture {
   const char* model;
@@ -130,7 +131,7 @@ class Parity : public testing::TestWithParam<std::tuple<Fixture, const KernelSet
       const auto best = std::max_element(logprobs.begin(), logprobs.end()) - logprobs.begin();
       const double margin = std::exp(logprobs[static_cast<size_t>(best)]) -
                             std::exp(logprobs[static_cast<size_t>(expected)]);
-      EXPECT_LT(margin, 0.05) << "expected " << expected << ", found " << best;
+      EXPECT_LT(margin, tolerance().margin) << "expected " << expected << ", found " << best;
       logits = runner.append({&expected, 1});
     }
   }
