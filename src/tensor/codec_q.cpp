@@ -1,9 +1,5 @@
-// Q4_0, Q4_1, Q5_0, Q5_1, Q8_0: 32 weights with one scale.
-#include <algorithm>
-#include <cmath>
-
+// Decoding Q4_0, Q4_1, Q5_0, Q5_1, Q8_0: 32 weights with one scale.
 #include "tensor/codecs.h"
-#include "tensor/encoding.h"
 
 namespace kinglet {
 namespace {
@@ -21,30 +17,6 @@ int low_code(const Block& block, size_t i) {
 template <class Block>
 int high_code(const Block& block, size_t i) {
   return high_nibble(block.codes[i]) | static_cast<int>(block.high_bits >> (i + kHalf) & 1u) << 4;
-}
-
-// code[i] = floor(inverse_scale * (in[i] - minimum) + rounding).
-template <class Block>
-void encode_nibbles(const float* in, float minimum, float inverse_scale, float rounding,
-                    Block& block) {
-  for (size_t i = 0; i < kHalf; ++i) {
-    const unsigned low = to_code((in[i] - minimum) * inverse_scale + rounding, 15.0f);
-    const unsigned high = to_code((in[i + kHalf] - minimum) * inverse_scale + rounding, 15.0f);
-    block.codes[i] = static_cast<uint8_t>(low | high << 4);
-  }
-}
-
-template <class Block>
-void encode_five_bits(const float* in, float minimum, float inverse_scale, float rounding,
-                      Block& block) {
-  uint32_t high_bits = 0;
-  for (size_t i = 0; i < kHalf; ++i) {
-    const unsigned low = to_code((in[i] - minimum) * inverse_scale + rounding, 31.0f);
-    const unsigned high = to_code((in[i + kHalf] - minimum) * inverse_scale + rounding, 31.0f);
-    block.codes[i] = static_cast<uint8_t>((low & 0x0f) | (high & 0x0f) << 4);
-    high_bits |= low >> 4 << i | high >> 4 << (i + kHalf);
-  }
-  block.high_bits = high_bits;
 }
 
 }  // namespace
@@ -87,45 +59,6 @@ void decode(const BlockQ8_0& block, float* out) {
   const float scale = to_float(block.scale);
   for (size_t i = 0; i < BlockQ8_0::kSize; ++i) {
     out[i] = scale * static_cast<float>(block.codes[i]);
-  }
-}
-
-// Codes run from -8 to 7, so the largest magnitude becomes -8: the scale may be negative.
-void encode(const float* in, BlockQ4_0& block) {
-  const float scale = extreme(in, BlockQ4_0::kSize) / -8.0f;
-  block.scale = to_half(scale);
-  encode_nibbles(in, 0.0f, inverse(scale), 8.5f, block);
-}
-
-void encode(const float* in, BlockQ4_1& block) {
-  const auto [minimum, maximum] = std::minmax_element(in, in + BlockQ4_1::kSize);
-  const float scale = (*maximum - *minimum) / 15.0f;
-  block.scale = to_half(scale);
-  block.minimum = to_half(*minimum);
-  encode_nibbles(in, *minimum, inverse(scale), 0.5f, block);
-}
-
-void encode(const float* in, BlockQ5_0& block) {
-  const float scale = extreme(in, BlockQ5_0::kSize) / -16.0f;
-  block.scale = to_half(scale);
-  encode_five_bits(in, 0.0f, inverse(scale), 16.5f, block);
-}
-
-void encode(const float* in, BlockQ5_1& block) {
-  const auto [minimum, maximum] = std::minmax_element(in, in + BlockQ5_1::kSize);
-  const float scale = (*maximum - *minimum) / 31.0f;
-  block.scale = to_half(scale);
-  block.minimum = to_half(*minimum);
-  encode_five_bits(in, *minimum, inverse(scale), 0.5f, block);
-}
-
-void encode(const float* in, BlockQ8_0& block) {
-  const float scale = std::fabs(extreme(in, BlockQ8_0::kSize)) / 127.0f;
-  const float inverse_scale = inverse(scale);
-  block.scale = to_half(scale);
-  for (size_t i = 0; i < BlockQ8_0::kSize; ++i) {
-    const float code = std::round(in[i] * inverse_scale);
-    block.codes[i] = static_cast<int8_t>(std::min(std::max(-127.0f, code), 127.0f));
   }
 }
 
