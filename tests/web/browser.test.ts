@@ -114,8 +114,8 @@ describe('without isolation headers', () => {
     await open(plain.url);
     plain.server.off('request', note);
     expect(engines).toEqual([
-      expect.stringMatching(/kinglet-relaxed-simd-\w+\.js$/),
-      expect.stringMatching(/kinglet-relaxed-simd-\w+\.wasm$/),
+      expect.stringMatching(/kinglet-relaxed-simd-[\w-]+\.js$/),
+      expect.stringMatching(/kinglet-relaxed-simd-[\w-]+\.wasm$/),
     ]);
   });
 });

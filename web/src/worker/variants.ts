@@ -1,4 +1,5 @@
 // Which build of the engine runs here, and where its files are.
+import { isNode } from '../runtime.ts';
 
 export type Simd = 'simd128' | 'relaxed-simd';
 export type Variant = Simd | `${Simd}-threads`;
@@ -53,8 +54,17 @@ const i8x16Splat = [0xfd, 15];
 const v128Zero = [...i32Const0, ...i8x16Splat];
 const relaxedSwizzle = [0xfd, 0x80, 0x02];
 
+/**
+ * Node 20 has relaxed SIMD behind a flag, but its baseline compiler computes the dot products wrong.
+ */
+function relaxedSimdIsBroken(): boolean {
+  return isNode && Number.parseInt(process.versions.node) < 22;
+}
+
 /** The best SIMD this engine runs; undefined where it has none. */
 export function detectSimd(): Simd | undefined {
-  if (validates([...v128Zero, ...v128Zero, ...relaxedSwizzle])) return 'relaxed-simd';
+  if (!relaxedSimdIsBroken() && validates([...v128Zero, ...v128Zero, ...relaxedSwizzle])) {
+    return 'relaxed-simd';
+  }
   return validates(v128Zero) ? 'simd128' : undefined;
 }
