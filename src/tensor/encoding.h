@@ -11,8 +11,13 @@ namespace kinglet {
 // The weight of largest magnitude, with its sign.
 inline float extreme(const float* in, size_t n) {
   float result = 0.0f;
+  float largest = 0.0f;
   for (size_t i = 0; i < n; ++i) {
-    if (std::fabs(in[i]) > std::fabs(result)) result = in[i];
+    const float magnitude = std::fabs(in[i]);
+    if (magnitude > largest) {
+      largest = magnitude;
+      result = in[i];
+    }
   }
   return result;
 }
