@@ -48,6 +48,12 @@ struct DetokenizeOptions {
   bool special = false;
 };
 
+struct QuantizeOptions {
+  std::string input;
+  std::string output;
+  std::string type;  // a type, or a mix such as Q4_K_M: see gguf/recipe.h
+};
+
 // Streams the continuation of the prompt.
 Status generate(const GenerateOptions& options);
 
@@ -56,6 +62,9 @@ Status inspect(const std::string& model);
 
 // JSON: {tokens, positions: [{position, argmax, logprobs}], greedy}, natural logarithms.
 Status logprobs(const LogprobsOptions& options);
+
+// Writes the input's weights in another type.
+Status quantize(const QuantizeOptions& options);
 
 // The ids on one line.
 Status tokenize(const TokenizeOptions& options);

@@ -16,7 +16,7 @@ void add_run_options(CLI::App& command, RunOptions& run) {
   command.add_option("--kernels", run.kernels,
                      "Kernel set: scalar, avx2, avx512-vnni (default: the fastest)");
   command.add_option("--ctx", run.n_ctx, "Positions in the context (default: the model's)")
-      ->check(CLI::Range(1u, 1u << 24));
+      ->check(CLI::Range(1u, UINT32_MAX));
   command.add_option("--kv", run.kv, "Kind of KV cache: KIND, or k=KIND,v=KIND")
       ->capture_default_str();
 }
@@ -95,6 +95,13 @@ int main(int argc, char** argv) {
       ->required();
   detokenize_command->add_flag("--special", detokenizing.special, "Show control tokens");
   detokenize_command->callback([&] { command = [&] { return detokenize(detokenizing); }; });
+
+  QuantizeOptions quantizing;
+  auto* quantize_command = app.add_subcommand("quantize", "Store a file's weights in another type");
+  quantize_command->add_option("input", quantizing.input, "GGUF file to read")->required();
+  quantize_command->add_option("output", quantizing.output, "GGUF file to write")->required();
+  quantize_command->add_option("type", quantizing.type, "Q4_0, Q8_0, Q4_K_M, …")->required();
+  quantize_command->callback([&] { command = [&] { return quantize(quantizing); }; });
 
   try {
     app.parse(argc, argv);

@@ -116,6 +116,36 @@ describe('bad files', () => {
     expectFailure(['inspect', path], message);
   });
 
+  // The number behind a metadata key and its type, or `skip` bytes behind a tensor's name.
+  const withUint32 = (name: string, value: number, skip = 4) =>
+    file(patched(whole.indexOf(name) + name.length + skip, value));
+
+  test('a wrong shape, a wrong type, more tokens than embeddings', () => {
+    expectFailure(
+      generate(withUint32('llama.feed_forward_length', 512)),
+      /blk\.0\.ffn_gate\.weight has shape \[256, 768\], expected \[256, 512\]/,
+    );
+    expectFailure(
+      generate(withUint32('blk.0.attn_norm.weight', 1, 12)),
+      /blk\.0\.attn_norm\.weight has type F16, expected F32/,
+    );
+    expectFailure(
+      generate(withUint32('token_embd.weight', 1024, 12)),
+      /2048 tokens, but token_embd\.weight only 1024 rows/,
+    );
+  });
+
+  test('a missing tensor', () => {
+    const bytes = Buffer.from(whole);
+    bytes.write('blk.0.attn_x', bytes.indexOf('blk.0.attn_q'));
+    expectFailure(generate(file(bytes)), /blk\.0\.attn_q\.weight is missing/);
+  });
+
+  test('a context that memory cannot hold', () => {
+    const endless = withUint32('llama.context_length', 4_000_000_000);
+    expectFailure([...generate(endless), '--ctx', '4000000000'], /out of memory: a KV cache/);
+  });
+
   test('an architecture that is not implemented', () => {
     const bytes = Buffer.from(whole);
     bytes.write('mamba', bytes.indexOf('llama'));
@@ -162,6 +192,48 @@ describe('logprobs', () => {
     const logprobs = ['logprobs', '-m', fixture('arch/llama.gguf')];
     expectFailure([...logprobs, '--tokens', '1,512'], /token 512 is outside the vocabulary of 512/);
     expectFailure([...logprobs, '--tokens', '1,2', '--positions', '2'], /2 is behind the last/);
+  });
+});
+
+describe('quantize', () => {
+  const f32 = fixture('quant/llama-f32.gguf');
+  const output = () => join(mkdtempSync(join(tmpdir(), 'kinglet-')), 'out.gguf');
+
+  test.each(['Q4_0', 'Q8_0', 'Q4_K_M', 'q6_k', 'F16'])(
+    'to %s keeps what the model says',
+    (type) => {
+      const path = output();
+      expect(kinglet(['quantize', f32, path, type])).toMatchObject({ status: 0, stderr: '' });
+      const reference = JSON.parse(
+        readFileSync(fixture('quant/llama-f32.json'), 'utf8'),
+      ) as Logprobs;
+      const answer = JSON.parse(
+        kinglet([
+          ...['logprobs', '-m', path, '--tokens', reference.tokens.join(',')],
+          ...['--positions', reference.positions.map(({ position }) => position).join(',')],
+        ]).stdout,
+      ) as Logprobs;
+      answer.positions.forEach(({ logprobs }, i) => {
+        const expected = reference.positions[i]!.logprobs;
+        const divergence = expected
+          .map((p, id) => Math.exp(p) * (p - logprobs[id]!))
+          .reduce((sum, term) => sum + term, 0);
+        expect(divergence).toBeLessThan(0.5);
+      });
+    },
+  );
+
+  test('stores every matrix in a type that fits it', () => {
+    const path = output();
+    kinglet(['quantize', f32, path, 'Q4_0']);
+    const { stdout } = kinglet(['inspect', path]);
+    expect(stdout).toMatch(/attn_q\.weight\s+Q4_0/);
+    expect(stdout).toMatch(/attn_norm\.weight\s+F32/);
+  });
+
+  test('refuses an unknown type and a folder that is not there', () => {
+    expectFailure(['quantize', f32, output(), 'Q9_9'], /"Q9_9" \(known: Q4_K_M, F32/);
+    expectFailure(['quantize', f32, '/nowhere/out.gguf', 'Q8_0'], /cannot create/);
   });
 });
 
