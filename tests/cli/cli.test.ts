@@ -1,10 +1,10 @@
 // The desktop program, run as a user would.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const program = join(root, 'build/native/kinglet');
@@ -16,9 +16,18 @@ function kinglet(args: string[], input = '') {
   return { status, stdout, stderr };
 }
 
-/** A file of the given bytes, in a folder of its own. */
+const folder = mkdtempSync(join(tmpdir(), 'kinglet-'));
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+let nFiles = 0;
+/** The path of a file that is not there yet. */
+const newPath = () => join(folder, `${String(nFiles++)}.gguf`);
+
+/** A file of the given bytes. */
 function file(bytes: Uint8Array | string): string {
-  const path = join(mkdtempSync(join(tmpdir(), 'kinglet-')), 'model.gguf');
+  const path = newPath();
   writeFileSync(path, bytes);
   return path;
 }
@@ -197,12 +206,11 @@ describe('logprobs', () => {
 
 describe('quantize', () => {
   const f32 = fixture('quant/llama-f32.gguf');
-  const output = () => join(mkdtempSync(join(tmpdir(), 'kinglet-')), 'out.gguf');
 
   test.each(['Q4_0', 'Q8_0', 'Q4_K_M', 'q6_k', 'F16'])(
     'to %s keeps what the model says',
     (type) => {
-      const path = output();
+      const path = newPath();
       expect(kinglet(['quantize', f32, path, type])).toMatchObject({ status: 0, stderr: '' });
       const reference = JSON.parse(
         readFileSync(fixture('quant/llama-f32.json'), 'utf8'),
@@ -224,7 +232,7 @@ describe('quantize', () => {
   );
 
   test('stores every matrix in a type that fits it', () => {
-    const path = output();
+    const path = newPath();
     kinglet(['quantize', f32, path, 'Q4_0']);
     const { stdout } = kinglet(['inspect', path]);
     expect(stdout).toMatch(/attn_q\.weight\s+Q4_0/);
@@ -232,7 +240,7 @@ describe('quantize', () => {
   });
 
   test('refuses an unknown type and a folder that is not there', () => {
-    expectFailure(['quantize', f32, output(), 'Q9_9'], /"Q9_9" \(known: Q4_K_M, F32/);
+    expectFailure(['quantize', f32, newPath(), 'Q9_9'], /"Q9_9" \(known: Q4_K_M, F32/);
     expectFailure(['quantize', f32, '/nowhere/out.gguf', 'Q8_0'], /cannot create/);
   });
 });
