@@ -1,9 +1,12 @@
 #include <chrono>
 #include <cstdio>
+#include <string_view>
 
+#include "base/format.h"
 #include "cli/commands.h"
 #include "cli/run.h"
 #include "session/generation.h"
+#include "text/utf8.h"
 
 namespace kinglet::cli {
 namespace {
@@ -20,9 +23,23 @@ void print_speed(const char* phase, size_t n_tokens, double seconds) {
                seconds > 0 ? static_cast<double>(n_tokens) / seconds : 0.0);
 }
 
+// A prompt in another encoding would be continued as noise.
+Status check_utf8(std::string_view text) {
+  for (size_t offset = 0; offset < text.size();) {
+    const Utf8Char character = decode_utf8(text.substr(offset));
+    if (character.state != Utf8State::well_formed) {
+      return Error{ErrorCode::invalid_argument,
+                   cat("the prompt is not valid UTF-8 at byte ", offset)};
+    }
+    offset += character.n_bytes;
+  }
+  return {};
+}
+
 }  // namespace
 
 Status generate(const GenerateOptions& options) {
+  KINGLET_TRY(check_utf8(options.prompt));
   KINGLET_ASSIGN(const auto run, start_run(options.run));
   const std::vector<TokenId> prompt =
       run->loaded.tokenizer->encode(options.prompt, {.add_bos = true, .parse_special = true});
