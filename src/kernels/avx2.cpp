@@ -1,6 +1,8 @@
 // AVX2 with FMA and F16C: 8 rows at once.
 #include <immintrin.h>
 
+#include <cstring>
+
 #include "kernels/instruction_sets.h"
 #include "kernels/vector_kernels.h"
 

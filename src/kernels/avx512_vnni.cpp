@@ -6,6 +6,8 @@
 #endif
 #include <immintrin.h>
 
+#include <cstring>
+
 #include "kernels/instruction_sets.h"
 #include "kernels/vector_kernels.h"
 

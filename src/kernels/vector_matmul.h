@@ -1,0 +1,174 @@
+// Matrix multiplication over a vector type V (see vector_kernels.h).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kernels.h"
+#include "kernels/woven_dot.h"
+
+namespace kinglet {
+
+template <class V>
+struct VectorMatmul {
+  using Float = typename V::Float;
+  using Int = typename V::Int;
+  using Code = typename V::Code;
+  static constexpr size_t kLanes = V::kLanes;
+  static constexpr uint32_t kRows = V::kLanes;  // rows woven together: one per 32-bit lane
+
+  // --- Matrices of woven rows, quantized activations ---------------------------------------------
+
+  template <class Format, size_t T>
+  static void multiply_group(const std::byte* group, const Activations& x, size_t token, float* y,
+                             size_t y_stride) {
+    Float result[T];
+    for (size_t t = 0; t < T; ++t) result[t] = V::splat(0.0f);
+    Format::template dot<T>(group, x.n_columns, Tokens<V, T>(x, token), result);
+    for (size_t t = 0; t < T; ++t) V::store(y + (token + t) * y_stride, result[t]);
+  }
+
+  // Weights are read once for each tile of tokens, from the first-level cache after the first.
+  template <class Format>
+  static void multiply_woven(const PackedMatrix& w, const Activations& x, size_t n_tokens, float* y,
+                             size_t y_stride, size_t row_begin, size_t row_end) {
+    const DTypeInfo& type = dtype_info(w.type);
+    const size_t row_bytes = w.n_columns / type.block_size * type.block_bytes;
+    for (size_t row = row_begin; row < row_end; row += kRows) {
+      const std::byte* group = w.data + row * row_bytes;
+      size_t token = 0;
+      for (; token + V::kTokens <= n_tokens; token += V::kTokens) {
+        multiply_group<Format, V::kTokens>(group, x, token, y + row, y_stride);
+      }
+      for (; token < n_tokens; ++token) {
+        multiply_group<Format, 1>(group, x, token, y + row, y_stride);
+      }
+    }
+  }
+
+  // Codes are rounded to nearest, so that |x - scale * code| <= scale / 2.
+  static void quantize(const Activations& x, size_t token) {
+    const size_t n_blocks = x.n_columns / kActivationBlock;
+    const float* values = x.values + token * x.n_columns;
+    auto* codes = reinterpret_cast<Code*>(x.codes) + token * x.n_columns;
+    float* scales = x.scales + token * n_blocks;
+    int32_t* sums = x.sums + token * n_blocks;
+    int32_t* half_sums = x.half_sums + token * n_blocks * 2;
+    for (size_t block = 0; block < n_blocks; ++block) {
+      Float largest = V::splat(0.0f);
+      for (size_t i = 0; i < kActivationBlock; i += kLanes) {
+        largest = V::max(largest, V::abs(V::load(values + i)));
+      }
+      const float amax = V::horizontal_max(largest);
+      const Float inverse = V::splat(amax > 0.0f ? 127.0f / amax : 0.0f);
+      for (size_t half = 0; half < 2; ++half) {
+        Int sum = V::splat_int(0);
+        for (size_t i = 0; i < kActivationBlock / 2; i += kLanes) {
+          const size_t at = half * kActivationBlock / 2 + i;
+          const Int rounded = V::to_int(V::mul(V::load(values + at), inverse));
+          V::store_codes(codes + at, rounded);
+          sum = V::add_int(sum, rounded);
+        }
+        half_sums[2 * block + half] = V::horizontal_sum_int(sum);
+      }
+      scales[block] = amax / 127.0f;
+      sums[block] = half_sums[2 * block] + half_sums[2 * block + 1];
+      values += kActivationBlock;
+      codes += kActivationBlock;
+    }
+  }
+
+  // --- Matrices of floats, and of any other type by way of floats --------------------------------
+
+  static Float load_weights(const float* w) { return V::load(w); }
+  static Float load_weights(const Half* w) { return V::load_half(w); }
+  static Float load_weights(const BFloat16* w) { return V::load_bfloat16(w); }
+  static float weight(float w) { return w; }
+  static float weight(Half w) { return to_float(w); }
+  static float weight(BFloat16 w) { return to_float(w); }
+
+  // R rows (w_stride elements apart) times T tokens (x_stride floats apart) over n columns,
+  // accumulated onto y[t][r].
+  template <size_t R, size_t T, class Element>
+  static void accumulate_tile(const Element* w, size_t w_stride, const float* x, size_t x_stride,
+                              size_t n, float* y, size_t y_stride) {
+    Float sums[R][T];
+    for (size_t r = 0; r < R; ++r) {
+      for (size_t t = 0; t < T; ++t) sums[r][t] = V::splat(0.0f);
+    }
+    const size_t n_whole = n / kLanes * kLanes;
+    for (size_t i = 0; i < n_whole; i += kLanes) {
+      Float values[T];
+      for (size_t t = 0; t < T; ++t) values[t] = V::load(x + t * x_stride + i);
+      for (size_t r = 0; r < R; ++r) {
+        const Float weights = load_weights(w + r * w_stride + i);
+        for (size_t t = 0; t < T; ++t) sums[r][t] = V::fma(weights, values[t], sums[r][t]);
+      }
+    }
+    for (size_t r = 0; r < R; ++r) {
+      for (size_t t = 0; t < T; ++t) {
+        float sum = V::horizontal_sum(sums[r][t]);
+        for (size_t i = n_whole; i < n; ++i) {
+          sum += weight(w[r * w_stride + i]) * x[t * x_stride + i];
+        }
+        y[t * y_stride + r] += sum;
+      }
+    }
+  }
+
+  template <size_t R, class Element>
+  static void accumulate_rows(const Element* w, size_t w_stride, const float* x, size_t x_stride,
+                              size_t n, size_t n_tokens, float* y, size_t y_stride) {
+    size_t t = 0;
+    for (; t + 2 <= n_tokens; t += 2) {
+      accumulate_tile<R, 2>(w, w_stride, x + t * x_stride, x_stride, n, y + t * y_stride, y_stride);
+    }
+    if (t < n_tokens) {
+      accumulate_tile<R, 1>(w, w_stride, x + t * x_stride, x_stride, n, y + t * y_stride, y_stride);
+    }
+  }
+
+  static void clear(float* y, size_t y_stride, size_t n_tokens, size_t row_begin, size_t row_end) {
+    for (size_t t = 0; t < n_tokens; ++t) {
+      std::fill(y + t * y_stride + row_begin, y + t * y_stride + row_end, 0.0f);
+    }
+  }
+
+  template <class Element>
+  static void multiply_floats(const PackedMatrix& w, const Activations& x, size_t n_tokens,
+                              float* y, size_t y_stride, size_t row_begin, size_t row_end) {
+    clear(y, y_stride, n_tokens, row_begin, row_end);
+    const auto* weights = reinterpret_cast<const Element*>(w.data);
+    const size_t n = w.n_columns;
+    size_t row = row_begin;
+    for (; row + 4 <= row_end; row += 4) {
+      accumulate_rows<4>(weights + row * n, n, x.values, n, n, n_tokens, y + row, y_stride);
+    }
+    for (; row < row_end; ++row) {
+      accumulate_rows<1>(weights + row * n, n, x.values, n, n, n_tokens, y + row, y_stride);
+    }
+  }
+
+  // Dequantizes a few rows at a time, so that their decoding is paid once for all tokens.
+  static void multiply_dequantized(const PackedMatrix& w, const Activations& x, size_t n_tokens,
+                                   float* y, size_t y_stride, size_t row_begin, size_t row_end) {
+    constexpr size_t kChunk = 256;  // a multiple of every type's block size
+    const DTypeInfo& type = dtype_info(w.type);
+    const size_t row_bytes = w.n_columns / type.block_size * type.block_bytes;
+    clear(y, y_stride, n_tokens, row_begin, row_end);
+    alignas(64) float weights[kChunk];
+    for (size_t row = row_begin; row < row_end; ++row) {
+      const std::byte* blocks = w.data + row * row_bytes;
+      for (size_t column = 0; column < w.n_columns; column += kChunk) {
+        const size_t n = std::min(kChunk, w.n_columns - column);
+        type.dequantize(blocks, weights, n);
+        blocks += n / type.block_size * type.block_bytes;
+        accumulate_rows<1>(weights, kChunk, x.values + column, x.n_columns, n, n_tokens, y + row,
+                           y_stride);
+      }
+    }
+  }
+};
+
+}  // namespace kinglet
