@@ -23,7 +23,8 @@ class SpmTokenizer final : public Tokenizer {
   explicit SpmTokenizer(Vocabulary vocabulary) : Tokenizer(std::move(vocabulary)) {}
 
   void encode_plain(std::string_view text, std::vector<TokenId>& ids) const override;
-  void append_ids(std::string_view symbol, std::vector<TokenId>& ids) const;
+  // Appends the ids of a character that is no token.
+  void append_unknown(std::string_view character, std::vector<TokenId>& ids) const;
 };
 
 }  // namespace kinglet
