@@ -1,0 +1,60 @@
+#include "text/unicode_table.h"
+
+#include <gtest/gtest.h>
+
+namespace kinglet {
+namespace {
+
+TEST(UnicodeTable, RunsAreInOrderAndBeginAtZero) {
+  EXPECT_EQ(kUnicodeRuns[0] >> 8, 0u);
+  for (size_t i = 1; i < kNumUnicodeRuns; ++i) {
+    EXPECT_LT(kUnicodeRuns[i - 1] >> 8, kUnicodeRuns[i] >> 8) << i;
+  }
+  EXPECT_LE(kUnicodeRuns[kNumUnicodeRuns - 1] >> 8, 0x110000u);
+}
+
+TEST(UnicodeTable, KnowsCharactersOfEveryCategory) {
+  struct Case {
+    char32_t code_point;
+    int traits;
+  };
+  using namespace trait;
+  for (const auto& [code_point, traits] : {
+           Case{U'A', kLetter | kUpper}, Case{U'z', kLetter | kLower},
+           Case{U'ǅ', kLetter | kUpper},                                // Lt
+           Case{U'Ā', kLetter | kUpper}, Case{U'ā', kLetter | kLower},  // in a run that alternates
+           Case{U'ı', kLetter | kLower}, Case{U'ĸ', kLetter | kLower},
+           Case{U'中', kLetter},         Case{U'ª', kLetter},
+           Case{U'ʰ', kLetter},          Case{U'\U00010400', kLetter | kUpper},
+           Case{U'7', kNumber},          Case{U'²', kNumber},
+           Case{U'Ⅷ', kNumber},          Case{U'٣', kNumber},
+           Case{U'\u0301', kMark},       Case{U'\u0903', kMark},
+           Case{U'!', kPunctuation},     Case{U'_', kPunctuation},
+           Case{U'。', kPunctuation},    Case{U'$', kSymbol},
+           Case{U'^', kSymbol},          Case{U'€', kSymbol},
+           Case{U'😀', kSymbol},          Case{U'\ufffd', kSymbol},
+           Case{U' ', kSpace},           Case{U'\t', kSpace},
+           Case{U'\u0085', kSpace},      Case{U'\u00a0', kSpace},
+           Case{U'\u3000', kSpace},      Case{U'\0', 0},
+           Case{U'\u00ad', 0},           Case{U'\u200b', 0},
+           Case{U'\ufeff', 0},           Case{U'\ue000', 0},
+           Case{U'\u0378', 0},           Case{U'\U0010ffff', 0},
+       }) {
+    EXPECT_EQ(unicode_traits(code_point), traits) << "U+" << std::hex << uint32_t{code_point};
+  }
+}
+
+// Counted by hand from Unicode 17's DerivedGeneralCategory: letters that ASCII and Latin-1 have.
+TEST(UnicodeTable, CountsTheLettersOfLatin1) {
+  int upper = 0;
+  int lower = 0;
+  for (char32_t c = 0; c < 0x100; ++c) {
+    upper += (unicode_traits(c) & trait::kUpper) != 0;
+    lower += (unicode_traits(c) & trait::kLower) != 0;
+  }
+  EXPECT_EQ(upper, 26 + 30);  // À to Þ without ×
+  EXPECT_EQ(lower, 26 + 33);  // ß to ÿ without ÷, and µ
+}
+
+}  // namespace
+}  // namespace kinglet
