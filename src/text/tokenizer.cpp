@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "gguf/quoted.h"
+#include "text/bpe_tokenizer.h"
 #include "text/spm_tokenizer.h"
 
 namespace kinglet {
@@ -14,8 +15,9 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::from_gguf(const GgufHeader& header
   }
   KINGLET_ASSIGN(const std::string_view model, header.require_string(kModelKey));
   if (model == "llama") return SpmTokenizer::from_gguf(header);
+  if (model == "gpt2") return BpeTokenizer::from_gguf(header);
   return Error{ErrorCode::unsupported_tokenizer,
-               cat(kModelKey, " is ", quoted(model), ", expected \"llama\"")};
+               cat(kModelKey, " is ", quoted(model), ", expected \"llama\" or \"gpt2\"")};
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options) const {

@@ -32,8 +32,9 @@ class Tokenizer {
 
   virtual ~Tokenizer() = default;
 
-  // Any bytes have ids: invalid UTF-8 is encoded byte by byte (as the unknown token where the
-  // vocabulary has no byte tokens). Takes time O(n log n); `text` must be shorter than 4 GiB.
+  // Any bytes have ids: invalid UTF-8 is encoded byte by byte. A vocabulary that lacks tokens for
+  // bytes gives its unknown token for them (SentencePiece) or leaves them out (BPE). Takes time O(n
+  // log n); `text` must be shorter than 4 GiB.
   std::vector<TokenId> encode(std::string_view text, EncodeOptions options = {}) const;
 
   // The bytes one token stands for, possibly half a UTF-8 character; control tokens have none

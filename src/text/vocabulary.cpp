@@ -17,17 +17,21 @@ constexpr std::string_view kTypesKey = "tokenizer.ggml.token_type";
 // Tokens that end a turn in the chat formats of model families whose files often declare only
 // their eos. The spellings are too odd to be anything else, whatever type the file gives them.
 constexpr std::string_view kEndsOfTurn[] = {
-    "<|im_end|>",          // ChatML: Qwen, SmolLM, Hermes
-    "<|eot_id|>",          // Llama 3
-    "<|eom_id|>",          // Llama 3.1, before a tool's answer
-    "<end_of_turn>",       // Gemma
-    "<|end|>",             // Phi-3
-    "<|endoftext|>",       // GPT-2, Qwen, Phi
-    "<|end_of_text|>",     // Llama 3, Granite
-    "<|return|>",          // Harmony
-    "<EOT>",               // Code Llama
-    "_<EOT>",              // ... in some of its files
-    "<end_of_utterance>",  // SmolVLM
+    "<|im_end|>",             // ChatML: Qwen, SmolLM, Hermes
+    "<|eot_id|>",             // Llama 3
+    "<|eom_id|>",             // Llama 3.1, before a tool's answer
+    "<end_of_turn>",          // Gemma
+    "<|end|>",                // Phi-3
+    "<|endoftext|>",          // GPT-2, Qwen, Phi
+    "<|end_of_text|>",        // Llama 3, Granite
+    "<｜end▁of▁sentence｜>",  // DeepSeek
+    "<EOT>",                  // Code Llama
+    "_<EOT>",                 // ... in some of its files
+    "[EOT]",                  // Kimi
+    "<end_of_utterance>",     // SmolVLM
+    "<|fim_pad|>",            // Qwen Coder, behind what it filled in
+    "<|repo_name|>",          // ... before another repository
+    "<|file_sep|>",           // ... before another file
 };
 
 bool ends_turn(std::string_view text) {
@@ -174,8 +178,9 @@ Status Vocabulary::read_special_ids(const GgufHeader& header) {
 Status Vocabulary::read_flags(const GgufHeader& header, const VocabularyKind& kind) {
   KINGLET_ASSIGN(add_bos_, header.get_bool("tokenizer.ggml.add_bos_token", kind.add_bos));
   KINGLET_ASSIGN(add_eos_, header.get_bool("tokenizer.ggml.add_eos_token", false));
-  KINGLET_ASSIGN(add_space_prefix_,
-                 header.get_bool("tokenizer.ggml.add_space_prefix", kind.add_space_prefix));
+  KINGLET_ASSIGN(const bool add_space_prefix,
+                 header.get_bool("tokenizer.ggml.add_space_prefix", true));
+  add_space_prefix_ = add_space_prefix && kind.may_add_space_prefix;
   return {};
 }
 

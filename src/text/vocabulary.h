@@ -31,9 +31,8 @@ enum class TokenType : uint8_t {
 struct VocabularyKind {
   // Appends to `bytes` what a normal token stands for, given how the file spells it.
   void (*append_bytes)(std::string_view spelled, std::string& bytes);
-  // Where the file is silent:
-  bool add_bos;
-  bool add_space_prefix;
+  bool add_bos;               // where the file is silent
+  bool may_add_space_prefix;  // unless the file says no
 };
 
 class Vocabulary {

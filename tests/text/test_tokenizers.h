@@ -18,6 +18,7 @@
 #include "gguf/gguf_builder.h"
 #include "support.h"
 #include "text/tokenizer.h"
+#include "text/utf8.h"
 
 namespace kinglet {
 
@@ -107,6 +108,50 @@ inline std::unique_ptr<Tokenizer> spm_tokenizer(const std::vector<TestToken>& ex
 }
 
 constexpr TokenId kFirstExtra = 259;
+
+// How byte-level BPE spells bytes: printable ones of Latin-1 as themselves, and the others, in
+// order, as the characters from U+0100 on (GPT-2's bytes_to_unicode).
+inline std::string bpe_spelling(std::string_view bytes) {
+  std::array<char32_t, 256> characters;
+  char32_t next = 0x100;
+  for (char32_t b = 0; b < 256; ++b) {
+    const bool printable = (b >= '!' && b <= '~') || (b >= 0xa1 && b <= 0xac) || b >= 0xae;
+    characters[b] = printable ? b : next++;
+  }
+  std::string spelled;
+  for (const char c : bytes) append_utf8(spelled, characters[static_cast<unsigned char>(c)]);
+  return spelled;
+}
+
+// Metadata of a byte-level BPE vocabulary: ids 0 to 255 are the bytes, then come what the merges
+// ("left right", not spelled) make, then `extra`.
+inline GgufBuilder bpe_builder(const std::vector<std::pair<std::string, std::string>>& merges,
+                               const std::vector<TestToken>& extra = {},
+                               std::string_view pre = "gpt-2") {
+  std::vector<std::string> texts;
+  std::vector<std::string> lines;
+  for (int byte = 0; byte < 256; ++byte) {
+    texts.push_back(bpe_spelling(std::string(1, static_cast<char>(byte))));
+  }
+  for (const auto& [left, right] : merges) {
+    texts.push_back(bpe_spelling(left + right));
+    lines.push_back(cat(bpe_spelling(left), " ", bpe_spelling(right)));
+  }
+  std::vector<int32_t> types(texts.size(), static_cast<int32_t>(TokenType::normal));
+  for (const TestToken& token : extra) {
+    texts.push_back(token.text);
+    types.push_back(static_cast<int32_t>(token.type));
+  }
+  GgufBuilder builder;
+  builder.set("tokenizer.ggml.model", "gpt2")
+      .set("tokenizer.ggml.pre", pre)
+      .set_array("tokenizer.ggml.tokens", texts)
+      .set_array("tokenizer.ggml.token_type", types)
+      .set_array("tokenizer.ggml.merges", lines);
+  return builder;
+}
+
+constexpr TokenId kFirstMerge = 256;
 
 // `n` characters drawn from `alphabet`.
 inline std::string random_text(std::mt19937& random, size_t n,

@@ -1,0 +1,157 @@
+#include "text/bpe_tokenizer.h"
+
+#include <optional>
+#include <string>
+
+#include "base/format.h"
+#include "gguf/quoted.h"
+#include "text/merger.h"
+#include "text/utf8.h"
+
+namespace kinglet {
+namespace {
+
+constexpr std::string_view kMergesKey = "tokenizer.ggml.merges";
+constexpr std::string_view kPreKey = "tokenizer.ggml.pre";
+
+// The byte that a character spells. Printable bytes of Latin-1 spell themselves, the other 68 are
+// the characters from U+0100 on.
+std::optional<uint8_t> spelled_byte(char32_t character) {
+  if (character < 0x100) {
+    const bool is_printable =
+        (character > 0x20 && character < 0x7f) || (character > 0xa0 && character != 0xad);
+    if (!is_printable) return std::nullopt;
+    return static_cast<uint8_t>(character);
+  }
+  const char32_t rank = character - 0x100;
+  if (rank <= 0x20) return static_cast<uint8_t>(rank);
+  if (rank < 0x43) return static_cast<uint8_t>(rank - 0x21 + 0x7f);
+  if (rank == 0x43) return uint8_t{0xad};
+  return std::nullopt;
+}
+
+// What spells no byte stands for itself.
+void append_spelled(std::string_view spelled, std::string& bytes) {
+  while (!spelled.empty()) {
+    const Utf8Char character = decode_utf8(spelled);
+    if (const auto byte = spelled_byte(character.code_point)) {
+      bytes += static_cast<char>(*byte);
+    } else {
+      bytes += spelled.substr(0, character.n_bytes);
+    }
+    spelled.remove_prefix(character.n_bytes);
+  }
+}
+
+}  // namespace
+
+// Tokens merge in the order of the file's list.
+class BpeTokenizer::RankRule {
+ public:
+  explicit RankRule(const BpeTokenizer& tokenizer) : tokenizer_(&tokenizer) {}
+
+  std::optional<Merged<int32_t>> operator()(std::string_view, const Symbol& left,
+                                            const Symbol& right) const {
+    const uint32_t slot = tokenizer_->slots_[tokenizer_->slot_of(left.id, right.id)];
+    if (slot == 0) return std::nullopt;
+    return Merged<int32_t>{tokenizer_->merges_[slot - 1].id, -static_cast<int32_t>(slot)};
+  }
+
+ private:
+  const BpeTokenizer* tokenizer_;
+};
+
+Result<std::unique_ptr<Tokenizer>> BpeTokenizer::from_gguf(const GgufHeader& header) {
+  KINGLET_ASSIGN(const std::string_view pre, header.get_string(kPreKey, "default"));
+  const Pretokenizer* pretokenizer = find_pretokenizer(pre);
+  if (pretokenizer == nullptr) {
+    return Error{ErrorCode::unsupported_tokenizer,
+                 cat(kPreKey, " is ", quoted(pre), ", a pre-tokenizer that is not implemented")};
+  }
+  const VocabularyKind kind = {.append_bytes = append_spelled,
+                               .add_bos = pretokenizer->add_bos,
+                               .may_add_space_prefix = false};
+  KINGLET_ASSIGN(auto vocabulary, Vocabulary::from_gguf(header, kind));
+  std::unique_ptr<BpeTokenizer> tokenizer(new BpeTokenizer(std::move(vocabulary), *pretokenizer));
+  KINGLET_TRY(tokenizer->read_merges(header));
+  return std::unique_ptr<Tokenizer>(std::move(tokenizer));
+}
+
+BpeTokenizer::BpeTokenizer(Vocabulary read, const Pretokenizer& pretokenizer)
+    : Tokenizer(std::move(read)), pretokenizer_(&pretokenizer) {
+  for (size_t byte = 0; byte < byte_ids_.size(); ++byte) {
+    const auto c = static_cast<char>(byte);
+    byte_ids_[byte] = vocabulary().find(std::string_view(&c, 1));
+  }
+}
+
+Status BpeTokenizer::read_merges(const GgufHeader& header) {
+  KINGLET_ASSIGN(const auto lines, header.require_array(kMergesKey, ValueType::string));
+  merges_.reserve(static_cast<size_t>(lines.size()));
+  Status status;
+  std::string bytes;  // of both parts; outside the loop, which runs up to 300,000 times
+  lines.for_each([&](uint64_t rank, const MetadataValue& value) {
+    const std::string_view line = *value.as_string();
+    const size_t space = line.find(' ');
+    if (space == 0 || space >= line.size() - 1) {
+      status = Error{ErrorCode::corrupt, cat(kMergesKey, " has ", quoted(line), " at ", rank,
+                                             ", expected two tokens with a space between")};
+      return;
+    }
+    bytes.clear();
+    append_spelled(line.substr(0, space), bytes);
+    const size_t n_left = bytes.size();
+    append_spelled(line.substr(space + 1), bytes);
+    const std::string_view whole = bytes;
+    const Merge merge = {vocabulary().find(whole.substr(0, n_left)),
+                         vocabulary().find(whole.substr(n_left)), vocabulary().find(whole)};
+    // One that names an added token, or none, could never be done.
+    if (merge.left == kNoToken || merge.right == kNoToken || merge.id == kNoToken) return;
+    merges_.push_back(merge);
+  });
+  build_index();
+  return status;
+}
+
+void BpeTokenizer::build_index() {
+  size_t n_slots = 2;
+  while (n_slots < merges_.size() + merges_.size() / 2 + 1) n_slots *= 2;
+  slots_.assign(n_slots, 0);
+  for (uint32_t rank = 0; rank < merges_.size(); ++rank) {
+    uint32_t& slot = slots_[slot_of(merges_[rank].left, merges_[rank].right)];
+    if (slot == 0) slot = rank + 1;  // of several equal ones the first counts
+  }
+}
+
+size_t BpeTokenizer::slot_of(TokenId left, TokenId right) const {
+  // The odd constant is 2^64 / golden ratio: its multiples spread over the upper bits (Knuth).
+  const uint64_t pair = uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
+  const size_t mask = slots_.size() - 1;
+  size_t slot = static_cast<size_t>((pair * 0x9e3779b97f4a7c15u) >> 32) & mask;
+  const auto is_other = [&](const Merge& merge) {
+    return merge.left != left || merge.right != right;
+  };
+  while (slots_[slot] != 0 && is_other(merges_[slots_[slot] - 1])) slot = (slot + 1) & mask;
+  return slot;
+}
+
+void BpeTokenizer::encode_plain(std::string_view text, std::vector<TokenId>& ids) const {
+  Merger<int32_t, RankRule> merger{RankRule(*this)};
+  size_t begin = 0;
+  for (const uint32_t n_bytes : split_words(*pretokenizer_, text)) {
+    const std::string_view word = text.substr(begin, n_bytes);
+    begin += n_bytes;
+    if (pretokenizer_->prefers_whole_words) {
+      if (const TokenId id = vocabulary().find(word); id != kNoToken) {
+        ids.push_back(id);
+        continue;
+      }
+    }
+    for (const char c : word) merger.add(byte_ids_[static_cast<uint8_t>(c)], 1);
+    merger.run(word, [&ids](std::string_view, TokenId id) {
+      if (id != kNoToken) ids.push_back(id);
+    });
+  }
+}
+
+}  // namespace kinglet

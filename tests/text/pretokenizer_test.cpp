@@ -1,0 +1,158 @@
+#include "text/pretokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <random>
+#include <string>
+
+#include "base/format.h"
+#include "text/test_tokenizers.h"
+
+namespace kinglet {
+namespace {
+
+const char* const kNames[] = {"default", "gpt-2",  "starcoder", "falcon",       "llama-bpe",
+                              "qwen2",   "gpt-4o", "tekken",    "deepseek-llm", "deepseek-coder"};
+
+// The words of `text` with bars between.
+std::string words(std::string_view name, std::string_view text) {
+  const Pretokenizer* pretokenizer = find_pretokenizer(name);
+  if (pretokenizer == nullptr) return "no such pre-tokenizer";
+  std::string out;
+  for (const uint32_t n_bytes : split_words(*pretokenizer, text)) {
+    out += cat(out.empty() ? "" : "|", text.substr(0, n_bytes));
+    text.remove_prefix(n_bytes);
+  }
+  EXPECT_EQ(text, "") << "words must make up the text";
+  return out;
+}
+
+TEST(Pretokenizer, Gpt2KeepsASpaceWithTheWordBehindIt) {
+  EXPECT_EQ(words("gpt-2", "Hello world, it's 2024!!  ok"), "Hello| world|,| it|'s| 2024|!!| | ok");
+  EXPECT_EQ(words("gpt-2", "I'LL we'll they've'x"), "I|'|LL| we|'ll| they|'ve|'|x");
+  EXPECT_EQ(words("gpt-2", "a\n\n b\t c  "), "a|\n\n| b|\t| c|  ");
+  EXPECT_EQ(words("gpt-2", "naïve 中文 ³²x"), "naïve| 中文| ³²|x");
+  EXPECT_EQ(words("gpt-2", "a\u0301b"), "a|\u0301|b") << "a mark is neither letter nor number";
+}
+
+TEST(Pretokenizer, StarcoderTakesEveryDigitByItself) {
+  EXPECT_EQ(words("starcoder", "in 2024 x42y"), "in| |2|0|2|4| x|4|2|y");
+  EXPECT_EQ(words("smollm", "a 1\n"), "a| |1|\n");
+}
+
+TEST(Pretokenizer, DefaultCutsPunctuationFirstAndNumbersIntoThrees) {
+  EXPECT_EQ(words("default", "a, b+c 12345 x"), "a|,| b|+|c| |123|45| x");
+  EXPECT_EQ(words("default", "it's"), "it|'|s");
+}
+
+TEST(Pretokenizer, FalconCutsPunctuationFirstAndThreeDigitsOff) {
+  EXPECT_EQ(words("falcon", "a`b 12345x6"), "a|`|b| |123|45|x|6");
+}
+
+TEST(Pretokenizer, Llama3TakesThreeDigitsAndAnySignInFrontOfLetters) {
+  EXPECT_EQ(words("llama-bpe", "Hello (world) 12345"), "Hello| (|world|)| |123|45");
+  EXPECT_EQ(words("llama-bpe", "a.b_c\tdef"), "a|.b|_c|\tdef");
+  EXPECT_EQ(words("llama-bpe", "I'LL It'S"), "I|'LL| It|'S");
+  EXPECT_EQ(words("llama-bpe", "x;\n\n  y \n z"), "x|;\n\n| | y| \n| z");
+  EXPECT_EQ(words("llama-bpe", "  \n \r\n   end"), "  \n \r\n|  | end");
+}
+
+TEST(Pretokenizer, Qwen2TakesEveryDigitByItself) {
+  EXPECT_EQ(words("qwen2", "Hello (world) 123's"), "Hello| (|world|)| |1|2|3|'s");
+}
+
+TEST(Pretokenizer, Gpt4oBeginsAWordAtACapitalAndKeepsContractions) {
+  EXPECT_EQ(words("gpt-4o", "camelCase HTTPServer isn't IT'S"),
+            "camel|Case| HTTPServer| isn't| IT'S");
+  EXPECT_EQ(words("gpt-4o", "12345 a/b//\n c"), "123|45| a|/b|//\n| c");
+  EXPECT_EQ(words("gpt-4o", "中文Abc ABC中 e\u0301A"), "中文Abc| ABC中| e\u0301|A");
+}
+
+TEST(Pretokenizer, TekkenKnowsNoContractions) {
+  EXPECT_EQ(words("tekken", "isn't 123 camelCase"), "isn|'t| |1|2|3| camel|Case");
+}
+
+TEST(Pretokenizer, DeepSeekCoderCutsLinesLettersPunctuationAndDigits) {
+  EXPECT_EQ(words("deepseek-coder", "if (x1)\n\n  y"), "if| (|x|1|)|\n|\n| | y");
+  EXPECT_EQ(words("deepseek-coder", "中文あ가나 $5"), "中文あ가나| $|5");
+}
+
+TEST(Pretokenizer, DeepSeekLlmCutsScriptsApart) {
+  EXPECT_EQ(words("deepseek-llm", "Hi there, 12345 中文 x  "), "Hi| there|,| |12345| |中文| x|  ");
+  EXPECT_EQ(words("deepseek-llm", "a\r\nb«"), "a|\r|\n|b|«");
+}
+
+TEST(Pretokenizer, EveryNameOfAFileHasItsPattern) {
+  for (const char* name :
+       {"gpt-2", "phi-2", "olmo", "mpt", "jais", "exaone4", "trillion", "granite-docling"}) {
+    EXPECT_EQ(words(name, "I'm 12 A!"), "I|'m| 12| A|!") << name;
+  }
+  for (const char* name :
+       {"starcoder", "refact", "command-r", "smollm", "codeshell", "exaone", "minerva-7b"}) {
+    EXPECT_EQ(words(name, "I'm 12 A!"), "I|'m| |1|2| A|!") << name;
+  }
+  for (const char* name : {"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral",
+                           "lfm2", "dbrx", "smaug-bpe", "glm4", "chatglm-bpe"}) {
+    EXPECT_EQ(words(name, "I'M 1234 A!"), "I|'M| |123|4| A|!") << name;
+  }
+  for (const char* name :
+       {"qwen2", "stablelm2", "deepseek-r1-qwen", "megrez", "hunyuan", "grok-2"}) {
+    EXPECT_EQ(words(name, "I'M 12 A!"), "I|'M| |1|2| A|!") << name;
+  }
+  for (const char* name : {"gpt-4o", "llama4", "kanana2"}) {
+    EXPECT_EQ(words(name, "I'm 1234 aA!"), "I'm| |123|4| a|A|!") << name;
+  }
+}
+
+TEST(Pretokenizer, OnlyThoseWhoseFilesRelyOnItAddBosOrPreferWholeWords) {
+  for (const char* name : {"llama-bpe", "llama3", "tekken"}) {
+    EXPECT_TRUE(find_pretokenizer(name)->add_bos) << name;
+    EXPECT_TRUE(find_pretokenizer(name)->prefers_whole_words) << name;
+  }
+  for (const char* name : {"gpt-2", "qwen2", "dbrx", "smollm", "gpt-4o", "default"}) {
+    EXPECT_FALSE(find_pretokenizer(name)->add_bos) << name;
+    EXPECT_FALSE(find_pretokenizer(name)->prefers_whole_words) << name;
+  }
+}
+
+TEST(Pretokenizer, OthersAreUnknown) {
+  for (const char* name : {"", "gpt2", "GPT-2", "bloom", "qwen"}) {
+    EXPECT_EQ(find_pretokenizer(name), nullptr) << name;
+  }
+}
+
+TEST(Pretokenizer, WordsMakeUpEveryText) {
+  std::mt19937 random(11);
+  for (const char* name : kNames) {
+    for (const std::string& text : awkward_texts()) words(name, text);
+    for (const std::string& text : ill_formed_texts()) words(name, text);
+    for (int round = 0; round < 100; ++round) words(name, random_bytes(random, random() % 60));
+    EXPECT_TRUE(split_words(*find_pretokenizer(name), "").empty());
+    for (const uint32_t n : split_words(*find_pretokenizer(name), " a\xff\n'")) EXPECT_GT(n, 0u);
+  }
+}
+
+// What would take minutes where a matcher looks ahead anew from every character.
+TEST(Pretokenizer, TakesAMegabyteOfAnythingInItsStride) {
+  constexpr size_t kBytes = 1 << 20;
+  std::string newlines_and_spaces;
+  std::string capitals = "中";
+  while (newlines_and_spaces.size() < kBytes) newlines_and_spaces += "\n   ";
+  capitals.append(kBytes, 'A');
+  for (const char* name : kNames) {
+    for (const std::string& text :
+         {std::string(kBytes, 'a'), std::string(kBytes, 'A'), std::string(kBytes, ' '),
+          std::string(kBytes, '\n'), std::string(kBytes, '7'), std::string(kBytes, '!'),
+          std::string(kBytes, '\''), std::string(kBytes, '\xff'), std::string(kBytes, ' ') + "x",
+          newlines_and_spaces, capitals}) {
+      const auto start = std::chrono::steady_clock::now();
+      EXPECT_FALSE(split_words(*find_pretokenizer(name), text).empty());
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+      EXPECT_LT(seconds.count(), 10) << name << " of " << text.substr(0, 8);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kinglet
