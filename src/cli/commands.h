@@ -40,6 +40,7 @@ struct TokenizeOptions {
   std::optional<std::string> text;  // absent: standard input
   bool add_bos = false;
   bool parse_special = false;
+  bool many = false;  // texts end with NUL
 };
 
 struct DetokenizeOptions {
@@ -66,7 +67,7 @@ Status logprobs(const LogprobsOptions& options);
 // Writes the input's weights in another type.
 Status quantize(const QuantizeOptions& options);
 
-// The ids on one line.
+// The ids on one line; a line for each text where there are many.
 Status tokenize(const TokenizeOptions& options);
 
 // The text of the ids.

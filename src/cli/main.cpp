@@ -85,6 +85,7 @@ int main(int argc, char** argv) {
   tokenize_command->add_option("--text", tokenizing.text, "Text (default: standard input)");
   tokenize_command->add_flag("--bos", tokenizing.add_bos, "Begin with BOS");
   tokenize_command->add_flag("--special", tokenizing.parse_special, "Recognise control tokens");
+  tokenize_command->add_flag("-0,--null", tokenizing.many, "Texts end with NUL, as find -print0's");
   tokenize_command->callback([&] { command = [&] { return tokenize(tokenizing); }; });
 
   DetokenizeOptions detokenizing;

@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <cstdio>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/commands.h"
 #include "gguf/file.h"
@@ -20,18 +23,28 @@ std::string read_standard_input() {
   return text;
 }
 
-}  // namespace
-
-Status tokenize(const TokenizeOptions& options) {
-  KINGLET_ASSIGN(const auto tokenizer, read_tokenizer(options.model));
-  const std::string text = options.text ? *options.text : read_standard_input();
+void print_ids(const std::vector<TokenId>& ids) {
   const char* separator = "";
-  for (const TokenId id : tokenizer->encode(
-           text, {.add_bos = options.add_bos, .parse_special = options.parse_special})) {
+  for (const TokenId id : ids) {
     std::printf("%s%d", separator, id);
     separator = " ";
   }
   std::printf("\n");
+}
+
+}  // namespace
+
+Status tokenize(const TokenizeOptions& options) {
+  KINGLET_ASSIGN(const auto tokenizer, read_tokenizer(options.model));
+  const std::string input = options.text ? *options.text : read_standard_input();
+  const EncodeOptions encoding = {.add_bos = options.add_bos,
+                                  .parse_special = options.parse_special};
+  std::string_view rest = input;
+  do {
+    const size_t end = options.many ? std::min(rest.find('\0'), rest.size()) : rest.size();
+    print_ids(tokenizer->encode(rest.substr(0, end), encoding));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  } while (!rest.empty());
   return {};
 }
 
