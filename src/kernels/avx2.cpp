@@ -30,6 +30,11 @@ struct Avx2 {
     const __m128i bits = _mm_loadu_si128(static_cast<const __m128i*>(p));
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
   }
+  static Float load_twice(const float* p) {
+    return _mm256_permutevar8x32_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)),
+                                    _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3));
+  }
+  static Float swap_neighbours(Float x) { return _mm256_permute_ps(x, 0b10110001); }
   static void store(float* p, Float x) { _mm256_storeu_ps(p, x); }
   static Float splat(float x) { return _mm256_set1_ps(x); }
   static Float add(Float a, Float b) { return _mm256_add_ps(a, b); }

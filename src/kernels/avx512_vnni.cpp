@@ -32,6 +32,11 @@ struct Avx512Vnni {
     const __m256i bits = _mm256_loadu_si256(static_cast<const __m256i*>(p));
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
   }
+  static Float load_twice(const float* p) {
+    const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    return _mm512_permutexvar_ps(twice, _mm512_castps256_ps512(_mm256_loadu_ps(p)));
+  }
+  static Float swap_neighbours(Float x) { return _mm512_permute_ps(x, 0b10110001); }
   static void store(float* p, Float x) { _mm512_storeu_ps(p, x); }
   static Float splat(float x) { return _mm512_set1_ps(x); }
   static Float add(Float a, Float b) { return _mm512_add_ps(a, b); }

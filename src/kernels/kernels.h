@@ -65,14 +65,16 @@ struct HeadRows {
   size_t row_stride;
 };
 
-// One query head's attention over the first n_positions rows of its keys and values.
+// One query head's attention over the rows [first_position, n_positions) of its keys and values.
 struct AttentionHead {
   const float* query;  // [head_dim]
   HeadRows keys;
   HeadRows values;
+  size_t first_position;  // where a sliding window begins; below n_positions
   size_t n_positions;
   size_t head_dim;
   float scale;    // multiplies the scores
+  float softcap;  // bounds them, see KernelSet::softcap; 0: does not
   float* scores;  // scratch [n_positions]
   float* output;  // [head_dim]
 };
@@ -91,20 +93,38 @@ struct KernelSet {
   // out[i] = weight[i] * x[i] / sqrt(mean(x²) + epsilon). out may be x.
   void (*rms_norm)(const float* x, const float* weight, float epsilon, size_t n, float* out);
 
-  // x[i] += y[i].
-  void (*add)(float* x, const float* y, size_t n);
+  // out[i] = weight[i] * (x[i] - mean(x)) / sqrt(variance(x) + epsilon) + bias[i]; a null bias adds
+  // nothing. out may be x.
+  void (*layer_norm)(const float* x, const float* weight, const float* bias, float epsilon,
+                     size_t n, float* out);
+
+  // x[i] += factor * y[i].
+  void (*add_scaled)(float* x, const float* y, float factor, size_t n);
 
   // gate[i] = silu(gate[i]) * up[i], with silu(x) = x / (1 + e^-x).
   void (*silu_multiply)(float* gate, const float* up, size_t n);
+
+  // gate[i] = gelu(gate[i]) * up[i], with gelu(x) = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715
+  // x³))) (Hendrycks and Gimpel, 2016: the approximation that models are trained with).
+  void (*gelu_multiply)(float* gate, const float* up, size_t n);
+
+  // x[i] = gelu(x[i]).
+  void (*gelu)(float* x, size_t n);
+
+  // x[i] = cap * tanh(x[i] / cap).
+  void (*softcap)(float* x, float cap, size_t n);
 
   // Rotates the pairs (x[2i], x[2i + 1]), i < n_pairs, by the angles whose cosines and sines are
   // given (RoFormer, 2021).
   void (*rope_interleaved)(float* x, const float* cosines, const float* sines, size_t n_pairs);
 
+  // Rotates the pairs (x[i], x[i + n_pairs]) (GPT-NeoX).
+  void (*rope_halves)(float* x, const float* cosines, const float* sines, size_t n_pairs);
+
   // x = softmax(x) over n > 0 numbers.
   void (*softmax)(float* x, size_t n);
 
-  // output = softmax(scale * keys · query) · values, with F32 keys and values.
+  // output = softmax(softcap(scale * keys · query)) · values, with F32 keys and values.
   void (*attend_f32)(const AttentionHead& head);
 };
 

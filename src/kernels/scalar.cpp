@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/exponential.h"
+#include "kernels/element.h"
 #include "kernels/kernels.h"
 
 namespace kinglet {
@@ -68,22 +69,52 @@ void rms_norm(const float* x, const float* weight, float epsilon, size_t n, floa
   for (size_t i = 0; i < n; ++i) out[i] = weight[i] * (x[i] * scale);
 }
 
-void add(float* x, const float* y, size_t n) {
-  for (size_t i = 0; i < n; ++i) x[i] += y[i];
+void layer_norm(const float* x, const float* weight, const float* bias, float epsilon, size_t n,
+                float* out) {
+  double sum = 0.0;
+  for (size_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]);
+  const auto mean = static_cast<float>(sum / static_cast<double>(n));
+  double squares = 0.0;
+  for (size_t i = 0; i < n; ++i) {
+    const auto difference = static_cast<double>(x[i] - mean);
+    squares += difference * difference;
+  }
+  const auto variance = static_cast<float>(squares / static_cast<double>(n));
+  const float scale = 1.0f / std::sqrt(variance + epsilon);
+  for (size_t i = 0; i < n; ++i) {
+    out[i] = weight[i] * ((x[i] - mean) * scale) + (bias == nullptr ? 0.0f : bias[i]);
+  }
+}
+
+void add_scaled(float* x, const float* y, float factor, size_t n) {
+  for (size_t i = 0; i < n; ++i) x[i] += factor * y[i];
 }
 
 void silu_multiply(float* gate, const float* up, size_t n) {
-  for (size_t i = 0; i < n; ++i) {
-    gate[i] = gate[i] / (1.0f + exponential::exp(-gate[i])) * up[i];
-  }
+  for (size_t i = 0; i < n; ++i) gate[i] = element::silu(gate[i]) * up[i];
+}
+
+void gelu_multiply(float* gate, const float* up, size_t n) {
+  for (size_t i = 0; i < n; ++i) gate[i] = element::gelu(gate[i]) * up[i];
+}
+
+void gelu(float* x, size_t n) {
+  for (size_t i = 0; i < n; ++i) x[i] = element::gelu(x[i]);
+}
+
+void softcap(float* x, float cap, size_t n) {
+  for (size_t i = 0; i < n; ++i) x[i] = element::softcap(x[i], cap);
 }
 
 void rope_interleaved(float* x, const float* cosines, const float* sines, size_t n_pairs) {
   for (size_t i = 0; i < n_pairs; ++i) {
-    const float a = x[2 * i];
-    const float b = x[2 * i + 1];
-    x[2 * i] = a * cosines[i] - b * sines[i];
-    x[2 * i + 1] = a * sines[i] + b * cosines[i];
+    element::rotate(x[2 * i], x[2 * i + 1], cosines[i], sines[i]);
+  }
+}
+
+void rope_halves(float* x, const float* cosines, const float* sines, size_t n_pairs) {
+  for (size_t i = 0; i < n_pairs; ++i) {
+    element::rotate(x[i], x[i + n_pairs], cosines[i], sines[i]);
   }
 }
 
@@ -101,15 +132,18 @@ void attend_f32(const AttentionHead& head) {
   const auto row = [](HeadRows rows, size_t position) {
     return reinterpret_cast<const float*>(rows.data + position * rows.row_stride);
   };
-  for (size_t position = 0; position < head.n_positions; ++position) {
+  for (size_t position = head.first_position; position < head.n_positions; ++position) {
     const float* key = row(head.keys, position);
     float sum = 0.0f;
     for (size_t i = 0; i < head.head_dim; ++i) sum += head.query[i] * key[i];
     head.scores[position] = sum * head.scale;
   }
-  softmax(head.scores, head.n_positions);
+  float* scores = head.scores + head.first_position;
+  const size_t n_scores = head.n_positions - head.first_position;
+  if (head.softcap > 0) softcap(scores, head.softcap, n_scores);
+  softmax(scores, n_scores);
   std::fill_n(head.output, head.head_dim, 0.0f);
-  for (size_t position = 0; position < head.n_positions; ++position) {
+  for (size_t position = head.first_position; position < head.n_positions; ++position) {
     const float* value = row(head.values, position);
     for (size_t i = 0; i < head.head_dim; ++i) head.output[i] += head.scores[position] * value[i];
   }
@@ -123,9 +157,14 @@ const KernelSet& scalar_kernels() {
                   .matmul = {},
                   .quantize = quantize,
                   .rms_norm = rms_norm,
-                  .add = add,
+                  .layer_norm = layer_norm,
+                  .add_scaled = add_scaled,
                   .silu_multiply = silu_multiply,
+                  .gelu_multiply = gelu_multiply,
+                  .gelu = gelu,
+                  .softcap = softcap,
                   .rope_interleaved = rope_interleaved,
+                  .rope_halves = rope_halves,
                   .softmax = softmax,
                   .attend_f32 = attend_f32};
     set.matmul.fill({multiply, ActivationFormat::f32, 1});

@@ -44,7 +44,7 @@ struct VectorAttention {
   static void weigh_values(const AttentionHead& head, size_t from) {
     Float sums[N];
     for (size_t i = 0; i < N; ++i) sums[i] = V::splat(0.0f);
-    for (size_t position = 0; position < head.n_positions; ++position) {
+    for (size_t position = head.first_position; position < head.n_positions; ++position) {
       const float* value = row_at(head.values, position) + from;
       const Float weight = V::splat(head.scores[position]);
       for (size_t i = 0; i < N; ++i) {
@@ -55,18 +55,21 @@ struct VectorAttention {
   }
 
   static void attend_f32(const AttentionHead& head) {
-    size_t position = 0;
+    size_t position = head.first_position;
     for (; position + 4 <= head.n_positions; position += 4) score<4>(head, position);
     for (; position < head.n_positions; ++position) score<1>(head, position);
 
-    VectorMath<V>::softmax(head.scores, head.n_positions);
+    float* scores = head.scores + head.first_position;
+    const size_t n_scores = head.n_positions - head.first_position;
+    if (head.softcap > 0) VectorMath<V>::softcap(scores, head.softcap, n_scores);
+    VectorMath<V>::softmax(scores, n_scores);
 
     size_t i = 0;
     for (; i + 4 * kLanes <= head.head_dim; i += 4 * kLanes) weigh_values<4>(head, i);
     for (; i + kLanes <= head.head_dim; i += kLanes) weigh_values<1>(head, i);
     for (; i < head.head_dim; ++i) {
       float sum = 0.0f;
-      for (size_t p = 0; p < head.n_positions; ++p) {
+      for (size_t p = head.first_position; p < head.n_positions; ++p) {
         sum += head.scores[p] * row_at(head.values, p)[i];
       }
       head.output[i] = sum;

@@ -3,7 +3,8 @@
 // V lives in that file's anonymous namespace, so each instantiation is private to the only
 // translation unit built with its flags. V provides
 //   Float, Int        vectors of kLanes floats and 32-bit integers, with load, store, splat, add,
-//                     sub, mul, fma (a * b + c), max, to_int (rounds to nearest), to_float
+//                     sub, mul, fma (a * b + c), max, to_int (rounds to nearest), to_float,
+//                     load_twice (a a b b …), swap_neighbours (b a d c …)
 //   Code              the integer that quantized activations are stored as
 //   Bytes             4 bytes of each of kLanes rows, as the packed layout has them
 //   Unsigned, Signed  codes made ready for dot products with activations
@@ -32,8 +33,14 @@ struct VectorKernels {
     set.name = name;
     set.quantize = Matmul::quantize;
     set.rms_norm = Math::rms_norm;
-    set.add = Math::add;
+    set.layer_norm = Math::layer_norm;
+    set.add_scaled = Math::add_scaled;
     set.silu_multiply = Math::silu_multiply;
+    set.gelu_multiply = Math::gelu_multiply;
+    set.gelu = Math::gelu;
+    set.softcap = Math::softcap;
+    set.rope_interleaved = Math::rope_interleaved;
+    set.rope_halves = Math::rope_halves;
     set.softmax = Math::softmax;
     set.attend_f32 = VectorAttention<V>::attend_f32;
 

@@ -26,6 +26,11 @@ struct WasmVector {
     return wasm_f32x4_mul(moved, wasm_f32x4_const_splat(0x1p112f));
   }
   static Float load_bfloat16(const void* p) { return wasm_i32x4_shl(wasm_u32x4_load16x4(p), 16); }
+  static Float load_twice(const float* p) {
+    const v128_t x = wasm_v128_load64_zero(p);
+    return wasm_i32x4_shuffle(x, x, 0, 0, 1, 1);
+  }
+  static Float swap_neighbours(Float x) { return wasm_i32x4_shuffle(x, x, 1, 0, 3, 2); }
   static void store(float* p, Float x) { wasm_v128_store(p, x); }
   static Float splat(float x) { return wasm_f32x4_splat(x); }
   static Float add(Float a, Float b) { return wasm_f32x4_add(a, b); }

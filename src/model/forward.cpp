@@ -159,9 +159,11 @@ class Step {
         kernels_.attend_f32({.query = scratch_.query + offset,
                              .keys = cache_.keys(layer, head / heads_per_kv_head),
                              .values = cache_.values(layer, head / heads_per_kv_head),
+                             .first_position = 0,
                              .n_positions = cache_.size() + t + 1,
                              .head_dim = config_.head_dim,
                              .scale = scale,
+                             .softcap = 0.0f,
                              .scores = scratch_.thread_scores(thread),
                              .output = scratch_.attention + offset});
       }
@@ -171,7 +173,8 @@ class Step {
   void add_projection() {
     const size_t width = config_.hidden_dim;
     for_each_token(n_tokens_, [&](size_t t) {
-      kernels_.add(scratch_.hidden + t * width, scratch_.projection + t * width, width);
+      kernels_.add_scaled(scratch_.hidden + t * width, scratch_.projection + t * width, 1.0f,
+                          width);
     });
   }
 

@@ -223,6 +223,89 @@ TEST_P(VectorFunctions, NormalizeAsDefined) {
   }
 }
 
+TEST_P(VectorFunctions, NormalizeByMeanAndVariance) {
+  for (const size_t n : kLengths) {
+    auto x = numbers(n);
+    for (float& value : x) value += 3.0f;
+    const auto weight = numbers(n);
+    const auto bias = numbers(n);
+    double mean = 0;
+    for (const float value : x) mean += static_cast<double>(value) / static_cast<double>(n);
+    double variance = 0;
+    for (const float value : x) {
+      variance += std::pow(static_cast<double>(value) - mean, 2) / static_cast<double>(n);
+    }
+    const std::vector<float> no_bias(n, 0.0f);
+    for (const auto* added : {&bias, &no_bias}) {
+      auto out = x;  // in place
+      kernels().layer_norm(out.data(), weight.data(), added == &bias ? bias.data() : nullptr, 1e-3f,
+                           n, out.data());
+      for (size_t i = 0; i < n; ++i) {
+        const double expected = static_cast<double>(weight[i]) *
+                                    (static_cast<double>(x[i]) - mean) /
+                                    std::sqrt(variance + 1e-3) +
+                                static_cast<double>((*added)[i]);
+        EXPECT_NEAR(out[i], expected, 1e-5);
+      }
+    }
+  }
+}
+
+TEST_P(VectorFunctions, AddScaledRows) {
+  for (const size_t n : kLengths) {
+    const auto x = numbers(n);
+    const auto y = numbers(n);
+    auto out = x;
+    kernels().add_scaled(out.data(), y.data(), -0.5f, n);
+    for (size_t i = 0; i < n; ++i) EXPECT_NEAR(out[i], x[i] - 0.5f * y[i], 1e-6f);
+  }
+}
+
+double gelu(double x) {
+  const double u = std::sqrt(2 / 3.14159265358979) * (x + 0.044715 * x * x * x);
+  return 0.5 * x * (1 + std::tanh(u));
+}
+
+TEST_P(VectorFunctions, GeluAsDefined) {
+  for (const size_t n : kLengths) {
+    const auto x = numbers(n, 4.0f);
+    const auto up = numbers(n);
+    auto alone = x;
+    auto gated = x;
+    kernels().gelu(alone.data(), n);
+    kernels().gelu_multiply(gated.data(), up.data(), n);
+    for (size_t i = 0; i < n; ++i) {
+      const double expected = gelu(static_cast<double>(x[i]));
+      EXPECT_NEAR(alone[i], expected, 1e-6 * std::fabs(expected) + 1e-7) << x[i];
+      const double factor = static_cast<double>(up[i]);
+      EXPECT_NEAR(gated[i], expected * factor, 1e-6 * std::fabs(expected * factor) + 1e-7) << x[i];
+    }
+  }
+}
+
+TEST_P(VectorFunctions, SoftcapAsDefined) {
+  for (const size_t n : kLengths) {
+    const auto x = numbers(n, 40.0f);
+    auto out = x;
+    kernels().softcap(out.data(), 30.0f, n);
+    for (size_t i = 0; i < n; ++i) {
+      EXPECT_NEAR(out[i], 30 * std::tanh(static_cast<double>(x[i]) / 30), 1e-5) << x[i];
+    }
+  }
+}
+
+TEST_P(VectorFunctions, GeluAndSoftcapSurviveExtremes) {
+  const std::vector<float> x = {-1e30f, -200.0f, -30.0f, 0.0f, 30.0f, 200.0f, 1e30f, -0.0f};
+  auto out = x;
+  kernels().gelu(out.data(), out.size());
+  for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(out[i], std::max(x[i], 0.0f), 1e-7f) << x[i];
+  out = x;
+  kernels().softcap(out.data(), 10.0f, out.size());
+  EXPECT_EQ(out.front(), -10.0f);
+  EXPECT_EQ(out[6], 10.0f);
+  EXPECT_EQ(out[3], 0.0f);
+}
+
 TEST_P(VectorFunctions, GateAsDefined) {
   for (const size_t n : kLengths) {
     const auto gate = numbers(n, 8.0f);
@@ -275,6 +358,39 @@ TEST_P(VectorFunctions, RotationTurnsNeighbours) {
   EXPECT_NEAR(x[3], 3.0f * 0.8f + 4.0f * 0.6f, 1e-6f);
 }
 
+TEST_P(VectorFunctions, RotationTurnsHalves) {
+  std::vector<float> x = {1.0f, 3.0f, 0.0f, 4.0f};
+  const float cosines[] = {0.0f, 0.6f};
+  const float sines[] = {1.0f, 0.8f};
+  kernels().rope_halves(x.data(), cosines, sines, 2);
+  EXPECT_NEAR(x[0], 0.0f, 1e-6f);
+  EXPECT_NEAR(x[2], 1.0f, 1e-6f);
+  EXPECT_NEAR(x[1], 3.0f * 0.6f - 4.0f * 0.8f, 1e-6f);
+  EXPECT_NEAR(x[3], 3.0f * 0.8f + 4.0f * 0.6f, 1e-6f);
+}
+
+TEST_P(VectorFunctions, RotateAsScalarDoes) {
+  for (const size_t n_pairs : kLengths) {
+    const auto x = numbers(2 * n_pairs + 3);  // the rest of the head stays as it is
+    const auto angles = numbers(n_pairs);
+    std::vector<float> cosines;
+    std::vector<float> sines;
+    for (const float angle : angles) {
+      cosines.push_back(std::cos(angle));
+      sines.push_back(std::sin(angle));
+    }
+    for (const auto rope : {&KernelSet::rope_interleaved, &KernelSet::rope_halves}) {
+      auto expected = x;
+      (scalar_kernels().*rope)(expected.data(), cosines.data(), sines.data(), n_pairs);
+      auto out = x;
+      (kernels().*rope)(out.data(), cosines.data(), sines.data(), n_pairs);
+      for (size_t i = 0; i < out.size(); ++i) {
+        EXPECT_NEAR(out[i], expected[i], 1e-6f) << n_pairs << " pairs, element " << i;
+      }
+    }
+  }
+}
+
 TEST_P(VectorFunctions, AttendAsScalarDoes) {
   for (const size_t head_dim : {4u, 20u, 64u}) {
     for (const size_t n_positions : {1u, 5u, 40u}) {
@@ -282,24 +398,70 @@ TEST_P(VectorFunctions, AttendAsScalarDoes) {
       const auto query = numbers(head_dim);
       const auto keys = numbers(n_positions * stride);
       const auto values = numbers(n_positions * stride);
-      const auto attend = [&](const KernelSet& set) {
+      const auto attend = [&](const KernelSet& set, size_t first, float softcap) {
         std::vector<float> scores(n_positions);
         std::vector<float> output(head_dim);
         set.attend_f32({.query = query.data(),
                         .keys = {reinterpret_cast<const std::byte*>(keys.data()), stride * 4},
                         .values = {reinterpret_cast<const std::byte*>(values.data()), stride * 4},
+                        .first_position = first,
                         .n_positions = n_positions,
                         .head_dim = head_dim,
                         .scale = 0.125f,
+                        .softcap = softcap,
                         .scores = scores.data(),
                         .output = output.data()});
         return output;
       };
-      const auto expected = attend(scalar_kernels());
-      const auto output = attend(kernels());
-      for (size_t i = 0; i < head_dim; ++i) EXPECT_NEAR(output[i], expected[i], 1e-5f);
+      for (const size_t first : {size_t{0}, n_positions / 2}) {
+        for (const float softcap : {0.0f, 0.5f}) {
+          const auto expected = attend(scalar_kernels(), first, softcap);
+          const auto output = attend(kernels(), first, softcap);
+          for (size_t i = 0; i < head_dim; ++i) EXPECT_NEAR(output[i], expected[i], 1e-5f);
+        }
+      }
     }
   }
+}
+
+TEST_P(VectorFunctions, AttentionIgnoresWhatIsBeforeItsWindow) {
+  // Position 0 would win by far; positions 1 and 2 score the same.
+  const std::vector<float> query = {1.0f, 0.0f, 0.0f, 0.0f};
+  const std::vector<float> keys = {99.0f, 0, 0, 0, 2.0f, 0, 0, 0, 2.0f, 0, 0, 0};
+  const std::vector<float> values = {7.0f, 7, 7, 7, 1.0f, 2, 3, 4, 3.0f, 4, 5, 6};
+  std::vector<float> scores(3);
+  std::vector<float> output(4);
+  kernels().attend_f32({.query = query.data(),
+                        .keys = {reinterpret_cast<const std::byte*>(keys.data()), 16},
+                        .values = {reinterpret_cast<const std::byte*>(values.data()), 16},
+                        .first_position = 1,
+                        .n_positions = 3,
+                        .head_dim = 4,
+                        .scale = 1.0f,
+                        .softcap = 0.0f,
+                        .scores = scores.data(),
+                        .output = output.data()});
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(output[i], static_cast<float>(i) + 2.0f, 1e-5f);
+}
+
+TEST_P(VectorFunctions, AttentionCapsItsScores) {
+  // Capped at 1, the scores 0 and 100 are weighed 1 : e.
+  const std::vector<float> query = {1.0f, 0.0f, 0.0f, 0.0f};
+  const std::vector<float> keys = {0.0f, 0, 0, 0, 100.0f, 0, 0, 0};
+  const std::vector<float> values = {0.0f, 0, 0, 0, 1.0f, 1, 1, 1};
+  std::vector<float> scores(2);
+  std::vector<float> output(4);
+  kernels().attend_f32({.query = query.data(),
+                        .keys = {reinterpret_cast<const std::byte*>(keys.data()), 16},
+                        .values = {reinterpret_cast<const std::byte*>(values.data()), 16},
+                        .first_position = 0,
+                        .n_positions = 2,
+                        .head_dim = 4,
+                        .scale = 1.0f,
+                        .softcap = 1.0f,
+                        .scores = scores.data(),
+                        .output = output.data()});
+  for (const float x : output) EXPECT_NEAR(x, 1.0f / (1.0f + std::exp(-1.0f)), 1e-5f);
 }
 
 std::string set_name(const testing::TestParamInfo<const KernelSet*>& info) {

@@ -1,0 +1,32 @@
+// Functions of single numbers, shared by the scalar kernels and the ends of vectorized rows.
+#pragma once
+
+#include "base/exponential.h"
+
+namespace kinglet::element {
+
+constexpr float kGeluCubic = 0.044715f;
+constexpr float kGeluScale = 1.5957691216f;  // 2 sqrt(2 / pi)
+
+// x / (1 + e^-x).
+inline float silu(float x) { return x / (1.0f + exponential::exp(-x)); }
+
+// KernelSet::gelu, by (1 + tanh(u)) / 2 = 1 / (1 + e^-2u).
+inline float gelu(float x) {
+  const float twice_u = kGeluScale * x * (1.0f + kGeluCubic * x * x);
+  return x / (1.0f + exponential::exp(-twice_u));
+}
+
+// cap tanh(x / cap), by tanh(u) = 1 - 2 / (1 + e^2u).
+inline float softcap(float x, float cap) {
+  return cap - 2.0f * cap / (1.0f + exponential::exp(2.0f / cap * x));
+}
+
+// Rotates (a, b) by an angle.
+inline void rotate(float& a, float& b, float cosine, float sine) {
+  const float x = a;
+  a = x * cosine - b * sine;
+  b = x * sine + b * cosine;
+}
+
+}  // namespace kinglet::element
