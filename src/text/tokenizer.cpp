@@ -1,5 +1,7 @@
 #include "text/tokenizer.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "gguf/quoted.h"
 #include "text/bpe_tokenizer.h"
@@ -22,12 +24,17 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::from_gguf(const GgufHeader& header
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
   std::vector<TokenId> ids;
-  if (options.add_bos && vocabulary_.add_bos() && bos() != kNoToken) ids.push_back(bos());
+  if (options.add_bos && vocabulary_.add_bos() && bos() != kNoToken) {
+    const bool is_spelled = options.parse_special && text.starts_with(vocabulary_.bytes(bos()));
+    if (!is_spelled) ids.push_back(bos());
+  }
   for (size_t from = 0; from < text.size();) {
     const AddedMatch match = added_tokens_.find(vocabulary_, text, from, options.parse_special);
     if (match.begin > from) encode_plain(text.substr(from, match.begin - from), ids);
     if (match.id != kNoToken) ids.push_back(match.id);
     from = match.end;
+    if (match.id == kNoToken || !vocabulary_.takes_spaces_behind(match.id)) continue;
+    from = std::min(text.find_first_not_of(" \t\n\v\f\r", from), text.size());
   }
   if (options.add_eos && vocabulary_.add_eos() && eos() != kNoToken) ids.push_back(eos());
   return ids;

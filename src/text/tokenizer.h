@@ -16,7 +16,7 @@
 namespace kinglet {
 
 struct EncodeOptions {
-  bool add_bos = true;         // prepend BOS where the vocabulary asks for it
+  bool add_bos = true;         // prepend BOS where the vocabulary asks for it and the text has none
   bool parse_special = false;  // recognise control tokens that are spelled out in the text
   bool add_eos = false;        // append EOS where the vocabulary asks for it
 };
@@ -46,7 +46,8 @@ class Tokenizer {
   // a place, and is then set for the id that follows.
   void append_text(TokenId id, bool special, bool& at_start, std::string& out) const;
 
-  // The text of the ids: decode(encode(text)) is `text`, where the vocabulary has byte tokens.
+  // The text of the ids: decode(encode(text)) is `text`, where the vocabulary has byte tokens and
+  // no control tokens were parsed.
   // ErrorCode::invalid_argument names an id outside [0, n_tokens()).
   Result<std::string> decode(std::span<const TokenId> ids, bool special = false) const;
 

@@ -61,6 +61,13 @@ class Vocabulary {
            type(id) == TokenType::unknown;
   }
 
+  // Whether white space behind the token, where it is recognised, belongs to it: Phi-3 was trained
+  // with its marks of structure on lines of their own that it never saw the ends of.
+  bool takes_spaces_behind(TokenId id) const {
+    return marks_take_spaces_ && type(id) == TokenType::control && id != bos_ &&
+           bytes(id) != "<|endoftext|>";
+  }
+
   // The normal token that stands for `bytes` (the last of several), or kNoToken.
   TokenId find(std::string_view bytes) const;
 
@@ -112,6 +119,7 @@ class Vocabulary {
   bool add_bos_ = false;
   bool add_eos_ = false;
   bool add_space_prefix_ = false;
+  bool marks_take_spaces_ = false;
 };
 
 }  // namespace kinglet

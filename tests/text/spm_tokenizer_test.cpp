@@ -113,6 +113,12 @@ TEST(SpmTokenizer, AddsMarksOnlyWhereFileAndCallerWantThem) {
   }
 }
 
+TEST(SpmTokenizer, AddsNoBosToATextThatSpellsIt) {
+  const auto tokenizer = spm_tokenizer({}, false);
+  EXPECT_EQ(tokenizer->encode("<s>a", {.parse_special = true}), (Ids{1, byte_id('a')}));
+  EXPECT_EQ(tokenizer->encode("<s>").size(), 4u) << "not parsed, it is text";
+}
+
 TEST(SpmTokenizer, PiecesOfControlTokensAreNamesOnlyWhereAskedFor) {
   const auto tokenizer = spm_tokenizer({{"▁a", -1}, {"<u>", 0, TokenType::user_defined}});
   EXPECT_EQ(tokenizer->piece(2), "");

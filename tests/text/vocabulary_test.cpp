@@ -159,6 +159,27 @@ TEST(Vocabulary, GenerationEndsAtDeclaredAndAtWellKnownTokens) {
   EXPECT_EQ(tokenizer.piece(262), "") << "a mark of structure, whatever the file calls it";
 }
 
+TEST(Vocabulary, OnlyPhi3TakesTheSpacesBehindItsMarks) {
+  auto tokens = spm_base_tokens();
+  tokens.push_back({"<|user|>", 0, TokenType::control});
+  tokens.push_back({"<|endoftext|>", 0, TokenType::control});
+  for (const char* architecture : {"llama", "phi3"}) {
+    const auto result = build_tokenizer(spm_builder(tokens)
+                                            .set("general.architecture", architecture)
+                                            .set_bool("tokenizer.ggml.add_space_prefix", false));
+    ASSERT_TRUE(result.ok()) << result.error().message;
+    const auto encode = [&](std::string_view text) {
+      return result.value()->encode(text, {.add_bos = false, .parse_special = true});
+    };
+    const bool is_phi3 = architecture == std::string_view("phi3");
+    EXPECT_EQ(encode("<|user|> \n a"),
+              is_phi3 ? (Ids{259, byte_id('a')})
+                      : (Ids{259, byte_id(' '), byte_id('\n'), byte_id(' '), byte_id('a')}));
+    EXPECT_EQ(encode("<|user|>\n\n").size(), is_phi3 ? 1u : 3u);
+    EXPECT_EQ(encode("<|endoftext|>\n"), (Ids{260, byte_id('\n')}));
+  }
+}
+
 TEST(Vocabulary, FindsEveryNormalTokenOfTheEmbeddedModelAndNoOther) {
   const auto tokenizer = load_tokenizer(embedded_model_path());
   ASSERT_NE(tokenizer, nullptr);
