@@ -24,8 +24,26 @@ struct RunOptions {
 struct GenerateOptions {
   RunOptions run;
   std::string prompt;
+  bool add_bos = true;
+  bool parse_special = true;
   GenerationOptions generation;
   bool show_speed = false;  // on standard error
+};
+
+struct ChatOptions {
+  RunOptions run;
+  std::string system;
+  std::string format;  // a built-in chat format; "": that of the file's template
+  bool thinking = true;
+  GenerationOptions generation;
+  bool show_speed = false;  // on standard error
+};
+
+struct PromptOptions {
+  std::string model;
+  std::string system;
+  std::string format;
+  bool thinking = true;
 };
 
 struct LogprobsOptions {
@@ -57,6 +75,13 @@ struct QuantizeOptions {
 
 // Streams the continuation of the prompt.
 Status generate(const GenerateOptions& options);
+
+// Answers line by line what standard input says, until it ends.
+Status chat(const ChatOptions& options);
+
+// The text that a chat model would be given: of messages on standard input, each ended by NUL, the
+// user's and the assistant's in turn.
+Status prompt(const PromptOptions& options);
 
 // The file's metadata and tensors.
 Status inspect(const std::string& model);

@@ -1,12 +1,10 @@
 #include <chrono>
 #include <cstdio>
-#include <string_view>
 
-#include "base/format.h"
 #include "cli/commands.h"
+#include "cli/input.h"
 #include "cli/run.h"
 #include "session/generation.h"
-#include "text/utf8.h"
 
 namespace kinglet::cli {
 namespace {
@@ -23,26 +21,13 @@ void print_speed(const char* phase, size_t n_tokens, double seconds) {
                seconds > 0 ? static_cast<double>(n_tokens) / seconds : 0.0);
 }
 
-// A prompt in another encoding would be continued as noise.
-Status check_utf8(std::string_view text) {
-  for (size_t offset = 0; offset < text.size();) {
-    const Utf8Char character = decode_utf8(text.substr(offset));
-    if (character.state != Utf8State::well_formed) {
-      return Error{ErrorCode::invalid_argument,
-                   cat("the prompt is not valid UTF-8 at byte ", offset)};
-    }
-    offset += character.n_bytes;
-  }
-  return {};
-}
-
 }  // namespace
 
 Status generate(const GenerateOptions& options) {
-  KINGLET_TRY(check_utf8(options.prompt));
+  KINGLET_TRY(check_utf8("prompt", options.prompt));
   KINGLET_ASSIGN(const auto run, start_run(options.run));
-  const std::vector<TokenId> prompt =
-      run->loaded.tokenizer->encode(options.prompt, {.add_bos = true, .parse_special = true});
+  const std::vector<TokenId> prompt = run->loaded.tokenizer->encode(
+      options.prompt, {.add_bos = options.add_bos, .parse_special = options.parse_special});
   KINGLET_ASSIGN(Generation generation, Generation::start(*run->session, *run->loaded.tokenizer,
                                                           prompt, options.generation));
   const auto start = Clock::now();

@@ -36,6 +36,15 @@ void add_sampler_options(CLI::App& command, SamplerOptions& sampler) {
       ->capture_default_str();
 }
 
+// Of commands that lay out a conversation.
+template <class Options>
+void add_chat_options(CLI::App& command, Options& options) {
+  command.add_option("--system", options.system, "System message");
+  command.add_option("--format", options.format, "Chat format by name (default: the file's)");
+  command.add_flag("--thinking,!--no-thinking", options.thinking,
+                   "Let models that reason first do so, or not");
+}
+
 }  // namespace
 }  // namespace kinglet::cli
 
@@ -53,6 +62,10 @@ int main(int argc, char** argv) {
   generate_command->add_option("-p,--prompt", generating.prompt, "Text to continue");
   generate_command->add_option("-n,--n-tokens", generating.generation.max_tokens, "Tokens at most")
       ->capture_default_str();
+  generate_command->add_flag("--bos,!--no-bos", generating.add_bos,
+                             "Begin with BOS where the model asks for it, or not");
+  generate_command->add_flag("--special,!--no-special", generating.parse_special,
+                             "Recognise control tokens in the prompt, or not");
   add_sampler_options(*generate_command, generating.generation.sampler);
   std::optional<uint64_t> seed;
   generate_command->add_option("--seed", seed, "Seed of the sampler (default: random)");
@@ -61,6 +74,28 @@ int main(int argc, char** argv) {
     generating.generation.sampler.seed = seed ? *seed : std::random_device()();
     command = [&] { return generate(generating); };
   });
+
+  ChatOptions chatting;
+  chatting.generation.max_tokens = 2048;
+  auto* chat_command = app.add_subcommand("chat", "Hold a conversation, a line at a time");
+  add_run_options(*chat_command, chatting.run);
+  add_chat_options(*chat_command, chatting);
+  chat_command->add_option("-n,--n-tokens", chatting.generation.max_tokens, "Tokens of an answer")
+      ->capture_default_str();
+  add_sampler_options(*chat_command, chatting.generation.sampler);
+  chat_command->add_option("--seed", seed, "Seed of the sampler (default: random)");
+  chat_command->add_flag("--speed", chatting.show_speed, "Print tokens per second");
+  chat_command->callback([&] {
+    chatting.generation.sampler.seed = seed ? *seed : std::random_device()();
+    command = [&] { return chat(chatting); };
+  });
+
+  PromptOptions prompting;
+  auto* prompt_command = app.add_subcommand(
+      "prompt", "Print the text that a conversation makes, messages ended by NUL");
+  prompt_command->add_option("-m,--model", prompting.model, "GGUF file")->required();
+  add_chat_options(*prompt_command, prompting);
+  prompt_command->callback([&] { command = [&] { return prompt(prompting); }; });
 
   std::string inspected;
   auto* inspect_command = app.add_subcommand("inspect", "Print a file's metadata and tensors");

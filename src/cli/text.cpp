@@ -1,10 +1,10 @@
-#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/input.h"
 #include "gguf/file.h"
 #include "text/tokenizer.h"
 
@@ -14,13 +14,6 @@ namespace {
 Result<std::unique_ptr<Tokenizer>> read_tokenizer(const std::string& path) {
   KINGLET_ASSIGN(const GgufFile file, read_gguf_file(path));
   return Tokenizer::from_gguf(file.header());
-}
-
-std::string read_standard_input() {
-  std::string text;
-  char buffer[1 << 16];
-  while (const size_t n = std::fread(buffer, 1, sizeof buffer, stdin)) text.append(buffer, n);
-  return text;
 }
 
 void print_ids(const std::vector<TokenId>& ids) {
@@ -36,15 +29,16 @@ void print_ids(const std::vector<TokenId>& ids) {
 
 Status tokenize(const TokenizeOptions& options) {
   KINGLET_ASSIGN(const auto tokenizer, read_tokenizer(options.model));
-  const std::string input = options.text ? *options.text : read_standard_input();
+  const std::string input = options.text ? *options.text : read_input();
   const EncodeOptions encoding = {.add_bos = options.add_bos,
                                   .parse_special = options.parse_special};
-  std::string_view rest = input;
-  do {
-    const size_t end = options.many ? std::min(rest.find('\0'), rest.size()) : rest.size();
-    print_ids(tokenizer->encode(rest.substr(0, end), encoding));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  } while (!rest.empty());
+  if (!options.many) {
+    print_ids(tokenizer->encode(input, encoding));
+    return {};
+  }
+  for (const std::string_view text : split_at_nul(input)) {
+    print_ids(tokenizer->encode(text, encoding));
+  }
   return {};
 }
 

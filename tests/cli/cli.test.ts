@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
+import { withChatTemplate } from '../web/support.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const program = join(root, 'build/native/kinglet');
@@ -76,6 +77,15 @@ describe('generate', () => {
     expect(stderr).toMatch(/kernels: scalar/);
   });
 
+  test('recognises control tokens in the prompt, or not', () => {
+    const options = ['generate', '-m', stories, '-p', '<s>Once', '-n', '1', '--speed'];
+    const nTokens = (more: string[]) =>
+      /prompt: (\d+)/.exec(kinglet([...options, ...more]).stderr)![1];
+    expect(nTokens([])).toBe('2');
+    expect(nTokens(['--no-special'])).toBe('8');
+    expect(nTokens(['--no-special', '--no-bos'])).toBe('7');
+  });
+
   test('refuses a prompt that is not UTF-8', () => {
     // Node would mend the bytes on their way; a shell does not.
     const { status, stdout, stderr } = spawnSync(
@@ -101,6 +111,54 @@ describe('generate', () => {
     expect(kinglet([...greedy, '--tempo', '1']).stderr).toMatch(/--tempo/);
     expect(kinglet(['sing'])).toMatchObject({ status: 1 });
     expect(kinglet([])).toMatchObject({ status: 1 });
+  });
+});
+
+describe('chat', () => {
+  const chatMl =
+    "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>' }}" +
+    '{% endfor %}';
+  const model = file(withChatTemplate(readFileSync(stories), chatMl));
+  const greedy = ['--temp', '0', '-n', '24'];
+  const turn = (role: string, content: string) => `<|im_start|>${role}\n${content}<|im_end|>\n`;
+  const ask = (prompt: string) =>
+    kinglet(['generate', '-m', model, ...greedy, '-p', `${prompt}<|im_start|>assistant\n`]).stdout;
+
+  test('answers each line, with what was said before in mind', () => {
+    const { status, stdout, stderr } = kinglet(
+      ['chat', '-m', model, ...greedy, '--system', 'Be kind.', '--speed'],
+      'Once upon a time\nAnd then?\n',
+    );
+    expect(status).toBe(0);
+    const first = turn('system', 'Be kind.') + turn('user', 'Once upon a time');
+    const firstAnswer = ask(first);
+    const second = first + turn('assistant', firstAnswer.slice(0, -1)) + turn('user', 'And then?');
+    expect(stdout).toBe(firstAnswer + ask(second));
+
+    const known = [...stderr.matchAll(/prompt: (\d+) tokens, (\d+) of them known/g)];
+    expect(known).toHaveLength(2);
+    expect(known[0]![2]).toBe('0');
+    expect(Number(known[1]![2])).toBeGreaterThanOrEqual(Number(known[0]![1]));
+    expect(Number(known[1]![2])).toBeLessThan(Number(known[1]![1]));
+  });
+
+  test('takes a format by name', () => {
+    const options = ['prompt', '-m', stories, '--format', 'zephyr'];
+    expect(kinglet(options, 'Hello').stdout).toBe('<|user|>\nHello<s>\n<|assistant|>\n');
+    expectFailure([...options.slice(0, -1), 'klingon'], /"klingon" is unknown \(known: .*zephyr/);
+  });
+
+  test('refuses files without a template and templates that it does not know', () => {
+    expectFailure(['chat', '-m', stories], /has no chat template.*--format NAME chooses one/);
+    const other = file(withChatTemplate(readFileSync(stories), '{{ messages }}'));
+    expectFailure(['chat', '-m', other], /none of the known formats \(.*chatml.*--format NAME/);
+  });
+
+  test('refuses a conversation that does not fit', () => {
+    const long = 'word '.repeat(600);
+    const { status, stderr } = kinglet(['chat', '-m', model], `${long}\n`);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/the prompt has \d+ tokens, but the context has room for 512/);
   });
 });
 

@@ -19,3 +19,25 @@ export function tellByCli(prompt: string, nTokens: number, options: string[] = [
   );
   return answer.replace(/\n$/, ''); // the program ends its last line
 }
+
+/** The file with a chat template added to its metadata. */
+export function withChatTemplate(model: Uint8Array, template: string): Uint8Array<ArrayBuffer> {
+  const key = Buffer.from('tokenizer.chat_template');
+  const header = 24; // magic, version, number of tensors, number of metadata values
+  const fixed = 8 + key.length + 4 + 8;
+  const alignment = 32;
+  // As long as whole blocks of the alignment, so that the tensors stay where they belong.
+  const comment =
+    '{#' + ' '.repeat(alignment - 1 - ((fixed + template.length + 3) % alignment)) + '#}';
+  const text = Buffer.from(template + comment);
+  const entry = Buffer.alloc(fixed + text.length);
+  entry.writeBigUInt64LE(BigInt(key.length), 0);
+  key.copy(entry, 8);
+  entry.writeUInt32LE(8, 8 + key.length); // a string
+  entry.writeBigUInt64LE(BigInt(text.length), fixed - 8);
+  text.copy(entry, fixed);
+  if (entry.length % alignment !== 0) throw new Error('not aligned');
+  const start = Buffer.from(model.subarray(0, header));
+  start.writeBigUInt64LE(start.readBigUInt64LE(16) + 1n, 16);
+  return new Uint8Array(Buffer.concat([start, entry, model.subarray(header)]));
+}

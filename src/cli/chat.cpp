@@ -1,0 +1,177 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/run.h"
+#include "text/chat_template.h"
+
+namespace kinglet::cli {
+namespace {
+
+Result<ChatTemplate> choose_template(const GgufHeader& header, const Vocabulary& vocabulary,
+                                     const std::string& format) {
+  auto chosen = format.empty() ? ChatTemplate::from_gguf(header, vocabulary)
+                               : ChatTemplate::named(format, vocabulary);
+  if (!chosen.ok() && format.empty()) chosen.error().message += "; --format NAME chooses one";
+  return chosen;
+}
+
+Date today() {
+  const std::time_t now = std::time(nullptr);
+  const std::tm* local = std::localtime(&now);
+  if (local == nullptr) return kinglet::ChatOptions().today;
+  return {local->tm_year + 1900, local->tm_mon + 1, local->tm_mday};
+}
+
+std::vector<ChatMessage> opening(const std::string& system) {
+  if (system.empty()) return {};
+  return {{ChatRole::system, system}};
+}
+
+// A line without its end; false where input has ended.
+bool read_line(std::string& line) {
+  line.clear();
+  int c = std::getchar();
+  if (c == EOF) return false;
+  for (; c != EOF && c != '\n'; c = std::getchar()) line += static_cast<char>(c);
+  return true;
+}
+
+class Conversation {
+ public:
+  Conversation(Run& run, ChatTemplate chat_template, const ChatOptions& options)
+      : run_(run),
+        template_(std::move(chat_template)),
+        options_(options),
+        messages_(opening(options.system)) {}
+
+  // Streams the answer to `line`. After an error the conversation is as it was.
+  Status answer(const std::string& line) {
+    KINGLET_TRY(check_utf8("message", line));
+    messages_.push_back({ChatRole::user, line});
+    auto text = stream_answer();
+    if (!text.ok()) {
+      messages_.pop_back();
+      return text.error();
+    }
+    messages_.push_back({ChatRole::assistant, std::move(text.value())});
+    return {};
+  }
+
+ private:
+  Result<std::string> stream_answer() {
+    const auto start = Clock::now();
+    KINGLET_ASSIGN(const std::string text,
+                   template_.render(messages_, {.thinking = options_.thinking, .today = today()}));
+    const std::vector<TokenId> prompt =
+        run_.loaded.tokenizer->encode(text, {.add_bos = true, .parse_special = true});
+    KINGLET_ASSIGN(const size_t n_reused, keep_common_prefix(prompt));
+    KINGLET_ASSIGN(
+        Generation generation,
+        Generation::start(*run_.session, *run_.loaded.tokenizer,
+                          {prompt.begin() + static_cast<std::ptrdiff_t>(n_reused), prompt.end()},
+                          options_.generation));
+    context_ = prompt;
+    std::string answer;
+    size_t n_generated = 0;
+    for (FinishReason reason = FinishReason::none; reason == FinishReason::none;) {
+      const auto step = generation.step();
+      if (!step.ok()) {
+        KINGLET_TRY(forget());
+        return step.error();
+      }
+      if (step.value().token != kNoToken) {
+        context_.push_back(step.value().token);
+        ++n_generated;
+      }
+      answer += step.value().text;
+      std::fwrite(step.value().text.data(), 1, step.value().text.size(), stdout);
+      std::fflush(stdout);
+      reason = step.value().finish;
+    }
+    std::fputc('\n', stdout);
+    context_.resize(run_.session->n_positions());  // the last token was not appended
+    if (options_.show_speed) {
+      const std::chrono::duration<double> seconds = Clock::now() - start;
+      std::fprintf(stderr, "prompt: %zu tokens, %zu of them known; answer: %zu tokens; %.1f s\n",
+                   prompt.size(), n_reused, n_generated, seconds.count());
+    }
+    return answer;
+  }
+
+  // Takes the context back to where it and the prompt part, and tells how much of the prompt it
+  // then holds: never all of it, as only a token that is computed has logits.
+  Result<size_t> keep_common_prefix(const std::vector<TokenId>& prompt) {
+    const auto limit = std::min(context_.size(), prompt.size() - 1);
+    size_t n = 0;
+    while (n < limit && context_[n] == prompt[n]) ++n;
+    KINGLET_TRY(run_.session->truncate(static_cast<uint32_t>(n)));
+    context_.resize(n);
+    return n;
+  }
+
+  Status forget() {
+    context_.clear();
+    return run_.session->truncate(0);
+  }
+
+  using Clock = std::chrono::steady_clock;
+
+  Run& run_;
+  ChatTemplate template_;
+  const ChatOptions& options_;
+  std::vector<ChatMessage> messages_;
+  std::vector<TokenId> context_;  // what the session holds
+};
+
+}  // namespace
+
+Status chat(const ChatOptions& options) {
+  KINGLET_TRY(check_utf8("system message", options.system));
+  KINGLET_ASSIGN(const auto run, start_run(options.run));
+  KINGLET_ASSIGN(ChatTemplate chat_template,
+                 choose_template(run->loaded.model.header(), run->loaded.tokenizer->vocabulary(),
+                                 options.format));
+  Conversation conversation(*run, std::move(chat_template), options);
+  const bool at_terminal = isatty(STDIN_FILENO) != 0;
+  std::string line;
+  while (true) {
+    if (at_terminal) std::fputs("> ", stdout);
+    std::fflush(stdout);
+    if (!read_line(line)) break;
+    const Status status = conversation.answer(line);
+    if (status.ok()) continue;
+    if (!at_terminal) return status;
+    std::fprintf(stderr, "kinglet: %s\n", status.error().message.c_str());
+  }
+  if (at_terminal) std::fputc('\n', stdout);
+  return {};
+}
+
+Status prompt(const PromptOptions& options) {
+  KINGLET_ASSIGN(const GgufFile file, read_gguf_file(options.model));
+  KINGLET_ASSIGN(const auto tokenizer, Tokenizer::from_gguf(file.header()));
+  KINGLET_ASSIGN(const ChatTemplate chat_template,
+                 choose_template(file.header(), tokenizer->vocabulary(), options.format));
+  const std::string input = read_input();
+  std::vector<ChatMessage> messages = opening(options.system);
+  ChatRole role = ChatRole::user;
+  for (const std::string_view content : split_at_nul(input)) {
+    messages.push_back({role, std::string(content)});
+    role = role == ChatRole::user ? ChatRole::assistant : ChatRole::user;
+  }
+  KINGLET_ASSIGN(const std::string text,
+                 chat_template.render(messages, {.thinking = options.thinking, .today = today()}));
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return {};
+}
+
+}  // namespace kinglet::cli

@@ -1,0 +1,40 @@
+#include "cli/input.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/format.h"
+#include "text/utf8.h"
+
+namespace kinglet::cli {
+
+std::string read_input() {
+  std::string text;
+  char buffer[1 << 16];
+  while (const size_t n = std::fread(buffer, 1, sizeof buffer, stdin)) text.append(buffer, n);
+  return text;
+}
+
+std::vector<std::string_view> split_at_nul(std::string_view text) {
+  std::vector<std::string_view> parts;
+  do {
+    const size_t end = std::min(text.find('\0'), text.size());
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  } while (!text.empty());
+  return parts;
+}
+
+Status check_utf8(std::string_view name, std::string_view text) {
+  for (size_t offset = 0; offset < text.size();) {
+    const Utf8Char character = decode_utf8(text.substr(offset));
+    if (character.state != Utf8State::well_formed) {
+      return Error{ErrorCode::invalid_argument,
+                   cat("the ", name, " is not valid UTF-8 at byte ", offset)};
+    }
+    offset += character.n_bytes;
+  }
+  return {};
+}
+
+}  // namespace kinglet::cli
