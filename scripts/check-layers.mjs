@@ -31,9 +31,11 @@ for (const folder of subfolders('src')) {
 }
 for (const file of files('wasm', /\.(h|cpp)$/)) checkIncludes(file, wasmMayInclude);
 
-// The package sees of the engine only the built module and its types.
+// The package sees of the engine only the built module and its types, and one file the package that
+// runs chat templates.
 for (const file of files('web/src', /\.ts$/)) {
-  checkImports(file, (target) => target.startsWith('web/src/') || target === '#engine');
+  const own = file === 'web/src/jinja.ts' ? '@huggingface/jinja' : '#engine';
+  checkImports(file, (target) => target.startsWith('web/src/') || target === own);
 }
 // The page sees of the package only its public entry.
 for (const file of files('demo/src', /\.(ts|js)$/)) {

@@ -23,8 +23,29 @@ async function buildPackage() {
   rmSync(join(root, 'dist'), { recursive: true, force: true });
   runBin('typescript', 'tsc', ['-p', 'web/tsconfig.build.json']);
   runBin('typescript', 'tsc', ['-p', 'web/tsconfig.types.json']);
+  await bundleJinja();
   await copyEngine();
   stamp('build/package.stamp');
+}
+
+/**
+ * In place of the module that names the package: so that a page without a bundler can import it,
+ * and users have nothing to install.
+ */
+async function bundleJinja() {
+  const { build } = await import('vite');
+  rmSync(join(root, 'dist/jinja.js.map'));
+  await build({
+    ...{ root, configFile: false, publicDir: false, logLevel: 'warn' },
+    build: {
+      ...{ outDir: 'dist', emptyOutDir: false, target: 'es2022' },
+      lib: { entry: 'web/src/jinja.ts', formats: ['es'], fileName: 'jinja' },
+    },
+  });
+  copyFileSync(
+    join(root, 'node_modules/@huggingface/jinja/LICENSE'),
+    join(root, 'dist/jinja.LICENSE'),
+  );
 }
 
 /** The modules with their glue minified: an -O1 link leaves it as it was written. */

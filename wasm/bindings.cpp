@@ -190,6 +190,10 @@ class EngineModel {
     fields.set("contextLength", config.context_length);
     fields.set("weightBytes", to_number(model.weight_bytes()));
     fields.set("kernels", std::string(model.kernels().name));
+    const auto chat_template = model.header().get_string("tokenizer.chat_template", "");
+    fields.set("chatTemplate", std::string(chat_template.ok() ? chat_template.value() : ""));
+    fields.set("bosToken", spelling(loaded_->tokenizer->bos()));
+    fields.set("eosToken", spelling(loaded_->tokenizer->eos()));
     return fields;
   }
 
@@ -215,6 +219,10 @@ class EngineModel {
   }
 
  private:
+  std::string spelling(TokenId id) const {
+    return std::string(loaded_->tokenizer->piece(id, true));  // "" for kNoToken
+  }
+
   std::shared_ptr<const LanguageModel> loaded_;
 };
 

@@ -50,6 +50,11 @@ export interface EngineModelInfo {
   contextLength: number;
   weightBytes: number;
   kernels: string;
+  /** The file's own, a Jinja program; empty where it has none. */
+  chatTemplate: string;
+  /** How the vocabulary spells its marks; empty where it has none. */
+  bosToken: string;
+  eosToken: string;
 }
 
 export interface EngineModel extends EngineHandle {

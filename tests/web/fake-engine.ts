@@ -68,6 +68,9 @@ export class FakeEngine implements EngineModule {
         contextLength: 100_000,
         weightBytes: text.length,
         kernels,
+        chatTemplate: "{% for m in messages %}{{ bos_token + m['content'] }}{% endfor %}",
+        bosToken: '^',
+        eosToken: '$',
       }),
       encode: (prompt, addBos) =>
         Int32Array.from([...(addBos ? [1] : []), ...Array.from(prompt, codePoint)]),

@@ -4,8 +4,9 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
 import { Kinglet, KingletError } from 'kinglet';
+import type { ChatMessage, GenerateOptions } from 'kinglet';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { root, storyModel, tellByCli } from './support.ts';
+import { root, storyModel, tellByCli, withChatTemplate } from './support.ts';
 
 const bytes = new Uint8Array(readFileSync(storyModel));
 const greedy = { temperature: 0, maxTokens: 60 };
@@ -76,6 +77,28 @@ describe('a loaded model', () => {
     expect(await model.tokenize(text)).toEqual([1, ...tokens]);
   });
 
+  it('parses control tokens of a prompt only where asked to', async () => {
+    const spelled = '<s> a';
+    expect(await model.tokenize(spelled, { parseSpecial: true })).not.toEqual(
+      await model.tokenize(spelled),
+    );
+    const usage = async (options: GenerateOptions) =>
+      (await model.generate(spelled, { maxTokens: 1, ...options }).result).usage.promptTokens;
+    for (const options of [{}, { parseSpecial: true }, { addBos: false }]) {
+      expect(await usage(options)).toBe((await model.tokenize(spelled, options)).length);
+    }
+    const wrong = { parseSpecial: 1 as unknown as boolean };
+    await expect(model.generate(spelled, wrong).result).rejects.toMatchObject({
+      code: 'invalid_argument',
+    });
+  });
+
+  it('says that a file has no chat template', async () => {
+    const messages = [{ role: 'user', content: 'Hello' }];
+    await expect(model.chatPrompt(messages)).rejects.toMatchObject({ code: 'missing_metadata' });
+    await expect(model.chat(messages).result).rejects.toMatchObject({ code: 'missing_metadata' });
+  });
+
   it('stops within a few tokens when it is aborted, and goes on working', async () => {
     const controller = new AbortController();
     let nPieces = 0;
@@ -106,6 +129,80 @@ describe('a loaded model', () => {
     await expect(model.generate([]).result).rejects.toBeInstanceOf(KingletError);
     await expect(model.detokenize([99_999])).rejects.toMatchObject({ code: 'invalid_argument' });
     expect((await model.generate(opening, greedy).result).text).toBe(tellByCli(opening, 60));
+  });
+});
+
+describe('a model with a chat template', () => {
+  const template =
+    "{{ bos_token }}{% for m in messages %}{{ m.role + ': ' + m.content + '\\n' }}" +
+    "{% if m.role == 'elf' %}{{ raise_exception('No elves.') }}{% endif %}{% endfor %}" +
+    "{% if add_generation_prompt %}assistant:{{ tone or '' }}{% endif %}";
+  const messages = [
+    { role: 'system', content: 'Tell stories.' },
+    { role: 'user', content: 'Once' },
+  ];
+  const spelled = '<s>system: Tell stories.\nuser: Once\nassistant:';
+  let model: Kinglet;
+  beforeAll(async () => {
+    model = await Kinglet.load(withChatTemplate(bytes, template), { nThreads: 1 });
+  });
+  afterAll(() => {
+    model.dispose();
+  });
+
+  it('lays out a conversation with it', async () => {
+    expect(model.info).toMatchObject({ bosToken: '<s>', eosToken: '<s>' });
+    expect(model.info.chatTemplate).toContain('add_generation_prompt');
+    expect(await model.chatPrompt(messages)).toBe(spelled);
+    expect(await model.chatPrompt(messages, { addGenerationPrompt: false })).toBe(
+      spelled.replace('assistant:', ''),
+    );
+    expect(await model.chatPrompt(messages, { variables: { tone: ' Gladly.' } })).toBe(
+      `${spelled} Gladly.`,
+    );
+  });
+
+  it('answers as it continues that text, its control tokens parsed', async () => {
+    const answer = await model.chat(messages, greedy).result;
+    const tokens = await model.tokenize(spelled, { parseSpecial: true });
+    expect(tokens.filter((token) => token === 1)).toHaveLength(1);
+    expect(answer.usage.promptTokens).toBe(tokens.length);
+    expect(answer.text).toBe((await model.generate(tokens, greedy).result).text);
+    let text = '';
+    for await (const piece of model.chat(messages, greedy)) text += piece.text;
+    expect(text).toBe(answer.text);
+  });
+
+  it('can be left and aborted before it has begun', async () => {
+    const left = model.chat(messages, greedy);
+    const iterator = left[Symbol.asyncIterator]();
+    void iterator.next();
+    await iterator.return();
+    const controller = new AbortController();
+    const aborted = model.chat(messages, { ...greedy, signal: controller.signal }).result;
+    controller.abort();
+    await expect(aborted).rejects.toMatchObject({ name: 'AbortError' });
+    expect((await model.chat(messages, greedy).result).finishReason).toBe('length');
+  });
+
+  it('refuses wrong messages in words', async () => {
+    await expect(model.chat([{ role: 'elf', content: 'Hi' }]).result).rejects.toMatchObject({
+      code: 'invalid_argument',
+      message: expect.stringMatching(/refuses this conversation: .*No elves/) as string,
+    });
+    for (const wrong of [[], 'Hello', [{ role: 'user' }], [{ role: 1, content: '' }], [null]]) {
+      await expect(model.chatPrompt(wrong as ChatMessage[])).rejects.toMatchObject({
+        code: 'invalid_argument',
+      });
+    }
+  });
+
+  it('refuses a template that is none', async () => {
+    const damaged = await Kinglet.load(withChatTemplate(bytes, '{% for %}'), { nThreads: 1 });
+    await expect(damaged.chatPrompt(messages)).rejects.toMatchObject({
+      code: 'unsupported_feature',
+    });
+    damaged.dispose();
   });
 });
 

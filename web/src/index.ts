@@ -3,6 +3,9 @@ export type { KingletErrorCode } from './errors.ts';
 export type { Generation } from './generation.ts';
 export { Kinglet } from './kinglet.ts';
 export type {
+  ChatMessage,
+  ChatOptions,
+  ChatPromptOptions,
   DetokenizeOptions,
   FinishReason,
   GenerateOptions,

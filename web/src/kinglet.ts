@@ -1,8 +1,19 @@
+import { renderChat } from './chat-template.ts';
 import { KingletError } from './errors.ts';
 import { Generation } from './generation.ts';
-import { checkedText, checkedTokens, postedGenerateOptions, postedLoadOptions } from './options.ts';
+import type { GenerationSink } from './generation.ts';
+import {
+  checkedText,
+  checkedTokens,
+  postedEncoding,
+  postedGenerateOptions,
+  postedLoadOptions,
+} from './options.ts';
 import { postedSource } from './source.ts';
 import type {
+  ChatMessage,
+  ChatOptions,
+  ChatPromptOptions,
   DetokenizeOptions,
   GenerateOptions,
   LoadOptions,
@@ -78,56 +89,49 @@ export class Kinglet {
   }
 
   /**
-   * Continues a prompt, given as text (a beginning-of-sequence token is put in front where the model
-   * wants one) or as tokens. Work starts at once; calls on one model run one after the other. Every
-   * error, a wrong option too, arrives through the returned object.
+   * Continues a prompt, given as text or as tokens. Work starts at once; calls on one model run one
+   * after the other. Every error, a wrong option too, arrives through the returned object.
    */
   generate(prompt: string | ArrayLike<number>, options: GenerateOptions = {}): Generation {
+    return new Generation((sink) => this.#run(sink, prompt, options));
+  }
+
+  /** Answers the last of the messages, laid out by the file's chat template. As generate(). */
+  chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
+    const { variables, ...generating } = options;
     return new Generation((sink) => {
-      const { signal } = options;
-      let id = 0;
-      const onAbort = () => {
-        this.#client.abandon(id);
-        sink.fail(signal?.reason);
+      let isCancelled = false;
+      let cancel = () => {
+        isCancelled = true;
       };
-      try {
-        signal?.throwIfAborted();
-        const posted = postedGenerateOptions(options);
-        const content = typeof prompt === 'string' ? checkedText(prompt) : checkedTokens(prompt);
-        id = this.#client.request(
-          { type: 'generate', prompt: content, options: posted },
-          {
-            onAnswer: (answer) => {
-              if (answer.type === 'piece') {
-                sink.push(answer.piece);
-              } else if (answer.type === 'generated') {
-                signal?.removeEventListener('abort', onAbort);
-                sink.end(answer.result);
-              }
-            },
-            onError: (error) => {
-              signal?.removeEventListener('abort', onAbort);
-              sink.fail(error);
-            },
-          },
-        );
-        signal?.addEventListener('abort', onAbort, { once: true });
-      } catch (error) {
-        sink.fail(error);
-      }
+      this.chatPrompt(messages, { variables }).then(
+        (prompt) => {
+          cancel = this.#run(sink, prompt, { ...generating, parseSpecial: true });
+          if (isCancelled) cancel();
+        },
+        (error: unknown) => {
+          sink.fail(error);
+        },
+      );
       return () => {
-        this.#client.cancel(id);
+        cancel();
       };
     });
   }
 
+  /**
+   * The text that the file's chat template makes of a conversation. It spells control tokens:
+   * tokenize it with `parseSpecial`.
+   */
+  chatPrompt(messages: readonly ChatMessage[], options: ChatPromptOptions = {}): Promise<string> {
+    return renderChat(this.info, messages, options);
+  }
+
   async tokenize(text: string, options: TokenizeOptions = {}): Promise<number[]> {
-    const { addBos = true, parseSpecial = false } = options;
     const answer = await this.#ask({
       type: 'tokenize',
       text: checkedText(text),
-      addBos,
-      parseSpecial,
+      ...postedEncoding(options),
     });
     return answer.type === 'tokenized' ? [...answer.tokens] : [];
   }
@@ -141,6 +145,49 @@ export class Kinglet {
   /** Ends the worker and frees its memory. What is still running rejects with `disposed`. */
   dispose(): void {
     this.#client.close(new KingletError('disposed', 'the model has been disposed of'));
+  }
+
+  /** Posts a generation whose answers go to `sink`; gives what cancels it. */
+  #run(
+    sink: GenerationSink,
+    prompt: string | ArrayLike<number>,
+    { addBos, parseSpecial, ...options }: GenerateOptions,
+  ): () => void {
+    const { signal } = options;
+    let id = 0;
+    const onAbort = () => {
+      this.#client.abandon(id);
+      sink.fail(signal?.reason);
+    };
+    try {
+      signal?.throwIfAborted();
+      const posted = postedGenerateOptions(options);
+      const encoding = postedEncoding({ addBos, parseSpecial });
+      const content = typeof prompt === 'string' ? checkedText(prompt) : checkedTokens(prompt);
+      id = this.#client.request(
+        { type: 'generate', prompt: content, encoding, options: posted },
+        {
+          onAnswer: (answer) => {
+            if (answer.type === 'piece') {
+              sink.push(answer.piece);
+            } else if (answer.type === 'generated') {
+              signal?.removeEventListener('abort', onAbort);
+              sink.end(answer.result);
+            }
+          },
+          onError: (error) => {
+            signal?.removeEventListener('abort', onAbort);
+            sink.fail(error);
+          },
+        },
+      );
+      signal?.addEventListener('abort', onAbort, { once: true });
+    } catch (error) {
+      sink.fail(error);
+    }
+    return () => {
+      this.#client.cancel(id);
+    };
   }
 
   #ask(request: Parameters<WorkerClient['request']>[0]): Promise<Answer> {

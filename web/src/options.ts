@@ -1,8 +1,8 @@
 // The options' defaults and ranges, checked before anything is posted: the engine's numbers are
 // typed, so that what JavaScript lets through (a string, NaN, 2.5 tokens) must stop here.
 import { KingletError } from './errors.ts';
-import type { PostedGenerateOptions, PostedLoadOptions } from './protocol.ts';
-import type { GenerateOptions, LoadOptions } from './types.ts';
+import type { PostedEncoding, PostedGenerateOptions, PostedLoadOptions } from './protocol.ts';
+import type { GenerateOptions, LoadOptions, TokenizeOptions } from './types.ts';
 
 interface NumberRule {
   min: number;
@@ -59,6 +59,13 @@ export function postedLoadOptions(options: LoadOptions): PostedLoadOptions {
   return { nThreads, kernels, nCtx };
 }
 
+export function postedEncoding({ addBos, parseSpecial }: TokenizeOptions): PostedEncoding {
+  return {
+    addBos: checkedFlag('addBos', addBos ?? true),
+    parseSpecial: checkedFlag('parseSpecial', parseSpecial ?? false),
+  };
+}
+
 /** The engine takes UTF-8, which cannot hold half of a surrogate pair. */
 export function checkedText(text: unknown): string {
   if (typeof text !== 'string') {
@@ -95,6 +102,11 @@ function checkedNumber(name: string, value: unknown, rule: NumberRule): number {
     );
   }
   return value;
+}
+
+function checkedFlag(name: string, value: unknown): boolean {
+  if (typeof value === 'boolean') return value;
+  throw new KingletError('invalid_argument', `${name} must be true or false, not ${String(value)}`);
 }
 
 function refuseUnknown(options: object, known: string[]): void {

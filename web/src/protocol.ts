@@ -26,6 +26,12 @@ export interface PostedGenerateOptions {
   seed: number;
 }
 
+/** How a text becomes tokens. */
+export interface PostedEncoding {
+  addBos: boolean;
+  parseSpecial: boolean;
+}
+
 /** `id` joins a request with its answers. */
 export type ClientMessage =
   | { type: 'load'; id: number; source: PostedSource; options: PostedLoadOptions }
@@ -33,6 +39,7 @@ export type ClientMessage =
       type: 'generate';
       id: number;
       prompt: string | Int32Array;
+      encoding: PostedEncoding;
       options: PostedGenerateOptions;
     }
   | { type: 'tokenize'; id: number; text: string; addBos: boolean; parseSpecial: boolean }

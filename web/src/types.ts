@@ -44,6 +44,11 @@ export interface ModelInfo {
   contextLength: number;
   /** Tokens of context that fit this instance. */
   nCtx: number;
+  /** The file's chat template, a Jinja program; undefined where it has none. */
+  chatTemplate: string | undefined;
+  /** How the vocabulary spells its marks of beginning and end; empty where it has none. */
+  bosToken: string;
+  eosToken: string;
   memory: { weightBytes: number; kvBytes: number; scratchBytes: number };
   runtime: {
     /** The wasm build that runs, e.g. "simd128-threads". */
@@ -73,9 +78,32 @@ export interface GenerateOptions {
   repeatLastN?: number | undefined;
   /** The same seed gives the same text. Default: random; the result tells it. */
   seed?: number | undefined;
+  /**
+   * Of a prompt given as text: put the vocabulary's beginning-of-sequence token in front, where it
+   * asks for one and the text does not spell it. Default true.
+   */
+  addBos?: boolean | undefined;
+  /** Of a prompt given as text: recognise control tokens that it spells out. Default false. */
+  parseSpecial?: boolean | undefined;
   /** Aborting takes effect at the next token, in the prompt at the next batch. */
   signal?: AbortSignal | undefined;
 }
+
+export interface ChatMessage {
+  /** "system", "user", "assistant", or what else the model's template knows. */
+  role: string;
+  content: string;
+}
+
+export interface ChatPromptOptions {
+  /** End where the model's answer begins. Default true. */
+  addGenerationPrompt?: boolean | undefined;
+  /** Further variables of the template, such as `enable_thinking: false` or `tools`. */
+  variables?: Record<string, unknown> | undefined;
+}
+
+export type ChatOptions = Omit<GenerateOptions, 'addBos' | 'parseSpecial'> &
+  Pick<ChatPromptOptions, 'variables'>;
 
 export interface Piece {
   /** Whole characters, ready to append. Empty while a character's bytes are incomplete. */

@@ -115,7 +115,7 @@ export class ModelHost {
   }
 
   /** Each generation starts from an empty context. */
-  async #generate({ id, prompt, options }: GenerateMessage): Promise<WorkerMessage> {
+  async #generate({ id, prompt, encoding, options }: GenerateMessage): Promise<WorkerMessage> {
     const { model, session } = this.#ready();
     const result: GenerationResult = {
       text: '',
@@ -135,7 +135,10 @@ export class ModelHost {
     let finish: FinishReason | 'none' = 'none';
 
     if (this.#wanted.has(id)) {
-      const tokens = typeof prompt === 'string' ? model.encode(prompt, true, false) : prompt;
+      const tokens =
+        typeof prompt === 'string'
+          ? model.encode(prompt, encoding.addBos, encoding.parseSpecial)
+          : prompt;
       unwrap(session.truncate(0));
       unwrap(session.start(tokens, options));
     }
@@ -185,10 +188,11 @@ function checkedKernels(engine: EngineModule, { kernels }: PostedLoadOptions): s
 }
 
 function describe(model: EngineModel, session: EngineSession, opened: OpenEngine): ModelInfo {
-  const { weightBytes, kernels, ...info } = model.info();
+  const { weightBytes, kernels, chatTemplate, ...info } = model.info();
   const nThreads = opened.engine.nPoolThreads();
   return {
     ...info,
+    chatTemplate: chatTemplate || undefined,
     nCtx: session.nCtx(),
     memory: { weightBytes, kvBytes: session.kvBytes(), scratchBytes: session.scratchBytes() },
     runtime: {
