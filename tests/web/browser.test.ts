@@ -1,8 +1,8 @@
 // The built page in headless Chromium, as a visitor uses it.
 import { mkdirSync } from 'node:fs';
-import { chromium } from 'playwright-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { launchChromium } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
 import { root, tellByCli } from './support.ts';
 
@@ -17,13 +17,7 @@ beforeAll(async () => {
   mkdirSync(screenshots, { recursive: true });
   threaded = await serve(`${root}demo/dist`, { isolated: true });
   plain = await serve(`${root}demo/dist`, { isolated: false });
-  browser = await chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    args: [
-      ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
-      ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
-    ],
-  });
+  browser = await launchChromium();
 });
 
 afterAll(async () => {
