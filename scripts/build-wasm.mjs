@@ -1,9 +1,11 @@
-// Builds the four variants of the module into build/wasm/, and with --tests the core's tests.
+// Builds the four variants of the module into build/wasm/, with --tests the core's tests, and with
+// --limits the modules that measure what the machine allows (see bench/limits).
 import { existsSync } from 'node:fs';
 import { cmakeBuild, fail, versionOf } from './tools.mjs';
 
 const debianRoot = '/usr/share/emscripten';
 const withTests = process.argv.includes('--tests');
+const withLimits = process.argv.includes('--limits');
 
 const { toolchainFile, env, options } = findEmscripten();
 for (const simd of ['simd128', 'relaxed-simd']) {
@@ -17,9 +19,13 @@ for (const simd of ['simd128', 'relaxed-simd']) {
         `-DKINGLET_TESTS=${threads ? 'OFF' : 'ON'}`,
         ...options,
       ],
-      { env, targets: withTests && !threads ? [] : ['kinglet_module'] },
+      { env, targets: threads ? ['kinglet_module'] : singleThreadTargets() },
     );
   }
+}
+
+function singleThreadTargets() {
+  return [withTests ? 'all' : 'kinglet_module', ...(withLimits ? ['kinglet_limits'] : [])];
 }
 
 /** A current Emscripten is used as it is; Debian's 3.1.6 with Debian's newer LLVM. */

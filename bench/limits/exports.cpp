@@ -1,0 +1,45 @@
+// The limits as limits.js calls them; it also keeps the time.
+#include <cstdlib>
+#include <cstring>
+
+#include "limits/limits.h"
+
+namespace {
+
+using namespace kinglet::limits;
+
+std::byte* data = nullptr;
+size_t data_bytes = 0;
+alignas(64) std::byte operands[kOperandBytes];
+
+}  // namespace
+
+#define KINGLET_EXPORT(name) extern "C" __attribute__((export_name(#name)))
+
+// Null behind the last set.
+KINGLET_EXPORT(name) const char* limits_name(uint32_t set) {
+  return set < available_limits().size() ? available_limits()[set]->name : nullptr;
+}
+
+// Takes the memory that read() reads; 0 where there is not so much.
+KINGLET_EXPORT(allocate) uint32_t limits_allocate(size_t bytes) {
+  data = static_cast<std::byte*>(std::malloc(bytes));
+  if (data == nullptr) return 0;
+  for (size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(i);
+  data_bytes = bytes;
+  return 1;
+}
+
+KINGLET_EXPORT(read) uint32_t limits_read(uint32_t set) {
+  return available_limits()[set]->read(data, data_bytes);
+}
+
+KINGLET_EXPORT(multiply) uint32_t limits_multiply(uint32_t set, uint32_t kind, size_t steps) {
+  std::memset(operands, static_cast<int>(kOperandByte), sizeof operands);
+  return available_limits()[set]->multiply[kind].run(operands, steps);
+}
+
+KINGLET_EXPORT(multiplyAddsPerStep)
+uint32_t limits_multiply_adds_per_step(uint32_t set, uint32_t kind) {
+  return available_limits()[set]->multiply[kind].multiply_adds_per_step;
+}

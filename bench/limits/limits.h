@@ -1,0 +1,97 @@
+// What a machine allows at most: reading memory in a stream, and multiplying without waiting for
+// memory, with the instructions that a kernel set is made of.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace kinglet::limits {
+
+// What is multiplied: 4-bit codes or 8-bit codes with 8-bit activations, or floats.
+enum Operands : uint32_t { kNibbles, kBytes, kFloats };
+constexpr size_t kNOperands = 3;
+
+// Bytes of operands that a multiplication walks over again and again; they fit any first-level
+// cache. Of kOperandByte each, as codes or floats they are ordinary numbers.
+constexpr size_t kOperandBytes = 8192;
+constexpr std::byte kOperandByte{0x3f};
+
+struct Multiplication {
+  // Runs that many steps on kOperandBytes at `operands`; a number made from the
+  // results, so that no compiler leaves them out.
+  uint32_t (*run)(const std::byte* operands, size_t n_steps);
+  uint32_t multiply_adds_per_step;
+};
+
+struct Limits {
+  const char* name;  // of the kernel set
+  // Reads a multiple of 1024 bytes once.
+  uint32_t (*read)(const std::byte* data, size_t bytes);
+  Multiplication multiply[kNOperands];
+};
+
+// The sets of this build that this machine runs.
+std::span<const Limits* const> available_limits();
+
+const Limits& avx2_limits();
+const Limits& avx512_vnni_limits();
+const Limits& simd128_limits();
+const Limits& relaxed_simd_limits();
+
+template <class Vectors>
+uint32_t sum_of_words(const Vectors& vectors) {
+  constexpr size_t kBytes = sizeof(Vectors);
+  uint32_t words[kBytes / sizeof(uint32_t)];
+  std::memcpy(words, vectors, kBytes);
+  uint32_t sum = 0;
+  for (const uint32_t word : words) sum += word;
+  return sum;
+}
+
+// The loops, once, over what an instruction-set file defines in its anonymous namespace. V has
+// Vector, load() and add(). Operation has kRows by kTokens Sums, which fit the registers;
+// as_weights() and splat() read a vector of Weights and the activations of one token; add() adds
+// kProducts products of the two.
+template <class V>
+uint32_t run_read(const std::byte* data, size_t bytes) {
+  constexpr size_t kSums = 8;
+  constexpr size_t kBytes = sizeof(typename V::Vector);
+  typename V::Vector sums[kSums] = {};
+  for (size_t at = 0; at + kSums * kBytes <= bytes; at += kSums * kBytes) {
+    for (size_t i = 0; i < kSums; ++i) sums[i] = V::add(sums[i], V::load(data + at + i * kBytes));
+  }
+  return sum_of_words(sums);
+}
+
+template <class Operation>
+uint32_t run_multiplication(const std::byte* operands, size_t n_steps) {
+  constexpr size_t kRows = Operation::kRows;
+  constexpr size_t kTokens = Operation::kTokens;
+  constexpr size_t kWeightBytes = kRows * 64;
+  constexpr size_t kActivationBytes = kTokens * 16;
+  constexpr size_t kSteps = 16;  // operands for so many steps, then the same again
+  static_assert(kSteps * (kWeightBytes + kActivationBytes) <= kOperandBytes);
+
+  typename Operation::Sum sums[kRows][kTokens] = {};
+  for (size_t step = 0; step < n_steps; ++step) {
+    const std::byte* w = operands + step % kSteps * kWeightBytes;
+    const std::byte* x = operands + kSteps * kWeightBytes + step % kSteps * kActivationBytes;
+    typename Operation::Weights weights[kRows];
+    for (size_t r = 0; r < kRows; ++r) weights[r] = Operation::as_weights(w + r * 64);
+    for (size_t t = 0; t < kTokens; ++t) {
+      const auto token = Operation::splat(x + t * 16);
+      for (size_t r = 0; r < kRows; ++r) sums[r][t] = Operation::add(sums[r][t], weights[r], token);
+    }
+  }
+  return sum_of_words(sums);
+}
+
+template <class Operation>
+constexpr Multiplication multiplication() {
+  return {run_multiplication<Operation>,
+          Operation::kRows * Operation::kTokens * Operation::kProducts};
+}
+
+}  // namespace kinglet::limits
