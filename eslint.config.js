@@ -2,7 +2,9 @@ import js from '@eslint/js';
 import { defineConfig, globalIgnores } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 
+const globals = (names) => Object.fromEntries(names.map((name) => [name, 'readonly']));
 const nodeGlobals = ['Buffer', 'URL', 'console', 'process', 'setTimeout'];
+const browserGlobals = ['TextDecoder', 'WebAssembly', 'Worker', 'fetch', 'performance'];
 
 export default defineConfig(
   globalIgnores(['build', 'dist', 'demo/dist']),
@@ -21,7 +23,13 @@ export default defineConfig(
   {
     files: ['**/*.{js,mjs}'],
     languageOptions: {
-      globals: Object.fromEntries(nodeGlobals.map((name) => [name, 'readonly'])),
+      globals: globals(nodeGlobals),
+    },
+  },
+  {
+    files: ['bench/**/*.{js,mjs}'],
+    languageOptions: {
+      globals: globals(browserGlobals),
     },
   },
 );

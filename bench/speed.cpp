@@ -1,6 +1,7 @@
-// Speed of a model file, natively: prefill of 128 and 512 tokens and 64 tokens of decoding, for
-// each kernel set and number of threads. One JSON object a line. Usage: kinglet_speed MODEL
-// [KERNELS [THREADS]]
+// Speed of a model file, natively, as the desktop program runs it: reading prompts of 128 and 512
+// tokens, and drawing 64 tokens behind the shorter one. Prints tokens per second of every repeat,
+// one JSON object for each kernel set and number of threads.
+// Usage: kinglet_speed MODEL [KERNELS [THREADS [REPEATS]]]; KERNELS "" means all but scalar.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -9,72 +10,100 @@
 #include <vector>
 
 #include "gguf/file.h"
+#include "session/generation.h"
 #include "session/language_model.h"
 #include "session/session.h"
 
 namespace kinglet {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+constexpr uint32_t kShortPrompt = 128;
+constexpr uint32_t kLongPrompt = 512;
+constexpr uint32_t kDecoded = 64;
+constexpr uint32_t kContext = 1024;
 
-constexpr size_t kPrefills[] = {128, 512};
-constexpr size_t kDecoded = 64;
-constexpr int kRepeats = 3;
+struct Run {
+  double prefill;  // tokens per second
+  double decode;
+};
 
-// The best of several: other work on the machine only ever slows a run down.
-template <class F>
-double best_seconds(const F& f) {
-  double best = 1e30;
-  for (int i = 0; i < kRepeats; ++i) {
-    const auto start = Clock::now();
-    f();
-    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
-  }
-  return best;
+// The same ids as in measure.js.
+std::vector<TokenId> prompt_of(uint32_t n_tokens) {
+  std::vector<TokenId> prompt;
+  for (uint32_t i = 0; i < n_tokens; ++i) prompt.push_back(static_cast<TokenId>(300 + 7 * i));
+  return prompt;
 }
 
-Status measure(const LanguageModel& loaded, size_t n_threads) {
-  ThreadPool pool(n_threads);
-  KINGLET_ASSIGN(const auto session, Session::create(loaded.model, pool, {.n_ctx = 1024}));
-  Status status;
-  const auto append = [&](std::span<const TokenId> tokens) {
-    if (status.ok()) status = session->append(tokens);
+double seconds_now() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+// The prompt lasts until its logits are there and the first token is drawn from them.
+Result<Run> run_once(const LanguageModel& loaded, Session& session, uint32_t n_prompt,
+                     uint32_t n_decoded) {
+  KINGLET_TRY(session.truncate(0));
+  GenerationOptions options;
+  options.max_tokens = n_decoded + 1;
+  options.sampler.temperature = 0.0f;
+  KINGLET_ASSIGN(Generation generation,
+                 Generation::start(session, *loaded.tokenizer, prompt_of(n_prompt), options));
+  const auto next_token = [&]() -> Result<TokenId> {
+    for (;;) {
+      KINGLET_ASSIGN(const GenerationStep step, generation.step());
+      if (step.token != kNoToken) return step.token;
+      if (step.finish != FinishReason::none) {
+        return Error{ErrorCode::invalid_argument, "the model ended before the measurement did"};
+      }
+    }
   };
-  const std::vector<TokenId> prompt(kPrefills[1], 300);
-  double prefill[2];
-  for (size_t i = 0; i < 2; ++i) {
-    prefill[i] = best_seconds([&] {
-      (void)session->truncate(0);
-      append(std::span(prompt).first(kPrefills[i]));
-    });
+  const double start = seconds_now();
+  KINGLET_TRY(next_token());
+  const double first_token = seconds_now();
+  for (uint32_t i = 0; i < n_decoded; ++i) KINGLET_TRY(next_token());
+  const double end = seconds_now();
+  return Run{n_prompt / (first_token - start), n_decoded / (end - first_token)};
+}
+
+void print_numbers(const char* name, const std::vector<double>& values) {
+  std::printf(",\"%s\":[", name);
+  for (size_t i = 0; i < values.size(); ++i) std::printf("%s%.2f", i > 0 ? "," : "", values[i]);
+  std::printf("]");
+}
+
+Status measure(const LanguageModel& loaded, size_t n_threads, int n_repeats) {
+  ThreadPool pool(n_threads);
+  KINGLET_ASSIGN(const auto session, Session::create(loaded.model, pool, {.n_ctx = kContext}));
+  std::vector<double> prefill_short;
+  std::vector<double> prefill_long;
+  std::vector<double> decode;
+  for (int i = 0; i < n_repeats; ++i) {
+    KINGLET_ASSIGN(const Run shorter, run_once(loaded, *session, kShortPrompt, kDecoded));
+    KINGLET_ASSIGN(const Run longer, run_once(loaded, *session, kLongPrompt, 0));
+    prefill_short.push_back(shorter.prefill);
+    decode.push_back(shorter.decode);
+    prefill_long.push_back(longer.prefill);
   }
-  const double decode = best_seconds([&] {
-    (void)session->truncate(0);
-    append(std::span(prompt).first(1));
-    for (size_t i = 0; i < kDecoded; ++i) append(std::span(prompt).first(1));
-  });
-  KINGLET_TRY(status);
-  const auto rate = [](size_t n, double seconds) { return static_cast<double>(n) / seconds; };
-  const double multiply_adds = static_cast<double>(loaded.model.n_parameters());
-  std::printf(
-      "{\"kernels\":\"%s\",\"threads\":%zu,\"prefill128\":%.1f,\"prefill512\":%.1f,"
-      "\"decode64\":%.1f,\"decode_gmac_s\":%.2f,\"decode_gb_s\":%.2f}\n",
-      std::string(loaded.model.kernels().name).c_str(), pool.n_threads(),
-      rate(kPrefills[0], prefill[0]), rate(kPrefills[1], prefill[1]), rate(kDecoded + 1, decode),
-      rate(kDecoded + 1, decode) * multiply_adds / 1e9,
-      rate(kDecoded + 1, decode) * static_cast<double>(loaded.model.weight_bytes()) / 1e9);
+  std::printf("{\"kernels\":\"%s\",\"threads\":%zu",
+              std::string(loaded.model.kernels().name).c_str(), pool.n_threads());
+  print_numbers("prefill128", prefill_short);
+  print_numbers("prefill512", prefill_long);
+  print_numbers("decode64", decode);
+  std::printf("}\n");
+  std::fflush(stdout);
   return {};
 }
 
-Status run(const std::string& path, std::string_view kernels, size_t n_threads) {
+Status run(const std::string& path, std::string_view kernels, size_t n_threads, int n_repeats) {
   for (const KernelSet* set : available_kernels()) {
     if (!kernels.empty() && set->name != kernels) continue;
     if (kernels.empty() && set == &scalar_kernels()) continue;  // the oracle is not built for speed
     KINGLET_ASSIGN(GgufFile file, read_gguf_file(path));
     KINGLET_ASSIGN(const LanguageModel loaded, load_language_model(std::move(file), set->name));
     for (const size_t threads : {1u, 2u}) {
-      if (n_threads == 0 || threads == n_threads) KINGLET_TRY(measure(loaded, threads));
+      if (n_threads == 0) KINGLET_TRY(measure(loaded, threads, n_repeats));
     }
+    if (n_threads > 0) KINGLET_TRY(measure(loaded, n_threads, n_repeats));
   }
   return {};
 }
@@ -83,12 +112,16 @@ Status run(const std::string& path, std::string_view kernels, size_t n_threads) 
 }  // namespace kinglet
 
 int main(int argc, char** argv) {
-  if (argc < 2 || argc > 4) {
-    std::fprintf(stderr, "usage: kinglet_speed MODEL [KERNELS [THREADS]]\n");
+  if (argc < 2 || argc > 5) {
+    std::fprintf(stderr, "usage: kinglet_speed MODEL [KERNELS [THREADS [REPEATS]]]\n");
     return 1;
   }
-  const auto threads = static_cast<size_t>(argc > 3 ? std::atoi(argv[3]) : 0);
-  const kinglet::Status status = kinglet::run(argv[1], argc > 2 ? argv[2] : "", threads);
+  const auto number = [&](int i, int otherwise) {
+    return argc > i ? std::atoi(argv[i]) : otherwise;
+  };
+  const auto threads = static_cast<size_t>(number(3, 0));
+  const kinglet::Status status =
+      kinglet::run(argv[1], argc > 2 ? argv[2] : "", threads, number(4, 3));
   if (!status.ok()) std::fprintf(stderr, "kinglet_speed: %s\n", status.error().message.c_str());
   return status.ok() ? 0 : 1;
 }

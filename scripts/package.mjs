@@ -17,7 +17,7 @@ export async function buildAll({ withTests = false } = {}) {
   buildDemo();
 }
 
-async function buildPackage() {
+export async function buildPackage() {
   const inputs = ['web', 'wasm/engine.d.ts', 'build/wasm', 'tsconfig.json', 'package.json'];
   if (isCurrent('build/package.stamp', inputs)) return;
   rmSync(join(root, 'dist'), { recursive: true, force: true });

@@ -1,0 +1,61 @@
+// Speed of the package, in a page and in Node: what its user sees, from the call to the token.
+
+const shortPrompt = 128;
+const longPrompt = 512;
+const decoded = 64;
+const nCtx = 1024;
+
+/** The same ids everywhere, no two alike. */
+export function promptOf(nTokens) {
+  return Array.from({ length: nTokens }, (_, i) => 300 + 7 * i);
+}
+
+/**
+ * Reads a prompt of 128 tokens, draws 64 behind it, and reads one of 512: tokens per second of every
+ * repeat. Reading lasts until the first token is there.
+ */
+export async function measureKinglet(Kinglet, source, { kernels, threads, repeats, long = true }) {
+  const model = await Kinglet.load(source, { nThreads: threads, kernels, nCtx });
+  try {
+    const { runtime } = model.info;
+    if (runtime.nThreads !== threads) {
+      throw new Error(`${threads} threads were asked for and ${runtime.nThreads} started`);
+    }
+    const result = {
+      kernels: runtime.kernels,
+      threads: runtime.nThreads,
+      variant: runtime.variant,
+      prefill128: [],
+      prefill512: [],
+      decode64: [],
+    };
+    await runOnce(model, shortPrompt, 8);
+    for (let i = 0; i < repeats; ++i) {
+      const { prefill, decode } = await runOnce(model, shortPrompt, decoded);
+      result.prefill128.push(prefill);
+      result.decode64.push(decode);
+      if (long) result.prefill512.push((await runOnce(model, longPrompt, 0)).prefill);
+    }
+    return result;
+  } finally {
+    model.dispose();
+  }
+}
+
+/** Tokens per second of reading a prompt and of drawing `nDecoded` tokens after the first one. */
+async function runOnce(model, nPrompt, nDecoded) {
+  const prompt = promptOf(nPrompt);
+  const times = [];
+  const startedAt = performance.now();
+  const generation = model.generate(prompt, { maxTokens: nDecoded + 1, temperature: 0 });
+  for await (const piece of generation) {
+    if (piece.token >= 0) times.push(performance.now());
+  }
+  if (times.length !== nDecoded + 1) {
+    throw new Error(`the model ended after ${times.length} tokens, before the measurement did`);
+  }
+  return {
+    prefill: (nPrompt * 1000) / (times[0] - startedAt),
+    decode: (nDecoded * 1000) / (times[nDecoded] - times[0]),
+  };
+}

@@ -1,0 +1,37 @@
+// The models that are measured: random weights in the shapes of real ones, kept in build/bench/.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { cmakeBuild, root, run } from '../scripts/tools.mjs';
+
+export const folder = 'build/bench';
+
+/** Builds the programs in build/native/bench/. */
+export function buildPrograms() {
+  run('scripts/setup', ['native']);
+  cmakeBuild('build/native', [], {
+    targets: ['make_model', 'speed', 'work', 'limits'].map((name) => `kinglet_${name}`),
+  });
+}
+
+/** What a program of build/native/bench/ prints: a JSON object a line. */
+export function runProgram(name, args) {
+  const output = execFileSync(join(root, `build/native/bench/kinglet_${name}`), args, {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  return output.trim().split('\n').filter(Boolean).map(JSON.parse);
+}
+
+/** Makes the model unless it is there; where it is in the project, and what a token of it costs. */
+export function prepareModel(shape, type) {
+  mkdirSync(join(root, folder), { recursive: true });
+  const file = `${folder}/${shape}-${type}.gguf`;
+  if (!existsSync(join(root, file))) {
+    console.error(`Making ${file} ...`);
+    runProgram('make_model', [shape, type, `${file}.part`]);
+    renameSync(join(root, `${file}.part`), join(root, file));
+  }
+  const [work] = runProgram('work', [file]);
+  return { shape, type, file, work };
+}

@@ -1,0 +1,34 @@
+// What the page of the benchmarks runs; chromium.mjs calls it.
+import { measureKinglet } from './measure.js';
+import { measureLimits } from './limits.js';
+
+globalThis.measureKinglet = async (model, options) => {
+  const { Kinglet } = await import('/dist/index.js');
+  return measureKinglet(Kinglet, model, options);
+};
+
+globalThis.measureLimits = async (url, options) => {
+  const wasm = await (await fetch(url)).arrayBuffer();
+  return measureLimits(wasm, { ...options, startWorker });
+};
+
+async function startWorker() {
+  const worker = new Worker(new URL('./limits-worker.js', import.meta.url), { type: 'module' });
+  const nextMessage = () =>
+    new Promise((resolve, reject) => {
+      worker.onmessage = ({ data }) => {
+        if (data.error) reject(new Error(data.error));
+        else resolve(data.value);
+      };
+      worker.onerror = ({ message }) => reject(new Error(message));
+    });
+  await nextMessage();
+  return {
+    ask(message) {
+      const answer = nextMessage();
+      worker.postMessage(message);
+      return answer;
+    },
+    terminate: () => worker.terminate(),
+  };
+}

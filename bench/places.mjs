@@ -1,0 +1,87 @@
+// Where the benchmarks run: each place measures its limits and the speed of a model.
+//   limits(bytes, threads)  of each kernel set, reading that many bytes a pass
+//   speed(file, options)    of a model, with options { kernels, threads, repeats }
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { launchChromium } from '../scripts/chromium.mjs';
+import { serve } from '../scripts/serve.mjs';
+import { root } from '../scripts/tools.mjs';
+import { measureLimits } from './limits.js';
+import { measureKinglet } from './measure.js';
+import { runProgram } from './models.mjs';
+
+const limitsOf = (simd) => `build/wasm-${simd}/bench/kinglet_limits.wasm`;
+
+export const places = {
+  native: () => ({
+    version: '',
+    limits: (bytes, threads) => runProgram('limits', [String(bytes), String(threads)]),
+    speed: (file, { kernels, threads, repeats }) =>
+      runProgram('speed', [file, kernels, String(threads), String(repeats)])[0],
+    close: () => undefined,
+  }),
+
+  async chromium() {
+    const { server, url } = await serve(root, { isolated: true });
+    const browser = await launchChromium();
+    const inPage = async (name, ...args) => {
+      const page = await browser.newPage();
+      try {
+        await page.goto(`${url}bench/page.html`);
+        await page.waitForFunction((f) => f in globalThis, name);
+        return await page.evaluate(([f, values]) => globalThis[f](...values), [name, args]);
+      } finally {
+        await page.close();
+      }
+    };
+    return {
+      version: browser.version(),
+      limits: (bytes, threads) =>
+        inPage('measureLimits', `/${limitsOf('relaxed-simd')}`, { bytes, threads }),
+      speed: (file, options) => inPage('measureKinglet', `/${file}`, options),
+      async close() {
+        await browser.close();
+        server.closeAllConnections();
+        server.close();
+      },
+    };
+  },
+
+  async node() {
+    const { Kinglet } = await import(new URL('../dist/index.js', import.meta.url).href);
+    return {
+      version: process.versions.node,
+      limits(bytes, threads) {
+        const wasm = ['relaxed-simd', 'simd128']
+          .map((simd) => readFileSync(join(root, limitsOf(simd))))
+          .find((module) => WebAssembly.validate(module));
+        return measureLimits(wasm, { bytes, threads, startWorker });
+      },
+      speed: (file, options) => measureKinglet(Kinglet, join(root, file), options),
+      close: () => undefined,
+    };
+  },
+};
+
+async function startWorker() {
+  const worker = new Worker(new URL('./limits-worker.js', import.meta.url));
+  const nextMessage = () =>
+    new Promise((resolve, reject) => {
+      worker.once('error', reject);
+      worker.once('message', ({ value, error }) => {
+        worker.off('error', reject);
+        if (error) reject(new Error(error));
+        else resolve(value);
+      });
+    });
+  await nextMessage();
+  return {
+    ask(message) {
+      const answer = nextMessage();
+      worker.postMessage(message);
+      return answer;
+    },
+    terminate: () => worker.terminate(),
+  };
+}
