@@ -1,7 +1,8 @@
 // Speed of a model file, natively, as the desktop program runs it: reading prompts of 128 and 512
 // tokens, and drawing 64 tokens behind the shorter one. Prints tokens per second of every repeat,
 // one JSON object for each kernel set and number of threads.
-// Usage: kinglet_speed MODEL [KERNELS [THREADS [REPEATS]]]; KERNELS "" means all but scalar.
+// Usage: kinglet_speed MODEL [KERNELS [THREADS [REPEATS]]]; KERNELS "" means all but scalar,
+// "fastest" what would be chosen.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -27,10 +28,13 @@ struct Run {
   double decode;
 };
 
-// The same ids as in measure.js.
+// The same ids as promptOf() in measure.js gives.
 std::vector<TokenId> prompt_of(uint32_t n_tokens) {
-  std::vector<TokenId> prompt;
-  for (uint32_t i = 0; i < n_tokens; ++i) prompt.push_back(static_cast<TokenId>(300 + 7 * i));
+  const auto token_of_byte = [](uint32_t byte) { return static_cast<TokenId>(3 + byte); };
+  std::vector<TokenId> prompt = {1, token_of_byte(0xe2), token_of_byte(0x96), token_of_byte(0x81)};
+  for (uint32_t i = 0; prompt.size() < n_tokens; ++i) {
+    prompt.push_back(token_of_byte(33 + 7 * i % 94));
+  }
   return prompt;
 }
 
@@ -95,6 +99,7 @@ Status measure(const LanguageModel& loaded, size_t n_threads, int n_repeats) {
 }
 
 Status run(const std::string& path, std::string_view kernels, size_t n_threads, int n_repeats) {
+  if (kernels == "fastest") kernels = available_kernels().front()->name;
   for (const KernelSet* set : available_kernels()) {
     if (!kernels.empty() && set->name != kernels) continue;
     if (kernels.empty() && set == &scalar_kernels()) continue;  // the oracle is not built for speed
