@@ -1,0 +1,102 @@
+// The peers that run in a page. Each reads the prompt and draws tokens behind it, greedily, as this
+// project does in ../measure.js.
+import { measureKinglet, promptOf } from '../measure.js';
+
+const modules = '/build/bench/peers/node_modules';
+const nCtx = 1024;
+
+/** wllama 2: its lower-level calls take tokens, and are what its createCompletion() is made of. */
+globalThis.runWllama2 = async (file, { threads, nPrompt, nDecoded }) => {
+  const { Wllama } = await import(`${modules}/wllama-2/esm/index.js`);
+  const wllama = new Wllama(
+    {
+      'single-thread/wllama.wasm': `${modules}/wllama-2/esm/single-thread/wllama.wasm`,
+      'multi-thread/wllama.wasm': `${modules}/wllama-2/esm/multi-thread/wllama.wasm`,
+    },
+    { suppressNativeLog: true },
+  );
+  const blob = await (await fetch(file)).blob();
+  await wllama.loadModel([blob], { n_threads: threads, n_ctx: nCtx, n_batch: 512 });
+  checkThreads(wllama, threads);
+  const run = async (prompt, n) => {
+    await wllama.kvClear();
+    await wllama.samplingInit({ temp: 0 });
+    const times = [];
+    const startedAt = performance.now();
+    let next = prompt.tokens;
+    for (let i = 0; i <= n; ++i) {
+      await wllama.samplingAccept(next);
+      await wllama.decode(next, {});
+      next = [(await wllama.samplingSample()).token];
+      times.push(performance.now());
+    }
+    return rates(prompt.tokens.length, startedAt, times);
+  };
+  await run(promptOf(nPrompt), 8);
+  return run(promptOf(nPrompt), nDecoded);
+};
+
+/** wllama 3 has one call, which takes text: the last chunk tells how many tokens it was. */
+globalThis.runWllama3 = async (file, { threads, nPrompt, nDecoded }) => {
+  const { Wllama } = await import(`${modules}/wllama-3/esm/index.js`);
+  const wllama = new Wllama(
+    { default: `${modules}/wllama-3/esm/wasm/wllama.wasm` },
+    { suppressNativeLog: true },
+  );
+  const blob = await (await fetch(file)).blob();
+  await wllama.loadModel([blob], {
+    n_threads: threads,
+    n_ctx: nCtx,
+    n_batch: 512,
+    n_ubatch: 512,
+    n_parallel: 1,
+    n_gpu_layers: 0,
+  });
+  checkThreads(wllama, threads);
+  const run = async (prompt, n) => {
+    const times = [];
+    let last;
+    const startedAt = performance.now();
+    await wllama.createCompletion({
+      prompt: prompt.text,
+      max_tokens: n + 1,
+      temperature: 0,
+      ignore_eos: true,
+      cache_prompt: false,
+      stream: true,
+      onData: (chunk) => {
+        last = chunk;
+        times.push(performance.now());
+      },
+    });
+    const { prompt_n: nPromptTokens, predicted_n: nPredicted } = last.timings;
+    if (nPromptTokens !== prompt.tokens.length || nPredicted !== n + 1) {
+      throw new Error(`wllama 3 read ${nPromptTokens} tokens and drew ${nPredicted}`);
+    }
+    return rates(prompt.tokens.length, startedAt, times.slice(0, n + 1));
+  };
+  await run(promptOf(nPrompt), 8);
+  return run(promptOf(nPrompt), nDecoded);
+};
+
+/** This project, through the package. */
+globalThis.runKinglet = async (file, { kernels, threads }) => {
+  const { Kinglet } = await import('/dist/index.js');
+  const speed = await measureKinglet(Kinglet, file, { kernels, threads, repeats: 1, long: false });
+  return { prefill: speed.prefill128[0], decode: speed.decode64[0] };
+};
+
+function checkThreads(wllama, threads) {
+  if (wllama.getNumThreads() !== threads) {
+    throw new Error(`${threads} threads were asked for, ${wllama.getNumThreads()} run`);
+  }
+}
+
+/** From the start and the times at which the tokens were there. */
+function rates(nPrompt, startedAt, times) {
+  const nDecoded = times.length - 1;
+  return {
+    prefill: (nPrompt * 1000) / (times[0] - startedAt),
+    decode: (nDecoded * 1000) / (times[nDecoded] - times[0]),
+  };
+}
