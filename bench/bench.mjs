@@ -6,7 +6,8 @@
 //   --kernels NAME,…                default: all but scalar; --all adds scalar
 //   --repeats N                     default 5; --quick takes 2 and leaves out the long prompt
 //   --json FILE                     also there; always in build/bench/bench.json
-//   --profile                       instead: see profile.mjs
+//   --profile                       instead: the functions that Chromium spends its time in, for
+//                                   the first of each list
 import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +16,7 @@ import { buildPackage } from '../scripts/package.mjs';
 import { fail, root, run, runNode } from '../scripts/tools.mjs';
 import { buildPrograms, folder, prepareModel } from './models.mjs';
 import { places } from './places.mjs';
+import { profile } from './profile.mjs';
 import { best, markdownTable, median } from './table.mjs';
 
 const { values: options } = parseArgs({
@@ -28,6 +30,7 @@ const { values: options } = parseArgs({
     repeats: { type: 'string' },
     quick: { type: 'boolean', default: false },
     json: { type: 'string' },
+    profile: { type: 'boolean', default: false },
   },
 });
 const listOf = (text) => text.split(',').filter(Boolean);
@@ -47,17 +50,23 @@ const models = listOf(options.model).flatMap((shape) =>
   listOf(options.type).map((type) => prepareModel(shape, type)),
 );
 
+const threadCounts = listOf(options.threads).map(Number);
 const results = [];
-for (const name of where) {
+if (options.profile) {
+  const [kernels] = listOf(options.kernels ?? '');
+  await profile(models[0], { kernels, threads: threadCounts[0] });
+} else {
+  for (const name of where) await measureIn(name);
+  report();
+}
+
+async function measureIn(name) {
   const place = await places[name]();
   for (const model of models) {
-    for (const threads of listOf(options.threads).map(Number)) {
-      await measure(name, place, model, threads);
-    }
+    for (const threads of threadCounts) await measure(name, place, model, threads);
   }
   await place.close();
 }
-report();
 
 /** Every kernel set, one after the other, beside the limits of the same minute. */
 async function measure(name, place, model, threads) {

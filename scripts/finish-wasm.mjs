@@ -1,6 +1,7 @@
-// What follows the link of a module: finish-wasm.mjs LINKED.js OUTPUT_FOLDER
+// What follows the link of a module: finish-wasm.mjs LINKED.js OUTPUT_FOLDER [--names]
 // Optimizes the wasm, checks its size, and makes the glue of old Emscriptens run as an ES module in
-// Node and in module workers, threads included.
+// Node and in module workers, threads included. With --names, for profiles, functions keep their
+// names, and the size may be any.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -11,6 +12,7 @@ const maxBytes = 400 * 1024;
 const maxGzippedBytes = 150 * 1024;
 
 const [linkedGlue, folder] = process.argv.slice(2);
+const withNames = process.argv.includes('--names');
 const name = basename(linkedGlue, '.js');
 mkdirSync(folder, { recursive: true });
 
@@ -25,6 +27,7 @@ execFileSync(
   [
     join(root, 'node_modules/binaryen/bin/wasm-opt'),
     '-O3',
+    ...(withNames ? ['-g'] : []),
     ...features.map((feature) => `--enable-${feature}`),
     linkedGlue.replace(/\.js$/, '.wasm'),
     '-o',
@@ -32,7 +35,7 @@ execFileSync(
   ],
   { stdio: 'inherit' },
 );
-checkSize(readFileSync(unchecked));
+if (!withNames) checkSize(readFileSync(unchecked));
 
 const workerScript = linkedGlue.replace(/\.js$/, '.worker.js');
 const glue = readFileSync(linkedGlue, 'utf8');
