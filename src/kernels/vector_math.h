@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 
 #include "base/exponential.h"
 #include "kernels/element.h"
@@ -29,47 +30,47 @@ struct VectorMath {
     return V::add_exponent(p, shifted);
   }
 
+  // Elements [i, i + kLanes) of a row of n, zeros behind its end. Rows are seldom cut: the cut is
+  // kept out of the loops, and so is a second copy of every function for single numbers.
+  static Float load(const float* row, size_t i, size_t n) {
+    return i + kLanes <= n ? V::load(row + i) : load_end(row + i, n - i);
+  }
+  static void store(float* row, size_t i, size_t n, Float x) {
+    if (i + kLanes <= n) {
+      V::store(row + i, x);
+    } else {
+      store_end(row + i, n - i, x);
+    }
+  }
+
   static float dot(const float* a, const float* b, size_t n) {
     Float sum = V::splat(0.0f);
-    const size_t n_whole = n / kLanes * kLanes;
-    for (size_t i = 0; i < n_whole; i += kLanes) sum = V::fma(V::load(a + i), V::load(b + i), sum);
-    float result = V::horizontal_sum(sum);
-    for (size_t i = n_whole; i < n; ++i) result += a[i] * b[i];
-    return result;
+    for (size_t i = 0; i < n; i += kLanes) sum = V::fma(load(a, i, n), load(b, i, n), sum);
+    return V::horizontal_sum(sum);
   }
 
   static void rms_norm(const float* x, const float* weight, float epsilon, size_t n, float* out) {
     const float mean = dot(x, x, n) / static_cast<float>(n);
-    const float scale = 1.0f / std::sqrt(mean + epsilon);
-    const size_t n_whole = n / kLanes * kLanes;
-    for (size_t i = 0; i < n_whole; i += kLanes) {
-      V::store(out + i, V::mul(V::load(weight + i), V::mul(V::load(x + i), V::splat(scale))));
+    const Float scale = V::splat(1.0f / std::sqrt(mean + epsilon));
+    for (size_t i = 0; i < n; i += kLanes) {
+      store(out, i, n, V::mul(load(weight, i, n), V::mul(load(x, i, n), scale)));
     }
-    for (size_t i = n_whole; i < n; ++i) out[i] = weight[i] * (x[i] * scale);
   }
 
   static void layer_norm(const float* x, const float* weight, const float* bias, float epsilon,
                          size_t n, float* out) {
-    const size_t n_whole = n / kLanes * kLanes;
     Float sums = V::splat(0.0f);
-    for (size_t i = 0; i < n_whole; i += kLanes) sums = V::add(sums, V::load(x + i));
-    float sum = V::horizontal_sum(sums);
-    for (size_t i = n_whole; i < n; ++i) sum += x[i];
-    const float mean = sum / static_cast<float>(n);
-    for (size_t i = 0; i < n_whole; i += kLanes) {
-      V::store(out + i, V::sub_float(V::load(x + i), V::splat(mean)));
-    }
-    for (size_t i = n_whole; i < n; ++i) out[i] = x[i] - mean;
+    for (size_t i = 0; i < n; i += kLanes) sums = V::add(sums, load(x, i, n));
+    const Float mean = V::splat(V::horizontal_sum(sums) / static_cast<float>(n));
+    for (size_t i = 0; i < n; i += kLanes) store(out, i, n, V::sub_float(load(x, i, n), mean));
     rms_norm(out, weight, epsilon, n, out);
     if (bias != nullptr) add_scaled(out, bias, 1.0f, n);
   }
 
   static void add_scaled(float* x, const float* y, float factor, size_t n) {
-    const size_t n_whole = n / kLanes * kLanes;
-    for (size_t i = 0; i < n_whole; i += kLanes) {
-      V::store(x + i, V::fma(V::splat(factor), V::load(y + i), V::load(x + i)));
+    for (size_t i = 0; i < n; i += kLanes) {
+      store(x, i, n, V::fma(V::splat(factor), load(y, i, n), load(x, i, n)));
     }
-    for (size_t i = n_whole; i < n; ++i) x[i] += factor * y[i];
   }
 
   // x / (1 + e^-y)
@@ -85,36 +86,28 @@ struct VectorMath {
   }
 
   static void silu_multiply(float* gate, const float* up, size_t n) {
-    const size_t n_whole = n / kLanes * kLanes;
-    for (size_t i = 0; i < n_whole; i += kLanes) {
-      const Float x = V::load(gate + i);
-      V::store(gate + i, V::mul(times_sigmoid(x, x), V::load(up + i)));
+    for (size_t i = 0; i < n; i += kLanes) {
+      const Float x = load(gate, i, n);
+      store(gate, i, n, V::mul(times_sigmoid(x, x), load(up, i, n)));
     }
-    for (size_t i = n_whole; i < n; ++i) gate[i] = element::silu(gate[i]) * up[i];
   }
 
   static void gelu_multiply(float* gate, const float* up, size_t n) {
-    const size_t n_whole = n / kLanes * kLanes;
-    for (size_t i = 0; i < n_whole; i += kLanes) {
-      V::store(gate + i, V::mul(gelu(V::load(gate + i)), V::load(up + i)));
+    for (size_t i = 0; i < n; i += kLanes) {
+      store(gate, i, n, V::mul(gelu(load(gate, i, n)), load(up, i, n)));
     }
-    for (size_t i = n_whole; i < n; ++i) gate[i] = element::gelu(gate[i]) * up[i];
   }
 
   static void gelu(float* x, size_t n) {
-    const size_t n_whole = n / kLanes * kLanes;
-    for (size_t i = 0; i < n_whole; i += kLanes) V::store(x + i, gelu(V::load(x + i)));
-    for (size_t i = n_whole; i < n; ++i) x[i] = element::gelu(x[i]);
+    for (size_t i = 0; i < n; i += kLanes) store(x, i, n, gelu(load(x, i, n)));
   }
 
   static void softcap(float* x, float cap, size_t n) {
-    const size_t n_whole = n / kLanes * kLanes;
-    for (size_t i = 0; i < n_whole; i += kLanes) {
-      const Float power = exp(V::mul(V::splat(2.0f / cap), V::load(x + i)));
+    for (size_t i = 0; i < n; i += kLanes) {
+      const Float power = exp(V::mul(V::splat(2.0f / cap), load(x, i, n)));
       const Float rest = V::div(V::splat(2.0f * cap), V::add(V::splat(1.0f), power));
-      V::store(x + i, V::sub_float(V::splat(cap), rest));
+      store(x, i, n, V::sub_float(V::splat(cap), rest));
     }
-    for (size_t i = n_whole; i < n; ++i) x[i] = element::softcap(x[i], cap);
   }
 
   static void rope_interleaved(float* x, const float* cosines, const float* sines, size_t n_pairs) {
@@ -135,16 +128,14 @@ struct VectorMath {
 
   static void rope_halves(float* x, const float* cosines, const float* sines, size_t n_pairs) {
     float* y = x + n_pairs;
-    const size_t n_whole = n_pairs / kLanes * kLanes;
-    for (size_t i = 0; i < n_whole; i += kLanes) {
-      const Float a = V::load(x + i);
-      const Float b = V::load(y + i);
-      const Float cosine = V::load(cosines + i);
-      const Float sine = V::load(sines + i);
-      V::store(x + i, V::sub_float(V::mul(a, cosine), V::mul(b, sine)));
-      V::store(y + i, V::fma(a, sine, V::mul(b, cosine)));
+    for (size_t i = 0; i < n_pairs; i += kLanes) {
+      const Float a = load(x, i, n_pairs);
+      const Float b = load(y, i, n_pairs);
+      const Float cosine = load(cosines, i, n_pairs);
+      const Float sine = load(sines, i, n_pairs);
+      store(x, i, n_pairs, V::sub_float(V::mul(a, cosine), V::mul(b, sine)));
+      store(y, i, n_pairs, V::fma(a, sine, V::mul(b, cosine)));
     }
-    for (size_t i = n_whole; i < n_pairs; ++i) element::rotate(x[i], y[i], cosines[i], sines[i]);
   }
 
   static void softmax(float* x, size_t n) {
@@ -173,6 +164,18 @@ struct VectorMath {
       V::store(x + i, V::mul(V::load(x + i), V::splat(factor)));
     }
     for (size_t i = n_whole; i < n; ++i) x[i] *= factor;
+  }
+
+ private:
+  [[gnu::noinline]] static Float load_end(const float* row, size_t n) {
+    float whole[kLanes] = {};
+    std::memcpy(whole, row, n * sizeof(float));
+    return V::load(whole);
+  }
+  [[gnu::noinline]] static void store_end(float* row, size_t n, Float x) {
+    float whole[kLanes];
+    V::store(whole, x);
+    std::memcpy(row, whole, n * sizeof(float));
   }
 };
 
