@@ -2,38 +2,50 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "gguf/header.h"
+#include "model/architecture.h"
+#include "model/rope.h"
 
 namespace kinglet {
 
-// Which elements of a head are rotated together.
-enum class RopeKind : uint8_t {
-  interleaved,  // neighbours: (x[0], x[1]), (x[2], x[3]), …
+// Which angles a layer's queries and keys are rotated by.
+enum class Rotation : uint8_t {
+  scaled,  // by RopeTable::scaled
+  local,   // by RopeTable::local
+  none,
 };
+constexpr size_t kRotationTables = 2;  // of scaled and local
 
-// One row of the table of architectures: what the forward pass does differently for each.
-struct Architecture {
-  std::string_view name;  // general.architecture
-  RopeKind rope;
+struct LayerConfig {
+  uint32_t window = 0;  // positions that a token sees, itself the last of them; 0: all
+  Rotation rotation = Rotation::none;
 };
 
 struct ModelConfig {
   const Architecture* architecture = nullptr;
   uint32_t n_layers = 0;
   uint32_t hidden_dim = 0;
-  uint32_t ffn_dim = 0;
+  uint32_t ffn_dim = 0;  // of one expert, where there are any
   uint32_t n_heads = 0;
   uint32_t n_kv_heads = 0;  // n_heads is a multiple of it
   uint32_t head_dim = 0;
   uint32_t vocab_size = 0;
   uint32_t context_length = 0;  // positions the model was trained for
+  uint32_t n_experts = 0;       // 0: one dense feed-forward network
+  uint32_t n_experts_used = 0;  // for a token
+  float expert_scale = 1;       // multiplies the experts' weights
   float norm_epsilon = 0;
-  uint32_t rope_dim = 0;    // leading elements of a head that are rotated; even
-  float rope_theta = 0;     // base of the rotation's frequencies
-  float rope_scale = 1.0f;  // multiplies positions (linear scaling)
+  float embedding_scale = 1;    // multiplies embeddings
+  float residual_scale = 1;     // multiplies what is added to the stream
+  float attention_scale = 0;    // multiplies scores
+  float logit_scale = 1;        // multiplies logits
+  float attention_softcap = 0;  // bounds scores; 0: does not
+  float logit_softcap = 0;
+  RopeConfig rope;
+  std::vector<LayerConfig> layers;  // [n_layers]
 
   uint32_t q_dim() const { return n_heads * head_dim; }
   uint32_t kv_dim() const { return n_kv_heads * head_dim; }

@@ -14,10 +14,12 @@ namespace {
 // Rows that a thread takes at a time: a multiple of every kernel's interleave.
 constexpr size_t kRowGrain = 16;
 
-// y [n_tokens][weights->n_rows] = x · weights^T.
+// y [n_tokens][n_rows] = x · matrix^T + bias.
 struct Projection {
-  const PackedMatrix* weights;
+  const Linear* weights;
   float* y;
+
+  size_t n_rows() const { return weights->matrix.n_rows; }
 };
 
 // One batch of tokens on its way through the model.
@@ -33,62 +35,101 @@ class Step {
         n_tokens_(n_tokens) {}
 
   void embed(std::span<const int32_t> tokens) {
+    const Weights& w = model_.weights();
+    const size_t width = config_.hidden_dim;
     for (size_t t = 0; t < n_tokens_; ++t) {
-      dequantize_row(model_.weights().token_embedding, static_cast<size_t>(tokens[t]),
-                     scratch_.hidden + t * config_.hidden_dim);
-    }
-  }
-
-  void compute_rotations() {
-    const auto& frequencies = model_.rope_frequencies();
-    for (size_t t = 0; t < n_tokens_; ++t) {
-      const auto position = static_cast<double>(cache_.size() + t);
-      for (size_t i = 0; i < frequencies.size(); ++i) {
-        const double angle = position * frequencies[i];
-        scratch_.cosines[t * frequencies.size() + i] = static_cast<float>(std::cos(angle));
-        scratch_.sines[t * frequencies.size() + i] = static_cast<float>(std::sin(angle));
+      float* row = scratch_.hidden + t * width;
+      dequantize_row(w.token_embedding, static_cast<size_t>(tokens[t]), row);
+      for (size_t i = 0; i < width; ++i) row[i] *= config_.embedding_scale;
+      if (w.position_embedding.n_rows > 0) {
+        dequantize_row(w.position_embedding, cache_.size() + t, scratch_.normed);
+        kernels_.add_scaled(row, scratch_.normed, 1.0f, width);
       }
     }
   }
 
+  void compute_angles() {
+    compute_angles(Rotation::scaled);
+    if (config_.rope.has_local) compute_angles(Rotation::local);
+  }
+
   Status layer(uint32_t index) {
     const LayerWeights& w = model_.weights().layers[index];
+    const LayerConfig& config = config_.layers[index];
 
-    normalize(scratch_.hidden, w.attention_norm, n_tokens_);
-    project(scratch_.normed, config_.hidden_dim, n_tokens_,
+    const float* attention_input = normalize_stream(w.attention_norm);
+    project(attention_input, config_.hidden_dim, n_tokens_,
             {{&w.query, scratch_.query}, {&w.key, scratch_.key}, {&w.value, scratch_.value}});
-    rotate(scratch_.query, config_.n_heads);
-    rotate(scratch_.key, config_.n_kv_heads);
+    normalize(scratch_.query, w.query_norm, n_tokens_, config_.q_dim(), scratch_.query);
+    normalize(scratch_.key, w.key_norm, n_tokens_, config_.kv_dim(), scratch_.key);
+    rotate(scratch_.query, config_.n_heads, config.rotation);
+    rotate(scratch_.key, config_.n_kv_heads, config.rotation);
     KINGLET_TRY(store(index));
     attend(index);
     project(scratch_.attention, config_.q_dim(), n_tokens_,
             {{&w.attention_output, scratch_.projection}});
-    add_projection();
+    add_to_stream(w.attention_post_norm);
 
-    normalize(scratch_.hidden, w.ffn_norm, n_tokens_);
-    project(scratch_.normed, config_.hidden_dim, n_tokens_,
-            {{&w.gate, scratch_.gate}, {&w.up, scratch_.up}});
-    pool_.for_range(n_tokens_ * config_.ffn_dim, kRowGrain, [&](size_t begin, size_t end, size_t) {
-      kernels_.silu_multiply(scratch_.gate + begin, scratch_.up + begin, end - begin);
-    });
-    project(scratch_.gate, config_.ffn_dim, n_tokens_, {{&w.down, scratch_.projection}});
-    add_projection();
+    const float* ffn_input = w.parallel ? attention_input : normalize_stream(w.ffn_norm);
+    if (w.experts.empty()) {
+      feed_forward(w.ffn, ffn_input, n_tokens_, scratch_.projection);
+    } else {
+      mix_experts(w, ffn_input);
+    }
+    add_to_stream(w.ffn_post_norm);
     return {};
   }
 
   void compute_logits() {
+    const Weights& w = model_.weights();
     const float* last = scratch_.hidden + (n_tokens_ - 1) * config_.hidden_dim;
-    normalize(last, model_.weights().output_norm, 1);
-    project(scratch_.normed, config_.hidden_dim, 1, {{&model_.weights().output, scratch_.logits}});
+    normalize(last, w.output_norm, 1, config_.hidden_dim, scratch_.normed);
+    project(scratch_.normed, config_.hidden_dim, 1, {{&w.output, scratch_.logits}});
+    if (config_.logit_scale != 1) {
+      for (size_t i = 0; i < config_.vocab_size; ++i) scratch_.logits[i] *= config_.logit_scale;
+    }
+    if (config_.logit_softcap > 0) {
+      kernels_.softcap(scratch_.logits, config_.logit_softcap, config_.vocab_size);
+    }
   }
 
  private:
-  // normed = rms_norm(x), rows of hidden_dim.
-  void normalize(const float* x, const float* weight, size_t n_rows) {
-    const size_t width = config_.hidden_dim;
+  void compute_angles(Rotation rotation) {
+    const RopeTable& table = model_.rope_table(rotation, cache_.config().capacity);
+    const Angles& angles = scratch_.angles[static_cast<size_t>(rotation)];
+    const size_t n_pairs = table.frequencies.size();
+    for (size_t t = 0; t < n_tokens_; ++t) {
+      const auto position = static_cast<double>(cache_.size() + t);
+      for (size_t i = 0; i < n_pairs; ++i) {
+        const double angle = position * table.frequencies[i];
+        angles.cosines[t * n_pairs + i] = table.magnitude * static_cast<float>(std::cos(angle));
+        angles.sines[t * n_pairs + i] = table.magnitude * static_cast<float>(std::sin(angle));
+      }
+    }
+  }
+
+  // The stream, normalized where there is such a norm.
+  const float* normalize_stream(const Norm& norm) {
+    if (norm.weight == nullptr) return scratch_.hidden;
+    normalize(scratch_.hidden, norm, n_tokens_, config_.hidden_dim, scratch_.normed);
+    return scratch_.normed;
+  }
+
+  // out = norm(x), in every token's row of n_columns as many times as the norm is wide. Nothing
+  // happens without a norm. out may be x.
+  void normalize(const float* x, const Norm& norm, size_t n_rows, size_t n_columns, float* out) {
+    if (norm.weight == nullptr) return;
     for_each_token(n_rows, [&](size_t t) {
-      kernels_.rms_norm(x + t * width, weight, config_.norm_epsilon, width,
-                        scratch_.normed + t * width);
+      for (size_t i = 0; i < n_columns; i += norm.width) {
+        const float* weight = norm.weight + i % norm.n_weights;
+        const size_t at = t * n_columns + i;
+        if (config_.architecture->norm == NormKind::rms) {
+          kernels_.rms_norm(x + at, weight, config_.norm_epsilon, norm.width, out + at);
+        } else {
+          kernels_.layer_norm(x + at, weight, norm.bias, config_.norm_epsilon, norm.width,
+                              out + at);
+        }
+      }
     });
   }
 
@@ -98,7 +139,8 @@ class Step {
     const Activations activations{
         x, n_columns, scratch_.codes, scratch_.scales, scratch_.sums, scratch_.half_sums};
     for (const Projection& projection : projections) {
-      if (matmul_kernel(kernels_, projection.weights->type).activations == ActivationFormat::int8) {
+      const DType type = projection.weights->matrix.type;
+      if (matmul_kernel(kernels_, type).activations == ActivationFormat::int8) {
         for_each_token(n_rows, [&](size_t t) { kernels_.quantize(activations, t); });
         break;
       }
@@ -109,29 +151,42 @@ class Step {
     pool_.for_range(n_padded, kRowGrain, [&](size_t begin, size_t end, size_t) {
       size_t first = 0;
       for (const Projection& projection : projections) {
-        const auto& [weights, y] = projection;
-        const size_t from = std::clamp(begin, first, first + weights->n_rows) - first;
-        const size_t to = std::clamp(end, first, first + weights->n_rows) - first;
-        if (from < to) {
-          multiply_rows(kernels_, *weights, activations, n_rows, y, weights->n_rows, from, to);
-        }
+        const size_t width = projection.n_rows();
+        const size_t from = std::clamp(begin, first, first + width) - first;
+        const size_t to = std::clamp(end, first, first + width) - first;
+        if (from < to) multiply(projection, activations, n_rows, from, to);
         first += padded_rows(projection);
       }
     });
   }
 
+  // Rows [from, to) of a product, and their biases.
+  void multiply(const Projection& projection, const Activations& x, size_t n_tokens, size_t from,
+                size_t to) {
+    const auto& [matrix, bias] = *projection.weights;
+    multiply_rows(kernels_, matrix, x, n_tokens, projection.y, matrix.n_rows, from, to);
+    if (bias == nullptr) return;
+    for (size_t t = 0; t < n_tokens; ++t) {
+      kernels_.add_scaled(projection.y + t * matrix.n_rows + from, bias + from, 1.0f, to - from);
+    }
+  }
+
   static size_t padded_rows(const Projection& projection) {
-    return static_cast<size_t>(round_up(projection.weights->n_rows, kRowGrain));
+    return static_cast<size_t>(round_up(projection.n_rows(), kRowGrain));
   }
 
   // Rotates the heads of every token's row, n_heads * head_dim wide.
-  void rotate(float* rows, uint32_t n_heads) {
-    const size_t n_pairs = config_.rope_dim / 2;
+  void rotate(float* rows, uint32_t n_heads, Rotation rotation) {
+    if (rotation == Rotation::none) return;
+    const Angles& angles = scratch_.angles[static_cast<size_t>(rotation)];
+    const size_t n_pairs = config_.rope.dim / 2;
+    const auto rope = config_.architecture->rope == RopeKind::interleaved
+                          ? kernels_.rope_interleaved
+                          : kernels_.rope_halves;
     for_each_token(n_tokens_, [&](size_t t) {
       for (uint32_t head = 0; head < n_heads; ++head) {
-        kernels_.rope_interleaved(rows + (t * n_heads + head) * config_.head_dim,
-                                  scratch_.cosines + t * n_pairs, scratch_.sines + t * n_pairs,
-                                  n_pairs);
+        rope(rows + (t * n_heads + head) * config_.head_dim, angles.cosines + t * n_pairs,
+             angles.sines + t * n_pairs, n_pairs);
       }
     });
   }
@@ -145,36 +200,112 @@ class Step {
     return {};
   }
 
-  // Causal attention: a token sees every position up to its own. Heads that share keys stand side
-  // by side, so that their rows stay in the thread's cache.
+  // Causal attention: a token sees every position of its window up to its own. Heads that share
+  // keys stand side by side, so that their rows stay in the thread's cache.
   void attend(uint32_t layer) {
     const uint32_t heads_per_kv_head = config_.n_heads / config_.n_kv_heads;
-    const float scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
+    const uint32_t window = config_.layers[layer].window;
     const size_t n_items = config_.n_heads * n_tokens_;
     pool_.for_range(n_items, 1, [&](size_t begin, size_t end, size_t thread) {
       for (size_t item = begin; item < end; ++item) {
         const auto head = static_cast<uint32_t>(item / n_tokens_);
         const size_t t = item % n_tokens_;
         const size_t offset = t * config_.q_dim() + head * config_.head_dim;
-        kernels_.attend_f32({.query = scratch_.query + offset,
-                             .keys = cache_.keys(layer, head / heads_per_kv_head),
-                             .values = cache_.values(layer, head / heads_per_kv_head),
-                             .first_position = 0,
-                             .n_positions = cache_.size() + t + 1,
-                             .head_dim = config_.head_dim,
-                             .scale = scale,
-                             .softcap = 0.0f,
-                             .scores = scratch_.thread_scores(thread),
-                             .output = scratch_.attention + offset});
+        const size_t n_positions = cache_.size() + t + 1;
+        kernels_.attend_f32(
+            {.query = scratch_.query + offset,
+             .keys = cache_.keys(layer, head / heads_per_kv_head),
+             .values = cache_.values(layer, head / heads_per_kv_head),
+             .first_position = window > 0 && n_positions > window ? n_positions - window : 0,
+             .n_positions = n_positions,
+             .head_dim = config_.head_dim,
+             .scale = config_.attention_scale,
+             .softcap = config_.attention_softcap,
+             .scores = scratch_.thread_scores(thread),
+             .output = scratch_.attention + offset});
       }
     });
   }
 
-  void add_projection() {
+  // out [n_rows][hidden_dim] = the feed-forward network of rows x. Uses scratch's gate and up.
+  void feed_forward(const FeedForward& w, const float* x, size_t n_rows, float* out) {
+    if (w.gate.matrix.n_rows > 0) {
+      project(x, config_.hidden_dim, n_rows, {{&w.gate, scratch_.gate}, {&w.up, scratch_.up}});
+    } else {
+      project(x, config_.hidden_dim, n_rows, {{&w.up, scratch_.gate}});
+    }
+    const bool gated = w.gate.matrix.n_rows > 0;
+    const auto multiply_gate = config_.architecture->activation == Activation::silu
+                                   ? kernels_.silu_multiply
+                                   : kernels_.gelu_multiply;
+    pool_.for_range(n_rows * config_.ffn_dim, kRowGrain, [&](size_t begin, size_t end, size_t) {
+      if (gated) {
+        multiply_gate(scratch_.gate + begin, scratch_.up + begin, end - begin);
+      } else {
+        kernels_.gelu(scratch_.gate + begin, end - begin);
+      }
+    });
+    project(scratch_.gate, config_.ffn_dim, n_rows, {{&w.down, out}});
+  }
+
+  // projection = the sum of each token's experts. They run one after the other, each for all tokens
+  // that chose it, so that its weights are read once.
+  void mix_experts(const LayerWeights& w, const float* x) {
     const size_t width = config_.hidden_dim;
+    choose(w.router, x);
+    std::fill_n(scratch_.projection, n_tokens_ * width, 0.0f);
+    for (uint32_t expert = 0; expert < config_.n_experts; ++expert) {
+      const size_t n = gather(expert, x);
+      if (n == 0) continue;
+      feed_forward(w.experts[expert], scratch_.expert_input, n, scratch_.expert_output);
+      for (size_t i = 0; i < n; ++i) {
+        kernels_.add_scaled(scratch_.projection + scratch_.routed[i] * width,
+                            scratch_.expert_output + i * width,
+                            weight_of(scratch_.routed[i], expert), width);
+      }
+    }
+  }
+
+  // Every token's choice of experts.
+  void choose(const Linear& router, const float* x) {
+    project(x, config_.hidden_dim, n_tokens_, {{&router, scratch_.router}});
+    for (size_t t = 0; t < n_tokens_; ++t) {
+      choose_experts({scratch_.router + t * config_.n_experts, config_.n_experts},
+                     config_.architecture->normalizes_experts, config_.expert_scale, choices(t));
+    }
+  }
+
+  // The number of tokens that chose the expert, their rows in expert_input.
+  size_t gather(uint32_t expert, const float* x) {
+    const size_t width = config_.hidden_dim;
+    size_t n = 0;
+    for (uint32_t t = 0; t < n_tokens_; ++t) {
+      if (weight_of(t, expert) == 0) continue;
+      std::copy_n(x + t * width, width, scratch_.expert_input + n * width);
+      scratch_.routed[n++] = t;
+    }
+    return n;
+  }
+
+  std::span<ExpertChoice> choices(size_t token) {
+    return {scratch_.choices + token * config_.n_experts_used, config_.n_experts_used};
+  }
+
+  // 0: the token did not choose the expert.
+  float weight_of(size_t token, uint32_t expert) {
+    for (const ExpertChoice& choice : choices(token)) {
+      if (choice.expert == expert) return choice.weight;
+    }
+    return 0;
+  }
+
+  // Adds the projection, normalized where there is such a norm, to the stream.
+  void add_to_stream(const Norm& norm) {
+    const size_t width = config_.hidden_dim;
+    normalize(scratch_.projection, norm, n_tokens_, width, scratch_.projection);
     for_each_token(n_tokens_, [&](size_t t) {
-      kernels_.add_scaled(scratch_.hidden + t * width, scratch_.projection + t * width, 1.0f,
-                          width);
+      kernels_.add_scaled(scratch_.hidden + t * width, scratch_.projection + t * width,
+                          config_.residual_scale, width);
     });
   }
 
@@ -209,7 +340,10 @@ Status check_tokens(const Model& model, const Scratch& scratch, const KvCache& c
                    cat("token ", token, " is outside the vocabulary of ", vocab_size)};
     }
   }
-  const uint32_t capacity = cache.config().capacity;
+  uint32_t capacity = cache.config().capacity;
+  if (const size_t n_learned = model.weights().position_embedding.n_rows; n_learned > 0) {
+    capacity = std::min(capacity, static_cast<uint32_t>(n_learned));
+  }
   if (tokens.size() > capacity - cache.size()) {
     return Error{ErrorCode::context_full,
                  cat("the context is full: it holds ", cache.size(), " of ", capacity,
@@ -230,7 +364,7 @@ Status forward(const Model& model, ThreadPool& pool, Scratch& scratch, KvCache& 
   KINGLET_TRY(check_tokens(model, scratch, cache, tokens));
   Step step(model, pool, scratch, cache, tokens.size());
   step.embed(tokens);
-  step.compute_rotations();
+  step.compute_angles();
   if (Status status = run_layers(step, model.config().n_layers); !status.ok()) {
     cache.rollback();
     return status;

@@ -1,7 +1,5 @@
 #include "model/model.h"
 
-#include <cmath>
-
 namespace kinglet {
 
 Result<Model> Model::load(GgufFile file, const KernelSet& kernels) {
@@ -11,18 +9,18 @@ Result<Model> Model::load(GgufFile file, const KernelSet& kernels) {
   KINGLET_ASSIGN(model.config_, read_config(model.header()));
   KINGLET_ASSIGN(model.weights_, take_weights(model.file_, kernels, model.config_));
 
-  // theta^(-2i / rope_dim) (RoFormer, 2021), scaled as the file asks.
-  const ModelConfig& config = model.config_;
-  for (uint32_t i = 0; i < config.rope_dim / 2; ++i) {
-    const double exponent = -2.0 * i / config.rope_dim;
-    double frequency = std::pow(static_cast<double>(config.rope_theta), exponent) *
-                       static_cast<double>(config.rope_scale);
-    if (model.weights_.rope_factors != nullptr) {
-      frequency /= static_cast<double>(model.weights_.rope_factors[i]);
-    }
-    model.rope_frequencies_.push_back(frequency);
-  }
+  const RopeConfig& rope = model.config_.rope;
+  const float* factors = model.weights_.rope_factors;
+  const float* long_factors = model.weights_.long_rope_factors;
+  model.rope_ = RopeTable::scaled(rope, factors);
+  model.long_rope_ = RopeTable::scaled(rope, long_factors != nullptr ? long_factors : factors);
+  model.local_rope_ = RopeTable::local(rope);
   return model;
+}
+
+const RopeTable& Model::rope_table(Rotation rotation, uint32_t n_ctx) const {
+  if (rotation == Rotation::local) return local_rope_;
+  return n_ctx > config_.rope.original_context ? long_rope_ : rope_;
 }
 
 uint64_t Model::n_parameters() const {

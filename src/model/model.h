@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "base/result.h"
 #include "gguf/file.h"
 #include "kernels/kernels.h"
 #include "model/config.h"
+#include "model/rope.h"
 #include "model/weights.h"
 
 namespace kinglet {
@@ -25,15 +25,17 @@ class Model {
   uint64_t weight_bytes() const { return header().data_bytes; }
   uint64_t n_parameters() const;
 
-  // [rope_dim / 2]: radians per position of each rotated pair.
-  const std::vector<double>& rope_frequencies() const { return rope_frequencies_; }
+  // The angles of a rotation other than none, in a context of up to n_ctx positions.
+  const RopeTable& rope_table(Rotation rotation, uint32_t n_ctx) const;
 
  private:
   GgufFile file_;
   ModelConfig config_;
   Weights weights_;
   const KernelSet* kernels_ = nullptr;
-  std::vector<double> rope_frequencies_;
+  RopeTable rope_;
+  RopeTable long_rope_;  // beyond the original context
+  RopeTable local_rope_;
 };
 
 }  // namespace kinglet

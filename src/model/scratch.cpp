@@ -41,9 +41,17 @@ Result<Scratch> Scratch::create(const ModelConfig& config, uint32_t n_batch, uin
     give(scratch.projection, rows * config.hidden_dim);
     give(scratch.gate, rows * config.ffn_dim);
     give(scratch.up, rows * config.ffn_dim);
-    give(scratch.cosines, rows * config.rope_dim / 2);
-    give(scratch.sines, rows * config.rope_dim / 2);
+    for (Angles& angles : scratch.angles) {
+      give(angles.cosines, rows * config.rope.dim / 2);
+      give(angles.sines, rows * config.rope.dim / 2);
+    }
     give(scratch.logits, config.vocab_size);
+    const uint64_t expert_rows = config.n_experts > 0 ? rows : 0;
+    give(scratch.router, expert_rows * config.n_experts);
+    give(scratch.choices, expert_rows * config.n_experts_used);
+    give(scratch.routed, expert_rows);
+    give(scratch.expert_input, expert_rows * config.hidden_dim);
+    give(scratch.expert_output, expert_rows * config.hidden_dim);
     give(scratch.codes, rows * width * kMaxCodeBytes);
     give(scratch.scales, rows * width / kActivationBlock);
     give(scratch.sums, rows * width / kActivationBlock);

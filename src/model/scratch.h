@@ -8,8 +8,15 @@
 #include "base/result.h"
 #include "kernels/kernels.h"
 #include "model/config.h"
+#include "model/experts.h"
 
 namespace kinglet {
+
+// What positions are rotated by, n_batch rows of each.
+struct Angles {
+  float* cosines = nullptr;  // [rope.dim / 2]
+  float* sines = nullptr;    // [rope.dim / 2]
+};
 
 struct Scratch {
   // n_threads: of the pool that steps will run on; n_ctx: positions a head can attend to.
@@ -31,9 +38,15 @@ struct Scratch {
   float* projection = nullptr;  // [hidden_dim]: what a block adds to the stream
   float* gate = nullptr;        // [ffn_dim]
   float* up = nullptr;          // [ffn_dim]
-  float* cosines = nullptr;     // [rope_dim / 2]
-  float* sines = nullptr;       // [rope_dim / 2]
-  float* logits = nullptr;      // [vocab_size], one row in all
+  Angles angles[kRotationTables];
+  float* logits = nullptr;  // [vocab_size], one row in all
+
+  // Where there are experts.
+  float* router = nullptr;          // [n_experts]: its logits
+  ExpertChoice* choices = nullptr;  // [n_experts_used]
+  uint32_t* routed = nullptr;       // one each: the tokens that chose an expert,
+  float* expert_input = nullptr;    // [hidden_dim]: their rows,
+  float* expert_output = nullptr;   // [hidden_dim]: and what it makes of them
 
   // Quantized activations, as wide as the widest of the rows above.
   std::byte* codes = nullptr;

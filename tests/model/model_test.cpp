@@ -30,7 +30,8 @@ TEST(Model, LoadsTheSmallestOne) {
   EXPECT_EQ(model.value().config().vocab_size, 8u);
   EXPECT_EQ(model.value().kernels().name, "scalar");
   // Tied: the output matrix is the embedding.
-  EXPECT_EQ(model.value().weights().output.data, model.value().weights().token_embedding.data);
+  EXPECT_EQ(model.value().weights().output.matrix.data,
+            model.value().weights().token_embedding.data);
 }
 
 TEST(Model, HeadsMayBeWiderThanTheirShareOfTheHiddenState) {
@@ -77,8 +78,8 @@ TEST(Model, AcceptsMatricesOfMixedTypes) {
 
 TEST(Model, RefusesATensorThatItWouldLeaveOut) {
   TinyModel tiny;
-  tiny.extra_tensor = "blk.0.attn_q.bias";
-  expect_error(tiny, ErrorCode::unsupported_feature, "blk.0.attn_q.bias");
+  tiny.extra_tensor = "blk.0.attn_q_norm.weight";
+  expect_error(tiny, ErrorCode::unsupported_feature, "blk.0.attn_q_norm.weight");
 }
 
 TEST(Model, NamesAMissingKey) {
@@ -123,7 +124,7 @@ TEST(Model, RefusesAFileWithoutWeights) {
 TEST(Model, RopeFrequenciesFallGeometrically) {
   const auto model = load({});
   ASSERT_TRUE(model.ok());
-  const auto& frequencies = model.value().rope_frequencies();
+  const auto& frequencies = model.value().rope_table(Rotation::scaled, 32).frequencies;
   ASSERT_EQ(frequencies.size(), 2u);
   EXPECT_DOUBLE_EQ(frequencies[0], 1.0);
   EXPECT_DOUBLE_EQ(frequencies[1], 0.01);  // 10000^(-2/4)

@@ -1,0 +1,93 @@
+#include "model/architecture.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "base/format.h"
+#include "gguf/quoted.h"
+
+namespace kinglet {
+namespace {
+
+// Every row is checked against another implementation: tests/model/parity_test.cpp.
+constexpr Architecture kArchitectures[] = {
+    {.name = "llama", .experts = Presence::optional, .rope = RopeKind::interleaved},
+    {.name = "granite", .rope = RopeKind::interleaved},
+    {.name = "granitemoe", .experts = Presence::required, .rope = RopeKind::interleaved},
+    {.name = "smollm3", .rope = RopeKind::interleaved, .unrotated_period = 4},
+    {.name = "qwen2", .qkv_biases = Presence::required},
+    {.name = "qwen3", .head_norm = HeadNorm::shared},
+    {.name = "qwen3moe", .head_norm = HeadNorm::shared, .experts = Presence::required},
+    {.name = "olmo2",
+     .pre_norms = false,
+     .post_norms = true,
+     .head_norm = HeadNorm::full_width,
+     .window_period = 4,
+     .plain_local_rope = true},
+    {.name = "olmoe",
+     .head_norm = HeadNorm::full_width,
+     .experts = Presence::required,
+     .normalizes_experts = false},
+    {.name = "gemma", .activation = Activation::gelu, .scales_embedding = true},
+    {.name = "gemma2",
+     .post_norms = true,
+     .activation = Activation::gelu,
+     .scales_embedding = true,
+     .attention_softcap = 50.0f,
+     .logit_softcap = 30.0f,
+     .n_layers_of_wide_scale = 46,
+     .window = 4096,
+     .window_period = 2},
+    {.name = "gemma3",
+     .post_norms = true,
+     .head_norm = HeadNorm::shared,
+     .activation = Activation::gelu,
+     .scales_embedding = true,
+     .n_layers_of_wide_scale = 62,
+     .window_period = 6,
+     .plain_local_rope = true,
+     .local_rope_theta = 10000.0f},
+    {.name = "phi2",
+     .norm = NormKind::layer,
+     .parallel = Presence::required,
+     .activation = Activation::gelu,
+     .gate = Gate::none,
+     .qkv_biases = Presence::required,
+     .other_biases = Presence::required},
+    {.name = "phi3", .gate = Gate::fused},
+    {.name = "gpt2",
+     .norm = NormKind::layer,
+     .activation = Activation::gelu,
+     .gate = Gate::none,
+     .qkv_biases = Presence::required,
+     .other_biases = Presence::required,
+     .rope = RopeKind::none},
+    {.name = "starcoder2",
+     .norm = NormKind::layer,
+     .activation = Activation::gelu,
+     .gate = Gate::none,
+     .qkv_biases = Presence::required,
+     .other_biases = Presence::required},
+    {.name = "stablelm",
+     .norm = NormKind::layer,
+     .head_norm = HeadNorm::own_or_none,
+     .parallel = Presence::optional},
+};
+
+}  // namespace
+
+Result<const Architecture*> find_architecture(const GgufHeader& header) {
+  KINGLET_ASSIGN(const std::string_view name, header.require_string("general.architecture"));
+  const auto* row = std::find_if(std::begin(kArchitectures), std::end(kArchitectures),
+                                 [name](const Architecture& known) { return known.name == name; });
+  if (row != std::end(kArchitectures)) return row;
+  std::string known;
+  for (const Architecture& architecture : kArchitectures) {
+    known += cat(known.empty() ? "" : ", ", architecture.name);
+  }
+  return Error{ErrorCode::unsupported_architecture,
+               cat("architecture ", quoted(name), " is not supported (supported: ", known, ")")};
+}
+
+}  // namespace kinglet

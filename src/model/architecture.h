@@ -1,0 +1,83 @@
+// What makes one transformer different from another, as data: one row for each architecture that
+// general.architecture can name. The forward pass reads these traits; nothing asks for names.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.h"
+#include "gguf/header.h"
+
+namespace kinglet {
+
+enum class NormKind : uint8_t {
+  rms,    // root mean square, weight
+  layer,  // mean and variance, weight and bias
+};
+
+// Which elements of a head are rotated together.
+enum class RopeKind : uint8_t {
+  none,         // positions are learned vectors, added to the embedding
+  interleaved,  // neighbours: (x[0], x[1]), (x[2], x[3]), …
+  halves,       // (x[0], x[n / 2]), (x[1], x[n / 2 + 1]), … of the n that are rotated (GPT-NeoX)
+};
+
+enum class Activation : uint8_t { silu, gelu };
+
+// The feed-forward network: down(activation(gate) * up), or down(activation(up)).
+enum class Gate : uint8_t {
+  none,
+  separate,  // ffn_gate, ffn_up
+  fused,     // both in ffn_up, the gate's rows first
+};
+
+// What queries and keys are normalized by before they are rotated.
+enum class HeadNorm : uint8_t {
+  none,
+  shared,       // each head, all by the same weight [head_dim]
+  own_or_none,  // each head by its own weight [n_heads][head_dim], where the file has one
+  full_width,   // all heads together, by a weight [n_heads * head_dim]
+};
+
+// Whether tensors must, may or must not be there.
+enum class Presence : uint8_t { no, optional, required };
+
+struct Architecture {
+  std::string_view name;  // general.architecture
+
+  NormKind norm = NormKind::rms;
+  bool pre_norms = true;    // in front of attention and of the feed-forward network
+  bool post_norms = false;  // behind each, before it is added to the stream
+  HeadNorm head_norm = HeadNorm::none;
+
+  // Attention and feed-forward network read the same norm of the layer's input. Optional: in files
+  // where the latter has no norm of its own.
+  Presence parallel = Presence::no;
+
+  Activation activation = Activation::silu;
+  Gate gate = Gate::separate;
+  Presence experts = Presence::no;
+  bool normalizes_experts = true;  // the chosen experts' weights sum to 1
+
+  Presence qkv_biases = Presence::optional;
+  Presence other_biases = Presence::optional;  // of the other matrices of a layer
+
+  bool scales_embedding = false;  // by sqrt(hidden_dim)
+  float attention_softcap = 0;    // of scores, where the file does not say; 0: none
+  float logit_softcap = 0;
+  // The size of this many layers, and it alone, scales queries by sqrt(hidden_dim / n_heads), not
+  // by sqrt(head_dim): no key tells.
+  uint32_t n_layers_of_wide_scale = 0;
+
+  RopeKind rope = RopeKind::halves;
+  uint32_t unrotated_period = 0;  // every so many layers, one is not rotated; 0: none
+  uint32_t window = 0;            // of attention, where the file does not say; 0: none
+  uint32_t window_period = 0;     // every so many layers, one has no window; 0: none
+  bool plain_local_rope = false;  // layers with a window are rotated without scaling,
+  float local_rope_theta = 0;     // and by this base, where the file does not say; 0: the same
+};
+
+// ErrorCode::unsupported_architecture names what was found and what is supported.
+Result<const Architecture*> find_architecture(const GgufHeader& header);
+
+}  // namespace kinglet

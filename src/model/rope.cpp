@@ -1,0 +1,65 @@
+#include "model/rope.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace kinglet {
+namespace {
+
+double frequency(double theta, uint32_t pair, uint32_t dim) {
+  return std::pow(theta, -2.0 * pair / dim);
+}
+
+// The pair, as a fraction, that makes `turns` full turns over the original context.
+double pair_of_turns(const RopeConfig& config, float turns) {
+  constexpr double kTwoPi = 6.283185307179586;
+  const double positions_per_turn =
+      static_cast<double>(config.original_context) / static_cast<double>(turns);
+  return config.dim * std::log(positions_per_turn / kTwoPi) /
+         (2.0 * std::log(static_cast<double>(config.theta)));
+}
+
+// How much of each pair's frequency is scaled: 0 where it is fast, 1 where it is slow.
+class YarnRamp {
+ public:
+  explicit YarnRamp(const RopeConfig& config)
+      : first_(std::max(0.0, std::floor(pair_of_turns(config, config.yarn_beta_fast)))),
+        last_(std::min(config.dim - 1.0, std::ceil(pair_of_turns(config, config.yarn_beta_slow)))) {
+  }
+
+  double operator()(uint32_t pair) const {
+    return std::clamp((pair - first_) / std::max(0.001, last_ - first_), 0.0, 1.0);
+  }
+
+ private:
+  double first_;
+  double last_;
+};
+
+}  // namespace
+
+RopeTable RopeTable::scaled(const RopeConfig& config, const float* factors) {
+  const auto scale = 1.0 / static_cast<double>(config.factor);
+  const YarnRamp ramp(config);
+  RopeTable table;
+  table.magnitude = config.magnitude;
+  if (config.yarn) table.magnitude *= 0.1f * std::log(config.factor) + 1.0f;
+  for (uint32_t pair = 0; pair < config.dim / 2; ++pair) {
+    double trained = frequency(static_cast<double>(config.theta), pair, config.dim);
+    if (factors != nullptr) trained /= static_cast<double>(factors[pair]);
+    const double share = config.yarn ? ramp(pair) : 1.0;
+    table.frequencies.push_back(trained * (scale * share + (1.0 - share)));
+  }
+  return table;
+}
+
+RopeTable RopeTable::local(const RopeConfig& config) {
+  RopeTable table;
+  for (uint32_t pair = 0; pair < config.dim / 2; ++pair) {
+    table.frequencies.push_back(
+        frequency(static_cast<double>(config.local_theta), pair, config.dim));
+  }
+  return table;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,37 @@
+// Rotary positions (RoFormer, 2021) and the ways to stretch them over longer contexts.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace kinglet {
+
+// How the rotation was scaled after training, as the keys rope.* tell.
+struct RopeConfig {
+  uint32_t dim = 0;               // leading elements of a head that are rotated; even
+  float theta = 0;                // base of the frequencies
+  float local_theta = 0;          // the same for layers with a window
+  bool has_local = false;         // whether those rotate by local_theta, unscaled
+  float factor = 1.0f;            // divides frequencies
+  float magnitude = 1.0f;         // multiplies cosines and sines
+  bool yarn = false;              // divides low frequencies only, see RopeTable
+  float yarn_beta_fast = 32;      // full turns over the original context, above which: as trained
+  float yarn_beta_slow = 1;       // below which: divided by factor
+  uint32_t original_context = 0;  // positions before scaling
+};
+
+// What a position turns each pair by.
+struct RopeTable {
+  std::vector<double> frequencies;  // [dim / 2]: radians per position
+  float magnitude = 1.0f;           // multiplies cosines and sines
+
+  // Frequencies theta^(-2i / dim), scaled. factors [dim / 2] divide them too (Llama 3, LongRoPE),
+  // or null. YaRN (2023) mixes a frequency and its scaled value by the turns it makes over the
+  // original context, and lengthens the vectors by 0.1 ln(factor) + 1.
+  static RopeTable scaled(const RopeConfig& config, const float* factors);
+
+  // Frequencies local_theta^(-2i / dim).
+  static RopeTable local(const RopeConfig& config);
+};
+
+}  // namespace kinglet

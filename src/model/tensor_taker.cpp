@@ -1,0 +1,88 @@
+#include "model/tensor_taker.h"
+
+#include <numeric>
+
+#include "base/format.h"
+#include "gguf/quoted.h"
+#include "kernels/packing.h"
+
+namespace kinglet {
+
+Result<const float*> TensorTaker::vector(std::string_view name, uint64_t n) {
+  return vector(name, n, n);
+}
+
+Result<const float*> TensorTaker::vector(std::string_view name, uint64_t n, uint64_t n_columns) {
+  KINGLET_ASSIGN(const TensorView tensor, take(name, {n_columns, n / n_columns, 1, 1}));
+  if (tensor.type != DType::f32) {
+    return Error{ErrorCode::wrong_type, cat("tensor ", name, " has type ",
+                                            dtype_info(tensor.type).name, ", expected F32")};
+  }
+  return reinterpret_cast<const float*>(tensor.bytes.data());
+}
+
+Result<PackedMatrix> TensorTaker::matrix(std::string_view name, uint64_t n_rows,
+                                         uint64_t n_columns) {
+  KINGLET_ASSIGN(const TensorView tensor, take(name, {n_columns, n_rows, 1, 1}));
+  return pack_in_place(tensor, kernels_);
+}
+
+Result<std::vector<PackedMatrix>> TensorTaker::fused(std::string_view name,
+                                                     std::vector<uint64_t> n_rows,
+                                                     uint64_t n_columns) {
+  const uint64_t total = std::accumulate(n_rows.begin(), n_rows.end(), uint64_t{0});
+  KINGLET_ASSIGN(const TensorView tensor, take(name, {n_columns, total, 1, 1}));
+  return slice(tensor, n_rows);
+}
+
+Result<std::vector<PackedMatrix>> TensorTaker::experts(std::string_view name, uint64_t n_experts,
+                                                       uint64_t n_rows, uint64_t n_columns) {
+  KINGLET_ASSIGN(const TensorView tensor, take(name, {n_columns, n_rows, n_experts, 1}));
+  return slice(tensor, std::vector<uint64_t>(static_cast<size_t>(n_experts), n_rows));
+}
+
+Result<std::vector<PackedMatrix>> TensorTaker::slice(const TensorView& tensor,
+                                                     const std::vector<uint64_t>& n_rows) {
+  const auto row_bytes = tensor.bytes.size() / static_cast<size_t>(tensor.n_rows());
+  std::vector<PackedMatrix> slices;
+  size_t offset = 0;
+  for (const uint64_t n : n_rows) {
+    const size_t bytes = static_cast<size_t>(n) * row_bytes;
+    const TensorView part{tensor.name,
+                          tensor.type,
+                          {tensor.n_columns(), n, 1, 1},
+                          tensor.bytes.subspan(offset, bytes)};
+    KINGLET_ASSIGN(PackedMatrix packed, pack_in_place(part, kernels_));
+    slices.push_back(packed);
+    offset += bytes;
+  }
+  return slices;
+}
+
+Status TensorTaker::expect_none_left() const {
+  for (size_t i = 0; i < taken_.size(); ++i) {
+    if (!taken_[i]) {
+      return Error{ErrorCode::unsupported_feature,
+                   cat("tensor ", quoted(file_.header().tensors[i].name),
+                       " has no place in this architecture")};
+    }
+  }
+  return {};
+}
+
+Result<TensorView> TensorTaker::take(std::string_view name, const Shape& expected) {
+  const TensorInfo* info = file_.header().find_tensor(name);
+  if (info == nullptr) {
+    return Error{ErrorCode::missing_tensor,
+                 cat("tensor ", name, " is missing (expected shape ", shape_text(expected), ")")};
+  }
+  if (info->shape != expected) {
+    return Error{ErrorCode::wrong_shape,
+                 cat("tensor ", name, " has shape ", shape_text(info->shape), ", expected ",
+                     shape_text(expected))};
+  }
+  taken_[static_cast<size_t>(info - file_.header().tensors.data())] = true;
+  return file_.tensor(*info);
+}
+
+}  // namespace kinglet

@@ -1,0 +1,49 @@
+// Hands out the tensors of a file, each once, and knows which are left.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "gguf/file.h"
+#include "kernels/kernels.h"
+
+namespace kinglet {
+
+class TensorTaker {
+ public:
+  TensorTaker(GgufFile& file, const KernelSet& kernels)
+      : file_(file), kernels_(kernels), taken_(file.header().tensors.size(), false) {}
+
+  bool has(std::string_view name) const { return file_.header().find_tensor(name) != nullptr; }
+
+  // F32 numbers [n], or [n / n_columns][n_columns].
+  Result<const float*> vector(std::string_view name, uint64_t n);
+  Result<const float*> vector(std::string_view name, uint64_t n, uint64_t n_columns);
+
+  Result<PackedMatrix> matrix(std::string_view name, uint64_t n_rows, uint64_t n_columns);
+
+  // The slices of a tensor that holds several matrices of as many columns, one behind the other:
+  // their rows as given, each packed on its own.
+  Result<std::vector<PackedMatrix>> fused(std::string_view name, std::vector<uint64_t> n_rows,
+                                          uint64_t n_columns);
+
+  // The slices of a tensor [n_experts][n_rows][n_columns].
+  Result<std::vector<PackedMatrix>> experts(std::string_view name, uint64_t n_experts,
+                                            uint64_t n_rows, uint64_t n_columns);
+
+  // ErrorCode::unsupported_feature names a tensor that was not taken.
+  Status expect_none_left() const;
+
+ private:
+  Result<TensorView> take(std::string_view name, const Shape& expected);
+  Result<std::vector<PackedMatrix>> slice(const TensorView& tensor,
+                                          const std::vector<uint64_t>& n_rows);
+
+  GgufFile& file_;
+  const KernelSet& kernels_;
+  std::vector<bool> taken_;
+};
+
+}  // namespace kinglet
