@@ -1,0 +1,441 @@
+// Writes small GGUF files of random weights, one for each architecture or feature that the fixtures
+// should cover: scripts/reference-answers.mjs then asks llama.cpp for the answers.
+// Usage: node scripts/make-architecture-fixtures.mjs OUTPUT_FOLDER [NAME…]
+// The same names give the same bytes, always.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const vocabSize = 288;
+const hidden = 48;
+const heads = 4;
+const kvHeads = 2;
+const headDim = hidden / heads;
+const ffn = 64;
+const expertFfn = 32;
+const alignment = 32;
+
+/** Values of GGUF metadata, tagged with their type (gguf_metadata_value_type). */
+const u32 = (value) => ({ type: 4, value });
+const i32 = (value) => ({ type: 5, value });
+const f32 = (value) => ({ type: 6, value });
+const bool = (value) => ({ type: 7, value });
+const text = (value) => ({ type: 8, value });
+const list = (make, values) => ({ type: 9, element: make(0).type, values });
+
+/** The tensors of a layer; parts that a fixture names in `without` are left out. */
+const norms = (bias) => ({ attn_norm: { norm: hidden, bias }, ffn_norm: { norm: hidden, bias } });
+const postNorms = { post_attention_norm: { norm: hidden }, post_ffw_norm: { norm: hidden } };
+const attention = (bias) => ({
+  attn_q: { rows: hidden, columns: hidden, gain: 2, bias },
+  attn_k: { rows: kvHeads * headDim, columns: hidden, gain: 2, bias },
+  attn_v: { rows: kvHeads * headDim, columns: hidden, bias },
+  attn_output: { rows: hidden, columns: hidden, bias },
+});
+const fusedAttention = {
+  attn_qkv: { rows: hidden + 2 * kvHeads * headDim, columns: hidden, gain: 2 },
+  attn_output: { rows: hidden, columns: hidden },
+};
+const headNorms = { attn_q_norm: { norm: headDim }, attn_k_norm: { norm: headDim } };
+const wideHeadNorms = { attn_q_norm: { norm: hidden }, attn_k_norm: { norm: kvHeads * headDim } };
+const gatedFfn = {
+  ffn_gate: { rows: ffn, columns: hidden, gain: 2 },
+  ffn_up: { rows: ffn, columns: hidden },
+  ffn_down: { rows: hidden, columns: ffn },
+};
+const fusedFfn = {
+  ffn_up: { rows: 2 * ffn, columns: hidden, gain: 2 },
+  ffn_down: { rows: hidden, columns: ffn },
+};
+const plainFfn = {
+  ffn_up: { rows: ffn, columns: hidden, gain: 2, bias: true },
+  ffn_down: { rows: hidden, columns: ffn, bias: true },
+};
+const experts = (n) => ({
+  ffn_gate_inp: { rows: n, columns: hidden, gain: 2, type: 'F32' },
+  ffn_gate_exps: { rows: expertFfn, columns: hidden, gain: 2, experts: n },
+  ffn_up_exps: { rows: expertFfn, columns: hidden, experts: n },
+  ffn_down_exps: { rows: hidden, columns: expertFfn, experts: n },
+});
+const expertKeys = (n, used) => ({ expert_count: u32(n), expert_used_count: u32(used) });
+
+const rms = { 'attention.layer_norm_rms_epsilon': f32(1e-5) };
+const meanAndVariance = { 'attention.layer_norm_epsilon': f32(1e-5) };
+const rope = { 'rope.dimension_count': u32(headDim), 'rope.freq_base': f32(10000) };
+const yarn = {
+  'rope.scaling.type': text('yarn'),
+  'rope.scaling.factor': f32(4),
+  'rope.scaling.original_context_length': u32(64),
+};
+const longRope = (originalContext) => ({
+  'rope.dimension_count': u32(8),
+  'rope.freq_base': f32(10000),
+  'rope.scaling.original_context_length': u32(originalContext),
+  'rope.scaling.attn_factor': f32(1.19),
+});
+const graniteScales = {
+  'attention.scale': f32(0.4),
+  embedding_scale: f32(3),
+  residual_scale: f32(0.5),
+  logit_scale: f32(0.7),
+};
+
+const fixtures = {
+  // Scaled rotation.
+  'llama-linear': {
+    architecture: 'llama',
+    keys: { ...rms, ...rope, 'rope.scaling.type': text('linear'), 'rope.scaling.factor': f32(4) },
+    layer: { ...norms(), ...attention(), ...gatedFfn },
+  },
+  'llama-yarn': {
+    architecture: 'llama',
+    keys: { ...rms, ...rope, ...yarn },
+    layer: { ...norms(), ...attention(), ...gatedFfn },
+  },
+  'qwen2-yarn': {
+    architecture: 'qwen2',
+    keys: { ...rms, ...rope, ...yarn },
+    layer: { ...norms(), ...attention(), ...gatedFfn },
+    qkvBiases: true,
+  },
+  'gemma3-linear': {
+    architecture: 'gemma3',
+    layers: 6,
+    keys: {
+      ...rms,
+      ...rope,
+      'rope.freq_base': f32(1000000),
+      'rope.scaling.type': text('linear'),
+      'rope.scaling.factor': f32(8),
+      'attention.key_length': u32(headDim),
+      'attention.value_length': u32(headDim),
+      'attention.sliding_window': u32(12),
+      final_logit_softcapping: f32(20),
+    },
+    layer: { ...norms(), ...postNorms, ...attention(), ...headNorms, ...gatedFfn },
+    tied: true,
+  },
+  // LongRoPE: this context is within the original one, or beyond it. Part of a head is rotated.
+  'phi3-short': {
+    architecture: 'phi3',
+    keys: { ...rms, ...longRope(512) },
+    layer: { ...norms(), ...fusedAttention, ...fusedFfn },
+    ropeFactors: 4,
+    tied: true,
+  },
+  'phi3-long': {
+    architecture: 'phi3',
+    keys: { ...rms, ...longRope(32) },
+    layer: { ...norms(), ...fusedAttention, ...fusedFfn },
+    ropeFactors: 4,
+  },
+  granite: {
+    architecture: 'granite',
+    keys: { ...rms, ...rope, ...graniteScales },
+    layer: { ...norms(), ...attention(), ...gatedFfn },
+  },
+  smollm3: {
+    architecture: 'smollm3',
+    layers: 5,
+    keys: { ...rms, ...rope },
+    layer: { ...norms(), ...attention(), ...gatedFfn },
+    tied: true,
+  },
+  olmo2: {
+    architecture: 'olmo2',
+    keys: { ...rms, ...rope },
+    layer: { ...postNorms, ...attention(), ...wideHeadNorms, ...gatedFfn },
+  },
+  'olmo2-window': {
+    architecture: 'olmo2',
+    layers: 5,
+    keys: { ...rms, ...rope, ...yarn, 'attention.sliding_window': u32(12) },
+    layer: { ...postNorms, ...attention(), ...wideHeadNorms, ...gatedFfn },
+  },
+  stablelm: {
+    architecture: 'stablelm',
+    keys: { ...meanAndVariance, 'rope.dimension_count': u32(4), 'rope.freq_base': f32(10000) },
+    layer: { ...norms(true), ...attention(), ...gatedFfn },
+    qkvBiases: true,
+    outputNormBias: true,
+  },
+  'stablelm-parallel': {
+    architecture: 'stablelm',
+    keys: { ...meanAndVariance, 'rope.dimension_count': u32(4), 'rope.freq_base': f32(10000) },
+    layer: {
+      attn_norm: { norm: hidden, bias: true },
+      ...attention(),
+      attn_q_norm: { norm: hidden, shape: [headDim, heads] },
+      attn_k_norm: { norm: kvHeads * headDim, shape: [headDim, kvHeads] },
+      ...gatedFfn,
+    },
+    outputNormBias: true,
+  },
+  starcoder2: {
+    architecture: 'starcoder2',
+    keys: { ...meanAndVariance, ...rope },
+    layer: { ...norms(true), ...attention(true), ...plainFfn },
+    outputNormBias: true,
+    tied: true,
+  },
+  // Mixtures of experts.
+  mixtral: {
+    architecture: 'llama',
+    keys: { ...rms, ...rope, ...expertKeys(4, 2), feed_forward_length: u32(expertFfn) },
+    layer: { ...norms(), ...attention(), ...experts(4) },
+  },
+  granitemoe: {
+    architecture: 'granitemoe',
+    keys: {
+      ...rms,
+      ...rope,
+      ...graniteScales,
+      ...expertKeys(8, 3),
+      feed_forward_length: u32(expertFfn),
+    },
+    layer: { ...norms(), ...attention(), ...experts(8) },
+  },
+  qwen3moe: {
+    architecture: 'qwen3moe',
+    keys: {
+      ...rms,
+      ...rope,
+      'attention.key_length': u32(headDim),
+      'attention.value_length': u32(headDim),
+      ...expertKeys(8, 3),
+      expert_feed_forward_length: u32(expertFfn),
+    },
+    layer: { ...norms(), ...attention(), ...headNorms, ...experts(8) },
+  },
+  olmoe: {
+    architecture: 'olmoe',
+    // OLMoE has as many KV heads as heads.
+    keys: {
+      ...rms,
+      ...rope,
+      ...expertKeys(8, 3),
+      'attention.head_count_kv': u32(heads),
+      feed_forward_length: u32(expertFfn),
+    },
+    layer: {
+      ...norms(),
+      ...attention(),
+      attn_k: { rows: hidden, columns: hidden, gain: 2 },
+      attn_v: { rows: hidden, columns: hidden },
+      attn_q_norm: { norm: hidden },
+      attn_k_norm: { norm: hidden },
+      ...experts(8),
+    },
+  },
+};
+
+/** Numbers in [0, 1) that depend on the seed alone (mulberry32). */
+function randomNumbers(seed) {
+  let state = [...seed].reduce(
+    (hash, c) => Math.imul(hash ^ c.charCodeAt(0), 16777619),
+    2166136261,
+  );
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let x = Math.imul(state ^ (state >>> 15), state | 1);
+    x ^= x + Math.imul(x ^ (x >>> 7), x | 61);
+    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Nearly normal numbers, without functions that differ between machines. */
+function normalNumbers(n, scale, random) {
+  return Float32Array.from({ length: n }, () => {
+    let sum = -6;
+    for (let i = 0; i < 12; ++i) sum += random();
+    return sum * scale;
+  });
+}
+
+/** Half floats, cut off; too small numbers become 0. */
+function halves(values) {
+  const bits = new Uint32Array(values.buffer);
+  return Uint16Array.from(bits, (word) => {
+    const exponent = ((word >>> 23) & 255) - 112;
+    const sign = (word >>> 16) & 0x8000;
+    return exponent <= 0 ? sign : sign | (exponent << 10) | ((word >>> 13) & 1023);
+  });
+}
+
+function tensorsOf(fixture) {
+  const tensors = [];
+  const random = randomNumbers(fixture.name);
+  const add = (name, shape, values, type = 'F32') => tensors.push({ name, shape, values, type });
+  const vector = (name, shape, middle, scale) => {
+    const n = shape.reduce((a, b) => a * b);
+    add(
+      name,
+      shape,
+      normalNumbers(n, scale, random).map((x) => x + middle),
+    );
+  };
+  const matrix = (name, part) => {
+    const n = part.rows * part.columns * (part.experts ?? 1);
+    const values = normalNumbers(n, (part.gain ?? 1) / Math.sqrt(part.columns), random);
+    const shape = [part.columns, part.rows, ...(part.experts ? [part.experts] : [])];
+    add(name, shape, values, part.type ?? 'F16');
+  };
+  const addPart = (name, part) => {
+    if (part.norm) vector(`${name}.weight`, part.shape ?? [part.norm], 1, 0.3);
+    else matrix(`${name}.weight`, part);
+    if (part.bias) vector(`${name}.bias`, [part.rows ?? part.norm], 0, 0.3);
+  };
+
+  addPart('token_embd', { rows: vocabSize, columns: hidden, gain: fixture.tied ? 2 : 4 });
+  for (let i = 0; i < fixture.layers; ++i) {
+    for (const [name, part] of Object.entries(fixture.layer)) {
+      const biased = fixture.qkvBiases && /^attn_[qkv]$/.test(name);
+      addPart(`blk.${i}.${name}`, biased ? { ...part, bias: true } : part);
+    }
+  }
+  addPart('output_norm', { norm: hidden, bias: fixture.outputNormBias });
+  if (!fixture.tied) addPart('output', { rows: vocabSize, columns: hidden, gain: 1.5 });
+  if (fixture.ropeFactors) {
+    vector('rope_factors_short.weight', [fixture.ropeFactors], 1.5, 0.2);
+    vector('rope_factors_long.weight', [fixture.ropeFactors], 4, 1);
+  }
+  return tensors;
+}
+
+/** What every engine needs to load it: special tokens, the 256 bytes, and made-up words. */
+function vocabularyKeys() {
+  const tokens = ['<unk>', '<s>', '</s>'];
+  const types = [2, 3, 3];
+  for (let byte = 0; byte < 256; ++byte) {
+    tokens.push(`<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`);
+    types.push(6);
+  }
+  tokens.push('<|endoftext|>');
+  types.push(3);
+  while (tokens.length < vocabSize) {
+    tokens.push(`\u2581w${tokens.length}`);
+    types.push(1);
+  }
+  return {
+    'tokenizer.ggml.model': text('llama'),
+    'tokenizer.ggml.tokens': list(text, tokens),
+    'tokenizer.ggml.scores': list(
+      f32,
+      tokens.map((_, id) => -id),
+    ),
+    'tokenizer.ggml.token_type': list(i32, types),
+    'tokenizer.ggml.bos_token_id': u32(1),
+    'tokenizer.ggml.eos_token_id': u32(2),
+    'tokenizer.ggml.unknown_token_id': u32(0),
+    'tokenizer.ggml.add_bos_token': bool(true),
+  };
+}
+
+function metadataOf(fixture) {
+  const keys = {
+    context_length: u32(512),
+    embedding_length: u32(hidden),
+    block_count: u32(fixture.layers),
+    feed_forward_length: u32(ffn),
+    'attention.head_count': u32(heads),
+    'attention.head_count_kv': u32(kvHeads),
+    vocab_size: u32(vocabSize),
+    ...fixture.keys,
+  };
+  const { architecture } = fixture;
+  return {
+    'general.architecture': text(architecture),
+    'general.name': text(`fixture-${fixture.name}`),
+    ...Object.fromEntries(
+      Object.entries(keys).map(([key, value]) => [`${architecture}.${key}`, value]),
+    ),
+    ...vocabularyKeys(),
+  };
+}
+
+class GgufBytes {
+  #chunks = [];
+  #size = 0;
+
+  bytes(chunk) {
+    this.#chunks.push(chunk);
+    this.#size += chunk.length;
+  }
+  number(write, bytes, value) {
+    const chunk = Buffer.alloc(bytes);
+    chunk[write](value);
+    this.bytes(chunk);
+  }
+  u32(value) {
+    this.number('writeUInt32LE', 4, value);
+  }
+  u64(value) {
+    this.number('writeBigUInt64LE', 8, BigInt(value));
+  }
+  string(value) {
+    const chunk = Buffer.from(value);
+    this.u64(chunk.length);
+    this.bytes(chunk);
+  }
+  value(type, value) {
+    if (type === 4) this.u32(value);
+    else if (type === 5) this.number('writeInt32LE', 4, value);
+    else if (type === 6) this.number('writeFloatLE', 4, value);
+    else if (type === 7) this.number('writeUInt8', 1, value ? 1 : 0);
+    else this.string(value);
+  }
+  pad() {
+    this.bytes(Buffer.alloc((alignment - (this.#size % alignment)) % alignment));
+  }
+  get size() {
+    return this.#size;
+  }
+  concat() {
+    return Buffer.concat(this.#chunks);
+  }
+}
+
+function write(fixture, path) {
+  const file = new GgufBytes();
+  const data = new GgufBytes();
+  const metadata = Object.entries(metadataOf(fixture));
+  const tensors = tensorsOf(fixture);
+  file.bytes(Buffer.from('GGUF'));
+  file.u32(3);
+  file.u64(tensors.length);
+  file.u64(metadata.length);
+  for (const [key, entry] of metadata) {
+    file.string(key);
+    file.u32(entry.type);
+    if (entry.values) {
+      file.u32(entry.element);
+      file.u64(entry.values.length);
+      for (const value of entry.values) file.value(entry.element, value);
+    } else {
+      file.value(entry.type, entry.value);
+    }
+  }
+  for (const { name, shape, values, type } of tensors) {
+    file.string(name);
+    file.u32(shape.length);
+    for (const n of shape) file.u64(n);
+    file.u32(type === 'F16' ? 1 : 0);
+    file.u64(data.size);
+    data.bytes(Buffer.from((type === 'F16' ? halves(values) : values).buffer));
+    data.pad();
+  }
+  file.pad();
+  file.bytes(data.concat());
+  writeFileSync(path, file.concat());
+}
+
+const [folder, ...wanted] = process.argv.slice(2);
+if (!folder) {
+  console.error('usage: make-architecture-fixtures.mjs OUTPUT_FOLDER [NAME…]');
+  process.exit(1);
+}
+mkdirSync(folder, { recursive: true });
+for (const [name, fixture] of Object.entries(fixtures)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  write({ name, layers: 2, ...fixture }, join(folder, `${name}.gguf`));
+  console.log(`${name}.gguf: written`);
+}
