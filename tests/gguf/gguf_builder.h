@@ -95,6 +95,12 @@ class GgufBuilder {
     return bytes;
   }
 
+  // An array of one byte each: 0 is false, 1 is true.
+  GgufBuilder& set_bools(std::string_view key, const std::vector<uint8_t>& flags) {
+    Bytes bytes = array_bytes(flags);
+    bytes[0] = static_cast<std::byte>(ValueType::boolean);  // not uint8
+    return set_raw(key, static_cast<uint32_t>(ValueType::array), bytes);
+  }
   GgufBuilder& set_raw(std::string_view key, uint32_t type, std::span<const std::byte> value) {
     append_string(metadata_, key);
     append_number(metadata_, type);

@@ -82,6 +82,33 @@ TEST(Model, RefusesATensorThatItWouldLeaveOut) {
   expect_error(tiny, ErrorCode::unsupported_feature, "blk.0.attn_q_norm.weight");
 }
 
+TEST(Model, NamesTheBiasThatAnArchitectureCannotDoWithout) {
+  TinyModel tiny;
+  tiny.architecture = "qwen2";
+  expect_error(tiny, ErrorCode::missing_tensor, "tensor blk.0.attn_q.bias is missing");
+  tiny.architecture = "llama";
+  EXPECT_TRUE(load(tiny).ok());
+}
+
+TEST(Model, NamesTheNormThatAnArchitectureCannotDoWithout) {
+  TinyModel tiny;
+  tiny.architecture = "qwen3";
+  expect_error(tiny, ErrorCode::missing_tensor, "tensor blk.0.attn_q_norm.weight is missing");
+}
+
+TEST(Model, LongContextsHaveRopeFactorsOfTheirOwn) {
+  TinyModel tiny;
+  tiny.edit = [](GgufBuilder& file) {
+    file.set_uint32("llama.rope.scaling.original_context_length", 16);
+    file.add_f32("rope_factors_short.weight", {2}, {1.0f, 2.0f});
+    file.add_f32("rope_factors_long.weight", {2}, {4.0f, 8.0f});
+  };
+  const auto model = load(tiny);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_DOUBLE_EQ(model.value().rope_table(Rotation::scaled, 16).frequencies[1], 0.01 / 2);
+  EXPECT_DOUBLE_EQ(model.value().rope_table(Rotation::scaled, 17).frequencies[1], 0.01 / 8);
+}
+
 TEST(Model, NamesAMissingKey) {
   for (const char* key : {"llama.block_count", "llama.embedding_length", "llama.context_length",
                           "llama.attention.head_count", "llama.attention.layer_norm_rms_epsilon"}) {
@@ -119,15 +146,6 @@ TEST(Model, RefusesAFileWithoutWeights) {
   ASSERT_FALSE(model.ok());
   EXPECT_EQ(model.error().code, ErrorCode::missing_tensor);
   EXPECT_NE(model.error().message.find("no weights"), std::string::npos);
-}
-
-TEST(Model, RopeFrequenciesFallGeometrically) {
-  const auto model = load({});
-  ASSERT_TRUE(model.ok());
-  const auto& frequencies = model.value().rope_table(Rotation::scaled, 32).frequencies;
-  ASSERT_EQ(frequencies.size(), 2u);
-  EXPECT_DOUBLE_EQ(frequencies[0], 1.0);
-  EXPECT_DOUBLE_EQ(frequencies[1], 0.01);  // 10000^(-2/4)
 }
 
 }  // namespace

@@ -2,78 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <span>
 #include <string>
 
-#include "model/forward.h"
-#include "model/model.h"
 #include "model/reference.h"
+#include "model/runner.h"
 
 namespace kinglet {
 namespace {
-
-constexpr uint32_t kCtx = 64;
-
-// A model with what a step needs.
-struct Runner {
-  Model model;
-  ThreadPool pool;
-  Scratch scratch;
-  KvCache cache;
-
-  static Result<Runner*> create(const std::string& fixture, const KernelSet& kernels,
-                                uint32_t n_batch, size_t n_threads) {
-    KINGLET_ASSIGN(GgufFile file, read_gguf_file(fixture_path(fixture)));
-    KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels));
-    const ModelConfig& config = model.config();
-    KINGLET_ASSIGN(Scratch scratch, Scratch::create(config, n_batch, kCtx, n_threads));
-    KINGLET_ASSIGN(KvCache cache, KvCache::create({.n_layers = config.n_layers,
-                                                   .n_kv_heads = config.n_kv_heads,
-                                                   .head_dim = config.head_dim,
-                                                   .capacity = kCtx}));
-    return new Runner(std::move(model), n_threads, std::move(scratch), std::move(cache));
-  }
-
-  Runner(Model m, size_t n_threads, Scratch s, KvCache c)
-      : model(std::move(m)), pool(n_threads), scratch(std::move(s)), cache(std::move(c)) {}
-
-  // Appends tokens in batches; the logits are those behind the last one.
-  std::vector<float> append(std::span<const int32_t> tokens) {
-    while (!tokens.empty()) {
-      const auto batch = tokens.first(std::min<size_t>(tokens.size(), scratch.n_batch));
-      tokens = tokens.subspan(batch.size());
-      EXPECT_TRUE(forward(model, pool, scratch, cache, batch, tokens.empty()).ok());
-    }
-    return {scratch.logits, scratch.logits + model.config().vocab_size};
-  }
-};
-
-std::vector<double> log_softmax(const std::vector<float>& logits) {
-  const auto largest = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
-  std::vector<double> logprobs;
-  for (const float logit : logits) {
-    logprobs.push_back(static_cast<double>(logit) - largest - std::log(sum));
-  }
-  return logprobs;
-}
-
-struct Difference {
-  double probability = 0;    // the largest |p − q| of a token
-  double kl_divergence = 0;  // sum of q (log q − log p)
-};
-
-Difference compare(const std::vector<double>& p, const std::vector<double>& q) {
-  Difference difference;
-  for (size_t i = 0; i < p.size(); ++i) {
-    difference.probability =
-        std::max(difference.probability, std::fabs(std::exp(p[i]) - std::exp(q[i])));
-    difference.kl_divergence += std::exp(q[i]) * (q[i] - p[i]);
-  }
-  return difference;
-}
 
 // What may differ: probabilities for kernels that compute in floats, KL for 8-bit activations.
 struct Tolerance {
@@ -108,19 +46,19 @@ class Parity : public testing::TestWithParam<std::tuple<Fixture, const KernelSet
     ASSERT_EQ(reference.positions.size(), 5u);
     const auto created = Runner::create(fixture().model, kernels(), n_batch, n_threads);
     ASSERT_TRUE(created.ok()) << created.error().message;
-    const std::unique_ptr<Runner> runner(created.value());
+    Runner& runner = *created.value();
 
     size_t done = 0;
     for (const ReferencePosition& expected : reference.positions) {
       const auto logits =
-          runner->append(std::span(reference.tokens).subspan(done, expected.position + 1 - done));
+          runner.append(std::span(reference.tokens).subspan(done, expected.position + 1 - done));
       done = expected.position + 1;
       ASSERT_EQ(logits.size(), expected.logprobs.size());
       const Difference difference = compare(log_softmax(logits), expected.logprobs);
       EXPECT_LT(difference.probability, tolerance().probability) << expected.position;
       EXPECT_LT(difference.kl_divergence, tolerance().kl_divergence) << expected.position;
     }
-    check_greedy(*runner, reference, done);
+    check_greedy(runner, reference, done);
   }
 
   // The continuation must agree wherever the two best differ by more than the tolerance.
@@ -225,7 +163,7 @@ TEST(Forward, GivesTheSameOnAnyNumberOfThreads) {
     const auto created =
         Runner::create("quant/llama-Q4_0.gguf", *available_kernels().front(), 16, n_threads);
     ASSERT_TRUE(created.ok());
-    const std::unique_ptr<Runner> runner(created.value());
+    const auto& runner = created.value();
     const auto logits = runner->append(reference.tokens);
     if (expected.empty()) expected = logits;
     EXPECT_EQ(logits, expected) << n_threads << " threads";
@@ -235,7 +173,7 @@ TEST(Forward, GivesTheSameOnAnyNumberOfThreads) {
 TEST(Forward, LeavesTheCacheAsItWasOnAnError) {
   const auto created = Runner::create("arch/llama.gguf", scalar_kernels(), 16, 1);
   ASSERT_TRUE(created.ok());
-  const std::unique_ptr<Runner> runner(created.value());
+  const auto& runner = created.value();
   const std::vector<int32_t> good = {1, 335, 157};
   runner->append(good);
   const auto step = [&](std::vector<int32_t> tokens) {

@@ -24,12 +24,13 @@ struct TinyModel {
   uint32_t n_tokens = 8;      // of the vocabulary
   uint32_t n_embeddings = 8;  // rows of the embedding
   std::string architecture = "llama";
-  std::string without_tensor;    // left out
-  std::string misshapen_tensor;  // given one column too many
-  std::string f16_tensor;        // stored as F16
-  std::string extra_tensor;      // added, of no use
-  std::string without_key;       // left out
-  float weight = 0.5f;           // scales all weights
+  std::string without_tensor;            // left out
+  std::string misshapen_tensor;          // given one column too many
+  std::string f16_tensor;                // stored as F16
+  std::string extra_tensor;              // added, of no use
+  std::string without_key;               // left out
+  float weight = 0.5f;                   // scales all weights
+  void (*edit)(GgufBuilder&) = nullptr;  // adds keys or tensors
 
   Bytes build() const {
     GgufBuilder file;
@@ -66,6 +67,7 @@ struct TinyModel {
     }
     add(file, "output_norm.weight", hidden_dim, 1);
     if (!extra_tensor.empty()) add(file, extra_tensor, hidden_dim, 1);
+    if (edit != nullptr) edit(file);
     return file.build();
   }
 

@@ -1,0 +1,152 @@
+// What metadata makes of an architecture's row, and what it asks for in vain.
+#include "model/config.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "model/tiny_model.h"
+
+namespace kinglet {
+namespace {
+
+Result<ModelConfig> read(const TinyModel& tiny) {
+  KINGLET_ASSIGN(const GgufFile file, load_gguf(tiny.build()));
+  return read_config(file.header());
+}
+
+// A tiny model of that architecture with more keys; its tensors do not matter here.
+TinyModel tiny_model(const std::string& architecture, void (*edit)(GgufBuilder&) = nullptr) {
+  TinyModel tiny;
+  tiny.architecture = architecture;
+  tiny.n_layers = 6;
+  tiny.edit = edit;
+  return tiny;
+}
+
+void expect_error(const TinyModel& tiny, ErrorCode code, const std::string& message) {
+  const auto config = read(tiny);
+  ASSERT_FALSE(config.ok()) << "expected: " << message;
+  EXPECT_EQ(error_code_name(config.error().code), error_code_name(code));
+  EXPECT_NE(config.error().message.find(message), std::string::npos) << config.error().message;
+}
+
+std::vector<uint32_t> windows(const ModelConfig& config) {
+  std::vector<uint32_t> sizes;
+  for (const LayerConfig& layer : config.layers) sizes.push_back(layer.window);
+  return sizes;
+}
+
+TEST(Config, ARowAloneMakesAModelOfPlainNumbers) {
+  const auto config = read(tiny_model("llama"));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config.value().embedding_scale, 1.0f);
+  EXPECT_EQ(config.value().residual_scale, 1.0f);
+  EXPECT_EQ(config.value().logit_scale, 1.0f);
+  EXPECT_EQ(config.value().attention_scale, 0.5f);  // 1 / sqrt(4)
+  EXPECT_EQ(config.value().attention_softcap, 0.0f);
+  EXPECT_EQ(config.value().logit_softcap, 0.0f);
+  EXPECT_EQ(config.value().n_experts, 0u);
+  EXPECT_EQ(windows(config.value()), (std::vector<uint32_t>(6, 0)));
+  for (const LayerConfig& layer : config.value().layers) {
+    EXPECT_EQ(layer.rotation, Rotation::scaled);
+  }
+}
+
+TEST(Config, EverySecondLayerOfGemma2SeesAll) {
+  const auto config = read(tiny_model("gemma2"));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(windows(config.value()), (std::vector<uint32_t>{4096, 0, 4096, 0, 4096, 0}));
+  EXPECT_EQ(config.value().attention_softcap, 50.0f);
+  EXPECT_EQ(config.value().logit_softcap, 30.0f);
+}
+
+TEST(Config, LocalLayersOfGemma3RotateByABaseOfTheirOwn) {
+  const auto config = read(tiny_model("gemma3", [](GgufBuilder& file) {
+    file.set_uint32("gemma3.attention.sliding_window", 16);
+    file.set_float32("gemma3.rope.freq_base", 1e6f);
+  }));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(windows(config.value()), (std::vector<uint32_t>{16, 16, 16, 16, 16, 0}));
+  EXPECT_EQ(config.value().layers[0].rotation, Rotation::local);
+  EXPECT_EQ(config.value().layers[5].rotation, Rotation::scaled);
+  EXPECT_EQ(config.value().rope.theta, 1e6f);
+  EXPECT_EQ(config.value().rope.local_theta, 10000.0f);
+}
+
+TEST(Config, EveryFourthLayerOfSmolLm3IsNotRotated) {
+  const auto config = read(tiny_model("smollm3"));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  for (uint32_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(config.value().layers[i].rotation, i == 3 ? Rotation::none : Rotation::scaled) << i;
+  }
+}
+
+TEST(Config, AFileMayListTheLayersWithAWindow) {
+  const auto config = read(tiny_model("llama", [](GgufBuilder& file) {
+    file.set_uint32("llama.attention.sliding_window", 9);
+    file.set_bools("llama.attention.sliding_window_pattern", {1, 0, 0, 1, 1, 0});
+  }));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(windows(config.value()), (std::vector<uint32_t>{9, 0, 0, 9, 9, 0}));
+  expect_error(tiny_model("llama",
+                          [](GgufBuilder& file) {
+                            file.set_uint32("llama.attention.sliding_window", 9);
+                            file.set_bools("llama.attention.sliding_window_pattern", {1, 0});
+                          }),
+               ErrorCode::corrupt, "sliding_window_pattern is not an array of one bool");
+}
+
+TEST(Config, RefusesAnUnknownScalingOfPositions) {
+  expect_error(
+      tiny_model("llama", [](GgufBuilder& file) { file.set("llama.rope.scaling.type", "ntk"); }),
+      ErrorCode::unsupported_feature, "llama.rope.scaling.type is \"ntk\"");
+}
+
+TEST(Config, RefusesExpertsWhereTheArchitectureHasNone) {
+  expect_error(
+      tiny_model("qwen2", [](GgufBuilder& file) { file.set_uint32("qwen2.expert_count", 8); }),
+      ErrorCode::unsupported_feature, "qwen2.expert_count names a mixture of experts");
+}
+
+TEST(Config, RefusesImpossibleExperts) {
+  expect_error(tiny_model("qwen3moe"), ErrorCode::missing_metadata, "qwen3moe.expert_count");
+  expect_error(tiny_model("llama",
+                          [](GgufBuilder& file) {
+                            file.set_uint32("llama.expert_count", 4);
+                            file.set_uint32("llama.expert_used_count", 5);
+                          }),
+               ErrorCode::corrupt, "llama.expert_used_count is 5, expected 1 to 4");
+  expect_error(tiny_model("llama",
+                          [](GgufBuilder& file) {
+                            file.set_uint32("llama.expert_count", 4);
+                            file.set_uint32("llama.expert_used_count", 2);
+                            file.set_uint32("llama.expert_gating_func", 2);
+                          }),
+               ErrorCode::unsupported_feature, "llama.expert_gating_func is 2");
+}
+
+TEST(Config, RefusesWhatNoArchitectureHereComputes) {
+  expect_error(tiny_model("llama",
+                          [](GgufBuilder& file) {
+                            file.set_float32("llama.attention.max_alibi_bias", 8.0f);
+                          }),
+               ErrorCode::unsupported_feature, "llama.attention.max_alibi_bias is not supported");
+  expect_error(
+      tiny_model("llama",
+                 [](GgufBuilder& file) { file.set_bool("llama.attention.causal", false); }),
+      ErrorCode::unsupported_feature,
+      "llama.attention.causal tells that the model makes embeddings");
+  expect_error(
+      tiny_model("qwen3", [](GgufBuilder& file) { file.set_uint32("qwen3.pooling_type", 3); }),
+      ErrorCode::unsupported_feature, "qwen3.pooling_type tells that the model makes embeddings");
+}
+
+TEST(Config, RefusesScalesThatAreNotPositive) {
+  expect_error(tiny_model("granite",
+                          [](GgufBuilder& file) { file.set_float32("granite.logit_scale", 0.0f); }),
+               ErrorCode::corrupt, "granite.logit_scale is not positive");
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,50 @@
+#include "model/experts.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace kinglet {
+namespace {
+
+std::vector<ExpertChoice> choose(const std::vector<float>& logits, size_t n, bool normalizes,
+                                 float scale = 1.0f) {
+  std::vector<ExpertChoice> choices(n);
+  choose_experts(logits, normalizes, scale, choices);
+  return choices;
+}
+
+TEST(Experts, AreTheMostProbableOnesByTheirProbabilities) {
+  // Probabilities 1/10, 4/10, 3/10, 2/10.
+  const auto choices = choose({0.0f, std::log(4.0f), std::log(3.0f), std::log(2.0f)}, 2, false);
+  EXPECT_EQ(choices[0].expert, 1u);
+  EXPECT_EQ(choices[1].expert, 2u);
+  EXPECT_NEAR(choices[0].weight, 0.4f, 1e-6f);
+  EXPECT_NEAR(choices[1].weight, 0.3f, 1e-6f);
+}
+
+TEST(Experts, AreWeighedAmongThemselvesWhereTheModelWasTrainedSo) {
+  const auto choices =
+      choose({0.0f, std::log(4.0f), std::log(3.0f), std::log(2.0f)}, 3, true, 2.0f);
+  EXPECT_NEAR(choices[0].weight, 2.0f * 4 / 9, 1e-6f);
+  EXPECT_NEAR(choices[1].weight, 2.0f * 3 / 9, 1e-6f);
+  EXPECT_NEAR(choices[2].weight, 2.0f * 2 / 9, 1e-6f);
+}
+
+TEST(Experts, AreTheFirstAmongEquals) {
+  const auto choices = choose({1.0f, 5.0f, 5.0f, 5.0f}, 2, true);
+  EXPECT_EQ(choices[0].expert, 1u);
+  EXPECT_EQ(choices[1].expert, 2u);
+  EXPECT_FLOAT_EQ(choices[0].weight, 0.5f);
+}
+
+TEST(Experts, SurviveLogitsThatNoExponentialHolds) {
+  const auto choices = choose({-1e30f, 1e30f, 3e38f}, 3, true);
+  EXPECT_EQ(choices[0].expert, 2u);
+  for (const ExpertChoice& choice : choices) EXPECT_TRUE(std::isfinite(choice.weight));
+  EXPECT_NEAR(choices[0].weight, 1.0f, 1e-6f);
+}
+
+}  // namespace
+}  // namespace kinglet

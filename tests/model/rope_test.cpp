@@ -1,0 +1,71 @@
+// The parity tests hold these tables against another implementation; these say what they mean.
+#include "model/rope.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace kinglet {
+namespace {
+
+RopeConfig config_of(uint32_t dim) {
+  return {.dim = dim, .theta = 10000.0f, .local_theta = 100.0f, .original_context = 2048};
+}
+
+TEST(Rope, FrequenciesFallGeometrically) {
+  const RopeTable table = RopeTable::scaled(config_of(4), nullptr);
+  ASSERT_EQ(table.frequencies.size(), 2u);
+  EXPECT_DOUBLE_EQ(table.frequencies[0], 1.0);
+  EXPECT_DOUBLE_EQ(table.frequencies[1], 0.01);  // 10000^(-2/4)
+  EXPECT_EQ(table.magnitude, 1.0f);
+}
+
+TEST(Rope, LinearScalingDividesEveryFrequency) {
+  RopeConfig config = config_of(4);
+  config.factor = 4;
+  const RopeTable table = RopeTable::scaled(config, nullptr);
+  EXPECT_DOUBLE_EQ(table.frequencies[0], 0.25);
+  EXPECT_DOUBLE_EQ(table.frequencies[1], 0.0025);
+  EXPECT_EQ(table.magnitude, 1.0f);
+}
+
+TEST(Rope, LocalLayersAreNotScaled) {
+  RopeConfig config = config_of(4);
+  config.factor = 4;
+  config.magnitude = 2;
+  const RopeTable table = RopeTable::local(config);
+  EXPECT_DOUBLE_EQ(table.frequencies[0], 1.0);
+  EXPECT_DOUBLE_EQ(table.frequencies[1], 0.1);  // 100^(-2/4)
+  EXPECT_EQ(table.magnitude, 1.0f);
+}
+
+TEST(Rope, FactorsDivideTheirFrequencies) {
+  const float factors[] = {2.0f, 5.0f};
+  RopeConfig config = config_of(4);
+  config.magnitude = 1.5f;
+  const RopeTable table = RopeTable::scaled(config, factors);
+  EXPECT_DOUBLE_EQ(table.frequencies[0], 0.5);
+  EXPECT_DOUBLE_EQ(table.frequencies[1], 0.002);
+  EXPECT_EQ(table.magnitude, 1.5f);
+}
+
+TEST(Rope, YarnKeepsFastPairsAndDividesSlowOnes) {
+  RopeConfig config = config_of(128);
+  config.factor = 16;
+  config.yarn = true;
+  const RopeTable plain = RopeTable::scaled(config_of(128), nullptr);
+  const RopeTable table = RopeTable::scaled(config, nullptr);
+  const auto ratio = [&](size_t pair) { return plain.frequencies[pair] / table.frequencies[pair]; };
+  // Pairs of more than 32 turns over 2048 positions are those of frequencies above 0.098: 16.
+  for (size_t pair = 0; pair <= 16; ++pair) EXPECT_DOUBLE_EQ(ratio(pair), 1.0) << pair;
+  // Less than one turn, below 0.0031: from pair 41 on.
+  for (size_t pair = 41; pair < 64; ++pair) EXPECT_DOUBLE_EQ(ratio(pair), 16.0) << pair;
+  for (size_t pair = 17; pair < 41; ++pair) {
+    EXPECT_GT(ratio(pair), ratio(pair - 1)) << pair;
+    EXPECT_LT(ratio(pair), 16.0 + 1e-9) << pair;
+  }
+  EXPECT_FLOAT_EQ(table.magnitude, 1.0f + 0.1f * std::log(16.0f));
+}
+
+}  // namespace
+}  // namespace kinglet

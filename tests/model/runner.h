@@ -1,0 +1,88 @@
+// Running a model step by step, and how far two answers are apart.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/forward.h"
+#include "model/model.h"
+#include "support.h"
+
+namespace kinglet {
+
+constexpr uint32_t kCtx = 64;
+
+// A model with what a step needs.
+struct Runner {
+  Model model;
+  ThreadPool pool;
+  Scratch scratch;
+  KvCache cache;
+
+  static Result<std::unique_ptr<Runner>> create(GgufFile file, const KernelSet& kernels,
+                                                uint32_t n_batch, size_t n_threads) {
+    KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels));
+    const ModelConfig& config = model.config();
+    KINGLET_ASSIGN(Scratch scratch, Scratch::create(config, n_batch, kCtx, n_threads));
+    KINGLET_ASSIGN(KvCache cache, KvCache::create({.n_layers = config.n_layers,
+                                                   .n_kv_heads = config.n_kv_heads,
+                                                   .head_dim = config.head_dim,
+                                                   .capacity = kCtx}));
+    return std::make_unique<Runner>(std::move(model), n_threads, std::move(scratch),
+                                    std::move(cache));
+  }
+
+  static Result<std::unique_ptr<Runner>> create(const std::string& fixture,
+                                                const KernelSet& kernels, uint32_t n_batch,
+                                                size_t n_threads) {
+    KINGLET_ASSIGN(GgufFile file, read_gguf_file(fixture_path(fixture)));
+    return create(std::move(file), kernels, n_batch, n_threads);
+  }
+
+  Runner(Model m, size_t n_threads, Scratch s, KvCache c)
+      : model(std::move(m)), pool(n_threads), scratch(std::move(s)), cache(std::move(c)) {}
+
+  // Appends tokens in batches; the logits are those behind the last one.
+  std::vector<float> append(std::span<const int32_t> tokens) {
+    while (!tokens.empty()) {
+      const auto batch = tokens.first(std::min<size_t>(tokens.size(), scratch.n_batch));
+      tokens = tokens.subspan(batch.size());
+      EXPECT_TRUE(forward(model, pool, scratch, cache, batch, tokens.empty()).ok());
+    }
+    return {scratch.logits, scratch.logits + model.config().vocab_size};
+  }
+};
+
+inline std::vector<double> log_softmax(const std::vector<float>& logits) {
+  const auto largest = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
+  std::vector<double> logprobs;
+  for (const float logit : logits) {
+    logprobs.push_back(static_cast<double>(logit) - largest - std::log(sum));
+  }
+  return logprobs;
+}
+
+struct Difference {
+  double probability = 0;    // the largest |p − q| of a token
+  double kl_divergence = 0;  // sum of q (log q − log p)
+};
+
+inline Difference compare(const std::vector<double>& p, const std::vector<double>& q) {
+  Difference difference;
+  for (size_t i = 0; i < p.size(); ++i) {
+    difference.probability =
+        std::max(difference.probability, std::fabs(std::exp(p[i]) - std::exp(q[i])));
+    difference.kl_divergence += std::exp(q[i]) * (q[i] - p[i]);
+  }
+  return difference;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,92 @@
+// Every architecture in every weight type: what kernels compute with rounded activations stays
+// close to what the scalar ones compute from the same weights in floats.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "model/reference.h"
+#include "model/runner.h"
+#include "model/tiny_model.h"
+
+namespace kinglet {
+namespace {
+
+// One fixture for each way that tensors are cut and packed: whole, fused, experts, tied or not.
+constexpr const char* kModels[] = {
+    "llama",    "granite", "granitemoe", "smollm3",    "qwen2",    "qwen3-wide-head",
+    "qwen3moe", "olmo2",   "olmoe",      "gemma",      "gemma2",   "gemma3",
+    "phi2",     "phi3",    "gpt2",       "starcoder2", "stablelm", "mixtral",
+};
+
+std::vector<uint64_t> dims_of(const Shape& shape) {
+  size_t n = kMaxDims;
+  while (n > 1 && shape[n - 1] == 1) --n;
+  return {shape.begin(), shape.begin() + static_cast<ptrdiff_t>(n)};
+}
+
+// The fixture with all its matrices in that type, but for those whose rows are no whole blocks.
+Result<GgufFile> convert(const std::string& fixture, const DTypeInfo& to) {
+  KINGLET_ASSIGN(GgufFile file, read_gguf_file(fixture_path(fixture)));
+  GgufBuilder builder;
+  for (const MetadataEntry& entry : file.header().metadata) {
+    builder.set_raw(entry.key, static_cast<uint32_t>(entry.value.type()), entry.value.bytes());
+  }
+  for (const TensorInfo& info : file.header().tensors) {
+    const TensorView tensor = file.tensor(info);
+    const bool is_matrix = tensor.n_rows() > 1 && tensor.type != DType::f32;
+    if (!is_matrix || tensor.n_columns() % to.block_size != 0) {
+      builder.add_tensor(info.name, info.type, dims_of(info.shape), tensor.bytes);
+      continue;
+    }
+    const DTypeInfo& from = dtype_info(tensor.type);
+    std::vector<float> weights(tensor.bytes.size() / from.block_bytes * from.block_size);
+    from.dequantize(tensor.bytes.data(), weights.data(), weights.size());
+    Bytes blocks(weights.size() / to.block_size * to.block_bytes);
+    to.quantize(weights.data(), blocks.data(), weights.size());
+    builder.add_tensor(info.name, to.type, dims_of(info.shape), blocks);
+  }
+  return load_gguf(builder.build());
+}
+
+class WeightTypes : public testing::TestWithParam<std::tuple<const char*, const KernelSet*>> {
+ protected:
+  static Result<std::vector<double>> answer(const std::string& model, const DTypeInfo& type,
+                                            const KernelSet& kernels) {
+    const Reference reference = read_reference("arch/" + model + ".json");
+    KINGLET_ASSIGN(GgufFile file, convert("arch/" + model + ".gguf", type));
+    KINGLET_ASSIGN(const auto runner, Runner::create(std::move(file), kernels, 16, 1));
+    return log_softmax(runner->append(reference.tokens));
+  }
+};
+
+TEST_P(WeightTypes, AgreeWithScalarKernels) {
+  const auto& [model, kernels] = GetParam();
+  for (const DTypeInfo& type : dtypes()) {
+    if (type.quantize == nullptr || type.block_size > 32) continue;
+    const auto expected = answer(model, type, scalar_kernels());
+    ASSERT_TRUE(expected.ok()) << type.name << ": " << expected.error().message;
+    const auto found = answer(model, type, *kernels);
+    ASSERT_TRUE(found.ok()) << type.name << ": " << found.error().message;
+    const Difference difference = compare(found.value(), expected.value());
+    const bool rounds = matmul_kernel(*kernels, type.type).activations == ActivationFormat::int8;
+    EXPECT_LT(difference.kl_divergence, rounds ? 0.02 : 1e-4) << type.name;
+  }
+}
+
+std::string test_name(const testing::TestParamInfo<WeightTypes::ParamType>& info) {
+  std::string name =
+      std::string(std::get<0>(info.param)) + "_" + std::string(std::get<1>(info.param)->name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, WeightTypes,
+                         testing::Combine(testing::ValuesIn(kModels),
+                                          testing::ValuesIn(available_kernels().begin(),
+                                                            available_kernels().end())),
+                         test_name);
+
+}  // namespace
+}  // namespace kinglet
