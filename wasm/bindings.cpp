@@ -226,8 +226,9 @@ class EngineModel {
   std::shared_ptr<const LanguageModel> loaded_;
 };
 
-Result<std::shared_ptr<EngineModel>> load_model(GgufLoader& loader, const std::string& kernels) {
-  KINGLET_ASSIGN(GgufFile file, loader.finish());
+Result<std::shared_ptr<EngineModel>> load_model(std::vector<GgufFile> parts,
+                                                const std::string& kernels) {
+  KINGLET_ASSIGN(GgufFile file, GgufFile::join(std::move(parts)));
   KINGLET_ASSIGN(LanguageModel loaded, load_language_model(std::move(file), kernels));
   return std::make_shared<EngineModel>(std::make_shared<const LanguageModel>(std::move(loaded)));
 }
@@ -236,9 +237,20 @@ struct ModelRequest {
   std::string kernels;
 };
 
+// 0 where the source does not tell.
+std::optional<uint64_t> announced(double file_bytes) {
+  return file_bytes > 0 ? std::optional(from_number<uint64_t>(file_bytes)) : std::nullopt;
+}
+
 class EngineLoader {
  public:
-  explicit EngineLoader(std::optional<uint64_t> file_bytes) : loader_(file_bytes) {}
+  explicit EngineLoader(double file_bytes) : loader_(announced(file_bytes)) {}
+
+  val next_part(double file_bytes) {
+    const Status status = end_part();
+    if (status.ok()) loader_ = GgufLoader(announced(file_bytes));
+    return to_js(status);
+  }
 
   val reserve(double max_bytes) {
     const auto room = loader_.reserve(from_number<size_t>(max_bytes));
@@ -254,17 +266,25 @@ class EngineLoader {
   double file_bytes() const { return to_number(loader_.file_bytes().value_or(0)); }
 
   val finish(const ModelRequest& request) {
-    auto model = load_model(loader_, request.kernels);
+    const Status status = end_part();
+    if (!status.ok()) return failure(status.error());
+    auto model = load_model(std::move(parts_), request.kernels);
     return model.ok() ? success(model.value()) : failure(model.error());
   }
 
  private:
+  Status end_part() {
+    KINGLET_ASSIGN(GgufFile part, loader_.finish());
+    parts_.push_back(std::move(part));
+    return {};
+  }
+
   GgufLoader loader_;
+  std::vector<GgufFile> parts_;
 };
 
 std::shared_ptr<EngineLoader> new_loader(double file_bytes) {
-  return std::make_shared<EngineLoader>(
-      file_bytes > 0 ? std::optional(from_number<uint64_t>(file_bytes)) : std::nullopt);
+  return std::make_shared<EngineLoader>(file_bytes);
 }
 
 }  // namespace
@@ -293,6 +313,7 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("reserve", &EngineLoader::reserve)
       .function("commit", &EngineLoader::commit)
       .function("fileBytes", &EngineLoader::file_bytes)
+      .function("nextPart", &EngineLoader::next_part)
       .function("finish", &EngineLoader::finish);
   class_<EngineModel>("EngineModel")
       .smart_ptr<std::shared_ptr<EngineModel>>("EngineModel")

@@ -26,12 +26,17 @@ export interface EngineModule {
   newLoader(fileBytes: number): EngineLoader;
 }
 
-/** reserve → write into HEAPU8 → commit, until reserve gives 0 bytes; then finish. */
+/**
+ * reserve → write into HEAPU8 → commit, until reserve gives 0 bytes; then finish, or nextPart and
+ * the same again where the model comes in several files.
+ */
 export interface EngineLoader extends EngineHandle {
   reserve(maxBytes: number): EngineResult<{ address: number; bytes: number }>;
   commit(bytes: number): EngineResult<null>;
-  /** 0 until the header has been read. */
+  /** Of the part that is being loaded; 0 until its header has been read. */
   fileBytes(): number;
+  /** The file is complete and another one follows; `fileBytes` as in newLoader(). */
+  nextPart(fileBytes: number): EngineResult<null>;
   /** Ends the loader, whatever it answers; delete() is still due. */
   finish(options: EngineModelOptions): EngineResult<EngineModel>;
 }

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "base/format.h"
-#include "gguf/quoted.h"
+#include "gguf/split.h"
 
 namespace kinglet {
 namespace {
@@ -32,8 +32,15 @@ std::span<const std::byte> fill(std::span<std::byte> target, std::span<const std
 }  // namespace
 
 TensorView GgufFile::tensor(const TensorInfo& info) {
+  std::span<std::byte> data = data_.bytes();
+  uint64_t offset = info.offset;
+  for (GgufFile& part : other_parts_) {
+    if (offset < data.size()) break;
+    offset -= data.size();
+    data = part.data_.bytes();
+  }
   return {info.name, info.type, info.shape,
-          from(data_.bytes(), info.offset).first(static_cast<size_t>(info.bytes))};
+          from(data, offset).first(static_cast<size_t>(info.bytes))};
 }
 
 GgufLoader::GgufLoader(std::optional<uint64_t> file_bytes)
@@ -164,9 +171,7 @@ std::optional<uint64_t> size_of(std::FILE* file) {
   return size < 0 ? std::nullopt : std::optional(static_cast<uint64_t>(size));
 }
 
-}  // namespace
-
-Result<GgufFile> read_gguf_file(const std::string& path) {
+Result<GgufFile> read_one(const std::string& path) {
   const FilePointer file(std::fopen(path.c_str(), "rb"));
   if (file == nullptr) return io_error(path, "open");
   GgufLoader loader(size_of(file.get()));
@@ -179,6 +184,17 @@ Result<GgufFile> read_gguf_file(const std::string& path) {
     if (n < room.size()) break;
   }
   return loader.finish();
+}
+
+}  // namespace
+
+Result<GgufFile> read_gguf_file(const std::string& path) {
+  std::vector<GgufFile> parts;
+  for (const std::string& part_path : split_paths(path)) {
+    KINGLET_ASSIGN(GgufFile part, read_one(part_path));
+    parts.push_back(std::move(part));
+  }
+  return GgufFile::join(std::move(parts));
 }
 
 }  // namespace kinglet

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/aligned_buffer.h"
 #include "base/result.h"
@@ -16,6 +17,13 @@ namespace kinglet {
 // Owns the header's bytes and the data section, apart: 64-byte aligned weights without a copy.
 class GgufFile {
  public:
+  // One file of the parts that a larger one was split into (their split.* metadata), in any order:
+  // the first part's metadata without these, and the tensors of all, whose offsets count as if the
+  // data sections lay one behind the other. A file that is whole stays as it is.
+  // ErrorCode::truncated names missing parts; corrupt: a part twice, or parts that do not belong
+  // together.
+  static Result<GgufFile> join(std::vector<GgufFile> parts);
+
   const GgufHeader& header() const { return header_; }
 
   // Bytes of the whole file up to the end of the last tensor.
@@ -29,6 +37,7 @@ class GgufFile {
   AlignedBuffer header_bytes_;
   AlignedBuffer data_;
   GgufHeader header_;
+  std::vector<GgufFile> other_parts_;  // in order
 };
 
 // Receives a file in pieces of any size, straight into the memory where it will stay:
@@ -78,7 +87,8 @@ class GgufLoader {
   std::optional<Error> error_;
 };
 
-// Reads the file at `path`. ErrorCode::io names the path and the reason.
+// Reads the file at `path`; of a split one, "NAME-00002-of-00003.gguf", all parts that lie beside
+// it. ErrorCode::io names the path and the reason.
 Result<GgufFile> read_gguf_file(const std::string& path);
 
 }  // namespace kinglet

@@ -48,6 +48,10 @@ export class FakeEngine implements EngineModule {
         return { value: null };
       },
       fileBytes: () => fileBytes,
+      nextPart: (bytes) => {
+        fileBytes = bytes;
+        return { value: null };
+      },
       finish: ({ kernels }) => {
         const text = new TextDecoder().decode(new Uint8Array(file));
         if (text === '') return fail('truncated', 'the file is empty');

@@ -1,11 +1,15 @@
 // The built package with the real engine, in Node's worker threads.
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { Kinglet, KingletError } from 'kinglet';
-import type { ChatMessage, GenerateOptions } from 'kinglet';
+import type { ChatMessage, GenerateOptions, LoadProgress } from 'kinglet';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { splitModel } from './split-model.ts';
 import { root, storyModel, tellByCli, withChatTemplate } from './support.ts';
 
 const bytes = new Uint8Array(readFileSync(storyModel));
@@ -227,6 +231,45 @@ describe('loading', () => {
     expect((await model.generate(opening, { temperature: 0, maxTokens: 4 }).result).text).toBe(
       tellByCli(opening, 4),
     );
+  });
+
+  it('reads a split model from its parts in any order', async () => {
+    const parts = splitModel(bytes, 3);
+    const seen: LoadProgress[] = [];
+    const model = await load([parts[2]!, new Blob([parts[0]!]), new Blob([parts[1]!]).stream()], {
+      onProgress: (progress) => seen.push(progress),
+    });
+    expect((await model.generate(opening, greedy).result).text).toBe(tellByCli(opening, 60));
+    const total = parts.reduce((sum, part) => sum + part.length, 0);
+    expect(seen.at(-1)).toEqual({ loaded: total, total });
+    expect(seen[0]!.total).toBeUndefined();
+  });
+
+  it('finds the other parts by the name of one', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'kinglet-'));
+    onTestFinished(() => {
+      rmSync(folder, { recursive: true });
+    });
+    splitModel(bytes, 2).forEach((part, i) => {
+      writeFileSync(join(folder, `m-0000${String(i + 1)}-of-00002.gguf`), part);
+    });
+    const second = pathToFileURL(join(folder, 'm-00002-of-00002.gguf'));
+    expect((await load(second)).info.nLayers).toBe(6);
+    rmSync(join(folder, 'm-00001-of-00002.gguf'));
+    await expect(load(second)).rejects.toMatchObject({
+      code: 'io',
+      message: expect.stringContaining('m-00001-of-00002.gguf') as string,
+    });
+  });
+
+  it('names the parts that are missing', async () => {
+    const [first, second] = splitModel(bytes, 3);
+    await expect(load([second!, first!])).rejects.toMatchObject({
+      code: 'truncated',
+      message: expect.stringContaining('these are missing: 3') as string,
+    });
+    await expect(load([])).rejects.toMatchObject({ code: 'invalid_argument' });
+    await expect(load([first!, first!, second!])).rejects.toMatchObject({ code: 'corrupt' });
   });
 
   it('leaves the caller’s bytes alone', async () => {

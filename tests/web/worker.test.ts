@@ -294,7 +294,7 @@ async function hostAnswers(stream: ReadableStream<Uint8Array>) {
     host.receive({
       type: 'load',
       id: 1,
-      source: { kind: 'stream', stream },
+      sources: [{ kind: 'stream', stream }],
       options: { nThreads: undefined, kernels: undefined, nCtx: undefined },
     });
   });

@@ -9,7 +9,7 @@ import {
   postedGenerateOptions,
   postedLoadOptions,
 } from './options.ts';
-import { postedSource } from './source.ts';
+import { postedSources } from './source.ts';
 import type {
   ChatMessage,
   ChatOptions,
@@ -41,21 +41,27 @@ export class Kinglet {
    * second copy of the file is made. A string is a URL, relative to the page; in Node it may also be
    * a path.
    *
+   * Of a model that is split into several files, give all in any order, or the URL of one that is
+   * named as they are: NAME-00001-of-00003.gguf.
+   *
    * @throws {@link KingletError}, or the signal's reason. Nothing is left running then.
    */
-  static load(source: ModelSource, options: LoadOptions = {}): Promise<Kinglet> {
+  static load(
+    source: ModelSource | readonly ModelSource[],
+    options: LoadOptions = {},
+  ): Promise<Kinglet> {
     return Kinglet.loadWith(startWorker, source, options);
   }
 
   /** @internal As load(), with a worker of the caller's making. */
   static async loadWith(
     start: StartWorker,
-    source: ModelSource,
+    source: ModelSource | readonly ModelSource[],
     options: LoadOptions,
   ): Promise<Kinglet> {
     const { signal, onProgress } = options;
     const postedOptions = postedLoadOptions(options);
-    const posted = postedSource(source);
+    const sources = postedSources(source);
     signal?.throwIfAborted();
     const client = await WorkerClient.start(start);
     let onAbort: (() => void) | undefined;
@@ -68,7 +74,7 @@ export class Kinglet {
         if (signal?.aborted) onAbort();
         signal?.addEventListener('abort', onAbort);
         client.request(
-          { type: 'load', source: posted, options: postedOptions },
+          { type: 'load', sources, options: postedOptions },
           {
             onAnswer: (answer) => {
               if (answer.type === 'progress') onProgress?.(answer.progress);
@@ -76,7 +82,7 @@ export class Kinglet {
             },
             onError: reject,
           },
-          posted.kind === 'stream' ? [posted.stream] : [],
+          sources.flatMap((posted) => (posted.kind === 'stream' ? [posted.stream] : [])),
         );
       });
       return new Kinglet(client, info);

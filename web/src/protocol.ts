@@ -9,6 +9,9 @@ export type PostedSource =
   | { kind: 'blob'; blob: Blob }
   | { kind: 'stream'; stream: ReadableStream<Uint8Array> };
 
+/** All files of a model. */
+export type PostedSources = [PostedSource, ...PostedSource[]];
+
 export interface PostedLoadOptions {
   nThreads: number | undefined;
   kernels: string | undefined;
@@ -34,7 +37,7 @@ export interface PostedEncoding {
 
 /** `id` joins a request with its answers. */
 export type ClientMessage =
-  | { type: 'load'; id: number; source: PostedSource; options: PostedLoadOptions }
+  | { type: 'load'; id: number; sources: PostedSources; options: PostedLoadOptions }
   | {
       type: 'generate';
       id: number;

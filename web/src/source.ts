@@ -1,14 +1,40 @@
 import { KingletError } from './errors.ts';
-import type { PostedSource } from './protocol.ts';
+import type { PostedSource, PostedSources } from './protocol.ts';
 import { isNode } from './runtime.ts';
 import type { ModelSource } from './types.ts';
+
+/** A model's files; of a URL that is named as one of several, all. */
+export function postedSources(source: ModelSource | readonly ModelSource[]): PostedSources {
+  const sources = isList(source) ? source : splitUrls(source);
+  const [first, ...others] = sources.map(postedSource);
+  if (first) return [first, ...others];
+  throw new KingletError('invalid_argument', 'the model source is an empty list');
+}
+
+function isList(source: ModelSource | readonly ModelSource[]): source is readonly ModelSource[] {
+  return Array.isArray(source);
+}
+
+const maxParts = 999;
+
+/** The parts of a split file under llama.cpp's names; what follows the path is kept. */
+function splitUrls(source: ModelSource): ModelSource[] {
+  if (typeof source !== 'string' && !(source instanceof URL)) return [source];
+  const pattern = /^([^?#]*)-\d{5}-of-(\d{5})(\.gguf(?:[?#].*)?)$/;
+  const [, start, count, end] = pattern.exec(String(source)) ?? [];
+  if (start === undefined || end === undefined || Number(count) > maxParts) return [source];
+  return Array.from(
+    { length: Number(count) },
+    (_, i) => `${start}-${String(i + 1).padStart(5, '0')}-of-${String(count)}${end}`,
+  );
+}
 
 /**
  * The source in a form that can be posted to the worker. Buffers become a Blob, which copies them
  * once: transferring would take them from the caller, and cloning a view would send its whole
  * buffer.
  */
-export function postedSource(source: ModelSource): PostedSource {
+function postedSource(source: ModelSource): PostedSource {
   if (typeof source === 'string' || source instanceof URL) {
     return { kind: 'url', url: absoluteUrl(source) };
   }

@@ -7,19 +7,48 @@ import { unwrap } from './engine-error.ts';
 
 const progressIntervalMs = 50;
 
+/** `parts`: one file, or all that the model is split into, each opened when its turn comes. */
 export async function loadModel(
   engine: EngineModule,
-  source: ByteSource,
+  parts: (() => Promise<ByteSource>)[],
   options: EngineModelOptions,
   onProgress: (progress: LoadProgress) => void,
 ): Promise<EngineModel> {
-  const loader = engine.newLoader(source.size);
+  let loader: EngineLoader | undefined;
+  try {
+    let loaded = 0;
+    for (const [index, open] of parts.entries()) {
+      const source = await open();
+      if (loader) unwrap(loader.nextPart(source.size));
+      loader ??= engine.newLoader(source.size);
+      const before = loaded;
+      const report = (bytes: number, size: number) => {
+        loaded = before + bytes;
+        // What comes after is only known of the last part: nothing.
+        const total = index === parts.length - 1 && size > 0 ? before + size : undefined;
+        onProgress({ loaded, total });
+      };
+      await loadPart(engine, loader, source, report);
+    }
+    loader ??= engine.newLoader(0);
+    return unwrap(loader.finish(options));
+  } finally {
+    loader?.delete();
+  }
+}
+
+async function loadPart(
+  engine: EngineModule,
+  loader: EngineLoader,
+  source: ByteSource,
+  onProgress: (loaded: number, size: number) => void,
+): Promise<void> {
   const reader = source.stream.getReader();
   try {
     let loaded = 0;
     let reportedAt = -Infinity;
     const report = () => {
-      onProgress({ loaded, total: loader.fileBytes() || source.size || undefined });
+      onProgress(loaded, loader.fileBytes() || source.size);
     };
     for (;;) {
       const chunk = await nextChunk(reader);
@@ -34,9 +63,7 @@ export async function loadModel(
       }
     }
     report();
-    return unwrap(loader.finish(options));
   } finally {
-    loader.delete();
     reader.cancel().catch(() => undefined);
   }
 }

@@ -88,14 +88,17 @@ export class ModelHost {
     return this.#loaded;
   }
 
-  async #load({ id, source, options }: LoadMessage): Promise<WorkerMessage> {
+  async #load({ id, sources, options }: LoadMessage): Promise<WorkerMessage> {
     // Opened first: a wrong address should not cost the engine's download.
-    const bytes = await openSource(source);
-    const opened = await this.#environment.openEngine(options.nThreads);
-    const { engine } = opened;
+    const [first, ...others] = sources;
+    const opened = await openSource(first);
+    const parts = others.map((source) => () => openSource(source));
+    parts.unshift(() => Promise.resolve(opened));
+    const running = await this.#environment.openEngine(options.nThreads);
+    const { engine } = running;
     const model = await loadModel(
       engine,
-      bytes,
+      parts,
       { kernels: checkedKernels(engine, options) },
       (progress) => {
         this.#environment.post({ type: 'progress', id, progress });
@@ -111,7 +114,7 @@ export class ModelHost {
       }),
     );
     this.#loaded = { model, session };
-    return { type: 'loaded', id, info: describe(model, session, opened) };
+    return { type: 'loaded', id, info: describe(model, session, running) };
   }
 
   /** Each generation starts from an empty context. */

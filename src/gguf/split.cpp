@@ -1,0 +1,136 @@
+#include "gguf/split.h"
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/format.h"
+#include "gguf/file.h"
+#include "gguf/quoted.h"
+
+namespace kinglet {
+namespace {
+
+constexpr std::string_view kIndexKey = "split.no";  // from 0, other than the file's name
+constexpr std::string_view kCountKey = "split.count";
+constexpr std::string_view kTensorsKey = "split.tensors.count";
+constexpr size_t kDigits = 5;
+
+std::string five_digits(uint32_t number) {
+  const std::string digits = cat(number);
+  return std::string(kDigits - std::min(digits.size(), kDigits), '0') + digits;
+}
+
+// The number that is all of `text`; 0 where it is none.
+uint32_t parse_number(std::string_view text) {
+  uint32_t number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() ? number : 0;
+}
+
+// Of a part whose position has been read before.
+uint32_t index_of(const GgufFile& part) { return read_split(part.header()).value().index; }
+
+Status check_same_split(const SplitPosition& first, const GgufHeader& header) {
+  KINGLET_ASSIGN(const SplitPosition split, read_split(header));
+  if (split.n_parts == first.n_parts && split.n_parts > 1) return {};
+  return Error{ErrorCode::corrupt,
+               cat("the files are not parts of one: one is part ", first.index + 1, " of ",
+                   first.n_parts, ", another ", split.index + 1, " of ", split.n_parts)};
+}
+
+Status check_complete(std::span<const GgufFile> sorted, uint32_t n_parts) {
+  std::string missing;
+  uint32_t expected = 0;
+  for (const GgufFile& part : sorted) {
+    if (index_of(part) < expected) {
+      return Error{ErrorCode::corrupt,
+                   cat("part ", index_of(part) + 1, " of ", n_parts, " was given twice")};
+    }
+    for (; expected < index_of(part); ++expected) missing += cat(" ", expected + 1);
+    ++expected;
+  }
+  for (; expected < n_parts; ++expected) missing += cat(" ", expected + 1);
+  if (missing.empty()) return {};
+  return Error{ErrorCode::truncated, cat("the model is split into ", n_parts,
+                                         " files, of which these are missing:", missing)};
+}
+
+Status check_tensors(const GgufHeader& header) {
+  KINGLET_ASSIGN(const uint32_t n_tensors,
+                 header.get_uint(kTensorsKey, static_cast<uint32_t>(header.tensors.size())));
+  if (n_tensors != header.tensors.size()) {
+    return Error{ErrorCode::corrupt, cat(kTensorsKey, " is ", n_tensors, ", but the parts hold ",
+                                         header.tensors.size())};
+  }
+  std::vector<std::string_view> names;
+  for (const TensorInfo& tensor : header.tensors) names.push_back(tensor.name);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice == names.end()) return {};
+  return Error{ErrorCode::corrupt, cat("tensor ", quoted(*twice), " is in two parts")};
+}
+
+}  // namespace
+
+Result<SplitPosition> read_split(const GgufHeader& header) {
+  SplitPosition split;
+  KINGLET_ASSIGN(split.n_parts, header.get_uint(kCountKey, 0));
+  if (split.n_parts <= 1) return SplitPosition();
+  KINGLET_ASSIGN(split.index, header.require_uint(kIndexKey));
+  if (split.n_parts > kMaxParts || split.index >= split.n_parts) {
+    return Error{ErrorCode::corrupt,
+                 cat(kIndexKey, " is ", split.index, " of ", split.n_parts,
+                     " parts, expected at most ", kMaxParts, " of them, counted from 0")};
+  }
+  return split;
+}
+
+std::vector<std::string> split_paths(const std::string& path) {
+  constexpr std::string_view kOf = "-of-";
+  constexpr std::string_view kExtension = ".gguf";
+  constexpr size_t kTail = 1 + kDigits + kOf.size() + kDigits + kExtension.size();
+  if (path.size() < kTail) return {path};
+  const std::string_view tail = std::string_view(path).substr(path.size() - kTail);
+  const uint32_t number = parse_number(tail.substr(1, kDigits));
+  const uint32_t count = parse_number(tail.substr(1 + kDigits + kOf.size(), kDigits));
+  const bool is_part = tail[0] == '-' && tail.substr(1 + kDigits, kOf.size()) == kOf &&
+                       tail.ends_with(kExtension) && number >= 1 && number <= count &&
+                       count <= kMaxParts;
+  if (!is_part) return {path};
+  std::vector<std::string> paths;
+  for (uint32_t i = 1; i <= count; ++i) {
+    paths.push_back(cat(path.substr(0, path.size() - kTail), "-", five_digits(i), kOf,
+                        five_digits(count), kExtension));
+  }
+  return paths;
+}
+
+Result<GgufFile> GgufFile::join(std::vector<GgufFile> parts) {
+  if (parts.empty()) return Error{ErrorCode::invalid_argument, "there are no parts to join"};
+  KINGLET_ASSIGN(const SplitPosition first, read_split(parts.front().header()));
+  if (first.n_parts == 1 && parts.size() == 1) return std::move(parts.front());
+  for (const GgufFile& part : parts) KINGLET_TRY(check_same_split(first, part.header()));
+  std::sort(parts.begin(), parts.end(),
+            [](const GgufFile& a, const GgufFile& b) { return index_of(a) < index_of(b); });
+  KINGLET_TRY(check_complete(parts, first.n_parts));
+
+  GgufFile whole = std::move(parts.front());
+  GgufHeader& header = whole.header_;
+  for (size_t i = 1; i < parts.size(); ++i) {
+    for (TensorInfo tensor : parts[i].header_.tensors) {
+      tensor.offset += header.data_bytes;
+      header.tensors.push_back(tensor);
+    }
+    header.data_bytes += parts[i].header_.data_bytes;
+    whole.other_parts_.push_back(std::move(parts[i]));
+  }
+  KINGLET_TRY(check_tensors(header));
+  std::erase_if(header.metadata,
+                [](const MetadataEntry& entry) { return entry.key.starts_with("split."); });
+  return whole;
+}
+
+}  // namespace kinglet
