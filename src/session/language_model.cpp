@@ -1,9 +1,12 @@
 #include "session/language_model.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
 #include "base/format.h"
+#include "gguf/quoted.h"
 
 namespace kinglet {
 namespace {
@@ -19,10 +22,30 @@ Result<const KernelSet*> choose_kernels(std::string_view name) {
                cat("kernels \"", name, "\" cannot run here (available: ", names, ")")};
 }
 
+// Told apart from what is merely unknown: people load these by mistake.
+Status check_generates(const GgufHeader& header) {
+  constexpr std::string_view kEncoders[] = {
+      "bert",         "nomic-bert",   "nomic-bert-moe",  "neo-bert",  "modern-bert", "eurobert",
+      "jina-bert-v2", "jina-bert-v3", "gemma-embedding", "t5encoder", "llama-embed", "clip"};
+  KINGLET_ASSIGN(const std::string_view name, header.require_string("general.architecture"));
+  if (std::find(std::begin(kEncoders), std::end(kEncoders), name) != std::end(kEncoders)) {
+    return Error{ErrorCode::unsupported_architecture,
+                 cat("architecture ", quoted(name),
+                     " is an encoder: it makes vectors of a text, and no text")};
+  }
+  if (header.tensors.empty()) {
+    return Error{ErrorCode::missing_tensor,
+                 "the file holds a vocabulary only: it can be inspected and tokenize, but has no "
+                 "weights to generate with"};
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<LanguageModel> load_language_model(GgufFile file, std::string_view kernels) {
   KINGLET_ASSIGN(const KernelSet* chosen, choose_kernels(kernels));
+  KINGLET_TRY(check_generates(file.header()));
   KINGLET_ASSIGN(auto tokenizer, Tokenizer::from_gguf(file.header()));
   KINGLET_ASSIGN(Model model, Model::load(std::move(file), *chosen));
   if (static_cast<uint32_t>(tokenizer->n_tokens()) > model.config().vocab_size) {

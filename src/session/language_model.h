@@ -17,7 +17,8 @@ struct LanguageModel {
 };
 
 // `kernels`: the name of a kernel set, or "" for the fastest. Errors: those of Tokenizer::from_gguf
-// and Model::load; invalid_argument (unknown kernels), corrupt (more tokens than embeddings).
+// and Model::load; invalid_argument (unknown kernels), unsupported_architecture (an encoder),
+// missing_tensor (a vocabulary only), corrupt (more tokens than embeddings).
 Result<LanguageModel> load_language_model(GgufFile file, std::string_view kernels = "");
 
 }  // namespace kinglet

@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
+import { splitModel } from '../web/split-model.ts';
 import { withChatTemplate } from '../web/support.ts';
+import { writeVocabulary } from './vocabulary-file.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const program = join(root, 'build/native/kinglet');
@@ -159,6 +161,60 @@ describe('chat', () => {
     const { status, stderr } = kinglet(['chat', '-m', model], `${long}\n`);
     expect(status).toBe(1);
     expect(stderr).toMatch(/the prompt has \d+ tokens, but the context has room for 512/);
+  });
+});
+
+describe('split files', () => {
+  const greedy = ['-p', 'Once upon a time', '--temp', '0', '-n', '12'];
+  const name = (part: number) => join(folder, `stories-0000${String(part)}-of-00003.gguf`);
+  const parts = splitModel(readFileSync(stories), 3);
+
+  test('are read as one, whichever is named', () => {
+    parts.forEach((part, i) => {
+      writeFileSync(name(i + 1), part);
+    });
+    const whole = kinglet(['generate', '-m', stories, ...greedy]).stdout;
+    for (const part of [1, 2, 3]) {
+      expect(kinglet(['generate', '-m', name(part), ...greedy]).stdout).toBe(whole);
+    }
+    const quantized = newPath();
+    expect(kinglet(['quantize', name(1), quantized, 'Q8_0']).status).toBe(0);
+    expect(kinglet(['inspect', quantized]).stdout).not.toContain('split.');
+  });
+
+  test('are missed by name', () => {
+    expectFailure(
+      ['generate', '-m', file(parts[1]!), ...greedy],
+      /split into 3 files, of which these are missing: 1 3/,
+    );
+    rmSync(name(2));
+    expectFailure(['generate', '-m', name(1), ...greedy], /stories-00002-of-00003\.gguf: No such/);
+  });
+});
+
+describe('files that generate nothing', () => {
+  const generate = (path: string) => ['generate', '-m', path, '-p', 'Once', '-n', '4'];
+  const vocabulary = newPath();
+  writeVocabulary(vocabulary, {
+    ...{ model: 'gpt2', pre: 'gpt-2', tokens: ['a', 'b', 'ab'], merges: ['a b'] },
+    extra: { 'general.architecture': 'llama' },
+  });
+
+  test('vocabularies are inspected and tokenize', () => {
+    expect(kinglet(['inspect', vocabulary]).stdout).toMatch(
+      /tokenizer\.ggml\.pre +string +"gpt-2"/,
+    );
+    expect(kinglet(['tokenize', '-m', vocabulary, '--text', 'abba']).stdout).toBe('2 1 0\n');
+    expectFailure(generate(vocabulary), /holds a vocabulary only.*no weights to generate with/);
+    expectFailure(['chat', '-m', vocabulary], /holds a vocabulary only/);
+  });
+
+  test.each(['bert', 'nomic-bert', 't5encoder', 'gemma-embedding'])('%s is an encoder', (name) => {
+    const path = newPath();
+    writeVocabulary(path, {
+      ...{ model: 'bert', tokens: ['a'], extra: { 'general.architecture': name } },
+    });
+    expectFailure(generate(path), new RegExp(`architecture "${name}" is an encoder.*no text`));
   });
 });
 
