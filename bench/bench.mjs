@@ -4,8 +4,9 @@
 //   --where native,chromium,node    default: all
 //   --threads 1,2                   default: both
 //   --kernels NAME,…                default: all but scalar; --all adds scalar
-//   --repeats N                     default 5; --quick takes 2 and leaves out the long prompt
+//   --repeats N                     default 3; --quick takes 2 and leaves out the long prompt
 //   --json FILE                     also there; always in build/bench/bench.json
+//   --readme                        puts a short table into README.md
 //   --profile                       instead: the functions that Chromium spends its time in, for
 //                                   the first of each list
 import { writeFileSync } from 'node:fs';
@@ -13,11 +14,13 @@ import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildPackage } from '../scripts/package.mjs';
-import { fail, root, run, runNode } from '../scripts/tools.mjs';
+import { root, run, runNode } from '../scripts/tools.mjs';
 import { buildPrograms, folder, prepareModel } from './models.mjs';
+import { countsOf, namesOf } from './options.mjs';
 import { places } from './places.mjs';
 import { profile } from './profile.mjs';
-import { best, markdownTable, median } from './table.mjs';
+import { describe, fullTable, shortTable } from './report.mjs';
+import { replaceInReadme } from './table.mjs';
 
 const { values: options } = parseArgs({
   options: {
@@ -30,15 +33,16 @@ const { values: options } = parseArgs({
     repeats: { type: 'string' },
     quick: { type: 'boolean', default: false },
     json: { type: 'string' },
+    readme: { type: 'boolean', default: false },
     profile: { type: 'boolean', default: false },
   },
 });
-const listOf = (text) => text.split(',').filter(Boolean);
-const repeats = Number(options.repeats ?? (options.quick ? 2 : 5));
-const where = listOf(options.where);
-for (const place of where) {
-  if (!(place in places)) fail(`--where ${place}: expected ${Object.keys(places).join(', ')}`);
-}
+const where = namesOf('where', options.where, Object.keys(places));
+const shapes = namesOf('model', options.model);
+const types = namesOf('type', options.type);
+const threadCounts = countsOf('threads', options.threads);
+const [repeats] = countsOf('repeats', options.repeats ?? (options.quick ? '2' : '3'));
+const chosenKernels = options.kernels && namesOf('kernels', options.kernels);
 
 buildPrograms();
 if (where.some((place) => place !== 'native')) {
@@ -46,15 +50,10 @@ if (where.some((place) => place !== 'native')) {
   runNode('scripts/build-wasm.mjs', ['--limits']);
   await buildPackage();
 }
-const models = listOf(options.model).flatMap((shape) =>
-  listOf(options.type).map((type) => prepareModel(shape, type)),
-);
-
-const threadCounts = listOf(options.threads).map(Number);
+const models = shapes.flatMap((shape) => types.map((type) => prepareModel(shape, type)));
 const results = [];
 if (options.profile) {
-  const [kernels] = listOf(options.kernels ?? '');
-  await profile(models[0], { kernels, threads: threadCounts[0] });
+  await profile(models[0], { kernels: chosenKernels?.[0], threads: threadCounts[0] });
 } else {
   for (const name of where) await measureIn(name);
   report();
@@ -76,91 +75,27 @@ async function measure(name, place, model, threads) {
     console.error(
       `${name} ${place.version}: ${model.shape} ${model.type}, ${threads} × ${kernels}`,
     );
-    const speed = await place.speed(model.file, {
-      kernels,
-      threads,
-      repeats,
-      long: !options.quick,
-    });
+    const long = !options.quick;
+    const speed = await place.speed(model.file, { kernels, threads, repeats, long });
     const limit = limits.find((one) => one.kernels === kernels);
     results.push(describe({ where: name, model, speed, limit }));
   }
 }
 
+/** Those that have limits; the scalar kernels are the oracle, not built for speed. */
 function kernelSets(limits) {
   const available = [...limits.map(({ kernels }) => kernels), 'scalar'];
-  if (!options.kernels)
-    return options.all || available.length === 1 ? available : available.slice(0, -1);
-  return available.filter((kernels) => listOf(options.kernels).includes(kernels));
-}
-
-/** Medians, and what they are of the limits. */
-function describe({ where: place, model, speed, limit }) {
-  const { layers, output } = model.work;
-  const { kernels, threads, prefill128, prefill512, decode64 } = speed;
-  const prefill = prefill512.length > 0 ? prefill512 : prefill128;
-  const nPrompt = prefill512.length > 0 ? 512 : 128;
-  const decodeRate = median(decode64);
-  const decodeGmac = (decodeRate * (layers.multiplyAdds + output.multiplyAdds)) / 1e9;
-  const decodeGb = (decodeRate * (layers.bytes + output.bytes)) / 1e9;
-  // The logits are computed once a prompt.
-  const prefillGmac =
-    (median(prefill) * (layers.multiplyAdds + output.multiplyAdds / nPrompt)) / 1e9;
-  const multiplyLimit = limit?.gmacS[operandsOf(model.type)];
-  return {
-    where: place,
-    shape: model.shape,
-    type: model.type,
-    kernels,
-    threads,
-    runs: { prefill128, prefill512, decode64 },
-    median: {
-      prefill128: median(prefill128),
-      prefill512: median(prefill512),
-      decode64: decodeRate,
-    },
-    prefillGmacS: prefillGmac,
-    decodeGmacS: decodeGmac,
-    decodeGbS: decodeGb,
-    limits: limit && { gmacS: multiplyLimit, readGbS: limit.readGbS },
-    shareOfMultiplyLimit: limit && prefillGmac / multiplyLimit,
-    shareOfReadLimit: limit && decodeGb / limit.readGbS,
-  };
-}
-
-/** What most of a model's matrices are multiplied as. */
-function operandsOf(type) {
-  if (/^(Q4_0|Q4_K)/.test(type)) return 'nibbles';
-  return /^(Q5_0|Q5_K|Q6_K|Q8_0)/.test(type) ? 'bytes' : 'floats';
+  if (chosenKernels) return available.filter((kernels) => chosenKernels.includes(kernels));
+  return options.all || limits.length === 0 ? available : available.slice(0, -1);
 }
 
 function report() {
   const machine = `${cpus()[0].model}, ${cpus().length} threads`;
-  const json = JSON.stringify(
-    { date: new Date().toISOString(), machine, repeats, results },
-    null,
-    1,
-  );
+  const result = { date: new Date().toISOString(), machine, repeats, results };
   for (const file of [`${folder}/bench.json`, options.json]) {
-    if (file) writeFileSync(join(root, file), json);
+    if (file) writeFileSync(join(root, file), JSON.stringify(result, null, 1));
   }
-  const speed = (runs) =>
-    runs.length > 0 ? `${median(runs).toFixed(0)} (${best(runs).toFixed(0)})` : '';
-  const share = (part) => (part === undefined ? '' : `${(100 * part).toFixed(0)} %`);
-  const rows = results.map((result) => ({
-    where: result.where,
-    model: `${result.shape} ${result.type}`,
-    kernels: result.kernels,
-    threads: result.threads,
-    'prefill 128': speed(result.runs.prefill128),
-    'prefill 512': speed(result.runs.prefill512),
-    'decode 64': speed(result.runs.decode64),
-    'prefill GMAC/s': result.prefillGmacS.toFixed(1),
-    'of limit': share(result.shareOfMultiplyLimit),
-    'decode GMAC/s': result.decodeGmacS.toFixed(1),
-    'GB/s': result.decodeGbS.toFixed(1),
-    'of limit ': share(result.shareOfReadLimit),
-  }));
   console.log(`${machine}. Tokens per second: median of ${repeats} runs (best).\n`);
-  console.log(markdownTable(rows));
+  console.log(fullTable(results));
+  if (options.readme) replaceInReadme('bench', shortTable(results));
 }

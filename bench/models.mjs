@@ -1,5 +1,5 @@
 // The models that are measured: random weights in the shapes of real ones, kept in build/bench/.
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { cmakeBuild, root, run } from '../scripts/tools.mjs';
@@ -14,13 +14,15 @@ export function buildPrograms() {
   });
 }
 
-/** What a program of build/native/bench/ prints: a JSON object a line. */
+/** What a program of build/native/bench/ prints: a JSON object a line. It says itself what fails. */
 export function runProgram(name, args) {
-  const output = execFileSync(join(root, `build/native/bench/kinglet_${name}`), args, {
+  const { status, stdout } = spawnSync(join(root, `build/native/bench/kinglet_${name}`), args, {
     cwd: root,
     encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
-  return output.trim().split('\n').filter(Boolean).map(JSON.parse);
+  if (status !== 0) process.exit(1);
+  return stdout.trim().split('\n').filter(Boolean).map(JSON.parse);
 }
 
 /** Makes the model unless it is there; where it is in the project, and what a token of it costs. */

@@ -5,18 +5,20 @@
 //   --model smollm2-135m      shape
 //   --threads N               default 1
 //   --rounds N                default 3
-//   --engines NAME,…          default: all
+//   --engines NAME,…          default: those that the type has a target with
+//   --readme                  puts the ratios into README.md
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { buildPackage } from '../scripts/package.mjs';
-import { fail, root, run, runNode } from '../scripts/tools.mjs';
+import { root, run, runNode } from '../scripts/tools.mjs';
 import { buildPrograms, folder, prepareModel } from './models.mjs';
+import { countsOf, namesOf } from './options.mjs';
 import { engineNames, installPeers, openEngines } from './peers/engines.mjs';
 import { comparisons, shape, threads as targetThreads } from './peers/targets.mjs';
-import { markdownTable, median } from './table.mjs';
+import { markdownTable, median, replaceInReadme } from './table.mjs';
 
 const { values: options } = parseArgs({
   options: {
@@ -24,24 +26,32 @@ const { values: options } = parseArgs({
     model: { type: 'string', default: shape },
     threads: { type: 'string', default: String(targetThreads) },
     rounds: { type: 'string', default: '3' },
-    engines: { type: 'string', default: engineNames.join(',') },
+    engines: { type: 'string' },
+    readme: { type: 'boolean', default: false },
   },
 });
-const threads = Number(options.threads);
-const rounds = Number(options.rounds);
-const names = options.engines.split(',');
-for (const name of names) {
-  if (!engineNames.includes(name)) fail(`--engines ${name}: expected ${engineNames.join(', ')}`);
-}
+const types = namesOf('type', options.type);
+const [threads] = countsOf('threads', options.threads);
+const [rounds] = countsOf('rounds', options.rounds);
+const chosen = options.engines && namesOf('engines', options.engines, engineNames);
 
 run('scripts/setup', ['wasm', 'native', 'browser']);
 buildPrograms();
 runNode('scripts/build-wasm.mjs');
 await buildPackage();
 installPeers();
-const types = options.type.split(',');
 const speeds = await measureAll(types.map((type) => prepareModel(options.model, type)));
 report();
+
+function enginesFor(type) {
+  return engineNames.filter((name) =>
+    chosen
+      ? chosen.includes(name)
+      : comparisons.some(
+          ({ ours, peer, targets }) => type in targets && [ours, peer].includes(name),
+        ),
+  );
+}
 
 /** Tokens per second of every engine in every round. */
 async function measureAll(models) {
@@ -49,7 +59,7 @@ async function measureAll(models) {
   const measured = [];
   for (const { type, file } of models) {
     for (let round = 1; round <= rounds; ++round) {
-      for (const name of names) {
+      for (const name of enginesFor(type)) {
         const { prefill, decode } = await engines.run(name, file, threads);
         const numbers = `${prefill.toFixed(1)} / ${decode.toFixed(1)} tokens/s`;
         console.error(`${type}, round ${round} of ${rounds}: ${name} ${numbers}`);
@@ -73,13 +83,12 @@ function report() {
   const json = JSON.stringify({ ...result, speeds, ratios, sizes }, null, 1);
   writeFileSync(join(root, folder, 'peers.json'), json);
 
-  console.log(
+  const measured =
     `${machine}. ${options.model}, threads: ${threads}. Tokens per second of reading a prompt of ` +
-      `128 tokens and of drawing 64 behind it; medians of ${rounds} rounds.`,
-  );
-  for (const rows of [speedRows(), ratios.map(ratioRow), sizes.map(sizeRow)]) {
-    console.log(`\n${markdownTable(rows)}`);
-  }
+    `128 tokens and of drawing 64 behind it; medians of ${rounds} rounds.`;
+  const tables = [speedRows(), ratios.map(ratioRow), sizes.map(sizeRow)].map(markdownTable);
+  console.log([measured, ...tables].join('\n\n'));
+  if (options.readme) replaceInReadme('bench:peers', tables.slice(1).join('\n\n'));
 }
 
 /** The median of the rounds' ratios: the engines of one round ran within the same minute. */
@@ -98,7 +107,7 @@ function speedsOf(type, name, kind) {
 
 function speedRows() {
   return types.flatMap((type) =>
-    names.map((name) => ({
+    enginesFor(type).map((name) => ({
       type,
       engine: name,
       prefill: median(speedsOf(type, name, 'prefill')).toFixed(1),

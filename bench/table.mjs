@@ -1,4 +1,7 @@
 // Numbers and tables that the benchmarks print.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../scripts/tools.mjs';
 
 export function median(values) {
   if (values.length === 0) return undefined;
@@ -21,4 +24,16 @@ export function markdownTable(rows) {
   const line = (row) => `| ${row.map((cell, i) => cell.padEnd(widths[i])).join(' | ')} |`;
   const rule = `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`;
   return [line(cells[0]), rule, ...cells.slice(1).map(line)].join('\n');
+}
+
+/** Puts a command's tables between the two comments that name it. */
+export function replaceInReadme(command, markdown) {
+  const file = join(root, 'README.md');
+  const text = readFileSync(file, 'utf8');
+  const start = `<!-- npm run ${command} -- --readme -->\n`;
+  const end = `\n<!-- end of npm run ${command} -->`;
+  const from = text.indexOf(start);
+  const to = text.indexOf(end);
+  if (from < 0 || to < from) throw new Error(`README.md has no place for npm run ${command}`);
+  writeFileSync(file, `${text.slice(0, from + start.length)}\n${markdown}\n${text.slice(to)}`);
 }

@@ -23,7 +23,7 @@ KINGLET_EXPORT(name) const char* limits_name(uint32_t set) {
 
 // Takes the memory that read() reads; 0 where there is not so much.
 KINGLET_EXPORT(allocate) uint32_t limits_allocate(size_t bytes) {
-  data = static_cast<std::byte*>(std::malloc(bytes));
+  data = static_cast<std::byte*>(std::aligned_alloc(64, bytes));
   if (data == nullptr) return 0;
   for (size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(i);
   data_bytes = bytes;

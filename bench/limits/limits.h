@@ -54,13 +54,20 @@ uint32_t sum_of_words(const Vectors& vectors) {
 // Vector, load() and add(). Operation has kRows by kTokens Sums, which fit the registers;
 // as_weights() and splat() read a vector of Weights and the activations of one token; add() adds
 // kProducts products of the two.
+// Two streams at once: machines read them faster than one.
 template <class V>
 uint32_t run_read(const std::byte* data, size_t bytes) {
-  constexpr size_t kSums = 8;
+  constexpr size_t kSums = 4;
   constexpr size_t kBytes = sizeof(typename V::Vector);
-  typename V::Vector sums[kSums] = {};
-  for (size_t at = 0; at + kSums * kBytes <= bytes; at += kSums * kBytes) {
-    for (size_t i = 0; i < kSums; ++i) sums[i] = V::add(sums[i], V::load(data + at + i * kBytes));
+  const std::byte* streams[] = {data, data + bytes / 2};
+  typename V::Vector sums[2][kSums] = {};
+  for (size_t at = 0; at + kSums * kBytes <= bytes / 2; at += kSums * kBytes) {
+    for (size_t stream = 0; stream < 2; ++stream) {
+      for (size_t i = 0; i < kSums; ++i) {
+        const std::byte* vector = streams[stream] + at + i * kBytes;
+        sums[stream][i] = V::add(sums[stream][i], V::load(vector));
+      }
+    }
   }
   return sum_of_words(sums);
 }

@@ -10,19 +10,20 @@ import { folder, runProgram } from '../models.mjs';
 const nPrompt = 128;
 const nDecoded = 64;
 
+// In this order, so that the two of a comparison run within seconds of each other.
 const engines = {
-  'chromium relaxed-simd': inPage('runKinglet', 'relaxed-simd'),
   'chromium simd128': inPage('runKinglet', 'simd128'),
   'wllama 2.3.1': inPage('runWllama2'),
-  'wllama 3.8.1': inPage('runWllama3'),
-  native: (_, file, threads) => {
-    const [speed] = runProgram('speed', [file, 'fastest', String(threads), '1']);
-    return { prefill: speed.prefill128[0], decode: speed.decode64[0] };
-  },
+  'chromium relaxed-simd': inPage('runKinglet', 'relaxed-simd'),
   'llama.cpp': (_, file, threads) => {
     const args = ['bench/peers/llama-cpp.mjs', file, threads, nPrompt, nDecoded].map(String);
     return JSON.parse(execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8' }));
   },
+  native: (_, file, threads) => {
+    const [speed] = runProgram('speed', [file, 'fastest', String(threads), '1']);
+    return { prefill: speed.prefill128[0], decode: speed.decode64[0] };
+  },
+  'wllama 3.8.1': inPage('runWllama3'),
 };
 
 export const engineNames = Object.keys(engines);
