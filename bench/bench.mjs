@@ -92,8 +92,8 @@ function kernelSets(limits) {
 function report() {
   const machine = `${cpus()[0].model}, ${cpus().length} threads`;
   const result = { date: new Date().toISOString(), machine, repeats, results };
-  for (const file of [`${folder}/bench.json`, options.json]) {
-    if (file) writeFileSync(join(root, file), JSON.stringify(result, null, 1));
+  for (const file of [join(root, folder, 'bench.json'), options.json]) {
+    if (file) writeFileSync(file, JSON.stringify(result, null, 1));
   }
   console.log(`${machine}. Tokens per second: median of ${repeats} runs (best).\n`);
   console.log(fullTable(results));

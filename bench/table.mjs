@@ -31,9 +31,9 @@ export function replaceInReadme(command, markdown) {
   const file = join(root, 'README.md');
   const text = readFileSync(file, 'utf8');
   const start = `<!-- npm run ${command} -- --readme -->\n`;
-  const end = `\n<!-- end of npm run ${command} -->`;
+  const end = `<!-- end of npm run ${command} -->\n`;
   const from = text.indexOf(start);
   const to = text.indexOf(end);
   if (from < 0 || to < from) throw new Error(`README.md has no place for npm run ${command}`);
-  writeFileSync(file, `${text.slice(0, from + start.length)}\n${markdown}\n${text.slice(to)}`);
+  writeFileSync(file, `${text.slice(0, from + start.length)}\n${markdown}\n\n${text.slice(to)}`);
 }
