@@ -167,14 +167,11 @@ bool contains(std::string_view text, std::string_view part) {
 
 std::string replace_all(std::string_view text, std::string_view from, std::string_view to) {
   std::string out;
-  for (size_t at = 0; at != std::string_view::npos;) {
-    const size_t end = text.find(from, at);
-    out += text.substr(at, end - at);
-    at = end;
-    if (end == std::string_view::npos) break;
-    out += to;
-    at += from.size();
+  for (size_t found = text.find(from); found != std::string_view::npos; found = text.find(from)) {
+    out += cat(text.substr(0, found), to);
+    text.remove_prefix(found + from.size());
   }
+  out += text;
   return out;
 }
 
@@ -225,8 +222,9 @@ std::string known_formats() {
 }
 
 Status check_turns(std::span<const ChatMessage> messages) {
-  if (!messages.empty() && messages.front().role == ChatRole::system)
+  if (!messages.empty() && messages.front().role == ChatRole::system) {
     messages = messages.subspan(1);
+  }
   for (size_t i = 0; i < messages.size(); ++i) {
     const ChatRole expected = i % 2 == 0 ? ChatRole::user : ChatRole::assistant;
     if (messages[i].role != expected) {

@@ -33,8 +33,10 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions opti
     if (match.begin > from) encode_plain(text.substr(from, match.begin - from), ids);
     if (match.id != kNoToken) ids.push_back(match.id);
     from = match.end;
-    if (match.id == kNoToken || !vocabulary_.takes_spaces_behind(match.id)) continue;
-    from = std::min(text.find_first_not_of(" \t\n\v\f\r", from), text.size());
+    if (options.parse_special && match.id != kNoToken &&
+        vocabulary_.takes_spaces_behind(match.id)) {
+      from = std::min(text.find_first_not_of(" \t\n\v\f\r", from), text.size());
+    }
   }
   if (options.add_eos && vocabulary_.add_eos() && eos() != kNoToken) ids.push_back(eos());
   return ids;

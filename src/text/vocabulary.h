@@ -64,7 +64,7 @@ class Vocabulary {
   // Whether white space behind the token, where it is recognised, belongs to it: Phi-3 was trained
   // with its marks of structure on lines of their own that it never saw the ends of.
   bool takes_spaces_behind(TokenId id) const {
-    return marks_take_spaces_ && type(id) == TokenType::control && id != bos_ &&
+    return marks_take_spaces_ && is_added(id) && type(id) != TokenType::unknown && id != bos_ &&
            bytes(id) != "<|endoftext|>";
   }
 

@@ -256,15 +256,12 @@ function writeTokenizerJson(path: string, json: TokenizerJson, pre: string, kind
   const merges = json.model.merges.map((pair) =>
     typeof pair === 'string' ? pair : pair.join(' '),
   );
+  const extra = { 'general.architecture': 'llama', 'tokenizer.ggml.add_space_prefix': false };
   writeVocabulary(
     path,
     kind === 'gpt2'
-      ? { model: kind, pre, tokens, types, merges }
-      : {
-          ...{ model: kind, tokens, types },
-          // SentencePiece's BPE scores tokens by their rank.
-          scores: tokens.map((_, id) => -id),
-          extra: { 'tokenizer.ggml.add_space_prefix': false },
-        },
+      ? { model: kind, pre, tokens, types, merges, extra }
+      : // SentencePiece's BPE scores tokens by their rank.
+        { model: kind, tokens, types, scores: tokens.map((_, id) => -id), extra },
   );
 }

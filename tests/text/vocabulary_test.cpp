@@ -163,6 +163,7 @@ TEST(Vocabulary, OnlyPhi3TakesTheSpacesBehindItsMarks) {
   auto tokens = spm_base_tokens();
   tokens.push_back({"<|user|>", 0, TokenType::control});
   tokens.push_back({"<|endoftext|>", 0, TokenType::control});
+  tokens.push_back({"<end>", 0, TokenType::user_defined});
   for (const char* architecture : {"llama", "phi3"}) {
     const auto result = build_tokenizer(spm_builder(tokens)
                                             .set("general.architecture", architecture)
@@ -176,6 +177,7 @@ TEST(Vocabulary, OnlyPhi3TakesTheSpacesBehindItsMarks) {
               is_phi3 ? (Ids{259, byte_id('a')})
                       : (Ids{259, byte_id(' '), byte_id('\n'), byte_id(' '), byte_id('a')}));
     EXPECT_EQ(encode("<|user|>\n\n").size(), is_phi3 ? 1u : 3u);
+    EXPECT_EQ(encode("<end>\n").size(), is_phi3 ? 1u : 2u);
     EXPECT_EQ(encode("<|endoftext|>\n"), (Ids{260, byte_id('\n')}));
   }
 }
