@@ -368,12 +368,13 @@ constexpr Pretokenizer kPretokenizers[] = {
 };
 
 std::vector<Character> decode_characters(std::string_view text) {
+  const UnicodeTable& unicode = UnicodeTable::get();
   std::vector<Character> characters;
   characters.reserve(text.size());
   while (!text.empty()) {
     const Utf8Char c = decode_utf8(text);
     const auto n_bytes = static_cast<uint8_t>(c.state == Utf8State::well_formed ? c.n_bytes : 1);
-    characters.push_back({c.code_point, unicode_traits(c.code_point), n_bytes});
+    characters.push_back({c.code_point, unicode.traits(c.code_point), n_bytes});
     text.remove_prefix(n_bytes);
   }
   return characters;

@@ -1,10 +1,9 @@
 // The general categories of Unicode, as far as pre-tokenizers ask for them.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
+#include <vector>
 
 namespace kinglet {
 
@@ -20,19 +19,27 @@ constexpr uint8_t kUpper = 64;       // \p{Lu} and \p{Lt}, besides kLetter
 constexpr uint8_t kLower = 128;      // \p{Ll}, besides kLetter
 }  // namespace trait
 
-// Runs of code points with equal traits, in order: the first code point in the upper 24 bits, the
-// traits in the lower 8. In a run with kUpper and kLower the two take turns, upper first.
-constexpr size_t kNumUnicodeRuns = 2562;
-extern const uint32_t kUnicodeRuns[kNumUnicodeRuns];
+class UnicodeTable {
+ public:
+  // Unpacked by the first call; 10 KB.
+  static const UnicodeTable& get();
 
-inline uint8_t unicode_traits(char32_t code_point) {
-  const uint32_t after = (static_cast<uint32_t>(code_point) + 1) << 8;
-  const uint32_t run =
-      *std::prev(std::lower_bound(std::begin(kUnicodeRuns), std::end(kUnicodeRuns), after));
-  constexpr uint32_t kAlternates = trait::kUpper | trait::kLower;
-  if ((run & kAlternates) != kAlternates) return static_cast<uint8_t>(run);
-  const bool is_lower = (code_point - (run >> 8)) % 2 != 0;
-  return trait::kLetter | (is_lower ? trait::kLower : trait::kUpper);
-}
+  uint8_t traits(char32_t code_point) const;
+
+ private:
+  UnicodeTable();
+
+  // Runs of code points with equal traits, in order: the first code point in the upper 24 bits, the
+  // traits in the lower 8. In a run with kUpper and kLower the two take turns, upper first.
+  std::vector<uint32_t> runs_;
+};
+
+// The data, generated, as pages download it. A run is a byte, with the index of its traits in
+// kRunKinds in bits 0 to 3 and its length in bits 4 to 6, and as long as bit 7 is set another one
+// with the next higher seven bits of the length.
+constexpr size_t kNumRunKinds = 10;
+constexpr size_t kNumPackedBytes = 3481;
+extern const uint8_t kRunKinds[kNumRunKinds];
+extern const uint8_t kPackedRuns[kNumPackedBytes];
 
 }  // namespace kinglet
