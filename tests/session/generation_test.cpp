@@ -234,6 +234,23 @@ TEST(LanguageModel, RefusesMoreTokensThanEmbeddings) {
   EXPECT_NE(loaded.error().message.find("8 rows"), std::string::npos);
 }
 
+TEST(LanguageModel, SaysOfEncodersAndVocabulariesThatTheyGenerateNothing) {
+  const auto error_of = [](const Bytes& bytes) {
+    auto file = load_gguf(bytes);
+    EXPECT_TRUE(file.ok());
+    const auto loaded = load_language_model(std::move(file.value()));
+    return loaded.ok() ? Error{ErrorCode::io, "it loaded"} : loaded.error();
+  };
+  TinyModel bert;
+  bert.architecture = "nomic-bert";
+  const Error encoder = error_of(bert.build());
+  EXPECT_EQ(encoder.code, ErrorCode::unsupported_architecture);
+  EXPECT_NE(encoder.message.find("\"nomic-bert\" is an encoder"), std::string::npos);
+  const Error vocabulary = error_of(GgufBuilder().set("general.architecture", "llama").build());
+  EXPECT_EQ(vocabulary.code, ErrorCode::missing_tensor);
+  EXPECT_NE(vocabulary.message.find("a vocabulary only"), std::string::npos);
+}
+
 TEST(LanguageModel, RunsTheKernelsThatWereForced) {
   for (const KernelSet* kernels : available_kernels()) {
     EXPECT_EQ(&load_stories(kernels->name).model.kernels(), kernels);
