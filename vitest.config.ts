@@ -7,7 +7,7 @@ export default defineConfig({
     alias: { kinglet: fileURLToPath(new URL('./dist/index.js', import.meta.url)) },
   },
   test: {
-    include: ['tests/{cli,web}/*.test.ts'],
+    include: ['tests/{bench,cli,web}/*.test.ts'],
     server: { deps: { external: [/\/dist\//] } },
     testTimeout: 30_000,
     hookTimeout: 60_000,
