@@ -18,7 +18,7 @@ export interface EngineHandle {
 export interface EngineModule {
   /** Views of the heap are replaced when memory grows: read this anew after every call. */
   readonly HEAPU8: Uint8Array;
-  /** Kernel sets of this build, fastest first: "relaxed-simd", "simd128", "scalar". */
+  /** Kernel sets of this build, fastest first: "relaxed-simd" or "simd128", then "scalar". */
   kernelSets(): string[];
   /** Threads that compute: 1 in modules without threads. */
   nPoolThreads(): number;

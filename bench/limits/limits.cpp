@@ -6,7 +6,7 @@ namespace kinglet::limits {
 
 std::span<const Limits* const> available_limits() {
 #if defined(KINGLET_RELAXED_SIMD)
-  static const Limits* const kAll[] = {&relaxed_simd_limits(), &simd128_limits()};
+  static const Limits* const kAll[] = {&relaxed_simd_limits()};
 #else
   static const Limits* const kAll[] = {&simd128_limits()};
 #endif

@@ -140,6 +140,67 @@ struct Avx2 {
     }
     Int sum(int32_t /*sum_of_codes*/) const { return sums; }
   };
+
+  // --- Attention, see vector_attention.h ---------------------------------------------------------
+
+  static constexpr size_t kPairVectors = 4;
+
+  static Int shift_left(Int x, int bits) { return _mm256_sll_epi32(x, _mm_cvtsi32_si128(bits)); }
+  static Int and_ints(Int a, Int b) { return _mm256_and_si256(a, b); }
+  static Float as_floats(Int x) { return _mm256_castsi256_ps(x); }
+  static Int load_ints(const int16_t* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  }
+  static __m128i load_half_vector(const std::byte* p) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  }
+  static Int dot_words(Int sums, Int a, Int b) { return add_int(sums, _mm256_madd_epi16(a, b)); }
+  static Int load_words(const std::byte* p) { return _mm256_cvtepi8_epi16(load_half_vector(p)); }
+  static void load_nibble_words(const std::byte* p, Int* words) {
+    const __m256i eight = _mm256_set1_epi16(8);
+    const __m256i bytes = _mm256_cvtepu8_epi16(load_half_vector(p));
+    words[0] = _mm256_sub_epi16(_mm256_and_si256(bytes, _mm256_set1_epi16(0x0f)), eight);
+    words[1] = _mm256_sub_epi16(_mm256_srli_epi16(bytes, 4), eight);
+  }
+  static Int widen_low(Bytes x) { return _mm256_cvtepi8_epi16(_mm256_castsi256_si128(x)); }
+  static Int widen_high(Bytes x) { return _mm256_cvtepi8_epi16(_mm256_extracti128_si256(x, 1)); }
+  static void load_pairs(const std::byte* a, const std::byte* b, Int* pairs) {
+    const __m256i low = _mm256_unpacklo_epi8(load_bytes(a), load_bytes(b));
+    const __m256i high = _mm256_unpackhi_epi8(load_bytes(a), load_bytes(b));
+    pairs[0] = widen_low(low);
+    pairs[1] = widen_low(high);
+    pairs[2] = widen_high(low);
+    pairs[3] = widen_high(high);
+  }
+  static void load_nibble_pairs(const std::byte* a, const std::byte* b, Int* pairs) {
+    const __m256i eight = _mm256_set1_epi8(8);
+    const __m128i x = load_half_vector(a);
+    const __m128i y = load_half_vector(b);
+    const __m256i bytes = _mm256_set_m128i(_mm_unpackhi_epi8(x, y), _mm_unpacklo_epi8(x, y));
+    const __m256i even = _mm256_sub_epi8(low_nibbles(bytes), eight);
+    const __m256i odd = _mm256_sub_epi8(high_nibbles(bytes), eight);
+    pairs[0] = widen_low(even);
+    pairs[1] = widen_high(even);
+    pairs[2] = widen_low(odd);
+    pairs[3] = widen_high(odd);
+  }
+  static void interleave(Float even, Float odd, Float* out) {
+    const __m256 low = _mm256_unpacklo_ps(even, odd);
+    const __m256 high = _mm256_unpackhi_ps(even, odd);
+    out[0] = _mm256_permute2f128_ps(low, high, 0x20);
+    out[1] = _mm256_permute2f128_ps(low, high, 0x31);
+  }
+  static __m128 fold(Float x) {
+    return _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+  }
+  static void store_sums(const Float* x, float* p) {
+    _mm_storeu_ps(
+        p, _mm_hadd_ps(_mm_hadd_ps(fold(x[0]), fold(x[1])), _mm_hadd_ps(fold(x[2]), fold(x[3]))));
+  }
+  static void store_words(int16_t* p, Int x) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                     _mm_packs_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1)));
+  }
 };
 
 }  // namespace

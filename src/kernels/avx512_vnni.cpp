@@ -112,6 +112,62 @@ struct Avx512Vnni {
     void add(Signed w, const Code* x) { dot.add(w, x); }
     Int sum(int32_t sum_of_codes) const { return sub(dot.sums, splat_int(128 * sum_of_codes)); }
   };
+
+  // --- Attention, see vector_attention.h ---------------------------------------------------------
+
+  static constexpr size_t kPairVectors = 2;
+
+  static Int shift_left(Int x, int bits) { return _mm512_sll_epi32(x, _mm_cvtsi32_si128(bits)); }
+  static Int and_ints(Int a, Int b) { return _mm512_and_si512(a, b); }
+  static Float as_floats(Int x) { return _mm512_castsi512_ps(x); }
+  static Int load_ints(const int16_t* p) { return _mm512_loadu_si512(p); }
+  static __m128i load_16_bytes(const std::byte* p) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  }
+  static __m256i load_32_bytes(const std::byte* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  }
+  static Int dot_words(Int sums, Int a, Int b) { return _mm512_dpwssd_epi32(sums, a, b); }
+  static Int load_words(const std::byte* p) { return _mm512_cvtepi8_epi16(load_32_bytes(p)); }
+  static void load_nibble_words(const std::byte* p, Int* words) {
+    const __m256i bytes = _mm256_cvtepu8_epi16(load_16_bytes(p));
+    const __m256i even = _mm256_and_si256(bytes, _mm256_set1_epi16(0x0f));
+    const __m512i both =
+        _mm512_inserti64x4(_mm512_castsi256_si512(even), _mm256_srli_epi16(bytes, 4), 1);
+    words[0] = _mm512_sub_epi16(both, _mm512_set1_epi16(8));
+  }
+  static void load_pairs(const std::byte* a, const std::byte* b, Int* pairs) {
+    const __m256i low = _mm256_unpacklo_epi8(load_32_bytes(a), load_32_bytes(b));
+    const __m256i high = _mm256_unpackhi_epi8(load_32_bytes(a), load_32_bytes(b));
+    pairs[0] = _mm512_cvtepi8_epi16(_mm256_permute2x128_si256(low, high, 0x20));
+    pairs[1] = _mm512_cvtepi8_epi16(_mm256_permute2x128_si256(low, high, 0x31));
+  }
+  static void load_nibble_pairs(const std::byte* a, const std::byte* b, Int* pairs) {
+    const __m256i eight = _mm256_set1_epi8(8);
+    const __m256i nibble = _mm256_set1_epi8(0x0f);
+    const __m128i x = load_16_bytes(a);
+    const __m128i y = load_16_bytes(b);
+    const __m256i bytes = _mm256_set_m128i(_mm_unpackhi_epi8(x, y), _mm_unpacklo_epi8(x, y));
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), nibble);
+    pairs[0] = _mm512_cvtepi8_epi16(_mm256_sub_epi8(_mm256_and_si256(bytes, nibble), eight));
+    pairs[1] = _mm512_cvtepi8_epi16(_mm256_sub_epi8(odd, eight));
+  }
+  static void interleave(Float even, Float odd, Float* out) {
+    const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    out[0] = _mm512_permutex2var_ps(even, low, odd);
+    out[1] = _mm512_permutex2var_ps(even, _mm512_add_epi32(low, _mm512_set1_epi32(8)), odd);
+  }
+  static __m128 fold(Float x) {
+    const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+    return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+  }
+  static void store_sums(const Float* x, float* p) {
+    _mm_storeu_ps(
+        p, _mm_hadd_ps(_mm_hadd_ps(fold(x[0]), fold(x[1])), _mm_hadd_ps(fold(x[2]), fold(x[3]))));
+  }
+  static void store_words(int16_t* p, Int x) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(x));
+  }
 };
 
 }  // namespace

@@ -20,10 +20,12 @@ struct Available {
 Available detect() {
   Available available;
 #if defined(__wasm__)
+  // One set a module: every page would download the other one in vain.
 #if defined(KINGLET_RELAXED_SIMD)
   available.add(relaxed_simd_kernels());
-#endif
+#else
   available.add(simd128_kernels());
+#endif
 #elif defined(__x86_64__)
   if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "tensor/dtype.h"
+#include "tensor/kv_kind.h"
 
 namespace kinglet {
 
@@ -59,24 +60,39 @@ struct MatmulKernel {
   uint32_t interleave = 1;
 };
 
-// Keys or values of one head: `row_stride` bytes from one position to the next.
-struct HeadRows {
-  const std::byte* data;
-  size_t row_stride;
+// Keys or values of one head at consecutive positions, as a KvKind stores them.
+struct KvRows {
+  const std::byte* codes;
+  size_t code_stride;   // bytes from one position to the next
+  const float* scales;  // of a row: none, one, or one for each block
+  size_t scale_stride;  // floats from one position to the next
 };
 
-// One query head's attention over the rows [first_position, n_positions) of its keys and values.
-struct AttentionHead {
-  const float* query;  // [head_dim]
-  HeadRows keys;
-  HeadRows values;
-  size_t first_position;  // where a sliding window begins; below n_positions
-  size_t n_positions;
+// Query rows [n_rows][head_dim] that look at the same keys.
+struct Queries {
+  const float* values;   // already multiplied by the scale of the scores
+  const int16_t* codes;  // what kinds of integers are multiplied with: see quantize_query
+  const float* scales;   // [n_rows]
+  size_t stride;  // from one row to the next: head_dim rounded up to whole blocks of kKvBlock
   size_t head_dim;
-  float scale;    // multiplies the scores
-  float softcap;  // bounds them, see KernelSet::softcap; 0: does not
-  float* scores;  // scratch [n_positions]
-  float* output;  // [head_dim]
+};
+
+// The most positions and rows that one call looks at.
+constexpr size_t kAttentionBlock = 64;
+constexpr size_t kMaxQueryRows = 3;
+
+// What attention does with one KvKind. Rows of scores and weights are kAttentionBlock apart;
+// weights behind n_positions are 0.
+struct AttentionKernels {
+  // scores[row][p] = queries[row] · keys[p], for n_rows rows from first_row on. Numbers behind
+  // n_positions are overwritten too.
+  void (*score)(const Queries& queries, size_t first_row, size_t n_rows, const KvRows& keys,
+                size_t n_positions, float* scores);
+
+  // outputs[row] = factors[row] * outputs[row] + sum over p of weights[row][p] * values[p], rows of
+  // head_dim. Weights are not negative.
+  void (*weigh)(const float* weights, const float* factors, size_t n_rows, const KvRows& values,
+                size_t n_positions, size_t head_dim, float* const* outputs);
 };
 
 constexpr size_t kMaxDTypeId = 40;
@@ -121,12 +137,24 @@ struct KernelSet {
   // Rotates the pairs (x[i], x[i + n_pairs]) (GPT-NeoX).
   void (*rope_halves)(float* x, const float* cosines, const float* sines, size_t n_pairs);
 
-  // x = softmax(x) over n > 0 numbers.
-  void (*softmax)(float* x, size_t n);
+  // One step of a softmax over numbers that come in parts (Milakov and Gimelshein, 2018): turns n >
+  // 0 of them into e^(x - largest), where `largest` is the largest so far, -infinity before the
+  // first part, and adds them to `sum`. Gives the factor by which earlier parts shrink; it has been
+  // applied to `sum`.
+  float (*softmax_part)(float* x, size_t n, float& largest, float& sum);
 
-  // output = softmax(softcap(scale * keys · query)) · values, with F32 keys and values.
-  void (*attend_f32)(const AttentionHead& head);
+  // The codes of a query for kinds of integers, zero from head_dim to stride: the result times
+  // codes ≈ values. For q4 the even elements of each block stand before its odd ones.
+  float (*quantize_query)(const float* values, size_t head_dim, size_t stride, KvKind kind,
+                          int16_t* codes);
+
+  // By KvKind; see attention_kernels().
+  std::array<AttentionKernels, kNKvKinds> attention;
 };
+
+inline const AttentionKernels& attention_kernels(const KernelSet& kernels, KvKind kind) {
+  return kernels.attention[static_cast<size_t>(kind)];
+}
 
 inline const MatmulKernel& matmul_kernel(const KernelSet& kernels, DType type) {
   return kernels.matmul[static_cast<size_t>(type)];

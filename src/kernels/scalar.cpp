@@ -6,6 +6,7 @@
 #include "base/exponential.h"
 #include "kernels/element.h"
 #include "kernels/kernels.h"
+#include "kernels/scalar_attention.h"
 
 namespace kinglet {
 namespace {
@@ -118,37 +119,6 @@ void rope_halves(float* x, const float* cosines, const float* sines, size_t n_pa
   }
 }
 
-void softmax(float* x, size_t n) {
-  const float largest = *std::max_element(x, x + n);
-  float sum = 0.0f;
-  for (size_t i = 0; i < n; ++i) {
-    x[i] = exponential::exp(x[i] - largest);
-    sum += x[i];
-  }
-  for (size_t i = 0; i < n; ++i) x[i] /= sum;
-}
-
-void attend_f32(const AttentionHead& head) {
-  const auto row = [](HeadRows rows, size_t position) {
-    return reinterpret_cast<const float*>(rows.data + position * rows.row_stride);
-  };
-  for (size_t position = head.first_position; position < head.n_positions; ++position) {
-    const float* key = row(head.keys, position);
-    float sum = 0.0f;
-    for (size_t i = 0; i < head.head_dim; ++i) sum += head.query[i] * key[i];
-    head.scores[position] = sum * head.scale;
-  }
-  float* scores = head.scores + head.first_position;
-  const size_t n_scores = head.n_positions - head.first_position;
-  if (head.softcap > 0) softcap(scores, head.softcap, n_scores);
-  softmax(scores, n_scores);
-  std::fill_n(head.output, head.head_dim, 0.0f);
-  for (size_t position = head.first_position; position < head.n_positions; ++position) {
-    const float* value = row(head.values, position);
-    for (size_t i = 0; i < head.head_dim; ++i) head.output[i] += head.scores[position] * value[i];
-  }
-}
-
 }  // namespace
 
 const KernelSet& scalar_kernels() {
@@ -165,8 +135,9 @@ const KernelSet& scalar_kernels() {
                   .softcap = softcap,
                   .rope_interleaved = rope_interleaved,
                   .rope_halves = rope_halves,
-                  .softmax = softmax,
-                  .attend_f32 = attend_f32};
+                  .softmax_part = scalar_softmax_part,
+                  .quantize_query = scalar_quantize_query,
+                  .attention = scalar_attention()};
     set.matmul.fill({multiply, ActivationFormat::f32, 1});
     return set;
   }();

@@ -1,79 +1,492 @@
-// Attention over a vector type V (see vector_kernels.h).
+// What attention does with each KvKind, over a vector type V (see vector_kernels.h).
+//
+// Kinds of floats are widened to floats. Kinds of integers are multiplied as they are, 16 bits by
+// 16 bits, pairs of products summed in 32: a key with a quantized query, and the values of two
+// positions with the quantized weights of both. V provides for that
+//   dot_words(sums, a, b)          sums += a's pairs of int16 times b's
+//   load_ints(p)                   2 * kLanes int16
+//   load_words(p)                  2 * kLanes int8, as int16
+//   load_nibble_words(p, words)    a block of q4: 32 codes as int16, even elements before odd ones
+//   load_pairs(a, b, pairs)        kPairVectors * kLanes int8 of two rows, as pairs of int16
+//   load_nibble_pairs(a, b, pairs) as many q4 codes of two rows, even elements before odd ones
+//   interleave(even, odd, out)     the same numbers as two vectors in order
+//   store_sums(a, b, c, d, p)      the sums of four vectors
+//   store_words(p, ints)           kLanes int16
+//   load_int8(p)                   kLanes int8, as int32
+//   shift_left, and_ints, as_floats
+//
+// What does not fill a vector is left to the scalar code.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 
+#include "base/half.h"
+#include "base/loops.h"
 #include "kernels/kernels.h"
-#include "kernels/vector_math.h"
+#include "kernels/scalar_attention.h"
 
 namespace kinglet {
 
 template <class V>
 struct VectorAttention {
   using Float = typename V::Float;
+  using Int = typename V::Int;
   static constexpr size_t kLanes = V::kLanes;
+  static constexpr size_t kPositions = 4;  // keys that are multiplied side by side
+  static constexpr size_t kPairVectors = V::kPairVectors;
+  static constexpr size_t kChunk = kPairVectors * kLanes;  // elements of a value at a time
 
-  static const float* row_at(HeadRows rows, size_t position) {
-    return reinterpret_cast<const float*>(rows.data + position * rows.row_stride);
+  // What is smaller counts as 0: its inverse might not be finite.
+  static constexpr float kSmallestNumber = 1e-30f;
+
+  static void add_to(KernelSet& set) {
+    set.quantize_query = quantize_query;
+    const auto use = [&set](KvKind kind, const AttentionKernels& kernels) {
+      set.attention[static_cast<size_t>(kind)] = kernels;
+    };
+    use(KvKind::f32, {score<KvKind::f32>, weigh<KvKind::f32>});
+    use(KvKind::f16, {score<KvKind::f16>, weigh<KvKind::f16>});
+    use(KvKind::int8, {score_int8, weigh_int8});
+    use(KvKind::fp8_e4m3, {score<KvKind::fp8_e4m3>, weigh<KvKind::fp8_e4m3>});
+    use(KvKind::fp8_e5m2, {score<KvKind::fp8_e5m2>, weigh<KvKind::fp8_e5m2>});
+    use(KvKind::q8, {score_blocks<Bytes>, weigh_blocks<Bytes>});
+    use(KvKind::q4, {score_blocks<Nibbles>, weigh_blocks<Nibbles>});
   }
 
-  // scores[p] = scale * query · keys[p] for N positions from `position` on, side by side: one
-  // product alone would wait for its own sum.
-  template <size_t N>
-  static void score(const AttentionHead& head, size_t position) {
-    const size_t n_whole = head.head_dim / kLanes * kLanes;
-    Float sums[N];
-    for (size_t p = 0; p < N; ++p) sums[p] = V::splat(0.0f);
-    for (size_t i = 0; i < n_whole; i += kLanes) {
-      const Float query = V::load(head.query + i);
-      for (size_t p = 0; p < N; ++p) {
-        sums[p] = V::fma(query, V::load(row_at(head.keys, position + p) + i), sums[p]);
-      }
-    }
-    for (size_t p = 0; p < N; ++p) {
-      float sum = V::horizontal_sum(sums[p]);
-      for (size_t i = n_whole; i < head.head_dim; ++i) {
-        sum += head.query[i] * row_at(head.keys, position + p)[i];
-      }
-      head.scores[position + p] = head.scale * sum;
+  // Positions from `position` on; past the end, the last one again.
+  static void find_rows(const KvRows& rows, size_t position, size_t n_positions, size_t n,
+                        const std::byte** found) {
+    for (size_t i = 0; i < n; ++i) {
+      found[i] = rows.codes + std::min(position + i, n_positions - 1) * rows.code_stride;
     }
   }
 
-  // N vectors of the output, from element `from` on: they stay in registers over all positions.
-  template <size_t N>
-  static void weigh_values(const AttentionHead& head, size_t from) {
-    Float sums[N];
-    for (size_t i = 0; i < N; ++i) sums[i] = V::splat(0.0f);
-    for (size_t position = head.first_position; position < head.n_positions; ++position) {
-      const float* value = row_at(head.values, position) + from;
-      const Float weight = V::splat(head.scores[position]);
-      for (size_t i = 0; i < N; ++i) {
-        sums[i] = V::fma(weight, V::load(value + i * kLanes), sums[i]);
-      }
+  // Calls f.template operator()<R>(row) for groups of R rows, at most kRows.
+  template <size_t kRows, class F>
+  static void with_rows(size_t n_rows, const F& f) {
+    static_assert(kMaxQueryRows == 3 && (kRows == 2 || kRows == 3));
+    if constexpr (kRows == 3) {
+      if (n_rows == 3) return f.template operator()<3>(0);
     }
-    for (size_t i = 0; i < N; ++i) V::store(head.output + from + i * kLanes, sums[i]);
+    if (n_rows >= 2) f.template operator()<2>(0);
+    if (n_rows != 2) f.template operator()<1>(n_rows - 1);
   }
 
-  static void attend_f32(const AttentionHead& head) {
-    size_t position = head.first_position;
-    for (; position + 4 <= head.n_positions; position += 4) score<4>(head, position);
-    for (; position < head.n_positions; ++position) score<1>(head, position);
+  // --- Floats ------------------------------------------------------------------------------------
 
-    float* scores = head.scores + head.first_position;
-    const size_t n_scores = head.n_positions - head.first_position;
-    if (head.softcap > 0) VectorMath<V>::softcap(scores, head.softcap, n_scores);
-    VectorMath<V>::softmax(scores, n_scores);
+  struct F32 {
+    using Element = float;
+    static constexpr size_t kRows = kMaxQueryRows;
+    Float load(const Element* p) const { return V::load(p); }
+  };
 
+  // Kinds that are converted are given fewer rows: the code of each is downloaded by every page.
+  struct F16 {
+    using Element = Half;
+    static constexpr size_t kRows = 2;
+    Float load(const Element* p) const { return V::load_half(p); }
+  };
+
+  // Either 8-bit float: its 7 bits below the sign move to where a float has them, which leaves the
+  // exponent too small by a factor.
+  struct Fp8 {
+    using Element = std::byte;
+    static constexpr size_t kRows = 2;
+    int shift;
+    Int mask;
+    Float factor;
+    Float load(const Element* p) const {
+      const Int moved = V::shift_left(V::load_int8(p), shift);
+      return V::mul(V::as_floats(V::and_ints(moved, mask)), factor);
+    }
+    static Fp8 e4m3() { return {20, V::splat_int(-0x78100000), V::splat(0x1p120f)}; }
+    static Fp8 e5m2() { return {21, V::splat_int(-0x70200000), V::splat(0x1p112f)}; }
+  };
+
+  template <KvKind kKind>
+  static auto format() {
+    if constexpr (kKind == KvKind::f32) return F32{};
+    if constexpr (kKind == KvKind::f16) return F16{};
+    if constexpr (kKind == KvKind::fp8_e4m3) return Fp8::e4m3();
+    if constexpr (kKind == KvKind::fp8_e5m2) return Fp8::e5m2();
+  }
+
+  static constexpr bool is_scaled(KvKind kind) {
+    return kind == KvKind::fp8_e4m3 || kind == KvKind::fp8_e5m2;
+  }
+
+  template <KvKind kKind>
+  static void score(const Queries& queries, size_t first_row, size_t n_rows, const KvRows& keys,
+                    size_t n_positions, float* scores) {
+    score_floats(format<kKind>(), queries, first_row, n_rows, keys, n_positions, scores);
+    if constexpr (is_scaled(kKind)) {
+      scale_rows(scores, n_rows, keys, n_positions, scores);
+    }
+    add_scores(kKind, queries, first_row, n_rows, keys, n_positions,
+               queries.head_dim / kLanes * kLanes, scores);
+  }
+
+  // out[row][p] = x[row][p] * the scale of position p.
+  [[gnu::noinline]] static void scale_rows(const float* x, size_t n_rows, const KvRows& rows,
+                                           size_t n_positions, float* out) {
+    KINGLET_AS_WRITTEN
+    for (size_t p = 0; p < n_positions; ++p) {
+      const float scale = rows.scales[p * rows.scale_stride];
+      KINGLET_AS_WRITTEN
+      for (size_t i = p; i < n_rows * kAttentionBlock; i += kAttentionBlock) out[i] = x[i] * scale;
+    }
+  }
+
+  template <class Format>
+  [[gnu::noinline]] static void score_floats(const Format& format, const Queries& queries,
+                                             size_t first_row, size_t n_rows, const KvRows& keys,
+                                             size_t n_positions, float* scores) {
+    KINGLET_AS_WRITTEN
+    for (size_t p = 0; p < n_positions; p += kPositions) {
+      const std::byte* rows[kPositions];
+      find_rows(keys, p, n_positions, kPositions, rows);
+      with_rows<Format::kRows>(n_rows, [&]<size_t R>(size_t row) {
+        score_four<Format, R>(format, queries.values + (first_row + row) * queries.stride,
+                              queries.stride, queries.head_dim, rows,
+                              scores + row * kAttentionBlock + p);
+      });
+    }
+  }
+
+  template <class Format, size_t R>
+  static void score_four(const Format& format, const float* queries, size_t stride, size_t n,
+                         const std::byte* const* rows, float* scores) {
+    using Element = typename Format::Element;
+    Float sums[R][kPositions];
+    for (auto& row : sums) std::fill_n(row, kPositions, V::splat(0.0f));
+    KINGLET_AS_WRITTEN
+    for (size_t i = 0; i + kLanes <= n; i += kLanes) {
+      Float query[R];
+      for (size_t r = 0; r < R; ++r) query[r] = V::load(queries + r * stride + i);
+      for (size_t p = 0; p < kPositions; ++p) {
+        const Float key = format.load(reinterpret_cast<const Element*>(rows[p]) + i);
+        for (size_t r = 0; r < R; ++r) sums[r][p] = V::fma(query[r], key, sums[r][p]);
+      }
+    }
+    for (size_t r = 0; r < R; ++r) V::store_sums(sums[r], scores + r * kAttentionBlock);
+  }
+
+  template <KvKind kKind>
+  static void weigh(const float* weights, const float* factors, size_t n_rows, const KvRows& values,
+                    size_t n_positions, size_t head_dim, float* const* outputs) {
+    const float* scaled = weights;
+    float buffer[kMaxQueryRows * kAttentionBlock];
+    if constexpr (is_scaled(kKind)) {
+      scale_rows(weights, n_rows, values, n_positions, buffer);
+      scaled = buffer;
+    }
+    const size_t n_done = weigh_floats(format<kKind>(), scaled, factors, n_rows, values,
+                                       n_positions, head_dim, outputs);
+    add_weighted(kKind, weights, factors, n_rows, values, n_positions, n_done, head_dim, outputs);
+  }
+
+  // Gives the number of elements that are done: those that fill vectors.
+  template <class Format>
+  [[gnu::noinline]] static size_t weigh_floats(const Format& format, const float* weights,
+                                               const float* factors, size_t n_rows,
+                                               const KvRows& values, size_t n_positions,
+                                               size_t head_dim, float* const* outputs) {
     size_t i = 0;
-    for (; i + 4 * kLanes <= head.head_dim; i += 4 * kLanes) weigh_values<4>(head, i);
-    for (; i + kLanes <= head.head_dim; i += kLanes) weigh_values<1>(head, i);
-    for (; i < head.head_dim; ++i) {
-      float sum = 0.0f;
-      for (size_t p = head.first_position; p < head.n_positions; ++p) {
-        sum += head.scores[p] * row_at(head.values, p)[i];
+    const auto weigh_vectors = [&]<size_t N>() {
+      for (; i + N * kLanes <= head_dim; i += N * kLanes) {
+        with_rows<Format::kRows>(n_rows, [&]<size_t R>(size_t row) {
+          weigh_columns<Format, R, N>(format, weights + row * kAttentionBlock, factors + row,
+                                      values, n_positions, i, outputs + row);
+        });
       }
-      head.output[i] = sum;
+    };
+    weigh_vectors.template operator()<4>();
+    // Heads whose size four short vectors do not divide are not worth their code.
+    if constexpr (kLanes > 4) weigh_vectors.template operator()<1>();
+    return i;
+  }
+
+  // N vectors of each output, from element `from` on: they stay in registers over all positions.
+  template <class Format, size_t R, size_t N>
+  static void weigh_columns(const Format& format, const float* weights, const float* factors,
+                            const KvRows& values, size_t n_positions, size_t from,
+                            float* const* outputs) {
+    using Element = typename Format::Element;
+    Float sums[R][N];
+    for (size_t r = 0; r < R; ++r) {
+      for (size_t i = 0; i < N; ++i) {
+        sums[r][i] = V::mul(V::load(outputs[r] + from + i * kLanes), V::splat(factors[r]));
+      }
     }
+    KINGLET_AS_WRITTEN
+    for (size_t p = 0; p < n_positions; ++p) {
+      const auto* row =
+          reinterpret_cast<const Element*>(values.codes + p * values.code_stride) + from;
+      Float weight[R];
+      for (size_t r = 0; r < R; ++r) weight[r] = V::splat(weights[r * kAttentionBlock + p]);
+      for (size_t i = 0; i < N; ++i) {
+        const Float value = format.load(row + i * kLanes);
+        for (size_t r = 0; r < R; ++r) sums[r][i] = V::fma(weight[r], value, sums[r][i]);
+      }
+    }
+    for (size_t r = 0; r < R; ++r) {
+      for (size_t i = 0; i < N; ++i) V::store(outputs[r] + from + i * kLanes, sums[r][i]);
+    }
+  }
+
+  // --- Integers ----------------------------------------------------------------------------------
+
+  // int8 and q8.
+  struct Bytes {
+    static constexpr size_t kWordVectors = 1;
+    static constexpr size_t kStep = 2 * kLanes;  // elements of a key at a time
+    static constexpr size_t kElementsPerByte = 1;
+    static void load_words(const std::byte* p, Int* words) { words[0] = V::load_words(p); }
+    static void load_pairs(const std::byte* a, const std::byte* b, Int* pairs) {
+      V::load_pairs(a, b, pairs);
+    }
+    static void put_in_order(Float* /*elements*/) {}
+  };
+
+  struct Nibbles {
+    static constexpr size_t kWordVectors = kKvBlock / (2 * kLanes);
+    static constexpr size_t kStep = kKvBlock;
+    static constexpr size_t kElementsPerByte = 2;
+    static void load_words(const std::byte* p, Int* words) { V::load_nibble_words(p, words); }
+    static void load_pairs(const std::byte* a, const std::byte* b, Int* pairs) {
+      V::load_nibble_pairs(a, b, pairs);
+    }
+    static void put_in_order(Float* elements) {
+      Float ordered[kPairVectors];
+      for (size_t i = 0; i < kPairVectors / 2; ++i) {
+        V::interleave(elements[i], elements[kPairVectors / 2 + i], ordered + 2 * i);
+      }
+      std::copy_n(ordered, kPairVectors, elements);
+    }
+  };
+
+  static float quantize_query(const float* values, size_t head_dim, size_t stride, KvKind kind,
+                              int16_t* codes) {
+    // Sums of head_dim products with codes of ±127 must fit 32 bits.
+    const float largest_code = static_cast<float>(std::min<size_t>(32767, 0x1000000 / head_dim));
+    const size_t n_whole = head_dim / kLanes * kLanes;
+    Float maxima = V::splat(0.0f);
+    for (size_t i = 0; i < n_whole; i += kLanes) {
+      maxima = V::max(maxima, V::abs(V::load(values + i)));
+    }
+    float largest = V::horizontal_max(maxima);
+    KINGLET_AS_WRITTEN
+    for (size_t i = n_whole; i < head_dim; ++i) largest = std::max(largest, std::fabs(values[i]));
+    const float inverse = largest > kSmallestNumber ? largest_code / largest : 0.0f;
+
+    alignas(64) float padded[kKvBlock];
+    KINGLET_AS_WRITTEN
+    for (size_t from = 0; from < stride; from += kKvBlock) {
+      const size_t n = std::min(kKvBlock, head_dim - from);
+      std::fill(std::copy_n(values + from, n, padded), padded + kKvBlock, 0.0f);
+      for (size_t i = 0; i < kKvBlock; i += kLanes) {
+        const Float scaled = V::mul(V::load(padded + i), V::splat(inverse));
+        V::store_words(codes + from + i, V::to_int(scaled));
+      }
+      if (kind == KvKind::q4) put_even_codes_first(codes + from);
+    }
+    return largest / largest_code;
+  }
+
+  static void put_even_codes_first(int16_t* block) {
+    int16_t codes[kKvBlock];
+    std::copy_n(block, kKvBlock, codes);
+    KINGLET_AS_WRITTEN
+    for (size_t i = 0; i < kKvBlock / 2; ++i) {
+      block[i] = codes[2 * i];
+      block[kKvBlock / 2 + i] = codes[2 * i + 1];
+    }
+  }
+
+  static void score_int8(const Queries& queries, size_t first_row, size_t n_rows,
+                         const KvRows& keys, size_t n_positions, float* scores) {
+    score_codes<Bytes>(queries, first_row, n_rows, keys, n_positions, queries.head_dim, scores);
+    add_scores(KvKind::int8, queries, first_row, n_rows, keys, n_positions,
+               queries.head_dim / Bytes::kStep * Bytes::kStep, scores);
+  }
+
+  template <class Codes>
+  static void score_blocks(const Queries& queries, size_t first_row, size_t n_rows,
+                           const KvRows& keys, size_t n_positions, float* scores) {
+    score_codes<Codes>(queries, first_row, n_rows, keys, n_positions, kKvBlock, scores);
+  }
+
+  // `block`: elements that share a scale. A part of a step at their end is left out.
+  template <class Codes>
+  [[gnu::noinline]] static void score_codes(const Queries& queries, size_t first_row, size_t n_rows,
+                                            const KvRows& keys, size_t n_positions, size_t block,
+                                            float* scores) {
+    KINGLET_AS_WRITTEN
+    for (size_t p = 0; p < n_positions; p += kPositions) {
+      const std::byte* rows[kPositions];
+      find_rows(keys, p, n_positions, kPositions, rows);
+      const float* scales[kPositions];
+      for (size_t i = 0; i < kPositions; ++i) {
+        scales[i] = keys.scales + std::min(p + i, n_positions - 1) * keys.scale_stride;
+      }
+      with_rows<kMaxQueryRows>(n_rows, [&]<size_t R>(size_t row) {
+        score_four_codes<Codes, R>(queries, first_row + row, block, rows, scales,
+                                   scores + row * kAttentionBlock + p);
+      });
+    }
+    for (size_t row = 0; row < n_rows; ++row) {
+      const Float scale = V::splat(queries.scales[first_row + row]);
+      float* out = scores + row * kAttentionBlock;
+      KINGLET_AS_WRITTEN
+      for (size_t p = 0; p < kAttentionBlock; p += kLanes) {
+        V::store(out + p, V::mul(V::load(out + p), scale));
+      }
+    }
+  }
+
+  template <class Codes, size_t R>
+  static void score_four_codes(const Queries& queries, size_t first_row, size_t block,
+                               const std::byte* const* rows, const float* const* scales,
+                               float* scores) {
+    const int16_t* codes = queries.codes + first_row * queries.stride;
+    const size_t n_whole = block / Codes::kStep * Codes::kStep;
+    Float sums[R][kPositions];
+    for (auto& row : sums) std::fill_n(row, kPositions, V::splat(0.0f));
+    KINGLET_AS_WRITTEN
+    for (size_t from = 0; from < queries.head_dim; from += block) {
+      Int dots[R][kPositions];
+      for (auto& row : dots) std::fill_n(row, kPositions, V::splat_int(0));
+      KINGLET_AS_WRITTEN
+      for (size_t i = from; i < from + n_whole; i += Codes::kStep) {
+        for (size_t p = 0; p < kPositions; ++p) {
+          Int words[Codes::kWordVectors];
+          Codes::load_words(rows[p] + i / Codes::kElementsPerByte, words);
+          for (size_t k = 0; k < Codes::kWordVectors; ++k) {
+            for (size_t r = 0; r < R; ++r) {
+              const int16_t* query = codes + r * queries.stride + i + k * 2 * kLanes;
+              dots[r][p] = V::dot_words(dots[r][p], words[k], V::load_ints(query));
+            }
+          }
+        }
+      }
+      for (size_t p = 0; p < kPositions; ++p) {
+        const Float scale = V::splat(scales[p][from / block]);
+        for (size_t r = 0; r < R; ++r) {
+          sums[r][p] = V::fma(V::to_float(dots[r][p]), scale, sums[r][p]);
+        }
+      }
+    }
+    for (size_t r = 0; r < R; ++r) V::store_sums(sums[r], scores + r * kAttentionBlock);
+  }
+
+  // Weights times the scales of a block of the values' elements, as 16-bit codes.
+  struct BlockWeights {
+    alignas(64) int16_t codes[kMaxQueryRows][kAttentionBlock];
+    float units[kMaxQueryRows];  // what a code of 1 stands for
+  };
+
+  [[gnu::noinline]] static void quantize_weights(const float* weights, size_t n_rows,
+                                                 const float* scales, size_t scale_stride,
+                                                 size_t n_positions, BlockWeights& out) {
+    constexpr float kLargestCode = 32767.0f;
+    alignas(64) float scale[kAttentionBlock] = {};
+    KINGLET_AS_WRITTEN
+    for (size_t p = 0; p < n_positions; ++p) scale[p] = scales[p * scale_stride];
+    for (size_t r = 0; r < n_rows; ++r) {
+      const auto scaled = [&](size_t i) {
+        return V::mul(V::load(weights + r * kAttentionBlock + i), V::load(scale + i));
+      };
+      Float maxima = V::splat(0.0f);
+      KINGLET_AS_WRITTEN
+      for (size_t i = 0; i < kAttentionBlock; i += kLanes) maxima = V::max(maxima, scaled(i));
+      const float largest = V::horizontal_max(maxima);
+      const Float inverse = V::splat(largest > kSmallestNumber ? kLargestCode / largest : 0.0f);
+      KINGLET_AS_WRITTEN
+      for (size_t i = 0; i < kAttentionBlock; i += kLanes) {
+        V::store_words(out.codes[r] + i, V::to_int(V::mul(scaled(i), inverse)));
+      }
+      out.units[r] = largest / kLargestCode;
+    }
+  }
+
+  static void weigh_int8(const float* weights, const float* factors, size_t n_rows,
+                         const KvRows& values, size_t n_positions, size_t head_dim,
+                         float* const* outputs) {
+    weigh_codes<Bytes>(weights, factors, n_rows, values, n_positions, head_dim, head_dim, outputs);
+    add_weighted(KvKind::int8, weights, factors, n_rows, values, n_positions,
+                 head_dim / kChunk * kChunk, head_dim, outputs);
+  }
+
+  template <class Codes>
+  static void weigh_blocks(const float* weights, const float* factors, size_t n_rows,
+                           const KvRows& values, size_t n_positions, size_t head_dim,
+                           float* const* outputs) {
+    weigh_codes<Codes>(weights, factors, n_rows, values, n_positions, head_dim, kKvBlock, outputs);
+  }
+
+  // `block`: elements that share a scale. A part of a chunk at their end is left out.
+  template <class Codes>
+  [[gnu::noinline]] static void weigh_codes(const float* weights, const float* factors,
+                                            size_t n_rows, const KvRows& values, size_t n_positions,
+                                            size_t head_dim, size_t block, float* const* outputs) {
+    BlockWeights quantized;
+    for (size_t from = 0; from < head_dim; from += block) {
+      quantize_weights(weights, n_rows, values.scales + from / block, values.scale_stride,
+                       n_positions, quantized);
+      for (size_t i = from; i + kChunk <= from + block && i < head_dim; i += kChunk) {
+        with_rows<kMaxQueryRows>(n_rows, [&]<size_t R>(size_t row) {
+          weigh_chunk<Codes, R>(quantized, row, factors, values, n_positions, i, head_dim, outputs);
+        });
+      }
+    }
+  }
+
+  // A chunk of the R outputs from `row` on.
+  template <class Codes, size_t R>
+  static void weigh_chunk(const BlockWeights& weights, size_t row, const float* factors,
+                          const KvRows& values, size_t n_positions, size_t from, size_t head_dim,
+                          float* const* outputs) {
+    Int sums[R][kPairVectors];
+    for (auto& chunk : sums) std::fill_n(chunk, kPairVectors, V::splat_int(0));
+    KINGLET_AS_WRITTEN
+    for (size_t p = 0; p < n_positions; p += 2) {
+      const std::byte* rows[2];
+      find_rows(values, p, n_positions, 2, rows);
+      Int pairs[kPairVectors];
+      Codes::load_pairs(rows[0] + from / Codes::kElementsPerByte,
+                        rows[1] + from / Codes::kElementsPerByte, pairs);
+      for (size_t r = 0; r < R; ++r) {
+        int32_t both;
+        std::memcpy(&both, weights.codes[row + r] + p, sizeof both);
+        const Int weight = V::splat_int(both);
+        for (size_t k = 0; k < kPairVectors; ++k) {
+          sums[r][k] = V::dot_words(sums[r][k], pairs[k], weight);
+        }
+      }
+    }
+    for (size_t r = 0; r < R; ++r) {
+      Float elements[kPairVectors];
+      for (size_t k = 0; k < kPairVectors; ++k) elements[k] = V::to_float(sums[r][k]);
+      Codes::put_in_order(elements);
+      add_chunk(elements, weights.units[row + r], factors[row + r],
+                std::min(kChunk, head_dim - from), outputs[row + r] + from);
+    }
+  }
+
+  // output = factor * output + unit * elements, the first n of a chunk.
+  [[gnu::noinline]] static void add_chunk(const Float* elements, float unit, float factor, size_t n,
+                                          float* output) {
+    float part[kChunk] = {};
+    float* out = n < kChunk ? std::copy_n(output, n, part) - n : output;
+    for (size_t k = 0; k < kPairVectors; ++k) {
+      const Float before = V::mul(V::load(out + k * kLanes), V::splat(factor));
+      V::store(out + k * kLanes, V::fma(elements[k], V::splat(unit), before));
+    }
+    if (n < kChunk) std::copy_n(part, n, output);
   }
 };
 

@@ -27,7 +27,8 @@ struct VectorKernels {
   using Math = VectorMath<V>;
   using Matmul = VectorMatmul<V>;
 
-  // The whole set; what is not vectorized here stays scalar.
+  // The whole set but attention, which VectorAttention::add_to() brings; what is not vectorized
+  // here stays scalar.
   static KernelSet kernel_set(std::string_view name) {
     KernelSet set = scalar_kernels();
     set.name = name;
@@ -41,8 +42,8 @@ struct VectorKernels {
     set.softcap = Math::softcap;
     set.rope_interleaved = Math::rope_interleaved;
     set.rope_halves = Math::rope_halves;
-    set.softmax = Math::softmax;
-    set.attend_f32 = VectorAttention<V>::attend_f32;
+    set.softmax_part = Math::softmax_part;
+    VectorAttention<V>::add_to(set);
 
     set.matmul.fill({Matmul::multiply_dequantized, ActivationFormat::f32, 1});
     const auto use = [&set](DType type, MatmulFunction multiply, ActivationFormat activations,

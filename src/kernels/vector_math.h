@@ -138,32 +138,30 @@ struct VectorMath {
     }
   }
 
-  static void softmax(float* x, size_t n) {
+  static float softmax_part(float* x, size_t n, float& largest, float& sum) {
     const size_t n_whole = n / kLanes * kLanes;
-    float largest = x[n - 1];
+    const float before = largest;
     if (n_whole > 0) {
       Float maxima = V::load(x);
       for (size_t i = kLanes; i < n_whole; i += kLanes) maxima = V::max(maxima, V::load(x + i));
-      largest = V::horizontal_max(maxima);
+      largest = std::max(largest, V::horizontal_max(maxima));
     }
     for (size_t i = n_whole; i < n; ++i) largest = std::max(largest, x[i]);
 
+    const float factor = exponential::exp(before - largest);
+    sum *= factor;
     Float sums = V::splat(0.0f);
     for (size_t i = 0; i < n_whole; i += kLanes) {
       const Float e = exp(V::sub_float(V::load(x + i), V::splat(largest)));
       V::store(x + i, e);
       sums = V::add(sums, e);
     }
-    float sum = V::horizontal_sum(sums);
+    sum += V::horizontal_sum(sums);
     for (size_t i = n_whole; i < n; ++i) {
       x[i] = exponential::exp(x[i] - largest);
       sum += x[i];
     }
-    const float factor = 1.0f / sum;
-    for (size_t i = 0; i < n_whole; i += kLanes) {
-      V::store(x + i, V::mul(V::load(x + i), V::splat(factor)));
-    }
-    for (size_t i = n_whole; i < n; ++i) x[i] *= factor;
+    return factor;
   }
 
  private:

@@ -89,6 +89,60 @@ struct WasmVector {
   }
   static Bytes bit_and(Bytes a, Bytes b) { return wasm_v128_and(a, b); }
   static Int shift_right(Int x, uint32_t bits) { return wasm_u32x4_shr(x, bits); }
+
+  // --- Attention, see vector_attention.h ---------------------------------------------------------
+
+  static constexpr size_t kPairVectors = 4;
+
+  static Int shift_left(Int x, int bits) { return wasm_i32x4_shl(x, static_cast<uint32_t>(bits)); }
+  static Int and_ints(Int a, Int b) { return wasm_v128_and(a, b); }
+  static Float as_floats(Int x) { return x; }
+  static Int load_ints(const int16_t* p) { return wasm_v128_load(p); }
+  static Int dot_words(Int sums, Int a, Int b) { return add_int(sums, wasm_i32x4_dot_i16x8(a, b)); }
+  static Int load_words(const std::byte* p) { return wasm_i16x8_load8x8(p); }
+  static void load_nibble_words(const std::byte* p, Int* words) {
+    const v128_t eight = wasm_i16x8_const_splat(8);
+    for (int half = 0; half < 2; ++half) {
+      const v128_t bytes = wasm_u16x8_load8x8(p + 8 * half);
+      words[half] = wasm_i16x8_sub(wasm_v128_and(bytes, wasm_i16x8_const_splat(0x0f)), eight);
+      words[2 + half] = wasm_i16x8_sub(wasm_u16x8_shr(bytes, 4), eight);
+    }
+  }
+  static void widen_pairs(Bytes bytes, Int* pairs) {
+    pairs[0] = wasm_i16x8_extend_low_i8x16(bytes);
+    pairs[1] = wasm_i16x8_extend_high_i8x16(bytes);
+  }
+  static void load_pairs(const std::byte* a, const std::byte* b, Int* pairs) {
+    const v128_t x = wasm_v128_load(a);
+    const v128_t y = wasm_v128_load(b);
+    widen_pairs(wasm_i8x16_shuffle(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
+                pairs);
+    widen_pairs(
+        wasm_i8x16_shuffle(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31),
+        pairs + 2);
+  }
+  static void load_nibble_pairs(const std::byte* a, const std::byte* b, Int* pairs) {
+    const v128_t eight = wasm_i8x16_const_splat(8);
+    const v128_t bytes = wasm_i8x16_shuffle(wasm_v128_load64_zero(a), wasm_v128_load64_zero(b), 0,
+                                            16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    widen_pairs(wasm_i8x16_sub(low_nibbles(bytes), eight), pairs);
+    widen_pairs(wasm_i8x16_sub(high_nibbles(bytes), eight), pairs + 2);
+  }
+  static void interleave(Float even, Float odd, Float* out) {
+    out[0] = wasm_i32x4_shuffle(even, odd, 0, 4, 1, 5);
+    out[1] = wasm_i32x4_shuffle(even, odd, 2, 6, 3, 7);
+  }
+  // Adds lanes in horizontal_sum's order.
+  static void store_sums(const Float* x, float* p) {
+    const v128_t ab =
+        add(wasm_i32x4_shuffle(x[0], x[1], 0, 4, 1, 5), wasm_i32x4_shuffle(x[0], x[1], 2, 6, 3, 7));
+    const v128_t cd =
+        add(wasm_i32x4_shuffle(x[2], x[3], 0, 4, 1, 5), wasm_i32x4_shuffle(x[2], x[3], 2, 6, 3, 7));
+    store(p, add(wasm_i32x4_shuffle(ab, cd, 0, 1, 4, 5), wasm_i32x4_shuffle(ab, cd, 2, 3, 6, 7)));
+  }
+  static void store_words(int16_t* p, Int x) {
+    wasm_v128_store64_lane(p, wasm_i16x8_narrow_i32x4(x, x), 0);
+  }
 };
 
 }  // namespace

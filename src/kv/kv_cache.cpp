@@ -1,112 +1,85 @@
 #include "kv/kv_cache.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
-#include <optional>
+#include <utility>
 
-#include "base/checked.h"
 #include "base/format.h"
 
 namespace kinglet {
-namespace {
 
-uint64_t f32_row_bytes(uint64_t head_dim) { return head_dim * sizeof(float); }
-
-void write_f32(const float* row, size_t head_dim, std::byte* out) {
-  std::memcpy(out, row, head_dim * sizeof(float));
-}
-
-void read_f32(const std::byte* row, size_t head_dim, float* out) {
-  std::memcpy(out, row, head_dim * sizeof(float));
-}
-
-constexpr std::array kKinds = {
-    KvKindInfo{KvKind::f32, "f32", f32_row_bytes, write_f32, read_f32},
-};
-
-Error wrong_length(std::string_view what, size_t found, size_t expected) {
-  return {ErrorCode::invalid_argument,
-          cat("KV cache: ", what, " has ", found, " elements, expected ", expected)};
-}
-
-}  // namespace
-
-const KvKindInfo& kv_kind_info(KvKind kind) { return kKinds[static_cast<size_t>(kind)]; }
-
-const KvKindInfo* find_kv_kind(std::string_view name) {
-  const auto row = std::find_if(kKinds.begin(), kKinds.end(),
-                                [name](const KvKindInfo& info) { return info.name == name; });
-  return row == kKinds.end() ? nullptr : row;
-}
-
-std::string kv_kind_names() {
-  std::string names;
-  for (const KvKindInfo& info : kKinds) {
-    if (!names.empty()) names += ", ";
-    names += info.name;
-  }
-  return names;
+KvStoreConfig contiguous_store(const KvCacheConfig& config) {
+  return {.n_layers = config.n_layers,
+          .n_kv_heads = config.n_kv_heads,
+          .head_dim = config.head_dim,
+          .k_kind = config.k_kind,
+          .v_kind = config.v_kind,
+          .page_positions = config.capacity,
+          .n_pages = 1,
+          .reject_not_finite = config.reject_not_finite};
 }
 
 Result<KvCache> KvCache::create(const KvCacheConfig& config) {
-  if (config.n_layers == 0 || config.n_kv_heads == 0 || config.head_dim == 0 ||
-      config.capacity == 0) {
-    return Error{ErrorCode::invalid_argument,
-                 cat("KV cache: layers, heads, head size and capacity must be at least 1, found ",
-                     config.n_layers, ", ", config.n_kv_heads, ", ", config.head_dim, ", ",
-                     config.capacity)};
+  KINGLET_ASSIGN(auto store, KvStore::create(contiguous_store(config)));
+  return create_in(std::move(store), config.capacity);
+}
+
+Result<KvCache> KvCache::create_in(std::shared_ptr<KvStore> store, uint32_t capacity) {
+  KINGLET_ASSIGN(const SequenceId id, store->allocate(0));
+  return KvCache(std::move(store), id, capacity);
+}
+
+KvCache::KvCache(std::shared_ptr<KvStore> store, SequenceId id, uint32_t capacity)
+    : store_(std::move(store)),
+      id_(id),
+      capacity_(capacity),
+      n_reserved_(store_->n_positions(id)),
+      pushed_(store_->config().n_layers),
+      key_(store_->config().head_dim) {}
+
+KvCache& KvCache::operator=(KvCache&& other) noexcept {
+  std::swap(store_, other.store_);
+  std::swap(id_, other.id_);
+  std::swap(capacity_, other.capacity_);
+  std::swap(n_reserved_, other.n_reserved_);
+  std::swap(pushed_, other.pushed_);
+  std::swap(key_, other.key_);
+  return *this;
+}
+
+KvCache::~KvCache() {
+  if (store_ != nullptr) (void)store_->free(id_);
+}
+
+Result<KvCache> KvCache::fork() const {
+  if (store_->config().n_pages > 1) {
+    KINGLET_ASSIGN(const SequenceId id, store_->fork(id_));
+    return KvCache(store_, id, capacity_);
   }
-  KvCache cache;
-  cache.config_ = config;
-  std::optional<uint64_t> total = 0;
-  const auto lay_out = [&](Side& side, KvKind kind) {
-    side.kind = &kv_kind_info(kind);
-    side.row_bytes = static_cast<size_t>(side.kind->row_bytes(config.head_dim));
-    const auto position_bytes = checked_mul(side.row_bytes, config.n_kv_heads);
-    const auto slab = position_bytes ? checked_mul(*position_bytes, config.capacity) : std::nullopt;
-    const auto padded = slab ? checked_add(*slab, kAlignment - 1) : std::nullopt;
-    const auto all =
-        padded ? checked_mul(*padded / kAlignment * kAlignment, config.n_layers) : std::nullopt;
-    const auto sum = all && total ? checked_add(*total, *all) : std::nullopt;
-    if (sum && checked_size(*sum)) {
-      side.position_bytes = static_cast<size_t>(*position_bytes);
-      side.layer_bytes = static_cast<size_t>(*all / config.n_layers);
-      side.offset = static_cast<size_t>(*total);
-    }
-    total = sum;
-  };
-  lay_out(cache.keys_, config.k_kind);
-  lay_out(cache.values_, config.v_kind);
-  KINGLET_ASSIGN(cache.memory_,
-                 AlignedBuffer::allocate(total.value_or(UINT64_MAX),
-                                         cat("a KV cache of ", config.capacity, " positions")));
-  cache.pushed_.assign(config.n_layers, 0);
-  return cache;
+  KINGLET_ASSIGN(auto store, store_->clone());
+  return KvCache(std::move(store), id_, capacity_);
+}
+
+Status KvCache::reserve(uint32_t n_positions) {
+  const uint32_t n_used = size();
+  if (n_positions > capacity_ - n_used) {
+    return Error{ErrorCode::context_full,
+                 cat("the context is full: it holds ", n_used, " of ", capacity_, " positions, ",
+                     n_positions, " more do not fit")};
+  }
+  KINGLET_TRY(store_->reserve(id_, n_used + n_positions));
+  n_reserved_ = std::max(n_reserved_, n_used + n_positions);
+  return {};
 }
 
 Status KvCache::push(uint32_t layer, std::span<const float> k, std::span<const float> v) {
-  const size_t width = size_t{config_.n_kv_heads} * config_.head_dim;
-  if (layer >= config_.n_layers) {
+  if (layer >= pushed_.size()) {
     return Error{ErrorCode::invalid_argument,
-                 cat("KV cache: layer ", layer, " of ", config_.n_layers, " does not exist")};
+                 cat("KV cache: layer ", layer, " of ", pushed_.size(), " does not exist")};
   }
-  if (k.size() != width) return wrong_length("a key", k.size(), width);
-  if (v.size() != width) return wrong_length("a value", v.size(), width);
-  const uint32_t position = size_ + pushed_[layer];
-  if (position >= config_.capacity) {
-    return Error{ErrorCode::context_full, cat("the context is full: it holds ", config_.capacity,
-                                              " positions, layer ", layer, " asks for one more")};
-  }
-  const auto write = [&](const Side& side, std::span<const float> row) {
-    std::byte* out = slab(side, layer) + position * side.position_bytes;
-    for (uint32_t head = 0; head < config_.n_kv_heads; ++head) {
-      side.kind->write_row(row.data() + head * config_.head_dim, config_.head_dim,
-                           out + head * side.row_bytes);
-    }
-  };
-  write(keys_, k);
-  write(values_, v);
+  KINGLET_TRY(store_->check_widths(k, v));
+  const uint32_t position = size() + pushed_[layer];
+  if (position >= n_reserved_) KINGLET_TRY(reserve(pushed_[layer] + 1));
+  KINGLET_TRY(store_->write(id_, layer, position, k, v));
   ++pushed_[layer];
   return {};
 }
@@ -119,61 +92,28 @@ Status KvCache::commit() {
         cat("KV cache: a step pushed ", *fewest, " positions onto layer ", fewest - pushed_.begin(),
             " but ", *most, " onto layer ", most - pushed_.begin())};
   }
-  size_ += *fewest;
-  rollback();
+  KINGLET_TRY(store_->record(id_, *fewest));
+  std::fill(pushed_.begin(), pushed_.end(), 0);
+  n_reserved_ = size();  // a fork may share the last page from now on
   return {};
 }
 
-void KvCache::rollback() { std::fill(pushed_.begin(), pushed_.end(), 0); }
+void KvCache::rollback() { (void)truncate(size()); }
 
 Status KvCache::truncate(uint32_t n_positions) {
-  if (n_positions > size_) {
-    return Error{ErrorCode::invalid_argument,
-                 cat("KV cache: cannot truncate to ", n_positions, " positions, it holds ", size_)};
-  }
-  rollback();
-  size_ = n_positions;
+  KINGLET_TRY(store_->truncate(id_, n_positions));
+  std::fill(pushed_.begin(), pushed_.end(), 0);
+  n_reserved_ = n_positions;
   return {};
 }
 
-void KvCache::clear() {
+Status KvCache::prepare_drop(uint32_t first, uint32_t n) {
+  if (first > size() || n > size() - first) {
+    return Error{ErrorCode::invalid_argument, cat("KV cache: cannot drop ", n, " positions from ",
+                                                  first, " on, it holds ", size())};
+  }
   rollback();
-  size_ = 0;
+  return store_->unshare(id_, first);
 }
-
-Status KvCache::read(const Side& side, uint32_t layer, uint32_t position, uint32_t head,
-                     std::span<float> out) const {
-  if (layer >= config_.n_layers || position >= size_ || head >= config_.n_kv_heads) {
-    return Error{ErrorCode::invalid_argument,
-                 cat("KV cache: no row at layer ", layer, ", position ", position, ", head ", head,
-                     ": it holds ", config_.n_layers, " layers, ", size_, " positions, ",
-                     config_.n_kv_heads, " heads")};
-  }
-  if (out.size() != config_.head_dim) {
-    return wrong_length("the room for a row", out.size(), config_.head_dim);
-  }
-  const HeadRows head_rows = rows(side, layer, head);
-  side.kind->read_row(head_rows.data + position * head_rows.row_stride, config_.head_dim,
-                      out.data());
-  return {};
-}
-
-Status KvCache::read_key(uint32_t layer, uint32_t position, uint32_t head,
-                         std::span<float> out) const {
-  return read(keys_, layer, position, head, out);
-}
-
-Status KvCache::read_value(uint32_t layer, uint32_t position, uint32_t head,
-                           std::span<float> out) const {
-  return read(values_, layer, position, head, out);
-}
-
-HeadRows KvCache::rows(const Side& side, uint32_t layer, uint32_t head) const {
-  return {memory_.data() + side.offset + layer * side.layer_bytes + head * side.row_bytes,
-          side.position_bytes};
-}
-
-HeadRows KvCache::keys(uint32_t layer, uint32_t head) const { return rows(keys_, layer, head); }
-HeadRows KvCache::values(uint32_t layer, uint32_t head) const { return rows(values_, layer, head); }
 
 }  // namespace kinglet

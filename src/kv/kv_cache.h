@@ -1,41 +1,17 @@
-// The keys and values of every position seen so far: what lets a step compute only its own tokens.
+// The keys and values of every position that a session has seen: what lets a step compute only its
+// own tokens.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "base/aligned_buffer.h"
 #include "base/result.h"
-#include "kernels/kernels.h"
+#include "kernels/attention.h"
+#include "kv/kv_store.h"
 
 namespace kinglet {
-
-// How an element is stored.
-enum class KvKind : uint8_t { f32 };
-
-// One row of the table of kinds.
-struct KvKindInfo {
-  KvKind kind;
-  std::string_view name;
-  // Bytes of one row: head_dim elements of one head at one position.
-  uint64_t (*row_bytes)(uint64_t head_dim);
-  // Stores head_dim elements.
-  void (*write_row)(const float* row, size_t head_dim, std::byte* out);
-  // Restores them.
-  void (*read_row)(const std::byte* row, size_t head_dim, float* out);
-};
-
-const KvKindInfo& kv_kind_info(KvKind kind);
-
-// The row of that name, or null.
-const KvKindInfo* find_kv_kind(std::string_view name);
-
-// "f32, …": for messages.
-std::string kv_kind_names();
 
 struct KvCacheConfig {
   uint32_t n_layers = 0;
@@ -44,25 +20,43 @@ struct KvCacheConfig {
   uint32_t capacity = 0;  // positions
   KvKind k_kind = KvKind::f32;
   KvKind v_kind = KvKind::f32;
+  bool reject_not_finite = kRejectNotFinite;
 };
 
-// Contiguous storage: for each layer the keys [capacity][n_kv_heads][head_dim], then the values,
-// each slab beginning on a cache line. Everything is allocated at once, and nothing later.
+// A store in one piece: one page of `capacity` positions.
+KvStoreConfig contiguous_store(const KvCacheConfig& config);
+
+// One sequence in a store, freed when this is destroyed.
 //
 // A step pushes the keys and values of its positions onto every layer and then commits them all; a
-// step that fails calls rollback(), and the cache is as it was.
+// step that fails calls rollback(), and the cache is as it was. Nothing is allocated by steps.
 class KvCache {
  public:
-  // ErrorCode::invalid_argument (a size of 0), out_of_memory.
+  // Contiguous, with a store of its own. ErrorCode::invalid_argument (a size of 0), out_of_memory.
   static Result<KvCache> create(const KvCacheConfig& config);
 
-  const KvCacheConfig& config() const { return config_; }
+  // An empty sequence in a store that others may use too, for at most `capacity` positions.
+  static Result<KvCache> create_in(std::shared_ptr<KvStore> store, uint32_t capacity);
 
-  uint32_t size() const { return size_; }  // committed positions
-  uint64_t bytes() const { return memory_.size(); }
+  KvCache(KvCache&&) noexcept = default;
+  KvCache& operator=(KvCache&& other) noexcept;
+  ~KvCache();
+
+  // Another cache that begins with the same positions. In a store of several pages both share them;
+  // a contiguous one is copied. ErrorCode::out_of_memory.
+  Result<KvCache> fork() const;
+
+  const KvStore& store() const { return *store_; }
+  uint32_t capacity() const { return capacity_; }
+  uint32_t size() const { return store_->n_positions(id_); }  // committed positions
+  uint64_t bytes() const { return store_->bytes(); }          // of the whole store
+
+  // Takes the pages for n positions more, so that pushing them cannot fail for want of room.
+  // ErrorCode::context_full, or out_of_memory where other sequences use up the store.
+  Status reserve(uint32_t n_positions);
 
   // Appends one position to a layer: k and v are [n_kv_heads * head_dim]. Checks k's length, v's
-  // length, then room, and says which one failed.
+  // length, then room, and says which one failed. ErrorCode::not_finite: see KvStoreConfig.
   Status push(uint32_t layer, std::span<const float> k, std::span<const float> v);
 
   // Makes what every layer has been given part of the cache. ErrorCode::invalid_argument where the
@@ -74,40 +68,54 @@ class KvCache {
 
   // Forgets positions from n_positions on. ErrorCode::invalid_argument past the end.
   Status truncate(uint32_t n_positions);
-  void clear();
+  void clear() { (void)truncate(0); }
+
+  // Drops the positions [first, first + n), moving later ones down, in which `rotate` turns each
+  // key to its new position: it is given the floats [head_dim] of one head. Values keep their
+  // codes. ErrorCode::invalid_argument past the end; out_of_memory where shared pages cannot be
+  // copied; nothing has changed then.
+  template <class F>
+  Status drop(uint32_t first, uint32_t n, const F& rotate) {
+    KINGLET_TRY(prepare_drop(first, n));
+    const uint32_t n_kept = size() - n;
+    const KvStoreConfig& config = store_->config();
+    for (uint32_t to = first; to < n_kept; ++to) {
+      store_->copy_position(id_, to + n, to);
+      for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
+        for (uint32_t head = 0; head < config.n_kv_heads; ++head) {
+          KINGLET_TRY(store_->read_key(id_, layer, to, head, key_));
+          if (rotate(layer, std::span<float>(key_))) {
+            store_->rewrite_key(id_, layer, to, head, key_);
+          }
+        }
+      }
+    }
+    return truncate(n_kept);
+  }
 
   // One committed row, as floats [head_dim]. ErrorCode::invalid_argument for a layer, a position or
   // a head that does not exist.
-  Status read_key(uint32_t layer, uint32_t position, uint32_t head, std::span<float> out) const;
-  Status read_value(uint32_t layer, uint32_t position, uint32_t head, std::span<float> out) const;
+  Status read_key(uint32_t layer, uint32_t position, uint32_t head, std::span<float> out) const {
+    return store_->read_key(id_, layer, position, head, out);
+  }
+  Status read_value(uint32_t layer, uint32_t position, uint32_t head, std::span<float> out) const {
+    return store_->read_value(id_, layer, position, head, out);
+  }
 
-  // The rows of one head, pushed ones included, for attention kernels.
-  HeadRows keys(uint32_t layer, uint32_t head) const;
-  HeadRows values(uint32_t layer, uint32_t head) const;
+  // The rows of one head, pushed ones included, until the next change of the cache.
+  KvView view(uint32_t layer, uint32_t head) const { return store_->view(id_, layer, head); }
 
  private:
-  // The keys or the values of all layers.
-  struct Side {
-    const KvKindInfo* kind = nullptr;
-    size_t row_bytes = 0;       // of one head at one position
-    size_t position_bytes = 0;  // of all heads at one position
-    size_t layer_bytes = 0;     // of one layer's slab
-    size_t offset = 0;          // of the first layer's slab
-  };
+  KvCache(std::shared_ptr<KvStore> store, SequenceId id, uint32_t capacity);
 
-  Status read(const Side& side, uint32_t layer, uint32_t position, uint32_t head,
-              std::span<float> out) const;
-  std::byte* slab(const Side& side, uint32_t layer) {
-    return memory_.data() + side.offset + layer * side.layer_bytes;
-  }
-  HeadRows rows(const Side& side, uint32_t layer, uint32_t head) const;
+  Status prepare_drop(uint32_t first, uint32_t n);
 
-  KvCacheConfig config_;
-  Side keys_;
-  Side values_;
-  AlignedBuffer memory_;
-  uint32_t size_ = 0;
+  std::shared_ptr<KvStore> store_;
+  SequenceId id_ = 0;
+  uint32_t capacity_ = 0;
+  uint32_t n_reserved_ = 0;       // positions with pages of their own
   std::vector<uint32_t> pushed_;  // [n_layers]: positions pushed since the last commit
+  std::vector<float> key_;        // [head_dim]
 };
 
 }  // namespace kinglet

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/format.h"
+#include "kernels/attention.h"
 #include "kernels/packing.h"
 
 namespace kinglet {
@@ -95,7 +96,7 @@ class Step {
 
  private:
   void compute_angles(Rotation rotation) {
-    const RopeTable& table = model_.rope_table(rotation, cache_.config().capacity);
+    const RopeTable& table = model_.rope_table(rotation, cache_.capacity());
     const Angles& angles = scratch_.angles[static_cast<size_t>(rotation)];
     const size_t n_pairs = table.frequencies.size();
     for (size_t t = 0; t < n_tokens_; ++t) {
@@ -200,29 +201,29 @@ class Step {
     return {};
   }
 
-  // Causal attention: a token sees every position of its window up to its own. Heads that share
-  // keys stand side by side, so that their rows stay in the thread's cache.
+  // Causal attention: a token sees every position of its window up to its own. Work is cut into
+  // the heads that share keys, times a few tokens.
   void attend(uint32_t layer) {
-    const uint32_t heads_per_kv_head = config_.n_heads / config_.n_kv_heads;
-    const uint32_t window = config_.layers[layer].window;
-    const size_t n_items = config_.n_heads * n_tokens_;
-    pool_.for_range(n_items, 1, [&](size_t begin, size_t end, size_t thread) {
+    const size_t n_heads = config_.n_heads / config_.n_kv_heads;
+    const size_t n_tokens = tile_tokens(n_heads);
+    const size_t n_tiles = (n_tokens_ + n_tokens - 1) / n_tokens;
+    pool_.for_range(config_.n_kv_heads * n_tiles, 1, [&](size_t begin, size_t end, size_t thread) {
       for (size_t item = begin; item < end; ++item) {
-        const auto head = static_cast<uint32_t>(item / n_tokens_);
-        const size_t t = item % n_tokens_;
-        const size_t offset = t * config_.q_dim() + head * config_.head_dim;
-        const size_t n_positions = cache_.size() + t + 1;
-        kernels_.attend_f32(
-            {.query = scratch_.query + offset,
-             .keys = cache_.keys(layer, head / heads_per_kv_head),
-             .values = cache_.values(layer, head / heads_per_kv_head),
-             .first_position = window > 0 && n_positions > window ? n_positions - window : 0,
-             .n_positions = n_positions,
-             .head_dim = config_.head_dim,
-             .scale = config_.attention_scale,
-             .softcap = config_.attention_softcap,
-             .scores = scratch_.thread_scores(thread),
-             .output = scratch_.attention + offset});
+        const auto kv_head = static_cast<uint32_t>(item / n_tiles);
+        const size_t first = item % n_tiles * n_tokens;
+        const size_t offset = first * config_.q_dim() + kv_head * n_heads * config_.head_dim;
+        kinglet::attend(kernels_,
+                        {.queries = scratch_.query + offset,
+                         .output = scratch_.attention + offset,
+                         .token_stride = config_.q_dim(),
+                         .n_tokens = std::min(n_tokens, n_tokens_ - first),
+                         .n_heads = n_heads,
+                         .head_dim = config_.head_dim,
+                         .position = cache_.size() + first,
+                         .window = config_.layers[layer].window,
+                         .scale = config_.attention_scale,
+                         .softcap = config_.attention_softcap},
+                        cache_.view(layer, kv_head), scratch_.attention_of(thread));
       }
     });
   }
@@ -340,13 +341,10 @@ Status check_tokens(const Model& model, const Scratch& scratch, const KvCache& c
                    cat("token ", token, " is outside the vocabulary of ", vocab_size)};
     }
   }
-  uint32_t capacity = cache.config().capacity;
-  if (const size_t n_learned = model.weights().position_embedding.n_rows; n_learned > 0) {
-    capacity = std::min(capacity, static_cast<uint32_t>(n_learned));
-  }
-  if (tokens.size() > capacity - cache.size()) {
+  const size_t n_learned = model.weights().position_embedding.n_rows;
+  if (n_learned > 0 && tokens.size() > n_learned - cache.size()) {
     return Error{ErrorCode::context_full,
-                 cat("the context is full: it holds ", cache.size(), " of ", capacity,
+                 cat("the context is full: it holds ", cache.size(), " of ", n_learned,
                      " positions, ", tokens.size(), " more do not fit")};
   }
   return {};
@@ -362,6 +360,7 @@ Status run_layers(Step& step, uint32_t n_layers) {
 Status forward(const Model& model, ThreadPool& pool, Scratch& scratch, KvCache& cache,
                std::span<const int32_t> tokens, bool want_logits) {
   KINGLET_TRY(check_tokens(model, scratch, cache, tokens));
+  KINGLET_TRY(cache.reserve(static_cast<uint32_t>(tokens.size())));
   Step step(model, pool, scratch, cache, tokens.size());
   step.embed(tokens);
   step.compute_angles();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "kernels/attention.h"
 
 namespace kinglet {
 namespace {
@@ -12,17 +13,16 @@ constexpr uint64_t kRowStep = 256;
 
 }  // namespace
 
-Result<Scratch> Scratch::create(const ModelConfig& config, uint32_t n_batch, uint32_t n_ctx,
-                                size_t n_threads) {
+Result<Scratch> Scratch::create(const ModelConfig& config, uint32_t n_batch, size_t n_threads) {
   const uint64_t width =
       round_up(std::max({config.hidden_dim, config.q_dim(), config.ffn_dim}), kRowStep);
   const uint64_t rows = n_batch;
   Scratch scratch;
   scratch.n_batch = n_batch;
-  scratch.scores_stride = static_cast<size_t>(round_up(n_ctx, kAlignment / sizeof(float)));
+  scratch.per_thread_bytes = attention_scratch_bytes(config.head_dim);
 
   // Two passes over the same list: the first adds up the sizes, the second hands out addresses.
-  // No product here overflows: config's dimensions are at most 2^20, batch and context 2^32.
+  // No product here overflows: config's dimensions are at most 2^20, the batch 2^32.
   uint64_t offset = 0;
   const auto lay_out = [&](std::byte* base) {
     offset = 0;
@@ -56,7 +56,7 @@ Result<Scratch> Scratch::create(const ModelConfig& config, uint32_t n_batch, uin
     give(scratch.scales, rows * width / kActivationBlock);
     give(scratch.sums, rows * width / kActivationBlock);
     give(scratch.half_sums, rows * width / kActivationBlock * 2);
-    give(scratch.scores, n_threads * scratch.scores_stride);
+    give(scratch.per_thread, n_threads * scratch.per_thread_bytes);
   };
   lay_out(nullptr);
   KINGLET_ASSIGN(scratch.memory, AlignedBuffer::allocate(offset, "scratch memory"));

@@ -19,14 +19,13 @@ struct Angles {
 };
 
 struct Scratch {
-  // n_threads: of the pool that steps will run on; n_ctx: positions a head can attend to.
-  static Result<Scratch> create(const ModelConfig& config, uint32_t n_batch, uint32_t n_ctx,
-                                size_t n_threads);
+  // n_threads: of the pool that steps will run on.
+  static Result<Scratch> create(const ModelConfig& config, uint32_t n_batch, size_t n_threads);
 
   uint64_t bytes() const { return memory.size(); }
 
-  // The scores of thread `thread`, [n_ctx].
-  float* thread_scores(size_t thread) { return scores + thread * scores_stride; }
+  // What attend() needs on thread `thread`.
+  std::byte* attention_of(size_t thread) { return per_thread + thread * per_thread_bytes; }
 
   // n_batch rows of each, unless noted.
   float* hidden = nullptr;      // [hidden_dim]: the residual stream
@@ -54,8 +53,8 @@ struct Scratch {
   int32_t* sums = nullptr;
   int32_t* half_sums = nullptr;
 
-  float* scores = nullptr;  // [n_threads][scores_stride]
-  size_t scores_stride = 0;
+  std::byte* per_thread = nullptr;  // [n_threads][per_thread_bytes]
+  size_t per_thread_bytes = 0;
   uint32_t n_batch = 0;
 
   AlignedBuffer memory;

@@ -31,14 +31,26 @@ Result<Generation> Generation::start(Session& session, const Tokenizer& tokenize
   if (prompt.empty()) {
     return Error{ErrorCode::invalid_argument, "the prompt is empty: there is nothing to continue"};
   }
-  const uint32_t room = session.n_ctx() - session.n_positions();
-  if (prompt.size() > room) {
-    return Error{
-        ErrorCode::prompt_too_long,
-        cat("the prompt has ", prompt.size(), " tokens, but the context has room for ", room,
-            " (it holds ", session.n_positions(), " of ", session.n_ctx(), " positions)")};
+  if (options.shifts_context && options.n_kept >= session.n_ctx()) {
+    return Error{ErrorCode::invalid_argument,
+                 cat("a full context is to keep its first ", options.n_kept,
+                     " tokens, but holds only ", session.n_ctx())};
   }
-  return Generation(session, tokenizer, std::move(prompt), options);
+  const uint32_t n_before = options.replaces_context ? 0 : session.n_positions();
+  const uint32_t room = session.n_ctx() - n_before;
+  if (prompt.size() > room) {
+    return Error{ErrorCode::prompt_too_long,
+                 cat("the prompt has ", prompt.size(), " tokens, but the context has room for ",
+                     room, " (it holds ", n_before, " of ", session.n_ctx(), " positions)")};
+  }
+  Generation generation(session, tokenizer, std::move(prompt), options);
+  if (options.replaces_context) {
+    generation.n_prompt_done_ = session.keep_prefix(generation.prompt_);
+    for (size_t i = 0; i < generation.n_prompt_done_; ++i) {
+      generation.sampler_.accept(generation.prompt_[i]);
+    }
+  }
+  return generation;
 }
 
 Generation::Generation(Session& session, const Tokenizer& tokenizer, std::vector<TokenId> prompt,
@@ -47,6 +59,8 @@ Generation::Generation(Session& session, const Tokenizer& tokenizer, std::vector
       tokenizer_(&tokenizer),
       prompt_(std::move(prompt)),
       max_tokens_(options.max_tokens),
+      shifts_context_(options.shifts_context),
+      n_kept_(options.n_kept),
       sampler_(options.sampler, session.model().config().vocab_size),
       decoder_(tokenizer, tokenizer.vocabulary().contains(prompt_.back()) &&
                               tokenizer.vocabulary().is_added(prompt_.back())) {}
@@ -65,7 +79,10 @@ Result<GenerationStep> Generation::step() {
   }
   if (n_generated_ == max_tokens_) return finish(FinishReason::length);
   if (last_token_ != kNoToken) {
-    if (session_->n_positions() == session_->n_ctx()) return finish(FinishReason::context);
+    if (session_->n_positions() == session_->n_ctx()) {
+      if (!shifts_context_) return finish(FinishReason::context);
+      KINGLET_TRY(make_room());
+    }
     KINGLET_TRY(session_->append({&last_token_, 1}));
   }
   const TokenId token = sampler_.sample(session_->logits());
@@ -78,6 +95,12 @@ Result<GenerationStep> Generation::step() {
   step.token = token;
   step.text = decoder_.next(token);
   return step;
+}
+
+// By halves, as each shift rounds the keys of some kinds once more.
+Status Generation::make_room() {
+  const uint32_t n_movable = session_->n_positions() - n_kept_;
+  return session_->shift(n_kept_, (n_movable + 1) / 2);
 }
 
 GenerationStep Generation::finish(FinishReason reason) {

@@ -25,10 +25,16 @@ std::string_view finish_reason_name(FinishReason reason);  // "none", "stop", "l
 struct GenerationOptions {
   uint32_t max_tokens = 256;
   SamplerOptions sampler;
+  // The prompt is the whole context: what the session holds and the prompt does not begin with is
+  // forgotten, the rest is not computed again.
+  bool replaces_context = false;
+  // A full context drops the older half of what comes after its first n_kept tokens, and goes on.
+  bool shifts_context = false;
+  uint32_t n_kept = 0;
 };
 
 struct GenerationStep {
-  uint32_t n_prompt_done = 0;  // prompt tokens computed so far
+  uint32_t n_prompt_done = 0;  // prompt tokens computed so far, or found in the context
   TokenId token = kNoToken;    // the token drawn in this step; none while the prompt is computed
   std::string text;            // whole UTF-8 characters that are now certain; may be empty
   FinishReason finish = FinishReason::none;  // set by the last step, which carries no token
@@ -49,6 +55,7 @@ class Generation {
              const GenerationOptions& options);
 
   GenerationStep finish(FinishReason reason);
+  Status make_room();
 
   Session* session_;
   const Tokenizer* tokenizer_;
@@ -56,6 +63,8 @@ class Generation {
   size_t n_prompt_done_ = 0;
   uint32_t max_tokens_;
   uint32_t n_generated_ = 0;
+  bool shifts_context_;
+  uint32_t n_kept_;
   TokenId last_token_ = kNoToken;  // drawn, but not yet appended to the session
   Sampler sampler_;
   StreamDecoder decoder_;

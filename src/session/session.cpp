@@ -6,32 +6,98 @@
 
 #include "base/format.h"
 #include "model/forward.h"
+#include "model/shift.h"
 
 namespace kinglet {
 
-Result<std::unique_ptr<Session>> Session::create(const Model& model, ThreadPool& pool,
-                                                 const SessionOptions& options) {
-  const ModelConfig& config = model.config();
-  const uint32_t n_ctx =
-      options.n_ctx == 0 ? std::min(config.context_length, kDefaultMaxCtx) : options.n_ctx;
-  if (n_ctx > config.context_length) {
+namespace {
+
+Result<uint32_t> context_of(const Model& model, const SessionOptions& options) {
+  const uint32_t trained = model.config().context_length;
+  const uint32_t n_ctx = options.n_ctx == 0 ? std::min(trained, kDefaultMaxCtx) : options.n_ctx;
+  if (n_ctx > trained) {
     return Error{ErrorCode::invalid_argument,
                  cat("a context of ", n_ctx, " positions was asked for, the model was trained for ",
-                     config.context_length)};
+                     trained)};
   }
+  return n_ctx;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<KvStore>> make_kv_store(const Model& model, uint32_t n_positions,
+                                               uint32_t page_positions, KvKind k_kind,
+                                               KvKind v_kind) {
+  const ModelConfig& config = model.config();
+  return KvStore::create(
+      {.n_layers = config.n_layers,
+       .n_kv_heads = config.n_kv_heads,
+       .head_dim = config.head_dim,
+       .k_kind = k_kind,
+       .v_kind = v_kind,
+       .page_positions = page_positions,
+       .n_pages = page_positions == 0 ? 0 : (n_positions - 1) / page_positions + 1});
+}
+
+Result<std::unique_ptr<Session>> Session::create(const Model& model, ThreadPool& pool,
+                                                 const SessionOptions& options) {
+  KINGLET_ASSIGN(const uint32_t n_ctx, context_of(model, options));
+  const uint32_t page_positions = options.page_positions == 0 ? n_ctx : options.page_positions;
+  KINGLET_ASSIGN(auto store,
+                 make_kv_store(model, n_ctx, page_positions, options.k_kind, options.v_kind));
+  return create_in(std::move(store), model, pool, options);
+}
+
+Result<std::unique_ptr<Session>> Session::create_in(std::shared_ptr<KvStore> store,
+                                                    const Model& model, ThreadPool& pool,
+                                                    const SessionOptions& options) {
+  KINGLET_ASSIGN(const uint32_t n_ctx, context_of(model, options));
   if (options.n_batch == 0) {
     return Error{ErrorCode::invalid_argument,
                  "a batch of 0 tokens was asked for, expected 1 or more"};
   }
-  KINGLET_ASSIGN(KvCache cache, KvCache::create({.n_layers = config.n_layers,
-                                                 .n_kv_heads = config.n_kv_heads,
-                                                 .head_dim = config.head_dim,
-                                                 .capacity = n_ctx,
-                                                 .k_kind = options.k_kind,
-                                                 .v_kind = options.v_kind}));
-  KINGLET_ASSIGN(Scratch scratch, Scratch::create(config, std::min(options.n_batch, n_ctx), n_ctx,
-                                                  pool.n_threads()));
+  KINGLET_ASSIGN(KvCache cache, KvCache::create_in(std::move(store), n_ctx));
+  return create_with(std::move(cache), model, pool, std::min(options.n_batch, n_ctx));
+}
+
+Result<std::unique_ptr<Session>> Session::create_with(KvCache cache, const Model& model,
+                                                      ThreadPool& pool, uint32_t n_batch) {
+  KINGLET_ASSIGN(Scratch scratch, Scratch::create(model.config(), n_batch, pool.n_threads()));
   return std::unique_ptr<Session>(new Session(model, pool, std::move(cache), std::move(scratch)));
+}
+
+Session::Session(const Model& model, ThreadPool& pool, KvCache cache, Scratch scratch)
+    : model_(model), pool_(pool), cache_(std::move(cache)), scratch_(std::move(scratch)) {
+  tokens_.reserve(n_ctx());
+}
+
+Result<std::unique_ptr<Session>> Session::fork() const {
+  KINGLET_ASSIGN(KvCache cache, cache_.fork());
+  KINGLET_ASSIGN(auto session, create_with(std::move(cache), model_, pool_, n_batch()));
+  session->tokens_.assign(tokens_.begin(), tokens_.end());
+  return session;
+}
+
+Status Session::truncate(uint32_t n_positions) {
+  KINGLET_TRY(cache_.truncate(n_positions));
+  tokens_.resize(n_positions);
+  return {};
+}
+
+uint32_t Session::keep_prefix(std::span<const TokenId> tokens) {
+  const size_t n_most = std::min(tokens_.size(), tokens.empty() ? 0 : tokens.size() - 1);
+  const auto end = tokens_.begin() + static_cast<ptrdiff_t>(n_most);
+  const auto n_same = static_cast<uint32_t>(
+      std::mismatch(tokens_.begin(), end, tokens.begin()).first - tokens_.begin());
+  (void)truncate(n_same);  // never past the end
+  return n_same;
+}
+
+Status Session::shift(uint32_t n_kept, uint32_t n_dropped) {
+  KINGLET_TRY(shift_positions(model_, cache_, n_kept, n_dropped));
+  const auto first = tokens_.begin() + static_cast<ptrdiff_t>(n_kept);
+  tokens_.erase(first, first + static_cast<ptrdiff_t>(n_dropped));
+  return {};
 }
 
 Status Session::append(std::span<const TokenId> tokens, bool want_logits) {
@@ -54,6 +120,7 @@ Status Session::append_batches(std::span<const TokenId> tokens, bool want_logits
     const auto batch = tokens.first(std::min<size_t>(tokens.size(), n_batch()));
     tokens = tokens.subspan(batch.size());
     KINGLET_TRY(forward(model_, pool_, scratch_, cache_, batch, want_logits && tokens.empty()));
+    tokens_.insert(tokens_.end(), batch.begin(), batch.end());
   }
   return want_logits ? check_logits() : Status();
 }

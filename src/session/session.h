@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "base/thread_pool.h"
@@ -22,7 +23,16 @@ struct SessionOptions {
   uint32_t n_batch = 64;  // tokens that a step computes together; more are cut into batches
   KvKind k_kind = KvKind::f32;
   KvKind v_kind = KvKind::f32;
+  uint32_t page_positions = 0;  // of a paged KV cache; 0: it is in one piece
 };
+
+// A good page: small enough to waste little, large enough for attention to run well over it.
+constexpr uint32_t kDefaultPagePositions = 32;
+
+// Pages that sessions of a model share: `n_positions` in all, each in a page of page_positions.
+Result<std::shared_ptr<KvStore>> make_kv_store(const Model& model, uint32_t n_positions,
+                                               uint32_t page_positions, KvKind k_kind,
+                                               KvKind v_kind);
 
 class Session {
  public:
@@ -30,6 +40,15 @@ class Session {
   // ErrorCode::invalid_argument (a batch of 0, a context beyond the model's), out_of_memory.
   static Result<std::unique_ptr<Session>> create(const Model& model, ThreadPool& pool,
                                                  const SessionOptions& options);
+
+  // With a cache in `store`, whose kinds and pages count instead of those in the options.
+  static Result<std::unique_ptr<Session>> create_in(std::shared_ptr<KvStore> store,
+                                                    const Model& model, ThreadPool& pool,
+                                                    const SessionOptions& options);
+
+  // A session that begins with the same tokens; its logits are undefined until it appends. Pages
+  // are shared, a cache in one piece is copied. ErrorCode::out_of_memory.
+  Result<std::unique_ptr<Session>> fork() const;
 
   // Appends tokens to the context, in batches; without want_logits the logits are left undefined,
   // which saves their computation. On an error the context is as it was.
@@ -41,18 +60,34 @@ class Session {
   std::span<float> logits() { return {scratch_.logits, model_.config().vocab_size}; }
 
   // Forgets every position from n_positions on. ErrorCode::invalid_argument past the end.
-  Status truncate(uint32_t n_positions) { return cache_.truncate(n_positions); }
+  Status truncate(uint32_t n_positions);
+
+  // Forgets what is not the beginning of `tokens` too, and gives the number of positions that stay:
+  // fewer than there are tokens, so that the last one is computed. Every id is compared.
+  uint32_t keep_prefix(std::span<const TokenId> tokens);
+
+  // Drops n_dropped positions behind the first n_kept and moves the later ones down, their keys
+  // rotated to the new positions. Keys of a kind that rounds are rounded once more.
+  // ErrorCode::invalid_argument past the end; unsupported_feature where positions are not
+  // rotations.
+  Status shift(uint32_t n_kept, uint32_t n_dropped);
+
+  // The tokens of all positions.
+  std::span<const TokenId> tokens() const { return tokens_; }
 
   const Model& model() const { return model_; }
   uint32_t n_positions() const { return cache_.size(); }
-  uint32_t n_ctx() const { return cache_.config().capacity; }
+  uint32_t n_ctx() const { return cache_.capacity(); }
   uint32_t n_batch() const { return scratch_.n_batch; }
+  const KvStore& kv_store() const { return cache_.store(); }
   uint64_t kv_bytes() const { return cache_.bytes(); }
   uint64_t scratch_bytes() const { return scratch_.bytes(); }
 
  private:
-  Session(const Model& model, ThreadPool& pool, KvCache cache, Scratch scratch)
-      : model_(model), pool_(pool), cache_(std::move(cache)), scratch_(std::move(scratch)) {}
+  Session(const Model& model, ThreadPool& pool, KvCache cache, Scratch scratch);
+
+  static Result<std::unique_ptr<Session>> create_with(KvCache cache, const Model& model,
+                                                      ThreadPool& pool, uint32_t n_batch);
 
   Status append_batches(std::span<const TokenId> tokens, bool want_logits);
   Status check_logits();
@@ -61,6 +96,7 @@ class Session {
   ThreadPool& pool_;
   KvCache cache_;
   Scratch scratch_;
+  std::vector<TokenId> tokens_;  // [n_positions], with room for n_ctx
 };
 
 }  // namespace kinglet

@@ -331,22 +331,6 @@ TEST_P(VectorFunctions, GateSurvivesExtremes) {
   for (const float value : gate) EXPECT_TRUE(std::isfinite(value));
 }
 
-TEST_P(VectorFunctions, SoftmaxAsDefined) {
-  for (const size_t n : kLengths) {
-    auto x = numbers(n, 10.0f);
-    x[n / 2] += 300.0f;  // exponentials of the others vanish, none overflows
-    const double largest = static_cast<double>(*std::max_element(x.begin(), x.end()));
-    std::vector<double> expected;
-    double sum = 0;
-    for (const float value : x) {
-      expected.push_back(std::exp(static_cast<double>(value) - largest));
-      sum += expected.back();
-    }
-    kernels().softmax(x.data(), n);
-    for (size_t i = 0; i < n; ++i) EXPECT_NEAR(x[i], expected[i] / sum, 2e-6);
-  }
-}
-
 TEST_P(VectorFunctions, RotationTurnsNeighbours) {
   std::vector<float> x = {1.0f, 0.0f, 3.0f, 4.0f};
   const float cosines[] = {0.0f, 0.6f};
@@ -389,79 +373,6 @@ TEST_P(VectorFunctions, RotateAsScalarDoes) {
       }
     }
   }
-}
-
-TEST_P(VectorFunctions, AttendAsScalarDoes) {
-  for (const size_t head_dim : {4u, 20u, 64u}) {
-    for (const size_t n_positions : {1u, 5u, 40u}) {
-      const size_t stride = 2 * head_dim;  // another head's rows stand between
-      const auto query = numbers(head_dim);
-      const auto keys = numbers(n_positions * stride);
-      const auto values = numbers(n_positions * stride);
-      const auto attend = [&](const KernelSet& set, size_t first, float softcap) {
-        std::vector<float> scores(n_positions);
-        std::vector<float> output(head_dim);
-        set.attend_f32({.query = query.data(),
-                        .keys = {reinterpret_cast<const std::byte*>(keys.data()), stride * 4},
-                        .values = {reinterpret_cast<const std::byte*>(values.data()), stride * 4},
-                        .first_position = first,
-                        .n_positions = n_positions,
-                        .head_dim = head_dim,
-                        .scale = 0.125f,
-                        .softcap = softcap,
-                        .scores = scores.data(),
-                        .output = output.data()});
-        return output;
-      };
-      for (const size_t first : {size_t{0}, n_positions / 2}) {
-        for (const float softcap : {0.0f, 0.5f}) {
-          const auto expected = attend(scalar_kernels(), first, softcap);
-          const auto output = attend(kernels(), first, softcap);
-          for (size_t i = 0; i < head_dim; ++i) EXPECT_NEAR(output[i], expected[i], 1e-5f);
-        }
-      }
-    }
-  }
-}
-
-TEST_P(VectorFunctions, AttentionIgnoresWhatIsBeforeItsWindow) {
-  // Position 0 would win by far; positions 1 and 2 score the same.
-  const std::vector<float> query = {1.0f, 0.0f, 0.0f, 0.0f};
-  const std::vector<float> keys = {99.0f, 0, 0, 0, 2.0f, 0, 0, 0, 2.0f, 0, 0, 0};
-  const std::vector<float> values = {7.0f, 7, 7, 7, 1.0f, 2, 3, 4, 3.0f, 4, 5, 6};
-  std::vector<float> scores(3);
-  std::vector<float> output(4);
-  kernels().attend_f32({.query = query.data(),
-                        .keys = {reinterpret_cast<const std::byte*>(keys.data()), 16},
-                        .values = {reinterpret_cast<const std::byte*>(values.data()), 16},
-                        .first_position = 1,
-                        .n_positions = 3,
-                        .head_dim = 4,
-                        .scale = 1.0f,
-                        .softcap = 0.0f,
-                        .scores = scores.data(),
-                        .output = output.data()});
-  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(output[i], static_cast<float>(i) + 2.0f, 1e-5f);
-}
-
-TEST_P(VectorFunctions, AttentionCapsItsScores) {
-  // Capped at 1, the scores 0 and 100 are weighed 1 : e.
-  const std::vector<float> query = {1.0f, 0.0f, 0.0f, 0.0f};
-  const std::vector<float> keys = {0.0f, 0, 0, 0, 100.0f, 0, 0, 0};
-  const std::vector<float> values = {0.0f, 0, 0, 0, 1.0f, 1, 1, 1};
-  std::vector<float> scores(2);
-  std::vector<float> output(4);
-  kernels().attend_f32({.query = query.data(),
-                        .keys = {reinterpret_cast<const std::byte*>(keys.data()), 16},
-                        .values = {reinterpret_cast<const std::byte*>(values.data()), 16},
-                        .first_position = 0,
-                        .n_positions = 2,
-                        .head_dim = 4,
-                        .scale = 1.0f,
-                        .softcap = 1.0f,
-                        .scores = scores.data(),
-                        .output = output.data()});
-  for (const float x : output) EXPECT_NEAR(x, 1.0f / (1.0f + std::exp(-1.0f)), 1e-5f);
 }
 
 std::string set_name(const testing::TestParamInfo<const KernelSet*>& info) {

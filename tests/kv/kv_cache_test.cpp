@@ -59,23 +59,62 @@ TEST(KvCache, AttentionSeesTheSameRows) {
   push_position(cache);
   ASSERT_TRUE(cache.commit().ok());
   push_position(cache);
-  const HeadRows keys = cache.keys(2, 1);
-  const auto* key = reinterpret_cast<const float*>(keys.data + keys.row_stride);
+  const KvView view = cache.view(2, 1);
+  const auto* key = reinterpret_cast<const float*>(view.rows(view.keys, 1).codes);
   EXPECT_EQ(key[0], row(2, 1, 0)[kConfig.head_dim]);
+  const auto* value = reinterpret_cast<const float*>(view.rows(view.values, 1).codes);
+  EXPECT_EQ(value[0], row(2, 1, 0.5f)[kConfig.head_dim]);
 }
 
-TEST(KvCache, TakesTheMemoryOfItsHeadsOnly) {
-  const auto cache =
-      KvCache::create({.n_layers = 2, .n_kv_heads = 3, .head_dim = 64, .capacity = 8});
+TEST(KvCache, TakesTheMemoryOfItsHeadsToTheByte) {
+  const auto bytes = [](KvKind kind, uint32_t head_dim) {
+    const auto cache = KvCache::create({.n_layers = 2,
+                                        .n_kv_heads = 3,
+                                        .head_dim = head_dim,
+                                        .capacity = 64,
+                                        .k_kind = kind,
+                                        .v_kind = kind});
+    EXPECT_TRUE(cache.ok());
+    return cache.value().bytes();
+  };
+  constexpr uint64_t kRows = 2 * 2 * 3 * 64;  // layers, sides, heads, positions
+  for (const uint32_t d : {64u, 128u}) {
+    EXPECT_EQ(bytes(KvKind::f32, d), kRows * 4 * d);
+    EXPECT_EQ(bytes(KvKind::f16, d), kRows * 2 * d);
+    for (const KvKind kind : {KvKind::int8, KvKind::fp8_e4m3, KvKind::fp8_e5m2}) {
+      EXPECT_EQ(bytes(kind, d), kRows * (d + 4));
+    }
+    EXPECT_EQ(bytes(KvKind::q8, d), kRows * d / 32 * 36);
+    EXPECT_EQ(bytes(KvKind::q4, d), kRows * d / 32 * 20);
+  }
+}
+
+TEST(KvCache, SidesMayBeOfDifferentKinds) {
+  auto cache = KvCache::create({.n_layers = 1,
+                                .n_kv_heads = 1,
+                                .head_dim = 64,
+                                .capacity = 64,
+                                .k_kind = KvKind::q8,
+                                .v_kind = KvKind::q4});
   ASSERT_TRUE(cache.ok());
-  EXPECT_EQ(cache.value().bytes(), 2u * 2 * 3 * 64 * 8 * sizeof(float));
+  EXPECT_EQ(cache.value().bytes(), 64u * (2 * 36 + 2 * 20));
+  EXPECT_EQ(cache.value().store().config().bytes_per_position(), 2u * 36 + 2 * 20);
 }
 
 TEST(KvCache, SlabsBeginOnCacheLines) {
-  const KvCache cache = make_cache();
-  for (uint32_t layer = 0; layer < kConfig.n_layers; ++layer) {
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(cache.keys(layer, 0).data) % kAlignment, 0u);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(cache.values(layer, 0).data) % kAlignment, 0u);
+  for (size_t kind = 0; kind < kNKvKinds; ++kind) {
+    KvCacheConfig config = kConfig;  // of sizes that no line divides
+    config.k_kind = config.v_kind = static_cast<KvKind>(kind);
+    auto cache = KvCache::create(config);
+    ASSERT_TRUE(cache.ok());
+    ASSERT_TRUE(cache.value().reserve(1).ok());
+    for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
+      const KvView view = cache.value().view(layer, 0);
+      for (const KvHead& head : {view.keys, view.values}) {
+        EXPECT_EQ(reinterpret_cast<uintptr_t>(head.first_page.codes) % kAlignment, 0u);
+        EXPECT_EQ(reinterpret_cast<uintptr_t>(head.first_page.scales) % alignof(float), 0u);
+      }
+    }
   }
 }
 
@@ -157,12 +196,6 @@ TEST(KvCache, RefusesSizesOfZeroAndBeyondMemory) {
       {.n_layers = 1024, .n_kv_heads = 1u << 20, .head_dim = 1u << 20, .capacity = UINT32_MAX});
   ASSERT_FALSE(huge.ok());
   EXPECT_EQ(huge.error().code, ErrorCode::out_of_memory);
-}
-
-TEST(KvKinds, AreFoundByName) {
-  ASSERT_NE(find_kv_kind("f32"), nullptr);
-  EXPECT_EQ(find_kv_kind("f32")->row_bytes(64), 256u);
-  EXPECT_EQ(find_kv_kind("f33"), nullptr);
 }
 
 }  // namespace

@@ -1,0 +1,144 @@
+#include "kernels/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/checked.h"
+
+namespace kinglet {
+namespace {
+
+// Bytes of a cache line.
+constexpr size_t kLine = 64;
+
+size_t padded_dim(size_t head_dim) { return static_cast<size_t>(round_up(head_dim, kKvBlock)); }
+
+size_t value_bytes(size_t head_dim) {
+  return static_cast<size_t>(round_up(kMaxTileRows * padded_dim(head_dim) * sizeof(float), kLine));
+}
+
+size_t code_bytes(size_t head_dim) {
+  return static_cast<size_t>(
+      round_up(kMaxTileRows * padded_dim(head_dim) * sizeof(int16_t), kLine));
+}
+
+bool has_integer_codes(KvKind kind) {
+  return kind == KvKind::int8 || kind == KvKind::q8 || kind == KvKind::q4;
+}
+
+// At most kMaxTileRows query rows, each a head of a token, and the softmax of each so far.
+class Rows {
+ public:
+  Rows(const KernelSet& kernels, const AttentionTile& tile, const KvView& cache, size_t first_row,
+       size_t n_rows, std::byte* scratch)
+      : kernels_(kernels), tile_(tile), cache_(cache), n_rows_(n_rows) {
+    const size_t stride = padded_dim(tile.head_dim);
+    auto* values = reinterpret_cast<float*>(scratch);
+    auto* codes = reinterpret_cast<int16_t*>(scratch + value_bytes(tile.head_dim));
+    for (size_t i = 0; i < n_rows; ++i) {
+      const size_t token = (first_row + i) / tile.n_heads;
+      const size_t head = (first_row + i) % tile.n_heads;
+      const size_t offset = token * tile.token_stride + head * tile.head_dim;
+      const size_t position = tile.position + token;
+      end_[i] = position + 1;
+      begin_[i] = tile.window == 0 || end_[i] <= tile.window ? 0 : end_[i] - tile.window;
+      largest_[i] = -std::numeric_limits<float>::infinity();
+      sum_[i] = 0.0f;
+      output_[i] = tile.output + offset;
+      std::fill_n(output_[i], tile.head_dim, 0.0f);
+
+      float* row = values + i * stride;
+      for (size_t j = 0; j < tile.head_dim; ++j) row[j] = tile.queries[offset + j] * tile.scale;
+      if (has_integer_codes(cache.keys.kind)) {
+        query_scales_[i] =
+            kernels.quantize_query(row, tile.head_dim, stride, cache.keys.kind, codes + i * stride);
+      }
+    }
+    queries_ = {values, codes, query_scales_, stride, tile.head_dim};
+  }
+
+  void attend() {
+    const size_t end = *std::max_element(end_, end_ + n_rows_);
+    size_t position = *std::min_element(begin_, begin_ + n_rows_);
+    while (position < end) {
+      const size_t left_in_page = cache_.page_positions - position % cache_.page_positions;
+      const size_t n = std::min({kAttentionBlock, left_in_page, end - position});
+      const KvRows keys = cache_.rows(cache_.keys, position);
+      const KvRows values = cache_.rows(cache_.values, position);
+      for (size_t row = 0; row < n_rows_;) {
+        // Four rows are two pairs, not three and one.
+        const size_t left = n_rows_ - row;
+        const size_t n_together = left == 4 ? 2 : std::min(left, kMaxQueryRows);
+        attend_block(position, n, row, n_together, keys, values);
+        row += n_together;
+      }
+      position += n;
+    }
+    for (size_t row = 0; row < n_rows_; ++row) {
+      const float factor = 1.0f / sum_[row];
+      for (size_t i = 0; i < tile_.head_dim; ++i) output_[row][i] *= factor;
+    }
+  }
+
+ private:
+  void attend_block(size_t position, size_t n, size_t first_row, size_t n_rows, const KvRows& keys,
+                    const KvRows& values) {
+    alignas(kLine) float scores[kMaxQueryRows * kAttentionBlock];
+    float factors[kMaxQueryRows];
+    attention_kernels(kernels_, cache_.keys.kind)
+        .score(queries_, first_row, n_rows, keys, n, scores);
+    for (size_t i = 0; i < n_rows; ++i) {
+      factors[i] = weigh_scores(position, n, first_row + i, scores + i * kAttentionBlock);
+    }
+    attention_kernels(kernels_, cache_.values.kind)
+        .weigh(scores, factors, n_rows, values, n, tile_.head_dim, output_ + first_row);
+  }
+
+  // Turns scores into weights, 0 where the row does not see or nothing is.
+  float weigh_scores(size_t position, size_t n, size_t row, float* scores) {
+    const size_t begin = std::clamp(begin_[row], position, position + n) - position;
+    const size_t end = std::clamp(end_[row], position, position + n) - position;
+    std::fill(scores, scores + begin, 0.0f);
+    std::fill(scores + end, scores + kAttentionBlock, 0.0f);
+    if (begin >= end) return 1.0f;
+    if (tile_.softcap > 0) kernels_.softcap(scores + begin, tile_.softcap, end - begin);
+    return kernels_.softmax_part(scores + begin, end - begin, largest_[row], sum_[row]);
+  }
+
+  const KernelSet& kernels_;
+  const AttentionTile& tile_;
+  const KvView& cache_;
+  size_t n_rows_;
+  Queries queries_;
+  size_t begin_[kMaxTileRows];  // the positions that a row sees
+  size_t end_[kMaxTileRows];
+  float query_scales_[kMaxTileRows];
+  float largest_[kMaxTileRows];
+  float sum_[kMaxTileRows];
+  float* output_[kMaxTileRows];
+};
+
+}  // namespace
+
+KvRows KvView::rows(const KvHead& head, size_t position) const {
+  const size_t page = pages[position / page_positions] * page_bytes;
+  const size_t row = position % page_positions;
+  const KvRows& first = head.first_page;
+  return {first.codes + page + row * first.code_stride, first.code_stride,
+          first.scales + page / sizeof(float) + row * first.scale_stride, first.scale_stride};
+}
+
+size_t attention_scratch_bytes(size_t head_dim) {
+  return value_bytes(head_dim) + code_bytes(head_dim);
+}
+
+void attend(const KernelSet& kernels, const AttentionTile& tile, const KvView& cache,
+            std::byte* scratch) {
+  const size_t n_rows = tile.n_tokens * tile.n_heads;
+  for (size_t row = 0; row < n_rows; row += kMaxTileRows) {
+    Rows(kernels, tile, cache, row, std::min(kMaxTileRows, n_rows - row), scratch).attend();
+  }
+}
+
+}  // namespace kinglet

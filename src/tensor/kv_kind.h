@@ -1,0 +1,56 @@
+// The table of ways to store keys and values. A row is the head_dim elements of one head at one
+// position; it is written whole, and owns its scales.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace kinglet {
+
+enum class KvKind : uint8_t { f32, f16, int8, fp8_e4m3, fp8_e5m2, q8, q4 };
+constexpr size_t kNKvKinds = 7;
+
+// Elements of q8 and q4 that share a scale. Their rows are padded with zeros to whole blocks.
+constexpr size_t kKvBlock = 32;
+
+//   kind      codes of a row                                scales of a row
+//   f32       head_dim floats                               none
+//   f16       head_dim binary16, ±65504 at most             none
+//   int8      head_dim bytes, round(x / scale)              largest / 127
+//   fp8_e4m3  head_dim bytes, see base/fp8.h                largest / 448
+//   fp8_e5m2  head_dim bytes                                largest / 57344
+//   q8        blocks of 32 bytes, round(x / scale)          for each block: largest / 127
+//   q4        blocks of 16 bytes: element 2i of a block in  for each block: largest / 7
+//             byte i's low nibble, 2i + 1 in its high one,
+//             round(x / scale) + 8
+//
+// `largest` is the largest magnitude of the row or block; round() takes halves away from zero. A
+// row's scale is never below the smallest normal float; a block whose largest magnitude is below
+// 1e-10 has the scale 0.
+struct KvKindInfo {
+  KvKind kind;
+  std::string_view name;
+  uint64_t (*code_bytes)(uint64_t head_dim);
+  uint64_t (*n_scales)(uint64_t head_dim);
+  // Stores head_dim finite elements.
+  void (*write_row)(const float* row, size_t head_dim, std::byte* codes, float* scales);
+  // Restores the elements [begin, end); begin is a multiple of kKvBlock.
+  void (*read_row)(const std::byte* codes, const float* scales, size_t begin, size_t end,
+                   float* out);
+
+  uint64_t row_bytes(uint64_t head_dim) const {
+    return code_bytes(head_dim) + n_scales(head_dim) * sizeof(float);
+  }
+};
+
+const KvKindInfo& kv_kind_info(KvKind kind);
+
+// The row of that name, or null.
+const KvKindInfo* find_kv_kind(std::string_view name);
+
+// "f32, …": for messages.
+std::string kv_kind_names();
+
+}  // namespace kinglet

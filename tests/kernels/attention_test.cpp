@@ -1,0 +1,303 @@
+// Attention over every kind of cache, by every kernel set, against its definition in double
+// precision.
+#include "kernels/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace kinglet {
+namespace {
+
+using Random = std::mt19937;
+
+std::vector<float> numbers(size_t n, Random& random, float scale = 1.0f) {
+  std::normal_distribution<float> normal(0.0f, scale);
+  std::vector<float> x(n);
+  for (float& value : x) value = normal(random);
+  return x;
+}
+
+// Keys or values of one head in pages, whose rows stand between those of another head.
+struct Side {
+  const KvKindInfo& kind;
+  size_t head_dim;
+  size_t page_positions;
+  size_t n_pages;
+  size_t page_bytes;
+  std::vector<float> memory;  // floats, for alignment
+
+  Side(KvKind k, size_t dim, size_t positions, size_t pages)
+      : kind(kv_kind_info(k)),
+        head_dim(dim),
+        page_positions(positions),
+        n_pages(pages),
+        page_bytes((2 * positions * (code_bytes() + n_scales() * 4) + 3) / 4 * 4),
+        memory(page_bytes / 4 * pages) {
+    // What no row covers must not matter.
+    std::fill(memory.begin(), memory.end(), std::numeric_limits<float>::quiet_NaN());
+  }
+
+  size_t code_bytes() const { return static_cast<size_t>(kind.code_bytes(head_dim)); }
+  size_t n_scales() const { return static_cast<size_t>(kind.n_scales(head_dim)); }
+
+  std::byte* page(size_t index) {
+    return reinterpret_cast<std::byte*>(memory.data()) + index * page_bytes;
+  }
+  KvHead head() {
+    // Scales first, so that codes may begin anywhere.
+    return {kind.kind,
+            {page(0) + 2 * page_positions * n_scales() * 4, 2 * code_bytes(),
+             reinterpret_cast<const float*>(page(0)), 2 * n_scales()}};
+  }
+  void write(size_t page_index, size_t row, const float* values) {
+    auto* scales = reinterpret_cast<float*>(page(page_index)) + row * 2 * n_scales();
+    std::byte* codes =
+        page(page_index) + 2 * page_positions * n_scales() * 4 + row * 2 * code_bytes();
+    kind.write_row(values, head_dim, codes, scales);
+  }
+  std::vector<float> read(size_t page_index, size_t row) {
+    std::vector<float> out(head_dim);
+    kind.read_row(page(page_index) + 2 * page_positions * n_scales() * 4 + row * 2 * code_bytes(),
+                  reinterpret_cast<const float*>(page(page_index)) + row * 2 * n_scales(), 0,
+                  head_dim, out.data());
+    return out;
+  }
+};
+
+// A cache of random rows, and what attention over it must give.
+class Cache {
+ public:
+  Cache(KvKind k_kind, KvKind v_kind, size_t head_dim, size_t n_positions, size_t page_positions,
+        Random& random)
+      : head_dim_(head_dim),
+        page_positions_(page_positions),
+        keys_(k_kind, head_dim, page_positions,
+              (n_positions + page_positions - 1) / page_positions),
+        values_(v_kind, head_dim, page_positions, keys_.n_pages) {
+    // Both sides of a page have one stride.
+    const size_t page_bytes = std::max(keys_.page_bytes, values_.page_bytes);
+    for (Side* side : {&keys_, &values_}) {
+      side->page_bytes = page_bytes;
+      side->memory.resize(page_bytes / 4 * side->n_pages);
+    }
+    for (size_t i = keys_.n_pages; i > 0; --i) pages_.push_back(static_cast<uint32_t>(i - 1));
+    for (size_t p = 0; p < n_positions; ++p) {
+      keys_.write(pages_[p / page_positions], p % page_positions, numbers(head_dim, random).data());
+      values_.write(pages_[p / page_positions], p % page_positions,
+                    numbers(head_dim, random).data());
+    }
+  }
+
+  KvView view() {
+    return {keys_.head(), values_.head(), pages_.data(), page_positions_, keys_.page_bytes};
+  }
+
+  // softmax(softcap(scale * query · keys)) · values over [begin, end).
+  std::vector<double> attend(const float* query, size_t begin, size_t end, double scale,
+                             double softcap) {
+    std::vector<double> scores;
+    for (size_t p = begin; p < end; ++p) {
+      const auto key = keys_.read(pages_[p / page_positions_], p % page_positions_);
+      double score = 0;
+      for (size_t i = 0; i < head_dim_; ++i) {
+        score += static_cast<double>(query[i]) * static_cast<double>(key[i]) * scale;
+      }
+      scores.push_back(softcap > 0 ? softcap * std::tanh(score / softcap) : score);
+    }
+    const double largest = *std::max_element(scores.begin(), scores.end());
+    double sum = 0;
+    for (double& score : scores) sum += score = std::exp(score - largest);
+    std::vector<double> output(head_dim_);
+    for (size_t p = begin; p < end; ++p) {
+      const auto value = values_.read(pages_[p / page_positions_], p % page_positions_);
+      for (size_t i = 0; i < head_dim_; ++i) {
+        output[i] += scores[p - begin] / sum * static_cast<double>(value[i]);
+      }
+    }
+    return output;
+  }
+
+ private:
+  size_t head_dim_;
+  size_t page_positions_;
+  Side keys_;
+  Side values_;
+  std::vector<uint32_t> pages_;
+};
+
+struct Shape {
+  size_t head_dim;
+  size_t n_positions;  // the last token's included
+  size_t n_tokens;
+  size_t n_heads;
+  size_t window = 0;
+  float softcap = 0;
+};
+
+class Attention : public testing::TestWithParam<const KernelSet*> {
+ protected:
+  const KernelSet& kernels() const { return *GetParam(); }
+
+  std::vector<float> attend(const Shape& shape, const std::vector<float>& queries,
+                            const KvView& view) {
+    std::vector<float> output(queries.size(), NAN);
+    std::vector<float> scratch(attention_scratch_bytes(shape.head_dim) / sizeof(float));
+    kinglet::attend(kernels(),
+                    {.queries = queries.data(),
+                     .output = output.data(),
+                     .token_stride = shape.n_heads * shape.head_dim,
+                     .n_tokens = shape.n_tokens,
+                     .n_heads = shape.n_heads,
+                     .head_dim = shape.head_dim,
+                     .position = shape.n_positions - shape.n_tokens,
+                     .window = shape.window,
+                     .scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim)),
+                     .softcap = shape.softcap},
+                    view, reinterpret_cast<std::byte*>(scratch.data()));
+    return output;
+  }
+
+  void check(KvKind k_kind, KvKind v_kind, const Shape& shape, size_t page_positions) {
+    Cache cache(k_kind, v_kind, shape.head_dim, shape.n_positions, page_positions, random_);
+    const auto queries = numbers(shape.n_tokens * shape.n_heads * shape.head_dim, random_, 2.0f);
+    const auto output = attend(shape, queries, cache.view());
+    for (size_t row = 0; row < shape.n_tokens * shape.n_heads; ++row) {
+      const size_t end = shape.n_positions - shape.n_tokens + row / shape.n_heads + 1;
+      const size_t begin = shape.window == 0 || end < shape.window ? 0 : end - shape.window;
+      const auto expected = cache.attend(queries.data() + row * shape.head_dim, begin, end,
+                                         1 / std::sqrt(static_cast<double>(shape.head_dim)),
+                                         static_cast<double>(shape.softcap));
+      for (size_t i = 0; i < shape.head_dim; ++i) {
+        ASSERT_NEAR(output[row * shape.head_dim + i], expected[i], 5e-4)
+            << kv_kind_info(k_kind).name << ", " << kv_kind_info(v_kind).name << ", head_dim "
+            << shape.head_dim << ", " << shape.n_positions << " positions, row " << row
+            << ", element " << i;
+      }
+    }
+  }
+
+  Random random_{11};
+};
+
+TEST_P(Attention, IsItsDefinitionForEveryPairOfKinds) {
+  for (size_t k = 0; k < kNKvKinds; ++k) {
+    for (size_t v = 0; v < kNKvKinds; ++v) {
+      const Shape shape{.head_dim = 64, .n_positions = 70, .n_tokens = 1, .n_heads = 3};
+      check(static_cast<KvKind>(k), static_cast<KvKind>(v), shape, 80);
+    }
+  }
+}
+
+TEST_P(Attention, TakesAnyHeadSize) {
+  for (size_t kind = 0; kind < kNKvKinds; ++kind) {
+    for (const size_t head_dim : {1u, 4u, 20u, 31u, 33u, 80u, 96u, 256u, 600u}) {
+      const Shape shape{.head_dim = head_dim, .n_positions = 9, .n_tokens = 2, .n_heads = 2};
+      check(static_cast<KvKind>(kind), static_cast<KvKind>(kind), shape, 9);
+    }
+  }
+}
+
+TEST_P(Attention, TakesAnyNumberOfHeadsAndTokens) {
+  for (const KvKind kind : {KvKind::f32, KvKind::int8, KvKind::q4}) {
+    for (const size_t n_heads : {1u, 2u, 4u, 5u, 7u, 16u, 20u}) {
+      for (const size_t n_tokens : {1u, 3u, 8u}) {
+        const Shape shape{
+            .head_dim = 32, .n_positions = 66, .n_tokens = n_tokens, .n_heads = n_heads};
+        check(kind, kind, shape, 66);
+      }
+    }
+  }
+}
+
+TEST_P(Attention, ReadsPagesInTheOrderOfTheTable) {
+  for (size_t kind = 0; kind < kNKvKinds; ++kind) {
+    for (const size_t page_positions : {1u, 3u, 16u, 64u, 100u}) {
+      const Shape shape{.head_dim = 32, .n_positions = 150, .n_tokens = 3, .n_heads = 2};
+      check(static_cast<KvKind>(kind), static_cast<KvKind>(kind), shape, page_positions);
+    }
+  }
+}
+
+TEST_P(Attention, IgnoresWhatIsBeforeItsWindow) {
+  for (const KvKind kind : {KvKind::f32, KvKind::int8, KvKind::q8}) {
+    for (const size_t window : {1u, 5u, 64u, 99u, 100u, 500u}) {
+      const Shape shape{
+          .head_dim = 32, .n_positions = 100, .n_tokens = 4, .n_heads = 3, .window = window};
+      check(kind, kind, shape, 128);
+      check(kind, kind, shape, 16);
+    }
+  }
+}
+
+TEST_P(Attention, CapsItsScores) {
+  const Shape shape{
+      .head_dim = 64, .n_positions = 90, .n_tokens = 2, .n_heads = 2, .softcap = 0.7f};
+  check(KvKind::f32, KvKind::f32, shape, 90);
+  check(KvKind::int8, KvKind::f16, shape, 90);
+}
+
+// A token's numbers must not depend on what it is computed with: prefill and decode agree.
+TEST_P(Attention, GivesATokenTheSameNumbersInAnyCompany) {
+  for (size_t kind = 0; kind < kNKvKinds; ++kind) {
+    constexpr size_t kHeads = 5;
+    const auto k = static_cast<KvKind>(kind);
+    Cache cache(k, k, 40, 80, 80, random_);
+    const auto queries = numbers(6 * kHeads * 40, random_);
+    const auto together =
+        attend({.head_dim = 40, .n_positions = 80, .n_tokens = 6, .n_heads = kHeads}, queries,
+               cache.view());
+    for (size_t t = 0; t < 6; ++t) {
+      const std::vector<float> own(queries.begin() + static_cast<ptrdiff_t>(t * kHeads * 40),
+                                   queries.begin() + static_cast<ptrdiff_t>((t + 1) * kHeads * 40));
+      const auto alone =
+          attend({.head_dim = 40, .n_positions = 75 + t, .n_tokens = 1, .n_heads = kHeads}, own,
+                 cache.view());
+      for (size_t i = 0; i < alone.size(); ++i) {
+        EXPECT_EQ(alone[i], together[t * kHeads * 40 + i]) << kv_kind_info(k).name;
+      }
+    }
+  }
+}
+
+TEST_P(Attention, SoftmaxInPartsIsTheSoftmaxOfAll) {
+  for (const size_t part : {1u, 3u, 16u, 33u}) {
+    auto x = numbers(100, random_, 10.0f);
+    x[50] += 300.0f;  // exponentials of the others vanish, none overflows
+    const double largest = static_cast<double>(*std::max_element(x.begin(), x.end()));
+    std::vector<double> expected;
+    double expected_sum = 0;
+    for (const float value : x) {
+      expected.push_back(std::exp(static_cast<double>(value) - largest));
+      expected_sum += expected.back();
+    }
+    float found_largest = -std::numeric_limits<float>::infinity();
+    float sum = 0;
+    for (size_t from = 0; from < x.size(); from += part) {
+      const size_t n = std::min(part, x.size() - from);
+      const float factor = kernels().softmax_part(x.data() + from, n, found_largest, sum);
+      for (size_t i = 0; i < from; ++i) x[i] *= factor;
+    }
+    for (size_t i = 0; i < x.size(); ++i) {
+      EXPECT_NEAR(x[i] / sum, expected[i] / expected_sum, 2e-6);
+    }
+  }
+}
+
+std::string set_name(const testing::TestParamInfo<const KernelSet*>& info) {
+  std::string name(info.param->name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Attention,
+                         testing::ValuesIn(available_kernels().begin(), available_kernels().end()),
+                         set_name);
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,284 @@
+#include "session/session.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+// GCC takes the replaced operators for mismatched ones once they are inlined.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
+
+#include "gguf/file.h"
+#include "model/forward.h"
+#include "model/scratch.h"
+#include "model/shift.h"
+#include "session/generation.h"
+#include "session/language_model.h"
+#include "support.h"
+
+namespace {
+
+std::atomic<size_t> n_allocations{0};
+
+}  // namespace
+
+// Every allocation of this program is counted.
+void* operator new(size_t n) {
+  ++n_allocations;
+  void* memory = std::malloc(n);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t /*n*/) noexcept { std::free(memory); }
+
+namespace kinglet {
+namespace {
+
+LanguageModel load_stories() {
+  auto file = read_gguf_file(KINGLET_SOURCE_DIR "/demo/models/kinglet-stories-5m-Q4_0.gguf");
+  EXPECT_TRUE(file.ok());
+  auto loaded = load_language_model(std::move(file.value()));
+  EXPECT_TRUE(loaded.ok());
+  return std::move(loaded.value());
+}
+
+std::unique_ptr<Session> make_session(const LanguageModel& loaded, ThreadPool& pool,
+                                      const SessionOptions& options = {}) {
+  auto session = Session::create(loaded.model, pool, options);
+  EXPECT_TRUE(session.ok());
+  return std::move(session.value());
+}
+
+std::vector<float> logits_after(Session& session, std::span<const TokenId> tokens) {
+  EXPECT_TRUE(session.append(tokens).ok());
+  return {session.logits().begin(), session.logits().end()};
+}
+
+std::vector<TokenId> story(size_t n) {
+  std::vector<TokenId> ids = {1};
+  while (ids.size() < n) ids.push_back(static_cast<TokenId>(300 + ids.size() * 37 % 1500));
+  return ids;
+}
+
+float largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  float largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::fabs(a[i] - b[i]));
+  return largest;
+}
+
+class EachKind : public testing::TestWithParam<size_t> {
+ protected:
+  SessionOptions options(uint32_t page_positions) const {
+    SessionOptions session;
+    session.n_ctx = 256;
+    session.k_kind = session.v_kind = static_cast<KvKind>(GetParam());
+    session.page_positions = page_positions;
+    return session;
+  }
+};
+
+TEST_P(EachKind, PagesGiveTheNumbersOfOnePiece) {
+  const LanguageModel loaded = load_stories();
+  ThreadPool pool;
+  const auto tokens = story(150);
+  const auto whole = logits_after(*make_session(loaded, pool, options(0)), tokens);
+  // Blocks of attention end where pages do: sums are rounded in another order, which flips some of
+  // the codes that activations are rounded to.
+  const auto aligned = logits_after(*make_session(loaded, pool, options(64)), tokens);
+  EXPECT_EQ(whole, aligned);
+  const auto small = logits_after(*make_session(loaded, pool, options(5)), tokens);
+  EXPECT_LT(largest_difference(whole, small), 0.5f);
+}
+
+TEST_P(EachKind, PrefillAndDecodeAgree) {
+  const LanguageModel loaded = load_stories();
+  ThreadPool pool;
+  const auto tokens = story(100);
+  const auto together = logits_after(*make_session(loaded, pool, options(0)), tokens);
+  const auto session = make_session(loaded, pool, options(0));
+  std::vector<float> one_by_one;
+  for (const TokenId token : tokens) one_by_one = logits_after(*session, {&token, 1});
+  EXPECT_EQ(together, one_by_one);
+}
+
+TEST_P(EachKind, ForksGoTheirOwnWays) {
+  const LanguageModel loaded = load_stories();
+  ThreadPool pool;
+  const auto tokens = story(70);
+  const std::vector<TokenId> one = {400, 401, 402};
+  const std::vector<TokenId> other = {500, 501};
+  for (const uint32_t page_positions : {0u, 32u}) {
+    const auto session = make_session(loaded, pool, options(page_positions));
+    ASSERT_TRUE(session->append(tokens).ok());
+    auto child = session->fork();
+    if (page_positions > 0) {
+      // The session's own pages are enough for 256 positions in all.
+      ASSERT_TRUE(child.ok());
+      EXPECT_EQ(&child.value()->kv_store(), &session->kv_store());
+    }
+    ASSERT_TRUE(child.ok());
+    const auto child_logits = logits_after(*child.value(), other);
+    const auto parent_logits = logits_after(*session, one);
+
+    const auto alone = make_session(loaded, pool, options(page_positions));
+    ASSERT_TRUE(alone->append(tokens).ok());
+    EXPECT_EQ(logits_after(*alone, one), parent_logits);
+    ASSERT_TRUE(alone->truncate(70).ok());
+    EXPECT_EQ(logits_after(*alone, other), child_logits);
+    EXPECT_EQ(child.value()->n_positions(), 72u);
+    EXPECT_EQ(child.value()->tokens().back(), 501);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EachKind, testing::Range(size_t{0}, kNKvKinds));
+
+TEST(Session, SharesAStoreWithOthersUntilItIsFull) {
+  const LanguageModel loaded = load_stories();
+  ThreadPool pool;
+  auto store = make_kv_store(loaded.model, 96, 16, KvKind::int8, KvKind::int8);
+  ASSERT_TRUE(store.ok());
+  SessionOptions options;
+  options.n_ctx = 96;
+  auto a = Session::create_in(store.value(), loaded.model, pool, options);
+  auto b = Session::create_in(store.value(), loaded.model, pool, options);
+  ASSERT_TRUE(a.ok() && b.ok());
+  ASSERT_TRUE(a.value()->append(story(50)).ok());
+  const Status refused = b.value()->append(story(40));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::out_of_memory);
+  EXPECT_EQ(b.value()->n_positions(), 0u);
+  EXPECT_TRUE(b.value()->append(story(30)).ok());
+  a.value().reset();
+  EXPECT_TRUE(b.value()->append(story(60)).ok());
+}
+
+TEST(Session, KeepsAPrefixOnlyWhereEveryIdIsTheSame) {
+  const LanguageModel loaded = load_stories();
+  ThreadPool pool;
+  const auto session = make_session(loaded, pool);
+  const auto tokens = story(40);
+  EXPECT_EQ(session->keep_prefix(tokens), 0u);
+  ASSERT_TRUE(session->append(tokens).ok());
+
+  auto changed = tokens;
+  changed[25] = 7;
+  EXPECT_EQ(session->keep_prefix(changed), 25u);
+  EXPECT_EQ(session->n_positions(), 25u);
+  const auto reused = logits_after(*session, std::span(changed).subspan(25));
+  EXPECT_EQ(logits_after(*make_session(loaded, pool), changed), reused);
+
+  // The last token is always computed, as its logits are wanted.
+  EXPECT_EQ(session->keep_prefix(changed), 39u);
+  EXPECT_EQ(session->keep_prefix({}), 0u);
+}
+
+TEST(Session, ShiftsTheContext) {
+  const LanguageModel loaded = load_stories();
+  ThreadPool pool;
+  const auto tokens = story(60);
+  for (const KvKind kind : {KvKind::f32, KvKind::int8}) {
+    for (const uint32_t page_positions : {0u, 16u}) {
+      SessionOptions options;
+      options.n_ctx = 128;
+      options.k_kind = options.v_kind = kind;
+      options.page_positions = page_positions;
+      const auto session = make_session(loaded, pool, options);
+      ASSERT_TRUE(session->append(tokens).ok());
+      auto fork = session->fork();
+      ASSERT_TRUE(fork.ok());
+      ASSERT_TRUE(session->shift(4, 20).ok());
+      EXPECT_EQ(session->n_positions(), 40u);
+      EXPECT_EQ(session->tokens()[3], tokens[3]);
+      EXPECT_EQ(session->tokens()[4], tokens[24]);
+      EXPECT_FALSE(session->shift(30, 11).ok());
+
+      // Nobody else's keys have turned.
+      const TokenId next = 333;
+      const auto untouched = make_session(loaded, pool, options);
+      ASSERT_TRUE(untouched->append(tokens).ok());
+      EXPECT_EQ(logits_after(*fork.value(), {&next, 1}), logits_after(*untouched, {&next, 1}));
+      EXPECT_TRUE(session->append({&next, 1}).ok());
+    }
+  }
+}
+
+// In the first layer keys depend on their own token only: shifted, they are those of a context that
+// was written without the dropped tokens.
+TEST(Session, ShiftedKeysAreThoseOfTheirNewPositions) {
+  const LanguageModel loaded = load_stories();
+  const ModelConfig& config = loaded.model.config();
+  ThreadPool pool;
+  const auto cache_of = [&] {
+    auto cache = KvCache::create({.n_layers = config.n_layers,
+                                  .n_kv_heads = config.n_kv_heads,
+                                  .head_dim = config.head_dim,
+                                  .capacity = 64});
+    EXPECT_TRUE(cache.ok());
+    return std::move(cache.value());
+  };
+  auto scratch = Scratch::create(config, 64, 1);
+  ASSERT_TRUE(scratch.ok());
+  const auto tokens = story(50);
+  std::vector<TokenId> remaining(tokens.begin(), tokens.begin() + 4);
+  remaining.insert(remaining.end(), tokens.begin() + 24, tokens.end());
+  KvCache shifted = cache_of();
+  KvCache fresh = cache_of();
+  ASSERT_TRUE(forward(loaded.model, pool, scratch.value(), shifted, tokens, false).ok());
+  ASSERT_TRUE(forward(loaded.model, pool, scratch.value(), fresh, remaining, false).ok());
+  ASSERT_TRUE(shift_positions(loaded.model, shifted, 4, 20).ok());
+  ASSERT_EQ(shifted.size(), fresh.size());
+  std::vector<float> a(config.head_dim);
+  std::vector<float> b(config.head_dim);
+  for (uint32_t position = 0; position < fresh.size(); ++position) {
+    for (uint32_t head = 0; head < config.n_kv_heads; ++head) {
+      ASSERT_TRUE(shifted.read_key(0, position, head, a).ok());
+      ASSERT_TRUE(fresh.read_key(0, position, head, b).ok());
+      EXPECT_LT(largest_difference(a, b), 1e-4f) << position;
+      ASSERT_TRUE(shifted.read_value(0, position, head, a).ok());
+      ASSERT_TRUE(fresh.read_value(0, position, head, b).ok());
+      EXPECT_EQ(a, b);
+    }
+  }
+}
+
+TEST(Session, DecodingAllocatesNothingAfterTheFirstToken) {
+  const LanguageModel loaded = load_stories();
+  ThreadPool pool;
+  for (const uint32_t page_positions : {0u, 8u}) {
+    for (size_t kind = 0; kind < kNKvKinds; ++kind) {
+      SessionOptions options;
+      options.k_kind = options.v_kind = static_cast<KvKind>(kind);
+      options.page_positions = page_positions;
+      const auto session = make_session(loaded, pool, options);
+      ASSERT_TRUE(session->append(story(20)).ok());
+      const TokenId token = 345;
+      ASSERT_TRUE(session->append({&token, 1}).ok());
+      const size_t n_before = n_allocations;
+      for (int i = 0; i < 30; ++i) ASSERT_TRUE(session->append({&token, 1}).ok());
+      EXPECT_EQ(n_allocations, n_before) << kv_kind_info(static_cast<KvKind>(kind)).name;
+    }
+  }
+}
+
+TEST(Session, ScratchBeginsOnCacheLines) {
+  const LanguageModel loaded = load_stories();
+  auto created = Scratch::create(loaded.model.config(), 7, 3);
+  ASSERT_TRUE(created.ok());
+  Scratch& scratch = created.value();
+  for (const void* pointer :
+       {static_cast<const void*>(scratch.hidden), static_cast<const void*>(scratch.query),
+        static_cast<const void*>(scratch.gate), static_cast<const void*>(scratch.logits),
+        static_cast<const void*>(scratch.codes),
+        static_cast<const void*>(scratch.attention_of(2))}) {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(pointer) % kAlignment, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace kinglet
