@@ -19,6 +19,7 @@ struct RunOptions {
   std::string kernels;     // "": the fastest
   uint32_t n_ctx = 0;      // 0: the model's
   std::string kv = "f32";
+  uint32_t kv_page = 0;  // positions in a page of the KV cache; 0: it is in one piece
 };
 
 struct GenerateOptions {
@@ -51,6 +52,11 @@ struct LogprobsOptions {
   std::vector<TokenId> tokens;
   std::vector<uint32_t> positions;  // empty: the last one
   uint32_t n_greedy = 0;
+};
+
+struct PerplexityOptions {
+  RunOptions run;
+  std::string file;  // text
 };
 
 struct TokenizeOptions {
@@ -88,6 +94,11 @@ Status inspect(const std::string& model);
 
 // JSON: {tokens, positions: [{position, argmax, logprobs}], greedy}, natural logarithms.
 Status logprobs(const LogprobsOptions& options);
+
+// JSON: {perplexity, windows, window_tokens, counted}. Counted as llama.cpp does: the text is cut
+// into windows as long as the context, each begins with BOS where the model wants one, and the
+// second half of each counts.
+Status perplexity(const PerplexityOptions& options);
 
 // Writes the input's weights in another type.
 Status quantize(const QuantizeOptions& options);

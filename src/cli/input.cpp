@@ -8,10 +8,26 @@
 
 namespace kinglet::cli {
 
-std::string read_input() {
+namespace {
+
+std::string read_all(std::FILE* file) {
   std::string text;
   char buffer[1 << 16];
-  while (const size_t n = std::fread(buffer, 1, sizeof buffer, stdin)) text.append(buffer, n);
+  while (const size_t n = std::fread(buffer, 1, sizeof buffer, file)) text.append(buffer, n);
+  return text;
+}
+
+}  // namespace
+
+std::string read_input() { return read_all(stdin); }
+
+Result<std::string> read_text_file(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return Error{ErrorCode::io, cat("cannot open ", path)};
+  std::string text = read_all(file);
+  const bool failed = std::ferror(file) != 0;
+  std::fclose(file);
+  if (failed) return Error{ErrorCode::io, cat("cannot read ", path)};
   return text;
 }
 

@@ -12,6 +12,9 @@ namespace kinglet::cli {
 // All of standard input.
 std::string read_input();
 
+// All of a file. ErrorCode::io.
+Result<std::string> read_text_file(const std::string& path);
+
 // The parts of `text` that end with NUL, the last one also without; one empty part where it is
 // empty.
 std::vector<std::string_view> split_at_nul(std::string_view text);

@@ -17,7 +17,12 @@ void add_run_options(CLI::App& command, RunOptions& run) {
                      "Kernel set: scalar, avx2, avx512-vnni (default: the fastest)");
   command.add_option("--ctx", run.n_ctx, "Positions in the context (default: the model's)")
       ->check(CLI::Range(1u, UINT32_MAX));
-  command.add_option("--kv", run.kv, "Kind of KV cache: KIND, or k=KIND,v=KIND")
+  command
+      .add_option("--kv", run.kv,
+                  "KV cache: KIND, or k=KIND,v=KIND; f32, f16, int8, fp8_e4m3, fp8_e5m2, q8, q4")
+      ->capture_default_str();
+  command
+      .add_option("--kv-page", run.kv_page, "Positions in a page of the KV cache; 0: in one piece")
       ->capture_default_str();
 }
 
@@ -67,6 +72,11 @@ int main(int argc, char** argv) {
   generate_command->add_flag("--special,!--no-special", generating.parse_special,
                              "Recognise control tokens in the prompt, or not");
   add_sampler_options(*generate_command, generating.generation.sampler);
+  generate_command->add_flag("--shift", generating.generation.shifts_context,
+                             "Go on when the context is full: drop the older half");
+  generate_command
+      ->add_option("--keep", generating.generation.n_kept, "First tokens that --shift never drops")
+      ->capture_default_str();
   std::optional<uint64_t> seed;
   generate_command->add_option("--seed", seed, "Seed of the sampler (default: random)");
   generate_command->add_flag("--speed", generating.show_speed, "Print tokens per second");
@@ -113,6 +123,13 @@ int main(int argc, char** argv) {
       ->delimiter(',');
   logprobs_command->add_option("--greedy", logprobing.n_greedy, "Greedy tokens to add");
   logprobs_command->callback([&] { command = [&] { return logprobs(logprobing); }; });
+
+  PerplexityOptions measuring;
+  auto* perplexity_command =
+      app.add_subcommand("perplexity", "Measure how well a text is foreseen");
+  add_run_options(*perplexity_command, measuring.run);
+  perplexity_command->add_option("-f,--file", measuring.file, "Text file")->required();
+  perplexity_command->callback([&] { command = [&] { return perplexity(measuring); }; });
 
   TokenizeOptions tokenizing;
   auto* tokenize_command = app.add_subcommand("tokenize", "Print the ids of a text");

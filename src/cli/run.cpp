@@ -48,6 +48,7 @@ Status parse_kv(std::string_view text, SessionOptions& options) {
 Result<std::unique_ptr<Run>> start_run(const RunOptions& options) {
   SessionOptions session;
   session.n_ctx = options.n_ctx;
+  session.page_positions = options.kv_page;
   KINGLET_TRY(parse_kv(options.kv, session));
   KINGLET_ASSIGN(GgufFile file, read_gguf_file(options.model));
   KINGLET_ASSIGN(LanguageModel loaded, load_language_model(std::move(file), options.kernels));

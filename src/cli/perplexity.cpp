@@ -1,0 +1,66 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/format.h"
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/run.h"
+
+namespace kinglet::cli {
+namespace {
+
+// -ln of the probability that the logits give the token.
+double surprise(std::span<const float> logits, TokenId token) {
+  const auto largest = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
+  return largest + std::log(sum) - static_cast<double>(logits[static_cast<size_t>(token)]);
+}
+
+// The sum over the second half of a window, whose first half is context only.
+Result<double> window_surprise(Session& session, std::span<const TokenId> window) {
+  const size_t first = window.size() / 2;
+  double sum = 0;
+  KINGLET_TRY(session.truncate(0));
+  KINGLET_TRY(session.append(window.first(first + 1)));
+  for (size_t i = first + 1; i < window.size(); ++i) {
+    sum += surprise(session.logits(), window[i]);
+    if (i + 1 < window.size()) KINGLET_TRY(session.append(window.subspan(i, 1)));
+  }
+  return sum;
+}
+
+}  // namespace
+
+Status perplexity(const PerplexityOptions& options) {
+  KINGLET_ASSIGN(const std::string text, read_text_file(options.file));
+  KINGLET_ASSIGN(const auto run, start_run(options.run));
+  const Tokenizer& tokenizer = *run->loaded.tokenizer;
+  std::vector<TokenId> tokens = tokenizer.encode(text, {.add_bos = true});
+  const size_t n_ctx = run->session->n_ctx();
+  if (n_ctx < 4 || tokens.size() < n_ctx) {
+    return Error{ErrorCode::invalid_argument,
+                 cat("the text has ", tokens.size(), " tokens, expected at least one window of ",
+                     n_ctx, " (and 4)")};
+  }
+  const TokenId bos = tokens.front();
+  const bool begins_with_bos = tokenizer.encode("", {.add_bos = true}).size() == 1;
+  const size_t n_windows = tokens.size() / n_ctx;
+  double sum = 0;
+  for (size_t i = 0; i < n_windows; ++i) {
+    const auto window = std::span(tokens).subspan(i * n_ctx, n_ctx);
+    if (begins_with_bos) window.front() = bos;
+    KINGLET_ASSIGN(const double window_sum, window_surprise(*run->session, window));
+    sum += window_sum;
+  }
+  const size_t n_counted = n_windows * (n_ctx - n_ctx / 2 - 1);
+  std::printf("{\"perplexity\":%.5f,\"windows\":%zu,\"window_tokens\":%zu,\"counted\":%zu}\n",
+              std::exp(sum / static_cast<double>(n_counted)), n_windows, n_ctx, n_counted);
+  return {};
+}
+
+}  // namespace kinglet::cli
