@@ -68,12 +68,14 @@ struct VectorAttention {
   // Calls f.template operator()<R>(row) for groups of R rows, at most kRows.
   template <size_t kRows, class F>
   static void with_rows(size_t n_rows, const F& f) {
-    static_assert(kMaxQueryRows == 3 && (kRows == 2 || kRows == 3));
-    if constexpr (kRows == 3) {
+    static_assert(kMaxQueryRows == 3 && (kRows == 1 || kRows == 3));
+    if constexpr (kRows == 1) {
+      for (size_t row = 0; row < n_rows; ++row) f.template operator()<1>(row);
+    } else {
       if (n_rows == 3) return f.template operator()<3>(0);
+      if (n_rows == 2) return f.template operator()<2>(0);
+      f.template operator()<1>(0);
     }
-    if (n_rows >= 2) f.template operator()<2>(0);
-    if (n_rows != 2) f.template operator()<1>(n_rows - 1);
   }
 
   // --- Floats ------------------------------------------------------------------------------------
@@ -84,10 +86,11 @@ struct VectorAttention {
     Float load(const Element* p) const { return V::load(p); }
   };
 
-  // Kinds that are converted are given fewer rows: the code of each is downloaded by every page.
+  // Kinds that are converted are given one row at a time: every page downloads the code of each
+  // number of rows.
   struct F16 {
     using Element = Half;
-    static constexpr size_t kRows = 2;
+    static constexpr size_t kRows = 1;
     Float load(const Element* p) const { return V::load_half(p); }
   };
 
@@ -95,7 +98,7 @@ struct VectorAttention {
   // exponent too small by a factor.
   struct Fp8 {
     using Element = std::byte;
-    static constexpr size_t kRows = 2;
+    static constexpr size_t kRows = 1;
     int shift;
     Int mask;
     Float factor;
