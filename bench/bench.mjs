@@ -97,5 +97,6 @@ function report() {
   }
   console.log(`${machine}. Tokens per second: median of ${repeats} runs (best).\n`);
   console.log(fullTable(results));
-  if (options.readme) replaceInReadme('bench', shortTable(results));
+  const measured = `${machine}, medians of ${repeats} runs:`;
+  if (options.readme) replaceInReadme('bench', `${measured}\n\n${shortTable(results)}`);
 }

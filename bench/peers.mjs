@@ -88,7 +88,7 @@ function report() {
     `128 tokens and of drawing 64 behind it; medians of ${rounds} rounds.`;
   const tables = [speedRows(), ratios.map(ratioRow), sizes.map(sizeRow)].map(markdownTable);
   console.log([measured, ...tables].join('\n\n'));
-  if (options.readme) replaceInReadme('bench:peers', tables.slice(1).join('\n\n'));
+  if (options.readme) replaceInReadme('bench:peers', [measured, ...tables.slice(1)].join('\n\n'));
 }
 
 /** The median of the rounds' ratios: the engines of one round ran within the same minute. */
