@@ -97,6 +97,21 @@ const fixtures = {
     layer: { ...norms(), ...attention(), ...gatedFfn },
     qkvBiases: true,
   },
+  // Caps that bite.
+  'gemma2-caps': {
+    architecture: 'gemma2',
+    keys: {
+      ...rms,
+      ...rope,
+      'attention.key_length': u32(headDim),
+      'attention.value_length': u32(headDim),
+      'attention.sliding_window': u32(12),
+      attn_logit_softcapping: f32(1.5),
+      final_logit_softcapping: f32(3),
+    },
+    layer: { ...norms(), ...postNorms, ...attention(), ...gatedFfn },
+    tied: true,
+  },
   'gemma3-linear': {
     architecture: 'gemma3',
     layers: 6,

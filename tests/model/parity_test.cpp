@@ -93,6 +93,7 @@ constexpr Fixture kFixtures[] = {
     {"arch/llama-linear.gguf", "arch/llama-linear.json", false, false},
     {"arch/llama-yarn.gguf", "arch/llama-yarn.json", false, false},
     {"arch/qwen2-yarn.gguf", "arch/qwen2-yarn.json", false, false},
+    {"arch/gemma2-caps.gguf", "arch/gemma2-caps.json", false, false},
     {"arch/gemma3-linear.gguf", "arch/gemma3-linear.json", false, false},
     {"arch/phi3-short.gguf", "arch/phi3-short.json", false, false},
     {"arch/phi3-long.gguf", "arch/phi3-long.json", false, false},
