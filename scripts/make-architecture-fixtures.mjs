@@ -148,6 +148,11 @@ const fixtures = {
     keys: { ...rms, ...rope, ...graniteScales },
     layer: { ...norms(), ...attention(), ...gatedFfn },
   },
+  'granite-unrotated': {
+    architecture: 'granite',
+    keys: { ...rms, ...rope, ...graniteScales, 'rope.scaling.finetuned': bool(false) },
+    layer: { ...norms(), ...attention(), ...gatedFfn },
+  },
   smollm3: {
     architecture: 'smollm3',
     layers: 5,

@@ -13,8 +13,11 @@ namespace {
 // Every row is checked against another implementation: tests/model/parity_test.cpp.
 constexpr Architecture kArchitectures[] = {
     {.name = "llama", .experts = Presence::optional, .rope = RopeKind::interleaved},
-    {.name = "granite", .rope = RopeKind::interleaved},
-    {.name = "granitemoe", .experts = Presence::required, .rope = RopeKind::interleaved},
+    {.name = "granite", .rope = RopeKind::interleaved, .rope_switch = true},
+    {.name = "granitemoe",
+     .experts = Presence::required,
+     .rope = RopeKind::interleaved,
+     .rope_switch = true},
     {.name = "smollm3", .rope = RopeKind::interleaved, .unrotated_period = 4},
     {.name = "qwen2", .qkv_biases = Presence::required},
     {.name = "qwen3", .head_norm = HeadNorm::shared},

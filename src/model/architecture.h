@@ -70,6 +70,7 @@ struct Architecture {
   uint32_t n_layers_of_wide_scale = 0;
 
   RopeKind rope = RopeKind::halves;
+  bool rope_switch = false;       // rope.scaling.finetuned = false: no layer is rotated
   uint32_t unrotated_period = 0;  // every so many layers, one is not rotated; 0: none
   uint32_t window = 0;            // of attention, where the file does not say; 0: none
   uint32_t window_period = 0;     // every so many layers, one has no window; 0: none

@@ -176,7 +176,8 @@ Status read_rope_scaling(const Reader& keys, ModelConfig& config) {
 
 Status read_rope(const Reader& keys, ModelConfig& config) {
   const Architecture& traits = *config.architecture;
-  if (traits.rope == RopeKind::none) return {};
+  KINGLET_ASSIGN(const bool switched_on, keys.flag("rope.scaling.finetuned", true));
+  if (traits.rope == RopeKind::none || (traits.rope_switch && !switched_on)) return {};
   RopeConfig& rope = config.rope;
   KINGLET_ASSIGN(rope.dim, keys.size("rope.dimension_count", config.head_dim, config.head_dim));
   if (rope.dim % 2 != 0) {
@@ -188,11 +189,6 @@ Status read_rope(const Reader& keys, ModelConfig& config) {
   KINGLET_ASSIGN(rope.local_theta,
                  keys.positive("rope.freq_base_swa",
                                traits.local_rope_theta > 0 ? traits.local_rope_theta : rope.theta));
-  KINGLET_ASSIGN(const bool rotates, keys.flag("rope.scaling.finetuned", true));
-  if (!rotates) {
-    return keys.error(ErrorCode::unsupported_feature, "rope.scaling.finetuned",
-                      "is false: a model without rotation is not supported");
-  }
   return read_rope_scaling(keys, config);
 }
 
@@ -226,7 +222,7 @@ Status read_layers(const Reader& keys, ModelConfig& config) {
   for (uint32_t i = 0; i < config.n_layers; ++i) {
     LayerConfig& layer = config.layers[i];
     const uint32_t unrotated = traits.unrotated_period;
-    if (traits.rope == RopeKind::none || (unrotated > 0 && i % unrotated == unrotated - 1)) {
+    if (config.rope.dim == 0 || (unrotated > 0 && i % unrotated == unrotated - 1)) {
       layer.rotation = Rotation::none;
     } else {
       const bool local = config.rope.has_local && layer.window > 0;

@@ -8,7 +8,7 @@ namespace kinglet {
 
 // How the rotation was scaled after training, as the keys rope.* tell.
 struct RopeConfig {
-  uint32_t dim = 0;               // leading elements of a head that are rotated; even
+  uint32_t dim = 0;               // leading elements of a head that are rotated; even; 0: none
   float theta = 0;                // base of the frequencies
   float local_theta = 0;          // the same for layers with a window
   bool has_local = false;         // whether those rotate by local_theta, unscaled
