@@ -117,21 +117,30 @@ bool ThreadPool::has_new_round(uint32_t state, uint32_t last_round) const {
   return (state & kOpen) != 0 && (state & kRound) != last_round;
 }
 
+// A worker that has just been woken spins again: the round that woke it may be over, and the next
+// ones follow sooner than it could be woken for each.
 uint32_t ThreadPool::wait_for_round(uint32_t last_round) {
-  uint32_t state = state_.load();
-  for (int spins = 0; spins < kSpinsBeforeSleep; ++spins) {
-    if (has_new_round(state, last_round) || stopping_.load(std::memory_order_relaxed)) return state;
-    pause();
-    state = state_.load();
+  while (true) {
+    for (int spins = 0; spins < kSpinsBeforeSleep; ++spins) {
+      const uint32_t state = state_.load();
+      if (has_new_round(state, last_round) || stopping_.load(std::memory_order_relaxed)) {
+        return state;
+      }
+      pause();
+    }
+    sleep(last_round);
   }
+}
+
+// Until a round is opened, but not if one has been opened already.
+void ThreadPool::sleep(uint32_t last_round) {
   pthread_mutex_lock(&mutex_);
   sleepers_.fetch_add(1);
-  while (!has_new_round(state = state_.load(), last_round) && !stopping_.load()) {
+  if (!has_new_round(state_.load(), last_round) && !stopping_.load()) {
     pthread_cond_wait(&wake_, &mutex_);
   }
   sleepers_.fetch_sub(1);
   pthread_mutex_unlock(&mutex_);
-  return state;
 }
 
 }  // namespace kinglet

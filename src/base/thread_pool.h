@@ -60,6 +60,7 @@ class ThreadPool {
   void work(size_t thread);
   bool enter(uint32_t state);
   uint32_t wait_for_round(uint32_t last_round);
+  void sleep(uint32_t last_round);
   bool has_new_round(uint32_t state, uint32_t last_round) const;
 
   size_t n_threads_ = 1;
