@@ -21,14 +21,12 @@ struct Avx2 {
   };
   static constexpr size_t kLanes = 8;
   static constexpr size_t kTokens = 4;
+  static constexpr bool kRollSteps = false;
+  static constexpr int32_t kSignedOffset = 0;
 
   static Float load(const float* p) { return _mm256_loadu_ps(p); }
   static Float load_half(const void* p) {
     return _mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(p)));
-  }
-  static Float load_bfloat16(const void* p) {
-    const __m128i bits = _mm_loadu_si128(static_cast<const __m128i*>(p));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
   }
   static Float load_twice(const float* p) {
     return _mm256_permutevar8x32_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)),
@@ -71,6 +69,13 @@ struct Avx2 {
     half = _mm_add_epi32(half, _mm_shuffle_epi32(half, 0b01001110));
     return _mm_cvtsi128_si32(_mm_add_epi32(half, _mm_shuffle_epi32(half, 0b10110001)));
   }
+  static Int load_int16(const void* p) {
+    return _mm256_cvtepi16_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p)));
+  }
+  // 2^(e - 127) for the low byte e of each lane; 0 for e = 0.
+  static Float power_of_two(Int exponents) {
+    return _mm256_castsi256_ps(_mm256_srli_epi32(_mm256_slli_epi32(exponents, 24), 1));
+  }
   static Int load_int8(const std::byte* p) {
     return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
   }
@@ -83,25 +88,19 @@ struct Avx2 {
   static Bytes load_bytes(const std::byte* p) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   }
-  static Bytes low_nibbles(Bytes x) { return _mm256_and_si256(x, _mm256_set1_epi8(0x0f)); }
-  static Bytes high_nibbles(Bytes x) { return low_nibbles(_mm256_srli_epi16(x, 4)); }
+  // The bits of Mask, after a shift by Left bits to the left (to the right where it is negative).
+  template <int Left, int Mask>
+  static Bytes move_bits(Bytes x) {
+    if constexpr (Left > 0) x = _mm256_slli_epi16(x, Left);
+    if constexpr (Left < 0) x = _mm256_srli_epi16(x, -Left);
+    return _mm256_and_si256(x, _mm256_set1_epi8(Mask));
+  }
+  // table[i] for every byte i < 16.
+  static Bytes look_up(const int8_t (&table)[16], Bytes i) {
+    const __m128i entries = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(entries), i);
+  }
   static Bytes bit_or(Bytes a, Bytes b) { return _mm256_or_si256(a, b); }
-  template <int Pair>
-  static Bytes bit_pairs_at_4(Bytes x) {
-    const Bytes moved =
-        Pair <= 2 ? _mm256_slli_epi16(x, Pair <= 2 ? 4 - 2 * Pair : 0) : _mm256_srli_epi16(x, 2);
-    return _mm256_and_si256(moved, _mm256_set1_epi8(0x30));
-  }
-  template <int Unit>
-  static Bytes spread_bits_to_4(Bytes words) {
-    const __m256i byte_of_word =
-        _mm256_add_epi8(_mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c, 0, 0x04040404,
-                                          0x08080808, 0x0c0c0c0c),
-                        _mm256_set1_epi8(Unit / 2));
-    const Bytes bit = _mm256_set1_epi32(Unit % 2 == 0 ? 0x08040201 : static_cast<int>(0x80402010));
-    const Bytes bits = _mm256_and_si256(_mm256_shuffle_epi8(words, byte_of_word), bit);
-    return _mm256_and_si256(_mm256_cmpeq_epi8(bits, bit), _mm256_set1_epi8(0x10));
-  }
   static Bytes bit_and(Bytes a, Bytes b) { return _mm256_and_si256(a, b); }
   static Int shift_right(Int x, uint32_t bits) {
     return _mm256_srli_epi32(x, static_cast<int>(bits));
@@ -138,7 +137,7 @@ struct Avx2 {
       const __m256i codes = _mm256_sign_epi8(splat_codes(x), w.weights);
       sums = add_int(sums, widen(_mm256_maddubs_epi16(w.magnitudes, codes)));
     }
-    Int sum(int32_t /*sum_of_codes*/) const { return sums; }
+    Int sum() const { return sums; }
   };
 
   // --- Attention, see vector_attention.h ---------------------------------------------------------
@@ -177,8 +176,8 @@ struct Avx2 {
     const __m128i x = load_half_vector(a);
     const __m128i y = load_half_vector(b);
     const __m256i bytes = _mm256_set_m128i(_mm_unpackhi_epi8(x, y), _mm_unpacklo_epi8(x, y));
-    const __m256i even = _mm256_sub_epi8(low_nibbles(bytes), eight);
-    const __m256i odd = _mm256_sub_epi8(high_nibbles(bytes), eight);
+    const __m256i even = _mm256_sub_epi8(move_bits<0, 0x0f>(bytes), eight);
+    const __m256i odd = _mm256_sub_epi8(move_bits<-4, 0x0f>(bytes), eight);
     pairs[0] = widen_low(even);
     pairs[1] = widen_high(even);
     pairs[2] = widen_low(odd);

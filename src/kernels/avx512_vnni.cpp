@@ -23,14 +23,12 @@ struct Avx512Vnni {
   using Signed = __m512i;
   static constexpr size_t kLanes = 16;
   static constexpr size_t kTokens = 8;
+  static constexpr bool kRollSteps = false;
+  static constexpr int32_t kSignedOffset = 128;
 
   static Float load(const float* p) { return _mm512_loadu_ps(p); }
   static Float load_half(const void* p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
-  }
-  static Float load_bfloat16(const void* p) {
-    const __m256i bits = _mm256_loadu_si256(static_cast<const __m256i*>(p));
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
   }
   static Float load_twice(const float* p) {
     const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
@@ -61,6 +59,13 @@ struct Avx512Vnni {
   static Int to_int(Float x) { return _mm512_cvtps_epi32(x); }
   static Float to_float(Int x) { return _mm512_cvtepi32_ps(x); }
   static int32_t horizontal_sum_int(Int x) { return _mm512_reduce_add_epi32(x); }
+  static Int load_int16(const void* p) {
+    return _mm512_cvtepi16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
+  }
+  // 2^(e - 127) for the low byte e of each lane; 0 for e = 0.
+  static Float power_of_two(Int exponents) {
+    return _mm512_castsi512_ps(_mm512_srli_epi32(_mm512_slli_epi32(exponents, 24), 1));
+  }
   static Int load_int8(const std::byte* p) {
     return _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   }
@@ -69,28 +74,23 @@ struct Avx512Vnni {
   }
 
   static Bytes load_bytes(const std::byte* p) { return _mm512_loadu_si512(p); }
-  static Bytes low_nibbles(Bytes x) { return _mm512_and_si512(x, _mm512_set1_epi8(0x0f)); }
-  static Bytes high_nibbles(Bytes x) { return low_nibbles(_mm512_srli_epi16(x, 4)); }
+  // The bits of Mask, after a shift by Left bits to the left (to the right where it is negative).
+  template <int Left, int Mask>
+  static Bytes move_bits(Bytes x) {
+    if constexpr (Left > 0) x = _mm512_slli_epi16(x, Left);
+    if constexpr (Left < 0) x = _mm512_srli_epi16(x, -Left);
+    return _mm512_and_si512(x, _mm512_set1_epi8(Mask));
+  }
+  // table[i] for every byte i < 16.
+  static Bytes look_up(const int8_t (&table)[16], Bytes i) {
+    const __m128i entries = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(entries), i);
+  }
   static Bytes bit_or(Bytes a, Bytes b) { return _mm512_or_si512(a, b); }
-  template <int Pair>
-  static Bytes bit_pairs_at_4(Bytes x) {
-    const Bytes moved =
-        Pair <= 2 ? _mm512_slli_epi16(x, Pair <= 2 ? 4u - 2u * Pair : 0u) : _mm512_srli_epi16(x, 2);
-    return _mm512_and_si512(moved, _mm512_set1_epi8(0x30));
-  }
-  template <int Unit>
-  static Bytes spread_bits_to_4(Bytes words) {
-    const __m512i byte_of_word = _mm512_add_epi8(
-        _mm512_broadcast_i32x4(_mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c)),
-        _mm512_set1_epi8(Unit / 2));
-    const Bytes bit = _mm512_set1_epi32(Unit % 2 == 0 ? 0x08040201 : static_cast<int>(0x80402010));
-    const __mmask64 set = _mm512_test_epi8_mask(_mm512_shuffle_epi8(words, byte_of_word), bit);
-    return _mm512_maskz_set1_epi8(set, 0x10);
-  }
   static Bytes bit_and(Bytes a, Bytes b) { return _mm512_and_si512(a, b); }
   static Int shift_right(Int x, uint32_t bits) { return _mm512_srli_epi32(x, bits); }
   static Unsigned as_unsigned(Bytes x) { return x; }
-  // The instruction wants one unsigned side: 128 is added here and comes off in SignedDot::sum.
+  // The instruction wants one unsigned side: kSignedOffset is added.
   static Signed as_signed(Bytes x) {
     return _mm512_xor_si512(x, _mm512_set1_epi8(static_cast<char>(0x80)));
   }
@@ -107,11 +107,7 @@ struct Avx512Vnni {
     Int sum() const { return sums; }
   };
   using NibbleDot = UnsignedDot;
-  struct SignedDot {
-    UnsignedDot dot;
-    void add(Signed w, const Code* x) { dot.add(w, x); }
-    Int sum(int32_t sum_of_codes) const { return sub(dot.sums, splat_int(128 * sum_of_codes)); }
-  };
+  using SignedDot = UnsignedDot;
 
   // --- Attention, see vector_attention.h ---------------------------------------------------------
 

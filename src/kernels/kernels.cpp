@@ -16,7 +16,7 @@ struct Available {
 };
 
 // All choosing of instruction sets happens here: at build time in wasm, whose modules are validated
-// as a whole, and at run time natively.
+// as a whole and hold one set each, and at run time natively.
 Available detect() {
   Available available;
 #if defined(__wasm__)

@@ -1,6 +1,7 @@
 #include "kernels/packing.h"
 
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <span>
 
@@ -16,65 +17,101 @@ struct UnitRun {
   size_t count;
 };
 
-constexpr std::array kUnitsQ4_0 = {
-    UnitRun{sizeof(BlockQ4_0::scale), 1},
-    UnitRun{4, sizeof(BlockQ4_0::codes) / 4},
-};
-constexpr std::array kUnitsQ8_0 = {
-    UnitRun{sizeof(BlockQ8_0::scale), 1},
-    UnitRun{4, sizeof(BlockQ8_0::codes) / 4},
-};
-constexpr std::array kUnitsQ6_K = {
-    UnitRun{4, sizeof(BlockQ6_K::low_nibbles) / 4},
-    UnitRun{4, sizeof(BlockQ6_K::high_pairs) / 4},
-    UnitRun{1, sizeof(BlockQ6_K::scales)},
-    UnitRun{sizeof(BlockQ6_K::scale), 1},
+// How the blocks of one type are cut.
+struct Cut {
+  DType type;
+  std::array<UnitRun, 5> runs;  // the rest are empty
 };
 
-constexpr std::array kUnitsQ5_0 = {
-    UnitRun{sizeof(BlockQ5_0::scale), 1},
-    UnitRun{sizeof(BlockQ5_0::high_bits), 1},
-    UnitRun{4, sizeof(BlockQ5_0::codes) / 4},
-};
-constexpr std::array kUnitsQ4_K = {
-    UnitRun{sizeof(BlockQ4_K::scale), 1},
-    UnitRun{sizeof(BlockQ4_K::minimum_scale), 1},
-    UnitRun{4, sizeof(BlockQ4_K::scales) / 4},
-    UnitRun{4, sizeof(BlockQ4_K::nibbles) / 4},
+constexpr std::array kCuts = {
+    Cut{DType::q4_0, {{{2, 1}, {4, 4}}}},   Cut{DType::q4_1, {{{2, 2}, {4, 4}}}},
+    Cut{DType::q5_0, {{{2, 1}, {4, 5}}}},   Cut{DType::q5_1, {{{2, 2}, {4, 5}}}},
+    Cut{DType::q8_0, {{{2, 1}, {4, 8}}}},   Cut{DType::q2_k, {{{1, 16}, {4, 16}, {2, 2}}}},
+    Cut{DType::q3_k, {{{4, 27}, {2, 1}}}},  Cut{DType::q4_k, {{{2, 2}, {4, 35}}}},
+    Cut{DType::q5_k, {{{2, 2}, {4, 43}}}},  Cut{DType::q6_k, {{{4, 48}, {1, 16}, {2, 1}}}},
+    Cut{DType::iq4_nl, {{{2, 1}, {4, 4}}}}, Cut{DType::iq4_xs, {{{2, 2}, {4, 33}}}},
+    Cut{DType::mxfp4, {{{1, 1}, {4, 4}}}},
 };
 constexpr size_t kMaxWovenBlockBytes = sizeof(BlockQ6_K);
 
-// How the blocks of an interleaved type are cut; empty for types that are never interleaved.
-std::span<const UnitRun> units_of(DType type) {
-  switch (type) {
-    case DType::q4_0:
-      return kUnitsQ4_0;
-    case DType::q8_0:
-      return kUnitsQ8_0;
-    case DType::q5_0:
-      return kUnitsQ5_0;
-    case DType::q4_k:
-      return kUnitsQ4_K;
-    case DType::q6_k:
-      return kUnitsQ6_K;
-    default:
-      return {};
+std::span<const UnitRun> runs_of(DType type) {
+  for (const Cut& cut : kCuts) {
+    if (cut.type == type) return cut.runs;
+  }
+  return {};
+}
+
+// Copies units of a row's own block to their places among those of `interleave` rows. The constant
+// sizes let the compiler make each copy one load and one store.
+template <size_t kBytes>
+void scatter_units(const std::byte* own, std::byte* woven, size_t count, size_t interleave) {
+  for (size_t i = 0; i < count; ++i) {
+    std::memcpy(woven + i * interleave * kBytes, own + i * kBytes, kBytes);
+  }
+}
+template <size_t kBytes>
+void gather_units(const std::byte* woven, std::byte* own, size_t count, size_t interleave) {
+  for (size_t i = 0; i < count; ++i) {
+    std::memcpy(own + i * kBytes, woven + i * interleave * kBytes, kBytes);
   }
 }
 
-// Calls f(offset in the woven blocks, offset in the row's own block, bytes) for each unit of row
-// `row` in a column of `interleave` blocks.
-template <class F>
-void for_each_unit(DType type, size_t interleave, size_t row, F f) {
-  size_t woven = 0;
-  size_t own = 0;
-  for (const UnitRun& run : units_of(type)) {
-    for (size_t i = 0; i < run.count; ++i) {
-      f(woven + row * run.bytes, own, run.bytes);
-      woven += interleave * run.bytes;
-      own += run.bytes;
-    }
+// `own` and `woven` are the block of row `row` and the block column of its group.
+void scatter_block(DType type, const std::byte* own, std::byte* woven, size_t row,
+                   size_t interleave) {
+  for (const auto [bytes, count] : runs_of(type)) {
+    std::byte* to = woven + row * bytes;
+    if (bytes == 1) scatter_units<1>(own, to, count, interleave);
+    if (bytes == 2) scatter_units<2>(own, to, count, interleave);
+    if (bytes == 4) scatter_units<4>(own, to, count, interleave);
+    own += bytes * count;
+    woven += bytes * count * interleave;
   }
+}
+void gather_block(DType type, const std::byte* woven, std::byte* own, size_t row,
+                  size_t interleave) {
+  for (const auto [bytes, count] : runs_of(type)) {
+    const std::byte* from = woven + row * bytes;
+    if (bytes == 1) gather_units<1>(from, own, count, interleave);
+    if (bytes == 2) gather_units<2>(from, own, count, interleave);
+    if (bytes == 4) gather_units<4>(from, own, count, interleave);
+    own += bytes * count;
+    woven += bytes * count * interleave;
+  }
+}
+
+// The fifth bits of Q5_0 and Q5_1, bit i for column i, as planes: bit 2 u of byte j for column
+// 4 u + j, bit 2 u + 1 for column 16 + 4 u + j. One shift and a mask then give a step its bits.
+// Four neighbouring bits spread to, or come from, bit 0 of four bytes by one multiplication.
+uint32_t to_planes(uint32_t bits) {
+  uint32_t planes = 0;
+  for (uint32_t u = 0; u < 4; ++u) {
+    const uint32_t low = (bits >> (4 * u) & 0x0f) * 0x00204081 & 0x01010101;
+    const uint32_t high = (bits >> (16 + 4 * u) & 0x0f) * 0x00204081 & 0x01010101;
+    planes |= low << (2 * u) | high << (2 * u + 1);
+  }
+  return planes;
+}
+uint32_t from_planes(uint32_t planes) {
+  uint32_t bits = 0;
+  for (uint32_t u = 0; u < 4; ++u) {
+    const uint32_t low = (planes >> (2 * u) & 0x01010101) * 0x01020408 >> 24 & 0x0f;
+    const uint32_t high = (planes >> (2 * u + 1) & 0x01010101) * 0x01020408 >> 24 & 0x0f;
+    bits |= low << (4 * u) | high << (16 + 4 * u);
+  }
+  return bits;
+}
+
+// Replaces the fifth bits of a block by f(bits).
+template <class F>
+void map_fifth_bits(DType type, std::byte* block, F f) {
+  if (type != DType::q5_0 && type != DType::q5_1) return;
+  std::byte* at = block + (type == DType::q5_0 ? offsetof(BlockQ5_0, high_bits)
+                                               : offsetof(BlockQ5_1, high_bits));
+  uint32_t bits;
+  std::memcpy(&bits, at, sizeof bits);
+  bits = f(bits);
+  std::memcpy(at, &bits, sizeof bits);
 }
 
 size_t blocks_per_row(const PackedMatrix& matrix) {
@@ -86,16 +123,14 @@ size_t woven_rows(const PackedMatrix& matrix) {
   return matrix.n_rows / matrix.interleave * matrix.interleave;
 }
 
-void weave(const std::byte* rows, std::byte* woven, DType type, size_t interleave,
-           size_t n_blocks) {
+// `rows` is left with its fifth bits in planes.
+void weave(std::byte* rows, std::byte* woven, DType type, size_t interleave, size_t n_blocks) {
   const size_t block_bytes = dtype_info(type).block_bytes;
   for (size_t row = 0; row < interleave; ++row) {
-    for (size_t block = 0; block < n_blocks; ++block) {
-      const std::byte* from = rows + (row * n_blocks + block) * block_bytes;
-      std::byte* to = woven + block * interleave * block_bytes;
-      for_each_unit(type, interleave, row, [&](size_t to_offset, size_t from_offset, size_t n) {
-        std::memcpy(to + to_offset, from + from_offset, n);
-      });
+    for (size_t i = 0; i < n_blocks; ++i) {
+      std::byte* block = rows + (row * n_blocks + i) * block_bytes;
+      map_fifth_bits(type, block, to_planes);
+      scatter_block(type, block, woven + i * interleave * block_bytes, row, interleave);
     }
   }
 }
@@ -137,10 +172,8 @@ void dequantize_row(const PackedMatrix& matrix, size_t row, float* out) {
   alignas(kAlignment) std::byte block[kMaxWovenBlockBytes];
   for (size_t i = 0; i < n_blocks; ++i) {
     const std::byte* woven = group + i * matrix.interleave * info.block_bytes;
-    for_each_unit(matrix.type, matrix.interleave, in_group,
-                  [&](size_t from_offset, size_t to_offset, size_t n) {
-                    std::memcpy(block + to_offset, woven + from_offset, n);
-                  });
+    gather_block(matrix.type, woven, block, in_group, matrix.interleave);
+    map_fifth_bits(matrix.type, block, from_planes);
     info.dequantize(block, out + i * info.block_size, info.block_size);
   }
 }

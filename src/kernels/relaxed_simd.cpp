@@ -20,6 +20,9 @@ struct RelaxedSimd : WasmVector {
     const v128_t words = wasm_i16x8_narrow_i32x4(x, x);
     wasm_v128_store32_lane(p, wasm_i8x16_narrow_i16x8(words, words), 0);
   }
+  static Bytes look_up(const int8_t (&table)[16], Bytes i) {
+    return wasm_i8x16_relaxed_swizzle(wasm_v128_load(table), i);
+  }
   static Unsigned as_unsigned(Bytes x) { return x; }
   static Signed as_signed(Bytes x) { return {wasm_i8x16_abs(x), wasm_i8x16_shr(x, 7)}; }
 
@@ -47,7 +50,7 @@ struct RelaxedSimd : WasmVector {
       const v128_t codes = wasm_i8x16_sub(flipped, w.signs);
       sums = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(codes, w.magnitudes, sums);
     }
-    Int sum(int32_t /*sum_of_codes*/) const { return sums; }
+    Int sum() const { return sums; }
   };
 };
 

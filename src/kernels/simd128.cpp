@@ -20,6 +20,9 @@ struct Simd128 : WasmVector {
   static void store_codes(Code* p, Int x) {
     wasm_v128_store64_lane(p, wasm_i16x8_narrow_i32x4(x, x), 0);
   }
+  static Bytes look_up(const int8_t (&table)[16], Bytes i) {
+    return wasm_i8x16_swizzle(wasm_v128_load(table), i);
+  }
   static Unsigned as_unsigned(Bytes x) {
     return {wasm_u16x8_extend_low_u8x16(x), wasm_u16x8_extend_high_u8x16(x)};
   }
@@ -42,9 +45,7 @@ struct Simd128 : WasmVector {
     }
   };
   using NibbleDot = UnsignedDot;
-  struct SignedDot : UnsignedDot {
-    Int sum(int32_t /*sum_of_codes*/) const { return UnsignedDot::sum(); }
-  };
+  using SignedDot = UnsignedDot;
 };
 
 }  // namespace

@@ -46,24 +46,35 @@ struct VectorKernels {
     VectorAttention<V>::add_to(set);
 
     set.matmul.fill({Matmul::multiply_dequantized, ActivationFormat::f32, 1});
-    const auto use = [&set](DType type, MatmulFunction multiply, ActivationFormat activations,
-                            uint32_t interleave) {
-      set.matmul[static_cast<size_t>(type)] = {multiply, activations, interleave};
-    };
-    use(DType::f32, Matmul::template multiply_floats<float>, ActivationFormat::f32, 1);
-    use(DType::f16, Matmul::template multiply_floats<Half>, ActivationFormat::f32, 1);
-    use(DType::bf16, Matmul::template multiply_floats<BFloat16>, ActivationFormat::f32, 1);
-    use(DType::q4_0, Matmul::template multiply_woven<DotQ4_0<V>>, ActivationFormat::int8,
-        Matmul::kRows);
-    use(DType::q8_0, Matmul::template multiply_woven<DotQ8_0<V>>, ActivationFormat::int8,
-        Matmul::kRows);
-    use(DType::q5_0, Matmul::template multiply_woven<DotQ5_0<V>>, ActivationFormat::int8,
-        Matmul::kRows);
-    use(DType::q4_k, Matmul::template multiply_woven<DotQ4_K<V>>, ActivationFormat::int8,
-        Matmul::kRows);
-    use(DType::q6_k, Matmul::template multiply_woven<DotQ6_K<V>>, ActivationFormat::int8,
-        Matmul::kRows);
+    use(set, DType::f32, {Matmul::template multiply_floats<float>, ActivationFormat::f32, 1});
+    use(set, DType::f16, {Matmul::template multiply_floats<Half>, ActivationFormat::f32, 1});
+    use_woven<BlockDot<WovenQ4_0<V>>, V::kTokens>(set, DType::q4_0);
+    use_woven<BlockDot<WovenQ5_0<V>>, V::kTokens>(set, DType::q5_0);
+    use_woven<BlockDot<WovenQ8_0<V>>, V::kTokens>(set, DType::q8_0);
+    use_woven<BlockDot<WovenQ4_K<V>>, V::kTokens>(set, DType::q4_k);
+    use_woven<BlockDot<WovenQ5_K<V>>, 2>(set, DType::q5_k);
+    use_woven<SubBlockDot<WovenQ6_K<V>>, V::kTokens>(set, DType::q6_k);
+    // Rarer formats unpack their weights anew for each token: less code to download.
+    use_woven<BlockDot<WovenQ4_1<V>>, 1>(set, DType::q4_1);
+    use_woven<BlockDot<WovenQ5_1<V>>, 1>(set, DType::q5_1);
+    use_woven<SubBlockDot<WovenQ2_K<V>>, 1>(set, DType::q2_k);
+    use_woven<SubBlockDot<WovenQ3_K<V>>, 1>(set, DType::q3_k);
+    use_woven<BlockDot<WovenIQ4_NL<V>>, 1>(set, DType::iq4_nl);
+    use_woven<BlockDot<WovenIQ4_XS<V>>, 1>(set, DType::iq4_xs);
+    use_woven<BlockDot<WovenMXFP4<V>>, 1>(set, DType::mxfp4);
     return set;
+  }
+
+ private:
+  static void use(KernelSet& set, DType type, const MatmulKernel& kernel) {
+    set.matmul[static_cast<size_t>(type)] = kernel;
+  }
+
+  // Unpacks weights once for each tile of kTokens tokens.
+  template <class Dot, size_t kTokens>
+  static void use_woven(KernelSet& set, DType type) {
+    use(set, type,
+        {Matmul::template multiply_woven<Dot, kTokens>, ActivationFormat::int8, Matmul::kRows});
   }
 };
 

@@ -20,17 +20,17 @@ struct VectorMatmul {
 
   // --- Matrices of woven rows, quantized activations ---------------------------------------------
 
-  template <class Format, size_t T>
-  static void multiply_group(const std::byte* group, const Activations& x, size_t token, float* y,
-                             size_t y_stride) {
-    Float result[T];
-    for (size_t t = 0; t < T; ++t) result[t] = V::splat(0.0f);
-    Format::template dot<T>(group, x.n_columns, Tokens<V, T>(x, token), result);
-    for (size_t t = 0; t < T; ++t) V::store(y + (token + t) * y_stride, result[t]);
+  template <class Dot, size_t T>
+  static void multiply_tile(const std::byte* group, const Activations& x, size_t token, float* y,
+                            size_t y_stride) {
+    Tile<V, T> tile(group, x, token);
+    Dot::accumulate(tile);
+    for (size_t t = 0; t < T; ++t) V::store(y + (token + t) * y_stride, tile.products[t]);
   }
 
-  // Weights are read once for each tile of tokens, from the first-level cache after the first.
-  template <class Format>
+  // Weights are read once for each tile of kTokens tokens, from the first-level cache after the
+  // first.
+  template <class Dot, size_t kTokens>
   static void multiply_woven(const PackedMatrix& w, const Activations& x, size_t n_tokens, float* y,
                              size_t y_stride, size_t row_begin, size_t row_end) {
     const DTypeInfo& type = dtype_info(w.type);
@@ -38,12 +38,10 @@ struct VectorMatmul {
     for (size_t row = row_begin; row < row_end; row += kRows) {
       const std::byte* group = w.data + row * row_bytes;
       size_t token = 0;
-      for (; token + V::kTokens <= n_tokens; token += V::kTokens) {
-        multiply_group<Format, V::kTokens>(group, x, token, y + row, y_stride);
+      for (; token + kTokens <= n_tokens; token += kTokens) {
+        multiply_tile<Dot, kTokens>(group, x, token, y + row, y_stride);
       }
-      for (; token < n_tokens; ++token) {
-        multiply_group<Format, 1>(group, x, token, y + row, y_stride);
-      }
+      for (; token < n_tokens; ++token) multiply_tile<Dot, 1>(group, x, token, y + row, y_stride);
     }
   }
 
@@ -83,10 +81,8 @@ struct VectorMatmul {
 
   static Float load_weights(const float* w) { return V::load(w); }
   static Float load_weights(const Half* w) { return V::load_half(w); }
-  static Float load_weights(const BFloat16* w) { return V::load_bfloat16(w); }
   static float weight(float w) { return w; }
   static float weight(Half w) { return to_float(w); }
-  static float weight(BFloat16 w) { return to_float(w); }
 
   // R rows (w_stride elements apart) times T tokens (x_stride floats apart) over n columns,
   // accumulated onto y[t][r].

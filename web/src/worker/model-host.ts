@@ -18,7 +18,7 @@ export interface OpenEngine {
 
 export interface HostEnvironment {
   post(message: WorkerMessage): void;
-  openEngine(nThreads: number | undefined): Promise<OpenEngine>;
+  openEngine(nThreads: number | undefined, kernels: string | undefined): Promise<OpenEngine>;
 }
 
 type LoadMessage = Extract<ClientMessage, { type: 'load' }>;
@@ -94,7 +94,7 @@ export class ModelHost {
     const opened = await openSource(first);
     const parts = others.map((source) => () => openSource(source));
     parts.unshift(() => Promise.resolve(opened));
-    const running = await this.#environment.openEngine(options.nThreads);
+    const running = await this.#environment.openEngine(options.nThreads, options.kernels);
     const { engine } = running;
     const model = await loadModel(
       engine,

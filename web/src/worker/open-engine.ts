@@ -10,8 +10,13 @@ import { detectSimd, variantFiles } from './variants.ts';
 
 const maxDefaultThreads = 8;
 
-export async function openEngine(nThreads: number | undefined): Promise<OpenEngine> {
-  const simd = detectSimd();
+/** `kernels` is the set that the caller insists on; each build has one besides scalar. */
+export async function openEngine(
+  nThreads: number | undefined,
+  kernels: string | undefined,
+): Promise<OpenEngine> {
+  const best = detectSimd();
+  const simd = best && kernels === 'simd128' ? 'simd128' : best;
   if (!simd) {
     throw new KingletError('unsupported_environment', 'WebAssembly SIMD is missing here');
   }

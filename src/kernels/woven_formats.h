@@ -1,0 +1,346 @@
+// How the codes and scales of each format are read from a column of woven blocks (see packing.h).
+//
+// The unit that stands at byte i of a row's own block begins at byte V::kLanes * i of the woven
+// ones. Formulas are in tensor/blocks.h; the vector type V is described in vector_kernels.h, what
+// the members of a format mean in woven_dot.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/blocks.h"
+
+namespace kinglet {
+
+template <class V, class B>
+struct WovenBlocks {
+  using Block = B;
+  using Float = typename V::Float;
+  using Int = typename V::Int;
+  using Bytes = typename V::Bytes;
+  static constexpr int32_t kOffset = 0;
+  static constexpr bool kHasMinimum = false;
+  static constexpr bool kSharesBytes = true;  // two codes in one
+
+  const std::byte* data = nullptr;
+
+  WovenBlocks() = default;
+  explicit WovenBlocks(const std::byte* woven) : data(woven) {}
+
+  // The unit that begins at byte i of a row's own block.
+  const std::byte* unit(size_t i) const { return data + V::kLanes * i; }
+  Bytes bytes_at(size_t i) const { return V::load_bytes(unit(i)); }
+  Float half_at(size_t i) const { return V::load_half(unit(i)); }
+
+  static Int field(Int word, size_t shift, int32_t mask) {
+    return V::bit_and(V::shift_right(word, static_cast<uint32_t>(shift)), V::splat_int(mask));
+  }
+};
+
+// A sum of up to eight steps, as narrower ones that hold kSteps each.
+template <class Dot, size_t kSteps>
+struct StepSum {
+  static_assert(kSteps == 4 || kSteps == 8);
+  Dot parts[8 / kSteps];
+
+  template <size_t Step, class Weights, class Code>
+  void add(const Weights& w, const Code* x) {
+    parts[Step / kSteps].add(w, x);
+  }
+  template <class V>
+  typename V::Int total() const {
+    if constexpr (kSteps == 8) return parts[0].sum();
+    if constexpr (kSteps == 4) return V::add_int(parts[0].sum(), parts[1].sum());
+  }
+};
+
+template <class V, bool kHigh>
+typename V::Bytes nibbles(typename V::Bytes bytes) {
+  return V::template move_bits < kHigh ? -4 : 0, 0x0f > (bytes);
+}
+
+// --- A scale for every 32 columns ----------------------------------------------------------------
+
+template <class V, class Block>
+struct WovenNibbles : WovenBlocks<V, Block> {
+  using WovenBlocks<V, Block>::WovenBlocks;
+  using Sum = StepSum<typename V::NibbleDot, 8>;
+  static constexpr size_t kWidth = 32;
+
+  typename V::Float scale(size_t /*sub_block*/) const {
+    return this->half_at(offsetof(Block, scale));
+  }
+  template <size_t Step>
+  typename V::Unsigned unpack(size_t /*part*/) const {
+    return V::as_unsigned(codes<Step>());
+  }
+
+ protected:
+  template <size_t Step>
+  typename V::Bytes codes() const {
+    return nibbles<V, (Step >= 4)>(this->bytes_at(offsetof(Block, codes) + Step % 4 * 4));
+  }
+};
+
+template <class V>
+struct WovenQ4_0 : WovenNibbles<V, BlockQ4_0> {
+  using WovenNibbles<V, BlockQ4_0>::WovenNibbles;
+  static constexpr int32_t kOffset = 8;
+};
+
+template <class V>
+struct WovenQ4_1 : WovenNibbles<V, BlockQ4_1> {
+  using WovenNibbles<V, BlockQ4_1>::WovenNibbles;
+  static constexpr bool kHasMinimum = true;
+
+  typename V::Float minimum(size_t /*sub_block*/) const {
+    return this->half_at(offsetof(BlockQ4_1, minimum));
+  }
+};
+
+// The fifth bits stand in the planes that packing makes of them (see packing.cpp): bit 2 u of byte
+// j of a row's word belongs to column 4 u + j, bit 2 u + 1 to column 16 + 4 u + j.
+template <class V, class Block>
+struct WovenFiveBits : WovenNibbles<V, Block> {
+  using WovenNibbles<V, Block>::WovenNibbles;
+  using Sum = StepSum<typename V::NibbleDot, 4>;
+
+  template <size_t Step>
+  typename V::Unsigned unpack(size_t /*part*/) const {
+    constexpr int kPlane = 2 * int{Step % 4} + int{Step >= 4};
+    const auto fifth = this->bytes_at(offsetof(Block, high_bits));
+    return V::as_unsigned(
+        V::bit_or(this->template codes<Step>(), V::template move_bits<4 - kPlane, 0x10>(fifth)));
+  }
+};
+
+template <class V>
+struct WovenQ5_0 : WovenFiveBits<V, BlockQ5_0> {
+  using WovenFiveBits<V, BlockQ5_0>::WovenFiveBits;
+  static constexpr int32_t kOffset = 16;
+};
+
+template <class V>
+struct WovenQ5_1 : WovenFiveBits<V, BlockQ5_1> {
+  using WovenFiveBits<V, BlockQ5_1>::WovenFiveBits;
+  static constexpr bool kHasMinimum = true;
+
+  typename V::Float minimum(size_t /*sub_block*/) const {
+    return this->half_at(offsetof(BlockQ5_1, minimum));
+  }
+};
+
+template <class V>
+struct WovenQ8_0 : WovenBlocks<V, BlockQ8_0> {
+  using WovenBlocks<V, BlockQ8_0>::WovenBlocks;
+  using Sum = StepSum<typename V::SignedDot, 8>;
+  static constexpr size_t kWidth = 32;
+  static constexpr bool kSharesBytes = false;
+  static constexpr int32_t kOffset = V::kSignedOffset;
+
+  typename V::Float scale(size_t /*sub_block*/) const {
+    return this->half_at(offsetof(BlockQ8_0, scale));
+  }
+  template <size_t Step>
+  typename V::Signed unpack(size_t /*part*/) const {
+    return unpack(Step);
+  }
+  typename V::Signed unpack(size_t step) const {
+    return V::as_signed(this->bytes_at(offsetof(BlockQ8_0, codes) + 4 * step));
+  }
+};
+
+template <class V>
+struct WovenIQ4_NL : WovenNibbles<V, BlockIQ4_NL> {
+  using WovenNibbles<V, BlockIQ4_NL>::WovenNibbles;
+  using Sum = StepSum<typename V::SignedDot, 8>;
+  static constexpr int32_t kOffset = V::kSignedOffset;
+
+  template <size_t Step>
+  typename V::Signed unpack(size_t /*part*/) const {
+    return V::as_signed(V::look_up(kIq4Values, this->template codes<Step>()));
+  }
+};
+
+template <class V>
+struct WovenMXFP4 : WovenNibbles<V, BlockMXFP4> {
+  using WovenNibbles<V, BlockMXFP4>::WovenNibbles;
+  using Sum = StepSum<typename V::NibbleDot, 4>;
+  static constexpr int32_t kOffset = 12;
+  // kMxfp4Values + kOffset: codes without signs, as nibbles are multiplied.
+  static constexpr int8_t kValues[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
+
+  typename V::Float scale(size_t /*sub_block*/) const {
+    const auto exponents = V::load_int8(this->unit(offsetof(BlockMXFP4, exponent)));
+    return V::mul(V::power_of_two(exponents), V::splat(0.5f));
+  }
+  template <size_t Step>
+  typename V::Unsigned unpack(size_t /*part*/) const {
+    return V::as_unsigned(V::look_up(kValues, this->template codes<Step>()));
+  }
+};
+
+template <class V>
+struct WovenIQ4_XS : WovenBlocks<V, BlockIQ4_XS> {
+  using Base = WovenBlocks<V, BlockIQ4_XS>;
+  using Sum = StepSum<typename V::SignedDot, 8>;
+  static constexpr size_t kWidth = 32;
+  static constexpr int32_t kOffset = V::kSignedOffset;
+  using Base::Base;
+
+  typename V::Float scale(size_t sub_block) const {
+    const auto nibbles = this->bytes_at(offsetof(BlockIQ4_XS, scale_nibbles));
+    const auto pairs = V::load_int16(this->unit(offsetof(BlockIQ4_XS, scale_pairs)));
+    const auto low = Base::field(nibbles, 4 * sub_block, 0x0f);
+    const auto high = V::mul_int(Base::field(pairs, 2 * sub_block, 0x03), V::splat_int(16));
+    const auto scale = V::sub(V::add_int(low, high), V::splat_int(32));
+    return V::mul(this->half_at(offsetof(BlockIQ4_XS, scale)), V::to_float(scale));
+  }
+  template <size_t Step>
+  typename V::Signed unpack(size_t part) const {
+    const auto bytes = this->bytes_at(offsetof(BlockIQ4_XS, nibbles) + 16 * part + Step % 4 * 4);
+    return V::as_signed(V::look_up(kIq4Values, nibbles<V, (Step >= 4)>(bytes)));
+  }
+};
+
+// The two neighbouring sub-blocks that share bytes are unpacked together.
+template <class V, class Block>
+struct WovenScalesAndMinima : WovenBlocks<V, Block> {
+  using Base = WovenBlocks<V, Block>;
+  using Float = typename V::Float;
+  using Int = typename V::Int;
+  static constexpr size_t kWidth = 64;
+  static constexpr bool kHasMinimum = true;
+
+  // The blocks' scales, and ScalesAndMinima as a word of each row.
+  Float block_scale;
+  Float block_minimum;
+  Int a;
+  Int b;
+  Int c;
+
+  WovenScalesAndMinima() = default;
+  explicit WovenScalesAndMinima(const std::byte* woven)
+      : Base(woven),
+        block_scale(this->half_at(offsetof(Block, scale))),
+        block_minimum(V::mul(this->half_at(offsetof(Block, minimum_scale)), V::splat(-1.0f))),
+        a(this->bytes_at(offsetof(Block, scales))),
+        b(this->bytes_at(offsetof(Block, scales) + 4)),
+        c(this->bytes_at(offsetof(Block, scales) + 8)) {}
+
+  Float scale(size_t i) const {
+    const Int scale =
+        i < 4 ? Base::field(a, 8 * i, 0x3f)
+              : V::bit_or(Base::field(c, 8 * (i - 4), 0x0f), Base::field(a, 8 * (i - 4) + 2, 0x30));
+    return V::mul(block_scale, V::to_float(scale));
+  }
+  Float minimum(size_t i) const {
+    const Int minimum = i < 4 ? Base::field(b, 8 * i, 0x3f)
+                              : V::bit_or(Base::field(c, 8 * (i - 4) + 4, 0x0f),
+                                          Base::field(b, 8 * (i - 4) + 2, 0x30));
+    return V::mul(block_minimum, V::to_float(minimum));
+  }
+};
+
+template <class V>
+struct WovenQ4_K : WovenScalesAndMinima<V, BlockQ4_K> {
+  using WovenScalesAndMinima<V, BlockQ4_K>::WovenScalesAndMinima;
+  using Sum = StepSum<typename V::NibbleDot, 8>;
+
+  template <size_t Step>
+  typename V::Unsigned unpack(size_t part) const {
+    const auto bytes = this->bytes_at(offsetof(BlockQ4_K, nibbles) + 32 * part + Step % 8 * 4);
+    return V::as_unsigned(nibbles<V, (Step >= 8)>(bytes));
+  }
+};
+
+template <class V>
+struct WovenQ5_K : WovenScalesAndMinima<V, BlockQ5_K> {
+  using WovenScalesAndMinima<V, BlockQ5_K>::WovenScalesAndMinima;
+  using Sum = StepSum<typename V::NibbleDot, 4>;
+
+  template <size_t Step>
+  typename V::Unsigned unpack(size_t part) const {
+    const auto bytes = this->bytes_at(offsetof(BlockQ5_K, nibbles) + 32 * part + Step % 8 * 4);
+    // Bits 2 part and 2 part + 1 of every byte come to bits 0 and 1.
+    const auto fifth = V::shift_right(this->bytes_at(offsetof(BlockQ5_K, high_bits) + Step % 8 * 4),
+                                      static_cast<uint32_t>(2 * part));
+    return V::as_unsigned(V::bit_or(nibbles<V, (Step >= 8)>(bytes),
+                                    V::template move_bits < Step < 8 ? 4 : 3, 0x10 > (fifth)));
+  }
+};
+
+// --- A whole-number scale for every 16 columns ---------------------------------------------------
+
+template <class V>
+struct WovenQ6_K : WovenBlocks<V, BlockQ6_K> {
+  using WovenBlocks<V, BlockQ6_K>::WovenBlocks;
+  using Dot = typename V::UnsignedDot;
+  static constexpr int32_t kOffset = 32;
+
+  typename V::Float scale() const { return this->half_at(offsetof(BlockQ6_K, scale)); }
+  typename V::Int sub_scale(size_t i) const {
+    return V::load_int8(this->unit(offsetof(BlockQ6_K, scales) + i));
+  }
+  template <size_t Quarter>
+  typename V::Unsigned unpack(size_t half, size_t unit) const {
+    const auto bytes = this->bytes_at(offsetof(BlockQ6_K, low_nibbles) + 64 * half +
+                                      32 * (Quarter % 2) + 4 * unit);
+    const auto pairs = this->bytes_at(offsetof(BlockQ6_K, high_pairs) + 32 * half + 4 * unit);
+    return V::as_unsigned(V::bit_or(nibbles<V, (Quarter >= 2)>(bytes),
+                                    V::template move_bits<4 - 2 * int{Quarter}, 0x30>(pairs)));
+  }
+};
+
+template <class V>
+struct WovenQ3_K : WovenBlocks<V, BlockQ3_K> {
+  using Base = WovenBlocks<V, BlockQ3_K>;
+  using Dot = typename V::NibbleDot;
+  static constexpr int32_t kOffset = 4;
+  using Base::Base;
+
+  typename V::Float scale() const { return this->half_at(offsetof(BlockQ3_K, scale)); }
+  typename V::Int sub_scale(size_t i) const {
+    const auto low_words = this->bytes_at(offsetof(BlockQ3_K, scales) + i % 8 / 4 * 4);
+    const auto high_words = this->bytes_at(offsetof(BlockQ3_K, scales) + 8);
+    const auto low = Base::field(low_words, i % 4 * 8 + i / 8 * 4, 0x0f);
+    const auto high = Base::field(high_words, i % 4 * 8 + i / 4 * 2, 0x03);
+    return V::sub(V::add_int(low, V::mul_int(high, V::splat_int(16))), V::splat_int(32));
+  }
+  template <size_t Quarter>
+  typename V::Unsigned unpack(size_t half, size_t unit) const {
+    const auto pairs = this->bytes_at(offsetof(BlockQ3_K, pairs) + 32 * half + 4 * unit);
+    // Bit 4 half + Quarter of every byte comes to bit Quarter, and from there to bit 2.
+    const auto third = V::shift_right(this->bytes_at(offsetof(BlockQ3_K, high_bits) + 4 * unit),
+                                      static_cast<uint32_t>(4 * half));
+    return V::as_unsigned(V::bit_or(V::template move_bits<-2 * int{Quarter}, 0x03>(pairs),
+                                    V::template move_bits<2 - int{Quarter}, 0x04>(third)));
+  }
+};
+
+template <class V>
+struct WovenQ2_K : WovenBlocks<V, BlockQ2_K> {
+  using Base = WovenBlocks<V, BlockQ2_K>;
+  using Dot = typename V::NibbleDot;
+  static constexpr bool kHasMinimum = true;
+  using Base::Base;
+
+  typename V::Float scale() const { return this->half_at(offsetof(BlockQ2_K, scale)); }
+  typename V::Float minimum_scale() const {
+    return this->half_at(offsetof(BlockQ2_K, minimum_scale));
+  }
+  typename V::Int sub_scale(size_t i) const { return Base::field(scales(i), 0, 0x0f); }
+  typename V::Int sub_minimum(size_t i) const { return Base::field(scales(i), 4, 0x0f); }
+  template <size_t Quarter>
+  typename V::Unsigned unpack(size_t half, size_t unit) const {
+    const auto pairs = this->bytes_at(offsetof(BlockQ2_K, pairs) + 32 * half + 4 * unit);
+    return V::as_unsigned(V::template move_bits<-2 * int{Quarter}, 0x03>(pairs));
+  }
+
+ private:
+  typename V::Int scales(size_t i) const {
+    return V::load_int8(this->unit(offsetof(BlockQ2_K, scales) + i));
+  }
+};
+
+}  // namespace kinglet
