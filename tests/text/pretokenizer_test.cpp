@@ -84,12 +84,12 @@ TEST(Pretokenizer, DeepSeekLlmCutsScriptsApart) {
 }
 
 TEST(Pretokenizer, EveryNameOfAFileHasItsPattern) {
-  for (const char* name :
-       {"gpt-2", "phi-2", "olmo", "mpt", "jais", "exaone4", "trillion", "granite-docling"}) {
+  for (const char* name : {"gpt-2", "phi-2", "olmo", "mpt", "jais", "mellum", "gigachat", "exaone4",
+                           "trillion", "granite-docling"}) {
     EXPECT_EQ(words(name, "I'm 12 A!"), "I|'m| 12| A|!") << name;
   }
-  for (const char* name :
-       {"starcoder", "refact", "command-r", "smollm", "codeshell", "exaone", "minerva-7b"}) {
+  for (const char* name : {"starcoder", "refact", "command-r", "smollm", "codeshell", "exaone",
+                           "mellum2", "minerva-7b"}) {
     EXPECT_EQ(words(name, "I'm 12 A!"), "I|'m| |1|2| A|!") << name;
   }
   for (const char* name : {"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral",
