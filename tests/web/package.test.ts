@@ -241,8 +241,8 @@ describe('loading', () => {
     });
     expect((await model.generate(opening, greedy).result).text).toBe(tellByCli(opening, 60));
     const total = parts.reduce((sum, part) => sum + part.length, 0);
-    expect(seen.at(-1)).toEqual({ loaded: total, total });
-    expect(seen[0]!.total).toBeUndefined();
+    expect(seen.at(-1)).toEqual({ loaded: total, total, phase: 'prepare' });
+    expect(seen[0]).toMatchObject({ total: undefined, phase: 'read' }); // of a stream
   });
 
   it('finds the other parts by the name of one', async () => {
@@ -407,7 +407,7 @@ describe('downloading', () => {
   it('says which HTTP error the server gave', async () => {
     const url = await address((_, response) => response.writeHead(404).end());
     await expect(Kinglet.load(url)).rejects.toMatchObject({
-      code: 'network',
+      code: 'not_found',
       message: `the server answered 404 (Not Found) for ${url}`,
     });
   });

@@ -1,6 +1,7 @@
 // Both ends of the worker protocol, joined without a worker, over an engine without wasm.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Kinglet } from '../../web/src/kinglet.ts';
+import { postedLoadOptions } from '../../web/src/options.ts';
 import type { ModelSource } from '../../web/src/types.ts';
 import type { StartWorker } from '../../web/src/worker-link.ts';
 import { ModelHost } from '../../web/src/worker/model-host.ts';
@@ -295,7 +296,7 @@ async function hostAnswers(stream: ReadableStream<Uint8Array>) {
       type: 'load',
       id: 1,
       sources: [{ kind: 'stream', stream }],
-      options: { nThreads: undefined, kernels: undefined, nCtx: undefined },
+      options: postedLoadOptions({}),
     });
   });
 }

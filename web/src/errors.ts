@@ -24,6 +24,10 @@ export const errorCodes = {
   not_finite: 'NaN or infinity where a number is needed',
 
   network: 'the server did not answer, answered with an error, or broke off',
+  not_found: 'the server has no such file (404, 410)',
+  access_denied: 'the server wants permission first (401, 403), for example of a gated model',
+  cors: 'the server does not let pages of other sites read its files',
+  file_changed: 'the file changed on the server during the download, more than once',
   disposed: 'the model was used after dispose()',
   worker_crashed: 'the worker died; load the model again',
   unsupported_environment: 'this browser or runtime lacks something the package needs',

@@ -38,8 +38,7 @@ export class Kinglet {
 
   /**
    * Loads a GGUF file. The bytes go piece by piece from their source into the engine's memory; no
-   * second copy of the file is made. A string is a URL, relative to the page; in Node it may also be
-   * a path.
+   * second copy of the file is made.
    *
    * Of a model that is split into several files, give all in any order, or the URL of one that is
    * named as they are: NAME-00001-of-00003.gguf.
@@ -61,7 +60,7 @@ export class Kinglet {
   ): Promise<Kinglet> {
     const { signal, onProgress } = options;
     const postedOptions = postedLoadOptions(options);
-    const sources = postedSources(source);
+    const sources = postedSources(source, options);
     signal?.throwIfAborted();
     const client = await WorkerClient.start(start);
     let onAbort: (() => void) | undefined;

@@ -1,6 +1,6 @@
 // The options' defaults and ranges, checked before anything is posted: the engine's numbers are
 // typed, so that what JavaScript lets through (a string, NaN, 2.5 tokens) must stop here.
-import { KingletError } from './errors.ts';
+import { KingletError, messageOf } from './errors.ts';
 import type { PostedEncoding, PostedGenerateOptions, PostedLoadOptions } from './protocol.ts';
 import type { GenerateOptions, LoadOptions, TokenizeOptions } from './types.ts';
 
@@ -45,8 +45,11 @@ export function postedGenerateOptions(options: GenerateOptions): PostedGenerateO
 }
 
 export function postedLoadOptions(options: LoadOptions): PostedLoadOptions {
-  refuseUnknown(options, ['onProgress', 'signal', 'nThreads', 'kernels', 'nCtx']);
-  const { nThreads, kernels, nCtx } = options;
+  refuseUnknown(options, [
+    ...['onProgress', 'signal', 'nThreads', 'kernels', 'nCtx'],
+    ...['hubBase', 'headers', 'stallTimeout'],
+  ]);
+  const { nThreads, kernels, nCtx, headers = {}, stallTimeout = 30_000 } = options;
   if (nThreads !== undefined) {
     checkedNumber('nThreads', nThreads, { min: 1, max: 64, integer: true });
   }
@@ -56,7 +59,16 @@ export function postedLoadOptions(options: LoadOptions): PostedLoadOptions {
   if (kernels !== undefined && typeof kernels !== 'string') {
     throw new KingletError('invalid_argument', 'kernels must be the name of a kernel set');
   }
-  return { nThreads, kernels, nCtx };
+  checkedNumber('stallTimeout', stallTimeout, { min: 1, max: maxInt32 });
+  return { nThreads, kernels, nCtx, headers: checkedHeaders(headers), stallTimeout };
+}
+
+function checkedHeaders(headers: Record<string, string>): Record<string, string> {
+  try {
+    return Object.fromEntries(new Headers(headers));
+  } catch (error) {
+    throw new KingletError('invalid_argument', `headers: ${messageOf(error)}`);
+  }
 }
 
 export function postedEncoding({ addBos, parseSpecial }: TokenizeOptions): PostedEncoding {

@@ -16,6 +16,8 @@ export interface PostedLoadOptions {
   nThreads: number | undefined;
   kernels: string | undefined;
   nCtx: number | undefined;
+  headers: Record<string, string>;
+  stallTimeout: number;
 }
 
 export interface PostedGenerateOptions {

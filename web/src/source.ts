@@ -1,14 +1,24 @@
 import { KingletError } from './errors.ts';
 import type { PostedSource, PostedSources } from './protocol.ts';
 import { isNode } from './runtime.ts';
-import type { ModelSource } from './types.ts';
+import type { HubOptions, ModelSource } from './types.ts';
+
+const defaultHubBase = 'https://huggingface.co';
 
 /** A model's files; of a URL that is named as one of several, all. */
-export function postedSources(source: ModelSource | readonly ModelSource[]): PostedSources {
+export function postedSources(
+  source: ModelSource | readonly ModelSource[],
+  options: HubOptions = {},
+): PostedSources {
   const sources = isList(source) ? source : splitUrls(source);
-  const [first, ...others] = sources.map(postedSource);
+  const [first, ...others] = sources.map((part) => postedSource(part, options));
   if (first) return [first, ...others];
   throw new KingletError('invalid_argument', 'the model source is an empty list');
+}
+
+/** The absolute addresses of a model's files, as postedSources() would give them. */
+export function sourceUrls(source: string | URL, options: HubOptions = {}): string[] {
+  return splitUrls(source).map((part) => absoluteUrl(String(part), options));
 }
 
 function isList(source: ModelSource | readonly ModelSource[]): source is readonly ModelSource[] {
@@ -18,7 +28,7 @@ function isList(source: ModelSource | readonly ModelSource[]): source is readonl
 const maxParts = 999;
 
 /** The parts of a split file under llama.cpp's names; what follows the path is kept. */
-function splitUrls(source: ModelSource): ModelSource[] {
+function splitUrls<T extends ModelSource>(source: T): (T | string)[] {
   if (typeof source !== 'string' && !(source instanceof URL)) return [source];
   const pattern = /^([^?#]*)-\d{5}-of-(\d{5})(\.gguf(?:[?#].*)?)$/;
   const [, start, count, end] = pattern.exec(String(source)) ?? [];
@@ -34,9 +44,9 @@ function splitUrls(source: ModelSource): ModelSource[] {
  * once: transferring would take them from the caller, and cloning a view would send its whole
  * buffer.
  */
-function postedSource(source: ModelSource): PostedSource {
+function postedSource(source: ModelSource, options: HubOptions): PostedSource {
   if (typeof source === 'string' || source instanceof URL) {
-    return { kind: 'url', url: absoluteUrl(source) };
+    return { kind: 'url', url: absoluteUrl(String(source), options) };
   }
   if (source instanceof Blob) return { kind: 'blob', blob: source };
   if (source instanceof ArrayBuffer || source instanceof Uint8Array) {
@@ -50,15 +60,33 @@ function postedSource(source: ModelSource): PostedSource {
 }
 
 /** Relative to the page, or in Node (where a plain string is a path) to the current folder. */
-function absoluteUrl(source: string | URL): string {
+function absoluteUrl(source: string, { hubBase = defaultHubBase }: HubOptions): string {
   const base = isNode
     ? `file://${encodeURI(process.cwd()).replace(/[?#]/g, encodeURIComponent)}/`
     : typeof document === 'object'
       ? document.baseURI
       : location.href;
+  const address = source.startsWith('hf:') ? hubUrl(source, hubBase) : source;
   try {
-    return new URL(source, base).href;
+    return new URL(address, base).href;
   } catch {
-    throw new KingletError('invalid_argument', `"${String(source)}" is not a URL`);
+    throw new KingletError('invalid_argument', `"${address}" is not a URL`);
   }
+}
+
+/** hf:owner/repo/file.gguf or hf:owner/repo@revision/file.gguf, the file in folders or not. */
+function hubUrl(shorthand: string, hubBase: string): string {
+  const pattern = /^hf:(?:\/\/)?([\w.-]+)\/([\w.-]+)(?:@([^/]+))?\/([^?#]*[^/?#])$/;
+  const [, owner, repo, revision = 'main', path] = pattern.exec(shorthand) ?? [];
+  if (owner === undefined || repo === undefined || path === undefined) {
+    throw new KingletError(
+      'invalid_argument',
+      `"${shorthand}" is not of the form hf:owner/repo/file.gguf or ` +
+        'hf:owner/repo@revision/file.gguf',
+    );
+  }
+  const file = path.split('/').map(encodeURIComponent).join('/');
+  // A revision that contains a slash is given with %2F, as in the hub's own addresses.
+  const encoded = encodeURIComponent(revision.replaceAll(/%2f/gi, '/'));
+  return `${hubBase.replace(/\/$/, '')}/${owner}/${repo}/resolve/${encoded}/${file}`;
 }

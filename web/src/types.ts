@@ -1,19 +1,46 @@
-/** Where a model's bytes come from. A stream is consumed; buffers and blobs stay yours. */
+/**
+ * Where a model's bytes come from. A string is a URL, relative to the page (in Node a path may do
+ * too), or names a file on the Hugging Face hub: `hf:owner/repo/file.gguf`, of a certain revision
+ * `hf:owner/repo@revision/file.gguf`. A stream is consumed; buffers and blobs stay yours.
+ */
 export type ModelSource =
   string | URL | Blob | ArrayBuffer | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
+
+/**
+ * What a load is doing: `download`: bytes come from a server; `read`: from a file, a buffer or a
+ * stream; `prepare`: all are there, and the model is made of them.
+ */
+export type LoadPhase = 'download' | 'read' | 'prepare';
 
 export interface LoadProgress {
   /** Bytes that are in the engine's memory. */
   loaded: number;
-  /** Bytes of the whole file; undefined while nobody has told. */
+  /** Bytes of the whole model, all its files; undefined while nobody has told. */
   total: number | undefined;
+  phase: LoadPhase;
 }
 
-export interface LoadOptions {
+/** How `hf:owner/repo/file.gguf` becomes a URL. */
+export interface HubOptions {
+  /** Where the hub, or a mirror of it, is. Default "https://huggingface.co". */
+  hubBase?: string | undefined;
+}
+
+export interface LoadOptions extends HubOptions {
   /** Called with the bytes that have arrived, about twenty times a second, and at the end. */
   onProgress?: ((progress: LoadProgress) => void) | undefined;
   /** Aborting stops the download, frees everything and rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
+  /**
+   * Headers of every request for the model's files, such as `Authorization: 'Bearer …'` for a gated
+   * model. They go to no other site when the server redirects there.
+   */
+  headers?: Record<string, string> | undefined;
+  /**
+   * Milliseconds without a byte after which a download counts as broken off, and is taken up again.
+   * Default 30,000.
+   */
+  stallTimeout?: number | undefined;
   /** Default: half of the hardware's threads, at most 8; 1 where threads are not possible. */
   nThreads?: number | undefined;
   /** A kernel set by name, e.g. "scalar". Default: the fastest that runs here. */

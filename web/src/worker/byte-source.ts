@@ -1,76 +1,109 @@
-// From a posted source to a stream of bytes.
+// From a posted source to its bytes.
 import { KingletError, messageOf } from '../errors.ts';
 import type { PostedSource } from '../protocol.ts';
+import type { LoadPhase } from '../types.ts';
+import { Download } from './download.ts';
+import type { RequestOptions } from './http.ts';
+import { requestSize } from './http.ts';
 
+/** A file that is open. */
 export interface ByteSource {
-  stream: ReadableStream<Uint8Array>;
-  /** 0 where the source does not tell. */
+  /** Bytes of the file; 0 where the source does not tell. */
   size: number;
+  /** From the first byte to the last; each piece is valid until the next one is asked for. */
+  pieces: AsyncIterable<SourcePiece>;
 }
 
-export async function openSource(source: PostedSource): Promise<ByteSource> {
+export interface SourcePiece {
+  bytes: Uint8Array;
+  phase: LoadPhase;
+}
+
+export async function openSource(
+  source: PostedSource,
+  request: RequestOptions,
+): Promise<ByteSource> {
   switch (source.kind) {
     case 'blob':
-      return { stream: source.blob.stream(), size: source.blob.size };
+      return { size: source.blob.size, pieces: read(source.blob.stream()) };
     case 'stream':
-      return { stream: source.stream, size: 0 };
+      return { size: 0, pieces: read(source.stream) };
     case 'url':
-      return source.url.startsWith('file:') ? openFile(source.url) : openUrl(source.url);
+      return isPath(source.url) ? openFile(source.url) : openUrl(source.url, request);
   }
 }
 
-async function openUrl(url: string): Promise<ByteSource> {
-  let response: Response;
+/** Bytes of a file that is not open yet; undefined where they cannot be told without reading it. */
+export async function sizeOfSource(
+  source: PostedSource,
+  request: RequestOptions,
+): Promise<number | undefined> {
+  switch (source.kind) {
+    case 'blob':
+      return source.blob.size;
+    case 'stream':
+      return undefined;
+    case 'url':
+      return isPath(source.url) ? sizeOfFile(source.url) : requestSize(source.url, request);
+  }
+}
+
+async function openUrl(url: string, request: RequestOptions): Promise<ByteSource> {
+  const download = await Download.open(url, request);
+  return { size: download.version.size ?? 0, pieces: labelled(download.pieces()) };
+}
+
+async function* labelled(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<SourcePiece> {
+  for await (const bytes of pieces) yield { bytes, phase: 'download' };
+}
+
+async function* read(stream: ReadableStream<Uint8Array>): AsyncGenerator<SourcePiece> {
+  const reader = stream.getReader();
   try {
-    response = await fetch(url);
+    for (;;) {
+      const { value } = await reader.read();
+      if (!value) return;
+      yield { bytes: value, phase: 'read' };
+    }
   } catch (error) {
-    throw new KingletError('network', `cannot reach ${url}: ${messageOf(error)}`);
+    throw new KingletError('io', `the model could not be read to its end: ${messageOf(error)}`);
+  } finally {
+    reader.cancel().catch(() => undefined);
   }
-  if (!response.ok || !response.body) {
-    await response.body?.cancel();
-    const words = response.statusText || (statusWords[response.status] ?? 'no model there');
-    throw new KingletError(
-      'network',
-      `the server answered ${String(response.status)} (${words}) for ${url}`,
-    );
-  }
-  // A compressed response announces its compressed length, which says nothing about the file's.
-  const length = response.headers.has('content-encoding')
-    ? null
-    : response.headers.get('content-length');
-  return { stream: response.body, size: Number(length ?? 0) || 0 };
 }
 
-/** For HTTP/2 and later, which send no status text. */
-const statusWords: Partial<Record<number, string>> = {
-  400: 'Bad Request',
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  404: 'Not Found',
-  410: 'Gone',
-  429: 'Too Many Requests',
-  500: 'Internal Server Error',
-  502: 'Bad Gateway',
-  503: 'Service Unavailable',
-  504: 'Gateway Timeout',
-};
+function isPath(url: string): boolean {
+  return url.startsWith('file:');
+}
 
 /** Node only. */
 async function openFile(url: string): Promise<ByteSource> {
   // Named indirectly so that bundlers leave Node's modules alone.
-  const names = { fs: 'node:fs', stream: 'node:stream' };
-  const fs = (await import(
-    /* webpackIgnore: true */ /* @vite-ignore */ names.fs
-  )) as typeof import('node:fs');
+  const name = 'node:stream';
   const { Readable } = (await import(
-    /* webpackIgnore: true */ /* @vite-ignore */ names.stream
+    /* webpackIgnore: true */ /* @vite-ignore */ name
   )) as typeof import('node:stream');
   try {
-    const file = await fs.promises.open(new URL(url));
+    const file = await (await files()).open(new URL(url));
     const { size } = await file.stat();
     const chunks = file.createReadStream({ highWaterMark: 1 << 20 });
-    return { stream: Readable.toWeb(chunks) as ReadableStream<Uint8Array>, size };
+    return { size, pieces: read(Readable.toWeb(chunks) as ReadableStream<Uint8Array>) };
   } catch (error) {
     throw new KingletError('io', `cannot open ${url}: ${messageOf(error)}`);
   }
+}
+
+async function sizeOfFile(url: string): Promise<number | undefined> {
+  try {
+    return (await (await files()).stat(new URL(url))).size;
+  } catch {
+    return undefined; // opening it will tell what is wrong
+  }
+}
+
+async function files(): Promise<typeof import('node:fs/promises')> {
+  const name = 'node:fs/promises';
+  return (await import(
+    /* webpackIgnore: true */ /* @vite-ignore */ name
+  )) as typeof import('node:fs/promises');
 }

@@ -1,9 +1,8 @@
 // The worker's end of the protocol: one model, its requests in order, one engine step at a time.
 import type { EngineModel, EngineModule, EngineSession } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
-import type { ClientMessage, PostedLoadOptions, WorkerMessage } from '../protocol.ts';
+import type { ClientMessage, WorkerMessage } from '../protocol.ts';
 import type { FinishReason, GenerationResult, ModelInfo, SingleThreadReason } from '../types.ts';
-import { openSource } from './byte-source.ts';
 import { unwrap } from './engine-error.ts';
 import { loadModel } from './load-model.ts';
 import { yieldToMessages } from './yield.ts';
@@ -89,21 +88,12 @@ export class ModelHost {
   }
 
   async #load({ id, sources, options }: LoadMessage): Promise<WorkerMessage> {
-    // Opened first: a wrong address should not cost the engine's download.
-    const [first, ...others] = sources;
-    const opened = await openSource(first);
-    const parts = others.map((source) => () => openSource(source));
-    parts.unshift(() => Promise.resolve(opened));
-    const running = await this.#environment.openEngine(options.nThreads, options.kernels);
-    const { engine } = running;
-    const model = await loadModel(
-      engine,
-      parts,
-      { kernels: checkedKernels(engine, options) },
-      (progress) => {
+    const { running, model } = await loadModel(sources, options, {
+      openEngine: (...wanted) => this.#environment.openEngine(...wanted),
+      onProgress: (progress) => {
         this.#environment.post({ type: 'progress', id, progress });
       },
-    );
+    });
     const { contextLength } = model.info();
     const session = unwrap(
       model.newSession({
@@ -178,16 +168,6 @@ export class ModelHost {
 
 function rate(tokens: number, ms: number): number {
   return ms > 0 ? (tokens * 1000) / ms : 0;
-}
-
-function checkedKernels(engine: EngineModule, { kernels }: PostedLoadOptions): string {
-  if (kernels === undefined) return '';
-  const names = engine.kernelSets();
-  if (names.includes(kernels)) return kernels;
-  throw new KingletError(
-    'invalid_argument',
-    `unknown kernel set "${kernels}"; this build has ${names.join(', ')}`,
-  );
 }
 
 function describe(model: EngineModel, session: EngineSession, opened: OpenEngine): ModelInfo {

@@ -1,0 +1,170 @@
+// A web server that serves files as badly as a test wants, beside a page that has the package.
+import { createReadStream } from 'node:fs';
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { extname } from 'node:path';
+import { root } from './support.ts';
+
+export interface ServedFile {
+  bytes: Uint8Array;
+  /** Default: none of these headers. */
+  etag?: string | undefined;
+  lastModified?: string;
+  contentType?: string;
+  /** Content-Length is left out. */
+  hidesLength?: boolean;
+  /** Ranges are answered with the whole file. */
+  refusesRanges?: boolean;
+  /** Pages of other sites may not read it. */
+  hasNoCors?: boolean;
+  /** What is answered in place of the file. */
+  status?: number;
+  /** Called once when a body has come to `byte` of the file; the body waits for it. */
+  faults?: Fault[];
+}
+
+export interface Fault {
+  byte: number;
+  /** "cut" ends the connection; "stall" sends nothing more until the client leaves. */
+  kind: 'cut' | 'stall' | (() => void);
+}
+
+export interface Request {
+  method: string;
+  path: string;
+  range: string | undefined;
+  headers: IncomingMessage['headers'];
+  /** Bytes of the body that were sent. */
+  sent: number;
+}
+
+export interface FaultyServer {
+  /** Ends in a slash: a page whose global `kinglet` is the package. */
+  url: string;
+  /** The same server, as another site. */
+  otherSite: string;
+  files: Map<string, ServedFile>;
+  requests: Request[];
+  close(): void;
+}
+
+const page = `<!doctype html><title>Test</title><script type="module">
+  import * as kinglet from '/dist/index.js';
+  globalThis.kinglet = kinglet;
+</script>`;
+
+const types: Record<string, string> = {
+  '.js': 'text/javascript',
+  '.map': 'application/json',
+  '.wasm': 'application/wasm',
+};
+
+/** `isolated`: the page may have threads. */
+export async function startFaultyServer({ isolated = false } = {}): Promise<FaultyServer> {
+  const files = new Map<string, ServedFile>();
+  const requests: Request[] = [];
+  const pageHeaders = isolated
+    ? {
+        'Cross-Origin-Opener-Policy': 'same-origin',
+        'Cross-Origin-Embedder-Policy': 'require-corp',
+      }
+    : {};
+
+  const server = createServer((request, response) => {
+    const path = new URL(request.url ?? '/', 'http://localhost').pathname;
+    for (const [name, value] of Object.entries(pageHeaders)) response.setHeader(name, value);
+    if (path === '/') {
+      response.setHeader('Content-Type', 'text/html').end(page);
+    } else if (/^\/dist\/[\w/.-]+$/.test(path) && !path.includes('..')) {
+      response.setHeader('Content-Type', types[extname(path)] ?? 'text/plain');
+      createReadStream(root + path)
+        .on('error', () => response.writeHead(404).end())
+        .pipe(response);
+    } else {
+      const { method = '', headers } = request;
+      const noted: Request = { method, path, range: headers.range, headers, sent: 0 };
+      requests.push(noted);
+      const file = files.get(path);
+      if (file) void serve(file, noted, response);
+      else response.writeHead(404).end();
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, resolve));
+  const bound = server.address();
+  if (bound === null || typeof bound === 'string') throw new Error('no port');
+  const port = String(bound.port);
+  return {
+    url: `http://localhost:${port}/`,
+    otherSite: `http://127.0.0.1:${port}/`,
+    files,
+    requests,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+async function serve(file: ServedFile, request: Request, response: ServerResponse): Promise<void> {
+  const { bytes } = file;
+  if (!file.hasNoCors) response.setHeader('Access-Control-Allow-Origin', '*');
+  response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');
+  response.setHeader('Cache-Control', 'no-store'); // every request is to come here
+  if (file.status !== undefined) {
+    response.writeHead(file.status).end();
+    return;
+  }
+  response.setHeader('Content-Type', file.contentType ?? 'application/octet-stream');
+  if (file.etag !== undefined) response.setHeader('ETag', file.etag);
+  if (file.lastModified !== undefined) response.setHeader('Last-Modified', file.lastModified);
+  const [, from] = /^bytes=(\d+)-$/.exec(request.range ?? '') ?? [];
+  const start = from === undefined || file.refusesRanges ? 0 : Number(from);
+  if (start >= bytes.length && start > 0) {
+    response.writeHead(416, { 'Content-Range': `bytes */${String(bytes.length)}` }).end();
+    return;
+  }
+  if (start > 0) {
+    response.statusCode = 206;
+    const range = `bytes ${String(start)}-${String(bytes.length - 1)}/${String(bytes.length)}`;
+    response.setHeader('Content-Range', range);
+  }
+  if (!file.hidesLength) response.setHeader('Content-Length', bytes.length - start);
+  if (request.method === 'HEAD') response.end();
+  else await sendBody(file, start, request, response);
+}
+
+async function sendBody(
+  { bytes, faults = [] }: ServedFile,
+  start: number,
+  request: Request,
+  response: ServerResponse,
+): Promise<void> {
+  const closed = new Promise<void>((resolve) => {
+    response.once('close', resolve);
+  });
+  for (let at = start; at < bytes.length;) {
+    const fault = faults.find(({ byte }) => byte >= at);
+    const end = Math.min(bytes.length, at + 65536, fault ? fault.byte : Infinity);
+    if (!response.destroyed && end > at) {
+      const written = new Promise<void>((resolve) => {
+        response.write(bytes.subarray(at, end), () => {
+          resolve();
+        });
+      });
+      await Promise.race([written, closed]);
+      request.sent += end - at;
+    }
+    if (response.destroyed) return;
+    at = end;
+    if (fault?.byte !== at) continue;
+    faults.splice(faults.indexOf(fault), 1);
+    if (fault.kind === 'stall') return;
+    if (fault.kind === 'cut') {
+      // What was written is on its way before the connection ends.
+      setTimeout(() => response.destroy(), 50);
+      return;
+    }
+    fault.kind();
+  }
+  response.end();
+}

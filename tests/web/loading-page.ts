@@ -1,0 +1,67 @@
+// Loads models in a page of headless Chromium, and tells what happened.
+import type { Page } from 'playwright-core';
+
+declare global {
+  /** The package, in a page of the faulty server. */
+  const kinglet: typeof import('kinglet');
+}
+
+/** The options of Kinglet.load() that can be sent to a page. */
+export interface PageLoadOptions {
+  [option: string]: unknown;
+  /** Aborts when that many bytes are there. */
+  abortAt?: number;
+}
+
+export interface LoadOutcome {
+  /** What the model wrote; undefined where it could not be loaded. */
+  text: string | undefined;
+  /** The error's, its name where it is none of the package's. */
+  code: string | undefined;
+  message: string | undefined;
+  /** The phases in their order. */
+  phases: string[];
+  progress: { loaded: number; total: number | undefined }[];
+}
+
+export const opening = 'Once upon a time';
+export const nTokens = 20;
+
+/** Loads the model and has it tell the beginning of its greedy story. */
+export function loadInPage(
+  page: Page,
+  source: string | string[],
+  options: PageLoadOptions = {},
+): Promise<LoadOutcome> {
+  return page.evaluate(
+    async ([from, { abortAt, ...loadOptions }, prompt, maxTokens]) => {
+      const { Kinglet } = kinglet;
+      const controller = new AbortController();
+      const outcome: LoadOutcome = {
+        ...{ text: undefined, code: undefined, message: undefined },
+        ...{ phases: [], progress: [] },
+      };
+      try {
+        const model = await Kinglet.load(from, {
+          nThreads: 1,
+          ...loadOptions,
+          signal: controller.signal,
+          onProgress: ({ phase, loaded, total }) => {
+            if (outcome.phases.at(-1) !== phase) outcome.phases.push(phase);
+            outcome.progress.push({ loaded, total });
+            if (abortAt !== undefined && loaded >= abortAt) controller.abort();
+          },
+        });
+        const generation = model.generate(prompt, { temperature: 0, maxTokens });
+        outcome.text = (await generation.result).text;
+        model.dispose();
+      } catch (error) {
+        const { name, message } = error as Error;
+        outcome.code = error instanceof kinglet.KingletError ? error.code : name;
+        outcome.message = message;
+      }
+      return outcome;
+    },
+    [source, options, opening, nTokens] as const,
+  );
+}

@@ -1,0 +1,192 @@
+// One request for a file, and what its answer says: errors in words, and which version it is.
+import { KingletError, messageOf } from '../errors.ts';
+import { isNode } from '../runtime.ts';
+
+/** What tells one version of a file from another; what the server does not say is undefined. */
+export interface FileVersion {
+  etag: string | undefined;
+  lastModified: string | undefined;
+  /** Bytes of the whole file. */
+  size: number | undefined;
+}
+
+export interface RequestOptions {
+  headers: Record<string, string>;
+  /** Milliseconds without an answer, or without a byte, that are too many. */
+  stallTimeout: number;
+  /** "no-store" where the bytes are kept elsewhere: a browser's own cache fails on large files. */
+  cache: 'default' | 'no-store';
+}
+
+export interface FileResponse {
+  version: FileVersion;
+  /** Where in the file the body begins. */
+  offset: number;
+  body: ReadableStream<Uint8Array>;
+  /** Ends the transfer. */
+  abort(): void;
+}
+
+/**
+ * Asks for the file from byte `offset` on; a server may begin earlier, at 0. Undefined where the
+ * file has no such byte.
+ *
+ * @throws KingletError: network (worth trying again), cors, not_found, access_denied, not_gguf.
+ */
+export async function requestFile(
+  url: string,
+  { headers, stallTimeout, cache }: RequestOptions,
+  offset: number,
+): Promise<FileResponse | undefined> {
+  const controller = new AbortController();
+  const timer = setTimeout(() => {
+    controller.abort(new Error(`no answer within ${String(stallTimeout)} ms`));
+  }, stallTimeout);
+  try {
+    // A range without If-Range: browsers let it pass to other sites without asking them first.
+    const range = offset > 0 ? { range: `bytes=${String(offset)}-` } : {};
+    const response = await fetch(url, {
+      headers: { ...headers, ...range },
+      cache: offset > 0 ? 'no-store' : cache,
+      signal: controller.signal,
+    });
+    const abort = () => {
+      controller.abort();
+    };
+    if (response.status === 416) {
+      abort();
+      return undefined;
+    }
+    if (!response.ok || !response.body || isWebPage(response)) {
+      abort();
+      throw refusal(url, response);
+    }
+    return { ...placeOf(response, offset), body: response.body, abort };
+  } catch (error) {
+    if (error instanceof KingletError) throw error;
+    throw await unreachable(url, error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Bytes of the file, where the server answers a HEAD request with them. */
+export async function requestSize(
+  url: string,
+  { headers, stallTimeout }: RequestOptions,
+): Promise<number | undefined> {
+  try {
+    const signal = AbortSignal.timeout(stallTimeout);
+    const response = await fetch(url, { method: 'HEAD', headers, signal });
+    return response.ok ? placeOf(response, 0).version.size : undefined;
+  } catch {
+    return undefined; // the download will tell what is wrong
+  }
+}
+
+/** Whether two answers speak of the same bytes, as far as they say anything. */
+export function isSameVersion(a: FileVersion, b: FileVersion): boolean {
+  if (differs(a.size, b.size)) return false;
+  if (a.etag !== undefined && b.etag !== undefined) return strong(a.etag) === strong(b.etag);
+  return !differs(a.lastModified, b.lastModified);
+}
+
+/** Whether a version can be told from its successors, so that parts of it may be joined. */
+export function isIdentified(version: FileVersion): boolean {
+  return version.etag !== undefined || version.lastModified !== undefined;
+}
+
+function differs<T>(a: T | undefined, b: T | undefined): boolean {
+  return a !== undefined && b !== undefined && a !== b;
+}
+
+/** Servers call an ETag weak when they only think of compressing what it stands for. */
+function strong(etag: string): string {
+  return etag.replace(/^W\//, '');
+}
+
+function placeOf(
+  { status, headers }: Response,
+  asked: number,
+): { version: FileVersion; offset: number } {
+  // A compressed answer announces its compressed length, and ranges of that.
+  if (headers.has('content-encoding')) {
+    return { version: { etag: undefined, lastModified: undefined, size: undefined }, offset: 0 };
+  }
+  const length = wholeNumber(headers.get('content-length'));
+  const etag = headers.get('etag') ?? undefined;
+  const lastModified = headers.get('last-modified') ?? undefined;
+  if (status !== 206) return { version: { etag, lastModified, size: length }, offset: 0 };
+  // Servers hide this header from other sites; then it is the range that was asked for.
+  const range = /^bytes (\d+)-\d+\/(\d+)$/.exec(headers.get('content-range') ?? '') ?? [];
+  const offset = wholeNumber(range[1]) ?? asked;
+  const size = wholeNumber(range[2]) ?? (length === undefined ? undefined : offset + length);
+  return { version: { etag, lastModified, size }, offset };
+}
+
+function wholeNumber(text: string | null | undefined): number | undefined {
+  return text && /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+function isWebPage({ headers }: Response): boolean {
+  return /^text\/html\b/i.test(headers.get('content-type') ?? '');
+}
+
+function refusal(url: string, response: Response): KingletError {
+  const { status } = response;
+  if (response.ok) {
+    return new KingletError(
+      'not_gguf',
+      `the server answered with a web page instead of a file for ${url}; on the hub, links to ` +
+        'files have /resolve/ where pages about them have /blob/',
+    );
+  }
+  const words = response.statusText || (statusWords[status] ?? 'no model there');
+  const answer = `the server answered ${String(status)} (${words}) for ${url}`;
+  if (status === 401 || status === 403) {
+    return new KingletError(
+      'access_denied',
+      `${answer}: it wants permission, or hides that there is no such file; of a gated model accept ` +
+        "the conditions and load it with headers: { Authorization: 'Bearer …' }",
+    );
+  }
+  if (status === 404 || status === 410) return new KingletError('not_found', answer);
+  return new KingletError('network', answer);
+}
+
+/** For HTTP/2 and later, which send no status text. */
+const statusWords: Partial<Record<number, string>> = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  410: 'Gone',
+  429: 'Too Many Requests',
+  500: 'Internal Server Error',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+  504: 'Gateway Timeout',
+};
+
+/** A browser does not say why a request failed; whether it was for another site can be found out. */
+async function unreachable(url: string, error: unknown): Promise<KingletError> {
+  const message = `cannot reach ${url}: ${messageOf(error)}`;
+  if (isNode || new URL(url).origin === location.origin || !(await answersBlindly(url))) {
+    return new KingletError('network', message);
+  }
+  return new KingletError(
+    'cors',
+    `${message}; there is a server, but it does not let pages of ${location.origin} read the ` +
+      'file: it must send the header Access-Control-Allow-Origin',
+  );
+}
+
+async function answersBlindly(url: string): Promise<boolean> {
+  try {
+    const signal = AbortSignal.timeout(5000);
+    await fetch(url, { method: 'HEAD', mode: 'no-cors', cache: 'no-store', signal });
+    return true;
+  } catch {
+    return false;
+  }
+}
