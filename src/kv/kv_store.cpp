@@ -48,6 +48,12 @@ uint64_t KvStoreConfig::bytes_per_position() const {
          (kv_kind_info(k_kind).row_bytes(head_dim) + kv_kind_info(v_kind).row_bytes(head_dim));
 }
 
+double KvStoreConfig::compression() const {
+  const uint64_t bytes = bytes_per_position();
+  const uint64_t f32_bytes = uint64_t{n_layers} * kv_dim() * 2 * sizeof(float);
+  return bytes == 0 ? 1.0 : static_cast<double>(f32_bytes) / static_cast<double>(bytes);
+}
+
 bool KvStoreStats::should_defragment() const {
   const uint64_t n_room = n_positions + n_wasted;
   return fragmentation > kDefragmentAbove || (kWasteDivisor * n_wasted > n_room && n_holes > 2) ||

@@ -24,7 +24,7 @@
 
 namespace kinglet {
 
-#if defined(KINGLET_DEBUG)
+#if defined(KINGLET_DEBUG)  // in builds of type Debug
 constexpr bool kRejectNotFinite = true;
 #else
 constexpr bool kRejectNotFinite = false;
@@ -45,6 +45,8 @@ struct KvStoreConfig {
   uint32_t kv_dim() const { return n_kv_heads * head_dim; }
   // What a position costs, without the padding of pages.
   uint64_t bytes_per_position() const;
+  // What it would cost in F32, over that; 1 where it costs nothing.
+  double compression() const;
 };
 
 using SequenceId = uint32_t;
@@ -65,7 +67,7 @@ struct KvStoreStats {
   bool should_defragment() const;
 };
 
-// Not for use from several threads at once, but write() to different positions.
+// Not for use from several threads at once.
 class KvStore {
  public:
   // Everything is allocated here. ErrorCode::invalid_argument (a size of 0), out_of_memory.
