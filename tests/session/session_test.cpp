@@ -2,17 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <new>
 #include <vector>
 
-// GCC takes the replaced operators for mismatched ones once they are inlined.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-#endif
-
+#include "allocations.h"
+#include "base/aligned_buffer.h"
 #include "gguf/file.h"
 #include "model/forward.h"
 #include "model/scratch.h"
@@ -20,22 +16,6 @@
 #include "session/generation.h"
 #include "session/language_model.h"
 #include "support.h"
-
-namespace {
-
-std::atomic<size_t> n_allocations{0};
-
-}  // namespace
-
-// Every allocation of this program is counted.
-void* operator new(size_t n) {
-  ++n_allocations;
-  void* memory = std::malloc(n);
-  if (memory == nullptr) std::abort();
-  return memory;
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t /*n*/) noexcept { std::free(memory); }
 
 namespace kinglet {
 namespace {
@@ -247,37 +227,65 @@ TEST(Session, ShiftedKeysAreThoseOfTheirNewPositions) {
   }
 }
 
+TEST(Allocations, AreAllCounted) {
+  const auto counts = [](const auto& allocate) {
+    const size_t before = n_allocations();
+    allocate();
+    return n_allocations() > before;
+  };
+  EXPECT_TRUE(counts([] { std::vector<float> memory(7); }));
+  EXPECT_TRUE(counts([] { EXPECT_TRUE(AlignedBuffer::allocate(100, "a test").ok()); }));
+  void* volatile memory = nullptr;  // so that the calls are not left out
+  EXPECT_TRUE(counts([&] { memory = std::malloc(10); }));
+  EXPECT_TRUE(counts([&] { memory = std::realloc(memory, 1000); }));
+  std::free(memory);
+  EXPECT_TRUE(counts([&] { memory = std::calloc(10, 10); }));
+  std::free(memory);
+}
+
+constexpr size_t kThreadCounts[] = {
+    1,
+#if !defined(__wasm__)
+    2,
+#endif
+};
+
 TEST(Session, DecodingAllocatesNothingAfterTheFirstToken) {
   const LanguageModel loaded = load_stories();
-  ThreadPool pool;
-  for (const uint32_t page_positions : {0u, 8u}) {
-    for (size_t kind = 0; kind < kNKvKinds; ++kind) {
-      SessionOptions options;
-      options.k_kind = options.v_kind = static_cast<KvKind>(kind);
-      options.page_positions = page_positions;
-      const auto session = make_session(loaded, pool, options);
-      ASSERT_TRUE(session->append(story(20)).ok());
-      const TokenId token = 345;
-      ASSERT_TRUE(session->append({&token, 1}).ok());
-      const size_t n_before = n_allocations;
-      for (int i = 0; i < 30; ++i) ASSERT_TRUE(session->append({&token, 1}).ok());
-      EXPECT_EQ(n_allocations, n_before) << kv_kind_info(static_cast<KvKind>(kind)).name;
+  for (const size_t n_threads : kThreadCounts) {
+    ThreadPool pool(n_threads);
+    for (const uint32_t page_positions : {0u, 8u}) {
+      for (size_t kind = 0; kind < kNKvKinds; ++kind) {
+        SessionOptions options;
+        options.k_kind = options.v_kind = static_cast<KvKind>(kind);
+        options.page_positions = page_positions;
+        const auto session = make_session(loaded, pool, options);
+        ASSERT_TRUE(session->append(story(20)).ok());
+        const TokenId token = 345;
+        ASSERT_TRUE(session->append({&token, 1}).ok());
+        const size_t n_before = n_allocations();
+        for (int i = 0; i < 30; ++i) ASSERT_TRUE(session->append({&token, 1}).ok());
+        EXPECT_EQ(n_allocations(), n_before) << kv_kind_info(static_cast<KvKind>(kind)).name;
+      }
     }
   }
 }
 
-TEST(Session, ScratchBeginsOnCacheLines) {
+// Forgetting everything keeps the memory, too.
+TEST(Session, BeginsAgainWithoutAllocating) {
   const LanguageModel loaded = load_stories();
-  auto created = Scratch::create(loaded.model.config(), 7, 3);
-  ASSERT_TRUE(created.ok());
-  Scratch& scratch = created.value();
-  for (const void* pointer :
-       {static_cast<const void*>(scratch.hidden), static_cast<const void*>(scratch.query),
-        static_cast<const void*>(scratch.gate), static_cast<const void*>(scratch.logits),
-        static_cast<const void*>(scratch.codes),
-        static_cast<const void*>(scratch.attention_of(2))}) {
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(pointer) % kAlignment, 0u);
-  }
+  ThreadPool pool;
+  SessionOptions options;
+  options.page_positions = 8;
+  const auto session = make_session(loaded, pool, options);
+  const auto first = logits_after(*session, story(20));
+  const size_t n_before = n_allocations();
+  ASSERT_TRUE(session->truncate(0).ok());
+  const auto tokens = story(20);
+  const size_t n_for_tokens = n_allocations() - n_before;
+  ASSERT_TRUE(session->append(tokens).ok());
+  EXPECT_EQ(n_allocations(), n_before + n_for_tokens);
+  EXPECT_TRUE(std::equal(first.begin(), first.end(), session->logits().begin()));
 }
 
 }  // namespace

@@ -1,0 +1,70 @@
+#include "allocations.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+// GCC takes the replaced operators for mismatched ones once they are inlined.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
+
+namespace {
+
+std::atomic<size_t> n_calls{0};
+
+void* checked(void* memory) {
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+
+}  // namespace
+
+namespace kinglet {
+
+size_t n_allocations() { return n_calls; }
+
+}  // namespace kinglet
+
+// The linker sends every call of NAME here, and gives the real one as __real_NAME (--wrap).
+extern "C" {
+void* __real_malloc(size_t bytes);
+void* __real_calloc(size_t n, size_t bytes);
+void* __real_realloc(void* memory, size_t bytes);
+void* __real_aligned_alloc(size_t alignment, size_t bytes);
+int __real_posix_memalign(void** memory, size_t alignment, size_t bytes);
+
+void* __wrap_malloc(size_t bytes) {
+  ++n_calls;
+  return __real_malloc(bytes);
+}
+void* __wrap_calloc(size_t n, size_t bytes) {
+  ++n_calls;
+  return __real_calloc(n, bytes);
+}
+void* __wrap_realloc(void* memory, size_t bytes) {
+  ++n_calls;
+  return __real_realloc(memory, bytes);
+}
+void* __wrap_aligned_alloc(size_t alignment, size_t bytes) {
+  ++n_calls;
+  return __real_aligned_alloc(alignment, bytes);
+}
+int __wrap_posix_memalign(void** memory, size_t alignment, size_t bytes) {
+  ++n_calls;
+  return __real_posix_memalign(memory, alignment, bytes);
+}
+}
+
+// Those of the standard library call a malloc that is not wrapped.
+void* operator new(size_t bytes) { return checked(std::malloc(bytes)); }
+void* operator new(size_t bytes, std::align_val_t alignment) {
+  const auto line = static_cast<size_t>(alignment);
+  return checked(std::aligned_alloc(line, (bytes + line - 1) / line * line));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t /*bytes*/) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t /*bytes*/, std::align_val_t /*alignment*/) noexcept {
+  std::free(memory);
+}
