@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -89,6 +90,23 @@ TEST(KvCache, TakesTheMemoryOfItsHeadsToTheByte) {
   }
 }
 
+TEST(KvCache, RoundsEachSideOfALayerUpToACacheLine) {
+  const auto up = [](uint64_t bytes) { return (bytes + 63) / 64 * 64; };
+  for (size_t kind = 0; kind < kNKvKinds; ++kind) {
+    KvCacheConfig config = kConfig;  // of sizes that no line divides
+    config.k_kind = static_cast<KvKind>(kind);
+    config.v_kind = KvKind::int8;
+    const auto cache = KvCache::create(config);
+    ASSERT_TRUE(cache.ok());
+    const KvKindInfo& info = kv_kind_info(config.k_kind);
+    const uint64_t n_rows = uint64_t{config.n_kv_heads} * config.capacity;
+    const uint64_t codes = n_rows * info.code_bytes(config.head_dim);
+    const uint64_t scales = n_rows * info.n_scales(config.head_dim) * sizeof(float);
+    const uint64_t values = n_rows * config.head_dim + n_rows * sizeof(float);
+    EXPECT_EQ(cache.value().bytes(), config.n_layers * (up(codes + scales) + up(values)));
+  }
+}
+
 TEST(KvCache, SidesMayBeOfDifferentKinds) {
   auto cache = KvCache::create({.n_layers = 1,
                                 .n_kv_heads = 1,
@@ -159,17 +177,69 @@ TEST(KvCache, CommitsAllLayersOrNone) {
   EXPECT_EQ(cache.size(), 2u);
 }
 
-TEST(KvCache, TruncatesButNeverGrows) {
-  KvCache cache = make_cache();
-  for (int i = 0; i < 3; ++i) {
-    push_position(cache);
+// NaN in the last layer leaves no trace in the ones before it.
+TEST(KvCache, AStepThatFailsLeavesEveryLayerAsItWas) {
+  for (const uint32_t page_positions : {64u, 4u}) {
+    auto store = KvStore::create({.n_layers = kConfig.n_layers,
+                                  .n_kv_heads = kConfig.n_kv_heads,
+                                  .head_dim = kConfig.head_dim,
+                                  .page_positions = page_positions,
+                                  .n_pages = 64 / page_positions,
+                                  .reject_not_finite = true});
+    ASSERT_TRUE(store.ok());
+    auto created = KvCache::create_in(store.value(), 64);
+    ASSERT_TRUE(created.ok());
+    KvCache& cache = created.value();
+    const auto push = [&cache](uint32_t n_layers, uint32_t position) {
+      for (uint32_t layer = 0; layer < n_layers; ++layer) {
+        const auto keys = row(layer, position, 0);
+        ASSERT_TRUE(cache.push(layer, keys, keys).ok());
+      }
+    };
+    for (uint32_t position = 0; position < 6; ++position) {
+      push(kConfig.n_layers, position);
+      ASSERT_TRUE(cache.commit().ok());
+    }
+    const uint32_t n_used = store.value()->stats().n_used;
+    for (uint32_t position = 6; position < 10; ++position) push(kConfig.n_layers, position);
+    push(kConfig.n_layers - 1, 10);
+    auto bad = row(kConfig.n_layers - 1, 10, 0);
+    bad.back() = NAN;
+    EXPECT_EQ(cache.push(kConfig.n_layers - 1, bad, bad).error().code, ErrorCode::not_finite);
+    cache.rollback();
+    EXPECT_EQ(cache.size(), 6u);
+    EXPECT_EQ(store.value()->stats().n_used, n_used);
+
+    push(kConfig.n_layers, 99);
     ASSERT_TRUE(cache.commit().ok());
+    std::vector<float> out(kConfig.head_dim);
+    for (uint32_t layer = 0; layer < kConfig.n_layers; ++layer) {
+      ASSERT_TRUE(cache.read_key(layer, 5, 0, out).ok());
+      EXPECT_EQ(out[0], row(layer, 5, 0)[0]);
+      ASSERT_TRUE(cache.read_key(layer, 6, 0, out).ok());
+      EXPECT_EQ(out[0], row(layer, 99, 0)[0]);
+      EXPECT_FALSE(cache.read_key(layer, 7, 0, out).ok());
+    }
   }
-  ASSERT_TRUE(cache.truncate(1).ok());
-  EXPECT_EQ(cache.size(), 1u);
-  EXPECT_FALSE(cache.truncate(2).ok());
-  cache.clear();
-  EXPECT_EQ(cache.size(), 0u);
+}
+
+TEST(KvCache, TruncatesButNeverGrows) {
+  for (size_t kind = 0; kind < kNKvKinds; ++kind) {
+    KvCacheConfig config = kConfig;
+    config.k_kind = config.v_kind = static_cast<KvKind>(kind);
+    auto created = KvCache::create(config);
+    ASSERT_TRUE(created.ok());
+    KvCache& cache = created.value();
+    for (int i = 0; i < 3; ++i) {
+      push_position(cache);
+      ASSERT_TRUE(cache.commit().ok());
+    }
+    ASSERT_TRUE(cache.truncate(1).ok());
+    EXPECT_EQ(cache.size(), 1u);
+    EXPECT_FALSE(cache.truncate(2).ok());
+    cache.clear();
+    EXPECT_EQ(cache.size(), 0u);
+  }
 }
 
 TEST(KvCache, NeverGivesStaleRows) {

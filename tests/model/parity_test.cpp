@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "model/reference.h"
 #include "model/runner.h"
+#include "model/tiny_model.h"
 
 namespace kinglet {
 namespace {
@@ -189,6 +193,47 @@ TEST(Forward, LeavesTheCacheAsItWasOnAnError) {
   while (runner->cache.size() < kCtx) ASSERT_TRUE(step({5}).ok());
   EXPECT_EQ(step({5}).error().code, ErrorCode::context_full);
   EXPECT_EQ(runner->cache.size(), kCtx);
+}
+
+// The first layer's keys and values are there when the second one's turn out not to be numbers.
+TEST(Forward, ALayerThatFailsLeavesEveryLayerAsItWas) {
+  Bytes bytes = TinyModel{}.build();
+  const auto parsed = load_gguf(bytes);
+  ASSERT_TRUE(parsed.ok());
+  const GgufHeader& header = parsed.value().header();
+  const size_t weight = header.data_offset + header.find_tensor("blk.1.attn_v.weight")->offset;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::memcpy(bytes.data() + weight, &kInfinity, sizeof kInfinity);
+  auto damaged = load_gguf(bytes);
+  ASSERT_TRUE(damaged.ok());
+  const auto created = Runner::create(std::move(damaged.value()), scalar_kernels(), 4, 1);
+  ASSERT_TRUE(created.ok());
+  const auto& runner = created.value();
+  const ModelConfig& config = runner->model.config();
+  auto cache = KvCache::create({.n_layers = config.n_layers,
+                                .n_kv_heads = config.n_kv_heads,
+                                .head_dim = config.head_dim,
+                                .capacity = 8,
+                                .reject_not_finite = true});
+  ASSERT_TRUE(cache.ok());
+  const std::vector<float> row(config.kv_dim(), 1.0f);
+  for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
+    ASSERT_TRUE(cache.value().push(layer, row, row).ok());
+  }
+  ASSERT_TRUE(cache.value().commit().ok());
+  const std::vector<int32_t> tokens = {3, 4};
+  const Status failed =
+      forward(runner->model, runner->pool, runner->scratch, cache.value(), tokens, true);
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().code, ErrorCode::not_finite);
+  EXPECT_EQ(cache.value().size(), 1u);
+  std::vector<float> out(config.head_dim);
+  for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
+    EXPECT_TRUE(cache.value().read_value(layer, 0, 0, out).ok());
+    EXPECT_FALSE(cache.value().read_value(layer, 1, 0, out).ok());
+    ASSERT_TRUE(cache.value().push(layer, row, row).ok());  // nothing was pushed before
+  }
+  EXPECT_TRUE(cache.value().commit().ok());
 }
 
 }  // namespace
