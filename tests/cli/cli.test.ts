@@ -3,21 +3,11 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import { splitModel } from '../web/split-model.ts';
 import { withChatTemplate } from '../web/support.ts';
+import { expectFailure, fixture, kinglet, program, stories, type Logprobs } from './program.ts';
 import { writeVocabulary } from './vocabulary-file.ts';
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
-const program = join(root, 'build/native/kinglet');
-const stories = join(root, 'demo/models/kinglet-stories-5m-Q4_0.gguf');
-const fixture = (name: string) => join(root, 'tests/fixtures', name);
-
-function kinglet(args: string[], input = '') {
-  const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', input });
-  return { status, stdout, stderr };
-}
 
 const folder = mkdtempSync(join(tmpdir(), 'kinglet-'));
 afterAll(() => {
@@ -33,20 +23,6 @@ function file(bytes: Uint8Array | string): string {
   const path = newPath();
   writeFileSync(path, bytes);
   return path;
-}
-
-function expectFailure(args: string[], message: RegExp) {
-  const { status, stdout, stderr } = kinglet(args);
-  expect(status).toBe(1);
-  expect(stdout).toBe('');
-  expect(stderr).toMatch(message);
-  expect(stderr.trim().split('\n')).toHaveLength(1);
-}
-
-interface Logprobs {
-  tokens: number[];
-  positions: { position: number; argmax: number; logprobs: number[] }[];
-  greedy?: number[];
 }
 
 describe('generate', () => {

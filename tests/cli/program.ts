@@ -1,0 +1,31 @@
+// The desktop program, and what its tests give it.
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+export const program = join(root, 'build/native/kinglet');
+export const stories = join(root, 'demo/models/kinglet-stories-5m-Q4_0.gguf');
+export const fixture = (name: string) => join(root, 'tests/fixtures', name);
+
+export function kinglet(args: string[], input = '') {
+  const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', input });
+  return { status, stdout, stderr };
+}
+
+/** Nothing on standard output, and one line that says why. */
+export function expectFailure(args: string[], message: RegExp) {
+  const { status, stdout, stderr } = kinglet(args);
+  expect(status).toBe(1);
+  expect(stdout).toBe('');
+  expect(stderr).toMatch(message);
+  expect(stderr.trim().split('\n')).toHaveLength(1);
+}
+
+/** What `kinglet logprobs` prints. */
+export interface Logprobs {
+  tokens: number[];
+  positions: { position: number; argmax: number; logprobs: number[] }[];
+  greedy?: number[];
+}
