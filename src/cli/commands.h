@@ -20,6 +20,7 @@ struct RunOptions {
   uint32_t n_ctx = 0;      // 0: the model's
   std::string kv = "f32";
   uint32_t kv_page = 0;  // positions in a page of the KV cache; 0: it is in one piece
+  bool measures_kernels = false;
 };
 
 struct GenerateOptions {
@@ -79,7 +80,9 @@ struct QuantizeOptions {
   std::string type;  // a type, or a mix such as Q4_K_M: see gguf/recipe.h
 };
 
-// Streams the continuation of the prompt.
+// Streams the continuation of the prompt. Where the run measures its kernels, standard error
+// receives JSON: {kernels: {name, calls, microseconds}, time_to_first_token, prefill_tokens_per_s,
+// decode_tokens_per_s, bytes: {weights, kv, scratch}}.
 Status generate(const GenerateOptions& options);
 
 // Answers line by line what standard input says, until it ends.

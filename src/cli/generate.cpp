@@ -1,9 +1,11 @@
 #include <chrono>
 #include <cstdio>
+#include <string>
 
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/run.h"
+#include "kernels/measured.h"
 #include "session/generation.h"
 
 namespace kinglet::cli {
@@ -15,10 +17,40 @@ double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
+double per_second(size_t n, double seconds) {
+  return seconds > 0 ? static_cast<double>(n) / seconds : 0.0;
+}
+
 // "prompt: 12 tokens, 340.1 tokens/s".
 void print_speed(const char* phase, size_t n_tokens, double seconds) {
   std::fprintf(stderr, "%s: %zu tokens, %.1f tokens/s\n", phase, n_tokens,
-               seconds > 0 ? static_cast<double>(n_tokens) / seconds : 0.0);
+               per_second(n_tokens, seconds));
+}
+
+void print_metrics(const Run& run, size_t n_prompt, double first_token_seconds, size_t n_decoded,
+                   double decode_seconds) {
+  const KernelSet& kernels = run.loaded.model.kernels();
+  const LatencyHistogram latencies = kernel_latencies(kernels);
+  std::fprintf(stderr, "{\"kernels\":{\"name\":\"%s\",\"calls\":%llu,\"microseconds\":{",
+               std::string(kernels.name).c_str(),
+               static_cast<unsigned long long>(latencies.count()));
+  std::fprintf(stderr, "\"min\":%.3f,\"max\":%.3f,\"mean\":%.3f,\"variance\":%.3f,",
+               latencies.min(), latencies.max(), latencies.mean(), latencies.variance());
+  std::fprintf(stderr, "\"p50\":%.1f,\"p95\":%.1f,\"p99\":%.1f,\"buckets\":{",
+               latencies.percentile(0.5), latencies.percentile(0.95), latencies.percentile(0.99));
+  for (size_t i = 0; i < latencies.buckets().size(); ++i) {
+    std::fprintf(stderr, "%s\"%.0f\":%llu", i > 0 ? "," : "", LatencyHistogram::kBucketBegins[i],
+                 static_cast<unsigned long long>(latencies.buckets()[i]));
+  }
+  std::fprintf(stderr,
+               "}}},\"time_to_first_token\":%.4f,\"prefill_tokens_per_s\":%.1f,"
+               "\"decode_tokens_per_s\":%.1f,",
+               first_token_seconds, per_second(n_prompt, first_token_seconds),
+               per_second(n_decoded, decode_seconds));
+  std::fprintf(stderr, "\"bytes\":{\"weights\":%llu,\"kv\":%llu,\"scratch\":%llu}}\n",
+               static_cast<unsigned long long>(run.loaded.model.weight_bytes()),
+               static_cast<unsigned long long>(run.session->kv_bytes()),
+               static_cast<unsigned long long>(run.session->scratch_bytes()));
 }
 
 }  // namespace
@@ -42,11 +74,16 @@ Status generate(const GenerateOptions& options) {
     reason = step.finish;
   }
   std::fputc('\n', stdout);
+  // The first token comes with the prompt.
+  const size_t n_decoded = n_generated > 0 ? n_generated - 1 : 0;
+  const double prompt_seconds = seconds_between(start, first_token);
+  const double decode_seconds = seconds_between(first_token, Clock::now());
+  if (options.run.measures_kernels) {
+    print_metrics(*run, prompt.size(), prompt_seconds, n_decoded, decode_seconds);
+  }
   if (options.show_speed) {
-    print_speed("prompt", prompt.size(), seconds_between(start, first_token));
-    // The first token comes with the prompt.
-    print_speed("answer", n_generated > 0 ? n_generated - 1 : 0,
-                seconds_between(first_token, Clock::now()));
+    print_speed("prompt", prompt.size(), prompt_seconds);
+    print_speed("answer", n_decoded, decode_seconds);
     std::fprintf(stderr, "kernels: %.*s, %zu threads\n",
                  static_cast<int>(run->loaded.model.kernels().name.size()),
                  run->loaded.model.kernels().name.data(), run->pool.n_threads());

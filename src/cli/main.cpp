@@ -80,6 +80,8 @@ int main(int argc, char** argv) {
   std::optional<uint64_t> seed;
   generate_command->add_option("--seed", seed, "Seed of the sampler (default: random)");
   generate_command->add_flag("--speed", generating.show_speed, "Print tokens per second");
+  generate_command->add_flag("--metrics", generating.run.measures_kernels,
+                             "Print how long calls of kernels take, and what the run did, as JSON");
   generate_command->callback([&] {
     generating.generation.sampler.seed = seed ? *seed : std::random_device()();
     command = [&] { return generate(generating); };

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/format.h"
+#include "kernels/measured.h"
 
 namespace kinglet::cli {
 namespace {
@@ -51,7 +52,9 @@ Result<std::unique_ptr<Run>> start_run(const RunOptions& options) {
   session.page_positions = options.kv_page;
   KINGLET_TRY(parse_kv(options.kv, session));
   KINGLET_ASSIGN(GgufFile file, read_gguf_file(options.model));
-  KINGLET_ASSIGN(LanguageModel loaded, load_language_model(std::move(file), options.kernels));
+  KINGLET_ASSIGN(const KernelSet* kernels, choose_kernels(options.kernels));
+  if (options.measures_kernels) kernels = &measured_kernels(*kernels);
+  KINGLET_ASSIGN(LanguageModel loaded, load_language_model(std::move(file), *kernels));
   auto run = std::make_unique<Run>(std::move(loaded),
                                    options.n_threads == 0 ? default_threads() : options.n_threads);
   KINGLET_ASSIGN(run->session, Session::create(run->loaded.model, run->pool, session));

@@ -11,17 +11,6 @@
 namespace kinglet {
 namespace {
 
-Result<const KernelSet*> choose_kernels(std::string_view name) {
-  if (name.empty()) return available_kernels().front();
-  if (const KernelSet* kernels = find_kernels(name)) return kernels;
-  std::string names;
-  for (const KernelSet* kernels : available_kernels()) {
-    names += cat(names.empty() ? "" : ", ", kernels->name);
-  }
-  return Error{ErrorCode::invalid_argument,
-               cat("kernels \"", name, "\" cannot run here (available: ", names, ")")};
-}
-
 // Told apart from what is merely unknown: people load these by mistake.
 Status check_generates(const GgufHeader& header) {
   constexpr std::string_view kEncoders[] = {
@@ -43,11 +32,26 @@ Status check_generates(const GgufHeader& header) {
 
 }  // namespace
 
+Result<const KernelSet*> choose_kernels(std::string_view name) {
+  if (name.empty()) return available_kernels().front();
+  if (const KernelSet* kernels = find_kernels(name)) return kernels;
+  std::string names;
+  for (const KernelSet* kernels : available_kernels()) {
+    names += cat(names.empty() ? "" : ", ", kernels->name);
+  }
+  return Error{ErrorCode::invalid_argument,
+               cat("kernels \"", name, "\" cannot run here (available: ", names, ")")};
+}
+
 Result<LanguageModel> load_language_model(GgufFile file, std::string_view kernels) {
   KINGLET_ASSIGN(const KernelSet* chosen, choose_kernels(kernels));
+  return load_language_model(std::move(file), *chosen);
+}
+
+Result<LanguageModel> load_language_model(GgufFile file, const KernelSet& kernels) {
   KINGLET_TRY(check_generates(file.header()));
   KINGLET_ASSIGN(auto tokenizer, Tokenizer::from_gguf(file.header()));
-  KINGLET_ASSIGN(Model model, Model::load(std::move(file), *chosen));
+  KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels));
   if (static_cast<uint32_t>(tokenizer->n_tokens()) > model.config().vocab_size) {
     return Error{ErrorCode::corrupt,
                  cat("the vocabulary has ", tokenizer->n_tokens(),

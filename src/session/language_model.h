@@ -16,9 +16,15 @@ struct LanguageModel {
   std::unique_ptr<Tokenizer> tokenizer;
 };
 
-// `kernels`: the name of a kernel set, or "" for the fastest. Errors: those of Tokenizer::from_gguf
-// and Model::load; invalid_argument (unknown kernels), unsupported_architecture (an encoder),
+// The kernel set of that name, the fastest for "". ErrorCode::invalid_argument where this machine
+// has none.
+Result<const KernelSet*> choose_kernels(std::string_view name);
+
+// Errors: those of Tokenizer::from_gguf and Model::load; unsupported_architecture (an encoder),
 // missing_tensor (a vocabulary only), corrupt (more tokens than embeddings).
+Result<LanguageModel> load_language_model(GgufFile file, const KernelSet& kernels);
+
+// The same with choose_kernels(kernels).
 Result<LanguageModel> load_language_model(GgufFile file, std::string_view kernels = "");
 
 }  // namespace kinglet

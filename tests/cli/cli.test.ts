@@ -55,6 +55,30 @@ describe('generate', () => {
     expect(stderr).toMatch(/kernels: scalar/);
   });
 
+  test('measures its kernels and the run, as JSON', () => {
+    const { stdout, stderr } = kinglet([...greedy, '-n', '8', '--metrics', '--kernels', 'scalar']);
+    expect(stdout).toBe(kinglet([...greedy, '-n', '8', '--kernels', 'scalar']).stdout);
+    const { kernels, ...run } = JSON.parse(stderr) as {
+      kernels: {
+        name: string;
+        calls: number;
+        microseconds: { mean: number; p50: number; p99: number; buckets: Record<string, number> };
+      };
+    };
+    expect(kernels.name).toBe('scalar');
+    const { mean, p50, p99, buckets } = kernels.microseconds;
+    expect(Object.keys(buckets)).toEqual(['0', '100', '500', '1000', '5000']);
+    expect(Object.values(buckets).reduce((sum, n) => sum + n, 0)).toBe(kernels.calls);
+    expect(p50).toBeLessThanOrEqual(p99);
+    expect(mean).toBeGreaterThan(0);
+    expect(run).toMatchObject({
+      time_to_first_token: expect.any(Number) as number,
+      prefill_tokens_per_s: expect.any(Number) as number,
+      decode_tokens_per_s: expect.any(Number) as number,
+      bytes: { kv: 512 * 6 * 2 * (2 * 64) * 4 },
+    });
+  });
+
   test('recognises control tokens in the prompt, or not', () => {
     const options = ['generate', '-m', stories, '-p', '<s>Once', '-n', '1', '--speed'];
     const nTokens = (more: string[]) =>
