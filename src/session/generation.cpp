@@ -21,6 +21,14 @@ std::string_view finish_reason_name(FinishReason reason) {
   return "unknown";
 }
 
+namespace {
+
+bool is_added(const Tokenizer& tokenizer, TokenId token) {
+  return tokenizer.vocabulary().contains(token) && tokenizer.vocabulary().is_added(token);
+}
+
+}  // namespace
+
 Result<Generation> Generation::start(Session& session, const Tokenizer& tokenizer,
                                      std::vector<TokenId> prompt,
                                      const GenerationOptions& options) {
@@ -28,7 +36,7 @@ Result<Generation> Generation::start(Session& session, const Tokenizer& tokenize
   if (options.max_tokens == 0) {
     return Error{ErrorCode::invalid_argument, "0 tokens were asked for, expected 1 or more"};
   }
-  if (prompt.empty()) {
+  if (prompt.empty() && (options.replaces_context || session.n_positions() == 0)) {
     return Error{ErrorCode::invalid_argument, "the prompt is empty: there is nothing to continue"};
   }
   if (options.shifts_context && options.n_kept >= session.n_ctx()) {
@@ -43,13 +51,10 @@ Result<Generation> Generation::start(Session& session, const Tokenizer& tokenize
                  cat("the prompt has ", prompt.size(), " tokens, but the context has room for ",
                      room, " (it holds ", n_before, " of ", session.n_ctx(), " positions)")};
   }
+  if (prompt.empty()) KINGLET_TRY(session.recompute_logits());
+  const uint32_t n_known = options.replaces_context ? session.keep_prefix(prompt) : 0;
   Generation generation(session, tokenizer, std::move(prompt), options);
-  if (options.replaces_context) {
-    generation.n_prompt_done_ = session.keep_prefix(generation.prompt_);
-    for (size_t i = 0; i < generation.n_prompt_done_; ++i) {
-      generation.sampler_.accept(generation.prompt_[i]);
-    }
-  }
+  generation.n_prompt_done_ = n_known;
   return generation;
 }
 
@@ -58,19 +63,26 @@ Generation::Generation(Session& session, const Tokenizer& tokenizer, std::vector
     : session_(&session),
       tokenizer_(&tokenizer),
       prompt_(std::move(prompt)),
+      n_before_(session.n_positions()),
       max_tokens_(options.max_tokens),
+      replaces_context_(options.replaces_context),
       shifts_context_(options.shifts_context),
       n_kept_(options.n_kept),
       sampler_(options.sampler, session.model().config().vocab_size),
-      decoder_(tokenizer, tokenizer.vocabulary().contains(prompt_.back()) &&
-                              tokenizer.vocabulary().is_added(prompt_.back())) {}
+      decoder_(tokenizer,
+               is_added(tokenizer, prompt_.empty() ? session.tokens().back() : prompt_.back())) {
+  for (const TokenId token : session.tokens()) sampler_.accept(token);
+}
 
 Result<GenerationStep> Generation::step() {
   if (n_prompt_done_ < prompt_.size()) {
     const auto batch = std::span<const TokenId>(prompt_).subspan(
         n_prompt_done_, std::min<size_t>(session_->n_batch(), prompt_.size() - n_prompt_done_));
     const bool is_last = n_prompt_done_ + batch.size() == prompt_.size();
-    KINGLET_TRY(session_->append(batch, is_last));
+    if (Status status = session_->append(batch, is_last); !status.ok()) {
+      KINGLET_TRY(cancel());
+      return status.error();
+    }
     for (const TokenId token : batch) sampler_.accept(token);
     n_prompt_done_ += batch.size();
     GenerationStep step;
@@ -103,11 +115,23 @@ Status Generation::make_room() {
   return session_->shift(n_kept_, (n_movable + 1) / 2);
 }
 
-GenerationStep Generation::finish(FinishReason reason) {
+Status Generation::cancel() {
+  if (n_prompt_done_ == prompt_.size()) return append_last_token();
+  return replaces_context_ ? Status() : session_->truncate(n_before_);
+}
+
+Status Generation::append_last_token() {
+  if (replaces_context_ || last_token_ == kNoToken) return {};
+  if (session_->n_positions() == session_->n_ctx()) return {};
+  return session_->append({&last_token_, 1}, false);
+}
+
+Result<GenerationStep> Generation::finish(FinishReason reason) {
   GenerationStep step;
   step.n_prompt_done = static_cast<uint32_t>(n_prompt_done_);
   step.text = decoder_.finish();
   step.finish = reason;
+  if (reason == FinishReason::length) KINGLET_TRY(append_last_token());
   return step;
 }
 

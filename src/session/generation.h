@@ -40,29 +40,42 @@ struct GenerationStep {
   FinishReason finish = FinishReason::none;  // set by the last step, which carries no token
 };
 
+// The session ends up with the prompt and the tokens drawn; where the prompt replaces the context
+// the last of them is left to the next prompt, which computes it together with others.
 class Generation {
  public:
-  // Continues `session` with `prompt`, at least one token; session and tokenizer must outlive the
-  // generation. ErrorCode::prompt_too_long; invalid_argument (an option, no prompt).
+  // Continues `session` with `prompt`; without tokens, where its context ends. Session and
+  // tokenizer must outlive the generation. ErrorCode::prompt_too_long; invalid_argument (an option,
+  // nothing to continue).
   static Result<Generation> start(Session& session, const Tokenizer& tokenizer,
                                   std::vector<TokenId> prompt, const GenerationOptions& options);
 
   // Computes the next batch of the prompt, or draws one token. Not to be called after finish.
   Result<GenerationStep> step();
 
+  // Ends the generation before its finish, and leaves the session as a finish would. A prompt that
+  // was not read to its end is taken back, unless it replaces the context.
+  Status cancel();
+
+  // Prompt tokens computed so far, or found in the context.
+  uint32_t n_prompt_done() const { return static_cast<uint32_t>(n_prompt_done_); }
+
  private:
   Generation(Session& session, const Tokenizer& tokenizer, std::vector<TokenId> prompt,
              const GenerationOptions& options);
 
-  GenerationStep finish(FinishReason reason);
+  Result<GenerationStep> finish(FinishReason reason);
+  Status append_last_token();
   Status make_room();
 
   Session* session_;
   const Tokenizer* tokenizer_;
   std::vector<TokenId> prompt_;
   size_t n_prompt_done_ = 0;
+  uint32_t n_before_;  // positions that do not belong to the prompt
   uint32_t max_tokens_;
   uint32_t n_generated_ = 0;
+  bool replaces_context_;
   bool shifts_context_;
   uint32_t n_kept_;
   TokenId last_token_ = kNoToken;  // drawn, but not yet appended to the session

@@ -112,6 +112,15 @@ Status Session::append(std::span<const TokenId> tokens, bool want_logits) {
   return status;
 }
 
+Status Session::recompute_logits() {
+  if (tokens_.empty()) {
+    return Error{ErrorCode::invalid_argument, "an empty context has no logits"};
+  }
+  const TokenId last = tokens_.back();
+  KINGLET_TRY(truncate(n_positions() - 1));
+  return append({&last, 1});
+}
+
 Status Session::append_batches(std::span<const TokenId> tokens, bool want_logits) {
   if (tokens.empty()) {
     return Error{ErrorCode::invalid_argument, "there are no tokens to append"};

@@ -56,6 +56,10 @@ class Session {
   // not_finite (the logits hold NaN or infinity: the weights are damaged).
   Status append(std::span<const TokenId> tokens, bool want_logits = true);
 
+  // Computes the last position again, for its logits. ErrorCode::invalid_argument without
+  // positions.
+  Status recompute_logits();
+
   // Logits [vocab_size] behind the last appended token, until the next append.
   std::span<float> logits() { return {scratch_.logits, model_.config().vocab_size}; }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "gguf/file.h"
@@ -165,6 +166,74 @@ TEST(Generation, StopsWhenTheContextIsFull) {
   EXPECT_LE(told.tokens.size(), 1u);
   EXPECT_NE(told.finish, FinishReason::length);
   EXPECT_EQ(session->n_positions(), 8u);
+}
+
+// What a session holds does not depend on how often the text was taken up again.
+TEST(Generation, ContinuesItsOwnAnswer) {
+  const LanguageModel loaded = load_stories("scalar");
+  ThreadPool pool;
+  const auto whole = make_session(loaded, pool);
+  const Told expected = tell(loaded, *whole, "Once upon a time", greedy(12));
+  EXPECT_EQ(whole->n_positions(), loaded.tokenizer->encode("Once upon a time").size() + 12);
+
+  const auto session = make_session(loaded, pool);
+  std::string text = tell(loaded, *session, "Once upon a time", greedy(5)).text;
+  for (const uint32_t n : {1u, 6u}) {
+    auto generation = Generation::start(*session, *loaded.tokenizer, {}, greedy(n));
+    ASSERT_TRUE(generation.ok());
+    text += run(generation.value()).text;
+  }
+  EXPECT_EQ(text, expected.text);
+  EXPECT_TRUE(std::ranges::equal(session->tokens(), whole->tokens()));
+}
+
+TEST(Generation, KeepsOnlyTheBeginningThatAPromptReplacingTheContextHas) {
+  const LanguageModel loaded = load_stories("scalar");
+  ThreadPool pool;
+  const auto session = make_session(loaded, pool);
+  GenerationOptions options = greedy(6);
+  options.replaces_context = true;
+  const Told first = tell(loaded, *session, "Once upon a time", options);
+  const auto prompt = loaded.tokenizer->encode("Once upon a hill");
+  auto generation = Generation::start(*session, *loaded.tokenizer, prompt, options);
+  ASSERT_TRUE(generation.ok());
+  EXPECT_GT(generation.value().n_prompt_done(), 2u);
+  EXPECT_LT(generation.value().n_prompt_done(), prompt.size());
+  (void)run(generation.value());
+  EXPECT_EQ(tell(loaded, *session, "Once upon a time", options).text, first.text);
+}
+
+TEST(Generation, CancelledKeepsWhatWasToldAndTakesAnUnreadPromptBack) {
+  const LanguageModel loaded = load_tiny();
+  ThreadPool pool;
+  const auto session = make_session(loaded, pool, {.n_batch = 4});
+  ASSERT_TRUE(session->append(std::vector<TokenId>{1, 3}).ok());
+  for (const bool replaces : {false, true}) {
+    GenerationOptions options = greedy(1);
+    options.replaces_context = replaces;
+    auto unread =
+        Generation::start(*session, *loaded.tokenizer, std::vector<TokenId>(10, 3), options);
+    ASSERT_TRUE(unread.ok() && unread.value().step().ok() && unread.value().cancel().ok());
+    EXPECT_EQ(session->n_positions(), replaces ? 4u : 2u);
+  }
+  auto told = Generation::start(*session, *loaded.tokenizer, {5}, greedy(9));
+  ASSERT_TRUE(told.ok());
+  ASSERT_TRUE(told.value().step().ok());
+  const auto step = told.value().step();
+  ASSERT_TRUE(step.ok() && told.value().cancel().ok());
+  EXPECT_EQ(session->n_positions(), 6u);
+  EXPECT_EQ(session->tokens().back(), step.value().token);
+}
+
+TEST(Generation, ReportsThePromptThatFailedAndTakesItBack) {
+  const LanguageModel loaded = load_tiny();
+  ThreadPool pool;
+  const auto session = make_session(loaded, pool, {.n_batch = 4});
+  ASSERT_TRUE(session->append(std::vector<TokenId>{1, 3}).ok());
+  auto generation = Generation::start(*session, *loaded.tokenizer, {3, 3, 3, 3, 9999}, greedy(1));
+  ASSERT_TRUE(generation.ok() && generation.value().step().ok());
+  EXPECT_EQ(generation.value().step().error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(session->n_positions(), 2u);
 }
 
 TEST(Generation, RefusesWhatCannotBeDone) {
