@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,6 +62,11 @@ std::vector<TokenId> to_ids(const val& ids) {
   return emscripten::convertJSArrayToNumberVector<TokenId>(ids);
 }
 
+// The array is copied: a view would be lost when memory grows.
+val to_js_ids(std::span<const TokenId> ids) {
+  return val::global("Int32Array").new_(val(emscripten::typed_memory_view(ids.size(), ids.data())));
+}
+
 // One pool for the instance, as its workers can only start while no call is running.
 ThreadPool& thread_pool() {
 #if defined(__EMSCRIPTEN_PTHREADS__)
@@ -81,36 +87,22 @@ val kernel_sets() {
   return names;
 }
 
-struct GenerateOptions {
-  double max_tokens;
-  double temperature;
-  int32_t top_k;
-  double top_p;
-  double min_p;
-  double repeat_penalty;
-  int32_t repeat_last_n;
-  double seed;
+// Fields are read one by one: an Embind value object would take several times the code.
+double number(const val& fields, const char* name) { return fields[name].as<double>(); }
 
-  GenerationOptions to_core() const {
-    GenerationOptions options;
-    options.max_tokens = from_number<uint32_t>(max_tokens);
-    options.sampler.temperature = static_cast<float>(temperature);
-    options.sampler.top_k = top_k;
-    options.sampler.top_p = static_cast<float>(top_p);
-    options.sampler.min_p = static_cast<float>(min_p);
-    options.sampler.repeat_penalty = static_cast<float>(repeat_penalty);
-    options.sampler.repeat_last_n = repeat_last_n;
-    options.sampler.seed = from_number<uint64_t>(seed);
-    return options;
-  }
-};
-
-struct SessionRequest {
-  double n_ctx;
-  double n_batch;
-  std::string k_kind;
-  std::string v_kind;
-};
+GenerationOptions to_generation_options(const val& fields) {
+  GenerationOptions options;
+  options.max_tokens = from_number<uint32_t>(number(fields, "maxTokens"));
+  options.sampler.temperature = static_cast<float>(number(fields, "temperature"));
+  options.sampler.top_k = from_number<int32_t>(number(fields, "topK"));
+  options.sampler.top_p = static_cast<float>(number(fields, "topP"));
+  options.sampler.min_p = static_cast<float>(number(fields, "minP"));
+  options.sampler.repeat_penalty = static_cast<float>(number(fields, "repeatPenalty"));
+  options.sampler.repeat_last_n = from_number<int32_t>(number(fields, "repeatLastN"));
+  options.sampler.seed = from_number<uint64_t>(number(fields, "seed"));
+  options.replaces_context = number(fields, "replacesContext") != 0;
+  return options;
+}
 
 Result<KvKind> kv_kind(const std::string& name) {
   if (const KvKindInfo* info = find_kv_kind(name)) return info->kind;
@@ -118,12 +110,13 @@ Result<KvKind> kv_kind(const std::string& name) {
                cat("KV kind \"", name, "\" is unknown: expected one of ", kv_kind_names())};
 }
 
-Result<SessionOptions> to_core(const SessionRequest& request) {
+Result<SessionOptions> to_session_options(const val& fields) {
   SessionOptions options;
-  options.n_ctx = from_number<uint32_t>(request.n_ctx);
-  if (request.n_batch > 0) options.n_batch = from_number<uint32_t>(request.n_batch);
-  KINGLET_ASSIGN(options.k_kind, kv_kind(request.k_kind));
-  KINGLET_ASSIGN(options.v_kind, kv_kind(request.v_kind));
+  options.n_ctx = from_number<uint32_t>(number(fields, "nCtx"));
+  const double n_batch = number(fields, "nBatch");
+  if (n_batch > 0) options.n_batch = from_number<uint32_t>(n_batch);
+  KINGLET_ASSIGN(options.k_kind, kv_kind(fields["kKind"].as<std::string>()));
+  KINGLET_ASSIGN(options.v_kind, kv_kind(fields["vKind"].as<std::string>()));
   return options;
 }
 
@@ -133,13 +126,13 @@ class EngineSession {
   EngineSession(std::shared_ptr<const LanguageModel> loaded, std::unique_ptr<Session> session)
       : loaded_(std::move(loaded)), session_(std::move(session)) {}
 
-  val start(const val& prompt, const GenerateOptions& options) {
+  val start(const val& prompt, const val& options) {
     generation_.reset();
-    auto generation =
-        Generation::start(*session_, *loaded_->tokenizer, to_ids(prompt), options.to_core());
+    auto generation = Generation::start(*session_, *loaded_->tokenizer, to_ids(prompt),
+                                        to_generation_options(options));
     if (!generation.ok()) return failure(generation.error());
     generation_.emplace(std::move(generation.value()));
-    return success(val::null());
+    return success(generation_->n_prompt_done());
   }
 
   val step() {
@@ -156,6 +149,21 @@ class EngineSession {
     fields.set("finishReason", std::string(finish_reason_name(step.value().finish)));
     return success(fields);
   }
+
+  val cancel() {
+    if (!generation_) return success(val::null());
+    const Status status = generation_->cancel();
+    generation_.reset();
+    return to_js(status);
+  }
+
+  val fork() const {
+    auto fork = session_->fork();
+    if (!fork.ok()) return failure(fork.error());
+    return success(std::make_shared<EngineSession>(loaded_, std::move(fork.value())));
+  }
+
+  val tokens() const { return to_js_ids(session_->tokens()); }
 
   val truncate(double n_positions) {
     generation_.reset();
@@ -200,9 +208,7 @@ class EngineModel {
   val encode(const std::string& text, bool add_bos, bool parse_special) const {
     const std::vector<TokenId> ids =
         loaded_->tokenizer->encode(text, {.add_bos = add_bos, .parse_special = parse_special});
-    // The array is copied: a view would be lost when memory grows.
-    return val::global("Int32Array")
-        .new_(val(emscripten::typed_memory_view(ids.size(), ids.data())));
+    return to_js_ids(ids);
   }
 
   val decode(const val& ids, bool special) const {
@@ -210,8 +216,8 @@ class EngineModel {
     return text.ok() ? success(text.value()) : failure(text.error());
   }
 
-  val new_session(const SessionRequest& request) const {
-    const auto options = to_core(request);
+  val new_session(const val& fields) const {
+    const auto options = to_session_options(fields);
     if (!options.ok()) return failure(options.error());
     auto session = Session::create(loaded_->model, thread_pool(), options.value());
     if (!session.ok()) return failure(session.error());
@@ -232,10 +238,6 @@ Result<std::shared_ptr<EngineModel>> load_model(std::vector<GgufFile> parts,
   KINGLET_ASSIGN(LanguageModel loaded, load_language_model(std::move(file), kernels));
   return std::make_shared<EngineModel>(std::make_shared<const LanguageModel>(std::move(loaded)));
 }
-
-struct ModelRequest {
-  std::string kernels;
-};
 
 // 0 where the source does not tell.
 std::optional<uint64_t> announced(double file_bytes) {
@@ -265,10 +267,10 @@ class EngineLoader {
 
   double file_bytes() const { return to_number(loader_.file_bytes().value_or(0)); }
 
-  val finish(const ModelRequest& request) {
+  val finish(const val& options) {
     const Status status = end_part();
     if (!status.ok()) return failure(status.error());
-    auto model = load_model(std::move(parts_), request.kernels);
+    auto model = load_model(std::move(parts_), options["kernels"].as<std::string>());
     return model.ok() ? success(model.value()) : failure(model.error());
   }
 
@@ -292,22 +294,6 @@ std::shared_ptr<EngineLoader> new_loader(double file_bytes) {
 EMSCRIPTEN_BINDINGS(kinglet) {
   using namespace emscripten;
 
-  value_object<ModelRequest>("EngineModelOptions").field("kernels", &ModelRequest::kernels);
-  value_object<SessionRequest>("EngineSessionOptions")
-      .field("nCtx", &SessionRequest::n_ctx)
-      .field("nBatch", &SessionRequest::n_batch)
-      .field("kKind", &SessionRequest::k_kind)
-      .field("vKind", &SessionRequest::v_kind);
-  value_object<GenerateOptions>("EngineGenerateOptions")
-      .field("maxTokens", &GenerateOptions::max_tokens)
-      .field("temperature", &GenerateOptions::temperature)
-      .field("topK", &GenerateOptions::top_k)
-      .field("topP", &GenerateOptions::top_p)
-      .field("minP", &GenerateOptions::min_p)
-      .field("repeatPenalty", &GenerateOptions::repeat_penalty)
-      .field("repeatLastN", &GenerateOptions::repeat_last_n)
-      .field("seed", &GenerateOptions::seed);
-
   class_<EngineLoader>("EngineLoader")
       .smart_ptr<std::shared_ptr<EngineLoader>>("EngineLoader")
       .function("reserve", &EngineLoader::reserve)
@@ -325,6 +311,9 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .smart_ptr<std::shared_ptr<EngineSession>>("EngineSession")
       .function("start", &EngineSession::start)
       .function("step", &EngineSession::step)
+      .function("cancel", &EngineSession::cancel)
+      .function("fork", &EngineSession::fork)
+      .function("tokens", &EngineSession::tokens)
       .function("truncate", &EngineSession::truncate)
       .function("nPositions", &EngineSession::n_positions)
       .function("nCtx", &EngineSession::n_ctx)

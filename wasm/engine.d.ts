@@ -88,10 +88,12 @@ export interface EngineGenerateOptions {
   repeatPenalty: number;
   repeatLastN: number;
   seed: number;
+  /** The prompt is the whole context; what the session holds of it is not computed again. */
+  replacesContext: boolean;
 }
 
 export interface EngineStep {
-  /** Prompt tokens computed so far. */
+  /** Prompt tokens computed so far, or found in the context. */
   nPromptDone: number;
   /** The token drawn in this step; -1 while the prompt is computed and in the last step. */
   token: number;
@@ -102,10 +104,19 @@ export interface EngineStep {
 }
 
 export interface EngineSession extends EngineHandle {
-  /** Begins to continue the context with a prompt of at least one token. */
-  start(prompt: Int32Array, options: EngineGenerateOptions): EngineResult<null>;
-  /** One batch of the prompt or one token. Stop calling it to cancel. */
+  /**
+   * Begins to continue the context with a prompt; without tokens, where the context ends. The number
+   * of the prompt's tokens that were found in the context.
+   */
+  start(prompt: Int32Array, options: EngineGenerateOptions): EngineResult<number>;
+  /** One batch of the prompt or one token. */
   step(): EngineResult<EngineStep>;
+  /** Ends the generation that start() began; a prompt that was not read to its end is forgotten. */
+  cancel(): EngineResult<null>;
+  /** A session with the same context, and memory of its own. */
+  fork(): EngineResult<EngineSession>;
+  /** Of all positions. */
+  tokens(): Int32Array;
   /** Forgets every position from nPositions on. */
   truncate(nPositions: number): EngineResult<null>;
   nPositions(): number;

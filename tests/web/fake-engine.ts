@@ -6,6 +6,7 @@ import type {
   EngineModule,
   EngineResult,
   EngineSession,
+  EngineSessionOptions,
 } from '#engine';
 
 const codePoint = (character: string) => character.codePointAt(0) ?? 0;
@@ -20,6 +21,8 @@ export class FakeEngine implements EngineModule {
   onStep: () => void = () => undefined;
   /** What was asked of the sessions, in order. */
   readonly calls: string[] = [];
+  /** The sessions that were asked for, forks not among them. */
+  readonly sessions: EngineSessionOptions[] = [];
   /** Handles that were made and not yet deleted. */
   nHandles = 0;
 
@@ -79,44 +82,62 @@ export class FakeEngine implements EngineModule {
       encode: (prompt, addBos) =>
         Int32Array.from([...(addBos ? [1] : []), ...Array.from(prompt, codePoint)]),
       decode: (ids) => ({ value: String.fromCodePoint(...ids) }),
-      newSession: ({ nCtx }) => ({ value: this.#session(text, nCtx) }),
+      newSession: (options) => {
+        this.sessions.push(options);
+        return { value: this.#session(text, options.nCtx, []) };
+      },
     };
   }
 
-  #session(text: string, nCtx: number): EngineSession {
-    let nPositions = 0;
-    let nPrompt = 0;
+  #session(text: string, nCtx: number, tokens: number[]): EngineSession {
+    let nPromptDone = 0;
+    let prompt: number[] = [];
     let left: string[] = [];
     return {
       ...this.#handle(),
-      start: (prompt, { maxTokens }): EngineResult<null> => {
-        this.calls.push(`start ${String(prompt.length)}`);
+      start: (given, { maxTokens, replacesContext }): EngineResult<number> => {
+        prompt = [...given];
+        const nSame = prompt.findIndex(
+          (token, i) => token !== tokens[i] || i + 1 === prompt.length,
+        );
+        if (replacesContext) tokens = prompt.slice(0, nSame);
+        const nKnown = replacesContext ? nSame : 0;
+        this.calls.push(`start ${String(prompt.length)}, ${String(nKnown)} known`);
         if (prompt.length > nCtx) return fail('prompt_too_long', 'the prompt is too long');
-        nPrompt = prompt.length;
+        nPromptDone = nKnown;
+        prompt.splice(0, nKnown);
         left = Array.from(text).slice(0, maxTokens);
-        return { value: null };
+        return { value: nKnown };
       },
       step: () => {
         this.onStep();
-        const step = { nPromptDone: nPrompt, token: -1, text: '', finishReason: 'none' as const };
-        if (nPositions < nPrompt) {
-          nPositions = nPrompt;
+        nPromptDone += prompt.length;
+        const step = { nPromptDone, token: -1, text: '', finishReason: 'none' as const };
+        if (prompt.length > 0) {
+          tokens.push(...prompt);
+          prompt = [];
           return { value: step };
         }
         const next = left.shift();
         if (next === undefined) return { value: { ...step, finishReason: 'stop' } };
-        nPositions += 1;
+        tokens.push(codePoint(next));
         return { value: { ...step, token: codePoint(next), text: next } };
       },
-      truncate: (n) => {
-        this.calls.push(`truncate ${String(n)}`);
-        nPositions = n;
+      cancel: () => {
+        this.calls.push('cancel');
         return { value: null };
       },
-      nPositions: () => nPositions,
+      fork: () => ({ value: this.#session(text, nCtx, [...tokens]) }),
+      tokens: () => Int32Array.from(tokens),
+      truncate: (n) => {
+        if (n > tokens.length) return fail('invalid_argument', 'past the end');
+        tokens.length = n;
+        return { value: null };
+      },
+      nPositions: () => tokens.length,
       nCtx: () => nCtx,
-      kvBytes: () => 0,
-      scratchBytes: () => 0,
+      kvBytes: () => 1000,
+      scratchBytes: () => 100,
     };
   }
 

@@ -136,6 +136,102 @@ describe('a loaded model', () => {
   });
 });
 
+describe('sessions', () => {
+  let model: Kinglet;
+  beforeAll(async () => {
+    model = await Kinglet.load(bytes, { nThreads: 1 });
+  });
+  afterAll(() => {
+    model.dispose();
+  });
+
+  it('tell side by side what they tell alone', async () => {
+    const openings = [opening, 'One day', 'The little bird'];
+    const alone = [];
+    for (const prompt of openings) alone.push((await model.generate(prompt, greedy).result).text);
+    const sessions = await Promise.all(openings.map(() => model.newSession()));
+    const results = await Promise.all(
+      sessions.map((session, i) => session.generate(openings[i]!, greedy).result),
+    );
+    expect(results.map(({ text }) => text)).toEqual(alone);
+    for (const session of sessions) session.dispose();
+  });
+
+  it('continue their text as if it had been told in one go', async () => {
+    const session = await model.newSession();
+    const { text: whole } = await model.generate(opening, greedy).result;
+    let text = (await session.generate(opening, { ...greedy, maxTokens: 20 }).result).text;
+    const left = session.generate('', { ...greedy, maxTokens: 400 });
+    let nLeft = 0;
+    for await (const piece of left) {
+      text += piece.text;
+      if (++nLeft === 3) break;
+    }
+    const { usage } = await left.result;
+    // What was told after the loop was left is in the context too.
+    await session.truncate((await session.nPositions()) - (usage.completionTokens - nLeft));
+    const nLast = 60 - 20 - nLeft;
+    text += (await session.generate('', { ...greedy, maxTokens: nLast }).result).text;
+    expect(text).toBe(whole);
+    const tokens = await session.tokens();
+    expect(await model.detokenize(tokens)).toBe(opening + whole);
+    expect(tokens.filter((token) => token === 1)).toHaveLength(1);
+    session.dispose();
+  });
+
+  it('compute only what is new of a prompt', async () => {
+    const tokens = await model.tokenize(opening);
+    const first = await model.generate(tokens, greedy).result;
+    const again = await model.generate(tokens, greedy).result;
+    expect(again.usage).toMatchObject({
+      promptTokens: tokens.length,
+      cachedTokens: tokens.length - 1,
+    });
+    expect(again.text).toBe(first.text);
+    const longer = await model.generate(`${opening}${first.text} The end`, greedy).result;
+    expect(longer.usage.cachedTokens).toBeGreaterThan(tokens.length + 50);
+  });
+
+  it('fork, and do not disturb each other', async () => {
+    const session = await model.newSession();
+    await session.generate(opening, { ...greedy, maxTokens: 10 }).result;
+    const fork = await session.fork();
+    const [one, other] = await Promise.all([
+      session.generate(' a bird', greedy).result,
+      fork.generate(' a dog', greedy).result,
+    ]);
+    expect(one.text).not.toBe(other.text);
+    await fork.truncate(0);
+    fork.dispose();
+    await session.truncate(0);
+    expect((await session.generate(opening, greedy).result).text).toBe(tellByCli(opening, 60));
+    session.dispose();
+  });
+
+  it('tell what memory they take, by context and kinds', async () => {
+    const f32 = await model.newSession({ nCtx: 256 });
+    const mixed = await model.newSession({ nCtx: 256, kv: { k: 'f16', v: 'int8' } });
+    expect(f32.info).toMatchObject({ nCtx: 256, kv: { k: 'f32', v: 'f32' } });
+    expect(f32.info.memory.kvBytes).toBe(256 * 6 * 2 * (2 * 64) * 4);
+    expect(mixed.info.memory.kvBytes).toBe(256 * 6 * 2 * (64 * 2 + 64 + 4));
+    expect((await mixed.generate(opening, greedy).result).text).not.toBe('');
+    await expect(model.newSession({ nCtx: 100_000 })).rejects.toMatchObject({
+      code: 'invalid_argument',
+    });
+    f32.dispose();
+    mixed.dispose();
+  });
+
+  it('give their memory back', async () => {
+    for (let i = 0; i < 200; ++i) {
+      const session = await model.newSession({ nCtx: 512 });
+      if (i % 50 === 0) await session.generate(opening, { maxTokens: 1 }).result;
+      session.dispose();
+    }
+    expect((await model.generate(opening, greedy).result).text).toBe(tellByCli(opening, 60));
+  });
+});
+
 describe('a model with a chat template', () => {
   const template =
     "{{ bos_token }}{% for m in messages %}{{ m.role + ': ' + m.content + '\\n' }}" +
@@ -361,6 +457,9 @@ describe('loading', () => {
       code: 'invalid_argument',
     });
     await expect(Kinglet.load(bytes, { kernels: 'best' })).rejects.toMatchObject({
+      code: 'invalid_argument',
+    });
+    await expect(Kinglet.load(bytes, { kv: 'f8' as 'f16' })).rejects.toMatchObject({
       code: 'invalid_argument',
     });
     await expect(Kinglet.load(bytes, { nThreads: 0 })).rejects.toMatchObject({

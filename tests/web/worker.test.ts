@@ -2,7 +2,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Kinglet } from '../../web/src/kinglet.ts';
 import { postedLoadOptions } from '../../web/src/options.ts';
-import type { ModelSource } from '../../web/src/types.ts';
+import type { Session } from '../../web/src/session.ts';
+import type { LoadOptions, ModelSource, SessionOptions } from '../../web/src/types.ts';
 import type { StartWorker } from '../../web/src/worker-link.ts';
 import { ModelHost } from '../../web/src/worker/model-host.ts';
 import { FakeEngine } from './fake-engine.ts';
@@ -117,16 +118,21 @@ describe('generating', () => {
     expect(usage.promptTokens).toBe(2);
   });
 
-  it('runs concurrent calls one after the other, each from an empty context', async () => {
+  it('runs concurrent calls one after the other, each keeping the beginning it knows', async () => {
     const model = await load();
-    await Promise.all(['a', 'ab', 'abc'].map((prompt) => model.generate(prompt).result));
+    const prompts = ['a', 'ab', 'xyz', 'xyz'];
+    const results = await Promise.all(prompts.map((prompt) => model.generate(prompt).result));
     expect(engine.calls).toEqual([
-      'truncate 0',
-      'start 2',
-      'truncate 0',
-      'start 3',
-      'truncate 0',
-      'start 4',
+      'start 2, 0 known',
+      'start 3, 2 known',
+      'start 4, 1 known',
+      'start 4, 3 known',
+    ]);
+    expect(results.map(({ usage }) => usage)).toEqual([
+      { promptTokens: 2, cachedTokens: 0, completionTokens: 5 },
+      { promptTokens: 3, cachedTokens: 2, completionTokens: 5 },
+      { promptTokens: 4, cachedTokens: 1, completionTokens: 5 },
+      { promptTokens: 4, cachedTokens: 3, completionTokens: 5 },
     ]);
   });
 
@@ -144,6 +150,144 @@ describe('generating', () => {
     const first = await model.generate('a').result;
     const second = await model.generate('a').result;
     expect(first.seed).not.toBe(second.seed);
+  });
+});
+
+describe('sessions', () => {
+  const textOf = (tokens: number[]) => String.fromCodePoint(...tokens);
+
+  it('have contexts of their own, which their prompts continue', async () => {
+    const model = await load();
+    const session = await model.newSession();
+    await session.generate('ab', { maxTokens: 2 }).result;
+    await model.generate('xy').result;
+    await session.generate('cd', { maxTokens: 1 }).result;
+    expect(textOf(await session.tokens())).toBe('\u0001abstcds');
+    expect(await session.nPositions()).toBe(8);
+  });
+
+  it('take the model’s context and kinds of keys and values where they are given none', async () => {
+    const options = { nCtx: 100, kv: { k: 'q8', v: 'f16' } } as const;
+    const model = await Kinglet.loadWith(start, new Blob(['story']), options);
+    const same = await model.newSession();
+    const other = await model.newSession({ nCtx: 50, kv: 'int8' });
+    expect(engine.sessions.slice(1)).toEqual([
+      { nCtx: 100, nBatch: 0, kKind: 'q8', vKind: 'f16' },
+      { nCtx: 50, nBatch: 0, kKind: 'int8', vKind: 'int8' },
+    ]);
+    const memory = { kvBytes: 1000, scratchBytes: 100 };
+    expect(same.info).toEqual({ nCtx: 100, kv: { k: 'q8', v: 'f16' }, memory });
+    expect(other.info).toEqual({ nCtx: 50, kv: { k: 'int8', v: 'int8' }, memory });
+  });
+
+  it('refuse wrong options before anything is loaded', async () => {
+    const source = new Blob(['story']);
+    for (const kv of ['f8', { k: 'f32' }, { k: 'f32', v: 'toString' }, 8]) {
+      const options = { kv } as LoadOptions;
+      await expect(Kinglet.loadWith(start, source, options)).rejects.toMatchObject({
+        code: 'invalid_argument',
+        message: expect.stringContaining('kv must be one of f32, f16, q8') as string,
+      });
+    }
+    const model = await load();
+    for (const options of [{ nCtx: 0 }, { kv: 'f8' }, { ctx: 1 }]) {
+      await expect(model.newSession(options as SessionOptions)).rejects.toMatchObject({
+        code: 'invalid_argument',
+      });
+    }
+    for (const n of [-1, 1.5, NaN]) {
+      await expect((await model.newSession()).truncate(n)).rejects.toMatchObject({
+        code: 'invalid_argument',
+      });
+    }
+  });
+
+  it('keep what a conversation has in common with the turns before', async () => {
+    const session = await (await load()).newSession();
+    const messages = [{ role: 'user', content: 'Hi' }];
+    const first = await session.chat(messages).result;
+    expect(first.usage.cachedTokens).toBe(0);
+    messages.push({ role: 'assistant', content: first.text }, { role: 'user', content: 'Ho' });
+    expect((await session.chat(messages).result).usage.cachedTokens).toBeGreaterThan(3);
+  });
+
+  it('can be taken back and forked, and each fork goes its own way', async () => {
+    const session = await (await load()).newSession();
+    await session.generate('abcd', { maxTokens: 1 }).result;
+    await session.truncate(3);
+    const fork = await session.fork();
+    await fork.generate('x', { maxTokens: 1 }).result;
+    await session.generate('y', { maxTokens: 1 }).result;
+    expect(textOf(await fork.tokens())).toBe('\u0001abxs');
+    expect(textOf(await session.tokens())).toBe('\u0001abys');
+    await expect(session.truncate(9)).rejects.toMatchObject({ code: 'invalid_argument' });
+    expect(fork.info).toEqual(session.info);
+  });
+
+  it('do what they are asked in order, a fork and tokens behind a running generation too', async () => {
+    const session = await (await load()).newSession();
+    const generation = session.generate('a').result;
+    const tokens = session.tokens();
+    const fork = session.fork();
+    const later = session.generate('b', { maxTokens: 1 }).result;
+    expect(textOf(await tokens)).toBe('\u0001astory');
+    expect(textOf(await (await fork).tokens())).toBe('\u0001astory');
+    await Promise.all([generation, later]);
+    expect(textOf(await session.tokens())).toBe('\u0001astorybs');
+  });
+
+  it('take turns, one step each', async () => {
+    const model = await load(new TextEncoder().encode('x'.repeat(1000)));
+    const order: string[] = [];
+    const read = async (name: string, session: Session) => {
+      for await (const { text } of session.generate('a', { maxTokens: 1000 })) {
+        if (text) order.push(name);
+      }
+    };
+    const sessions = await Promise.all(['A', 'B', 'C'].map(() => model.newSession()));
+    await Promise.all(sessions.map((session, i) => read('ABC'.charAt(i), session)));
+    const together = order.slice(
+      Math.max(...['A', 'B', 'C'].map((name) => order.indexOf(name))),
+      Math.min(...['A', 'B', 'C'].map((name) => order.lastIndexOf(name))),
+    );
+    expect(together.length).toBeGreaterThan(300);
+    const turn = together.slice(0, 3);
+    expect(turn.toSorted()).toEqual(['A', 'B', 'C']);
+    expect(together).toEqual(together.map((_, i) => turn[i % 3]));
+  });
+
+  it('reject what runs and waits once disposed of, and leave the model alone', async () => {
+    const model = await load(new TextEncoder().encode('x'.repeat(2000)));
+    const session = await model.newSession();
+    const nHandles = engine.nHandles;
+    const pending: Promise<unknown>[] = [
+      session.generate('a', { maxTokens: 2000 }).result,
+      session.generate('b').result,
+      session.fork(),
+      session.tokens(),
+    ];
+    session.dispose();
+    session.dispose();
+    pending.push(session.generate('c').result, session.nPositions());
+    for (const outcome of await Promise.allSettled(pending)) {
+      expect(outcome).toMatchObject({
+        status: 'rejected',
+        reason: { code: 'disposed', message: 'the session has been disposed of' },
+      });
+    }
+    expect(engine.nHandles).toBe(nHandles - 1);
+    expect((await model.generate('a', { maxTokens: 2 }).result).text).toBe('xx');
+  });
+
+  it('reject with the model when that is disposed of', async () => {
+    const model = await load();
+    const session = await model.newSession();
+    const { result } = session.generate('a');
+    model.dispose();
+    session.dispose();
+    await expect(result).rejects.toMatchObject({ code: 'disposed' });
+    await expect(session.fork()).rejects.toMatchObject({ code: 'disposed' });
+    await expect(model.newSession()).rejects.toMatchObject({ code: 'disposed' });
   });
 });
 
@@ -186,7 +330,7 @@ describe('cancelling', () => {
     await expect(second).rejects.toMatchObject({ name: 'AbortError' });
     await first;
     await model.generate('a', { maxTokens: 1 }).result;
-    expect(engine.calls).not.toContain('start 6');
+    expect(engine.calls.join()).not.toContain('start 6');
   });
 
   it('does no work for a signal that was aborted before', async () => {

@@ -2,6 +2,7 @@ export { errorCodes, KingletError } from './errors.ts';
 export type { KingletErrorCode } from './errors.ts';
 export type { Generation } from './generation.ts';
 export { Kinglet } from './kinglet.ts';
+export { Session } from './session.ts';
 export type {
   ChatMessage,
   ChatOptions,
@@ -11,12 +12,16 @@ export type {
   GenerateOptions,
   GenerationResult,
   HubOptions,
+  KvKind,
+  KvOption,
   LoadOptions,
   LoadPhase,
   LoadProgress,
   ModelInfo,
   ModelSource,
   Piece,
+  SessionInfo,
+  SessionOptions,
   SingleThreadReason,
   TokenizeOptions,
 } from './types.ts';

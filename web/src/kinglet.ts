@@ -1,14 +1,14 @@
 import { renderChat } from './chat-template.ts';
 import { KingletError } from './errors.ts';
-import { Generation } from './generation.ts';
-import type { GenerationSink } from './generation.ts';
+import type { Generation } from './generation.ts';
 import {
   checkedText,
   checkedTokens,
   postedEncoding,
-  postedGenerateOptions,
   postedLoadOptions,
+  postedSessionOptions,
 } from './options.ts';
+import { Session } from './session.ts';
 import { postedSources } from './source.ts';
 import type {
   ChatMessage,
@@ -19,10 +19,11 @@ import type {
   LoadOptions,
   ModelInfo,
   ModelSource,
+  SessionOptions,
   TokenizeOptions,
 } from './types.ts';
 import { WorkerClient } from './worker-client.ts';
-import type { Answer } from './worker-client.ts';
+import type { AnswerOf } from './worker-client.ts';
 import { startWorker } from './worker-link.ts';
 import type { StartWorker } from './worker-link.ts';
 
@@ -30,9 +31,11 @@ import type { StartWorker } from './worker-link.ts';
 export class Kinglet {
   readonly info: ModelInfo;
   readonly #client: WorkerClient;
+  readonly #session: Session;
 
-  private constructor(client: WorkerClient, info: ModelInfo) {
+  private constructor(client: WorkerClient, info: ModelInfo, session: Session) {
     this.#client = client;
+    this.#session = session;
     this.info = info;
   }
 
@@ -65,7 +68,7 @@ export class Kinglet {
     const client = await WorkerClient.start(start);
     let onAbort: (() => void) | undefined;
     try {
-      const info = await new Promise<ModelInfo>((resolve, reject) => {
+      const loaded = await new Promise<AnswerOf<'loaded'>>((resolve, reject) => {
         onAbort = () => {
           // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- a signal's reason may be anything
           reject(signal?.reason);
@@ -77,14 +80,15 @@ export class Kinglet {
           {
             onAnswer: (answer) => {
               if (answer.type === 'progress') onProgress?.(answer.progress);
-              else if (answer.type === 'loaded') resolve(answer.info);
+              else if (answer.type === 'loaded') resolve(answer);
             },
             onError: reject,
           },
           sources.flatMap((posted) => (posted.kind === 'stream' ? [posted.stream] : [])),
         );
       });
-      return new Kinglet(client, info);
+      const { id, info, session } = loaded;
+      return new Kinglet(client, info, new Session(client, id, info, session));
     } catch (error) {
       client.close(new KingletError('disposed', 'the model was not loaded'));
       throw error;
@@ -94,34 +98,29 @@ export class Kinglet {
   }
 
   /**
-   * Continues a prompt, given as text or as tokens. Work starts at once; calls on one model run one
-   * after the other. Every error, a wrong option too, arrives through the returned object.
+   * Continues a prompt, given as text or as tokens, in the session that the model has from the
+   * start. The prompt is the whole context: of what that session holds from the call before, the
+   * common beginning is used again and the rest forgotten.
+   *
+   * Work starts at once; calls run one after the other. To run several side by side, or to go on
+   * from a context, use {@link newSession}. Every error, a wrong option too, arrives through the
+   * returned object.
    */
   generate(prompt: string | ArrayLike<number>, options: GenerateOptions = {}): Generation {
-    return new Generation((sink) => this.#run(sink, prompt, options));
+    return this.#session.start(prompt, options, true);
   }
 
   /** Answers the last of the messages, laid out by the file's chat template. As generate(). */
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
-    const { variables, ...generating } = options;
-    return new Generation((sink) => {
-      let isCancelled = false;
-      let cancel = () => {
-        isCancelled = true;
-      };
-      this.chatPrompt(messages, { variables }).then(
-        (prompt) => {
-          cancel = this.#run(sink, prompt, { ...generating, parseSpecial: true });
-          if (isCancelled) cancel();
-        },
-        (error: unknown) => {
-          sink.fail(error);
-        },
-      );
-      return () => {
-        cancel();
-      };
-    });
+    return this.#session.chat(messages, options);
+  }
+
+  /** A context of its own, with memory of its own: see {@link Session}. */
+  async newSession(options: SessionOptions = {}): Promise<Session> {
+    const posted = postedSessionOptions(options, this.#session.info);
+    const request = { type: 'newSession', options: posted } as const;
+    const { id, session } = await this.#client.ask(request, 'session');
+    return new Session(this.#client, id, this.info, session);
   }
 
   /**
@@ -133,71 +132,21 @@ export class Kinglet {
   }
 
   async tokenize(text: string, options: TokenizeOptions = {}): Promise<number[]> {
-    const answer = await this.#ask({
-      type: 'tokenize',
-      text: checkedText(text),
+    const request = {
+      ...({ type: 'tokenize', text: checkedText(text) } as const),
       ...postedEncoding(options),
-    });
-    return answer.type === 'tokenized' ? [...answer.tokens] : [];
+    };
+    return [...(await this.#client.ask(request, 'tokens')).tokens];
   }
 
   async detokenize(tokens: ArrayLike<number>, options: DetokenizeOptions = {}): Promise<string> {
     const { special = false } = options;
-    const answer = await this.#ask({ type: 'detokenize', tokens: checkedTokens(tokens), special });
-    return answer.type === 'detokenized' ? answer.text : '';
+    const request = { type: 'detokenize', tokens: checkedTokens(tokens), special } as const;
+    return (await this.#client.ask(request, 'detokenized')).text;
   }
 
   /** Ends the worker and frees its memory. What is still running rejects with `disposed`. */
   dispose(): void {
     this.#client.close(new KingletError('disposed', 'the model has been disposed of'));
-  }
-
-  /** Posts a generation whose answers go to `sink`; gives what cancels it. */
-  #run(
-    sink: GenerationSink,
-    prompt: string | ArrayLike<number>,
-    { addBos, parseSpecial, ...options }: GenerateOptions,
-  ): () => void {
-    const { signal } = options;
-    let id = 0;
-    const onAbort = () => {
-      this.#client.abandon(id);
-      sink.fail(signal?.reason);
-    };
-    try {
-      signal?.throwIfAborted();
-      const posted = postedGenerateOptions(options);
-      const encoding = postedEncoding({ addBos, parseSpecial });
-      const content = typeof prompt === 'string' ? checkedText(prompt) : checkedTokens(prompt);
-      id = this.#client.request(
-        { type: 'generate', prompt: content, encoding, options: posted },
-        {
-          onAnswer: (answer) => {
-            if (answer.type === 'piece') {
-              sink.push(answer.piece);
-            } else if (answer.type === 'generated') {
-              signal?.removeEventListener('abort', onAbort);
-              sink.end(answer.result);
-            }
-          },
-          onError: (error) => {
-            signal?.removeEventListener('abort', onAbort);
-            sink.fail(error);
-          },
-        },
-      );
-      signal?.addEventListener('abort', onAbort, { once: true });
-    } catch (error) {
-      sink.fail(error);
-    }
-    return () => {
-      this.#client.cancel(id);
-    };
-  }
-
-  #ask(request: Parameters<WorkerClient['request']>[0]): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      this.#client.request(request, { onAnswer: resolve, onError: reject });
-    });
   }
 }

@@ -1,8 +1,23 @@
 // The options' defaults and ranges, checked before anything is posted: the engine's numbers are
 // typed, so that what JavaScript lets through (a string, NaN, 2.5 tokens) must stop here.
 import { KingletError, messageOf } from './errors.ts';
-import type { PostedEncoding, PostedGenerateOptions, PostedLoadOptions } from './protocol.ts';
-import type { GenerateOptions, LoadOptions, TokenizeOptions } from './types.ts';
+import type {
+  KvKinds,
+  PostedEncoding,
+  PostedGenerateOptions,
+  PostedLoadOptions,
+  PostedPrompt,
+  PostedSessionOptions,
+} from './protocol.ts';
+import type {
+  GenerateOptions,
+  KvKind,
+  KvOption,
+  LoadOptions,
+  SessionInfo,
+  SessionOptions,
+  TokenizeOptions,
+} from './types.ts';
 
 interface NumberRule {
   min: number;
@@ -12,6 +27,8 @@ interface NumberRule {
 
 const maxUint32 = 2 ** 32 - 1;
 const maxInt32 = 2 ** 31 - 1;
+
+const nCtxRule: NumberRule = { min: 1, max: maxUint32, integer: true };
 
 const generateRules: Record<keyof PostedGenerateOptions, NumberRule> = {
   maxTokens: { min: 1, max: maxInt32, integer: true },
@@ -47,20 +64,22 @@ export function postedGenerateOptions(options: GenerateOptions): PostedGenerateO
 export function postedLoadOptions(options: LoadOptions): PostedLoadOptions {
   refuseUnknown(options, [
     ...['onProgress', 'signal', 'nThreads', 'kernels', 'nCtx'],
-    ...['hubBase', 'headers', 'stallTimeout'],
+    ...['kv', 'hubBase', 'headers', 'stallTimeout'],
   ]);
-  const { nThreads, kernels, nCtx, headers = {}, stallTimeout = 30_000 } = options;
+  const { nThreads, kernels, nCtx, kv = 'f32', headers = {}, stallTimeout = 30_000 } = options;
   if (nThreads !== undefined) {
     checkedNumber('nThreads', nThreads, { min: 1, max: 64, integer: true });
   }
-  if (nCtx !== undefined) {
-    checkedNumber('nCtx', nCtx, { min: 1, max: maxUint32, integer: true });
-  }
+  if (nCtx !== undefined) checkedNumber('nCtx', nCtx, nCtxRule);
   if (kernels !== undefined && typeof kernels !== 'string') {
     throw new KingletError('invalid_argument', 'kernels must be the name of a kernel set');
   }
   checkedNumber('stallTimeout', stallTimeout, { min: 1, max: maxInt32 });
-  return { nThreads, kernels, nCtx, headers: checkedHeaders(headers), stallTimeout };
+  return {
+    ...{ nThreads, kernels, nCtx, stallTimeout },
+    kv: checkedKv(kv),
+    headers: checkedHeaders(headers),
+  };
 }
 
 function checkedHeaders(headers: Record<string, string>): Record<string, string> {
@@ -71,11 +90,56 @@ function checkedHeaders(headers: Record<string, string>): Record<string, string>
   }
 }
 
+/** What is left out is as in the first session. */
+export function postedSessionOptions(
+  options: SessionOptions,
+  first: SessionInfo,
+): PostedSessionOptions {
+  refuseUnknown(options, ['nCtx', 'kv']);
+  const { nCtx = first.nCtx, kv = first.kv } = options;
+  return { nCtx: checkedNumber('nCtx', nCtx, nCtxRule), kv: checkedKv(kv) };
+}
+
+const kvKinds: Record<KvKind, true> = {
+  ...{ f32: true, f16: true, q8: true, int8: true },
+  ...{ fp8_e4m3: true, fp8_e5m2: true, q4: true },
+};
+
+function checkedKv(kv: KvOption): KvKinds {
+  const { k, v } = typeof kv === 'string' ? { k: kv, v: kv } : kv;
+  for (const kind of [k, v] as unknown[]) {
+    if (typeof kind === 'string' && Object.hasOwn(kvKinds, kind)) continue;
+    throw new KingletError(
+      'invalid_argument',
+      `kv must be one of ${Object.keys(kvKinds).join(', ')}, or { k, v } of them, ` +
+        `not ${String(kind)}`,
+    );
+  }
+  return { k, v };
+}
+
 export function postedEncoding({ addBos, parseSpecial }: TokenizeOptions): PostedEncoding {
   return {
     addBos: checkedFlag('addBos', addBos ?? true),
     parseSpecial: checkedFlag('parseSpecial', parseSpecial ?? false),
   };
+}
+
+export function postedPrompt(
+  prompt: string | ArrayLike<number>,
+  { addBos, parseSpecial }: Pick<GenerateOptions, 'addBos' | 'parseSpecial'>,
+  replacesContext: boolean,
+): PostedPrompt {
+  return {
+    content: typeof prompt === 'string' ? checkedText(prompt) : checkedTokens(prompt),
+    replacesContext,
+    addBos: addBos === undefined ? undefined : checkedFlag('addBos', addBos),
+    parseSpecial: checkedFlag('parseSpecial', parseSpecial ?? false),
+  };
+}
+
+export function checkedPositions(nPositions: unknown): number {
+  return checkedNumber('nPositions', nPositions, { min: 0, max: maxUint32, integer: true });
 }
 
 /** The engine takes UTF-8, which cannot hold half of a surrogate pair. */

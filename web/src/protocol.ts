@@ -1,7 +1,14 @@
 // What the page and the worker say to each other. One worker holds one model; a worker is ended by
 // terminating it, which needs no message.
 import type { KingletErrorCode } from './errors.ts';
-import type { GenerationResult, LoadProgress, ModelInfo, Piece } from './types.ts';
+import type {
+  GenerationResult,
+  KvKind,
+  LoadProgress,
+  ModelInfo,
+  Piece,
+  SessionInfo,
+} from './types.ts';
 
 /** A source in a form that can be posted; a stream is transferred, a blob goes by reference. */
 export type PostedSource =
@@ -18,6 +25,17 @@ export interface PostedLoadOptions {
   nCtx: number | undefined;
   headers: Record<string, string>;
   stallTimeout: number;
+  kv: KvKinds;
+}
+
+export interface KvKinds {
+  k: KvKind;
+  v: KvKind;
+}
+
+export interface PostedSessionOptions {
+  nCtx: number;
+  kv: KvKinds;
 }
 
 export interface PostedGenerateOptions {
@@ -37,16 +55,35 @@ export interface PostedEncoding {
   parseSpecial: boolean;
 }
 
-/** `id` joins a request with its answers. */
+/** The prompt of a generation. */
+export interface PostedPrompt {
+  content: string | Int32Array;
+  /** The prompt is the whole context, of which what the session already holds is kept. */
+  replacesContext: boolean;
+  /** Undefined: at the start of a context. */
+  addBos: boolean | undefined;
+  parseSpecial: boolean;
+}
+
+/**
+ * `id` joins a request with its answers. A session has the id of the request that made it; the
+ * requests to one are answered in order.
+ */
 export type ClientMessage =
   | { type: 'load'; id: number; sources: PostedSources; options: PostedLoadOptions }
   | {
       type: 'generate';
       id: number;
-      prompt: string | Int32Array;
-      encoding: PostedEncoding;
+      session: number;
+      prompt: PostedPrompt;
       options: PostedGenerateOptions;
     }
+  | { type: 'newSession'; id: number; options: PostedSessionOptions }
+  | { type: 'fork'; id: number; session: number }
+  | { type: 'truncate'; id: number; session: number; nPositions: number }
+  | { type: 'tokens'; id: number; session: number }
+  /** Ends what the session does, refuses what waits for it, and frees it. */
+  | { type: 'closeSession'; session: number }
   | { type: 'tokenize'; id: number; text: string; addBos: boolean; parseSpecial: boolean }
   | { type: 'detokenize'; id: number; tokens: Int32Array; special: boolean }
   /** Ends the generation `target` at its next step; unknown ids are ignored. */
@@ -54,10 +91,13 @@ export type ClientMessage =
 
 export type WorkerMessage =
   | { type: 'progress'; id: number; progress: LoadProgress }
-  | { type: 'loaded'; id: number; info: ModelInfo }
+  /** With the first session. */
+  | { type: 'loaded'; id: number; info: ModelInfo; session: SessionInfo }
+  | { type: 'session'; id: number; session: SessionInfo }
   | { type: 'piece'; id: number; piece: Piece }
   | { type: 'generated'; id: number; result: GenerationResult }
-  | { type: 'tokenized'; id: number; tokens: Int32Array }
+  | { type: 'tokens'; id: number; tokens: Int32Array }
+  | { type: 'done'; id: number }
   | { type: 'detokenized'; id: number; text: string }
   | { type: 'failed'; id: number; code: KingletErrorCode; message: string }
   /** The engine trapped: its state is unknown and the worker must be ended. */

@@ -47,6 +47,31 @@ export interface LoadOptions extends HubOptions {
   kernels?: string | undefined;
   /** Tokens of context. Default: the model's own context length, at most 4096. */
   nCtx?: number | undefined;
+  /** How keys and values are stored, both alike or apart. Default: `'f32'`. */
+  kv?: KvOption | undefined;
+}
+
+/**
+ * How the keys and values of past tokens are stored, largest first: floats of 32 and 16 bits; 8-bit
+ * integers or floats with one scale for each head; 8 and 4 bits with one scale for 32 elements.
+ */
+export type KvKind = 'f32' | 'f16' | 'q8' | 'int8' | 'fp8_e4m3' | 'fp8_e5m2' | 'q4';
+
+export type KvOption = KvKind | { k: KvKind; v: KvKind };
+
+export interface SessionOptions {
+  /** Tokens of context, at most the model's `contextLength`. Default: as the model was loaded. */
+  nCtx?: number | undefined;
+  /** How keys and values are stored. Default: as the model was loaded. */
+  kv?: KvOption | undefined;
+}
+
+export interface SessionInfo {
+  /** Tokens of context that fit. */
+  nCtx: number;
+  kv: { k: KvKind; v: KvKind };
+  /** What the session takes beside the model's weights. */
+  memory: { kvBytes: number; scratchBytes: number };
 }
 
 /** Why generation runs on one thread. */
@@ -76,6 +101,7 @@ export interface ModelInfo {
   /** How the vocabulary spells its marks of beginning and end; empty where it has none. */
   bosToken: string;
   eosToken: string;
+  /** Of the weights, and of the session that the model has from the start. */
   memory: { weightBytes: number; kvBytes: number; scratchBytes: number };
   runtime: {
     /** The wasm build that runs, e.g. "simd128-threads". */
@@ -107,7 +133,7 @@ export interface GenerateOptions {
   seed?: number | undefined;
   /**
    * Of a prompt given as text: put the vocabulary's beginning-of-sequence token in front, where it
-   * asks for one and the text does not spell it. Default true.
+   * asks for one and the text does not spell it. Default: at the start of a context.
    */
   addBos?: boolean | undefined;
   /** Of a prompt given as text: recognise control tokens that it spells out. Default false. */
@@ -146,14 +172,20 @@ export interface GenerationResult {
   text: string;
   finishReason: FinishReason;
   seed: number;
-  usage: { promptTokens: number; completionTokens: number };
+  usage: {
+    promptTokens: number;
+    /** Those of the prompt that the session held already, so that nothing was computed for them. */
+    cachedTokens: number;
+    completionTokens: number;
+  };
   timings: {
     /** Reading the prompt. */
     promptMs: number;
-    /** From the start of work to the first token. */
+    /** From the start of work, when earlier calls are done, to the first token. */
     firstTokenMs: number;
     /** Drawing the tokens. */
     decodeMs: number;
+    /** Of the tokens that were not cached. */
     promptTokensPerSecond: number;
     tokensPerSecond: number;
   };

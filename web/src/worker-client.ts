@@ -7,7 +7,10 @@ import type { StartWorker, WorkerLink } from './worker-link.ts';
 /** An answer to a request: a message with its id. */
 export type Answer = Extract<WorkerMessage, { id: number }>;
 
-type Request = Exclude<ClientMessage, { type: 'cancel' }>;
+export type AnswerOf<T extends Answer['type']> = Extract<Answer, { type: T }>;
+
+type Notice = Exclude<ClientMessage, { id: number }>;
+type Request = Extract<ClientMessage, { id: number }>;
 type WithoutId<T> = T extends unknown ? Omit<T, 'id'> : never;
 
 export interface RequestListener {
@@ -57,9 +60,26 @@ export class WorkerClient {
     return id;
   }
 
+  /** Posts a request that has one answer, of the type `expected`. */
+  ask<T extends Answer['type']>(request: WithoutId<Request>, expected: T): Promise<AnswerOf<T>> {
+    return new Promise((resolve, reject) => {
+      this.request(request, {
+        onAnswer: (answer) => {
+          if (isAnswer(answer, expected)) resolve(answer);
+        },
+        onError: reject,
+      });
+    });
+  }
+
+  /** Posts what has no answer; a closed worker needs to hear nothing. */
+  post(notice: Notice): void {
+    if (!this.#closedBy) this.#link?.post(notice);
+  }
+
   /** Asks the worker to end a generation, which then answers as usual. */
   cancel(target: number): void {
-    if (!this.#closedBy) this.#link?.post({ type: 'cancel', target });
+    this.post({ type: 'cancel', target });
   }
 
   /** Ends a generation without waiting: its listener hears nothing more. */
@@ -101,4 +121,8 @@ export class WorkerClient {
     this.#pending.delete(id);
     if (this.#pending.size === 0) this.#link?.setBusy(false);
   }
+}
+
+function isAnswer<T extends Answer['type']>(answer: Answer, type: T): answer is AnswerOf<T> {
+  return answer.type === type;
 }

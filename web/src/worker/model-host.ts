@@ -1,8 +1,19 @@
 // The worker's end of the protocol: one model, its requests in order, one engine step at a time.
 import type { EngineModel, EngineModule, EngineSession } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
-import type { ClientMessage, WorkerMessage } from '../protocol.ts';
-import type { FinishReason, GenerationResult, ModelInfo, SingleThreadReason } from '../types.ts';
+import type {
+  ClientMessage,
+  KvKinds,
+  PostedPrompt,
+  WorkerMessage,
+} from '../protocol.ts';
+import type {
+  FinishReason,
+  GenerationResult,
+  ModelInfo,
+  SessionInfo,
+  SingleThreadReason,
+} from '../types.ts';
 import { unwrap } from './engine-error.ts';
 import { loadModel } from './load-model.ts';
 import { yieldToMessages } from './yield.ts';
@@ -20,18 +31,29 @@ export interface HostEnvironment {
   openEngine(nThreads: number | undefined, kernels: string | undefined): Promise<OpenEngine>;
 }
 
-type LoadMessage = Extract<ClientMessage, { type: 'load' }>;
-type GenerateMessage = Extract<ClientMessage, { type: 'generate' }>;
+type Message<T extends ClientMessage['type']> = Extract<ClientMessage, { type: T }>;
 
 /** Enough for a conversation; the KV cache of a long-context model would not fit otherwise. */
 const defaultMaxCtx = 4096;
 
+interface HostedSession {
+  readonly engine: EngineSession;
+  readonly kv: KvKinds;
+  /** Settles when everything that was asked of the session so far is done. */
+  tail: Promise<void>;
+  isClosed: boolean;
+}
+
+/**
+ * One model and its sessions. The requests to a session run one after the other, those to different
+ * sessions by turns: a generation lets messages in after each step.
+ */
 export class ModelHost {
   readonly #environment: HostEnvironment;
-  #loaded: { model: EngineModel; session: EngineSession } | undefined;
+  #model: EngineModel | undefined;
+  readonly #sessions = new Map<number, HostedSession>();
   /** Generations that are running or waiting; cancelling one takes it out. */
   readonly #wanted = new Set<number>();
-  #tail: Promise<void> = Promise.resolve();
 
   constructor(environment: HostEnvironment) {
     this.#environment = environment;
@@ -42,9 +64,31 @@ export class ModelHost {
       case 'load':
         void this.#answer(message.id, () => this.#load(message));
         break;
+      case 'newSession':
+        void this.#answer(message.id, () => this.#newSession(message));
+        break;
       case 'generate':
         this.#wanted.add(message.id);
-        this.#tail = this.#tail.then(() => this.#answer(message.id, () => this.#generate(message)));
+        this.#enqueue(message, (session) => this.#generate(session, message));
+        break;
+      case 'fork':
+        this.#enqueue(message, ({ engine, kv }) =>
+          this.#add(message.id, unwrap(engine.fork()), kv),
+        );
+        break;
+      case 'truncate':
+        this.#enqueue(message, ({ engine }) => {
+          unwrap(engine.truncate(message.nPositions));
+          return { type: 'done', id: message.id };
+        });
+        break;
+      case 'tokens':
+        this.#enqueue(message, ({ engine }) => {
+          return { type: 'tokens', id: message.id, tokens: engine.tokens() };
+        });
+        break;
+      case 'closeSession':
+        this.#close(message.session);
         break;
       case 'cancel':
         this.#wanted.delete(message.target);
@@ -52,18 +96,27 @@ export class ModelHost {
       case 'tokenize':
         void this.#answer(message.id, () => {
           const { id, text, addBos, parseSpecial } = message;
-          const tokens = this.#ready().model.encode(text, addBos, parseSpecial);
-          return { type: 'tokenized', id, tokens };
+          return { type: 'tokens', id, tokens: this.#ready().encode(text, addBos, parseSpecial) };
         });
         break;
       case 'detokenize':
         void this.#answer(message.id, () => {
           const { id, tokens, special } = message;
-          const text = unwrap(this.#ready().model.decode(tokens, special));
-          return { type: 'detokenized', id, text };
+          return { type: 'detokenized', id, text: unwrap(this.#ready().decode(tokens, special)) };
         });
         break;
     }
+  }
+
+  /** Does the work when the session has done what was asked of it before. */
+  #enqueue(
+    { id, session: sessionId }: { id: number; session: number },
+    work: (session: HostedSession) => WorkerMessage | Promise<WorkerMessage>,
+  ): void {
+    const session = this.#sessions.get(sessionId);
+    const run = () => this.#answer(id, () => work(checkOpen(session)));
+    if (session) session.tail = session.tail.then(run);
+    else void run();
   }
 
   /**
@@ -82,39 +135,55 @@ export class ModelHost {
     }
   }
 
-  #ready() {
-    if (!this.#loaded) throw new KingletError('invalid_argument', 'no model is loaded');
-    return this.#loaded;
+  #ready(): EngineModel {
+    if (!this.#model) throw new KingletError('invalid_argument', 'no model is loaded');
+    return this.#model;
   }
 
-  async #load({ id, sources, options }: LoadMessage): Promise<WorkerMessage> {
+  async #load({ id, sources, options }: Message<'load'>): Promise<WorkerMessage> {
     const { running, model } = await loadModel(sources, options, {
       openEngine: (...wanted) => this.#environment.openEngine(...wanted),
       onProgress: (progress) => {
         this.#environment.post({ type: 'progress', id, progress });
       },
     });
-    const { contextLength } = model.info();
-    const session = unwrap(
-      model.newSession({
-        nCtx: options.nCtx ?? Math.min(contextLength, defaultMaxCtx),
-        nBatch: 0,
-        kKind: 'f32',
-        vKind: 'f32',
-      }),
-    );
-    this.#loaded = { model, session };
-    return { type: 'loaded', id, info: describe(model, session, running) };
+    this.#model = model;
+    const nCtx = options.nCtx ?? Math.min(model.info().contextLength, defaultMaxCtx);
+    const { session } = this.#newSession({ id, options: { nCtx, kv: options.kv } });
+    return { type: 'loaded', id, info: describe(model, session, running), session };
   }
 
-  /** Each generation starts from an empty context. */
-  async #generate({ id, prompt, encoding, options }: GenerateMessage): Promise<WorkerMessage> {
-    const { model, session } = this.#ready();
+  #newSession({ id, options: { nCtx, kv } }: Omit<Message<'newSession'>, 'type'>) {
+    const options = { nCtx, nBatch: 0, kKind: kv.k, vKind: kv.v };
+    return this.#add(id, unwrap(this.#ready().newSession(options)), kv);
+  }
+
+  #add(id: number, engine: EngineSession, kv: KvKinds) {
+    this.#sessions.set(id, { engine, kv, tail: Promise.resolve(), isClosed: false });
+    const memory = { kvBytes: engine.kvBytes(), scratchBytes: engine.scratchBytes() };
+    return { type: 'session', id, session: { nCtx: engine.nCtx(), kv, memory } } as const;
+  }
+
+  #close(id: number): void {
+    const session = this.#sessions.get(id);
+    if (!session) return;
+    session.isClosed = true;
+    this.#sessions.delete(id);
+    void session.tail.then(() => {
+      session.engine.delete();
+    });
+  }
+
+  async #generate(
+    session: HostedSession,
+    { id, prompt, options }: Message<'generate'>,
+  ): Promise<WorkerMessage> {
+    const { engine } = session;
     const result: GenerationResult = {
       text: '',
       finishReason: 'cancelled',
       seed: options.seed,
-      usage: { promptTokens: 0, completionTokens: 0 },
+      usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0 },
       timings: {
         promptMs: 0,
         firstTokenMs: 0,
@@ -124,60 +193,76 @@ export class ModelHost {
       },
     };
     const { usage, timings } = result;
+    const startedAt = performance.now();
     let token = -1;
     let finish: FinishReason | 'none' = 'none';
 
     if (this.#wanted.has(id)) {
-      const tokens =
-        typeof prompt === 'string'
-          ? model.encode(prompt, encoding.addBos, encoding.parseSpecial)
-          : prompt;
-      unwrap(session.truncate(0));
-      unwrap(session.start(tokens, options));
+      const { replacesContext } = prompt;
+      const tokens = this.#promptTokens(engine, prompt);
+      usage.cachedTokens = unwrap(engine.start(tokens, { ...options, replacesContext }));
     }
     while (finish === 'none' && this.#wanted.has(id)) {
-      const startedAt = performance.now();
-      const step = unwrap(session.step());
-      const stepMs = performance.now() - startedAt;
+      const stepAt = performance.now();
+      const step = unwrap(engine.step());
+      const now = performance.now();
 
       usage.promptTokens = step.nPromptDone;
       if (step.token < 0 && step.finishReason === 'none') {
-        timings.promptMs += stepMs;
+        timings.promptMs += now - stepAt;
       } else {
-        timings.decodeMs += stepMs;
+        timings.decodeMs += now - stepAt;
       }
       if (step.token >= 0) {
         token = step.token;
         usage.completionTokens += 1;
-        if (usage.completionTokens === 1) timings.firstTokenMs = timings.promptMs + stepMs;
+        if (usage.completionTokens === 1) timings.firstTokenMs = now - startedAt;
       }
       if (step.token >= 0 || step.text !== '') {
         result.text += step.text;
         this.#environment.post({ type: 'piece', id, piece: { text: step.text, token } });
       }
       finish = step.finishReason;
-      if (finish === 'none') await yieldToMessages();
-      else result.finishReason = finish;
+      if (finish === 'none') {
+        await yieldToMessages();
+        checkOpen(session);
+      } else {
+        result.finishReason = finish;
+      }
     }
+    if (finish === 'none') unwrap(engine.cancel());
     this.#wanted.delete(id);
-    timings.promptTokensPerSecond = rate(usage.promptTokens, timings.promptMs);
+    timings.promptTokensPerSecond = rate(usage.promptTokens - usage.cachedTokens, timings.promptMs);
     timings.tokensPerSecond = rate(usage.completionTokens, timings.decodeMs);
     return { type: 'generated', id, result };
   }
+
+  #promptTokens(session: EngineSession, prompt: PostedPrompt): Int32Array {
+    if (typeof prompt.content !== 'string') return prompt.content;
+    const atStart = prompt.replacesContext || session.nPositions() === 0;
+    const addBos = prompt.addBos ?? atStart;
+    return this.#ready().encode(prompt.content, addBos, prompt.parseSpecial);
+  }
+}
+
+/** Also of a session that was closed while a request to it waited. */
+function checkOpen(session: HostedSession | undefined): HostedSession {
+  if (session && !session.isClosed) return session;
+  throw new KingletError('disposed', 'the session has been disposed of');
 }
 
 function rate(tokens: number, ms: number): number {
   return ms > 0 ? (tokens * 1000) / ms : 0;
 }
 
-function describe(model: EngineModel, session: EngineSession, opened: OpenEngine): ModelInfo {
+function describe(model: EngineModel, session: SessionInfo, opened: OpenEngine): ModelInfo {
   const { weightBytes, kernels, chatTemplate, ...info } = model.info();
   const nThreads = opened.engine.nPoolThreads();
   return {
     ...info,
     chatTemplate: chatTemplate || undefined,
-    nCtx: session.nCtx(),
-    memory: { weightBytes, kvBytes: session.kvBytes(), scratchBytes: session.scratchBytes() },
+    nCtx: session.nCtx,
+    memory: { weightBytes, ...session.memory },
     runtime: {
       variant: opened.variant,
       kernels,

@@ -12,11 +12,11 @@ function yieldInNode(): Promise<void> {
 /** A message to oneself takes microseconds, where a timer would wait at least 4 ms. */
 function browserYield(): () => Promise<void> {
   const { port1, port2 } = new MessageChannel();
-  let resume: (() => void) | undefined;
-  port1.onmessage = () => resume?.();
+  const waiting: (() => void)[] = [];
+  port1.onmessage = () => waiting.shift()?.();
   return () =>
     new Promise((resolve) => {
-      resume = resolve;
+      waiting.push(resolve);
       port2.postMessage(null);
     });
 }

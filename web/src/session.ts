@@ -1,0 +1,158 @@
+import { renderChat } from './chat-template.ts';
+import { Generation } from './generation.ts';
+import type { GenerationSink } from './generation.ts';
+import { checkedPositions, postedGenerateOptions, postedPrompt } from './options.ts';
+import type {
+  ChatMessage,
+  ChatOptions,
+  GenerateOptions,
+  ModelInfo,
+  SessionInfo,
+} from './types.ts';
+import type { WorkerClient } from './worker-client.ts';
+
+/**
+ * A context of its own: what the model has read and written, kept as keys and values so that only
+ * what is new must be computed. Made by {@link Kinglet.newSession} and {@link Session.fork}.
+ *
+ * The calls on one session are run one after the other, in the order they were made. Sessions of
+ * one model take turns, token by token and batch by batch, and never see each other's text.
+ */
+export class Session {
+  /** What it holds at most, and how. */
+  readonly info: SessionInfo;
+  readonly #model: ModelInfo;
+  readonly #client: WorkerClient;
+  readonly #id: number;
+
+  /** @internal */
+  constructor(client: WorkerClient, id: number, model: ModelInfo, info: SessionInfo) {
+    this.#client = client;
+    this.#id = id;
+    this.#model = model;
+    this.info = info;
+  }
+
+  /**
+   * Continues the context with a prompt, given as text or as tokens, and keeps both prompt and
+   * answer in it. An empty prompt goes on where the context ends. A prompt whose reading was cancelled
+   * leaves the context as it was.
+   *
+   * Every error, a wrong option too, arrives through the returned object.
+   */
+  generate(prompt: string | ArrayLike<number>, options: GenerateOptions = {}): Generation {
+    return this.start(prompt, options, false);
+  }
+
+  /**
+   * Answers the last of the messages, laid out by the file's chat template. The messages become the
+   * context: what the session already holds of them, such as the turns before, is not computed
+   * again.
+   */
+  chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
+    const { variables, ...generating } = options;
+    return new Generation((sink) => {
+      let isCancelled = false;
+      let cancel = () => {
+        isCancelled = true;
+      };
+      renderChat(this.#model, messages, { variables }).then(
+        (prompt) => {
+          cancel = this.#run(sink, prompt, { ...generating, parseSpecial: true }, true);
+          if (isCancelled) cancel();
+        },
+        (error: unknown) => {
+          sink.fail(error);
+        },
+      );
+      return () => {
+        cancel();
+      };
+    });
+  }
+
+  /** The tokens of the context, when the calls before are done. */
+  async tokens(): Promise<number[]> {
+    const request = { type: 'tokens', session: this.#id } as const;
+    return [...(await this.#client.ask(request, 'tokens')).tokens];
+  }
+
+  /** How many tokens the context holds, when the calls before are done. */
+  async nPositions(): Promise<number> {
+    return (await this.tokens()).length;
+  }
+
+  /** Forgets the context from its `nPositions`th token on. */
+  async truncate(nPositions: number): Promise<void> {
+    const checked = checkedPositions(nPositions);
+    const request = { type: 'truncate', session: this.#id, nPositions: checked } as const;
+    await this.#client.ask(request, 'done');
+  }
+
+  /** A session that begins with the same context, which is copied, and goes its own way. */
+  async fork(): Promise<Session> {
+    const request = { type: 'fork', session: this.#id } as const;
+    const { id, session } = await this.#client.ask(request, 'session');
+    return new Session(this.#client, id, this.#model, session);
+  }
+
+  /** Frees its memory. What still runs or waits rejects with `disposed`; the model lives on. */
+  dispose(): void {
+    this.#client.post({ type: 'closeSession', session: this.#id });
+  }
+
+  /** @internal As generate(); with `replacesContext` the prompt is the whole context. */
+  start(
+    prompt: string | ArrayLike<number>,
+    options: GenerateOptions,
+    replacesContext: boolean,
+  ): Generation {
+    return new Generation((sink) => this.#run(sink, prompt, options, replacesContext));
+  }
+
+  /** Posts a generation whose answers go to `sink`; gives what cancels it. */
+  #run(
+    sink: GenerationSink,
+    prompt: string | ArrayLike<number>,
+    { addBos, parseSpecial, ...options }: GenerateOptions,
+    replacesContext: boolean,
+  ): () => void {
+    const { signal } = options;
+    let id = 0;
+    const onAbort = () => {
+      this.#client.abandon(id);
+      sink.fail(signal?.reason);
+    };
+    try {
+      signal?.throwIfAborted();
+      id = this.#client.request(
+        {
+          type: 'generate',
+          session: this.#id,
+          prompt: postedPrompt(prompt, { addBos, parseSpecial }, replacesContext),
+          options: postedGenerateOptions(options),
+        },
+        {
+          onAnswer: (answer) => {
+            if (answer.type === 'piece') {
+              sink.push(answer.piece);
+            } else if (answer.type === 'generated') {
+              signal?.removeEventListener('abort', onAbort);
+              sink.end(answer.result);
+            }
+          },
+          onError: (error) => {
+            signal?.removeEventListener('abort', onAbort);
+            sink.fail(error);
+          },
+        },
+      );
+      signal?.addEventListener('abort', onAbort, { once: true });
+    } catch (error) {
+      sink.fail(error);
+    }
+    return () => {
+      this.#client.cancel(id);
+    };
+  }
+}
