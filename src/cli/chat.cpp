@@ -73,54 +73,28 @@ class Conversation {
                    template_.render(messages_, {.thinking = options_.thinking, .today = today()}));
     const std::vector<TokenId> prompt =
         run_.loaded.tokenizer->encode(text, {.add_bos = true, .parse_special = true});
-    KINGLET_ASSIGN(const size_t n_reused, keep_common_prefix(prompt));
-    KINGLET_ASSIGN(
-        Generation generation,
-        Generation::start(*run_.session, *run_.loaded.tokenizer,
-                          {prompt.begin() + static_cast<std::ptrdiff_t>(n_reused), prompt.end()},
-                          options_.generation));
-    context_ = prompt;
+    const uint32_t n_reused = run_.session->keep_prefix(prompt);
+    GenerationOptions options = options_.generation;
+    options.replaces_context = true;
+    KINGLET_ASSIGN(Generation generation,
+                   Generation::start(*run_.session, *run_.loaded.tokenizer, prompt, options));
     std::string answer;
     size_t n_generated = 0;
     for (FinishReason reason = FinishReason::none; reason == FinishReason::none;) {
-      const auto step = generation.step();
-      if (!step.ok()) {
-        KINGLET_TRY(forget());
-        return step.error();
-      }
-      if (step.value().token != kNoToken) {
-        context_.push_back(step.value().token);
-        ++n_generated;
-      }
-      answer += step.value().text;
-      std::fwrite(step.value().text.data(), 1, step.value().text.size(), stdout);
+      KINGLET_ASSIGN(const GenerationStep step, generation.step());
+      n_generated += step.token != kNoToken;
+      answer += step.text;
+      std::fwrite(step.text.data(), 1, step.text.size(), stdout);
       std::fflush(stdout);
-      reason = step.value().finish;
+      reason = step.finish;
     }
     std::fputc('\n', stdout);
-    context_.resize(run_.session->n_positions());  // the last token was not appended
     if (options_.show_speed) {
       const std::chrono::duration<double> seconds = Clock::now() - start;
-      std::fprintf(stderr, "prompt: %zu tokens, %zu of them known; answer: %zu tokens; %.1f s\n",
+      std::fprintf(stderr, "prompt: %zu tokens, %u of them known; answer: %zu tokens; %.1f s\n",
                    prompt.size(), n_reused, n_generated, seconds.count());
     }
     return answer;
-  }
-
-  // Takes the context back to where it and the prompt part, and tells how much of the prompt it
-  // then holds: never all of it, as only a token that is computed has logits.
-  Result<size_t> keep_common_prefix(const std::vector<TokenId>& prompt) {
-    const auto limit = std::min(context_.size(), prompt.size() - 1);
-    size_t n = 0;
-    while (n < limit && context_[n] == prompt[n]) ++n;
-    KINGLET_TRY(run_.session->truncate(static_cast<uint32_t>(n)));
-    context_.resize(n);
-    return n;
-  }
-
-  Status forget() {
-    context_.clear();
-    return run_.session->truncate(0);
   }
 
   using Clock = std::chrono::steady_clock;
@@ -129,7 +103,6 @@ class Conversation {
   ChatTemplate template_;
   const ChatOptions& options_;
   std::vector<ChatMessage> messages_;
-  std::vector<TokenId> context_;  // what the session holds
 };
 
 }  // namespace

@@ -13,6 +13,8 @@ namespace {
 constexpr std::string_view kTokensKey = "tokenizer.ggml.tokens";
 constexpr std::string_view kScoresKey = "tokenizer.ggml.scores";
 constexpr std::string_view kTypesKey = "tokenizer.ggml.token_type";
+// Only some converters write it (Ollama's), beside the one of eos_token_id.
+constexpr std::string_view kEndsKey = "tokenizer.ggml.eos_token_ids";
 
 // Tokens that end a turn in the chat formats of model families whose files often declare only
 // their eos. The spellings are too odd to be anything else, whatever type the file gives them.
@@ -172,7 +174,24 @@ Status Vocabulary::read_special_ids(const GgufHeader& header) {
   for (const TokenId id : {eos_, eot, eom}) {
     if (id != kNoToken) tokens_[static_cast<size_t>(id)].ends_generation = true;
   }
-  return {};
+  return read_further_ends(header);
+}
+
+Status Vocabulary::read_further_ends(const GgufHeader& header) {
+  const MetadataValue* value = header.find(kEndsKey);
+  const auto ids = value == nullptr ? std::nullopt : value->as_array();
+  if (!ids) return {};
+  Status status;
+  ids->for_each([&](uint64_t, const MetadataValue& id) {
+    const auto index = id.as_uint();
+    if (index && *index < n_tokens()) {
+      tokens_[static_cast<size_t>(*index)].ends_generation = true;
+    } else {
+      status = Error{ErrorCode::corrupt,
+                     cat(kEndsKey, " lists what is no id of one of the ", n_tokens(), " tokens")};
+    }
+  });
+  return status;
 }
 
 Status Vocabulary::read_flags(const GgufHeader& header, const VocabularyKind& kind) {

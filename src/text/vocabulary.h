@@ -101,6 +101,7 @@ class Vocabulary {
   Status read_scores(const GgufHeader& header);
   Status read_texts(const MetadataArray& texts, const VocabularyKind& kind);
   Status read_special_ids(const GgufHeader& header);
+  Status read_further_ends(const GgufHeader& header);
   Status read_flags(const GgufHeader& header, const VocabularyKind& kind);
   Result<TokenId> read_id(const GgufHeader& header, std::string_view key) const;
   void build_index();

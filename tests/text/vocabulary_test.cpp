@@ -159,6 +159,26 @@ TEST(Vocabulary, GenerationEndsAtDeclaredAndAtWellKnownTokens) {
   EXPECT_EQ(tokenizer.piece(262), "") << "a mark of structure, whatever the file calls it";
 }
 
+TEST(Vocabulary, GenerationEndsAtEveryTokenOfAFilesList) {
+  constexpr const char* kKey = "tokenizer.ggml.eos_token_ids";
+  const auto listing = [](const std::vector<int32_t>& ids) {
+    return build_tokenizer(spm_builder(spm_base_tokens())
+                               .set_uint32("tokenizer.ggml.eos_token_id", 2)
+                               .set_array(kKey, ids));
+  };
+  const auto result = listing({2, 70, 80});
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  for (const TokenId id : {2, 70, 80}) EXPECT_TRUE(result.value()->is_end_of_generation(id)) << id;
+  EXPECT_FALSE(result.value()->is_end_of_generation(71));
+
+  for (const int32_t id : {-1, 100'000}) {
+    const auto refused = listing({2, id});
+    ASSERT_FALSE(refused.ok()) << id;
+    EXPECT_EQ(refused.error().code, ErrorCode::corrupt);
+    EXPECT_NE(refused.error().message.find(kKey), std::string::npos);
+  }
+}
+
 TEST(Vocabulary, OnlyPhi3TakesTheSpacesBehindItsMarks) {
   auto tokens = spm_base_tokens();
   tokens.push_back({"<|user|>", 0, TokenType::control});
