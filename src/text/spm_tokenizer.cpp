@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/format.h"
 #include "text/merger.h"
@@ -55,25 +56,40 @@ Result<std::unique_ptr<Tokenizer>> SpmTokenizer::from_gguf(const GgufHeader& hea
   return std::unique_ptr<Tokenizer>(new SpmTokenizer(std::move(vocabulary)));
 }
 
+SpmTokenizer::SpmTokenizer(Vocabulary read) : Tokenizer(std::move(read)) {
+  for (TokenId id = 0; id < vocabulary().size(); ++id) {
+    if (vocabulary().type(id) != TokenType::normal) continue;
+    const std::string_view bytes = vocabulary().bytes(id);
+    for (size_t i = 1; i < bytes.size(); ++i) neighbours_.set(pair_of(bytes[i - 1], bytes[i]));
+  }
+}
+
+// Merges run over a whole text, not over words. Where no token has the same two bytes inside none
+// can cross, though, so the text is cut there: most often into words, whose short queues stay in
+// the processor's cache.
 void SpmTokenizer::encode_plain(std::string_view text, std::vector<TokenId>& ids) const {
   std::string prefixed = vocabulary().add_space_prefix() ? " " : "";
   prefixed += text;
+  const std::string_view whole = prefixed;
 
   Merger<float, ScoreRule> merger{ScoreRule(vocabulary())};
-  for (std::string_view rest = prefixed; !rest.empty();) {
-    const Utf8Char character = decode_utf8(rest);
-    const bool whole = character.state == Utf8State::well_formed;
-    const std::string_view symbol = rest.substr(0, whole ? character.n_bytes : 1);
+  size_t begin = 0;  // of the part that the merger holds
+  for (size_t at = 0; at < whole.size();) {
+    const Utf8Char character = decode_utf8(whole.substr(at));
+    const bool is_whole = character.state == Utf8State::well_formed;
+    const std::string_view symbol = whole.substr(at, is_whole ? character.n_bytes : 1);
     merger.add(vocabulary().find(symbol), symbol.size());
-    rest.remove_prefix(symbol.size());
+    at += symbol.size();
+    if (at < whole.size() && neighbours_[pair_of(whole[at - 1], whole[at])]) continue;
+    merger.run(whole.substr(begin, at - begin), [&](std::string_view part, TokenId id) {
+      if (id != kNoToken) {
+        ids.push_back(id);
+      } else {
+        append_unknown(part, ids);
+      }
+    });
+    begin = at;
   }
-  merger.run(prefixed, [&](std::string_view symbol, TokenId id) {
-    if (id != kNoToken) {
-      ids.push_back(id);
-    } else {
-      append_unknown(symbol, ids);
-    }
-  });
 }
 
 void SpmTokenizer::append_unknown(std::string_view character, std::vector<TokenId>& ids) const {

@@ -4,9 +4,10 @@
 // that texts are merged as they are, and a U+2581 that a text itself contains survives.
 #pragma once
 
+#include <bitset>
+#include <cstdint>
 #include <memory>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "text/tokenizer.h"
@@ -20,11 +21,17 @@ class SpmTokenizer final : public Tokenizer {
   static Result<std::unique_ptr<Tokenizer>> from_gguf(const GgufHeader& header);
 
  private:
-  explicit SpmTokenizer(Vocabulary vocabulary) : Tokenizer(std::move(vocabulary)) {}
+  explicit SpmTokenizer(Vocabulary vocabulary);
 
   void encode_plain(std::string_view text, std::vector<TokenId>& ids) const override;
   // Appends the ids of a character that is no token.
   void append_unknown(std::string_view character, std::vector<TokenId>& ids) const;
+
+  static size_t pair_of(char left, char right) {
+    return size_t{static_cast<uint8_t>(left)} << 8 | static_cast<uint8_t>(right);
+  }
+
+  std::bitset<65536> neighbours_;  // pairs of bytes that stand side by side in some normal token
 };
 
 }  // namespace kinglet
