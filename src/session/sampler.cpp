@@ -1,7 +1,6 @@
 #include "session/sampler.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "base/exponential.h"
 #include "base/format.h"
@@ -10,9 +9,7 @@ namespace kinglet {
 namespace {
 
 Error out_of_range(std::string_view option, double found, std::string_view expected) {
-  char number[32];
-  std::snprintf(number, sizeof number, "%g", found);
-  return {ErrorCode::invalid_argument, cat(option, " is ", number, ", expected ", expected)};
+  return {ErrorCode::invalid_argument, cat(option, " is ", found, ", expected ", expected)};
 }
 
 // Larger first; of equals the smaller id, so that the order is total.
