@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "gguf/recipe.h"
 #include "gguf/writer.h"
+#include "tensor/quantizer.h"
 
 namespace kinglet {
 namespace {
@@ -110,7 +111,7 @@ std::vector<std::byte> random_tensor(const NamedShape& tensor, const DTypeInfo& 
     std::generate(values.begin(), values.end(), [&] { return normal(random); });
   }
   std::vector<std::byte> bytes(n / type.block_size * type.block_bytes);
-  type.quantize(values.data(), bytes.data(), n);
+  find_quantizer(type.type)(values.data(), bytes.data(), n);
   return bytes;
 }
 

@@ -6,6 +6,7 @@
 #include "gguf/file.h"
 #include "gguf/recipe.h"
 #include "gguf/writer.h"
+#include "tensor/quantizer.h"
 
 namespace kinglet::cli {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 std::vector<std::byte> convert(const TensorView& tensor, DType to) {
   const DTypeInfo& from = dtype_info(tensor.type);
   const DTypeInfo& into = dtype_info(to);
+  const Quantizer quantizer = find_quantizer(to);
   const auto n_columns = static_cast<size_t>(tensor.n_columns());
   const size_t from_bytes = n_columns / from.block_size * from.block_bytes;
   const size_t into_bytes = n_columns / into.block_size * into.block_bytes;
@@ -21,7 +23,7 @@ std::vector<std::byte> convert(const TensorView& tensor, DType to) {
   std::vector<std::byte> out(static_cast<size_t>(tensor.n_rows()) * into_bytes);
   for (size_t i = 0; i < tensor.n_rows(); ++i) {
     from.dequantize(tensor.bytes.data() + i * from_bytes, row.data(), n_columns);
-    into.quantize(row.data(), out.data() + i * into_bytes, n_columns);
+    quantizer(row.data(), out.data() + i * into_bytes, n_columns);
   }
   return out;
 }

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "gguf/quoted.h"
+#include "tensor/quantizer.h"
 
 namespace kinglet {
 namespace {
@@ -42,7 +43,7 @@ Result<Recipe> find_recipe(std::string_view name) {
   if (name == kQ4_K_M.name) return kQ4_K_M;
   std::string known(kQ4_K_M.name);
   for (const DTypeInfo& info : dtypes()) {
-    if (info.quantize == nullptr) continue;
+    if (find_quantizer(info.type) == nullptr) continue;
     known += cat(", ", info.name);
     if (find_dtype(name) == &info) {
       // Below 6 bits the output matrix suffers most: it keeps Q6_K.

@@ -17,27 +17,12 @@ void dequantize_blocks(const std::byte* blocks, float* out, size_t n) {
 }
 
 template <class Block>
-void quantize_blocks(const float* in, std::byte* blocks, size_t n) {
-  auto* block = reinterpret_cast<Block*>(blocks);
-  for (size_t i = 0; i < n; i += Block::kSize) encode(in + i, *block++);
-}
-
-// The row of a type that has blocks; its quantizer is there where encode() is.
-template <class Block>
 constexpr DTypeInfo block_type(DType type, std::string_view name) {
-  DTypeInfo info{type, name, Block::kSize, sizeof(Block), dequantize_blocks<Block>, nullptr};
-  if constexpr (requires(const float* in, Block& block) { encode(in, block); }) {
-    info.quantize = quantize_blocks<Block>;
-  }
-  return info;
+  return {type, name, Block::kSize, sizeof(Block), dequantize_blocks<Block>};
 }
 
 void copy_f32(const std::byte* blocks, float* out, size_t n) {
   std::memcpy(out, blocks, n * sizeof(float));
-}
-
-void store_f32(const float* in, std::byte* blocks, size_t n) {
-  std::memcpy(blocks, in, n * sizeof(float));
 }
 
 template <class Float16>
@@ -49,19 +34,10 @@ void widen(const std::byte* blocks, float* out, size_t n) {
   }
 }
 
-template <class Float16, Float16 (*round)(float)>
-void narrow(const float* in, std::byte* blocks, size_t n) {
-  for (size_t i = 0; i < n; ++i) {
-    const Float16 value = round(in[i]);
-    std::memcpy(blocks + i * sizeof value, &value, sizeof value);
-  }
-}
-
 constexpr std::array kTypes = {
-    DTypeInfo{DType::f32, "F32", 1, sizeof(float), copy_f32, store_f32},
-    DTypeInfo{DType::f16, "F16", 1, sizeof(Half), widen<Half>, narrow<Half, to_half>},
-    DTypeInfo{DType::bf16, "BF16", 1, sizeof(BFloat16), widen<BFloat16>,
-              narrow<BFloat16, to_bfloat16>},
+    DTypeInfo{DType::f32, "F32", 1, sizeof(float), copy_f32},
+    DTypeInfo{DType::f16, "F16", 1, sizeof(Half), widen<Half>},
+    DTypeInfo{DType::bf16, "BF16", 1, sizeof(BFloat16), widen<BFloat16>},
     block_type<BlockQ4_0>(DType::q4_0, "Q4_0"),
     block_type<BlockQ4_1>(DType::q4_1, "Q4_1"),
     block_type<BlockQ5_0>(DType::q5_0, "Q5_0"),

@@ -48,8 +48,6 @@ struct DTypeInfo {
   uint32_t block_bytes;
   // Decodes n weights (a multiple of block_size): the format's value, rounded once to a float.
   void (*dequantize)(const std::byte* blocks, float* out, size_t n);
-  // Encodes n finite weights (a multiple of block_size); null where the project has no quantizer.
-  void (*quantize)(const float* in, std::byte* blocks, size_t n);
 };
 
 // Every type of the table.

@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "gguf/file.h"
 #include "gguf/gguf_builder.h"
+#include "tensor/quantizer.h"
 
 namespace kinglet {
 
@@ -103,7 +104,7 @@ struct TinyModel {
     const DType type = name == f16_tensor ? DType::f16 : DType::f32;
     const DTypeInfo& info = dtype_info(type);
     Bytes bytes(values.size() * info.block_bytes);
-    info.quantize(values.data(), bytes.data(), values.size());
+    find_quantizer(type)(values.data(), bytes.data(), values.size());
     file.add_tensor(name, type, dims, bytes);
   }
 };

@@ -13,6 +13,7 @@
 #include "gguf/file.h"
 #include "support.h"
 #include "tensor/dtype.h"
+#include "tensor/quantizer.h"
 
 namespace kinglet {
 namespace {
@@ -23,14 +24,14 @@ using Floats = std::vector<float>;
 std::vector<DTypeInfo> encodable_types() {
   std::vector<DTypeInfo> types;
   for (const DTypeInfo& type : dtypes()) {
-    if (type.quantize != nullptr && type.block_size > 1) types.push_back(type);
+    if (find_quantizer(type.type) != nullptr && type.block_size > 1) types.push_back(type);
   }
   return types;
 }
 
 Bytes encode(const DTypeInfo& type, const Floats& weights) {
   Bytes blocks(weights.size() / type.block_size * type.block_bytes);
-  type.quantize(weights.data(), blocks.data(), weights.size());
+  find_quantizer(type.type)(weights.data(), blocks.data(), weights.size());
   return blocks;
 }
 
@@ -201,7 +202,7 @@ TEST_P(EncodeFixture, IsNoWorseThanTheFile) {
   size_t n_tensors = 0;
   for (const TensorInfo& info : file.value().header().tensors) {
     const DTypeInfo& type = dtype_info(info.type);
-    if (type.block_size == 1 || type.quantize == nullptr) continue;
+    if (type.block_size == 1 || find_quantizer(type.type) == nullptr) continue;
     const TensorInfo* source_info = source.value().header().find_tensor(info.name);
     ASSERT_NE(source_info, nullptr);
     ASSERT_EQ(source_info->type, DType::f32);

@@ -1,0 +1,17 @@
+// Floats to weights of a type. Beside the table of types and not in it, so that programs which only
+// read models, such as the wasm module, are linked without the encoders.
+#pragma once
+
+#include <cstddef>
+
+#include "tensor/dtype.h"
+
+namespace kinglet {
+
+// Encodes n finite weights, n a multiple of the type's block_size.
+using Quantizer = void (*)(const float* in, std::byte* blocks, size_t n);
+
+// Null for types that the project only reads.
+Quantizer find_quantizer(DType type);
+
+}  // namespace kinglet
