@@ -26,7 +26,7 @@ execFileSync(
   process.execPath,
   [
     join(root, 'node_modules/binaryen/bin/wasm-opt'),
-    '-O3',
+    '-Os',
     ...(withNames ? ['-g'] : []),
     ...features.map((feature) => `--enable-${feature}`),
     linkedGlue.replace(/\.js$/, '.wasm'),
