@@ -158,7 +158,13 @@ TEST(KvCache, RefusesPositionsPastItsCapacity) {
   const auto status = cache.push(0, values, values);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::context_full);
+  EXPECT_EQ(status.error().message,
+            "the context is full: it holds 4 of 4 positions, 1 more do not fit");
   EXPECT_EQ(cache.size(), kConfig.capacity);
+  // A wrong length is named first.
+  const std::vector<float> wrong(kWidth + 1);
+  EXPECT_EQ(cache.push(0, wrong, values).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(cache.push(0, values, wrong).error().code, ErrorCode::invalid_argument);
 }
 
 TEST(KvCache, CommitsAllLayersOrNone) {

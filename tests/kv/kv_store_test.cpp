@@ -143,6 +143,9 @@ TEST(KvStore, TakesPagesForPositions) {
   ASSERT_TRUE(store->allocate(kPage + 1).ok());
   EXPECT_EQ(store->stats().n_used, 2u);
   EXPECT_EQ(store->stats().n_wasted, 2u * kPage);
+  EXPECT_FLOAT_EQ(store->stats().utilization, 2.0f / kPages);
+  ASSERT_TRUE(store->allocate(kPage * (kPages - 2)).ok());
+  EXPECT_EQ(store->stats().utilization, 1.0f);
 }
 
 TEST(KvStore, SaysHowManyPagesAreMissingAndChangesNothing) {
