@@ -42,7 +42,8 @@ Result<std::shared_ptr<KvStore>> make_kv_store(const Model& model, uint32_t n_po
 Result<std::unique_ptr<Session>> Session::create(const Model& model, ThreadPool& pool,
                                                  const SessionOptions& options) {
   KINGLET_ASSIGN(const uint32_t n_ctx, context_of(model, options));
-  const uint32_t page_positions = options.page_positions == 0 ? n_ctx : options.page_positions;
+  const uint32_t page_positions =
+      options.page_positions == 0 ? n_ctx : std::min(options.page_positions, n_ctx);
   KINGLET_ASSIGN(auto store,
                  make_kv_store(model, n_ctx, page_positions, options.k_kind, options.v_kind));
   return create_in(std::move(store), model, pool, options);

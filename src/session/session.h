@@ -23,7 +23,7 @@ struct SessionOptions {
   uint32_t n_batch = 64;  // tokens that a step computes together; more are cut into batches
   KvKind k_kind = KvKind::f32;
   KvKind v_kind = KvKind::f32;
-  uint32_t page_positions = 0;  // of a paged KV cache; 0: it is in one piece
+  uint32_t page_positions = 0;  // of a paged KV cache; 0 or n_ctx and more: it is in one piece
 };
 
 // A good page: small enough to waste little, large enough for attention to run well over it.
