@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { root } from '../scripts/tools.mjs';
 
 const text = readFileSync(join(root, 'bench/stories-heldout.txt'), 'utf8');
-const prompt = text.slice(0, 60);
+const prompt = text.slice(0, text.indexOf('.') + 1);
 
 /**
  * By kind, the perplexity of the first nWindows windows of the held-out stories, and how many
- * greedy tokens behind their beginning are those of the first kind.
+ * greedy tokens behind their first sentence are those of the first kind.
  */
 export function measureQuality(model, kinds, { contextTokens, greedyTokens, nWindows }) {
   const folder = mkdtempSync(join(tmpdir(), 'kinglet-kv-'));

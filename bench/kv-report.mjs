@@ -6,12 +6,19 @@ const places = { native: 'native', chromium: 'Chromium' };
 /** For each model its quality and memory, then its speed. */
 export function kvTables({ models }) {
   return Object.values(models)
-    .flatMap(({ title, kinds, quality }) => [
-      `### ${title}`,
-      markdownTable(Object.entries(kinds).map((row) => costs(row, kinds.f32, quality))),
-      'Tokens per second of reading a context but for its last 16 tokens / of writing these:',
-      markdownTable(Object.entries(kinds).map(([kind, result]) => speeds(kind, result, kinds))),
-    ])
+    .flatMap(({ title, kinds, quality }) => {
+      const rows = Object.entries(kinds);
+      const costTable = markdownTable(rows.map((row) => costs(row, kinds.f32, quality)));
+      if (!rows.some(([, result]) => result.native ?? result.chromium)) {
+        return [`### ${title}`, costTable];
+      }
+      return [
+        `### ${title}`,
+        costTable,
+        'Tokens per second of reading a context but for its last 32 tokens / of writing these:',
+        markdownTable(rows.map(([kind, result]) => speeds(kind, result, kinds))),
+      ];
+    })
     .join('\n\n');
 }
 

@@ -68,7 +68,7 @@ for (const name of chosen) {
 if (only.includes('fork')) {
   [report.fork] = runProgram('kv_fork', [models['smollm2-135m'].file()]);
 }
-writeFileSync(json, `${JSON.stringify(report, null, 1)}\n`);
+writeFileSync(json, `${JSON.stringify(report, null, 2)}\n`);
 const fork = report.fork ? `${describeFork(report.fork)}\n` : '';
 const markdown = `${report.machine}; one thread.\n\n${kvTables(report)}\n\n${fork}`.trimEnd();
 replaceInFile('docs/kv.md', 'report:kv', 'end of npm run report:kv', markdown);

@@ -1,9 +1,12 @@
-// Prefill and decode speed for each kind of KV cache at several context lengths, one JSON object a
-// line. Usage: kinglet_kv_speed MODEL KIND,… CONTEXT,… [THREADS [PAGE_POSITIONS]]
+// Memory, and prefill and decode speed, of each kind of KV cache at several context lengths, one
+// JSON object a line: tokens per second of reading all of the context but 32 tokens, and of these.
+// Usage: kinglet_kv_speed MODEL KIND,… CONTEXT,… [THREADS [REPEATS [PAGE_POSITIONS]]]
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,8 +19,7 @@
 namespace kinglet {
 namespace {
 
-constexpr uint32_t kDecoded = 16;
-constexpr int kRepeats = 3;
+constexpr uint32_t kDecoded = 32;
 
 using Clock = std::chrono::steady_clock;
 
@@ -44,47 +46,86 @@ std::vector<TokenId> tokens(uint32_t n, uint32_t vocab_size) {
   return ids;
 }
 
-Status measure(const LanguageModel& loaded, ThreadPool& pool, const KvKindInfo& kind,
-               uint32_t context, uint32_t page_positions) {
-  SessionOptions options;
-  options.n_ctx = context + kDecoded;
-  options.k_kind = kind.kind;
-  options.v_kind = kind.kind;
-  options.page_positions = page_positions;
-  KINGLET_ASSIGN(const auto session, Session::create(loaded.model, pool, options));
-  const auto prompt = tokens(context, loaded.model.config().vocab_size);
-  double prefill = 1e9;
+// The best of all repeats.
+struct Measured {
+  const KvKindInfo* kind;
+  std::unique_ptr<Session> session;
+  double prefill = 1e9;  // seconds
   double decode = 1e9;
-  for (int i = 0; i < kRepeats; ++i) {
+
+  Status repeat(std::span<const TokenId> text) {
+    const auto prompt = text.first(text.size() - kDecoded);
     KINGLET_TRY(session->truncate(0));
     auto begin = Clock::now();
     KINGLET_TRY(session->append(prompt));
     prefill = std::min(prefill, seconds_since(begin));
     begin = Clock::now();
-    for (uint32_t t = 0; t < kDecoded; ++t) KINGLET_TRY(session->append({&prompt[t], 1}));
+    for (const TokenId& token : text.last(kDecoded)) KINGLET_TRY(session->append({&token, 1}));
     decode = std::min(decode, seconds_since(begin));
+    return {};
   }
-  std::printf("{\"kv\":\"%s\",\"context\":%u,\"threads\":%zu,\"prefill\":%.1f,\"decode\":%.1f}\n",
-              std::string(kind.name).c_str(), context, pool.n_threads(),
-              static_cast<double>(context) / prefill, static_cast<double>(kDecoded) / decode);
-  std::fflush(stdout);
+
+  void print(uint32_t context, size_t n_threads) const {
+    const KvStoreConfig& config = session->kv_store().config();
+    std::printf(
+        "{\"kv\":\"%s\",\"context\":%u,\"threads\":%zu,\"bytesPerToken\":%llu,"
+        "\"compression\":%.4f,\"prefill\":%.1f,\"decode\":%.1f}\n",
+        std::string(kind->name).c_str(), context, n_threads,
+        static_cast<unsigned long long>(config.bytes_per_position()), config.compression(),
+        static_cast<double>(context - kDecoded) / prefill, static_cast<double>(kDecoded) / decode);
+    std::fflush(stdout);
+  }
+};
+
+Result<std::vector<const KvKindInfo*>> find_kinds(std::string_view list) {
+  std::vector<const KvKindInfo*> kinds;
+  for (const std::string& name : split(list)) {
+    kinds.push_back(find_kv_kind(name));
+    if (kinds.back() == nullptr) {
+      return Error{ErrorCode::invalid_argument,
+                   cat("KV kind \"", name, "\" is unknown (known: ", kv_kind_names(), ")")};
+    }
+  }
+  return kinds;
+}
+
+// The kinds take turns, so that a machine whose speed drifts is fair to all.
+Status measure(const LanguageModel& loaded, ThreadPool& pool,
+               const std::vector<const KvKindInfo*>& kinds, uint32_t context, int n_repeats,
+               uint32_t page_positions) {
+  std::vector<Measured> all;
+  for (const KvKindInfo* kind : kinds) {
+    SessionOptions options;
+    options.n_ctx = context;
+    options.k_kind = options.v_kind = kind->kind;
+    options.page_positions = page_positions;
+    KINGLET_ASSIGN(auto session, Session::create(loaded.model, pool, options));
+    all.push_back({kind, std::move(session)});
+  }
+  const auto text = tokens(context, loaded.model.config().vocab_size);
+  for (int i = 0; i < n_repeats; ++i) {
+    for (Measured& one : all) KINGLET_TRY(one.repeat(text));
+  }
+  for (const Measured& one : all) one.print(context, pool.n_threads());
   return {};
 }
 
 Status run(int argc, char** argv) {
+  const auto number = [&](int i, int otherwise) {
+    return argc > i ? std::atoi(argv[i]) : otherwise;
+  };
+  KINGLET_ASSIGN(const auto kinds, find_kinds(argv[2]));
   KINGLET_ASSIGN(GgufFile file, read_gguf_file(argv[1]));
   KINGLET_ASSIGN(const LanguageModel loaded, load_language_model(std::move(file)));
-  ThreadPool pool(static_cast<size_t>(argc > 4 ? std::atoi(argv[4]) : 1));
-  for (const std::string& context : split(argv[3])) {
-    for (const std::string& name : split(argv[2])) {
-      const KvKindInfo* kind = find_kv_kind(name);
-      if (kind == nullptr) {
-        return Error{ErrorCode::invalid_argument,
-                     cat("KV kind \"", name, "\" is unknown (known: ", kv_kind_names(), ")")};
-      }
-      KINGLET_TRY(measure(loaded, pool, *kind, static_cast<uint32_t>(std::stoul(context)),
-                          static_cast<uint32_t>(argc > 5 ? std::atoi(argv[5]) : 0)));
+  ThreadPool pool(static_cast<size_t>(number(4, 1)));
+  for (const std::string& word : split(argv[3])) {
+    const auto context = static_cast<uint32_t>(std::atoi(word.c_str()));
+    if (context <= kDecoded) {
+      return Error{ErrorCode::invalid_argument,
+                   cat("context \"", word, "\": expected a number above ", kDecoded)};
     }
+    KINGLET_TRY(
+        measure(loaded, pool, kinds, context, number(5, 3), static_cast<uint32_t>(number(6, 0))));
   }
   return {};
 }
@@ -93,9 +134,10 @@ Status run(int argc, char** argv) {
 }  // namespace kinglet
 
 int main(int argc, char** argv) {
-  if (argc < 4 || argc > 6) {
+  if (argc < 4 || argc > 7) {
     std::fprintf(stderr,
-                 "usage: kinglet_kv_speed MODEL KIND,… CONTEXT,… [THREADS [PAGE_POSITIONS]]\n");
+                 "usage: kinglet_kv_speed MODEL KIND,… CONTEXT,… [THREADS [REPEATS "
+                 "[PAGE_POSITIONS]]]\n");
     return 1;
   }
   const kinglet::Status status = kinglet::run(argc, argv);

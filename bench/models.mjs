@@ -6,11 +6,11 @@ import { cmakeBuild, root, run } from '../scripts/tools.mjs';
 
 export const folder = 'build/bench';
 
-/** Builds the programs in build/native/bench/. */
-export function buildPrograms() {
+/** Builds programs in build/native/bench/. */
+export function buildPrograms(names = ['make_model', 'speed', 'work', 'limits'], targets = []) {
   run('scripts/setup', ['native']);
   cmakeBuild('build/native', [], {
-    targets: ['make_model', 'speed', 'work', 'limits'].map((name) => `kinglet_${name}`),
+    targets: [...names.map((name) => `kinglet_${name}`), ...targets],
   });
 }
 

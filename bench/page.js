@@ -1,10 +1,16 @@
 // What the page of the benchmarks runs; chromium.mjs calls it.
 import { measureKinglet } from './measure.js';
+import { measureKv } from './measure-kv.js';
 import { measureLimits } from './limits.js';
 
 globalThis.measureKinglet = async (model, options) => {
   const { Kinglet } = await import('/dist/index.js');
   return measureKinglet(Kinglet, model, options);
+};
+
+globalThis.measureKv = async (model, options) => {
+  const { Kinglet } = await import('/dist/index.js');
+  return measureKv(Kinglet, model, options);
 };
 
 globalThis.measureLimits = async (url, options) => {

@@ -1,6 +1,7 @@
 // Where the benchmarks run: each place measures its limits and the speed of a model.
 //   limits(bytes, threads)  of each kernel set, reading that many bytes a pass
 //   speed(file, options)    of a model, with options { kernels, threads, repeats }
+//   kv(file, options)       of its KV caches, with options { kinds, contexts, threads, repeats }
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -19,6 +20,9 @@ export const places = {
     limits: (bytes, threads) => runProgram('limits', [String(bytes), String(threads)]),
     speed: (file, { kernels, threads, repeats }) =>
       runProgram('speed', [file, kernels, String(threads), String(repeats)])[0],
+    kv: (file, { kinds, contexts, threads, repeats }) => ({
+      results: runProgram('kv_speed', [file, kinds, contexts, threads, repeats].map(String)),
+    }),
     close: () => undefined,
   }),
 
@@ -40,6 +44,7 @@ export const places = {
       limits: (bytes, threads) =>
         inPage('measureLimits', `/${limitsOf('relaxed-simd')}`, { bytes, threads }),
       speed: (file, options) => inPage('measureKinglet', `/${file}`, options),
+      kv: (file, options) => inPage('measureKv', `/${file}`, options),
       async close() {
         await browser.close();
         server.closeAllConnections();

@@ -28,12 +28,16 @@ export function markdownTable(rows) {
 
 /** Puts a command's tables between the two comments that name it. */
 export function replaceInReadme(command, markdown) {
-  const file = join(root, 'README.md');
+  replaceInFile('README.md', `${command} -- --readme`, `end of npm run ${command}`, markdown);
+}
+
+/** The same in any file of the project, between a comment "npm run COMMAND" and another one. */
+export function replaceInFile(path, command, endComment, markdown) {
+  const file = join(root, path);
   const text = readFileSync(file, 'utf8');
-  const start = `<!-- npm run ${command} -- --readme -->\n`;
-  const end = `<!-- end of npm run ${command} -->\n`;
+  const start = `<!-- npm run ${command} -->\n`;
   const from = text.indexOf(start);
-  const to = text.indexOf(end);
-  if (from < 0 || to < from) throw new Error(`README.md has no place for npm run ${command}`);
+  const to = text.indexOf(`<!-- ${endComment} -->\n`);
+  if (from < 0 || to < from) throw new Error(`${path} has no place for npm run ${command}`);
   writeFileSync(file, `${text.slice(0, from + start.length)}\n${markdown}\n\n${text.slice(to)}`);
 }
