@@ -201,7 +201,8 @@ TEST(Forward, ALayerThatFailsLeavesEveryLayerAsItWas) {
   const auto parsed = load_gguf(bytes);
   ASSERT_TRUE(parsed.ok());
   const GgufHeader& header = parsed.value().header();
-  const size_t weight = header.data_offset + header.find_tensor("blk.1.attn_v.weight")->offset;
+  const auto weight =
+      static_cast<size_t>(header.data_offset + header.find_tensor("blk.1.attn_v.weight")->offset);
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   std::memcpy(bytes.data() + weight, &kInfinity, sizeof kInfinity);
   auto damaged = load_gguf(bytes);
