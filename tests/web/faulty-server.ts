@@ -44,6 +44,9 @@ export interface FaultyServer {
   /** The same server, as another site. */
   otherSite: string;
   files: Map<string, ServedFile>;
+  /** What stands before the scripts of dist/, by path. */
+  preludes: Map<string, string>;
+  /** Those for the files. */
   requests: Request[];
   close(): void;
 }
@@ -61,6 +64,7 @@ const types: Record<string, string> = {
 
 /** `isolated`: the page may have threads. */
 export async function startFaultyServer({ isolated = false } = {}): Promise<FaultyServer> {
+  const preludes = new Map<string, string>();
   const files = new Map<string, ServedFile>();
   const requests: Request[] = [];
   const pageHeaders = isolated
@@ -77,18 +81,21 @@ export async function startFaultyServer({ isolated = false } = {}): Promise<Faul
       response.setHeader('Content-Type', 'text/html').end(page);
     } else if (/^\/dist\/[\w/.-]+$/.test(path) && !path.includes('..')) {
       response.setHeader('Content-Type', types[extname(path)] ?? 'text/plain');
+      response.write(preludes.get(path) ?? '');
       createReadStream(root + path)
         .on('error', () => response.writeHead(404).end())
         .pipe(response);
     } else {
       const { method = '', headers } = request;
       const noted: Request = { method, path, range: headers.range, headers, sent: 0 };
-      requests.push(noted);
       const file = files.get(path);
+      if (file) requests.push(noted);
       if (file) void serve(file, noted, response);
       else response.writeHead(404).end();
     }
   });
+  // Browsers silently repeat a request that fails on a connection which was used before.
+  server.maxRequestsPerSocket = 1;
   await new Promise<void>((resolve) => server.listen(0, resolve));
   const bound = server.address();
   if (bound === null || typeof bound === 'string') throw new Error('no port');
@@ -97,6 +104,7 @@ export async function startFaultyServer({ isolated = false } = {}): Promise<Faul
     url: `http://localhost:${port}/`,
     otherSite: `http://127.0.0.1:${port}/`,
     files,
+    preludes,
     requests,
     close: () => {
       server.closeAllConnections();
@@ -160,8 +168,8 @@ async function sendBody(
     faults.splice(faults.indexOf(fault), 1);
     if (fault.kind === 'stall') return;
     if (fault.kind === 'cut') {
-      // What was written is on its way before the connection ends.
-      setTimeout(() => response.destroy(), 50);
+      // Not before what was written has been read: a reset would take it back.
+      setTimeout(() => response.destroy(), 300);
       return;
     }
     fault.kind();

@@ -22,6 +22,8 @@ export interface LoadOutcome {
   /** The phases in their order. */
   phases: string[];
   progress: { loaded: number; total: number | undefined }[];
+  /** The codes of the warnings. */
+  warnings: string[];
 }
 
 export const opening = 'Once upon a time';
@@ -39,13 +41,14 @@ export function loadInPage(
       const controller = new AbortController();
       const outcome: LoadOutcome = {
         ...{ text: undefined, code: undefined, message: undefined },
-        ...{ phases: [], progress: [] },
+        ...{ phases: [], progress: [], warnings: [] },
       };
       try {
         const model = await Kinglet.load(from, {
           nThreads: 1,
           ...loadOptions,
           signal: controller.signal,
+          onWarning: ({ code }) => outcome.warnings.push(code),
           onProgress: ({ phase, loaded, total }) => {
             if (outcome.phases.at(-1) !== phase) outcome.phases.push(phase);
             outcome.progress.push({ loaded, total });

@@ -44,7 +44,7 @@ function serve(file: Partial<ServedFile> = {}): ServedFile {
   return served;
 }
 
-const load = (options?: PageLoadOptions) => loadInPage(page, path, options);
+const load = (options?: PageLoadOptions) => loadInPage(page, path, { cache: false, ...options });
 const ranges = () => server.requests.map(({ range }) => range);
 
 describe('a download', () => {
@@ -68,7 +68,7 @@ describe('a download', () => {
     parts.forEach((part, i) => {
       server.files.set(`/m-0000${String(i + 1)}-of-00003.gguf`, { bytes: part });
     });
-    const { text, progress } = await loadInPage(page, '/m-00001-of-00003.gguf');
+    const { text, progress } = await loadInPage(page, '/m-00001-of-00003.gguf', { cache: false });
     const total = parts.reduce((sum, part) => sum + part.length, 0);
     expect(text).toBe(story);
     expect(progress[0]!.total).toBe(total);
@@ -80,7 +80,7 @@ describe('a download', () => {
     server.files.set('/mirror/owner/repo/resolve/main/model.gguf', { bytes });
     server.files.set('/mirror/owner/repo/resolve/refs%2Fpr%2F1/a/b%20c.gguf', { bytes });
     for (const source of ['hf:owner/repo/model.gguf', 'hf:owner/repo@refs%2Fpr%2F1/a/b c.gguf']) {
-      expect((await loadInPage(page, source, { hubBase })).text).toBe(story);
+      expect((await loadInPage(page, source, { hubBase, cache: false })).text).toBe(story);
     }
   });
 
@@ -119,7 +119,9 @@ describe('an interrupted download', () => {
 
   it('goes on from another site, whose Content-Range is hidden', async () => {
     serve({ lastModified: 'Sat, 21 Nov 2026 10:00:00 GMT', faults: [{ byte: half, kind: 'cut' }] });
-    expect((await loadInPage(page, `${server.otherSite}model.gguf`)).text).toBe(story);
+    expect((await loadInPage(page, `${server.otherSite}model.gguf`, { cache: false })).text).toBe(
+      story,
+    );
     expect(ranges()).toEqual([undefined, `bytes=${String(half)}-`]);
   });
 
@@ -193,10 +195,12 @@ describe('a file that cannot be had', () => {
 
   it('is told apart by why another site does not give it', async () => {
     serve({ hasNoCors: true });
-    expect(await loadInPage(page, `${server.otherSite}model.gguf`)).toMatchObject({
-      code: 'cors',
-      message: expect.stringContaining('Access-Control-Allow-Origin') as string,
-    });
+    expect(await loadInPage(page, `${server.otherSite}model.gguf`, { cache: false })).toMatchObject(
+      {
+        code: 'cors',
+        message: expect.stringContaining('Access-Control-Allow-Origin') as string,
+      },
+    );
     expect(await loadInPage(page, 'http://127.0.0.1:1/model.gguf')).toMatchObject({
       code: 'network',
     });

@@ -1,3 +1,5 @@
+export { ModelCache } from './cache/model-cache.ts';
+export type { CachedFile } from './cache/model-cache.ts';
 export { errorCodes, KingletError } from './errors.ts';
 export type { KingletErrorCode } from './errors.ts';
 export type { Generation } from './generation.ts';

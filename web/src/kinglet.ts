@@ -61,7 +61,7 @@ export class Kinglet {
     source: ModelSource | readonly ModelSource[],
     options: LoadOptions,
   ): Promise<Kinglet> {
-    const { signal, onProgress } = options;
+    const { signal, onProgress, onWarning } = options;
     const postedOptions = postedLoadOptions(options);
     const sources = postedSources(source, options);
     signal?.throwIfAborted();
@@ -81,6 +81,9 @@ export class Kinglet {
             onAnswer: (answer) => {
               if (answer.type === 'progress') onProgress?.(answer.progress);
               else if (answer.type === 'loaded') resolve(answer);
+              else if (answer.type === 'warning') {
+                onWarning?.(new KingletError(answer.code, answer.message));
+              }
             },
             onError: reject,
           },

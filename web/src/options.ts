@@ -9,6 +9,7 @@ import type {
   PostedPrompt,
   PostedSessionOptions,
 } from './protocol.ts';
+import { isNode } from './runtime.ts';
 import type {
   GenerateOptions,
   KvKind,
@@ -64,7 +65,7 @@ export function postedGenerateOptions(options: GenerateOptions): PostedGenerateO
 export function postedLoadOptions(options: LoadOptions): PostedLoadOptions {
   refuseUnknown(options, [
     ...['onProgress', 'signal', 'nThreads', 'kernels', 'nCtx'],
-    ...['kv', 'hubBase', 'headers', 'stallTimeout'],
+    ...['kv', 'hubBase', 'headers', 'stallTimeout', 'cache', 'onWarning'],
   ]);
   const { nThreads, kernels, nCtx, kv = 'f32', headers = {}, stallTimeout = 30_000 } = options;
   if (nThreads !== undefined) {
@@ -79,7 +80,16 @@ export function postedLoadOptions(options: LoadOptions): PostedLoadOptions {
     ...{ nThreads, kernels, nCtx, stallTimeout },
     kv: checkedKv(kv),
     headers: checkedHeaders(headers),
+    cache: postedCache(options.cache ?? !isNode),
   };
+}
+
+function postedCache(cache: unknown): PostedLoadOptions['cache'] {
+  if (cache === false) return undefined;
+  if (cache === true && !isNode) return { folder: undefined };
+  if (typeof cache === 'string' && cache !== '' && isNode) return { folder: cache };
+  const expected = isNode ? 'a folder or false' : 'true or false';
+  throw new KingletError('invalid_argument', `cache must be ${expected}, not ${String(cache)}`);
 }
 
 function checkedHeaders(headers: Record<string, string>): Record<string, string> {

@@ -25,6 +25,8 @@ export interface PostedLoadOptions {
   nCtx: number | undefined;
   headers: Record<string, string>;
   stallTimeout: number;
+  /** Undefined where nothing is kept; the folder is Node's. */
+  cache: { folder: string | undefined } | undefined;
   kv: KvKinds;
 }
 
@@ -91,6 +93,7 @@ export type ClientMessage =
 
 export type WorkerMessage =
   | { type: 'progress'; id: number; progress: LoadProgress }
+  | { type: 'warning'; id: number; code: KingletErrorCode; message: string }
   /** With the first session. */
   | { type: 'loaded'; id: number; info: ModelInfo; session: SessionInfo }
   | { type: 'session'; id: number; session: SessionInfo }

@@ -1,3 +1,5 @@
+import type { KingletError } from './errors.ts';
+
 /**
  * Where a model's bytes come from. A string is a URL, relative to the page (in Node a path may do
  * too), or names a file on the Hugging Face hub: `hf:owner/repo/file.gguf`, of a certain revision
@@ -7,10 +9,11 @@ export type ModelSource =
   string | URL | Blob | ArrayBuffer | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
 
 /**
- * What a load is doing: `download`: bytes come from a server; `read`: from a file, a buffer or a
- * stream; `prepare`: all are there, and the model is made of them.
+ * What a load is doing: `download`: bytes come from a server; `cache`: from what was kept of it
+ * earlier; `read`: from a file, a buffer or a stream; `prepare`: all are there, and the model is
+ * made of them.
  */
-export type LoadPhase = 'download' | 'read' | 'prepare';
+export type LoadPhase = 'download' | 'cache' | 'read' | 'prepare';
 
 export interface LoadProgress {
   /** Bytes that are in the engine's memory. */
@@ -29,8 +32,18 @@ export interface HubOptions {
 export interface LoadOptions extends HubOptions {
   /** Called with the bytes that have arrived, about twenty times a second, and at the end. */
   onProgress?: ((progress: LoadProgress) => void) | undefined;
+  /**
+   * Called with what went wrong where the load goes on nevertheless: `cache_full` and
+   * `cache_unavailable` when a download cannot be kept, `cache_corrupt` when it is repeated.
+   */
+  onWarning?: ((warning: KingletError) => void) | undefined;
   /** Aborting stops the download, frees everything and rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
+  /**
+   * Whether files from URLs are kept and read again. Default true in browsers; in Node a folder
+   * keeps them, otherwise nothing does. See {@link ModelCache}.
+   */
+  cache?: boolean | string | undefined;
   /**
    * Headers of every request for the model's files, such as `Authorization: 'Bearer …'` for a gated
    * model. They go to no other site when the server redirects there.

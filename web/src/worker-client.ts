@@ -105,7 +105,7 @@ export class WorkerClient {
     }
     const listener = this.#pending.get(message.id);
     if (!listener) return;
-    if (message.type !== 'progress' && message.type !== 'piece') this.#settle(message.id);
+    if (!['progress', 'warning', 'piece'].includes(message.type)) this.#settle(message.id);
     if (message.type === 'failed') {
       listener.onError(new KingletError(message.code, message.message));
     } else {

@@ -2,6 +2,8 @@
 import { KingletError, messageOf } from '../errors.ts';
 import type { PostedSource } from '../protocol.ts';
 import type { LoadPhase } from '../types.ts';
+import type { FileCache } from './cached-download.ts';
+import { plainSource } from './cached-download.ts';
 import { Download } from './download.ts';
 import type { RequestOptions } from './http.ts';
 import { requestSize } from './http.ts';
@@ -12,31 +14,45 @@ export interface ByteSource {
   size: number;
   /** From the first byte to the last; each piece is valid until the next one is asked for. */
   pieces: AsyncIterable<SourcePiece>;
+  /** To be called once, behind the last piece that is taken. */
+  end(outcome: Outcome): Promise<void>;
 }
+
+/** `broken`: more could come another time; `useless`: these bytes are no model. */
+export type Outcome = 'complete' | 'broken' | 'useless';
 
 export interface SourcePiece {
   bytes: Uint8Array;
   phase: LoadPhase;
 }
 
+/** How the files of URLs are had; `cache` is undefined where there is none. */
+export interface Access {
+  request: RequestOptions;
+  cache: FileCache | undefined;
+}
+
 export async function openSource(
   source: PostedSource,
-  request: RequestOptions,
+  { request, cache }: Access,
 ): Promise<ByteSource> {
   switch (source.kind) {
     case 'blob':
-      return { size: source.blob.size, pieces: read(source.blob.stream()) };
+      return streamed(source.blob.stream(), source.blob.size);
     case 'stream':
-      return { size: 0, pieces: read(source.stream) };
+      return streamed(source.stream, 0);
     case 'url':
-      return isPath(source.url) ? openFile(source.url) : openUrl(source.url, request);
+      if (isPath(source.url)) return openFile(source.url);
+      return cache
+        ? cache.openUrl(source.url, request)
+        : plainSource(await Download.open(source.url, request));
   }
 }
 
 /** Bytes of a file that is not open yet; undefined where they cannot be told without reading it. */
 export async function sizeOfSource(
   source: PostedSource,
-  request: RequestOptions,
+  { request, cache }: Access,
 ): Promise<number | undefined> {
   switch (source.kind) {
     case 'blob':
@@ -44,17 +60,13 @@ export async function sizeOfSource(
     case 'stream':
       return undefined;
     case 'url':
-      return isPath(source.url) ? sizeOfFile(source.url) : requestSize(source.url, request);
+      if (isPath(source.url)) return sizeOfFile(source.url);
+      return (await cache?.sizeOf(source.url)) ?? requestSize(source.url, request);
   }
 }
 
-async function openUrl(url: string, request: RequestOptions): Promise<ByteSource> {
-  const download = await Download.open(url, request);
-  return { size: download.version.size ?? 0, pieces: labelled(download.pieces()) };
-}
-
-async function* labelled(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<SourcePiece> {
-  for await (const bytes of pieces) yield { bytes, phase: 'download' };
+function streamed(stream: ReadableStream<Uint8Array>, size: number): ByteSource {
+  return { size, pieces: read(stream), end: () => Promise.resolve() };
 }
 
 async function* read(stream: ReadableStream<Uint8Array>): AsyncGenerator<SourcePiece> {
@@ -72,7 +84,7 @@ async function* read(stream: ReadableStream<Uint8Array>): AsyncGenerator<SourceP
   }
 }
 
-function isPath(url: string): boolean {
+export function isPath(url: string): boolean {
   return url.startsWith('file:');
 }
 
@@ -87,7 +99,7 @@ async function openFile(url: string): Promise<ByteSource> {
     const file = await (await files()).open(new URL(url));
     const { size } = await file.stat();
     const chunks = file.createReadStream({ highWaterMark: 1 << 20 });
-    return { size, pieces: read(Readable.toWeb(chunks) as ReadableStream<Uint8Array>) };
+    return streamed(Readable.toWeb(chunks) as ReadableStream<Uint8Array>, size);
   } catch (error) {
     throw new KingletError('io', `cannot open ${url}: ${messageOf(error)}`);
   }

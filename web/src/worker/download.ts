@@ -1,10 +1,19 @@
 // A file from a web server, as one run of bytes that survives interruptions.
 import { KingletError, messageOf } from '../errors.ts';
-import type { FileResponse, FileVersion, RequestOptions } from './http.ts';
-import { isIdentified, isSameVersion, requestFile } from './http.ts';
+import type { FileVersion } from '../file-version.ts';
+import { isIdentified, isSameVersion } from '../file-version.ts';
+import type { FileResponse, RequestOptions } from './http.ts';
+import { requestFile } from './http.ts';
 
 /** What has been read belongs to another version of the file than what is left: begin anew. */
 export class StaleBytes extends Error {}
+
+export interface OpenOptions {
+  /** What is there already. */
+  part?: { bytes: number; version: FileVersion };
+  /** Milliseconds; otherwise those of a stall. */
+  answerTimeout?: number;
+}
 
 /** Attempts to take a download up again without a byte between them, at growing intervals. */
 const maxAttempts = 5;
@@ -33,7 +42,7 @@ export class Download {
   static async open(
     url: string,
     options: RequestOptions,
-    part?: { bytes: number; version: FileVersion },
+    { part, answerTimeout }: OpenOptions = {},
   ): Promise<Download> {
     if (part && part.bytes > 0 && isIdentified(part.version)) {
       const response = await requestFile(url, options, part.bytes);
@@ -41,7 +50,8 @@ export class Download {
       if (response && (isRest || response.offset === 0)) return new Download(url, options, response);
       response?.abort();
     }
-    const response = await requestFile(url, options, 0);
+    const stallTimeout = answerTimeout ?? options.stallTimeout;
+    const response = await requestFile(url, { ...options, stallTimeout }, 0);
     if (response?.offset !== 0) {
       response?.abort();
       throw new KingletError('network', `the server has no first byte of ${url}`);

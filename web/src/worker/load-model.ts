@@ -1,13 +1,14 @@
 // Streams a model's bytes into the heap of an engine that is opened for it.
 import type { EngineLoader, EngineModel, EngineModule } from '#engine';
+import type { KingletErrorCode } from '../errors.ts';
 import { KingletError } from '../errors.ts';
 import type { PostedLoadOptions, PostedSources } from '../protocol.ts';
 import type { LoadPhase, LoadProgress } from '../types.ts';
-import type { ByteSource } from './byte-source.ts';
-import { openSource, sizeOfSource } from './byte-source.ts';
+import type { Access, ByteSource, Outcome } from './byte-source.ts';
+import { isPath, openSource, sizeOfSource } from './byte-source.ts';
+import { FileCache } from './cached-download.ts';
 import { StaleBytes } from './download.ts';
 import { unwrap } from './engine-error.ts';
-import type { RequestOptions } from './http.ts';
 import type { HostEnvironment, OpenEngine } from './model-host.ts';
 
 export interface LoadedModel {
@@ -17,7 +18,9 @@ export interface LoadedModel {
 
 export interface LoadEnvironment {
   openEngine: HostEnvironment['openEngine'];
-  onProgress(progress: LoadProgress): void;
+  onProgress: (progress: LoadProgress) => void;
+  /** Told what went wrong where the load goes on nevertheless. */
+  onWarning: (warning: KingletError) => void;
 }
 
 /** Beginning anew this often, a file that keeps changing is given up. */
@@ -30,7 +33,7 @@ export async function loadModel(
   environment: LoadEnvironment,
 ): Promise<LoadedModel> {
   let running: OpenEngine | undefined;
-  const load = new Load(sources, options, environment);
+  const load = new Load(sources, await accessTo(sources, options, environment), environment);
   for (let attempt = 1; ; ++attempt) {
     try {
       // Opened before the engine: a wrong address should not cost the engine's download.
@@ -45,6 +48,17 @@ export async function loadModel(
   }
 }
 
+async function accessTo(
+  sources: PostedSources,
+  { headers, stallTimeout, cache: wanted }: PostedLoadOptions,
+  { onWarning }: LoadEnvironment,
+): Promise<Access> {
+  const isDownload = sources.some((source) => source.kind === 'url' && !isPath(source.url));
+  const cache = isDownload && wanted ? await FileCache.open({ ...wanted, onWarning }) : undefined;
+  // Nothing is kept twice, and browsers' own caches fail on large files.
+  return { request: { headers, stallTimeout, cache: cache ? 'no-store' : 'default' }, cache };
+}
+
 function checkedKernels(engine: EngineModule, { kernels }: PostedLoadOptions): string {
   if (kernels === undefined) return '';
   const names = engine.kernelSets();
@@ -57,28 +71,26 @@ function checkedKernels(engine: EngineModule, { kernels }: PostedLoadOptions): s
 
 class Load {
   readonly #sources: PostedSources;
-  readonly #request: RequestOptions;
+  readonly #access: Access;
   readonly #progress: Progress;
   /** Of every part, as far as they are known. */
   #sizes: (number | undefined)[] = [];
 
   constructor(
     sources: PostedSources,
-    { headers, stallTimeout }: PostedLoadOptions,
-    environment: LoadEnvironment,
+    access: Access,
+    { onProgress }: LoadEnvironment,
   ) {
     this.#sources = sources;
-    this.#request = { headers, stallTimeout, cache: 'default' };
-    this.#progress = new Progress((progress) => {
-      environment.onProgress(progress);
-    });
+    this.#access = access;
+    this.#progress = new Progress(onProgress);
   }
 
   /** The first part, open; the sizes of the others are known then, too, where they can be. */
   async openFirst(): Promise<ByteSource> {
     const [first, ...others] = this.#sources;
-    const opened = await openSource(first, this.#request);
-    const sizes = await Promise.all(others.map((source) => sizeOfSource(source, this.#request)));
+    const opened = await openSource(first, this.#access);
+    const sizes = await Promise.all(others.map((source) => sizeOfSource(source, this.#access)));
     this.#sizes = [opened.size || undefined, ...sizes];
     return opened;
   }
@@ -88,7 +100,7 @@ class Load {
     try {
       this.#progress.begin();
       for (const [index, posted] of this.#sources.entries()) {
-        const source = index === 0 ? first : await openSource(posted, this.#request);
+        const source = index === 0 ? first : await openSource(posted, this.#access);
         if (index > 0) unwrap(loader.nextPart(source.size));
         await this.#loadPart(engine, loader, index, source);
       }
@@ -103,23 +115,36 @@ class Load {
     engine: EngineModule,
     loader: EngineLoader,
     index: number,
-    { pieces }: ByteSource,
+    source: ByteSource,
   ): Promise<void> {
-    for await (const { bytes, phase } of pieces) {
-      const taken = feed(engine, loader, bytes);
-      this.#sizes[index] = loader.fileBytes() || this.#sizes[index];
-      this.#progress.advance(taken, this.#sizes, phase);
-      if (taken < bytes.length) break;
+    let outcome: Outcome = 'useless';
+    let loaded = 0;
+    try {
+      for await (const { bytes, phase } of source.pieces) {
+        const taken = feed(engine, loader, bytes);
+        loaded += taken;
+        this.#sizes[index] = loader.fileBytes() || this.#sizes[index];
+        this.#progress.advance(taken, this.#sizes, phase);
+        if (taken < bytes.length) break;
+      }
+      if (loaded > 0 && loaded === loader.fileBytes()) outcome = 'complete';
+    } catch (error) {
+      const isEngines = error instanceof KingletError && !isLoadingCode(error.code);
+      if (!isEngines) outcome = 'broken';
+      throw error;
+    } finally {
+      await source.end(outcome);
     }
   }
 }
 
-/** Tells about the bytes that are there, not too often. */
+/** Tells about the bytes that are there, not too often, and soon also about the last ones. */
 class Progress {
   readonly #report: (progress: LoadProgress) => void;
   readonly #intervalMs = 50;
   #last: LoadProgress = { loaded: 0, total: undefined, phase: 'read' };
   #reportedAt = -Infinity;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(report: (progress: LoadProgress) => void) {
     this.#report = report;
@@ -136,16 +161,27 @@ class Progress {
       0,
     );
     this.#last = { loaded: this.#last.loaded + bytes, total, phase };
-    const now = performance.now();
-    if (now - this.#reportedAt < this.#intervalMs) return;
-    this.#reportedAt = now;
-    this.#report(this.#last);
+    if (performance.now() - this.#reportedAt >= this.#intervalMs) this.#tell();
+    else this.#timer ??= setTimeout(this.#tell, this.#intervalMs);
   }
 
+  /** What comes now blocks the worker. */
   end(): void {
-    this.#report(this.#last);
+    this.#tell();
     this.#report({ ...this.#last, phase: 'prepare' });
   }
+
+  readonly #tell = () => {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#reportedAt = performance.now();
+    this.#report(this.#last);
+  };
+}
+
+/** Whether an error says that bytes could not be had, nothing about the bytes. */
+function isLoadingCode(code: KingletErrorCode): boolean {
+  return ['io', 'network', 'not_found', 'access_denied', 'cors'].includes(code);
 }
 
 /** Copies a piece to where the loader wants it; how much of it was wanted. */

@@ -146,6 +146,9 @@ export class ModelHost {
       onProgress: (progress) => {
         this.#environment.post({ type: 'progress', id, progress });
       },
+      onWarning: ({ code, message }) => {
+        this.#environment.post({ type: 'warning', id, code, message });
+      },
     });
     this.#model = model;
     const nCtx = options.nCtx ?? Math.min(model.info().contextLength, defaultMaxCtx);

@@ -1,0 +1,117 @@
+// An entry of the cache as one file:
+//
+//   [0, 4096)        "XXXXXXXX {…}": the checksum of the JSON behind it in hexadecimal, the head as
+//                    JSON, spaces
+//   [4096, 32768)    the checksum of each block of 1 MiB, u32, little-endian; 0: not there
+//   [32768, …)       the blocks
+//
+// A checksum is written after its block, and the head that calls a file complete after all: what a
+// crash leaves behind is found out by reading.
+import { xxh32 } from './checksum.ts';
+import type { BlockWriter, CacheEntryInfo, CacheHead } from './store.ts';
+import { blockBytes, NoRoom, parseHead } from './store.ts';
+
+const tableAt = 4096;
+const dataAt = 32768;
+const maxBlocks = (dataAt - tableAt) / 4;
+
+/** A file that is open; reading and writing give the number of bytes. */
+export interface RandomAccess {
+  size(): number;
+  read(target: Uint8Array, at: number): number | Promise<number>;
+  write(bytes: Uint8Array, at: number): number;
+  truncate(bytes: number): void;
+  flush(): void;
+  close(): void;
+}
+
+export class BlockFile implements BlockWriter {
+  readonly #file: RandomAccess;
+  readonly #buffer = new Uint8Array(blockBytes);
+
+  constructor(file: RandomAccess) {
+    this.#file = file;
+  }
+
+  async info(): Promise<CacheEntryInfo | undefined> {
+    const storedBytes = this.#file.size();
+    const start = new Uint8Array(dataAt);
+    const nRead = await this.#file.read(start, 0);
+    const head = decodeHead(start.subarray(0, Math.min(nRead, tableAt)));
+    if (!head) return undefined;
+    const table = new Uint32Array(start.buffer, tableAt);
+    const nSummed = table.includes(0) ? table.indexOf(0) : maxBlocks;
+    const nBlocks = Math.min(nSummed, Math.floor((storedBytes - dataAt) / blockBytes));
+    return { head, nBlocks, storedBytes };
+  }
+
+  async read(index: number): Promise<Uint8Array | undefined> {
+    const sum = new Uint32Array(1);
+    await this.#file.read(new Uint8Array(sum.buffer), tableAt + 4 * index);
+    const nRead = await this.#file.read(this.#buffer, dataAt + index * blockBytes);
+    const bytes = this.#buffer.subarray(0, nRead);
+    return checksum(bytes) === sum[0] ? bytes : undefined;
+  }
+
+  write(index: number, bytes: Uint8Array): Promise<void> {
+    if (index >= maxBlocks) throw new RangeError('the file is too large for the cache');
+    this.#put(bytes, dataAt + index * blockBytes);
+    this.#put(new Uint8Array(Uint32Array.of(checksum(bytes)).buffer), tableAt + 4 * index);
+    return Promise.resolve();
+  }
+
+  writeHead(head: CacheHead): Promise<void> {
+    const encoded = encodeHead(head);
+    this.#file.flush();
+    this.#put(encoded, 0);
+    this.#file.flush();
+    return Promise.resolve();
+  }
+
+  /** Forgets all but the first blocks, and without any the head too. */
+  keep(nBlocks: number): void {
+    if (nBlocks === 0) {
+      this.#file.truncate(0);
+      this.#put(new Uint8Array(dataAt), 0);
+      return;
+    }
+    this.#file.truncate(dataAt + nBlocks * blockBytes);
+    this.#put(new Uint8Array((maxBlocks - nBlocks) * 4), tableAt + 4 * nBlocks);
+  }
+
+  close(): void {
+    this.#file.close();
+  }
+
+  /** A full disk may take a part only. */
+  #put(bytes: Uint8Array, at: number): void {
+    if (this.#file.write(bytes, at) !== bytes.length) throw new NoRoom();
+  }
+}
+
+/** Never 0, which says that there is no block. */
+function checksum(bytes: Uint8Array): number {
+  return xxh32(bytes) || 1;
+}
+
+function encodeHead(head: CacheHead): Uint8Array {
+  const json = new TextEncoder().encode(JSON.stringify(head));
+  const start = new Uint8Array(tableAt).fill(0x20);
+  if (sumDigits + 1 + json.length > tableAt) throw new RangeError('the address is too long');
+  start.set(json, sumDigits + 1);
+  start.set(new TextEncoder().encode(hexSum(json)));
+  return start;
+}
+
+function decodeHead(start: Uint8Array): CacheHead | undefined {
+  const text = new TextDecoder().decode(start);
+  const json = text.slice(sumDigits + 1).trimEnd();
+  const isSound = text.slice(0, sumDigits) === hexSum(new TextEncoder().encode(json));
+  return isSound ? parseHead(json) : undefined;
+}
+
+const sumDigits = 8;
+
+function hexSum(bytes: Uint8Array): string {
+  return xxh32(bytes).toString(16).padStart(sumDigits, '0');
+}

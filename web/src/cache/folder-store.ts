@@ -1,0 +1,134 @@
+// The cache in a folder, for Node.
+import { BlockFile } from './block-file.ts';
+import type { RandomAccess } from './block-file.ts';
+import type { BlockReader, BlockWriter, CacheEntryInfo, CacheStore } from './store.ts';
+
+type Fs = typeof import('node:fs');
+
+const touchEveryMs = 500;
+const staleAfterMs = 3000;
+
+export class FolderStore implements CacheStore {
+  readonly #fs: Fs;
+  readonly #folder: string;
+
+  private constructor(fs: Fs, folder: string) {
+    this.#fs = fs;
+    this.#folder = folder;
+  }
+
+  static async open(folder: string): Promise<FolderStore> {
+    // Named indirectly so that bundlers leave Node's modules alone.
+    const name = 'node:fs';
+    const fs = (await import(/* webpackIgnore: true */ /* @vite-ignore */ name)) as Fs;
+    fs.mkdirSync(folder, { recursive: true });
+    return new FolderStore(fs, folder);
+  }
+
+  names(): Promise<string[]> {
+    return Promise.resolve(
+      this.#fs.readdirSync(this.#folder).filter((name) => /^[0-9a-f]{32}\.[ab]$/.test(name)),
+    );
+  }
+
+  async peek(name: string): Promise<CacheEntryInfo | undefined> {
+    try {
+      const file = this.#open(name, 'r');
+      try {
+        return await file.info();
+      } finally {
+        file.close();
+      }
+    } catch {
+      return undefined;
+    }
+  }
+
+  openReader(name: string): Promise<BlockReader> {
+    return Promise.resolve(this.#open(name, 'r'));
+  }
+
+  openWriter(name: string, nBlocks: number): Promise<BlockWriter> {
+    const file = this.#open(name, this.#fs.existsSync(this.#path(name)) ? 'r+' : 'w+');
+    file.keep(nBlocks);
+    return Promise.resolve(file);
+  }
+
+  remove(name: string): Promise<void> {
+    this.#fs.rmSync(this.#path(name), { force: true });
+    return Promise.resolve();
+  }
+
+  /** A file that its owner touches: a worker that was ended leaves it behind. */
+  async lock(key: string): Promise<(() => void) | undefined> {
+    const path = this.#path(`${key}.lock`);
+    for (let waitedMs = 0; ; waitedMs += touchEveryMs) {
+      try {
+        this.#fs.writeFileSync(path, '', { flag: 'wx' });
+        break;
+      } catch {
+        if (this.#ageMs(path) > staleAfterMs) this.#fs.rmSync(path, { force: true });
+        else if (waitedMs > staleAfterMs) return undefined;
+        else await new Promise((resolve) => setTimeout(resolve, touchEveryMs));
+      }
+    }
+    const timer = setInterval(() => {
+      this.#fs.utimesSync(path, new Date(), new Date());
+    }, touchEveryMs);
+    return () => {
+      clearInterval(timer);
+      this.#fs.rmSync(path, { force: true });
+    };
+  }
+
+  room(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  #ageMs(path: string): number {
+    const status = this.#fs.statSync(path, { throwIfNoEntry: false });
+    return status ? Date.now() - status.mtimeMs : 0;
+  }
+
+  #open(name: string, flags: string): BlockFile {
+    return new BlockFile(new NodeFile(this.#fs, this.#fs.openSync(this.#path(name), flags)));
+  }
+
+  #path(name: string): string {
+    return `${this.#folder}/${name}`;
+  }
+}
+
+class NodeFile implements RandomAccess {
+  readonly #fs: Fs;
+  readonly #descriptor: number;
+
+  constructor(fs: Fs, descriptor: number) {
+    this.#fs = fs;
+    this.#descriptor = descriptor;
+  }
+
+  size(): number {
+    return this.#fs.fstatSync(this.#descriptor).size;
+  }
+
+  read(target: Uint8Array, at: number): number {
+    return this.#fs.readSync(this.#descriptor, target, 0, target.length, at);
+  }
+
+  write(bytes: Uint8Array, at: number): number {
+    return this.#fs.writeSync(this.#descriptor, bytes, 0, bytes.length, at);
+  }
+
+  truncate(bytes: number): void {
+    this.#fs.ftruncateSync(this.#descriptor, bytes);
+  }
+
+  flush(): void {
+    this.#fs.fsyncSync(this.#descriptor);
+  }
+
+  close(): void {
+    this.#fs.closeSync(this.#descriptor);
+  }
+}

@@ -1,0 +1,316 @@
+// A file from a web server by way of the cache.
+import { openStore } from '../cache/model-cache.ts';
+import type { BlockWriter, CacheHead, CacheStore } from '../cache/store.ts';
+import { blockBytes, keyOf, NoRoom, slotNames } from '../cache/store.ts';
+import { KingletError, messageOf } from '../errors.ts';
+import { isSameVersion } from '../file-version.ts';
+import type { ByteSource, Outcome, SourcePiece } from './byte-source.ts';
+import { Download, StaleBytes } from './download.ts';
+import type { RequestOptions } from './http.ts';
+
+/** Where there is a whole copy, the server has this long to say that it has a newer one. */
+const patienceMs = 5000;
+
+export interface CacheOptions {
+  /** In Node; undefined in browsers. */
+  folder: string | undefined;
+  onWarning: (warning: KingletError) => void;
+}
+
+/** The files of one load. */
+export class FileCache {
+  readonly #store: CacheStore;
+  readonly #warn: (warning: KingletError) => void;
+
+  private constructor(store: CacheStore, warn: (warning: KingletError) => void) {
+    this.#store = store;
+    this.#warn = warn;
+  }
+
+  /** Undefined, and a warning, where there is no storage. */
+  static async open({ folder, onWarning }: CacheOptions): Promise<FileCache | undefined> {
+    try {
+      const store = await openStore(folder);
+      if (store) return new FileCache(store, onWarning);
+      onWarning(new KingletError('cache_unavailable', 'this browser offers no storage here'));
+    } catch (error) {
+      onWarning(new KingletError('cache_unavailable', `no cache: ${messageOf(error)}`));
+    }
+    return undefined;
+  }
+
+  /** The bytes of a whole copy; undefined where there is none. */
+  async sizeOf(url: string): Promise<number | undefined> {
+    return (await this.#find(url)).whole?.head.bytes;
+  }
+
+  /**
+   * The cached copy, unless the server shows another version; else a download that is kept, behind
+   * what an earlier one has left.
+   */
+  async openUrl(url: string, request: RequestOptions): Promise<ByteSource> {
+    const release = await this.#lock(url);
+    try {
+      const { whole, rest, free } = await this.#find(url);
+      let download: Download | undefined;
+      if (whole) {
+        download = await newerVersion(url, request, whole.head);
+        if (!download) {
+          release?.();
+          return this.#readWhole(whole.name, whole.head);
+        }
+      }
+      if (!release) {
+        const why = 'another tab is downloading the same file: it is not kept twice';
+        this.#warn(new KingletError('cache_unavailable', why));
+        return plainSource(download ?? (await Download.open(url, request)));
+      }
+      const { head, nBlocks = 0 } = rest ?? {};
+      if (head && (!download || isSameVersion(download.version, head.version))) {
+        download?.cancel();
+        const bytes = nBlocks * blockBytes;
+        const part = { bytes, version: head.version };
+        download = await Download.open(url, request, { part });
+      }
+      download ??= await Download.open(url, request);
+      return await this.#keep(url, download, rest?.name ?? free, release);
+    } catch (error) {
+      release?.();
+      throw error;
+    }
+  }
+
+  async #lock(url: string): Promise<(() => void) | undefined> {
+    try {
+      return await this.#store.lock(await keyOf(url));
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** The newest whole copy, the beginning of another one, and the name of an entry to write to. */
+  async #find(url: string) {
+    const names = await slotNames(url);
+    const entries = [];
+    for (const name of names) {
+      const info = await this.#store.peek(name);
+      if (info?.head.url === url) entries.push({ name, ...info });
+    }
+    const [whole] = entries
+      .filter(({ head }) => head.bytes !== undefined)
+      .sort((a, b) => b.head.savedAt - a.head.savedAt);
+    const rest = entries.find(({ head }) => head.bytes === undefined);
+    const free = whole?.name === names[0] ? names[1] : names[0];
+    return { whole, rest, free };
+  }
+
+  #readWhole(name: string, { bytes: size = 0, url }: CacheHead): ByteSource {
+    const store = this.#store;
+    const warn = this.#warn;
+    async function* pieces(): AsyncGenerator<SourcePiece> {
+      try {
+        const reader = await store.openReader(name);
+        try {
+          for (let at = 0; at < size; at += blockBytes) {
+            const bytes = await reader.read(at / blockBytes);
+            if (bytes?.length !== Math.min(blockBytes, size - at)) {
+              throw new Error(`it is damaged at byte ${String(at)}`);
+            }
+            yield { bytes, phase: 'cache' };
+          }
+        } finally {
+          reader.close();
+        }
+      } catch (error) {
+        const message = `the cached copy of ${url} is downloaded anew: ${messageOf(error)}`;
+        warn(new KingletError('cache_corrupt', message));
+        await store.remove(name).catch(() => undefined);
+        throw new StaleBytes(message);
+      }
+    }
+    return { size, pieces: pieces(), end: () => Promise.resolve() };
+  }
+
+  /** Begins with the blocks that the download leaves out, and writes what it brings. */
+  async #keep(
+    url: string,
+    download: Download,
+    name: string,
+    release: () => void,
+  ): Promise<ByteSource> {
+    const kept = new KeptFile(this.#store, url, download, name, release, this.#warn);
+    const { size = 0 } = download.version;
+    const hasRest = await kept.open();
+    if (!hasRest) throw new StaleBytes('what was there of the file cannot be read');
+    return { size, pieces: kept.pieces(), end: (outcome) => kept.end(outcome) };
+  }
+}
+
+/** A download that goes on when it cannot be kept. */
+class KeptFile {
+  readonly #store: CacheStore;
+  readonly #url: string;
+  readonly #download: Download;
+  readonly #name: string;
+  readonly #release: () => void;
+  readonly #warn: (warning: KingletError) => void;
+  /** Undefined when there is, or has become, nothing to write to. */
+  #entry: BlockWriter | undefined;
+  /** Where the block that comes next is put together. */
+  readonly #block = new Uint8Array(blockBytes);
+  #nBlocks: number;
+  #filled = 0;
+
+  constructor(
+    store: CacheStore,
+    url: string,
+    download: Download,
+    name: string,
+    release: () => void,
+    warn: (warning: KingletError) => void,
+  ) {
+    this.#store = store;
+    this.#url = url;
+    this.#download = download;
+    this.#name = name;
+    this.#release = release;
+    this.#warn = warn;
+    this.#nBlocks = download.offset / blockBytes;
+  }
+
+  /** Whether the bytes can be had that the download leaves out. */
+  async open(): Promise<boolean> {
+    const { size } = this.#download.version;
+    await this.#attempt(async () => {
+      const room = await this.#store.room();
+      const nMissing = (size ?? 0) - this.#download.offset;
+      if (room !== undefined && nMissing > room) throw new NoRoom();
+      this.#entry = await this.#store.openWriter(this.#name, this.#nBlocks);
+      await this.#entry.writeHead(this.#head(undefined));
+    });
+    return this.#entry !== undefined || this.#nBlocks === 0;
+  }
+
+  async *pieces(): AsyncGenerator<SourcePiece, void, void> {
+    for (let index = 0, n = this.#nBlocks; index < n; ++index) {
+      const bytes = await this.#entry?.read(index);
+      if (bytes?.length !== blockBytes) throw await this.#damaged(index);
+      yield { bytes, phase: 'cache' };
+    }
+    for await (const bytes of this.#download.pieces()) {
+      await this.#attempt(() => this.#append(bytes));
+      yield { bytes, phase: 'download' };
+    }
+  }
+
+  /** Of a file that is complete this makes the cached copy; what is useless goes. */
+  async end(outcome: Outcome): Promise<void> {
+    this.#download.cancel();
+    if (outcome === 'complete') {
+      await this.#attempt(async () => {
+        if (this.#filled > 0) await this.#flush();
+        await this.#entry?.writeHead(this.#head(this.#download.offset));
+      });
+    }
+    this.#entry?.close();
+    if (outcome === 'useless') await this.#remove(this.#name);
+    if (outcome === 'complete' && this.#entry) {
+      const [a, b] = await slotNames(this.#url);
+      await this.#remove(this.#name === a ? b : a); // the predecessor
+    }
+    this.#release();
+  }
+
+  async #append(bytes: Uint8Array): Promise<void> {
+    for (let taken = 0; taken < bytes.length && this.#entry; ) {
+      const part = bytes.subarray(taken, taken + blockBytes - this.#filled);
+      this.#block.set(part, this.#filled);
+      this.#filled += part.length;
+      taken += part.length;
+      if (this.#filled === blockBytes) await this.#flush();
+    }
+  }
+
+  async #flush(): Promise<void> {
+    await this.#entry?.write(this.#nBlocks, this.#block.subarray(0, this.#filled));
+    this.#nBlocks += 1;
+    this.#filled = 0;
+  }
+
+  #head(bytes: number | undefined): CacheHead {
+    return { url: this.#url, version: this.#download.version, bytes, savedAt: Date.now() };
+  }
+
+  /** What fails is told, and given up together with the copy. */
+  async #attempt(action: () => Promise<void>): Promise<void> {
+    try {
+      await action();
+    } catch (error) {
+      this.#warn(
+        new KingletError(
+          isFull(error) ? 'cache_full' : 'cache_unavailable',
+          `${this.#url} is not kept, and is to be downloaded again next time: ${messageOf(error)}`,
+        ),
+      );
+      this.#entry?.close();
+      this.#entry = undefined;
+      await this.#remove(this.#name);
+    }
+  }
+
+  /** The blocks before the damaged one stay: the next attempt goes on there. */
+  async #damaged(index: number): Promise<StaleBytes> {
+    const message = `block ${String(index)} of the cached part of ${this.#url} is damaged`;
+    this.#warn(new KingletError('cache_corrupt', message));
+    this.#entry?.close();
+    this.#entry = undefined;
+    try {
+      (await this.#store.openWriter(this.#name, index)).close();
+    } catch {
+      await this.#remove(this.#name);
+    }
+    return new StaleBytes(message);
+  }
+
+  async #remove(name: string): Promise<void> {
+    await this.#store.remove(name).catch(() => undefined);
+  }
+}
+
+/** Full disks and exhausted quotas, by the names of browsers and of Node. */
+function isFull(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { code?: unknown };
+  return error instanceof NoRoom || error.name === 'QuotaExceededError' || code === 'ENOSPC';
+}
+
+/** The download of a version that differs from the copy's; undefined where there is none to be had. */
+async function newerVersion(
+  url: string,
+  request: RequestOptions,
+  { version }: CacheHead,
+): Promise<Download | undefined> {
+  try {
+    const answerTimeout = Math.min(patienceMs, request.stallTimeout);
+    const download = await Download.open(url, request, { answerTimeout });
+    if (!isSameVersion(download.version, version)) return download;
+    download.cancel();
+    return undefined;
+  } catch {
+    return undefined; // the copy is there for when the server is not
+  }
+}
+
+export function plainSource(download: Download): ByteSource {
+  async function* pieces(): AsyncGenerator<SourcePiece> {
+    for await (const bytes of download.pieces()) yield { bytes, phase: 'download' };
+  }
+  return {
+    size: download.version.size ?? 0,
+    pieces: pieces(),
+    end: () => {
+      download.cancel();
+      return Promise.resolve();
+    },
+  };
+}
