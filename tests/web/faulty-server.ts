@@ -11,6 +11,8 @@ export interface ServedFile {
   etag?: string | undefined;
   lastModified?: string;
   contentType?: string;
+  /** In place of its length, in Content-Length. */
+  announcedBytes?: number;
   /** Content-Length is left out. */
   hidesLength?: boolean;
   /** Ranges are answered with the whole file. */
@@ -36,6 +38,7 @@ export interface Request {
   headers: IncomingMessage['headers'];
   /** Bytes of the body that were sent. */
   sent: number;
+  isClosed: boolean;
 }
 
 export interface FaultyServer {
@@ -87,9 +90,17 @@ export async function startFaultyServer({ isolated = false } = {}): Promise<Faul
         .pipe(response);
     } else {
       const { method = '', headers } = request;
-      const noted: Request = { method, path, range: headers.range, headers, sent: 0 };
+      const noted: Request = {
+        method,
+        path,
+        range: headers.range,
+        headers,
+        sent: 0,
+        isClosed: false,
+      };
       const file = files.get(path);
       if (file) requests.push(noted);
+      response.once('close', () => (noted.isClosed = true));
       if (file) void serve(file, noted, response);
       else response.writeHead(404).end();
     }
@@ -136,7 +147,8 @@ async function serve(file: ServedFile, request: Request, response: ServerRespons
     const range = `bytes ${String(start)}-${String(bytes.length - 1)}/${String(bytes.length)}`;
     response.setHeader('Content-Range', range);
   }
-  if (!file.hidesLength) response.setHeader('Content-Length', bytes.length - start);
+  const length = (file.announcedBytes ?? bytes.length) - start;
+  if (!file.hidesLength) response.setHeader('Content-Length', length);
   if (request.method === 'HEAD') response.end();
   else await sendBody(file, start, request, response);
 }

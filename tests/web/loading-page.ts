@@ -1,4 +1,5 @@
 // Loads models in a page of headless Chromium, and tells what happened.
+import type { ModelInfo } from 'kinglet';
 import type { Page } from 'playwright-core';
 
 declare global {
@@ -24,6 +25,7 @@ export interface LoadOutcome {
   progress: { loaded: number; total: number | undefined }[];
   /** The codes of the warnings. */
   warnings: string[];
+  info: ModelInfo | undefined;
 }
 
 export const opening = 'Once upon a time';
@@ -40,7 +42,7 @@ export function loadInPage(
       const { Kinglet } = kinglet;
       const controller = new AbortController();
       const outcome: LoadOutcome = {
-        ...{ text: undefined, code: undefined, message: undefined },
+        ...{ text: undefined, code: undefined, message: undefined, info: undefined },
         ...{ phases: [], progress: [], warnings: [] },
       };
       try {
@@ -55,6 +57,7 @@ export function loadInPage(
             if (abortAt !== undefined && loaded >= abortAt) controller.abort();
           },
         });
+        outcome.info = model.info;
         const generation = model.generate(prompt, { temperature: 0, maxTokens });
         outcome.text = (await generation.result).text;
         model.dispose();

@@ -1,4 +1,4 @@
-// Splits a GGUF file as llama.cpp's gguf-split does.
+// Splits a GGUF file as llama.cpp's gguf-split does, and makes a larger one of it.
 const alignment = 32;
 
 /** The files that `model` becomes, the tensors dealt out in turn. */
@@ -30,6 +30,44 @@ export function splitModel(model: Uint8Array, nParts: number): Uint8Array<ArrayB
     const header = Buffer.concat([head, ...(part === 0 ? [metadata] : []), ...split, ...infos]);
     return new Uint8Array(Buffer.concat([padded(header), ...data]));
   });
+}
+
+/** The model with its layers repeated up to `nLayers`: a large file that loads. */
+export function deepModel(model: Uint8Array, nLayers: number): Uint8Array<ArrayBuffer> {
+  const { metadata, nMetadata, tensors, dataStart } = read(Buffer.from(model));
+  const name = ({ info }: { info: Buffer }) =>
+    info.subarray(8, 8 + Number(info.readBigUInt64LE())).toString();
+  const layerOf = (tensor: { info: Buffer }) => /^blk\.(\d+)\./.exec(name(tensor))?.[1];
+  const first = tensors.filter((tensor) => layerOf(tensor) === '0');
+  const repeated = Array.from({ length: nLayers }, (_, layer) =>
+    first.map((tensor) => {
+      const text = Buffer.from(name(tensor).replace('blk.0.', `blk.${String(layer)}.`));
+      const length = Buffer.alloc(8);
+      length.writeBigUInt64LE(BigInt(text.length));
+      const rest = tensor.info.subarray(8 + name(tensor).length);
+      return { ...tensor, info: Buffer.concat([length, text, rest]) };
+    }),
+  );
+  const all = [...tensors.filter((tensor) => layerOf(tensor) === undefined), ...repeated.flat()];
+
+  const changed = Buffer.from(metadata);
+  const key = 'llama.block_count';
+  changed.writeUInt32LE(nLayers, changed.indexOf(key) + key.length + 4);
+  const head = Buffer.from(model.subarray(0, 24));
+  head.writeBigUInt64LE(BigInt(all.length), 8);
+  head.writeBigUInt64LE(BigInt(nMetadata), 16);
+  const infos: Buffer[] = [];
+  const data: Buffer[] = [];
+  let offset = 0;
+  for (const tensor of all) {
+    const info = Buffer.from(tensor.info);
+    info.writeBigUInt64LE(BigInt(offset), info.length - 8);
+    infos.push(info);
+    const begin = dataStart + tensor.offset;
+    data.push(padded(Buffer.from(model.subarray(begin, begin + tensor.bytes))));
+    offset += data.at(-1)!.length;
+  }
+  return new Uint8Array(Buffer.concat([padded(Buffer.concat([head, changed, ...infos])), ...data]));
 }
 
 function read(file: Buffer) {

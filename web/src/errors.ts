@@ -23,6 +23,7 @@ export const errorCodes = {
   out_of_memory: 'an allocation was refused',
   not_finite: 'NaN or infinity where a number is needed',
 
+  too_large: 'a model that cannot fit the 4 GB of WebAssembly memory; nothing was downloaded',
   network: 'the server did not answer, answered with an error, or broke off',
   not_found: 'the server has no such file (404, 410)',
   access_denied: 'the server wants permission first (401, 403), for example of a gated model',

@@ -65,7 +65,7 @@ export function postedGenerateOptions(options: GenerateOptions): PostedGenerateO
 export function postedLoadOptions(options: LoadOptions): PostedLoadOptions {
   refuseUnknown(options, [
     ...['onProgress', 'signal', 'nThreads', 'kernels', 'nCtx'],
-    ...['kv', 'hubBase', 'headers', 'stallTimeout', 'cache', 'onWarning'],
+    ...['kv', 'hubBase', 'headers', 'stallTimeout', 'cache', 'onWarning', 'spareMemory'],
   ]);
   const { nThreads, kernels, nCtx, kv = 'f32', headers = {}, stallTimeout = 30_000 } = options;
   if (nThreads !== undefined) {
@@ -76,8 +76,10 @@ export function postedLoadOptions(options: LoadOptions): PostedLoadOptions {
     throw new KingletError('invalid_argument', 'kernels must be the name of a kernel set');
   }
   checkedNumber('stallTimeout', stallTimeout, { min: 1, max: maxInt32 });
+  const spareMemory = options.spareMemory ?? 2 ** 28;
+  checkedNumber('spareMemory', spareMemory, { min: 0, max: 2 ** 32 });
   return {
-    ...{ nThreads, kernels, nCtx, stallTimeout },
+    ...{ nThreads, kernels, nCtx, stallTimeout, spareMemory },
     kv: checkedKv(kv),
     headers: checkedHeaders(headers),
     cache: postedCache(options.cache ?? !isNode),

@@ -28,6 +28,7 @@ export interface PostedLoadOptions {
   /** Undefined where nothing is kept; the folder is Node's. */
   cache: { folder: string | undefined } | undefined;
   kv: KvKinds;
+  spareMemory: number;
 }
 
 export interface KvKinds {

@@ -40,6 +40,12 @@ export interface LoadOptions extends HubOptions {
   /** Aborting stops the download, frees everything and rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
   /**
+   * Bytes of memory to leave for further sessions. With threads, memory is reserved in advance: as
+   * much as the model and its first session take, and this. Where the browser refuses it, less is
+   * tried, and then one thread. Default 256 MiB.
+   */
+  spareMemory?: number | undefined;
+  /**
    * Whether files from URLs are kept and read again. Default true in browsers; in Node a folder
    * keeps them, otherwise nothing does. See {@link ModelCache}.
    */
@@ -115,7 +121,13 @@ export interface ModelInfo {
   bosToken: string;
   eosToken: string;
   /** Of the weights, and of the session that the model has from the start. */
-  memory: { weightBytes: number; kvBytes: number; scratchBytes: number };
+  memory: {
+    weightBytes: number;
+    kvBytes: number;
+    scratchBytes: number;
+    /** Of WebAssembly memory, all of these and the engine itself among them. */
+    heapBytes: number;
+  };
   runtime: {
     /** The wasm build that runs, e.g. "simd128-threads". */
     variant: string;

@@ -4,12 +4,16 @@ import type { KingletErrorCode } from '../errors.ts';
 import { KingletError } from '../errors.ts';
 import type { PostedLoadOptions, PostedSources } from '../protocol.ts';
 import type { LoadPhase, LoadProgress } from '../types.ts';
-import type { Access, ByteSource, Outcome } from './byte-source.ts';
+import type { Access, ByteSource, Outcome, SourcePiece } from './byte-source.ts';
 import { isPath, openSource, sizeOfSource } from './byte-source.ts';
 import { FileCache } from './cached-download.ts';
 import { StaleBytes } from './download.ts';
 import { unwrap } from './engine-error.ts';
+import type { MemoryPlan } from './memory-plan.ts';
+import { checkModelBytes, planMemory } from './memory-plan.ts';
 import type { HostEnvironment, OpenEngine } from './model-host.ts';
+import type { ModelShape } from './model-shape.ts';
+import { readShape } from './model-shape.ts';
 
 export interface LoadedModel {
   running: OpenEngine;
@@ -38,7 +42,8 @@ export async function loadModel(
     try {
       // Opened before the engine: a wrong address should not cost the engine's download.
       const first = await load.openFirst();
-      running ??= await environment.openEngine(options.nThreads, options.kernels);
+      const { maxima } = await load.plan(first, options);
+      running ??= await environment.openEngine(options.nThreads, options.kernels, maxima);
       const kernels = checkedKernels(running.engine, options);
       return { running, model: await load.run(running.engine, first, kernels) };
     } catch (error) {
@@ -95,6 +100,20 @@ class Load {
     return opened;
   }
 
+  /** How much memory the model takes, by the beginning of the first part. */
+  async plan(first: ByteSource, options: PostedLoadOptions): Promise<MemoryPlan> {
+    const [size, ...others] = this.#sizes;
+    // Parts whose size is not known are taken to be like the first.
+    const modelBytes = size && others.reduce<number>((sum, other) => sum + (other ?? size), size);
+    try {
+      if (modelBytes) checkModelBytes(modelBytes);
+      return planMemory(modelBytes, await peekShape(first), options);
+    } catch (error) {
+      await first.end(isAboutBytes(error) ? 'useless' : 'broken');
+      throw error;
+    }
+  }
+
   async run(engine: EngineModule, first: ByteSource, kernels: string): Promise<EngineModel> {
     const loader = engine.newLoader(first.size);
     try {
@@ -129,8 +148,7 @@ class Load {
       }
       if (loaded > 0 && loaded === loader.fileBytes()) outcome = 'complete';
     } catch (error) {
-      const isEngines = error instanceof KingletError && !isLoadingCode(error.code);
-      if (!isEngines) outcome = 'broken';
+      if (!isAboutBytes(error)) outcome = 'broken';
       throw error;
     } finally {
       await source.end(outcome);
@@ -179,9 +197,56 @@ class Progress {
   };
 }
 
-/** Whether an error says that bytes could not be had, nothing about the bytes. */
-function isLoadingCode(code: KingletErrorCode): boolean {
-  return ['io', 'network', 'not_found', 'access_denied', 'cors'].includes(code);
+/** Whether an error says that the bytes are no model, and not just that they could not be had. */
+function isAboutBytes(error: unknown): boolean {
+  const others: KingletErrorCode[] = ['io', 'network', 'not_found', 'access_denied', 'cors'];
+  return error instanceof KingletError && !others.includes(error.code);
+}
+
+/** Reads the beginning of the file, which comes again when its pieces are read. */
+async function peekShape(source: ByteSource): Promise<ModelShape | undefined> {
+  const iterator = source.pieces[Symbol.asyncIterator]();
+  const taken: SourcePiece[] = [];
+  source.pieces = rejoined(taken, iterator);
+  let start = new Uint8Array(1 << 16);
+  let length = 0;
+  for (let nextTry = 1; ; ) {
+    const next = await iterator.next();
+    if (next.done) return undefined;
+    const { bytes, phase } = next.value;
+    taken.push({ bytes: bytes.slice(), phase });
+    if (length + bytes.length > start.length) {
+      const grown = new Uint8Array(2 * (length + bytes.length));
+      grown.set(start);
+      start = grown;
+    }
+    start.set(bytes, length);
+    length += bytes.length;
+    if (length < nextTry) continue;
+    const shape = readShape(start.subarray(0, length));
+    if (shape !== 'more') return shape;
+    if (length > maxPeekBytes) return undefined;
+    nextTry = 2 * length; // all tries together cost no more than twice the last
+  }
+}
+
+/** The longest headers are those of large vocabularies, a few MB. */
+const maxPeekBytes = 2 ** 25;
+
+async function* rejoined(
+  taken: SourcePiece[],
+  rest: AsyncIterator<SourcePiece>,
+): AsyncGenerator<SourcePiece, void, void> {
+  try {
+    for (let piece = taken.shift(); piece; piece = taken.shift()) yield piece;
+    for (;;) {
+      const next = await rest.next();
+      if (next.done) return;
+      yield next.value;
+    }
+  } finally {
+    await rest.return?.();
+  }
 }
 
 /** Copies a piece to where the loader wants it; how much of it was wanted. */

@@ -16,6 +16,7 @@ import type {
 } from '../types.ts';
 import { unwrap } from './engine-error.ts';
 import { loadModel } from './load-model.ts';
+import { defaultNCtx } from './memory-plan.ts';
 import { yieldToMessages } from './yield.ts';
 
 /** A running engine and how it was chosen. */
@@ -28,13 +29,15 @@ export interface OpenEngine {
 
 export interface HostEnvironment {
   post(message: WorkerMessage): void;
-  openEngine(nThreads: number | undefined, kernels: string | undefined): Promise<OpenEngine>;
+  /** `maxima`: bytes of memory, of which the first is reserved that the browser grants. */
+  openEngine(
+    nThreads: number | undefined,
+    kernels: string | undefined,
+    maxima: readonly number[],
+  ): Promise<OpenEngine>;
 }
 
 type Message<T extends ClientMessage['type']> = Extract<ClientMessage, { type: T }>;
-
-/** Enough for a conversation; the KV cache of a long-context model would not fit otherwise. */
-const defaultMaxCtx = 4096;
 
 interface HostedSession {
   readonly engine: EngineSession;
@@ -151,7 +154,7 @@ export class ModelHost {
       },
     });
     this.#model = model;
-    const nCtx = options.nCtx ?? Math.min(model.info().contextLength, defaultMaxCtx);
+    const nCtx = options.nCtx ?? defaultNCtx(model.info().contextLength);
     const { session } = this.#newSession({ id, options: { nCtx, kv: options.kv } });
     return { type: 'loaded', id, info: describe(model, session, running), session };
   }
@@ -265,7 +268,7 @@ function describe(model: EngineModel, session: SessionInfo, opened: OpenEngine):
     ...info,
     chatTemplate: chatTemplate || undefined,
     nCtx: session.nCtx,
-    memory: { weightBytes, ...session.memory },
+    memory: { weightBytes, ...session.memory, heapBytes: opened.engine.HEAPU8.length },
     runtime: {
       variant: opened.variant,
       kernels,

@@ -10,10 +10,15 @@ import { detectSimd, variantFiles } from './variants.ts';
 
 const maxDefaultThreads = 8;
 
-/** `kernels` is the set that the caller insists on; each build has one besides scalar. */
+/**
+ * `kernels` is the set that the caller insists on; each build has one besides scalar. `maxima`:
+ * bytes that memory may come to, the best first; memory that threads share must be reserved in
+ * advance, and small machines refuse much of it.
+ */
 export async function openEngine(
   nThreads: number | undefined,
   kernels: string | undefined,
+  maxima: readonly number[],
 ): Promise<OpenEngine> {
   const best = detectSimd();
   const simd = best && kernels === 'simd128' ? 'simd128' : best;
@@ -25,11 +30,11 @@ export async function openEngine(
   if (wanted.nThreads > 1) {
     const variant = `${simd}-threads` as const;
     try {
-      const engine = await startVariant(variant, wanted.nThreads);
+      const memory = reserveShared(maxima);
+      const engine = await startVariant(variant, wanted.nThreads, memory);
       return { engine, variant, singleThreadReason: 'refused' };
     } catch {
-      // Most often the shared memory, whose maximum must be reserved in advance.
-      reason = 'refused';
+      reason = 'refused'; // most often the memory
     }
   }
   try {
@@ -72,13 +77,35 @@ async function hardwareThreads(): Promise<number> {
   return os.availableParallelism();
 }
 
-async function startVariant(variant: Variant, nThreads: number): Promise<EngineModule> {
+const pageBytes = 65536;
+/** What the engine's build begins with. */
+const initialPages = 256;
+
+function reserveShared(maxima: readonly number[]): WebAssembly.Memory {
+  let refusal: unknown;
+  for (const bytes of maxima) {
+    const maximum = Math.max(initialPages, Math.ceil(bytes / pageBytes));
+    try {
+      return new WebAssembly.Memory({ initial: initialPages, maximum, shared: true });
+    } catch (error) {
+      refusal = error;
+    }
+  }
+  throw refusal;
+}
+
+async function startVariant(
+  variant: Variant,
+  nThreads: number,
+  wasmMemory?: WebAssembly.Memory,
+): Promise<EngineModule> {
   const { glue, wasm } = variantFiles(variant);
   const { default: create } = (await import(
     /* webpackIgnore: true */ /* @vite-ignore */ glue.href
   )) as { default: typeof createEngine };
-  if (isNode) return create({ nThreads, wasmBinary: await readBytes(wasm) });
-  return create({ nThreads, locateFile: () => wasm.href });
+  const overrides = { nThreads, ...(wasmMemory && { wasmMemory }) };
+  if (isNode) return create({ ...overrides, wasmBinary: await readBytes(wasm) });
+  return create({ ...overrides, locateFile: () => wasm.href });
 }
 
 /** Node cannot fetch files. */

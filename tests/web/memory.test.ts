@@ -1,0 +1,227 @@
+// How much memory a model takes: foreseen from its header, and no more than that when it is loaded.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Kinglet } from 'kinglet';
+import type { ModelInfo } from 'kinglet';
+import type { Browser, BrowserContext } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { launchChromium } from '../../scripts/chromium.mjs';
+import { postedLoadOptions } from '../../web/src/options.ts';
+import { planMemory } from '../../web/src/worker/memory-plan.ts';
+import type { ModelShape } from '../../web/src/worker/model-shape.ts';
+import { readShape } from '../../web/src/worker/model-shape.ts';
+import { startFaultyServer } from './faulty-server.ts';
+import type { FaultyServer } from './faulty-server.ts';
+import { loadInPage } from './loading-page.ts';
+import { deepModel } from './split-model.ts';
+import { root, storyModel } from './support.ts';
+
+const mib = 2 ** 20;
+const gib = 2 ** 30;
+const bytes = new Uint8Array(readFileSync(storyModel));
+
+function shapeOf(file: Uint8Array): ModelShape {
+  const shape = readShape(file);
+  if (shape === undefined || shape === 'more') throw new Error('no shape');
+  return shape;
+}
+
+describe('the shape in a header', () => {
+  it('is read as soon as the metadata are there, and asks for more before', () => {
+    const shape = shapeOf(bytes);
+    expect(shape).toEqual({
+      ...{ contextLength: 512, nLayers: 6, hiddenDim: 256, nHeads: 4, nKvHeads: 2 },
+      ...{ ffnDim: shape.ffnDim, keyDim: 64, valueDim: 64, vocabSize: 2048 },
+    });
+    for (const length of [0, 3, 4, 23, 24, 100, 1000, 10_000]) {
+      expect(readShape(bytes.subarray(0, length))).toBe('more');
+    }
+  });
+
+  it('is not made of what is no GGUF file, or a hostile one', () => {
+    expect(readShape(new TextEncoder().encode('Dear diary, '.repeat(9)))).toBeUndefined();
+    for (let seed = 1; seed < 2000; ++seed) {
+      const file = bytes.slice(0, 60_000);
+      for (let i = 0, x = seed; i < 8; ++i) {
+        x = (Math.imul(x, 1_664_525) + 1_013_904_223) >>> 0;
+        file[8 + (x % 2000)] = x >>> 24;
+      }
+      readShape(file); // neither throws nor hangs
+    }
+  });
+
+  const folder = `${root}tests/fixtures/arch/`;
+  const models = readdirSync(folder).filter((name) => name.endsWith('.gguf'));
+  it.each(models)('foretells what the engine takes, and little more: %s', async (name) => {
+    const file = new Uint8Array(readFileSync(folder + name));
+    for (const kv of ['f32', 'int8', 'q4'] as const) {
+      const model = await Kinglet.load(file, { nThreads: 1, kv });
+      const { kvBytes, scratchBytes } = model.info.memory;
+      model.dispose();
+      const options = postedLoadOptions({ kv, spareMemory: 0 });
+      const [most = 0] = planMemory(file.length, shapeOf(file), options).maxima;
+      expect(most - file.length).toBeGreaterThan(kvBytes + scratchBytes + 60 * mib);
+      expect(most - file.length).toBeLessThan(2 * (kvBytes + scratchBytes) + 65 * mib);
+    }
+  });
+});
+
+describe('the plan', () => {
+  // Llama 3.2 3B: 24 query heads, 8 of keys and values.
+  const shape: ModelShape = {
+    ...{ contextLength: 131_072, nLayers: 28, hiddenDim: 3072, nHeads: 24, nKvHeads: 8 },
+    ...{ ffnDim: 8192, keyDim: 128, valueDim: 128, vocabSize: 128_256 },
+  };
+
+  it('reserves what the model takes and what is to be spared, then less', () => {
+    const { maxima } = planMemory(2 * gib, shape, postedLoadOptions({ spareMemory: 400 * mib }));
+    const kvBytes = 4096 * 28 * 8 * 2 * 128 * 4;
+    expect(maxima).toHaveLength(3);
+    expect(maxima[2]).toBeGreaterThan(2 * gib + kvBytes);
+    expect(maxima[2]).toBeLessThan(2 * gib + kvBytes + 128 * mib);
+    expect(maxima.map((bytes) => bytes - maxima[2]!)).toEqual([400 * mib, 100 * mib, 0]);
+  });
+
+  it('tries one after the other where nothing is known', () => {
+    const options = postedLoadOptions({});
+    for (const plan of [planMemory(undefined, shape, options), planMemory(1, undefined, options)]) {
+      expect(plan.maxima).toEqual([4 * gib, 2 * gib, gib, gib / 2]);
+    }
+  });
+
+  it('refuses what cannot fit, and says what would', () => {
+    const plan = (modelBytes: number, nCtx: number) =>
+      planMemory(modelBytes, shape, postedLoadOptions({ nCtx }));
+    expect(() => plan(3.6 * gib, 16)).toThrow(/3.87 GB.*3.76 GB at most.*smaller quantization/);
+    expect(() => plan(2 * gib, 16_384)).toThrow(/KV cache for 16384 tokens.*nCtx/);
+    expect(plan(2 * gib, 8192).maxima[0]).toBeLessThanOrEqual(4 * gib);
+  });
+});
+
+// Large enough that a second copy of it would be noticed.
+const nLayers = 160;
+
+describe('a large model', { timeout: 120_000 }, () => {
+  const large = deepModel(bytes, nLayers);
+  const options = { nCtx: 64, cache: true };
+  let browser: Browser;
+  let context: BrowserContext;
+  let server: FaultyServer;
+
+  beforeAll(async () => {
+    browser = await launchChromium();
+    context = await browser.newContext();
+    server = await startFaultyServer({ isolated: true });
+    server.files.set('/large.gguf', { bytes: large, etag: '"1"' });
+    server.files.set('/unmeasured.gguf', { bytes: large, hidesLength: true });
+  });
+  afterAll(async () => {
+    await browser.close();
+    server.close();
+  });
+
+  function allowed({ memory }: ModelInfo): number {
+    return large.length + memory.kvBytes + memory.scratchBytes + 64 * mib;
+  }
+
+  async function openPage(prelude = '') {
+    server.preludes.set('/dist/worker/worker.js', prelude);
+    const page = await context.newPage();
+    onTestFinished(() => page.close());
+    await page.goto(server.url);
+    return page;
+  }
+
+  it.each([
+    ['from the network', '/large.gguf', 'download'],
+    ['from the cache', '/large.gguf', 'cache'],
+    ['of unknown length', '/unmeasured.gguf', 'download'],
+  ])('takes its file, cache and scratch, and at most 64 MiB: %s', async (_, path, phase) => {
+    const page = await openPage();
+    for (const nThreads of [1, 2]) {
+      const { info, phases } = await loadInPage(page, path, {
+        ...{ ...options, nThreads },
+        cache: path === '/large.gguf' && (nThreads === 1 || phase === 'cache'),
+      });
+      if (nThreads === 1 || phase === 'cache') expect(phases).toEqual([phase, 'prepare']);
+      expect(info!.runtime.nThreads).toBe(nThreads);
+      expect(info!.memory.heapBytes).toBeGreaterThan(large.length);
+      expect(info!.memory.heapBytes).toBeLessThanOrEqual(allowed(info!));
+    }
+  });
+
+  /** Refuses shared memory above a limit, and tells what it was asked for. */
+  const limited = (limit: number) => `{
+    const { Memory } = WebAssembly;
+    WebAssembly.Memory = function (descriptor) {
+      const bytes = descriptor.maximum * 65536;
+      if (descriptor.shared) console.log('reserve ' + bytes);
+      if (descriptor.shared && bytes > ${String(limit)}) throw new RangeError('refused');
+      return new Memory(descriptor);
+    };
+    WebAssembly.Memory.prototype = Memory.prototype;
+  }`;
+
+  it.each([
+    ['all of it is granted', 4 * gib, 1, 2],
+    ['only what is needed', large.length + 108 * mib, 3, 2],
+    ['nothing', 0, 3, 1],
+  ])(
+    'reserves what fits it and runs with what there is: %s',
+    async (_, limit, nAsked, nThreads) => {
+      const page = await openPage(limited(limit));
+      const asked: number[] = [];
+      page.on('console', (message) => {
+        const [, size] = /^reserve (\d+)$/.exec(message.text()) ?? [];
+        if (size) asked.push(Number(size));
+      });
+      const { info, text } = await loadInPage(page, '/large.gguf', { ...options, nThreads: 2 });
+      expect(text).toBeTruthy();
+      expect(info!.runtime.nThreads).toBe(nThreads);
+      expect(info!.runtime.singleThreadReason).toBe(nThreads === 1 ? 'refused' : undefined);
+      expect(asked).toHaveLength(nAsked);
+      expect(asked[0]).toBeLessThan(allowed(info!) + 2 ** 28 + mib);
+      expect(asked).toEqual(asked.toSorted((a, b) => b - a));
+    },
+  );
+
+  it('that is too large is refused before it is downloaded', async () => {
+    const page = await openPage();
+    server.files.set('/huge.gguf', { bytes: large, announcedBytes: 3.75 * gib });
+    server.requests.length = 0;
+    const outcome = await loadInPage(page, '/huge.gguf', options);
+    expect(outcome).toMatchObject({ text: undefined, code: 'too_large', phases: [] });
+    expect(await page.evaluate(() => new kinglet.ModelCache().size())).toBeLessThan(
+      2 * large.length,
+    );
+    await expect.poll(() => server.requests[0]!.isClosed).toBe(true);
+    expect(server.requests[0]!.sent).toBeLessThan(large.length / 2);
+
+    const wide = await loadInPage(page, '/large.gguf', { ...options, nCtx: 100_000 });
+    expect(wide).toMatchObject({ text: undefined, code: 'too_large', phases: [] });
+  });
+
+  it('takes no more natively', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'kinglet-'));
+    onTestFinished(() => {
+      rmSync(folder, { recursive: true });
+    });
+    const file = join(folder, 'large.gguf');
+    writeFileSync(file, large);
+    const kvBytes = 64 * nLayers * 2 * 128 * 4;
+    const run = (limitBytes: number) =>
+      spawnSync(
+        'bash',
+        [
+          ...['-c', 'ulimit -v $1; shift; exec "$@"', 'limited', String(limitBytes >> 10)],
+          ...[`${root}build/native/kinglet`, 'generate', '-m', file, '-p', 'Once', '-n', '1'],
+          ...['--ctx', '64', '--threads', '1', '--temp', '0'],
+        ],
+        { encoding: 'utf8' },
+      );
+    expect(run(large.length + kvBytes + 64 * mib)).toMatchObject({ status: 0 });
+    expect(run(large.length / 2).status).not.toBe(0); // the limit is one
+  });
+});

@@ -1,0 +1,94 @@
+// How much memory a model takes, estimated before there is an engine to tell.
+import { KingletError } from '../errors.ts';
+import type { KvKinds, PostedLoadOptions } from '../protocol.ts';
+import type { KvKind } from '../types.ts';
+import type { ModelShape } from './model-shape.ts';
+
+/** 32-bit WebAssembly has no more. */
+const maxMemoryBytes = 2 ** 32;
+/** What leaves room for a cache, a vocabulary and the engine. */
+const maxModelBytes = 3.5 * 2 ** 30;
+
+/** The engine, its stacks, the tables of its tokenizer, and what the allocator loses. */
+const overheadBytes = 64 * 2 ** 20;
+/** Tokens that are computed together. */
+const nBatch = 64;
+
+/** Enough for a conversation; the KV cache of a long-context model would not fit otherwise. */
+const defaultMaxCtx = 4096;
+
+/** Tokens of context where none are asked for. */
+export function defaultNCtx(contextLength: number): number {
+  return Math.min(contextLength, defaultMaxCtx);
+}
+
+export interface MemoryPlan {
+  /** Bytes of memory to reserve where that must be done in advance; the first that is granted. */
+  maxima: number[];
+}
+
+/**
+ * `modelBytes` and `shape` are undefined where they are not known.
+ *
+ * @throws KingletError too_large: the model cannot fit.
+ */
+export function planMemory(
+  modelBytes: number | undefined,
+  shape: ModelShape | undefined,
+  { nCtx, kv, spareMemory }: PostedLoadOptions,
+): MemoryPlan {
+  if (modelBytes !== undefined) checkModelBytes(modelBytes);
+  if (modelBytes === undefined || !shape) {
+    return { maxima: [4, 2, 1, 0.5].map((gibibytes) => gibibytes * 2 ** 30) };
+  }
+  const nPositions = nCtx ?? defaultNCtx(shape.contextLength);
+  const kvBytes = kvCacheBytes(shape, nPositions, kv);
+  if (modelBytes + kvBytes > maxMemoryBytes) {
+    throw new KingletError(
+      'too_large',
+      `the model's ${inGigabytes(modelBytes)} and ${inGigabytes(kvBytes)} of KV cache for ` +
+        `${String(nPositions)} tokens do not fit the ${inGigabytes(maxMemoryBytes)} of WebAssembly ` +
+        'memory: take fewer (nCtx), or a smaller kind of cache (kv)',
+    );
+  }
+  const needed = modelBytes + kvBytes + scratchBytes(shape) + overheadBytes;
+  const maxima = [needed + spareMemory, needed + spareMemory / 4, needed];
+  return { maxima: maxima.map((bytes) => Math.min(bytes, maxMemoryBytes)) };
+}
+
+/** @throws KingletError too_large. */
+export function checkModelBytes(modelBytes: number): void {
+  if (modelBytes <= maxModelBytes) return;
+  throw new KingletError(
+    'too_large',
+    `the model has ${inGigabytes(modelBytes)}, WebAssembly memory takes ` +
+      `${inGigabytes(maxModelBytes)} at most: take a smaller quantization of it`,
+  );
+}
+
+/** Bytes of a row of n elements, as docs/kv.md has them. */
+const rowBytes: Record<KvKind, (n: number) => number> = {
+  f32: (n) => 4 * n,
+  f16: (n) => 2 * n,
+  int8: (n) => n + 4,
+  fp8_e4m3: (n) => n + 4,
+  fp8_e5m2: (n) => n + 4,
+  q8: (n) => 36 * Math.ceil(n / 32),
+  q4: (n) => 20 * Math.ceil(n / 32),
+};
+
+function kvCacheBytes(shape: ModelShape, nPositions: number, kv: KvKinds): number {
+  const ofHead = rowBytes[kv.k](shape.keyDim) + rowBytes[kv.v](shape.valueDim);
+  return nPositions * shape.nLayers * shape.nKvHeads * ofHead;
+}
+
+/** Activations of a batch, some of them quantized once more, and a row of logits. */
+function scratchBytes({ hiddenDim, ffnDim, nHeads, nKvHeads, ...shape }: ModelShape): number {
+  const { keyDim, valueDim, vocabSize } = shape;
+  const rows = 6 * hiddenDim + 3 * ffnDim + (3 * nHeads + 2 * nKvHeads) * (keyDim + valueDim);
+  return 4 * (nBatch * rows + vocabSize);
+}
+
+function inGigabytes(bytes: number): string {
+  return `${(bytes / 1e9).toFixed(2)} GB`;
+}
