@@ -9,7 +9,8 @@ export default defineConfig({
   test: {
     include: ['tests/{bench,cli,web}/*.test.ts'],
     server: { deps: { external: [/\/dist\//] } },
-    testTimeout: 30_000,
+    testTimeout: 60_000,
+    expect: { poll: { timeout: 20_000 } },
     hookTimeout: 60_000,
   },
 });

@@ -103,7 +103,7 @@ describe('the plan', () => {
 // Large enough that a second copy of it would be noticed.
 const nLayers = 160;
 
-describe('a large model', { timeout: 120_000 }, () => {
+describe('a large model', { timeout: 180_000 }, () => {
   const large = deepModel(bytes, nLayers);
   const options = { nCtx: 64, cache: true };
   let browser: Browser;

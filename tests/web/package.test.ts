@@ -470,7 +470,7 @@ describe('loading', () => {
   it('refuses a context that memory cannot hold', async () => {
     const endless = withUint32('llama.context_length', 4e8);
     await expect(Kinglet.load(endless, { nThreads: 1, nCtx: 4e8 })).rejects.toMatchObject({
-      code: 'out_of_memory',
+      code: 'too_large',
     });
     const model = await Kinglet.load(endless, { nThreads: 1 });
     expect((await model.generate('Once', { maxTokens: 4 }).result).usage.completionTokens).toBe(4);
