@@ -1,8 +1,10 @@
 // What attention does with each KvKind, over a vector type V (see vector_kernels.h).
 //
-// Kinds of floats are widened to floats. Kinds of integers are multiplied as they are, 16 bits by
-// 16 bits, pairs of products summed in 32: a key with a quantized query, and the values of two
-// positions with the quantized weights of both. V provides for that
+// F16 and FP8 are widened to floats, a few positions or columns at a time, for the code of F32:
+// converting once for all query rows is faster, and less to download. Kinds of integers are
+// multiplied as they are, 16 bits by 16 bits, pairs of products summed in 32: a key with a
+// quantized query, and the values of two positions with the quantized weights of both. V provides
+// for that
 //   dot_words(sums, a, b)          sums += a's pairs of int16 times b's
 //   load_ints(p)                   2 * kLanes int16
 //   load_words(p)                  2 * kLanes int8, as int16
@@ -36,7 +38,9 @@ struct VectorAttention {
   using Float = typename V::Float;
   using Int = typename V::Int;
   static constexpr size_t kLanes = V::kLanes;
-  static constexpr size_t kPositions = 4;  // keys that are multiplied side by side
+  static constexpr size_t kPositions = 4;      // keys that are multiplied side by side
+  static constexpr size_t kColumns = 4;        // vectors of a value of floats at a time
+  static constexpr size_t kMostWidened = 512;  // elements of a key; the scalar code does the rest
   static constexpr size_t kPairVectors = V::kPairVectors;
   static constexpr size_t kChunk = kPairVectors * kLanes;  // elements of a value at a time
 
@@ -48,7 +52,7 @@ struct VectorAttention {
     const auto use = [&set](KvKind kind, const AttentionKernels& kernels) {
       set.attention[static_cast<size_t>(kind)] = kernels;
     };
-    use(KvKind::f32, {score<KvKind::f32>, weigh<KvKind::f32>});
+    use(KvKind::f32, {score_f32, weigh_f32});
     use(KvKind::f16, {score<KvKind::f16>, weigh<KvKind::f16>});
     use(KvKind::int8, {score_int8, weigh_int8});
     use(KvKind::fp8_e4m3, {score<KvKind::fp8_e4m3>, weigh<KvKind::fp8_e4m3>});
@@ -65,32 +69,20 @@ struct VectorAttention {
     }
   }
 
-  // Calls f.template operator()<R>(row) for groups of R rows, at most kRows.
-  template <size_t kRows, class F>
+  // Calls f.template operator()<R>(row) for groups of R rows.
+  template <class F>
   static void with_rows(size_t n_rows, const F& f) {
-    static_assert(kMaxQueryRows == 3 && (kRows == 1 || kRows == 3));
-    if constexpr (kRows == 1) {
-      for (size_t row = 0; row < n_rows; ++row) f.template operator()<1>(row);
-    } else {
-      if (n_rows == 3) return f.template operator()<3>(0);
-      if (n_rows == 2) return f.template operator()<2>(0);
-      f.template operator()<1>(0);
-    }
+    static_assert(kMaxQueryRows == 3);
+    if (n_rows == 3) return f.template operator()<3>(0);
+    if (n_rows == 2) return f.template operator()<2>(0);
+    f.template operator()<1>(0);
   }
 
   // --- Floats ------------------------------------------------------------------------------------
 
-  struct F32 {
-    using Element = float;
-    static constexpr size_t kRows = kMaxQueryRows;
-    Float load(const Element* p) const { return V::load(p); }
-  };
-
-  // Kinds that are converted are given one row at a time: every page downloads the code of each
-  // number of rows.
+  // How kinds that are converted widen kLanes elements.
   struct F16 {
     using Element = Half;
-    static constexpr size_t kRows = 1;
     Float load(const Element* p) const { return V::load_half(p); }
   };
 
@@ -98,7 +90,6 @@ struct VectorAttention {
   // exponent too small by a factor.
   struct Fp8 {
     using Element = std::byte;
-    static constexpr size_t kRows = 1;
     int shift;
     Int mask;
     Float factor;
@@ -112,7 +103,6 @@ struct VectorAttention {
 
   template <KvKind kKind>
   static auto format() {
-    if constexpr (kKind == KvKind::f32) return F32{};
     if constexpr (kKind == KvKind::f16) return F16{};
     if constexpr (kKind == KvKind::fp8_e4m3) return Fp8::e4m3();
     if constexpr (kKind == KvKind::fp8_e5m2) return Fp8::e5m2();
@@ -122,15 +112,36 @@ struct VectorAttention {
     return kind == KvKind::fp8_e4m3 || kind == KvKind::fp8_e5m2;
   }
 
+  // n elements of a row as floats, n a multiple of kLanes.
+  template <class Format>
+  static void widen(const Format& format, const std::byte* row, size_t n, float* out) {
+    const auto* elements = reinterpret_cast<const typename Format::Element*>(row);
+    KINGLET_AS_WRITTEN
+    for (size_t i = 0; i < n; i += kLanes) V::store(out + i, format.load(elements + i));
+  }
+
+  static void score_f32(const Queries& queries, size_t first_row, size_t n_rows, const KvRows& keys,
+                        size_t n_positions, float* scores) {
+    const size_t n_whole = queries.head_dim / kLanes * kLanes;
+    KINGLET_AS_WRITTEN
+    for (size_t p = 0; p < n_positions; p += kPositions) {
+      const std::byte* rows[kPositions];
+      find_rows(keys, p, n_positions, kPositions, rows);
+      score_four_rows(queries, first_row, n_rows, n_whole, rows, scores + p);
+    }
+    add_scores(KvKind::f32, queries, first_row, n_rows, keys, n_positions, n_whole, scores);
+  }
+
+  // Kinds that are converted: four keys are widened once for all query rows.
   template <KvKind kKind>
   static void score(const Queries& queries, size_t first_row, size_t n_rows, const KvRows& keys,
                     size_t n_positions, float* scores) {
-    score_floats(format<kKind>(), queries, first_row, n_rows, keys, n_positions, scores);
+    const size_t n_wide =
+        score_widened(format<kKind>(), queries, first_row, n_rows, keys, n_positions, scores);
     if constexpr (is_scaled(kKind)) {
       scale_rows(scores, n_rows, keys, n_positions, scores);
     }
-    add_scores(kKind, queries, first_row, n_rows, keys, n_positions,
-               queries.head_dim / kLanes * kLanes, scores);
+    add_scores(kKind, queries, first_row, n_rows, keys, n_positions, n_wide, scores);
   }
 
   // out[row][p] = x[row][p] * the scale of position p.
@@ -144,38 +155,77 @@ struct VectorAttention {
     }
   }
 
+  // Gives the number of elements that are done: those that fill vectors, and the buffer.
   template <class Format>
-  [[gnu::noinline]] static void score_floats(const Format& format, const Queries& queries,
-                                             size_t first_row, size_t n_rows, const KvRows& keys,
-                                             size_t n_positions, float* scores) {
+  [[gnu::noinline]] static size_t score_widened(const Format& format, const Queries& queries,
+                                                size_t first_row, size_t n_rows, const KvRows& keys,
+                                                size_t n_positions, float* scores) {
+    alignas(64) float widened[kPositions][kMostWidened];
+    const size_t n_wide = std::min(queries.head_dim / kLanes * kLanes, kMostWidened);
     KINGLET_AS_WRITTEN
     for (size_t p = 0; p < n_positions; p += kPositions) {
       const std::byte* rows[kPositions];
       find_rows(keys, p, n_positions, kPositions, rows);
-      with_rows<Format::kRows>(n_rows, [&]<size_t R>(size_t row) {
-        score_four<Format, R>(format, queries.values + (first_row + row) * queries.stride,
-                              queries.stride, queries.head_dim, rows,
-                              scores + row * kAttentionBlock + p);
-      });
+      for (size_t i = 0; i < kPositions; ++i) {
+        widen(format, rows[i], n_wide, widened[i]);
+        rows[i] = reinterpret_cast<const std::byte*>(widened[i]);
+      }
+      score_four_rows(queries, first_row, n_rows, n_wide, rows, scores + p);
     }
+    return n_wide;
   }
 
-  template <class Format, size_t R>
-  static void score_four(const Format& format, const float* queries, size_t stride, size_t n,
+  // The first n elements of four keys of floats with every query row.
+  [[gnu::noinline]] static void score_four_rows(const Queries& queries, size_t first_row,
+                                                size_t n_rows, size_t n,
+                                                const std::byte* const* rows, float* scores) {
+    with_rows(n_rows, [&]<size_t R>(size_t row) {
+      score_four<R>(queries.values + (first_row + row) * queries.stride, queries.stride, n, rows,
+                    scores + row * kAttentionBlock);
+    });
+  }
+
+  template <size_t R>
+  static void score_four(const float* queries, size_t stride, size_t n,
                          const std::byte* const* rows, float* scores) {
-    using Element = typename Format::Element;
     Float sums[R][kPositions];
     for (auto& row : sums) std::fill_n(row, kPositions, V::splat(0.0f));
     KINGLET_AS_WRITTEN
-    for (size_t i = 0; i + kLanes <= n; i += kLanes) {
+    for (size_t i = 0; i < n; i += kLanes) {
       Float query[R];
       for (size_t r = 0; r < R; ++r) query[r] = V::load(queries + r * stride + i);
       for (size_t p = 0; p < kPositions; ++p) {
-        const Float key = format.load(reinterpret_cast<const Element*>(rows[p]) + i);
+        const Float key = V::load(reinterpret_cast<const float*>(rows[p]) + i);
         for (size_t r = 0; r < R; ++r) sums[r][p] = V::fma(query[r], key, sums[r][p]);
       }
     }
     for (size_t r = 0; r < R; ++r) V::store_sums(sums[r], scores + r * kAttentionBlock);
+  }
+
+  // Calls f.template operator()<N>(i) for every N vectors of a row of head_dim floats from element
+  // i on, and gives the number of elements that this covers.
+  template <class F>
+  static size_t for_columns(size_t head_dim, const F& f) {
+    size_t i = 0;
+    for (; i + kColumns * kLanes <= head_dim; i += kColumns * kLanes) {
+      f.template operator()<kColumns>(i);
+    }
+    // Heads whose size four short vectors do not divide are not worth their code.
+    if constexpr (kLanes > 4) {
+      for (; i + kLanes <= head_dim; i += kLanes) f.template operator()<1>(i);
+    }
+    return i;
+  }
+
+  static void weigh_f32(const float* weights, const float* factors, size_t n_rows,
+                        const KvRows& values, size_t n_positions, size_t head_dim,
+                        float* const* outputs) {
+    const size_t n_done = for_columns(head_dim, [&]<size_t N>(size_t i) {
+      weigh_columns<N>(weights, factors, n_rows, values.codes + i * sizeof(float),
+                       values.code_stride, n_positions, i, outputs);
+    });
+    add_weighted(KvKind::f32, weights, factors, n_rows, values, n_positions, n_done, head_dim,
+                 outputs);
   }
 
   template <KvKind kKind>
@@ -187,38 +237,46 @@ struct VectorAttention {
       scale_rows(weights, n_rows, values, n_positions, buffer);
       scaled = buffer;
     }
-    const size_t n_done = weigh_floats(format<kKind>(), scaled, factors, n_rows, values,
-                                       n_positions, head_dim, outputs);
+    const size_t n_done = weigh_widened(format<kKind>(), scaled, factors, n_rows, values,
+                                        n_positions, head_dim, outputs);
     add_weighted(kKind, weights, factors, n_rows, values, n_positions, n_done, head_dim, outputs);
   }
 
-  // Gives the number of elements that are done: those that fill vectors.
+  // A few columns of all positions at a time are widened once for all query rows. Gives the number
+  // of elements that are done: those that fill vectors.
   template <class Format>
-  [[gnu::noinline]] static size_t weigh_floats(const Format& format, const float* weights,
-                                               const float* factors, size_t n_rows,
-                                               const KvRows& values, size_t n_positions,
-                                               size_t head_dim, float* const* outputs) {
-    size_t i = 0;
-    const auto weigh_vectors = [&]<size_t N>() {
-      for (; i + N * kLanes <= head_dim; i += N * kLanes) {
-        with_rows<Format::kRows>(n_rows, [&]<size_t R>(size_t row) {
-          weigh_columns<Format, R, N>(format, weights + row * kAttentionBlock, factors + row,
-                                      values, n_positions, i, outputs + row);
-        });
+  [[gnu::noinline]] static size_t weigh_widened(const Format& format, const float* weights,
+                                                const float* factors, size_t n_rows,
+                                                const KvRows& values, size_t n_positions,
+                                                size_t head_dim, float* const* outputs) {
+    return for_columns(head_dim, [&]<size_t N>(size_t i) {
+      alignas(64) float widened[kAttentionBlock][N * kLanes];
+      KINGLET_AS_WRITTEN
+      for (size_t p = 0; p < n_positions; ++p) {
+        widen(format, values.codes + p * values.code_stride + i * sizeof(typename Format::Element),
+              N * kLanes, widened[p]);
       }
-    };
-    weigh_vectors.template operator()<4>();
-    // Heads whose size four short vectors do not divide are not worth their code.
-    if constexpr (kLanes > 4) weigh_vectors.template operator()<1>();
-    return i;
+      weigh_columns<N>(weights, factors, n_rows, reinterpret_cast<const std::byte*>(widened),
+                       sizeof widened[0], n_positions, i, outputs);
+    });
   }
 
-  // N vectors of each output, from element `from` on: they stay in registers over all positions.
-  template <class Format, size_t R, size_t N>
-  static void weigh_columns(const Format& format, const float* weights, const float* factors,
-                            const KvRows& values, size_t n_positions, size_t from,
-                            float* const* outputs) {
-    using Element = typename Format::Element;
+  // N vectors of each output, from element `from` on, with the floats that begin at `column`.
+  template <size_t N>
+  [[gnu::noinline]] static void weigh_columns(const float* weights, const float* factors,
+                                              size_t n_rows, const std::byte* column, size_t stride,
+                                              size_t n_positions, size_t from,
+                                              float* const* outputs) {
+    with_rows(n_rows, [&]<size_t R>(size_t row) {
+      weigh_rows<R, N>(weights + row * kAttentionBlock, factors + row, column, stride, n_positions,
+                       from, outputs + row);
+    });
+  }
+
+  // The sums stay in registers over all positions.
+  template <size_t R, size_t N>
+  static void weigh_rows(const float* weights, const float* factors, const std::byte* column,
+                         size_t stride, size_t n_positions, size_t from, float* const* outputs) {
     Float sums[R][N];
     for (size_t r = 0; r < R; ++r) {
       for (size_t i = 0; i < N; ++i) {
@@ -227,12 +285,11 @@ struct VectorAttention {
     }
     KINGLET_AS_WRITTEN
     for (size_t p = 0; p < n_positions; ++p) {
-      const auto* row =
-          reinterpret_cast<const Element*>(values.codes + p * values.code_stride) + from;
+      const auto* row = reinterpret_cast<const float*>(column + p * stride);
       Float weight[R];
       for (size_t r = 0; r < R; ++r) weight[r] = V::splat(weights[r * kAttentionBlock + p]);
       for (size_t i = 0; i < N; ++i) {
-        const Float value = format.load(row + i * kLanes);
+        const Float value = V::load(row + i * kLanes);
         for (size_t r = 0; r < R; ++r) sums[r][i] = V::fma(weight[r], value, sums[r][i]);
       }
     }
@@ -336,7 +393,7 @@ struct VectorAttention {
       for (size_t i = 0; i < kPositions; ++i) {
         scales[i] = keys.scales + std::min(p + i, n_positions - 1) * keys.scale_stride;
       }
-      with_rows<kMaxQueryRows>(n_rows, [&]<size_t R>(size_t row) {
+      with_rows(n_rows, [&]<size_t R>(size_t row) {
         score_four_codes<Codes, R>(queries, first_row + row, block, rows, scales,
                                    scores + row * kAttentionBlock + p);
       });
@@ -441,7 +498,7 @@ struct VectorAttention {
       quantize_weights(weights, n_rows, values.scales + from / block, values.scale_stride,
                        n_positions, quantized);
       for (size_t i = from; i + kChunk <= from + block && i < head_dim; i += kChunk) {
-        with_rows<kMaxQueryRows>(n_rows, [&]<size_t R>(size_t row) {
+        with_rows(n_rows, [&]<size_t R>(size_t row) {
           weigh_chunk<Codes, R>(quantized, row, factors, values, n_positions, i, head_dim, outputs);
         });
       }

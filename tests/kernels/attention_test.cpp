@@ -204,7 +204,7 @@ TEST_P(Attention, TakesAnyHeadSize) {
 }
 
 TEST_P(Attention, TakesAnyNumberOfHeadsAndTokens) {
-  for (const KvKind kind : {KvKind::f32, KvKind::int8, KvKind::q4}) {
+  for (const KvKind kind : {KvKind::f32, KvKind::f16, KvKind::fp8_e4m3, KvKind::int8, KvKind::q4}) {
     for (const size_t n_heads : {1u, 2u, 4u, 5u, 7u, 16u, 20u}) {
       for (const size_t n_tokens : {1u, 3u, 8u}) {
         const Shape shape{
