@@ -40,6 +40,10 @@ std::string_view error_code_name(ErrorCode code) {
       return "out_of_memory";
     case ErrorCode::not_finite:
       return "not_finite";
+    case ErrorCode::invalid_grammar:
+      return "invalid_grammar";
+    case ErrorCode::grammar_dead_end:
+      return "grammar_dead_end";
   }
   return "unknown";
 }

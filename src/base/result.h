@@ -29,6 +29,8 @@ enum class ErrorCode : uint8_t {
   prompt_too_long,           // a prompt does not fit the context
   out_of_memory,             // an allocation was refused
   not_finite,                // NaN or infinity where a number is needed
+  invalid_grammar,           // the text of a grammar is wrong
+  grammar_dead_end,          // no token can follow in a grammar that is not at its end
 };
 
 // The stable snake_case name of a code, as JavaScript sees it: "wrong_shape".

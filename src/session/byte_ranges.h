@@ -1,0 +1,51 @@
+// Sets of characters as the sequences of bytes that spell them in UTF-8.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "text/utf8.h"
+
+namespace kinglet {
+
+// The code points first << 32 | last, both inclusive: ranges sort as numbers do.
+using CodePointRange = uint64_t;
+
+constexpr CodePointRange code_points(char32_t first, char32_t last) {
+  return CodePointRange{first} << 32 | last;
+}
+constexpr char32_t first_of(CodePointRange range) { return static_cast<char32_t>(range >> 32); }
+constexpr char32_t last_of(CodePointRange range) {
+  return static_cast<char32_t>(range & 0xffffffff);
+}
+
+// The characters in any of the ranges, or, negated, in none of them: sorted, without overlaps.
+std::vector<CodePointRange> normalized(std::vector<CodePointRange> ranges, bool negated);
+
+// The front part of a range that one sequence of byte ranges spells: see below.
+CodePointRange first_byte_sequence(CodePointRange range);
+
+// Calls emit(first, last) for each sequence of byte ranges: `first` spells its first character,
+// `last` its last one, and byte i of the others is anything from first[i] to last[i]. Together the
+// sequences spell each character of the normalized `ranges` once; surrogates, which UTF-8 has no
+// spelling for, are left out. Method: R. Cox, "Regular Expression Matching in the Wild", 2010.
+template <class Emit>
+void for_each_byte_sequence(const std::vector<CodePointRange>& ranges, Emit&& emit) {
+  for (CodePointRange rest : ranges) {
+    while (first_of(rest) <= last_of(rest)) {
+      const CodePointRange sequence = first_byte_sequence(rest);
+      const char32_t last = last_of(sequence);
+      if (first_of(sequence) < 0xd800 || first_of(sequence) > 0xdfff) {
+        std::string first_bytes;
+        std::string last_bytes;
+        append_utf8(first_bytes, first_of(sequence));
+        append_utf8(last_bytes, last);
+        emit(first_bytes, last_bytes);
+      }
+      rest = code_points(last + 1, last_of(rest));
+    }
+  }
+}
+
+}  // namespace kinglet

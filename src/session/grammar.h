@@ -1,0 +1,61 @@
+// Grammars for constrained output: GBNF, as llama.cpp documents it (grammars/README.md), compiled
+// to a small program over the bytes of UTF-8.
+//
+// Over bytes, as tokens may end inside a character: the program then stands between two of its
+// steps, and there is nothing to decode.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace kinglet {
+
+// A schema of many pages makes some thousand steps; 2 MB of them are a mistake, or an attack.
+constexpr uint32_t kMaxGrammarSteps = 1 << 18;
+
+// One step of a rule, which goes on with the step behind it unless told otherwise.
+struct GrammarStep {
+  enum class Kind : uint8_t {
+    take,   // takes a byte from `low` to `high`
+    split,  // goes on behind, and at the target
+    jump,   // goes on at the target
+    call,   // runs the rule at the target, then goes on behind
+    end,    // of a rule; the target is its first step
+  };
+  Kind kind;
+  uint8_t low = 0;
+  uint8_t high = 0;
+  int32_t target = 0;  // relative to this step
+};
+
+class Grammar {
+ public:
+  // Step 0 calls the rule "root", step 1 ends the text.
+  static constexpr uint32_t kStart = 0;
+  static constexpr uint32_t kEnd = 1;
+
+  // Supports literals, sets of characters, ".", groups, alternatives, repetitions (* + ? {m} {m,}
+  // {m,n}), references and comments. Every rule can end, and none begins with itself.
+  // ErrorCode::invalid_grammar says what is wrong, with line and column.
+  static Result<Grammar> parse(std::string_view gbnf);
+
+  std::span<const GrammarStep> steps() const { return steps_; }
+
+  // Bytes of one class are in the same ranges of all steps.
+  uint32_t byte_class(uint8_t byte) const { return byte_classes_[byte]; }
+  uint32_t n_byte_classes() const { return n_byte_classes_; }
+
+ private:
+  explicit Grammar(std::vector<GrammarStep> steps);
+
+  std::vector<GrammarStep> steps_;
+  std::array<uint8_t, 256> byte_classes_;
+  uint32_t n_byte_classes_;
+};
+
+}  // namespace kinglet
