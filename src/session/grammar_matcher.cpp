@@ -1,0 +1,181 @@
+#include "session/grammar_matcher.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "base/small_sort.h"
+
+namespace kinglet {
+namespace {
+
+using Kind = GrammarStep::Kind;
+
+// Of transitions, states and frames, before they are forgotten: thousands of states, while the
+// grammars of JSON schemas have hundreds.
+constexpr size_t kMaxCacheBytes = 4 << 20;
+
+// Ways to read a text that are followed, dead ends included. A choice among thousands of literals
+// has as many; what has more is ambiguous in each byte anew, and grows without end.
+constexpr uint32_t kMaxThreads = 1 << 16;
+
+constexpr size_t kMinSlots = 16;
+
+// FNV-1a over words; mixed at last, as slots are chosen by the low bits.
+uint32_t hash(std::span<const GrammarThread> list) {
+  uint32_t h = 0x811c9dc5u;
+  for (const GrammarThread thread : list) {
+    h = (h ^ static_cast<uint32_t>(thread >> 32)) * 0x01000193u;
+    h = (h ^ static_cast<uint32_t>(thread)) * 0x01000193u;
+  }
+  return (h ^ h >> 16) * 0x85ebca6bu >> 4;
+}
+
+GrammarThread make_thread(uint32_t step, uint32_t frame) {
+  return GrammarThread{step} << 32 | frame;
+}
+
+uint32_t step_of(GrammarThread thread) { return static_cast<uint32_t>(thread >> 32); }
+uint32_t frame_of(GrammarThread thread) { return static_cast<uint32_t>(thread & UINT32_MAX); }
+
+}  // namespace
+
+uint32_t GrammarThreadLists::find_or_add(std::span<const GrammarThread> list) {
+  const size_t slot = slot_of(list);
+  if (slots_[slot] != 0) return slots_[slot] - 1;
+  const uint32_t id = size();
+  slots_[slot] = id + 1;
+  for (const GrammarThread thread : list) threads_.push_back(thread);
+  begins_.push_back(static_cast<uint32_t>(threads_.size()));
+  if (2 * size_t{size()} > slots_.size()) grow();
+  return id;
+}
+
+void GrammarThreadLists::clear() {
+  threads_.clear();
+  begins_.assign(1, 0);
+  slots_.assign(kMinSlots, 0);
+}
+
+size_t GrammarThreadLists::slot_of(std::span<const GrammarThread> list) const {
+  const size_t mask = slots_.size() - 1;
+  size_t slot = hash(list) & mask;
+  while (slots_[slot] != 0) {
+    const auto other = (*this)[slots_[slot] - 1];
+    if (std::equal(list.begin(), list.end(), other.begin(), other.end())) break;
+    slot = (slot + 1) & mask;
+  }
+  return slot;
+}
+
+void GrammarThreadLists::grow() {
+  slots_.assign(2 * slots_.size(), 0);
+  for (uint32_t id = 0; id < size(); ++id) slots_[slot_of((*this)[id])] = id + 1;
+}
+
+GrammarMatcher::GrammarMatcher(std::shared_ptr<const Grammar> grammar)
+    : grammar_(std::move(grammar)) {
+  reset_states();
+  frames_.find_or_add({});
+  follow(make_thread(Grammar::kStart, 0));
+  start_ = take_found();
+}
+
+bool GrammarMatcher::is_full() const {
+  return transitions_.size() * sizeof(State) + states_.bytes() + frames_.bytes() > kMaxCacheBytes;
+}
+
+GrammarMatcher::State GrammarMatcher::compute_next(State state, uint8_t byte, size_t transition) {
+  // By index: follow() adds no states, so that the list stays where it is.
+  for (const GrammarThread thread : states_[state]) {
+    const GrammarStep& step = grammar_->steps()[step_of(thread)];
+    if (step.kind == Kind::take && byte >= step.low && byte <= step.high) {
+      follow(make_thread(step_of(thread) + 1, frame_of(thread)));
+    }
+  }
+  return transitions_[transition] = take_found();
+}
+
+// Finds the threads that take a byte, or end the text, from this one on.
+void GrammarMatcher::follow(GrammarThread thread) {
+  todo_.push_back(thread);
+  while (!todo_.empty() && visited_.size() < kMaxThreads) {
+    thread = todo_.back();
+    todo_.pop_back();
+    const uint32_t n_visited = visited_.size();
+    if (visited_.find_or_add_one(thread) < n_visited) continue;
+
+    const uint32_t index = step_of(thread);
+    const uint32_t frame = frame_of(thread);
+    const GrammarStep& step = grammar_->steps()[index];
+    const uint32_t target = index + static_cast<uint32_t>(step.target);  // wraps
+    switch (step.kind) {
+      case Kind::take:
+        found_.push_back(thread);
+        break;
+      case Kind::split:
+        todo_.push_back(make_thread(index + 1, frame));
+        todo_.push_back(make_thread(target, frame));
+        break;
+      case Kind::jump:
+        todo_.push_back(make_thread(target, frame));
+        break;
+      case Kind::call:
+        todo_.push_back(
+            make_thread(target, frames_.find_or_add_one(make_thread(index + 1, frame))));
+        break;
+      case Kind::end:
+        if (thread == kEndOfText) {
+          found_.push_back(thread);
+        } else {
+          todo_.push_back(frames_[frame][0]);
+        }
+        break;
+    }
+  }
+}
+
+// The state of what was found.
+GrammarMatcher::State GrammarMatcher::take_found() {
+  if (visited_.size() >= kMaxThreads) {
+    is_too_ambiguous_ = true;
+    found_.clear();
+    todo_.clear();
+  }
+  small_sort(found_, std::less<>());
+  const State state = states_.find_or_add(found_);
+  transitions_.resize(size_t{states_.size()} * grammar_->n_byte_classes(), kUnknown);
+  found_.clear();
+  visited_.clear();
+  return state;
+}
+
+void GrammarMatcher::reset_states() {
+  states_.clear();
+  transitions_.clear();
+  states_.find_or_add({});  // kRefused
+  transitions_.resize(grammar_->n_byte_classes(), kRefused);
+}
+
+// Frames are numbered behind those that they return to, and keep their order.
+GrammarMatcher::State GrammarMatcher::forget_all_but(State state) {
+  for (const GrammarThread thread : states_[state]) found_.push_back(thread);
+  std::vector<uint32_t> numbers(frames_.size());  // first 1 for those that are needed
+  for (const GrammarThread thread : found_) numbers[frame_of(thread)] = 1;
+  for (uint32_t id = frames_.size() - 1; id > 0; --id) {
+    if (numbers[id] != 0) numbers[frame_of(frames_[id][0])] = 1;
+  }
+  const GrammarThreadLists old = std::exchange(frames_, GrammarThreadLists());
+  numbers[0] = frames_.find_or_add({});
+  const auto renumbered = [&](GrammarThread thread) {
+    return make_thread(step_of(thread), numbers[frame_of(thread)]);
+  };
+  for (uint32_t id = 1; id < old.size(); ++id) {
+    if (numbers[id] != 0) numbers[id] = frames_.find_or_add_one(renumbered(old[id][0]));
+  }
+  for (GrammarThread& thread : found_) thread = renumbered(thread);
+  reset_states();
+  return take_found();
+}
+
+}  // namespace kinglet

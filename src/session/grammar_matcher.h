@@ -1,0 +1,101 @@
+// Where a text stands in a grammar, byte by byte.
+//
+// A state holds all ways to read the text so far, each a thread: the step that takes the next byte,
+// and the frames of the calls that it is in. States and frames are numbered by their content, so
+// that a transition is computed once and then looked up: the grammar becomes a deterministic
+// automaton as far as texts go there (as in RE2, R. Cox, 2010), over stacks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "session/grammar.h"
+
+namespace kinglet {
+
+// The step << 32 | the frame that its rule was called from, 0 for none: threads sort as numbers do.
+using GrammarThread = uint64_t;
+
+// Lists of threads, numbered by content.
+class GrammarThreadLists {
+ public:
+  GrammarThreadLists() { clear(); }
+
+  uint32_t find_or_add(std::span<const GrammarThread> list);
+  uint32_t find_or_add_one(GrammarThread thread) { return find_or_add({&thread, 1}); }
+  std::span<const GrammarThread> operator[](uint32_t id) const {
+    return std::span(threads_).subspan(begins_[id], begins_[id + 1] - begins_[id]);
+  }
+  uint32_t size() const { return static_cast<uint32_t>(begins_.size()) - 1; }
+  size_t bytes() const { return threads_.size() * sizeof threads_[0] + begins_.size() * 12; }
+  void clear();
+
+ private:
+  // Where the index holds the list, or would hold it.
+  size_t slot_of(std::span<const GrammarThread> list) const;
+  void grow();
+
+  std::vector<GrammarThread> threads_;
+  std::vector<uint32_t> begins_;  // [size + 1]
+  std::vector<uint32_t> slots_;   // open addressing: id + 1, or 0; a power of two, half empty
+};
+
+class GrammarMatcher {
+ public:
+  using State = uint32_t;
+  static constexpr State kRefused = 0;
+
+  explicit GrammarMatcher(std::shared_ptr<const Grammar> grammar);
+
+  State start() const { return start_; }
+
+  // The state behind another byte, or kRefused. kRefused also where there are more ways to read the
+  // text than can be followed: is_too_ambiguous() tells.
+  State next(State state, uint8_t byte) {
+    const size_t transition =
+        size_t{state} * grammar_->n_byte_classes() + grammar_->byte_class(byte);
+    const State known = transitions_[transition];
+    return known != kUnknown ? known : compute_next(state, byte, transition);
+  }
+
+  // Whether the text may end here. Where it can neither end nor go on, the state is kRefused.
+  bool is_complete(State state) const {
+    const auto threads = states_[state];
+    return !threads.empty() && threads[0] == kEndOfText;
+  }
+  bool can_continue(State state) const {
+    return states_[state].size() > (is_complete(state) ? 1u : 0u);
+  }
+
+  bool is_too_ambiguous() const { return is_too_ambiguous_; }
+
+  // Whether it is time to forget what was computed.
+  bool is_full() const;
+  // Frees everything but `state`, and gives its new number.
+  State forget_all_but(State state);
+
+ private:
+  static constexpr State kUnknown = UINT32_MAX;
+  static constexpr GrammarThread kEndOfText = GrammarThread{Grammar::kEnd} << 32;
+
+  State compute_next(State state, uint8_t byte, size_t transition);
+  void follow(GrammarThread thread);
+  State take_found();
+  void reset_states();
+
+  std::shared_ptr<const Grammar> grammar_;
+  GrammarThreadLists states_;       // sorted threads
+  std::vector<State> transitions_;  // [states × byte classes]
+  GrammarThreadLists frames_;       // each is the one thread that goes on behind a call
+  State start_;
+  bool is_too_ambiguous_ = false;
+  // Scratch of compute_next.
+  std::vector<GrammarThread> todo_;
+  std::vector<GrammarThread> found_;
+  GrammarThreadLists visited_;
+};
+
+}  // namespace kinglet

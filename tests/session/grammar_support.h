@@ -1,0 +1,56 @@
+// What the tests of grammars share.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "session/grammar.h"
+#include "session/grammar_matcher.h"
+
+namespace kinglet {
+
+// Null, with a failure noted, where the text is wrong.
+inline std::shared_ptr<const Grammar> grammar_of(std::string_view gbnf) {
+  auto grammar = Grammar::parse(gbnf);
+  if (!grammar.ok()) {
+    ADD_FAILURE() << grammar.error().message << "\n" << gbnf;
+    return nullptr;
+  }
+  return std::make_shared<const Grammar>(std::move(grammar.value()));
+}
+
+// Where `text` leads.
+inline GrammarMatcher::State state_behind(GrammarMatcher& matcher, std::string_view text) {
+  GrammarMatcher::State state = matcher.start();
+  for (const char c : text) {
+    state = matcher.next(state, static_cast<uint8_t>(c));
+    if (state == GrammarMatcher::kRefused) break;
+  }
+  return state;
+}
+
+inline bool accepts(GrammarMatcher& matcher, std::string_view text) {
+  return matcher.is_complete(state_behind(matcher, text));
+}
+
+// Whether the text may become one that the grammar accepts.
+inline bool may_begin(GrammarMatcher& matcher, std::string_view text) {
+  return state_behind(matcher, text) != GrammarMatcher::kRefused;
+}
+
+// Any JSON value.
+constexpr std::string_view kJsonGrammar = R"(
+root   ::= value
+value  ::= ws (object | array | string | number | "true" | "false" | "null") ws
+object ::= "{" (pair ("," pair)* | ws) "}"
+pair   ::= ws string ws ":" value
+array  ::= "[" (value ("," value)* | ws) "]"
+string ::= "\"" ([^"\\\x00-\x1f] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4}))* "\""
+number ::= "-"? ("0" | [1-9] [0-9]*) ("." [0-9]+)? ([eE] [-+]? [0-9]+)?
+ws     ::= [ \t\r\n]{0,3}
+)";
+
+}  // namespace kinglet
