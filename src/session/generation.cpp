@@ -23,8 +23,11 @@ std::string_view finish_reason_name(FinishReason reason) {
 
 namespace {
 
-bool is_added(const Tokenizer& tokenizer, TokenId token) {
-  return tokenizer.vocabulary().contains(token) && tokenizer.vocabulary().is_added(token);
+// Whether the answer stands where encode() puts a space in front of plain text.
+bool follows_added_token(const Session& session, const Tokenizer& tokenizer,
+                         std::span<const TokenId> prompt) {
+  const TokenId last = prompt.empty() ? session.tokens().back() : prompt.back();
+  return tokenizer.vocabulary().contains(last) && tokenizer.vocabulary().is_added(last);
 }
 
 }  // namespace
@@ -69,8 +72,11 @@ Generation::Generation(Session& session, const Tokenizer& tokenizer, std::vector
       shifts_context_(options.shifts_context),
       n_kept_(options.n_kept),
       sampler_(options.sampler, session.model().config().vocab_size),
-      decoder_(tokenizer,
-               is_added(tokenizer, prompt_.empty() ? session.tokens().back() : prompt_.back())) {
+      decoder_(tokenizer, follows_added_token(session, tokenizer, prompt_)) {
+  if (options.grammar != nullptr) {
+    constraint_.emplace(options.grammar, tokenizer,
+                        follows_added_token(session, tokenizer, prompt_));
+  }
   for (const TokenId token : session.tokens()) sampler_.accept(token);
 }
 
@@ -89,7 +95,11 @@ Result<GenerationStep> Generation::step() {
     step.n_prompt_done = static_cast<uint32_t>(n_prompt_done_);
     return step;
   }
-  if (n_generated_ == max_tokens_) return finish(FinishReason::length);
+  const bool is_complete = constraint_ && constraint_->is_finished();
+  if (is_complete || n_generated_ == max_tokens_) {
+    KINGLET_TRY(append_last_token());
+    return finish(is_complete ? FinishReason::stop : FinishReason::length);
+  }
   if (last_token_ != kNoToken) {
     if (session_->n_positions() == session_->n_ctx()) {
       if (!shifts_context_) return finish(FinishReason::context);
@@ -97,8 +107,10 @@ Result<GenerationStep> Generation::step() {
     }
     KINGLET_TRY(session_->append({&last_token_, 1}));
   }
-  const TokenId token = sampler_.sample(session_->logits());
+  const TokenId token = sampler_.sample(session_->logits(), constraint_ ? &*constraint_ : nullptr);
+  if (token == kNoToken) return constraint_->dead_end();
   if (tokenizer_->is_end_of_generation(token)) return finish(FinishReason::stop);
+  if (constraint_) constraint_->accept(token);
   sampler_.accept(token);
   last_token_ = token;
   ++n_generated_;
@@ -126,12 +138,11 @@ Status Generation::append_last_token() {
   return session_->append({&last_token_, 1}, false);
 }
 
-Result<GenerationStep> Generation::finish(FinishReason reason) {
+GenerationStep Generation::finish(FinishReason reason) {
   GenerationStep step;
   step.n_prompt_done = static_cast<uint32_t>(n_prompt_done_);
   step.text = decoder_.finish();
   step.finish = reason;
-  if (reason == FinishReason::length) KINGLET_TRY(append_last_token());
   return step;
 }
 

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "session/constraint.h"
+#include "session/grammar.h"
 #include "session/sampler.h"
 #include "session/session.h"
 #include "text/tokenizer.h"
@@ -25,6 +29,9 @@ std::string_view finish_reason_name(FinishReason reason);  // "none", "stop", "l
 struct GenerationOptions {
   uint32_t max_tokens = 256;
   SamplerOptions sampler;
+  // What the whole answer must match, unless its length is cut: only tokens that fit are drawn, and
+  // the answer ends where nothing can follow. Null: any text.
+  std::shared_ptr<const Grammar> grammar;
   // The prompt is the whole context: what the session holds and the prompt does not begin with is
   // forgotten, the rest is not computed again.
   bool replaces_context = false;
@@ -51,6 +58,7 @@ class Generation {
                                   std::vector<TokenId> prompt, const GenerationOptions& options);
 
   // Computes the next batch of the prompt, or draws one token. Not to be called after finish.
+  // Errors: those of Session::append; grammar_dead_end.
   Result<GenerationStep> step();
 
   // Ends the generation before its finish, and leaves the session as a finish would. A prompt that
@@ -64,7 +72,7 @@ class Generation {
   Generation(Session& session, const Tokenizer& tokenizer, std::vector<TokenId> prompt,
              const GenerationOptions& options);
 
-  Result<GenerationStep> finish(FinishReason reason);
+  GenerationStep finish(FinishReason reason);
   Status append_last_token();
   Status make_room();
 
@@ -80,6 +88,7 @@ class Generation {
   uint32_t n_kept_;
   TokenId last_token_ = kNoToken;  // drawn, but not yet appended to the session
   Sampler sampler_;
+  std::optional<Constraint> constraint_;
   StreamDecoder decoder_;
 };
 

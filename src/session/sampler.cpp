@@ -1,6 +1,7 @@
 #include "session/sampler.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/exponential.h"
 #include "base/format.h"
@@ -16,6 +17,20 @@ Error out_of_range(std::string_view option, double found, std::string_view expec
 constexpr auto kBetter = [](const auto& a, const auto& b) {
   return a.weight > b.weight || (a.weight == b.weight && a.token < b.token);
 };
+
+// The first of equals.
+TokenId most_probable(std::span<const float> logits, Constraint* constraint) {
+  TokenId best = kNoToken;
+  float largest = -std::numeric_limits<float>::infinity();
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const auto token = static_cast<TokenId>(i);
+    if (logits[i] <= largest && best != kNoToken) continue;
+    if (constraint != nullptr && !constraint->allows(token)) continue;
+    best = token;
+    largest = logits[i];
+  }
+  return best;
+}
 
 }  // namespace
 
@@ -52,12 +67,11 @@ Sampler::Sampler(const SamplerOptions& options, uint32_t vocab_size) : options_(
   random();
 }
 
-TokenId Sampler::sample(std::span<float> logits) {
+TokenId Sampler::sample(std::span<float> logits, Constraint* constraint) {
   penalize_repetitions(logits);
-  if (options_.temperature == 0.0f) {
-    return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-  }
-  keep_top_k(logits);
+  if (options_.temperature == 0.0f) return most_probable(logits, constraint);
+  keep_top_k(logits, constraint);
+  if (candidates_.empty()) return kNoToken;
   const float largest = candidates_.front().weight;
   for (Candidate& candidate : candidates_) {
     candidate.weight = exponential::exp((candidate.weight - largest) / options_.temperature);
@@ -88,15 +102,16 @@ void Sampler::penalize_repetitions(std::span<float> logits) {
 
 // A heap of the best so far, its worst on top: one pass over the vocabulary, most of which is
 // turned away by one comparison.
-void Sampler::keep_top_k(std::span<const float> logits) {
+void Sampler::keep_top_k(std::span<const float> logits, Constraint* constraint) {
   const size_t k = options_.top_k == 0
                        ? logits.size()
                        : std::min(static_cast<size_t>(options_.top_k), logits.size());
   candidates_.clear();
   for (size_t i = 0; i < logits.size(); ++i) {
     const Candidate candidate{logits[i], static_cast<TokenId>(i)};
+    if (candidates_.size() == k && !kBetter(candidate, candidates_.front())) continue;
+    if (constraint != nullptr && !constraint->allows(candidate.token)) continue;
     if (candidates_.size() == k) {
-      if (!kBetter(candidate, candidates_.front())) continue;
       std::pop_heap(candidates_.begin(), candidates_.end(), kBetter);
       candidates_.pop_back();
     }

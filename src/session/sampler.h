@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "base/result.h"
+#include "session/constraint.h"
 #include "text/vocabulary.h"
 
 namespace kinglet {
 
-// Applied in this order: repetition penalty, temperature, top-k, top-p, min-p, draw.
+// Applied in this order: repetition penalty, constraint, temperature, top-k, top-p, min-p, draw.
 struct SamplerOptions {
   float temperature = 0.8f;     // 0 is greedy: the token of the largest logit, the first of equals
   int32_t top_k = 40;           // keep the k most probable; 0 keeps all
@@ -33,8 +34,10 @@ class Sampler {
   // `options` must be valid; `vocab_size` is the number of logits. Allocates all it will need.
   Sampler(const SamplerOptions& options, uint32_t vocab_size);
 
-  // Draws from finite `logits` [vocab_size], which it may change.
-  TokenId sample(std::span<float> logits);
+  // Draws from finite `logits` [vocab_size], which it may change, one of the tokens that
+  // `constraint` allows: kNoToken where it allows none. Only tokens that would be candidates are
+  // tried, so that a constraint costs little where it allows many.
+  TokenId sample(std::span<float> logits, Constraint* constraint = nullptr);
 
   // Records a token of the prompt or of the answer, for the repetition penalty.
   void accept(TokenId token);
@@ -46,7 +49,7 @@ class Sampler {
   };
 
   void penalize_repetitions(std::span<float> logits);
-  void keep_top_k(std::span<const float> logits);
+  void keep_top_k(std::span<const float> logits, Constraint* constraint);
   void keep_top_p_and_min_p();
   TokenId draw();
   double random();  // in [0, 1)

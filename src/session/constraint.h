@@ -1,0 +1,45 @@
+// Keeps a generated text within a grammar, token by token.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "session/grammar.h"
+#include "session/grammar_matcher.h"
+#include "text/tokenizer.h"
+
+namespace kinglet {
+
+class Constraint {
+ public:
+  // `tokenizer` must outlive the constraint. `at_start`: as of a StreamDecoder, whose text it is
+  // that the grammar describes.
+  Constraint(std::shared_ptr<const Grammar> grammar, const Tokenizer& tokenizer, bool at_start);
+
+  // Whether the text may go on with this token: with all of its bytes, of which there is at least
+  // one. A token that ends generation is allowed where the text is complete.
+  bool allows(TokenId id);
+
+  // Goes on with a token that is allowed and does not end generation.
+  void accept(TokenId id);
+
+  // Whether the text is complete, and nothing can follow.
+  bool is_finished() const {
+    return matcher_.is_complete(state_) && !matcher_.can_continue(state_);
+  }
+
+  // What to say where no token is allowed: ErrorCode::grammar_dead_end.
+  Error dead_end() const;
+
+ private:
+  GrammarMatcher::State behind(TokenId id);
+
+  GrammarMatcher matcher_;
+  GrammarMatcher::State state_;
+  const Tokenizer* tokenizer_;
+  bool at_start_;  // whether the next token begins a text, or follows an added one
+  std::string scratch_;
+};
+
+}  // namespace kinglet
