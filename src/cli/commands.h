@@ -29,6 +29,7 @@ struct GenerateOptions {
   bool add_bos = true;
   bool parse_special = true;
   GenerationOptions generation;
+  std::string grammar;      // path of a GBNF file; "": none
   bool show_speed = false;  // on standard error
 };
 
@@ -83,7 +84,7 @@ struct QuantizeOptions {
 // Streams the continuation of the prompt. Where the run measures its kernels, standard error
 // receives JSON: {kernels: {name, calls, microseconds}, time_to_first_token, prefill_tokens_per_s,
 // decode_tokens_per_s, bytes: {weights, kv, scratch}}.
-Status generate(const GenerateOptions& options);
+Status generate(GenerateOptions options);
 
 // Answers line by line what standard input says, until it ends.
 Status chat(const ChatOptions& options);

@@ -1,6 +1,8 @@
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -53,10 +55,19 @@ void print_metrics(const Run& run, size_t n_prompt, double first_token_seconds, 
                static_cast<unsigned long long>(run.session->scratch_bytes()));
 }
 
+Result<std::shared_ptr<const Grammar>> read_grammar(const std::string& path) {
+  KINGLET_ASSIGN(const std::string text, read_text_file(path));
+  KINGLET_ASSIGN(Grammar grammar, Grammar::parse(text));
+  return std::make_shared<const Grammar>(std::move(grammar));
+}
+
 }  // namespace
 
-Status generate(const GenerateOptions& options) {
+Status generate(GenerateOptions options) {
   KINGLET_TRY(check_utf8("prompt", options.prompt));
+  if (!options.grammar.empty()) {
+    KINGLET_ASSIGN(options.generation.grammar, read_grammar(options.grammar));
+  }
   KINGLET_ASSIGN(const auto run, start_run(options.run));
   const std::vector<TokenId> prompt = run->loaded.tokenizer->encode(
       options.prompt, {.add_bos = options.add_bos, .parse_special = options.parse_special});

@@ -71,6 +71,8 @@ int main(int argc, char** argv) {
                              "Begin with BOS where the model asks for it, or not");
   generate_command->add_flag("--special,!--no-special", generating.parse_special,
                              "Recognise control tokens in the prompt, or not");
+  generate_command->add_option("--grammar", generating.grammar,
+                               "GBNF file that the answer must match");
   add_sampler_options(*generate_command, generating.generation.sampler);
   generate_command->add_flag("--shift", generating.generation.shifts_context,
                              "Go on when the context is full: drop the older half");
