@@ -1,0 +1,127 @@
+// Two schemas into one that asks for both.
+import {
+  below,
+  countOf,
+  listOf,
+  numberOf,
+  propertiesOf,
+  requiredOf,
+  schemaError,
+  spelled,
+  typesOf,
+} from './schema.ts';
+import type { SchemaObject } from './schema.ts';
+
+/** Without $ref, allOf, anyOf and oneOf. Undefined where no value can be valid. */
+export function merge(a: SchemaObject, b: SchemaObject, at: string): SchemaObject | undefined {
+  const merged: Record<string, unknown> = { ...a };
+  for (const keyword of Object.keys(b)) {
+    if (b[keyword] === undefined) continue;
+    merged[keyword] =
+      a[keyword] === undefined ? b[keyword] : mergeKeyword(keyword, a, b, at);
+  }
+  if (a.properties !== undefined || b.properties !== undefined) {
+    merged.properties = mergeProperties(a, b, at);
+  }
+  if (a.prefixItems !== undefined || b.prefixItems !== undefined) {
+    merged.prefixItems = mergeItems(a, b, at);
+  }
+  const isImpossible = ['type', 'enum'].some(
+    (keyword) => Array.isArray(merged[keyword]) && merged[keyword].length === 0,
+  );
+  return isImpossible ? undefined : merged;
+}
+
+function mergeKeyword(keyword: string, a: SchemaObject, b: SchemaObject, at: string): unknown {
+  switch (keyword) {
+    case 'type':
+      return commonTypes(typesOf(a, at), typesOf(b, at));
+    case 'enum': {
+      const others = new Set(listOf(b, 'enum', at).map(spelled));
+      return listOf(a, 'enum', at).filter((value) => others.has(spelled(value)));
+    }
+    case 'required':
+      return [...new Set([...requiredOf(a, at), ...requiredOf(b, at)])];
+    case 'additionalProperties':
+    case 'propertyNames':
+    case 'items':
+      return both(a[keyword], b[keyword]);
+    case 'minimum':
+    case 'exclusiveMinimum':
+      return Math.max(numberOf(a, keyword, at) ?? 0, numberOf(b, keyword, at) ?? 0);
+    case 'maximum':
+    case 'exclusiveMaximum':
+      return Math.min(numberOf(a, keyword, at) ?? 0, numberOf(b, keyword, at) ?? 0);
+    case 'minItems':
+    case 'minLength':
+      return Math.max(countOf(a, keyword, at) ?? 0, countOf(b, keyword, at) ?? 0);
+    case 'maxItems':
+    case 'maxLength':
+      return Math.min(countOf(a, keyword, at) ?? 0, countOf(b, keyword, at) ?? 0);
+    case 'pattern':
+    case 'format':
+      if (a[keyword] !== b[keyword]) {
+        throw schemaError(at, `two different demands of "${keyword}" at once are not supported`);
+      }
+      return a[keyword];
+    default:
+      return a[keyword];
+  }
+}
+
+function commonTypes(a: string[], b: string[]): string[] {
+  const includes = (types: string[], type: string) =>
+    types.includes(type) || (type === 'integer' && types.includes('number'));
+  return [...new Set([...a, ...b])].filter((type) => includes(a, type) && includes(b, type));
+}
+
+/** What one of them does not name falls under its additionalProperties. */
+function mergeProperties(a: SchemaObject, b: SchemaObject, at: string): SchemaObject {
+  const [ofA, ofB] = [propertiesOf(a, at), propertiesOf(b, at)];
+  const names = new Set([...Object.keys(ofA), ...Object.keys(ofB)]);
+  return Object.fromEntries(
+    [...names].map((name) => [
+      name,
+      both(
+        Object.hasOwn(ofA, name) ? ofA[name] : a.additionalProperties,
+        Object.hasOwn(ofB, name) ? ofB[name] : b.additionalProperties,
+      ),
+    ]),
+  );
+}
+
+function mergeItems(a: SchemaObject, b: SchemaObject, at: string): unknown[] {
+  const [ofA, ofB] = [a, b].map((schema) =>
+    schema.prefixItems === undefined ? [] : listOf(schema, 'prefixItems', at),
+  ) as [unknown[], unknown[]];
+  const n = Math.max(ofA.length, ofB.length);
+  return Array.from({ length: n }, (_, i) =>
+    both(i < ofA.length ? ofA[i] : a.items, i < ofB.length ? ofB[i] : b.items),
+  );
+}
+
+/** Undefined asks for nothing. */
+function both(a: unknown, b: unknown): unknown {
+  if (a === undefined || a === true) return b ?? true;
+  if (b === undefined || b === true || spelled(a) === spelled(b)) return a;
+  return { allOf: [a, b] };
+}
+
+/** Whether no value is valid under both; false also where that is not known. */
+export function areApart(
+  a: SchemaObject,
+  b: SchemaObject,
+  at: string,
+  variants: (schema: unknown, at: string) => SchemaObject[],
+): boolean {
+  const merged = merge(a, b, at);
+  if (!merged) return true;
+  const isObject = spelled(merged.type) === '["object"]' || merged.type === 'object';
+  if (!isObject) return false;
+  const properties = propertiesOf(merged, at);
+  // A property that both objects must have, or one of them must and the other must not.
+  return requiredOf(merged, at).some((name) => {
+    const schema = Object.hasOwn(properties, name) ? properties[name] : merged.additionalProperties;
+    return schema !== undefined && variants(schema, below(at, 'properties', name)).length === 0;
+  });
+}

@@ -1,0 +1,119 @@
+// What a JSON schema may say here (draft 2020-12), and how it is read.
+import { KingletError } from '../errors.ts';
+
+export type SchemaObject = Readonly<Record<string, unknown>>;
+
+/** A schema that has been seen to be an object or a boolean; what is in it has not been. */
+export type Schema = boolean | SchemaObject;
+
+export const typeNames = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'];
+
+/** Keywords by the type of value that they speak of. */
+export const keywordsOf = {
+  object: ['properties', 'required', 'additionalProperties', 'propertyNames'],
+  array: ['items', 'prefixItems', 'minItems', 'maxItems'],
+  string: ['minLength', 'maxLength', 'pattern', 'format'],
+  number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
+};
+
+const combining = ['$ref', 'allOf', 'anyOf', 'oneOf'];
+const supported = new Set(
+  ['type', 'enum', 'const', combining, Object.values(keywordsOf)].flat(2),
+);
+/** Say nothing about which values are valid. */
+const annotations = new Set([
+  ...['$schema', '$id', '$anchor', '$comment', '$defs', 'definitions', 'title', 'description'],
+  ...['default', 'examples', 'deprecated', 'readOnly', 'writeOnly'],
+  ...['contentEncoding', 'contentMediaType'],
+]);
+
+/** `at`: where in the schema, as "#/properties/name". */
+export function schemaError(at: string, message: string): KingletError {
+  return new KingletError('invalid_argument', `jsonSchema, at ${at}: ${message}`);
+}
+
+/** Every keyword is known; `keywords` are those that matter. */
+export function checkedSchema(value: unknown, at: string): { schema: Schema; keywords: string[] } {
+  if (typeof value === 'boolean') return { schema: value, keywords: [] };
+  if (!isObject(value)) throw schemaError(at, `found ${spelled(value)}, expected a schema`);
+  const keywords: string[] = [];
+  for (const [keyword, content] of Object.entries(value)) {
+    if (content === undefined || (keyword === 'uniqueItems' && content === false)) continue;
+    if (supported.has(keyword)) keywords.push(keyword);
+    else if (!annotations.has(keyword)) throw schemaError(at, `"${keyword}" is not supported`);
+    else if (keyword === '$id' && at !== '#') {
+      throw schemaError(at, '"$id" is only supported at the top');
+    }
+  }
+  return { schema: value, keywords };
+}
+
+export function isObject(value: unknown): value is SchemaObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A list of schemas or values. */
+export function listOf(schema: SchemaObject, keyword: string, at: string): unknown[] {
+  const value = schema[keyword];
+  if (Array.isArray(value)) return value;
+  throw schemaError(at, `"${keyword}" is ${spelled(value)}, expected a list`);
+}
+
+export function propertiesOf(schema: SchemaObject, at: string): SchemaObject {
+  const value = schema.properties ?? {};
+  if (isObject(value)) return value;
+  throw schemaError(at, `"properties" is ${spelled(value)}, expected an object`);
+}
+
+export function requiredOf(schema: SchemaObject, at: string): string[] {
+  if (schema.required === undefined) return [];
+  const names = listOf(schema, 'required', at);
+  if (names.every((name) => typeof name === 'string')) return names;
+  throw schemaError(at, '"required" is not a list of names');
+}
+
+export function typesOf(schema: SchemaObject, at: string): string[] {
+  const value = schema.type;
+  const types: unknown[] = Array.isArray(value) ? value : [value];
+  return types.map((type) => {
+    if (typeof type === 'string' && typeNames.includes(type)) return type;
+    throw schemaError(at, `the type ${spelled(type)} is unknown; it is one of ${typeNames.join(', ')}`);
+  });
+}
+
+/** Undefined where the keyword is absent. */
+export function numberOf(schema: SchemaObject, keyword: string, at: string): number | undefined {
+  const value = schema[keyword];
+  if (value === undefined || (typeof value === 'number' && Number.isFinite(value))) return value;
+  throw schemaError(at, `"${keyword}" is ${spelled(value)}, expected a number`);
+}
+
+export function countOf(schema: SchemaObject, keyword: string, at: string): number | undefined {
+  const value = numberOf(schema, keyword, at);
+  if (value === undefined || (Number.isSafeInteger(value) && value >= 0)) return value;
+  throw schemaError(at, `"${keyword}" is ${String(value)}, expected a whole number from 0 on`);
+}
+
+export function textOf(schema: SchemaObject, keyword: string, at: string): string | undefined {
+  const value = schema[keyword];
+  if (value === undefined || typeof value === 'string') return value;
+  throw schemaError(at, `"${keyword}" is ${spelled(value)}, expected a string`);
+}
+
+/** The place below another, as a JSON pointer. */
+export function below(at: string, ...keys: (string | number)[]): string {
+  const escaped = keys.map((key) => String(key).replaceAll('~', '~0').replaceAll('/', '~1'));
+  return [at, ...escaped].join('/');
+}
+
+/** Equal values are spelled alike. */
+export function spelled(value: unknown): string {
+  const text = JSON.stringify(value, (_, inner: unknown) =>
+    isObject(inner) ? Object.fromEntries(Object.entries(inner).sort(byKey)) : inner,
+  ) as string | undefined;
+  return text ?? typeof value;
+}
+
+function byKey([a]: [string, unknown], [b]: [string, unknown]): number {
+  return a < b ? -1 : 1;
+}
