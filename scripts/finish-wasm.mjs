@@ -27,6 +27,7 @@ execFileSync(
   [
     join(root, 'node_modules/binaryen/bin/wasm-opt'),
     '-Os',
+    '--low-memory-unused', // Emscripten puts nothing below 1,024
     ...(withNames ? ['-g'] : []),
     ...features.map((feature) => `--enable-${feature}`),
     linkedGlue.replace(/\.js$/, '.wasm'),
