@@ -218,6 +218,13 @@ describe('an interrupted download', () => {
     }
   });
 
+  it('is not lost to a load that has no memory for it', async () => {
+    serve({ faults: [{ byte: half, kind: 'stall' }] });
+    await load({ abortAt: half });
+    expect((await load({ nCtx: 4_000_000 })).code).toBe('too_large');
+    expect(await load()).toMatchObject({ text: story, phases: fromBoth, warnings: [] });
+  });
+
   it('goes on before the block that is damaged', async () => {
     serve({ faults: [{ byte: half, kind: 'stall' }] });
     await load({ abortAt: half });

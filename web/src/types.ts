@@ -16,7 +16,7 @@ export type ModelSource =
 export type LoadPhase = 'download' | 'cache' | 'read' | 'prepare';
 
 export interface LoadProgress {
-  /** Bytes that are in the engine's memory. */
+  /** Bytes that are in the engine's memory; 0 again when a file must be begun anew. */
   loaded: number;
   /** Bytes of the whole model, all its files; undefined while nobody has told. */
   total: number | undefined;

@@ -197,9 +197,12 @@ class Progress {
   };
 }
 
-/** Whether an error says that the bytes are no model, and not just that they could not be had. */
+/** Whether an error says that the bytes are no model, not just that they, or room, cannot be had. */
 function isAboutBytes(error: unknown): boolean {
-  const others: KingletErrorCode[] = ['io', 'network', 'not_found', 'access_denied', 'cors'];
+  const others: KingletErrorCode[] = [
+    ...(['io', 'network', 'not_found', 'access_denied', 'cors'] as const),
+    ...(['invalid_argument', 'too_large', 'out_of_memory'] as const),
+  ];
   return error instanceof KingletError && !others.includes(error.code);
 }
 
