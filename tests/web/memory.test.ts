@@ -152,6 +152,36 @@ describe('a large model', { timeout: 180_000 }, () => {
     }
   });
 
+  it('takes no more from the cache than from the network, of all memory of a process', async () => {
+    await (await openPage()).evaluate(() => new kinglet.ModelCache().clear());
+    for (const phase of ['download', 'cache']) {
+      for (const opened of context.pages()) await opened.close();
+      // Until only a process is left, if any, that has loaded nothing.
+      await expect
+        .poll(async () => Math.max(0, ...(await peaksOfRenderers())))
+        .toBeLessThan(large.length + 40 * mib);
+      const page = await openPage();
+      const before = Math.max(...(await peaksOfRenderers()));
+      const { info, phases } = await loadInPage(page, '/large.gguf', { ...options, nThreads: 1 });
+      expect(phases[0]).toBe(phase);
+      const grown = Math.max(...(await peaksOfRenderers())) - before;
+      expect(grown).toBeGreaterThan(large.length);
+      const garbage = 32 * mib; // buffers that nobody needs any more
+      expect(grown).toBeLessThan(allowed(info!) + garbage);
+    }
+  });
+
+  /** The most bytes that each renderer has had in memory. */
+  async function peaksOfRenderers(): Promise<number[]> {
+    const protocol = await browser.newBrowserCDPSession();
+    const { processInfo } = await protocol.send('SystemInfo.getProcessInfo');
+    await protocol.detach();
+    return processInfo
+      .filter(({ type }) => type === 'renderer')
+      .map(({ id }) => readFileSync(`/proc/${String(id)}/status`, 'utf8'))
+      .map((status) => Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024);
+  }
+
   /** Refuses shared memory above a limit, and tells what it was asked for. */
   const limited = (limit: number) => `{
     const { Memory } = WebAssembly;
