@@ -1,0 +1,68 @@
+// Small models that are known to run here.
+
+export interface KnownModel {
+  name: string;
+  about: string;
+  bytes: number;
+  licence: string;
+  /** As Kinglet.load() takes it: hf:owner/repo/file */
+  address: string;
+}
+
+export const knownModels: readonly KnownModel[] = [
+  {
+    name: 'Stories 15M',
+    about: 'Children’s stories, in whole paragraphs',
+    bytes: 19_077_344,
+    licence: 'MIT',
+    address: 'hf:ggml-org/models/tinyllamas/stories15M-q4_0.gguf',
+  },
+  {
+    name: 'SmolLM2 135M Instruct',
+    about: 'The smallest that chats',
+    bytes: 144_811_456,
+    licence: 'Apache 2.0',
+    address: 'hf:bartowski/SmolLM2-135M-Instruct-GGUF/SmolLM2-135M-Instruct-Q8_0.gguf',
+  },
+  {
+    name: 'Gemma 3 270M',
+    about: 'Many languages, follows instructions',
+    bytes: 291_545_600,
+    licence: 'Gemma terms',
+    address: 'hf:ggml-org/gemma-3-270m-it-GGUF/gemma-3-270m-it-Q8_0.gguf',
+  },
+  {
+    name: 'SmolLM2 360M Instruct',
+    about: 'Chats in English, quick on most laptops',
+    bytes: 386_404_992,
+    licence: 'Apache 2.0',
+    address: 'hf:HuggingFaceTB/SmolLM2-360M-Instruct-GGUF/smollm2-360m-instruct-q8_0.gguf',
+  },
+  {
+    name: 'Qwen 2.5 0.5B Instruct',
+    about: 'Chats in many languages, writes a little code',
+    bytes: 491_400_032,
+    licence: 'Apache 2.0',
+    address: 'hf:Qwen/Qwen2.5-0.5B-Instruct-GGUF/qwen2.5-0.5b-instruct-q4_k_m.gguf',
+  },
+  {
+    name: 'Qwen 3 0.6B',
+    about: 'Thinks before it answers',
+    bytes: 639_446_688,
+    licence: 'Apache 2.0',
+    address: 'hf:Qwen/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q8_0.gguf',
+  },
+  {
+    name: 'Llama 3.2 1B Instruct',
+    about: 'The most knowing of this list; wants a fast machine',
+    bytes: 807_694_464,
+    licence: 'Llama 3.2 Community',
+    address: 'hf:bartowski/Llama-3.2-1B-Instruct-GGUF/Llama-3.2-1B-Instruct-Q4_K_M.gguf',
+  },
+];
+
+/** The page of a model on the hub. */
+export function hubPage({ address }: KnownModel): string {
+  const [owner, repo] = address.slice('hf:'.length).split('/');
+  return `https://huggingface.co/${owner ?? ''}/${repo ?? ''}`;
+}

@@ -1,0 +1,68 @@
+// The line at the top: the model in use, and the progress of one that is being loaded.
+import type { SingleThreadReason } from 'kinglet';
+import { button, byId, h } from './ui/dom.ts';
+import { bytes, compact, count, seconds } from './ui/format.ts';
+import { loading, opened } from './workspace.ts';
+import type { Loading, OpenModel } from './workspace.ts';
+
+const name = byId('model-name', HTMLElement);
+const facts = byId('model-facts', HTMLElement);
+const runtime = byId('runtime', HTMLElement);
+const strip = byId('loading', HTMLElement);
+
+export function showHeader(): void {
+  opened.subscribe((model) => {
+    if (model) showModel(model);
+  });
+  const bar = h('progress', { max: '1', 'aria-label': 'Loading the model' });
+  const text = h('span', { class: 'loading-text' });
+  strip.append(
+    bar,
+    text,
+    button('Cancel', () => {
+      loading.value?.cancel();
+    }),
+  );
+  loading.subscribe((state) => {
+    strip.hidden = !state;
+    if (!state) return;
+    const { loaded, total } = state.progress ?? {};
+    if (loaded !== undefined && total) bar.value = loaded / total;
+    else bar.removeAttribute('value');
+    text.textContent = describe(state);
+  });
+}
+
+/** "SmolLM2 135M · 12.0 MB of 145 MB · 3.1 MB/s · 43 s left" */
+function describe({ name: model, progress, bytesPerSecond }: Loading): string {
+  if (!progress) return model;
+  const { loaded, total, phase } = progress;
+  if (phase === 'prepare') return `${model} · getting ready`;
+  const parts = [model, total ? `${bytes(loaded)} of ${bytes(total)}` : bytes(loaded)];
+  if (bytesPerSecond) {
+    parts.push(`${bytes(bytesPerSecond)}/s`);
+    if (total) parts.push(`${seconds((total - loaded) / bytesPerSecond)} left`);
+  }
+  return parts.join(' · ');
+}
+
+function showModel({ name: model, kinglet, session }: OpenModel): void {
+  const { info } = kinglet;
+  name.textContent = model;
+  facts.textContent = [
+    `${compact(info.nParameters)} parameters`,
+    bytes(info.memory.weightBytes),
+    `${count(session.info.nCtx)} tokens of context`,
+  ].join(' · ');
+  const { variant, kernels, nThreads, singleThreadReason } = info.runtime;
+  const threads = nThreads === 1 ? '1 thread' : `${String(nThreads)} threads`;
+  const why = singleThreadReason ? ` (${reasons[singleThreadReason]})` : '';
+  runtime.textContent = `Engine ${variant}, kernels ${kernels}, ${threads}${why}. Nothing you write leaves this page.`;
+}
+
+const reasons: Record<SingleThreadReason, string> = {
+  not_isolated: 'this site is served without the COOP and COEP headers that threads need',
+  refused: 'this browser refused the memory or the workers that threads need',
+  requested: 'as asked for',
+  one_core: 'this machine has no core to spare',
+};

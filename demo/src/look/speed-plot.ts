@@ -1,0 +1,107 @@
+// Tokens per second of the last answer, drawn while it is written.
+import { latest } from '../talk/conversation.ts';
+import type { Exchange } from '../talk/exchange.ts';
+import { h, oncePerFrame, svg } from '../ui/dom.ts';
+import { rate } from '../ui/format.ts';
+
+const width = 400;
+const height = 110;
+/** Each point is the mean over as many tokens. */
+const tokensAPoint = 8;
+const maxPoints = 160;
+
+interface Point {
+  /** Milliseconds since the start of work. */
+  at: number;
+  tokensPerSecond: number;
+}
+
+export function speedPlot(): HTMLElement {
+  const area = svg('polygon', { class: 'plot-area' });
+  const line = svg('polyline', { class: 'plot-line' });
+  const reading = svg('rect', { class: 'plot-reading', height: String(height) });
+  const scale = h('span', { class: 'plot-scale' });
+  const speeds = {
+    prefill: h('dd', { id: 'prefill-speed' }, '–'),
+    decode: h('dd', { id: 'decode-speed' }, '–'),
+    first: h('dd', { id: 'first-token' }, '–'),
+  };
+
+  function paint(exchange: Exchange): void {
+    const { arrivals, result } = exchange;
+    const points = pointsOf(arrivals);
+    const end = Math.max(1, arrivals.at(-1) ?? 1);
+    const most = 1.15 * Math.max(1, ...points.map(({ tokensPerSecond }) => tokensPerSecond));
+    const x = (at: number) => ((at / end) * width).toFixed(1);
+    const y = (speed: number) => (height * (1 - speed / most)).toFixed(1);
+    const corners = points.map(({ at, tokensPerSecond }) => `${x(at)},${y(tokensPerSecond)}`);
+    const start = x(points[0]?.at ?? 0);
+    const bottom = String(height);
+    line.setAttribute('points', corners.join(' '));
+    area.setAttribute(
+      'points',
+      [`${start},${bottom}`, ...corners, `${String(width)},${bottom}`].join(' '),
+    );
+    reading.setAttribute('width', x(arrivals[0] ?? 0));
+    scale.textContent = points.length > 0 ? `${rate(most)} tokens/s` : '';
+    const { promptTokensPerSecond, tokensPerSecond } = result?.timings ?? {};
+    const decodeSpeed = tokensPerSecond ?? points.at(-1)?.tokensPerSecond;
+    speeds.prefill.textContent = promptTokensPerSecond ? rate(promptTokensPerSecond) : '–';
+    speeds.decode.textContent = decodeSpeed ? rate(decodeSpeed) : '–';
+    speeds.first.textContent = arrivals[0] === undefined ? '–' : arrivals[0].toFixed(0);
+  }
+
+  followLatest(paint);
+  return h(
+    'section',
+    {},
+    h('h3', {}, 'Speed'),
+    h(
+      'dl',
+      { class: 'figures' },
+      h('div', {}, h('dt', {}, 'Reading, tok/s'), speeds.prefill),
+      h('div', {}, h('dt', {}, 'Writing, tok/s'), speeds.decode),
+      h('div', {}, h('dt', {}, 'First token, ms'), speeds.first),
+    ),
+    h(
+      'figure',
+      { class: 'plot' },
+      scale,
+      svg(
+        'svg',
+        {
+          ...{ viewBox: `0 0 ${String(width)} ${String(height)}`, preserveAspectRatio: 'none' },
+          ...{ role: 'img', 'aria-label': 'Tokens per second over the time of the last answer' },
+        },
+        reading,
+        area,
+        line,
+      ),
+      h('figcaption', { class: 'soft' }, 'Over the last answer; shaded: reading the prompt'),
+    ),
+  );
+}
+
+/** Calls with the exchange that runs, or ran last, whenever it changes. */
+function followLatest(paint: (exchange: Exchange) => void): void {
+  let unsubscribe: (() => void) | undefined;
+  const repaint = oncePerFrame(() => {
+    if (latest.value) paint(latest.value);
+  });
+  latest.subscribe((exchange) => {
+    unsubscribe?.();
+    unsubscribe = exchange?.updates.subscribe(repaint);
+  });
+}
+
+function pointsOf(arrivals: readonly number[]): Point[] {
+  const step = Math.max(1, Math.floor(arrivals.length / maxPoints));
+  const points: Point[] = [];
+  for (let i = Math.min(tokensAPoint, arrivals.length - 1); i < arrivals.length; i += step) {
+    const from = Math.max(0, i - tokensAPoint);
+    const at = arrivals[i] ?? 0;
+    const span = at - (arrivals[from] ?? 0);
+    if (span > 0) points.push({ at, tokensPerSecond: (1000 * (i - from)) / span });
+  }
+  return points;
+}

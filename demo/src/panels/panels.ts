@@ -1,0 +1,70 @@
+// The side panel: opened by the buttons that name a panel, beside the text or over it.
+import { byId } from '../ui/dom.ts';
+
+export interface Panel {
+  title: string;
+  /** Needs more room than a column of settings. */
+  isWide?: boolean;
+  /** Made when it is first opened, and kept. */
+  create: () => HTMLElement;
+}
+
+const aside = byId('panel', HTMLElement);
+const title = byId('panel-title', HTMLElement);
+const body = byId('panel-body', HTMLElement);
+
+const created = new Map<string, HTMLElement>();
+let panels: Record<string, Panel> = {};
+let current: string | undefined;
+
+export function showPanels(known: Record<string, Panel>): void {
+  panels = known;
+  for (const opener of openers()) {
+    opener.setAttribute('aria-expanded', 'false');
+    opener.setAttribute('aria-controls', aside.id);
+    opener.addEventListener('click', () => {
+      const name = opener.dataset.panel ?? '';
+      if (current === name) closePanel();
+      else openPanel(name);
+    });
+  }
+  byId('panel-close', HTMLButtonElement).addEventListener('click', closePanel);
+  aside.addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape') return;
+    event.stopPropagation();
+    closePanel();
+  });
+}
+
+export function openPanel(name: string): void {
+  const panel = panels[name];
+  if (!panel) return;
+  current = name;
+  const content = created.get(name) ?? panel.create();
+  created.set(name, content);
+  title.textContent = panel.title;
+  body.replaceChildren(content);
+  body.scrollTop = 0;
+  aside.classList.toggle('wide', panel.isWide ?? false);
+  aside.hidden = false;
+  markOpeners();
+  title.focus();
+}
+
+export function closePanel(): void {
+  const opener = openers().find(({ dataset }) => dataset.panel === current);
+  current = undefined;
+  aside.hidden = true;
+  markOpeners();
+  opener?.focus();
+}
+
+function openers(): HTMLElement[] {
+  return [...document.querySelectorAll<HTMLElement>('button[data-panel]')];
+}
+
+function markOpeners(): void {
+  for (const opener of openers()) {
+    opener.setAttribute('aria-expanded', String(opener.dataset.panel === current));
+  }
+}

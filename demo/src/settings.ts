@@ -1,0 +1,110 @@
+// What can be set, what it starts with, and where it is remembered.
+import type { GenerateOptions, KvKind } from 'kinglet';
+import { Observable } from './ui/observable.ts';
+
+export interface Settings {
+  // For the next answer
+  temperature: number;
+  topK: number;
+  topP: number;
+  minP: number;
+  repeatPenalty: number;
+  maxTokens: number;
+  /** Undefined draws a new one each time. */
+  seed: number | undefined;
+  /** Put before a chat; empty for none. */
+  system: string;
+  // For a new session
+  /** Tokens of context; undefined takes what the model was trained for, up to a limit. */
+  nCtx: number | undefined;
+  kvKeys: KvKind;
+  kvValues: KvKind;
+  // For loading the model again
+  /** Undefined leaves the choice to the engine, here and below. */
+  nThreads: number | undefined;
+  kernels: string | undefined;
+}
+
+export const kvKinds: readonly KvKind[] = [
+  ...(['f32', 'f16', 'q8', 'int8', 'fp8_e4m3', 'fp8_e5m2', 'q4'] as const),
+];
+
+export const kernelSets = ['relaxed-simd', 'simd128', 'scalar'] as const;
+
+export const defaultSettings: Settings = {
+  temperature: 0.8,
+  topK: 40,
+  topP: 0.95,
+  minP: 0.05,
+  repeatPenalty: 1,
+  maxTokens: 256,
+  seed: undefined,
+  system: '',
+  nCtx: undefined,
+  kvKeys: 'f32',
+  kvValues: 'f32',
+  nThreads: undefined,
+  kernels: undefined,
+};
+
+export type Sampling = Pick<Settings, 'temperature' | 'topK' | 'topP' | 'minP' | 'repeatPenalty'>;
+
+export const presets: Record<string, Sampling> = {
+  Balanced: { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05, repeatPenalty: 1 },
+  Precise: { temperature: 0.3, topK: 40, topP: 0.9, minP: 0.1, repeatPenalty: 1 },
+  Creative: { temperature: 1.2, topK: 0, topP: 0.98, minP: 0.05, repeatPenalty: 1.1 },
+  Greedy: { temperature: 0, topK: 0, topP: 1, minP: 0, repeatPenalty: 1 },
+};
+
+export function generateOptions(from: Settings): GenerateOptions {
+  const { temperature, topK, topP, minP, repeatPenalty, maxTokens, seed } = from;
+  return { temperature, topK, topP, minP, repeatPenalty, maxTokens, seed };
+}
+
+const storageKey = 'kinglet settings';
+
+export const settings = new Observable<Settings>({ ...defaultSettings, ...stored(), ...asked() });
+
+export function changeSettings(change: Partial<Settings>): void {
+  settings.value = { ...settings.value, ...change };
+  try {
+    localStorage.setItem(storageKey, JSON.stringify(settings.value));
+  } catch {
+    // Storage is denied or full: the settings last as long as the page.
+  }
+}
+
+/** Of what an earlier visit left, that which still has the type of a setting. */
+function stored(): Partial<Settings> {
+  try {
+    const found = JSON.parse(localStorage.getItem(storageKey) ?? '{}') as Record<string, unknown>;
+    const names = Object.keys(defaultSettings) as (keyof Settings)[];
+    return Object.fromEntries(names.flatMap((name) => (fits(name, found[name]) ? [[name, found[name]]] : [])));
+  } catch {
+    return {};
+  }
+}
+
+function fits(name: keyof Settings, value: unknown): boolean {
+  if (value === undefined) return false;
+  if (name === 'kvKeys' || name === 'kvValues') return kvKinds.some((kind) => kind === value);
+  if (name === 'kernels') return kernelSets.some((set) => set === value);
+  return typeof value === (name === 'system' ? 'string' : 'number');
+}
+
+/** For links and experiments: ?threads=2&kernels=scalar&ctx=256&tokens=60&temperature=0&seed=1 */
+function asked(): Partial<Settings> {
+  const names = {
+    ...({ threads: 'nThreads', ctx: 'nCtx', tokens: 'maxTokens' } as const),
+    ...({ temperature: 'temperature', seed: 'seed' } as const),
+  };
+  const query = new URLSearchParams(location.search);
+  const found: Partial<Settings> = {};
+  for (const [name, setting] of Object.entries(names)) {
+    const value = query.get(name);
+    if (value !== null && Number.isFinite(Number(value))) found[setting] = Number(value);
+  }
+  const kernels = query.get('kernels');
+  if (kernels !== null) found.kernels = kernels;
+  return found;
+}

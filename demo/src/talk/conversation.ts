@@ -1,0 +1,127 @@
+// The exchanges on the page, and the one that is being answered.
+import type { ChatMessage, Generation, GenerateOptions, Piece, Session } from 'kinglet';
+import { generateOptions, settings } from '../settings.ts';
+import { Observable } from '../ui/observable.ts';
+import { opened } from '../workspace.ts';
+import type { OpenModel } from '../workspace.ts';
+import { Exchange } from './exchange.ts';
+import type { Mode } from './exchange.ts';
+
+export const exchanges = new Observable<readonly Exchange[]>([]);
+export const running = new Observable<Exchange | undefined>(undefined);
+/** The one that runs, or ran last. */
+export const latest = new Observable<Exchange | undefined>(undefined);
+
+let stopRunning: AbortController | undefined;
+let whenEnded: Promise<void> = Promise.resolve();
+
+export function send(mode: Mode, prompt: string): Promise<void> {
+  const exchange = new Exchange(mode, prompt);
+  exchanges.value = [...exchanges.value, exchange];
+  return answer(exchange);
+}
+
+/** Answers anew, another prompt if one is given. What was said after it in the chat goes. */
+export function resend(exchange: Exchange, prompt = exchange.prompt): Promise<void> {
+  forgetAfter(exchange);
+  exchange.prompt = prompt;
+  return answer(exchange);
+}
+
+/** Goes on where the answer ended. */
+export function goOn(exchange: Exchange): Promise<void> {
+  forgetAfter(exchange);
+  return answer(exchange, exchange.pieces);
+}
+
+/** Goes on from another token in place of the answer's `index`th. */
+export function branch(exchange: Exchange, index: number, piece: Piece): Promise<void> {
+  forgetAfter(exchange);
+  return answer(exchange, [...exchange.pieces.slice(0, index), piece]);
+}
+
+/** Stops what is running; resolves when it has ended. */
+export function stop(): Promise<void> {
+  stopRunning?.abort();
+  return whenEnded;
+}
+
+export async function startOver(): Promise<void> {
+  await stop();
+  exchanges.value = [];
+}
+
+/** The tokens that an exchange's answer follows. */
+export async function promptTokens(
+  { kinglet }: OpenModel,
+  { mode, prompt }: Pick<Exchange, 'mode' | 'prompt'>,
+  before: readonly Exchange[],
+): Promise<number[]> {
+  if (mode === 'write') return kinglet.tokenize(prompt);
+  const messages: ChatMessage[] = before
+    .filter((earlier) => earlier.mode === 'chat')
+    .flatMap((earlier) => [
+      { role: 'user', content: earlier.prompt },
+      { role: 'assistant', content: earlier.text },
+    ]);
+  const { system } = settings.value;
+  if (system) messages.unshift({ role: 'system', content: system });
+  messages.push({ role: 'user', content: prompt });
+  return kinglet.tokenize(await kinglet.chatPrompt(messages), { parseSpecial: true });
+}
+
+/** Goes on from exactly these tokens. What the session holds of them is not computed again. */
+export async function continueFrom(
+  session: Session,
+  tokens: readonly number[],
+  options: GenerateOptions,
+): Promise<Generation> {
+  const held = await session.tokens();
+  let nShared = 0;
+  // The last one is always read, as its logits are where the answer begins.
+  while (nShared < tokens.length - 1 && tokens[nShared] === held[nShared]) ++nShared;
+  if (nShared < held.length) await session.truncate(nShared);
+  return session.generate(tokens.slice(nShared), options);
+}
+
+async function answer(exchange: Exchange, kept: readonly Piece[] = []): Promise<void> {
+  await stop();
+  const model = opened.value;
+  if (!model) return;
+  stopRunning = new AbortController();
+  running.value = exchange;
+  latest.value = exchange;
+  whenEnded = run(model, exchange, kept, stopRunning.signal).finally(() => {
+    running.value = undefined;
+  });
+  await whenEnded;
+}
+
+async function run(
+  model: OpenModel,
+  exchange: Exchange,
+  kept: readonly Piece[],
+  signal: AbortSignal,
+): Promise<void> {
+  exchange.begin(kept);
+  try {
+    const before = exchanges.value.slice(0, exchanges.value.indexOf(exchange));
+    const prompt = await promptTokens(model, exchange, before);
+    const generation = await continueFrom(
+      model.session,
+      [...prompt, ...kept.map(({ token }) => token)],
+      { ...generateOptions(settings.value), signal },
+    );
+    for await (const piece of generation) exchange.add(piece);
+    exchange.end(await generation.result);
+  } catch (error) {
+    if (signal.aborted) exchange.stop();
+    else exchange.fail(error);
+  }
+}
+
+function forgetAfter(exchange: Exchange): void {
+  if (exchange.mode !== 'chat') return;
+  const index = exchanges.value.indexOf(exchange);
+  exchanges.value = exchanges.value.filter(({ mode }, i) => i <= index || mode !== 'chat');
+}

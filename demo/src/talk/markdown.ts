@@ -1,0 +1,51 @@
+// Markdown that grows: only the block that has changed is drawn again.
+import DOMPurify from 'dompurify';
+import { Marked } from 'marked';
+import type { Token } from 'marked';
+
+const marked = new Marked({ gfm: true, breaks: true });
+
+// No pictures, forms or styles: nothing that a model writes may fetch anything or pose as the page.
+const allowedTags = [
+  ...['p', 'br', 'hr', 'em', 'strong', 'del', 'code', 'pre', 'blockquote', 'a'],
+  ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'ul', 'ol', 'li'],
+  ...['table', 'thead', 'tbody', 'tr', 'th', 'td'],
+];
+const allowedAttributes = ['href', 'title', 'start', 'align'];
+
+export class MarkdownView {
+  readonly #element: HTMLElement;
+  #blocks: { raw: string; nodes: ChildNode[] }[] = [];
+
+  constructor(element: HTMLElement) {
+    this.#element = element;
+  }
+
+  update(text: string): void {
+    const tokens = marked.lexer(text);
+    const raws = tokens.map(({ raw }) => raw);
+    const nSame = raws.findIndex((raw, i) => raw !== this.#blocks[i]?.raw);
+    const nKept = nSame < 0 ? raws.length : nSame;
+    for (const { nodes } of this.#blocks.splice(nKept)) {
+      for (const node of nodes) node.remove();
+    }
+    for (const token of tokens.slice(nKept)) this.#append(token);
+  }
+
+  #append(token: Token): void {
+    const fragment = DOMPurify.sanitize(marked.parser([token]), {
+      ALLOWED_TAGS: allowedTags,
+      ALLOWED_ATTR: allowedAttributes,
+      RETURN_DOM_FRAGMENT: true,
+    });
+    for (const link of fragment.querySelectorAll('a')) {
+      link.target = '_blank';
+      link.rel = 'noopener noreferrer';
+    }
+    for (const scroller of fragment.querySelectorAll('pre, table')) {
+      scroller.setAttribute('tabindex', '0'); // so that keys can scroll it
+    }
+    this.#blocks.push({ raw: token.raw, nodes: [...fragment.childNodes] });
+    this.#element.append(fragment);
+  }
+}

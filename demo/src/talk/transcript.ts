@@ -1,0 +1,59 @@
+// The list of exchanges, which keeps its end in view unless the reader has scrolled up.
+import { button, byId, h } from '../ui/dom.ts';
+import { opened } from '../workspace.ts';
+import { exchanges, send } from './conversation.ts';
+import type { Exchange } from './exchange.ts';
+import { ExchangeView } from './exchange-view.ts';
+
+const list = byId('transcript', HTMLElement);
+const views = new Map<Exchange, ExchangeView>();
+const nearEnd = 40;
+let followsEnd = true;
+
+export function showTranscript(): void {
+  list.addEventListener('scroll', () => {
+    followsEnd = list.scrollHeight - list.scrollTop - list.clientHeight < nearEnd;
+  });
+  exchanges.subscribe(update);
+  opened.subscribe(() => {
+    update(exchanges.value);
+  });
+}
+
+function update(current: readonly Exchange[]): void {
+  for (const [exchange, view] of views) {
+    if (current.includes(exchange)) continue;
+    view.dispose();
+    views.delete(exchange);
+  }
+  for (const exchange of current) {
+    if (views.has(exchange)) continue;
+    const view = new ExchangeView(exchange, scrollToEnd);
+    views.set(exchange, view);
+    list.append(view.element);
+    followsEnd = true;
+  }
+  welcome.remove();
+  if (current.length === 0 && opened.value?.kinglet.info.chatTemplate) list.append(welcome);
+}
+
+function scrollToEnd(): void {
+  if (followsEnd) list.scrollTop = list.scrollHeight;
+}
+
+const openers = [
+  'Explain why the sky is blue, in three sentences.',
+  'Write a haiku about a small bird.',
+  'Plan a rainy Sunday, as a list.',
+];
+
+const welcome = h(
+  'div',
+  { class: 'welcome' },
+  h('p', {}, 'Ask something, or begin with one of these.'),
+  h(
+    'div',
+    { class: 'row' },
+    ...openers.map((text) => button(text, () => void send('chat', text))),
+  ),
+);

@@ -1,0 +1,124 @@
+// The model in use, the session that the page talks to, and loading another.
+import { Kinglet } from 'kinglet';
+import type { LoadProgress, ModelInfo, Session, SessionOptions } from 'kinglet';
+import { Pace } from './pace.ts';
+import { settings } from './settings.ts';
+import type { Settings } from './settings.ts';
+import { Observable } from './ui/observable.ts';
+
+export interface ModelChoice {
+  name: string;
+  source: string | URL | File;
+}
+
+export interface OpenModel {
+  choice: ModelChoice;
+  name: string;
+  kinglet: Kinglet;
+  session: Session;
+}
+
+export interface Loading {
+  name: string;
+  progress: LoadProgress | undefined;
+  /** Bytes per second, lately; undefined in the first moments. */
+  bytesPerSecond: number | undefined;
+  cancel: () => void;
+}
+
+export const embedded: ModelChoice = {
+  name: 'Kinglet Stories 5M',
+  source: new URL('../models/kinglet-stories-5m-Q4_0.gguf', import.meta.url),
+};
+
+export const opened = new Observable<OpenModel | undefined>(undefined);
+export const loading = new Observable<Loading | undefined>(undefined);
+
+/**
+ * Replaces the model once the new one is ready; until then, and on an error, the old one stays.
+ * False when cancelled, or when a later call has taken over.
+ *
+ * @throws KingletError
+ */
+export async function openModel(choice: ModelChoice): Promise<boolean> {
+  loading.value?.cancel();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const pace = new Pace();
+  const state: Loading = {
+    name: choice.name,
+    progress: undefined,
+    bytesPerSecond: undefined,
+    cancel: () => {
+      controller.abort();
+      if (loading.value === state) loading.value = undefined;
+    },
+  };
+  loading.value = state;
+  try {
+    const kinglet = await loadKinglet(choice, settings.value.kernels, {
+      signal,
+      onProgress: (progress) => {
+        state.progress = progress;
+        state.bytesPerSecond = pace.add(performance.now(), progress.loaded);
+        loading.notify();
+      },
+    });
+    const session = await kinglet.newSession(sessionOptions(settings.value, kinglet.info));
+    if (signal.aborted) {
+      kinglet.dispose();
+      return false;
+    }
+    opened.value?.kinglet.dispose();
+    opened.value = { choice, name: kinglet.info.name || choice.name, kinglet, session };
+    return true;
+  } catch (error) {
+    if (signal.aborted) return false;
+    throw error;
+  } finally {
+    if (loading.value === state) loading.value = undefined;
+  }
+}
+
+/** A model of its own, as the settings say, with the kernels that the caller wants. */
+export function loadKinglet(
+  { source }: ModelChoice,
+  kernels: string | undefined,
+  options: { signal?: AbortSignal; onProgress?: (progress: LoadProgress) => void } = {},
+): Promise<Kinglet> {
+  return Kinglet.load(source, {
+    ...options,
+    kernels,
+    nThreads: settings.value.nThreads,
+    hubBase: hubBase(),
+    // The page makes its own sessions, which it can replace; this one should cost nothing.
+    nCtx: 1,
+  });
+}
+
+/** Gives the open model a new, empty session as the settings say. */
+export async function renewSession(): Promise<void> {
+  const model = opened.value;
+  if (!model) return;
+  const session = await model.kinglet.newSession(sessionOptions(settings.value, model.kinglet.info));
+  model.session.dispose();
+  if (opened.value === model) opened.value = { ...model, session };
+}
+
+/** Enough for a conversation; what long-context models allow would not fit. */
+const defaultMaxContext = 2048;
+
+export function sessionOptions(
+  { nCtx, kvKeys, kvValues }: Settings,
+  { contextLength }: ModelInfo,
+): SessionOptions {
+  return {
+    nCtx: Math.min(nCtx ?? defaultMaxContext, contextLength),
+    kv: { k: kvKeys, v: kvValues },
+  };
+}
+
+/** Of a mirror: ?hub=https://… */
+function hubBase(): string | undefined {
+  return new URLSearchParams(location.search).get('hub') ?? undefined;
+}

@@ -1,0 +1,204 @@
+// Every feature of the page, by clicking through it.
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Site } from './demo-page.ts';
+import { answered, ask, openPage, openPanel, openSite, opening } from './demo-page.ts';
+import { root, storyModel, tellByCli, withChatTemplate } from './support.ts';
+
+let site: Site;
+
+beforeAll(async () => {
+  site = await openSite();
+});
+
+afterAll(async () => {
+  await site.close();
+});
+
+const open = (query = '?temperature=0&tokens=30') =>
+  openPage(site.browser, `${site.plain.url}${query}`);
+
+const action = (page: Page, name: string) =>
+  page.locator('.exchange').last().getByRole('button', { name, exact: true }).click();
+
+describe('writing', () => {
+  it('stops by button and by key, and writes again', async () => {
+    const page = await open('?tokens=5');
+    await openPanel(page, 'settings');
+    await page.locator('#maxTokens').fill('4000');
+    await page.locator('#maxTokens').blur();
+    await page.locator('#panel-close').click();
+    for (const key of [undefined, 'Escape']) {
+      // From inside the page, as the text may be at its end before a word of this test gets there.
+      await page.evaluate((pressed) => {
+        const observer = new MutationObserver(() => {
+          const last = [...document.querySelectorAll('.exchange')].at(-1)!;
+          if (last.getAttribute('data-state') !== 'writing') return;
+          observer.disconnect();
+          if (pressed) document.dispatchEvent(new KeyboardEvent('keydown', { key: pressed }));
+          else document.querySelector<HTMLElement>('#send')!.click();
+        });
+        observer.observe(document.querySelector('#transcript')!, {
+          ...{ subtree: true, childList: true, attributes: true },
+        });
+      }, key);
+      expect(await ask(page, opening)).not.toBe('');
+      expect(await page.locator('.note').last().textContent()).toBe('Stopped');
+    }
+    expect(await page.locator('#send').textContent()).toBe('Send');
+  });
+
+  it('regenerates, goes on where the text ended, and takes an edited prompt', async () => {
+    const page = await open();
+    const story = tellByCli(opening, 60);
+    await action(page, 'Regenerate');
+    expect(await answered(page)).toBe(tellByCli(opening, 30));
+    await action(page, 'Go on');
+    await page.locator('.note', { hasText: 'tokens' }).waitFor();
+    expect(await answered(page)).toBe(story);
+    await action(page, 'Edit');
+    await page.locator('.edit textarea').fill('The cat');
+    await page.locator('.edit textarea').press('Enter');
+    await page.locator('.prompt-text', { hasText: 'The cat' }).waitFor();
+    expect(await answered(page)).toBe(tellByCli('The cat', 30));
+    expect(await page.locator('.exchange').count()).toBe(1);
+  });
+
+  it('copies a text, and starts over', async () => {
+    const page = await open();
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await action(page, 'Copy');
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(
+      opening + tellByCli(opening, 30),
+    );
+    await page.locator('#clear').click();
+    expect(await page.locator('.exchange').count()).toBe(0);
+  });
+
+  it('brings the last prompt back with the arrow key', async () => {
+    const page = await open();
+    await page.locator('#prompt').press('ArrowUp');
+    expect(await page.locator('#prompt').inputValue()).toBe(opening);
+  });
+});
+
+describe('chatting', () => {
+  const template =
+    '{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}' +
+    '{% if add_generation_prompt %}assistant:{% endif %}';
+
+  async function openChat(): Promise<Page> {
+    const page = await open('?temperature=0&tokens=20');
+    const bytes = withChatTemplate(readFileSync(storyModel), template);
+    await openPanel(page, 'models');
+    await page.locator('#file').setInputFiles({
+      ...{ name: 'chat.gguf', mimeType: 'application/octet-stream', buffer: Buffer.from(bytes) },
+    });
+    await page.locator('.welcome').waitFor();
+    return page;
+  }
+
+  it('answers in the layout of the file’s template, with all that was said', async () => {
+    const page = await openChat();
+    const first = await ask(page, 'Tell me of Tim.');
+    expect(first.trim()).toBe(cliText('user: Tell me of Tim.\nassistant:'));
+    const second = await ask(page, 'And Lily?');
+    const said = tellByCli('user: Tell me of Tim.\nassistant:', 20);
+    const context = `user: Tell me of Tim.\nassistant: ${said}\nuser: And Lily?\nassistant:`;
+    expect(second.trim()).toBe(cliText(context));
+  });
+
+  it('begins with an opener, and forgets what followed an edited question', async () => {
+    const page = await openChat();
+    await page.locator('.welcome button').first().click();
+    await answered(page);
+    await ask(page, 'And then?');
+    expect(await page.locator('.exchange').count()).toBe(2);
+    await page.getByRole('button', { name: 'Edit' }).first().click();
+    await page.locator('.edit textarea').fill('Tell me of Tim.');
+    await page.getByRole('button', { name: 'Send', exact: true }).first().click();
+    await page.locator('.prompt-text', { hasText: 'Tim' }).waitFor();
+    expect((await answered(page)).trim()).toBe(cliText('user: Tell me of Tim.\nassistant:'));
+    expect(await page.locator('.exchange').count()).toBe(1);
+  });
+
+  /** Markdown has its own spaces at both ends. */
+  const cliText = (prompt: string) => tellByCli(prompt, 20).trim();
+});
+
+describe('settings', () => {
+  it('apply presets, and are remembered', async () => {
+    const page = await open('');
+    await openPanel(page, 'settings');
+    await page.getByRole('button', { name: 'Precise' }).click();
+    expect(await page.locator('#temperature').inputValue()).toBe('0.3');
+    await page.reload();
+    await answered(page);
+    await openPanel(page, 'settings');
+    expect(await page.locator('#temperature').inputValue()).toBe('0.3');
+    await page.getByRole('button', { name: 'Back to the defaults' }).click();
+    expect(await page.locator('#temperature').inputValue()).toBe('0.8');
+  });
+
+  it('load the model again with other kernels', async () => {
+    const page = await open();
+    await openPanel(page, 'settings');
+    await page.locator('#kernels').selectOption('scalar');
+    await page.locator('#runtime', { hasText: 'kernels scalar' }).waitFor();
+    await page.locator('#panel-close').click();
+    expect(await ask(page, opening)).toBe(tellByCli(opening, 30, ['--kernels', 'scalar']));
+  });
+
+  it('change the context and how it is stored', async () => {
+    const page = await open();
+    await openPanel(page, 'settings');
+    await page.locator('#nCtx').fill('128');
+    await page.locator('#nCtx').blur();
+    await page.locator('#model-facts', { hasText: '128 tokens of context' }).waitFor();
+    await page.locator('#kvKeys').selectOption('q8');
+    await page.locator('#kvValues').selectOption('q4');
+    await openPanel(page, 'look');
+    await page.locator('.legend', { hasText: 'of 128 tokens, q8 and q4' }).waitFor();
+    await page.locator('#panel-close').click();
+    expect(await ask(page, opening)).toMatch(/\w/);
+  });
+});
+
+describe('looking inside', () => {
+  it('plots the speed of the last answer', async () => {
+    const page = await open();
+    await openPanel(page, 'look');
+    await expect.poll(() => page.locator('#decode-speed').textContent()).toMatch(/\d/);
+    expect(Number(await page.locator('#prefill-speed').textContent())).toBeGreaterThan(0);
+    const points = await page.locator('.plot-line').getAttribute('points');
+    expect(points!.split(' ').length).toBeGreaterThan(5);
+  });
+
+  it('shows the memory, which shrinks with the kind of keys and values', async () => {
+    const page = await open();
+    await openPanel(page, 'look');
+    const kvBytes = async () =>
+      Number(await page.locator('.legend .kv dd').getAttribute('data-bytes'));
+    const f32 = await kvBytes();
+    await page.locator('#kv-kind').selectOption('f16');
+    await page.locator('.legend', { hasText: 'f16' }).waitFor();
+    expect(await kvBytes()).toBe(f32 / 2);
+    await page.locator('#kv-kind').selectOption('q4');
+    await page.locator('.legend', { hasText: 'q4' }).waitFor();
+    expect(await kvBytes()).toBeLessThan(f32 / 6);
+  });
+});
+
+describe('models', () => {
+  it('open from an address', async () => {
+    const page = await open();
+    await openPanel(page, 'models');
+    const file = readdirSync(`${root}demo/dist/assets`).find((name) => name.endsWith('.gguf'))!;
+    await page.locator('#address').fill(`assets/${file}`);
+    await page.locator('#address').press('Enter');
+    await page.locator('#clear:disabled').waitFor();
+    expect(await ask(page, opening)).toBe(tellByCli(opening, 30));
+  });
+});

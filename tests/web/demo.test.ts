@@ -1,0 +1,112 @@
+// The page where and how it is served: with threads and without, light and dark, small and large.
+import { mkdirSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Site } from './demo-page.ts';
+import { answered, ask, drop, openPage, openSite, opening } from './demo-page.ts';
+import { root, tellByCli } from './support.ts';
+
+const screenshots = `${root}build/screenshots`;
+/** A greedy story of 60 tokens. */
+const greedy = '?temperature=0&tokens=60';
+
+let site: Site;
+
+beforeAll(async () => {
+  mkdirSync(screenshots, { recursive: true });
+  site = await openSite();
+});
+
+afterAll(async () => {
+  await site.close();
+});
+
+describe('with isolation headers', () => {
+  it('begins with the greedy story of the desktop program, on threads', async () => {
+    const page = await openPage(site.browser, `${site.threaded.url}${greedy}&threads=2`);
+    expect(await answered(page)).toBe(tellByCli(opening, 60));
+    expect(await page.locator('#runtime').textContent()).toMatch(
+      /^Engine relaxed-simd-threads, kernels relaxed-simd, 2 threads\./,
+    );
+  });
+
+  it('tells the same with the scalar kernels', async () => {
+    const query = `${greedy}&threads=2&kernels=scalar`;
+    const page = await openPage(site.browser, `${site.threaded.url}${query}`);
+    expect(await answered(page)).toBe(tellByCli(opening, 60, ['--kernels', 'scalar']));
+    expect(await page.locator('#runtime').textContent()).toContain('kernels scalar, 2 threads');
+  });
+});
+
+describe('without isolation headers', () => {
+  it('tells the same on one thread, and says why', async () => {
+    const page = await openPage(site.browser, `${site.plain.url}${greedy}&threads=2`);
+    expect(await answered(page)).toBe(tellByCli(opening, 60));
+    expect(await page.locator('#runtime').textContent()).toMatch(
+      /^Engine relaxed-simd, kernels relaxed-simd, 1 thread \(this site is served without the COOP/,
+    );
+  });
+
+  it('downloads one build of the engine only', async () => {
+    const engines: string[] = [];
+    const note = ({ url = '' }) => {
+      if (url.includes('kinglet-') && /\.(js|wasm)$/.test(url)) engines.push(url);
+    };
+    site.plain.server.on('request', note);
+    await openPage(site.browser, `${site.plain.url}?tokens=5`);
+    site.plain.server.off('request', note);
+    expect(engines).toEqual([
+      expect.stringMatching(/kinglet-relaxed-simd-[\w-]+\.js$/),
+      expect.stringMatching(/kinglet-relaxed-simd-[\w-]+\.wasm$/),
+    ]);
+  });
+});
+
+describe('the page', () => {
+  it('refuses a broken file in words, and goes on with the model it has', async () => {
+    const page = await openPage(site.browser, `${site.plain.url}${greedy}`);
+    await drop(page, 'diary.gguf', 'Dear diary, this is no model at all.');
+    const alert = page.getByRole('alert').filter({ hasText: /\w/ });
+    await alert.waitFor();
+    expect(await alert.textContent()).toMatch(/^diary.gguf could not be loaded: .*GGUF/);
+    await page.screenshot({ path: `${screenshots}/error.png` });
+    expect(await ask(page, opening)).toBe(tellByCli(opening, 60));
+  });
+
+  it('moves nothing while a text streams in', async () => {
+    const page = await openPage(site.browser, `${site.plain.url}?tokens=400&seed=1`);
+    await page.evaluate(() => {
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) {
+          const { value } = entry as PerformanceEntry & { value: number };
+          document.body.dataset.shift = String(Number(document.body.dataset.shift ?? 0) + value);
+        }
+      }).observe({ type: 'layout-shift' });
+    });
+    await page.waitForTimeout(600); // what follows an input closely would not be counted
+    await page.evaluate(() => {
+      document.querySelector<HTMLButtonElement>('.action')!.click(); // regenerate
+    });
+    await page.locator('[aria-busy=true]').waitFor();
+    await answered(page);
+    expect(await page.evaluate(() => document.body.dataset.shift ?? '0')).toBe('0');
+  });
+
+  it.each([
+    ['desktop', { width: 1280, height: 800 }],
+    ['phone', { width: 390, height: 844 }],
+  ])('fits a %s, light and dark', async (name, viewport) => {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const page = await openPage(site.browser, `${site.plain.url}?seed=7`, {
+        ...{ viewport, colorScheme },
+      });
+      for (const panel of ['none', 'models', 'look', 'settings']) {
+        if (panel !== 'none') await page.locator(`[data-panel=${panel}]`).click();
+        const overflow = await page.evaluate(
+          () => document.documentElement.scrollWidth - window.innerWidth,
+        );
+        expect(overflow, panel).toBeLessThanOrEqual(0);
+        await page.screenshot({ path: `${screenshots}/${name}-${colorScheme}-${panel}.png` });
+      }
+    }
+  });
+});
