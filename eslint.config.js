@@ -27,6 +27,10 @@ export default defineConfig(
     },
   },
   {
+    files: ['demo/service-worker.js'],
+    languageOptions: { globals: globals(['Response', 'caches', 'fetch', 'self', 'FILES']) },
+  },
+  {
     files: ['bench/**/*.{js,mjs}'],
     languageOptions: {
       globals: globals(browserGlobals),

@@ -37,6 +37,7 @@ export function showHeader(): void {
 function describe({ name: model, progress, bytesPerSecond }: Loading): string {
   if (!progress) return model;
   const { loaded, total, phase } = progress;
+  if (phase === 'cache') return `${model} · from this device`;
   if (phase === 'prepare') return `${model} · getting ready`;
   const parts = [model, total ? `${bytes(loaded)} of ${bytes(total)}` : bytes(loaded)];
   if (bytesPerSecond) {

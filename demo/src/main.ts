@@ -1,6 +1,8 @@
 import { clearAlert, useModel } from './actions.ts';
+import { comparePanel } from './compare/compare-panel.ts';
 import { showHeader } from './header.ts';
 import { lookPanel } from './look/look-panel.ts';
+import { keepForOffline } from './offline.ts';
 import { modelsPanel } from './panels/models.ts';
 import { showPanels } from './panels/panels.ts';
 import { settingsPanel } from './panels/settings-panel.ts';
@@ -13,7 +15,7 @@ import { embedded } from './workspace.ts';
 showHeader();
 showComposer();
 showTranscript();
-showPanels({ models: modelsPanel, look: lookPanel, settings: settingsPanel });
+showPanels({ models: modelsPanel, look: lookPanel, compare: comparePanel, settings: settingsPanel });
 acceptDrops((file) => void useModel({ name: file.name, source: file }));
 
 // A visitor sees at once what the page does.
@@ -21,3 +23,4 @@ if (await useModel(embedded)) {
   clearAlert();
   await send('write', 'Once upon a time');
 }
+await keepForOffline();

@@ -1,6 +1,6 @@
 // The model in use, the session that the page talks to, and loading another.
 import { Kinglet } from 'kinglet';
-import type { LoadProgress, ModelInfo, Session, SessionOptions } from 'kinglet';
+import type { LoadOptions, LoadProgress, ModelInfo, Session, SessionOptions } from 'kinglet';
 import { Pace } from './pace.ts';
 import { settings } from './settings.ts';
 import type { Settings } from './settings.ts';
@@ -64,7 +64,7 @@ export async function openModel(choice: ModelChoice): Promise<boolean> {
         loading.notify();
       },
     });
-    const session = await kinglet.newSession(sessionOptions(settings.value, kinglet.info));
+    const session = await firstSession(kinglet);
     if (signal.aborted) {
       kinglet.dispose();
       return false;
@@ -84,7 +84,7 @@ export async function openModel(choice: ModelChoice): Promise<boolean> {
 export function loadKinglet(
   { source }: ModelChoice,
   kernels: string | undefined,
-  options: { signal?: AbortSignal; onProgress?: (progress: LoadProgress) => void } = {},
+  options: Pick<LoadOptions, 'signal' | 'onProgress'> = {},
 ): Promise<Kinglet> {
   return Kinglet.load(source, {
     ...options,
@@ -93,7 +93,18 @@ export function loadKinglet(
     hubBase: hubBase(),
     // The page makes its own sessions, which it can replace; this one should cost nothing.
     nCtx: 1,
+    spareMemory: 2 ** 30,
+    cache: source !== embedded.source, // which the service worker keeps
   });
+}
+
+async function firstSession(kinglet: Kinglet): Promise<Session> {
+  try {
+    return await kinglet.newSession(sessionOptions(settings.value, kinglet.info));
+  } catch (error) {
+    kinglet.dispose();
+    throw error;
+  }
 }
 
 /** Gives the open model a new, empty session as the settings say. */

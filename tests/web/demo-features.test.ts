@@ -55,8 +55,7 @@ describe('writing', () => {
     await action(page, 'Regenerate');
     expect(await answered(page)).toBe(tellByCli(opening, 30));
     await action(page, 'Go on');
-    await page.locator('.note', { hasText: 'tokens' }).waitFor();
-    expect(await answered(page)).toBe(story);
+    await page.locator('.answer', { hasText: story }).waitFor();
     await action(page, 'Edit');
     await page.locator('.edit textarea').fill('The cat');
     await page.locator('.edit textarea').press('Enter');
@@ -188,6 +187,71 @@ describe('looking inside', () => {
     await page.locator('#kv-kind').selectOption('q4');
     await page.locator('.legend', { hasText: 'q4' }).waitFor();
     expect(await kvBytes()).toBeLessThan(f32 / 6);
+  });
+});
+
+describe('the benchmark', () => {
+  it('gives a table that can be copied', async () => {
+    const page = await open();
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await openPanel(page, 'look');
+    await page.locator('#benchmark-run').click();
+    await page.locator('#benchmark-result').waitFor();
+    await page.locator('#panel').getByRole('button', { name: 'Copy' }).click();
+    await page.getByText('Copied').waitFor();
+    const text = await page.evaluate(() => navigator.clipboard.readText());
+    expect(text).toMatch(/^Kinglet Stories 5M: 5.2M parameters, 3.1 MB\nEngine relaxed-simd,/);
+    expect(text).toMatch(/\| reading 128 tokens \| [1-9][\d.]* \|\n\| writing 64 tokens \| [1-9]/);
+  });
+});
+
+describe('comparing', () => {
+  const text = (page: Page, side: string) =>
+    page.locator(`#compare-${side} .side-text`).textContent();
+
+  async function compare(page: Page): Promise<string> {
+    await page.locator('#compare-run').click();
+    await page.locator('#compare-run', { hasText: 'Compare' }).waitFor();
+    return (await page.locator('.verdict').textContent()) ?? '';
+  }
+
+  it('marks the first difference of two kinds of keys and values', async () => {
+    const page = await open();
+    await openPanel(page, 'compare');
+    await page.locator('#compare-length').fill('200');
+    expect(await compare(page)).toMatch(/^The same for \d+ tokens; the first difference is marked/);
+    await page.locator('mark').nth(1).waitFor();
+    const before = (side: string) =>
+      page.evaluate(
+        (id) => document.querySelector(`#compare-${id} mark`)!.previousSibling!.textContent,
+        side,
+      );
+    expect(await before('left')).toBe(await before('right'));
+    const [left, right] = await page.locator('mark').allTextContents();
+    expect(left).not.toBe(right);
+  });
+
+  it('finds none between a fork of the session and the session itself', async () => {
+    const page = await open();
+    await openPanel(page, 'compare');
+    await page.locator('#compare-prompt').fill(' Suddenly');
+    await page.locator('#compare-context').check();
+    await page.locator('#compare-length').fill('20');
+    await page.getByLabel('Right: keys and values').selectOption('f32');
+    expect(await compare(page)).toBe('No difference in 20 tokens.');
+    expect(await text(page, 'left')).toBe(await text(page, 'right'));
+  });
+
+  it('runs two kernel sets', async () => {
+    const page = await open();
+    await openPanel(page, 'compare');
+    await page.locator('#compare-prompt').fill(opening);
+    await page.locator('#compare-length').fill('40');
+    await page.getByLabel('Right: keys and values').selectOption('f32');
+    await page.getByLabel('Right: kernels').selectOption('scalar');
+    expect(await compare(page)).toMatch(/same|No difference/);
+    expect(await text(page, 'left')).toBe(tellByCli(opening, 40));
+    expect(await text(page, 'right')).toBe(tellByCli(opening, 40, ['--kernels', 'scalar']));
   });
 });
 

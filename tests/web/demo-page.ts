@@ -42,10 +42,11 @@ export async function openPage(
   url: string,
   options: Parameters<Browser['newPage']>[0] = {},
 ): Promise<Page> {
-  const page = await browser.newPage(options);
+  const page = await browser.newPage({ serviceWorkers: 'block', ...options });
   const complaints: string[] = [];
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+    if (!['error', 'warning'].includes(message.type())) return;
+    if (!message.text().endsWith('blocked by Playwright')) complaints.push(message.text());
   });
   page.on('pageerror', (error) => complaints.push(error.message));
   onTestFinished(async () => {

@@ -1,10 +1,12 @@
 // Choosing a model: known ones, an address, a file.
-import { useModel } from '../actions.ts';
+import { ModelCache } from 'kinglet';
+import type { CachedFile } from 'kinglet';
+import { showAlert, useModel } from '../actions.ts';
 import { hubPage, knownModels } from '../catalogue.ts';
 import type { KnownModel } from '../catalogue.ts';
 import { button, h } from '../ui/dom.ts';
 import { bytes } from '../ui/format.ts';
-import { embedded } from '../workspace.ts';
+import { embedded, loading } from '../workspace.ts';
 import { closePanel } from './panels.ts';
 import type { Panel } from './panels.ts';
 
@@ -16,6 +18,8 @@ export const modelsPanel: Panel = {
       { class: 'models' },
       fileSection(),
       addressSection(),
+      keptSection(),
+      h('h3', {}, 'Small models'),
       h('ul', { class: 'cards' }, embeddedCard(), ...knownModels.map(knownCard)),
     ),
 };
@@ -50,9 +54,51 @@ function card(name: string, about: string, facts: string, onOpen: () => void): H
   return h(
     'li',
     { class: 'card' },
-    h('div', {}, h('strong', {}, name), h('p', {}, about), h('p', { class: 'soft' }, facts)),
+    h('div', {}, h('strong', {}, name), about && h('p', {}, about), h('p', { class: 'soft' }, facts)),
     button('Load', onOpen, { 'aria-label': `Load ${name}` }),
   );
+}
+
+/** The models that earlier downloads left on this device, where there are any. */
+function keptSection(): HTMLElement {
+  const list = h('ul', { class: 'cards' });
+  const title = h('h3', {});
+  const section = h('div', { id: 'kept', hidden: true }, title, list);
+  const cache = new ModelCache();
+
+  async function update(): Promise<void> {
+    const files = await cache.list();
+    const total = files.reduce((sum, file) => sum + file.bytes, 0);
+    title.textContent = `On this device, ${bytes(total)}`;
+    list.replaceChildren(...files.map((file) => keptCard(file, remove)));
+    section.hidden = files.length === 0;
+  }
+
+  async function remove({ url }: CachedFile): Promise<void> {
+    try {
+      await cache.delete(url);
+    } catch (error) {
+      showAlert('The model could not be deleted', error);
+    }
+    await update();
+  }
+
+  loading.subscribe((state) => {
+    if (!state) void update();
+  });
+  return section;
+}
+
+function keptCard(file: CachedFile, remove: (file: CachedFile) => Promise<void>): HTMLElement {
+  const { url, isComplete, savedAt } = file;
+  const name = decodeURIComponent(new URL(url).pathname.split('/').at(-1) ?? url);
+  const known = knownModels.find(({ address }) => address.endsWith(`/${name}`))?.name ?? name;
+  const state = isComplete ? savedAt.toLocaleDateString() : 'begun';
+  const made = card(known, '', `${bytes(file.bytes)} · ${state}`, () => {
+    open(known, url);
+  });
+  made.append(button('Delete', () => remove(file), { 'aria-label': `Delete ${known}` }));
+  return made;
 }
 
 function fileSection(): HTMLElement {

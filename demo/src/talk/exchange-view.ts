@@ -80,9 +80,7 @@ export class ExchangeView {
     this.#note.classList.toggle('wrong', state === 'failed');
     if (state === 'failed') this.#note.textContent = error;
     else if (state === 'stopped') this.#note.textContent = 'Stopped';
-    else if (state === 'reading') this.#note.textContent = 'Reading …';
     else if (result) this.#note.textContent = summary(result);
-    else this.#note.textContent = 'Writing …';
     this.#onGrowth();
   }
 

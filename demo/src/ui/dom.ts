@@ -37,7 +37,7 @@ export function byId<T extends Element>(id: string, type: new () => T): T {
 /** A button that does not submit. */
 export function button(
   text: string,
-  onclick: (event: MouseEvent) => void,
+  onclick: (event: MouseEvent) => unknown,
   attributes: Record<string, Attribute> = {},
 ): HTMLButtonElement {
   return h('button', { type: 'button', class: 'button quiet', ...attributes, onclick }, text);

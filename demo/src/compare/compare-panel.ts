@@ -1,0 +1,192 @@
+// One prompt, two ways to compute it, side by side.
+import type { KvKind, Piece } from 'kinglet';
+import type { Panel } from '../panels/panels.ts';
+import { generateOptions, kernelSets, kvKinds, presets, settings } from '../settings.ts';
+import { latest, stop } from '../talk/conversation.ts';
+import { h, oncePerFrame } from '../ui/dom.ts';
+import { bytes, errorText, rate } from '../ui/format.ts';
+import { opened } from '../workspace.ts';
+import type { OpenModel } from '../workspace.ts';
+import { firstDifference, runWay } from './run.ts';
+import type { Way } from './run.ts';
+
+export const comparePanel: Panel = {
+  title: 'Compare',
+  isWide: true,
+  create: () => new Comparison().element,
+};
+
+const defaultPrompt = 'Once upon a time';
+
+class Comparison {
+  readonly element: HTMLElement;
+  readonly #left = new Side('left', 'Left');
+  readonly #right = new Side('right', 'Right');
+  readonly #prompt = h('textarea', { id: 'compare-prompt', rows: '2' });
+  readonly #goesOn = h('input', { type: 'checkbox', id: 'compare-context' });
+  readonly #length = h('input', {
+    ...{ type: 'number', id: 'compare-length', min: '1', max: '4096', value: '96' },
+    required: true,
+  });
+  readonly #run = h('button', { class: 'button', id: 'compare-run', type: 'submit' }, 'Compare');
+  readonly #verdict = h('p', { class: 'verdict', role: 'status' });
+  #running: AbortController | undefined;
+
+  constructor() {
+    this.#prompt.value = latest.value?.prompt ?? defaultPrompt;
+    opened.subscribe((model) => {
+      if (model) this.#offer(model);
+    });
+    this.element = h(
+      'form',
+      {
+        class: 'compare',
+        onsubmit: (event: SubmitEvent) => {
+          event.preventDefault();
+          if (this.#running) this.#running.abort();
+          else void this.#compare();
+        },
+      },
+      h('div', { class: 'field' }, h('label', { for: 'compare-prompt' }, 'Prompt'), this.#prompt),
+      h(
+        'div',
+        { class: 'row compare-options' },
+        h(
+          'label',
+          { class: 'check' },
+          this.#goesOn,
+          'Behind what the session holds now',
+        ),
+        h('label', { class: 'check' }, 'Tokens', this.#length),
+        this.#run,
+      ),
+      this.#verdict,
+      h('div', { class: 'sides' }, this.#left.element, this.#right.element),
+      h(
+        'p',
+        { class: 'soft' },
+        'Both take the most probable token each time, so that what differs comes from the arithmetic.',
+      ),
+    );
+  }
+
+  #offer({ kinglet, session }: OpenModel): void {
+    const { kernels } = kinglet.info.runtime;
+    this.#left.choose({ kv: session.info.kv.k, kernels });
+    this.#right.choose({ kv: 'q4', kernels });
+  }
+
+  async #compare(): Promise<void> {
+    const model = opened.value;
+    if (!model || !this.#length.reportValidity()) return;
+    await stop();
+    const { signal } = (this.#running = new AbortController());
+    this.#run.textContent = 'Stop';
+    this.#verdict.textContent = '';
+    const sides = [this.#left, this.#right];
+    for (const side of sides) side.clear();
+    try {
+      const prompt = await this.#tokens(model);
+      const options = {
+        ...{ ...generateOptions(settings.value), ...presets.Greedy, signal },
+        maxTokens: this.#length.valueAsNumber,
+      };
+      // One after the other, so that each has the machine to itself.
+      for (const side of sides) await side.run(model, prompt, options);
+      this.#judge();
+    } catch (error) {
+      this.#verdict.textContent = signal.aborted ? 'Stopped' : errorText(error);
+    } finally {
+      this.#running = undefined;
+      this.#run.textContent = 'Compare';
+    }
+  }
+
+  async #tokens({ kinglet, session }: OpenModel): Promise<number[]> {
+    const held = this.#goesOn.checked ? await session.tokens() : [];
+    const addBos = held.length === 0;
+    return [...held, ...(await kinglet.tokenize(this.#prompt.value, { addBos }))];
+  }
+
+  #judge(): void {
+    const index = firstDifference(this.#left.pieces, this.#right.pieces);
+    this.#left.mark(index);
+    this.#right.mark(index);
+    this.#verdict.textContent =
+      index === undefined
+        ? `No difference in ${String(this.#left.pieces.length)} tokens.`
+        : `The same for ${String(index)} tokens; the first difference is marked.`;
+  }
+}
+
+type RunOptions = Parameters<typeof runWay>[3];
+
+/** One of the two: how it computes, and what came of it. */
+class Side {
+  readonly element: HTMLElement;
+  pieces: Piece[] = [];
+  readonly #kv: HTMLSelectElement;
+  readonly #kernels: HTMLSelectElement;
+  readonly #text = h('p', { class: 'written side-text' });
+  readonly #facts = h('p', { class: 'soft side-facts' }, '\u00a0');
+  readonly #paint = oncePerFrame(() => {
+    this.#text.textContent = this.#spell(0);
+  });
+
+  constructor(id: string, name: string) {
+    this.#kv = choice(kvKinds, `${name}: keys and values`);
+    this.#kernels = choice(kernelSets, `${name}: kernels`);
+    this.element = h(
+      'section',
+      { id: `compare-${id}`, 'aria-label': name },
+      h('div', { class: 'side-way' }, this.#kv, this.#kernels),
+      this.#facts,
+      this.#text,
+    );
+  }
+
+  choose({ kv, kernels }: Way): void {
+    this.#kv.value = kv;
+    this.#kernels.value = kernels;
+  }
+
+  clear(): void {
+    this.pieces = [];
+    this.#facts.textContent = '\u00a0';
+    this.#paint();
+  }
+
+  async run(model: OpenModel, prompt: readonly number[], options: RunOptions): Promise<void> {
+    const way = { kv: this.#kv.value as KvKind, kernels: this.#kernels.value };
+    const { tokensPerSecond, kvBytes } = await runWay(model, way, prompt, options, (piece) => {
+      this.pieces.push(piece);
+      this.#paint();
+    });
+    this.#facts.textContent = `${rate(tokensPerSecond)} tokens/s · ${bytes(kvBytes)} of keys and values`;
+  }
+
+  /** Marks the token with that index. */
+  mark(index: number | undefined): void {
+    if (index === undefined) return;
+    const marked = h('mark', {}, this.pieces[index]?.text);
+    // In the next frame, behind a painting that waits.
+    requestAnimationFrame(() => {
+      this.#text.replaceChildren(this.#spell(0, index), marked, this.#spell(index + 1));
+    });
+  }
+
+  #spell(from: number, to?: number): string {
+    return this.pieces
+      .slice(from, to)
+      .map(({ text }) => text)
+      .join('');
+  }
+}
+
+function choice(values: readonly string[], name: string): HTMLSelectElement {
+  return h(
+    'select',
+    { 'aria-label': name },
+    ...values.map((value) => h('option', { value }, value)),
+  );
+}
