@@ -26,7 +26,7 @@ execFileSync(
   process.execPath,
   [
     join(root, 'node_modules/binaryen/bin/wasm-opt'),
-    '-Os',
+    '-Oz',
     '--low-memory-unused', // Emscripten puts nothing below 1,024
     ...(withNames ? ['-g'] : []),
     ...features.map((feature) => `--enable-${feature}`),
