@@ -90,8 +90,7 @@ val kernel_sets() {
 // Fields are read one by one: an Embind value object would take several times the code.
 double number(const val& fields, const char* name) { return fields[name].as<double>(); }
 
-GenerationOptions to_generation_options(const val& fields) {
-  GenerationOptions options;
+Status read_generation_options(const val& fields, GenerationOptions& options) {
   options.max_tokens = from_number<uint32_t>(number(fields, "maxTokens"));
   options.sampler.temperature = static_cast<float>(number(fields, "temperature"));
   options.sampler.top_k = from_number<int32_t>(number(fields, "topK"));
@@ -101,7 +100,11 @@ GenerationOptions to_generation_options(const val& fields) {
   options.sampler.repeat_last_n = from_number<int32_t>(number(fields, "repeatLastN"));
   options.sampler.seed = from_number<uint64_t>(number(fields, "seed"));
   options.replaces_context = number(fields, "replacesContext") != 0;
-  return options;
+  if (const val grammar = fields["grammar"]; !grammar.isUndefined()) {
+    KINGLET_ASSIGN(Grammar parsed, Grammar::parse(grammar.as<std::string>()));
+    options.grammar = std::make_shared<const Grammar>(std::move(parsed));
+  }
+  return {};
 }
 
 Result<KvKind> kv_kind(const std::string& name) {
@@ -128,8 +131,11 @@ class EngineSession {
 
   val start(const val& prompt, const val& options) {
     generation_.reset();
-    auto generation = Generation::start(*session_, *loaded_->tokenizer, to_ids(prompt),
-                                        to_generation_options(options));
+    GenerationOptions core_options;
+    const Status read = read_generation_options(options, core_options);
+    if (!read.ok()) return failure(read.error());
+    auto generation =
+        Generation::start(*session_, *loaded_->tokenizer, to_ids(prompt), core_options);
     if (!generation.ok()) return failure(generation.error());
     generation_.emplace(std::move(generation.value()));
     return success(generation_->n_prompt_done());

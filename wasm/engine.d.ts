@@ -90,6 +90,8 @@ export interface EngineGenerateOptions {
   seed: number;
   /** The prompt is the whole context; what the session holds of it is not computed again. */
   replacesContext: boolean;
+  /** GBNF that the answer must match. */
+  grammar: string | undefined;
 }
 
 export interface EngineStep {

@@ -75,13 +75,14 @@ Status Linker::resolve() {
     if (steps_[i].target >= 0) {
       const auto position = static_cast<size_t>(steps_[i].target);
       const std::string_view name = i == 0 ? "root" : gbnf_name(text_, position);
-      const auto found =
-          std::lower_bound(by_name.begin(), by_name.end(), name,
-                           [this](uint64_t rule, std::string_view n) { return name_of(rule) < n; });
-      if (found == by_name.end() || name_of(*found) != name) {
+      size_t found = 0;
+      for (size_t n = by_name.size(); n > 0; n /= 2) {
+        while (found + n <= by_name.size() && name_of(by_name[found + n - 1]) < name) found += n;
+      }
+      if (found == by_name.size() || name_of(by_name[found]) != name) {
         return grammar_error(text_, position, {"there is no rule ", quoted(name)});
       }
-      first_step = static_cast<uint32_t>(*found & UINT32_MAX);
+      first_step = static_cast<uint32_t>(by_name[found] & UINT32_MAX);
     }
     steps_[i].target = static_cast<int32_t>(first_step - i);
   }

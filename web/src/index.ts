@@ -14,6 +14,7 @@ export type {
   GenerateOptions,
   GenerationResult,
   HubOptions,
+  JsonSchema,
   KvKind,
   KvOption,
   LoadOptions,

@@ -1,6 +1,7 @@
 // The options' defaults and ranges, checked before anything is posted: the engine's numbers are
 // typed, so that what JavaScript lets through (a string, NaN, 2.5 tokens) must stop here.
 import { KingletError, messageOf } from './errors.ts';
+import { grammarOfSchema } from './json-schema/index.ts';
 import type {
   KvKinds,
   PostedEncoding,
@@ -31,7 +32,9 @@ const maxInt32 = 2 ** 31 - 1;
 
 const nCtxRule: NumberRule = { min: 1, max: maxUint32, integer: true };
 
-const generateRules: Record<keyof PostedGenerateOptions, NumberRule> = {
+type NumericOptions = Omit<PostedGenerateOptions, 'grammar'>;
+
+const generateRules: Record<keyof NumericOptions, NumberRule> = {
   maxTokens: { min: 1, max: maxInt32, integer: true },
   temperature: { min: 0, max: 100 },
   topK: { min: 0, max: maxInt32, integer: true },
@@ -42,7 +45,7 @@ const generateRules: Record<keyof PostedGenerateOptions, NumberRule> = {
   seed: { min: 0, max: Number.MAX_SAFE_INTEGER, integer: true },
 };
 
-const generateDefaults: Omit<PostedGenerateOptions, 'seed'> = {
+const generateDefaults: Omit<NumericOptions, 'seed'> = {
   maxTokens: 256,
   temperature: 0.8,
   topK: 40,
@@ -53,13 +56,21 @@ const generateDefaults: Omit<PostedGenerateOptions, 'seed'> = {
 };
 
 export function postedGenerateOptions(options: GenerateOptions): PostedGenerateOptions {
-  refuseUnknown(options, [...Object.keys(generateRules), 'signal']);
+  refuseUnknown(options, [...Object.keys(generateRules), 'grammar', 'jsonSchema', 'signal']);
   const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
-  const posted: PostedGenerateOptions = { ...generateDefaults, seed };
-  for (const name of Object.keys(generateRules) as (keyof PostedGenerateOptions)[]) {
+  const posted: NumericOptions = { ...generateDefaults, seed };
+  for (const name of Object.keys(generateRules) as (keyof NumericOptions)[]) {
     posted[name] = checkedNumber(name, options[name] ?? posted[name], generateRules[name]);
   }
-  return posted;
+  return { ...posted, grammar: checkedGrammar(options) };
+}
+
+function checkedGrammar({ grammar, jsonSchema }: GenerateOptions): string | undefined {
+  if (grammar !== undefined && jsonSchema !== undefined) {
+    throw new KingletError('invalid_argument', 'an answer cannot match a grammar and a jsonSchema');
+  }
+  if (jsonSchema !== undefined) return grammarOfSchema(jsonSchema);
+  return grammar === undefined ? undefined : checkedText(grammar, 'grammar');
 }
 
 export function postedLoadOptions(options: LoadOptions): PostedLoadOptions {
@@ -155,16 +166,16 @@ export function checkedPositions(nPositions: unknown): number {
 }
 
 /** The engine takes UTF-8, which cannot hold half of a surrogate pair. */
-export function checkedText(text: unknown): string {
+export function checkedText(text: unknown, name = 'text'): string {
   if (typeof text !== 'string') {
-    throw new KingletError('invalid_argument', `the text must be a string, not ${typeof text}`);
+    throw new KingletError('invalid_argument', `the ${name} must be a string, not ${typeof text}`);
   }
   const lone = text.search(/\p{Surrogate}/u);
   if (lone >= 0) {
     const unit = text.charCodeAt(lone).toString(16).toUpperCase();
     throw new KingletError(
       'invalid_argument',
-      `the text is not valid Unicode: half a surrogate pair (U+${unit}) at index ${String(lone)}`,
+      `the ${name} is not valid Unicode: half a surrogate pair (U+${unit}) at index ${String(lone)}`,
     );
   }
   return text;

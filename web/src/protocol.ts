@@ -50,6 +50,8 @@ export interface PostedGenerateOptions {
   repeatPenalty: number;
   repeatLastN: number;
   seed: number;
+  /** GBNF. */
+  grammar: string | undefined;
 }
 
 /** How a text becomes tokens. */

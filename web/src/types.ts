@@ -139,6 +139,9 @@ export interface ModelInfo {
   };
 }
 
+/** A JSON schema, as an object or a boolean; `$ref` may point into the schema itself. */
+export type JsonSchema = object | boolean;
+
 export interface GenerateOptions {
   /** Tokens to generate at most. Default 256. */
   maxTokens?: number | undefined;
@@ -156,6 +159,17 @@ export interface GenerateOptions {
   repeatLastN?: number | undefined;
   /** The same seed gives the same text. Default: random; the result tells it. */
   seed?: number | undefined;
+  /**
+   * What the whole answer must match, in GBNF: only tokens that fit are drawn, and the answer ends
+   * where nothing can follow. An answer that `maxTokens` cuts matches as far as it goes.
+   */
+  grammar?: string | undefined;
+  /**
+   * The answer is a JSON text that is valid under this schema (draft 2020-12), unless `maxTokens`
+   * cuts it; `true` allows any JSON. A keyword that is not supported is refused by name. The model
+   * does not see the schema: the prompt should ask for it.
+   */
+  jsonSchema?: JsonSchema | undefined;
   /**
    * Of a prompt given as text: put the vocabulary's beginning-of-sequence token in front, where it
    * asks for one and the text does not spell it. Default: at the start of a context.
