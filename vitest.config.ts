@@ -4,7 +4,10 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   // The package's tests take it as it is built, worker and wasm included.
   resolve: {
-    alias: { kinglet: fileURLToPath(new URL('./dist/index.js', import.meta.url)) },
+    alias: {
+      'kinglet/openai': fileURLToPath(new URL('./dist/openai/index.js', import.meta.url)),
+      kinglet: fileURLToPath(new URL('./dist/index.js', import.meta.url)),
+    },
   },
   test: {
     include: ['tests/{bench,cli,web}/*.test.ts'],

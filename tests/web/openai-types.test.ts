@@ -1,0 +1,49 @@
+// What the official client's types say of a client, said of this one: checked by `tsc -p .`.
+import { openAI } from 'kinglet/openai';
+import type { OpenAI as Facade } from 'kinglet/openai';
+import type OpenAI from 'openai';
+import { expect, it } from 'vitest';
+
+type Chat = OpenAI.Chat.Completions.ChatCompletion;
+type ChatChunk = OpenAI.Chat.Completions.ChatCompletionChunk;
+
+/** The part of the official client that is answered here, as its users call it. */
+interface Official {
+  chat: {
+    completions: {
+      create(
+        params: OpenAI.Chat.Completions.ChatCompletionCreateParamsNonStreaming,
+        options?: { signal?: AbortSignal },
+      ): Promise<Chat>;
+      create(
+        params: OpenAI.Chat.Completions.ChatCompletionCreateParamsStreaming,
+        options?: { signal?: AbortSignal },
+      ): Promise<AsyncIterable<ChatChunk> & { controller: AbortController }>;
+    };
+  };
+  completions: {
+    create(
+      params: OpenAI.Completions.CompletionCreateParamsNonStreaming,
+    ): Promise<OpenAI.Completions.Completion>;
+    create(
+      params: OpenAI.Completions.CompletionCreateParamsStreaming,
+    ): Promise<AsyncIterable<OpenAI.Completions.Completion>>;
+  };
+}
+
+const asOfficial = (facade: Facade): Official => facade;
+
+/** An answer goes back into the conversation as it is. */
+async function nextTurn(facade: Facade) {
+  const messages: OpenAI.Chat.Completions.ChatCompletionMessageParam[] = [
+    { role: 'user', content: [{ type: 'text', text: 'Hello' }] },
+  ];
+  const answer = await facade.chat.completions.create({ messages });
+  const message = answer.choices[0]?.message;
+  if (message) messages.push(message);
+  return facade.chat.completions.create({ messages, stream: true });
+}
+
+it('fits where the official client does', () => {
+  expect([openAI, asOfficial, nextTurn]).toHaveLength(3);
+});

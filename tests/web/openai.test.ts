@@ -1,0 +1,388 @@
+// The OpenAI-shaped facade: over a model that says what the test wants, laid out by the templates
+// of real models, and over the real one.
+import { readFileSync } from 'node:fs';
+import { Kinglet } from 'kinglet';
+import { openAI } from 'kinglet/openai';
+import type {
+  ChatCompletionChunk,
+  ChatCompletionParams,
+  FunctionTool,
+  MessageParam,
+} from 'kinglet/openai';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { renderChat } from '../../web/src/chat-template.ts';
+import { Generation } from '../../web/src/generation.ts';
+import type { ChatMessage, ChatPromptOptions, GenerateOptions } from '../../web/src/types.ts';
+import { storyModel, withChatTemplate } from './support.ts';
+import { chatTemplate } from './tool-templates.ts';
+
+const weather: FunctionTool = {
+  type: 'function',
+  function: {
+    name: 'get_weather',
+    description: 'The weather somewhere',
+    parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  },
+};
+const clock: FunctionTool = { type: 'function', function: { name: 'get_time' } };
+
+interface Call {
+  prompt: string;
+  options: GenerateOptions & { jsonSchema?: object; stop?: string[]; logprobs?: number };
+}
+
+/** A model with the template of that name, which answers with those pieces. */
+function scripted(template: string, pieces: string[], finishReason: 'stop' | 'length' = 'stop') {
+  const calls: Call[] = [];
+  const info = {
+    ...{ name: 'Scripted', nCtx: 512, bosToken: '<s>', eosToken: '</s>' },
+    chatTemplate: chatTemplate(template),
+  };
+  const model = {
+    info,
+    chatPrompt: (messages: ChatMessage[], options: ChatPromptOptions) =>
+      renderChat(info, messages, options),
+    generate: (prompt: string, options: GenerateOptions) => {
+      calls.push({ prompt, options });
+      return new Generation((sink) => {
+        for (const text of pieces) sink.push({ text, token: 7, ...({ logprob: -0.5 } as object) });
+        sink.end({
+          ...{ text: pieces.join(''), finishReason, seed: 1 },
+          usage: { promptTokens: 5, cachedTokens: 2, completionTokens: pieces.length },
+          timings: {} as never,
+        });
+        return () => undefined;
+      });
+    },
+  };
+  return { ...openAI(model as unknown as Kinglet), calls };
+}
+
+const user = (content: string) => [{ role: 'user', content }] as const;
+
+async function collect<T>(chunks: AsyncIterable<T>): Promise<T[]> {
+  const all = [];
+  for await (const chunk of chunks) all.push(chunk);
+  return all;
+}
+
+/** `text` in pieces of that many characters. */
+const inPieces = (text: string, size: number) =>
+  Array.from({ length: Math.ceil(text.length / size) }, (_, i) =>
+    text.slice(i * size, (i + 1) * size),
+  );
+
+describe('chat.completions', () => {
+  it('answers in the shape of the API', async () => {
+    const model = scripted('smollm2', ['Hel', 'lo']);
+    const answer = await model.chat.completions.create({
+      messages: [{ role: 'developer', content: 'Be kind.' }, ...user('Hi')],
+      ...{ model: 'my-model', max_tokens: 9, seed: 4, temperature: 0, stop: 'END' },
+    });
+    expect(answer).toMatchObject({
+      id: expect.stringMatching(/^chatcmpl-\w{24}$/) as string,
+      object: 'chat.completion',
+      model: 'my-model',
+      choices: [
+        {
+          index: 0,
+          message: { role: 'assistant', content: 'Hello', refusal: null },
+          finish_reason: 'stop',
+          logprobs: null,
+        },
+      ],
+      usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 },
+    });
+    expect(answer.choices[0]!.message).not.toHaveProperty('tool_calls');
+    expect(answer.usage.prompt_tokens_details.cached_tokens).toBe(2);
+    expect(Math.abs(answer.created - Date.now() / 1000)).toBeLessThan(60);
+    const { prompt, options } = model.calls[0]!;
+    expect(prompt).toContain('<|im_start|>system\nBe kind.<|im_end|>');
+    expect(prompt).toMatch(/<\|im_start\|>assistant\n$/);
+    expect(options).toMatchObject({
+      ...{ maxTokens: 9, seed: 4, temperature: 0, stop: ['END'], parseSpecial: true },
+    });
+  });
+
+  it('streams chunks, and what it cost where asked to', async () => {
+    const model = scripted('smollm2', ['Hel', 'lo', ''], 'length');
+    const chunks = await collect(
+      await model.chat.completions.create({
+        ...{ messages: user('Hi'), stream: true, stream_options: { include_usage: true } },
+      }),
+    );
+    expect(chunks.map(({ choices }) => choices[0]?.delta)).toEqual([
+      { role: 'assistant', content: '' },
+      { content: 'Hel' },
+      { content: 'lo' },
+      {},
+      undefined,
+    ]);
+    expect(chunks.map(({ choices }) => choices[0]?.finish_reason)).toEqual([
+      ...[null, null, null, 'length', undefined],
+    ]);
+    expect(chunks.at(-1)!.usage).toMatchObject({ total_tokens: 8 });
+    expect(new Set(chunks.map(({ id }) => id)).size).toBe(1);
+  });
+
+  it('gives several choices, each from a seed of its own', async () => {
+    const model = scripted('smollm2', ['a']);
+    const answer = await model.chat.completions.create({ messages: user('Hi'), n: 3, seed: 10 });
+    expect(answer.choices.map(({ index }) => index)).toEqual([0, 1, 2]);
+    expect(model.calls.map(({ options }) => options.seed)).toEqual([10, 11, 12]);
+    expect(answer.usage).toMatchObject({ prompt_tokens: 5, completion_tokens: 3 });
+  });
+
+  it('asks for schemas, probabilities and answers without thoughts', async () => {
+    const model = scripted('qwen3', ['{}']);
+    const schema = { type: 'object', properties: { a: { type: 'number' } } };
+    const ask = (params: Partial<ChatCompletionParams>) =>
+      model.chat.completions.create({ messages: user('Hi'), ...params });
+    await ask({ response_format: { type: 'json_schema', json_schema: { name: 'x', schema } } });
+    await ask({ response_format: { type: 'json_object' } });
+    const scored = await ask({ logprobs: true, top_logprobs: 3 });
+    await ask({ reasoning_effort: 'none' });
+    const [first, second, third, fourth] = model.calls;
+    expect(first!.options.jsonSchema).toEqual(schema);
+    expect(second!.options.jsonSchema).toEqual({ type: 'object' });
+    expect(third!.options.logprobs).toBe(3);
+    expect(scored.choices[0]!.logprobs!.content).toEqual([
+      { token: '{}', bytes: [123, 125], logprob: -0.5, top_logprobs: [] },
+    ]);
+    expect(third!.prompt).not.toContain('</think>');
+    expect(fourth!.prompt).toMatch(/<think>\n\n<\/think>\n\n$/);
+  });
+
+  it.each([
+    [{ messages: [] }, /at least one/],
+    [{ messages: 'Hi' }, /messages must be a list/],
+    [{ messages: user('Hi'), audio: {} }, /"audio" is not supported/],
+    [{ messages: user('Hi'), functions: [] }, /"functions" is not supported/],
+    [{ messages: user('Hi'), n: 0 }, /n is 0/],
+    [{ messages: user('Hi'), response_format: { type: 'xml' } }, /"xml" is not supported/],
+    [{ messages: user('Hi'), tool_choice: 'required' }, /there are no tools/],
+    [
+      {
+        ...{ messages: user('Hi'), tools: [weather] },
+        tool_choice: { type: 'function', function: { name: 'fly' } },
+      },
+      /"fly", which is not among/,
+    ],
+    [
+      { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }] },
+      /"image_url" is not supported: the model reads text only/,
+    ],
+  ])('refuses %j in words', async (params, message) => {
+    const model = scripted('qwen3', ['']);
+    await expect(
+      model.chat.completions.create(params as unknown as ChatCompletionParams),
+    ).rejects.toMatchObject({ code: 'invalid_argument', message });
+    expect(model.calls).toEqual([]);
+  });
+});
+
+describe('tools', () => {
+  const ask = { messages: user('Weather in Oslo?'), tools: [weather, clock] };
+  const oslo = { name: 'get_weather', arguments: '{"city":"Oslo"}' };
+  const spelled =
+    '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>';
+
+  it.each([1, 3, 7, 1000])('are called between marks, in pieces of %d characters', async (size) => {
+    const said = `I look.\n\n${spelled}\n<tool_call>\n{"name": "get_time"}\n</tool_call>\n`;
+    const model = scripted('qwen3', inPieces(said, size));
+    const { message, finish_reason: finish } = (await model.chat.completions.create(ask))
+      .choices[0]!;
+    expect(finish).toBe('tool_calls');
+    expect(message.content).toBe('I look.');
+    expect(message.tool_calls!.map((call) => call.function)).toEqual([
+      oslo,
+      { name: 'get_time', arguments: '{}' },
+    ]);
+    expect(message.tool_calls![0]!.id).toMatch(/^[A-Za-z0-9]{9}$/);
+    expect(model.calls[0]!.prompt).toContain('The weather somewhere');
+  });
+
+  it('are streamed whole, each under its index', async () => {
+    const model = scripted('qwen3', inPieces(`Hm <b>. ${spelled}${spelled}`, 5));
+    const chunks: ChatCompletionChunk[] = await collect(
+      await model.chat.completions.create({ ...ask, stream: true }),
+    );
+    const deltas = chunks.map(({ choices }) => choices[0]!.delta);
+    expect(deltas.map(({ content }) => content ?? '').join('')).toBe('Hm <b>.');
+    const calls = deltas.flatMap((delta) => delta.tool_calls ?? []);
+    expect(calls.map((call) => call.index)).toEqual([0, 1]);
+    expect(calls[1]!.function).toEqual(oslo);
+    expect(chunks.at(-1)!.choices[0]!.finish_reason).toBe('tool_calls');
+  });
+
+  it.each([
+    ['llama', '{"name": "get_weather", "parameters": {"city": "Oslo"}}'],
+    ['llama', '<|python_tag|>{"name": "get_weather", "parameters": {"city": "Oslo"}}'],
+    ['mistral', '[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Oslo"}}]'],
+    ['mistral', ' [{"name": "get_weather", "arguments": {"city": "Oslo"}}]'],
+  ])('of %s are an answer that is all JSON', async (template, said) => {
+    const model = scripted(template, inPieces(said, 4));
+    const { message } = (await model.chat.completions.create(ask)).choices[0]!;
+    expect(message).toMatchObject({ content: null, tool_calls: [{ function: oslo }] });
+    expect(model.calls[0]!.prompt).toContain('The weather somewhere');
+  });
+
+  it.each([
+    ['qwen3', 'Use <tool_call> and </tool_call>.', 'Use <tool_call> and </tool_call>.'],
+    ['qwen3', '<tool_call>{"name": "fly"}</tool_call>', '<tool_call>{"name": "fly"}</tool_call>'],
+    ['qwen3', 'a <tool', 'a <tool'],
+    ['qwen3', 'a <tool_call>{"name', 'a <tool_call>{"name'],
+    ['llama', '{"name": "fly"}', '{"name": "fly"}'],
+    ['llama', '{"name": "get_weather"', '{"name": "get_weather"'],
+    ['llama', ' Hello {', ' Hello {'],
+    ['llama', '', ''],
+  ])('of %s are not called by %j', async (template, said, content) => {
+    const model = scripted(template, inPieces(said, 3));
+    const { message, finish_reason: finish } = (await model.chat.completions.create(ask))
+      .choices[0]!;
+    expect({ content: message.content, finish }).toEqual({ content, finish: 'stop' });
+    expect(message).not.toHaveProperty('tool_calls');
+  });
+
+  it('must be called where the choice says so: the answer is held to their schema', async () => {
+    const said = '{"name": "get_weather", "arguments": {"city": "Oslo"}}';
+    const model = scripted('qwen3', inPieces(said, 3));
+    const choice = { type: 'function', function: { name: 'get_weather' } } as const;
+    const answer = await model.chat.completions.create({ ...ask, tool_choice: choice });
+    expect(answer.choices[0]!.message.tool_calls![0]!.function).toEqual(oslo);
+    const [{ prompt, options }] = model.calls as [Call];
+    expect(prompt).toMatch(/<\|im_start\|>assistant\n<tool_call>\n$/);
+    expect(options.jsonSchema).toEqual({
+      type: 'object',
+      properties: { name: { const: 'get_weather' }, arguments: weather.function.parameters },
+      required: ['name', 'arguments'],
+      additionalProperties: false,
+    });
+
+    await model.chat.completions.create({ ...ask, tool_choice: 'required' });
+    expect(model.calls[1]!.options.jsonSchema).toMatchObject({ anyOf: [{}, {}] });
+    const llama = scripted('llama', ['{"name": "get_time", "parameters": {}}']);
+    await llama.chat.completions.create({ ...ask, tool_choice: 'required' });
+    expect(llama.calls[0]!.prompt).not.toMatch(/<tool_call>\n$/);
+    expect(JSON.stringify(llama.calls[0]!.options.jsonSchema)).toContain('"parameters"');
+  });
+
+  it('are not told of, nor found, where the choice is none', async () => {
+    const model = scripted('qwen3', [spelled]);
+    const answer = await model.chat.completions.create({ ...ask, tool_choice: 'none' });
+    expect(answer.choices[0]!.message.content).toBe(spelled);
+    expect(model.calls[0]!.prompt).not.toContain('get_weather');
+  });
+
+  it('are called once where calls must not be parallel', async () => {
+    const model = scripted('qwen3', [spelled + spelled]);
+    const answer = await model.chat.completions.create({ ...ask, parallel_tool_calls: false });
+    expect(answer.choices[0]!.message.tool_calls).toHaveLength(1);
+  });
+
+  const turns: MessageParam[] = [
+    ...user('Weather in Oslo?'),
+    {
+      ...{ role: 'assistant', content: null },
+      tool_calls: [{ id: 'abcdefghi', type: 'function', function: oslo }],
+    },
+    { role: 'tool', tool_call_id: 'abcdefghi', content: 'Rain' },
+  ];
+
+  it.each(['qwen3', 'llama', 'mistral'])(
+    'of %s answer in the words of its template',
+    async (template) => {
+      const model = scripted(template, ['It rains.']);
+      await model.chat.completions.create({ messages: turns, tools: [weather] });
+      const [{ prompt }] = model.calls as [Call];
+      expect(prompt).toMatch(/\{"city": "Oslo"\}/);
+      expect(prompt).toContain('Rain');
+    },
+  );
+
+  it.each(['smollm2', 'gemma-3', 'zephyr'])(
+    'are explained to %s, whose template knows none',
+    async (template) => {
+      const model = scripted(template, [spelled]);
+      const answer = await model.chat.completions.create({ messages: turns, tools: [weather] });
+      expect(answer.choices[0]!.message.tool_calls![0]!.function).toEqual(oslo);
+      const [{ prompt }] = model.calls as [Call];
+      expect(prompt).toContain('You can call these functions');
+      expect(prompt).toContain(
+        '<tool_call>\n{"name": "get_weather", "arguments": {"city":"Oslo"}}',
+      );
+      expect(prompt).toContain('<tool_response>\nRain\n</tool_response>');
+    },
+  );
+});
+
+describe('over the engine', () => {
+  const template =
+    "{% for m in messages %}{{ m.content }}{% endfor %}{% if false %}{{ raise_exception('') }}{% endif %}";
+  const opening = 'Once upon a time';
+  const greedy = { temperature: 0, max_tokens: 20 };
+  let kinglet: Kinglet;
+  beforeAll(async () => {
+    const bytes = new Uint8Array(readFileSync(storyModel));
+    kinglet = await Kinglet.load(withChatTemplate(bytes, template), { nThreads: 1 });
+  });
+  afterAll(() => {
+    kinglet.dispose();
+  });
+
+  it('answers as generate() does', async () => {
+    const { chat, completions } = openAI(kinglet);
+    const expected = await kinglet.generate(opening, { temperature: 0, maxTokens: 20 }).result;
+    const answer = await chat.completions.create({ messages: user(opening), ...greedy });
+    expect(answer.choices[0]!.message.content).toBe(expected.text);
+    expect(answer).toMatchObject({
+      model: kinglet.info.name,
+      choices: [{ finish_reason: 'length' }],
+      usage: { prompt_tokens: expected.usage.promptTokens, completion_tokens: 20 },
+    });
+    const chunks = await collect(
+      await completions.create({ prompt: opening, stream: true, ...greedy }),
+    );
+    expect(chunks.map(({ choices }) => choices[0]!.text).join('')).toBe(expected.text);
+    expect(chunks.at(-1)!.choices[0]!.finish_reason).toBe('length');
+
+    const tokens = await kinglet.tokenize('One day');
+    const several = await completions.create({
+      ...{ prompt: [[...tokens], await kinglet.tokenize(opening)], echo: true, ...greedy },
+    });
+    expect(several.choices).toHaveLength(2);
+    expect(several.choices[1]).toMatchObject({
+      ...{ index: 1, text: opening + expected.text, finish_reason: 'length', logprobs: null },
+    });
+    expect(several.usage).toMatchObject({ completion_tokens: 40 });
+  });
+
+  it('continues by sixteen tokens where nothing else is asked for', async () => {
+    const { completions } = openAI(kinglet);
+    const answer = await completions.create({ prompt: opening, temperature: 0 });
+    expect(answer.usage!.completion_tokens).toBe(16);
+    expect(answer.object).toBe('text_completion');
+  });
+
+  it('ends where the reader leaves, or a signal says so, and goes on working', async () => {
+    const { chat } = openAI(kinglet);
+    const endless = { messages: user(opening), temperature: 0, stream: true } as const;
+    let nChunks = 0;
+    for await (const chunk of await chat.completions.create(endless)) {
+      if (chunk.choices[0]!.delta.content && ++nChunks === 3) break;
+    }
+    const stream = await chat.completions.create(endless);
+    await expect(
+      (async () => {
+        for await (const chunk of stream) if (chunk.choices.length > 0) stream.controller.abort();
+      })(),
+    ).rejects.toMatchObject({ name: 'AbortError' });
+    const controller = new AbortController();
+    const { signal } = controller;
+    const aborted = chat.completions.create({ messages: user(opening) }, { signal });
+    controller.abort();
+    await expect(aborted).rejects.toMatchObject({ name: 'AbortError' });
+    const answer = await chat.completions.create({ messages: user(opening), ...greedy });
+    expect(answer.usage.completion_tokens).toBe(20);
+  });
+});

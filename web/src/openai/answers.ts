@@ -1,0 +1,62 @@
+// What all answers have in common.
+import type { GenerationResult, ModelInfo } from '../types.ts';
+import type { CompletionUsage, RequestOptions, SamplingParams } from './types.ts';
+
+/** An answer that arrives in parts. Leaving the loop, or aborting the controller, ends its making. */
+export class AnswerStream<Chunk> implements AsyncIterable<Chunk> {
+  readonly controller: AbortController;
+  readonly #chunks: AsyncGenerator<Chunk, void, void>;
+
+  /** @internal */
+  constructor(controller: AbortController, chunks: AsyncGenerator<Chunk, void, void>) {
+    this.controller = controller;
+    this.#chunks = chunks;
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<Chunk, void, void> {
+    return this.#chunks;
+  }
+}
+
+/** A controller that the caller's signal aborts, too. */
+export function controllerOf({ signal }: RequestOptions): AbortController {
+  const controller = new AbortController();
+  const abort = () => {
+    controller.abort(signal?.reason);
+  };
+  if (signal?.aborted) abort();
+  else signal?.addEventListener('abort', abort, { once: true });
+  return controller;
+}
+
+export function answerHead(kind: string, params: SamplingParams, info: ModelInfo) {
+  return {
+    id: `${kind}-${randomName(24)}`,
+    created: Math.floor(Date.now() / 1000),
+    model: params.model ?? info.name,
+  };
+}
+
+/** Letters and digits. Mistral's template wants the ids of calls to be nine of them. */
+export function randomName(length: number): string {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+  const bytes = crypto.getRandomValues(new Uint8Array(length));
+  return Array.from(bytes, (byte) => alphabet[byte % alphabet.length]).join('');
+}
+
+/** Of several choices for one prompt, which is counted once. */
+export function usageOf(results: readonly GenerationResult[]): CompletionUsage {
+  const promptTokens = results[0]?.usage.promptTokens ?? 0;
+  const completionTokens = results.reduce((sum, { usage }) => sum + usage.completionTokens, 0);
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+    prompt_tokens_details: { cached_tokens: results[0]?.usage.cachedTokens ?? 0 },
+  };
+}
+
+/** A full context cuts an answer short as a limit does. */
+export function finishReasonOf({ finishReason }: GenerationResult): 'stop' | 'length' {
+  return finishReason === 'length' || finishReason === 'context' ? 'length' : 'stop';
+}

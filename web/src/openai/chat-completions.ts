@@ -1,0 +1,251 @@
+import { KingletError } from '../errors.ts';
+import type { Kinglet } from '../kinglet.ts';
+import type { GenerateOptions, GenerationResult } from '../types.ts';
+import {
+  answerHead,
+  AnswerStream,
+  controllerOf,
+  finishReasonOf,
+  randomName,
+  usageOf,
+} from './answers.ts';
+import { tokenLogprob } from './logprobs.ts';
+import { templateMessages } from './messages.ts';
+import { numberOfChoices, present, refuseUnknown, samplingOptions } from './sampling.ts';
+import { answerReader, callSchema, chosenTools, toolStyle } from './tools.ts';
+import type { AnswerPart, ChosenTools, ToolStyle } from './tools.ts';
+import type {
+  ChatCompletion,
+  ChatCompletionChunk,
+  ChatCompletionDelta,
+  ChatCompletionParams,
+  ChatFinishReason,
+  ChoiceLogprobs,
+  FunctionCall,
+  NonStreaming,
+  RequestOptions,
+  ResponseFormat,
+  Streaming,
+  TokenLogprob,
+} from './types.ts';
+
+const known = [
+  ...['messages', 'top_logprobs', 'max_completion_tokens', 'response_format', 'tools'],
+  ...['tool_choice', 'parallel_tool_calls', 'reasoning_effort', 'chat_template_kwargs'],
+];
+
+export class ChatCompletions {
+  readonly #model: Kinglet;
+
+  /** @internal */
+  constructor(model: Kinglet) {
+    this.#model = model;
+  }
+
+  /** Answers a conversation, at once or, with `stream`, in chunks. */
+  create(
+    params: ChatCompletionParams & NonStreaming,
+    options?: RequestOptions,
+  ): Promise<ChatCompletion>;
+  create(
+    params: ChatCompletionParams & Streaming,
+    options?: RequestOptions,
+  ): Promise<AnswerStream<ChatCompletionChunk>>;
+  create(
+    params: ChatCompletionParams & (NonStreaming | Streaming),
+    options?: RequestOptions,
+  ): Promise<ChatCompletion | AnswerStream<ChatCompletionChunk>>;
+  async create(
+    params: ChatCompletionParams & (NonStreaming | Streaming),
+    options: RequestOptions = {},
+  ): Promise<ChatCompletion | AnswerStream<ChatCompletionChunk>> {
+    const controller = controllerOf(options);
+    const request = await prepare(this.#model, params, controller.signal);
+    const head = answerHead('chatcmpl', params, this.#model.info);
+    if (params.stream) return new AnswerStream(controller, streamChunks(request, params, head));
+    const choices: ChatCompletion['choices'] = [];
+    const results: GenerationResult[] = [];
+    for (let index = 0; index < request.nChoices; ++index) {
+      choices.push(await wholeChoice(request, index, results));
+    }
+    return { ...head, object: 'chat.completion', choices, usage: usageOf(results) };
+  }
+}
+
+interface ChatRequest {
+  model: Kinglet;
+  prompt: string;
+  options: GenerateOptions;
+  nChoices: number;
+  withLogprobs: boolean;
+  tools: ChosenTools;
+  style: ToolStyle;
+  nCallsAtMost: number;
+}
+
+async function prepare(
+  model: Kinglet,
+  params: ChatCompletionParams,
+  signal: AbortSignal,
+): Promise<ChatRequest> {
+  refuseUnknown(params, known);
+  const style = toolStyle(model.info.chatTemplate);
+  const tools = chosenTools(params);
+  const { isForced } = tools;
+  const messages = templateMessages(params.messages, tools.tools, style);
+  const variables = {
+    ...(tools.tools.length > 0 && style.isTaught && { tools: tools.tools }),
+    ...(params.reasoning_effort === 'none' && { enable_thinking: false }),
+    ...params.chat_template_kwargs,
+  };
+  const opening = await model.chatPrompt(messages, { variables });
+  const jsonSchema = isForced
+    ? callSchema(tools.tools, style)
+    : responseSchema(params.response_format);
+  const options: GenerateOptions = {
+    ...samplingOptions(params, { signal }),
+    ...present({
+      jsonSchema,
+      logprobs: params.logprobs === true ? (params.top_logprobs ?? 0) : undefined,
+    }),
+    maxTokens: params.max_completion_tokens ?? params.max_tokens ?? model.info.nCtx,
+    parseSpecial: true,
+  };
+  return {
+    ...{ model, options, tools, style },
+    // A call that must be made is begun for the model, which then has only the JSON to write.
+    prompt: isForced && style.mark !== '' ? `${opening}${style.mark}\n` : opening,
+    nChoices: numberOfChoices(params),
+    withLogprobs: params.logprobs === true,
+    nCallsAtMost: params.parallel_tool_calls === false ? 1 : Infinity,
+  };
+}
+
+function responseSchema(format: ResponseFormat | undefined): object | undefined {
+  switch (format?.type) {
+    case undefined:
+    case 'text':
+      return undefined;
+    case 'json_object':
+      return { type: 'object' };
+    case 'json_schema':
+      return format.json_schema.schema ?? {};
+    default:
+      throw new KingletError(
+        'invalid_argument',
+        `the response_format "${String((format as { type: unknown }).type)}" is not supported`,
+      );
+  }
+}
+
+type AnswerEvent = (
+  { text: string } | { call: FunctionCall; index: number }
+) & { logprobs: TokenLogprob[] };
+
+/** One answer, text and calls in the order they are written. Returns how it ended. */
+async function* answerEvents(
+  request: ChatRequest,
+  choice: number,
+  results: GenerationResult[],
+): AsyncGenerator<AnswerEvent, ChatFinishReason, void> {
+  const { model, prompt, options, withLogprobs } = request;
+  const { seed } = options;
+  const generation = model.generate(
+    prompt,
+    seed === undefined || choice === 0 ? options : { ...options, seed: seed + choice },
+  );
+  const reader = answerReader(request.tools, request.style);
+  let nCalls = 0;
+  let logprobs: TokenLogprob[] = []; // of the tokens read since the last event
+  const events = function* (parts: AnswerPart[]): Generator<AnswerEvent> {
+    for (const part of parts) {
+      const told = { logprobs };
+      logprobs = [];
+      if ('text' in part) {
+        yield { ...part, ...told };
+      } else if (nCalls < request.nCallsAtMost) {
+        const call = { id: randomName(9), type: 'function', function: part.call } as const;
+        yield { call, index: nCalls++, ...told };
+      }
+    }
+  };
+  for await (const piece of generation) {
+    if (withLogprobs) logprobs.push(tokenLogprob(piece));
+    yield* events(reader.push(piece.text));
+  }
+  yield* events(reader.end());
+  const result = await generation.result;
+  results.push(result);
+  return nCalls > 0 ? 'tool_calls' : finishReasonOf(result);
+}
+
+async function wholeChoice(
+  request: ChatRequest,
+  index: number,
+  results: GenerationResult[],
+): Promise<ChatCompletion['choices'][number]> {
+  const events = answerEvents(request, index, results);
+  const logprobs: TokenLogprob[] = [];
+  const calls: FunctionCall[] = [];
+  let content = '';
+  let next = await events.next();
+  for (; !next.done; next = await events.next()) {
+    const event = next.value;
+    logprobs.push(...event.logprobs);
+    if ('text' in event) content += event.text;
+    else calls.push(event.call);
+  }
+  return {
+    index,
+    message: {
+      role: 'assistant',
+      content: content === '' && calls.length > 0 ? null : content,
+      refusal: null,
+      ...(calls.length > 0 && { tool_calls: calls }),
+    },
+    finish_reason: next.value,
+    logprobs: request.withLogprobs ? { content: logprobs, refusal: null } : null,
+  };
+}
+
+async function* streamChunks(
+  request: ChatRequest,
+  { stream_options: streamOptions }: ChatCompletionParams,
+  head: ReturnType<typeof answerHead>,
+): AsyncGenerator<ChatCompletionChunk, void, void> {
+  const results: GenerationResult[] = [];
+  const chunk = (
+    index: number,
+    delta: ChatCompletionDelta,
+    finish: ChatFinishReason | null = null,
+    logprobs: ChoiceLogprobs | null = null,
+  ): ChatCompletionChunk => ({
+    ...head,
+    object: 'chat.completion.chunk',
+    choices: [{ index, delta, finish_reason: finish, logprobs }],
+  });
+  for (let index = 0; index < request.nChoices; ++index) {
+    yield chunk(index, { role: 'assistant', content: '' });
+    const events = answerEvents(request, index, results);
+    try {
+      let next = await events.next();
+      for (; !next.done; next = await events.next()) {
+        const { logprobs: tokens, ...event } = next.value;
+        const delta: ChatCompletionDelta =
+          'text' in event
+            ? { content: event.text }
+            : { tool_calls: [{ index: event.index, ...event.call }] };
+        if ('text' in event && event.text === '' && tokens.length === 0) continue;
+        const logprobs = request.withLogprobs ? { content: tokens, refusal: null } : null;
+        yield chunk(index, delta, null, logprobs);
+      }
+      yield chunk(index, {}, next.value);
+    } finally {
+      // Where the reader leaves the loop, the generation ends.
+      await events.return('stop');
+    }
+  }
+  if (streamOptions?.include_usage === true) {
+    yield { ...head, object: 'chat.completion.chunk', choices: [], usage: usageOf(results) };
+  }
+}

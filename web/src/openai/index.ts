@@ -1,0 +1,32 @@
+import type { Kinglet } from '../kinglet.ts';
+import { ChatCompletions } from './chat-completions.ts';
+import { TextCompletions } from './text-completions.ts';
+
+export type { AnswerStream } from './answers.ts';
+export type { ChatCompletions } from './chat-completions.ts';
+export type { TextCompletions } from './text-completions.ts';
+export type * from './types.ts';
+
+/** A model behind the methods of OpenAI's client. */
+export interface OpenAI {
+  chat: { completions: ChatCompletions };
+  completions: TextCompletions;
+}
+
+/**
+ * Lets code that was written for OpenAI's client talk to a model in the page:
+ *
+ * ```js
+ * const model = openAI(await Kinglet.load(url));
+ * const answer = await model.chat.completions.create({ messages });
+ * ```
+ *
+ * Every answer runs in the session that the model has from the start, one after the other. What a
+ * request asks for that cannot be done rejects with `invalid_argument`; it is never left out.
+ */
+export function openAI(model: Kinglet): OpenAI {
+  return {
+    chat: { completions: new ChatCompletions(model) },
+    completions: new TextCompletions(model),
+  };
+}

@@ -1,0 +1,34 @@
+import type { Piece } from '../types.ts';
+import type { TextLogprobs, TokenLogprob, TopLogprob } from './types.ts';
+
+/** A piece of a generation that was asked for probabilities. */
+export type ScoredPiece = Piece & {
+  logprob?: number | undefined;
+  top?: { text: string; logprob: number }[] | undefined;
+};
+
+export function tokenLogprob({ text, logprob = 0, top = [] }: ScoredPiece): TokenLogprob {
+  return { ...topLogprob({ text, logprob }), top_logprobs: top.map(topLogprob) };
+}
+
+/** Adds a token to the lists that text completions have; `offset`: where its text begins. */
+export function addTextLogprob(
+  lists: TextLogprobs,
+  { text, logprob = 0, top = [] }: ScoredPiece,
+  offset: number,
+): void {
+  lists.tokens.push(text);
+  lists.token_logprobs.push(logprob);
+  lists.top_logprobs.push(
+    Object.fromEntries(top.map((entry) => [entry.text, entry.logprob] as const)),
+  );
+  lists.text_offset.push(offset);
+}
+
+export function noTextLogprobs(): TextLogprobs {
+  return { tokens: [], token_logprobs: [], top_logprobs: [], text_offset: [] };
+}
+
+function topLogprob({ text, logprob }: { text: string; logprob: number }): TopLogprob {
+  return { token: text, bytes: [...new TextEncoder().encode(text)], logprob };
+}

@@ -1,0 +1,60 @@
+// OpenAI's names of what generate() knows by its own.
+import { KingletError } from '../errors.ts';
+import type { GenerateOptions } from '../types.ts';
+import type { RequestOptions, SamplingParams } from './types.ts';
+
+/** What changes nothing here, or would only matter to a service. */
+const withoutEffect = [
+  ...['model', 'metadata', 'store', 'user', 'safety_identifier', 'service_tier', 'verbosity'],
+  ...['prompt_cache_key', 'prompt_cache_options', 'prompt_cache_retention', 'prediction'],
+];
+
+const common = [
+  ...['frequency_penalty', 'presence_penalty', 'logit_bias', 'n', 'seed', 'stop', 'stream'],
+  ...['stream_options', 'temperature', 'top_p', 'top_k', 'min_p', 'repeat_penalty', 'max_tokens'],
+  'logprobs',
+];
+
+/** Refuses what would be left out silently otherwise. */
+export function refuseUnknown(params: object, known: readonly string[]): void {
+  for (const [name, value] of Object.entries(params) as [string, unknown][]) {
+    if (value === null || value === undefined) continue;
+    if (common.includes(name) || known.includes(name) || withoutEffect.includes(name)) continue;
+    throw new KingletError('invalid_argument', `the parameter "${name}" is not supported`);
+  }
+}
+
+export function samplingOptions(
+  params: SamplingParams,
+  { signal }: RequestOptions,
+): GenerateOptions {
+  const { stop } = params;
+  return present({
+    signal,
+    temperature: params.temperature,
+    topP: params.top_p,
+    topK: params.top_k,
+    minP: params.min_p,
+    repeatPenalty: params.repeat_penalty,
+    frequencyPenalty: params.frequency_penalty,
+    presencePenalty: params.presence_penalty,
+    logitBias: params.logit_bias,
+    seed: params.seed,
+    stop: typeof stop === 'string' ? [stop] : stop,
+  });
+}
+
+/** How many answers; each but the first has a seed of its own. */
+export function numberOfChoices({ n }: SamplingParams): number {
+  const count = n ?? 1;
+  if (Number.isInteger(count) && count >= 1 && count <= 128) return count;
+  throw new KingletError('invalid_argument', `n is ${String(n)}, expected 1 to 128`);
+}
+
+export function present<T extends object>(
+  fields: T,
+): { [K in keyof T]?: Exclude<T[K], null | undefined> } {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== null && value !== undefined),
+  ) as { [K in keyof T]?: Exclude<T[K], null | undefined> };
+}

@@ -1,0 +1,206 @@
+// The shapes of OpenAI's API, as far as they are answered here: what its official client takes and
+// gives can be taken and given without change. Names and fields: the reference of that API.
+
+/** What both kinds of completion understand. What is left out or null is as in `generate()`. */
+export interface SamplingParams {
+  /** Any name: there is one model, and answers repeat the name. */
+  model?: string | undefined;
+  frequency_penalty?: number | null | undefined;
+  presence_penalty?: number | null | undefined;
+  /** From token ids to what is added to their logits. */
+  logit_bias?: Record<string, number> | null | undefined;
+  /** How many answers to make, one after the other. Default 1. */
+  n?: number | null | undefined;
+  seed?: number | null | undefined;
+  stop?: string | readonly string[] | null | undefined;
+  stream_options?: { include_usage?: boolean; include_obfuscation?: boolean } | null | undefined;
+  temperature?: number | null | undefined;
+  top_p?: number | null | undefined;
+  /** Beyond OpenAI's: as `topK` of `generate()`. */
+  top_k?: number | null | undefined;
+  /** Beyond OpenAI's: as `minP` of `generate()`. */
+  min_p?: number | null | undefined;
+  /** Beyond OpenAI's: as `repeatPenalty` of `generate()`. */
+  repeat_penalty?: number | null | undefined;
+}
+
+export interface FunctionTool {
+  type: 'function';
+  function: {
+    name: string;
+    description?: string;
+    /** A JSON schema of the arguments. */
+    parameters?: Record<string, unknown>;
+    strict?: boolean | null;
+  };
+}
+
+export type ToolChoice =
+  | 'none'
+  | 'auto'
+  | 'required'
+  | { type: 'function'; function: { name: string } }
+  | { type: 'allowed_tools'; allowed_tools: { mode: 'auto' | 'required'; tools: readonly object[] } };
+
+export type ResponseFormat =
+  | { type: 'text' }
+  | { type: 'json_object' }
+  | { type: 'json_schema'; json_schema: { name: string; schema?: Record<string, unknown> } };
+
+export interface FunctionCall {
+  id: string;
+  type: 'function';
+  /** The arguments are JSON. */
+  function: { name: string; arguments: string };
+}
+
+export interface MessageParam {
+  role: 'developer' | 'system' | 'user' | 'assistant' | 'tool' | 'function';
+  /** Text, or parts of `type` "text". */
+  content?: string | readonly { type: string; text?: string; refusal?: string }[] | null;
+  tool_calls?: readonly (FunctionCall | { type: 'custom' })[];
+  tool_call_id?: string;
+  name?: string;
+}
+
+export interface ChatCompletionParams extends SamplingParams {
+  messages: readonly MessageParam[];
+  logprobs?: boolean | null | undefined;
+  /** How many alternatives of each token to tell, with `logprobs`. */
+  top_logprobs?: number | null | undefined;
+  /** Default: until the context is full. */
+  max_completion_tokens?: number | null | undefined;
+  /** The older name of max_completion_tokens. */
+  max_tokens?: number | null | undefined;
+  response_format?: ResponseFormat | undefined;
+  tools?: readonly (FunctionTool | { type: 'custom' })[] | undefined;
+  tool_choice?: ToolChoice | { type: 'custom' } | undefined;
+  parallel_tool_calls?: boolean | undefined;
+  /** "none" asks models that reason first, and can do without, for an answer. */
+  reasoning_effort?: string | null | undefined;
+  /** Beyond OpenAI's: further variables of the file's chat template. */
+  chat_template_kwargs?: Record<string, unknown> | undefined;
+}
+
+export interface TextCompletionParams extends SamplingParams {
+  prompt: string | readonly string[] | readonly number[] | readonly (readonly number[])[] | null;
+  /** How many alternatives of each token to tell. */
+  logprobs?: number | null | undefined;
+  /** Default 16. */
+  max_tokens?: number | null | undefined;
+  /** Answer with the prompt in front. */
+  echo?: boolean | null | undefined;
+}
+
+export interface EmbeddingParams {
+  input: string | readonly string[] | readonly number[] | readonly (readonly number[])[];
+  model?: string | undefined;
+  encoding_format?: 'float' | 'base64' | undefined;
+  /** Beyond OpenAI's: the mean of all positions, or the last one. Default "mean". */
+  pooling?: 'mean' | 'last' | undefined;
+}
+
+export interface NonStreaming {
+  stream?: false | null | undefined;
+}
+
+export interface Streaming {
+  stream: true;
+}
+
+export interface RequestOptions {
+  /** Aborting rejects with the signal's reason. */
+  signal?: AbortSignal | null | undefined;
+}
+
+export interface CompletionUsage {
+  prompt_tokens: number;
+  completion_tokens: number;
+  total_tokens: number;
+  prompt_tokens_details: { cached_tokens: number };
+}
+
+export interface TopLogprob {
+  token: string;
+  bytes: number[] | null;
+  logprob: number;
+}
+
+export interface TokenLogprob extends TopLogprob {
+  top_logprobs: TopLogprob[];
+}
+
+export interface ChoiceLogprobs {
+  content: TokenLogprob[] | null;
+  refusal: null;
+}
+
+export interface ChatCompletionMessage {
+  role: 'assistant';
+  content: string | null;
+  refusal: null;
+  tool_calls?: FunctionCall[];
+}
+
+export type ChatFinishReason = 'stop' | 'length' | 'tool_calls';
+
+interface Answer {
+  id: string;
+  /** Seconds since 1970. */
+  created: number;
+  model: string;
+}
+
+export interface ChatCompletion extends Answer {
+  object: 'chat.completion';
+  choices: {
+    index: number;
+    message: ChatCompletionMessage;
+    finish_reason: ChatFinishReason;
+    logprobs: ChoiceLogprobs | null;
+  }[];
+  usage: CompletionUsage;
+}
+
+export interface ChatCompletionDelta {
+  role?: 'assistant';
+  content?: string;
+  tool_calls?: (FunctionCall & { index: number })[];
+}
+
+export interface ChatCompletionChunk extends Answer {
+  object: 'chat.completion.chunk';
+  choices: {
+    index: number;
+    delta: ChatCompletionDelta;
+    finish_reason: ChatFinishReason | null;
+    logprobs: ChoiceLogprobs | null;
+  }[];
+  /** Of the last chunk, which has no choices, where `stream_options` ask for it. */
+  usage?: CompletionUsage;
+}
+
+export interface TextLogprobs {
+  tokens: string[];
+  token_logprobs: number[];
+  top_logprobs: Record<string, number>[];
+  text_offset: number[];
+}
+
+export interface TextCompletion extends Answer {
+  object: 'text_completion';
+  choices: {
+    index: number;
+    text: string;
+    finish_reason: 'stop' | 'length';
+    logprobs: TextLogprobs | null;
+  }[];
+  usage?: CompletionUsage;
+}
+
+export interface EmbeddingList {
+  object: 'list';
+  data: { object: 'embedding'; index: number; embedding: number[] }[];
+  model: string;
+  usage: { prompt_tokens: number; total_tokens: number };
+}
