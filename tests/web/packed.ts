@@ -1,0 +1,30 @@
+// The package as `npm install` would put it into a project: packed, then unpacked again.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from './support.ts';
+
+export interface Packed {
+  files: { path: string; size: number }[];
+  unpackedSize: number;
+}
+
+/** Installs the package in that folder below build/, and says what it consists of. */
+export function installPacked(name: string): { folder: string; packed: Packed } {
+  const folder = join(root, 'build', name);
+  const target = join(folder, 'node_modules/kinglet');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(target, { recursive: true });
+  const answer = execFileSync('npm', ['pack', '--json', '--pack-destination', folder], {
+    ...{ cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
+  });
+  const [packed] = JSON.parse(answer) as [Packed & { filename: string }];
+  execFileSync('tar', [
+    '-xzf',
+    join(folder, packed.filename),
+    '-C',
+    target,
+    '--strip-components=1',
+  ]);
+  return { folder, packed };
+}

@@ -1,0 +1,125 @@
+// What npm would publish: no more than is needed, all of it reachable, importable anywhere.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { installPacked } from './packed.ts';
+import type { Packed } from './packed.ts';
+import { root } from './support.ts';
+
+const maxUnpacked = 2 * 1024 * 1024;
+const maxWasm = 400 * 1024;
+
+let folder: string;
+let packed: Packed;
+let installed: string;
+beforeAll(() => {
+  ({ folder, packed } = installPacked('packing'));
+  installed = join(folder, 'node_modules/kinglet');
+});
+
+const text = (path: string) => readFileSync(join(installed, path), 'utf8');
+const paths = (pattern: RegExp) =>
+  packed.files.map(({ path }) => path).filter((path) => pattern.test(path));
+
+describe('the packed package', () => {
+  it('is no larger than promised', () => {
+    expect(packed.unpackedSize).toBeLessThanOrEqual(maxUnpacked);
+    const wasm = packed.files.filter(({ path }) => path.endsWith('.wasm'));
+    expect(wasm).toHaveLength(4);
+    for (const { path, size } of wasm) expect(size, path).toBeLessThanOrEqual(maxWasm);
+  });
+
+  it('holds what is built, its licences and its manual, and nothing else', () => {
+    const others = paths(/^(?!dist\/.*\.(js|js\.map|d\.ts|wasm)$)/);
+    expect(others.sort()).toEqual(['LICENSE', 'README.md', 'dist/jinja.LICENSE', 'package.json']);
+  });
+
+  it('has every file that it names', () => {
+    const { exports } = JSON.parse(text('package.json')) as {
+      exports: Record<string, Record<string, string>>;
+    };
+    for (const target of Object.values(exports).flatMap((entry) => Object.values(entry))) {
+      expect(existsSync(join(installed, target)), target).toBe(true);
+    }
+    const modules = paths(/^dist\/(?!engine\/|jinja\.js).*\.js$/);
+    expect(modules.length).toBeGreaterThan(15);
+    for (const path of modules) {
+      for (const [, name] of text(path).matchAll(/["'`](\.\.?\/[^"'`]+\.(?:js|wasm))["'`]/g)) {
+        expect(existsSync(join(installed, dirname(path), name!)), `${name!} of ${path}`).toBe(true);
+      }
+    }
+  });
+
+  it('maps its modules to their sources, which it contains', () => {
+    const maps = paths(/\.js\.map$/);
+    expect(maps.length).toBeGreaterThan(15);
+    for (const path of maps) {
+      const map = JSON.parse(text(path)) as { sourcesContent: string[]; mappings: string };
+      expect(map.mappings).not.toBe('');
+      expect(map.sourcesContent[0]!.length, path).toBeGreaterThan(50);
+      expect(text(path.replace(/\.map$/, ''))).toContain('//# sourceMappingURL=');
+    }
+  });
+
+  it('depends on nothing, and does nothing when it is imported', () => {
+    const manifest = JSON.parse(text('package.json')) as Record<string, unknown>;
+    expect(manifest).not.toHaveProperty('dependencies');
+    expect(manifest.sideEffects).toBe(false);
+  });
+});
+
+describe('an import', () => {
+  it('is safe where there is no window, as in server-side rendering', () => {
+    const program = `
+      const before = Object.getOwnPropertyNames(globalThis);
+      const { Kinglet, KingletError } = await import('kinglet');
+      const { openAI } = await import('kinglet/openai');
+      const after = Object.getOwnPropertyNames(globalThis);
+      if (typeof window !== 'undefined' || after.length !== before.length) process.exit(1);
+      console.log(typeof Kinglet.load, KingletError.name, typeof openAI);`;
+    const printed = execFileSync(process.execPath, ['--input-type=module', '-e', program], {
+      ...{ cwd: folder, encoding: 'utf8', timeout: 10_000 },
+    });
+    expect(printed).toBe('function KingletError function\n');
+  });
+
+  it('has types, whole by themselves', { timeout: 120_000 }, () => {
+    writeFileSync(
+      join(folder, 'user.ts'),
+      `import { Kinglet, KingletError } from 'kinglet';
+       import { openAI } from 'kinglet/openai';
+       import type { ChatCompletion } from 'kinglet/openai';
+       export async function ask(signal: AbortSignal): Promise<ChatCompletion | undefined> {
+         const model = await Kinglet.load('model.gguf', { signal });
+         // @ts-expect-error: no such option
+         void model.generate('Once', { warmth: 1 });
+         try {
+           const messages = [{ role: 'user', content: 'Hello' } as const];
+           return await openAI(model).chat.completions.create({ messages });
+         } catch (error) {
+           if (error instanceof KingletError && error.code === 'network') return undefined;
+           throw error;
+         }
+       }`,
+    );
+    const check = (moduleResolution: string, module: string) => {
+      const compilerOptions = {
+        ...{ noEmit: true, strict: true, types: [], target: 'es2022' },
+        ...{ lib: ['es2022', 'dom', 'dom.asynciterable'], module, moduleResolution },
+      };
+      writeFileSync(
+        join(folder, 'tsconfig.json'),
+        JSON.stringify({ compilerOptions, files: ['user.ts'] }),
+      );
+      const { stdout } = spawnSync(
+        process.execPath,
+        [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder],
+        { encoding: 'utf8' },
+      );
+      return stdout;
+    };
+    expect(check('bundler', 'esnext')).toBe('');
+    expect(check('nodenext', 'nodenext')).toBe('');
+  });
+});
