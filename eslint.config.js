@@ -7,7 +7,7 @@ const nodeGlobals = ['Buffer', 'URL', 'console', 'process', 'setTimeout'];
 const browserGlobals = ['TextDecoder', 'WebAssembly', 'Worker', 'fetch', 'performance'];
 
 export default defineConfig(
-  globalIgnores(['build', 'dist', 'demo/dist']),
+  globalIgnores(['build', 'dist', 'demo/dist', 'docs/api']),
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   js.configs.recommended,
   {
@@ -34,6 +34,12 @@ export default defineConfig(
     files: ['bench/**/*.{js,mjs}'],
     languageOptions: {
       globals: globals(browserGlobals),
+    },
+  },
+  {
+    files: ['examples/**/*.js'],
+    languageOptions: {
+      globals: globals(['document', 'location', 'URLSearchParams']),
     },
   },
 );

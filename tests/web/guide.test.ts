@@ -1,0 +1,94 @@
+// The code of the guide, run in Chromium as it stands: it must not fail, and must print the block of
+// text that follows it, where one does.
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { launchChromium } from '../../scripts/chromium.mjs';
+import { serve } from '../../scripts/serve.mjs';
+import { root, storyModel, withChatTemplate } from './support.ts';
+
+interface Recipe {
+  heading: string;
+  code: string;
+  /** What it prints; undefined where the guide does not say. */
+  output: string | undefined;
+}
+
+function recipes(markdown: string): Recipe[] {
+  const found: Recipe[] = [];
+  const parts = /^## (.+)$|^```js\n([\s\S]*?)^```$(?:\s*^```text\n([\s\S]*?)^```$)?/gm;
+  let heading = '';
+  for (const [, title, code, output] of markdown.matchAll(parts)) {
+    if (title !== undefined) heading = title;
+    else if (code !== undefined) found.push({ heading, code, output });
+  }
+  return found;
+}
+
+const folder = join(root, 'build/guide');
+const imports = { kinglet: './kinglet/index.js', 'kinglet/openai': './kinglet/openai/index.js' };
+
+let browser: Browser;
+let served: Awaited<ReturnType<typeof serve>>;
+beforeAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  cpSync(join(root, 'dist'), join(folder, 'kinglet'), { recursive: true });
+  const template = '{% for m in messages %}{{ m.content }}\n{% endfor %}';
+  writeFileSync(
+    join(folder, 'model.gguf'),
+    withChatTemplate(readFileSync(storyModel), template.replace('\n', '')),
+  );
+  writeFileSync(
+    join(folder, 'index.html'),
+    '<!doctype html><link rel="icon" href="data:,">' +
+      `<script type="importmap">${JSON.stringify({ imports })}</script>`,
+  );
+  served = await serve(folder, { isolated: false });
+  browser = await launchChromium();
+});
+afterAll(async () => {
+  await browser.close();
+  served.server.closeAllConnections();
+  served.server.close();
+});
+
+/** Runs a module in a new page; what it prints. */
+async function run(code: string): Promise<string> {
+  const page = await browser.newPage();
+  const printed: string[] = [];
+  page.on('console', (message) => printed.push(`${message.text()}\n`));
+  page.on('pageerror', (error) => printed.push(`${String(error)}\n`));
+  try {
+    await page.goto(served.url);
+    await page.addScriptTag({ type: 'module', content: `${code}\nglobalThis.isDone = true;` });
+    const isOver = () => (globalThis as { isDone?: boolean }).isDone === true;
+    await page
+      .waitForFunction(isOver, undefined, { timeout: 20_000 })
+      .catch(() => printed.push('… and did not end\n'));
+  } finally {
+    await page.close();
+  }
+  return printed.join('');
+}
+
+const guide = readFileSync(join(root, 'docs/guide.md'), 'utf8');
+const found = recipes(guide);
+
+describe('the guide', () => {
+  it('has no code that is not run', () => {
+    expect(found.length).toBeGreaterThan(8);
+    expect(guide.match(/^```(js|ts|html)/gm)).toHaveLength(found.length);
+  });
+
+  it.each(found.map((recipe, i) => [i + 1, recipe.heading, recipe] as const))(
+    'recipe %i: %s',
+    { timeout: 60_000 },
+    async (_, __, { code, output }) => {
+      const printed = await run(code);
+      if (output === undefined) expect(printed).toBe('');
+      else expect(printed).toBe(output);
+    },
+  );
+});
