@@ -67,21 +67,32 @@ function isOld(text) {
 
 /**
  * Gives the glue of Emscripten 3.1.6 what later ones have: Node's modules without require(), and
- * threads that start from the glue itself instead of a second, CommonJS file.
+ * threads that start from the glue itself instead of a second, CommonJS file. Without a top-level
+ * await, as webpack's minimizer takes the file, which it copies, for a script.
  */
 function modernize(text) {
-  const header = `const require = globalThis.process?.versions?.node
-  ? (await import("node:module")).createRequire(import.meta.url)
-  : undefined;
+  const header = `let require;
+const isNode = globalThis.process?.versions?.node !== undefined;
+const loadRequire = async () => {
+  require ??= (await import("node:module")).createRequire(import.meta.url);
+};
 const __filename = import.meta.url;
 const __dirname = '.';
 `;
-  if (!existsSync(workerScript)) return header + text;
+  const main = replaceOnce(
+    text,
+    /export default createEngine;/,
+    `export default async (options) => {
+  if (isNode) await loadRequire();
+  return createEngine(options);
+};`,
+  );
+  if (!existsSync(workerScript)) return header + main;
 
   const startWorker = `new Worker(new URL(import.meta.url), {
     type: "module", name: "em-pthread", workerData: "em-pthread" })`;
   let glue = replaceOnce(
-    text,
+    main,
     /new Worker\(new URL\("[^"]*\.worker\.js", ?import\.meta\.url\)\)/,
     startWorker,
   );
@@ -92,9 +103,16 @@ const __dirname = '.';
     'createEngine(Module)',
   );
   return `${header}${glue}
-if ((require ? require("worker_threads").workerData : globalThis.name) === "em-pthread") (() => {
+const runThread = () => {
 ${worker}
-})();
+};
+if (!isNode) {
+  if (globalThis.name === "em-pthread") runThread();
+} else {
+  loadRequire().then(() => {
+    if (require("worker_threads").workerData === "em-pthread") runThread();
+  });
+}
 `;
 }
 

@@ -25,11 +25,15 @@ const isolation = {
   'Cross-Origin-Embedder-Policy': 'require-corp',
 };
 
-/** Serves a folder to this machine; answers the server and its address. Port 0 takes a free one. */
-export async function serve(folder, { port = 0, isolated = true } = {}) {
+/**
+ * Serves a folder to this machine; answers the server and its address. Port 0 takes a free one.
+ * `headers` go with every file.
+ */
+export async function serve(folder, { port = 0, isolated = true, headers = {} } = {}) {
   const base = await realpath(folder);
+  const common = { ...(isolated ? isolation : {}), ...headers };
   const server = createServer((request, response) => {
-    answer(base, isolated, request, response).catch(() => {
+    answer(base, common, request, response).catch(() => {
       if (!response.headersSent) response.writeHead(500);
       response.end();
     });
@@ -41,12 +45,8 @@ export async function serve(folder, { port = 0, isolated = true } = {}) {
   return { server, url: `http://localhost:${server.address().port}/` };
 }
 
-async function answer(base, isolated, request, response) {
-  const headers = {
-    'Cache-Control': 'no-cache',
-    'Accept-Ranges': 'bytes',
-    ...(isolated ? isolation : {}),
-  };
+async function answer(base, common, request, response) {
+  const headers = { 'Cache-Control': 'no-cache', 'Accept-Ranges': 'bytes', ...common };
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     response.writeHead(405, { ...headers, Allow: 'GET, HEAD' }).end();
     return;

@@ -16,7 +16,7 @@ let installed: string;
 beforeAll(() => {
   ({ folder, packed } = installPacked('packing'));
   installed = join(folder, 'node_modules/kinglet');
-});
+}, 180_000);
 
 const text = (path: string) => readFileSync(join(installed, path), 'utf8');
 const paths = (pattern: RegExp) =>

@@ -52,7 +52,7 @@ async function startNodeWorker(listener: WorkerListener): Promise<WorkerLink> {
   const { Worker: NodeWorker } = (await import(
     /* webpackIgnore: true */ /* @vite-ignore */ threads
   )) as typeof import('node:worker_threads');
-  const worker = new NodeWorker(new URL(/* @vite-ignore */ script, import.meta.url), {
+  const worker = new NodeWorker(new URL(/* webpackIgnore: true */ /* @vite-ignore */ script, import.meta.url), {
     // Of a program given by `node --input-type=module -e`, which Node refuses for a worker's file.
     execArgv: process.execArgv.filter((argument) => !argument.startsWith('--input-type')),
   });

@@ -1,0 +1,21 @@
+import { Kinglet } from './kinglet/index.js';
+
+const form = document.querySelector('form');
+const log = document.querySelector('output');
+const messages = [];
+
+// By default as many threads as suit the machine; ?threads=2 asks for two.
+const nThreads = Number(new URLSearchParams(location.search).get('threads')) || undefined;
+const model = await Kinglet.load('model.gguf', { nThreads });
+form.elements.send.disabled = false;
+
+form.addEventListener('submit', async (event) => {
+  event.preventDefault();
+  messages.push({ role: 'user', content: form.elements.message.value });
+  log.textContent = '';
+  form.elements.send.disabled = true;
+  const answer = model.chat(messages, { temperature: 0, maxTokens: 100 });
+  for await (const { text } of answer) log.append(text);
+  messages.push({ role: 'assistant', content: log.textContent });
+  form.elements.send.disabled = false;
+});

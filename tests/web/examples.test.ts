@@ -1,0 +1,91 @@
+// The example projects, built from the packed package and opened in Chromium under a policy that
+// allows no eval, no inline script and no blob, with the headers for threads and without.
+import { execFileSync } from 'node:child_process';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { launchChromium } from '../../scripts/chromium.mjs';
+import { serve } from '../../scripts/serve.mjs';
+import { installPacked } from './packed.ts';
+import { root, storyModel, tellByCli, withChatTemplate } from './support.ts';
+
+const policy =
+  "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; " +
+  "connect-src 'self'; img-src data:";
+
+let browser: Browser;
+let folder: string;
+beforeAll(async () => {
+  ({ folder } = installPacked('examples'));
+  cpSync(join(root, 'examples'), folder, { recursive: true });
+  cpSync(join(folder, 'node_modules/kinglet/dist'), join(folder, 'script-module/kinglet'), {
+    recursive: true,
+  });
+  browser = await launchChromium();
+}, 180_000);
+afterAll(async () => {
+  await browser.close();
+});
+
+/** A program of this project's, run in an example's folder, where it finds the packed package. */
+function build(example: string, program: string, args: string[]): void {
+  execFileSync(process.execPath, [join(root, 'node_modules', program), ...args], {
+    ...{ cwd: join(folder, example), stdio: 'pipe', encoding: 'utf8' },
+  });
+}
+
+/** What the page answers, and which of the engine's builds it has fetched. */
+async function chat(served: string, isolated: boolean) {
+  const model = withChatTemplate(readFileSync(storyModel), '{{ messages[0].content }}');
+  writeFileSync(join(served, 'model.gguf'), model);
+  const headers = { 'Content-Security-Policy': policy };
+  const { server, url } = await serve(served, { isolated, headers });
+  const fetched: string[] = [];
+  server.on('request', ({ url: path = '' }) => {
+    if (path.endsWith('.wasm')) fetched.push(path);
+  });
+  const page = await browser.newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  try {
+    await page.goto(`${url}?threads=2`);
+    await page.locator('button:enabled').waitFor();
+    await page.locator('input').fill('Once upon a time');
+    await page.locator('button').click();
+    await page.locator('button:enabled').waitFor();
+    const answer = await page.locator('output').textContent();
+    expect(complaints).toEqual([]);
+    return { answer, fetched };
+  } finally {
+    await page.close();
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+describe.each([
+  { example: 'vite', served: 'vite/dist', program: 'vite/bin/vite.js', args: ['build'] },
+  { example: 'webpack', served: 'webpack', program: 'webpack/bin/webpack.js', args: [] },
+  { example: 'script-module', served: 'script-module', program: undefined, args: [] },
+])('the example for $example', ({ example, served, program, args }) => {
+  it('builds', { timeout: 120_000 }, () => {
+    if (program) build(example, program, args);
+  });
+
+  it.each([
+    ['with', true],
+    ['without', false],
+  ])('answers %s isolation headers', async (_, isolated) => {
+    const { answer, fetched } = await chat(join(folder, served), isolated);
+    expect(answer).toBe(tellByCli('Once upon a time', 100));
+    // One build of the engine, under whatever name the bundler gave it.
+    expect(fetched).toHaveLength(1);
+    const engine = `dist/engine/kinglet-relaxed-simd${isolated ? '-threads' : ''}.wasm`;
+    const found = readFileSync(join(folder, served, fetched[0]!));
+    expect(found.equals(readFileSync(join(root, engine)))).toBe(true);
+  });
+});
