@@ -1,0 +1,72 @@
+// What holds in every state of the page: accessibility, and a main thread that stays free.
+import { readFileSync } from 'node:fs';
+import type { AxeResults } from 'axe-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Site } from './demo-page.ts';
+import { openPage, openPanel, openSite } from './demo-page.ts';
+import { root } from './support.ts';
+
+const axeSource = readFileSync(`${root}node_modules/axe-core/axe.min.js`, 'utf8');
+
+let site: Site;
+
+beforeAll(async () => {
+  site = await openSite();
+});
+
+afterAll(async () => {
+  await site.close();
+});
+
+describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
+  it.each([
+    ['desktop', { width: 1280, height: 800 }],
+    ['phone', { width: 390, height: 844 }],
+  ])('meets WCAG AA on a %s, every panel', async (_, viewport) => {
+    const options = { colorScheme, viewport };
+    const page = await openPage(site.browser, `${site.plain.url}?tokens=20`, options);
+    await page.evaluate(axeSource);
+    for (const panel of ['none', 'models', 'look', 'compare', 'settings']) {
+      if (panel !== 'none') await openPanel(page, panel);
+      const { violations } = await page.evaluate(() =>
+        (window as unknown as { axe: { run(options: object): Promise<AxeResults> } }).axe.run({
+          runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'],
+        }),
+      );
+      const found = violations.flatMap(({ id, nodes }) =>
+        nodes.map(({ html }) => `${id}: ${html}`),
+      );
+      expect(found, panel).toEqual([]);
+    }
+  });
+});
+
+interface TraceEvent {
+  name: string;
+  tid: number;
+  args: { name?: string };
+  /** Microseconds of the processor, which waiting for other programs does not add to. */
+  tdur?: number;
+}
+
+it('never keeps the main thread busy for 50 ms while it writes', async () => {
+  const page = await openPage(site.browser, `${site.plain.url}?tokens=5`);
+  await openPanel(page, 'look');
+  await site.browser.startTracing(page, {
+    categories: ['devtools.timeline', 'disabled-by-default-devtools.timeline', 'toplevel'],
+  });
+  await page.locator('#prompt').fill('Once upon a time');
+  await page.locator('#prompt').press('Enter');
+  await page.locator('.exchange').nth(1).and(page.locator('[aria-busy=false]')).waitFor();
+  const { traceEvents } = JSON.parse((await site.browser.stopTracing()).toString()) as {
+    traceEvents: TraceEvent[];
+  };
+  const mainThreads = traceEvents
+    .filter(({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain')
+    .map(({ tid }) => tid);
+  const tasks = traceEvents.filter(
+    ({ name, tid, tdur }) => /RunTask$/.test(name) && mainThreads.includes(tid) && tdur,
+  );
+  expect(tasks.length).toBeGreaterThan(20);
+  expect(Math.max(...tasks.map(({ tdur = 0 }) => tdur / 1000))).toBeLessThan(50);
+});
