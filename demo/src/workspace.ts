@@ -130,6 +130,6 @@ export function sessionOptions(
 }
 
 /** Of a mirror: ?hub=https://… */
-function hubBase(): string | undefined {
+export function hubBase(): string | undefined {
   return new URLSearchParams(location.search).get('hub') ?? undefined;
 }

@@ -190,6 +190,19 @@ describe('looking inside', () => {
   });
 });
 
+describe('the file inspector', () => {
+  it('lists metadata, tensors and sizes by type', async () => {
+    const page = await open();
+    await openPanel(page, 'look');
+    await page.locator('#inspect').click();
+    for (const summary of await page.locator('summary').all()) await summary.click();
+    const text = await page.locator('#file-content').textContent();
+    expect(text).toContain('llama.context_length512');
+    expect(text).toContain('blk.0.attn_q.weightQ4_0256 × 256');
+    expect(text).toMatch(/Q4_0\d+2\.\d MBQ6_K1430 kBF32/);
+  });
+});
+
 describe('the benchmark', () => {
   it('gives a table that can be copied', async () => {
     const page = await open();

@@ -6,8 +6,8 @@ import { rate } from '../ui/format.ts';
 
 const width = 400;
 const height = 110;
-/** Each point is the mean over as many tokens. */
-const tokensAPoint = 8;
+/** Each point is the mean over this time, as tokens come in bunches when the page is busy. */
+const windowMs = 150;
 const maxPoints = 160;
 
 interface Point {
@@ -97,11 +97,12 @@ function followLatest(paint: (exchange: Exchange) => void): void {
 function pointsOf(arrivals: readonly number[]): Point[] {
   const step = Math.max(1, Math.floor(arrivals.length / maxPoints));
   const points: Point[] = [];
-  for (let i = Math.min(tokensAPoint, arrivals.length - 1); i < arrivals.length; i += step) {
-    const from = Math.max(0, i - tokensAPoint);
+  let from = 0;
+  for (let i = 0; i < arrivals.length; i += step) {
     const at = arrivals[i] ?? 0;
+    while (at - (arrivals[from + 1] ?? at) >= windowMs) ++from;
     const span = at - (arrivals[from] ?? 0);
-    if (span > 0) points.push({ at, tokensPerSecond: (1000 * (i - from)) / span });
+    if (span >= windowMs / 2) points.push({ at, tokensPerSecond: (1000 * (i - from)) / span });
   }
   return points;
 }

@@ -53,7 +53,7 @@ export class ExchangeView {
     const exchange = this.#exchange;
     const isChat = exchange.mode === 'chat';
     const action = (text: string, run: () => unknown) => {
-      const made = button(text, run, { class: 'action' });
+      const made = button(text, run, { class: 'button quiet action' });
       this.#actions.append(made);
       return made;
     };

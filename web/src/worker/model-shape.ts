@@ -2,6 +2,7 @@
 // header too, and checks it; this is for what must be known before there is an engine.
 //
 // Source of the layout: the GGUF specification (ggml's docs/gguf.md), versions 2 and 3.
+import { Cursor, magic, TooShort } from '../gguf-cursor.ts';
 
 /** Numbers of elements. */
 export interface ModelShape {
@@ -38,7 +39,6 @@ const valueType = { string: 8, array: 9 };
 const valueBytes = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
 
 function readNumbers(cursor: Cursor): Numbers | undefined {
-  const magic = 0x46554747; // "GGUF"
   if (cursor.uint(4) !== magic || ![2, 3].includes(cursor.uint(4))) return undefined;
   const numbers: Numbers = new Map();
   cursor.skip(8); // number of tensors
@@ -99,44 +99,4 @@ function shapeOf(numbers: Numbers): ModelShape | undefined {
     valueDim: get('attention.value_length') ?? headDim,
     vocabSize: numbers.get('tokenizer.ggml.tokens length') ?? 0,
   };
-}
-
-/** The bytes end before the header does. */
-class TooShort extends Error {}
-
-class Cursor {
-  readonly #bytes: Uint8Array;
-  readonly #view: DataView;
-  #at = 0;
-
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes;
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  }
-
-  /** An unsigned number of `size` bytes; what is larger than 2^53 loses digits that do not matter. */
-  uint(size: number): number {
-    const at = this.#at;
-    this.skip(size);
-    if (size === 1) return this.#view.getUint8(at);
-    if (size === 2) return this.#view.getUint16(at, true);
-    const low = this.#view.getUint32(at, true);
-    return size === 4 ? low : low + 2 ** 32 * this.#view.getUint32(at + 4, true);
-  }
-
-  text(): string {
-    const length = this.uint(8);
-    const start = this.#at;
-    this.skip(length);
-    return new TextDecoder().decode(this.#bytes.subarray(start, this.#at));
-  }
-
-  skipText(): void {
-    this.skip(this.uint(8));
-  }
-
-  skip(bytes: number): void {
-    this.#at += bytes;
-    if (this.#at > this.#bytes.length) throw new TooShort();
-  }
 }

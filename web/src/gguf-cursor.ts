@@ -1,0 +1,55 @@
+// Reads the numbers and texts of a GGUF file's header, which are little-endian.
+
+/** "GGUF", as a number. */
+export const magic = 0x46554747;
+
+/** The bytes end before the header does. */
+export class TooShort extends Error {}
+
+export class Cursor {
+  readonly #bytes: Uint8Array;
+  readonly #view: DataView;
+  #at = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  /** Bytes read so far. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** An unsigned number of `size` bytes; what is larger than 2^53 loses digits that do not matter. */
+  uint(size: number): number {
+    const at = this.#at;
+    this.skip(size);
+    if (size === 1) return this.#view.getUint8(at);
+    if (size === 2) return this.#view.getUint16(at, true);
+    const low = this.#view.getUint32(at, true);
+    return size === 4 ? low : low + 2 ** 32 * this.#view.getUint32(at + 4, true);
+  }
+
+  float(size: 4 | 8): number {
+    const at = this.#at;
+    this.skip(size);
+    return size === 4 ? this.#view.getFloat32(at, true) : this.#view.getFloat64(at, true);
+  }
+
+  text(): string {
+    const length = this.uint(8);
+    const start = this.#at;
+    this.skip(length);
+    return new TextDecoder().decode(this.#bytes.subarray(start, this.#at));
+  }
+
+  skipText(): void {
+    this.skip(this.uint(8));
+  }
+
+  skip(bytes: number): void {
+    this.#at += bytes;
+    if (this.#at > this.#bytes.length) throw new TooShort();
+  }
+}

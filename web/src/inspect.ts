@@ -1,0 +1,209 @@
+// What a GGUF file says of itself: read from its beginning, without an engine.
+//
+// Source of the layout: the GGUF specification (ggml's docs/gguf.md), versions 2 and 3.
+import { KingletError, messageOf } from './errors.ts';
+import { Cursor, magic, TooShort } from './gguf-cursor.ts';
+import { sourceUrls } from './source.ts';
+import type { HubOptions } from './types.ts';
+
+type Scalar = string | number | boolean;
+
+export interface FileDescription {
+  version: number;
+  /** In the file's order. Of long arrays the beginning. */
+  metadata: MetadataEntry[];
+  /** In the order of their data. */
+  tensors: TensorDescription[];
+}
+
+export interface MetadataEntry {
+  key: string;
+  value: Scalar | readonly Scalar[];
+  /** Elements of an array, those that are left out of `value` too. */
+  length?: number;
+}
+
+export interface TensorDescription {
+  name: string;
+  /** "Q4_0", "F32", … */
+  type: string;
+  /** The fastest-varying dimension first, as the file gives it. */
+  shape: number[];
+  /** With the padding behind it; undefined for the last one of a file whose size is not known. */
+  bytes: number | undefined;
+}
+
+/**
+ * Reads the header of a GGUF file, and no more of it than that.
+ *
+ * @throws {@link KingletError} `not_gguf`, `truncated`, `corrupt`, `network`
+ */
+export async function inspect(
+  source: string | URL | Blob,
+  options: HubOptions & { signal?: AbortSignal | undefined } = {},
+): Promise<FileDescription> {
+  const { stream, size } = await open(source, options);
+  const reader = stream.getReader();
+  try {
+    let bytes = new Uint8Array(0);
+    for (let wanted = 1 << 16; ; wanted *= 2) {
+      const chunks = [bytes];
+      let length = bytes.length;
+      let isEnd = false;
+      while (length < wanted && !isEnd) {
+        const { value, done } = await reader.read();
+        isEnd = done;
+        if (value) chunks.push(value as Uint8Array<ArrayBuffer>);
+        length += value?.length ?? 0;
+      }
+      bytes = new Uint8Array(await new Blob(chunks).arrayBuffer());
+      const found = describe(bytes, size);
+      if (found) return found;
+      if (isEnd || length > maxHeaderBytes) {
+        throw new KingletError('truncated', 'the file ends before its header does');
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+/** The longest headers are those of large vocabularies, a few MB. */
+const maxHeaderBytes = 2 ** 26;
+const maxShown = 8;
+const maxDims = 8;
+
+async function open(
+  source: string | URL | Blob,
+  options: HubOptions & { signal?: AbortSignal | undefined },
+): Promise<{ stream: ReadableStream<Uint8Array>; size: number | undefined }> {
+  if (source instanceof Blob) return { stream: source.stream(), size: source.size };
+  const [url = ''] = sourceUrls(source, options);
+  const response = await fetch(url, { signal: options.signal ?? null }).catch((error: unknown) => {
+    options.signal?.throwIfAborted();
+    throw new KingletError('network', `${url}: ${messageOf(error)}`);
+  });
+  if (!response.ok || !response.body) {
+    throw new KingletError('network', `${url}: the server answered ${String(response.status)}`);
+  }
+  const length = Number(response.headers.get('content-length'));
+  return { stream: response.body, size: length || undefined };
+}
+
+/** Undefined where more bytes are needed. */
+function describe(bytes: Uint8Array, size: number | undefined): FileDescription | undefined {
+  try {
+    return readHeader(new Cursor(bytes), size);
+  } catch (error) {
+    if (error instanceof TooShort) return undefined;
+    throw error;
+  }
+}
+
+function readHeader(cursor: Cursor, size: number | undefined): FileDescription {
+  if (cursor.uint(4) !== magic) {
+    throw new KingletError('not_gguf', 'the file does not begin with "GGUF"');
+  }
+  const version = cursor.uint(4);
+  const nTensors = cursor.uint(8);
+  const nEntries = cursor.uint(8);
+  const metadata: MetadataEntry[] = [];
+  for (let i = 0; i < nEntries; ++i) {
+    const key = cursor.text();
+    metadata.push({ key, ...readValue(cursor, cursor.uint(4)) });
+  }
+  const tensors: (TensorDescription & { offset: number })[] = [];
+  for (let i = 0; i < nTensors; ++i) tensors.push(readTensor(cursor));
+  return { version, metadata, tensors: withBytes(tensors, dataStart(cursor.at, metadata), size) };
+}
+
+const arrayType = 9;
+
+function readValue(cursor: Cursor, type: number): Omit<MetadataEntry, 'key'> {
+  if (type !== arrayType) return { value: readScalar(cursor, type) };
+  const elementType = cursor.uint(4);
+  const length = cursor.uint(8);
+  const value: Scalar[] = [];
+  for (let i = 0; i < length; ++i) {
+    const element = readScalar(cursor, elementType);
+    if (i < maxShown) value.push(element);
+  }
+  return { value, length };
+}
+
+function readScalar(cursor: Cursor, type: number): Scalar {
+  const signed = (size: number) => {
+    const value = cursor.uint(size);
+    return value < 2 ** (8 * size - 1) ? value : value - 2 ** (8 * size);
+  };
+  switch (type) {
+    case 0:
+      return cursor.uint(1);
+    case 1:
+      return signed(1);
+    case 2:
+      return cursor.uint(2);
+    case 3:
+      return signed(2);
+    case 4:
+      return cursor.uint(4);
+    case 5:
+      return signed(4);
+    case 6:
+      return cursor.float(4);
+    case 7:
+      return cursor.uint(1) !== 0;
+    case 8:
+      return cursor.text();
+    case 10:
+      return cursor.uint(8);
+    case 11:
+      return signed(8);
+    case 12:
+      return cursor.float(8);
+    default:
+      throw new KingletError('corrupt', `metadata of type ${String(type)}, which does not exist`);
+  }
+}
+
+// ggml's numbers of tensor types; those that no file uses any more are empty.
+const tensorTypes = [
+  ...['F32', 'F16', 'Q4_0', 'Q4_1', '', '', 'Q5_0', 'Q5_1', 'Q8_0', 'Q8_1'],
+  ...['Q2_K', 'Q3_K', 'Q4_K', 'Q5_K', 'Q6_K', 'Q8_K', 'IQ2_XXS', 'IQ2_XS', 'IQ3_XXS', 'IQ1_S'],
+  ...['IQ4_NL', 'IQ3_S', 'IQ2_S', 'IQ4_XS', 'I8', 'I16', 'I32', 'I64', 'F64', 'IQ1_M'],
+  ...['BF16', '', '', '', 'TQ1_0', 'TQ2_0', '', '', '', 'MXFP4'],
+];
+
+function readTensor(cursor: Cursor): TensorDescription & { offset: number } {
+  const name = cursor.text();
+  const nDims = cursor.uint(4);
+  if (nDims > maxDims) {
+    throw new KingletError('corrupt', `tensor ${name} has ${String(nDims)} dimensions`);
+  }
+  const shape = Array.from({ length: nDims }, () => cursor.uint(8));
+  const typeNumber = cursor.uint(4);
+  const type = tensorTypes[typeNumber] ?? '';
+  return {
+    ...{ name, shape, type: type || `type ${String(typeNumber)}` },
+    ...{ bytes: undefined, offset: cursor.uint(8) },
+  };
+}
+
+function dataStart(headerBytes: number, metadata: readonly MetadataEntry[]): number {
+  const found = metadata.find(({ key }) => key === 'general.alignment')?.value;
+  const alignment = typeof found === 'number' && found > 0 ? found : 32;
+  return Math.ceil(headerBytes / alignment) * alignment;
+}
+
+/** Each tensor reaches to where the next one begins, and the last to the end of the file. */
+function withBytes(
+  tensors: (TensorDescription & { offset: number })[],
+  start: number,
+  size: number | undefined,
+): TensorDescription[] {
+  const ordered = tensors.sort((a, b) => a.offset - b.offset);
+  return ordered.map(({ offset, ...tensor }, i) => {
+    const end = ordered[i + 1]?.offset ?? (size === undefined ? undefined : size - start);
+    return { ...tensor, bytes: end === undefined ? undefined : end - offset };
+  });
+}
