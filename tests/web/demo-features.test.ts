@@ -167,7 +167,7 @@ describe('settings', () => {
 
 describe('looking inside', () => {
   it('plots the speed of the last answer', async () => {
-    const page = await open();
+    const page = await open('?temperature=0&tokens=200');
     await openPanel(page, 'look');
     await expect.poll(() => page.locator('#decode-speed').textContent()).toMatch(/\d/);
     expect(Number(await page.locator('#prefill-speed').textContent())).toBeGreaterThan(0);

@@ -97,12 +97,13 @@ function followLatest(paint: (exchange: Exchange) => void): void {
 function pointsOf(arrivals: readonly number[]): Point[] {
   const step = Math.max(1, Math.floor(arrivals.length / maxPoints));
   const points: Point[] = [];
+  const leastMs = Math.min(windowMs / 2, (arrivals.at(-1) ?? 0) / 10);
   let from = 0;
   for (let i = 0; i < arrivals.length; i += step) {
     const at = arrivals[i] ?? 0;
     while (at - (arrivals[from + 1] ?? at) >= windowMs) ++from;
     const span = at - (arrivals[from] ?? 0);
-    if (span >= windowMs / 2) points.push({ at, tokensPerSecond: (1000 * (i - from)) / span });
+    if (span > leastMs) points.push({ at, tokensPerSecond: (1000 * (i - from)) / span });
   }
   return points;
 }
