@@ -34,10 +34,12 @@ void* __real_realloc(void* memory, size_t bytes);
 void* __real_aligned_alloc(size_t alignment, size_t bytes);
 int __real_posix_memalign(void** memory, size_t alignment, size_t bytes);
 
+#if !defined(__EMSCRIPTEN__)
 void* __wrap_malloc(size_t bytes) {
   ++n_calls;
   return __real_malloc(bytes);
 }
+#endif
 void* __wrap_calloc(size_t n, size_t bytes) {
   ++n_calls;
   return __real_calloc(n, bytes);
@@ -57,7 +59,9 @@ int __wrap_posix_memalign(void** memory, size_t alignment, size_t bytes) {
 }
 
 // Those of the standard library call a malloc that is not wrapped.
-void* operator new(size_t bytes) { return checked(std::malloc(bytes)); }
+void* operator new(size_t bytes) {
+  return operator new (bytes, std::align_val_t{alignof(std::max_align_t)});
+}
 void* operator new(size_t bytes, std::align_val_t alignment) {
   const auto line = static_cast<size_t>(alignment);
   return checked(std::aligned_alloc(line, (bytes + line - 1) / line * line));

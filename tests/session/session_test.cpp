@@ -239,7 +239,7 @@ TEST(Allocations, AreAllCounted) {
   void* volatile memory = nullptr;  // so that the calls are not left out
   EXPECT_TRUE(counts([&] { memory = ::operator new(7); }));
   ::operator delete(memory);
-  EXPECT_TRUE(counts([&] { memory = std::malloc(10); }));
+  EXPECT_EQ(counts([&] { memory = std::malloc(10); }), kCountsMalloc);
   EXPECT_TRUE(counts([&] { memory = std::realloc(memory, 1000); }));
   std::free(memory);
   EXPECT_TRUE(counts([&] { memory = std::calloc(10, 10); }));
