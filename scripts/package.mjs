@@ -30,7 +30,7 @@ export async function buildPackage() {
 
 /**
  * One module for each source, without comments, but for those that tell bundlers which imports and
- * URLs to leave alone, and without the space that only readers need: the maps have the sources.
+ * URLs to leave alone, and without the space that only readers need.
  */
 async function buildModules() {
   const { rolldown } = await import('rolldown');
@@ -47,6 +47,17 @@ async function buildModules() {
     minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
   });
   await bundle.close();
+  leaveSourcesOut();
+}
+
+/** The maps name the sources without containing them: 230 KB that a page's user never needs. */
+function leaveSourcesOut() {
+  for (const name of readdirSync(join(root, 'dist'), { recursive: true })) {
+    if (!name.endsWith('.js.map')) continue;
+    const file = join(root, 'dist', name);
+    const { sourcesContent, ...map } = JSON.parse(readFileSync(file, 'utf8'));
+    if (sourcesContent) writeFileSync(file, JSON.stringify(map));
+  }
 }
 
 /**
