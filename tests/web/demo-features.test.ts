@@ -53,7 +53,8 @@ describe('writing', () => {
     const page = await open();
     const story = tellByCli(opening, 60);
     await action(page, 'Regenerate');
-    expect(await answered(page)).toBe(tellByCli(opening, 30));
+    // What stood there before is gone a moment after the click.
+    await expect.poll(() => answered(page), { timeout: 20_000 }).toBe(tellByCli(opening, 30));
     await action(page, 'Go on');
     await page.locator('.answer', { hasText: story }).waitFor();
     await action(page, 'Edit');
