@@ -4,7 +4,12 @@ export { errorCodes, KingletError } from './errors.ts';
 export type { KingletErrorCode } from './errors.ts';
 export type { Generation } from './generation.ts';
 export { inspect } from './inspect.ts';
-export type { FileDescription, MetadataEntry, TensorDescription } from './inspect.ts';
+export type {
+  FileDescription,
+  MetadataEntry,
+  MetadataScalar,
+  TensorDescription,
+} from './inspect.ts';
 export { Kinglet } from './kinglet.ts';
 export { Session } from './session.ts';
 export type {

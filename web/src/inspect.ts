@@ -6,7 +6,7 @@ import { Cursor, magic, TooShort } from './gguf-cursor.ts';
 import { sourceUrls } from './source.ts';
 import type { HubOptions } from './types.ts';
 
-type Scalar = string | number | boolean;
+export type MetadataScalar = string | number | boolean;
 
 export interface FileDescription {
   version: number;
@@ -18,7 +18,7 @@ export interface FileDescription {
 
 export interface MetadataEntry {
   key: string;
-  value: Scalar | readonly Scalar[];
+  value: MetadataScalar | readonly MetadataScalar[];
   /** Elements of an array, those that are left out of `value` too. */
   length?: number;
 }
@@ -123,7 +123,7 @@ function readValue(cursor: Cursor, type: number): Omit<MetadataEntry, 'key'> {
   if (type !== arrayType) return { value: readScalar(cursor, type) };
   const elementType = cursor.uint(4);
   const length = cursor.uint(8);
-  const value: Scalar[] = [];
+  const value: MetadataScalar[] = [];
   for (let i = 0; i < length; ++i) {
     const element = readScalar(cursor, elementType);
     if (i < maxShown) value.push(element);
@@ -131,7 +131,7 @@ function readValue(cursor: Cursor, type: number): Omit<MetadataEntry, 'key'> {
   return { value, length };
 }
 
-function readScalar(cursor: Cursor, type: number): Scalar {
+function readScalar(cursor: Cursor, type: number): MetadataScalar {
   const signed = (size: number) => {
     const value = cursor.uint(size);
     return value < 2 ** (8 * size - 1) ? value : value - 2 ** (8 * size);
