@@ -196,6 +196,7 @@ describe('the file inspector', () => {
     const page = await open();
     await openPanel(page, 'look');
     await page.locator('#inspect').click();
+    await page.locator('#file-content summary').first().waitFor();
     for (const summary of await page.locator('summary').all()) await summary.click();
     const text = await page.locator('#file-content').textContent();
     expect(text).toContain('llama.context_length512');
