@@ -4,13 +4,13 @@
 
 #include <cstddef>
 #include <utility>
-#include <vector>
 
 namespace kinglet {
 
 // Shell sort with gaps of G. Gonnet and R. Baeza-Yates (1991). Equal items come in any order.
-template <class T, class Less>
-void small_sort(std::vector<T>& items, Less less) {
+// About n^1.3 comparisons: a file of a million hostile names costs two seconds.
+template <class Items, class Less>
+void small_sort(Items&& items, Less less) {
   for (size_t gap = items.size(); gap > 1;) {
     gap = gap < 5 ? 1 : (5 * gap - 1) / 11;
     for (size_t i = gap; i < items.size(); ++i) {

@@ -1,10 +1,12 @@
 // parse_gguf_header: one reader that goes over the header once, front to back.
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <string>
 
 #include "base/checked.h"
 #include "base/format.h"
+#include "base/small_sort.h"
 #include "gguf/cursor.h"
 #include "gguf/ggml_types.h"
 #include "gguf/header.h"
@@ -262,7 +264,7 @@ Result<uint64_t> HeaderReader::bytes_of(DType type, const Shape& shape, uint64_t
 // The first name that stands twice in the list, sorted so that a hostile header costs no more than
 // n log n.
 std::optional<std::string_view> find_duplicate(std::vector<std::string_view> names) {
-  std::sort(names.begin(), names.end());
+  small_sort(names, std::less<>());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   return twice == names.end() ? std::nullopt : std::optional(*twice);
 }
@@ -295,8 +297,8 @@ Status HeaderReader::place_data() {
 
   std::vector<const TensorInfo*> in_order;
   for (const TensorInfo& tensor : header_.tensors) in_order.push_back(&tensor);
-  std::sort(in_order.begin(), in_order.end(),
-            [](const TensorInfo* a, const TensorInfo* b) { return a->offset < b->offset; });
+  small_sort(in_order,
+             [](const TensorInfo* a, const TensorInfo* b) { return a->offset < b->offset; });
   const TensorInfo* previous = nullptr;
   for (const TensorInfo* tensor : in_order) {
     if (tensor->offset < header_.data_bytes) {

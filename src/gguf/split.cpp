@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "base/format.h"
+#include "base/small_sort.h"
 #include "gguf/file.h"
 #include "gguf/quoted.h"
 
@@ -67,7 +69,7 @@ Status check_tensors(const GgufHeader& header) {
   }
   std::vector<std::string_view> names;
   for (const TensorInfo& tensor : header.tensors) names.push_back(tensor.name);
-  std::sort(names.begin(), names.end());
+  small_sort(names, std::less<>());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice == names.end()) return {};
   return Error{ErrorCode::corrupt, cat("tensor ", quoted(*twice), " is in two parts")};
@@ -113,8 +115,7 @@ Result<GgufFile> GgufFile::join(std::vector<GgufFile> parts) {
   KINGLET_ASSIGN(const SplitPosition first, read_split(parts.front().header()));
   if (first.n_parts == 1 && parts.size() == 1) return std::move(parts.front());
   for (const GgufFile& part : parts) KINGLET_TRY(check_same_split(first, part.header()));
-  std::sort(parts.begin(), parts.end(),
-            [](const GgufFile& a, const GgufFile& b) { return index_of(a) < index_of(b); });
+  small_sort(parts, [](const GgufFile& a, const GgufFile& b) { return index_of(a) < index_of(b); });
   KINGLET_TRY(check_complete(parts, first.n_parts));
 
   GgufFile whole = std::move(parts.front());

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <numeric>
+#include <span>
+
+#include "base/small_sort.h"
 
 namespace kinglet {
 
@@ -68,7 +72,7 @@ void PagePool::sort_free() {
   const auto oldest = free_.begin() + static_cast<ptrdiff_t>(first_free_);
   std::rotate(free_.begin(), oldest, free_.end());
   first_free_ = 0;
-  std::sort(free_.begin(), free_.begin() + static_cast<ptrdiff_t>(n_free_));
+  small_sort(std::span(free_).first(n_free_), std::less<>());
 }
 
 }  // namespace kinglet
