@@ -1,11 +1,11 @@
 #include "model/forward.h"
 
 #include <algorithm>
-#include <cmath>
 #include <initializer_list>
 
 #include "base/checked.h"
 #include "base/format.h"
+#include "base/sin_cos.h"
 #include "kernels/attention.h"
 #include "kernels/packing.h"
 
@@ -102,9 +102,9 @@ class Step {
     for (size_t t = 0; t < n_tokens_; ++t) {
       const auto position = static_cast<double>(cache_.size() + t);
       for (size_t i = 0; i < n_pairs; ++i) {
-        const double angle = position * table.frequencies[i];
-        angles.cosines[t * n_pairs + i] = table.magnitude * static_cast<float>(std::cos(angle));
-        angles.sines[t * n_pairs + i] = table.magnitude * static_cast<float>(std::sin(angle));
+        const auto [sin, cos] = sin_cos(position * table.frequencies[i]);
+        angles.cosines[t * n_pairs + i] = table.magnitude * static_cast<float>(cos);
+        angles.sines[t * n_pairs + i] = table.magnitude * static_cast<float>(sin);
       }
     }
   }

@@ -1,8 +1,9 @@
 #include "model/shift.h"
 
-#include <cmath>
 #include <span>
 #include <vector>
+
+#include "base/sin_cos.h"
 
 namespace kinglet {
 namespace {
@@ -16,9 +17,9 @@ struct Turn {
 Turn turn_back(const RopeTable& table, uint32_t n) {
   Turn turn;
   for (const double frequency : table.frequencies) {
-    const double angle = -static_cast<double>(n) * frequency;
-    turn.cosines.push_back(static_cast<float>(std::cos(angle)));
-    turn.sines.push_back(static_cast<float>(std::sin(angle)));
+    const auto [sin, cos] = sin_cos(-static_cast<double>(n) * frequency);
+    turn.cosines.push_back(static_cast<float>(cos));
+    turn.sines.push_back(static_cast<float>(sin));
   }
   return turn;
 }
