@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "gguf/quoted.h"
 #include "kernels/packing.h"
+#include "tensor/finite.h"
 
 namespace kinglet {
 
@@ -82,7 +83,13 @@ Result<TensorView> TensorTaker::take(std::string_view name, const Shape& expecte
                      shape_text(expected))};
   }
   taken_[static_cast<size_t>(info - file_.header().tensors.data())] = true;
-  return file_.tensor(*info);
+  const TensorView tensor = file_.tensor(*info);
+  if (const auto block = find_not_finite(tensor.type, tensor.bytes)) {
+    return Error{ErrorCode::not_finite,
+                 cat("tensor ", name, " holds NaN or infinity at weight ",
+                     *block * dtype_info(tensor.type).block_size, ": the file is damaged")};
+  }
+  return tensor;
 }
 
 }  // namespace kinglet

@@ -1,4 +1,6 @@
-// Hands out the tensors of a file, each once, and knows which are left.
+// Hands out the tensors of a file, each once, and knows which are left. All errors name the tensor:
+// ErrorCode::missing_tensor, wrong_shape, wrong_type, and not_finite where it holds NaN or
+// infinity.
 #pragma once
 
 #include <cstdint>
