@@ -40,8 +40,9 @@ struct Avx2 {
   static Float mul(Float a, Float b) { return _mm256_mul_ps(a, b); }
   static Float div(Float a, Float b) { return _mm256_div_ps(a, b); }
   static Float fma(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
-  static Float min(Float a, Float b) { return _mm256_min_ps(a, b); }
-  static Float max(Float a, Float b) { return _mm256_max_ps(a, b); }
+  // The instructions give their second operand where one is NaN.
+  static Float min(Float a, Float b) { return _mm256_min_ps(b, a); }
+  static Float max(Float a, Float b) { return _mm256_max_ps(b, a); }
   static Float abs(Float x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x); }
   static float horizontal_sum(Float x) {
     __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));

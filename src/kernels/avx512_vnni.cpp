@@ -42,8 +42,9 @@ struct Avx512Vnni {
   static Float mul(Float a, Float b) { return _mm512_mul_ps(a, b); }
   static Float div(Float a, Float b) { return _mm512_div_ps(a, b); }
   static Float fma(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
-  static Float min(Float a, Float b) { return _mm512_min_ps(a, b); }
-  static Float max(Float a, Float b) { return _mm512_max_ps(a, b); }
+  // The instructions give their second operand where one is NaN.
+  static Float min(Float a, Float b) { return _mm512_min_ps(b, a); }
+  static Float max(Float a, Float b) { return _mm512_max_ps(b, a); }
   static Float abs(Float x) { return _mm512_abs_ps(x); }
   static float horizontal_sum(Float x) { return _mm512_reduce_add_ps(x); }
   static float horizontal_max(Float x) { return _mm512_reduce_max_ps(x); }

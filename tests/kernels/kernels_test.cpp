@@ -331,6 +331,35 @@ TEST_P(VectorFunctions, GateSurvivesExtremes) {
   for (const float value : gate) EXPECT_TRUE(std::isfinite(value));
 }
 
+// What is not a number must not come out as one, at any place of a vector.
+TEST_P(VectorFunctions, NanStaysNan) {
+  constexpr size_t kN = 37;
+  const std::vector<float> ones(kN, 1.0f);
+  for (const size_t at : {0u, 7u, 16u, 36u}) {
+    std::vector<float> x(kN, 0.5f);
+    x[at] = NAN;
+    const auto run = [&](const auto& f) {
+      auto out = x;
+      f(out.data());
+      return out[at];
+    };
+    const KernelSet& k = kernels();
+    EXPECT_TRUE(std::isnan(run([&](float* out) { k.gelu(out, kN); })));
+    EXPECT_TRUE(std::isnan(run([&](float* out) { k.gelu_multiply(out, ones.data(), kN); })));
+    EXPECT_TRUE(std::isnan(run([&](float* out) { k.silu_multiply(out, ones.data(), kN); })));
+    EXPECT_TRUE(std::isnan(run([&](float* out) { k.softcap(out, 30.0f, kN); })));
+    EXPECT_TRUE(std::isnan(run([&](float* out) { k.add_scaled(out, ones.data(), 1.0f, kN); })));
+    EXPECT_TRUE(std::isnan(run([&](float* out) { k.rms_norm(out, ones.data(), 1e-5f, kN, out); })));
+    EXPECT_TRUE(std::isnan(
+        run([&](float* out) { k.layer_norm(out, ones.data(), nullptr, 1e-5f, kN, out); })));
+    float largest = -INFINITY;
+    float sum = 0;
+    auto scores = x;
+    k.softmax_part(scores.data(), kN, largest, sum);
+    EXPECT_TRUE(std::isnan(sum));
+  }
+}
+
 TEST_P(VectorFunctions, RotationTurnsNeighbours) {
   std::vector<float> x = {1.0f, 0.0f, 3.0f, 4.0f};
   const float cosines[] = {0.0f, 0.6f};
