@@ -121,7 +121,8 @@ void Sampler::keep_top_k(std::span<const float> logits, Constraint* constraint) 
   std::sort(candidates_.begin(), candidates_.end(), kBetter);
 }
 
-// Candidates are sorted, so both keep a prefix.
+// Candidates are sorted, so both keep a prefix: the best one always, whatever a huge logit and a
+// penalty made of its weight.
 void Sampler::keep_top_p_and_min_p() {
   double total = 0;
   for (const Candidate& candidate : candidates_) total += static_cast<double>(candidate.weight);
@@ -130,9 +131,9 @@ void Sampler::keep_top_p_and_min_p() {
   const float least = options_.min_p * candidates_.front().weight;
   double sum = 0;
   size_t n = 0;
-  while (n < candidates_.size() && sum < enough && candidates_[n].weight >= least) {
+  do {
     sum += static_cast<double>(candidates_[n++].weight);
-  }
+  } while (n < candidates_.size() && sum < enough && candidates_[n].weight >= least);
   candidates_.resize(n);
 }
 

@@ -154,5 +154,17 @@ TEST(SamplerOptions, AreCheckedByName) {
   EXPECT_NE(message([](SamplerOptions& o) { o.repeat_last_n = -1; }), "");
 }
 
+// A penalty may push a huge logit to infinity, and probabilities then are not numbers.
+TEST(Sampler, KeepsATokenWhateverThePenaltyMakesOfHugeLogits) {
+  SamplerOptions options;
+  options.repeat_penalty = 0.01f;
+  Sampler sampler(options, 4);
+  sampler.accept(2);
+  std::vector<float> logits = {1.0f, 3e38f, 3e38f, -3e38f};
+  const TokenId token = sampler.sample(logits);
+  EXPECT_GE(token, 0);
+  EXPECT_LT(token, 4);
+}
+
 }  // namespace
 }  // namespace kinglet
