@@ -195,6 +195,7 @@ Status take_output(TensorTaker& tensors, const ModelConfig& config, Weights& wei
 Status take_rope_factors(TensorTaker& tensors, const ModelConfig& config, Weights& weights) {
   constexpr std::string_view kShort = "rope_factors_short.weight";
   const uint32_t n = config.rope.dim / 2;
+  if (n == 0) return {};
   KINGLET_ASSIGN(weights.rope_factors, take_optional(tensors, "rope_freqs.weight", n));
   if (tensors.has(kShort)) {
     KINGLET_ASSIGN(weights.rope_factors, tensors.vector(kShort, n));

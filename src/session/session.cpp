@@ -36,7 +36,8 @@ Result<std::shared_ptr<KvStore>> make_kv_store(const Model& model, uint32_t n_po
        .k_kind = k_kind,
        .v_kind = v_kind,
        .page_positions = page_positions,
-       .n_pages = page_positions == 0 ? 0 : (n_positions - 1) / page_positions + 1});
+       .n_pages = page_positions == 0 ? 0 : (n_positions - 1) / page_positions + 1,
+       .reject_not_finite = true});  // the weights are damaged: no text should look right
 }
 
 Result<std::unique_ptr<Session>> Session::create(const Model& model, ThreadPool& pool,

@@ -283,16 +283,51 @@ TEST(Session, ContextIsAsItWasAfterAnError) {
   EXPECT_EQ(session->n_positions(), 3u);
 }
 
-TEST(Session, ReportsWeightsThatAreNotNumbers) {
+TEST(LanguageModel, RefusesWeightsThatAreNotNumbers) {
+  for (const float weight : {INFINITY, -INFINITY, NAN}) {
+    TinyModel tiny;
+    tiny.weight = weight;
+    auto file = load_gguf(tiny.build());
+    ASSERT_TRUE(file.ok());
+    const auto loaded = load_language_model(std::move(file.value()));
+    ASSERT_FALSE(loaded.ok());
+    EXPECT_EQ(loaded.error().code, ErrorCode::not_finite);
+    EXPECT_NE(loaded.error().message.find("token_embd.weight"), std::string::npos);
+  }
+}
+
+// Finite weights whose products are not: every kernel set must say so, and not answer.
+TEST(Session, ReportsNumbersThatOverflow) {
   TinyModel tiny;
-  tiny.weight = INFINITY;
-  const LanguageModel loaded = load_tiny(tiny);
-  ThreadPool pool;
-  const auto session = make_session(loaded, pool);
-  const Status status = session->append(std::vector<TokenId>{1});
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().code, ErrorCode::not_finite);
-  EXPECT_EQ(session->n_positions(), 0u);
+  tiny.weight = 1e30f;
+  for (const KernelSet* kernels : available_kernels()) {
+    auto file = load_gguf(tiny.build());
+    ASSERT_TRUE(file.ok());
+    const auto loaded = load_language_model(std::move(file.value()), kernels->name);
+    ASSERT_TRUE(loaded.ok());
+    ThreadPool pool;
+    const auto session = make_session(loaded.value(), pool);
+    const Status status = session->append(std::vector<TokenId>{1, 3});
+    ASSERT_FALSE(status.ok()) << kernels->name;
+    EXPECT_EQ(status.error().code, ErrorCode::not_finite);
+    EXPECT_EQ(session->n_positions(), 0u);
+  }
+}
+
+// A rotation's factors stand in a model that rotates nothing.
+TEST(LanguageModel, RefusesFactorsOfARotationThatIsNotThere) {
+  TinyModel tiny;
+  tiny.architecture = "granite";
+  tiny.edit = [](GgufBuilder& file) {
+    file.set_bool("granite.rope.scaling.finetuned", false);
+    file.add_f32("rope_freqs.weight", {2}, {1.0f, 1.0f});
+  };
+  auto file = load_gguf(tiny.build());
+  ASSERT_TRUE(file.ok());
+  const auto loaded = load_language_model(std::move(file.value()));
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_EQ(loaded.error().code, ErrorCode::unsupported_feature);
+  EXPECT_NE(loaded.error().message.find("rope_freqs.weight"), std::string::npos);
 }
 
 TEST(LanguageModel, RefusesMoreTokensThanEmbeddings) {
