@@ -53,10 +53,10 @@ Status inspect(const std::string& model) {
   }
   if (!header.tensors.empty()) std::printf("\n");
   for (const TensorInfo& tensor : header.tensors) {
-    std::printf("%-44s %-6s %-20s %llu bytes at %llu\n", std::string(tensor.name).c_str(),
+    const std::string place = cat(tensor.bytes, " bytes at ", header.data_offset + tensor.offset);
+    std::printf("%-44s %-6s %-20s %s\n", std::string(tensor.name).c_str(),
                 std::string(dtype_info(tensor.type).name).c_str(), shape_text(tensor.shape).c_str(),
-                static_cast<unsigned long long>(tensor.bytes),
-                static_cast<unsigned long long>(header.data_offset + tensor.offset));
+                place.c_str());
   }
   return {};
 }

@@ -50,13 +50,7 @@ void add_chat_options(CLI::App& command, Options& options) {
                    "Let models that reason first do so, or not");
 }
 
-}  // namespace
-}  // namespace kinglet::cli
-
-int main(int argc, char** argv) {
-  using namespace kinglet;
-  using namespace kinglet::cli;
-
+int run(int argc, char** argv) {
   CLI::App app("Runs language models from GGUF files.");
   app.require_subcommand(1);
   std::function<Status()> command;
@@ -171,4 +165,16 @@ int main(int argc, char** argv) {
     return 1;
   }
   return 0;
+}
+
+}  // namespace
+}  // namespace kinglet::cli
+
+int main(int argc, char** argv) {
+  try {
+    return kinglet::cli::run(argc, argv);
+  } catch (const std::exception& error) {  // most likely std::bad_alloc
+    std::fprintf(stderr, "kinglet: %s\n", error.what());
+    return 1;
+  }
 }

@@ -167,8 +167,8 @@ Error io_error(const std::string& path, std::string_view action) {
 std::optional<uint64_t> size_of(std::FILE* file) {
   if (fseeko(file, 0, SEEK_END) != 0) return std::nullopt;
   const auto size = ftello(file);
-  std::rewind(file);
-  return size < 0 ? std::nullopt : std::optional(static_cast<uint64_t>(size));
+  if (size < 0 || fseeko(file, 0, SEEK_SET) != 0) return std::nullopt;
+  return static_cast<uint64_t>(size);
 }
 
 Result<GgufFile> read_one(const std::string& path) {
