@@ -1,0 +1,90 @@
+// The same seed and kernels give the same tokens on any number of threads.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/format.h"
+#include "gguf/file.h"
+#include "session/language_model.h"
+#include "session/sampler.h"
+#include "session/session.h"
+#include "support.h"
+
+namespace kinglet {
+namespace {
+
+// Every weight type that has kernels of its own, experts, fused tensors, windows; odd sizes.
+constexpr const char* kModels[] = {
+    "quant/llama-f32",  "quant/llama-F16",    "quant/llama-BF16",   "quant/llama-Q4_0",
+    "quant/llama-Q4_1", "quant/llama-Q5_0",   "quant/llama-Q5_1",   "quant/llama-Q8_0",
+    "quant/llama-Q2_K", "quant/llama-Q3_K_M", "quant/llama-Q4_K_M", "quant/llama-Q5_K_M",
+    "quant/llama-Q6_K", "quant/llama-IQ4_NL", "quant/llama-IQ4_XS", "quant/llama-TQ1_0",
+    "arch/qwen3moe",    "arch/gemma3",        "arch/phi3",          "arch/stablelm"};
+
+constexpr KvKind kKinds[] = {KvKind::f32, KvKind::f16, KvKind::int8, KvKind::q4};
+
+struct Answer {
+  std::vector<TokenId> tokens;
+  std::vector<float> logits;  // behind the last one
+};
+
+class Determinism : public testing::TestWithParam<std::tuple<const char*, const KernelSet*>> {
+ protected:
+  static Answer answer(const Model& model, size_t n_threads, KvKind kind) {
+    constexpr size_t kPrompt = 21;
+    constexpr size_t kGenerated = 8;
+    ThreadPool pool(n_threads);
+    auto session = Session::create(
+        model, pool,
+        {.n_ctx = kPrompt + kGenerated, .n_batch = 16, .k_kind = kind, .v_kind = kind});
+    EXPECT_TRUE(session.ok());
+    const uint32_t vocab_size = model.config().vocab_size;
+    std::vector<TokenId> tokens;
+    for (uint32_t i = 0; i < kPrompt; ++i) {
+      tokens.push_back(static_cast<TokenId>((i * 37 + 5) % vocab_size));
+    }
+    Sampler sampler({.temperature = 1.5f, .seed = 7}, vocab_size);
+    EXPECT_TRUE(session.value()->append(tokens).ok());
+    for (size_t i = 0; i < kGenerated; ++i) {
+      tokens.push_back(sampler.sample(session.value()->logits()));
+      EXPECT_TRUE(session.value()->append({&tokens.back(), 1}).ok());
+    }
+    const auto logits = session.value()->logits();
+    return {tokens, {logits.begin(), logits.end()}};
+  }
+};
+
+TEST_P(Determinism, DoesNotDependOnThreads) {
+  const auto& [name, kernels] = GetParam();
+  auto file = read_gguf_file(fixture_path(std::string(name) + ".gguf"));
+  ASSERT_TRUE(file.ok());
+  const auto model = Model::load(std::move(file.value()), *kernels);
+  ASSERT_TRUE(model.ok());
+  for (const KvKind kind : kKinds) {
+    const Answer alone = answer(model.value(), 1, kind);
+    for (size_t n_threads = 2; n_threads <= 8; ++n_threads) {
+      const Answer found = answer(model.value(), n_threads, kind);
+      EXPECT_EQ(found.tokens, alone.tokens) << n_threads << " threads";
+      EXPECT_EQ(found.logits, alone.logits) << n_threads << " threads";
+    }
+  }
+}
+
+std::string test_name(const testing::TestParamInfo<Determinism::ParamType>& info) {
+  std::string name = cat(std::get<0>(info.param), "_", std::get<1>(info.param)->name);
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '/' || c == '-'; }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Determinism,
+                         testing::Combine(testing::ValuesIn(kModels),
+                                          testing::ValuesIn(available_kernels().begin(),
+                                                            available_kernels().end())),
+                         test_name);
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,145 @@
+// Memory over many lives of a model, and what happens where there is none left.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#if defined(__linux__) && !defined(__EMSCRIPTEN__)
+#include <unistd.h>
+#endif
+
+#include "model/tiny_model.h"
+#include "session/generation.h"
+#include "session/language_model.h"
+#include "support.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define KINGLET_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define KINGLET_SANITIZED 1
+#endif
+#endif
+
+namespace {
+
+// How many aligned allocations are granted before one is refused; negative: all.
+int n_granted = -1;
+
+}  // namespace
+
+// Weights, caches and scratch memory come from here; natively this takes the library's place.
+#if defined(__linux__) && !defined(__EMSCRIPTEN__)
+extern "C" void* aligned_alloc(size_t alignment, size_t size) {
+  if (n_granted == 0) return nullptr;
+  if (n_granted > 0) --n_granted;
+  void* memory = nullptr;
+  return posix_memalign(&memory, alignment, size) == 0 ? memory : nullptr;
+}
+#endif
+
+namespace kinglet {
+namespace {
+
+constexpr const char* kStories = KINGLET_SOURCE_DIR "/demo/models/kinglet-stories-5m-Q4_0.gguf";
+
+Result<std::vector<TokenId>> tell(Result<GgufFile> file) {
+  if (!file.ok()) return file.error();
+  KINGLET_ASSIGN(const LanguageModel loaded, load_language_model(std::move(file.value())));
+  ThreadPool pool(2);
+  KINGLET_ASSIGN(auto session, Session::create(loaded.model, pool, {.n_ctx = 32}));
+  GenerationOptions options;
+  options.max_tokens = 4;
+  KINGLET_ASSIGN(
+      Generation generation,
+      Generation::start(*session, *loaded.tokenizer, loaded.tokenizer->encode("abc"), options));
+  std::vector<TokenId> tokens;
+  while (true) {
+    KINGLET_ASSIGN(const GenerationStep step, generation.step());
+    if (step.finish != FinishReason::none) return tokens;
+    if (step.token != kNoToken) tokens.push_back(step.token);
+  }
+}
+
+#if defined(__wasm__)
+size_t memory_in_use() { return __builtin_wasm_memory_size(0) << 16; }
+#elif defined(__linux__)
+// Pages in memory.
+size_t memory_in_use() {
+  size_t size = 0;
+  size_t resident = 0;
+  if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(file, "%zu %zu", &size, &resident) != 2) resident = 0;
+    std::fclose(file);
+  }
+  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+#endif
+
+#if !defined(KINGLET_SANITIZED) && (defined(__wasm__) || defined(__linux__))
+TEST(Memory, IsTheSameAfter500LivesOfAModel) {
+  size_t after_ten = 0;
+  for (int life = 1; life <= 500; ++life) {
+    ASSERT_TRUE(tell(read_gguf_file(kStories)).ok());
+    if (life == 10) after_ten = memory_in_use();
+  }
+  ASSERT_GT(after_ten, 0u);
+  EXPECT_LE(static_cast<double>(memory_in_use()), 1.02 * static_cast<double>(after_ten));
+}
+#endif
+
+#if defined(__linux__) && !defined(__EMSCRIPTEN__)
+TEST(Memory, RefusedAtAnyPlaceIsAnErrorAndNoHarm) {
+  const Bytes bytes = TinyModel().build();
+  const auto told = tell(load_gguf(bytes));
+  ASSERT_TRUE(told.ok());
+  int n_refused = 0;
+  for (int n = 0;; ++n) {
+    n_granted = n;
+    const auto found = tell(load_gguf(bytes));
+    n_granted = -1;
+    if (found.ok()) {
+      EXPECT_EQ(found.value(), told.value());
+      break;
+    }
+    ++n_refused;
+    EXPECT_EQ(found.error().code, ErrorCode::out_of_memory) << found.error().message;
+    const auto again = tell(load_gguf(bytes));
+    ASSERT_TRUE(again.ok()) << "after a refusal at allocation " << n;
+    EXPECT_EQ(again.value(), told.value());
+  }
+  EXPECT_GE(n_refused, 4) << "header, weights, cache and scratch memory at least";
+}
+
+// A session that stays while others are refused: forks, larger contexts.
+TEST(Memory, RefusedToOneSessionLeavesTheOthersAsTheyAre) {
+  auto file = load_gguf(TinyModel().build());
+  ASSERT_TRUE(file.ok());
+  const auto loaded = load_language_model(std::move(file.value()));
+  ASSERT_TRUE(loaded.ok());
+  ThreadPool pool;
+  auto session = Session::create(loaded.value().model, pool, {.n_ctx = 16});
+  ASSERT_TRUE(session.ok());
+  const std::vector<TokenId> tokens = {1, 3, 4, 5};
+  ASSERT_TRUE(session.value()->append(tokens).ok());
+  const auto logits = session.value()->logits();
+  const std::vector<float> before(logits.begin(), logits.end());
+  for (int n = 0; n < 2; ++n) {
+    n_granted = n;
+    const auto forked = session.value()->fork();
+    n_granted = -1;
+    ASSERT_FALSE(forked.ok());
+    EXPECT_EQ(forked.error().code, ErrorCode::out_of_memory);
+  }
+  ASSERT_TRUE(session.value()->truncate(3).ok());
+  ASSERT_TRUE(session.value()->append({&tokens.back(), 1}).ok());
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), session.value()->logits().begin()));
+}
+#endif
+
+}  // namespace
+}  // namespace kinglet
