@@ -1,4 +1,4 @@
-// How often this program has asked for memory.
+// How often this program has asked for memory, and refusing it.
 #pragma once
 
 #include <cstddef>
@@ -15,5 +15,9 @@ constexpr bool kCountsMalloc = true;
 
 // Calls of malloc and its kin, of any thread, from this program's own code and its operators new.
 size_t n_allocations();
+
+// Grants the next n calls of aligned_alloc, where weights, caches and scratch memory come from, and
+// refuses those that follow. A negative n grants all.
+void grant_aligned_allocations(int n);
 
 }  // namespace kinglet

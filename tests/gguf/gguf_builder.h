@@ -18,7 +18,8 @@ namespace kinglet {
 
 using Bytes = std::vector<std::byte>;
 
-inline void append_bytes(Bytes& out, std::span<const std::byte> bytes) {
+// Not inlined: GCC 12 then takes the insertion for one into nothing.
+[[gnu::noinline]] inline void append_bytes(Bytes& out, std::span<const std::byte> bytes) {
   out.insert(out.end(), bytes.begin(), bytes.end());
 }
 

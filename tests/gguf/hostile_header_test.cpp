@@ -154,7 +154,8 @@ TEST_P(HostileHeader, SurvivesEachFlippedByte) {
 
 TEST_P(HostileHeader, SurvivesEveryLength) {
   auto [bytes, file_bytes] = read_header(GetParam());
-  for (const auto& [offset, n_bytes] : Lengths(bytes).places()) {
+  const Lengths lengths(bytes);
+  for (const auto& [offset, n_bytes] : lengths.places()) {
     const Bytes before(bytes.begin() + static_cast<ptrdiff_t>(offset),
                        bytes.begin() + static_cast<ptrdiff_t>(offset + n_bytes));
     for (const uint64_t length : {uint64_t{0}, uint64_t{1}, UINT64_MAX, UINT64_MAX - 1}) {

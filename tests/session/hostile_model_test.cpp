@@ -11,6 +11,12 @@
 namespace kinglet {
 namespace {
 
+Bytes one_layer() {
+  TinyModel tiny;
+  tiny.n_layers = 1;
+  return tiny.build();
+}
+
 Status generate(const LanguageModel& loaded) {
   ThreadPool pool(1);
   KINGLET_ASSIGN(auto session, Session::create(loaded.model, pool, {.n_ctx = 8, .n_batch = 4}));
@@ -32,7 +38,7 @@ Status load_and_generate(const Bytes& bytes) {
 }
 
 TEST(HostileModel, SurvivesEachFlippedByte) {
-  Bytes bytes = TinyModel{.n_layers = 1}.build();
+  Bytes bytes = one_layer();
   ASSERT_TRUE(load_and_generate(bytes).ok());
   size_t n_run = 0;
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -49,7 +55,7 @@ TEST(HostileModel, SurvivesEachFlippedByte) {
 }
 
 TEST(HostileModel, KnowsEveryPrefixForOne) {
-  const Bytes bytes = TinyModel{.n_layers = 1}.build();
+  const Bytes bytes = one_layer();
   const auto header = parse_gguf_header(bytes);
   ASSERT_TRUE(header.ok());
   const size_t n_whole =

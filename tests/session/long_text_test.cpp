@@ -92,7 +92,7 @@ TEST_P(LongText, IsContinuedWhereItFits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Texts, LongText, testing::ValuesIn(kTexts),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& text) { return text.param.name; });
 
 }  // namespace
 }  // namespace kinglet

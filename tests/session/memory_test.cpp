@@ -2,9 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -12,6 +10,7 @@
 #include <unistd.h>
 #endif
 
+#include "allocations.h"
 #include "model/tiny_model.h"
 #include "session/generation.h"
 #include "session/language_model.h"
@@ -25,27 +24,8 @@
 #endif
 #endif
 
-namespace {
-
-// How many aligned allocations are granted before one is refused; negative: all.
-int n_granted = -1;
-
-}  // namespace
-
-// Weights, caches and scratch memory come from here; natively this takes the library's place.
-#if defined(__linux__) && !defined(__EMSCRIPTEN__)
-extern "C" void* aligned_alloc(size_t alignment, size_t size) {
-  if (n_granted == 0) return nullptr;
-  if (n_granted > 0) --n_granted;
-  void* memory = nullptr;
-  return posix_memalign(&memory, alignment, size) == 0 ? memory : nullptr;
-}
-#endif
-
 namespace kinglet {
 namespace {
-
-constexpr const char* kStories = KINGLET_SOURCE_DIR "/demo/models/kinglet-stories-5m-Q4_0.gguf";
 
 Result<std::vector<TokenId>> tell(Result<GgufFile> file) {
   if (!file.ok()) return file.error();
@@ -65,10 +45,12 @@ Result<std::vector<TokenId>> tell(Result<GgufFile> file) {
   }
 }
 
+// What a sanitizer keeps for itself grows.
+#if !defined(KINGLET_SANITIZED) && (defined(__wasm__) || defined(__linux__))
+
 #if defined(__wasm__)
 size_t memory_in_use() { return __builtin_wasm_memory_size(0) << 16; }
-#elif defined(__linux__)
-// Pages in memory.
+#else
 size_t memory_in_use() {
   size_t size = 0;
   size_t resident = 0;
@@ -80,28 +62,28 @@ size_t memory_in_use() {
 }
 #endif
 
-#if !defined(KINGLET_SANITIZED) && (defined(__wasm__) || defined(__linux__))
 TEST(Memory, IsTheSameAfter500LivesOfAModel) {
+  const std::string stories = KINGLET_SOURCE_DIR "/demo/models/kinglet-stories-5m-Q4_0.gguf";
   size_t after_ten = 0;
   for (int life = 1; life <= 500; ++life) {
-    ASSERT_TRUE(tell(read_gguf_file(kStories)).ok());
+    ASSERT_TRUE(tell(read_gguf_file(stories)).ok());
     if (life == 10) after_ten = memory_in_use();
   }
   ASSERT_GT(after_ten, 0u);
   EXPECT_LE(static_cast<double>(memory_in_use()), 1.02 * static_cast<double>(after_ten));
 }
+
 #endif
 
-#if defined(__linux__) && !defined(__EMSCRIPTEN__)
 TEST(Memory, RefusedAtAnyPlaceIsAnErrorAndNoHarm) {
   const Bytes bytes = TinyModel().build();
   const auto told = tell(load_gguf(bytes));
   ASSERT_TRUE(told.ok());
   int n_refused = 0;
   for (int n = 0;; ++n) {
-    n_granted = n;
+    grant_aligned_allocations(n);
     const auto found = tell(load_gguf(bytes));
-    n_granted = -1;
+    grant_aligned_allocations(-1);
     if (found.ok()) {
       EXPECT_EQ(found.value(), told.value());
       break;
@@ -129,9 +111,9 @@ TEST(Memory, RefusedToOneSessionLeavesTheOthersAsTheyAre) {
   const auto logits = session.value()->logits();
   const std::vector<float> before(logits.begin(), logits.end());
   for (int n = 0; n < 2; ++n) {
-    n_granted = n;
+    grant_aligned_allocations(n);
     const auto forked = session.value()->fork();
-    n_granted = -1;
+    grant_aligned_allocations(-1);
     ASSERT_FALSE(forked.ok());
     EXPECT_EQ(forked.error().code, ErrorCode::out_of_memory);
   }
@@ -139,7 +121,6 @@ TEST(Memory, RefusedToOneSessionLeavesTheOthersAsTheyAre) {
   ASSERT_TRUE(session.value()->append({&tokens.back(), 1}).ok());
   EXPECT_TRUE(std::equal(before.begin(), before.end(), session.value()->logits().begin()));
 }
-#endif
 
 }  // namespace
 }  // namespace kinglet

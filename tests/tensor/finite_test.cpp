@@ -34,15 +34,13 @@ TEST(Finite, IsWhatDecodesToNumbers) {
       ASSERT_EQ(find_not_finite(type.type, block).has_value(), !finite) << type.name;
       n_bad += finite ? 0 : 1;
     }
-    // An 8-bit exponent alone makes no infinity.
-    EXPECT_EQ(n_bad > 0, type.type != DType::mxfp4) << type.name;
+    EXPECT_GT(n_bad, 0) << type.name << ": nothing was tried";
   }
 }
 
 TEST(Finite, NamesTheFirstBadBlock) {
   std::mt19937 random(4);
   for (const DTypeInfo& type : dtypes()) {
-    if (type.type == DType::mxfp4) continue;
     std::vector<std::byte> bad;
     do {
       bad = random_block(type, random);
