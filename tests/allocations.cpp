@@ -63,13 +63,14 @@ int __wrap_posix_memalign(void** memory, size_t alignment, size_t bytes) {
 }
 }
 
-// Those of the standard library call a malloc that is not wrapped.
+// Those of the standard library call a malloc that is not wrapped. Granted always.
 void* operator new(size_t bytes) {
   return operator new (bytes, std::align_val_t{alignof(std::max_align_t)});
 }
 void* operator new(size_t bytes, std::align_val_t alignment) {
+  ++n_calls;
   const auto line = static_cast<size_t>(alignment);
-  return checked(std::aligned_alloc(line, (bytes + line - 1) / line * line));
+  return checked(__real_aligned_alloc(line, (bytes + line - 1) / line * line));
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t /*bytes*/) noexcept { std::free(memory); }
