@@ -24,7 +24,7 @@ constexpr const char* kModels[] = {
     "quant/llama-Q6_K", "quant/llama-IQ4_NL", "quant/llama-IQ4_XS", "quant/llama-TQ1_0",
     "arch/qwen3moe",    "arch/gemma3",        "arch/phi3",          "arch/stablelm"};
 
-constexpr KvKind kKinds[] = {KvKind::f32, KvKind::f16, KvKind::int8, KvKind::q4};
+constexpr KvKind kKinds[] = {KvKind::f32, KvKind::q4};
 
 struct Answer {
   std::vector<TokenId> tokens;
@@ -65,7 +65,7 @@ TEST_P(Determinism, DoesNotDependOnThreads) {
   ASSERT_TRUE(model.ok());
   for (const KvKind kind : kKinds) {
     const Answer alone = answer(model.value(), 1, kind);
-    for (size_t n_threads = 2; n_threads <= 8; ++n_threads) {
+    for (const size_t n_threads : {2u, 3u, 8u}) {
       const Answer found = answer(model.value(), n_threads, kind);
       EXPECT_EQ(found.tokens, alone.tokens) << n_threads << " threads";
       EXPECT_EQ(found.logits, alone.logits) << n_threads << " threads";
