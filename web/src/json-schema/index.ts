@@ -1,4 +1,5 @@
 /** JSON schemas (draft 2020-12) → GBNF. */
+import { KingletError } from '../errors.ts';
 import {
   alternatives,
   complement,
@@ -38,7 +39,13 @@ import { anyCharacter, characters, formats, inner } from './strings.ts';
  * @throws KingletError `invalid_argument`, naming the place and the keyword that is not supported.
  */
 export function grammarOfSchema(schema: unknown): string {
-  return new SchemaCompiler(schema).compile();
+  try {
+    return new SchemaCompiler(schema).compile();
+  } catch (error) {
+    if (error instanceof KingletError) throw error;
+    // Values in a circle, or nested so deep that the stack ends.
+    throw schemaError('#', `it is no JSON: ${String(error)}`);
+  }
 }
 
 /** Schemas in schemas, as far as the program's own stack allows. */
@@ -66,6 +73,7 @@ class SchemaCompiler {
   readonly #rules = new Map<string, string>();
   readonly #namesOfBodies = new Map<string, string>();
   readonly #namesOfReferences = new Map<string, string>();
+  readonly #nNames = new Map<string, number>();
   #depth = 0;
 
   constructor(schema: unknown) {
@@ -341,7 +349,9 @@ class SchemaCompiler {
     const stem = words.replace(/^-+|-+$/g, '').replace(/^properties-/, '') || 'schema';
     let name = stem;
     const isTaken = () => name === 'root' || name in commonRules || this.#rules.has(name);
-    for (let i = 2; isTaken(); i += 1) name = `${stem}-${String(i)}`;
+    let n = this.#nNames.get(stem) ?? 1;
+    while (isTaken()) name = `${stem}-${String((n += 1))}`;
+    this.#nNames.set(stem, n);
     return name;
   }
 }

@@ -53,10 +53,14 @@ export function patternToGbnf(pattern: string): string {
   return new PatternReader(pattern).read();
 }
 
+/** Groups in groups, as grammars have them. */
+const maxDepth = 100;
+
 /** Reads what RegExp has checked. */
 class PatternReader {
   readonly #characters: string[];
   #at = 0;
+  #depth = 0;
 
   constructor(pattern: string) {
     this.#characters = Array.from(pattern);
@@ -108,7 +112,11 @@ class PatternReader {
         throw new PatternError('it looks ahead or behind');
       }
     }
+    if ((this.#depth += 1) > maxDepth) {
+      throw new PatternError(`its groups are nested more than ${String(maxDepth)} deep`);
+    }
     const inside = this.#alternatives();
+    this.#depth -= 1;
     if (!this.#take(')')) throw new PatternError('an anchor is in a group');
     return inside;
   }

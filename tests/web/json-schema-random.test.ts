@@ -1,0 +1,157 @@
+// Schemas that no person writes: a grammar, or a refusal in words.
+import { describe, expect, it } from 'vitest';
+import { grammarOfSchema } from '../../web/src/json-schema/index.ts';
+import { Gbnf, randomFrom } from './gbnf.ts';
+import type { Random } from './gbnf.ts';
+
+const oddities: readonly unknown[] = [
+  ...[null, true, false, 0, -1, 1.5, 1e21, -1e300, 2 ** 53, NaN, Infinity, '', '\ud800', '\0"\\'],
+  ...[undefined, [], {}, [[]], '__proto__', 'constructor', 'toString', '#', '#/$defs/a', '#/%ff'],
+];
+const numbers = [0, 1, 2, 3, 7, 10, 99, 1000, 123456, -5, -1000, 0.5, 2 ** 53 - 1, 1e15, 1e308];
+const names = ['a', 'b', 'ab', '', 'é', '"', '__proto__', 'constructor', '𝄞', 'a/b~c', '\n'];
+const types = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null', 'date'];
+const patterns = ['^a+$', '[a-z]{2,4}', '(a|b)*c', '.', '^$', '\\d+', '[^\\s]', '(', 'a{9999}'];
+const formats = ['date', 'time', 'uuid', 'email', 'ipv4', 'color'];
+const references = ['#', '#/$defs/a', '#/$defs/b', '#/properties/a', '#/$defs/none', 'x.json', 7];
+
+class Schemas {
+  readonly #random: Random;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  next(): unknown {
+    return { ...this.#object(0), $defs: { a: this.#schema(2), b: this.#schema(2) } };
+  }
+
+  #below(n: number): number {
+    return Math.floor(this.#random() * n);
+  }
+
+  #one<T>(list: readonly T[]): T {
+    return list[this.#below(list.length)]!;
+  }
+
+  #list<T>(most: number, make: () => T): T[] {
+    return Array.from({ length: this.#below(most + 1) }, make);
+  }
+
+  #schema(depth: number): unknown {
+    const choice = this.#below(20);
+    if (choice === 0) return this.#one(oddities);
+    return choice < 3 || depth > 4 ? this.#below(2) === 0 : this.#object(depth + 1);
+  }
+
+  #object(depth: number): Record<string, unknown> {
+    const entries = this.#list(3, () => {
+      const [keyword, make] = this.#one(this.#keywords);
+      return [keyword, this.#below(40) === 0 ? this.#one(oddities) : make(depth)] as const;
+    });
+    return Object.fromEntries(entries);
+  }
+
+  readonly #schemas = (depth: number) => this.#list(3, () => this.#schema(depth));
+  readonly #number = () => this.#one(numbers);
+
+  readonly #keywords: readonly (readonly [string, (depth: number) => unknown])[] = [
+    [
+      'type',
+      () => (this.#below(3) === 0 ? this.#list(3, () => this.#one(types)) : this.#one(types)),
+    ],
+    ['enum', () => this.#list(4, () => this.#one([...oddities, ...names, ...numbers]))],
+    ['const', () => this.#one([...oddities, ...names, ...numbers])],
+    ['allOf', this.#schemas],
+    ['anyOf', this.#schemas],
+    ['oneOf', this.#schemas],
+    ['$ref', () => this.#one(references)],
+    [
+      'properties',
+      (depth) => Object.fromEntries(this.#list(3, () => [this.#one(names), this.#schema(depth)])),
+    ],
+    ['required', () => this.#list(3, () => this.#one(names))],
+    ['additionalProperties', (depth) => this.#schema(depth)],
+    ['propertyNames', (depth) => this.#schema(depth)],
+    ['items', (depth) => this.#schema(depth)],
+    ['prefixItems', this.#schemas],
+    ['minItems', this.#number],
+    ['maxItems', this.#number],
+    ['minLength', this.#number],
+    ['maxLength', this.#number],
+    ['minimum', this.#number],
+    ['maximum', this.#number],
+    ['exclusiveMinimum', this.#number],
+    ['exclusiveMaximum', this.#number],
+    ['pattern', () => this.#one(patterns)],
+    ['format', () => this.#one(formats)],
+    ['title', () => this.#one(oddities)],
+  ];
+}
+
+/** The grammar, or nothing where the schema is refused as it should be. */
+function compile(schema: unknown): string | undefined {
+  try {
+    return grammarOfSchema(schema);
+  } catch (error) {
+    expect(error).toMatchObject({ name: 'KingletError', code: 'invalid_argument' });
+    expect((error as Error).message).toMatch(/^jsonSchema, at #/);
+    return undefined;
+  }
+}
+
+describe('random schemas', () => {
+  it('make grammars of JSON, or are refused by name', () => {
+    const random = randomFrom(11);
+    const schemas = new Schemas(random);
+    let nGrammars = 0;
+    for (let i = 0; i < 20_000; i += 1) {
+      const schema = schemas.next();
+      const grammar = compile(schema);
+      if (grammar === undefined) continue;
+      nGrammars += 1;
+      if (i % 20 !== 0 || /\{\d{4}/.test(grammar)) continue; // long to draw
+      const text = drawn(grammar, random);
+      expect(() => JSON.parse(text) as unknown, JSON.stringify(schema)).not.toThrow();
+    }
+    expect(nGrammars).toBeGreaterThan(2000);
+  });
+
+  it.each([
+    ['anyOf in allOf', { allOf: Array(30).fill({ anyOf: [{ minLength: 1 }, { minimum: 2 }] }) }],
+    ['oneOf of many', { oneOf: Array.from({ length: 300 }, (_, i) => ({ minimum: i })) }],
+    ['references in a circle', { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } }],
+    ['a long pattern', { pattern: '(a?){30}a{30}'.repeat(300) }],
+    ['a pattern of brackets', { pattern: '('.repeat(20_000) + ')'.repeat(20_000) }],
+    ['many properties', { required: Array.from({ length: 20_000 }, (_, i) => `name${String(i)}`) }],
+    ['schemas in schemas', nested(100_000)],
+    ['values in values', { const: nested(100_000) }],
+    ['a schema in itself', inItself('items')],
+    ['a value in itself', { const: inItself('enum') }],
+  ])('%s: an answer, and soon', { timeout: 10_000 }, (_, schema) => {
+    compile(schema);
+  });
+});
+
+/** A text of the grammar; null where it has none, as a schema may ask for itself without end. */
+function drawn(grammar: string, random: Random): string {
+  try {
+    return new Gbnf(grammar).sample(random);
+  } catch (error) {
+    expect(error).toBeInstanceOf(RangeError);
+    return 'null';
+  }
+}
+
+function nested(depth: number): unknown {
+  let schema: unknown = {};
+  for (let i = 0; i < depth; i += 1) schema = { items: schema };
+  return schema;
+}
+
+function inItself(key: string): unknown {
+  const schema: Record<string, unknown> = {};
+  schema[key] = [schema];
+  if (key === 'items') schema.items = schema;
+  return schema;
+}
