@@ -45,17 +45,17 @@ void append_spelled(std::string_view spelled, std::string& bytes) {
 
 }  // namespace
 
-// Tokens merge in the order of the file's list.
+// Tokens merge in the order of the file's list, which numbers the merges.
 class BpeTokenizer::RankRule {
  public:
   explicit RankRule(const BpeTokenizer& tokenizer) : tokenizer_(&tokenizer) {}
 
-  std::optional<Merged<int32_t>> operator()(std::string_view, const Symbol& left,
-                                            const Symbol& right) const {
-    const uint32_t slot = tokenizer_->slots_[tokenizer_->slot_of(left.id, right.id)];
-    if (slot == 0) return std::nullopt;
-    return Merged<int32_t>{tokenizer_->merges_[slot - 1].id, -static_cast<int32_t>(slot)};
+  uint32_t find(std::string_view, const Symbol& left, const Symbol& right) const {
+    return tokenizer_->slots_[tokenizer_->slot_of(left.id, right.id)] - 1;
   }
+  // Exact: nobody's list is as long as 2^24.
+  float priority(uint32_t merge) const { return -static_cast<float>(merge); }
+  TokenId result(uint32_t merge) const { return tokenizer_->merges_[merge].id; }
 
  private:
   const BpeTokenizer* tokenizer_;
@@ -136,7 +136,7 @@ size_t BpeTokenizer::slot_of(TokenId left, TokenId right) const {
 }
 
 void BpeTokenizer::encode_plain(std::string_view text, std::vector<TokenId>& ids) const {
-  Merger<int32_t, RankRule> merger{RankRule(*this)};
+  Merger<RankRule> merger{RankRule(*this)};
   size_t begin = 0;
   for (const uint32_t n_bytes : split_words(*pretokenizer_, text)) {
     const std::string_view word = text.substr(begin, n_bytes);

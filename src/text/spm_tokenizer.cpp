@@ -1,6 +1,5 @@
 #include "text/spm_tokenizer.h"
 
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -23,23 +22,24 @@ void append_unescaped(std::string_view spelled, std::string& bytes) {
   }
 }
 
-// Any two neighbours that make a token merge, the token of the highest score first.
+// Any two neighbours that make a token merge, the token of the highest score first. A merge has the
+// number of the token it makes.
 class ScoreRule {
  public:
   explicit ScoreRule(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
 
-  std::optional<Merged<float>> operator()(std::string_view text, const Symbol& left,
-                                          const Symbol& right) const {
+  uint32_t find(std::string_view text, const Symbol& left, const Symbol& right) const {
     const size_t n_bytes = size_t{left.n_bytes} + right.n_bytes;
-    if (n_bytes > vocabulary_.max_normal_bytes()) return std::nullopt;
-    const TokenId id = vocabulary_.find(text.substr(left.begin, n_bytes));
-    if (id == kNoToken) return std::nullopt;
-    return Merged<float>{id, vocabulary_.score(id)};
+    if (n_bytes > vocabulary_.max_normal_bytes()) return kNoMerge;
+    return static_cast<uint32_t>(vocabulary_.find(text.substr(left.begin, n_bytes)));
   }
+  float priority(uint32_t merge) const { return vocabulary_.score(result(merge)); }
+  TokenId result(uint32_t merge) const { return static_cast<TokenId>(merge); }
 
  private:
   const Vocabulary& vocabulary_;
 };
+static_assert(static_cast<uint32_t>(kNoToken) == kNoMerge);
 
 }  // namespace
 
@@ -72,7 +72,7 @@ void SpmTokenizer::encode_plain(std::string_view text, std::vector<TokenId>& ids
   prefixed += text;
   const std::string_view whole = prefixed;
 
-  Merger<float, ScoreRule> merger{ScoreRule(vocabulary())};
+  Merger<ScoreRule> merger{ScoreRule(vocabulary())};
   size_t begin = 0;  // of the part that the merger holds
   for (size_t at = 0; at < whole.size();) {
     const Utf8Char character = decode_utf8(whole.substr(at));
