@@ -1,4 +1,6 @@
 // One worker, seen the same way in a browser and in Node.
+import { watchLife } from './life-sign.ts';
+import type { LifeSign } from './life-sign.ts';
 import type { ClientMessage, WorkerMessage } from './protocol.ts';
 import { isNode } from './runtime.ts';
 
@@ -26,8 +28,12 @@ function startBrowserWorker(listener: WorkerListener): WorkerLink {
     type: 'module',
     name: 'kinglet',
   });
-  worker.onmessage = (event: MessageEvent<WorkerMessage>) => {
-    listener.onMessage(event.data);
+  const onEnd = () => {
+    listener.onCrash('it ended');
+  };
+  worker.onmessage = ({ data }: MessageEvent<WorkerMessage | LifeSign>) => {
+    if (data.type === 'alive') watchLife(data, onEnd);
+    else listener.onMessage(data);
   };
   worker.onerror = (event) => {
     event.preventDefault();

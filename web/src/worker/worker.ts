@@ -1,4 +1,5 @@
 // The worker's entry point, for browsers and Node.
+import { giveLifeSign } from '../life-sign.ts';
 import type { ClientMessage, WorkerMessage } from '../protocol.ts';
 import { isNode } from '../runtime.ts';
 import { ModelHost } from './model-host.ts';
@@ -27,4 +28,7 @@ if (isNode) {
   self.onmessage = (event: MessageEvent<ClientMessage>) => {
     host.receive(event.data);
   };
+  giveLifeSign((sign) => {
+    self.postMessage(sign);
+  });
 }
