@@ -54,7 +54,6 @@ export class CacheApiStore implements CacheStore {
     for (const key of await this.#keysOf(name)) await this.#cache.delete(address(name, key));
   }
 
-  /** Every browser that runs the engine has Web Locks. */
   lock(key: string): Promise<(() => void) | undefined> {
     return webLock(`kinglet:${key}`);
   }

@@ -63,8 +63,9 @@ export class ModelCache {
    * @throws {@link KingletError} `cache_unavailable` while it is being downloaded.
    */
   async delete(source: string | URL, options: HubOptions = {}): Promise<void> {
-    const names = await Promise.all(sourceUrls(source, options).map(slotNames));
+    const urls = sourceUrls(source, options);
     for (const store of await this.#stores()) {
+      const names = await Promise.all(urls.map(slotNames));
       for (const name of names.flat()) await remove(store, name);
     }
   }

@@ -90,10 +90,13 @@ export function parseHead(text: string): CacheHead | undefined {
   }
 }
 
-/** One owner at a time among all tabs, where there are Web Locks; waits for a moment only. */
+/**
+ * One owner at a time among all tabs; waits for a moment only. Without Web Locks, which every
+ * browser has that runs the engine, nobody is the owner: two tabs would mix their blocks.
+ */
 export async function webLock(name: string): Promise<(() => void) | undefined> {
   const { locks } = navigator as { locks?: LockManager };
-  if (!locks) return () => undefined;
+  if (!locks) return undefined;
   const patienceMs = 1000; // a tab that was closed gives its locks back late
   return new Promise((resolve) => {
     const hold = () =>

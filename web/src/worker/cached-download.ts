@@ -62,7 +62,7 @@ export class FileCache {
         }
       }
       if (!release) {
-        const why = 'another tab is downloading the same file: it is not kept twice';
+        const why = 'another tab is downloading the same file, or there are no locks against that';
         this.#warn(new KingletError('cache_unavailable', why));
         return plainSource(download ?? (await Download.open(url, request)));
       }
