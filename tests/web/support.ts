@@ -20,6 +20,15 @@ export function tellByCli(prompt: string, nTokens: number, options: string[] = [
   return answer.replace(/\n$/, ''); // the program ends its last line
 }
 
+/** Gives whole numbers from 0 to n - 1 that are the same in every run. */
+export function seededRandom(seed: number): (n: number) => number {
+  let state = seed;
+  return (n) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * n);
+  };
+}
+
 /** The file with a chat template added to its metadata. */
 export function withChatTemplate(model: Uint8Array, template: string): Uint8Array<ArrayBuffer> {
   const key = Buffer.from('tokenizer.chat_template');
