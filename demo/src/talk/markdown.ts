@@ -3,7 +3,12 @@ import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
 import type { Token } from 'marked';
 
-const marked = new Marked({ gfm: true, breaks: true });
+const marked = new Marked({
+  gfm: true,
+  breaks: true,
+  // Tags are text that the reader should see, but for the one that tables need.
+  renderer: { html: ({ text }) => (/^<br *\/?>$/i.test(text) ? '<br>' : escapeHtml(text)) },
+});
 
 // No pictures, forms or styles: nothing that a model writes may fetch anything or pose as the page.
 const allowedTags = [
@@ -22,6 +27,15 @@ export class MarkdownView {
   }
 
   update(text: string): void {
+    try {
+      if (isNestedTooDeeply(text)) this.#showPlain(text);
+      else this.#update(text);
+    } catch {
+      this.#showPlain(text); // deeper than the parser's stack
+    }
+  }
+
+  #update(text: string): void {
     const tokens = marked.lexer(text);
     const raws = tokens.map(({ raw }) => raw);
     const nSame = raws.findIndex((raw, i) => raw !== this.#blocks[i]?.raw);
@@ -30,6 +44,12 @@ export class MarkdownView {
       for (const node of nodes) node.remove();
     }
     for (const token of tokens.slice(nKept)) this.#append(token);
+  }
+
+  #showPlain(text: string): void {
+    const node = document.createTextNode(text);
+    this.#element.replaceChildren(node);
+    this.#blocks = [{ raw: text, nodes: [node] }];
   }
 
   #append(token: Token): void {
@@ -48,4 +68,16 @@ export class MarkdownView {
     this.#blocks.push({ raw: token.raw, nodes: [...fragment.childNodes] });
     this.#element.append(fragment);
   }
+}
+
+/**
+ * Whether a line begins with twenty marks of quotes and list items. The parser reads the rest of a
+ * text again at each level, which a model that repeats itself would make the page wait for.
+ */
+function isNestedTooDeeply(text: string): boolean {
+  return /^(?:[ \t]*(?:>|(?:[*+-]|\d{1,9}[.)])[ \t])){20}(?![ \t*_-]*$)/m.test(text);
+}
+
+function escapeHtml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 }
