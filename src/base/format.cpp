@@ -1,9 +1,22 @@
 #include "base/format.h"
 
+#include <charconv>
 #include <cmath>
-#include <cstdint>
 
 namespace kinglet {
+namespace {
+
+template <class T>
+void append_digits(std::string& out, T number) {
+  char digits[24];
+  const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
+  out.append(digits, end);
+}
+
+}  // namespace
+
+void append(std::string& out, int64_t number) { append_digits(out, number); }
+void append(std::string& out, uint64_t number) { append_digits(out, number); }
 
 void append(std::string& out, double number) {
   if (std::isnan(number)) return append(out, "nan");

@@ -2,32 +2,47 @@
 // (100 KB of wasm).
 #pragma once
 
-#include <charconv>
 #include <concepts>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace kinglet {
 
-inline void append(std::string& out, std::string_view text) { out += text; }
-inline void append(std::string& out, char c) { out += c; }
-
-template <std::integral T>
-void append(std::string& out, T number) {
-  char digits[24];
-  const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
-  out.append(digits, end);
-}
-
 // Rounded to thousandths: 0.25, -3, 1.5e+30, nan. printf would add 7 KB to the wasm.
 void append(std::string& out, double number);
+void append(std::string& out, int64_t number);
+void append(std::string& out, uint64_t number);
+inline void append(std::string& out, const std::string& text) { out += text; }
+inline void append(std::string& out, std::string_view text) { out += text; }
+inline void append(std::string& out, const char* text) { out += text; }
+inline void append(std::string& out, char c) { out += c; }
 
-// Concatenates strings, characters and numbers: cat("found ", n, " tensors").
+namespace format_detail {
+
+// The kinds of parts, few enough that messages share their code.
+constexpr const char* part(const char* text) { return text; }
+constexpr const std::string_view& part(const std::string_view& text) { return text; }
+inline const std::string& part(const std::string& text) { return text; }
+constexpr char part(char c) { return c; }
+constexpr double part(double number) { return number; }
+constexpr int64_t part(std::signed_integral auto number) { return number; }
+constexpr uint64_t part(std::unsigned_integral auto number) { return number; }
+
 template <class... Parts>
-std::string cat(const Parts&... parts) {
+[[gnu::noinline]] std::string join(Parts... parts) {
   std::string out;
   (append(out, parts), ...);
   return out;
+}
+
+}  // namespace format_detail
+
+// Concatenates strings, characters and numbers: cat("found ", n, " tensors").
+template <class... Parts>
+[[gnu::always_inline]] inline std::string cat(const Parts&... parts) {
+  return format_detail::join<decltype(format_detail::part(parts))...>(
+      format_detail::part(parts)...);
 }
 
 }  // namespace kinglet
