@@ -143,6 +143,9 @@ struct KernelSet {
   // applied to `sum`.
   float (*softmax_part)(float* x, size_t n, float& largest, float& sum);
 
+  // The largest of n > 0 numbers; NaN where one of them is not finite.
+  float (*largest)(const float* x, size_t n);
+
   // The codes of a query for kinds of integers, zero from head_dim to stride: the result times
   // codes ≈ values. For q4 the even elements of each block stand before its odd ones.
   float (*quantize_query)(const float* values, size_t head_dim, size_t stride, KvKind kind,

@@ -107,6 +107,16 @@ void softcap(float* x, float cap, size_t n) {
   for (size_t i = 0; i < n; ++i) x[i] = element::softcap(x[i], cap);
 }
 
+float largest(const float* x, size_t n) {
+  float most = x[0];
+  float odd = 0.0f;  // 0 times a number that is not finite is NaN
+  for (size_t i = 0; i < n; ++i) {
+    most = x[i] > most ? x[i] : most;
+    odd += x[i] * 0.0f;
+  }
+  return most + odd;
+}
+
 void rope_interleaved(float* x, const float* cosines, const float* sines, size_t n_pairs) {
   for (size_t i = 0; i < n_pairs; ++i) {
     element::rotate(x[2 * i], x[2 * i + 1], cosines[i], sines[i]);
@@ -136,6 +146,7 @@ const KernelSet& scalar_kernels() {
                   .rope_interleaved = rope_interleaved,
                   .rope_halves = rope_halves,
                   .softmax_part = scalar_softmax_part,
+                  .largest = largest,
                   .quantize_query = scalar_quantize_query,
                   .attention = scalar_attention()};
     set.matmul.fill({multiply, ActivationFormat::f32, 1});

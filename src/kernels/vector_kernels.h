@@ -44,6 +44,7 @@ struct VectorKernels {
     set.rope_interleaved = Math::rope_interleaved;
     set.rope_halves = Math::rope_halves;
     set.softmax_part = Math::softmax_part;
+    set.largest = Math::largest;
     VectorAttention<V>::add_to(set);
 
     set.matmul.fill({Matmul::multiply_dequantized, ActivationFormat::f32, 1});

@@ -8,6 +8,7 @@
 
 #include "base/exponential.h"
 #include "kernels/element.h"
+#include "kernels/kernels.h"
 
 namespace kinglet {
 
@@ -162,6 +163,19 @@ struct VectorMath {
       sum += x[i];
     }
     return factor;
+  }
+
+  // The last vector overlaps the one before it.
+  static float largest(const float* x, size_t n) {
+    if (n < kLanes) return scalar_kernels().largest(x, n);
+    Float most = V::load(x);
+    Float odd = V::splat(0.0f);  // 0 times a number that is not finite is NaN
+    for (size_t i = 0; i < n; i += kLanes) {
+      const Float part = V::load(x + std::min(i, n - kLanes));
+      most = V::max(most, part);
+      odd = V::fma(part, V::splat(0.0f), odd);
+    }
+    return V::horizontal_max(most) + V::horizontal_sum(odd);
   }
 
  private:

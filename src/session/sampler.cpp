@@ -1,7 +1,9 @@
 #include "session/sampler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/exponential.h"
 #include "base/format.h"
@@ -9,58 +11,58 @@
 namespace kinglet {
 namespace {
 
-Error out_of_range(std::string_view option, double found, std::string_view expected) {
-  return {ErrorCode::invalid_argument, cat(option, " is ", found, ", expected ", expected)};
-}
+// A very small penalty must not make logits infinite.
+constexpr float kLargestLogit = 1e30f;
 
-// Larger first; of equals the smaller id, so that the order is total.
-constexpr auto kBetter = [](const auto& a, const auto& b) {
-  return a.weight > b.weight || (a.weight == b.weight && a.token < b.token);
+struct Range {
+  std::string_view option;
+  float value;
+  float least;
+  float most;
+  std::string_view expected;
 };
 
-// The first of equals.
-TokenId most_probable(std::span<const float> logits, Constraint* constraint) {
-  TokenId best = kNoToken;
-  float largest = -std::numeric_limits<float>::infinity();
-  for (size_t i = 0; i < logits.size(); ++i) {
-    const auto token = static_cast<TokenId>(i);
-    if (logits[i] <= largest && best != kNoToken) continue;
-    if (constraint != nullptr && !constraint->allows(token)) continue;
-    best = token;
-    largest = logits[i];
-  }
-  return best;
+Status check(const Range& range) {
+  // Written so that NaN fails.
+  if (range.value >= range.least && range.value <= range.most) return {};
+  return Error{ErrorCode::invalid_argument,
+               cat(range.option, " is ", range.value, ", expected ", range.expected)};
 }
 
 }  // namespace
 
-Status validate(const SamplerOptions& options) {
-  // Written so that NaN fails.
-  if (!(options.temperature >= 0.0f && options.temperature <= 100.0f)) {
-    return out_of_range("temperature", options.temperature, "0 to 100");
-  }
-  if (options.top_k < 0) return out_of_range("top-k", options.top_k, "0 or more");
-  if (!(options.top_p > 0.0f && options.top_p <= 1.0f)) {
-    return out_of_range("top-p", options.top_p, "more than 0, up to 1");
-  }
-  if (!(options.min_p >= 0.0f && options.min_p <= 1.0f)) {
-    return out_of_range("min-p", options.min_p, "0 to 1");
-  }
-  if (!(options.repeat_penalty > 0.0f && options.repeat_penalty <= 100.0f)) {
-    return out_of_range("repeat-penalty", options.repeat_penalty, "more than 0, up to 100");
-  }
-  if (options.repeat_last_n < 0 || options.repeat_last_n > kMaxRepeatLastN) {
-    return out_of_range("repeat-last-n", options.repeat_last_n, cat("0 to ", kMaxRepeatLastN));
+Status validate(const SamplerOptions& options, uint32_t vocab_size) {
+  constexpr float kMoreThan0 = std::numeric_limits<float>::denorm_min();
+  constexpr auto kMaxWindow = static_cast<float>(kMaxRepeatLastN);
+  const Range ranges[] = {
+      {"temperature", options.temperature, 0, 100, "0 to 100"},
+      {"top-k", static_cast<float>(options.top_k), 0, 0x1p31f, "0 or more"},
+      {"top-p", options.top_p, kMoreThan0, 1, "more than 0, up to 1"},
+      {"min-p", options.min_p, 0, 1, "0 to 1"},
+      {"repeat-penalty", options.repeat_penalty, kMoreThan0, 100, "more than 0, up to 100"},
+      {"frequency-penalty", options.frequency_penalty, -100, 100, "-100 to 100"},
+      {"presence-penalty", options.presence_penalty, -100, 100, "-100 to 100"},
+      {"repeat-last-n", static_cast<float>(options.repeat_last_n), 0, kMaxWindow, "0 to 65536"},
+  };
+  for (const Range& range : ranges) KINGLET_TRY(check(range));
+  for (const auto& [token, bias] : options.logit_bias) {
+    if (token < 0 || static_cast<uint32_t>(token) >= vocab_size) {
+      return Error{ErrorCode::invalid_argument,
+                   cat("a bias names token ", token, ", the vocabulary has ", vocab_size)};
+    }
+    KINGLET_TRY(check({"a bias", bias, -100, 100, "-100 to 100"}));
   }
   return {};
 }
 
-Sampler::Sampler(const SamplerOptions& options, uint32_t vocab_size) : options_(options) {
-  const bool all = options.top_k == 0 || static_cast<uint32_t>(options.top_k) > vocab_size;
-  candidates_.reserve(all ? vocab_size : static_cast<size_t>(options.top_k));
-  if (options.repeat_penalty != 1.0f) {
+Sampler::Sampler(const SamplerOptions& options, uint32_t vocab_size, const KernelSet& kernels)
+    : options_(options), kernels_(&kernels), n_candidates_(vocab_size) {
+  if (options.top_k > 0)
+    n_candidates_ = std::min(n_candidates_, static_cast<size_t>(options.top_k));
+  if (options.temperature > 0.0f) candidates_.reserve(n_candidates_);
+  if (has_penalties()) {
     recent_.reserve(static_cast<size_t>(options.repeat_last_n));
-    distinct_.reserve(static_cast<size_t>(options.repeat_last_n));
+    counts_.resize(vocab_size);
   }
   random();
   random_state_ += options.seed;
@@ -68,16 +70,18 @@ Sampler::Sampler(const SamplerOptions& options, uint32_t vocab_size) : options_(
 }
 
 TokenId Sampler::sample(std::span<float> logits, Constraint* constraint) {
-  penalize_repetitions(logits);
-  if (options_.temperature == 0.0f) return most_probable(logits, constraint);
-  keep_top_k(logits, constraint);
+  add_biases_and_penalties(logits);
+  if (options_.temperature == 0.0f && constraint == nullptr) return best_token(*kernels_, logits);
+  find_candidates(logits, constraint);
   if (candidates_.empty()) return kNoToken;
-  const float largest = candidates_.front().weight;
-  for (Candidate& candidate : candidates_) {
-    candidate.weight = exponential::exp((candidate.weight - largest) / options_.temperature);
-  }
+  if (options_.temperature == 0.0f) return candidates_.front().token;
   keep_top_p_and_min_p();
   return draw();
+}
+
+bool Sampler::has_penalties() const {
+  return options_.repeat_penalty != 1.0f || options_.frequency_penalty != 0.0f ||
+         options_.presence_penalty != 0.0f;
 }
 
 void Sampler::accept(TokenId token) {
@@ -90,51 +94,46 @@ void Sampler::accept(TokenId token) {
   }
 }
 
-void Sampler::penalize_repetitions(std::span<float> logits) {
-  distinct_.assign(recent_.begin(), recent_.end());
-  std::sort(distinct_.begin(), distinct_.end());
-  distinct_.erase(std::unique(distinct_.begin(), distinct_.end()), distinct_.end());
-  for (const TokenId token : distinct_) {
+void Sampler::add_biases_and_penalties(std::span<float> logits) {
+  for (const auto& [token, bias] : options_.logit_bias) logits[static_cast<size_t>(token)] += bias;
+  for (const TokenId token : recent_) ++counts_[static_cast<size_t>(token)];
+  for (const TokenId token : recent_) {
+    const uint32_t count = std::exchange(counts_[static_cast<size_t>(token)], 0);
+    if (count == 0) continue;  // its penalties are on already
     float& logit = logits[static_cast<size_t>(token)];
     logit = logit > 0 ? logit / options_.repeat_penalty : logit * options_.repeat_penalty;
+    logit -= options_.frequency_penalty * static_cast<float>(count) + options_.presence_penalty;
+    logit = std::clamp(logit, -kLargestLogit, kLargestLogit);
   }
 }
 
-// A heap of the best so far, its worst on top: one pass over the vocabulary, most of which is
-// turned away by one comparison.
-void Sampler::keep_top_k(std::span<const float> logits, Constraint* constraint) {
-  const size_t k = options_.top_k == 0
-                       ? logits.size()
-                       : std::min(static_cast<size_t>(options_.top_k), logits.size());
-  candidates_.clear();
-  for (size_t i = 0; i < logits.size(); ++i) {
-    const Candidate candidate{logits[i], static_cast<TokenId>(i)};
-    if (candidates_.size() == k && !kBetter(candidate, candidates_.front())) continue;
-    if (constraint != nullptr && !constraint->allows(candidate.token)) continue;
-    if (candidates_.size() == k) {
-      std::pop_heap(candidates_.begin(), candidates_.end(), kBetter);
-      candidates_.pop_back();
+// With their probabilities up to a common factor, that of the best being 1.
+void Sampler::find_candidates(std::span<const float> logits, Constraint* constraint) {
+  if (n_candidates_ < logits.size()) {
+    find_best(*kernels_, logits, n_candidates_, constraint, candidates_);
+  } else {
+    candidates_.clear();
+    for (size_t i = 0; i < logits.size(); ++i) {
+      const auto token = static_cast<TokenId>(i);
+      if (constraint == nullptr || constraint->allows(token)) {
+        candidates_.push_back({logits[i], token});
+      }
     }
-    candidates_.push_back(candidate);
-    if (k < logits.size()) std::push_heap(candidates_.begin(), candidates_.end(), kBetter);
   }
-  std::sort(candidates_.begin(), candidates_.end(), kBetter);
+  float largest = -std::numeric_limits<float>::infinity();
+  for (const Candidate& candidate : candidates_) largest = std::max(largest, candidate.weight);
+  for (Candidate& candidate : candidates_) {
+    candidate.weight = exponential::exp((candidate.weight - largest) / options_.temperature);
+  }
 }
 
-// Candidates are sorted, so both keep a prefix: the best one always, whatever a huge logit and a
-// penalty made of its weight.
 void Sampler::keep_top_p_and_min_p() {
-  double total = 0;
-  for (const Candidate& candidate : candidates_) total += static_cast<double>(candidate.weight);
-  const double enough =
-      options_.top_p < 1.0f ? total * static_cast<double>(options_.top_p) : total * 2;
-  const float least = options_.min_p * candidates_.front().weight;
-  double sum = 0;
-  size_t n = 0;
-  do {
-    sum += static_cast<double>(candidates_[n++].weight);
-  } while (n < candidates_.size() && sum < enough && candidates_[n].weight >= least);
-  candidates_.resize(n);
+  if (options_.top_p < 1.0f) {
+    double total = 0;
+    for (const Candidate& candidate : candidates_) total += static_cast<double>(candidate.weight);
+    keep_fewest(total * static_cast<double>(options_.top_p), candidates_);
+  }
+  std::erase_if(candidates_, [this](const Candidate& c) { return c.weight < options_.min_p; });
 }
 
 TokenId Sampler::draw() {

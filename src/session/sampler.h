@@ -6,59 +6,68 @@
 #include <vector>
 
 #include "base/result.h"
+#include "session/candidates.h"
 #include "session/constraint.h"
 #include "text/vocabulary.h"
 
 namespace kinglet {
 
-// Applied in this order: repetition penalty, constraint, temperature, top-k, top-p, min-p, draw.
+struct LogitBias {
+  TokenId token;
+  float bias;
+};
+
+// Applied in this order: biases, penalties, constraint, temperature, top-k, top-p, min-p, draw.
+// Penalties look at the last repeat_last_n tokens of prompt and answer.
 struct SamplerOptions {
   float temperature = 0.8f;     // 0 is greedy: the token of the largest logit, the first of equals
   int32_t top_k = 40;           // keep the k most probable; 0 keeps all
   float top_p = 0.95f;          // keep the fewest whose probabilities reach p; 1 keeps all
   float min_p = 0.05f;          // keep those with at least min_p × the largest probability
   float repeat_penalty = 1.0f;  // > 1 divides positive and multiplies negative logits (CTRL, 2019)
-  int32_t repeat_last_n = 64;   // … of the tokens among so many last ones
+  float frequency_penalty = 0.0f;  // taken off a logit for each time that its token was seen
+  float presence_penalty = 0.0f;   // taken off once where the token was seen
+  int32_t repeat_last_n = 64;
+  std::vector<LogitBias> logit_bias = {};  // added to the logits of these tokens, -100 to 100
   uint64_t seed = 0;
 };
 
 constexpr int32_t kMaxRepeatLastN = 1 << 16;
 
-// ErrorCode::invalid_argument names the option, its value and its range.
-Status validate(const SamplerOptions& options);
+// ErrorCode::invalid_argument names the option, its value and its range; `vocab_size` is that of
+// the tokens which biases may name.
+Status validate(const SamplerOptions& options, uint32_t vocab_size);
 
 // The same seed, options and logits give the same tokens on every platform: random numbers are
 // PCG32's (M. O'Neill, 2014), and sums are taken in a fixed order.
 class Sampler {
  public:
   // `options` must be valid; `vocab_size` is the number of logits. Allocates all it will need.
-  Sampler(const SamplerOptions& options, uint32_t vocab_size);
+  Sampler(const SamplerOptions& options, uint32_t vocab_size, const KernelSet& kernels);
 
   // Draws from finite `logits` [vocab_size], which it may change, one of the tokens that
   // `constraint` allows: kNoToken where it allows none. Only tokens that would be candidates are
   // tried, so that a constraint costs little where it allows many.
   TokenId sample(std::span<float> logits, Constraint* constraint = nullptr);
 
-  // Records a token of the prompt or of the answer, for the repetition penalty.
+  // Records a token of the prompt or of the answer, for the penalties.
   void accept(TokenId token);
 
  private:
-  struct Candidate {
-    float weight;  // the logit, then the probability up to a common factor
-    TokenId token;
-  };
-
-  void penalize_repetitions(std::span<float> logits);
-  void keep_top_k(std::span<const float> logits, Constraint* constraint);
+  bool has_penalties() const;
+  void add_biases_and_penalties(std::span<float> logits);
+  void find_candidates(std::span<const float> logits, Constraint* constraint);
   void keep_top_p_and_min_p();
   TokenId draw();
   double random();  // in [0, 1)
 
   SamplerOptions options_;
-  std::vector<Candidate> candidates_;  // best first, once sorted
-  std::vector<TokenId> recent_;        // a ring of the last tokens
+  const KernelSet* kernels_;
+  size_t n_candidates_;  // before top-p and min-p
+  std::vector<Candidate> candidates_;
+  std::vector<TokenId> recent_;  // a ring of the last tokens
   size_t next_recent_ = 0;
-  std::vector<TokenId> distinct_;  // scratch for the penalty
+  std::vector<uint32_t> counts_;  // [vocab_size], zeros between draws; empty without penalties
   uint64_t random_state_ = 0;
 };
 

@@ -306,6 +306,23 @@ TEST_P(VectorFunctions, GeluAndSoftcapSurviveExtremes) {
   EXPECT_EQ(out[3], 0.0f);
 }
 
+TEST_P(VectorFunctions, FindsTheLargestAndWhatIsNotFinite) {
+  for (const size_t n : kLengths) {
+    if (n == 0) continue;
+    auto x = numbers(n, 50.0f);
+    EXPECT_EQ(kernels().largest(x.data(), n), *std::max_element(x.begin(), x.end())) << n;
+    for (float& number : x) number = -std::fabs(number) - 1.0f;
+    EXPECT_EQ(kernels().largest(x.data(), n), *std::max_element(x.begin(), x.end())) << n;
+    for (const float bad : {NAN, INFINITY, -INFINITY}) {
+      for (const size_t i : {size_t{0}, n / 2, n - 1}) {
+        auto damaged = x;
+        damaged[i] = bad;
+        EXPECT_TRUE(std::isnan(kernels().largest(damaged.data(), n))) << n << " " << i;
+      }
+    }
+  }
+}
+
 TEST_P(VectorFunctions, GateAsDefined) {
   for (const size_t n : kLengths) {
     const auto gate = numbers(n, 8.0f);

@@ -138,8 +138,8 @@ TEST(Constraint, MasksBeforeEverythingElse) {
        {SamplerOptions{.temperature = 0.0f}, SamplerOptions{.temperature = 1.5f, .seed = 3},
         SamplerOptions{.temperature = 3.0f, .top_k = 0, .top_p = 1.0f, .min_p = 0.0f, .seed = 4},
         SamplerOptions{.temperature = 0.7f, .top_k = 5, .top_p = 0.9f, .seed = 5}}) {
-    Sampler constrained(options, n_tokens);
-    Sampler masked(options, n_tokens);
+    Sampler constrained(options, n_tokens, scalar_kernels());
+    Sampler masked(options, n_tokens, scalar_kernels());
     for (int i = 0; i < 200; ++i) {
       std::vector<float> logits;
       for (uint32_t id = 0; id < n_tokens; ++id) {

@@ -46,7 +46,7 @@ class Determinism : public testing::TestWithParam<std::tuple<const char*, const 
     for (uint32_t i = 0; i < kPrompt; ++i) {
       tokens.push_back(static_cast<TokenId>((i * 37 + 5) % vocab_size));
     }
-    Sampler sampler({.temperature = 1.5f, .seed = 7}, vocab_size);
+    Sampler sampler({.temperature = 1.5f, .seed = 7}, vocab_size, model.kernels());
     EXPECT_TRUE(session.value()->append(tokens).ok());
     for (size_t i = 0; i < kGenerated; ++i) {
       tokens.push_back(sampler.sample(session.value()->logits()));

@@ -11,12 +11,18 @@ namespace {
 
 // Keeps every token: only temperature shapes the draw.
 SamplerOptions plain(float temperature = 1.0f) {
-  return {.temperature = temperature, .top_k = 0, .top_p = 1.0f, .min_p = 0.0f, .seed = 1};
+  SamplerOptions options;
+  options.temperature = temperature;
+  options.top_k = 0;
+  options.top_p = 1.0f;
+  options.min_p = 0.0f;
+  options.seed = 1;
+  return options;
 }
 
 std::map<TokenId, int> draw(const SamplerOptions& options, const std::vector<float>& logits,
                             int n = 20000) {
-  Sampler sampler(options, static_cast<uint32_t>(logits.size()));
+  Sampler sampler(options, static_cast<uint32_t>(logits.size()), scalar_kernels());
   std::map<TokenId, int> counts;
   for (int i = 0; i < n; ++i) {
     auto copy = logits;
@@ -35,7 +41,7 @@ std::vector<float> logits_of(const std::vector<double>& probabilities) {
 TEST(Sampler, GreedyTakesTheFirstOfTheLargest) {
   SamplerOptions options;
   options.temperature = 0.0f;
-  Sampler sampler(options, 4);
+  Sampler sampler(options, 4, scalar_kernels());
   std::vector<float> logits = {1.0f, 3.0f, 3.0f, 2.0f};
   EXPECT_EQ(sampler.sample(logits), 1);
 }
@@ -87,7 +93,7 @@ TEST(Sampler, PenaltyWeakensRecentTokens) {
   SamplerOptions options = plain(0.0f);
   options.repeat_penalty = 2.0f;
   options.repeat_last_n = 2;
-  Sampler sampler(options, 3);
+  Sampler sampler(options, 3, scalar_kernels());
   const std::vector<float> logits = {3.0f, 2.0f, -1.0f};
   const auto sample = [&] {
     auto copy = logits;
@@ -109,11 +115,87 @@ TEST(Sampler, PenaltyWeakensRecentTokens) {
   EXPECT_EQ(copy[0], 3.0f);
 }
 
+TEST(Sampler, FrequencyCountsAndPresenceDoesNot) {
+  SamplerOptions options = plain(0.0f);
+  options.repeat_last_n = 3;
+  options.frequency_penalty = 0.5f;
+  options.presence_penalty = 0.25f;
+  Sampler sampler(options, 4, scalar_kernels());
+  for (const TokenId token : {3, 1, 2, 1}) sampler.accept(token);  // 3 leaves the window
+  std::vector<float> logits = {1.0f, 2.0f, -1.0f, 0.0f};
+  EXPECT_EQ(sampler.sample(logits), 0);
+  EXPECT_EQ(logits, (std::vector<float>{1.0f, 0.75f, -1.75f, 0.0f}));
+}
+
+// Every token that is accepted moves another one out of the window.
+TEST(Sampler, CountsAreThoseOfTheWindow) {
+  SamplerOptions options = plain(0.0f);
+  options.repeat_last_n = 20;
+  options.frequency_penalty = 1.0f;
+  Sampler sampler(options, 8, scalar_kernels());
+  std::vector<TokenId> all;
+  for (uint32_t i = 0; i < 300; ++i) {
+    all.push_back(static_cast<TokenId>(i * i * 2654435761u >> 29));
+    sampler.accept(all.back());
+    std::vector<float> logits(8, 0.0f);
+    std::vector<float> expected(8, 0.0f);
+    sampler.sample(logits);
+    for (size_t j = all.size() > 20 ? all.size() - 20 : 0; j < all.size(); ++j) {
+      expected[static_cast<size_t>(all[j])] -= 1.0f;
+    }
+    ASSERT_EQ(logits, expected) << i;
+  }
+}
+
+TEST(Sampler, BiasesAreAdded) {
+  SamplerOptions options = plain(0.0f);
+  options.logit_bias = {{2, 5.0f}, {0, -100.0f}};
+  Sampler sampler(options, 3, scalar_kernels());
+  std::vector<float> logits = {3.0f, 2.0f, -1.0f};
+  EXPECT_EQ(sampler.sample(logits), 2);
+  EXPECT_EQ(logits, (std::vector<float>{-97.0f, 2.0f, 4.0f}));
+}
+
+TEST(Sampler, SurvivesPenaltiesThatBlowUp) {
+  for (const float temperature : {0.0f, 1e-30f, 1.0f}) {
+    SamplerOptions options;
+    options.temperature = temperature;
+    options.repeat_penalty = 1e-38f;
+    for (const int32_t top_k : {0, 2}) {
+      options.top_k = top_k;
+      Sampler sampler(options, 3, scalar_kernels());
+      for (const TokenId token : {0, 1}) sampler.accept(token);
+      std::vector<float> logits = {30.0f, 40.0f, 1.0f};
+      EXPECT_LT(sampler.sample(logits), 2);
+    }
+  }
+}
+
+TEST(Sampler, DrawsTheSameWithAndWithoutALimitThatLimitsNothing) {
+  std::vector<float> logits(60);
+  for (size_t i = 0; i < logits.size(); ++i) {
+    logits[i] = 3.0f * std::sin(static_cast<float>(i * i));
+  }
+  for (const float top_p : {0.3f, 0.9f}) {
+    SamplerOptions options = plain(0.7f);
+    options.top_p = top_p;
+    options.min_p = 0.02f;
+    const auto all = draw(options, logits);
+    options.top_k = 59;
+    const auto most = draw(options, logits);
+    std::vector<TokenId> drawn_of_all;
+    std::vector<TokenId> drawn_of_most;
+    for (const auto& [token, count] : all) drawn_of_all.push_back(token);
+    for (const auto& [token, count] : most) drawn_of_most.push_back(token);
+    EXPECT_EQ(drawn_of_all, drawn_of_most);
+  }
+}
+
 TEST(Sampler, SameSeedSameTokens) {
   const auto tokens = [](uint64_t seed) {
     SamplerOptions options = plain();
     options.seed = seed;
-    Sampler sampler(options, 50);
+    Sampler sampler(options, 50, scalar_kernels());
     std::vector<TokenId> drawn;
     for (int i = 0; i < 20; ++i) {
       std::vector<float> logits(50, 0.0f);
@@ -139,7 +221,7 @@ TEST(SamplerOptions, AreCheckedByName) {
   const auto message = [](auto change) {
     SamplerOptions options;
     change(options);
-    const Status status = validate(options);
+    const Status status = validate(options, 10);
     return status.ok() ? std::string() : status.error().message;
   };
   EXPECT_EQ(message([](SamplerOptions&) {}), "");
@@ -152,13 +234,25 @@ TEST(SamplerOptions, AreCheckedByName) {
   EXPECT_EQ(message([](SamplerOptions& o) { o.min_p = 1.5; }), "min-p is 1.5, expected 0 to 1");
   EXPECT_NE(message([](SamplerOptions& o) { o.repeat_penalty = 0; }), "");
   EXPECT_NE(message([](SamplerOptions& o) { o.repeat_last_n = -1; }), "");
+  EXPECT_EQ(message([](SamplerOptions& o) { o.frequency_penalty = -101; }),
+            "frequency-penalty is -101, expected -100 to 100");
+  EXPECT_NE(message([](SamplerOptions& o) { o.presence_penalty = NAN; }), "");
+  EXPECT_EQ(message([](SamplerOptions& o) { o.logit_bias = {{9, 100.0f}, {0, -100.0f}}; }), "");
+  EXPECT_EQ(message([](SamplerOptions& o) {
+              o.logit_bias = {{10, 1.0f}};
+            }),
+            "a bias names token 10, the vocabulary has 10");
+  EXPECT_EQ(message([](SamplerOptions& o) {
+              o.logit_bias = {{7, 101.0f}};
+            }),
+            "a bias is 101, expected -100 to 100");
 }
 
-// A penalty may push a huge logit to infinity, and probabilities then are not numbers.
+// A penalty would push a huge logit to infinity, and probabilities then would not be numbers.
 TEST(Sampler, KeepsATokenWhateverThePenaltyMakesOfHugeLogits) {
   SamplerOptions options;
   options.repeat_penalty = 0.01f;
-  Sampler sampler(options, 4);
+  Sampler sampler(options, 4, scalar_kernels());
   sampler.accept(2);
   std::vector<float> logits = {1.0f, 3e38f, 3e38f, -3e38f};
   const TokenId token = sampler.sample(logits);
