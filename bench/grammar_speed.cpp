@@ -52,7 +52,7 @@ Costs measure(const Tokenizer& tokenizer, const std::shared_ptr<const Grammar>& 
   using Clock = std::chrono::steady_clock;
   const auto n_tokens = static_cast<size_t>(tokenizer.n_tokens());
   const std::vector<TokenId> text = tokenizer.encode(sample_text(), {.add_bos = false});
-  Sampler sampler(options, static_cast<uint32_t>(n_tokens));
+  Sampler sampler(options, static_cast<uint32_t>(n_tokens), *available_kernels().front());
   Constraint constraint(grammar, tokenizer, true);
   std::mt19937 random(1);
   std::vector<float> noise(2 * n_tokens);

@@ -44,6 +44,8 @@ std::string_view error_code_name(ErrorCode code) {
       return "invalid_grammar";
     case ErrorCode::grammar_dead_end:
       return "grammar_dead_end";
+    case ErrorCode::cancelled:
+      return "cancelled";
   }
   return "unknown";
 }

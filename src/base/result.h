@@ -31,6 +31,7 @@ enum class ErrorCode : uint8_t {
   not_finite,                // NaN or infinity where a number is needed
   invalid_grammar,           // the text of a grammar is wrong
   grammar_dead_end,          // no token can follow in a grammar that is not at its end
+  cancelled,                 // the caller wished for it
 };
 
 // The stable snake_case name of a code, as JavaScript sees it: "wrong_shape".

@@ -37,8 +37,22 @@ void add_sampler_options(CLI::App& command, SamplerOptions& sampler) {
       ->capture_default_str();
   command.add_option("--repeat-penalty", sampler.repeat_penalty, "Above 1: repeat less")
       ->capture_default_str();
-  command.add_option("--repeat-last-n", sampler.repeat_last_n, "Tokens the penalty looks back")
+  command
+      .add_option("--frequency-penalty", sampler.frequency_penalty,
+                  "Taken off a token's logit for each time it was seen")
       ->capture_default_str();
+  command
+      .add_option("--presence-penalty", sampler.presence_penalty,
+                  "Taken off a token's logit once it was seen")
+      ->capture_default_str();
+  command.add_option("--repeat-last-n", sampler.repeat_last_n, "Tokens the penalties look back")
+      ->capture_default_str();
+}
+
+void add_stop_option(CLI::App& command, GenerationOptions& generation) {
+  command.add_option("--stop", generation.stop, "End before this text; may be given several times")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 // Of commands that lay out a conversation.
@@ -68,6 +82,7 @@ int run(int argc, char** argv) {
   generate_command->add_option("--grammar", generating.grammar,
                                "GBNF file that the answer must match");
   add_sampler_options(*generate_command, generating.generation.sampler);
+  add_stop_option(*generate_command, generating.generation);
   generate_command->add_flag("--shift", generating.generation.shifts_context,
                              "Go on when the context is full: drop the older half");
   generate_command
@@ -91,6 +106,7 @@ int run(int argc, char** argv) {
   chat_command->add_option("-n,--n-tokens", chatting.generation.max_tokens, "Tokens of an answer")
       ->capture_default_str();
   add_sampler_options(*chat_command, chatting.generation.sampler);
+  add_stop_option(*chat_command, chatting.generation);
   chat_command->add_option("--seed", seed, "Seed of the sampler (default: random)");
   chat_command->add_flag("--speed", chatting.show_speed, "Print tokens per second");
   chat_command->callback([&] {

@@ -81,6 +81,11 @@ class Step {
     return {};
   }
 
+  void normalize_hidden() {
+    normalize(scratch_.hidden, model_.weights().output_norm, n_tokens_, config_.hidden_dim,
+              scratch_.normed);
+  }
+
   void compute_logits() {
     const Weights& w = model_.weights();
     const float* last = scratch_.hidden + (n_tokens_ - 1) * config_.hidden_dim;
@@ -350,25 +355,32 @@ Status check_tokens(const Model& model, const Scratch& scratch, const KvCache& c
   return {};
 }
 
-Status run_layers(Step& step, uint32_t n_layers) {
-  for (uint32_t layer = 0; layer < n_layers; ++layer) KINGLET_TRY(step.layer(layer));
+Status run_layers(Step& step, uint32_t n_layers, const Cancellation& cancellation) {
+  for (uint32_t layer = 0; layer < n_layers; ++layer) {
+    if (cancellation.requested()) {
+      return Error{ErrorCode::cancelled, cat("cancelled before layer ", layer, " of ", n_layers)};
+    }
+    KINGLET_TRY(step.layer(layer));
+  }
   return {};
 }
 
 }  // namespace
 
 Status forward(const Model& model, ThreadPool& pool, Scratch& scratch, KvCache& cache,
-               std::span<const int32_t> tokens, bool want_logits) {
+               std::span<const int32_t> tokens, Output output, const Cancellation& cancellation) {
   KINGLET_TRY(check_tokens(model, scratch, cache, tokens));
   KINGLET_TRY(cache.reserve(static_cast<uint32_t>(tokens.size())));
   Step step(model, pool, scratch, cache, tokens.size());
   step.embed(tokens);
   step.compute_angles();
-  if (Status status = run_layers(step, model.config().n_layers); !status.ok()) {
+  Status status = run_layers(step, model.config().n_layers, cancellation);
+  if (!status.ok()) {
     cache.rollback();
     return status;
   }
-  if (want_logits) step.compute_logits();
+  if (output == Output::logits) step.compute_logits();
+  if (output == Output::hidden) step.normalize_hidden();
   return cache.commit();
 }
 

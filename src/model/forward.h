@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/cancellation.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "kv/kv_cache.h"
@@ -12,10 +13,18 @@
 
 namespace kinglet {
 
-// Appends 1 to scratch.n_batch tokens to the cache. With want_logits, scratch.logits receives the
-// logits behind the last one. On an error the cache is as it was.
-// ErrorCode::context_full; invalid_argument (a token outside the vocabulary, or no tokens).
+// What a step computes beside keys and values.
+enum class Output : uint8_t {
+  none,
+  logits,  // scratch.logits, behind the last token
+  hidden,  // scratch.normed [n_tokens]: the final states of all tokens, behind the last norm
+};
+
+// Appends 1 to scratch.n_batch tokens to the cache. On an error the cache is as it was.
+// ErrorCode::context_full; cancelled, heard of before each layer; invalid_argument (a token outside
+// the vocabulary, or no tokens).
 Status forward(const Model& model, ThreadPool& pool, Scratch& scratch, KvCache& cache,
-               std::span<const int32_t> tokens, bool want_logits);
+               std::span<const int32_t> tokens, Output output,
+               const Cancellation& cancellation = {});
 
 }  // namespace kinglet

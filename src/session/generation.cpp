@@ -17,6 +17,8 @@ std::string_view finish_reason_name(FinishReason reason) {
       return "length";
     case FinishReason::context:
       return "context";
+    case FinishReason::cancelled:
+      return "cancelled";
   }
   return "unknown";
 }
@@ -35,9 +37,13 @@ bool follows_added_token(const Session& session, const Tokenizer& tokenizer,
 Result<Generation> Generation::start(Session& session, const Tokenizer& tokenizer,
                                      std::vector<TokenId> prompt,
                                      const GenerationOptions& options) {
-  KINGLET_TRY(validate(options.sampler));
+  KINGLET_TRY(validate(options.sampler, session.model().config().vocab_size));
   if (options.max_tokens == 0) {
     return Error{ErrorCode::invalid_argument, "0 tokens were asked for, expected 1 or more"};
+  }
+  if (options.n_logprobs.value_or(0) > kMaxLogprobs) {
+    return Error{ErrorCode::invalid_argument, cat(*options.n_logprobs, " log probabilities were ",
+                                                  "asked for, expected 0 to ", kMaxLogprobs)};
   }
   if (prompt.empty() && (options.replaces_context || session.n_positions() == 0)) {
     return Error{ErrorCode::invalid_argument, "the prompt is empty: there is nothing to continue"};
@@ -54,15 +60,16 @@ Result<Generation> Generation::start(Session& session, const Tokenizer& tokenize
                  cat("the prompt has ", prompt.size(), " tokens, but the context has room for ",
                      room, " (it holds ", n_before, " of ", session.n_ctx(), " positions)")};
   }
+  KINGLET_ASSIGN(StopStrings stop, StopStrings::create(options.stop));
   if (prompt.empty()) KINGLET_TRY(session.recompute_logits());
   const uint32_t n_known = options.replaces_context ? session.keep_prefix(prompt) : 0;
-  Generation generation(session, tokenizer, std::move(prompt), options);
+  Generation generation(session, tokenizer, std::move(prompt), options, std::move(stop));
   generation.n_prompt_done_ = n_known;
   return generation;
 }
 
 Generation::Generation(Session& session, const Tokenizer& tokenizer, std::vector<TokenId> prompt,
-                       const GenerationOptions& options)
+                       const GenerationOptions& options, StopStrings stop)
     : session_(&session),
       tokenizer_(&tokenizer),
       prompt_(std::move(prompt)),
@@ -71,53 +78,85 @@ Generation::Generation(Session& session, const Tokenizer& tokenizer, std::vector
       replaces_context_(options.replaces_context),
       shifts_context_(options.shifts_context),
       n_kept_(options.n_kept),
-      sampler_(options.sampler, session.model().config().vocab_size),
-      decoder_(tokenizer, follows_added_token(session, tokenizer, prompt_)) {
+      cancellation_(options.cancellation),
+      sampler_(options.sampler, session.model().config().vocab_size, session.model().kernels()),
+      decoder_(tokenizer, follows_added_token(session, tokenizer, prompt_)),
+      stop_(std::move(stop)) {
   if (options.grammar != nullptr) {
     constraint_.emplace(options.grammar, tokenizer,
                         follows_added_token(session, tokenizer, prompt_));
   }
   for (const TokenId token : session.tokens()) sampler_.accept(token);
+  if (options.n_logprobs) {
+    logprobs_.emplace(session.model().config().vocab_size, *options.n_logprobs,
+                      session.model().kernels());
+  }
 }
 
-Result<GenerationStep> Generation::step() {
+Result<GenerationStep> Generation::step(uint32_t max_batch) {
+  auto step = advance(max_batch);
+  if (step.ok() || step.error().code != ErrorCode::cancelled) return step;
+  KINGLET_TRY(cancel());
+  return finish(FinishReason::cancelled);
+}
+
+Result<GenerationStep> Generation::advance(uint32_t max_batch) {
   if (n_prompt_done_ < prompt_.size()) {
-    const auto batch = std::span<const TokenId>(prompt_).subspan(
-        n_prompt_done_, std::min<size_t>(session_->n_batch(), prompt_.size() - n_prompt_done_));
-    const bool is_last = n_prompt_done_ + batch.size() == prompt_.size();
-    if (Status status = session_->append(batch, is_last); !status.ok()) {
-      KINGLET_TRY(cancel());
-      return status.error();
-    }
-    for (const TokenId token : batch) sampler_.accept(token);
-    n_prompt_done_ += batch.size();
-    GenerationStep step;
-    step.n_prompt_done = static_cast<uint32_t>(n_prompt_done_);
-    return step;
+    KINGLET_TRY(read_prompt(max_batch));
+    return new_step();
   }
-  const bool is_complete = constraint_ && constraint_->is_finished();
-  if (is_complete || n_generated_ == max_tokens_) {
-    KINGLET_TRY(append_last_token());
-    return finish(is_complete ? FinishReason::stop : FinishReason::length);
-  }
+  const bool is_complete = stop_.found() || (constraint_ && constraint_->is_finished());
+  if (is_complete) return finish(FinishReason::stop);
+  if (n_generated_ == max_tokens_) return finish(FinishReason::length);
   if (last_token_ != kNoToken) {
     if (session_->n_positions() == session_->n_ctx()) {
       if (!shifts_context_) return finish(FinishReason::context);
       KINGLET_TRY(make_room());
     }
-    KINGLET_TRY(session_->append({&last_token_, 1}));
+    KINGLET_TRY(session_->append({&last_token_, 1}, Output::logits, cancellation_));
+    last_token_ = kNoToken;
   }
-  const TokenId token = sampler_.sample(session_->logits(), constraint_ ? &*constraint_ : nullptr);
-  if (token == kNoToken) return constraint_->dead_end();
-  if (tokenizer_->is_end_of_generation(token)) return finish(FinishReason::stop);
-  if (constraint_) constraint_->accept(token);
-  sampler_.accept(token);
-  last_token_ = token;
+  GenerationStep step = draw();
+  if (step.token == kNoToken) return constraint_->dead_end();
+  if (tokenizer_->is_end_of_generation(step.token)) return finish(FinishReason::stop);
+  if (constraint_) constraint_->accept(step.token);
+  sampler_.accept(step.token);
+  last_token_ = step.token;
   ++n_generated_;
+  step.text = stop_.next(decoder_.next(step.token));
+  return step;
+}
+
+Status Generation::read_prompt(uint32_t max_batch) {
+  const size_t n_left = prompt_.size() - n_prompt_done_;
+  const auto batch = std::span<const TokenId>(prompt_).subspan(
+      n_prompt_done_, std::min({n_left, size_t{session_->n_batch()}, size_t{max_batch}}));
+  const Output output = batch.size() == n_left ? Output::logits : Output::none;
+  Status status = session_->append(batch, output, cancellation_);
+  if (!status.ok()) {
+    KINGLET_TRY(cancel());
+    return status;
+  }
+  for (const TokenId token : batch) sampler_.accept(token);
+  n_prompt_done_ += batch.size();
+  return {};
+}
+
+GenerationStep Generation::new_step() const {
   GenerationStep step;
-  step.n_prompt_done = static_cast<uint32_t>(n_prompt_done_);
-  step.token = token;
-  step.text = decoder_.next(token);
+  step.n_prompt_done = n_prompt_done();
+  return step;
+}
+
+// The logits are measured before the sampler changes them.
+GenerationStep Generation::draw() {
+  GenerationStep step = new_step();
+  if (logprobs_) {
+    logprobs_->measure(session_->logits());
+    step.top.assign(logprobs_->top().begin(), logprobs_->top().end());
+  }
+  step.token = sampler_.sample(session_->logits(), constraint_ ? &*constraint_ : nullptr);
+  if (logprobs_ && step.token != kNoToken) step.logprob = logprobs_->of(step.token);
   return step;
 }
 
@@ -135,14 +174,15 @@ Status Generation::cancel() {
 Status Generation::append_last_token() {
   if (replaces_context_ || last_token_ == kNoToken) return {};
   if (session_->n_positions() == session_->n_ctx()) return {};
-  return session_->append({&last_token_, 1}, false);
+  return session_->append({&last_token_, 1}, Output::none);
 }
 
-GenerationStep Generation::finish(FinishReason reason) {
-  GenerationStep step;
-  step.n_prompt_done = static_cast<uint32_t>(n_prompt_done_);
-  step.text = decoder_.finish();
+Result<GenerationStep> Generation::finish(FinishReason reason) {
+  GenerationStep step = new_step();
   step.finish = reason;
+  if (reason != FinishReason::cancelled) KINGLET_TRY(append_last_token());
+  step.text = stop_.next(decoder_.finish());
+  step.text += stop_.finish();
   return step;
 }
 

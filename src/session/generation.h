@@ -8,23 +8,27 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/result.h"
 #include "session/constraint.h"
 #include "session/grammar.h"
+#include "session/logprobs.h"
 #include "session/sampler.h"
 #include "session/session.h"
+#include "session/stop_strings.h"
 #include "text/tokenizer.h"
 
 namespace kinglet {
 
 enum class FinishReason : uint8_t {
-  none,     // more is to come
-  stop,     // the model ended its answer
-  length,   // max_tokens were generated
-  context,  // the context is full
+  none,       // more is to come
+  stop,       // the model ended its answer, or a stop string did
+  length,     // max_tokens were generated
+  context,    // the context is full
+  cancelled,  // see GenerationOptions
 };
 
-std::string_view finish_reason_name(FinishReason reason);  // "none", "stop", "length", "context"
+std::string_view finish_reason_name(FinishReason reason);  // "none", "stop", …
 
 struct GenerationOptions {
   uint32_t max_tokens = 256;
@@ -32,18 +36,27 @@ struct GenerationOptions {
   // What the whole answer must match, unless its length is cut: only tokens that fit are drawn, and
   // the answer ends where nothing can follow. Null: any text.
   std::shared_ptr<const Grammar> grammar;
+  std::vector<std::string> stop;       // end the text, and are not part of it; UTF-8
+  std::optional<uint32_t> n_logprobs;  // measure them, of so many of the best tokens too
   // The prompt is the whole context: what the session holds and the prompt does not begin with is
   // forgotten, the rest is not computed again.
   bool replaces_context = false;
   // A full context drops the older half of what comes after its first n_kept tokens, and goes on.
   bool shifts_context = false;
   uint32_t n_kept = 0;
+  // Ends the generation in the middle of a step: that step is undone, and the last.
+  Cancellation cancellation;
 };
+
+constexpr uint32_t kMaxLogprobs = 100;
 
 struct GenerationStep {
   uint32_t n_prompt_done = 0;  // prompt tokens computed so far, or found in the context
   TokenId token = kNoToken;    // the token drawn in this step; none while the prompt is computed
   std::string text;            // whole UTF-8 characters that are now certain; may be empty
+  // Where they are measured: of the token drawn, and of the best, whose weights they are.
+  float logprob = 0;
+  std::vector<Candidate> top;
   FinishReason finish = FinishReason::none;  // set by the last step, which carries no token
 };
 
@@ -57,9 +70,9 @@ class Generation {
   static Result<Generation> start(Session& session, const Tokenizer& tokenizer,
                                   std::vector<TokenId> prompt, const GenerationOptions& options);
 
-  // Computes the next batch of the prompt, or draws one token. Not to be called after finish.
-  // Errors: those of Session::append; grammar_dead_end.
-  Result<GenerationStep> step();
+  // Computes a batch of the prompt, of at most max_batch > 0 tokens, or draws one token. Not to be
+  // called after finish. Errors: those of Session::append; grammar_dead_end.
+  Result<GenerationStep> step(uint32_t max_batch = UINT32_MAX);
 
   // Ends the generation before its finish, and leaves the session as a finish would. A prompt that
   // was not read to its end is taken back, unless it replaces the context.
@@ -70,9 +83,13 @@ class Generation {
 
  private:
   Generation(Session& session, const Tokenizer& tokenizer, std::vector<TokenId> prompt,
-             const GenerationOptions& options);
+             const GenerationOptions& options, StopStrings stop);
 
-  GenerationStep finish(FinishReason reason);
+  Result<GenerationStep> advance(uint32_t max_batch);
+  Status read_prompt(uint32_t max_batch);
+  GenerationStep new_step() const;
+  GenerationStep draw();
+  Result<GenerationStep> finish(FinishReason reason);
   Status append_last_token();
   Status make_room();
 
@@ -86,10 +103,13 @@ class Generation {
   bool replaces_context_;
   bool shifts_context_;
   uint32_t n_kept_;
+  Cancellation cancellation_;
   TokenId last_token_ = kNoToken;  // drawn, but not yet appended to the session
   Sampler sampler_;
   std::optional<Constraint> constraint_;
+  std::optional<Logprobs> logprobs_;
   StreamDecoder decoder_;
+  StopStrings stop_;
 };
 
 }  // namespace kinglet

@@ -59,7 +59,8 @@ Sampler::Sampler(const SamplerOptions& options, uint32_t vocab_size, const Kerne
     : options_(options), kernels_(&kernels), n_candidates_(vocab_size) {
   if (options.top_k > 0)
     n_candidates_ = std::min(n_candidates_, static_cast<size_t>(options.top_k));
-  if (options.temperature > 0.0f) candidates_.reserve(n_candidates_);
+  if (options.temperature == 0.0f) n_candidates_ = 1;
+  candidates_.reserve(n_candidates_);
   if (has_penalties()) {
     recent_.reserve(static_cast<size_t>(options.repeat_last_n));
     counts_.resize(vocab_size);

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/format.h"
-#include "model/forward.h"
 #include "model/shift.h"
 
 namespace kinglet {
@@ -102,14 +101,21 @@ Status Session::shift(uint32_t n_kept, uint32_t n_dropped) {
   return {};
 }
 
-Status Session::append(std::span<const TokenId> tokens, bool want_logits) {
+Status Session::overwrite(std::span<const TokenId> tokens) {
+  KINGLET_TRY(cache_.overwrite(static_cast<uint32_t>(tokens.size())));
+  tokens_.assign(tokens.begin(), tokens.end());
+  return {};
+}
+
+Status Session::append(std::span<const TokenId> tokens, Output output,
+                       const Cancellation& cancellation) {
   const uint32_t before = n_positions();
   if (tokens.size() > n_ctx() - before) {
     return Error{ErrorCode::context_full,
                  cat("the context is full: it holds ", before, " of ", n_ctx(), " positions, ",
                      tokens.size(), " more do not fit")};
   }
-  Status status = append_batches(tokens, want_logits);
+  Status status = append_batches(tokens, output, cancellation);
   if (!status.ok()) KINGLET_TRY(truncate(before));
   return status;
 }
@@ -123,29 +129,34 @@ Status Session::recompute_logits() {
   return append({&last, 1});
 }
 
-Status Session::append_batches(std::span<const TokenId> tokens, bool want_logits) {
+Status Session::append_batches(std::span<const TokenId> tokens, Output output,
+                               const Cancellation& cancellation) {
   if (tokens.empty()) {
     return Error{ErrorCode::invalid_argument, "there are no tokens to append"};
   }
+  if (output == Output::hidden && tokens.size() > n_batch()) {
+    return Error{ErrorCode::invalid_argument, cat("hidden states of ", tokens.size(),
+                                                  " tokens, expected ", n_batch(), " at most")};
+  }
+  n_hidden_ = output == Output::hidden ? tokens.size() * model_.config().hidden_dim : 0;
   while (!tokens.empty()) {
     const auto batch = tokens.first(std::min<size_t>(tokens.size(), n_batch()));
     tokens = tokens.subspan(batch.size());
-    KINGLET_TRY(forward(model_, pool_, scratch_, cache_, batch, want_logits && tokens.empty()));
+    KINGLET_TRY(forward(model_, pool_, scratch_, cache_, batch,
+                        tokens.empty() ? output : Output::none, cancellation));
     tokens_.insert(tokens_.end(), batch.begin(), batch.end());
   }
-  return want_logits ? check_logits() : Status();
+  if (output == Output::logits) return check_finite(logits());
+  return output == Output::hidden ? check_finite(hidden_states()) : Status();
 }
 
-Status Session::check_logits() {
-  const std::span<const float> row = logits();
+Status Session::check_finite(std::span<const float> output) const {
+  if (!std::isnan(model_.kernels().largest(output.data(), output.size()))) return {};
   const auto bad =
-      std::find_if_not(row.begin(), row.end(), [](float x) { return std::isfinite(x); });
-  if (bad != row.end()) {
-    return Error{ErrorCode::not_finite,
-                 cat("the logit of token ", bad - row.begin(), " behind position ",
-                     n_positions() - 1, " is not a finite number: the weights are damaged")};
-  }
-  return {};
+      std::find_if_not(output.begin(), output.end(), [](float x) { return std::isfinite(x); });
+  return Error{ErrorCode::not_finite,
+               cat("number ", bad - output.begin(), " of the output behind position ",
+                   n_positions() - 1, " is not finite: the weights are damaged")};
 }
 
 }  // namespace kinglet

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "kv/kv_cache.h"
+#include "model/forward.h"
 #include "model/model.h"
 #include "model/scratch.h"
 #include "text/vocabulary.h"
@@ -50,11 +51,13 @@ class Session {
   // are shared, a cache in one piece is copied. ErrorCode::out_of_memory.
   Result<std::unique_ptr<Session>> fork() const;
 
-  // Appends tokens to the context, in batches; without want_logits the logits are left undefined,
-  // which saves their computation. On an error the context is as it was.
-  // ErrorCode::context_full; invalid_argument (no tokens, an id outside the vocabulary);
-  // not_finite (the logits hold NaN or infinity: the weights are damaged).
-  Status append(std::span<const TokenId> tokens, bool want_logits = true);
+  // Appends tokens to the context, in batches, and computes what is asked for; the rest is left
+  // undefined. On an error the context is as it was.
+  // ErrorCode::context_full; cancelled; invalid_argument (no tokens, an id outside the vocabulary,
+  // hidden states of more than a batch); not_finite (the output holds NaN or infinity: the weights
+  // are damaged).
+  Status append(std::span<const TokenId> tokens, Output output = Output::logits,
+                const Cancellation& cancellation = {});
 
   // Computes the last position again, for its logits. ErrorCode::invalid_argument without
   // positions.
@@ -62,6 +65,10 @@ class Session {
 
   // Logits [vocab_size] behind the last appended token, until the next append.
   std::span<float> logits() { return {scratch_.logits, model_.config().vocab_size}; }
+
+  // Final states [n][hidden_dim] of the n tokens that were appended for them, until the next
+  // append.
+  std::span<const float> hidden_states() const { return {scratch_.normed, n_hidden_}; }
 
   // Forgets every position from n_positions on. ErrorCode::invalid_argument past the end.
   Status truncate(uint32_t n_positions);
@@ -76,6 +83,10 @@ class Session {
   // rotations.
   Status shift(uint32_t n_kept, uint32_t n_dropped);
 
+  // Makes these the tokens of the context, whose keys and values the caller is to write through
+  // cache(). ErrorCode::context_full, out_of_memory; nothing has changed then.
+  Status overwrite(std::span<const TokenId> tokens);
+
   // The tokens of all positions.
   std::span<const TokenId> tokens() const { return tokens_; }
 
@@ -83,6 +94,7 @@ class Session {
   uint32_t n_positions() const { return cache_.size(); }
   uint32_t n_ctx() const { return cache_.capacity(); }
   uint32_t n_batch() const { return scratch_.n_batch; }
+  const KvCache& cache() const { return cache_; }
   const KvStore& kv_store() const { return cache_.store(); }
   uint64_t kv_bytes() const { return cache_.bytes(); }
   uint64_t scratch_bytes() const { return scratch_.bytes(); }
@@ -93,14 +105,16 @@ class Session {
   static Result<std::unique_ptr<Session>> create_with(KvCache cache, const Model& model,
                                                       ThreadPool& pool, uint32_t n_batch);
 
-  Status append_batches(std::span<const TokenId> tokens, bool want_logits);
-  Status check_logits();
+  Status append_batches(std::span<const TokenId> tokens, Output output,
+                        const Cancellation& cancellation);
+  Status check_finite(std::span<const float> output) const;
 
   const Model& model_;
   ThreadPool& pool_;
   KvCache cache_;
   Scratch scratch_;
   std::vector<TokenId> tokens_;  // [n_positions], with room for n_ctx
+  size_t n_hidden_ = 0;          // floats of hidden_states()
 };
 
 }  // namespace kinglet

@@ -116,6 +116,27 @@ describe('generate', () => {
   });
 });
 
+describe('stop strings', () => {
+  test('end a text, wherever its tokens end', () => {
+    const options = [
+      'generate',
+      '-m',
+      stories,
+      '-p',
+      'Once upon a time',
+      '--temp',
+      '0',
+      '-n',
+      '40',
+    ];
+    const whole = kinglet(options).stdout;
+    const stop = whole.slice(20, 31);
+    const { stdout } = kinglet([...options, '--stop', 'not there', '--stop', stop]);
+    expect(stdout).toBe(`${whole.slice(0, whole.indexOf(stop))}\n`);
+    expectFailure([...options, '--stop', ''], /stop string 0 is empty/);
+  });
+});
+
 describe('chat', () => {
   const chatMl =
     "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>' }}" +

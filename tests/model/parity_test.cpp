@@ -183,7 +183,8 @@ TEST(Forward, LeavesTheCacheAsItWasOnAnError) {
   const std::vector<int32_t> good = {1, 335, 157};
   runner->append(good);
   const auto step = [&](std::vector<int32_t> tokens) {
-    return forward(runner->model, runner->pool, runner->scratch, runner->cache, tokens, true);
+    return forward(runner->model, runner->pool, runner->scratch, runner->cache, tokens,
+                   Output::logits);
   };
   EXPECT_EQ(step({5, 512}).error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(step({-1}).error().code, ErrorCode::invalid_argument);
@@ -220,7 +221,7 @@ TEST(Forward, ALayerThatFailsLeavesEveryLayerAsItWas) {
   ASSERT_TRUE(cache.value().commit().ok());
   const std::vector<int32_t> tokens = {3, 4};
   const Status failed =
-      forward(runner->model, runner->pool, runner->scratch, cache.value(), tokens, true);
+      forward(runner->model, runner->pool, runner->scratch, cache.value(), tokens, Output::logits);
   ASSERT_FALSE(failed.ok());
   EXPECT_EQ(failed.error().code, ErrorCode::not_finite);
   EXPECT_EQ(cache.value().size(), 1u);

@@ -53,7 +53,9 @@ struct Runner {
     while (!tokens.empty()) {
       const auto batch = tokens.first(std::min<size_t>(tokens.size(), scratch.n_batch));
       tokens = tokens.subspan(batch.size());
-      EXPECT_TRUE(forward(model, pool, scratch, cache, batch, tokens.empty()).ok());
+      EXPECT_TRUE(forward(model, pool, scratch, cache, batch,
+                          tokens.empty() ? Output::logits : Output::none)
+                      .ok());
     }
     return {scratch.logits, scratch.logits + model.config().vocab_size};
   }

@@ -121,7 +121,7 @@ TEST(Constraint, SaysWhyNoTokenFits) {
   constraint.accept(1);
   std::vector<float> logits = {1.0f, 2.0f};
   for (const float temperature : {0.0f, 1.0f}) {
-    Sampler sampler({.temperature = temperature}, 2);
+    Sampler sampler({.temperature = temperature}, 2, scalar_kernels());
     EXPECT_EQ(sampler.sample(logits, &constraint), kNoToken);
   }
   EXPECT_EQ(constraint.dead_end().code, ErrorCode::grammar_dead_end);
@@ -255,7 +255,7 @@ std::optional<std::string> random_answer(const Tokenizer& tokenizer,
   Constraint constraint(grammar, tokenizer, false);
   const auto n_tokens = static_cast<size_t>(tokenizer.n_tokens());
   Sampler sampler({.temperature = 1.0f, .top_k = 40, .seed = random()},
-                  static_cast<uint32_t>(n_tokens));
+                  static_cast<uint32_t>(n_tokens), scalar_kernels());
   std::vector<float> logits(n_tokens);
   std::string text;
   for (int n = 0; n < n_most; ++n) {

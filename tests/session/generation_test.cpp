@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -239,6 +241,103 @@ TEST(Generation, ReportsThePromptThatFailedAndTakesItBack) {
   EXPECT_EQ(session->n_positions(), 2u);
 }
 
+TEST(Generation, EndsBeforeAStopString) {
+  const LanguageModel loaded = load_stories("scalar");
+  ThreadPool pool;
+  for (const bool replaces : {true, false}) {
+    const auto session = make_session(loaded, pool);
+    GenerationOptions options = greedy(40);
+    options.replaces_context = replaces;
+    options.stop = {"no such text", "named Lily. She", "to play"};
+    const Told told = tell(loaded, *session, "Once upon a time", options);
+    EXPECT_EQ(told.text, ", there was a little girl ");
+    EXPECT_EQ(told.finish, FinishReason::stop);
+    // The context holds all that was drawn, so that it can be gone on from.
+    const size_t n_prompt = loaded.tokenizer->encode("Once upon a time").size();
+    EXPECT_EQ(session->n_positions(), n_prompt + told.tokens.size() - (replaces ? 1 : 0));
+  }
+  const auto session = make_session(loaded, pool);
+  GenerationOptions options = greedy(6);
+  options.stop = {"a little girls"};
+  // What was held back for a stop string that never came.
+  EXPECT_EQ(tell(loaded, *session, "Once upon a time", options).text, ", there was a little girl");
+}
+
+TEST(Generation, MeasuresLogprobsOfTheModelWhateverTheSampler) {
+  const LanguageModel loaded = load_stories("scalar");
+  ThreadPool pool;
+  const auto session = make_session(loaded, pool);
+  const auto prompt = loaded.tokenizer->encode("Once upon a time");
+  const auto first_step = [&](GenerationOptions options) {
+    EXPECT_TRUE(session->truncate(0).ok());
+    options.n_logprobs = 3;
+    auto generation = Generation::start(*session, *loaded.tokenizer, prompt, options);
+    EXPECT_TRUE(generation.ok() && generation.value().step().ok());
+    return generation.value().step().value();
+  };
+  const GenerationStep best = first_step(greedy(1));
+  ASSERT_EQ(best.top.size(), 3u);
+  EXPECT_EQ(best.top[0].token, best.token);
+  EXPECT_EQ(best.top[0].weight, best.logprob);
+  EXPECT_GT(best.logprob, std::log(0.5f));
+  GenerationOptions biased = greedy(1);
+  biased.sampler.logit_bias = {{best.top[2].token, 100.0f}};
+  const GenerationStep third = first_step(biased);
+  EXPECT_EQ(third.token, best.top[2].token);
+  EXPECT_EQ(third.logprob, best.top[2].weight);
+  EXPECT_EQ(third.top[0].token, best.token);
+}
+
+// The flag is set before the step, where another thread would set it in its course.
+TEST(Generation, StopsInTheMiddleOfAStepThatIsCancelled) {
+  const LanguageModel loaded = load_tiny();
+  ThreadPool pool;
+  for (const bool replaces : {false, true}) {
+    const auto session = make_session(loaded, pool, {.n_batch = 4});
+    ASSERT_TRUE(session->append(std::vector<TokenId>{1, 3}).ok());
+    std::atomic<uint32_t> word{0};
+    GenerationOptions options = greedy(9);
+    options.replaces_context = replaces;
+    options.cancellation = {&word, 7};
+    auto generation =
+        Generation::start(*session, *loaded.tokenizer, std::vector<TokenId>(6, 3), options);
+    ASSERT_TRUE(generation.ok() && generation.value().step().ok());
+    word = 7;
+    auto step = generation.value().step();
+    ASSERT_TRUE(step.ok()) << step.error().message;
+    EXPECT_EQ(step.value().finish, FinishReason::cancelled);
+    EXPECT_EQ(session->n_positions(), replaces ? 4u : 2u);
+
+    word = 8;  // another one's
+    const uint32_t n_before = replaces ? 0 : 2;
+    generation = Generation::start(*session, *loaded.tokenizer, {1, 5}, options);
+    ASSERT_TRUE(generation.ok() && generation.value().step().ok());
+    const auto drawn = generation.value().step();
+    ASSERT_TRUE(drawn.ok());
+    word = 7;
+    step = generation.value().step();
+    ASSERT_TRUE(step.ok());
+    EXPECT_EQ(step.value().finish, FinishReason::cancelled);
+    EXPECT_EQ(session->n_positions(), n_before + (replaces ? 2 : 3));
+    EXPECT_TRUE(session->append(std::vector<TokenId>{4}).ok());
+  }
+}
+
+TEST(Generation, ReadsThePromptInBatchesOfTheSizeAskedFor) {
+  const LanguageModel loaded = load_tiny();
+  ThreadPool pool;
+  const auto session = make_session(loaded, pool, {.n_batch = 4});
+  auto generation =
+      Generation::start(*session, *loaded.tokenizer, std::vector<TokenId>(10, 3), greedy(1));
+  ASSERT_TRUE(generation.ok());
+  uint32_t n_done = 0;
+  for (const uint32_t n : {1u, 3u, 100u, 1u, 2u}) {
+    n_done += std::min(n, 4u);
+    if (n_done > 10) n_done = 10;
+    EXPECT_EQ(generation.value().step(n).value().n_prompt_done, n_done);
+  }
+}
+
 TEST(Generation, RefusesWhatCannotBeDone) {
   const LanguageModel loaded = load_tiny();
   ThreadPool pool;
@@ -254,6 +353,12 @@ TEST(Generation, RefusesWhatCannotBeDone) {
   EXPECT_NE(too_long.message.find("17 tokens"), std::string::npos);
   GenerationOptions bad = greedy(1);
   bad.sampler.top_p = 2;
+  EXPECT_EQ(error({1}, bad).code, ErrorCode::invalid_argument);
+  bad = greedy(1);
+  bad.stop = {""};
+  EXPECT_EQ(error({1}, bad).message, "stop string 0 is empty");
+  bad = greedy(1);
+  bad.n_logprobs = kMaxLogprobs + 1;
   EXPECT_EQ(error({1}, bad).code, ErrorCode::invalid_argument);
   // The session goes on working.
   EXPECT_EQ(session->n_positions(), 0u);

@@ -159,6 +159,29 @@ TEST(Session, KeepsAPrefixOnlyWhereEveryIdIsTheSame) {
   EXPECT_EQ(session->keep_prefix({}), 0u);
 }
 
+TEST(Session, GivesTheFinalStatesOfABatch) {
+  const LanguageModel loaded = load_stories();
+  ThreadPool pool;
+  const size_t width = loaded.model.config().hidden_dim;
+  const auto tokens = story(20);
+  const auto session = make_session(loaded, pool, {.n_batch = 20});
+  ASSERT_TRUE(session->append(tokens, Output::hidden).ok());
+  ASSERT_EQ(session->hidden_states().size(), 20 * width);
+  const std::vector<float> together(session->hidden_states().begin(),
+                                    session->hidden_states().end());
+  ASSERT_TRUE(session->truncate(0).ok());
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    ASSERT_TRUE(session->append({&tokens[i], 1}, Output::hidden).ok());
+    ASSERT_EQ(session->hidden_states().size(), width);
+    EXPECT_TRUE(std::equal(session->hidden_states().begin(), session->hidden_states().end(),
+                           together.begin() + static_cast<ptrdiff_t>(i * width)));
+  }
+  EXPECT_EQ(session->append(story(21), Output::hidden).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(session->n_positions(), 20u);
+  ASSERT_TRUE(session->append(tokens).ok());
+  EXPECT_TRUE(session->hidden_states().empty());
+}
+
 TEST(Session, ShiftsTheContext) {
   const LanguageModel loaded = load_stories();
   ThreadPool pool;
@@ -211,8 +234,8 @@ TEST(Session, ShiftedKeysAreThoseOfTheirNewPositions) {
   remaining.insert(remaining.end(), tokens.begin() + 24, tokens.end());
   KvCache shifted = cache_of();
   KvCache fresh = cache_of();
-  ASSERT_TRUE(forward(loaded.model, pool, scratch.value(), shifted, tokens, false).ok());
-  ASSERT_TRUE(forward(loaded.model, pool, scratch.value(), fresh, remaining, false).ok());
+  ASSERT_TRUE(forward(loaded.model, pool, scratch.value(), shifted, tokens, Output::none).ok());
+  ASSERT_TRUE(forward(loaded.model, pool, scratch.value(), fresh, remaining, Output::none).ok());
   ASSERT_TRUE(shift_positions(loaded.model, shifted, 4, 20).ok());
   ASSERT_EQ(shifted.size(), fresh.size());
   std::vector<float> a(config.head_dim);
