@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/format.h"
+#include "base/hash.h"
 #include "gguf/split.h"
 
 namespace kinglet {
@@ -84,6 +85,12 @@ std::optional<uint64_t> GgufLoader::file_bytes() const {
 uint64_t GgufLoader::received() const { return received_; }
 
 const GgufHeader* GgufLoader::header() const { return has_header_ ? &file_.header_ : nullptr; }
+
+uint64_t GgufFile::header_hash() const {
+  uint64_t hash = hash_bytes(header_bytes_.bytes());
+  for (const GgufFile& part : other_parts_) hash = hash_bytes(part.header_bytes_.bytes(), hash);
+  return hash;
+}
 
 Result<GgufFile> GgufLoader::finish() {
   if (error_) return *error_;

@@ -29,6 +29,9 @@ class GgufFile {
   // Bytes of the whole file up to the end of the last tensor.
   uint64_t file_bytes() const { return header_.data_offset + header_.data_bytes; }
 
+  // A hash of the header, that of all parts: of the metadata and the table of tensors.
+  uint64_t header_hash() const;
+
   // The bytes of a tensor of header(); mutable so that weights can be packed in place.
   TensorView tensor(const TensorInfo& info);
 

@@ -107,6 +107,18 @@ Status KvCache::truncate(uint32_t n_positions) {
   return {};
 }
 
+Status KvCache::overwrite(uint32_t n_positions) {
+  rollback();
+  const uint32_t n_used = size();
+  if (n_positions > n_used) KINGLET_TRY(reserve(n_positions - n_used));
+  if (Status status = store_->unshare(id_, 0); !status.ok()) {
+    rollback();
+    return status;
+  }
+  if (n_positions <= n_used) return truncate(n_positions);
+  return store_->record(id_, n_positions - n_used);
+}
+
 Status KvCache::prepare_drop(uint32_t first, uint32_t n) {
   if (first > size() || n > size() - first) {
     return Error{ErrorCode::invalid_argument, cat("KV cache: cannot drop ", n, " positions from ",

@@ -102,6 +102,27 @@ class KvCache {
     return store_->read_value(id_, layer, position, head, out);
   }
 
+  // Calls f with each row of the positions [0, n), key and value, position by position, as it is
+  // stored: f(kind, codes, scales), of head_dim elements. They must be writable to be written to.
+  template <class F>
+  void for_each_row(uint32_t n, const F& f) const {
+    const KvStoreConfig& config = store_->config();
+    for (uint32_t position = 0; position < n; ++position) {
+      for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
+        for (uint32_t head = 0; head < config.n_kv_heads; ++head) {
+          const KvStore::Row key = store_->key_row(id_, layer, position, head);
+          f(kv_kind_info(config.k_kind), key.codes, key.scales);
+          const KvStore::Row value = store_->value_row(id_, layer, position, head);
+          f(kv_kind_info(config.v_kind), value.codes, value.scales);
+        }
+      }
+    }
+  }
+
+  // Makes the cache n positions long, all of them its own to write through for_each_row.
+  // ErrorCode::context_full, out_of_memory; nothing has changed then.
+  Status overwrite(uint32_t n_positions);
+
   // The rows of one head, pushed ones included, until the next change of the cache.
   KvView view(uint32_t layer, uint32_t head) const { return store_->view(id_, layer, head); }
 

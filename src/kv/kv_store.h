@@ -130,6 +130,19 @@ class KvStore {
   // Copies a recorded position, codes and all, over another one that is writable.
   void copy_position(SequenceId id, uint32_t from, uint32_t to);
 
+  // A recorded row of one side as it is stored: its codes [code_bytes] and scales [n_scales], see
+  // kv_kind.h. Written to, the row must be writable.
+  struct Row {
+    std::byte* codes;
+    float* scales;
+  };
+  Row key_row(SequenceId id, uint32_t layer, uint32_t position, uint32_t head) {
+    return row(keys_, id, layer, position, head);
+  }
+  Row value_row(SequenceId id, uint32_t layer, uint32_t position, uint32_t head) {
+    return row(values_, id, layer, position, head);
+  }
+
   // Where attention finds a head; valid until the sequence or the store's pages change.
   KvView view(SequenceId id, uint32_t layer, uint32_t head) const;
 
@@ -171,11 +184,6 @@ class KvStore {
   Status take_pages(Sequence& sequence, uint32_t first_writable, uint32_t n_pages);
   void copy_page(uint32_t from, uint32_t to);
   void move_page(uint32_t from, uint32_t to);
-
-  struct Row {
-    std::byte* codes;
-    float* scales;
-  };
 
   KvHead head(const Side& side, uint32_t layer, uint32_t head) const;
   Row row(const Side& side, SequenceId id, uint32_t layer, uint32_t position, uint32_t head);

@@ -1,5 +1,9 @@
 #include "model/model.h"
 
+#include <span>
+
+#include "base/hash.h"
+
 namespace kinglet {
 
 Result<Model> Model::load(GgufFile file, const KernelSet& kernels) {
@@ -21,6 +25,11 @@ Result<Model> Model::load(GgufFile file, const KernelSet& kernels) {
 const RopeTable& Model::rope_table(Rotation rotation, uint32_t n_ctx) const {
   if (rotation == Rotation::local) return local_rope_;
   return n_ctx > config_.rope.original_context ? long_rope_ : rope_;
+}
+
+uint64_t Model::identity() const {
+  const std::span<const float> norm(weights_.output_norm.weight, config_.hidden_dim);
+  return hash_bytes(std::as_bytes(norm), file_.header_hash());
 }
 
 uint64_t Model::n_parameters() const {

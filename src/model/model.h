@@ -25,6 +25,9 @@ class Model {
   uint64_t weight_bytes() const { return header().data_bytes; }
   uint64_t n_parameters() const;
 
+  // A hash of the header and of the output norm's weights, which tell tunings of one model apart.
+  uint64_t identity() const;
+
   // The angles of a rotation other than none, in a context of up to n_ctx positions.
   const RopeTable& rope_table(Rotation rotation, uint32_t n_ctx) const;
 

@@ -1,0 +1,160 @@
+#include "session/state.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "base/format.h"
+#include "base/hash.h"
+
+namespace kinglet {
+namespace {
+
+constexpr size_t kChecked = offsetof(StateHeader, model);  // where the checksum's bytes begin
+
+StateHeader header_of(const Session& session) {
+  const KvStoreConfig& kv = session.kv_store().config();
+  StateHeader header{.magic = {'K', 'G', 'L', 'S'},
+                     .version = kStateVersion,
+                     .checksum = 0,
+                     .model = session.model().identity(),
+                     .n_layers = kv.n_layers,
+                     .n_kv_heads = kv.n_kv_heads,
+                     .head_dim = kv.head_dim,
+                     .k_kind = static_cast<uint32_t>(kv.k_kind),
+                     .v_kind = static_cast<uint32_t>(kv.v_kind),
+                     .n_positions = session.n_positions(),
+                     .n_bytes = 0};
+  header.n_bytes = sizeof header + header.n_positions * (sizeof(TokenId) + kv.bytes_per_position());
+  return header;
+}
+
+Error corrupt(std::string_view what) {
+  return {ErrorCode::corrupt, cat("not the saved state of a session: ", what)};
+}
+
+Result<StateHeader> read_header(std::span<const std::byte> bytes) {
+  StateHeader header;
+  if (bytes.size() < sizeof header) {
+    return corrupt(cat(bytes.size(), " bytes, expected ", sizeof header, " or more"));
+  }
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (std::string_view(header.magic, sizeof header.magic) != "KGLS")
+    return corrupt("it begins otherwise");
+  if (header.version != kStateVersion) {
+    return Error{ErrorCode::unsupported_version, cat("a session's state of version ",
+                                                     header.version, ", expected ", kStateVersion)};
+  }
+  if (header.n_bytes != bytes.size()) {
+    return corrupt(cat(bytes.size(), " bytes, expected ", header.n_bytes));
+  }
+  if (header.checksum != hash_bytes(bytes.subspan(kChecked)))
+    return corrupt("the checksum differs");
+  return header;
+}
+
+// That the state belongs to a session like this one, and fits it.
+Status check_shape(const StateHeader& found, const Session& session) {
+  StateHeader expected = header_of(session);
+  if (found.model != expected.model) {
+    return Error{ErrorCode::wrong_shape, "the state was saved with another model"};
+  }
+  const auto shape = [](const StateHeader& header) {
+    return cat(header.n_layers, " layers × ", header.n_kv_heads, " heads × ", header.head_dim,
+               ", KV kinds ", header.k_kind, " and ", header.v_kind);
+  };
+  if (shape(found) != shape(expected)) {
+    return Error{ErrorCode::wrong_shape,
+                 cat("the state holds ", shape(found), ", the session ", shape(expected))};
+  }
+  if (found.n_positions > session.n_ctx()) {
+    return Error{ErrorCode::context_full, cat("the state holds ", found.n_positions,
+                                              " positions, the session ", session.n_ctx())};
+  }
+  const uint64_t per_position = sizeof(TokenId) + session.kv_store().config().bytes_per_position();
+  if (found.n_bytes != sizeof found + found.n_positions * per_position) {
+    return corrupt(cat(found.n_bytes, " bytes for ", found.n_positions, " positions"));
+  }
+  return {};
+}
+
+Status check_tokens(std::span<const TokenId> tokens, uint32_t vocab_size) {
+  for (const TokenId token : tokens) {
+    if (token < 0 || static_cast<uint32_t>(token) >= vocab_size) {
+      return corrupt(cat("token ", token, " is outside the vocabulary of ", vocab_size));
+    }
+  }
+  return {};
+}
+
+// A cache holds finite numbers only, and attention relies on that.
+Status check_rows(const KvStoreConfig& kv, std::span<const std::byte> rows) {
+  std::vector<float> numbers(kv.head_dim);
+  std::vector<float> scales;
+  std::vector<std::byte> codes;
+  for (bool is_key = true; !rows.empty(); is_key = !is_key) {
+    const KvKindInfo& kind = kv_kind_info(is_key ? kv.k_kind : kv.v_kind);
+    codes.assign(rows.begin(), rows.begin() + static_cast<ptrdiff_t>(kind.code_bytes(kv.head_dim)));
+    scales.resize(static_cast<size_t>(kind.n_scales(kv.head_dim)));
+    std::memcpy(scales.data(), &rows[codes.size()], scales.size() * sizeof(float));
+    rows = rows.subspan(codes.size() + scales.size() * sizeof(float));
+    kind.read_row(codes.data(), scales.data(), 0, kv.head_dim, numbers.data());
+    for (const float number : numbers) {
+      if (!std::isfinite(number)) return corrupt("a key or value is not finite");
+    }
+  }
+  return {};
+}
+
+// Copies every row behind the one before: from `from`, or, where that is null, to `to`.
+void copy_rows(const Session& session, uint32_t n_positions, const std::byte* from, std::byte* to) {
+  const uint32_t head_dim = session.kv_store().config().head_dim;
+  const auto copy = [&](void* row, size_t n_bytes) {
+    if (from != nullptr) {
+      std::memcpy(row, from, n_bytes);
+      from += n_bytes;
+    } else {
+      std::memcpy(to, row, n_bytes);
+      to += n_bytes;
+    }
+  };
+  session.cache().for_each_row(
+      n_positions, [&](const KvKindInfo& kind, std::byte* codes, float* scales) {
+        copy(codes, static_cast<size_t>(kind.code_bytes(head_dim)));
+        copy(scales, static_cast<size_t>(kind.n_scales(head_dim)) * sizeof(float));
+      });
+}
+
+}  // namespace
+
+Result<AlignedBuffer> save_state(const Session& session) {
+  StateHeader header = header_of(session);
+  KINGLET_ASSIGN(AlignedBuffer buffer,
+                 AlignedBuffer::allocate(header.n_bytes, "a session's state"));
+  const std::span<const std::byte> tokens = std::as_bytes(session.tokens());
+  std::byte* rows = std::copy(tokens.begin(), tokens.end(), buffer.data() + sizeof header);
+  copy_rows(session, header.n_positions, nullptr, rows);
+  std::memcpy(buffer.data(), &header, sizeof header);
+  header.checksum = hash_bytes(buffer.bytes().subspan(kChecked));
+  std::memcpy(buffer.data(), &header, sizeof header);
+  return buffer;
+}
+
+Status restore_state(Session& session, std::span<const std::byte> bytes) {
+  KINGLET_ASSIGN(const StateHeader header, read_header(bytes));
+  KINGLET_TRY(check_shape(header, session));
+  std::vector<TokenId> tokens(header.n_positions);
+  const std::span<const std::byte> rows =
+      bytes.subspan(sizeof header + tokens.size() * sizeof(TokenId));
+  std::memcpy(tokens.data(), bytes.data() + sizeof header, tokens.size() * sizeof(TokenId));
+  KINGLET_TRY(check_tokens(tokens, session.model().config().vocab_size));
+  KINGLET_TRY(check_rows(session.kv_store().config(), rows));
+
+  KINGLET_TRY(session.overwrite(tokens));
+  copy_rows(session, header.n_positions, rows.data(), nullptr);
+  return {};
+}
+
+}  // namespace kinglet

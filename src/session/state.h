@@ -1,0 +1,49 @@
+// What a session holds, as bytes that outlive it.
+//
+//   bytes        content
+//   0            StateHeader
+//   56           the tokens, int32 [n_positions]
+//                the keys and values as they are stored, position by position: for each layer and
+//                KV head the key's codes and scales, then the value's (see tensor/kv_kind.h)
+//
+// All numbers are little-endian. There is no padding.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/aligned_buffer.h"
+#include "base/result.h"
+#include "session/session.h"
+
+namespace kinglet {
+
+constexpr uint32_t kStateVersion = 1;
+
+struct StateHeader {
+  char magic[4];      // "KGLS"
+  uint32_t version;   // kStateVersion
+  uint64_t checksum;  // hash_bytes of all that follows
+  uint64_t model;     // Model::identity()
+  uint32_t n_layers;
+  uint32_t n_kv_heads;
+  uint32_t head_dim;
+  uint32_t k_kind;  // a KvKind
+  uint32_t v_kind;
+  uint32_t n_positions;
+  uint64_t n_bytes;  // of the state, this header included
+};
+static_assert(sizeof(StateHeader) == 56);
+
+// ErrorCode::out_of_memory.
+Result<AlignedBuffer> save_state(const Session& session);
+
+// Makes the session what it was when `bytes` were saved; its logits are undefined. Its context may
+// be longer or shorter than the saved one's, in one piece or in pages.
+// On an error it is as it was before. ErrorCode::corrupt: bytes that save_state() did not write or
+// that were changed since; unsupported_version; wrong_shape: another model, or KV kinds that are
+// not the session's; context_full: more positions than fit; out_of_memory.
+Status restore_state(Session& session, std::span<const std::byte> bytes);
+
+}  // namespace kinglet
