@@ -3,15 +3,19 @@
 #include <emscripten/val.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/aligned_buffer.h"
+#include "base/cancellation.h"
 #include "base/format.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
@@ -20,6 +24,7 @@
 #include "session/generation.h"
 #include "session/language_model.h"
 #include "session/session.h"
+#include "session/state.h"
 #include "text/tokenizer.h"
 
 namespace kinglet {
@@ -27,23 +32,44 @@ namespace {
 
 using emscripten::val;
 
-val failure(const Error& error) {
+// Fields are read and set one by one through these few functions: an Embind value object would take
+// several times the code, and Embind's templates once more for each length of a name.
+[[gnu::noinline]] val get(const val& fields, const char* name) { return fields[name]; }
+
+[[gnu::noinline]] double number(const val& fields, const char* name) {
+  return get(fields, name).as<double>();
+}
+
+[[gnu::noinline]] std::string text(const val& field) { return field.as<std::string>(); }
+
+[[gnu::noinline]] void set(val& fields, const char* name, const val& value) {
+  fields.set(name, value);
+}
+
+[[gnu::noinline]] void set(val& fields, const char* name, double value) {
+  set(fields, name, val(value));
+}
+
+[[gnu::noinline]] void set(val& fields, const char* name, std::string_view value) {
+  set(fields, name, val(std::string(value)));
+}
+
+[[gnu::noinline]] val failure(const Error& error) {
   val fields = val::object();
-  fields.set("code", std::string(error_code_name(error.code)));
-  fields.set("message", error.message);
+  set(fields, "code", error_code_name(error.code));
+  set(fields, "message", error.message);
   val result = val::object();
-  result.set("error", fields);
+  set(result, "error", fields);
   return result;
 }
 
-template <class T>
-val success(T&& value) {
+[[gnu::noinline]] val success(const val& value) {
   val result = val::object();
-  result.set("value", std::forward<T>(value));
+  set(result, "value", value);
   return result;
 }
 
-val to_js(const Status& status) {
+[[gnu::noinline]] val to_js(const Status& status) {
   return status.ok() ? success(val::null()) : failure(status.error());
 }
 
@@ -63,9 +89,14 @@ std::vector<TokenId> to_ids(const val& ids) {
 }
 
 // The array is copied: a view would be lost when memory grows.
-val to_js_ids(std::span<const TokenId> ids) {
-  return val::global("Int32Array").new_(val(emscripten::typed_memory_view(ids.size(), ids.data())));
+template <class T>
+val to_js_array(const char* type, std::span<const T> numbers) {
+  return val::global(type).new_(val(emscripten::typed_memory_view(numbers.size(), numbers.data())));
 }
+
+val to_js_ids(std::span<const TokenId> ids) { return to_js_array("Int32Array", ids); }
+
+val to_js_floats(std::span<const float> numbers) { return to_js_array("Float32Array", numbers); }
 
 // One pool for the instance, as its workers can only start while no call is running.
 ThreadPool& thread_pool() {
@@ -87,8 +118,15 @@ val kernel_sets() {
   return names;
 }
 
-// Fields are read one by one: an Embind value object would take several times the code.
-double number(const val& fields, const char* name) { return fields[name].as<double>(); }
+uint32_t length(const val& list) { return from_number<uint32_t>(number(list, "length")); }
+
+// Holds the id of the work that is to end: a page can write it through shared memory while the
+// engine computes.
+std::atomic<uint32_t> cancelled_id{0};
+
+double cancel_address() { return to_number(reinterpret_cast<uintptr_t>(&cancelled_id)); }
+
+Cancellation to_cancellation(double id) { return {&cancelled_id, from_number<uint32_t>(id)}; }
 
 Status read_generation_options(const val& fields, GenerationOptions& options) {
   options.max_tokens = from_number<uint32_t>(number(fields, "maxTokens"));
@@ -97,11 +135,24 @@ Status read_generation_options(const val& fields, GenerationOptions& options) {
   options.sampler.top_p = static_cast<float>(number(fields, "topP"));
   options.sampler.min_p = static_cast<float>(number(fields, "minP"));
   options.sampler.repeat_penalty = static_cast<float>(number(fields, "repeatPenalty"));
+  options.sampler.frequency_penalty = static_cast<float>(number(fields, "frequencyPenalty"));
+  options.sampler.presence_penalty = static_cast<float>(number(fields, "presencePenalty"));
   options.sampler.repeat_last_n = from_number<int32_t>(number(fields, "repeatLastN"));
   options.sampler.seed = from_number<uint64_t>(number(fields, "seed"));
+  const val biases = get(fields, "logitBias");
+  for (uint32_t i = 0; i < length(biases); ++i) {
+    const val bias = biases[i];
+    options.sampler.logit_bias.push_back(
+        {from_number<TokenId>(number(bias, "0")), static_cast<float>(number(bias, "1"))});
+  }
+  const val stop = get(fields, "stop");
+  for (uint32_t i = 0; i < length(stop); ++i) options.stop.push_back(text(stop[i]));
+  const double n_logprobs = number(fields, "logprobs");
+  if (n_logprobs >= 0) options.n_logprobs = from_number<uint32_t>(n_logprobs);
   options.replaces_context = number(fields, "replacesContext") != 0;
-  if (const val grammar = fields["grammar"]; !grammar.isUndefined()) {
-    KINGLET_ASSIGN(Grammar parsed, Grammar::parse(grammar.as<std::string>()));
+  options.cancellation = to_cancellation(number(fields, "id"));
+  if (const val grammar = get(fields, "grammar"); !grammar.isUndefined()) {
+    KINGLET_ASSIGN(Grammar parsed, Grammar::parse(text(grammar)));
     options.grammar = std::make_shared<const Grammar>(std::move(parsed));
   }
   return {};
@@ -118,8 +169,8 @@ Result<SessionOptions> to_session_options(const val& fields) {
   options.n_ctx = from_number<uint32_t>(number(fields, "nCtx"));
   const double n_batch = number(fields, "nBatch");
   if (n_batch > 0) options.n_batch = from_number<uint32_t>(n_batch);
-  KINGLET_ASSIGN(options.k_kind, kv_kind(fields["kKind"].as<std::string>()));
-  KINGLET_ASSIGN(options.v_kind, kv_kind(fields["vKind"].as<std::string>()));
+  KINGLET_ASSIGN(options.k_kind, kv_kind(text(get(fields, "kKind"))));
+  KINGLET_ASSIGN(options.v_kind, kv_kind(text(get(fields, "vKind"))));
   return options;
 }
 
@@ -138,21 +189,30 @@ class EngineSession {
         Generation::start(*session_, *loaded_->tokenizer, to_ids(prompt), core_options);
     if (!generation.ok()) return failure(generation.error());
     generation_.emplace(std::move(generation.value()));
-    return success(generation_->n_prompt_done());
+    return success(val(to_number(generation_->n_prompt_done())));
   }
 
-  val step() {
+  val step(double max_batch) {
     if (!generation_) {
       return failure({ErrorCode::invalid_argument, "step() needs a generation under way"});
     }
-    const auto step = generation_->step();
+    const auto step = generation_->step(from_number<uint32_t>(max_batch));
     if (!step.ok() || step.value().finish != FinishReason::none) generation_.reset();
     if (!step.ok()) return failure(step.error());
     val fields = val::object();
-    fields.set("nPromptDone", step.value().n_prompt_done);
-    fields.set("token", step.value().token);
-    fields.set("text", step.value().text);
-    fields.set("finishReason", std::string(finish_reason_name(step.value().finish)));
+    set(fields, "nPromptDone", step.value().n_prompt_done);
+    set(fields, "token", step.value().token);
+    set(fields, "text", step.value().text);
+    set(fields, "logprob", step.value().logprob);
+    std::vector<TokenId> tokens;
+    std::vector<float> logprobs;
+    for (const Candidate& candidate : step.value().top) {
+      tokens.push_back(candidate.token);
+      logprobs.push_back(candidate.weight);
+    }
+    set(fields, "topTokens", to_js_ids(tokens));
+    set(fields, "topLogprobs", to_js_floats(logprobs));
+    set(fields, "finishReason", finish_reason_name(step.value().finish));
     return success(fields);
   }
 
@@ -163,10 +223,38 @@ class EngineSession {
     return to_js(status);
   }
 
+  // The logits, the final states of all tokens, or nothing.
+  val append(const val& tokens, uint32_t output, double id) {
+    generation_.reset();
+    const auto kind = static_cast<Output>(std::min<uint32_t>(output, 2));
+    const Status status = session_->append(to_ids(tokens), kind, to_cancellation(id));
+    if (!status.ok()) return failure(status.error());
+    if (kind == Output::logits) return success(to_js_floats(session_->logits()));
+    return success(to_js_floats(session_->hidden_states()));
+  }
+
+  val save() const {
+    const auto state = save_state(*session_);
+    if (!state.ok()) return failure(state.error());
+    const auto bytes = state.value().bytes();
+    const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
+    return success(to_js_array("Uint8Array", std::span(data, bytes.size())));
+  }
+
+  // The bytes are copied once, into memory that is given back.
+  val restore(const val& bytes) {
+    generation_.reset();
+    auto copy = AlignedBuffer::allocate(length(bytes), "a session's state");
+    if (!copy.ok()) return failure(copy.error());
+    const std::span<uint8_t> room = copy.value().as<uint8_t>();
+    val(emscripten::typed_memory_view(room.size(), room.data())).call<void>("set", bytes);
+    return to_js(restore_state(*session_, copy.value().bytes()));
+  }
+
   val fork() const {
     auto fork = session_->fork();
     if (!fork.ok()) return failure(fork.error());
-    return success(std::make_shared<EngineSession>(loaded_, std::move(fork.value())));
+    return success(val(std::make_shared<EngineSession>(loaded_, std::move(fork.value()))));
   }
 
   val tokens() const { return to_js_ids(session_->tokens()); }
@@ -178,6 +266,7 @@ class EngineSession {
 
   uint32_t n_positions() const { return session_->n_positions(); }
   uint32_t n_ctx() const { return session_->n_ctx(); }
+  uint32_t n_batch() const { return session_->n_batch(); }
   double kv_bytes() const { return to_number(session_->kv_bytes()); }
   double scratch_bytes() const { return to_number(session_->scratch_bytes()); }
 
@@ -196,18 +285,18 @@ class EngineModel {
     const ModelConfig& config = model.config();
     const auto name = model.header().get_string("general.name", "");
     val fields = val::object();
-    fields.set("name", std::string(name.ok() ? name.value() : ""));
-    fields.set("architecture", std::string(config.architecture->name));
-    fields.set("nParameters", to_number(model.n_parameters()));
-    fields.set("nLayers", config.n_layers);
-    fields.set("nTokens", config.vocab_size);
-    fields.set("contextLength", config.context_length);
-    fields.set("weightBytes", to_number(model.weight_bytes()));
-    fields.set("kernels", std::string(model.kernels().name));
+    set(fields, "name", name.ok() ? name.value() : "");
+    set(fields, "architecture", config.architecture->name);
+    set(fields, "nParameters", to_number(model.n_parameters()));
+    set(fields, "nLayers", config.n_layers);
+    set(fields, "nTokens", config.vocab_size);
+    set(fields, "contextLength", config.context_length);
+    set(fields, "weightBytes", to_number(model.weight_bytes()));
+    set(fields, "kernels", model.kernels().name);
     const auto chat_template = model.header().get_string("tokenizer.chat_template", "");
-    fields.set("chatTemplate", std::string(chat_template.ok() ? chat_template.value() : ""));
-    fields.set("bosToken", spelling(loaded_->tokenizer->bos()));
-    fields.set("eosToken", spelling(loaded_->tokenizer->eos()));
+    set(fields, "chatTemplate", chat_template.ok() ? chat_template.value() : "");
+    set(fields, "bosToken", spelling(loaded_->tokenizer->bos()));
+    set(fields, "eosToken", spelling(loaded_->tokenizer->eos()));
     return fields;
   }
 
@@ -219,15 +308,18 @@ class EngineModel {
 
   val decode(const val& ids, bool special) const {
     auto text = loaded_->tokenizer->decode(to_ids(ids), special);
-    return text.ok() ? success(text.value()) : failure(text.error());
+    return text.ok() ? success(val(text.value())) : failure(text.error());
   }
+
+  // What one token spells; half of a character is U+FFFD.
+  std::string piece(int32_t id) const { return spelling(id); }
 
   val new_session(const val& fields) const {
     const auto options = to_session_options(fields);
     if (!options.ok()) return failure(options.error());
     auto session = Session::create(loaded_->model, thread_pool(), options.value());
     if (!session.ok()) return failure(session.error());
-    return success(std::make_shared<EngineSession>(loaded_, std::move(session.value())));
+    return success(val(std::make_shared<EngineSession>(loaded_, std::move(session.value()))));
   }
 
  private:
@@ -264,8 +356,8 @@ class EngineLoader {
     const auto room = loader_.reserve(from_number<size_t>(max_bytes));
     if (!room.ok()) return failure(room.error());
     val fields = val::object();
-    fields.set("address", to_number(reinterpret_cast<uintptr_t>(room.value().data())));
-    fields.set("bytes", to_number(room.value().size()));
+    set(fields, "address", to_number(reinterpret_cast<uintptr_t>(room.value().data())));
+    set(fields, "bytes", to_number(room.value().size()));
     return success(fields);
   }
 
@@ -276,8 +368,8 @@ class EngineLoader {
   val finish(const val& options) {
     const Status status = end_part();
     if (!status.ok()) return failure(status.error());
-    auto model = load_model(std::move(parts_), options["kernels"].as<std::string>());
-    return model.ok() ? success(model.value()) : failure(model.error());
+    auto model = load_model(std::move(parts_), text(get(options, "kernels")));
+    return model.ok() ? success(val(model.value())) : failure(model.error());
   }
 
  private:
@@ -312,20 +404,26 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("info", &EngineModel::info)
       .function("encode", &EngineModel::encode)
       .function("decode", &EngineModel::decode)
+      .function("piece", &EngineModel::piece)
       .function("newSession", &EngineModel::new_session);
   class_<EngineSession>("EngineSession")
       .smart_ptr<std::shared_ptr<EngineSession>>("EngineSession")
       .function("start", &EngineSession::start)
       .function("step", &EngineSession::step)
       .function("cancel", &EngineSession::cancel)
+      .function("append", &EngineSession::append)
+      .function("save", &EngineSession::save)
+      .function("restore", &EngineSession::restore)
       .function("fork", &EngineSession::fork)
       .function("tokens", &EngineSession::tokens)
       .function("truncate", &EngineSession::truncate)
       .function("nPositions", &EngineSession::n_positions)
       .function("nCtx", &EngineSession::n_ctx)
+      .function("nBatch", &EngineSession::n_batch)
       .function("kvBytes", &EngineSession::kv_bytes)
       .function("scratchBytes", &EngineSession::scratch_bytes);
 
+  function("cancelAddress", &cancel_address);
   function("kernelSets", &kernel_sets);
   function("nPoolThreads", &n_pool_threads);
   function("newLoader", &new_loader);

@@ -24,6 +24,11 @@ export interface EngineModule {
   nPoolThreads(): number;
   /** `fileBytes`: 0 where the source does not tell. */
   newLoader(fileBytes: number): EngineLoader;
+  /**
+   * Where in the heap the id (uint32) of the work stands that is to end. In modules with threads the
+   * page may write it while a call is running.
+   */
+  cancelAddress(): number;
 }
 
 /**
@@ -66,6 +71,8 @@ export interface EngineModel extends EngineHandle {
   info(): EngineModelInfo;
   encode(text: string, addBos: boolean, parseSpecial: boolean): Int32Array;
   decode(ids: Int32Array, special: boolean): EngineResult<string>;
+  /** What one token spells, control tokens too; part of a character is U+FFFD. */
+  piece(id: number): string;
   newSession(options: EngineSessionOptions): EngineResult<EngineSession>;
 }
 
@@ -86,8 +93,17 @@ export interface EngineGenerateOptions {
   topP: number;
   minP: number;
   repeatPenalty: number;
+  frequencyPenalty: number;
+  presencePenalty: number;
   repeatLastN: number;
   seed: number;
+  /** Tokens, and what is added to their logits. */
+  logitBias: [number, number][];
+  stop: string[];
+  /** Alternatives to measure with the token drawn; -1 measures nothing. */
+  logprobs: number;
+  /** Compared with what stands at cancelAddress(). */
+  id: number;
   /** The prompt is the whole context; what the session holds of it is not computed again. */
   replacesContext: boolean;
   /** GBNF that the answer must match. */
@@ -101,8 +117,12 @@ export interface EngineStep {
   token: number;
   /** Whole characters that are now certain; may be empty. */
   text: string;
+  /** Where they are measured: of the token, and of the most probable ones, best first. */
+  logprob: number;
+  topTokens: Int32Array;
+  topLogprobs: Float32Array;
   /** "none" until the last step. */
-  finishReason: 'none' | 'stop' | 'length' | 'context';
+  finishReason: 'none' | 'stop' | 'length' | 'context' | 'cancelled';
 }
 
 export interface EngineSession extends EngineHandle {
@@ -111,10 +131,19 @@ export interface EngineSession extends EngineHandle {
    * of the prompt's tokens that were found in the context.
    */
   start(prompt: Int32Array, options: EngineGenerateOptions): EngineResult<number>;
-  /** One batch of the prompt or one token. */
-  step(): EngineResult<EngineStep>;
+  /** One batch of the prompt, of at most `maxBatch` tokens, or one token. */
+  step(maxBatch: number): EngineResult<EngineStep>;
   /** Ends the generation that start() began; a prompt that was not read to its end is forgotten. */
   cancel(): EngineResult<null>;
+  /**
+   * Appends tokens, without a generation. Output 0: nothing; 1: the logits behind the last; 2: the
+   * final states of all, one row behind the other, of at most nBatch() tokens. `id` as above.
+   */
+  append(tokens: Int32Array, output: 0 | 1 | 2, id: number): EngineResult<Float32Array>;
+  /** All that restore() needs to make a session what this one is. */
+  save(): EngineResult<Uint8Array<ArrayBuffer>>;
+  /** On an error the session is as it was. */
+  restore(bytes: Uint8Array): EngineResult<null>;
   /** A session with the same context, and memory of its own. */
   fork(): EngineResult<EngineSession>;
   /** Of all positions. */
@@ -123,6 +152,8 @@ export interface EngineSession extends EngineHandle {
   truncate(nPositions: number): EngineResult<null>;
   nPositions(): number;
   nCtx(): number;
+  /** Tokens that are computed together. */
+  nBatch(): number;
   kvBytes(): number;
   scratchBytes(): number;
 }

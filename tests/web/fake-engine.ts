@@ -1,6 +1,7 @@
 // An engine without wasm: its "model" is a text file whose characters are the tokens it generates.
 import type {
   EngineError,
+  EngineGenerateOptions,
   EngineLoader,
   EngineModel,
   EngineModule,
@@ -15,12 +16,18 @@ const fail = (code: string, message: string): { error: EngineError } => ({
   error: { code, message },
 });
 
+const nBatch = 64;
+
 export class FakeEngine implements EngineModule {
-  HEAPU8: Uint8Array<ArrayBuffer> = new Uint8Array(0);
+  HEAPU8: Uint8Array = new Uint8Array(8);
   /** Called before each step: tests count steps, cancel, or throw here. */
   onStep: () => void = () => undefined;
   /** What was asked of the sessions, in order. */
   readonly calls: string[] = [];
+  /** The sizes of what was computed together, in order. */
+  readonly batches: number[] = [];
+  /** Of the generations, but what `calls` tells. */
+  readonly options: Partial<EngineGenerateOptions>[] = [];
   /** The sessions that were asked for, forks not among them. */
   readonly sessions: EngineSessionOptions[] = [];
   /** Handles that were made and not yet deleted. */
@@ -34,15 +41,19 @@ export class FakeEngine implements EngineModule {
     return 1;
   }
 
+  cancelAddress(): number {
+    return 4;
+  }
+
   newLoader(fileBytes: number): EngineLoader {
     const file: number[] = [];
-    let address = 0;
+    let address = 8;
     return {
       ...this.#handle(),
       // Gives little room at a time, and moves the heap every time, as growing memory does.
       reserve: (maxBytes) => {
         address += 3;
-        this.HEAPU8 = new Uint8Array(address + 5);
+        this.HEAPU8 = new Uint8Array(new SharedArrayBuffer(address + 16));
         const room = fileBytes > 0 ? fileBytes - file.length : maxBytes;
         return { value: { address, bytes: Math.min(maxBytes, 5, room) } };
       },
@@ -81,6 +92,7 @@ export class FakeEngine implements EngineModule {
       }),
       encode: (prompt, addBos) =>
         Int32Array.from([...(addBos ? [1] : []), ...Array.from(prompt, codePoint)]),
+      piece: (id) => String.fromCodePoint(id),
       decode: (ids) => ({ value: String.fromCodePoint(...ids) }),
       newSession: (options) => {
         this.sessions.push(options);
@@ -93,9 +105,13 @@ export class FakeEngine implements EngineModule {
     let nPromptDone = 0;
     let prompt: number[] = [];
     let left: string[] = [];
+    let id = 0;
+    const isCancelled = () => new DataView(this.HEAPU8.buffer).getUint32(4, true) === id;
     return {
       ...this.#handle(),
-      start: (given, { maxTokens, replacesContext }): EngineResult<number> => {
+      start: (given, { maxTokens, replacesContext, ...options }): EngineResult<number> => {
+        this.options.push(options);
+        id = options.id;
         prompt = [...given];
         const nSame = prompt.findIndex(
           (token, i) => token !== tokens[i] || i + 1 === prompt.length,
@@ -109,22 +125,47 @@ export class FakeEngine implements EngineModule {
         left = Array.from(text).slice(0, maxTokens);
         return { value: nKnown };
       },
-      step: () => {
+      step: (maxBatch) => {
         this.onStep();
-        nPromptDone += prompt.length;
-        const step = { nPromptDone, token: -1, text: '', finishReason: 'none' as const };
-        if (prompt.length > 0) {
-          tokens.push(...prompt);
-          prompt = [];
+        const batch = prompt.splice(0, Math.min(maxBatch, nBatch));
+        nPromptDone += batch.length;
+        const step = {
+          ...{ nPromptDone, token: -1, text: '', finishReason: 'none' as const },
+          ...{ logprob: 0, topTokens: new Int32Array(), topLogprobs: new Float32Array() },
+        };
+        if (isCancelled()) return { value: { ...step, finishReason: 'cancelled' } };
+        if (batch.length > 0) {
+          this.batches.push(batch.length);
+          tokens.push(...batch);
           return { value: step };
         }
         const next = left.shift();
         if (next === undefined) return { value: { ...step, finishReason: 'stop' } };
-        tokens.push(codePoint(next));
-        return { value: { ...step, token: codePoint(next), text: next } };
+        const token = codePoint(next);
+        tokens.push(token);
+        const topTokens = Int32Array.of(token, 33);
+        const topLogprobs = Float32Array.of(-0.5, -1.5);
+        const logprob = -0.5;
+        return { value: { ...step, token, text: next, logprob, topTokens, topLogprobs } };
       },
       cancel: () => {
         this.calls.push('cancel');
+        return { value: null };
+      },
+      append: (more, output, appendId) => {
+        this.onStep();
+        id = appendId;
+        if (isCancelled()) return fail('cancelled', 'cancelled');
+        if (more.includes(99_999)) return fail('invalid_argument', 'no such token');
+        this.batches.push(more.length);
+        tokens.push(...more);
+        const numbers = [[], [...more].slice(-2), [...more].flatMap((token) => [token, 1])][output];
+        return { value: Float32Array.from(numbers ?? []) };
+      },
+      save: () => ({ value: Uint8Array.from(tokens) }),
+      restore: (bytes) => {
+        if (bytes.includes(0)) return fail('corrupt', 'no state');
+        tokens = [...bytes];
         return { value: null };
       },
       fork: () => ({ value: this.#session(text, nCtx, [...tokens]) }),
@@ -136,6 +177,7 @@ export class FakeEngine implements EngineModule {
       },
       nPositions: () => tokens.length,
       nCtx: () => nCtx,
+      nBatch: () => nBatch,
       kvBytes: () => 1000,
       scratchBytes: () => 100,
     };

@@ -28,7 +28,7 @@ const clock: FunctionTool = { type: 'function', function: { name: 'get_time' } }
 
 interface Call {
   prompt: string;
-  options: GenerateOptions & { stop?: string[]; logprobs?: number };
+  options: GenerateOptions;
 }
 
 /** A model with the template of that name, which answers with those pieces. */

@@ -74,6 +74,68 @@ describe('a loaded model', () => {
     expect(timings.firstTokenMs).toBeGreaterThanOrEqual(timings.promptMs);
   });
 
+  it('ends before a stop string wherever tokens end', async () => {
+    const whole = (await model.generate(opening, greedy).result).text;
+    for (const at of [5, 17, 30]) {
+      const stop = [whole.slice(at, at + 9), 'not in this story'];
+      const generation = model.generate(opening, { ...greedy, stop });
+      let text = '';
+      for await (const piece of generation) text += piece.text;
+      const expected = whole.slice(0, whole.indexOf(stop[0]!));
+      expect(text).toBe(expected);
+      expect(await generation.result).toMatchObject({ text: expected, finishReason: 'stop' });
+    }
+    const held = whole.slice(-3) + '!?';
+    expect((await model.generate(opening, { ...greedy, stop: [held] }).result).text).toBe(whole);
+  });
+
+  it('tells how probable its tokens are, and takes biases', async () => {
+    const first = async (options: GenerateOptions) => {
+      const pieces = [];
+      const options1 = { ...greedy, maxTokens: 1, logprobs: 4, ...options };
+      for await (const piece of model.generate(opening, options1)) pieces.push(piece);
+      return pieces[0]!;
+    };
+    const best = await first({});
+    expect(best.top).toHaveLength(4);
+    expect(best.top![0]).toEqual({ token: best.token, text: best.text, logprob: best.logprob });
+    const session = await model.newSession();
+    const logits = await session.decode(await model.tokenize(opening));
+    const sum = logits.reduce((total, logit) => total + Math.exp(logit), 0);
+    for (const { token, logprob } of best.top!) {
+      expect(logprob).toBeCloseTo(logits[token]! - Math.log(sum), 3);
+    }
+    session.dispose();
+    const second = best.top![1]!;
+    const forced = await first({ logitBias: { [second.token]: 100 }, logprobs: 0 });
+    expect(forced).toEqual({ ...forced, token: second.token, logprob: second.logprob, top: [] });
+    expect((await first({ logitBias: { [best.token]: -100 } })).token).toBe(second.token);
+    await expect(first({ logitBias: { 99999: 1 } })).rejects.toMatchObject({
+      code: 'invalid_argument',
+    });
+    const penalized = { repeatLastN: 500, frequencyPenalty: 100, presencePenalty: 100 };
+    const { text } = await model.generate(opening, { ...greedy, maxTokens: 30, ...penalized })
+      .result;
+    const tokens = await model.tokenize(text, { addBos: false });
+    expect(new Set(tokens).size).toBeGreaterThan(25);
+  });
+
+  it('makes vectors of texts that are alike where the texts are', async () => {
+    const texts = ['The dog ran in the park.', 'A dog was in the park.', '3, 14, 15, 92, 65'];
+    const dot = (a: Float32Array, b: Float32Array) => a.reduce((sum, x, i) => sum + x * b[i]!, 0);
+    for (const pooling of ['mean', 'last'] as const) {
+      const [dog, alike, numbers] = await model.embed(texts, { pooling });
+      expect(dot(dog!, dog!)).toBeCloseTo(1, 4);
+      expect(dot(dog!, alike!)).toBeGreaterThan(dot(dog!, numbers!));
+    }
+    const [alone] = await model.embed([texts[0]!.repeat(20)]);
+    expect(alone!.length).toBeGreaterThan(100);
+    await expect(model.embed(['dog '.repeat(600)])).rejects.toMatchObject({
+      code: 'prompt_too_long',
+    });
+    expect(await model.countTokens(opening)).toBe((await model.tokenize(opening)).length);
+  });
+
   it('turns text into tokens and back', async () => {
     const text = 'Naïve 🐦 — über\n\tall';
     const tokens = await model.tokenize(text, { addBos: false });
@@ -220,6 +282,60 @@ describe('sessions', () => {
     });
     f32.dispose();
     mixed.dispose();
+  });
+
+  it('give logits, from which a sampler of one’s own tells the greedy story', async () => {
+    const session = await model.newSession();
+    let logits = await session.decode(await model.tokenize(opening));
+    expect(logits).toHaveLength(model.info.nTokens);
+    const tokens = [];
+    for (let i = 0; i < 20; ++i) {
+      tokens.push(logits.indexOf(Math.max(...logits)));
+      logits = await session.decode([tokens.at(-1)!]);
+    }
+    expect(await model.detokenize([...(await model.tokenize(opening)), ...tokens])).toBe(
+      opening + tellByCli(opening, 20),
+    );
+    await expect(session.decode([99_999])).rejects.toMatchObject({ code: 'invalid_argument' });
+    await expect(session.decode([])).rejects.toMatchObject({ code: 'invalid_argument' });
+    const tooMany = Array.from({ length: 600 }, () => 5);
+    await expect(session.decode(tooMany)).rejects.toMatchObject({ code: 'context_full' });
+    expect(await session.nPositions()).toBe((await model.tokenize(opening)).length + 20);
+    session.dispose();
+  });
+
+  it('are saved and restored, in another worker too', async () => {
+    const kv = { k: 'q8', v: 'f16' } as const;
+    const session = await model.newSession({ kv });
+    await session.generate(opening, { ...greedy, maxTokens: 20 }).result;
+    const state = await session.save();
+    const tokens = await session.tokens();
+    expect(state.length).toBeGreaterThan(tokens.length * 6 * 2 * (64 + 128));
+    const { text } = await session.generate('', greedy).result;
+
+    const other = await Kinglet.load(bytes, { nThreads: 1, kv });
+    const restored = await other.newSession({ nCtx: 128 });
+    await restored.generate('Something else', greedy).result;
+    await restored.restore(state);
+    expect(await restored.tokens()).toEqual(tokens);
+    expect((await restored.generate('', greedy).result).text).toBe(text);
+
+    await restored.restore(state);
+    for (const [wrong, code] of [
+      [state.subarray(0, -1), 'corrupt'],
+      [state.map((byte, i) => (i === 5000 ? byte ^ 1 : byte)), 'corrupt'],
+      [new Uint8Array(), 'corrupt'],
+      [crypto.getRandomValues(new Uint8Array(9000)), 'corrupt'],
+    ] as const) {
+      await expect(restored.restore(wrong)).rejects.toMatchObject({ code });
+    }
+    const f32 = await other.newSession({ kv: 'f32' });
+    await expect(f32.restore(state)).rejects.toMatchObject({ code: 'wrong_shape' });
+    const short = await other.newSession({ nCtx: 10 });
+    await expect(short.restore(state)).rejects.toMatchObject({ code: 'context_full' });
+    expect(await restored.tokens()).toEqual(tokens);
+    other.dispose();
+    session.dispose();
   });
 
   it('give their memory back', async () => {
@@ -396,6 +512,23 @@ describe('loading', () => {
     for (const model of [scalar, threads]) {
       expect((await model.generate(opening, greedy).result).text).toBe(expected);
     }
+  });
+
+  it('hears of a cancelled prompt with threads too, and goes on', async () => {
+    const model = await load(bytes, { nThreads: 2 });
+    const session = await model.newSession();
+    const tokens = Array.from({ length: 500 }, (_, i) => 300 + (i % 1000));
+    for (let i = 0; i < 5; ++i) {
+      const controller = new AbortController();
+      const { result } = session.generate(tokens, { signal: controller.signal });
+      setTimeout(() => {
+        controller.abort();
+      }, i);
+      await expect(result).rejects.toMatchObject({ name: 'AbortError' });
+      expect(await session.nPositions()).toBeLessThan(512);
+      await session.truncate(0);
+    }
+    expect((await session.generate(opening, greedy).result).text).toBe(tellByCli(opening, 60));
   });
 
   it('ends a story where the context ends', async () => {

@@ -5,6 +5,7 @@ import { postedLoadOptions } from '../../web/src/options.ts';
 import type { Session } from '../../web/src/session.ts';
 import type { LoadOptions, ModelSource, SessionOptions } from '../../web/src/types.ts';
 import type { StartWorker } from '../../web/src/worker-link.ts';
+import { BatchPace } from '../../web/src/worker/batch-pace.ts';
 import { ModelHost } from '../../web/src/worker/model-host.ts';
 import { FakeEngine } from './fake-engine.ts';
 
@@ -145,6 +146,55 @@ describe('generating', () => {
     expect(texts).toEqual(['ss', 'ts', 'os', 'rs', 'ys']);
   });
 
+  it('posts its options as the engine wants them', async () => {
+    const model = await load();
+    await model.generate('a').result;
+    expect(engine.options[0]).toMatchObject({
+      ...{ temperature: 0.8, frequencyPenalty: 0, presencePenalty: 0, logprobs: -1, stop: [] },
+      logitBias: [],
+    });
+    const options = { frequencyPenalty: 1.5, presencePenalty: -2, logprobs: 0, stop: ['é', '\n'] };
+    await model.generate('a', { ...options, logitBias: { 7: -100, 2: 0.5 } }).result;
+    expect(engine.options[1]).toMatchObject({
+      ...options,
+      logitBias: [
+        [2, 0.5],
+        [7, -100],
+      ],
+    });
+  });
+
+  it('tells log probabilities where they are asked for', async () => {
+    const model = await load();
+    const pieces = [];
+    for await (const piece of model.generate('a', { maxTokens: 1, logprobs: 2 })) {
+      pieces.push(piece);
+    }
+    const top = [
+      { token: 115, text: 's', logprob: -0.5 },
+      { token: 33, text: '!', logprob: -1.5 },
+    ];
+    expect(pieces).toEqual([{ text: 's', token: 115, logprob: -0.5, top }]);
+    for await (const piece of model.generate('a', { maxTokens: 1 })) {
+      expect(piece).toEqual({ text: 's', token: 115 });
+    }
+  });
+
+  it('reads a long prompt in batches, whose size follows what they take', async () => {
+    const model = await load();
+    await model.generate('x'.repeat(300)).result;
+    expect(engine.batches[0]).toBe(16);
+    expect(engine.batches.reduce((sum, n) => sum + n)).toBe(301);
+    const pace = new BatchPace(64);
+    const sizes = [pace.size];
+    for (const ms of [60, 300, 1e6, 0.5, 0]) {
+      pace.took(pace.size, ms);
+      sizes.push(pace.size);
+    }
+    expect(sizes).toEqual([16, 40, 20, 8, 64, 64]);
+    expect(new BatchPace(4).size).toBe(4);
+  });
+
   it('draws a seed when none is given', async () => {
     const model = await load();
     const first = await model.generate('a').result;
@@ -279,6 +329,80 @@ describe('sessions', () => {
     expect((await model.generate('a', { maxTokens: 2 }).result).text).toBe('xx');
   });
 
+  it('decode tokens and give the logits behind the last, between generations', async () => {
+    const session = await (await load()).newSession();
+    const generation = session.generate([5], { maxTokens: 1 }).result;
+    expect(await session.decode([7, 8, 9])).toEqual(Float32Array.of(8, 9));
+    await generation;
+    expect(await session.tokens()).toEqual([5, 's'.codePointAt(0), 7, 8, 9]);
+    expect(await session.decode(Array.from({ length: 200 }, () => 1))).toHaveLength(2);
+    expect(engine.batches.slice(0, 3)).toEqual([1, 3, 16]);
+    for (const wrong of [[-1], [1.5], [NaN]]) {
+      await expect(session.decode(wrong)).rejects.toMatchObject({ code: 'invalid_argument' });
+    }
+  });
+
+  it('are as they were when decoding fails or is aborted', async () => {
+    const session = await (await load()).newSession();
+    await session.decode([5, 6]);
+    const damaged = Array.from({ length: 100 }, (_, i) => (i === 90 ? 99_999 : 1));
+    await expect(session.decode(damaged)).rejects.toMatchObject({ code: 'invalid_argument' });
+    expect(await session.tokens()).toEqual([5, 6]);
+
+    const controller = new AbortController();
+    engine.onStep = () => {
+      controller.abort('enough');
+    };
+    const long = Array.from({ length: 3000 }, () => 1);
+    const { signal } = controller;
+    await expect(session.decode(long, { signal })).rejects.toBe('enough');
+    expect(await session.tokens()).toEqual([5, 6]);
+    await expect(session.decode([1], { signal })).rejects.toBe('enough');
+    expect(engine.batches.reduce((sum, n) => sum + n)).toBeLessThan(2000);
+  });
+
+  it('are saved and restored', async () => {
+    const session = await (await load()).newSession();
+    await session.decode([5, 6, 7]);
+    const state = await session.save();
+    await session.decode([8]);
+    await session.restore(state);
+    expect(await session.tokens()).toEqual([5, 6, 7]);
+    await expect(session.restore(Uint8Array.of(0))).rejects.toMatchObject({ code: 'corrupt' });
+    await expect(session.restore('state' as unknown as Uint8Array)).rejects.toMatchObject({
+      code: 'invalid_argument',
+    });
+    expect(await session.tokens()).toEqual([5, 6, 7]);
+  });
+
+  it('embed texts in a session that is gone afterwards', async () => {
+    const model = await load();
+    const { nHandles } = engine;
+    const [mean, longer] = await model.embed(['ab', 'x'.repeat(100)]);
+    // The fake states of a token are itself and 1; the first token is the beginning's, 1.
+    const sums = [1 + 97 + 98, 3] as const;
+    expect(mean![0]! / mean![1]!).toBeCloseTo(sums[0] / sums[1], 3);
+    expect(Math.hypot(...mean!)).toBeCloseTo(1, 5);
+    expect(longer![0]! / longer![1]!).toBeCloseTo((1 + 120 * 100) / 101, 1);
+    const [last] = await model.embed(['x'.repeat(99) + 'b'], { pooling: 'last' });
+    expect(last![0]! / last![1]!).toBeCloseTo(98, 1);
+    expect(engine.nHandles).toBe(nHandles);
+    expect(engine.sessions.at(-1)).toMatchObject({ nCtx: 101 });
+    for (const texts of [[], 'a', [1]]) {
+      await expect(model.embed(texts as unknown as string[])).rejects.toMatchObject({
+        code: 'invalid_argument',
+      });
+    }
+    await expect(model.embed(['a'], { pooling: 'max' as 'mean' })).rejects.toMatchObject({
+      code: 'invalid_argument',
+    });
+    await expect(model.embed(['x'.repeat(200_000)])).rejects.toMatchObject({
+      code: 'prompt_too_long',
+    });
+    await expect(model.embed(['a'], { signal: AbortSignal.abort('no') })).rejects.toBe('no');
+    expect(engine.nHandles).toBe(nHandles);
+  });
+
   it('reject with the model when that is disposed of', async () => {
     const model = await load();
     const session = await model.newSession();
@@ -321,6 +445,22 @@ describe('cancelling', () => {
     expect((await model.generate('a', { maxTokens: 3 }).result).text).toBe('xxx');
   });
 
+  it('reaches the engine through shared memory, without waiting for messages', async () => {
+    const model = await load(long);
+    const controller = new AbortController();
+    let nSteps = 0;
+    engine.onStep = () => {
+      nSteps += 1;
+      if (nSteps === 5) controller.abort();
+    };
+    const { signal } = controller;
+    const aborted = model.generate('a', { maxTokens: 2000, signal }).result;
+    await expect(aborted).rejects.toMatchObject({ name: 'AbortError' });
+    // A generation that nobody has cancelled is not mistaken for it.
+    expect((await model.generate('a', { maxTokens: 3 }).result).text).toBe('xxx');
+    expect(nSteps).toBe(5 + 1 + 4);
+  });
+
   it('never starts a generation that is aborted while it waits', async () => {
     const model = await load(long);
     const controller = new AbortController();
@@ -356,6 +496,13 @@ describe('failing', () => {
     [{ maxTokens: 2.5 }, 'maxTokens must be a whole number'],
     [{ temperature: NaN }, 'temperature must be a number from 0'],
     [{ temperature: -1 }, 'temperature must be a number from 0'],
+    [{ frequencyPenalty: 101 }, 'frequencyPenalty must be a number from -100 to 100'],
+    [{ logprobs: -1 }, 'logprobs must be a whole number from 0 to 100'],
+    [{ logitBias: { 5: 101 } }, 'logitBias of token 5 must be a number from -100'],
+    [{ logitBias: { five: 1 } }, 'token 0 must be a whole number'],
+    [{ stop: 'x' }, 'stop must be a list of strings'],
+    [{ stop: ['x', ''] }, 'none of them empty'],
+    [{ stop: ['\uD83D'] }, 'not valid Unicode'],
     [{ topP: 1.5 }, 'topP must be a number from 0 to 1, not 1.5'],
     [{ temprature: 1 }, 'unknown option "temprature"; the options are maxTokens, temperature'],
   ];

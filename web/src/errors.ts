@@ -24,6 +24,7 @@ export const errorCodes = {
   not_finite: 'NaN or infinity where a number is needed',
   invalid_grammar: 'the text of a grammar is wrong',
   grammar_dead_end: 'no token can follow in a grammar that is not at its end',
+  cancelled: 'the work was cancelled',
 
   too_large: 'a model that cannot fit the 4 GB of WebAssembly memory; nothing was downloaded',
   network: 'the server did not answer, answered with an error, or broke off',

@@ -2,7 +2,9 @@ import { renderChat } from './chat-template.ts';
 import { KingletError } from './errors.ts';
 import type { Generation } from './generation.ts';
 import {
+  checkedPooling,
   checkedText,
+  checkedTexts,
   checkedTokens,
   postedEncoding,
   postedLoadOptions,
@@ -15,6 +17,7 @@ import type {
   ChatOptions,
   ChatPromptOptions,
   DetokenizeOptions,
+  EmbedOptions,
   GenerateOptions,
   LoadOptions,
   ModelInfo,
@@ -90,7 +93,8 @@ export class Kinglet {
           sources.flatMap((posted) => (posted.kind === 'stream' ? [posted.stream] : [])),
         );
       });
-      const { id, info, session } = loaded;
+      const { id, info, session, cancelWord } = loaded;
+      if (cancelWord) client.useCancelWord(cancelWord);
       return new Kinglet(client, info, new Session(client, id, info, session));
     } catch (error) {
       client.close(new KingletError('disposed', 'the model was not loaded'));
@@ -146,6 +150,27 @@ export class Kinglet {
     const { special = false } = options;
     const request = { type: 'detokenize', tokens: checkedTokens(tokens), special } as const;
     return (await this.#client.ask(request, 'detokenized')).text;
+  }
+
+  /** How many tokens a text has: what it takes of a context. */
+  async countTokens(text: string, options: TokenizeOptions = {}): Promise<number> {
+    return (await this.tokenize(text, options)).length;
+  }
+
+  /**
+   * A vector of length 1 for each text, of as many numbers as the model's states have: texts of
+   * similar meaning have vectors of similar direction. Models that were trained for it do this much
+   * better than others.
+   *
+   * Runs beside the sessions, in memory of its own that is freed at the end.
+   */
+  async embed(texts: readonly string[], options: EmbedOptions = {}): Promise<Float32Array[]> {
+    const { pooling = 'mean', signal } = options;
+    const request = {
+      ...{ texts: checkedTexts(texts), pooling: checkedPooling(pooling) },
+      type: 'embed',
+    } as const;
+    return (await this.#client.ask(request, 'embeddings', signal)).embeddings;
   }
 
   /** Ends the worker and frees its memory. What is still running rejects with `disposed`. */

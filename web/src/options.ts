@@ -16,6 +16,7 @@ import type {
   KvKind,
   KvOption,
   LoadOptions,
+  Pooling,
   SessionInfo,
   SessionOptions,
   TokenizeOptions,
@@ -32,37 +33,69 @@ const maxInt32 = 2 ** 31 - 1;
 
 const nCtxRule: NumberRule = { min: 1, max: maxUint32, integer: true };
 
-type NumericOptions = Omit<PostedGenerateOptions, 'grammar'>;
+type NumberOptions = Omit<PostedGenerateOptions, 'grammar' | 'stop' | 'logitBias'>;
 
-const generateRules: Record<keyof NumericOptions, NumberRule> = {
+const penaltyRule: NumberRule = { min: -100, max: 100 };
+
+const generateRules: Record<keyof NumberOptions, NumberRule> = {
   maxTokens: { min: 1, max: maxInt32, integer: true },
   temperature: { min: 0, max: 100 },
   topK: { min: 0, max: maxInt32, integer: true },
   topP: { min: 0, max: 1 },
   minP: { min: 0, max: 1 },
   repeatPenalty: { min: 0, max: 100 },
+  frequencyPenalty: penaltyRule,
+  presencePenalty: penaltyRule,
   repeatLastN: { min: 0, max: maxInt32, integer: true },
   seed: { min: 0, max: Number.MAX_SAFE_INTEGER, integer: true },
+  logprobs: { min: 0, max: 100, integer: true },
 };
 
-const generateDefaults: Omit<NumericOptions, 'seed'> = {
+const generateDefaults: Omit<NumberOptions, 'seed'> = {
   maxTokens: 256,
   temperature: 0.8,
   topK: 40,
   topP: 0.95,
   minP: 0.05,
   repeatPenalty: 1,
+  frequencyPenalty: 0,
+  presencePenalty: 0,
   repeatLastN: 64,
+  logprobs: -1,
 };
 
 export function postedGenerateOptions(options: GenerateOptions): PostedGenerateOptions {
-  refuseUnknown(options, [...Object.keys(generateRules), 'grammar', 'jsonSchema', 'signal']);
+  refuseUnknown(options, [
+    ...Object.keys(generateRules),
+    ...['stop', 'logitBias', 'grammar', 'jsonSchema', 'signal', 'addBos', 'parseSpecial'],
+  ]);
   const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
-  const posted: NumericOptions = { ...generateDefaults, seed };
-  for (const name of Object.keys(generateRules) as (keyof NumericOptions)[]) {
-    posted[name] = checkedNumber(name, options[name] ?? posted[name], generateRules[name]);
+  const numbers: NumberOptions = { ...generateDefaults, seed };
+  for (const name of Object.keys(generateRules) as (keyof NumberOptions)[]) {
+    const given = options[name];
+    if (given !== undefined) numbers[name] = checkedNumber(name, given, generateRules[name]);
   }
-  return { ...posted, grammar: checkedGrammar(options) };
+  return {
+    ...numbers,
+    grammar: checkedGrammar(options),
+    stop: checkedStop(options.stop ?? []),
+    logitBias: checkedLogitBias(options.logitBias ?? {}),
+  };
+}
+
+function checkedStop(stop: unknown): string[] {
+  if (Array.isArray(stop) && !stop.includes('')) {
+    return stop.map((text) => checkedText(text, 'stop'));
+  }
+  throw new KingletError('invalid_argument', 'stop must be a list of strings, none of them empty');
+}
+
+function checkedLogitBias(biases: Record<number, number>): [number, number][] {
+  const tokens = checkedTokens(Object.keys(biases).map(Number));
+  return Object.values(biases).map((bias, i) => {
+    const token = tokens[i] ?? 0;
+    return [token, checkedNumber(`logitBias of token ${String(token)}`, bias, penaltyRule)];
+  });
 }
 
 function checkedGrammar({ grammar, jsonSchema }: GenerateOptions): string | undefined {
@@ -159,6 +192,26 @@ export function postedPrompt(
     addBos: addBos === undefined ? undefined : checkedFlag('addBos', addBos),
     parseSpecial: checkedFlag('parseSpecial', parseSpecial ?? false),
   };
+}
+
+export function checkedTexts(texts: unknown): string[] {
+  if (Array.isArray(texts) && texts.length > 0) {
+    return texts.map((text) => checkedText(text));
+  }
+  throw new KingletError('invalid_argument', 'the texts must be a list of at least one string');
+}
+
+export function checkedPooling(pooling: unknown): Pooling {
+  if (pooling === 'mean' || pooling === 'last') return pooling;
+  throw new KingletError(
+    'invalid_argument',
+    `pooling must be "mean" or "last", not ${String(pooling)}`,
+  );
+}
+
+export function checkedBytes(bytes: unknown): Uint8Array {
+  if (bytes instanceof Uint8Array) return bytes;
+  throw new KingletError('invalid_argument', 'the state must be a Uint8Array, as save() gives it');
 }
 
 export function checkedPositions(nPositions: unknown): number {

@@ -7,6 +7,7 @@ import type {
   LoadProgress,
   ModelInfo,
   Piece,
+  Pooling,
   SessionInfo,
 } from './types.ts';
 
@@ -48,16 +49,32 @@ export interface PostedGenerateOptions {
   topP: number;
   minP: number;
   repeatPenalty: number;
+  frequencyPenalty: number;
+  presencePenalty: number;
   repeatLastN: number;
   seed: number;
   /** GBNF. */
   grammar: string | undefined;
+  /** Alternatives to measure; -1 measures nothing. */
+  logprobs: number;
+  stop: string[];
+  /** Tokens, and what is added to their logits. */
+  logitBias: [number, number][];
 }
 
 /** How a text becomes tokens. */
 export interface PostedEncoding {
   addBos: boolean;
   parseSpecial: boolean;
+}
+
+/**
+ * Where the id of the work stands that is to end, in memory that the engine's threads share: it is
+ * heard of in the middle of a step.
+ */
+export interface CancelWord {
+  memory: SharedArrayBuffer;
+  address: number;
 }
 
 /** The prompt of a generation. */
@@ -87,23 +104,36 @@ export type ClientMessage =
   | { type: 'fork'; id: number; session: number }
   | { type: 'truncate'; id: number; session: number; nPositions: number }
   | { type: 'tokens'; id: number; session: number }
+  | { type: 'decode'; id: number; session: number; tokens: Int32Array }
+  | { type: 'save'; id: number; session: number }
+  | { type: 'restore'; id: number; session: number; bytes: Uint8Array }
+  | { type: 'embed'; id: number; texts: readonly string[]; pooling: Pooling }
   /** Ends what the session does, refuses what waits for it, and frees it. */
   | { type: 'closeSession'; session: number }
   | { type: 'tokenize'; id: number; text: string; addBos: boolean; parseSpecial: boolean }
   | { type: 'detokenize'; id: number; tokens: Int32Array; special: boolean }
-  /** Ends the generation `target` at its next step; unknown ids are ignored. */
+  /** Ends the work `target` at its next step; unknown ids are ignored. */
   | { type: 'cancel'; target: number };
 
 export type WorkerMessage =
   | { type: 'progress'; id: number; progress: LoadProgress }
   | { type: 'warning'; id: number; code: KingletErrorCode; message: string }
   /** With the first session. */
-  | { type: 'loaded'; id: number; info: ModelInfo; session: SessionInfo }
+  | {
+      type: 'loaded';
+      id: number;
+      info: ModelInfo;
+      session: SessionInfo;
+      cancelWord: CancelWord | undefined;
+    }
   | { type: 'session'; id: number; session: SessionInfo }
   | { type: 'piece'; id: number; piece: Piece }
   | { type: 'generated'; id: number; result: GenerationResult }
   | { type: 'tokens'; id: number; tokens: Int32Array }
   | { type: 'done'; id: number }
+  | { type: 'logits'; id: number; logits: Float32Array }
+  | { type: 'state'; id: number; bytes: Uint8Array<ArrayBuffer> }
+  | { type: 'embeddings'; id: number; embeddings: Float32Array[] }
   | { type: 'detokenized'; id: number; text: string }
   | { type: 'failed'; id: number; code: KingletErrorCode; message: string }
   /** The engine trapped: its state is unknown and the worker must be ended. */

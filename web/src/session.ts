@@ -1,10 +1,17 @@
 import { renderChat } from './chat-template.ts';
 import { Generation } from './generation.ts';
 import type { GenerationSink } from './generation.ts';
-import { checkedPositions, postedGenerateOptions, postedPrompt } from './options.ts';
+import {
+  checkedBytes,
+  checkedPositions,
+  checkedTokens,
+  postedGenerateOptions,
+  postedPrompt,
+} from './options.ts';
 import type {
   ChatMessage,
   ChatOptions,
+  DecodeOptions,
   GenerateOptions,
   ModelInfo,
   SessionInfo,
@@ -69,6 +76,37 @@ export class Session {
         cancel();
       };
     });
+  }
+
+  /**
+   * Appends tokens to the context; the logits behind the last one, a number for each token of the
+   * vocabulary. For samplers of your own.
+   */
+  async decode(
+    tokens: ArrayLike<number>,
+    { signal }: DecodeOptions = {},
+  ): Promise<Float32Array> {
+    const checked = checkedTokens(tokens);
+    const request = { type: 'decode', session: this.#id, tokens: checked } as const;
+    return (await this.#client.ask(request, 'logits', signal)).logits;
+  }
+
+  /**
+   * What the session holds, as bytes to keep: restored into a session of the same model and kinds of
+   * keys and values, on this machine or another, nothing must be computed again.
+   */
+  async save(): Promise<Uint8Array<ArrayBuffer>> {
+    return (await this.#client.ask({ type: 'save', session: this.#id }, 'state')).bytes;
+  }
+
+  /**
+   * Makes the context what it was when the bytes were saved. Rejects with `corrupt`,
+   * `unsupported_version`, `wrong_shape` (another model, or other kinds of keys and values) or
+   * `context_full`, and is then as it was before.
+   */
+  async restore(bytes: Uint8Array): Promise<void> {
+    const request = { type: 'restore', session: this.#id, bytes: checkedBytes(bytes) } as const;
+    await this.#client.ask(request, 'done');
   }
 
   /** The tokens of the context, when the calls before are done. */

@@ -155,8 +155,24 @@ export interface GenerateOptions {
   minP?: number | undefined;
   /** Above 1, tokens that were seen lately become less probable. Default 1. */
   repeatPenalty?: number | undefined;
-  /** How many tokens count as "lately". Default 64. */
+  /** Taken off a token's logit for each time it was seen lately, -100 to 100. Default 0. */
+  frequencyPenalty?: number | undefined;
+  /** Taken off a token's logit once it was seen lately, -100 to 100. Default 0. */
+  presencePenalty?: number | undefined;
+  /** How many tokens of prompt and answer count as "lately". Default 64. */
   repeatLastN?: number | undefined;
+  /** Added to the logits of these tokens, -100 to 100: the extremes force and forbid. */
+  logitBias?: Record<number, number> | undefined;
+  /**
+   * Texts that end the answer and are not part of it, wherever tokens begin and end: what may become
+   * one is held back until that is certain.
+   */
+  stop?: readonly string[] | undefined;
+  /**
+   * Measure how probable the model finds each token, and so many of the most probable ones beside
+   * it, 0 to 100. Biases, penalties and temperature do not count.
+   */
+  logprobs?: number | undefined;
   /** The same seed gives the same text. Default: random; the result tells it. */
   seed?: number | undefined;
   /**
@@ -198,13 +214,41 @@ export type ChatOptions = Omit<GenerateOptions, 'addBos' | 'parseSpecial'> &
   Pick<ChatPromptOptions, 'variables'>;
 
 export interface Piece {
-  /** Whole characters, ready to append. Empty while a character's bytes are incomplete. */
+  /**
+   * Whole characters, ready to append. Empty while a character's bytes are incomplete, or what may
+   * become a stop string.
+   */
   text: string;
-  /** The token that the text ended with. */
+  /** The token drawn; each comes in one piece. -1 in a last piece of text that was held back. */
   token: number;
+  /** The natural logarithm of the token's probability, where `logprobs` asks for it. */
+  logprob?: number;
+  /** The most probable tokens in its place, best first. */
+  top?: TokenLogprob[];
 }
 
-/** `stop`: the model ended; `length`: maxTokens; `context`: full; `cancelled`: you left the loop. */
+export interface TokenLogprob {
+  token: number;
+  /** What the token spells; U+FFFD where that is part of a character. */
+  text: string;
+  logprob: number;
+}
+
+/** Of the final states of a text's tokens: their mean, or that of the last one. */
+export type Pooling = 'mean' | 'last';
+
+export interface EmbedOptions {
+  /** Default `'mean'`. */
+  pooling?: Pooling | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export interface DecodeOptions {
+  /** Aborting takes effect at the next batch, and leaves the context as it was. */
+  signal?: AbortSignal | undefined;
+}
+
+/** `stop`: the model ended, or a stop string came; `length`: maxTokens; `context`: full; `cancelled`: you left the loop. */
 export type FinishReason = 'stop' | 'length' | 'context' | 'cancelled';
 
 export interface GenerationResult {

@@ -1,7 +1,7 @@
 // The page's end of the protocol: joins answers with their requests, and turns a dead worker into
 // rejections.
 import { KingletError } from './errors.ts';
-import type { ClientMessage, WorkerMessage } from './protocol.ts';
+import type { CancelWord, ClientMessage, WorkerMessage } from './protocol.ts';
 import type { StartWorker, WorkerLink } from './worker-link.ts';
 
 /** An answer to a request: a message with its id. */
@@ -22,6 +22,7 @@ export interface RequestListener {
 export class WorkerClient {
   #link: WorkerLink | undefined;
   #closedBy: KingletError | undefined;
+  #cancelWord: Int32Array | undefined;
   #nextId = 1;
   readonly #pending = new Map<number, RequestListener>();
 
@@ -60,14 +61,34 @@ export class WorkerClient {
     return id;
   }
 
-  /** Posts a request that has one answer, of the type `expected`. */
-  ask<T extends Answer['type']>(request: WithoutId<Request>, expected: T): Promise<AnswerOf<T>> {
+  /**
+   * Posts a request that has one answer, of the type `expected`. With an aborted signal the work is
+   * given up, and its reason thrown.
+   */
+  ask<T extends Answer['type']>(
+    request: WithoutId<Request>,
+    expected: T,
+    signal?: AbortSignal,
+  ): Promise<AnswerOf<T>> {
     return new Promise((resolve, reject) => {
-      this.request(request, {
+      signal?.throwIfAborted();
+      let id = 0;
+      const onAbort = () => {
+        this.abandon(id);
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- a signal's reason may be anything
+        reject(signal?.reason);
+      };
+      signal?.addEventListener('abort', onAbort);
+      id = this.request(request, {
         onAnswer: (answer) => {
+          signal?.removeEventListener('abort', onAbort);
           if (isAnswer(answer, expected)) resolve(answer);
         },
-        onError: reject,
+        onError: (error) => {
+          signal?.removeEventListener('abort', onAbort);
+          // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- may be anything
+          reject(error);
+        },
       });
     });
   }
@@ -77,12 +98,18 @@ export class WorkerClient {
     if (!this.#closedBy) this.#link?.post(notice);
   }
 
-  /** Asks the worker to end a generation, which then answers as usual. */
+  /** Asks the worker to end a request, which then answers as usual. */
   cancel(target: number): void {
+    if (this.#cancelWord) Atomics.store(this.#cancelWord, 0, target);
     this.post({ type: 'cancel', target });
   }
 
-  /** Ends a generation without waiting: its listener hears nothing more. */
+  /** From now on the engine hears of cancelled work in the middle of a step too. */
+  useCancelWord({ memory, address }: CancelWord): void {
+    this.#cancelWord = new Int32Array(memory, address, 1);
+  }
+
+  /** Ends a request without waiting: its listener hears nothing more. */
   abandon(target: number): void {
     this.#settle(target);
     this.cancel(target);

@@ -2,22 +2,22 @@
 import type { EngineModel, EngineModule, EngineSession } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
 import type {
+  CancelWord,
   ClientMessage,
   KvKinds,
-  PostedPrompt,
   WorkerMessage,
 } from '../protocol.ts';
 import type {
-  FinishReason,
-  GenerationResult,
   ModelInfo,
   SessionInfo,
   SingleThreadReason,
 } from '../types.ts';
+import { appendTokens } from './append-tokens.ts';
+import { embedTexts } from './embed.ts';
 import { unwrap } from './engine-error.ts';
 import { loadModel } from './load-model.ts';
 import { defaultNCtx } from './memory-plan.ts';
-import { yieldToMessages } from './yield.ts';
+import { runGeneration } from './run-generation.ts';
 
 /** A running engine and how it was chosen. */
 export interface OpenEngine {
@@ -28,7 +28,7 @@ export interface OpenEngine {
 }
 
 export interface HostEnvironment {
-  post(message: WorkerMessage): void;
+  post(message: WorkerMessage, transfer?: Transferable[]): void;
   /** `maxima`: bytes of memory, of which the first is reserved that the browser grants. */
   openEngine(
     nThreads: number | undefined,
@@ -55,7 +55,7 @@ export class ModelHost {
   readonly #environment: HostEnvironment;
   #model: EngineModel | undefined;
   readonly #sessions = new Map<number, HostedSession>();
-  /** Generations that are running or waiting; cancelling one takes it out. */
+  /** What can be cancelled and is running or waiting; cancelling takes it out. */
   readonly #wanted = new Set<number>();
 
   constructor(environment: HostEnvironment) {
@@ -73,6 +73,25 @@ export class ModelHost {
       case 'generate':
         this.#wanted.add(message.id);
         this.#enqueue(message, (session) => this.#generate(session, message));
+        break;
+      case 'decode':
+        this.#wanted.add(message.id);
+        this.#enqueue(message, (session) => this.#decode(session, message));
+        break;
+      case 'embed':
+        this.#wanted.add(message.id);
+        void this.#answer(message.id, () => this.#embed(message));
+        break;
+      case 'save':
+        this.#enqueue(message, ({ engine }) => {
+          return { type: 'state', id: message.id, bytes: unwrap(engine.save()) };
+        });
+        break;
+      case 'restore':
+        this.#enqueue(message, ({ engine }) => {
+          unwrap(engine.restore(message.bytes));
+          return { type: 'done', id: message.id };
+        });
         break;
       case 'fork':
         this.#enqueue(message, ({ engine, kv }) =>
@@ -128,13 +147,17 @@ export class ModelHost {
    */
   async #answer(id: number, work: () => WorkerMessage | Promise<WorkerMessage>): Promise<void> {
     try {
-      this.#environment.post(await work());
+      const answer = await work();
+      // Large ones go without a copy.
+      this.#environment.post(answer, answer.type === 'state' ? [answer.bytes.buffer] : []);
     } catch (error) {
       this.#environment.post(
         error instanceof KingletError
           ? { type: 'failed', id, code: error.code, message: error.message }
           : { type: 'crashed', message: messageOf(error) },
       );
+    } finally {
+      this.#wanted.delete(id);
     }
   }
 
@@ -156,7 +179,8 @@ export class ModelHost {
     this.#model = model;
     const nCtx = options.nCtx ?? defaultNCtx(model.info().contextLength);
     const { session } = this.#newSession({ id, options: { nCtx, kv: options.kv } });
-    return { type: 'loaded', id, info: describe(model, session, running), session };
+    const info = describe(model, session, running);
+    return { type: 'loaded', id, info, session, cancelWord: cancelWord(running.engine) };
   }
 
   #newSession({ id, options: { nCtx, kv } }: Omit<Message<'newSession'>, 'type'>) {
@@ -184,70 +208,43 @@ export class ModelHost {
     session: HostedSession,
     { id, prompt, options }: Message<'generate'>,
   ): Promise<WorkerMessage> {
-    const { engine } = session;
-    const result: GenerationResult = {
-      text: '',
-      finishReason: 'cancelled',
-      seed: options.seed,
-      usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0 },
-      timings: {
-        promptMs: 0,
-        firstTokenMs: 0,
-        decodeMs: 0,
-        promptTokensPerSecond: 0,
-        tokensPerSecond: 0,
+    const result = await runGeneration({
+      ...{ id, prompt, options },
+      model: this.#ready(),
+      session: session.engine,
+      isWanted: () => this.#isWanted(session, id),
+      onPiece: (piece) => {
+        this.#environment.post({ type: 'piece', id, piece });
       },
-    };
-    const { usage, timings } = result;
-    const startedAt = performance.now();
-    let token = -1;
-    let finish: FinishReason | 'none' = 'none';
-
-    if (this.#wanted.has(id)) {
-      const { replacesContext } = prompt;
-      const tokens = this.#promptTokens(engine, prompt);
-      usage.cachedTokens = unwrap(engine.start(tokens, { ...options, replacesContext }));
-    }
-    while (finish === 'none' && this.#wanted.has(id)) {
-      const stepAt = performance.now();
-      const step = unwrap(engine.step());
-      const now = performance.now();
-
-      usage.promptTokens = step.nPromptDone;
-      if (step.token < 0 && step.finishReason === 'none') {
-        timings.promptMs += now - stepAt;
-      } else {
-        timings.decodeMs += now - stepAt;
-      }
-      if (step.token >= 0) {
-        token = step.token;
-        usage.completionTokens += 1;
-        if (usage.completionTokens === 1) timings.firstTokenMs = now - startedAt;
-      }
-      if (step.token >= 0 || step.text !== '') {
-        result.text += step.text;
-        this.#environment.post({ type: 'piece', id, piece: { text: step.text, token } });
-      }
-      finish = step.finishReason;
-      if (finish === 'none') {
-        await yieldToMessages();
-        checkOpen(session);
-      } else {
-        result.finishReason = finish;
-      }
-    }
-    if (finish === 'none') unwrap(engine.cancel());
-    this.#wanted.delete(id);
-    timings.promptTokensPerSecond = rate(usage.promptTokens - usage.cachedTokens, timings.promptMs);
-    timings.tokensPerSecond = rate(usage.completionTokens, timings.decodeMs);
+    });
     return { type: 'generated', id, result };
   }
 
-  #promptTokens(session: EngineSession, prompt: PostedPrompt): Int32Array {
-    if (typeof prompt.content !== 'string') return prompt.content;
-    const atStart = prompt.replacesContext || session.nPositions() === 0;
-    const addBos = prompt.addBos ?? atStart;
-    return this.#ready().encode(prompt.content, addBos, prompt.parseSpecial);
+  #isWanted(session: HostedSession, id: number): boolean {
+    checkOpen(session);
+    return this.#wanted.has(id);
+  }
+
+  async #decode(
+    session: HostedSession,
+    { id, tokens }: Message<'decode'>,
+  ): Promise<WorkerMessage> {
+    let logits: Float32Array = new Float32Array();
+    const isWanted = () => this.#isWanted(session, id);
+    await appendTokens(session.engine, tokens, 1, { id, isWanted }, (numbers) => {
+      logits = numbers;
+    });
+    return { type: 'logits', id, logits };
+  }
+
+  async #embed({ id, texts, pooling }: Message<'embed'>): Promise<WorkerMessage> {
+    const isWanted = () => this.#wanted.has(id);
+    const work = { id, isWanted };
+    return {
+      type: 'embeddings',
+      id,
+      embeddings: await embedTexts(this.#ready(), texts, pooling, work),
+    };
   }
 }
 
@@ -257,8 +254,12 @@ function checkOpen(session: HostedSession | undefined): HostedSession {
   throw new KingletError('disposed', 'the session has been disposed of');
 }
 
-function rate(tokens: number, ms: number): number {
-  return ms > 0 ? (tokens * 1000) / ms : 0;
+/** Where the engine's memory is shared. */
+function cancelWord(engine: EngineModule): CancelWord | undefined {
+  const memory = engine.HEAPU8.buffer;
+  return typeof SharedArrayBuffer === 'function' && memory instanceof SharedArrayBuffer
+    ? { memory, address: engine.cancelAddress() }
+    : undefined;
 }
 
 function describe(model: EngineModel, session: SessionInfo, opened: OpenEngine): ModelInfo {

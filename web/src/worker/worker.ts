@@ -10,7 +10,9 @@ if (isNode) {
   void import(/* webpackIgnore: true */ /* @vite-ignore */ name).then(
     ({ parentPort }: typeof import('node:worker_threads')) => {
       const host = new ModelHost({
-        post: (message: WorkerMessage) => parentPort?.postMessage(message),
+        post: (message: WorkerMessage, transfer: Transferable[] = []) => {
+          parentPort?.postMessage(message, transfer as import('node:worker_threads').Transferable[]);
+        },
         openEngine,
       });
       parentPort?.on('message', (message: ClientMessage) => {
@@ -20,8 +22,8 @@ if (isNode) {
   );
 } else {
   const host = new ModelHost({
-    post: (message) => {
-      self.postMessage(message);
+    post: (message, transfer = []) => {
+      self.postMessage(message, { transfer });
     },
     openEngine,
   });
