@@ -29,6 +29,12 @@ interface Official {
       params: OpenAI.Completions.CompletionCreateParamsStreaming,
     ): Promise<AsyncIterable<OpenAI.Completions.Completion>>;
   };
+  embeddings: {
+    create(
+      params: OpenAI.EmbeddingCreateParams,
+      options?: { signal?: AbortSignal },
+    ): Promise<OpenAI.CreateEmbeddingResponse>;
+  };
 }
 
 const asOfficial = (facade: Facade): Official => facade;

@@ -6,6 +6,7 @@ import { openAI } from 'kinglet/openai';
 import type {
   ChatCompletionChunk,
   ChatCompletionParams,
+  EmbeddingParams,
   FunctionTool,
   MessageParam,
 } from 'kinglet/openai';
@@ -355,6 +356,108 @@ describe('over the engine', () => {
       ...{ index: 1, text: opening + expected.text, finish_reason: 'length', logprobs: null },
     });
     expect(several.usage).toMatchObject({ completion_tokens: 40 });
+  });
+
+  it('samples as it is asked to', async () => {
+    const { chat, completions } = openAI(kinglet);
+    const ask = async (params: Partial<ChatCompletionParams>) =>
+      (await chat.completions.create({ messages: user(opening), ...greedy, ...params }))
+        .choices[0]!;
+    const plain = (await ask({})).message.content!;
+    const stopped = await ask({ stop: ['zebra', 'little girl'] });
+    expect(stopped.message.content).toBe(plain.slice(0, plain.indexOf('little girl')));
+    expect(stopped.finish_reason).toBe('stop');
+
+    const drawn = { temperature: 1.5, seed: 11, top_k: 0, top_p: 1 };
+    expect((await ask(drawn)).message).toEqual((await ask(drawn)).message);
+    expect((await ask(drawn)).message).not.toEqual((await ask({ ...drawn, seed: 12 })).message);
+
+    const penalized = await ask({ max_tokens: 60, frequency_penalty: 2, presence_penalty: 2 });
+    expect(penalized.message.content).not.toBe((await ask({ max_tokens: 60 })).message.content);
+    const [first] = await collect(kinglet.generate(opening, { temperature: 0, maxTokens: 1 }));
+    const biased = await ask({ logit_bias: { [first!.token]: -100 } });
+    expect(biased.message.content!.startsWith(first!.text)).toBe(false);
+    const options = { prompt: opening, logit_bias: { 999_999: 1 } };
+    await expect(completions.create(options)).rejects.toMatchObject({ code: 'invalid_argument' });
+  });
+
+  it('tells how probable its tokens were', async () => {
+    const { chat, completions } = openAI(kinglet);
+    const scored = { ...greedy, max_tokens: 5 };
+    const answer = await chat.completions.create({
+      ...{ messages: user(opening), ...scored, logprobs: true, top_logprobs: 3 },
+    });
+    const { message, logprobs } = answer.choices[0]!;
+    const tokens = logprobs!.content!;
+    expect(tokens).toHaveLength(5);
+    expect(tokens.map(({ token }) => token).join('')).toBe(message.content);
+    for (const { token, logprob, bytes, top_logprobs: top } of tokens) {
+      expect(logprob).toBeLessThan(0);
+      expect(new TextDecoder().decode(Uint8Array.from(bytes!))).toBe(token);
+      expect(top).toHaveLength(3);
+      expect(top[0]).toEqual({ token, logprob, bytes }); // the best was taken
+    }
+
+    const text = await completions.create({ prompt: opening, ...scored, logprobs: 2, echo: true });
+    const lists = text.choices[0]!.logprobs!;
+    expect(lists.tokens.join('')).toBe(message.content);
+    expect(lists.token_logprobs).toEqual(tokens.map(({ logprob }) => logprob));
+    expect(lists.text_offset[0]).toBe(opening.length);
+    expect(lists.top_logprobs.every((top) => Object.keys(top).length === 2)).toBe(true);
+  });
+
+  it('makes calls that parse where it must', async () => {
+    const { chat } = openAI(kinglet);
+    const ask = { messages: user(opening), tools: [weather, clock], temperature: 1, seed: 3 };
+    const choice = { type: 'function', function: { name: 'get_weather' } } as const;
+    for (const seed of [1, 2, 3]) {
+      const named = await chat.completions.create({ ...ask, seed, tool_choice: choice });
+      expect(named.choices[0]).toMatchObject({
+        message: { content: null, tool_calls: [{ function: { name: 'get_weather' } }] },
+        finish_reason: 'tool_calls',
+      });
+      const [call] = named.choices[0]!.message.tool_calls!;
+      expect(JSON.parse(call!.function.arguments)).toEqual({ city: expect.any(String) as string });
+    }
+    const chunks = await collect(
+      await chat.completions.create({ ...ask, tool_choice: 'required', stream: true }),
+    );
+    const calls = chunks.flatMap(({ choices }) => choices[0]!.delta.tool_calls ?? []);
+    expect(calls).toHaveLength(1);
+    expect(['get_weather', 'get_time']).toContain(calls[0]!.function.name);
+    expect(JSON.parse(calls[0]!.function.arguments)).toBeTypeOf('object');
+  });
+
+  it('makes vectors of texts', async () => {
+    const { embeddings } = openAI(kinglet);
+    const texts = ['A dog ran.', 'Lily was happy.'];
+    const expected = await kinglet.embed(texts);
+    const nTokens = await Promise.all(texts.map((text) => kinglet.countTokens(text)));
+    const list = await embeddings.create({ input: texts, model: 'any' });
+    expect(list).toEqual({
+      object: 'list',
+      data: expected.map((vector, index) => ({
+        ...{ object: 'embedding', index, embedding: [...vector] },
+      })),
+      model: 'any',
+      usage: { prompt_tokens: nTokens[0]! + nTokens[1]!, total_tokens: nTokens[0]! + nTokens[1]! },
+    });
+
+    const asTokens = await embeddings.create({ input: await kinglet.tokenize(texts[0]!) });
+    expect(asTokens.data).toEqual([list.data[0]]);
+    expect(asTokens.usage.prompt_tokens).toBe(nTokens[0]);
+    const packed = await embeddings.create({ input: texts[1]!, encoding_format: 'base64' });
+    const bytes = Buffer.from(packed.data[0]!.embedding, 'base64');
+    expect(new Float32Array(new Uint8Array(bytes).buffer)).toEqual(expected[1]);
+    const last = await embeddings.create({ input: texts[0]!, pooling: 'last' });
+    expect(last.data[0]!.embedding).not.toEqual(list.data[0]!.embedding);
+
+    for (const wrong of [{ input: [] }, { dimensions: 8 }, { encoding_format: 'int8' }]) {
+      const params = { input: 'a', ...wrong } as EmbeddingParams;
+      await expect(embeddings.create(params)).rejects.toMatchObject({ code: 'invalid_argument' });
+    }
+    const aborted = embeddings.create({ input: texts }, { signal: AbortSignal.abort('no') });
+    await expect(aborted).rejects.toBe('no');
   });
 
   it('continues by sixteen tokens where nothing else is asked for', async () => {

@@ -158,13 +158,16 @@ export class Kinglet {
   }
 
   /**
-   * A vector of length 1 for each text, of as many numbers as the model's states have: texts of
-   * similar meaning have vectors of similar direction. Models that were trained for it do this much
-   * better than others.
+   * A vector of length 1 for each text, given as text or as tokens, of as many numbers as the model's
+   * states have: texts of similar meaning have vectors of similar direction. Models that were trained
+   * for it do this much better than others.
    *
    * Runs beside the sessions, in memory of its own that is freed at the end.
    */
-  async embed(texts: readonly string[], options: EmbedOptions = {}): Promise<Float32Array[]> {
+  async embed(
+    texts: readonly (string | ArrayLike<number>)[],
+    options: EmbedOptions = {},
+  ): Promise<Float32Array[]> {
     const { pooling = 'mean', signal } = options;
     const request = {
       ...{ texts: checkedTexts(texts), pooling: checkedPooling(pooling) },

@@ -187,18 +187,18 @@ export function postedPrompt(
   replacesContext: boolean,
 ): PostedPrompt {
   return {
-    content: typeof prompt === 'string' ? checkedText(prompt) : checkedTokens(prompt),
+    content: checkedContent(prompt),
     replacesContext,
     addBos: addBos === undefined ? undefined : checkedFlag('addBos', addBos),
     parseSpecial: checkedFlag('parseSpecial', parseSpecial ?? false),
   };
 }
 
-export function checkedTexts(texts: unknown): string[] {
-  if (Array.isArray(texts) && texts.length > 0) {
-    return texts.map((text) => checkedText(text));
-  }
-  throw new KingletError('invalid_argument', 'the texts must be a list of at least one string');
+export function checkedTexts(
+  texts: readonly (string | ArrayLike<number>)[],
+): (string | Int32Array)[] {
+  if (Array.isArray(texts) && texts.length > 0) return texts.map(checkedContent);
+  throw new KingletError('invalid_argument', 'the texts must be a list of at least one');
 }
 
 export function checkedPooling(pooling: unknown): Pooling {
@@ -232,6 +232,10 @@ export function checkedText(text: unknown, name = 'text'): string {
     );
   }
   return text;
+}
+
+function checkedContent(prompt: string | ArrayLike<number>): string | Int32Array {
+  return typeof prompt === 'string' ? checkedText(prompt) : checkedTokens(prompt);
 }
 
 export function checkedTokens(tokens: ArrayLike<number>): Int32Array {

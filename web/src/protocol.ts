@@ -107,7 +107,7 @@ export type ClientMessage =
   | { type: 'decode'; id: number; session: number; tokens: Int32Array }
   | { type: 'save'; id: number; session: number }
   | { type: 'restore'; id: number; session: number; bytes: Uint8Array }
-  | { type: 'embed'; id: number; texts: readonly string[]; pooling: Pooling }
+  | { type: 'embed'; id: number; texts: (string | Int32Array)[]; pooling: Pooling }
   /** Ends what the session does, refuses what waits for it, and frees it. */
   | { type: 'closeSession'; session: number }
   | { type: 'tokenize'; id: number; text: string; addBos: boolean; parseSpecial: boolean }

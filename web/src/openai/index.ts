@@ -1,9 +1,11 @@
 import type { Kinglet } from '../kinglet.ts';
 import { ChatCompletions } from './chat-completions.ts';
+import { Embeddings } from './embeddings.ts';
 import { TextCompletions } from './text-completions.ts';
 
 export type { AnswerStream } from './answers.ts';
 export type { ChatCompletions } from './chat-completions.ts';
+export type { Embeddings } from './embeddings.ts';
 export type { TextCompletions } from './text-completions.ts';
 export type * from './types.ts';
 
@@ -11,6 +13,7 @@ export type * from './types.ts';
 export interface OpenAI {
   chat: { completions: ChatCompletions };
   completions: TextCompletions;
+  embeddings: Embeddings;
 }
 
 /**
@@ -28,5 +31,6 @@ export function openAI(model: Kinglet): OpenAI {
   return {
     chat: { completions: new ChatCompletions(model) },
     completions: new TextCompletions(model),
+    embeddings: new Embeddings(model),
   };
 }

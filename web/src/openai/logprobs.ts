@@ -1,20 +1,14 @@
 import type { Piece } from '../types.ts';
 import type { TextLogprobs, TokenLogprob, TopLogprob } from './types.ts';
 
-/** A piece of a generation that was asked for probabilities. */
-export type ScoredPiece = Piece & {
-  logprob?: number | undefined;
-  top?: { text: string; logprob: number }[] | undefined;
-};
-
-export function tokenLogprob({ text, logprob = 0, top = [] }: ScoredPiece): TokenLogprob {
+export function tokenLogprob({ text, logprob = 0, top = [] }: Piece): TokenLogprob {
   return { ...topLogprob({ text, logprob }), top_logprobs: top.map(topLogprob) };
 }
 
 /** Adds a token to the lists that text completions have; `offset`: where its text begins. */
 export function addTextLogprob(
   lists: TextLogprobs,
-  { text, logprob = 0, top = [] }: ScoredPiece,
+  { text, logprob = 0, top = [] }: Piece,
   offset: number,
 ): void {
   lists.tokens.push(text);

@@ -94,7 +94,9 @@ export interface TextCompletionParams extends SamplingParams {
 
 export interface EmbeddingParams {
   input: string | readonly string[] | readonly number[] | readonly (readonly number[])[];
+  /** Any name: there is one model, and answers repeat the name. */
   model?: string | undefined;
+  /** "base64": the bytes of little-endian floats. Default "float". */
   encoding_format?: 'float' | 'base64' | undefined;
   /** Beyond OpenAI's: the mean of all positions, or the last one. Default "mean". */
   pooling?: 'mean' | 'last' | undefined;
@@ -198,9 +200,9 @@ export interface TextCompletion extends Answer {
   usage?: CompletionUsage;
 }
 
-export interface EmbeddingList {
+export interface EmbeddingList<Vector = number[]> {
   object: 'list';
-  data: { object: 'embedding'; index: number; embedding: number[] }[];
+  data: { object: 'embedding'; index: number; embedding: Vector }[];
   model: string;
   usage: { prompt_tokens: number; total_tokens: number };
 }

@@ -11,11 +11,13 @@ import { unwrap } from './engine-error.ts';
  */
 export async function embedTexts(
   model: EngineModel,
-  texts: readonly string[],
+  texts: readonly (string | Int32Array)[],
   pooling: Pooling,
   work: Work,
 ): Promise<Float32Array[]> {
-  const prompts = texts.map((text) => model.encode(text, true, false));
+  const prompts = texts.map((text) =>
+    typeof text === 'string' ? model.encode(text, true, false) : text,
+  );
   const nCtx = Math.max(...prompts.map((tokens) => tokens.length));
   const { contextLength } = model.info();
   const empty = prompts.findIndex((tokens) => tokens.length === 0);

@@ -1,0 +1,60 @@
+import type { Kinglet } from '../kinglet.ts';
+import { KingletError } from '../errors.ts';
+import { present, refuseUnknown } from './sampling.ts';
+import { promptsOf } from './text-completions.ts';
+import type { EmbeddingList, EmbeddingParams, RequestOptions } from './types.ts';
+
+export class Embeddings {
+  readonly #model: Kinglet;
+
+  /** @internal */
+  constructor(model: Kinglet) {
+    this.#model = model;
+  }
+
+  /**
+   * A vector of length 1 for each input: see {@link Kinglet.embed}. As with OpenAI's client, the
+   * type of a vector does not say that `encoding_format` may make it a string.
+   */
+  create(
+    params: EmbeddingParams & { encoding_format: 'base64' },
+    options?: RequestOptions,
+  ): Promise<EmbeddingList<string>>;
+  create(params: EmbeddingParams, options?: RequestOptions): Promise<EmbeddingList>;
+  async create(
+    params: EmbeddingParams,
+    { signal }: RequestOptions = {},
+  ): Promise<EmbeddingList<number[] | string>> {
+    refuseUnknown(params, ['input', 'encoding_format', 'pooling']);
+    const { pooling, encoding_format: format = 'float' } = params;
+    const encode = encodings[format] as (typeof encodings)[typeof format] | undefined;
+    if (!encode) {
+      throw new KingletError('invalid_argument', `the encoding_format "${format}" is not supported`);
+    }
+    const inputs = promptsOf(params.input);
+    const vectors = await this.#model.embed(inputs, present({ pooling, signal }));
+    const nTokens = await Promise.all(
+      inputs.map(async (input) =>
+        typeof input === 'string' ? await this.#model.countTokens(input) : input.length,
+      ),
+    );
+    const total = nTokens.reduce((sum, n) => sum + n, 0);
+    return {
+      object: 'list',
+      data: vectors.map((vector, index) => ({
+        ...{ object: 'embedding', index } as const,
+        embedding: encode(vector),
+      })),
+      model: params.model ?? this.#model.info.name,
+      usage: { prompt_tokens: total, total_tokens: total },
+    };
+  }
+}
+
+const encodings = {
+  float: (vector: Float32Array): number[] | string => [...vector],
+  base64: (vector: Float32Array): number[] | string => {
+    const bytes = new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
+    return btoa(String.fromCharCode(...bytes));
+  },
+};
