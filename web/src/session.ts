@@ -16,7 +16,7 @@ import type {
   ModelInfo,
   SessionInfo,
 } from './types.ts';
-import type { WorkerClient } from './worker-client.ts';
+import type { Answer, AnswerOf, WorkerClient } from './worker-client.ts';
 
 /**
  * A context of its own: what the model has read and written, kept as keys and values so that only
@@ -31,6 +31,8 @@ export class Session {
   readonly #model: ModelInfo;
   readonly #client: WorkerClient;
   readonly #id: number;
+  /** While messages are laid out: settles when all that was asked so far is posted. */
+  #tail: Promise<void> | undefined;
 
   /** @internal */
   constructor(client: WorkerClient, id: number, model: ModelInfo, info: SessionInfo) {
@@ -58,24 +60,8 @@ export class Session {
    */
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
     const { variables, ...generating } = options;
-    return new Generation((sink) => {
-      let isCancelled = false;
-      let cancel = () => {
-        isCancelled = true;
-      };
-      renderChat(this.#model, messages, { variables }).then(
-        (prompt) => {
-          cancel = this.#run(sink, prompt, { ...generating, parseSpecial: true }, true);
-          if (isCancelled) cancel();
-        },
-        (error: unknown) => {
-          sink.fail(error);
-        },
-      );
-      return () => {
-        cancel();
-      };
-    });
+    const prompt = renderChat(this.#model, messages, { variables });
+    return this.#generation(prompt, { ...generating, parseSpecial: true }, true);
   }
 
   /**
@@ -88,7 +74,7 @@ export class Session {
   ): Promise<Float32Array> {
     const checked = checkedTokens(tokens);
     const request = { type: 'decode', session: this.#id, tokens: checked } as const;
-    return (await this.#client.ask(request, 'logits', signal)).logits;
+    return (await this.#ask(request, 'logits', signal)).logits;
   }
 
   /**
@@ -96,7 +82,7 @@ export class Session {
    * keys and values, on this machine or another, nothing must be computed again.
    */
   async save(): Promise<Uint8Array<ArrayBuffer>> {
-    return (await this.#client.ask({ type: 'save', session: this.#id }, 'state')).bytes;
+    return (await this.#ask({ type: 'save', session: this.#id }, 'state')).bytes;
   }
 
   /**
@@ -106,13 +92,13 @@ export class Session {
    */
   async restore(bytes: Uint8Array): Promise<void> {
     const request = { type: 'restore', session: this.#id, bytes: checkedBytes(bytes) } as const;
-    await this.#client.ask(request, 'done');
+    await this.#ask(request, 'done');
   }
 
   /** The tokens of the context, when the calls before are done. */
   async tokens(): Promise<number[]> {
     const request = { type: 'tokens', session: this.#id } as const;
-    return [...(await this.#client.ask(request, 'tokens')).tokens];
+    return [...(await this.#ask(request, 'tokens')).tokens];
   }
 
   /** How many tokens the context holds, when the calls before are done. */
@@ -124,13 +110,13 @@ export class Session {
   async truncate(nPositions: number): Promise<void> {
     const checked = checkedPositions(nPositions);
     const request = { type: 'truncate', session: this.#id, nPositions: checked } as const;
-    await this.#client.ask(request, 'done');
+    await this.#ask(request, 'done');
   }
 
   /** A session that begins with the same context, which is copied, and goes its own way. */
   async fork(): Promise<Session> {
     const request = { type: 'fork', session: this.#id } as const;
-    const { id, session } = await this.#client.ask(request, 'session');
+    const { id, session } = await this.#ask(request, 'session');
     return new Session(this.#client, id, this.#model, session);
   }
 
@@ -145,7 +131,70 @@ export class Session {
     options: GenerateOptions,
     replacesContext: boolean,
   ): Generation {
-    return new Generation((sink) => this.#run(sink, prompt, options, replacesContext));
+    return this.#generation(prompt, options, replacesContext);
+  }
+
+  #generation(
+    prompt: string | ArrayLike<number> | Promise<string>,
+    options: GenerateOptions,
+    replacesContext: boolean,
+  ): Generation {
+    return new Generation((sink) => {
+      let isCancelled = false;
+      let cancel = () => {
+        isCancelled = true;
+      };
+      const begin = (ready: string | ArrayLike<number>) => {
+        cancel = this.#run(sink, ready, options, replacesContext);
+        if (isCancelled) cancel();
+      };
+      if (prompt instanceof Promise) {
+        const laidOut = prompt.then(
+          (text) => () => {
+            begin(text);
+          },
+          (error: unknown) => () => {
+            sink.fail(error);
+          },
+        );
+        this.#inOrder(laidOut);
+      } else {
+        this.#inOrder(() => {
+          begin(prompt);
+        });
+      }
+      return () => {
+        cancel();
+      };
+    });
+  }
+
+  /** As {@link WorkerClient.ask}, behind what was asked before. */
+  #ask<T extends Answer['type']>(
+    request: Parameters<WorkerClient['ask']>[0],
+    expected: T,
+    signal?: AbortSignal,
+  ): Promise<AnswerOf<T>> {
+    return new Promise((resolve, reject) => {
+      this.#inOrder(() => {
+        this.#client.ask(request, expected, signal).then(resolve, reject);
+      });
+    });
+  }
+
+  /** Posts at once, unless messages of a call before are still being laid out. */
+  #inOrder(post: (() => void) | Promise<() => void>): void {
+    if (!this.#tail && typeof post === 'function') {
+      post();
+      return;
+    }
+    const tail = Promise.all([post, this.#tail]).then(([ready]) => {
+      ready();
+    });
+    this.#tail = tail;
+    void tail.then(() => {
+      if (this.#tail === tail) this.#tail = undefined;
+    });
   }
 
   /** Posts a generation whose answers go to `sink`; gives what cancels it. */
