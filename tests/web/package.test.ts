@@ -389,6 +389,38 @@ describe('a model with a chat template', () => {
     expect(text).toBe(answer.text);
   });
 
+  it('answers calls made at once as it answers them one by one', async () => {
+    const drawn = { temperature: 1.2, topK: 0, topP: 1, maxTokens: 40 };
+    const session = await model.newSession();
+    const fork = await session.fork();
+    const calls = [1, 2, 3].flatMap((seed) => [
+      () => model.generate(`${opening} ${String(seed)}`, { ...drawn, seed }),
+      () => model.chat(messages, { ...drawn, seed }),
+      () => session.chat(messages, { ...drawn, seed }),
+      () => fork.generate(opening, { ...drawn, seed }),
+    ]);
+    const alone = [];
+    for (const call of calls) alone.push((await call().result).text);
+    await fork.truncate(0);
+    const ended: number[] = [];
+    const atOnce = await Promise.all(
+      calls.map(async (call, i) => {
+        const { text } = await call().result;
+        ended.push(i);
+        return text;
+      }),
+    );
+    expect(atOnce).toEqual(alone);
+    expect(new Set(alone).size).toBeGreaterThan(6);
+    // Those of one session in their order; the others do not wait for them.
+    const ofFork = ended.filter((i) => i % 4 === 3);
+    expect(ofFork).toEqual([3, 7, 11]);
+    expect(ended.filter((i) => i % 4 < 2)).toEqual([0, 1, 4, 5, 8, 9]);
+    expect(ended.indexOf(7)).toBeLessThan(ended.indexOf(9));
+    session.dispose();
+    fork.dispose();
+  });
+
   it('can be left and aborted before it has begun', async () => {
     const left = model.chat(messages, greedy);
     const iterator = left[Symbol.asyncIterator]();
@@ -529,6 +561,24 @@ describe('loading', () => {
       await session.truncate(0);
     }
     expect((await session.generate(opening, greedy).result).text).toBe(tellByCli(opening, 60));
+  });
+
+  it.each([1, 2])('gives a prompt up between its ends, on %i threads', async (nThreads) => {
+    const model = await load(bytes, { nThreads, kernels: 'scalar' }); // slow
+    const session = await model.newSession();
+    await session.generate(opening, { ...greedy, maxTokens: 5 }).result;
+    const before = await session.tokens();
+    const tokens = Array.from({ length: 480 }, (_, i) => 300 + i);
+    const controller = new AbortController();
+    const { result } = session.generate(tokens, { signal: controller.signal });
+    setTimeout(() => {
+      controller.abort();
+    }, 50);
+    await expect(result).rejects.toMatchObject({ name: 'AbortError' });
+    expect(await session.tokens()).toEqual(before); // a prompt read to its end would be there
+    const { text } = await session.generate('', { ...greedy, maxTokens: 55 }).result;
+    expect(await model.detokenize(await session.tokens())).toContain(text);
+    expect(text).toBe(tellByCli(opening, 60, ['--kernels', 'scalar']).slice(-text.length));
   });
 
   it('ends a story where the context ends', async () => {
