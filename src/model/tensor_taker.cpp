@@ -14,11 +14,7 @@ Result<const float*> TensorTaker::vector(std::string_view name, uint64_t n) {
 }
 
 Result<const float*> TensorTaker::vector(std::string_view name, uint64_t n, uint64_t n_columns) {
-  KINGLET_ASSIGN(const TensorView tensor, take(name, {n_columns, n / n_columns, 1, 1}));
-  if (tensor.type != DType::f32) {
-    return Error{ErrorCode::wrong_type, cat("tensor ", name, " has type ",
-                                            dtype_info(tensor.type).name, ", expected F32")};
-  }
+  KINGLET_ASSIGN(const TensorView tensor, take(name, {n_columns, n / n_columns, 1, 1}, DType::f32));
   return reinterpret_cast<const float*>(tensor.bytes.data());
 }
 
@@ -71,7 +67,8 @@ Status TensorTaker::expect_none_left() const {
   return {};
 }
 
-Result<TensorView> TensorTaker::take(std::string_view name, const Shape& expected) {
+Result<TensorView> TensorTaker::take(std::string_view name, const Shape& expected,
+                                     std::optional<DType> type) {
   const TensorInfo* info = file_.header().find_tensor(name);
   if (info == nullptr) {
     return Error{ErrorCode::missing_tensor,
@@ -81,6 +78,11 @@ Result<TensorView> TensorTaker::take(std::string_view name, const Shape& expecte
     return Error{ErrorCode::wrong_shape,
                  cat("tensor ", name, " has shape ", shape_text(info->shape), ", expected ",
                      shape_text(expected))};
+  }
+  if (type && info->type != *type) {
+    return Error{ErrorCode::wrong_type,
+                 cat("tensor ", name, " has type ", dtype_info(info->type).name, ", expected ",
+                     dtype_info(*type).name)};
   }
   taken_[static_cast<size_t>(info - file_.header().tensors.data())] = true;
   const TensorView tensor = file_.tensor(*info);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -39,7 +40,8 @@ class TensorTaker {
   Status expect_none_left() const;
 
  private:
-  Result<TensorView> take(std::string_view name, const Shape& expected);
+  Result<TensorView> take(std::string_view name, const Shape& expected,
+                          std::optional<DType> type = std::nullopt);
   Result<std::vector<PackedMatrix>> slice(const TensorView& tensor,
                                           const std::vector<uint64_t>& n_rows);
 
