@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <functional>
+#include <new>
 #include <random>
 
 #include "cli/commands.h"
@@ -189,8 +190,10 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return kinglet::cli::run(argc, argv);
-  } catch (const std::exception& error) {  // most likely std::bad_alloc
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "kinglet: out of memory\n");
+  } catch (const std::exception& error) {
     std::fprintf(stderr, "kinglet: %s\n", error.what());
-    return 1;
   }
+  return 1;
 }
