@@ -1,0 +1,60 @@
+// npm run fuzz [-- --time SECONDS] [--target NAME]: runs each fuzzer for so long (60 s), from the
+// inputs in tests/fuzz/corpus and what earlier runs added to build/fuzz. An input that crashes,
+// leaks, takes a second or asks for 256 MB ends the run; keep it in tests/fuzz/corpus/NAME, where
+// the tests run it from then on.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { buildSanitized, sanitizerEnvironment } from './sanitize.mjs';
+import { fail, root, run } from './tools.mjs';
+
+// Texts of two targets are alike.
+const dictionaries = { spm: 'text', bpe: 'text' };
+
+const { values } = parseArgs({
+  options: { time: { type: 'string', default: '60' }, target: { type: 'string' } },
+});
+const seconds = Number(values.time);
+if (!(seconds > 0)) fail(`--time is ${values.time}, expected a number of seconds`);
+
+run('scripts/setup', ['native', 'sanitize']);
+buildSanitized(['kinglet_fuzzers']);
+const folder = join(root, 'build/sanitize/tests/fuzz');
+const targets = readdirSync(folder)
+  .flatMap((name) => /^fuzz_(\w+)$/.exec(name)?.[1] ?? [])
+  .filter((name) => values.target === undefined || name === values.target);
+if (targets.length === 0) fail(`there is no target ${values.target}`);
+
+let total = 0;
+const failed = [];
+for (const target of targets) {
+  const { ok, executions, output } = fuzz(target);
+  total += executions;
+  console.log(`${target}: ${executions.toLocaleString('en')} executions${ok ? '' : ', FAILED'}`);
+  if (ok) continue;
+  failed.push(target);
+  console.log(output.split('\n').slice(-60).join('\n'));
+}
+console.log(`${total.toLocaleString('en')} executions of ${targets.length} fuzzers`);
+if (failed.length > 0) fail(`found something: ${failed.join(', ')} (see build/fuzz/NAME.found-*)`);
+
+function fuzz(target) {
+  const grown = join(root, 'build/fuzz', target);
+  mkdirSync(grown, { recursive: true });
+  const dictionary = join(root, 'tests/fuzz', `${dictionaries[target] ?? target}.dict`);
+  const { status, stderr } = spawnSync(
+    join(folder, `fuzz_${target}`),
+    [
+      grown,
+      join(root, 'tests/fuzz/corpus', target),
+      ...(existsSync(dictionary) ? [`-dict=${dictionary}`] : []),
+      ...[`-max_total_time=${seconds}`, '-timeout=1', '-rss_limit_mb=1024'],
+      ...['-malloc_limit_mb=256', '-max_len=16384', '-print_final_stats=1'],
+      `-artifact_prefix=${grown}.found-`,
+    ],
+    { encoding: 'utf8', maxBuffer: 1 << 28, env: { ...process.env, ...sanitizerEnvironment } },
+  );
+  const executions = Number(/number_of_executed_units: (\d+)/.exec(stderr)?.[1] ?? 0);
+  return { ok: status === 0 && executions > 0, executions, output: stderr };
+}

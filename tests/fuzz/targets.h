@@ -1,0 +1,55 @@
+// What is fuzzed: each target takes any bytes, does with them what a page could be made to do, and
+// reports what must never happen. libFuzzer finds inputs (see CMakeLists.txt), and replay_test.cpp
+// runs those that were kept, on every platform.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace kinglet::fuzz {
+
+using Bytes = std::span<const uint8_t>;
+
+void gguf(Bytes input);           // headers, whole and in pieces
+void vocabulary(Bytes input);     // tokenizers that a header describes
+void dequantize(Bytes input);     // blocks of every type
+void quantize(Bytes input);       // weights to every type that has an encoder
+void kernels(Bytes input);        // every kernel set against scalar
+void attention(Bytes input);      // the same for attention over every kind of cache
+void kv(Bytes input);             // calls of a KV store against a simple model of it
+void spm(Bytes input);            // text to SentencePiece-style tokens and back
+void bpe(Bytes input);            // text to byte-level tokens and back, every pre-tokenizer
+void chat_template(Bytes input);  // templates and conversations
+void sampler(Bytes input);        // options and logits
+void model(Bytes input);          // whole files, loaded and run
+
+struct Target {
+  std::string_view name;
+  void (*run)(Bytes input);
+};
+
+constexpr Target kTargets[] = {
+    {"gguf", gguf},
+    {"vocabulary", vocabulary},
+    {"dequantize", dequantize},
+    {"quantize", quantize},
+    {"kernels", kernels},
+    {"attention", attention},
+    {"kv", kv},
+    {"spm", spm},
+    {"bpe", bpe},
+    {"chat_template", chat_template},
+    {"sampler", sampler},
+    {"model", model},
+};
+
+// Whoever runs the targets says what a report does: ends the program, or fails the test.
+void report(std::string_view what);
+
+inline void check(bool holds, std::string_view what) {
+  if (!holds) report(what);
+}
+
+}  // namespace kinglet::fuzz

@@ -1,0 +1,130 @@
+// Small models with some bytes changed: loaded, or refused in words; a loaded one generates, or
+// says why not.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "fuzz/input.h"
+#include "model/tiny_model.h"
+#include "session/generation.h"
+#include "session/language_model.h"
+#include "support.h"
+
+namespace kinglet::fuzz {
+namespace {
+
+// One for each way that models differ: norms, gates, experts, fused tensors, rotations, tokenizers.
+constexpr const char* kFixtures[] = {
+    "starcoder2", "phi3-short", "gemma2-caps",       "mixtral",       "olmo2",
+    "qwen2-yarn", "smollm3",    "stablelm-parallel", "gemma3-linear", "olmoe"};
+constexpr uint32_t kMaxTokens = 4;
+constexpr int kMaxChanges = 16;
+
+constexpr uint64_t kNumbers[] = {0,          1,          2,          3,
+                                 7,          8,          0x7fffffff, 0x80000000,
+                                 0xfffffffe, 0xffffffff, 1ull << 32, (1ull << 63) - 1,
+                                 1ull << 63, ~0ull - 1,  ~0ull};
+constexpr float kFloats[] = {0.0f,  -0.0f,  1.0f,   -1.0f, 1e-30f,   1e30f,
+                             3e38f, 1e-45f, -3e38f, NAN,   INFINITY, -INFINITY};
+
+::kinglet::Bytes base_file(uint32_t choice) {
+  if (choice == 0) return TinyModel().build();
+  return read_fixture(cat("arch/", kFixtures[choice - 1], ".gguf"));
+}
+
+size_t header_bytes(const ::kinglet::Bytes& file) {
+  const auto header = parse_gguf_header(file);
+  return header.ok() ? static_cast<size_t>(header.value().data_offset) : file.size();
+}
+
+template <class T>
+void put(::kinglet::Bytes& file, size_t at, T value) {
+  const size_t n = std::min(sizeof value, file.size() - at);
+  std::memcpy(file.data() + at, &value, n);
+}
+
+// Somewhere in [begin, end).
+size_t place(Input& input, size_t begin, size_t end) {
+  return begin + input.number<uint32_t>() % std::max<size_t>(end - begin, 1);
+}
+
+void change(Input& input, ::kinglet::Bytes& file, size_t n_header) {
+  const uint32_t how = input.up_to(7);
+  const size_t in_header = place(input, 0, n_header);
+  switch (how) {
+    case 0:
+      return put(file, in_header, input.number<uint8_t>());
+    case 1:
+      return put(file, in_header, kNumbers[input.up_to(std::size(kNumbers) - 1)]);
+    case 2:
+      return put(file, in_header,
+                 static_cast<uint32_t>(kNumbers[input.up_to(std::size(kNumbers) - 1)]));
+    case 3:
+      return put(file, in_header, kFloats[input.up_to(std::size(kFloats) - 1)]);
+    case 4:
+      return put(file, place(input, n_header, file.size() - 1), input.number<uint8_t>());
+    case 5:
+      return put(file, place(input, n_header, file.size() - 4) / 4 * 4,
+                 kFloats[input.up_to(std::size(kFloats) - 1)]);
+    case 6:
+      file.erase(file.begin() + static_cast<ptrdiff_t>(in_header));
+      return;
+    default:
+      file.insert(file.begin() + static_cast<ptrdiff_t>(in_header),
+                  static_cast<std::byte>(input.number<uint8_t>()));
+  }
+}
+
+Status generate(const LanguageModel& loaded, const SessionOptions& session_options) {
+  ThreadPool pool(1);
+  KINGLET_ASSIGN(auto session, Session::create(loaded.model, pool, session_options));
+  const auto prompt = loaded.tokenizer->encode("abcde");
+  GenerationOptions options;
+  options.max_tokens = kMaxTokens;
+  options.shifts_context = true;
+  KINGLET_ASSIGN(Generation generation,
+                 Generation::start(*session, *loaded.tokenizer, prompt, options));
+  while (true) {
+    KINGLET_ASSIGN(const GenerationStep step, generation.step());
+    if (step.finish != FinishReason::none) return {};
+    check(step.token == kNoToken || (step.token >= 0 && static_cast<uint32_t>(step.token) <
+                                                            loaded.model.config().vocab_size),
+          "a token outside the vocabulary");
+  }
+}
+
+Status load_and_generate(const ::kinglet::Bytes& file, std::string_view kernels,
+                         const SessionOptions& options) {
+  KINGLET_ASSIGN(GgufFile read, load_gguf(file));
+  KINGLET_ASSIGN(const LanguageModel loaded, load_language_model(std::move(read), kernels));
+  return generate(loaded, options);
+}
+
+}  // namespace
+
+void model(Bytes bytes) {
+  static const auto bases = [] {
+    std::vector<::kinglet::Bytes> files;
+    for (uint32_t i = 0; i <= std::size(kFixtures); ++i) files.push_back(base_file(i));
+    return files;
+  }();
+  Input input(bytes);
+  ::kinglet::Bytes file = bases[input.up_to(std::size(kFixtures))];
+  const auto sets = available_kernels();
+  const std::string_view kernels = sets[input.up_to(static_cast<uint32_t>(sets.size()) - 1)]->name;
+  const SessionOptions options{.n_ctx = 1 + input.up_to(11),
+                               .n_batch = 1 + input.up_to(5),
+                               .k_kind = static_cast<KvKind>(input.up_to(kNKvKinds - 1)),
+                               .v_kind = static_cast<KvKind>(input.up_to(kNKvKinds - 1)),
+                               .page_positions = input.up_to(4)};
+  const size_t n_header = header_bytes(file);
+  for (int i = 0; i < kMaxChanges && !input.empty(); ++i) change(input, file, n_header);
+  const Status status = load_and_generate(file, kernels, options);
+  check(status.ok() || !status.error().message.empty(), "an error without words");
+}
+
+}  // namespace kinglet::fuzz

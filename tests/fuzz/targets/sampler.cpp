@@ -1,0 +1,39 @@
+// Valid options and finite logits of any size always give a token of the vocabulary.
+#include "session/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "fuzz/input.h"
+
+namespace kinglet::fuzz {
+
+void sampler(Bytes bytes) {
+  Input input(bytes);
+  SamplerOptions options;
+  options.temperature = input.flag() ? input.number<float>() : std::fabs(input.weight());
+  options.top_k = input.flag() ? input.number<int32_t>() : static_cast<int32_t>(input.up_to(50));
+  options.top_p = static_cast<float>(input.up_to(100)) / 100.0f;
+  options.min_p = static_cast<float>(input.up_to(100)) / 100.0f;
+  options.repeat_penalty = input.flag() ? input.number<float>() : 1.0f;
+  options.repeat_last_n = static_cast<int32_t>(input.up_to(20));
+  options.seed = input.number<uint64_t>();
+  if (!validate(options).ok()) return;
+
+  const uint32_t vocab_size = 1 + input.up_to(40);
+  Sampler sampler(options, vocab_size);
+  const bool ordinary = input.flag();
+  for (int step = 0; step < 8; ++step) {
+    std::vector<float> logits(vocab_size);
+    for (float& logit : logits) {
+      logit = ordinary ? input.weight() : input.number<float>();
+      if (!std::isfinite(logit)) logit = 0;
+    }
+    const TokenId token = sampler.sample(logits);
+    check(token >= 0 && static_cast<uint32_t>(token) < vocab_size, "no token of the vocabulary");
+    sampler.accept(token);
+  }
+}
+
+}  // namespace kinglet::fuzz

@@ -1,0 +1,17 @@
+// What must hold of any tokenizer and any text.
+#pragma once
+
+#include <string_view>
+
+#include "text/tokenizer.h"
+
+namespace kinglet::fuzz {
+
+// Encodes `text`, plain and with its special tokens parsed, decodes what comes of it, whole and
+// token by token. `round_trips`: the vocabulary has a token for each byte.
+void check_text(const Tokenizer& tokenizer, std::string_view text, bool round_trips);
+
+// Decodes ids of any value.
+void check_ids(const Tokenizer& tokenizer, std::string_view bytes);
+
+}  // namespace kinglet::fuzz
