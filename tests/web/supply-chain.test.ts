@@ -1,0 +1,60 @@
+// What arrives with the package, and where it may go by itself.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { root } from './support';
+
+interface Manifest {
+  dependencies?: Record<string, string>;
+  peerDependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
+  scripts?: Record<string, string>;
+}
+
+interface Lock {
+  packages: Record<string, { hasInstallScript?: boolean; optional?: boolean; integrity?: string }>;
+}
+
+const readJson = (name: string): unknown => JSON.parse(readFileSync(join(root, name), 'utf8'));
+
+describe('what is installed', () => {
+  it('is the package alone: no dependencies, no scripts at installation', () => {
+    const manifest = readJson('package.json') as Manifest;
+    expect(manifest.dependencies ?? {}).toEqual({});
+    expect(manifest.peerDependencies ?? {}).toEqual({});
+    expect(manifest.optionalDependencies ?? {}).toEqual({});
+    const atInstallation = ['preinstall', 'install', 'postinstall', 'prepare'];
+    for (const name of Object.keys(manifest.scripts ?? {})) {
+      expect(atInstallation).not.toContain(name);
+    }
+  });
+
+  it('is pinned by hashes, and runs no scripts for developers either', () => {
+    const lock = readJson('package-lock.json') as Lock;
+    for (const [name, entry] of Object.entries(lock.packages)) {
+      if (name !== '') expect(entry.integrity, name).toMatch(/^sha512-/);
+      expect(entry.hasInstallScript && !entry.optional, name).toBeFalsy();
+    }
+    expect(readFileSync(join(root, '.npmrc'), 'utf8')).toContain('ignore-scripts=true');
+  });
+});
+
+describe('the built package', () => {
+  const files = readdirSync(join(root, 'dist'), { recursive: true, encoding: 'utf8' });
+
+  it('names no address of a network', () => {
+    const scripts = files.filter((name) => /\.(js|wasm)$/.test(name));
+    expect(scripts.length).toBeGreaterThan(4);
+    for (const name of scripts) {
+      const text = readFileSync(join(root, 'dist', name), 'latin1');
+      expect(text.match(/\b(https?|wss?):\/\/[\w.-]+/g) ?? [], name).toEqual([]);
+    }
+  });
+
+  it('makes no code out of text', () => {
+    for (const name of files.filter((name) => name.endsWith('.js'))) {
+      const text = readFileSync(join(root, 'dist', name), 'utf8');
+      expect(/\beval\(|new Function\(/.test(text), name).toBe(false);
+    }
+  });
+});
