@@ -22,6 +22,7 @@ void kv(Bytes input);             // calls of a KV store against a simple model 
 void spm(Bytes input);            // text to SentencePiece-style tokens and back
 void bpe(Bytes input);            // text to byte-level tokens and back, every pre-tokenizer
 void chat_template(Bytes input);  // templates and conversations
+void grammar(Bytes input);        // grammars, and ways through them
 void sampler(Bytes input);        // options and logits
 void model(Bytes input);          // whole files, loaded and run
 
@@ -41,6 +42,7 @@ constexpr Target kTargets[] = {
     {"spm", spm},
     {"bpe", bpe},
     {"chat_template", chat_template},
+    {"grammar", grammar},
     {"sampler", sampler},
     {"model", model},
 };
