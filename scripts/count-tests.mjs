@@ -5,16 +5,22 @@ import { pathToFileURL } from 'node:url';
 import { root } from './tools.mjs';
 
 const suites = ['native', 'wasm-simd128', 'wasm-relaxed-simd', 'vitest'];
+// Of npm run sanitize, where it has run since.
+const moreSuites = ['sanitize', 'sanitize-thread'];
 
 /** A suite that left no counts, because it was not built or crashed, counts as one failure. */
 export function countTests() {
   const total = { passed: 0, failed: 0 };
-  for (const suite of suites) {
-    const { passed, failed } = countSuite(join(root, 'build/test-results', `${suite}.json`));
+  for (const suite of [...suites, ...moreSuites.filter((name) => existsSync(fileOf(name)))]) {
+    const { passed, failed } = countSuite(fileOf(suite));
     total.passed += passed;
     total.failed += failed;
   }
   return total;
+}
+
+function fileOf(suite) {
+  return join(root, 'build/test-results', `${suite}.json`);
 }
 
 function countSuite(file) {

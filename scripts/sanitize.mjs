@@ -9,7 +9,11 @@ import { cmakeBuild, root, run } from './tools.mjs';
 const clang = ['-DCMAKE_C_COMPILER=clang-19', '-DCMAKE_CXX_COMPILER=clang++-19'];
 const options = [...clang, '-DCMAKE_BUILD_TYPE=None', '-DCMAKE_CXX_FLAGS=-O1'];
 
+// All but what must be quick.
+const tests = '*-*.TakesAMegabyteOfAnythingInItsStride';
+
 // What runs on several threads, and what they share.
+const threadFolders = 'base;kv;session';
 const threadTests = 'ThreadPool.*:Kv*:Session.*:*EachKind.*:*AgainstTheTruth.*:*Determinism.*Q4_0*';
 
 // A small quarantine, so that memory limits mean what they say.
@@ -28,9 +32,14 @@ export function buildSanitized(targets) {
 }
 
 function buildForThreads() {
-  cmakeBuild('build/sanitize-thread', [...options, '-DKINGLET_SANITIZE=thread'], {
-    targets: ['kinglet_tests'],
-  });
+  cmakeBuild(
+    'build/sanitize-thread',
+    [
+      ...[...options, '-DKINGLET_SANITIZE=thread', '-DKINGLET_BENCH=OFF'],
+      `-DKINGLET_TEST_FOLDERS=${threadFolders}`,
+    ],
+    { targets: ['kinglet_tests'] },
+  );
 }
 
 function test(folder, name, filter, env) {
@@ -46,7 +55,7 @@ function test(folder, name, filter, env) {
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   run('scripts/setup', ['native', 'sanitize']);
   buildSanitized(['all']);
-  test('build/sanitize', 'sanitize', '*', sanitizerEnvironment);
+  test('build/sanitize', 'sanitize', tests, sanitizerEnvironment);
   buildForThreads();
   test('build/sanitize-thread', 'sanitize-thread', threadTests, {});
 }

@@ -1,5 +1,6 @@
 // Any bytes are weights of any type: the same ones every time, also when woven for vector kernels,
 // and finite where the block's scales are.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -100,7 +101,7 @@ void dequantize(Bytes bytes) {
   const Bytes rest = input.rest();
   const size_t n_blocks = (rest.size() / type.block_bytes + n_rows) / n_rows;  // in a row
   std::vector<std::byte> blocks(n_rows * n_blocks * type.block_bytes);
-  std::memcpy(blocks.data(), rest.data(), std::min(rest.size(), blocks.size()));
+  std::copy_n(std::as_bytes(rest).begin(), std::min(rest.size(), blocks.size()), blocks.begin());
 
   const size_t n_columns = n_blocks * type.block_size;
   std::vector<float> weights(n_rows * n_columns);
