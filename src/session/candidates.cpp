@@ -29,7 +29,7 @@ TokenId best_token(const KernelSet& kernels, std::span<const float> weights) {
 
 // A heap of the best so far, its worst on top.
 void find_best(const KernelSet& kernels, std::span<const float> weights, size_t k,
-               Constraint* constraint, std::vector<Candidate>& out) {
+               std::vector<Candidate>& out) {
   out.clear();
   for (size_t begin = 0; begin < weights.size(); begin += kBlock) {
     const size_t n = std::min(kBlock, weights.size() - begin);
@@ -38,7 +38,6 @@ void find_best(const KernelSet& kernels, std::span<const float> weights, size_t 
     for (size_t i = begin; i < begin + n; ++i) {
       const Candidate candidate{weights[i], static_cast<TokenId>(i)};
       if (out.size() == k && !kBetter(candidate, out.front())) continue;
-      if (constraint != nullptr && !constraint->allows(candidate.token)) continue;
       if (out.size() == k) {
         std::pop_heap(out.begin(), out.end(), kBetter);
         out.pop_back();

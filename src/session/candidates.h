@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "kernels/kernels.h"
-#include "session/constraint.h"
 #include "text/vocabulary.h"
 
 namespace kinglet {
@@ -24,11 +23,10 @@ constexpr auto kBetter = [](const Candidate& a, const Candidate& b) {
 // The token of the largest of finite `weights`, the first of equals.
 TokenId best_token(const KernelSet& kernels, std::span<const float> weights);
 
-// out = the k > 0 best of finite `weights` whose tokens `constraint` allows, where there is one, or
-// all where there are fewer; best first. Only tokens that would be among them are tried. Allocates
+// out = the k > 0 best of finite `weights`, or all where there are fewer; best first. Allocates
 // only where `out` has no room for them.
 void find_best(const KernelSet& kernels, std::span<const float> weights, size_t k,
-               Constraint* constraint, std::vector<Candidate>& out);
+               std::vector<Candidate>& out);
 
 // Reduces `candidates` with weights in [0, 1], in any order, to the fewest whose weights reach
 // `enough`; the worst of those that stay come last, best first.

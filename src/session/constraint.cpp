@@ -17,6 +17,54 @@ bool Constraint::allows(TokenId id) {
   return behind(id) != GrammarMatcher::kRefused;
 }
 
+void Constraint::mask(std::span<float> logits) {
+  if (at_start_ && tokenizer_->vocabulary().add_space_prefix()) {  // tokens are not their pieces
+    for (size_t i = 0; i < logits.size(); ++i) {
+      if (!allows(static_cast<TokenId>(i))) logits[i] = kRefusedLogit;
+    }
+    return;
+  }
+  mask_text(logits);
+  const bool is_complete = matcher_.is_complete(state_);
+  for (const TokenId id : tokenizer_->index().others()) {
+    if (is_complete && tokenizer_->is_end_of_generation(id)) continue;
+    logits[static_cast<size_t>(id)] = kRefusedLogit;
+  }
+  const auto n_tokens = static_cast<size_t>(tokenizer_->n_tokens());
+  for (float& unused : logits.subspan(n_tokens)) unused = kRefusedLogit;
+}
+
+// Token by token in the order of their bytes, from where each parts from the one before.
+void Constraint::mask_text(std::span<float> logits) {
+  const TokenIndex& index = tokenizer_->index();
+  path_.resize(index.max_bytes() + 1);
+  path_[0] = state_;
+  size_t n_followed = 0;  // bytes of the token before that the grammar takes
+  for (size_t i = 0; i < index.size(); ++i) {
+    const auto& [id, n_shared, _] = index[i];
+    float& logit = logits[static_cast<size_t>(id)];
+    if (n_shared > n_followed) {
+      logit = kRefusedLogit;
+      continue;
+    }
+    std::string_view rest = index.rest(i);
+    n_followed = n_shared;
+    if (matcher_.is_full()) {
+      path_[0] = state_ = matcher_.forget_all_but(state_);
+      rest = tokenizer_->piece(id);
+      n_followed = 0;
+    }
+    for (const char c : rest) {
+      const GrammarMatcher::State next = matcher_.next(path_[n_followed], static_cast<uint8_t>(c));
+      if (next == GrammarMatcher::kRefused) {
+        logit = kRefusedLogit;
+        break;
+      }
+      path_[++n_followed] = next;
+    }
+  }
+}
+
 void Constraint::accept(TokenId id) {
   state_ = behind(id);
   tokenizer_->append_text(id, false, at_start_, scratch_);

@@ -1,8 +1,11 @@
 // Keeps a generated text within a grammar, token by token.
 #pragma once
 
+#include <limits>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "session/grammar.h"
@@ -10,6 +13,8 @@
 #include "text/tokenizer.h"
 
 namespace kinglet {
+
+constexpr float kRefusedLogit = std::numeric_limits<float>::lowest();
 
 class Constraint {
  public:
@@ -20,6 +25,9 @@ class Constraint {
   // Whether the text may go on with this token: with all of its bytes, of which there is at least
   // one. A token that ends generation is allowed where the text is complete.
   bool allows(TokenId id);
+
+  // Sets the logits [n_tokens or more] of all tokens that are not allowed to kRefusedLogit.
+  void mask(std::span<float> logits);
 
   // Goes on with a token that is allowed and does not end generation.
   void accept(TokenId id);
@@ -34,12 +42,14 @@ class Constraint {
 
  private:
   GrammarMatcher::State behind(TokenId id);
+  void mask_text(std::span<float> logits);
 
   GrammarMatcher matcher_;
   GrammarMatcher::State state_;
   const Tokenizer* tokenizer_;
   bool at_start_;  // whether the next token begins a text, or follows an added one
   std::string scratch_;
+  std::vector<GrammarMatcher::State> path_;  // behind each byte of a token; scratch of mask
 };
 
 }  // namespace kinglet

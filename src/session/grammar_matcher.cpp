@@ -81,10 +81,6 @@ GrammarMatcher::GrammarMatcher(std::shared_ptr<const Grammar> grammar)
   start_ = take_found();
 }
 
-bool GrammarMatcher::is_full() const {
-  return transitions_.size() * sizeof(State) + states_.bytes() + frames_.bytes() > kMaxCacheBytes;
-}
-
 GrammarMatcher::State GrammarMatcher::compute_next(State state, uint8_t byte, size_t transition) {
   // By index: follow() adds no states, so that the list stays where it is.
   for (const GrammarThread thread : states_[state]) {
@@ -145,6 +141,8 @@ GrammarMatcher::State GrammarMatcher::take_found() {
   small_sort(found_, std::less<>());
   const State state = states_.find_or_add(found_);
   transitions_.resize(size_t{states_.size()} * grammar_->n_byte_classes(), kUnknown);
+  is_full_ =
+      transitions_.size() * sizeof(State) + states_.bytes() + frames_.bytes() > kMaxCacheBytes;
   found_.clear();
   visited_.clear();
   return state;

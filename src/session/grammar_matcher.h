@@ -73,7 +73,7 @@ class GrammarMatcher {
   bool is_too_ambiguous() const { return is_too_ambiguous_; }
 
   // Whether it is time to forget what was computed.
-  bool is_full() const;
+  bool is_full() const { return is_full_; }
   // Frees everything but `state`, and gives its new number.
   State forget_all_but(State state);
 
@@ -92,6 +92,7 @@ class GrammarMatcher {
   GrammarThreadLists frames_;       // each is the one thread that goes on behind a call
   State start_;
   bool is_too_ambiguous_ = false;
+  bool is_full_ = false;
   // Scratch of compute_next.
   std::vector<GrammarThread> todo_;
   std::vector<GrammarThread> found_;

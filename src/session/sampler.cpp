@@ -72,10 +72,17 @@ Sampler::Sampler(const SamplerOptions& options, uint32_t vocab_size, const Kerne
 
 TokenId Sampler::sample(std::span<float> logits, Constraint* constraint) {
   add_biases_and_penalties(logits);
-  if (options_.temperature == 0.0f && constraint == nullptr) return best_token(*kernels_, logits);
-  find_candidates(logits, constraint);
-  if (candidates_.empty()) return kNoToken;
-  if (options_.temperature == 0.0f) return candidates_.front().token;
+  const bool is_greedy = options_.temperature == 0.0f;
+  TokenId best = best_token(*kernels_, logits);
+  // Mostly the best one is allowed, and the greedy look at no other.
+  if (constraint != nullptr && !(is_greedy && constraint->allows(best))) {
+    constraint->mask(logits);
+    best = best_token(*kernels_, logits);
+  }
+  const float largest = logits[static_cast<size_t>(best)];
+  if (largest == kRefusedLogit) return kNoToken;
+  if (is_greedy) return best;
+  find_candidates(logits, largest);
   keep_top_p_and_min_p();
   return draw();
 }
@@ -109,20 +116,16 @@ void Sampler::add_biases_and_penalties(std::span<float> logits) {
 }
 
 // With their probabilities up to a common factor, that of the best being 1.
-void Sampler::find_candidates(std::span<const float> logits, Constraint* constraint) {
+void Sampler::find_candidates(std::span<const float> logits, float largest) {
   if (n_candidates_ < logits.size()) {
-    find_best(*kernels_, logits, n_candidates_, constraint, candidates_);
+    find_best(*kernels_, logits, n_candidates_, candidates_);
   } else {
     candidates_.clear();
     for (size_t i = 0; i < logits.size(); ++i) {
-      const auto token = static_cast<TokenId>(i);
-      if (constraint == nullptr || constraint->allows(token)) {
-        candidates_.push_back({logits[i], token});
-      }
+      candidates_.push_back({logits[i], static_cast<TokenId>(i)});
     }
   }
-  float largest = -std::numeric_limits<float>::infinity();
-  for (const Candidate& candidate : candidates_) largest = std::max(largest, candidate.weight);
+  std::erase_if(candidates_, [](const Candidate& c) { return c.weight == kRefusedLogit; });
   for (Candidate& candidate : candidates_) {
     candidate.weight = exponential::exp((candidate.weight - largest) / options_.temperature);
   }

@@ -46,8 +46,7 @@ class Sampler {
   Sampler(const SamplerOptions& options, uint32_t vocab_size, const KernelSet& kernels);
 
   // Draws from finite `logits` [vocab_size], which it may change, one of the tokens that
-  // `constraint` allows: kNoToken where it allows none. Only tokens that would be candidates are
-  // tried, so that a constraint costs little where it allows many.
+  // `constraint` allows: kNoToken where it allows none.
   TokenId sample(std::span<float> logits, Constraint* constraint = nullptr);
 
   // Records a token of the prompt or of the answer, for the penalties.
@@ -56,7 +55,7 @@ class Sampler {
  private:
   bool has_penalties() const;
   void add_biases_and_penalties(std::span<float> logits);
-  void find_candidates(std::span<const float> logits, Constraint* constraint);
+  void find_candidates(std::span<const float> logits, float largest);
   void keep_top_p_and_min_p();
   TokenId draw();
   double random();  // in [0, 1)

@@ -58,6 +58,11 @@ std::string_view Tokenizer::piece(TokenId id, bool special) const {
   return {};
 }
 
+const TokenIndex& Tokenizer::index() const {
+  std::call_once(index_is_built_, [this] { index_.emplace(*this); });
+  return *index_;
+}
+
 void Tokenizer::append_text(TokenId id, bool special, bool& at_start, std::string& out) const {
   std::string_view text = piece(id, special);
   const bool is_added = vocabulary_.contains(id) && vocabulary_.is_added(id);

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +13,7 @@
 #include "base/result.h"
 #include "gguf/header.h"
 #include "text/added_tokens.h"
+#include "text/token_index.h"
 #include "text/vocabulary.h"
 
 namespace kinglet {
@@ -63,6 +66,9 @@ class Tokenizer {
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
+  // Built by the first call.
+  const TokenIndex& index() const;
+
  protected:
   explicit Tokenizer(Vocabulary vocabulary)
       : vocabulary_(std::move(vocabulary)), added_tokens_(vocabulary_) {}
@@ -74,6 +80,8 @@ class Tokenizer {
 
   Vocabulary vocabulary_;
   AddedTokens added_tokens_;
+  mutable std::once_flag index_is_built_;
+  mutable std::optional<TokenIndex> index_;
 };
 
 // Joins the pieces of tokens as they are generated, and gives out only whole UTF-8 characters.

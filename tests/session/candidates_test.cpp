@@ -42,7 +42,7 @@ TEST(Candidates, AreTheBestAsSortingWouldFindThem) {
       EXPECT_EQ(best_token(*kernels, values), expected.front().token);
       for (const size_t k : {size_t{1}, size_t{2}, size_t{40}, size_t{1000}, size_t{9000}}) {
         std::vector<Candidate> found;
-        find_best(*kernels, values, k, nullptr, found);
+        find_best(*kernels, values, k, found);
         expect_equal(found, expected, std::min(k, n));
       }
     }
@@ -52,7 +52,7 @@ TEST(Candidates, AreTheBestAsSortingWouldFindThem) {
 TEST(Candidates, AreFoundAmongNegativeNumbers) {
   const std::vector<float> values = {-9.0f, -3.0f, -5.0f, -3.0f, -70.0f};
   std::vector<Candidate> found;
-  find_best(scalar_kernels(), values, 3, nullptr, found);
+  find_best(scalar_kernels(), values, 3, found);
   expect_equal(found, sorted(values), 3);
 }
 

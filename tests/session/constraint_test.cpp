@@ -20,11 +20,18 @@ using namespace std::string_literals;
 
 constexpr TokenId kEos = 2;
 
+// By asking for each, and by masking all, with rows of the output that have no token.
 std::vector<TokenId> allowed(Constraint& constraint, const Tokenizer& tokenizer) {
   std::vector<TokenId> ids;
+  std::vector<float> expected(static_cast<size_t>(tokenizer.n_tokens()) + 3, kRefusedLogit);
   for (TokenId id = 0; id < tokenizer.n_tokens(); ++id) {
-    if (constraint.allows(id)) ids.push_back(id);
+    if (!constraint.allows(id)) continue;
+    ids.push_back(id);
+    expected[static_cast<size_t>(id)] = 0;
   }
+  std::vector<float> logits(expected.size());
+  constraint.mask(logits);
+  EXPECT_EQ(logits, expected);
   return ids;
 }
 
