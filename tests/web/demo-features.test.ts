@@ -1,9 +1,10 @@
 // Every feature of the page, by clicking through it.
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Site } from './demo-page.ts';
 import { answered, ask, openPage, openPanel, openSite, opening } from './demo-page.ts';
+import { startFaultyServer } from './faulty-server.ts';
 import { root, storyModel, tellByCli, withChatTemplate } from './support.ts';
 
 let site: Site;
@@ -126,6 +127,29 @@ describe('chatting', () => {
 
   /** Markdown has its own spaces at both ends. */
   const cliText = (prompt: string) => tellByCli(prompt, 20).trim();
+});
+
+describe('the keyboard', () => {
+  it('stays where one writes while answers come, and reaches their actions in order', async () => {
+    const page = await open('?temperature=0&tokens=10');
+    await ask(page, 'One day');
+    const focused = () =>
+      page.evaluate(() => {
+        const { activeElement } = document;
+        const all = [...document.querySelectorAll('.exchange')];
+        const exchange = all.findIndex((one) => one.contains(activeElement));
+        return exchange < 0
+          ? activeElement?.id
+          : `${String(exchange)} ${activeElement!.textContent}`;
+      });
+    expect(await focused()).toBe('prompt');
+    const names = ['Regenerate', 'Go on', 'Edit', 'Copy'];
+    const order = [0, 1].flatMap((i) => names.map((name) => `${String(i)} ${name}`));
+    for (const name of order.toReversed()) {
+      await page.keyboard.press('Shift+Tab');
+      expect(await focused()).toBe(name);
+    }
+  });
 });
 
 describe('settings', () => {
@@ -271,13 +295,52 @@ describe('comparing', () => {
 });
 
 describe('models', () => {
+  const fileName = () =>
+    readdirSync(`${root}demo/dist/assets`).find((name) => name.endsWith('.gguf'))!;
+
+  async function load(page: Page, address: string): Promise<void> {
+    await openPanel(page, 'models');
+    await page.locator('#address').fill(address);
+    await page.locator('#address').press('Enter');
+  }
+
   it('open from an address', async () => {
     const page = await open();
-    await openPanel(page, 'models');
-    const file = readdirSync(`${root}demo/dist/assets`).find((name) => name.endsWith('.gguf'))!;
-    await page.locator('#address').fill(`assets/${file}`);
-    await page.locator('#address').press('Enter');
+    await load(page, `assets/${fileName()}`);
     await page.locator('#clear:disabled').waitFor();
     expect(await ask(page, opening)).toBe(tellByCli(opening, 30));
+  });
+
+  it('tell how far they have come, and can be cancelled', async () => {
+    const page = await open();
+    const server = await startFaultyServer();
+    onTestFinished(() => {
+      server.close();
+    });
+    const bytes = readFileSync(storyModel);
+    const faults = [{ byte: 1 << 20, kind: 'stall' as const }];
+    server.files.set('/slow.gguf', { bytes, etag: '"1"', faults });
+    await load(page, `${server.url}slow.gguf`);
+    await page.locator('#loading', { hasText: /^slow\.gguf · 1\.0 MB of 3\.1 MB/ }).waitFor();
+    const progress = page.locator('#loading progress');
+    expect(Number(await progress.getAttribute('value'))).toBeCloseTo((1 << 20) / bytes.length, 2);
+    await page.locator('#loading').getByRole('button', { name: 'Cancel' }).click();
+    await page.locator('#loading').waitFor({ state: 'hidden' });
+    expect(await ask(page, opening)).toBe(tellByCli(opening, 30)); // the model from before
+  });
+
+  it('are kept, listed with their size, and deleted', async () => {
+    const page = await open();
+    await load(page, `assets/${fileName()}?second`);
+    await page.locator('#clear:disabled').waitFor();
+    await openPanel(page, 'models');
+    const kept = page.locator('#kept');
+    await kept.locator('h3', { hasText: /^On this device, [36]\.\d MB$/ }).waitFor();
+    const nBefore = await kept.locator('.card').count();
+    await kept.getByRole('button', { name: 'Delete' }).first().click();
+    await expect.poll(() => kept.locator('.card').count()).toBe(nBefore - 1);
+    for (let i = 1; i < nBefore; ++i)
+      await kept.getByRole('button', { name: 'Delete' }).first().click();
+    await kept.waitFor({ state: 'hidden' });
   });
 });

@@ -91,7 +91,7 @@ function keptSection(): HTMLElement {
 
 function keptCard(file: CachedFile, remove: (file: CachedFile) => Promise<void>): HTMLElement {
   const { url, isComplete, savedAt } = file;
-  const name = decodeURIComponent(new URL(url).pathname.split('/').at(-1) ?? url);
+  const name = fileName(url);
   const known = knownModels.find(({ address }) => address.endsWith(`/${name}`))?.name ?? name;
   const state = isComplete ? savedAt.toLocaleDateString() : 'begun';
   const made = card(known, '', `${bytes(file.bytes)} · ${state}`, () => {
@@ -99,6 +99,15 @@ function keptCard(file: CachedFile, remove: (file: CachedFile) => Promise<void>)
   });
   made.append(button('Delete', () => remove(file), { 'aria-label': `Delete ${known}` }));
   return made;
+}
+
+function fileName(url: string): string {
+  const name = new URL(url).pathname.split('/').at(-1) ?? url;
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name; // a "%" that encodes nothing
+  }
 }
 
 function fileSection(): HTMLElement {
