@@ -129,6 +129,62 @@ describe('chatting', () => {
   const cliText = (prompt: string) => tellByCli(prompt, 20).trim();
 });
 
+describe('the tokens of an answer', () => {
+  const shares = async (page: Page) =>
+    (await page.locator('.choice-share').allTextContents()).map((text) =>
+      parseFloat(text.replace('<', '')),
+    );
+
+  it('show what might have stood there, and another is gone on from', async () => {
+    const page = await open();
+    await action(page, 'Tokens');
+    expect(await page.locator('.token').count()).toBe(30);
+    expect(await page.locator('.tokens').textContent()).toBe(tellByCli(opening, 30));
+    await page.locator('.token', { hasText: /^girl$/ }).click();
+    const found = await shares(page);
+    expect(found).toHaveLength(8);
+    expect(found).toEqual(found.toSorted((a, b) => b - a));
+    expect(found.reduce((sum, share) => sum + share)).toBeLessThan(101); // each is rounded
+    expect(await page.locator('.choice[aria-current]').textContent()).toContain('girl');
+    await page.locator('.choice', { hasText: 'boy' }).click();
+    const beginning = ', there was a little boy';
+    const story = beginning + tellByCli(opening + beginning, 30);
+    await page.locator('.tokens', { hasText: story }).waitFor();
+    expect(await answered(page)).toBe(story);
+    expect(await page.locator('.choices').count()).toBe(0);
+    await page.locator('.token', { hasText: /^boy$/ }).click(); // may be changed again
+    expect(await page.locator('.choice[aria-current]').textContent()).toContain('boy');
+    await page.locator('.prompt-text').click();
+    await action(page, 'Tokens');
+    expect(await page.locator('.answer:visible').textContent()).toBe(story);
+  });
+
+  it('can be walked through with the keys', async () => {
+    const page = await open();
+    await action(page, 'Tokens');
+    await page.locator('.token').first().focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Enter');
+    expect(await page.locator('.token[aria-expanded=true]').textContent()).toBe('was');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Escape');
+    expect(await page.locator('.choices').count()).toBe(0);
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('was');
+    await page.keyboard.press('Shift+Tab');
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('was');
+  });
+
+  it('grow with the answer', async () => {
+    const page = await open('?temperature=0&tokens=5');
+    await action(page, 'Tokens');
+    await action(page, 'Go on');
+    await expect.poll(() => page.locator('.token').count()).toBe(10);
+    expect(await page.locator('.tokens').textContent()).toBe(tellByCli(opening, 10));
+  });
+});
+
 describe('the keyboard', () => {
   it('stays where one writes while answers come, and reaches their actions in order', async () => {
     const page = await open('?temperature=0&tokens=10');
@@ -143,7 +199,7 @@ describe('the keyboard', () => {
           : `${String(exchange)} ${activeElement!.textContent}`;
       });
     expect(await focused()).toBe('prompt');
-    const names = ['Regenerate', 'Go on', 'Edit', 'Copy'];
+    const names = ['Regenerate', 'Go on', 'Edit', 'Tokens', 'Copy'];
     const order = [0, 1].flatMap((i) => names.map((name) => `${String(i)} ${name}`));
     for (const name of order.toReversed()) {
       await page.keyboard.press('Shift+Tab');

@@ -26,6 +26,8 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
     const options = { colorScheme, viewport };
     const page = await openPage(site.browser, `${site.plain.url}?tokens=20`, options);
     await page.evaluate(axeSource);
+    await page.getByRole('button', { name: 'Tokens', exact: true }).click();
+    await page.locator('.token').nth(3).click();
     for (const panel of ['none', 'models', 'look', 'compare', 'settings']) {
       if (panel !== 'none') await openPanel(page, panel);
       const { violations } = await page.evaluate(() =>

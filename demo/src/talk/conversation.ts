@@ -12,6 +12,9 @@ export const running = new Observable<Exchange | undefined>(undefined);
 /** The one that runs, or ran last. */
 export const latest = new Observable<Exchange | undefined>(undefined);
 
+/** How many tokens are told that might have stood in a token's place. */
+const nAlternatives = 8;
+
 let stopRunning: AbortController | undefined;
 let whenEnded: Promise<void> = Promise.resolve();
 
@@ -110,7 +113,7 @@ async function run(
     const generation = await continueFrom(
       model.session,
       [...prompt, ...kept.map(({ token }) => token)],
-      { ...generateOptions(settings.value), signal },
+      { ...generateOptions(settings.value), logprobs: nAlternatives, signal },
     );
     for await (const piece of generation) exchange.add(piece);
     exchange.end(await generation.result);

@@ -1,9 +1,10 @@
 // How an exchange looks: the prompt, the answer as it grows, and what can be done with it.
 import { button, h, oncePerFrame } from '../ui/dom.ts';
 import { rate } from '../ui/format.ts';
-import { goOn, resend } from './conversation.ts';
+import { branch, goOn, resend } from './conversation.ts';
 import type { Exchange } from './exchange.ts';
 import { MarkdownView } from './markdown.ts';
+import { TokenView } from './token-view.ts';
 
 export class ExchangeView {
   readonly element: HTMLElement;
@@ -11,6 +12,7 @@ export class ExchangeView {
   readonly #onGrowth: () => void;
   readonly #prompt: HTMLElement;
   readonly #answer: HTMLElement;
+  readonly #tokens: TokenView;
   readonly #actions: HTMLElement;
   readonly #note: HTMLElement;
   readonly #unsubscribe: () => void;
@@ -25,11 +27,13 @@ export class ExchangeView {
     this.#prompt = h(isChat ? 'div' : 'span', { class: 'prompt-text' });
     this.#answer = h(isChat ? 'div' : 'span', { class: isChat ? 'answer markdown' : 'answer' });
     this.#showText = textPainter(this.#answer, isChat);
+    this.#tokens = new TokenView((index, piece) => branch(exchange, index, piece));
+    this.#tokens.element.hidden = true;
     this.#note = h('span', { class: 'note' });
     this.#actions = h('div', { class: 'actions' });
     const body = isChat
-      ? [this.#prompt, this.#answer]
-      : [h('p', { class: 'written' }, this.#prompt, this.#answer)];
+      ? [this.#prompt, this.#answer, this.#tokens.element]
+      : [h('p', { class: 'written' }, this.#prompt, this.#answer, this.#tokens.element)];
     this.element = h(
       'article',
       { class: `exchange ${exchange.mode}`, 'aria-label': isChat ? 'Question and answer' : 'Text' },
@@ -46,6 +50,7 @@ export class ExchangeView {
 
   dispose(): void {
     this.#unsubscribe();
+    this.#tokens.dispose();
     this.element.remove();
   }
 
@@ -62,6 +67,11 @@ export class ExchangeView {
     action('Edit', () => {
       this.#edit();
     });
+    const tokens = action('Tokens', () => {
+      this.#showTokens(tokens.ariaPressed !== 'true');
+      tokens.ariaPressed = String(!this.#tokens.element.hidden);
+    });
+    tokens.ariaPressed = 'false';
     const copy = action('Copy', async () => {
       await navigator.clipboard.writeText(isChat ? exchange.text : exchange.prompt + exchange.text);
       copy.textContent = 'Copied';
@@ -76,12 +86,20 @@ export class ExchangeView {
     this.element.ariaBusy = String(isRunning);
     this.element.dataset.state = state;
     this.#showText(text);
+    if (!this.#tokens.element.hidden) this.#tokens.update(this.#exchange.pieces);
     for (const action of this.#actions.querySelectorAll('button')) action.disabled = isRunning;
     this.#note.classList.toggle('wrong', state === 'failed');
     if (state === 'failed') this.#note.textContent = error;
     else if (state === 'stopped') this.#note.textContent = 'Stopped';
     else if (result) this.#note.textContent = summary(result);
     this.#onGrowth();
+  }
+
+  /** In place of the text, or the text again. */
+  #showTokens(areShown: boolean): void {
+    this.#answer.hidden = areShown;
+    this.#tokens.element.hidden = !areShown;
+    if (areShown) this.#tokens.update(this.#exchange.pieces);
   }
 
   /** Puts the prompt into a field in its place. */

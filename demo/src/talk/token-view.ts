@@ -1,0 +1,155 @@
+// The answer as its tokens: the less probable one was, the brighter it is, and each shows what might
+// have stood in its place.
+import type { Piece, TokenLogprob } from 'kinglet';
+import { h } from '../ui/dom.ts';
+import { percent } from '../ui/format.ts';
+
+export class TokenView {
+  readonly element = h('span', {
+    ...{ class: 'tokens', role: 'group', 'aria-label': 'The answer, token by token' },
+    onkeydown: (event: KeyboardEvent) => {
+      this.#onKey(event);
+    },
+  });
+  readonly #onChoice: (index: number, piece: Piece) => unknown;
+  #pieces: readonly Piece[] = [];
+  #tokens: { frame: HTMLElement; button: HTMLElement }[] = [];
+  #choices: HTMLElement | undefined;
+
+  /** `onChoice` hears which token is to take the place of the `index`th. */
+  constructor(onChoice: (index: number, piece: Piece) => unknown) {
+    this.#onChoice = onChoice;
+  }
+
+  dispose(): void {
+    this.#close();
+  }
+
+  update(pieces: readonly Piece[]): void {
+    const differs = pieces.findIndex((piece, i) => piece !== this.#pieces[i]);
+    const nSame = differs < 0 ? pieces.length : differs;
+    if (nSame < this.#pieces.length) this.#close();
+    for (const { frame } of this.#tokens.splice(nSame)) frame.remove();
+    for (const piece of pieces.slice(nSame)) this.#append(piece);
+    this.#pieces = [...pieces];
+  }
+
+  /** Spaces before a word, and where lines end, stay outside of what can be clicked. */
+  #append(piece: Piece): void {
+    const index = this.#tokens.length;
+    const [, space = '', word = '', end = ''] = /^( ?)(.*?)(\n*)$/s.exec(piece.text) ?? [];
+    // No button element: tokens are parts of a text, which breaks its lines between words only.
+    const made = h(
+      'span',
+      {
+        ...{ class: 'token', role: 'button', tabindex: index === 0 ? '0' : '-1' },
+        'aria-expanded': 'false',
+        title: piece.logprob === undefined ? undefined : percent(Math.exp(piece.logprob)),
+        onclick: () => {
+          this.#open(index);
+        },
+      },
+      word === '' ? spelled(piece.text) : spelled(word) + (end === '' ? '' : '↵'),
+    );
+    if (piece.logprob !== undefined) {
+      made.style.setProperty('--surprise', (1 - Math.exp(piece.logprob)).toFixed(3));
+    }
+    const frame = h('span', {}, word === '' ? '' : space, made, end);
+    this.#tokens.push({ frame, button: made });
+    this.element.append(frame);
+  }
+
+  #open(index: number): void {
+    const opener = this.#tokens[index]?.button;
+    const piece = this.#pieces[index];
+    const wasOpen = opener?.ariaExpanded === 'true';
+    this.#close();
+    if (!opener || !piece || wasOpen) return;
+    this.#focus(index);
+    opener.ariaExpanded = 'true';
+    this.#choices = h(
+      'div',
+      { class: 'choices', role: 'group', 'aria-label': 'The likeliest tokens here' },
+      ...rows(piece).map((row) => this.#row(index, piece, row)),
+    );
+    opener.after(this.#choices);
+    this.#place(this.#choices, opener);
+    document.addEventListener('pointerdown', this.#onOutside);
+  }
+
+  readonly #onOutside = ({ target }: Event) => {
+    if (!(target instanceof Node) || !this.element.contains(target)) this.#close();
+  };
+
+  #row(index: number, piece: Piece, { token, text, logprob }: TokenLogprob): HTMLElement {
+    const isWritten = token === piece.token;
+    // A control token ends the text, and a part of a character has no text of its own to go on from.
+    const canFollow = text !== '' && !text.includes('\ufffd');
+    const share = Math.exp(logprob);
+    const bar = h('span', { class: 'share' });
+    bar.style.setProperty('--share', share.toFixed(4));
+    return h(
+      'button',
+      {
+        ...{ type: 'button', class: 'choice', disabled: isWritten || !canFollow },
+        'aria-current': isWritten && 'true',
+        onclick: () => {
+          this.#close();
+          void this.#onChoice(index, { token, text, logprob, top: piece.top ?? [] });
+        },
+      },
+      h('span', { class: 'choice-text' }, text === '' ? 'end of text' : spelled(text)),
+      bar,
+      h('span', { class: 'choice-share' }, percent(share)),
+    );
+  }
+
+  /** Below the token, within the answer's width. */
+  #place(choices: HTMLElement, opener: HTMLElement): void {
+    const room = (choices.offsetParent?.clientWidth ?? 0) - choices.offsetWidth;
+    choices.style.left = `${String(Math.max(0, Math.min(opener.offsetLeft, room)))}px`;
+    choices.style.top = `${String(opener.offsetTop + opener.offsetHeight + 4)}px`;
+    choices.scrollIntoView({ block: 'nearest' });
+  }
+
+  #close(): void {
+    document.removeEventListener('pointerdown', this.#onOutside);
+    this.#choices?.remove();
+    this.#choices = undefined;
+    for (const { button } of this.#tokens) button.ariaExpanded = 'false';
+  }
+
+  /** One stop for the tab key; the arrow keys go from token to token. */
+  #onKey(event: KeyboardEvent): void {
+    const at = this.#tokens.findIndex(({ button }) => button === document.activeElement);
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (event.key === 'Escape' && this.#choices) {
+      this.#tokens.find(({ button }) => button.ariaExpanded === 'true')?.button.focus();
+      this.#close();
+    } else if (step !== undefined && at >= 0) {
+      this.#close();
+      this.#focus(Math.max(0, Math.min(this.#tokens.length - 1, at + step)));
+    } else if (['Enter', ' '].includes(event.key) && at >= 0) {
+      this.#open(at);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  #focus(index: number): void {
+    for (const [i, { button }] of this.#tokens.entries()) button.tabIndex = i === index ? 0 : -1;
+    this.#tokens[index]?.button.focus();
+  }
+}
+
+/** The most probable tokens, and the one that was written where it is none of them. */
+function rows({ token, text, logprob = -Infinity, top = [] }: Piece): TokenLogprob[] {
+  const isAmong = top.some((candidate) => candidate.token === token);
+  return isAmong ? top : [...top, { token, text, logprob }];
+}
+
+/** With signs for what cannot be seen. */
+function spelled(text: string): string {
+  if (text === '') return '∅';
+  return text.replaceAll('\n', '↵').replaceAll('\t', '⇥').replace(/^ +$/, (s) => '␣'.repeat(s.length));
+}
