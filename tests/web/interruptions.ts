@@ -4,10 +4,13 @@ import type { Page } from 'playwright-core';
 import { nTokens, opening } from './loading-page.ts';
 
 /** What can be aborted. */
-export const generations = ['a prompt', 'an answer', 'a chat', 'a grammar', 'a schema'] as const;
+export const abortable = [
+  ...(['a prompt', 'an answer', 'a chat', 'a grammar', 'a schema'] as const),
+  ...(['logits', 'an embedding'] as const),
+];
 export const operations = [
-  ...generations,
-  ...(['a text', 'a fork', 'a cut', 'several calls'] as const),
+  ...abortable,
+  ...(['a text', 'a fork', 'a cut', 'a state', 'several calls'] as const),
 ];
 export type Operation = (typeof operations)[number];
 
@@ -50,9 +53,15 @@ export function interruptInPage(
           'a grammar': () =>
             session.generate(prompt, { ...options, grammar: 'root ::= [a-z ]+' }).result,
           'a schema': () => model.generate(prompt, { ...options, jsonSchema: true }).result,
+          logits: async () => {
+            const tokens = await model.tokenize(long);
+            return session.decode(tokens, { signal });
+          },
+          'an embedding': () => model.embed([long, prompt, long], { signal }),
           'a text': () => model.tokenize(long.repeat(100)),
           'a fork': () => session.fork(),
           'a cut': () => session.truncate(0),
+          'a state': async () => session.restore(await session.save()),
           'several calls': () =>
             Promise.all([
               session.generate(prompt, options).result,
