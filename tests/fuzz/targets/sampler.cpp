@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fuzz/input.h"
+#include "kernels/kernels.h"
 
 namespace kinglet::fuzz {
 
@@ -19,10 +20,15 @@ void sampler(Bytes bytes) {
   options.repeat_penalty = input.flag() ? input.number<float>() : 1.0f;
   options.repeat_last_n = static_cast<int32_t>(input.up_to(20));
   options.seed = input.number<uint64_t>();
-  if (!validate(options).ok()) return;
-
   const uint32_t vocab_size = 1 + input.up_to(40);
-  Sampler sampler(options, vocab_size);
+  options.frequency_penalty = input.weight();
+  options.presence_penalty = input.weight();
+  if (input.flag()) options.logit_bias = {{input.number<int8_t>(), input.number<float>()}};
+  const auto sets = available_kernels();
+  const KernelSet& kernels = *sets[input.up_to(static_cast<uint32_t>(sets.size()) - 1)];
+  if (!validate(options, vocab_size).ok()) return;
+
+  Sampler sampler(options, vocab_size, kernels);
   const bool ordinary = input.flag();
   for (int step = 0; step < 8; ++step) {
     std::vector<float> logits(vocab_size);
