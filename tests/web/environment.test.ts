@@ -1,8 +1,11 @@
-import { readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { errorCodes } from '../../web/src/errors.ts';
 import { chooseThreads } from '../../web/src/worker/open-engine.ts';
 import { detectSimd } from '../../web/src/worker/variants.ts';
+import { root } from './support.ts';
 
 describe('the choice of threads', () => {
   it.each([
@@ -26,6 +29,27 @@ describe('the choice of SIMD', () => {
       Number(process.versions.node.split('.')[0]) >= 22 ||
       process.execArgv.includes('--experimental-wasm-relaxed-simd');
     expect(detectSimd()).toBe(hasRelaxed ? 'relaxed-simd' : 'simd128');
+  });
+});
+
+describe('the package in Node', () => {
+  const script = `import { Kinglet } from 'kinglet';
+    const model = await Kinglet.load('demo/models/kinglet-stories-5m-Q4_0.gguf', { nThreads: 1 });
+    process.stdout.write(model.info.architecture);`;
+  const file = join(root, 'build/arguments.mjs');
+
+  it.each([
+    ['a file, with arguments for V8', ['--max-old-space-size=500', file]],
+    ['a file, with arguments for Node', ['--no-warnings', file]],
+    ['a script', ['--input-type=module', '-e', script]],
+    [
+      'a script, with arguments for V8',
+      ['--max-old-space-size=500', '--input-type=module', '-e', script],
+    ],
+  ])('loads a model in %s', (_, args) => {
+    writeFileSync(file, script);
+    const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
+    expect({ stdout, stderr }).toEqual({ stdout: 'llama', stderr: '' });
   });
 });
 

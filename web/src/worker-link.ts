@@ -59,8 +59,9 @@ async function startNodeWorker(listener: WorkerListener): Promise<WorkerLink> {
     /* webpackIgnore: true */ /* @vite-ignore */ threads
   )) as typeof import('node:worker_threads');
   const worker = new NodeWorker(new URL(/* webpackIgnore: true */ /* @vite-ignore */ script, import.meta.url), {
-    // Of a program given by `node --input-type=module -e`, which Node refuses for a worker's file.
-    execArgv: process.execArgv.filter((argument) => !argument.startsWith('--input-type')),
+    // A worker inherits the program's arguments, but for those of `node --input-type=module -e`,
+    // which Node refuses for a worker's file; given here, it would refuse those for V8 too.
+    ...(isScript() ? { execArgv: [] } : {}),
   });
   worker.unref();
   worker.on('message', (message: WorkerMessage) => {
@@ -84,4 +85,8 @@ async function startNodeWorker(listener: WorkerListener): Promise<WorkerLink> {
       else worker.unref();
     },
   };
+}
+
+function isScript(): boolean {
+  return process.execArgv.some((argument) => argument.startsWith('--input-type'));
 }
