@@ -421,6 +421,31 @@ describe('a model with a chat template', () => {
     fork.dispose();
   });
 
+  it('does what is asked of a session behind a chat when that has ended', async () => {
+    const session = await model.newSession();
+    const { result } = session.chat(messages, { ...greedy, maxTokens: 5 });
+    const tokens = session.tokens();
+    const truncated = session.truncate(2);
+    const { result: next } = session.generate(' little bird', { ...greedy, maxTokens: 1 });
+    const { text } = await result;
+    expect(await model.detokenize(await tokens, { special: true })).toBe(spelled + text);
+    await truncated;
+    expect((await next).usage.completionTokens).toBe(1);
+    const rest = await model.detokenize(await session.tokens());
+    expect(rest).toContain(' little bird');
+    expect(rest).not.toContain('stories');
+    session.dispose();
+  });
+
+  it('goes on with an answer that was cut short', async () => {
+    const { text: whole } = await model.chat(messages, { ...greedy, maxTokens: 12 }).result;
+    const session = await model.newSession();
+    const { text: begun } = await session.chat(messages, { ...greedy, maxTokens: 5 }).result;
+    const { text: rest } = await session.generate('', { ...greedy, maxTokens: 7 }).result;
+    expect(begun + rest).toBe(whole);
+    session.dispose();
+  });
+
   it('can be left and aborted before it has begun', async () => {
     const left = model.chat(messages, greedy);
     const iterator = left[Symbol.asyncIterator]();

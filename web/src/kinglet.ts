@@ -114,7 +114,7 @@ export class Kinglet {
    * returned object.
    */
   generate(prompt: string | ArrayLike<number>, options: GenerateOptions = {}): Generation {
-    return this.#session.start(prompt, options, true);
+    return this.#session.start(prompt, options, { replacesContext: true, keepsAnswer: false });
   }
 
   /** Answers the last of the messages, laid out by the file's chat template. As generate(). */

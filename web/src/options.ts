@@ -8,6 +8,7 @@ import type {
   PostedGenerateOptions,
   PostedLoadOptions,
   PostedPrompt,
+  PromptPlace,
   PostedSessionOptions,
 } from './protocol.ts';
 import { isNode } from './runtime.ts';
@@ -184,11 +185,11 @@ export function postedEncoding({ addBos, parseSpecial }: TokenizeOptions): Poste
 export function postedPrompt(
   prompt: string | ArrayLike<number>,
   { addBos, parseSpecial }: Pick<GenerateOptions, 'addBos' | 'parseSpecial'>,
-  replacesContext: boolean,
+  place: PromptPlace,
 ): PostedPrompt {
   return {
     content: checkedContent(prompt),
-    replacesContext,
+    ...place,
     addBos: addBos === undefined ? undefined : checkedFlag('addBos', addBos),
     parseSpecial: checkedFlag('parseSpecial', parseSpecial ?? false),
   };

@@ -77,11 +77,17 @@ export interface CancelWord {
   address: number;
 }
 
-/** The prompt of a generation. */
-export interface PostedPrompt {
-  content: string | Int32Array;
+/** Where a prompt stands in its session. */
+export interface PromptPlace {
   /** The prompt is the whole context, of which what the session already holds is kept. */
   replacesContext: boolean;
+  /** The whole answer is to stand in the context, its last token too. */
+  keepsAnswer: boolean;
+}
+
+/** The prompt of a generation. */
+export interface PostedPrompt extends PromptPlace {
+  content: string | Int32Array;
   /** Undefined: at the start of a context. */
   addBos: boolean | undefined;
   parseSpecial: boolean;

@@ -8,6 +8,7 @@ import {
   postedGenerateOptions,
   postedPrompt,
 } from './options.ts';
+import type { PromptPlace } from './protocol.ts';
 import type {
   ChatMessage,
   ChatOptions,
@@ -50,7 +51,7 @@ export class Session {
    * Every error, a wrong option too, arrives through the returned object.
    */
   generate(prompt: string | ArrayLike<number>, options: GenerateOptions = {}): Generation {
-    return this.start(prompt, options, false);
+    return this.start(prompt, options, { replacesContext: false, keepsAnswer: true });
   }
 
   /**
@@ -61,7 +62,8 @@ export class Session {
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
     const { variables, ...generating } = options;
     const prompt = renderChat(this.#model, messages, { variables });
-    return this.#generation(prompt, { ...generating, parseSpecial: true }, true);
+    const place = { replacesContext: true, keepsAnswer: true };
+    return this.#generation(prompt, { ...generating, parseSpecial: true }, place);
   }
 
   /**
@@ -125,19 +127,19 @@ export class Session {
     this.#client.post({ type: 'closeSession', session: this.#id });
   }
 
-  /** @internal As generate(); with `replacesContext` the prompt is the whole context. */
+  /** @internal As generate(), anywhere in the context. */
   start(
     prompt: string | ArrayLike<number>,
     options: GenerateOptions,
-    replacesContext: boolean,
+    place: PromptPlace,
   ): Generation {
-    return this.#generation(prompt, options, replacesContext);
+    return this.#generation(prompt, options, place);
   }
 
   #generation(
     prompt: string | ArrayLike<number> | Promise<string>,
     options: GenerateOptions,
-    replacesContext: boolean,
+    place: PromptPlace,
   ): Generation {
     return new Generation((sink) => {
       let isCancelled = false;
@@ -145,7 +147,7 @@ export class Session {
         isCancelled = true;
       };
       const begin = (ready: string | ArrayLike<number>) => {
-        cancel = this.#run(sink, ready, options, replacesContext);
+        cancel = this.#run(sink, ready, options, place);
         if (isCancelled) cancel();
       };
       if (prompt instanceof Promise) {
@@ -202,7 +204,7 @@ export class Session {
     sink: GenerationSink,
     prompt: string | ArrayLike<number>,
     { addBos, parseSpecial, ...options }: GenerateOptions,
-    replacesContext: boolean,
+    place: PromptPlace,
   ): () => void {
     const { signal } = options;
     let id = 0;
@@ -216,7 +218,7 @@ export class Session {
         {
           type: 'generate',
           session: this.#id,
-          prompt: postedPrompt(prompt, { addBos, parseSpecial }, replacesContext),
+          prompt: postedPrompt(prompt, { addBos, parseSpecial }, place),
           options: postedGenerateOptions(options),
         },
         {

@@ -6,6 +6,9 @@ import { BatchPace } from './batch-pace.ts';
 import { unwrap } from './engine-error.ts';
 import { yieldToMessages } from './yield.ts';
 
+/** No work has this id: what is done under it cannot be cancelled. */
+const noWork = 2 ** 32 - 1;
+
 export interface GenerationRun {
   id: number;
   model: EngineModel;
@@ -39,6 +42,7 @@ export async function runGeneration(run: GenerationRun): Promise<GenerationResul
   usage.promptTokens = usage.cachedTokens;
 
   let finish: FinishReason | 'none' = 'none';
+  let last = -1;
   while (finish === 'none' && run.isWanted()) {
     const stepAt = performance.now();
     const step = unwrap(session.step(pace.size));
@@ -51,6 +55,7 @@ export async function runGeneration(run: GenerationRun): Promise<GenerationResul
       timings.decodeMs += now - stepAt;
     }
     if (step.token >= 0 && ++usage.completionTokens === 1) timings.firstTokenMs = now - startedAt;
+    if (step.token >= 0) last = step.token;
     if (step.token >= 0 || step.text !== '') {
       result.text += step.text;
       run.onPiece(pieceOf(model, step, options.logprobs));
@@ -60,6 +65,12 @@ export async function runGeneration(run: GenerationRun): Promise<GenerationResul
     else result.finishReason = finish;
   }
   if (finish === 'none') unwrap(session.cancel());
+  // Of a prompt that is the whole context the engine leaves the last token out, as the next one may
+  // be another.
+  const nTold = tokens.length + usage.completionTokens;
+  if (prompt.keepsAnswer && session.nPositions() === nTold - 1 && nTold <= session.nCtx()) {
+    unwrap(session.append(Int32Array.of(last), 0, noWork));
+  }
   timings.promptTokensPerSecond = rate(usage.promptTokens - usage.cachedTokens, timings.promptMs);
   timings.tokensPerSecond = rate(usage.completionTokens, timings.decodeMs);
   return result;
