@@ -24,6 +24,7 @@ void bpe(Bytes input);            // text to byte-level tokens and back, every p
 void chat_template(Bytes input);  // templates and conversations
 void grammar(Bytes input);        // grammars, and ways through them
 void sampler(Bytes input);        // options and logits
+void state(Bytes input);          // saved sessions, damaged
 void model(Bytes input);          // whole files, loaded and run
 
 struct Target {
@@ -44,6 +45,7 @@ constexpr Target kTargets[] = {
     {"chat_template", chat_template},
     {"grammar", grammar},
     {"sampler", sampler},
+    {"state", state},
     {"model", model},
 };
 
