@@ -46,13 +46,13 @@ Status run(const std::string& path, const KvKindInfo& kind) {
   KINGLET_ASSIGN(const auto parent, Session::create_in(store, loaded.model, pool, options));
   std::vector<TokenId> tokens;
   for (uint32_t i = 0; i < kPositions; ++i) tokens.push_back(static_cast<TokenId>(300 + i % 1000));
-  KINGLET_TRY(parent->append(tokens, false));
+  KINGLET_TRY(parent->append(tokens, Output::none));
   const uint32_t n_pages = store->stats().n_used;
 
   std::vector<std::unique_ptr<Session>> forks;
   KINGLET_ASSIGN(const double microseconds, fork_all(*parent, forks));
   for (const auto& fork : forks) {
-    KINGLET_TRY(fork->append(std::span(tokens).first(kWritten), false));
+    KINGLET_TRY(fork->append(std::span(tokens).first(kWritten), Output::none));
   }
   std::printf(
       "{\"kv\":\"%s\",\"positions\":%u,\"pagePositions\":%u,\"pages\":%u,\"forkMicroseconds\":%.1f,"
