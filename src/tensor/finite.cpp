@@ -57,8 +57,12 @@ bool has_infinite_exponent(const Exponents& exponents, const std::byte* block) {
   return found;
 }
 
-// Types that are not in the table keep their scale in pieces.
+// Types that are not in the table keep their scale in pieces. MXFP4's largest is NaN where the type
+// comes from (OCP Microscaling Formats 1.0), and as a float, for kernels, infinite.
 bool decodes_to_finite(const DTypeInfo& type, const std::byte* block) {
+  if (type.type == DType::mxfp4 && block[offsetof(BlockMXFP4, exponent)] == std::byte{0xff}) {
+    return false;
+  }
   constexpr size_t kLargestBlock = 256;
   float weights[kLargestBlock];
   type.dequantize(block, weights, type.block_size);

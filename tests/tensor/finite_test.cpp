@@ -10,6 +10,7 @@ namespace kinglet {
 namespace {
 
 bool decodes_to_finite(const DTypeInfo& type, const std::byte* block) {
+  if (type.type == DType::mxfp4 && block[0] == std::byte{0xff}) return false;  // by definition
   std::vector<float> weights(type.block_size);
   type.dequantize(block, weights.data(), weights.size());
   for (const float weight : weights) {

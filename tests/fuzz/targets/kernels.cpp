@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "fuzz/input.h"
 #include "kernels/packing.h"
+#include "tensor/finite.h"
 
 namespace kinglet::fuzz {
 namespace {
@@ -115,8 +116,10 @@ std::vector<std::byte> ordinary_blocks(Input& input, const DTypeInfo& type, size
     if (bytes.empty()) break;
     std::memcpy(block, bytes.data(), bytes.size());
     type.dequantize(block, weights.data(), type.block_size);
-    const bool ordinary = std::all_of(weights.begin(), weights.end(),
-                                      [](float w) { return std::fabs(w) < kLargestWeight; });
+    const bool finite = !find_not_finite(type.type, {block, type.block_bytes}).has_value();
+    const bool ordinary = finite && std::all_of(weights.begin(), weights.end(), [](float w) {
+                            return std::fabs(w) < kLargestWeight;
+                          });
     if (!ordinary) std::memset(block, 0, type.block_bytes);
   }
   return blocks;
