@@ -169,6 +169,8 @@ Result<SessionOptions> to_session_options(const val& fields) {
   options.n_ctx = from_number<uint32_t>(number(fields, "nCtx"));
   const double n_batch = number(fields, "nBatch");
   if (n_batch > 0) options.n_batch = from_number<uint32_t>(n_batch);
+  options.pool_positions = from_number<uint32_t>(number(fields, "kvPool"));
+  if (options.pool_positions > 0) options.page_positions = kDefaultPagePositions;
   KINGLET_ASSIGN(options.k_kind, kv_kind(text(get(fields, "kKind"))));
   KINGLET_ASSIGN(options.v_kind, kv_kind(text(get(fields, "vKind"))));
   return options;
@@ -268,6 +270,20 @@ class EngineSession {
   uint32_t n_ctx() const { return session_->n_ctx(); }
   uint32_t n_batch() const { return session_->n_batch(); }
   double kv_bytes() const { return to_number(session_->kv_bytes()); }
+
+  // One list, as each field by name takes more code: see EngineSession.kvPages in engine.d.ts.
+  val kv_pages() const {
+    const KvStore& store = session_->kv_store();
+    const std::span<const uint32_t> table = session_->cache().pages();
+    std::vector<int32_t> numbers{static_cast<int32_t>(store.config().page_positions),
+                                 static_cast<int32_t>(store.n_page_copies()),
+                                 static_cast<int32_t>(table.size())};
+    numbers.insert(numbers.end(), table.begin(), table.end());
+    for (uint32_t page = 0; page < store.config().n_pages; ++page) {
+      numbers.push_back(static_cast<int32_t>(store.n_users(page)));
+    }
+    return to_js_ids(numbers);
+  }
   double scratch_bytes() const { return to_number(session_->scratch_bytes()); }
 
  private:
@@ -421,6 +437,7 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("nCtx", &EngineSession::n_ctx)
       .function("nBatch", &EngineSession::n_batch)
       .function("kvBytes", &EngineSession::kv_bytes)
+      .function("kvPages", &EngineSession::kv_pages)
       .function("scratchBytes", &EngineSession::scratch_bytes);
 
   function("cancelAddress", &cancel_address);

@@ -84,6 +84,8 @@ export interface EngineSessionOptions {
   /** KV kinds, e.g. "f32". */
   kKind: string;
   vKind: string;
+  /** Tokens in the pages that the session and its forks share; 0: none, forks are copies. */
+  kvPool: number;
 }
 
 export interface EngineGenerateOptions {
@@ -144,7 +146,7 @@ export interface EngineSession extends EngineHandle {
   save(): EngineResult<Uint8Array<ArrayBuffer>>;
   /** On an error the session is as it was. */
   restore(bytes: Uint8Array): EngineResult<null>;
-  /** A session with the same context, and memory of its own. */
+  /** A session with the same context, in the same pages or in memory of its own. */
   fork(): EngineResult<EngineSession>;
   /** Of all positions. */
   tokens(): Int32Array;
@@ -154,7 +156,13 @@ export interface EngineSession extends EngineHandle {
   nCtx(): number;
   /** Tokens that are computed together. */
   nBatch(): number;
+  /** Of the whole pool. */
   kvBytes(): number;
+  /**
+   * Tokens of a page; pages copied so far; the number of this session's pages, and each of these, in
+   * the order of the context; then, for every page of the pool, how many sessions use it.
+   */
+  kvPages(): Int32Array;
   scratchBytes(): number;
 }
 

@@ -111,7 +111,7 @@ Status KvCache::overwrite(uint32_t n_positions) {
   rollback();
   const uint32_t n_used = size();
   if (n_positions > n_used) KINGLET_TRY(reserve(n_positions - n_used));
-  if (Status status = store_->unshare(id_, 0); !status.ok()) {
+  if (Status status = unshare(0); !status.ok()) {
     rollback();
     return status;
   }
@@ -125,7 +125,7 @@ Status KvCache::prepare_drop(uint32_t first, uint32_t n) {
                                                   first, " on, it holds ", size())};
   }
   rollback();
-  return store_->unshare(id_, first);
+  return unshare(first);
 }
 
 }  // namespace kinglet

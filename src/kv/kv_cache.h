@@ -50,6 +50,7 @@ class KvCache {
   uint32_t capacity() const { return capacity_; }
   uint32_t size() const { return store_->n_positions(id_); }  // committed positions
   uint64_t bytes() const { return store_->bytes(); }          // of the whole store
+  std::span<const uint32_t> pages() const { return store_->pages(id_); }
 
   // Takes the pages for n positions more, so that pushing them cannot fail for want of room.
   // ErrorCode::context_full, or out_of_memory where other sequences use up the store.
@@ -118,6 +119,10 @@ class KvCache {
       }
     }
   }
+
+  // Makes committed positions from `first` on writable. ErrorCode::out_of_memory where shared pages
+  // cannot be copied; nothing has changed then.
+  Status unshare(uint32_t first) { return store_->unshare(id_, first); }
 
   // Makes the cache n positions long, all of them its own to write through for_each_row.
   // ErrorCode::context_full, out_of_memory; nothing has changed then.

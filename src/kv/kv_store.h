@@ -106,6 +106,9 @@ class KvStore {
 
   uint32_t n_positions(SequenceId id) const { return sequences_[id].n_positions; }
 
+  // The pages of a sequence, in the order of its positions, until it changes.
+  std::span<const uint32_t> pages(SequenceId id) const { return sequences_[id].pages; }
+
   // --- Rows -------------------------------------------------------------------------------------
 
   // ErrorCode::invalid_argument where k, then where v is not [n_kv_heads * head_dim].
@@ -152,6 +155,12 @@ class KvStore {
   // --- Pages ------------------------------------------------------------------------------------
 
   KvStoreStats stats() const;
+
+  // Sequences that a page belongs to; 0: it is free.
+  uint32_t n_users(uint32_t page) const { return pool_.n_users(page); }
+
+  // Shared pages that were copied for one who wrote, since the store was made.
+  uint64_t n_page_copies() const { return n_page_copies_; }
 
   // Moves the sequence's pages, in order, to the lowest free places before them. How many moved.
   Result<uint32_t> compact_sequence(SequenceId id);

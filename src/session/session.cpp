@@ -44,8 +44,9 @@ Result<std::unique_ptr<Session>> Session::create(const Model& model, ThreadPool&
   KINGLET_ASSIGN(const uint32_t n_ctx, context_of(model, options));
   const uint32_t page_positions =
       options.page_positions == 0 ? n_ctx : std::min(options.page_positions, n_ctx);
+  const uint32_t n_positions = std::max(n_ctx, options.pool_positions);
   KINGLET_ASSIGN(auto store,
-                 make_kv_store(model, n_ctx, page_positions, options.k_kind, options.v_kind));
+                 make_kv_store(model, n_positions, page_positions, options.k_kind, options.v_kind));
   return create_in(std::move(store), model, pool, options);
 }
 
@@ -125,6 +126,7 @@ Status Session::recompute_logits() {
     return Error{ErrorCode::invalid_argument, "an empty context has no logits"};
   }
   const TokenId last = tokens_.back();
+  KINGLET_TRY(cache_.unshare(n_positions() - 1));  // may fail, which must be known before
   KINGLET_TRY(truncate(n_positions() - 1));
   return append({&last, 1});
 }

@@ -25,6 +25,7 @@ struct SessionOptions {
   KvKind k_kind = KvKind::f32;
   KvKind v_kind = KvKind::f32;
   uint32_t page_positions = 0;  // of a paged KV cache; 0 or n_ctx and more: it is in one piece
+  uint32_t pool_positions = 0;  // that the pages of a session and its forks hold; n_ctx at least
 };
 
 // A good page: small enough to waste little, large enough for attention to run well over it.
@@ -60,7 +61,7 @@ class Session {
                 const Cancellation& cancellation = {});
 
   // Computes the last position again, for its logits. ErrorCode::invalid_argument without
-  // positions.
+  // positions; out_of_memory where its page is shared and cannot be copied, which changes nothing.
   Status recompute_logits();
 
   // Logits [vocab_size] behind the last appended token, until the next append.

@@ -139,6 +139,54 @@ TEST(Session, SharesAStoreWithOthersUntilItIsFull) {
   EXPECT_TRUE(b.value()->append(story(60)).ok());
 }
 
+TEST(Session, ForksShareAPoolUntilItIsFull) {
+  const LanguageModel loaded = load_stories();
+  ThreadPool pool;
+  const auto session =
+      make_session(loaded, pool, {.n_ctx = 48, .page_positions = 16, .pool_positions = 80});
+  EXPECT_EQ(session->kv_store().config().n_pages, 5u);
+  const auto tokens = story(40);
+  ASSERT_TRUE(session->append(tokens).ok());
+  const auto n_users = [&](uint32_t i) {
+    return session->kv_store().n_users(session->cache().pages()[i]);
+  };
+  auto child = session->fork();
+  auto late = session->fork();
+  ASSERT_TRUE(child.ok() && late.ok());
+  EXPECT_EQ(session->kv_store().stats().n_used, 3u);
+  const TokenId next = 333;
+  const auto logits = logits_after(*child.value(), {&next, 1});
+  EXPECT_EQ(n_users(1), 3u);
+  EXPECT_EQ(n_users(2), 2u);  // the child has copied it
+  EXPECT_EQ(session->kv_store().n_page_copies(), 1u);
+  ASSERT_TRUE(child.value()->append(story(7)).ok());  // 48 positions in 3 pages, of which 2 shared
+  auto other = session->fork();
+  ASSERT_TRUE(other.ok());
+  ASSERT_TRUE(other.value()->append({&next, 1}).ok());  // the fifth page
+
+  for (int i = 0; i < 2; ++i) {
+    const Status refused =
+        i == 0 ? late.value()->append({&next, 1}) : late.value()->recompute_logits();
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::out_of_memory);
+    EXPECT_EQ(refused.error().message,
+              "KV cache: 1 pages of 16 positions are needed, 0 are available");
+    EXPECT_EQ(late.value()->n_positions(), 40u);
+  }
+  other.value().reset();
+  EXPECT_EQ(logits_after(*late.value(), {&next, 1}), logits);
+}
+
+TEST(Session, HasAPoolForItsContextAtLeast) {
+  const LanguageModel loaded = load_stories();
+  ThreadPool pool;
+  for (const uint32_t pool_positions : {0u, 16u, 100u}) {
+    const auto session = make_session(
+        loaded, pool, {.n_ctx = 100, .page_positions = 16, .pool_positions = pool_positions});
+    EXPECT_EQ(session->kv_store().config().n_pages, 7u);
+  }
+}
+
 TEST(Session, KeepsAPrefixOnlyWhereEveryIdIsTheSame) {
   const LanguageModel loaded = load_stories();
   ThreadPool pool;

@@ -270,6 +270,85 @@ describe('sessions', () => {
     session.dispose();
   });
 
+  it('share pages with their forks, until one of them writes', async () => {
+    const session = await model.newSession({ nCtx: 256, kvPool: 320 });
+    const prompt = (await model.tokenize(opening.repeat(30))).slice(0, 100);
+    await session.decode(prompt); // 3 pages, and 4 tokens of a fourth
+    const alone = await session.kvPages();
+    expect(alone).toMatchObject({ pageTokens: 32, nPages: 10, nFree: 6, nCopies: 0 });
+    expect(alone.pageBytes * 10).toBe(session.info.memory.kvBytes);
+
+    const forks = await Promise.all([session.fork(), session.fork()]);
+    expect(forks.map(({ info }) => info.memory.kvBytes)).toEqual([0, 0]);
+    const shared = await forks[0].kvPages();
+    expect(shared).toEqual({ ...alone, users: alone.users.map((n) => 3 * n) });
+
+    const written = await Promise.all(
+      forks.map((fork, i) => fork.generate(' The', { seed: i, maxTokens: 8 }).result),
+    );
+    const after = await session.kvPages();
+    expect(after).toMatchObject({ nFree: 4, nCopies: 2, table: alone.table });
+    expect(after.table.map((page) => after.users[page])).toEqual([3, 3, 3, 1]);
+    for (const [i, fork] of forks.entries()) {
+      const { table } = await fork.kvPages();
+      expect(table.slice(0, 3)).toEqual(alone.table.slice(0, 3));
+      expect(alone.table).not.toContain(table[3]);
+      // As a session tells it that shares with nobody.
+      const own = await model.newSession({ nCtx: 256, kvPool: 256 });
+      await own.decode(prompt);
+      const { text } = await own.generate(' The', { seed: i, maxTokens: 8 }).result;
+      expect(written[i]!.text).toBe(text);
+      own.dispose();
+    }
+    for (const fork of forks) fork.dispose();
+    expect(await session.kvPages()).toEqual({ ...alone, nCopies: 2 });
+    session.dispose();
+  });
+
+  it('stay as they are when the pages are used up, and go on when some are given back', async () => {
+    const session = await model.newSession({ nCtx: 64, kvPool: 96 });
+    const prompt = (await model.tokenize(opening.repeat(30))).slice(0, 40);
+    await session.decode(prompt); // 2 of 3 pages
+    const fork = await session.fork();
+    const { text } = await fork.generate('', { ...greedy, maxTokens: 5 }).result; // the third
+    expect(await session.kvPages()).toMatchObject({ nFree: 0, nCopies: 1 });
+    fork.dispose();
+    const next = await session.fork();
+    const [a, b] = [await session.fork(), await session.fork()];
+    await a.decode([5]);
+    const full = await session.kvPages();
+    const error = {
+      code: 'out_of_memory',
+      message: 'KV cache: 1 pages of 32 positions are needed, 0 are available',
+    };
+    for (const call of [
+      () => b.decode([5]),
+      () => b.generate('', { maxTokens: 5 }).result,
+      () => b.generate(' A', { maxTokens: 5 }).result,
+      async () => b.restore(await a.save()),
+    ]) {
+      await expect(call()).rejects.toMatchObject(error);
+      expect(await b.tokens()).toEqual(prompt);
+      expect(await b.kvPages()).toEqual(full);
+    }
+    a.dispose();
+    expect((await next.generate('', { ...greedy, maxTokens: 5 }).result).text).toBe(text);
+    for (const one of [session, next, b]) one.dispose();
+  });
+
+  it('keep the pages that their forks use when they are disposed of', async () => {
+    const pages = { nCtx: 128, kvPool: 128 };
+    const session = await model.newSession(pages);
+    const { text } = await session.generate(opening, { ...greedy, maxTokens: 40 }).result;
+    const fork = await session.fork();
+    session.dispose();
+    const { text: rest } = await fork.generate('', { ...greedy, maxTokens: 20 }).result;
+    expect(await fork.kvPages()).toMatchObject({ nPages: 4, nFree: 1, nCopies: 0 });
+    const alone = await model.newSession(pages);
+    expect(text + rest).toBe((await alone.generate(opening, greedy).result).text);
+    for (const one of [fork, alone]) one.dispose();
+  });
+
   it('tell what memory they take, by context and kinds', async () => {
     const f32 = await model.newSession({ nCtx: 256 });
     const mixed = await model.newSession({ nCtx: 256, kv: { k: 'f16', v: 'int8' } });

@@ -222,8 +222,8 @@ describe('sessions', () => {
     const same = await model.newSession();
     const other = await model.newSession({ nCtx: 50, kv: 'int8' });
     expect(engine.sessions.slice(1)).toEqual([
-      { nCtx: 100, nBatch: 0, kKind: 'q8', vKind: 'f16' },
-      { nCtx: 50, nBatch: 0, kKind: 'int8', vKind: 'int8' },
+      { nCtx: 100, nBatch: 0, kKind: 'q8', vKind: 'f16', kvPool: 0 },
+      { nCtx: 50, nBatch: 0, kKind: 'int8', vKind: 'int8', kvPool: 0 },
     ]);
     const memory = { kvBytes: 1000, scratchBytes: 100 };
     expect(same.info).toEqual({ nCtx: 100, kv: { k: 'q8', v: 'f16' }, memory });
@@ -240,11 +240,16 @@ describe('sessions', () => {
       });
     }
     const model = await load();
-    for (const options of [{ nCtx: 0 }, { kv: 'f8' }, { ctx: 1 }]) {
+    const pools = [0, 63, 100.5, -1, '900', NaN].map((kvPool) => ({ nCtx: 20, kvPool }));
+    for (const options of [{ nCtx: 0 }, { kv: 'f8' }, { ctx: 1 }, ...pools]) {
       await expect(model.newSession(options as SessionOptions)).rejects.toMatchObject({
         code: 'invalid_argument',
       });
     }
+    await expect(model.newSession({ nCtx: 900, kvPool: 899 })).rejects.toMatchObject({
+      code: 'invalid_argument',
+      message: 'kvPool must be a whole number from 900 to 4294967295, not 899',
+    });
     for (const n of [-1, 1.5, NaN]) {
       await expect((await model.newSession()).truncate(n)).rejects.toMatchObject({
         code: 'invalid_argument',
@@ -272,6 +277,26 @@ describe('sessions', () => {
     expect(textOf(await session.tokens())).toBe('\u0001abys');
     await expect(session.truncate(9)).rejects.toMatchObject({ code: 'invalid_argument' });
     expect(fork.info).toEqual(session.info);
+  });
+
+  it('count the memory of shared pages once, and tell of them while one writes', async () => {
+    const session = await (await load()).newSession({ nCtx: 100, kvPool: 200 });
+    expect(engine.sessions.at(-1)).toMatchObject({ nCtx: 100, kvPool: 200 });
+    const fork = await session.fork();
+    const forkOfFork = await fork.fork();
+    const kvBytes = [session, fork, forkOfFork].map(({ info }) => info.memory.kvBytes);
+    expect(kvBytes).toEqual([1000, 0, 0]);
+    let isDone = false;
+    const { result } = session.generate('abc');
+    void result.then(() => (isDone = true));
+    expect(await session.kvPages()).toEqual({
+      ...{ pageTokens: 32, pageBytes: 250, nPages: 4, nFree: 2, nCopies: 7 },
+      ...{ table: [3, 1], users: [0, 1, 0, 2] },
+    });
+    expect(isDone).toBe(false);
+    await result;
+    fork.dispose();
+    await expect(fork.kvPages()).rejects.toMatchObject({ code: 'disposed' });
   });
 
   it('do what they are asked in order, a fork and tokens behind a running generation too', async () => {

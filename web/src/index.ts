@@ -26,6 +26,7 @@ export type {
   JsonSchema,
   KvKind,
   KvOption,
+  KvPages,
   LoadOptions,
   LoadPhase,
   LoadProgress,

@@ -33,6 +33,8 @@ const maxUint32 = 2 ** 32 - 1;
 const maxInt32 = 2 ** 31 - 1;
 
 const nCtxRule: NumberRule = { min: 1, max: maxUint32, integer: true };
+/** Two pages: the engine copies a cache of one. */
+const smallestPool = 64;
 
 type NumberOptions = Omit<PostedGenerateOptions, 'grammar' | 'stop' | 'logitBias'>;
 
@@ -152,9 +154,15 @@ export function postedSessionOptions(
   options: SessionOptions,
   first: SessionInfo,
 ): PostedSessionOptions {
-  refuseUnknown(options, ['nCtx', 'kv']);
-  const { nCtx = first.nCtx, kv = first.kv } = options;
-  return { nCtx: checkedNumber('nCtx', nCtx, nCtxRule), kv: checkedKv(kv) };
+  refuseUnknown(options, ['nCtx', 'kv', 'kvPool']);
+  const { nCtx = first.nCtx, kv = first.kv, kvPool } = options;
+  checkedNumber('nCtx', nCtx, nCtxRule);
+  const poolRule = { ...nCtxRule, min: Math.max(nCtx, smallestPool) };
+  return {
+    nCtx,
+    kv: checkedKv(kv),
+    kvPool: kvPool === undefined ? 0 : checkedNumber('kvPool', kvPool, poolRule),
+  };
 }
 
 const kvKinds: Record<KvKind, true> = {

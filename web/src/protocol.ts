@@ -4,6 +4,7 @@ import type { KingletErrorCode } from './errors.ts';
 import type {
   GenerationResult,
   KvKind,
+  KvPages,
   LoadProgress,
   ModelInfo,
   Piece,
@@ -40,6 +41,8 @@ export interface KvKinds {
 export interface PostedSessionOptions {
   nCtx: number;
   kv: KvKinds;
+  /** Tokens; 0 where no pages are shared. */
+  kvPool: number;
 }
 
 export interface PostedGenerateOptions {
@@ -110,6 +113,8 @@ export type ClientMessage =
   | { type: 'fork'; id: number; session: number }
   | { type: 'truncate'; id: number; session: number; nPositions: number }
   | { type: 'tokens'; id: number; session: number }
+  /** Answered at once, also while the session is at work. */
+  | { type: 'kvPages'; id: number; session: number }
   | { type: 'decode'; id: number; session: number; tokens: Int32Array }
   | { type: 'save'; id: number; session: number }
   | { type: 'restore'; id: number; session: number; bytes: Uint8Array }
@@ -136,6 +141,7 @@ export type WorkerMessage =
   | { type: 'piece'; id: number; piece: Piece }
   | { type: 'generated'; id: number; result: GenerationResult }
   | { type: 'tokens'; id: number; tokens: Int32Array }
+  | { type: 'pages'; id: number; pages: KvPages }
   | { type: 'done'; id: number }
   | { type: 'logits'; id: number; logits: Float32Array }
   | { type: 'state'; id: number; bytes: Uint8Array<ArrayBuffer> }

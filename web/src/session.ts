@@ -14,6 +14,7 @@ import type {
   ChatOptions,
   DecodeOptions,
   GenerateOptions,
+  KvPages,
   ModelInfo,
   SessionInfo,
 } from './types.ts';
@@ -115,7 +116,19 @@ export class Session {
     await this.#ask(request, 'done');
   }
 
-  /** A session that begins with the same context, which is copied, and goes its own way. */
+  /**
+   * Which pages hold the context and how far they are shared. Tells what is, without waiting for the
+   * calls before: a view can follow a session that writes. A session without a `kvPool` is one page.
+   */
+  async kvPages(): Promise<KvPages> {
+    const request = { type: 'kvPages', session: this.#id } as const;
+    return (await this.#client.ask(request, 'pages')).pages;
+  }
+
+  /**
+   * A session that begins with the same context and goes its own way. The context is copied; with a
+   * `kvPool` it is shared, and the fork takes pages as it writes.
+   */
   async fork(): Promise<Session> {
     const request = { type: 'fork', session: this.#id } as const;
     const { id, session } = await this.#ask(request, 'session');

@@ -83,6 +83,13 @@ export interface SessionOptions {
   nCtx?: number | undefined;
   /** How keys and values are stored. Default: as the model was loaded. */
   kv?: KvOption | undefined;
+  /**
+   * Tokens that the session and all its forks can hold together, `nCtx` and 64 at least: their keys
+   * and values are kept in pages, which sessions share until one of them writes. Where no page is
+   * left, a call rejects with `out_of_memory`. Default: the session is in one piece, and a fork is a
+   * copy.
+   */
+  kvPool?: number | undefined;
 }
 
 export interface SessionInfo {
@@ -90,7 +97,27 @@ export interface SessionInfo {
   nCtx: number;
   kv: { k: KvKind; v: KvKind };
   /** What the session takes beside the model's weights. */
-  memory: { kvBytes: number; scratchBytes: number };
+  memory: {
+    /** Where it shares pages: of all that there are. 0 in forks, which add none. */
+    kvBytes: number;
+    scratchBytes: number;
+  };
+}
+
+/** Where the keys and values of a session are: see {@link SessionOptions.kvPool}. */
+export interface KvPages {
+  /** Tokens of a page. */
+  pageTokens: number;
+  pageBytes: number;
+  /** Pages that there are, and those of them that nobody uses. */
+  nPages: number;
+  nFree: number;
+  /** The session's pages by number, in the order of its context. */
+  table: number[];
+  /** By how many sessions each page is used. */
+  users: number[];
+  /** How often a page was copied so far, because one of those who shared it wrote. */
+  nCopies: number;
 }
 
 /** Why generation runs on one thread. */

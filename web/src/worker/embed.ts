@@ -30,7 +30,7 @@ export async function embedTexts(
       `a text has ${String(nCtx)} tokens, the model was trained for ${String(contextLength)}`,
     );
   }
-  const session = unwrap(model.newSession({ nCtx, nBatch: 0, kKind: 'f32', vKind: 'f32' }));
+  const session = unwrap(model.newSession({ nCtx, nBatch: 0, kKind: 'f32', vKind: 'f32', kvPool: 0 }));
   try {
     const embeddings = [];
     for (const tokens of prompts) {

@@ -8,6 +8,7 @@ import type {
   WorkerMessage,
 } from '../protocol.ts';
 import type {
+  KvPages,
   ModelInfo,
   SessionInfo,
   SingleThreadReason,
@@ -39,9 +40,14 @@ export interface HostEnvironment {
 
 type Message<T extends ClientMessage['type']> = Extract<ClientMessage, { type: T }>;
 
-interface HostedSession {
+interface MadeSession {
   readonly engine: EngineSession;
   readonly kv: KvKinds;
+  /** With its forks. */
+  readonly sharesPages: boolean;
+}
+
+interface HostedSession extends MadeSession {
   /** Settles when everything that was asked of the session so far is done. */
   tail: Promise<void>;
   isClosed: boolean;
@@ -94,9 +100,11 @@ export class ModelHost {
         });
         break;
       case 'fork':
-        this.#enqueue(message, ({ engine, kv }) =>
-          this.#add(message.id, unwrap(engine.fork()), kv),
-        );
+        this.#enqueue(message, ({ engine, kv, sharesPages }) => {
+          const fork = unwrap(engine.fork());
+          const kvBytes = sharesPages ? 0 : fork.kvBytes();
+          return this.#add(message.id, { engine: fork, kv, sharesPages }, kvBytes);
+        });
         break;
       case 'truncate':
         this.#enqueue(message, ({ engine }) => {
@@ -107,6 +115,12 @@ export class ModelHost {
       case 'tokens':
         this.#enqueue(message, ({ engine }) => {
           return { type: 'tokens', id: message.id, tokens: engine.tokens() };
+        });
+        break;
+      case 'kvPages':
+        void this.#answer(message.id, () => {
+          const { engine } = checkOpen(this.#sessions.get(message.session));
+          return { type: 'pages', id: message.id, pages: pagesOf(engine) };
         });
         break;
       case 'closeSession':
@@ -178,19 +192,21 @@ export class ModelHost {
     });
     this.#model = model;
     const nCtx = options.nCtx ?? defaultNCtx(model.info().contextLength);
-    const { session } = this.#newSession({ id, options: { nCtx, kv: options.kv } });
+    const { session } = this.#newSession({ id, options: { nCtx, kv: options.kv, kvPool: 0 } });
     const info = describe(model, session, running);
     return { type: 'loaded', id, info, session, cancelWord: cancelWord(running.engine) };
   }
 
-  #newSession({ id, options: { nCtx, kv } }: Omit<Message<'newSession'>, 'type'>) {
-    const options = { nCtx, nBatch: 0, kKind: kv.k, vKind: kv.v };
-    return this.#add(id, unwrap(this.#ready().newSession(options)), kv);
+  #newSession({ id, options: { nCtx, kv, kvPool } }: Omit<Message<'newSession'>, 'type'>) {
+    const options = { nCtx, nBatch: 0, kKind: kv.k, vKind: kv.v, kvPool };
+    const engine = unwrap(this.#ready().newSession(options));
+    return this.#add(id, { engine, kv, sharesPages: kvPool > 0 }, engine.kvBytes());
   }
 
-  #add(id: number, engine: EngineSession, kv: KvKinds) {
-    this.#sessions.set(id, { engine, kv, tail: Promise.resolve(), isClosed: false });
-    const memory = { kvBytes: engine.kvBytes(), scratchBytes: engine.scratchBytes() };
+  #add(id: number, made: MadeSession, kvBytes: number) {
+    const { engine, kv } = made;
+    this.#sessions.set(id, { ...made, tail: Promise.resolve(), isClosed: false });
+    const memory = { kvBytes, scratchBytes: engine.scratchBytes() };
     return { type: 'session', id, session: { nCtx: engine.nCtx(), kv, memory } } as const;
   }
 
@@ -252,6 +268,19 @@ export class ModelHost {
 function checkOpen(session: HostedSession | undefined): HostedSession {
   if (session && !session.isClosed) return session;
   throw new KingletError('disposed', 'the session has been disposed of');
+}
+
+function pagesOf(engine: EngineSession): KvPages {
+  const [pageTokens = 0, nCopies = 0, nOwn = 0, ...numbers] = engine.kvPages();
+  const users = numbers.slice(nOwn);
+  return {
+    pageTokens,
+    pageBytes: engine.kvBytes() / users.length,
+    nPages: users.length,
+    nFree: users.filter((n) => n === 0).length,
+    table: numbers.slice(0, nOwn),
+    ...{ users, nCopies },
+  };
 }
 
 /** Where the engine's memory is shared. */
