@@ -271,6 +271,67 @@ describe('looking inside', () => {
   });
 });
 
+describe('forks', () => {
+  async function fork(page: Page, nForks: number, nTokens: number): Promise<void> {
+    await page.locator('#fork-count').fill(String(nForks));
+    await page.locator('#fork-length').fill(String(nTokens));
+    await page.locator('#fork-run').click();
+  }
+
+  const strips = (page: Page) =>
+    page
+      .locator('.page-strip')
+      .evaluateAll((all) => all.map((strip) => strip.getAttribute('aria-label')));
+
+  it('share the pages of the text, copy what they write into, and give them back', async () => {
+    const page = await open('?temperature=0&tokens=90');
+    await openPanel(page, 'look');
+    await fork(page, 3, 20);
+    const closers = page.getByRole('button', { name: /^Close fork/ });
+    await closers.first().and(page.locator(':enabled')).waitFor();
+    // 5 tokens of the prompt and 45 of the answer: a page that is full and one that is not. Of the
+    // 20 more, the last 6 begin another.
+    const own = 'pages 1 shared, 1 copied to write, 1 its own';
+    expect(await strips(page)).toEqual([
+      'Start: pages 1 shared, 0 copied to write, 1 its own',
+      ...['A', 'B', 'C'].map((name) => `Fork ${name}: ${own}`),
+    ]);
+    expect(await page.locator('#pages-used').textContent()).toBe('8 of 16');
+    expect(await page.locator('#pages-copied').textContent()).toBe('3');
+    const pageBytes = 32 * 6144;
+    expect(await page.locator('#bytes-saved').textContent()).toBe(
+      `${Math.round((3 * pageBytes) / 1e3).toFixed(0)} kB`,
+    );
+    const cells = await page.locator('.page-map .page').allTextContents();
+    expect(cells.join('').split('').toSorted().join('')).toBe('4AABBCCS');
+    expect(cells).toHaveLength(16);
+    const texts = await page.locator('.fork-text').allTextContents();
+    expect(texts.every((text) => /\w/.test(text))).toBe(true);
+    expect(new Set(texts).size).toBe(3);
+
+    await closers.nth(1).click();
+    await page.locator('#pages-used', { hasText: '6 of 16' }).waitFor();
+    expect((await strips(page))[2]).toBe('Fork B: closed');
+    await page.locator('#kv-kind').selectOption('q8'); // another session
+    await page.locator('#fork-result').waitFor({ state: 'hidden' });
+  });
+
+  it('begin before an answer too, or with nothing said, and can be stopped', async () => {
+    const page = await open('?temperature=0&tokens=90');
+    await openPanel(page, 'look');
+    await page.locator('#fork-where').selectOption('0');
+    await fork(page, 2, 5);
+    await page.locator('#forks [role=status]', { hasText: 'Close a fork' }).waitFor();
+    expect((await strips(page))[0]).toBe('Start: pages 0 shared, 0 copied to write, 1 its own');
+    await page.locator('#clear').click();
+    await fork(page, 8, 400);
+    await page.locator('.fork-text', { hasText: /\w/ }).first().waitFor();
+    await page.locator('#fork-run', { hasText: 'Stop' }).click();
+    await page.locator('#forks [role=status]', { hasText: 'Stopped' }).waitFor();
+    expect(await page.locator('#fork-run').textContent()).toBe('Fork');
+  });
+});
+
 describe('the file inspector', () => {
   it('lists metadata, tensors and sizes by type', async () => {
     const page = await open();

@@ -30,6 +30,11 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
     await page.locator('.token').nth(3).click();
     for (const panel of ['none', 'models', 'look', 'compare', 'settings']) {
       if (panel !== 'none') await openPanel(page, panel);
+      if (panel === 'look') {
+        await page.locator('#inspect').click();
+        await page.locator('#fork-run').click();
+        await page.locator('.fork-rows button:enabled').first().click();
+      }
       const { violations } = await page.evaluate(() =>
         (window as unknown as { axe: { run(options: object): Promise<AxeResults> } }).axe.run({
           runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'],

@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Site } from './demo-page.ts';
-import { answered, ask, drop, openPage, openSite, opening } from './demo-page.ts';
+import { answered, ask, drop, openPage, openPanel, openSite, opening } from './demo-page.ts';
 import { root, tellByCli } from './support.ts';
 
 const screenshots = `${root}build/screenshots`;
@@ -94,7 +94,7 @@ describe('the page', () => {
     await own.close();
   });
 
-  it('moves nothing while a text streams in', async () => {
+  it('moves nothing while a text streams in, nor while forks write', async () => {
     const page = await openPage(site.browser, `${site.plain.url}?tokens=400&seed=1`);
     await page.evaluate(() => {
       new PerformanceObserver((list) => {
@@ -107,6 +107,11 @@ describe('the page', () => {
       document.body.dataset.shift = '0';
     });
     await ask(page, opening);
+    expect(await page.evaluate(() => document.body.dataset.shift)).toBe('0');
+    await openPanel(page, 'look');
+    await page.locator('#fork-length').fill('100');
+    await page.locator('#fork-run').click();
+    await page.locator('.fork-rows button:enabled').first().waitFor();
     expect(await page.evaluate(() => document.body.dataset.shift)).toBe('0');
   });
 

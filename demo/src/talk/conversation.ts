@@ -79,12 +79,19 @@ export async function continueFrom(
   tokens: readonly number[],
   options: GenerateOptions,
 ): Promise<Generation> {
+  return session.generate(await unread(session, tokens), options);
+}
+
+/**
+ * Has the session forget what is not the beginning of these tokens; gives those that it does not
+ * hold. The last one is always to be read, as its logits are where an answer begins.
+ */
+export async function unread(session: Session, tokens: readonly number[]): Promise<number[]> {
   const held = await session.tokens();
   let nShared = 0;
-  // The last one is always read, as its logits are where the answer begins.
   while (nShared < tokens.length - 1 && tokens[nShared] === held[nShared]) ++nShared;
   if (nShared < held.length) await session.truncate(nShared);
-  return session.generate(tokens.slice(nShared), options);
+  return tokens.slice(nShared);
 }
 
 async function answer(exchange: Exchange, kept: readonly Piece[] = []): Promise<void> {

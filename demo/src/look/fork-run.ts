@@ -1,0 +1,96 @@
+// Sessions that go on from one text in ways of their own, in pages that they share.
+import type { GenerateOptions, KvPages, Piece, Session } from 'kinglet';
+import { exchanges, latest, promptTokens, unread } from '../talk/conversation.ts';
+import type { OpenModel } from '../workspace.ts';
+
+/** What one session has, and all of them together. */
+export interface Pages {
+  start: KvPages;
+  /** Undefined for those that have been closed. */
+  forks: (KvPages | undefined)[];
+}
+
+/** Where a story begins when nothing has been said yet. */
+const opening = 'Once upon a time';
+/** Tokens of the pages that a fork may begin and not fill. */
+const slack = 64;
+
+export class ForkRun {
+  /** That a fork will have read and written at its end. */
+  readonly nTokens: number;
+  readonly #start: Session;
+  readonly #forks: (Session | undefined)[] = [];
+
+  private constructor(start: Session, nTokens: number) {
+    this.#start = start;
+    this.nTokens = nTokens;
+  }
+
+  /** Reads the last text up to that share of its answer, and forks there. */
+  static async begin(
+    model: OpenModel,
+    share: number,
+    nForks: number,
+    nTokens: number,
+    signal: AbortSignal,
+  ): Promise<ForkRun> {
+    const tokens = await textSoFar(model, share);
+    const { nCtx, kv } = model.session.info;
+    const kvPool = Math.max(nCtx, tokens.length + nForks * (nTokens + slack));
+    const start = await model.kinglet.newSession({ nCtx, kv, kvPool });
+    const run = new ForkRun(start, Math.min(nCtx, tokens.length + nTokens));
+    try {
+      // What the page's session holds need not be read again.
+      await start.restore(await model.session.save());
+      await start.decode(await unread(start, tokens), { signal });
+      for (let i = 0; i < nForks; ++i) run.#forks.push(await start.fork());
+      signal.throwIfAborted();
+      return run;
+    } catch (error) {
+      run.dispose();
+      throw error;
+    }
+  }
+
+  /** Has every fork write at once, and calls with each of their tokens. */
+  async write(
+    options: GenerateOptions,
+    onPiece: (fork: number, piece: Piece) => void,
+  ): Promise<void> {
+    const { seed = Math.floor(Math.random() * 1e6) } = options;
+    await Promise.all(
+      this.#forks.map(async (fork, i) => {
+        const generation = fork?.generate('', { ...options, seed: seed + i });
+        for await (const piece of generation ?? []) onPiece(i, piece);
+      }),
+    );
+  }
+
+  async pages(): Promise<Pages> {
+    const [start, ...forks] = await Promise.all([
+      this.#start.kvPages(),
+      ...this.#forks.map((fork) => fork?.kvPages()),
+    ]);
+    return { start, forks };
+  }
+
+  close(fork: number): void {
+    this.#forks[fork]?.dispose();
+    this.#forks[fork] = undefined;
+  }
+
+  dispose(): void {
+    for (const session of [this.#start, ...this.#forks]) session?.dispose();
+  }
+}
+
+async function textSoFar(model: OpenModel, share: number): Promise<number[]> {
+  const exchange = latest.value;
+  if (!exchange || !exchanges.value.includes(exchange)) return model.kinglet.tokenize(opening);
+  const before = exchanges.value.slice(0, exchanges.value.indexOf(exchange));
+  const kept = exchange.pieces.slice(0, Math.round(share * exchange.pieces.length));
+  return [
+    ...(await promptTokens(model, exchange, before)),
+    ...kept.map(({ token }) => token).filter((token) => token >= 0),
+  ];
+}
