@@ -44,9 +44,9 @@ export function openPanel(name: string): void {
   created.set(name, content);
   title.textContent = panel.title;
   body.replaceChildren(content);
-  body.scrollTop = 0;
   aside.classList.toggle('wide', panel.isWide ?? false);
   aside.hidden = false;
+  body.scrollTop = 0; // only now, as a hidden one keeps where it was
   markOpeners();
   title.focus();
 }
