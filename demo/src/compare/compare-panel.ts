@@ -47,6 +47,12 @@ class Comparison {
           else void this.#compare();
         },
       },
+      h(
+        'p',
+        { class: 'soft' },
+        'One prompt under two kinds of keys and values, or two sets of kernels. Both sides take the ' +
+          'most probable token each time: what differs comes from the arithmetic.',
+      ),
       h('div', { class: 'field' }, h('label', { for: 'compare-prompt' }, 'Prompt'), this.#prompt),
       h(
         'div',
@@ -55,18 +61,13 @@ class Comparison {
           'label',
           { class: 'check' },
           this.#goesOn,
-          'Behind what the session holds now',
+          'Go on from the text so far',
         ),
         h('label', { class: 'check' }, 'Tokens', this.#length),
         this.#run,
       ),
       this.#verdict,
       h('div', { class: 'sides' }, this.#left.element, this.#right.element),
-      h(
-        'p',
-        { class: 'soft' },
-        'Both take the most probable token each time, so that what differs comes from the arithmetic.',
-      ),
     );
   }
 
@@ -139,7 +140,12 @@ class Side {
     this.element = h(
       'section',
       { id: `compare-${id}`, 'aria-label': name },
-      h('div', { class: 'side-way' }, this.#kv, this.#kernels),
+      h(
+        'div',
+        { class: 'side-way' },
+        labelled('Keys and values', this.#kv),
+        labelled('Kernels', this.#kernels),
+      ),
       this.#facts,
       this.#text,
     );
@@ -189,4 +195,9 @@ function choice(values: readonly string[], name: string): HTMLSelectElement {
     { 'aria-label': name },
     ...values.map((value) => h('option', { value }, value)),
   );
+}
+
+/** What is seen above a control; it tells the control's own name to those who hear it. */
+function labelled(text: string, control: HTMLElement): HTMLElement {
+  return h('div', {}, h('span', { class: 'control-name', 'aria-hidden': 'true' }, text), control);
 }

@@ -76,7 +76,12 @@ function details(title: string, heads: readonly string[], rows: readonly string[
       'table',
       {},
       h('thead', {}, h('tr', {}, ...heads.map((text) => h('th', { scope: 'col' }, text)))),
-      h('tbody', {}, ...rows.map((row) => h('tr', {}, ...row.map((text) => h('td', {}, text))))),
+      h('tbody', {}, ...rows.map((row) => h('tr', {}, ...row.map((text) => h('td', {}, ...breakable(text)))))),
     ),
   );
+}
+
+/** Names break behind their dots and underscores. */
+function breakable(text: string): (HTMLElement | string)[] {
+  return text.split(/(?<=[._](?=\w))/).flatMap((part) => [part, h('wbr')]);
 }

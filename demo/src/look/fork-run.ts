@@ -14,16 +14,20 @@ export interface Pages {
 const opening = 'Once upon a time';
 /** Tokens of the pages that a fork may begin and not fill. */
 const slack = 64;
+const nEndingTokens = 20;
 
 export class ForkRun {
   /** That a fork will have read and written at its end. */
   readonly nTokens: number;
+  /** The last words of the text that they share. */
+  readonly ending: string;
   readonly #start: Session;
   readonly #forks: (Session | undefined)[] = [];
 
-  private constructor(start: Session, nTokens: number) {
+  private constructor(start: Session, nTokens: number, ending: string) {
     this.#start = start;
     this.nTokens = nTokens;
+    this.ending = ending;
   }
 
   /** Reads the last text up to that share of its answer, and forks there. */
@@ -37,8 +41,10 @@ export class ForkRun {
     const tokens = await textSoFar(model, share);
     const { nCtx, kv } = model.session.info;
     const kvPool = Math.max(nCtx, tokens.length + nForks * (nTokens + slack));
+    const words = (await model.kinglet.detokenize(tokens.slice(-nEndingTokens))).trim();
+    const ending = tokens.length > nEndingTokens ? `… ${words}` : words;
     const start = await model.kinglet.newSession({ nCtx, kv, kvPool });
-    const run = new ForkRun(start, Math.min(nCtx, tokens.length + nTokens));
+    const run = new ForkRun(start, Math.min(nCtx, tokens.length + nTokens), ending);
     try {
       // What the page's session holds need not be read again.
       await start.restore(await model.session.save());

@@ -21,9 +21,9 @@ class ForksView {
   readonly #where = h(
     'select',
     { id: 'fork-where' },
-    h('option', { value: '0' }, 'Before the last answer'),
-    h('option', { value: '0.5', selected: true }, 'In its middle'),
-    h('option', { value: '1' }, 'At its end'),
+    h('option', { value: '0' }, 'before the last answer'),
+    h('option', { value: '0.5', selected: true }, 'in the last answer’s middle'),
+    h('option', { value: '1' }, 'behind the last answer'),
   );
   readonly #count = numberInput('fork-count', forkNames.length, 4);
   readonly #length = numberInput('fork-length', 4096, 48);
@@ -58,7 +58,7 @@ class ForksView {
             else if (opened.value) void this.#fork(opened.value);
           },
         },
-        field('Where', this.#where),
+        field('Fork', this.#where),
         field('Forks', this.#count),
         field('Tokens each', this.#length),
         this.#button,
@@ -84,6 +84,7 @@ class ForksView {
       const share = Number(this.#where.value);
       const run = await ForkRun.begin(model, share, this.#forks.length, nTokens, signal);
       this.#run = run;
+      this.#start.append(run.ending);
       await this.#write(run, { ...drawn(), maxTokens: nTokens, signal });
       this.#status.textContent = 'Close a fork, and its pages become free.';
     } catch (error) {
@@ -154,7 +155,7 @@ class Row {
   readonly closer: HTMLButtonElement;
   readonly #text: HTMLElement;
 
-  /** The start has no text of its own, and stays. */
+  /** The start stays. */
   constructor(name: string, onClose?: () => unknown) {
     this.name = name;
     this.closer = button('Close', () => onClose?.(), {
@@ -167,7 +168,8 @@ class Row {
       {},
       h('strong', { class: 'fork-name' }, name),
       this.strip,
-      ...(onClose ? [this.closer, this.#text] : []),
+      onClose && this.closer,
+      this.#text,
     );
   }
 

@@ -68,11 +68,10 @@ export class PageMap {
         'dl',
         { class: 'figures' },
         h('div', {}, h('dt', {}, 'Pages in use'), used),
-        h('div', {}, h('dt', {}, 'Pages copied'), copies),
+        h('div', {}, h('dt', {}, 'Copied'), copies),
         h('div', {}, h('dt', {}, 'Saved'), saved),
       ),
       this.#sum,
-      this.#cells,
       h(
         'p',
         { class: 'page-key soft' },
@@ -81,6 +80,7 @@ export class PageMap {
         ...key('own', 'of one fork only'),
         ...key('free', 'free'),
       ),
+      this.#cells,
     );
     this.clear();
   }
@@ -100,8 +100,8 @@ export class PageMap {
     this.#figures.copies.textContent = String(nCopies);
     this.#figures.saved.textContent = bytes((nUnshared - nUsed) * pageBytes);
     this.#sum.textContent =
-      `${String(open.length)} copies would take ${bytes(nUnshared * pageBytes)}, ` +
-      `these pages take ${bytes(nUsed * pageBytes)}.`;
+      `${String(open.length)} copies: ${bytes(nUnshared * pageBytes)}; ` +
+      `these pages: ${bytes(nUsed * pageBytes)}`;
     this.#cells.ariaLabel = `Of ${String(nPages)} pages ${String(nFree)} are free`;
     this.#cells.replaceChildren(...start.users.map((_, page) => cell(page, { start, forks })));
   }

@@ -134,7 +134,7 @@ function fileSection(): HTMLElement {
 function addressSection(): HTMLElement {
   const input = h('input', {
     ...{ type: 'text', id: 'address', required: true, spellcheck: 'false' },
-    placeholder: 'https://… or hf:owner/repo/file.gguf',
+    placeholder: 'https://… or hf:owner/repo/file',
   });
   return h(
     'form',
