@@ -28,9 +28,10 @@ function tokenOfByte(byte) {
  * repeat. Reading lasts until the first token is there.
  */
 export async function measureKinglet(Kinglet, source, { kernels, threads, repeats, long = true }) {
-  const model = await Kinglet.load(source, { nThreads: threads, kernels, nCtx });
+  const model = await Kinglet.load(source, { nThreads: threads, kernels, nCtx: 64 });
   try {
     const { runtime } = model.info;
+    const session = await model.newSession({ nCtx });
     if (runtime.nThreads !== threads) {
       throw new Error(`${threads} threads were asked for and ${runtime.nThreads} started`);
     }
@@ -42,12 +43,12 @@ export async function measureKinglet(Kinglet, source, { kernels, threads, repeat
       prefill512: [],
       decode64: [],
     };
-    await runOnce(model, shortPrompt, 8);
+    await runOnce(session, shortPrompt, 8);
     for (let i = 0; i < repeats; ++i) {
-      const { prefill, decode } = await runOnce(model, shortPrompt, decoded);
+      const { prefill, decode } = await runOnce(session, shortPrompt, decoded);
       result.prefill128.push(prefill);
       result.decode64.push(decode);
-      if (long) result.prefill512.push((await runOnce(model, longPrompt, 0)).prefill);
+      if (long) result.prefill512.push((await runOnce(session, longPrompt, 0)).prefill);
     }
     return result;
   } finally {
@@ -56,11 +57,12 @@ export async function measureKinglet(Kinglet, source, { kernels, threads, repeat
 }
 
 /** Tokens per second of reading a prompt and of drawing `nDecoded` tokens after the first one. */
-async function runOnce(model, nPrompt, nDecoded) {
+async function runOnce(session, nPrompt, nDecoded) {
   const prompt = promptOf(nPrompt).tokens;
+  await session.truncate(0);
   const times = [];
   const startedAt = performance.now();
-  const generation = model.generate(prompt, { maxTokens: nDecoded + 1, temperature: 0 });
+  const generation = session.generate(prompt, { maxTokens: nDecoded + 1, temperature: 0 });
   for await (const piece of generation) {
     if (piece.token >= 0) times.push(performance.now());
   }

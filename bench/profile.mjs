@@ -53,12 +53,14 @@ function copyPackageWithNames(threads) {
 
 async function loadModel([module, file, { kernels, threads }]) {
   const { Kinglet } = await import(module);
-  globalThis.model = await Kinglet.load(file, { nThreads: threads, kernels, nCtx: 1024 });
+  const model = await Kinglet.load(file, { nThreads: threads, kernels, nCtx: 64 });
+  globalThis.session = await model.newSession({ nCtx: 1024 });
 }
 
 async function generate([prompt, nDecoded]) {
-  const generation = globalThis.model.generate(prompt, { maxTokens: nDecoded, temperature: 0 });
-  await generation.result;
+  const { session } = globalThis;
+  await session.truncate(0);
+  await session.generate(prompt, { maxTokens: nDecoded, temperature: 0 }).result;
 }
 
 /** Of each thread that was busy, [name, milliseconds] by falling time, from V8's samples. */
