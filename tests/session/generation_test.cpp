@@ -11,30 +11,11 @@
 #include "gguf/file.h"
 #include "model/tiny_model.h"
 #include "session/language_model.h"
+#include "session/sessions.h"
 #include "support.h"
 
 namespace kinglet {
 namespace {
-
-std::string story_model_path() {
-  return KINGLET_SOURCE_DIR "/demo/models/kinglet-stories-5m-Q4_0.gguf";
-}
-
-LanguageModel load_stories(std::string_view kernels = "") {
-  auto file = read_gguf_file(story_model_path());
-  EXPECT_TRUE(file.ok());
-  auto loaded = load_language_model(std::move(file.value()), kernels);
-  EXPECT_TRUE(loaded.ok());
-  return std::move(loaded.value());
-}
-
-LanguageModel load_tiny(const TinyModel& tiny = {}) {
-  auto file = load_gguf(tiny.build());
-  EXPECT_TRUE(file.ok());
-  auto loaded = load_language_model(std::move(file.value()));
-  EXPECT_TRUE(loaded.ok()) << loaded.error().message;
-  return std::move(loaded.value());
-}
 
 struct Told {
   std::string text;
@@ -61,13 +42,6 @@ Told tell(const LanguageModel& loaded, Session& session, std::string_view prompt
       Generation::start(session, *loaded.tokenizer, loaded.tokenizer->encode(prompt), options);
   EXPECT_TRUE(generation.ok());
   return run(generation.value());
-}
-
-std::unique_ptr<Session> make_session(const LanguageModel& loaded, ThreadPool& pool,
-                                      const SessionOptions& options = {}) {
-  auto session = Session::create(loaded.model, pool, options);
-  EXPECT_TRUE(session.ok());
-  return std::move(session.value());
 }
 
 GenerationOptions greedy(uint32_t max_tokens) {

@@ -6,6 +6,7 @@
 
 #include "session/generation.h"
 #include "session/language_model.h"
+#include "session/sessions.h"
 #include "support.h"
 #include "text/utf8.h"
 
@@ -45,14 +46,6 @@ const Text kTexts[] = {
     {"EveryPlane", every_plane},
     {"NoUtf8", [] { return repeat("\xff\xc0\xe2\x82"); }},
 };
-
-LanguageModel load_stories() {
-  auto file = read_gguf_file(KINGLET_SOURCE_DIR "/demo/models/kinglet-stories-5m-Q4_0.gguf");
-  EXPECT_TRUE(file.ok());
-  auto loaded = load_language_model(std::move(file.value()));
-  EXPECT_TRUE(loaded.ok());
-  return std::move(loaded.value());
-}
 
 class LongText : public testing::TestWithParam<Text> {};
 

@@ -16,25 +16,11 @@
 #include "model/shift.h"
 #include "session/generation.h"
 #include "session/language_model.h"
+#include "session/sessions.h"
 #include "support.h"
 
 namespace kinglet {
 namespace {
-
-LanguageModel load_stories() {
-  auto file = read_gguf_file(KINGLET_SOURCE_DIR "/demo/models/kinglet-stories-5m-Q4_0.gguf");
-  EXPECT_TRUE(file.ok());
-  auto loaded = load_language_model(std::move(file.value()));
-  EXPECT_TRUE(loaded.ok());
-  return std::move(loaded.value());
-}
-
-std::unique_ptr<Session> make_session(const LanguageModel& loaded, ThreadPool& pool,
-                                      const SessionOptions& options = {}) {
-  auto session = Session::create(loaded.model, pool, options);
-  EXPECT_TRUE(session.ok());
-  return std::move(session.value());
-}
 
 std::vector<float> logits_after(Session& session, std::span<const TokenId> tokens) {
   EXPECT_TRUE(session.append(tokens).ok());

@@ -10,34 +10,12 @@
 #include "gguf/file.h"
 #include "model/tiny_model.h"
 #include "session/language_model.h"
+#include "session/sessions.h"
 
 namespace kinglet {
 namespace {
 
 using State = std::vector<std::byte>;
-
-LanguageModel load_tiny(const TinyModel& tiny = {}) {
-  auto file = load_gguf(tiny.build());
-  EXPECT_TRUE(file.ok());
-  auto loaded = load_language_model(std::move(file.value()));
-  EXPECT_TRUE(loaded.ok()) << loaded.error().message;
-  return std::move(loaded.value());
-}
-
-LanguageModel load_stories() {
-  auto file = read_gguf_file(KINGLET_SOURCE_DIR "/demo/models/kinglet-stories-5m-Q4_0.gguf");
-  EXPECT_TRUE(file.ok());
-  auto loaded = load_language_model(std::move(file.value()));
-  EXPECT_TRUE(loaded.ok());
-  return std::move(loaded.value());
-}
-
-std::unique_ptr<Session> make_session(const LanguageModel& loaded, ThreadPool& pool,
-                                      const SessionOptions& options = {}) {
-  auto session = Session::create(loaded.model, pool, options);
-  EXPECT_TRUE(session.ok());
-  return std::move(session.value());
-}
 
 State save(const Session& session) {
   auto saved = save_state(session);

@@ -1,0 +1,46 @@
+// Models and sessions that the tests of sessions begin with.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "gguf/file.h"
+#include "model/tiny_model.h"
+#include "session/language_model.h"
+#include "session/session.h"
+#include "support.h"
+
+namespace kinglet {
+
+inline std::string story_model_path() {
+  return KINGLET_SOURCE_DIR "/demo/models/kinglet-stories-5m-Q4_0.gguf";
+}
+
+inline LanguageModel load_stories(std::string_view kernels = "") {
+  auto file = read_gguf_file(story_model_path());
+  EXPECT_TRUE(file.ok());
+  auto loaded = load_language_model(std::move(file.value()), kernels);
+  EXPECT_TRUE(loaded.ok());
+  return std::move(loaded.value());
+}
+
+inline LanguageModel load_tiny(const TinyModel& tiny = {}) {
+  auto file = load_gguf(tiny.build());
+  EXPECT_TRUE(file.ok());
+  auto loaded = load_language_model(std::move(file.value()));
+  EXPECT_TRUE(loaded.ok()) << loaded.error().message;
+  return std::move(loaded.value());
+}
+
+inline std::unique_ptr<Session> make_session(const LanguageModel& loaded, ThreadPool& pool,
+                                             const SessionOptions& options = {}) {
+  auto session = Session::create(loaded.model, pool, options);
+  EXPECT_TRUE(session.ok());
+  return std::move(session.value());
+}
+
+}  // namespace kinglet
