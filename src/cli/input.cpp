@@ -42,15 +42,10 @@ std::vector<std::string_view> split_at_nul(std::string_view text) {
 }
 
 Status check_utf8(std::string_view name, std::string_view text) {
-  for (size_t offset = 0; offset < text.size();) {
-    const Utf8Char character = decode_utf8(text.substr(offset));
-    if (character.state != Utf8State::well_formed) {
-      return Error{ErrorCode::invalid_argument,
-                   cat("the ", name, " is not valid UTF-8 at byte ", offset)};
-    }
-    offset += character.n_bytes;
-  }
-  return {};
+  const size_t offset = find_ill_formed(text);
+  if (offset == std::string_view::npos) return {};
+  return Error{ErrorCode::invalid_argument,
+               cat("the ", name, " is not valid UTF-8 at byte ", offset)};
 }
 
 }  // namespace kinglet::cli

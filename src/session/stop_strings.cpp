@@ -7,22 +7,11 @@
 #include "text/utf8.h"
 
 namespace kinglet {
-namespace {
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const Utf8Char character = decode_utf8(text);
-    if (character.state != Utf8State::well_formed) return false;
-    text.remove_prefix(character.n_bytes);
-  }
-  return true;
-}
-
-}  // namespace
 
 Result<StopStrings> StopStrings::create(std::vector<std::string> strings) {
   for (size_t i = 0; i < strings.size(); ++i) {
-    if (!strings[i].empty() && is_utf8(strings[i])) continue;
+    const bool is_utf8 = find_ill_formed(strings[i]) == std::string_view::npos;
+    if (!strings[i].empty() && is_utf8) continue;
     return Error{ErrorCode::invalid_argument,
                  cat("stop string ", i, strings[i].empty() ? " is empty" : " is not valid UTF-8")};
   }

@@ -46,6 +46,16 @@ inline Utf8Char decode_utf8(std::string_view text) {
   return {code_point, length, Utf8State::well_formed};
 }
 
+// Where the first bytes of `text` are that are no character; npos where it is UTF-8 throughout.
+inline size_t find_ill_formed(std::string_view text) {
+  for (size_t offset = 0; offset < text.size();) {
+    const Utf8Char character = decode_utf8(text.substr(offset));
+    if (character.state != Utf8State::well_formed) return offset;
+    offset += character.n_bytes;
+  }
+  return std::string_view::npos;
+}
+
 // Appends a Unicode scalar value.
 inline void append_utf8(std::string& out, char32_t code_point) {
   const auto put = [&out](char32_t byte) { out += static_cast<char>(byte); };
