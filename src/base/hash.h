@@ -1,4 +1,5 @@
-// A quick hash, to tell files apart and to notice damage; no protection against those who forge.
+// A quick hash, for tables, to tell files apart and to notice damage; no protection against those
+// who forge.
 #pragma once
 
 #include <cstddef>

@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/hash.h"
 #include "base/small_sort.h"
 
 namespace kinglet {
@@ -20,16 +21,6 @@ constexpr size_t kMaxCacheBytes = 4 << 20;
 constexpr uint32_t kMaxThreads = 1 << 16;
 
 constexpr size_t kMinSlots = 16;
-
-// FNV-1a over words; mixed at last, as slots are chosen by the low bits.
-uint32_t hash(std::span<const GrammarThread> list) {
-  uint32_t h = 0x811c9dc5u;
-  for (const GrammarThread thread : list) {
-    h = (h ^ static_cast<uint32_t>(thread >> 32)) * 0x01000193u;
-    h = (h ^ static_cast<uint32_t>(thread)) * 0x01000193u;
-  }
-  return (h ^ h >> 16) * 0x85ebca6bu >> 4;
-}
 
 GrammarThread make_thread(uint32_t step, uint32_t frame) {
   return GrammarThread{step} << 32 | frame;
@@ -59,7 +50,7 @@ void GrammarThreadLists::clear() {
 
 size_t GrammarThreadLists::slot_of(std::span<const GrammarThread> list) const {
   const size_t mask = slots_.size() - 1;
-  size_t slot = hash(list) & mask;
+  size_t slot = static_cast<size_t>(hash_bytes(std::as_bytes(list))) & mask;
   while (slots_[slot] != 0) {
     const auto other = (*this)[slots_[slot] - 1];
     if (std::equal(list.begin(), list.end(), other.begin(), other.end())) break;
