@@ -73,12 +73,13 @@ Sampler::Sampler(const SamplerOptions& options, uint32_t vocab_size, const Kerne
 TokenId Sampler::sample(std::span<float> logits, Constraint* constraint) {
   add_biases_and_penalties(logits);
   const bool is_greedy = options_.temperature == 0.0f;
-  TokenId best = best_token(*kernels_, logits);
-  // Mostly the best one is allowed, and the greedy look at no other.
-  if (constraint != nullptr && !(is_greedy && constraint->allows(best))) {
-    constraint->mask(logits);
-    best = best_token(*kernels_, logits);
+  if (constraint != nullptr && is_greedy) {
+    // Mostly the best one is allowed, and no other has to be looked at.
+    const TokenId best = best_token(*kernels_, logits);
+    if (constraint->allows(best)) return best;
   }
+  if (constraint != nullptr) constraint->mask(logits);
+  const TokenId best = best_token(*kernels_, logits);
   const float largest = logits[static_cast<size_t>(best)];
   if (largest == kRefusedLogit) return kNoToken;
   if (is_greedy) return best;
