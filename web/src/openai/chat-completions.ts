@@ -11,7 +11,13 @@ import {
 } from './answers.ts';
 import { tokenLogprob } from './logprobs.ts';
 import { templateMessages } from './messages.ts';
-import { numberOfChoices, present, refuseUnknown, samplingOptions } from './sampling.ts';
+import {
+  numberOfChoices,
+  optionsOfChoice,
+  present,
+  refuseUnknown,
+  samplingOptions,
+} from './sampling.ts';
 import { answerReader, callSchema, chosenTools, toolStyle } from './tools.ts';
 import type { AnswerPart, ChosenTools, ToolStyle } from './tools.ts';
 import type {
@@ -149,11 +155,7 @@ async function* answerEvents(
   results: GenerationResult[],
 ): AsyncGenerator<AnswerEvent, ChatFinishReason, void> {
   const { model, prompt, options, withLogprobs } = request;
-  const { seed } = options;
-  const generation = model.generate(
-    prompt,
-    seed === undefined || choice === 0 ? options : { ...options, seed: seed + choice },
-  );
+  const generation = model.generate(prompt, optionsOfChoice(options, choice));
   const reader = answerReader(request.tools, request.style);
   let nCalls = 0;
   let logprobs: TokenLogprob[] = []; // of the tokens read since the last event

@@ -51,6 +51,12 @@ export function numberOfChoices({ n }: SamplingParams): number {
   throw new KingletError('invalid_argument', `n is ${String(n)}, expected 1 to 128`);
 }
 
+/** Those of one of several answers to a prompt. */
+export function optionsOfChoice(options: GenerateOptions, choice: number): GenerateOptions {
+  const { seed } = options;
+  return seed === undefined ? options : { ...options, seed: seed + choice };
+}
+
 export function present<T extends object>(
   fields: T,
 ): { [K in keyof T]?: Exclude<T[K], null | undefined> } {

@@ -3,7 +3,13 @@ import type { Kinglet } from '../kinglet.ts';
 import type { GenerateOptions, GenerationResult } from '../types.ts';
 import { answerHead, AnswerStream, controllerOf, finishReasonOf, usageOf } from './answers.ts';
 import { addTextLogprob, noTextLogprobs } from './logprobs.ts';
-import { numberOfChoices, present, refuseUnknown, samplingOptions } from './sampling.ts';
+import {
+  numberOfChoices,
+  optionsOfChoice,
+  present,
+  refuseUnknown,
+  samplingOptions,
+} from './sampling.ts';
 import type {
   CompletionUsage,
   NonStreaming,
@@ -103,9 +109,7 @@ async function* parts(
   for (const prompt of prompts) {
     const results: GenerationResult[] = [];
     for (let i = 0; i < nChoices; ++i, ++index) {
-      const { seed } = options;
-      const varied = seed === undefined ? options : { ...options, seed: seed + i };
-      const generation = model.generate(prompt, varied);
+      const generation = model.generate(prompt, optionsOfChoice(options, i));
       const echoed = params.echo === true ? await textOf(model, prompt) : '';
       if (echoed !== '') yield { choice: part(index, echoed, withLogprobs) };
       let offset = echoed.length;
