@@ -3,6 +3,11 @@
 /** "GGUF", as a number. */
 export const magic = 0x46554747;
 
+/** The numbers of the types of metadata that are no numbers. */
+export const valueType = { string: 8, array: 9 };
+/** Of u8, i8, u16, i16, u32, i32, f32, bool, string, array, u64, i64, f64. */
+export const valueBytes = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
+
 /** The bytes end before the header does. */
 export class TooShort extends Error {}
 
@@ -46,6 +51,18 @@ export class Cursor {
 
   skipText(): void {
     this.skip(this.uint(8));
+  }
+
+  /** Passes over `n` elements of an array; false for those of a type that has no size. */
+  skipValues(type: number, n: number): boolean {
+    if (type === valueType.string) {
+      for (let i = 0; i < n; ++i) this.skipText();
+      return true;
+    }
+    const size = valueBytes[type];
+    if (!size) return false;
+    this.skip(size * n);
+    return true;
   }
 
   skip(bytes: number): void {

@@ -2,7 +2,7 @@
 //
 // Source of the layout: the GGUF specification (ggml's docs/gguf.md), versions 2 and 3.
 import { KingletError, messageOf } from './errors.ts';
-import { Cursor, magic, TooShort } from './gguf-cursor.ts';
+import { Cursor, magic, TooShort, valueType } from './gguf-cursor.ts';
 import { sourceUrls } from './source.ts';
 import type { HubOptions } from './types.ts';
 
@@ -117,17 +117,14 @@ function readHeader(cursor: Cursor, size: number | undefined): FileDescription {
   return { version, metadata, tensors: withBytes(tensors, dataStart(cursor.at, metadata), size) };
 }
 
-const arrayType = 9;
-
 function readValue(cursor: Cursor, type: number): Omit<MetadataEntry, 'key'> {
-  if (type !== arrayType) return { value: readScalar(cursor, type) };
+  if (type !== valueType.array) return { value: readScalar(cursor, type) };
   const elementType = cursor.uint(4);
   const length = cursor.uint(8);
   const value: MetadataScalar[] = [];
-  for (let i = 0; i < length; ++i) {
-    const element = readScalar(cursor, elementType);
-    if (i < maxShown) value.push(element);
-  }
+  const nShown = Math.min(length, maxShown);
+  for (let i = 0; i < nShown; ++i) value.push(readScalar(cursor, elementType));
+  cursor.skipValues(elementType, length - nShown);
   return { value, length };
 }
 

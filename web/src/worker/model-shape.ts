@@ -2,7 +2,7 @@
 // header too, and checks it; this is for what must be known before there is an engine.
 //
 // Source of the layout: the GGUF specification (ggml's docs/gguf.md), versions 2 and 3.
-import { Cursor, magic, TooShort } from '../gguf-cursor.ts';
+import { Cursor, magic, TooShort, valueBytes, valueType } from '../gguf-cursor.ts';
 
 /** Numbers of elements. */
 export interface ModelShape {
@@ -34,10 +34,6 @@ export function readShape(bytes: Uint8Array): ModelShape | 'more' | undefined {
 /** Metadata that are a number, and the lengths and largest numbers of arrays. */
 type Numbers = Map<string, number>;
 
-const valueType = { string: 8, array: 9 };
-/** Of u8, i8, u16, i16, u32, i32, f32, bool, string, array, u64, i64, f64. */
-const valueBytes = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
-
 function readNumbers(cursor: Cursor): Numbers | undefined {
   if (cursor.uint(4) !== magic || ![2, 3].includes(cursor.uint(4))) return undefined;
   const numbers: Numbers = new Map();
@@ -64,20 +60,12 @@ function readArray(cursor: Cursor, key: string, numbers: Numbers): boolean {
   const type = cursor.uint(4);
   const length = cursor.uint(8);
   numbers.set(`${key} length`, length);
-  if (type === valueType.string) {
-    for (let i = 0; i < length; ++i) cursor.skipText();
-    return true;
-  }
   const size = valueBytes[type];
-  if (!size) return false;
-  if (key.endsWith('.head_count_kv') || key.endsWith('.feed_forward_length')) {
-    // One a layer: the largest stands for all.
-    let largest = 0;
-    for (let i = 0; i < length; ++i) largest = Math.max(largest, cursor.uint(size));
-    numbers.set(key, largest);
-  } else {
-    cursor.skip(size * length);
-  }
+  const isOneALayer = key.endsWith('.head_count_kv') || key.endsWith('.feed_forward_length');
+  if (!size || !isOneALayer) return cursor.skipValues(type, length);
+  let largest = 0; // stands for all
+  for (let i = 0; i < length; ++i) largest = Math.max(largest, cursor.uint(size));
+  numbers.set(key, largest);
   return true;
 }
 
