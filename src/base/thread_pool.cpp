@@ -63,6 +63,20 @@ ThreadPool::~ThreadPool() {
   for (size_t i = 0; i + 1 < n_threads_; ++i) pthread_join(workers_[i].handle, nullptr);
 }
 
+ThreadPool::Chunks::Chunks(size_t n, size_t grain, size_t n_threads) : n_(n) {
+  const auto grains_in = [grain](size_t items) { return (items + grain - 1) / grain; };
+  large_ = grains_in(n) * 7 / (8 * n_threads) * grain;
+  n_large_ = large_ > 0 ? n_threads : 0;
+  const size_t rest = n - n_large_ * large_;
+  small_ = grains_in((rest + n_threads - 1) / n_threads) * grain;
+  n_small_ = rest > 0 ? (rest + small_ - 1) / small_ : 0;
+}
+
+size_t ThreadPool::Chunks::begin(size_t i) const {
+  if (i <= n_large_) return i * large_;
+  return std::min(n_, n_large_ * large_ + (i - n_large_) * small_);
+}
+
 void ThreadPool::fork(size_t n_chunks, const void* function, Task task) {
   task_ = task;
   function_ = function;
