@@ -299,18 +299,23 @@ class EngineModel {
   val info() const {
     const Model& model = loaded_->model;
     const ModelConfig& config = model.config();
-    const auto name = model.header().get_string("general.name", "");
+    const auto metadata = [&model](const char* key) {
+      const auto value = model.header().get_string(key, "");
+      return value.ok() ? value.value() : "";
+    };
     val fields = val::object();
-    set(fields, "name", name.ok() ? name.value() : "");
-    set(fields, "architecture", config.architecture->name);
+    set(fields, "name", metadata("general.name"));
+    set(fields, "architecture", metadata("general.architecture"));
+    set(fields, "hasWeights", model.has_weights());
     set(fields, "nParameters", to_number(model.n_parameters()));
     set(fields, "nLayers", config.n_layers);
-    set(fields, "nTokens", config.vocab_size);
+    set(fields, "nTokens",
+        model.has_weights() ? config.vocab_size
+                            : static_cast<uint32_t>(loaded_->tokenizer->n_tokens()));
     set(fields, "contextLength", config.context_length);
     set(fields, "weightBytes", to_number(model.weight_bytes()));
     set(fields, "kernels", model.kernels().name);
-    const auto chat_template = model.header().get_string("tokenizer.chat_template", "");
-    set(fields, "chatTemplate", chat_template.ok() ? chat_template.value() : "");
+    set(fields, "chatTemplate", metadata("tokenizer.chat_template"));
     set(fields, "bosToken", spelling(loaded_->tokenizer->bos()));
     set(fields, "eosToken", spelling(loaded_->tokenizer->eos()));
     return fields;

@@ -54,6 +54,8 @@ export interface EngineModelOptions {
 export interface EngineModelInfo {
   name: string;
   architecture: string;
+  /** 0 or 1. Without them all numbers but nTokens are 0, and newSession() fails. */
+  hasWeights: number;
   nParameters: number;
   nLayers: number;
   nTokens: number;

@@ -10,6 +10,7 @@ Result<Model> Model::load(GgufFile file, const KernelSet& kernels) {
   Model model;
   model.file_ = std::move(file);
   model.kernels_ = &kernels;
+  if (!model.has_weights()) return model;
   KINGLET_ASSIGN(model.config_, read_config(model.header()));
   KINGLET_ASSIGN(model.weights_, take_weights(model.file_, kernels, model.config_));
 

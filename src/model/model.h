@@ -15,8 +15,12 @@ namespace kinglet {
 
 class Model {
  public:
-  // Packs the file's weights in place for `kernels`. Errors: those of read_config and take_weights.
+  // Packs the file's weights in place for `kernels`. A file that holds a vocabulary only makes a
+  // model without weights or configuration, and no session of it. Errors: those of read_config and
+  // take_weights.
   static Result<Model> load(GgufFile file, const KernelSet& kernels);
+
+  bool has_weights() const { return !header().tensors.empty(); }
 
   const GgufHeader& header() const { return file_.header(); }
   const ModelConfig& config() const { return config_; }

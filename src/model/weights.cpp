@@ -207,11 +207,6 @@ Status take_rope_factors(TensorTaker& tensors, const ModelConfig& config, Weight
 }  // namespace
 
 Result<Weights> take_weights(GgufFile& file, const KernelSet& kernels, ModelConfig& config) {
-  if (file.header().tensors.empty()) {
-    return Error{ErrorCode::missing_tensor,
-                 "the file has a vocabulary but no weights: it can be inspected and can tokenize, "
-                 "but not generate"};
-  }
   TensorTaker tensors(file, kernels);
   Weights weights;
   KINGLET_TRY(take_embeddings(tensors, file.header(), config, weights));

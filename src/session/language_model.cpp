@@ -12,20 +12,15 @@ namespace kinglet {
 namespace {
 
 // Told apart from what is merely unknown: people load these by mistake.
-Status check_generates(const GgufHeader& header) {
+Status refuse_encoder(const GgufHeader& header) {
   constexpr std::string_view kEncoders[] = {
       "bert",         "nomic-bert",   "nomic-bert-moe",  "neo-bert",  "modern-bert", "eurobert",
       "jina-bert-v2", "jina-bert-v3", "gemma-embedding", "t5encoder", "llama-embed", "clip"};
-  KINGLET_ASSIGN(const std::string_view name, header.require_string("general.architecture"));
+  KINGLET_ASSIGN(const std::string_view name, header.get_string("general.architecture", ""));
   if (std::find(std::begin(kEncoders), std::end(kEncoders), name) != std::end(kEncoders)) {
     return Error{ErrorCode::unsupported_architecture,
                  cat("architecture ", quoted(name),
                      " is an encoder: it makes vectors of a text, and no text")};
-  }
-  if (header.tensors.empty()) {
-    return Error{ErrorCode::missing_tensor,
-                 "the file holds a vocabulary only: it can be inspected and tokenize, but has no "
-                 "weights to generate with"};
   }
   return {};
 }
@@ -49,10 +44,11 @@ Result<LanguageModel> load_language_model(GgufFile file, std::string_view kernel
 }
 
 Result<LanguageModel> load_language_model(GgufFile file, const KernelSet& kernels) {
-  KINGLET_TRY(check_generates(file.header()));
+  KINGLET_TRY(refuse_encoder(file.header()));
   KINGLET_ASSIGN(auto tokenizer, Tokenizer::from_gguf(file.header()));
   KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels));
-  if (static_cast<uint32_t>(tokenizer->n_tokens()) > model.config().vocab_size) {
+  if (model.has_weights() &&
+      static_cast<uint32_t>(tokenizer->n_tokens()) > model.config().vocab_size) {
     return Error{ErrorCode::corrupt,
                  cat("the vocabulary has ", tokenizer->n_tokens(),
                      " tokens, but token_embd.weight only ", model.config().vocab_size, " rows")};

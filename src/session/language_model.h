@@ -21,7 +21,7 @@ struct LanguageModel {
 Result<const KernelSet*> choose_kernels(std::string_view name);
 
 // Errors: those of Tokenizer::from_gguf and Model::load; unsupported_architecture (an encoder),
-// missing_tensor (a vocabulary only), corrupt (more tokens than embeddings).
+// corrupt (more tokens than embeddings).
 Result<LanguageModel> load_language_model(GgufFile file, const KernelSet& kernels);
 
 // The same with choose_kernels(kernels).

@@ -12,6 +12,11 @@ namespace kinglet {
 namespace {
 
 Result<uint32_t> context_of(const Model& model, const SessionOptions& options) {
+  if (!model.has_weights()) {
+    return Error{ErrorCode::missing_tensor,
+                 "the file holds a vocabulary only: it can be inspected and tokenize, but has no "
+                 "weights to generate with"};
+  }
   const uint32_t trained = model.config().context_length;
   const uint32_t n_ctx = options.n_ctx == 0 ? std::min(trained, kDefaultMaxCtx) : options.n_ctx;
   if (n_ctx > trained) {

@@ -39,7 +39,8 @@ Result<std::shared_ptr<KvStore>> make_kv_store(const Model& model, uint32_t n_po
 class Session {
  public:
   // `model` and `pool` must outlive the session. Everything is allocated here.
-  // ErrorCode::invalid_argument (a batch of 0, a context beyond the model's), out_of_memory.
+  // ErrorCode::invalid_argument (a batch of 0, a context beyond the model's), missing_tensor (a
+  // model without weights), out_of_memory.
   static Result<std::unique_ptr<Session>> create(const Model& model, ThreadPool& pool,
                                                  const SessionOptions& options);
 

@@ -131,22 +131,5 @@ TEST(Model, RefusesImpossibleNumbers) {
   expect_error(tiny, ErrorCode::corrupt, "llama.rope.dimension_count is 1, expected an even");
 }
 
-TEST(Model, RefusesAFileWithoutWeights) {
-  GgufBuilder file;
-  file.set("general.architecture", "llama");
-  for (const char* key : {"block_count", "embedding_length", "feed_forward_length",
-                          "context_length", "attention.head_count"}) {
-    file.set_uint32(cat("llama.", key), 2);
-  }
-  file.set_float32("llama.attention.layer_norm_rms_epsilon", 1e-5f);
-  file.set_uint32("llama.attention.key_length", 2);
-  auto loaded = load_gguf(file.build());
-  ASSERT_TRUE(loaded.ok());
-  const auto model = Model::load(std::move(loaded.value()), scalar_kernels());
-  ASSERT_FALSE(model.ok());
-  EXPECT_EQ(model.error().code, ErrorCode::missing_tensor);
-  EXPECT_NE(model.error().message.find("no weights"), std::string::npos);
-}
-
 }  // namespace
 }  // namespace kinglet

@@ -25,11 +25,12 @@ struct TinyModel {
   uint32_t n_tokens = 8;      // of the vocabulary
   uint32_t n_embeddings = 8;  // rows of the embedding
   std::string architecture = "llama";
-  std::string without_tensor;            // left out
-  std::string misshapen_tensor;          // given one column too many
-  std::string f16_tensor;                // stored as F16
-  std::string extra_tensor;              // added, of no use
-  std::string without_key;               // left out
+  std::string without_tensor;    // left out
+  std::string misshapen_tensor;  // given one column too many
+  std::string f16_tensor;        // stored as F16
+  std::string extra_tensor;      // added, of no use
+  std::string without_key;       // left out
+  bool has_weights = true;
   float weight = 0.5f;                   // scales all weights
   void (*edit)(GgufBuilder&) = nullptr;  // adds keys or tensors
 
@@ -92,7 +93,7 @@ struct TinyModel {
   }
 
   void add(GgufBuilder& file, const std::string& name, uint32_t n_columns, uint32_t n_rows) const {
-    if (name == without_tensor) return;
+    if (!has_weights || name == without_tensor) return;
     if (name == misshapen_tensor) ++n_columns;
     std::vector<float> values(size_t{n_columns} * n_rows);
     for (size_t i = 0; i < values.size(); ++i) {

@@ -79,6 +79,7 @@ export class FakeEngine implements EngineModule {
       ...this.#handle(),
       info: () => ({
         name: text,
+        hasWeights: 1,
         architecture: 'fake',
         nParameters: text.length,
         nLayers: 1,

@@ -10,7 +10,7 @@ import { Kinglet, KingletError } from 'kinglet';
 import type { ChatMessage, GenerateOptions, LoadProgress } from 'kinglet';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { splitModel } from './split-model.ts';
-import { root, storyModel, tellByCli, withChatTemplate } from './support.ts';
+import { root, storyModel, tellByCli, vocabularyOf, withChatTemplate } from './support.ts';
 
 const bytes = new Uint8Array(readFileSync(storyModel));
 const greedy = { temperature: 0, maxTokens: 60 };
@@ -762,6 +762,44 @@ describe('loading', () => {
     const model = await Kinglet.load(endless, { nThreads: 1 });
     expect((await model.generate('Once', { maxTokens: 4 }).result).usage.completionTokens).toBe(4);
     model.dispose();
+  });
+});
+
+describe('a vocabulary without a model', () => {
+  let vocabulary: Kinglet;
+  beforeAll(async () => {
+    vocabulary = await Kinglet.load(vocabularyOf(bytes), { nThreads: 1 });
+  });
+  afterAll(() => {
+    vocabulary.dispose();
+  });
+
+  it('tokenizes as the model does', async () => {
+    expect(vocabulary.info).toMatchObject({
+      ...{ architecture: 'llama', hasWeights: false, nTokens: 2048, nLayers: 0, nCtx: 0 },
+      memory: { weightBytes: 0, kvBytes: 0 },
+    });
+    const model = await Kinglet.load(bytes, { nThreads: 1 });
+    onTestFinished(() => {
+      model.dispose();
+    });
+    expect(model.info.hasWeights).toBe(true);
+    const tokens = await vocabulary.tokenize(opening);
+    expect(tokens).toEqual(await model.tokenize(opening));
+    expect(await vocabulary.countTokens(opening)).toBe(tokens.length);
+    expect(await vocabulary.detokenize(tokens)).toBe(opening);
+  });
+
+  it.each([
+    ['generate', () => vocabulary.generate(opening).result],
+    ['embed', () => vocabulary.embed([opening])],
+    ['open a session', () => vocabulary.newSession()],
+    ['open a session of a size', () => vocabulary.newSession({ nCtx: 64 })],
+  ])('refuses to %s', async (_, work) => {
+    await expect(work()).rejects.toMatchObject({
+      code: 'missing_tensor',
+      message: expect.stringContaining('a vocabulary only') as string,
+    });
   });
 });
 

@@ -29,6 +29,13 @@ export function seededRandom(seed: number): (n: number) => number {
   };
 }
 
+/** The file without its tensors. */
+export function vocabularyOf(model: Uint8Array): Uint8Array<ArrayBuffer> {
+  const vocabulary = new Uint8Array(model);
+  vocabulary.fill(0, 8, 16); // the number of tensors
+  return vocabulary;
+}
+
 /** The file with a chat template added to its metadata. */
 export function withChatTemplate(model: Uint8Array, template: string): Uint8Array<ArrayBuffer> {
   const key = Buffer.from('tokenizer.chat_template');

@@ -155,8 +155,9 @@ export function postedSessionOptions(
   first: SessionInfo,
 ): PostedSessionOptions {
   refuseUnknown(options, ['nCtx', 'kv', 'kvPool']);
-  const { nCtx = first.nCtx, kv = first.kv, kvPool } = options;
-  checkedNumber('nCtx', nCtx, nCtxRule);
+  const { kv = first.kv, kvPool } = options;
+  const nCtx =
+    options.nCtx === undefined ? first.nCtx : checkedNumber('nCtx', options.nCtx, nCtxRule);
   const poolRule = { ...nCtxRule, min: Math.max(nCtx, smallestPool) };
   return {
     nCtx,

@@ -134,6 +134,11 @@ export type SingleThreadReason =
 export interface ModelInfo {
   name: string;
   architecture: string;
+  /**
+   * False of a file that holds a vocabulary only. It tokenizes; everything else rejects with
+   * `missing_tensor`, and the numbers here but `nTokens` are 0.
+   */
+  hasWeights: boolean;
   nParameters: number;
   nLayers: number;
   /** Size of the vocabulary. */

@@ -119,7 +119,7 @@ export class ModelHost {
         break;
       case 'kvPages':
         void this.#answer(message.id, () => {
-          const { engine } = checkOpen(this.#sessions.get(message.session));
+          const { engine } = this.#open(this.#sessions.get(message.session));
           return { type: 'pages', id: message.id, pages: pagesOf(engine) };
         });
         break;
@@ -150,7 +150,7 @@ export class ModelHost {
     work: (session: HostedSession) => WorkerMessage | Promise<WorkerMessage>,
   ): void {
     const session = this.#sessions.get(sessionId);
-    const run = () => this.#answer(id, () => work(checkOpen(session)));
+    const run = () => this.#answer(id, () => work(this.#open(session)));
     if (session) session.tail = session.tail.then(run);
     else void run();
   }
@@ -180,6 +180,23 @@ export class ModelHost {
     return this.#model;
   }
 
+  /** For what a vocabulary alone cannot do. */
+  #withWeights(): EngineModel {
+    const model = this.#ready();
+    if (model.info().hasWeights) return model;
+    throw new KingletError(
+      'missing_tensor',
+      'the file holds a vocabulary only: it tokenizes, but has no weights to compute with',
+    );
+  }
+
+  /** Refuses a session, too, that was closed while a request to it waited. */
+  #open(session: HostedSession | undefined): HostedSession {
+    if (session && !session.isClosed) return session;
+    this.#withWeights(); // without them there was no session
+    throw new KingletError('disposed', 'the session has been disposed of');
+  }
+
   async #load({ id, sources, options }: Message<'load'>): Promise<WorkerMessage> {
     const { running, model } = await loadModel(sources, options, {
       openEngine: (...wanted) => this.#environment.openEngine(...wanted),
@@ -191,15 +208,18 @@ export class ModelHost {
       },
     });
     this.#model = model;
-    const nCtx = options.nCtx ?? defaultNCtx(model.info().contextLength);
-    const { session } = this.#newSession({ id, options: { nCtx, kv: options.kv, kvPool: 0 } });
+    const { hasWeights, contextLength } = model.info();
+    const nCtx = options.nCtx ?? defaultNCtx(contextLength);
+    const { session } = hasWeights
+      ? this.#newSession({ id, options: { nCtx, kv: options.kv, kvPool: 0 } })
+      : { session: noSession(options.kv) };
     const info = describe(model, session, running);
     return { type: 'loaded', id, info, session, cancelWord: cancelWord(running.engine) };
   }
 
   #newSession({ id, options: { nCtx, kv, kvPool } }: Omit<Message<'newSession'>, 'type'>) {
     const options = { nCtx, nBatch: 0, kKind: kv.k, vKind: kv.v, kvPool };
-    const engine = unwrap(this.#ready().newSession(options));
+    const engine = unwrap(this.#withWeights().newSession(options));
     return this.#add(id, { engine, kv, sharesPages: kvPool > 0 }, engine.kvBytes());
   }
 
@@ -237,7 +257,7 @@ export class ModelHost {
   }
 
   #isWanted(session: HostedSession, id: number): boolean {
-    checkOpen(session);
+    this.#open(session);
     return this.#wanted.has(id);
   }
 
@@ -259,15 +279,14 @@ export class ModelHost {
     return {
       type: 'embeddings',
       id,
-      embeddings: await embedTexts(this.#ready(), texts, pooling, work),
+      embeddings: await embedTexts(this.#withWeights(), texts, pooling, work),
     };
   }
 }
 
-/** Also of a session that was closed while a request to it waited. */
-function checkOpen(session: HostedSession | undefined): HostedSession {
-  if (session && !session.isClosed) return session;
-  throw new KingletError('disposed', 'the session has been disposed of');
+/** Of a model without weights. */
+function noSession(kv: KvKinds): SessionInfo {
+  return { nCtx: 0, kv, memory: { kvBytes: 0, scratchBytes: 0 } };
 }
 
 function pagesOf(engine: EngineSession): KvPages {
@@ -292,10 +311,11 @@ function cancelWord(engine: EngineModule): CancelWord | undefined {
 }
 
 function describe(model: EngineModel, session: SessionInfo, opened: OpenEngine): ModelInfo {
-  const { weightBytes, kernels, chatTemplate, ...info } = model.info();
+  const { weightBytes, kernels, chatTemplate, hasWeights, ...info } = model.info();
   const nThreads = opened.engine.nPoolThreads();
   return {
     ...info,
+    hasWeights: Boolean(hasWeights),
     chatTemplate: chatTemplate || undefined,
     nCtx: session.nCtx,
     memory: { weightBytes, ...session.memory, heapBytes: opened.engine.HEAPU8.length },
