@@ -50,11 +50,13 @@ function describe({ name: model, progress, bytesPerSecond }: Loading): string {
 function showModel({ name: model, kinglet, session }: OpenModel): void {
   const { info } = kinglet;
   name.textContent = model;
-  facts.textContent = [
-    `${compact(info.nParameters)} parameters`,
-    bytes(info.memory.weightBytes),
-    `${count(session.info.nCtx)} tokens of context`,
-  ].join(' · ');
+  facts.textContent = session
+    ? [
+        `${compact(info.nParameters)} parameters`,
+        bytes(info.memory.weightBytes),
+        `${count(session.info.nCtx)} tokens of context`,
+      ].join(' · ')
+    : `A vocabulary of ${count(info.nTokens)} tokens, without weights`;
   const { variant, kernels, nThreads, singleThreadReason } = info.runtime;
   const threads = nThreads === 1 ? '1 thread' : `${String(nThreads)} threads`;
   const why = singleThreadReason ? ` (${reasons[singleThreadReason]})` : '';

@@ -15,7 +15,15 @@ export interface OpenModel {
   choice: ModelChoice;
   name: string;
   kinglet: Kinglet;
-  session: Session;
+  /** Undefined where the file holds a vocabulary only, and nothing to compute with. */
+  session: Session | undefined;
+}
+
+/** A model that can write. */
+export type WritingModel = OpenModel & { session: Session };
+
+export function canWrite(model: OpenModel | undefined): model is WritingModel {
+  return model?.session !== undefined;
 }
 
 export interface Loading {
@@ -98,7 +106,8 @@ export function loadKinglet(
   });
 }
 
-async function firstSession(kinglet: Kinglet): Promise<Session> {
+async function firstSession(kinglet: Kinglet): Promise<Session | undefined> {
+  if (!kinglet.info.hasWeights) return undefined;
   try {
     return await kinglet.newSession(sessionOptions(settings.value, kinglet.info));
   } catch (error) {
@@ -110,7 +119,7 @@ async function firstSession(kinglet: Kinglet): Promise<Session> {
 /** Gives the open model a new, empty session as the settings say. */
 export async function renewSession(): Promise<void> {
   const model = opened.value;
-  if (!model) return;
+  if (!canWrite(model)) return;
   const session = await model.kinglet.newSession(sessionOptions(settings.value, model.kinglet.info));
   model.session.dispose();
   if (opened.value === model) opened.value = { ...model, session };

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import type { Site } from './demo-page.ts';
 import { answered, ask, openPage, openPanel, openSite, opening } from './demo-page.ts';
 import { startFaultyServer } from './faulty-server.ts';
-import { root, storyModel, tellByCli, withChatTemplate } from './support.ts';
+import { root, storyModel, tellByCli, vocabularyOf, withChatTemplate } from './support.ts';
 
 let site: Site;
 
@@ -427,6 +427,47 @@ describe('comparing', () => {
     expect(await compare(page)).toMatch(/same|No difference/);
     expect(await text(page, 'left')).toBe(tellByCli(opening, 40));
     expect(await text(page, 'right')).toBe(tellByCli(opening, 40, ['--kernels', 'scalar']));
+  });
+});
+
+describe('a file that holds a vocabulary only', () => {
+  it('is said to be one, splits what is typed into tokens, and leaves out what cannot work', async () => {
+    const page = await open();
+    await openPanel(page, 'look'); // made for the model before
+    await openPanel(page, 'models');
+    const bytes = vocabularyOf(withChatTemplate(readFileSync(storyModel), 'a template'));
+    await page.locator('#file').setInputFiles({
+      ...{ name: 'words.gguf', mimeType: 'application/octet-stream', buffer: Buffer.from(bytes) },
+    });
+    await page.locator('.vocabulary', { hasText: 'holds a vocabulary only' }).waitFor();
+    expect(await page.locator('#model-facts').textContent()).toBe(
+      'A vocabulary of 2,048 tokens, without weights',
+    );
+    await page.locator('#prompt').fill('Once upon a time');
+    await page.locator('.vocabulary [role=status]', { hasText: '4 tokens' }).waitFor();
+    expect(await page.locator('.split li').count()).toBe(4);
+    expect(await page.locator('.split').textContent()).toMatch(/^Once\d+upon\d+a\d+time\d+$/);
+    await page.locator('#prompt').press('Enter');
+    expect(await page.locator('.exchange').count()).toBe(0);
+    expect(await page.locator('#send').isDisabled()).toBe(true);
+    expect(await page.locator('#mode-chat').isDisabled()).toBe(true);
+
+    await openPanel(page, 'look');
+    expect(await page.locator('#memory').isVisible()).toBe(false);
+    expect(await page.locator('#fork-run').isDisabled()).toBe(true);
+    expect(await page.locator('#benchmark-run').isDisabled()).toBe(true);
+    await page.locator('#inspect').click();
+    await page.locator('#file-content', { hasText: 'Tensors, 0' }).waitFor();
+    await openPanel(page, 'compare');
+    expect(await page.locator('#compare-run').isDisabled()).toBe(true);
+
+    await openPanel(page, 'models');
+    await page.getByRole('button', { name: 'Load Kinglet Stories 5M' }).click();
+    await page.locator('.vocabulary').waitFor({ state: 'detached' });
+    expect(await ask(page, opening)).toBe(tellByCli(opening, 30));
+    await openPanel(page, 'look');
+    expect(await page.locator('#memory').isVisible()).toBe(true);
+    expect(await page.locator('#fork-run').isEnabled()).toBe(true);
   });
 });
 

@@ -5,8 +5,8 @@ import { generateOptions, kernelSets, kvKinds, presets, settings } from '../sett
 import { latest, stop } from '../talk/conversation.ts';
 import { h, oncePerFrame } from '../ui/dom.ts';
 import { bytes, errorText, rate } from '../ui/format.ts';
-import { opened } from '../workspace.ts';
-import type { OpenModel } from '../workspace.ts';
+import { canWrite, opened } from '../workspace.ts';
+import type { WritingModel } from '../workspace.ts';
 import { firstDifference, runWay } from './run.ts';
 import type { Way } from './run.ts';
 
@@ -35,7 +35,8 @@ class Comparison {
   constructor() {
     this.#prompt.value = latest.value?.prompt ?? defaultPrompt;
     opened.subscribe((model) => {
-      if (model) this.#offer(model);
+      this.#run.disabled = !canWrite(model);
+      if (canWrite(model)) this.#offer(model);
     });
     this.element = h(
       'form',
@@ -71,7 +72,7 @@ class Comparison {
     );
   }
 
-  #offer({ kinglet, session }: OpenModel): void {
+  #offer({ kinglet, session }: WritingModel): void {
     const { kernels } = kinglet.info.runtime;
     this.#left.choose({ kv: session.info.kv.k, kernels });
     this.#right.choose({ kv: 'q4', kernels });
@@ -79,7 +80,7 @@ class Comparison {
 
   async #compare(): Promise<void> {
     const model = opened.value;
-    if (!model || !this.#length.reportValidity()) return;
+    if (!canWrite(model) || !this.#length.reportValidity()) return;
     await stop();
     const { signal } = (this.#running = new AbortController());
     this.#run.textContent = 'Stop';
@@ -103,7 +104,7 @@ class Comparison {
     }
   }
 
-  async #tokens({ kinglet, session }: OpenModel): Promise<number[]> {
+  async #tokens({ kinglet, session }: WritingModel): Promise<number[]> {
     const held = this.#goesOn.checked ? await session.tokens() : [];
     const addBos = held.length === 0;
     return [...held, ...(await kinglet.tokenize(this.#prompt.value, { addBos }))];
@@ -162,7 +163,7 @@ class Side {
     this.#paint();
   }
 
-  async run(model: OpenModel, prompt: readonly number[], options: RunOptions): Promise<void> {
+  async run(model: WritingModel, prompt: readonly number[], options: RunOptions): Promise<void> {
     const way = { kv: this.#kv.value as KvKind, kernels: this.#kernels.value };
     const { tokensPerSecond, kvBytes } = await runWay(model, way, prompt, options, (piece) => {
       this.pieces.push(piece);

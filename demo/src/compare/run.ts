@@ -2,7 +2,7 @@
 import type { GenerateOptions, KvKind, Piece } from 'kinglet';
 import { continueFrom } from '../talk/conversation.ts';
 import { loadKinglet } from '../workspace.ts';
-import type { OpenModel } from '../workspace.ts';
+import type { WritingModel } from '../workspace.ts';
 
 export interface Way {
   kv: KvKind;
@@ -16,7 +16,7 @@ export interface Outcome {
 
 /** Calls `onPiece` with each token that follows the prompt. */
 export async function runWay(
-  model: OpenModel,
+  model: WritingModel,
   way: Way,
   prompt: readonly number[],
   options: GenerateOptions,
@@ -38,7 +38,7 @@ export async function runWay(
  * A fork of the page's session where that computes as wanted, so that nothing is read twice; a new
  * session for other kinds of keys and values; the model once more for other kernels.
  */
-async function openWay(model: OpenModel, { kv, kernels }: Way, signal: AbortSignal | undefined) {
+async function openWay(model: WritingModel, { kv, kernels }: Way, signal: AbortSignal | undefined) {
   const { nCtx, kv: kvNow } = model.session.info;
   if (kernels !== model.kinglet.info.runtime.kernels) {
     const kinglet = await loadKinglet(model.choice, kernels, { signal });

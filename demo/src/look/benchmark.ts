@@ -3,8 +3,8 @@ import type { Session } from 'kinglet';
 import { stop } from '../talk/conversation.ts';
 import { button, h } from '../ui/dom.ts';
 import { bytes, compact, errorText, rate } from '../ui/format.ts';
-import { opened } from '../workspace.ts';
-import type { OpenModel } from '../workspace.ts';
+import { canWrite, opened } from '../workspace.ts';
+import type { WritingModel } from '../workspace.ts';
 
 const promptLengths = [128, 512];
 const nDrawn = 64;
@@ -20,7 +20,7 @@ export function benchmark(): HTMLElement {
   copy.hidden = true;
   let running: AbortController | undefined;
 
-  async function measure(model: OpenModel): Promise<void> {
+  async function measure(model: WritingModel): Promise<void> {
     const { signal } = (running = new AbortController());
     run.textContent = 'Stop';
     try {
@@ -42,10 +42,13 @@ export function benchmark(): HTMLElement {
     'Run',
     () => {
       if (running) running.abort();
-      else if (opened.value) void measure(opened.value);
+      else if (canWrite(opened.value)) void measure(opened.value);
     },
     { id: 'benchmark-run' },
   );
+  opened.subscribe((model) => {
+    run.disabled = !canWrite(model);
+  });
   return h(
     'section',
     {},
@@ -58,7 +61,7 @@ export function benchmark(): HTMLElement {
 
 /** A table in Markdown, under a line each of the model, the engine and the browser. */
 async function report(
-  { name, kinglet, session: { info: sessionInfo } }: OpenModel,
+  { name, kinglet, session: { info: sessionInfo } }: WritingModel,
   signal: AbortSignal,
   onProgress: (text: string) => void,
 ): Promise<string> {

@@ -1,7 +1,7 @@
 // Sessions that go on from one text in ways of their own, in pages that they share.
 import type { GenerateOptions, KvPages, Piece, Session } from 'kinglet';
 import { exchanges, latest, promptTokens, unread } from '../talk/conversation.ts';
-import type { OpenModel } from '../workspace.ts';
+import type { WritingModel } from '../workspace.ts';
 
 /** What one session has, and all of them together. */
 export interface Pages {
@@ -32,7 +32,7 @@ export class ForkRun {
 
   /** Reads the last text up to that share of its answer, and forks there. */
   static async begin(
-    model: OpenModel,
+    model: WritingModel,
     share: number,
     nForks: number,
     nTokens: number,
@@ -90,7 +90,7 @@ export class ForkRun {
   }
 }
 
-async function textSoFar(model: OpenModel, share: number): Promise<number[]> {
+async function textSoFar(model: WritingModel, share: number): Promise<number[]> {
   const exchange = latest.value;
   if (!exchange || !exchanges.value.includes(exchange)) return model.kinglet.tokenize(opening);
   const before = exchanges.value.slice(0, exchanges.value.indexOf(exchange));

@@ -4,8 +4,8 @@ import { generateOptions, presets, settings } from '../settings.ts';
 import { stop } from '../talk/conversation.ts';
 import { button, h } from '../ui/dom.ts';
 import { errorText } from '../ui/format.ts';
-import { opened } from '../workspace.ts';
-import type { OpenModel } from '../workspace.ts';
+import { canWrite, opened } from '../workspace.ts';
+import type { WritingModel } from '../workspace.ts';
 import { ForkRun } from './fork-run.ts';
 import { drawStrip, forkNames, PageMap } from './page-map.ts';
 
@@ -55,7 +55,7 @@ class ForksView {
           onsubmit: (event: SubmitEvent) => {
             event.preventDefault();
             if (this.#running) this.#running.abort();
-            else if (opened.value) void this.#fork(opened.value);
+            else if (canWrite(opened.value)) void this.#fork(opened.value);
           },
         },
         field('Fork', this.#where),
@@ -67,12 +67,13 @@ class ForksView {
       this.#result,
     );
     // With another model or session, what was forked is gone or of another kind.
-    opened.subscribe(() => {
+    opened.subscribe((model) => {
       this.#clear();
+      this.#button.disabled = !canWrite(model);
     });
   }
 
-  async #fork(model: OpenModel): Promise<void> {
+  async #fork(model: WritingModel): Promise<void> {
     await stop();
     this.#clear();
     const { signal } = (this.#running = new AbortController());
@@ -86,6 +87,7 @@ class ForksView {
       this.#run = run;
       this.#start.append(run.ending);
       await this.#write(run, { ...drawn(), maxTokens: nTokens, signal });
+      for (const fork of this.#forks) fork.sayIfEmpty();
       this.#status.textContent = 'Close a fork, and its pages become free.';
     } catch (error) {
       this.#status.textContent = signal.aborted ? 'Stopped' : errorText(error);
@@ -175,6 +177,10 @@ class Row {
 
   append(text: string): void {
     this.#text.textContent += text;
+  }
+
+  sayIfEmpty(): void {
+    if (this.#text.textContent === '') this.#text.append(h('span', { class: 'soft' }, 'Ends here'));
   }
 }
 

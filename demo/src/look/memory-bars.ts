@@ -4,8 +4,8 @@ import { useNewSession } from '../actions.ts';
 import { changeSettings, kvKinds } from '../settings.ts';
 import { h } from '../ui/dom.ts';
 import { bytes, count } from '../ui/format.ts';
-import { opened } from '../workspace.ts';
-import type { OpenModel } from '../workspace.ts';
+import { canWrite, opened } from '../workspace.ts';
+import type { WritingModel } from '../workspace.ts';
 
 export function memoryBars(): HTMLElement {
   const stack = h('div', { class: 'stack', 'aria-hidden': 'true' });
@@ -23,16 +23,7 @@ export function memoryBars(): HTMLElement {
     h('option', { value: 'mixed', hidden: true }, 'keys and values apart'),
     ...kvKinds.map((kind) => h('option', { value: kind }, kind)),
   );
-  opened.subscribe((model) => {
-    if (!model) return;
-    const { k, v } = model.session.info.kv;
-    select.value = k === v ? k : 'mixed';
-    const parts = partsOf(model);
-    const total = parts.reduce((sum, part) => sum + part.size, 0);
-    stack.replaceChildren(...parts.map((part) => segment(part, total)));
-    legend.replaceChildren(...parts.map(legendRow), legendRow({ ...totalPart, size: total }));
-  });
-  return h(
+  const section = h(
     'section',
     { id: 'memory' },
     h('h3', {}, 'Memory'),
@@ -45,6 +36,17 @@ export function memoryBars(): HTMLElement {
       select,
     ),
   );
+  opened.subscribe((model) => {
+    section.hidden = !canWrite(model);
+    if (!canWrite(model)) return;
+    const { k, v } = model.session.info.kv;
+    select.value = k === v ? k : 'mixed';
+    const parts = partsOf(model);
+    const total = parts.reduce((sum, part) => sum + part.size, 0);
+    stack.replaceChildren(...parts.map((part) => segment(part, total)));
+    legend.replaceChildren(...parts.map(legendRow), legendRow({ ...totalPart, size: total }));
+  });
+  return section;
 }
 
 interface Part {
@@ -55,7 +57,7 @@ interface Part {
 
 const totalPart = { name: 'Together', className: 'total' };
 
-function partsOf({ kinglet, session }: OpenModel): Part[] {
+function partsOf({ kinglet, session }: WritingModel): Part[] {
   const { memory } = session.info;
   return [
     { name: 'Weights', className: 'weights', size: kinglet.info.memory.weightBytes },

@@ -1,6 +1,6 @@
 // Where prompts are written: the field, the mode, and the button that sends or stops.
 import { byId } from '../ui/dom.ts';
-import { opened } from '../workspace.ts';
+import { canWrite, opened } from '../workspace.ts';
 import { exchanges, running, send, startOver, stop } from './conversation.ts';
 import type { Mode } from './exchange.ts';
 
@@ -29,7 +29,7 @@ export function showComposer(): void {
   });
   for (const mode of [chat, write]) mode.addEventListener('change', showMode);
   opened.subscribe((model) => {
-    const canChat = model?.kinglet.info.chatTemplate !== undefined;
+    const canChat = canWrite(model) && model.kinglet.info.chatTemplate !== undefined;
     chat.disabled = !canChat;
     chatLabel.title = canChat || !model ? '' : 'This model’s file has no chat template';
     chat.checked = canChat;
@@ -45,7 +45,7 @@ export function showComposer(): void {
 
 function sendPrompt(): void {
   const text = prompt.value;
-  if (!opened.value || text.trim() === '') return;
+  if (!canWrite(opened.value) || text.trim() === '') return;
   prompt.value = '';
   void send(currentMode(), text);
 }
@@ -69,11 +69,13 @@ function currentMode(): Mode {
 }
 
 function showMode(): void {
-  prompt.placeholder =
+  const isVocabulary = opened.value !== undefined && !canWrite(opened.value);
+  if (isVocabulary) prompt.placeholder = 'Type a text to see its tokens';
+  else prompt.placeholder =
     currentMode() === 'chat' ? 'Ask something' : 'Begin a text, and the model goes on with it';
 }
 
 function showButton(): void {
   sendButton.textContent = running.value ? 'Stop' : 'Send';
-  sendButton.disabled = !opened.value;
+  sendButton.disabled = !canWrite(opened.value);
 }

@@ -2,8 +2,8 @@
 import type { ChatMessage, Generation, GenerateOptions, Piece, Session } from 'kinglet';
 import { generateOptions, settings } from '../settings.ts';
 import { Observable } from '../ui/observable.ts';
-import { opened } from '../workspace.ts';
-import type { OpenModel } from '../workspace.ts';
+import { canWrite, opened } from '../workspace.ts';
+import type { OpenModel, WritingModel } from '../workspace.ts';
 import { Exchange } from './exchange.ts';
 import type { Mode } from './exchange.ts';
 
@@ -97,7 +97,7 @@ export async function unread(session: Session, tokens: readonly number[]): Promi
 async function answer(exchange: Exchange, kept: readonly Piece[] = []): Promise<void> {
   await stop();
   const model = opened.value;
-  if (!model) return;
+  if (!canWrite(model)) return;
   stopRunning = new AbortController();
   running.value = exchange;
   latest.value = exchange;
@@ -108,7 +108,7 @@ async function answer(exchange: Exchange, kept: readonly Piece[] = []): Promise<
 }
 
 async function run(
-  model: OpenModel,
+  model: WritingModel,
   exchange: Exchange,
   kept: readonly Piece[],
   signal: AbortSignal,

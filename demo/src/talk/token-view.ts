@@ -149,7 +149,7 @@ function rows({ token, text, logprob = -Infinity, top = [] }: Piece): TokenLogpr
 }
 
 /** With signs for what cannot be seen. */
-function spelled(text: string): string {
+export function spelled(text: string): string {
   if (text === '') return '∅';
   return text.replaceAll('\n', '↵').replaceAll('\t', '⇥').replace(/^ +$/, (s) => '␣'.repeat(s.length));
 }

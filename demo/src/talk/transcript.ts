@@ -1,9 +1,10 @@
 // The list of exchanges, which keeps its end in view unless the reader has scrolled up.
 import { button, byId, h } from '../ui/dom.ts';
-import { opened } from '../workspace.ts';
+import { canWrite, opened } from '../workspace.ts';
 import { exchanges, send } from './conversation.ts';
 import type { Exchange } from './exchange.ts';
 import { ExchangeView } from './exchange-view.ts';
+import { vocabularyView } from './vocabulary-view.ts';
 
 const list = byId('transcript', HTMLElement);
 const views = new Map<Exchange, ExchangeView>();
@@ -33,8 +34,11 @@ function update(current: readonly Exchange[]): void {
     list.append(view.element);
     followsEnd = true;
   }
+  const model = opened.value;
   welcome.remove();
-  if (current.length === 0 && opened.value?.kinglet.info.chatTemplate) list.append(welcome);
+  vocabularyView.remove();
+  if (model && !canWrite(model)) list.append(vocabularyView);
+  else if (current.length === 0 && model?.kinglet.info.chatTemplate) list.append(welcome);
 }
 
 function scrollToEnd(): void {
