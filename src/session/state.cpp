@@ -89,6 +89,14 @@ Status check_tokens(std::span<const TokenId> tokens, uint32_t vocab_size) {
   return {};
 }
 
+// Fills `values` and returns what is behind them. An empty vector has no place to copy to.
+template <class T>
+std::span<const std::byte> read_values(std::span<const std::byte> bytes, std::vector<T>& values) {
+  const size_t n = values.size() * sizeof(T);
+  if (n > 0) std::memcpy(values.data(), bytes.data(), n);
+  return bytes.subspan(n);
+}
+
 // A cache holds finite numbers only, and attention relies on that.
 Status check_rows(const KvStoreConfig& kv, std::span<const std::byte> rows) {
   std::vector<float> numbers(kv.head_dim);
@@ -96,10 +104,9 @@ Status check_rows(const KvStoreConfig& kv, std::span<const std::byte> rows) {
   std::vector<std::byte> codes;
   for (bool is_key = true; !rows.empty(); is_key = !is_key) {
     const KvKindInfo& kind = kv_kind_info(is_key ? kv.k_kind : kv.v_kind);
-    codes.assign(rows.begin(), rows.begin() + static_cast<ptrdiff_t>(kind.code_bytes(kv.head_dim)));
+    codes.resize(static_cast<size_t>(kind.code_bytes(kv.head_dim)));
     scales.resize(static_cast<size_t>(kind.n_scales(kv.head_dim)));
-    std::memcpy(scales.data(), &rows[codes.size()], scales.size() * sizeof(float));
-    rows = rows.subspan(codes.size() + scales.size() * sizeof(float));
+    rows = read_values(read_values(rows, codes), scales);
     kind.read_row(codes.data(), scales.data(), 0, kv.head_dim, numbers.data());
     for (const float number : numbers) {
       if (!std::isfinite(number)) return corrupt("a key or value is not finite");
@@ -146,9 +153,7 @@ Status restore_state(Session& session, std::span<const std::byte> bytes) {
   KINGLET_ASSIGN(const StateHeader header, read_header(bytes));
   KINGLET_TRY(check_shape(header, session));
   std::vector<TokenId> tokens(header.n_positions);
-  const std::span<const std::byte> rows =
-      bytes.subspan(sizeof header + tokens.size() * sizeof(TokenId));
-  std::memcpy(tokens.data(), bytes.data() + sizeof header, tokens.size() * sizeof(TokenId));
+  const std::span<const std::byte> rows = read_values(bytes.subspan(sizeof header), tokens);
   KINGLET_TRY(check_tokens(tokens, session.model().config().vocab_size));
   KINGLET_TRY(check_rows(session.kv_store().config(), rows));
 
