@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint32_t kMaxPositions = 80;
 constexpr uint32_t kMaxHeadDim = 72;
+constexpr uint32_t kMaxRows = kMaxTileRows + 4;  // of tokens and heads: more than one call takes
 
 std::vector<float> attend_with(const KernelSet& kernels, AttentionTile tile, const KvView& view) {
   std::vector<float> output(tile.n_tokens * tile.token_stride, NAN);
@@ -38,11 +39,11 @@ void attention(Bytes bytes) {
   auto store = KvStore::create(config);
   check(store.ok(), "a small store is refused");
   auto cache = KvCache::create_in(store.value(), n_positions);
-  const size_t n_tokens = 1 + input.up_to(std::min(n_positions, 8u) - 1);
-  const size_t n_heads = 1 + input.up_to(19);
+  const uint32_t n_heads = 1 + input.up_to(kMaxRows - 1);
+  const uint32_t n_tokens = 1 + input.up_to(std::min(n_positions, kMaxRows / n_heads) - 1);
   AttentionTile tile{.queries = nullptr,
                      .output = nullptr,
-                     .token_stride = n_heads * head_dim,
+                     .token_stride = size_t{n_heads} * head_dim,
                      .n_tokens = n_tokens,
                      .n_heads = n_heads,
                      .head_dim = head_dim,

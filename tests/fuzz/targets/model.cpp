@@ -36,9 +36,16 @@ constexpr float kFloats[] = {0.0f,  -0.0f,  1.0f,   -1.0f, 1e-30f,   1e30f,
   return read_fixture(cat("arch/", kFixtures[choice - 1], ".gguf"));
 }
 
-size_t header_bytes(const ::kinglet::Bytes& file) {
-  const auto header = parse_gguf_header(file);
-  return header.ok() ? static_cast<size_t>(header.value().data_offset) : file.size();
+struct Base {
+  ::kinglet::Bytes bytes;
+  size_t header_bytes;
+};
+
+Base make_base(uint32_t choice) {
+  ::kinglet::Bytes bytes = base_file(choice);
+  const auto header = parse_gguf_header(bytes);
+  const size_t n = header.ok() ? static_cast<size_t>(header.value().data_offset) : bytes.size();
+  return {std::move(bytes), n};
 }
 
 template <class T>
@@ -108,12 +115,13 @@ Status load_and_generate(const ::kinglet::Bytes& file, std::string_view kernels,
 
 void model(Bytes bytes) {
   static const auto bases = [] {
-    std::vector<::kinglet::Bytes> files;
-    for (uint32_t i = 0; i <= std::size(kFixtures); ++i) files.push_back(base_file(i));
+    std::vector<Base> files;
+    for (uint32_t i = 0; i <= std::size(kFixtures); ++i) files.push_back(make_base(i));
     return files;
   }();
   Input input(bytes);
-  ::kinglet::Bytes file = bases[input.up_to(std::size(kFixtures))];
+  const Base& base = bases[input.up_to(std::size(kFixtures))];
+  ::kinglet::Bytes file = base.bytes;
   const auto sets = available_kernels();
   const std::string_view kernels = sets[input.up_to(static_cast<uint32_t>(sets.size()) - 1)]->name;
   const SessionOptions options{.n_ctx = 1 + input.up_to(11),
@@ -121,8 +129,7 @@ void model(Bytes bytes) {
                                .k_kind = static_cast<KvKind>(input.up_to(kNKvKinds - 1)),
                                .v_kind = static_cast<KvKind>(input.up_to(kNKvKinds - 1)),
                                .page_positions = input.up_to(4)};
-  const size_t n_header = header_bytes(file);
-  for (int i = 0; i < kMaxChanges && !input.empty(); ++i) change(input, file, n_header);
+  for (int i = 0; i < kMaxChanges && !input.empty(); ++i) change(input, file, base.header_bytes);
   const Status status = load_and_generate(file, kernels, options);
   check(status.ok() || !status.error().message.empty(), "an error without words");
 }
