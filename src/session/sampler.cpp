@@ -81,7 +81,8 @@ TokenId Sampler::sample(std::span<float> logits, Constraint* constraint) {
   if (constraint != nullptr) constraint->mask(logits);
   const TokenId best = best_token(*kernels_, logits);
   const float largest = logits[static_cast<size_t>(best)];
-  if (largest == kRefusedLogit) return kNoToken;
+  // A model may give every token this logit too.
+  if (largest == kRefusedLogit) return constraint != nullptr ? kNoToken : best;
   if (is_greedy) return best;
   find_candidates(logits, largest);
   keep_top_p_and_min_p();

@@ -171,6 +171,14 @@ TEST(Sampler, SurvivesPenaltiesThatBlowUp) {
   }
 }
 
+// The logit that stands for refused tokens where there is a constraint, and for nothing here.
+TEST(Sampler, DrawsATokenOfTheLeastLogits) {
+  for (const float temperature : {0.0f, 1.0f}) {
+    const auto counts = draw(plain(temperature), {kRefusedLogit, kRefusedLogit}, 10);
+    for (const auto& [token, n] : counts) EXPECT_TRUE(token == 0 || token == 1) << token;
+  }
+}
+
 TEST(Sampler, DrawsTheSameWithAndWithoutALimitThatLimitsNothing) {
   std::vector<float> logits(60);
   for (size_t i = 0; i < logits.size(); ++i) {
