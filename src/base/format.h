@@ -22,8 +22,10 @@ namespace format_detail {
 
 // The kinds of parts, few enough that messages share their code.
 constexpr const char* part(const char* text) { return text; }
+// NOLINTBEGIN(bugprone-return-const-ref-from-parameter): of cat()'s arguments, which outlive it.
 constexpr const std::string_view& part(const std::string_view& text) { return text; }
 inline const std::string& part(const std::string& text) { return text; }
+// NOLINTEND(bugprone-return-const-ref-from-parameter)
 constexpr char part(char c) { return c; }
 constexpr double part(double number) { return number; }
 constexpr int64_t part(std::signed_integral auto number) { return number; }

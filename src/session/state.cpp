@@ -118,14 +118,14 @@ Status check_rows(const KvStoreConfig& kv, std::span<const std::byte> rows) {
 // Copies every row behind the one before: from `from`, or, where that is null, to `to`.
 void copy_rows(const Session& session, uint32_t n_positions, const std::byte* from, std::byte* to) {
   const uint32_t head_dim = session.kv_store().config().head_dim;
+  size_t at = 0;
   const auto copy = [&](void* row, size_t n_bytes) {
     if (from != nullptr) {
-      std::memcpy(row, from, n_bytes);
-      from += n_bytes;
+      std::memcpy(row, from + at, n_bytes);
     } else {
-      std::memcpy(to, row, n_bytes);
-      to += n_bytes;
+      std::memcpy(to + at, row, n_bytes);
     }
+    at += n_bytes;
   };
   session.cache().for_each_row(
       n_positions, [&](const KvKindInfo& kind, std::byte* codes, float* scales) {
