@@ -1,26 +1,22 @@
-// Adds the counts that the suites of npm test left in build/test-results/.
+// Adds the counts that suites left in build/test-results/: those of npm test, or, run as a program
+// after .ci/run's steps, those of npm run sanitize too.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { root } from './tools.mjs';
 
-const suites = ['native', 'wasm-simd128', 'wasm-relaxed-simd', 'vitest'];
-// Of npm run sanitize, where it has run since.
-const moreSuites = ['sanitize', 'sanitize-thread'];
+export const testSuites = ['native', 'wasm-simd128', 'wasm-relaxed-simd', 'vitest'];
+const sanitizedSuites = ['sanitize', 'sanitize-thread'];
 
 /** A suite that left no counts, because it was not built or crashed, counts as one failure. */
-export function countTests() {
+export function countTests(suites) {
   const total = { passed: 0, failed: 0 };
-  for (const suite of [...suites, ...moreSuites.filter((name) => existsSync(fileOf(name)))]) {
-    const { passed, failed } = countSuite(fileOf(suite));
+  for (const suite of suites) {
+    const { passed, failed } = countSuite(join(root, 'build/test-results', `${suite}.json`));
     total.passed += passed;
     total.failed += failed;
   }
   return total;
-}
-
-function fileOf(suite) {
-  return join(root, 'build/test-results', `${suite}.json`);
 }
 
 function countSuite(file) {
@@ -39,6 +35,6 @@ function countSuite(file) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const { passed, failed } = countTests();
+  const { passed, failed } = countTests([...testSuites, ...sanitizedSuites]);
   console.log(`${passed} passed, ${failed} failed`);
 }
