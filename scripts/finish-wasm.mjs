@@ -2,11 +2,10 @@
 // Optimizes the wasm, checks its size, and makes the glue of old Emscriptens run as an ES module in
 // Node and in module workers, threads included. With --names, for profiles, functions keep their
 // names, and the size may be any.
-import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { root } from './tools.mjs';
+import { optimizeWasm } from './wasm-opt.mjs';
 
 const maxBytes = 400 * 1024;
 const maxGzippedBytes = 150 * 1024;
@@ -16,25 +15,14 @@ const withNames = process.argv.includes('--names');
 const name = basename(linkedGlue, '.js');
 mkdirSync(folder, { recursive: true });
 
-// Named one by one: --all-features turns on proposals that browsers refuse.
-const features = ['simd', 'bulk-memory', 'sign-ext', 'mutable-globals', 'nontrapping-float-to-int'];
-if (name.includes('relaxed')) features.push('relaxed-simd');
-if (name.includes('threads')) features.push('threads');
 const wasm = join(folder, `${name}.wasm`);
 const unchecked = `${wasm}.unchecked`;
-execFileSync(
-  process.execPath,
-  [
-    join(root, 'node_modules/binaryen/bin/wasm-opt'),
-    '-Oz',
-    '--low-memory-unused', // Emscripten puts nothing below 1,024
-    ...(withNames ? ['-g'] : []),
-    ...features.map((feature) => `--enable-${feature}`),
-    linkedGlue.replace(/\.js$/, '.wasm'),
-    '-o',
-    unchecked,
-  ],
-  { stdio: 'inherit' },
+optimizeWasm(
+  linkedGlue.replace(/\.js$/, '.wasm'),
+  unchecked,
+  // Emscripten puts nothing below 1,024.
+  ['-Oz', '--low-memory-unused', ...(withNames ? ['-g'] : [])],
+  { relaxedSimd: name.includes('relaxed'), threads: name.includes('threads') },
 );
 if (!withNames) checkSize(readFileSync(unchecked));
 

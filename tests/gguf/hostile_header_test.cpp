@@ -17,12 +17,7 @@
 namespace kinglet {
 namespace {
 
-// Each architecture; the weight types of one differ in few bytes. In wasm, where the same code is
-// slower, those that differ most.
-#if defined(__wasm__)
-constexpr const char* kFixtures[] = {"arch/gemma3", "arch/gpt2", "arch/qwen3moe",
-                                     "quant/llama-Q4_K_M"};
-#else
+// Each architecture; the weight types of one differ in few bytes.
 constexpr const char* kFixtures[] = {"arch/gemma",
                                      "arch/gemma2",
                                      "arch/gemma2-caps",
@@ -55,7 +50,6 @@ constexpr const char* kFixtures[] = {"arch/gemma",
                                      "arch/starcoder2",
                                      "quant/llama-Q4_K_M",
                                      "quant/llama-Q8_0"};
-#endif
 
 struct HeaderBytes {
   Bytes bytes;
