@@ -1,6 +1,6 @@
 // npm run fuzz [-- --time SECONDS] [--target NAME]: runs each fuzzer for so long (60 s), from the
 // inputs in tests/fuzz/corpus and what earlier runs added to build/fuzz. An input that crashes,
-// leaks, takes five seconds (one without sanitizers) or asks for 256 MB ends the run; keep it in
+// leaks, takes ten seconds (one without sanitizers) or asks for 256 MB ends the run; keep it in
 // tests/fuzz/corpus/NAME, where the tests run it from then on.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
@@ -49,7 +49,7 @@ function fuzz(target) {
       grown,
       join(root, 'tests/fuzz/corpus', target),
       ...(existsSync(dictionary) ? [`-dict=${dictionary}`] : []),
-      ...[`-max_total_time=${seconds}`, '-timeout=5', '-rss_limit_mb=1024'],
+      ...[`-max_total_time=${seconds}`, '-timeout=10', '-rss_limit_mb=1024'],
       ...['-malloc_limit_mb=256', '-max_len=16384', '-print_final_stats=1'],
       `-artifact_prefix=${grown}.found-`,
     ],

@@ -13,7 +13,7 @@
 namespace kinglet::fuzz {
 namespace {
 
-constexpr size_t kMaxBytes = 64;
+constexpr size_t kMaxBytes = 32;
 
 std::vector<uint8_t> bytes_that_follow(GrammarMatcher& matcher, GrammarMatcher::State state) {
   std::vector<uint8_t> bytes;
