@@ -1,5 +1,7 @@
 #include "text/merge_queue.h"
 
+#include <algorithm>
+
 namespace kinglet {
 
 void MergeQueue::push(Entry entry, float priority) {
@@ -10,20 +12,38 @@ void MergeQueue::push(Entry entry, float priority) {
   if (goes_on) {
     links_[last].next = link;
   } else {
-    heap_.push({priority, entry.left, link});
+    heap_.push_back({priority, entry.left, link});
+    std::push_heap(heap_.begin(), heap_.end());
   }
   last = link;
 }
 
 MergeQueue::Entry MergeQueue::pop() {
-  const Head head = heap_.top();
-  heap_.pop();
+  const Head head = heap_.front();
   const auto [entry, next] = links_[head.link];
-  if (next != kNone) heap_.push({head.priority, links_[next].entry.left, next});
+  if (next != kNone) {
+    replace_first({head.priority, links_[next].entry.left, next});
+  } else {
+    std::pop_heap(heap_.begin(), heap_.end());
+    heap_.pop_back();
+  }
   if (last_of_run(entry.merge) == head.link) last_of_run(entry.merge) = kNone;
   links_[head.link].next = free_;
   free_ = head.link;
   return entry;
+}
+
+// Half the work of popping and pushing, and mostly less: what follows in a run belongs near the
+// top.
+void MergeQueue::replace_first(Head head) {
+  size_t at = 0;
+  for (size_t child = 1; child < heap_.size(); child = 2 * at + 1) {
+    if (child + 1 < heap_.size() && heap_[child] < heap_[child + 1]) ++child;
+    if (!(head < heap_[child])) break;
+    heap_[at] = heap_[child];
+    at = child;
+  }
+  heap_[at] = head;
 }
 
 uint32_t MergeQueue::new_link(Entry entry) {

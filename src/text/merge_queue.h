@@ -1,10 +1,8 @@
 // The order in which neighbours of a text merge.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <queue>
 #include <vector>
 
 namespace kinglet {
@@ -22,7 +20,7 @@ class MergeQueue {
     uint32_t merge;  // the number of the merge, not kNoMerge
   };
 
-  MergeQueue() { last_.fill(kNone); }
+  MergeQueue() : last_(kMaxOpenRuns, kNone) {}
 
   // Equal merges have equal priorities.
   void push(Entry entry, float priority);
@@ -31,7 +29,7 @@ class MergeQueue {
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
-  static constexpr size_t kMaxOpenRuns = 1024;
+  static constexpr size_t kMaxOpenRuns = 1 << 14;
 
   struct Link {
     Entry entry;
@@ -49,13 +47,14 @@ class MergeQueue {
   };
 
   uint32_t new_link(Entry entry);
+  void replace_first(Head head);
   uint32_t& last_of_run(uint32_t merge) { return last_[merge % kMaxOpenRuns]; }
 
   std::vector<Link> links_;
   uint32_t free_ = kNone;
-  std::priority_queue<Head> heap_;
+  std::vector<Head> heap_;  // as of std::push_heap()
   // The ends of the runs that can still grow; of merges that share a place the latest has it.
-  std::array<uint32_t, kMaxOpenRuns> last_;
+  std::vector<uint32_t> last_;
 };
 
 }  // namespace kinglet
