@@ -16,7 +16,7 @@ import { startFaultyServer } from './faulty-server.ts';
 import type { FaultyServer } from './faulty-server.ts';
 import { loadInPage } from './loading-page.ts';
 import { deepModel } from './split-model.ts';
-import { root, storyModel } from './support.ts';
+import { root, storyModel, vocabularyOf } from './support.ts';
 
 const mib = 2 ** 20;
 const gib = 2 ** 30;
@@ -38,6 +38,10 @@ describe('the shape in a header', () => {
     for (const length of [0, 3, 4, 23, 24, 100, 1000, 10_000]) {
       expect(readShape(bytes.subarray(0, length))).toBe('more');
     }
+  });
+
+  it('has no layers where there are no weights', () => {
+    expect(shapeOf(vocabularyOf(bytes))).toEqual({ ...shapeOf(bytes), nLayers: 0 });
   });
 
   it('is not made of what is no GGUF file, or a hostile one', () => {

@@ -37,7 +37,7 @@ type Numbers = Map<string, number>;
 function readNumbers(cursor: Cursor): Numbers | undefined {
   if (cursor.uint(4) !== magic || ![2, 3].includes(cursor.uint(4))) return undefined;
   const numbers: Numbers = new Map();
-  cursor.skip(8); // number of tensors
+  numbers.set('tensors', cursor.uint(8));
   for (let n = cursor.uint(8); n > 0; --n) {
     const key = cursor.text();
     const type = cursor.uint(4);
@@ -79,8 +79,11 @@ function shapeOf(numbers: Numbers): ModelShape | undefined {
   const nHeads = get('attention.head_count');
   if (!contextLength || !nLayers || !hiddenDim || !nHeads) return undefined;
   const headDim = Math.ceil(hiddenDim / nHeads);
+  // The first of several files may leave all tensors to the others.
+  const hasWeights = numbers.get('tensors') !== 0 || numbers.has('split.count');
   return {
-    ...{ contextLength, nLayers, hiddenDim, nHeads },
+    ...{ contextLength, hiddenDim, nHeads },
+    nLayers: hasWeights ? nLayers : 0, // a vocabulary takes no cache
     ffnDim: get('feed_forward_length') ?? 4 * hiddenDim,
     nKvHeads: get('attention.head_count_kv') ?? nHeads,
     keyDim: get('attention.key_length') ?? headDim,
