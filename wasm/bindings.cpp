@@ -26,6 +26,7 @@
 #include "session/session.h"
 #include "session/state.h"
 #include "text/tokenizer.h"
+#include "text/utf8.h"
 
 namespace kinglet {
 namespace {
@@ -329,7 +330,8 @@ class EngineModel {
 
   val decode(const val& ids, bool special) const {
     auto text = loaded_->tokenizer->decode(to_ids(ids), special);
-    return text.ok() ? success(val(text.value())) : failure(text.error());
+    if (!text.ok()) return failure(text.error());
+    return success(val(replace_ill_formed(text.value())));
   }
 
   // What one token spells; half of a character is U+FFFD.
@@ -345,7 +347,7 @@ class EngineModel {
 
  private:
   std::string spelling(TokenId id) const {
-    return std::string(loaded_->tokenizer->piece(id, true));  // "" for kNoToken
+    return replace_ill_formed(loaded_->tokenizer->piece(id, true));  // "" for kNoToken
   }
 
   std::shared_ptr<const LanguageModel> loaded_;

@@ -77,4 +77,15 @@ inline void append_utf8(std::string& out, char32_t code_point) {
   }
 }
 
+// The text with U+FFFD for what is no character.
+inline std::string replace_ill_formed(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const Utf8Char character = decode_utf8(text);
+    append_utf8(out, character.code_point);
+    text.remove_prefix(character.n_bytes);
+  }
+  return out;
+}
+
 }  // namespace kinglet

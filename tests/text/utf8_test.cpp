@@ -69,5 +69,13 @@ TEST(Utf8, RefusesOverlongFormsSurrogatesAndWhatLiesAboveUnicode) {
   expect_ill_formed("\xf4\x90\x80\x80", 1);
 }
 
+TEST(Utf8, FindsAndReplacesWhatIsNoCharacter) {
+  EXPECT_EQ(find_ill_formed("a€"), std::string_view::npos);
+  EXPECT_EQ(find_ill_formed("a\xe2\x82"), 1u);
+  EXPECT_EQ(replace_ill_formed("a€"), "a€");
+  EXPECT_EQ(replace_ill_formed("a\xe2\x82(\xff"), "a\ufffd(\ufffd");
+  EXPECT_EQ(replace_ill_formed(""), "");
+}
+
 }  // namespace
 }  // namespace kinglet

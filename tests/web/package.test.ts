@@ -60,6 +60,14 @@ describe('a loaded model', () => {
     expect(await model.detokenize([...given, ...tokens])).toBe(opening + text);
   });
 
+  it('shows what is part of a character as U+FFFD', async () => {
+    const [, , ...bytesOfEmoji] = await model.tokenize('a🐦');
+    expect(bytesOfEmoji).toHaveLength(4);
+    expect(await model.detokenize(bytesOfEmoji)).toBe('🐦');
+    for (const token of bytesOfEmoji) expect(await model.detokenize([token])).toBe('\ufffd');
+    expect(await model.detokenize(bytesOfEmoji.slice(0, 3))).toBe('\ufffd');
+  });
+
   it('repeats a story from its seed', async () => {
     const options = { temperature: 1, maxTokens: 40 };
     const first = await model.generate(opening, options).result;
