@@ -20,8 +20,11 @@ const unchecked = `${wasm}.unchecked`;
 optimizeWasm(
   linkedGlue.replace(/\.js$/, '.wasm'),
   unchecked,
-  // Emscripten puts nothing below 1,024.
-  ['-Oz', '--low-memory-unused', ...(withNames ? ['-g'] : [])],
+  [
+    ...['-Oz', '--converge', '--strip-producers', '--strip-target-features'],
+    '--low-memory-unused', // Emscripten puts nothing below 1,024
+    ...(withNames ? ['-g'] : []),
+  ],
   { relaxedSimd: name.includes('relaxed'), threads: name.includes('threads') },
 );
 if (!withNames) checkSize(readFileSync(unchecked));

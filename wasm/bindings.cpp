@@ -300,10 +300,6 @@ class EngineModel {
   val info() const {
     const Model& model = loaded_->model;
     const ModelConfig& config = model.config();
-    const auto metadata = [&model](const char* key) {
-      const auto value = model.header().get_string(key, "");
-      return value.ok() ? value.value() : "";
-    };
     val fields = val::object();
     set(fields, "name", metadata("general.name"));
     set(fields, "architecture", metadata("general.architecture"));
@@ -346,7 +342,13 @@ class EngineModel {
   }
 
  private:
-  std::string spelling(TokenId id) const {
+  // Empty where the file has none.
+  [[gnu::noinline]] std::string_view metadata(const char* key) const {
+    const auto value = loaded_->model.header().get_string(key, "");
+    return value.ok() ? value.value() : "";
+  }
+
+  [[gnu::noinline]] std::string spelling(TokenId id) const {
     return replace_ill_formed(loaded_->tokenizer->piece(id, true));  // "" for kNoToken
   }
 
