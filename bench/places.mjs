@@ -12,7 +12,10 @@ import { measureLimits } from './limits.js';
 import { measureKinglet } from './measure.js';
 import { runProgram } from './models.mjs';
 
-const limitsOf = (simd) => `build/wasm-${simd}/bench/kinglet_limits.wasm`;
+// Each holds one kernel set, as the engine's builds do.
+const limitModules = ['relaxed-simd', 'simd128'].map(
+  (simd) => `build/wasm-${simd}/bench/kinglet_limits.wasm`,
+);
 
 export const places = {
   native: () => ({
@@ -42,7 +45,9 @@ export const places = {
     return {
       version: browser.version(),
       limits: (bytes, threads) =>
-        inPage('measureLimits', `/${limitsOf('relaxed-simd')}`, { bytes, threads }),
+        limitsOfAll(limitModules, (module) =>
+          inPage('measureLimits', `/${module}`, { bytes, threads }),
+        ),
       speed: (file, options) => inPage('measureKinglet', `/${file}`, options),
       kv: (file, options) => inPage('measureKv', `/${file}`, options),
       async close() {
@@ -58,16 +63,24 @@ export const places = {
     return {
       version: process.versions.node,
       limits(bytes, threads) {
-        const wasm = ['relaxed-simd', 'simd128']
-          .map((simd) => readFileSync(join(root, limitsOf(simd))))
-          .find((module) => WebAssembly.validate(module));
-        return measureLimits(wasm, { bytes, threads, startWorker });
+        const modules = limitModules.map((path) => readFileSync(join(root, path)));
+        return limitsOfAll(
+          modules.filter((module) => WebAssembly.validate(module)),
+          (module) => measureLimits(module, { bytes, threads, startWorker }),
+        );
       },
       speed: (file, options) => measureKinglet(Kinglet, join(root, file), options),
       close: () => undefined,
     };
   },
 };
+
+/** One after the other. */
+async function limitsOfAll(modules, measure) {
+  const limits = [];
+  for (const module of modules) limits.push(...(await measure(module)));
+  return limits;
+}
 
 async function startWorker() {
   const worker = new Worker(new URL('./limits-worker.js', import.meta.url));
