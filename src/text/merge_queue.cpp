@@ -21,12 +21,14 @@ void MergeQueue::push(Entry entry, float priority) {
 MergeQueue::Entry MergeQueue::pop() {
   const Head head = heap_.front();
   const auto [entry, next] = links_[head.link];
+  Head successor{head.priority, 0, next};
   if (next != kNone) {
-    replace_first({head.priority, links_[next].entry.left, next});
+    successor.left = links_[next].entry.left;
   } else {
-    std::pop_heap(heap_.begin(), heap_.end());
+    successor = heap_.back();
     heap_.pop_back();
   }
+  if (!heap_.empty()) replace_first(successor);
   if (last_of_run(entry.merge) == head.link) last_of_run(entry.merge) = kNone;
   links_[head.link].next = free_;
   free_ = head.link;
