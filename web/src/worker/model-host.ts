@@ -219,7 +219,7 @@ export class ModelHost {
 
   #newSession({ id, options: { nCtx, kv, kvPool } }: Omit<Message<'newSession'>, 'type'>) {
     const options = { nCtx, nBatch: 0, kKind: kv.k, vKind: kv.v, kvPool };
-    const engine = unwrap(this.#withWeights().newSession(options));
+    const engine = unwrap(this.#ready().newSession(options));
     return this.#add(id, { engine, kv, sharesPages: kvPool > 0 }, engine.kvBytes());
   }
 
