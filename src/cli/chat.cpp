@@ -69,10 +69,11 @@ class Conversation {
  private:
   Result<std::string> stream_answer() {
     const auto start = Clock::now();
-    KINGLET_ASSIGN(const std::string text,
+    KINGLET_ASSIGN(ChatText laid_out,
                    template_.render(messages_, {.thinking = options_.thinking, .today = today()}));
-    const std::vector<TokenId> prompt =
-        run_.loaded.tokenizer->encode(text, {.add_bos = true, .parse_special = true});
+    if (options_.trust_content) laid_out.said.clear();
+    const std::vector<TokenId> prompt = run_.loaded.tokenizer->encode(
+        laid_out.text, {.add_bos = true, .parse_special = true}, laid_out.said);
     const uint32_t n_reused = run_.session->keep_prefix(prompt);
     GenerationOptions options = options_.generation;
     options.replaces_context = true;
@@ -141,9 +142,9 @@ Status prompt(const PromptOptions& options) {
     messages.push_back({role, std::string(content)});
     role = role == ChatRole::user ? ChatRole::assistant : ChatRole::user;
   }
-  KINGLET_ASSIGN(const std::string text,
+  KINGLET_ASSIGN(const ChatText laid_out,
                  chat_template.render(messages, {.thinking = options.thinking, .today = today()}));
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fwrite(laid_out.text.data(), 1, laid_out.text.size(), stdout);
   return {};
 }
 

@@ -38,6 +38,7 @@ struct ChatOptions {
   std::string system;
   std::string format;  // a built-in chat format; "": that of the file's template
   bool thinking = true;
+  bool trust_content = false;  // what messages spell are control tokens too
   GenerationOptions generation;
   bool show_speed = false;  // on standard error
 };

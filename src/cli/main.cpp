@@ -104,6 +104,8 @@ int run(int argc, char** argv) {
   auto* chat_command = app.add_subcommand("chat", "Hold a conversation, a line at a time");
   add_run_options(*chat_command, chatting.run);
   add_chat_options(*chat_command, chatting);
+  chat_command->add_flag("--trust-content", chatting.trust_content,
+                         "Recognise control tokens in messages too");
   chat_command->add_option("-n,--n-tokens", chatting.generation.max_tokens, "Tokens of an answer")
       ->capture_default_str();
   add_sampler_options(*chat_command, chatting.generation.sampler);

@@ -21,18 +21,22 @@ AddedTokens::AddedTokens(const Vocabulary& vocabulary) {
 }
 
 AddedMatch AddedTokens::find(const Vocabulary& vocabulary, std::string_view text, size_t from,
-                             bool control) const {
+                             std::span<const TextRange> plain) const {
+  auto next = std::partition_point(plain.begin(), plain.end(),
+                                   [from](const TextRange& range) { return range.end <= from; });
   for (size_t begin = from; begin < text.size(); ++begin) {
     const auto byte = static_cast<unsigned char>(text[begin]);
     if (begins_[byte] == begins_[byte + size_t{1}]) continue;
-    const AddedMatch match = longest_at(vocabulary, text, begin, control);
+    while (next != plain.end() && next->end <= begin) ++next;
+    const size_t control_end = next == plain.end() ? text.size() : next->begin;
+    const AddedMatch match = longest_at(vocabulary, text, begin, control_end);
     if (match.id != kNoToken) return match;
   }
   return {text.size(), text.size(), kNoToken};
 }
 
 AddedMatch AddedTokens::longest_at(const Vocabulary& vocabulary, std::string_view text,
-                                   size_t begin, bool control) const {
+                                   size_t begin, size_t control_end) const {
   AddedMatch longest = {begin, begin, kNoToken};
   const auto first_byte = static_cast<unsigned char>(text[begin]);
   const TokenId* low = sorted_.data() + begins_[first_byte];
@@ -40,7 +44,7 @@ AddedMatch AddedTokens::longest_at(const Vocabulary& vocabulary, std::string_vie
   // [low, high) always holds the tokens that share their first n bytes with the text.
   for (size_t n = 1;; ++n) {
     for (; low != high && vocabulary.bytes(*low).size() == n; ++low) {
-      if (control || vocabulary.type(*low) == TokenType::user_defined) {
+      if (begin + n <= control_end || vocabulary.type(*low) == TokenType::user_defined) {
         longest = {begin, begin + n, *low};
       }
     }

@@ -178,8 +178,38 @@ std::string replace_all(std::string_view text, std::string_view from, std::strin
 std::string_view trim(std::string_view text) {
   constexpr std::string_view kSpaces = " \t\n\r\v\f";
   const size_t begin = text.find_first_not_of(kSpaces);
-  if (begin == std::string_view::npos) return {};
+  if (begin == std::string_view::npos) return text.substr(0, 0);
   return text.substr(begin, text.find_last_not_of(kSpaces) + 1 - begin);
+}
+
+ChatText own(std::string_view text) { return {std::string(text), {}}; }
+
+ChatText said(std::string_view text) {
+  if (text.empty()) return {};
+  return {std::string(text), {{0, text.size()}}};
+}
+
+// Appends `part`, a piece of the text of `whole`, and tells what of it is said.
+void append(ChatText& out, const ChatText& whole, std::string_view part) {
+  const auto begin = static_cast<size_t>(part.data() - whole.text.data());
+  const size_t end = begin + part.size();
+  for (const TextRange& range : whole.said) {
+    const TextRange inside = {std::max(range.begin, begin), std::min(range.end, end)};
+    if (inside.begin >= inside.end) continue;
+    out.said.push_back(
+        {out.text.size() + inside.begin - begin, out.text.size() + inside.end - begin});
+  }
+  out.text += part;
+}
+
+void append(ChatText& out, const ChatText& whole) { append(out, whole, whole.text); }
+
+// A message between words of the template.
+ChatText between(std::string_view before, std::string_view message, std::string_view after) {
+  ChatText out = own(before);
+  append(out, said(message));
+  out.text += after;
+  return out;
 }
 
 constexpr std::string_view kMonths[] = {"January",   "February", "March",    "April",
@@ -292,8 +322,8 @@ ChatTemplate::ChatTemplate(const ChatFormat& format, std::string_view source, st
 
 std::string_view ChatTemplate::format_name() const { return format_->name; }
 
-Result<std::string> ChatTemplate::render(std::span<const ChatMessage> messages,
-                                         const ChatOptions& options) const {
+Result<ChatText> ChatTemplate::render(std::span<const ChatMessage> messages,
+                                      const ChatOptions& options) const {
   KINGLET_TRY(check_turns(messages));
   std::string_view given;
   if (messages.front().role == ChatRole::system) {
@@ -305,13 +335,13 @@ Result<std::string> ChatTemplate::render(std::span<const ChatMessage> messages,
                    cat("this model's chat format (", format_->name, ") has no system message")};
     }
   }
-  const std::string system = system_text(given, options);
-  std::string out;
-  if (contains(source_, "bos_token") && !contains(format_->user.before, "{bos}")) out += bos_;
+  const ChatText system = system_text(given, options);
+  ChatText out;
+  if (contains(source_, "bos_token") && !contains(format_->user.before, "{bos}")) out.text += bos_;
   size_t system_turn = messages.size();  // the user's turn that holds the system's message: none
-  if (!system.empty()) {
+  if (!system.text.empty()) {
     if (format_->system_place == SystemPlace::own_turn) {
-      append_turn(out, format_->system, "", system);
+      append_turn(out, format_->system, {}, system);
     } else {
       const bool is_last = format_->system_place == SystemPlace::in_last_user_turn;
       system_turn = is_last ? messages.size() - 1 : 0;
@@ -319,38 +349,41 @@ Result<std::string> ChatTemplate::render(std::span<const ChatMessage> messages,
   }
   for (size_t i = 0; i < messages.size(); ++i) {
     if (messages[i].role == ChatRole::assistant) {
-      append_turn(out, format_->assistant, no_thoughts(options, true), past_answer(messages[i]));
+      append_turn(out, format_->assistant, own(no_thoughts(options, true)),
+                  said(past_answer(messages[i])));
     } else {
-      std::string joined;
-      if (i == system_turn) append_turn(joined, format_->system, "", system);
-      append_turn(out, format_->user, joined, messages[i].content);
+      ChatText front;
+      if (i == system_turn) append_turn(front, format_->system, {}, system);
+      append_turn(out, format_->user, front, said(messages[i].content));
     }
   }
   append_marks(out, format_->answer);
-  if (contains(source_, "<｜Assistant｜><think>\n")) out += "<think>\n";
-  out += no_thoughts(options, false);
+  if (contains(source_, "<｜Assistant｜><think>\n")) out.text += "<think>\n";
+  out.text += no_thoughts(options, false);
   return out;
 }
 
-std::string ChatTemplate::system_text(std::string_view given, const ChatOptions& options) const {
+ChatText ChatTemplate::system_text(std::string_view given, const ChatOptions& options) const {
   const Date& today = options.today;
   switch (format_->system_text) {
     case SystemText::given:
-      return std::string(given.empty() ? spelled_system_turn(source_) : given);
+      return given.empty() ? own(spelled_system_turn(source_)) : said(given);
     case SystemText::dated: {
       // Llama 3.1 asks for no date.
       const Date date = contains(source_, "strftime_now") ? today : ChatOptions().today;
-      return cat("Cutting Knowledge Date: December 2023\nToday Date: ", two_digits(date.day), " ",
-                 month_name(date).substr(0, 3), " ", date.year, "\n\n", trim(given));
+      return between(
+          cat("Cutting Knowledge Date: December 2023\nToday Date: ", two_digits(date.day), " ",
+              month_name(date).substr(0, 3), " ", date.year, "\n\n"),
+          trim(given), "");
     }
     case SystemText::granite:
-      if (!given.empty()) return std::string(given);
+      if (!given.empty()) return said(given);
       if (contains(source_, "Knowledge Cutoff Date: April 2024.")) {
-        return cat("Knowledge Cutoff Date: April 2024.\nToday's Date: ", month_name(today), " ",
-                   two_digits(today.day), ", ", today.year,
-                   ".\nYou are Granite, developed by IBM. You are a helpful AI assistant.");
+        return own(cat("Knowledge Cutoff Date: April 2024.\nToday's Date: ", month_name(today), " ",
+                       two_digits(today.day), ", ", today.year,
+                       ".\nYou are Granite, developed by IBM. You are a helpful AI assistant."));
       }
-      return std::string(literal_that_begins(
+      return own(literal_that_begins(
           source_, "You are a helpful assistant. Please ensure responses are professional"));
     case SystemText::smollm_3: {
       const std::string_view begin =
@@ -358,12 +391,11 @@ std::string ChatTemplate::system_text(std::string_view given, const ChatOptions&
                              "Hugging Face. Your role"
                            : "You are a helpful AI assistant named SmolLM, trained by "
                              "Hugging Face.\n\n";
-      const std::string instructions =
-          given.empty() ? std::string(literal_that_begins(source_, begin)) : cat(given, "\n\n");
-      return cat("## Metadata\n\nKnowledge Cutoff Date: June 2025\nToday Date: ",
-                 two_digits(today.day), " ", month_name(today), " ", today.year,
-                 "\nReasoning Mode: ", options.thinking ? "/think" : "/no_think",
-                 "\n\n## Custom Instructions\n\n", instructions);
+      return between(cat("## Metadata\n\nKnowledge Cutoff Date: June 2025\nToday Date: ",
+                         two_digits(today.day), " ", month_name(today), " ", today.year,
+                         "\nReasoning Mode: ", options.thinking ? "/think" : "/no_think",
+                         "\n\n## Custom Instructions\n\n"),
+                     given, given.empty() ? literal_that_begins(source_, begin) : "\n\n");
     }
   }
   return {};
@@ -389,16 +421,16 @@ std::string_view ChatTemplate::no_thoughts(const ChatOptions& options, bool in_p
   return in_past ? "" : "<think>\n\n</think>\n\n";
 }
 
-void ChatTemplate::append_turn(std::string& out, const Turn& turn, std::string_view front,
-                               std::string_view content) const {
+void ChatTemplate::append_turn(ChatText& out, const Turn& turn, const ChatText& front,
+                               const ChatText& content) const {
   append_marks(out, turn.before);
-  out += front;
-  out += turn.trims ? trim(content) : content;
+  append(out, front);
+  append(out, content, turn.trims ? trim(content.text) : content.text);
   append_marks(out, turn.after);
 }
 
-void ChatTemplate::append_marks(std::string& out, std::string_view pattern) const {
-  out += replace_all(replace_all(pattern, "{bos}", bos_), "{eos}", eos_);
+void ChatTemplate::append_marks(ChatText& out, std::string_view pattern) const {
+  out.text += replace_all(replace_all(pattern, "{bos}", bos_), "{eos}", eos_);
 }
 
 }  // namespace kinglet

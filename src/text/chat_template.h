@@ -9,9 +9,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "gguf/header.h"
+#include "text/added_tokens.h"
 #include "text/vocabulary.h"
 
 namespace kinglet {
@@ -34,6 +36,14 @@ struct ChatOptions {
   Date today = {2024, 7, 26};  // what templates say that are not told
 };
 
+// A conversation as one text.
+struct ChatText {
+  std::string text;
+  // What of it the messages say, in order, none of them empty: it is to be encoded as plain text,
+  // so that a message cannot spell the end of its turn and the beginning of another's.
+  std::vector<TextRange> said;
+};
+
 struct ChatFormat;
 struct Turn;
 
@@ -53,26 +63,26 @@ class ChatTemplate {
 
   std::string_view format_name() const;
 
-  // The text up to where the model's next answer begins, to be encoded with special tokens parsed.
+  // The text up to where the model's next answer begins, to be encoded with the special tokens of
+  // the format parsed, those that the messages spell not.
   // `messages`: at most one of the system, at the front, then the user's and the assistant's in
   // turn, the user's first and last; else ErrorCode::invalid_argument, as for a system message in a
   // format that knows none.
-  Result<std::string> render(std::span<const ChatMessage> messages,
-                             const ChatOptions& options) const;
+  Result<ChatText> render(std::span<const ChatMessage> messages, const ChatOptions& options) const;
 
  private:
   ChatTemplate(const ChatFormat& format, std::string_view source, std::string_view bos,
                std::string_view eos);
 
   // What the system's turn says; empty where there is none.
-  std::string system_text(std::string_view given, const ChatOptions& options) const;
+  ChatText system_text(std::string_view given, const ChatOptions& options) const;
   // An earlier answer, without its thoughts where the template cuts these.
   std::string_view past_answer(const ChatMessage& message) const;
   // The empty thoughts that stand in front of an answer without any.
   std::string_view no_thoughts(const ChatOptions& options, bool in_past) const;
-  void append_turn(std::string& out, const Turn& turn, std::string_view front,
-                   std::string_view content) const;
-  void append_marks(std::string& out, std::string_view pattern) const;
+  void append_turn(ChatText& out, const Turn& turn, const ChatText& front,
+                   const ChatText& content) const;
+  void append_marks(ChatText& out, std::string_view pattern) const;
 
   const ChatFormat* format_;
   std::string source_;  // with \n as the character that it spells

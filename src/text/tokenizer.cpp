@@ -22,14 +22,19 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::from_gguf(const GgufHeader& header
                cat(kModelKey, " is ", quoted(model), ", expected \"llama\" or \"gpt2\"")};
 }
 
-std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
+std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options,
+                                       std::span<const TextRange> plain) const {
+  const TextRange whole = {0, text.size()};
+  if (!options.parse_special) plain = {&whole, 1};
   std::vector<TokenId> ids;
   if (options.add_bos && vocabulary_.add_bos() && bos() != kNoToken) {
-    const bool is_spelled = options.parse_special && text.starts_with(vocabulary_.bytes(bos()));
+    const std::string_view spelled = vocabulary_.bytes(bos());
+    const bool is_spelled = options.parse_special && text.starts_with(spelled) &&
+                            (plain.empty() || plain.front().begin >= spelled.size());
     if (!is_spelled) ids.push_back(bos());
   }
   for (size_t from = 0; from < text.size();) {
-    const AddedMatch match = added_tokens_.find(vocabulary_, text, from, options.parse_special);
+    const AddedMatch match = added_tokens_.find(vocabulary_, text, from, plain);
     if (match.begin > from) encode_plain(text.substr(from, match.begin - from), ids);
     if (match.id != kNoToken) ids.push_back(match.id);
     from = match.end;

@@ -38,7 +38,11 @@ class Tokenizer {
   // Any bytes have ids: invalid UTF-8 is encoded byte by byte. A vocabulary that lacks tokens for
   // bytes gives its unknown token for them (SentencePiece) or leaves them out (BPE). Takes time O(n
   // log n); `text` must be shorter than 4 GiB.
-  std::vector<TokenId> encode(std::string_view text, EncodeOptions options = {}) const;
+  //
+  // `plain`: bytes that are no part of a control token whatever they spell, as ranges in order,
+  // none of them empty.
+  std::vector<TokenId> encode(std::string_view text, EncodeOptions options = {},
+                              std::span<const TextRange> plain = {}) const;
 
   // The bytes one token stands for, possibly half a UTF-8 character; control tokens have none
   // unless `special`, unused ids and those outside [0, n_tokens()) have none at all.

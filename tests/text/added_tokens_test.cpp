@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "text/test_tokenizers.h"
 
@@ -10,10 +12,11 @@ namespace kinglet {
 namespace {
 
 // Ids of `text` with its added tokens recognised, where all else are bytes.
-std::string split(const Tokenizer& tokenizer, std::string_view text, bool parse_special) {
+std::string split(const Tokenizer& tokenizer, std::string_view text, bool parse_special,
+                  std::span<const TextRange> plain = {}) {
   std::string out;
   for (const TokenId id :
-       tokenizer.encode(text, {.add_bos = false, .parse_special = parse_special})) {
+       tokenizer.encode(text, {.add_bos = false, .parse_special = parse_special}, plain)) {
     if (tokenizer.vocabulary().is_added(id)) {
       out += cat("[", tokenizer.piece(id, true), "]");
     } else {
@@ -32,6 +35,31 @@ TEST(AddedTokens, ControlTokensAreRecognisedOnlyWhereAskedFor) {
 TEST(AddedTokens, UserDefinedTokensAlwaysAre) {
   const auto tokenizer = spm_tokenizer({{"<|u|>", 0, TokenType::user_defined}}, false);
   EXPECT_EQ(split(*tokenizer, "<|u|><|u|>b<s>", false), "[<|u|>][<|u|>]b<s>");
+}
+
+TEST(AddedTokens, ControlTokensDoNotReachIntoPlainText) {
+  const auto tokenizer = spm_tokenizer({{"<|x|>", 0, TokenType::control},
+                                        {"<|x|><|x|>", 0, TokenType::control},
+                                        {"<u>", 0, TokenType::user_defined}},
+                                       false);
+  const std::string text = "<|x|><|x|><u><|x|>";
+  const auto with = [&](std::vector<TextRange> plain) {
+    return split(*tokenizer, text, true, plain);
+  };
+  EXPECT_EQ(with({}), "[<|x|><|x|>][<u>][<|x|>]");
+  EXPECT_EQ(with({{0, 5}}), "<|x|>[<|x|>][<u>][<|x|>]");
+  EXPECT_EQ(with({{4, 5}}), "<|x|>[<|x|>][<u>][<|x|>]");
+  EXPECT_EQ(with({{9, 10}}), "[<|x|>]<|x|>[<u>][<|x|>]");
+  EXPECT_EQ(with({{5, 6}, {10, 14}}), "[<|x|>]<|x|>[<u>]<|x|>");
+  EXPECT_EQ(with({{0, text.size()}}), "<|x|><|x|>[<u>]<|x|>");
+}
+
+TEST(AddedTokens, APlainMarkOfTheBeginningIsNone) {
+  const auto tokenizer = spm_tokenizer({});
+  const TextRange spelled = {0, 3};
+  const TextRange behind = {3, 4};
+  EXPECT_EQ(tokenizer->encode("<s>a", {.parse_special = true}, {&behind, 1}).size(), 3u);
+  EXPECT_EQ(tokenizer->encode("<s>a", {.parse_special = true}, {&spelled, 1}).size(), 6u);
 }
 
 TEST(AddedTokens, OfThoseThatBeginTogetherTheLongestCounts) {

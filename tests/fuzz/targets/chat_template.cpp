@@ -41,8 +41,15 @@ void chat_template(Bytes bytes) {
     check(prompt.error().code == ErrorCode::invalid_argument, "an unexpected error");
     return;
   }
-  check(prompt.value().size() <= source.size() + n_bytes + kMostAdded * (messages.size() + 1),
+  const auto& [text, said] = prompt.value();
+  check(text.size() <= source.size() + n_bytes + kMostAdded * (messages.size() + 1),
         "a prompt out of nothing");
+  size_t end = 0;
+  for (const TextRange& range : said) {
+    check(end <= range.begin && range.begin < range.end && range.end <= text.size(),
+          "a range out of order");
+    end = range.end;
+  }
 }
 
 }  // namespace kinglet::fuzz
