@@ -1,5 +1,14 @@
 // The cache in a folder, in Node.
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Kinglet, ModelCache } from 'kinglet';
@@ -75,6 +84,38 @@ it('is left alone while another load writes to it', async () => {
   expect((await load()).warnings).toEqual(['cache_unavailable']);
   controller.abort();
   await first;
+});
+
+it('reads and writes no file that a link in it names', async () => {
+  server.files.set('/model.gguf', { bytes, etag: '"1"' });
+  await load();
+  const [name] = readdirSync(folder) as [string];
+  const elsewhere = join(folder, 'elsewhere');
+  renameSync(join(folder, name), elsewhere);
+  symlinkSync(elsewhere, join(folder, name));
+  const kept = readFileSync(elsewhere);
+  expect(await new ModelCache(folder).list()).toEqual([]);
+
+  server.files.set('/model.gguf', { bytes, etag: '"2"' });
+  for (const other of ['.a', '.b']) {
+    const link = join(folder, name.slice(0, -2) + other);
+    rmSync(link, { force: true });
+    symlinkSync(elsewhere, link);
+  }
+  expect(await load()).toEqual({
+    ...{ nLayers: 6, phases: ['download', 'prepare'], warnings: ['cache_unavailable'] },
+  });
+  expect(readFileSync(elsewhere).equals(kept)).toBe(true);
+});
+
+it.skipIf(process.platform === 'win32')('neither waits for a pipe nor opens a folder', async () => {
+  server.files.set('/model.gguf', { bytes, etag: '"1"' });
+  await load();
+  const [name] = readdirSync(folder) as [string];
+  rmSync(join(folder, name));
+  execFileSync('mkfifo', [join(folder, name)]);
+  mkdirSync(join(folder, name.slice(0, -2) + (name.endsWith('.a') ? '.b' : '.a')));
+  expect((await load()).warnings).toEqual(['cache_unavailable']);
 });
 
 it('is a folder, and only in Node', async () => {

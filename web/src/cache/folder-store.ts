@@ -33,7 +33,7 @@ export class FolderStore implements CacheStore {
 
   async peek(name: string): Promise<CacheEntryInfo | undefined> {
     try {
-      const file = this.#open(name, 'r');
+      const file = this.#open(name);
       try {
         return await file.info();
       } finally {
@@ -45,11 +45,12 @@ export class FolderStore implements CacheStore {
   }
 
   openReader(name: string): Promise<BlockReader> {
-    return Promise.resolve(this.#open(name, 'r'));
+    return Promise.resolve(this.#open(name));
   }
 
   openWriter(name: string, nBlocks: number): Promise<BlockWriter> {
-    const file = this.#open(name, this.#fs.existsSync(this.#path(name)) ? 'r+' : 'w+');
+    const { O_RDWR, O_CREAT } = this.#fs.constants;
+    const file = this.#open(name, O_RDWR | O_CREAT);
     file.keep(nBlocks);
     return Promise.resolve(file);
   }
@@ -73,7 +74,7 @@ export class FolderStore implements CacheStore {
       }
     }
     const timer = setInterval(() => {
-      this.#fs.utimesSync(path, new Date(), new Date());
+      this.#fs.lutimesSync(path, new Date(), new Date());
     }, touchEveryMs);
     return () => {
       clearInterval(timer);
@@ -86,12 +87,23 @@ export class FolderStore implements CacheStore {
   }
 
   #ageMs(path: string): number {
-    const status = this.#fs.statSync(path, { throwIfNoEntry: false });
+    const status = this.#fs.lstatSync(path, { throwIfNoEntry: false });
     return status ? Date.now() - status.mtimeMs : 0;
   }
 
-  #open(name: string, flags: string): BlockFile {
-    return new BlockFile(new NodeFile(this.#fs, this.#fs.openSync(this.#path(name), flags)));
+  /**
+   * A plain file of the folder alone: who can put a link there must not have another file read or
+   * overwritten, nor stop the load by a pipe.
+   */
+  #open(name: string, flags = 0): BlockFile {
+    // Windows, where links take rights of their own, knows neither.
+    const { O_NOFOLLOW = 0, O_NONBLOCK = 0 } = this.#fs.constants as Partial<Fs['constants']>;
+    const descriptor = this.#fs.openSync(this.#path(name), flags | O_NOFOLLOW | O_NONBLOCK);
+    if (!this.#fs.fstatSync(descriptor).isFile()) {
+      this.#fs.closeSync(descriptor);
+      throw new Error(`${this.#path(name)} is not a file`);
+    }
+    return new BlockFile(new NodeFile(this.#fs, descriptor));
   }
 
   #path(name: string): string {
