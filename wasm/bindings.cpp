@@ -318,10 +318,16 @@ class EngineModel {
     return fields;
   }
 
-  val encode(const std::string& text, bool add_bos, bool parse_special) const {
-    const std::vector<TokenId> ids =
-        loaded_->tokenizer->encode(text, {.add_bos = add_bos, .parse_special = parse_special});
-    return to_js_ids(ids);
+  val encode(const val& texts, bool add_bos, bool parse_special) const {
+    std::string whole;
+    std::vector<TextRange> plain;
+    for (uint32_t i = 0; i < length(texts); ++i) {
+      const size_t begin = whole.size();
+      whole += text(texts[i]);
+      if (i % 2 == 1 && whole.size() > begin) plain.push_back({begin, whole.size()});
+    }
+    return to_js_ids(loaded_->tokenizer->encode(
+        whole, {.add_bos = add_bos, .parse_special = parse_special}, plain));
   }
 
   val decode(const val& ids, bool special) const {

@@ -71,7 +71,11 @@ export interface EngineModelInfo {
 
 export interface EngineModel extends EngineHandle {
   info(): EngineModelInfo;
-  encode(text: string, addBos: boolean, parseSpecial: boolean): Int32Array;
+  /**
+   * The ids of the joined texts. With `parseSpecial` control tokens are recognised in every other
+   * one, the first among them.
+   */
+  encode(texts: readonly string[], addBos: boolean, parseSpecial: boolean): Int32Array;
   decode(ids: Int32Array, special: boolean): EngineResult<string>;
   /** What one token spells, control tokens too; part of a character is U+FFFD. */
   piece(id: number): string;

@@ -165,6 +165,16 @@ describe('chat', () => {
     expect(Number(known[1]![2])).toBeLessThan(Number(known[1]![1]));
   });
 
+  test('takes control tokens from messages only where they are trusted', () => {
+    const nTokens = (line: string, options: string[] = []) => {
+      const args = ['chat', '-m', model, '--temp', '0', '-n', '1', '--speed', ...options];
+      return Number(/prompt: (\d+) tokens/.exec(kinglet(args, line).stderr)![1]);
+    };
+    const nMore = (options?: string[]) => nTokens('a<s><s>', options) - nTokens('a<s>', options);
+    expect(nMore(['--trust-content'])).toBe(1);
+    expect(nMore()).toBeGreaterThan(1);
+  });
+
   test('takes a format by name', () => {
     const options = ['prompt', '-m', stories, '--format', 'zephyr'];
     expect(kinglet(options, 'Hello').stdout).toBe('<|user|>\nHello<s>\n<|assistant|>\n');

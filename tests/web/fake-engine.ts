@@ -91,8 +91,8 @@ export class FakeEngine implements EngineModule {
         bosToken: '^',
         eosToken: '$',
       }),
-      encode: (prompt, addBos) =>
-        Int32Array.from([...(addBos ? [1] : []), ...Array.from(prompt, codePoint)]),
+      encode: (texts, addBos) =>
+        Int32Array.from([...(addBos ? [1] : []), ...Array.from(texts.join(''), codePoint)]),
       piece: (id) => String.fromCodePoint(id),
       decode: (ids) => ({ value: String.fromCodePoint(...ids) }),
       newSession: (options) => {

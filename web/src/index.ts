@@ -16,6 +16,7 @@ export type {
   ChatMessage,
   ChatOptions,
   ChatPromptOptions,
+  ChatTokensOptions,
   DecodeOptions,
   DetokenizeOptions,
   EmbedOptions,

@@ -1,7 +1,8 @@
-import { renderChat } from './chat-template.ts';
+import { layOutChat, renderChat } from './chat-template.ts';
 import { KingletError } from './errors.ts';
 import type { Generation } from './generation.ts';
 import {
+  checkedChat,
   checkedPooling,
   checkedText,
   checkedTexts,
@@ -10,12 +11,14 @@ import {
   postedLoadOptions,
   postedSessionOptions,
 } from './options.ts';
+import type { ChatText } from './protocol.ts';
 import { Session } from './session.ts';
 import { postedSources } from './source.ts';
 import type {
   ChatMessage,
   ChatOptions,
   ChatPromptOptions,
+  ChatTokensOptions,
   DetokenizeOptions,
   EmbedOptions,
   GenerateOptions,
@@ -131,11 +134,31 @@ export class Kinglet {
   }
 
   /**
-   * The text that the file's chat template makes of a conversation. It spells control tokens:
-   * tokenize it with `parseSpecial`.
+   * The text that the file's chat template makes of a conversation, to look at: it does not tell
+   * the template's control tokens from those that a message spells. {@link chatTokens} does.
    */
   chatPrompt(messages: readonly ChatMessage[], options: ChatPromptOptions = {}): Promise<string> {
     return renderChat(this.info, messages, options);
+  }
+
+  /** The tokens that the file's chat template makes of a conversation, as chat() reads them. */
+  async chatTokens(
+    messages: readonly ChatMessage[],
+    options: ChatTokensOptions = {},
+  ): Promise<number[]> {
+    const text = checkedChat(await this.layOut(messages, options));
+    const request = { type: 'tokenize', text, ...postedEncoding({}) } as const;
+    return [...(await this.#client.ask(request, 'tokens')).tokens];
+  }
+
+  /** @internal A conversation for {@link answer}. */
+  layOut(messages: readonly ChatMessage[], options: ChatTokensOptions): Promise<ChatText> {
+    return layOutChat(this.info, messages, options);
+  }
+
+  /** @internal As generate(). */
+  answer(chat: ChatText, options: GenerateOptions): Generation {
+    return this.#session.start(chat, options, { replacesContext: true, keepsAnswer: false });
   }
 
   async tokenize(text: string, options: TokenizeOptions = {}): Promise<number[]> {

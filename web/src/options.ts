@@ -3,6 +3,7 @@
 import { KingletError, messageOf } from './errors.ts';
 import { grammarOfSchema } from './json-schema/index.ts';
 import type {
+  ChatText,
   KvKinds,
   PostedEncoding,
   PostedGenerateOptions,
@@ -192,12 +193,12 @@ export function postedEncoding({ addBos, parseSpecial }: TokenizeOptions): Poste
 }
 
 export function postedPrompt(
-  prompt: string | ArrayLike<number>,
+  prompt: string | ArrayLike<number> | ChatText,
   { addBos, parseSpecial }: Pick<GenerateOptions, 'addBos' | 'parseSpecial'>,
   place: PromptPlace,
 ): PostedPrompt {
   return {
-    content: checkedContent(prompt),
+    content: isChatText(prompt) ? checkedChat(prompt) : checkedContent(prompt),
     ...place,
     addBos: addBos === undefined ? undefined : checkedFlag('addBos', addBos),
     parseSpecial: checkedFlag('parseSpecial', parseSpecial ?? false),
@@ -244,6 +245,15 @@ export function checkedText(text: unknown, name = 'text'): string {
   return text;
 }
 
+function isChatText(prompt: string | ArrayLike<number> | ChatText): prompt is ChatText {
+  return typeof prompt === 'object' && 'texts' in prompt;
+}
+
+export function checkedChat(chat: ChatText): ChatText {
+  checkedText(chat.texts.join(''), 'conversation');
+  return chat;
+}
+
 function checkedContent(prompt: string | ArrayLike<number>): string | Int32Array {
   return typeof prompt === 'string' ? checkedText(prompt) : checkedTokens(prompt);
 }
@@ -270,7 +280,7 @@ function checkedNumber(name: string, value: unknown, rule: NumberRule): number {
   return value;
 }
 
-function checkedFlag(name: string, value: unknown): boolean {
+export function checkedFlag(name: string, value: unknown): boolean {
   if (typeof value === 'boolean') return value;
   throw new KingletError('invalid_argument', `${name} must be true or false, not ${String(value)}`);
 }

@@ -68,6 +68,7 @@ export interface PostedGenerateOptions {
 /** How a text becomes tokens. */
 export interface PostedEncoding {
   addBos: boolean;
+  /** Of a string. */
   parseSpecial: boolean;
 }
 
@@ -80,6 +81,15 @@ export interface CancelWord {
   address: number;
 }
 
+/** A conversation as a chat template lays it out. */
+export interface ChatText {
+  /**
+   * In turn, the template's own text, where control tokens are recognised, and what the messages
+   * say, where they are not. Joined they are the whole.
+   */
+  texts: readonly string[];
+}
+
 /** Where a prompt stands in its session. */
 export interface PromptPlace {
   /** The prompt is the whole context, of which what the session already holds is kept. */
@@ -90,9 +100,10 @@ export interface PromptPlace {
 
 /** The prompt of a generation. */
 export interface PostedPrompt extends PromptPlace {
-  content: string | Int32Array;
+  content: string | Int32Array | ChatText;
   /** Undefined: at the start of a context. */
   addBos: boolean | undefined;
+  /** Of a string. */
   parseSpecial: boolean;
 }
 
@@ -121,7 +132,7 @@ export type ClientMessage =
   | { type: 'embed'; id: number; texts: (string | Int32Array)[]; pooling: Pooling }
   /** Ends what the session does, refuses what waits for it, and frees it. */
   | { type: 'closeSession'; session: number }
-  | { type: 'tokenize'; id: number; text: string; addBos: boolean; parseSpecial: boolean }
+  | ({ type: 'tokenize'; id: number; text: string | ChatText } & PostedEncoding)
   | { type: 'detokenize'; id: number; tokens: Int32Array; special: boolean }
   /** Ends the work `target` at its next step; unknown ids are ignored. */
   | { type: 'cancel'; target: number };

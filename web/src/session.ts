@@ -1,4 +1,4 @@
-import { renderChat } from './chat-template.ts';
+import { layOutChat } from './chat-template.ts';
 import { Generation } from './generation.ts';
 import type { GenerationSink } from './generation.ts';
 import {
@@ -8,7 +8,7 @@ import {
   postedGenerateOptions,
   postedPrompt,
 } from './options.ts';
-import type { PromptPlace } from './protocol.ts';
+import type { ChatText, PromptPlace } from './protocol.ts';
 import type {
   ChatMessage,
   ChatOptions,
@@ -61,10 +61,10 @@ export class Session {
    * again.
    */
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
-    const { variables, ...generating } = options;
-    const prompt = renderChat(this.#model, messages, { variables });
+    const { variables, trustContent, ...generating } = options;
+    const prompt = layOutChat(this.#model, messages, { variables, trustContent });
     const place = { replacesContext: true, keepsAnswer: true };
-    return this.#generation(prompt, { ...generating, parseSpecial: true }, place);
+    return this.#generation(prompt, generating, place);
   }
 
   /**
@@ -142,7 +142,7 @@ export class Session {
 
   /** @internal As generate(), anywhere in the context. */
   start(
-    prompt: string | ArrayLike<number>,
+    prompt: string | ArrayLike<number> | ChatText,
     options: GenerateOptions,
     place: PromptPlace,
   ): Generation {
@@ -150,7 +150,7 @@ export class Session {
   }
 
   #generation(
-    prompt: string | ArrayLike<number> | Promise<string>,
+    prompt: string | ArrayLike<number> | ChatText | Promise<ChatText>,
     options: GenerateOptions,
     place: PromptPlace,
   ): Generation {
@@ -159,14 +159,14 @@ export class Session {
       let cancel = () => {
         isCancelled = true;
       };
-      const begin = (ready: string | ArrayLike<number>) => {
+      const begin = (ready: string | ArrayLike<number> | ChatText) => {
         cancel = this.#run(sink, ready, options, place);
         if (isCancelled) cancel();
       };
       if (prompt instanceof Promise) {
         const laidOut = prompt.then(
-          (text) => () => {
-            begin(text);
+          (chat) => () => {
+            begin(chat);
           },
           (error: unknown) => () => {
             sink.fail(error);
@@ -215,7 +215,7 @@ export class Session {
   /** Posts a generation whose answers go to `sink`; gives what cancels it. */
   #run(
     sink: GenerationSink,
-    prompt: string | ArrayLike<number>,
+    prompt: string | ArrayLike<number> | ChatText,
     { addBos, parseSpecial, ...options }: GenerateOptions,
     place: PromptPlace,
   ): () => void {

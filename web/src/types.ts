@@ -242,8 +242,17 @@ export interface ChatPromptOptions {
   variables?: Record<string, unknown> | undefined;
 }
 
+export interface ChatTokensOptions extends ChatPromptOptions {
+  /**
+   * Recognise control tokens that messages and variables spell, too. By default they are the
+   * template's alone: what a user, a fetched page or a tool's result says stays text, and cannot end
+   * its turn or begin one in another's name.
+   */
+  trustContent?: boolean | undefined;
+}
+
 export type ChatOptions = Omit<GenerateOptions, 'addBos' | 'parseSpecial'> &
-  Pick<ChatPromptOptions, 'variables'>;
+  Pick<ChatTokensOptions, 'variables' | 'trustContent'>;
 
 export interface Piece {
   /**

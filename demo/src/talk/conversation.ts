@@ -70,7 +70,7 @@ export async function promptTokens(
   const { system } = settings.value;
   if (system) messages.unshift({ role: 'system', content: system });
   messages.push({ role: 'user', content: prompt });
-  return kinglet.tokenize(await kinglet.chatPrompt(messages), { parseSpecial: true });
+  return kinglet.chatTokens(messages);
 }
 
 /** Goes on from exactly these tokens. What the session holds of them is not computed again. */

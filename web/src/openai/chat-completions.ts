@@ -1,5 +1,6 @@
 import { KingletError } from '../errors.ts';
 import type { Kinglet } from '../kinglet.ts';
+import type { ChatText } from '../protocol.ts';
 import type { GenerateOptions, GenerationResult } from '../types.ts';
 import {
   answerHead,
@@ -29,6 +30,7 @@ import type {
   ChoiceLogprobs,
   FunctionCall,
   NonStreaming,
+  OpenAIOptions,
   RequestOptions,
   ResponseFormat,
   Streaming,
@@ -42,10 +44,12 @@ const known = [
 
 export class ChatCompletions {
   readonly #model: Kinglet;
+  readonly #options: OpenAIOptions;
 
   /** @internal */
-  constructor(model: Kinglet) {
+  constructor(model: Kinglet, options: OpenAIOptions) {
     this.#model = model;
+    this.#options = options;
   }
 
   /** Answers a conversation, at once or, with `stream`, in chunks. */
@@ -66,7 +70,7 @@ export class ChatCompletions {
     options: RequestOptions = {},
   ): Promise<ChatCompletion | AnswerStream<ChatCompletionChunk>> {
     const controller = controllerOf(options);
-    const request = await prepare(this.#model, params, controller.signal);
+    const request = await prepare(this.#model, params, this.#options, controller.signal);
     const head = answerHead('chatcmpl', params, this.#model.info);
     if (params.stream) return new AnswerStream(controller, streamChunks(request, params, head));
     const choices: ChatCompletion['choices'] = [];
@@ -80,7 +84,7 @@ export class ChatCompletions {
 
 interface ChatRequest {
   model: Kinglet;
-  prompt: string;
+  prompt: ChatText;
   options: GenerateOptions;
   nChoices: number;
   withLogprobs: boolean;
@@ -92,6 +96,7 @@ interface ChatRequest {
 async function prepare(
   model: Kinglet,
   params: ChatCompletionParams,
+  { trustContent }: OpenAIOptions,
   signal: AbortSignal,
 ): Promise<ChatRequest> {
   refuseUnknown(params, known);
@@ -104,7 +109,7 @@ async function prepare(
     ...(params.reasoning_effort === 'none' && { enable_thinking: false }),
     ...params.chat_template_kwargs,
   };
-  const opening = await model.chatPrompt(messages, { variables });
+  const opening = await model.layOut(messages, { variables, trustContent });
   const jsonSchema = isForced
     ? callSchema(tools.tools, style)
     : responseSchema(params.response_format);
@@ -115,16 +120,20 @@ async function prepare(
       logprobs: params.logprobs === true ? (params.top_logprobs ?? 0) : undefined,
     }),
     maxTokens: params.max_completion_tokens ?? params.max_tokens ?? model.info.nCtx,
-    parseSpecial: true,
   };
   return {
     ...{ model, options, tools, style },
     // A call that must be made is begun for the model, which then has only the JSON to write.
-    prompt: isForced && style.mark !== '' ? `${opening}${style.mark}\n` : opening,
+    prompt: isForced && style.mark !== '' ? withOwnText(opening, `${style.mark}\n`) : opening,
     nChoices: numberOfChoices(params),
     withLogprobs: params.logprobs === true,
     nCallsAtMost: params.parallel_tool_calls === false ? 1 : Infinity,
   };
+}
+
+/** Goes on with text that no message says. */
+function withOwnText({ texts }: ChatText, text: string): ChatText {
+  return { texts: texts.length % 2 === 1 ? [...texts, '', text] : [...texts, text] };
 }
 
 function responseSchema(format: ResponseFormat | undefined): object | undefined {
@@ -155,7 +164,7 @@ async function* answerEvents(
   results: GenerationResult[],
 ): AsyncGenerator<AnswerEvent, ChatFinishReason, void> {
   const { model, prompt, options, withLogprobs } = request;
-  const generation = model.generate(prompt, optionsOfChoice(options, choice));
+  const generation = model.answer(prompt, optionsOfChoice(options, choice));
   const reader = answerReader(request.tools, request.style);
   let nCalls = 0;
   let logprobs: TokenLogprob[] = []; // of the tokens read since the last event

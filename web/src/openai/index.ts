@@ -2,6 +2,7 @@ import type { Kinglet } from '../kinglet.ts';
 import { ChatCompletions } from './chat-completions.ts';
 import { Embeddings } from './embeddings.ts';
 import { TextCompletions } from './text-completions.ts';
+import type { OpenAIOptions } from './types.ts';
 
 export type { AnswerStream } from './answers.ts';
 export type { ChatCompletions } from './chat-completions.ts';
@@ -27,9 +28,9 @@ export interface OpenAI {
  * Every answer runs in the session that the model has from the start, one after the other. What a
  * request asks for that cannot be done rejects with `invalid_argument`; it is never left out.
  */
-export function openAI(model: Kinglet): OpenAI {
+export function openAI(model: Kinglet, options: OpenAIOptions = {}): OpenAI {
   return {
-    chat: { completions: new ChatCompletions(model) },
+    chat: { completions: new ChatCompletions(model, options) },
     completions: new TextCompletions(model),
     embeddings: new Embeddings(model),
   };

@@ -110,6 +110,15 @@ export interface Streaming {
   stream: true;
 }
 
+/** Of {@link openAI}. */
+export interface OpenAIOptions {
+  /**
+   * Recognise control tokens that messages spell, too: see `ChatTokensOptions` of the package.
+   * Default false.
+   */
+  trustContent?: boolean | undefined;
+}
+
 export interface RequestOptions {
   /** Aborting rejects with the signal's reason. */
   signal?: AbortSignal | null | undefined;

@@ -16,7 +16,7 @@ export async function embedTexts(
   work: Work,
 ): Promise<Float32Array[]> {
   const prompts = texts.map((text) =>
-    typeof text === 'string' ? model.encode(text, true, false) : text,
+    typeof text === 'string' ? model.encode([text], true, false) : text,
   );
   const nCtx = Math.max(...prompts.map((tokens) => tokens.length));
   const { contextLength } = model.info();

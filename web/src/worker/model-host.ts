@@ -18,7 +18,7 @@ import { embedTexts } from './embed.ts';
 import { unwrap } from './engine-error.ts';
 import { loadModel } from './load-model.ts';
 import { defaultNCtx } from './memory-plan.ts';
-import { runGeneration } from './run-generation.ts';
+import { encoded, runGeneration } from './run-generation.ts';
 
 /** A running engine and how it was chosen. */
 export interface OpenEngine {
@@ -131,8 +131,8 @@ export class ModelHost {
         break;
       case 'tokenize':
         void this.#answer(message.id, () => {
-          const { id, text, addBos, parseSpecial } = message;
-          return { type: 'tokens', id, tokens: this.#ready().encode(text, addBos, parseSpecial) };
+          const { id, text } = message;
+          return { type: 'tokens', id, tokens: encoded(this.#ready(), text, message) };
         });
         break;
       case 'detokenize':

@@ -1,6 +1,11 @@
 // One generation in the worker: steps of the engine, pieces for the page, and what it all took.
 import type { EngineModel, EngineSession, EngineStep } from '#engine';
-import type { PostedGenerateOptions, PostedPrompt } from '../protocol.ts';
+import type {
+  ChatText,
+  PostedEncoding,
+  PostedGenerateOptions,
+  PostedPrompt,
+} from '../protocol.ts';
 import type { FinishReason, GenerationResult, Piece } from '../types.ts';
 import { BatchPace } from './batch-pace.ts';
 import { unwrap } from './engine-error.ts';
@@ -81,9 +86,19 @@ function promptTokens(
   session: EngineSession,
   { content, replacesContext, addBos, parseSpecial }: PostedPrompt,
 ): Int32Array {
-  if (typeof content !== 'string') return content;
+  if (content instanceof Int32Array) return content;
   const atStart = replacesContext || session.nPositions() === 0;
-  return model.encode(content, addBos ?? atStart, parseSpecial);
+  return encoded(model, content, { addBos: addBos ?? atStart, parseSpecial });
+}
+
+export function encoded(
+  model: EngineModel,
+  text: string | ChatText,
+  { addBos, parseSpecial }: PostedEncoding,
+): Int32Array {
+  return typeof text === 'string'
+    ? model.encode([text], addBos, parseSpecial)
+    : model.encode(text.texts, addBos, true);
 }
 
 function pieceOf(model: EngineModel, step: EngineStep, logprobs: number): Piece {
