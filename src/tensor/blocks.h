@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/bit_cast.h"
 #include "base/half.h"
 
 namespace kinglet {
@@ -183,6 +184,12 @@ struct BlockMXFP4 {
   static constexpr size_t kSize = 32;
   uint8_t exponent;
   uint8_t codes[kSize / 2];
+
+  // 2^(exponent - 128); the two smallest are subnormal floats.
+  float scale() const {
+    if (exponent < 2) return bit_cast<float>(0x00200000u << exponent);
+    return bit_cast<float>((exponent - 1u) << 23);
+  }
 };
 static_assert(sizeof(BlockMXFP4) == 17);
 

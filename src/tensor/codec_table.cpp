@@ -1,5 +1,4 @@
 // Decoding IQ4_NL, IQ4_XS, MXFP4: 4-bit codes that number the entries of a table.
-#include "base/bit_cast.h"
 #include "tensor/codecs.h"
 
 namespace kinglet {
@@ -11,12 +10,6 @@ void decode_nibbles(const uint8_t* codes, const int8_t (&values)[16], float scal
     out[i] = scale * static_cast<float>(values[codes[i] & 0x0f]);
     out[i + 16] = scale * static_cast<float>(values[codes[i] >> 4]);
   }
-}
-
-// 2^(exponent - 128); the two smallest are subnormal floats.
-float half_power_of_two(uint8_t exponent) {
-  if (exponent < 2) return bit_cast<float>(0x00200000u << exponent);
-  return bit_cast<float>((exponent - 1u) << 23);
 }
 
 }  // namespace
@@ -35,7 +28,7 @@ void decode(const BlockIQ4_XS& block, float* out) {
 }
 
 void decode(const BlockMXFP4& block, float* out) {
-  decode_nibbles(block.codes, kMxfp4Values, half_power_of_two(block.exponent), out);
+  decode_nibbles(block.codes, kMxfp4Values, block.scale(), out);
 }
 
 }  // namespace kinglet

@@ -29,15 +29,22 @@ void decode(const BlockIQ2_S& block, float* out);
 void decode(const BlockIQ3_XXS& block, float* out);
 void decode(const BlockIQ3_S& block, float* out);
 
-// Encodes Block::kSize finite weights. Types of 32 weights follow the customary rules of ggml, so
-// that files agree byte for byte; K types search for the least squared error.
+// Encodes Block::kSize finite weights. Q4_0 to Q8_0, MXFP4, TQ1_0, TQ2_0 follow the rules of ggml,
+// so that files agree byte for byte; K and IQ4 types search for the least squared error.
 void encode(const float* in, BlockQ4_0& block);
 void encode(const float* in, BlockQ4_1& block);
 void encode(const float* in, BlockQ5_0& block);
 void encode(const float* in, BlockQ5_1& block);
 void encode(const float* in, BlockQ8_0& block);
+void encode(const float* in, BlockQ2_K& block);
+void encode(const float* in, BlockQ3_K& block);
 void encode(const float* in, BlockQ4_K& block);
 void encode(const float* in, BlockQ5_K& block);
 void encode(const float* in, BlockQ6_K& block);
+void encode(const float* in, BlockIQ4_NL& block);
+void encode(const float* in, BlockIQ4_XS& block);
+void encode(const float* in, BlockMXFP4& block);
+void encode(const float* in, BlockTQ1_0& block);
+void encode(const float* in, BlockTQ2_0& block);
 
 }  // namespace kinglet

@@ -1,16 +1,33 @@
-// Encoding Q4_K, Q5_K, Q6_K. Each sub-block's scale is searched for the least squared error; then
-// the scales are rounded to what the block can store, and the codes follow from those.
+// Encoding Q2_K to Q6_K. Each sub-block's scale is searched for the least squared error; then the
+// scales are rounded to what the block can store, and the codes follow from those.
 #include "tensor/codecs.h"
 #include "tensor/encoding.h"
+#include "tensor/scale_search.h"
 
 namespace kinglet {
 namespace {
 
-constexpr size_t kSubBlock = 32;  // of Q4_K and Q5_K
-constexpr size_t kSubBlocks = BlockQ4_K::kSize / kSubBlock;
-constexpr float kMaxSubScale = 63.0f;
+constexpr size_t kBlock = 256;
 
-// --- Q4_K and Q5_K: w = scale * code - minimum, code and minimum >= 0
+// --- Q2_K, Q4_K, Q5_K: w = scale * code - minimum, code and minimum >= 0
+
+struct Q2Format {
+  static constexpr size_t kSubBlock = 16;
+  static constexpr float kMaxCode = 3.0f;
+  static constexpr float kMaxSubScale = 15.0f;  // of a stored scale or minimum
+  static constexpr int kUnitRounds = 3;         // so few scales are worth a search for their unit
+};
+
+struct Q4Format {
+  static constexpr size_t kSubBlock = 32;
+  static constexpr float kMaxCode = 15.0f;
+  static constexpr float kMaxSubScale = 63.0f;
+  static constexpr int kUnitRounds = 0;
+};
+
+struct Q5Format : Q4Format {
+  static constexpr float kMaxCode = 31.0f;
+};
 
 struct Line {
   float scale = 0.0f;
@@ -21,10 +38,11 @@ uint8_t nearest_code(float x, const Line& line, float max_code) {
   return to_code((x + line.minimum) * inverse(line.scale) + 0.5f, max_code);
 }
 
-float squared_error(const float* in, const Line& line, float max_code) {
+template <class Format>
+float squared_error(const float* in, const Line& line) {
   float sum = 0.0f;
-  for (size_t i = 0; i < kSubBlock; ++i) {
-    const float code = nearest_code(in[i], line, max_code);
+  for (size_t i = 0; i < Format::kSubBlock; ++i) {
+    const float code = nearest_code(in[i], line, Format::kMaxCode);
     const float error = line.scale * code - line.minimum - in[i];
     sum += error * error;
   }
@@ -37,10 +55,11 @@ struct Fit {
 };
 
 // The least-squares line over the codes that `line` gives the weights.
-Fit refit(const float* in, const Line& line, float max_code) {
+template <class Format>
+Fit refit(const float* in, const Line& line) {
   float codes = 0, squares = 0, weights = 0, products = 0;
-  for (size_t i = 0; i < kSubBlock; ++i) {
-    const float code = nearest_code(in[i], line, max_code);
+  for (size_t i = 0; i < Format::kSubBlock; ++i) {
+    const float code = nearest_code(in[i], line, Format::kMaxCode);
     codes += code;
     squares += code * code;
     weights += in[i];
@@ -48,7 +67,7 @@ Fit refit(const float* in, const Line& line, float max_code) {
   }
   if (squares == 0.0f) return {};
   Line best{products / squares, 0.0f};
-  constexpr float kCount = kSubBlock;
+  constexpr float kCount = Format::kSubBlock;
   const float determinant = kCount * squares - codes * codes;
   if (determinant > 0.0f) {
     const float scale = (kCount * products - codes * weights) / determinant;
@@ -60,24 +79,126 @@ Fit refit(const float* in, const Line& line, float max_code) {
 
 // Starts from lines that let the largest codes overshoot or fall short by up to 1.5, keeps the best
 // refitted one, and refits that until it no longer improves.
-Line fit_line(const float* in, float max_code) {
-  const auto [lowest, highest] = std::minmax_element(in, in + kSubBlock);
+template <class Format>
+Line fit_line(const float* in) {
+  const auto [lowest, highest] = std::minmax_element(in, in + Format::kSubBlock);
   const float minimum = std::max(0.0f, -*lowest);
   const float range = *highest + minimum;
   if (!(range > 0.0f)) return {0.0f, minimum};
   Fit best;
   for (int step = -15; step <= 15; ++step) {
-    const float codes = max_code + 0.1f * static_cast<float>(step);
-    const Fit fit = refit(in, {range / codes, minimum}, max_code);
+    const float codes = Format::kMaxCode + 0.1f * static_cast<float>(step);
+    const Fit fit = refit<Format>(in, {range / codes, minimum});
     if (fit.explained > best.explained) best = fit;
   }
   for (int round = 0; round < 4; ++round) {
-    const Fit fit = refit(in, best.line, max_code);
+    const Fit fit = refit<Format>(in, best.line);
     if (!(fit.explained > best.explained)) break;
     best = fit;
   }
   return best.line;
 }
+
+// The best of the numbers around the rounded ones, in units of the block's: rounding one can be
+// undone by the other.
+template <class Format>
+Line nearest_sub_scale(const float* in, const Line& line, const Line& unit, float& best_error) {
+  constexpr float kMax = Format::kMaxSubScale;
+  const float scale = to_code(line.scale * inverse(unit.scale) + 0.5f, kMax);
+  const float minimum = to_code(line.minimum * inverse(unit.minimum) + 0.5f, kMax);
+  Line best;  // zeros, where weights are so small that the unit was rounded away
+  best_error = squared_error<Format>(in, {});
+  for (float s = scale - 1.0f; s <= scale + 1.0f; s += 1.0f) {
+    for (float m = minimum - 1.0f; m <= minimum + 1.0f; m += 1.0f) {
+      if (s < 0.0f || s > kMax || m < 0.0f || m > kMax) continue;
+      const float error = squared_error<Format>(in, {unit.scale * s, unit.minimum * m});
+      if (error < best_error) {
+        best = {s, m};
+        best_error = error;
+      }
+    }
+  }
+  return best;
+}
+
+// A block's units, and the numbers of its sub-blocks' scales and minima in these.
+template <class Format>
+struct LineBlock {
+  static constexpr size_t kCount = kBlock / Format::kSubBlock;
+
+  Half scale;
+  Half minimum;
+  Line sub_scales[kCount];
+
+  void fit(const float* in) {
+    Line lines[kCount];
+    Line largest;
+    for (size_t i = 0; i < kCount; ++i) {
+      lines[i] = fit_line<Format>(in + i * Format::kSubBlock);
+      largest.scale = std::max(largest.scale, lines[i].scale);
+      largest.minimum = std::max(largest.minimum, lines[i].minimum);
+    }
+    set_unit({largest.scale / Format::kMaxSubScale, largest.minimum / Format::kMaxSubScale});
+    float error = round_lines(in, lines);
+    for (int round = 0; round < Format::kUnitRounds; ++round) {
+      LineBlock next;
+      next.set_unit(refitted_unit(in));
+      const float next_error = next.round_lines(in, lines);
+      if (!(next_error < error)) break;
+      *this = next;
+      error = next_error;
+    }
+  }
+
+  // The code of weight i.
+  uint8_t code(const float* in, size_t i) const {
+    return nearest_code(in[i], line(i / Format::kSubBlock), Format::kMaxCode);
+  }
+
+ private:
+  void set_unit(const Line& unit) {
+    scale = to_half(unit.scale);
+    minimum = to_half(unit.minimum);
+  }
+
+  Line unit() const { return {to_float(scale), to_float(minimum)}; }
+
+  Line line(size_t i) const {
+    return {to_float(scale) * sub_scales[i].scale, to_float(minimum) * sub_scales[i].minimum};
+  }
+
+  // Returns the squared error.
+  float round_lines(const float* in, const Line* lines) {
+    float sum = 0.0f;
+    for (size_t i = 0; i < kCount; ++i) {
+      float error;
+      sub_scales[i] =
+          nearest_sub_scale<Format>(in + i * Format::kSubBlock, lines[i], unit(), error);
+      sum += error;
+    }
+    return sum;
+  }
+
+  // The least-squares units for the scales, minima and codes as they are: w = scale * a - minimum *
+  // b, where a is a stored scale times a code and b a stored minimum.
+  Line refitted_unit(const float* in) const {
+    float aa = 0, ab = 0, bb = 0, aw = 0, bw = 0;
+    for (size_t i = 0; i < kBlock; ++i) {
+      const Line& sub_scale = sub_scales[i / Format::kSubBlock];
+      const float a = sub_scale.scale * code(in, i);
+      const float b = sub_scale.minimum;
+      aa += a * a;
+      ab += a * b;
+      bb += b * b;
+      aw += a * in[i];
+      bw += b * in[i];
+    }
+    const float determinant = aa * bb - ab * ab;
+    if (!(determinant > 0.0f)) return unit();
+    return {std::max(0.0f, (bb * aw - ab * bw) / determinant),
+            std::max(0.0f, (ab * aw - aa * bw) / determinant)};
+  }
+};
 
 // The inverse of ScalesAndMinima::scale() and minimum(), for bytes that began as 0.
 void store(ScalesAndMinima& scales, size_t i, unsigned scale, unsigned minimum) {
@@ -94,120 +215,63 @@ void store(ScalesAndMinima& scales, size_t i, unsigned scale, unsigned minimum) 
   }
 }
 
-// Numbers of a stored scale and minimum, in units of the block's.
-struct SubScale {
-  float scale = 0.0f;
-  float minimum = 0.0f;
-};
-
-// The best of the numbers around the rounded ones: rounding one can be undone by the other.
-SubScale nearest_sub_scale(const float* in, const Line& line, const Line& unit, float max_code) {
-  const float scale = to_code(line.scale * inverse(unit.scale) + 0.5f, kMaxSubScale);
-  const float minimum = to_code(line.minimum * inverse(unit.minimum) + 0.5f, kMaxSubScale);
-  SubScale best;  // zeros, where weights are so small that the unit was rounded away
-  float best_error = squared_error(in, {}, max_code);
-  for (float s = scale - 1.0f; s <= scale + 1.0f; s += 1.0f) {
-    for (float m = minimum - 1.0f; m <= minimum + 1.0f; m += 1.0f) {
-      if (s < 0.0f || s > kMaxSubScale || m < 0.0f || m > kMaxSubScale) continue;
-      const float error = squared_error(in, {unit.scale * s, unit.minimum * m}, max_code);
-      if (error < best_error) {
-        best = {s, m};
-        best_error = error;
-      }
-    }
-  }
-  return best;
-}
-
 // Fills the block's scales, and `codes` with the code of each weight.
-template <class Block>
-void encode_lines(const float* in, float max_code, Block& block, uint8_t (&codes)[Block::kSize]) {
-  Line lines[kSubBlocks];
-  Line largest;
-  for (size_t i = 0; i < kSubBlocks; ++i) {
-    lines[i] = fit_line(in + i * kSubBlock, max_code);
-    largest.scale = std::max(largest.scale, lines[i].scale);
-    largest.minimum = std::max(largest.minimum, lines[i].minimum);
-  }
-  block.scale = to_half(largest.scale / kMaxSubScale);
-  block.minimum_scale = to_half(largest.minimum / kMaxSubScale);
+template <class Format, class Block>
+void encode_lines(const float* in, Block& block, uint8_t (&codes)[kBlock]) {
+  LineBlock<Format> lines;
+  lines.fit(in);
+  block.scale = lines.scale;
+  block.minimum_scale = lines.minimum;
   block.scales = {};
-  const Line unit{to_float(block.scale), to_float(block.minimum_scale)};
-  for (size_t i = 0; i < kSubBlocks; ++i) {
-    const float* weights = in + i * kSubBlock;
-    const SubScale sub_scale = nearest_sub_scale(weights, lines[i], unit, max_code);
-    store(block.scales, i, static_cast<unsigned>(sub_scale.scale),
-          static_cast<unsigned>(sub_scale.minimum));
-    const Line line{unit.scale * sub_scale.scale, unit.minimum * sub_scale.minimum};
-    for (size_t j = 0; j < kSubBlock; ++j) {
-      codes[i * kSubBlock + j] = nearest_code(weights[j], line, max_code);
-    }
+  for (size_t i = 0; i < lines.kCount; ++i) {
+    store(block.scales, i, static_cast<unsigned>(lines.sub_scales[i].scale),
+          static_cast<unsigned>(lines.sub_scales[i].minimum));
   }
+  for (size_t i = 0; i < kBlock; ++i) codes[i] = lines.code(in, i);
 }
 
 void pack_nibbles(const uint8_t* codes, uint8_t* nibbles) {
-  for (size_t i = 0; i < BlockQ4_K::kSize; i += 64) {
+  for (size_t i = 0; i < kBlock; i += 64) {
     for (size_t j = 0; j < 32; ++j) {
       *nibbles++ = static_cast<uint8_t>((codes[i + j] & 0x0f) | (codes[i + 32 + j] & 0x0f) << 4);
     }
   }
 }
 
-// --- Q6_K: w = scale * code, code from -32 to 31
+// --- Q3_K, Q6_K: w = scale * code, code from -kCodes to kCodes - 1
 
-constexpr size_t kQ6SubBlock = 16;
-constexpr size_t kQ6SubBlocks = BlockQ6_K::kSize / kQ6SubBlock;
-
-float signed_code(float x, float scale) {
-  return static_cast<float>(to_code(x * inverse(scale) + 32.5f, 63.0f)) - 32.0f;
-}
-
-float squared_error(const float* in, float scale) {
-  float sum = 0.0f;
-  for (size_t i = 0; i < kQ6SubBlock; ++i) {
-    const float error = scale * signed_code(in[i], scale) - in[i];
-    sum += error * error;
+template <int kCodes>
+struct SignedCodes {
+  static float nearest(float x) {
+    constexpr float kOffset = kCodes;
+    return static_cast<float>(to_code(x + (kOffset + 0.5f), 2 * kOffset - 1)) - kOffset;
   }
-  return sum;
-}
+};
 
-// Tries scales at which the largest magnitude becomes about -32, or 32, which is one too many for
-// it; each is refitted to the codes it gives, for which the least-squares scale is sum(code * w) /
-// sum(code²).
-float fit_scale(const float* in) {
-  const float largest = extreme(in, kQ6SubBlock);
-  float best = 0.0f;
-  float best_explained = 0.0f;  // the sum of squares that is no error
-  for (int step = -18; step <= 19; ++step) {
-    const float codes = (step % 2 == 0 ? -32.0f : 32.0f) + 0.1f * static_cast<float>(step);
-    const float start = largest / codes;
-    float products = 0, squares = 0;
-    for (size_t i = 0; i < kQ6SubBlock; ++i) {
-      const float code = signed_code(in[i], start);
-      products += code * in[i];
-      squares += code * code;
-    }
-    if (products * products > best_explained * squares) {
-      best = products / squares;
-      best_explained = products * best;
-    }
-  }
-  return best;
-}
+// Of the two ends, -32 is a code and 32 is one too many.
+struct Q6Codes : SignedCodes<32> {
+  static constexpr float kFirst = 30.2f;
+  static constexpr float kStep = 0.2f;
+  static constexpr int kTries = 19;
+  static constexpr int kUnitRounds = 0;
+};
 
-float nearest_sub_scale(const float* in, float scale, float unit) {
-  const float rounded = std::min(std::max(-128.0f, std::round(scale * inverse(unit))), 127.0f);
-  float best = 0.0f;
-  float best_error = squared_error(in, best);
-  for (float s = rounded - 1.0f; s <= rounded + 1.0f; s += 1.0f) {
-    if (s < -128.0f || s > 127.0f) continue;
-    const float error = squared_error(in, unit * s);
-    if (error < best_error) {
-      best = s;
-      best_error = error;
-    }
+struct Q3Codes : SignedCodes<4> {
+  static constexpr float kFirst = 2.2f;
+  static constexpr float kStep = 0.15f;
+  static constexpr int kTries = 19;
+  static constexpr int kUnitRounds = 3;
+};
+
+// --- Packing
+
+// The uppermost bit of each code: bit i / 32 of high_bits[i % 32].
+void pack_high_bits(const uint8_t* codes, int bit, uint8_t (&high_bits)[kBlock / 8]) {
+  std::fill_n(high_bits, kBlock / 8, uint8_t{0});
+  for (size_t i = 0; i < kBlock; ++i) {
+    uint8_t& bits = high_bits[i % 32];
+    bits = static_cast<uint8_t>(bits | (codes[i] >> bit & 1) << (i / 32));
   }
-  return best;
 }
 
 void pack_six_bits(const uint8_t* codes, BlockQ6_K& block) {
@@ -224,40 +288,63 @@ void pack_six_bits(const uint8_t* codes, BlockQ6_K& block) {
   }
 }
 
+// The inverse of Q3KScales::scale(), for bytes that began as 0.
+void store(Q3KScales& scales, size_t i, int scale) {
+  const int bits = scale + 32;
+  uint8_t& low = scales.bytes[i % 8];
+  uint8_t& high = scales.bytes[8 + i % 4];
+  low = static_cast<uint8_t>(low | (bits & 0x0f) << (i / 8 * 4));
+  high = static_cast<uint8_t>(high | bits >> 4 << (i / 4 * 2));
+}
+
 }  // namespace
 
+void encode(const float* in, BlockQ2_K& block) {
+  LineBlock<Q2Format> lines;
+  lines.fit(in);
+  block.scale = lines.scale;
+  block.minimum_scale = lines.minimum;
+  for (size_t i = 0; i < lines.kCount; ++i) {
+    block.scales[i] = static_cast<uint8_t>(static_cast<unsigned>(lines.sub_scales[i].scale) |
+                                           static_cast<unsigned>(lines.sub_scales[i].minimum) << 4);
+  }
+  uint8_t codes[kBlock];
+  for (size_t i = 0; i < kBlock; ++i) codes[i] = lines.code(in, i);
+  pack_pairs(codes, block.pairs);
+}
+
+void encode(const float* in, BlockQ3_K& block) {
+  ScaledBlock<Q3Codes, 16, 16, 32> scaled;
+  scaled.fit(in);
+  block.scale = scaled.unit;
+  block.scales = {};
+  for (size_t i = 0; i < 16; ++i) store(block.scales, i, scaled.scales[i]);
+  uint8_t codes[kBlock];
+  for (size_t i = 0; i < kBlock; ++i) codes[i] = static_cast<uint8_t>(scaled.code(in, i) + 4.0f);
+  pack_pairs(codes, block.pairs);
+  pack_high_bits(codes, 2, block.high_bits);
+}
+
 void encode(const float* in, BlockQ4_K& block) {
-  uint8_t codes[BlockQ4_K::kSize];
-  encode_lines(in, 15.0f, block, codes);
+  uint8_t codes[kBlock];
+  encode_lines<Q4Format>(in, block, codes);
   pack_nibbles(codes, block.nibbles);
 }
 
 void encode(const float* in, BlockQ5_K& block) {
-  uint8_t codes[BlockQ5_K::kSize];
-  encode_lines(in, 31.0f, block, codes);
+  uint8_t codes[kBlock];
+  encode_lines<Q5Format>(in, block, codes);
   pack_nibbles(codes, block.nibbles);
-  std::fill_n(block.high_bits, sizeof block.high_bits, uint8_t{0});
-  for (size_t i = 0; i < BlockQ5_K::kSize; ++i) {
-    uint8_t& bits = block.high_bits[i % 32];
-    bits = static_cast<uint8_t>(bits | codes[i] >> 4 << (i / 32));
-  }
+  pack_high_bits(codes, 4, block.high_bits);
 }
 
 void encode(const float* in, BlockQ6_K& block) {
-  float scales[kQ6SubBlocks];
-  for (size_t i = 0; i < kQ6SubBlocks; ++i) scales[i] = fit_scale(in + i * kQ6SubBlock);
-  block.scale = to_half(extreme(scales, kQ6SubBlocks) / -128.0f);
-  const float unit = to_float(block.scale);
-  uint8_t codes[BlockQ6_K::kSize];
-  for (size_t i = 0; i < BlockQ6_K::kSize; ++i) {
-    const size_t sub_block = i / kQ6SubBlock;
-    if (i % kQ6SubBlock == 0) {
-      block.scales[sub_block] =
-          static_cast<int8_t>(nearest_sub_scale(in + i, scales[sub_block], unit));
-    }
-    const float scale = unit * static_cast<float>(block.scales[sub_block]);
-    codes[i] = to_code(in[i] * inverse(scale) + 32.5f, 63.0f);
-  }
+  ScaledBlock<Q6Codes, 16, 16, 128> scaled;
+  scaled.fit(in);
+  block.scale = scaled.unit;
+  for (size_t i = 0; i < 16; ++i) block.scales[i] = static_cast<int8_t>(scaled.scales[i]);
+  uint8_t codes[kBlock];
+  for (size_t i = 0; i < kBlock; ++i) codes[i] = static_cast<uint8_t>(scaled.code(in, i) + 32.0f);
   pack_six_bits(codes, block);
 }
 

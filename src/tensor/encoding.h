@@ -29,4 +29,14 @@ inline uint8_t to_code(float x, float max) {
   return static_cast<uint8_t>(std::min(std::max(0.0f, x), max));
 }
 
+// The 256 codes' bit pairs, as they stand in Q2_K.
+inline void pack_pairs(const uint8_t* codes, uint8_t* pairs) {
+  for (size_t half = 0; half < 256; half += 128) {
+    for (size_t i = half; i < half + 32; ++i) {
+      *pairs++ = static_cast<uint8_t>((codes[i] & 0x03) | (codes[i + 32] & 0x03) << 2 |
+                                      (codes[i + 64] & 0x03) << 4 | (codes[i + 96] & 0x03) << 6);
+    }
+  }
+}
+
 }  // namespace kinglet

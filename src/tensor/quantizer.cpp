@@ -39,9 +39,16 @@ constexpr Row kQuantizers[] = {
     {DType::q5_0, quantize_blocks<BlockQ5_0>},
     {DType::q5_1, quantize_blocks<BlockQ5_1>},
     {DType::q8_0, quantize_blocks<BlockQ8_0>},
+    {DType::q2_k, quantize_blocks<BlockQ2_K>},
+    {DType::q3_k, quantize_blocks<BlockQ3_K>},
     {DType::q4_k, quantize_blocks<BlockQ4_K>},
     {DType::q5_k, quantize_blocks<BlockQ5_K>},
     {DType::q6_k, quantize_blocks<BlockQ6_K>},
+    {DType::iq4_nl, quantize_blocks<BlockIQ4_NL>},
+    {DType::iq4_xs, quantize_blocks<BlockIQ4_XS>},
+    {DType::mxfp4, quantize_blocks<BlockMXFP4>},
+    {DType::tq1_0, quantize_blocks<BlockTQ1_0>},
+    {DType::tq2_0, quantize_blocks<BlockTQ2_0>},
 };
 
 }  // namespace

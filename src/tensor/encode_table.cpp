@@ -1,0 +1,102 @@
+// Encoding IQ4_NL and IQ4_XS, with a search for the least squared error, and MXFP4 by the rule of
+// ggml.
+#include <array>
+
+#include "tensor/codecs.h"
+#include "tensor/encoding.h"
+#include "tensor/scale_search.h"
+
+namespace kinglet {
+namespace {
+
+// The number of the nearest of kIq4Values, by halves: entry i for x from (i - kIq4Offset) / 2 up to
+// the next half. Where one value gives way to the next is always such a number.
+constexpr int kIq4Offset = 254;
+constexpr size_t kIq4Halves = 254 + 2 * 113 + 1;
+
+constexpr std::array<uint8_t, kIq4Halves> nearest_iq4_table() {
+  std::array<uint8_t, kIq4Halves> table{};
+  uint8_t nearest = 0;
+  for (size_t i = 0; i < kIq4Halves; ++i) {
+    const int twice = static_cast<int>(i) - kIq4Offset;
+    while (nearest < 15 && twice >= kIq4Values[nearest] + kIq4Values[nearest + 1]) ++nearest;
+    table[i] = nearest;
+  }
+  return table;
+}
+
+constexpr std::array<uint8_t, kIq4Halves> kNearestIq4 = nearest_iq4_table();
+
+// 0 for a NaN.
+uint8_t nearest_iq4(float x) {
+  const float half = std::min(std::max(0.0f, 2.0f * x + kIq4Offset), float{kIq4Halves - 1});
+  return kNearestIq4[static_cast<size_t>(half)];
+}
+
+struct Iq4Codes {
+  static float nearest(float x) { return kIq4Values[nearest_iq4(x)]; }
+  static constexpr float kFirst = 101.0f;  // of -127 and 113
+  static constexpr float kStep = 2.0f;
+  static constexpr int kTries = 19;
+  static constexpr int kUnitRounds = 3;
+};
+
+// 32 weights to 16 bytes.
+void pack_iq4(const float* in, float scale, uint8_t* codes) {
+  const float inverse_scale = inverse(scale);
+  for (size_t i = 0; i < 16; ++i) {
+    codes[i] = static_cast<uint8_t>(nearest_iq4(in[i] * inverse_scale) |
+                                    nearest_iq4(in[i + 16] * inverse_scale) << 4);
+  }
+}
+
+// The number of the nearest of kMxfp4Values, of two the smaller one; of its zeros the first.
+unsigned nearest_mxfp4(float x, float scale) {
+  const float magnitude = std::fabs(x);
+  unsigned best = 0;
+  float best_error = magnitude;
+  for (unsigned i = 1; i < 8; ++i) {
+    const float error = std::fabs(scale * kMxfp4Values[i] - magnitude);
+    if (error < best_error) {
+      best = i;
+      best_error = error;
+    }
+  }
+  return x < 0.0f && best > 0 ? best + 8 : best;
+}
+
+}  // namespace
+
+void encode(const float* in, BlockIQ4_NL& block) {
+  block.scale = to_half(fit_scale<Iq4Codes>(in, BlockIQ4_NL::kSize));
+  pack_iq4(in, to_float(block.scale), block.codes);
+}
+
+void encode(const float* in, BlockIQ4_XS& block) {
+  ScaledBlock<Iq4Codes, 8, 32, 32> scaled;
+  scaled.fit(in);
+  block.scale = scaled.unit;
+  block.scale_pairs = 0;
+  std::fill_n(block.scale_nibbles, sizeof block.scale_nibbles, uint8_t{0});
+  for (size_t i = 0; i < 8; ++i) {
+    const int bits = scaled.scales[i] + 32;
+    uint8_t& nibbles = block.scale_nibbles[i / 2];
+    nibbles = static_cast<uint8_t>(nibbles | (bits & 0x0f) << (i % 2 * 4));
+    block.scale_pairs = static_cast<uint16_t>(block.scale_pairs | bits >> 4 << (2 * i));
+    pack_iq4(in + 32 * i, scaled.scale(i), block.nibbles + 16 * i);
+  }
+}
+
+// The scale is the power of two at which the largest weight is 4 to 8, of values up to 6.
+void encode(const float* in, BlockMXFP4& block) {
+  const float largest = std::fabs(extreme(in, BlockMXFP4::kSize));
+  const int exponent = largest > 0.0f ? std::ilogb(largest) - 2 + 127 : 0;
+  block.exponent = static_cast<uint8_t>(std::min(std::max(0, exponent), 254));
+  const float scale = block.scale();
+  for (size_t i = 0; i < 16; ++i) {
+    block.codes[i] =
+        static_cast<uint8_t>(nearest_mxfp4(in[i], scale) | nearest_mxfp4(in[i + 16], scale) << 4);
+  }
+}
+
+}  // namespace kinglet

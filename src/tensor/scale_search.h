@@ -1,0 +1,139 @@
+// The search for scales where w = scale * code: of Q3_K, Q6_K, IQ4_NL, IQ4_XS. It looks for the
+// least squared error.
+//
+// A set of codes is a struct with
+//   static float nearest(float x)           the code nearest to x, for any x
+//   kFirst, kStep, kTries                   magnitudes that the largest weight is scaled to
+//   kUnitRounds                             how often a block's unit is refitted, if that helps
+#pragma once
+
+#include "base/half.h"
+#include "tensor/encoding.h"
+
+namespace kinglet {
+
+// Sums over weights w and the codes c that a scale gives them. The least-squares scale of these
+// codes is products / squares, and it explains products² / squares of the sum of w².
+struct CodeSums {
+  float products = 0.0f;  // c * w
+  float squares = 0.0f;   // c²
+
+  bool explains_more_than(float explained) const {
+    return products * products > explained * squares;
+  }
+};
+
+template <class Codes>
+CodeSums code_sums(const float* in, size_t n, float scale) {
+  const float inverse_scale = inverse(scale);
+  CodeSums sums;
+  for (size_t i = 0; i < n; ++i) {
+    const float code = Codes::nearest(in[i] * inverse_scale);
+    sums.products += code * in[i];
+    sums.squares += code * code;
+  }
+  return sums;
+}
+
+template <class Codes>
+float squared_error(const float* in, size_t n, float scale) {
+  const float inverse_scale = inverse(scale);
+  float sum = 0.0f;
+  for (size_t i = 0; i < n; ++i) {
+    const float error = scale * Codes::nearest(in[i] * inverse_scale) - in[i];
+    sum += error * error;
+  }
+  return sum;
+}
+
+// Tries scales at which the weight of largest magnitude becomes one of the set's magnitudes, with
+// either sign; each is refitted to the codes it gives, and the best again until it stays.
+template <class Codes>
+float fit_scale(const float* in, size_t n) {
+  const float largest = extreme(in, n);
+  float best = 0.0f;
+  float best_explained = 0.0f;  // the sum of squares that is no error
+  const auto consider = [&](float scale) {
+    const CodeSums sums = code_sums<Codes>(in, n, scale);
+    if (!sums.explains_more_than(best_explained)) return false;
+    best = sums.products / sums.squares;
+    best_explained = sums.products * best;
+    return true;
+  };
+  for (int i = 0; i < Codes::kTries; ++i) {
+    const float magnitude = Codes::kFirst + Codes::kStep * static_cast<float>(i);
+    consider(largest / magnitude);
+    consider(largest / -magnitude);
+  }
+  for (int round = 0; round < 4 && consider(best); ++round) {
+  }
+  return best;
+}
+
+// A block of kCount sub-blocks with whole-numbered scales from -kRange to kRange - 1, in units that
+// the block stores.
+template <class Codes, size_t kCount, size_t kSize, int kRange>
+struct ScaledBlock {
+  Half unit;
+  int scales[kCount];
+
+  void fit(const float* in) {
+    float fitted[kCount];
+    for (size_t i = 0; i < kCount; ++i) fitted[i] = fit_scale<Codes>(in + i * kSize, kSize);
+    unit = to_half(extreme(fitted, kCount) / static_cast<float>(-kRange));
+    float error = round_scales(in, fitted);
+    for (int round = 0; round < Codes::kUnitRounds; ++round) {
+      ScaledBlock next;
+      next.unit = to_half(refitted_unit(in));
+      const float next_error = next.round_scales(in, fitted);
+      if (!(next_error < error)) break;
+      *this = next;
+      error = next_error;
+    }
+  }
+
+  // The code of weight i.
+  float code(const float* in, size_t i) const {
+    return Codes::nearest(in[i] * inverse(scale(i / kSize)));
+  }
+
+  // Of sub-block i.
+  float scale(size_t i) const { return to_float(unit) * static_cast<float>(scales[i]); }
+
+ private:
+  // Gives each sub-block the best of the scales around its fitted one; returns the squared error.
+  float round_scales(const float* in, const float* fitted) {
+    const float step = to_float(unit);
+    float sum = 0.0f;
+    for (size_t i = 0; i < kCount; ++i, in += kSize) {
+      const float nearest = std::round(fitted[i] * inverse(step));
+      const auto middle =
+          static_cast<int>(std::min(std::max(float{-kRange}, nearest), float{kRange - 1}));
+      scales[i] = 0;
+      float best = squared_error<Codes>(in, kSize, 0.0f);
+      for (int s = std::max(-kRange, middle - 1); s <= std::min(kRange - 1, middle + 1); ++s) {
+        const float error = squared_error<Codes>(in, kSize, step * static_cast<float>(s));
+        if (error < best) {
+          scales[i] = s;
+          best = error;
+        }
+      }
+      sum += best;
+    }
+    return sum;
+  }
+
+  // The least-squares unit for the scales and codes as they are.
+  float refitted_unit(const float* in) const {
+    float products = 0.0f, squares = 0.0f;
+    for (size_t i = 0; i < kCount; ++i, in += kSize) {
+      const CodeSums sums = code_sums<Codes>(in, kSize, scale(i));
+      const auto s = static_cast<float>(scales[i]);
+      products += s * sums.products;
+      squares += s * s * sums.squares;
+    }
+    return squares > 0.0f ? products / squares : 0.0f;
+  }
+};
+
+}  // namespace kinglet
