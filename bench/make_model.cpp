@@ -101,6 +101,18 @@ void set_metadata(GgufWriter& file, const ModelShape& model, const Recipe& recip
   set_vocabulary(file, model.n_tokens);
 }
 
+std::vector<DType> types_of(const std::vector<NamedShape>& tensors, const Recipe& recipe,
+                            const ModelShape& model) {
+  std::vector<TensorInfo> infos;
+  for (const NamedShape& tensor : tensors) {
+    infos.push_back({tensor.name, DType::f32, tensor.shape, 0, 0});
+  }
+  ModelTraits traits;
+  traits.n_layers = model.n_layers;
+  traits.heads_of_value = model.n_heads / model.n_kv_heads;
+  return recipe_types(recipe, traits, infos);
+}
+
 // Norms are 1; matrices keep the size of the stream they are added to.
 std::vector<std::byte> random_tensor(const NamedShape& tensor, const DTypeInfo& type,
                                      std::mt19937& random) {
@@ -126,16 +138,14 @@ Status make_model(std::string_view shape_name, std::string_view type, const std:
   GgufWriter file;
   set_metadata(file, *model, recipe);
   const auto tensors = tensors_of(*model);
-  const auto type_of = [&](const NamedShape& tensor) {
-    return recipe_type(recipe, tensor.name, tensor.shape, model->n_layers, model->tied_output);
-  };
-  for (const NamedShape& tensor : tensors) {
-    file.add_tensor(tensor.name, type_of(tensor), tensor.shape);
+  const std::vector<DType> types = types_of(tensors, recipe, *model);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    file.add_tensor(tensors[i].name, types[i], tensors[i].shape);
   }
   KINGLET_TRY(file.open(path));
   std::mt19937 random(1);
-  for (const NamedShape& tensor : tensors) {
-    KINGLET_TRY(file.write_tensor(random_tensor(tensor, dtype_info(type_of(tensor)), random)));
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    KINGLET_TRY(file.write_tensor(random_tensor(tensors[i], dtype_info(types[i]), random)));
   }
   return file.close();
 }

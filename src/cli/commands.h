@@ -79,7 +79,7 @@ struct DetokenizeOptions {
 struct QuantizeOptions {
   std::string input;
   std::string output;
-  std::string type;  // a type, or a mix such as Q4_K_M: see gguf/recipe.h
+  std::string mix;  // of types, such as Q4_K_M: see gguf/recipe.h
 };
 
 // Streams the continuation of the prompt. Where the run measures its kernels, standard error

@@ -170,7 +170,8 @@ int run(int argc, char** argv) {
   auto* quantize_command = app.add_subcommand("quantize", "Store a file's weights in another type");
   quantize_command->add_option("input", quantizing.input, "GGUF file to read")->required();
   quantize_command->add_option("output", quantizing.output, "GGUF file to write")->required();
-  quantize_command->add_option("type", quantizing.type, "Q4_0, Q8_0, Q4_K_M, …")->required();
+  quantize_command->add_option("mix", quantizing.mix, "Mix of types: Q4_0, Q8_0, Q4_K_M, …")
+      ->required();
   quantize_command->callback([&] { command = [&] { return quantize(quantizing); }; });
 
   try {

@@ -1,7 +1,8 @@
+#include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "base/format.h"
 #include "cli/commands.h"
 #include "gguf/file.h"
 #include "gguf/recipe.h"
@@ -10,6 +11,8 @@
 
 namespace kinglet::cli {
 namespace {
+
+constexpr uint32_t kQuantizationVersion = 2;  // of the block types' layouts, see ggml.h
 
 // Row by row, so that only one tensor's result and one row of floats are held.
 std::vector<std::byte> convert(const TensorView& tensor, DType to) {
@@ -28,36 +31,45 @@ std::vector<std::byte> convert(const TensorView& tensor, DType to) {
   return out;
 }
 
-void copy_metadata(const GgufHeader& header, GgufWriter& out) {
+void set_metadata(const GgufHeader& header, const Recipe& recipe, std::span<const DType> types,
+                  GgufWriter& out) {
   for (const MetadataEntry& entry : header.metadata) {
     // What describes the old file's storage: its mix of types and its padding.
-    if (entry.key == "general.file_type" || entry.key == "general.alignment") continue;
+    if (entry.key == "general.file_type" || entry.key == "general.quantization_version" ||
+        entry.key == "general.alignment") {
+      continue;
+    }
     out.copy(entry);
+  }
+  out.set("general.file_type", recipe.file_type);
+  const auto is_block = [](DType type) { return dtype_info(type).block_size > 1; };
+  if (std::any_of(types.begin(), types.end(), is_block)) {
+    out.set("general.quantization_version", kQuantizationVersion);
   }
 }
 
 }  // namespace
 
 Status quantize(const QuantizeOptions& options) {
-  KINGLET_ASSIGN(const Recipe recipe, find_recipe(options.type));
+  KINGLET_ASSIGN(const Recipe recipe, find_recipe(options.mix));
   KINGLET_ASSIGN(GgufFile file, read_gguf_file(options.input));
   const GgufHeader& header = file.header();
-  KINGLET_ASSIGN(const std::string_view architecture,
-                 header.require_string("general.architecture"));
-  KINGLET_ASSIGN(const uint32_t n_layers, header.require_uint(cat(architecture, ".block_count")));
-  const bool tied_output = header.find_tensor("output.weight") == nullptr;
+  KINGLET_ASSIGN(const ModelTraits model, read_traits(header));
+  const std::vector<DType> types = recipe_types(recipe, model, header.tensors);
 
   GgufWriter out;
-  copy_metadata(header, out);
-  const auto type_of = [&](const TensorInfo& tensor) {
-    return recipe_type(recipe, tensor.name, tensor.shape, n_layers, tied_output);
-  };
-  for (const TensorInfo& tensor : header.tensors) {
-    out.add_tensor(tensor.name, type_of(tensor), tensor.shape);
+  set_metadata(header, recipe, types, out);
+  for (size_t i = 0; i < types.size(); ++i) {
+    out.add_tensor(header.tensors[i].name, types[i], header.tensors[i].shape);
   }
   KINGLET_TRY(out.open(options.output));
-  for (const TensorInfo& tensor : header.tensors) {
-    KINGLET_TRY(out.write_tensor(convert(file.tensor(tensor), type_of(tensor))));
+  for (size_t i = 0; i < types.size(); ++i) {
+    const TensorView tensor = file.tensor(header.tensors[i]);
+    if (tensor.type == types[i]) {
+      KINGLET_TRY(out.write_tensor(tensor.bytes));
+    } else {
+      KINGLET_TRY(out.write_tensor(convert(tensor, types[i])));
+    }
   }
   return out.close();
 }

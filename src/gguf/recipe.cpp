@@ -1,16 +1,159 @@
 #include "gguf/recipe.h"
 
+#include <algorithm>
 #include <charconv>
+#include <numeric>
+#include <optional>
 #include <string>
+#include <utility>
 
+#include "base/ascii.h"
 #include "base/format.h"
 #include "gguf/quoted.h"
-#include "tensor/quantizer.h"
 
 namespace kinglet {
 namespace {
 
-constexpr Recipe kQ4_K_M = {"Q4_K_M", DType::q4_k, DType::q6_k, DType::q6_k};
+using enum DType;
+using enum Which;
+
+constexpr Recipe uniform(std::string_view name, uint32_t file_type, DType type) {
+  return {name, file_type, type, type, {type}, {type}, type, type};
+}
+
+// All in one type but the output, which suffers most.
+constexpr Recipe plain(std::string_view name, uint32_t file_type, DType type) {
+  return {name, file_type, type, q6_k, {type}, {type}, type, type};
+}
+
+// A row for each mix: name, file type, matrices, output, values, down, attention, attention beside
+// eight experts, embedding, experts.
+constexpr Recipe kRecipes[] = {
+    uniform("F32", 0, f32),
+    uniform("F16", 1, f16),
+    uniform("BF16", 32, bf16),
+    uniform("Q8_0", 7, q8_0),
+    plain("Q4_0", 2, q4_0),
+    plain("Q4_1", 3, q4_1),
+    plain("Q5_0", 8, q5_0),
+    plain("Q5_1", 9, q5_1),
+    {"Q2_K", 10, q2_k, q6_k, {q3_k, grouped, q4_k}, {q3_k}, q3_k, q5_k},
+    {"Q3_K_S", 11, q3_k, q6_k, {q3_k}, {q3_k}, q3_k, q5_k},
+    {"Q3_K_M", 12, q3_k, q6_k, {q4_k, first2, q5_k}, {q4_k, first16th, q5_k}, q4_k, q5_k},
+    {"Q3_K_L", 13, q3_k, q6_k, {q5_k}, {q5_k}, q5_k, q3_k},
+    {"Q4_K_S", 14, q4_k, q6_k, {q4_k, first4, q5_k}, {q4_k, first8th, q5_k}, q4_k, q5_k},
+    {"Q4_K_M", 15, q4_k, q6_k, {q4_k, spread, q6_k}, {q4_k, spread, q6_k}, q4_k, q5_k},
+    plain("Q5_K_S", 16, q5_k),
+    {"Q5_K_M", 17, q5_k, q6_k, {q5_k, spread, q6_k}, {q5_k, spread, q6_k}, q5_k, q5_k},
+    plain("Q6_K", 18, q6_k),
+    {"IQ4_NL", 25, iq4_nl, q6_k, {iq4_nl, grouped, q5_k}, {iq4_nl, first8th, q5_k}, iq4_nl, q5_k},
+    {"IQ4_XS", 30, iq4_xs, q6_k, {iq4_xs, grouped, q5_k}, {iq4_xs, first8th, q5_k}, iq4_xs, q5_k},
+    {"TQ1_0", 36, tq1_0, q6_k, {tq1_0}, {tq1_0}, tq1_0, tq1_0, q4_k},
+    {"TQ2_0", 37, tq2_0, q6_k, {tq2_0}, {tq2_0}, tq2_0, tq2_0, q4_k},
+    {"MXFP4_MOE", 38, q8_0, q8_0, {q8_0}, {q8_0}, q8_0, q8_0, q8_0, mxfp4},
+};
+
+struct Alias {
+  std::string_view name;
+  std::string_view recipe;
+};
+
+constexpr Alias kAliases[] = {
+    {"Q3_K", "Q3_K_M"}, {"Q4_K", "Q4_K_M"}, {"Q5_K", "Q5_K_M"}, {"MXFP4", "MXFP4_MOE"}};
+
+// What a row that is not a whole number of blocks gets instead.
+struct Fallback {
+  DType type;
+  DType smaller;
+};
+
+constexpr Fallback kFallbacks[] = {{q2_k, q4_0}, {q3_k, q4_0}, {tq1_0, q4_0},    {tq2_0, q4_0},
+                                   {q4_k, q5_0}, {q5_k, q5_1}, {iq4_xs, iq4_nl}, {q6_k, q8_0}};
+
+DType fit_row(DType type, uint64_t n_columns) {
+  for (const Fallback& fallback : kFallbacks) {
+    if (fallback.type == type && n_columns % dtype_info(type).block_size != 0) {
+      type = fallback.smaller;
+      break;
+    }
+  }
+  return n_columns % dtype_info(type).block_size == 0 ? type : f16;
+}
+
+// Parts of the names of matrices that keep their type: they are small, or what they hold decides
+// more than their size tells (norms, routers, positions, convolutions, states).
+constexpr std::string_view kKept[] = {
+    "_norm.weight",
+    // routers
+    "ffn_gate_inp.weight",
+    "ffn_gate_tid2eid.weight",
+    "indexer.k_proj.weight",
+    "indexer.q_proj.weight",
+    // what goes between the layers of Gemma 3n
+    "altup",
+    "laurel",
+    "per_layer_model_proj",
+    // convolutions and states
+    "ssm_conv1d",
+    "shortconv.conv.weight",
+    "time_mix_first.weight",
+    "time_mix_w0.weight",
+    "time_mix_w1.weight",
+    "time_mix_w2.weight",
+    "time_mix_v0.weight",
+    "time_mix_v1.weight",
+    "time_mix_v2.weight",
+    "time_mix_a0.weight",
+    "time_mix_a1.weight",
+    "time_mix_a2.weight",
+    "time_mix_g1.weight",
+    "time_mix_g2.weight",
+    "time_mix_decay_w1.weight",
+    "time_mix_decay_w2.weight",
+    "time_mix_lerp_fused.weight",
+    // positions
+    "attn_rel_b.weight",
+    ".position_embd",
+    ".rel_pos",
+    // encoders of images and sound
+    "sam.pos_embd",
+    "sam.neck.",
+    "sam.net_",
+    ".patch_embd",
+    ".patch_merger",
+    "a.rvq.codebook",
+    "mm.a.code_embd",
+};
+
+bool contains(std::string_view name, std::string_view part) {
+  return name.find(part) != std::string_view::npos;
+}
+
+bool keeps_type(const TensorInfo& tensor) {
+  const bool is_vector = std::all_of(tensor.shape.begin() + 1, tensor.shape.end(),
+                                     [](uint64_t size) { return size == 1; });
+  return is_vector || !tensor.name.ends_with("weight") || tensor.name == "position_embd.weight" ||
+         tensor.name == "token_types.weight" ||
+         std::any_of(std::begin(kKept), std::end(kKept),
+                     [&](std::string_view part) { return contains(tensor.name, part); });
+}
+
+enum class Kind { output, embedding, values, keys, attention, down, other };
+
+Kind kind_of(std::string_view tensor) {
+  constexpr std::pair<std::string_view, Kind> kParts[] = {
+      {"attn_qkv.weight", Kind::values},       {"attn_kv_b.weight", Kind::values},
+      {"attn_v.weight", Kind::values},         {"attn_k.weight", Kind::keys},
+      {"attn_output.weight", Kind::attention}, {"ffn_down", Kind::down}};
+  if (tensor == "output.weight") return Kind::output;
+  if (tensor == "token_embd.weight" || tensor == "per_layer_token_embd.weight") {
+    return Kind::embedding;
+  }
+  for (const auto& [part, kind] : kParts) {
+    if (contains(tensor, part)) return kind;
+  }
+  return Kind::other;
+}
 
 // The layer of "blk.12.attn_v.weight", or nothing for other names.
 std::optional<uint32_t> layer_of(std::string_view tensor) {
@@ -22,49 +165,154 @@ std::optional<uint32_t> layer_of(std::string_view tensor) {
   return error == std::errc() ? std::optional(layer) : std::nullopt;
 }
 
-bool is_sensitive(std::string_view tensor, uint32_t n_layers) {
-  const auto layer = layer_of(tensor);
-  if (!layer || !(tensor.ends_with("attn_v.weight") || tensor.ends_with("ffn_down.weight"))) {
+// Chooses for one tensor after the other, layer by layer.
+class Chooser {
+ public:
+  Chooser(const Recipe& recipe, const ModelTraits& model, std::span<const TensorInfo> tensors)
+      : recipe_(recipe), model_(model) {
+    for (const TensorInfo& tensor : tensors) {
+      const Kind kind = kind_of(tensor.name);
+      if (kind == Kind::values) ++n_values_;
+      if (kind == Kind::output) tied_ = false;
+    }
+  }
+
+  DType choose(const TensorInfo& tensor) {
+    if (keeps_type(tensor)) return tensor.type;
+    const bool is_float = dtype_info(recipe_.matrices).block_size == 1;
+    return is_float ? recipe_.matrices : fit_row(type_of(tensor), tensor.shape[0]);
+  }
+
+ private:
+  DType type_of(const TensorInfo& tensor) {
+    const bool has_eight_experts = model_.n_experts == 8;
+    const Kind kind = kind_of(tensor.name);
+    if (kind == Kind::output || (kind == Kind::embedding && tied_)) return recipe_.output;
+    // A mix with a type for experts alone has no other rule for them.
+    if (tensor.shape[2] > 1 && recipe_.experts != recipe_.matrices) return recipe_.experts;
+    switch (kind) {
+      case Kind::embedding:
+        return recipe_.embedding;
+      case Kind::values: {
+        const DType type = pick(recipe_.values, i_value_++, n_values_);
+        if (has_eight_experts) return q8_0;
+        return model_.is_70b && (type == q3_k || type == q4_k) ? q5_k : type;
+      }
+      case Kind::keys:
+        return has_eight_experts ? q8_0 : recipe_.matrices;
+      case Kind::attention:
+        return has_eight_experts ? recipe_.attention8 : recipe_.attention;
+      case Kind::down: {
+        // A layer of experts may have several of these.
+        const uint32_t i = i_down_++;
+        return pick(recipe_.down, model_.n_experts > 1 ? layer_of(tensor.name).value_or(i) : i,
+                    model_.n_layers);
+      }
+      default:
+        return recipe_.matrices;
+    }
+  }
+
+  DType pick(const Choice& choice, uint32_t i, uint32_t n) const {
+    return is_among(choice.which, i, n) ? choice.finer : choice.type;
+  }
+
+  bool is_among(Which which, uint32_t i, uint32_t n) const {
+    const uint32_t eighth = n / 8;
+    switch (which) {
+      case none:
+        return false;
+      case first2:
+        return i < 2;
+      case first4:
+        return i < 4;
+      case first16th:
+        return i < n / 16;
+      case first8th:
+        return i < eighth;
+      case spread:
+        return i < eighth || i >= uint64_t{n} * 7 / 8 || (i - eighth) % 3 == 2;
+      case grouped:
+        return model_.heads_of_value >= 4;
+    }
     return false;
   }
-  const uint32_t eighth = n_layers / 8;
-  return *layer < eighth || *layer >= 7 * n_layers / 8 || (*layer - eighth) % 3 == 2;
+
+  const Recipe& recipe_;
+  const ModelTraits& model_;
+  bool tied_ = true;  // the embedding is the output too
+  uint32_t n_values_ = 0;
+  uint32_t i_value_ = 0;
+  uint32_t i_down_ = 0;
+};
+
+// A number, or the first of an array of them; `fallback` where there is neither.
+uint32_t first_number(const GgufHeader& header, std::string_view key, uint32_t fallback) {
+  const MetadataValue* value = header.find(key);
+  if (value == nullptr) return fallback;
+  std::optional<uint64_t> number = value->as_uint();
+  if (const auto array = value->as_array()) {
+    array->for_each([&](uint64_t i, const MetadataValue& element) {
+      if (i == 0) number = element.as_uint();
+    });
+  }
+  return number ? static_cast<uint32_t>(*number) : fallback;
 }
 
-DType fit_row(DType type, uint64_t n_columns) {
-  if (n_columns % dtype_info(type).block_size == 0) return type;
-  const DType finer = type == DType::q4_k ? DType::q5_0 : DType::q8_0;
-  return n_columns % dtype_info(finer).block_size == 0 ? finer : DType::f16;
+// The models that llama.cpp takes for ones of 70B parameters, by their layers.
+bool has_70b_layers(std::string_view architecture, uint32_t n_layers) {
+  if (architecture == "jais2") return n_layers == 68;
+  const bool comes_in_70b = architecture == "llama" || architecture == "qwen2" ||
+                            architecture == "deci" || architecture == "olmo";
+  return comes_in_70b && n_layers == 80;
 }
 
 }  // namespace
 
 Result<Recipe> find_recipe(std::string_view name) {
-  if (name == kQ4_K_M.name) return kQ4_K_M;
-  std::string known(kQ4_K_M.name);
-  for (const DTypeInfo& info : dtypes()) {
-    if (find_quantizer(info.type) == nullptr) continue;
-    known += cat(", ", info.name);
-    if (find_dtype(name) == &info) {
-      // Below 6 bits the output matrix suffers most: it keeps Q6_K.
-      const bool coarse = info.block_bytes * 8 < info.block_size * 6;
-      return Recipe{info.name, info.type, coarse ? DType::q6_k : info.type, info.type};
-    }
+  const auto is_named = [&](std::string_view known) { return equal_ignoring_case(name, known); };
+  std::string known;
+  for (const Alias& alias : kAliases) {
+    if (is_named(alias.name)) name = alias.recipe;
+  }
+  for (const Recipe& recipe : kRecipes) {
+    if (is_named(recipe.name)) return recipe;
+    known += cat(known.empty() ? "" : ", ", recipe.name);
   }
   return Error{ErrorCode::invalid_argument,
                cat("cannot quantize to ", quoted(name), " (known: ", known, ")")};
 }
 
-DType recipe_type(const Recipe& recipe, std::string_view tensor, const Shape& shape,
-                  uint32_t n_layers, bool tied_output) {
-  if (shape[1] == 1) return DType::f32;
-  DType type = recipe.matrices;
-  if (tensor == "output.weight" || (tied_output && tensor == "token_embd.weight")) {
-    type = recipe.output;
-  } else if (is_sensitive(tensor, n_layers)) {
-    type = recipe.sensitive;
-  }
-  return fit_row(type, shape[0]);
+Result<ModelTraits> read_traits(const GgufHeader& header) {
+  KINGLET_ASSIGN(const std::string_view architecture,
+                 header.require_string("general.architecture"));
+  ModelTraits model;
+  KINGLET_ASSIGN(model.n_layers, header.require_uint(cat(architecture, ".block_count")));
+  const auto number = [&](std::string_view key, uint32_t fallback) {
+    return first_number(header, cat(architecture, ".", key), fallback);
+  };
+  model.n_experts = number("expert_count", 0);
+  const uint32_t n_heads = number("attention.head_count", 0);
+  const uint32_t n_value_heads = number("attention.head_count_kv", n_heads);
+  model.heads_of_value = n_value_heads == 0 ? 0 : n_heads / n_value_heads;
+  model.is_70b = has_70b_layers(architecture, model.n_layers) &&
+                 (architecture != "llama" || n_heads != n_value_heads);
+  return model;
+}
+
+std::vector<DType> recipe_types(const Recipe& recipe, const ModelTraits& model,
+                                std::span<const TensorInfo> tensors) {
+  std::vector<size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  // By layers, those without one in front; within a layer by name.
+  const auto place = [&](size_t i) {
+    return std::pair(layer_of(tensors[i].name), tensors[i].name);
+  };
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return place(a) < place(b); });
+  Chooser chooser(recipe, model, tensors);
+  std::vector<DType> types(tensors.size());
+  for (const size_t i : order) types[i] = chooser.choose(tensors[i]);
+  return types;
 }
 
 }  // namespace kinglet

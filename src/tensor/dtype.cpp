@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/ascii.h"
 #include "base/checked.h"
 #include "tensor/codecs.h"
 
@@ -62,8 +63,6 @@ constexpr std::array kTypes = {
     block_type<BlockIQ3_S>(DType::iq3_s, "IQ3_S"),
 };
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 }  // namespace
 
 std::span<const DTypeInfo> dtypes() { return kTypes; }
@@ -77,8 +76,7 @@ const DTypeInfo* find_dtype(uint32_t id) {
 
 const DTypeInfo* find_dtype(std::string_view name) {
   const auto row = std::find_if(kTypes.begin(), kTypes.end(), [name](const DTypeInfo& info) {
-    return std::equal(name.begin(), name.end(), info.name.begin(), info.name.end(),
-                      [](char a, char b) { return lower(a) == lower(b); });
+    return equal_ignoring_case(info.name, name);
   });
   return row == kTypes.end() ? nullptr : row;
 }

@@ -353,40 +353,110 @@ describe('logprobs', () => {
 describe('quantize', () => {
   const f32 = fixture('quant/llama-f32.gguf');
 
-  test.each(['Q4_0', 'Q8_0', 'Q4_K_M', 'q6_k', 'F16'])(
+  /** The path of `model` in another mix. */
+  function quantized(model: string, type: string): string {
+    const path = newPath();
+    expect(kinglet(['quantize', model, path, type])).toMatchObject({ status: 0, stderr: '' });
+    return path;
+  }
+
+  /** "attn_q.weight": "Q4_0", … of the last layer, and what the metadata say. */
+  function inspected(path: string): Record<string, string> {
+    const { stdout } = kinglet(['inspect', path]);
+    const types = [...stdout.matchAll(/^(?:blk\.\d+\.)?(\S+)\s+(\w+)\s+\[.*bytes at/gm)];
+    const numbers = [...stdout.matchAll(/^(general\.\w+)\s+uint32\s+(\d+)$/gm)];
+    return Object.fromEntries([...types, ...numbers].map(([, name, value]) => [name!, value!]));
+  }
+
+  /** How far a model is from its reference's answer to the same tokens, in nats for a token. */
+  function divergence(path: string, reference: Logprobs): number {
+    const { positions } = JSON.parse(
+      kinglet([
+        ...['logprobs', '-m', path, '--kernels', 'scalar'],
+        ...['--tokens', reference.tokens.join(',')],
+        ...['--positions', reference.positions.map(({ position }) => position).join(',')],
+      ]).stdout,
+    ) as Logprobs;
+    const terms = positions.flatMap(({ logprobs }, i) =>
+      reference.positions[i]!.logprobs.map((p, id) => Math.exp(p) * (p - logprobs[id]!)),
+    );
+    return terms.reduce((sum, term) => sum + term, 0) / positions.length;
+  }
+
+  const reference = JSON.parse(readFileSync(fixture('quant/llama-f32.json'), 'utf8')) as Logprobs;
+
+  test.each(['Q4_0', 'Q8_0', 'Q4_K_M', 'q6_k', 'F16', 'Q4_K_S', 'MXFP4'])(
     'to %s keeps what the model says',
     (type) => {
-      const path = newPath();
-      expect(kinglet(['quantize', f32, path, type])).toMatchObject({ status: 0, stderr: '' });
-      const reference = JSON.parse(
-        readFileSync(fixture('quant/llama-f32.json'), 'utf8'),
-      ) as Logprobs;
-      const answer = JSON.parse(
+      expect(divergence(quantized(f32, type), reference)).toBeLessThan(0.3);
+    },
+  );
+
+  // At every position, and with a tenth for chance: a model of one layer and random weights.
+  test.each(['Q2_K', 'Q3_K_M', 'Q4_K_M', 'Q5_K_M', 'Q6_K', 'IQ4_NL', 'IQ4_XS', 'TQ1_0', 'TQ2_0'])(
+    'to %s is as good as the file of llama.cpp',
+    (type) => {
+      const { tokens } = reference;
+      const exact = JSON.parse(
         kinglet([
-          ...['logprobs', '-m', path, '--tokens', reference.tokens.join(',')],
-          ...['--positions', reference.positions.map(({ position }) => position).join(',')],
+          ...['logprobs', '-m', f32, '--kernels', 'scalar', '--tokens', tokens.join(',')],
+          ...['--positions', tokens.map((_, i) => i).join(',')],
         ]).stdout,
       ) as Logprobs;
-      answer.positions.forEach(({ logprobs }, i) => {
-        const expected = reference.positions[i]!.logprobs;
-        const divergence = expected
-          .map((p, id) => Math.exp(p) * (p - logprobs[id]!))
-          .reduce((sum, term) => sum + term, 0);
-        expect(divergence).toBeLessThan(0.5);
-      });
+      const theirs = fixture(`quant/llama-${type}.gguf`);
+      const ours = quantized(f32, type);
+      expect(divergence(ours, exact)).toBeLessThan(1.1 * divergence(theirs, exact));
+      const types = (path: string) =>
+        Object.entries(inspected(path)).filter(([name]) => !name.startsWith('general.'));
+      expect(types(ours).sort()).toEqual(types(theirs).sort());
     },
   );
 
   test('stores every matrix in a type that fits it', () => {
-    const path = newPath();
-    kinglet(['quantize', f32, path, 'Q4_0']);
-    const { stdout } = kinglet(['inspect', path]);
-    expect(stdout).toMatch(/attn_q\.weight\s+Q4_0/);
-    expect(stdout).toMatch(/attn_norm\.weight\s+F32/);
+    expect(inspected(quantized(f32, 'Q4_0'))).toMatchObject({
+      'attn_q.weight': 'Q4_0',
+      'attn_norm.weight': 'F32',
+      'output.weight': 'Q6_K',
+    });
+  });
+
+  test('leaves routers of experts as they are, and gives their down projections more', () => {
+    const model = quantized(fixture('arch/qwen3moe.gguf'), 'Q4_K_M');
+    expect(inspected(model)).toMatchObject({
+      'ffn_gate_inp.weight': 'F32',
+      'ffn_down_exps.weight': 'Q8_0', // for Q6_K, in rows of 32
+    });
+  });
+
+  test('leaves norms for each head and learned positions as they are', () => {
+    expect(inspected(quantized(fixture('arch/stablelm-parallel.gguf'), 'Q8_0'))).toMatchObject({
+      'attn_q_norm.weight': 'F32',
+      'attn_k_norm.weight': 'F32',
+    });
+    expect(inspected(quantized(fixture('arch/gpt2.gguf'), 'Q8_0'))).toMatchObject({
+      'position_embd.weight': 'F32',
+      'attn_qkv.weight': 'Q8_0',
+    });
+  });
+
+  test('tells the mix, and the version of its blocks', () => {
+    const file = quantized(f32, 'Q4_K_M');
+    expect(inspected(file)).toMatchObject({
+      'general.file_type': '15',
+      'general.quantization_version': '2',
+    });
+    const floats = inspected(quantized(file, 'F16'));
+    expect(floats['general.file_type']).toBe('1');
+    expect(floats).not.toHaveProperty('general.quantization_version');
+  });
+
+  test('changes nothing in a file that is of this mix already', () => {
+    const once = quantized(f32, 'Q3_K_M');
+    expect(readFileSync(quantized(once, 'Q3_K')).equals(readFileSync(once))).toBe(true);
   });
 
   test('refuses an unknown type and a folder that is not there', () => {
-    expectFailure(['quantize', f32, newPath(), 'Q9_9'], /"Q9_9" \(known: Q4_K_M, F32/);
+    expectFailure(['quantize', f32, newPath(), 'Q9_9'], /"Q9_9" \(known: F32, F16, .*, MXFP4_MOE/);
     expectFailure(['quantize', f32, '/nowhere/out.gguf', 'Q8_0'], /cannot create/);
   });
 });

@@ -1,0 +1,21 @@
+// Letters of ASCII, whatever the locale.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace kinglet {
+
+constexpr char to_lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (to_lower(a[i]) != to_lower(b[i])) return false;
+  }
+  return true;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,233 @@
+// Which type each tensor gets: what llama.cpp chose for the same tensors.
+#include "gguf/recipe.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "gguf/file.h"
+#include "gguf_builder.h"
+#include "support.h"
+
+namespace kinglet {
+namespace {
+
+// A tensor, or the same of several layers; NAME has * for the layer.
+struct TensorLine {
+  std::string name;
+  Shape shape = {1, 1, 1, 1};
+  std::vector<int> layers = {-1};
+};
+
+// Tensors that get the same types, in order of their layers.
+struct Group {
+  std::vector<TensorLine> tensors;
+  std::vector<std::string> types_of_mixes;  // "Q4_0,Q5_1 2*Q5_K Q4_K"
+};
+
+struct Model {
+  std::string name;
+  ModelTraits traits;
+  std::vector<Group> groups;
+};
+
+std::vector<int> parse_layers(const std::string& text) {
+  std::vector<int> layers;
+  std::istringstream ranges(text);
+  for (std::string range; std::getline(ranges, range, ',');) {
+    const size_t dash = range.find('-');
+    const int first = std::stoi(range);
+    const int last = dash == std::string::npos ? first : std::stoi(range.substr(dash + 1));
+    for (int layer = first; layer <= last; ++layer) layers.push_back(layer);
+  }
+  return layers;
+}
+
+// The lines of tests/fixtures/recipes.txt: its head describes them.
+std::vector<Model> read_models() {
+  const auto bytes = read_fixture("recipes.txt");
+  std::istringstream file(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  std::vector<Model> models;
+  bool after_types = true;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string first;
+    words >> first;
+    if (first == "model") {
+      Model& model = models.emplace_back();
+      std::string architecture;
+      uint32_t n_heads, n_kv_heads;
+      words >> model.name >> architecture >> model.traits.n_layers >> n_heads >> n_kv_heads >>
+          model.traits.n_experts;
+      model.traits.heads_of_value = n_kv_heads == 0 ? 0 : n_heads / n_kv_heads;
+      model.traits.is_70b = model.name == "llama-70b";
+      after_types = true;
+    } else if (first == "tensor") {
+      if (after_types) models.back().groups.emplace_back();
+      TensorLine& tensor = models.back().groups.back().tensors.emplace_back();
+      std::string layers;
+      words >> tensor.name >> tensor.shape[0] >> tensor.shape[1] >> tensor.shape[2];
+      if (words >> layers) tensor.layers = parse_layers(layers);
+      after_types = false;
+    } else if (first != "#") {
+      models.back().groups.back().types_of_mixes.push_back(line.substr(2));
+      after_types = true;
+    }
+  }
+  return models;
+}
+
+// The types of n layers in a mix, "" where the group does not have it.
+std::vector<std::string> expected_types(const Group& group, const std::string& mix, size_t n) {
+  for (const std::string& line : group.types_of_mixes) {
+    if (line == "kept") return std::vector<std::string>(n, "kept");
+    std::istringstream words(line);
+    std::string mixes;
+    words >> mixes;
+    if (("," + mixes + ",").find("," + mix + ",") == std::string::npos) continue;
+    std::vector<std::string> types;
+    for (std::string word; words >> word;) {
+      const size_t star = word.find('*');
+      const int count = star == std::string::npos ? 1 : std::stoi(word);
+      types.insert(types.end(), static_cast<size_t>(count), word.substr(star + 1));
+    }
+    return types.size() == 1 ? std::vector<std::string>(n, types[0]) : types;
+  }
+  return {};
+}
+
+constexpr const char* kMixes[] = {"F16",    "Q8_0",   "Q4_0",   "Q5_1",   "Q2_K",   "Q3_K_S",
+                                  "Q3_K_M", "Q3_K_L", "Q4_K_S", "Q4_K_M", "Q5_K_S", "Q5_K_M",
+                                  "Q6_K",   "IQ4_NL", "IQ4_XS", "TQ1_0",  "TQ2_0",  "MXFP4_MOE"};
+
+// Tensors of F32 in reversed order: their places in the file do not matter.
+struct Tensors {
+  std::deque<std::string> names;
+  std::vector<TensorInfo> infos;
+  std::vector<std::string> expected;
+
+  Tensors(const Model& model, const std::string& mix) {
+    for (const Group& group : model.groups) {
+      for (const TensorLine& line : group.tensors) add(group, line, mix);
+    }
+    std::reverse(infos.begin(), infos.end());
+    std::reverse(expected.begin(), expected.end());
+  }
+
+  void add(const Group& group, const TensorLine& line, const std::string& mix) {
+    const auto types = expected_types(group, mix, line.layers.size());
+    ASSERT_EQ(types.size(), line.layers.size()) << line.name << " " << mix;
+    for (size_t i = 0; i < types.size(); ++i) {
+      std::string& name = names.emplace_back(line.name);
+      if (const size_t star = name.find('*'); star != std::string::npos) {
+        name.replace(star, 1, std::to_string(line.layers[i]));
+      }
+      infos.push_back({name, DType::f32, line.shape, 0, 0});
+      expected.push_back(types[i] == "kept" ? "F32" : types[i]);
+    }
+  }
+};
+
+TEST(Recipe, EveryTensorGetsTheTypeThatLlamaCppGivesIt) {
+  const std::vector<Model> models = read_models();
+  ASSERT_EQ(models.size(), 25u);
+  for (const Model& model : models) {
+    for (const std::string mix : kMixes) {
+      const Tensors tensors(model, mix);
+      const auto recipe = find_recipe(mix);
+      ASSERT_TRUE(recipe.ok()) << mix;
+      const std::vector<DType> types = recipe_types(recipe.value(), model.traits, tensors.infos);
+      for (size_t i = 0; i < types.size(); ++i) {
+        EXPECT_EQ(dtype_info(types[i]).name, tensors.expected[i])
+            << model.name << " " << mix << " " << tensors.infos[i].name;
+      }
+    }
+  }
+}
+
+TEST(Recipe, TensorsThatAreNotQuantizedKeepAnyType) {
+  const TensorInfo tensors[] = {{"blk.0.attn_norm.weight", DType::f16, {512, 1, 1, 1}, 0, 0},
+                                {"blk.0.ffn_gate_inp.weight", DType::bf16, {512, 8, 1, 1}, 0, 0},
+                                {"blk.0.attn_q_norm.weight", DType::f32, {64, 8, 1, 1}, 0, 0}};
+  for (const char* mix : {"Q4_K_M", "F16", "F32"}) {
+    const auto types = recipe_types(find_recipe(mix).value(), {.n_layers = 1}, tensors);
+    EXPECT_EQ(types, (std::vector{DType::f16, DType::bf16, DType::f32})) << mix;
+  }
+}
+
+TEST(Recipe, NamesAreFoundInAnyCaseAndByOtherNames) {
+  EXPECT_EQ(find_recipe("q4_k_m").value().name, "Q4_K_M");
+  EXPECT_EQ(find_recipe("Q3_K").value().name, "Q3_K_M");
+  EXPECT_EQ(find_recipe("q4_k").value().name, "Q4_K_M");
+  EXPECT_EQ(find_recipe("Q5_K").value().name, "Q5_K_M");
+  EXPECT_EQ(find_recipe("mxfp4").value().name, "MXFP4_MOE");
+  for (const char* name : {"", "Q4", "Q4_K_MM", "IQ2_XS"}) {
+    const auto recipe = find_recipe(name);
+    ASSERT_FALSE(recipe.ok()) << name;
+    EXPECT_EQ(recipe.error().code, ErrorCode::invalid_argument);
+    EXPECT_NE(recipe.error().message.find("known: F32, F16, BF16, Q8_0, "), std::string::npos);
+  }
+}
+
+TEST(Recipe, TraitsAreReadFromTheFile) {
+  const auto file = read_gguf_file(fixture_path("arch/qwen3moe.gguf"));
+  ASSERT_TRUE(file.ok());
+  const auto traits = read_traits(file.value().header());
+  ASSERT_TRUE(traits.ok());
+  EXPECT_EQ(traits.value().n_layers, 2u);
+  EXPECT_EQ(traits.value().n_experts, 8u);
+  EXPECT_EQ(traits.value().heads_of_value, 2u);
+  EXPECT_FALSE(traits.value().is_70b);
+}
+
+Result<ModelTraits> traits_of(const GgufBuilder& builder) {
+  const auto bytes = builder.build();
+  const auto header = parse_gguf_header(bytes);
+  EXPECT_TRUE(header.ok());
+  return read_traits(header.value());
+}
+
+TEST(Recipe, HeadsMayBeGivenForEachLayer) {
+  GgufBuilder builder;
+  builder.set("general.architecture", "hybrid");
+  builder.set_uint32("hybrid.block_count", 3);
+  builder.set_uint32("hybrid.attention.head_count", 32);
+  builder.set_array("hybrid.attention.head_count_kv", std::vector<int32_t>{8, 0, 4});
+  EXPECT_EQ(traits_of(builder).value().heads_of_value, 4u);
+  GgufBuilder without;
+  without.set("general.architecture", "hybrid");
+  without.set_uint32("hybrid.block_count", 3);
+  without.set_uint32("hybrid.attention.head_count", 32);
+  without.set_array("hybrid.attention.head_count_kv", std::vector<int32_t>{0, 8});
+  EXPECT_EQ(traits_of(without).value().heads_of_value, 0u);
+}
+
+TEST(Recipe, ModelsOf70BParametersAreKnownByTheirLayers) {
+  const auto is_70b = [](const std::string& architecture, uint32_t n_layers, uint32_t n_kv_heads) {
+    GgufBuilder builder;
+    builder.set("general.architecture", architecture);
+    builder.set_uint32(architecture + ".block_count", n_layers);
+    builder.set_uint32(architecture + ".attention.head_count", 64);
+    builder.set_uint32(architecture + ".attention.head_count_kv", n_kv_heads);
+    return traits_of(builder).value().is_70b;
+  };
+  EXPECT_TRUE(is_70b("llama", 80, 8));
+  EXPECT_FALSE(is_70b("llama", 80, 64));
+  EXPECT_FALSE(is_70b("llama", 32, 8));
+  EXPECT_TRUE(is_70b("qwen2", 80, 8));
+  EXPECT_FALSE(is_70b("qwen3", 80, 8));
+}
+
+TEST(Recipe, AFileWithoutLayersIsRefused) {
+  GgufBuilder builder;
+  EXPECT_EQ(traits_of(builder).error().code, ErrorCode::missing_metadata);
+  builder.set("general.architecture", "llama");
+  EXPECT_EQ(traits_of(builder).error().code, ErrorCode::missing_metadata);
+}
+
+}  // namespace
+}  // namespace kinglet
