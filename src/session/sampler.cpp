@@ -84,8 +84,12 @@ TokenId Sampler::sample(std::span<float> logits, Constraint* constraint) {
   // A model may give every token this logit too.
   if (largest == kRefusedLogit) return constraint != nullptr ? kNoToken : best;
   if (is_greedy) return best;
-  find_candidates(logits, largest);
-  keep_top_p_and_min_p();
+  find_candidates(logits);
+  if (options_.top_p < 1.0f || options_.min_p > 0.0f) {
+    weigh_candidates(logits, largest, 1.0f);
+    keep_top_p_and_min_p();
+  }
+  weigh_candidates(logits, largest, options_.temperature);
   return draw();
 }
 
@@ -117,8 +121,7 @@ void Sampler::add_biases_and_penalties(std::span<float> logits) {
   }
 }
 
-// With their probabilities up to a common factor, that of the best being 1.
-void Sampler::find_candidates(std::span<const float> logits, float largest) {
+void Sampler::find_candidates(std::span<const float> logits) {
   if (n_candidates_ < logits.size()) {
     find_best(*kernels_, logits, n_candidates_, candidates_);
   } else {
@@ -128,8 +131,13 @@ void Sampler::find_candidates(std::span<const float> logits, float largest) {
     }
   }
   std::erase_if(candidates_, [](const Candidate& c) { return c.weight == kRefusedLogit; });
+}
+
+// With their probabilities up to a common factor, that of the best being 1.
+void Sampler::weigh_candidates(std::span<const float> logits, float largest, float temperature) {
   for (Candidate& candidate : candidates_) {
-    candidate.weight = exponential::exp((candidate.weight - largest) / options_.temperature);
+    const float logit = logits[static_cast<size_t>(candidate.token)];
+    candidate.weight = exponential::exp((logit - largest) / temperature);
   }
 }
 

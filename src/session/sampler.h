@@ -17,7 +17,9 @@ struct LogitBias {
   float bias;
 };
 
-// Applied in this order: biases, penalties, constraint, temperature, top-k, top-p, min-p, draw.
+// Applied in this order: biases, penalties, constraint, top-k, top-p, min-p, temperature, draw. It
+// is llama.cpp's order, which the settings on the cards of models assume: what may be drawn does
+// not depend on the temperature, only how often. A limit counts what those before it left.
 // Penalties look at the last repeat_last_n tokens of prompt and answer.
 struct SamplerOptions {
   float temperature = 0.8f;     // 0 is greedy: the token of the largest logit, the first of equals
@@ -55,7 +57,8 @@ class Sampler {
  private:
   bool has_penalties() const;
   void add_biases_and_penalties(std::span<float> logits);
-  void find_candidates(std::span<const float> logits, float largest);
+  void find_candidates(std::span<const float> logits);
+  void weigh_candidates(std::span<const float> logits, float largest, float temperature);
   void keep_top_p_and_min_p();
   TokenId draw();
   double random();  // in [0, 1)

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <random>
 #include <vector>
 
 namespace kinglet {
@@ -87,6 +89,98 @@ TEST(Sampler, MinPKeepsThoseNearTheBest) {
   EXPECT_EQ(draw(options, logits_of({0.1, 0.4, 0.2, 0.3})).size(), 2u);
   options.min_p = 1.0f;
   EXPECT_EQ(draw(options, logits_of({0.1, 0.4, 0.2, 0.3})).size(), 1u);
+}
+
+// What the limits keep depends on the model's probabilities alone, so it is the same at every
+// temperature. Sharpened to temperature 0.5, 0.4 : 0.3 : 0.2 : 0.1 would be 16 : 9 : 4 : 1 of 30.
+TEST(Sampler, LimitsLookAtProbabilitiesWithoutTemperature) {
+  const auto logits = logits_of({0.1, 0.4, 0.2, 0.3});
+  for (const float temperature : {0.5f, 1.0f, 3.0f}) {
+    SamplerOptions options = plain(temperature);
+    options.top_p = 0.8f;  // 0.4 + 0.3 < 0.8 <= 0.9; 25 / 30 would do
+    EXPECT_EQ(draw(options, logits).size(), 3u) << temperature;
+    options.top_p = 1.0f;
+    options.min_p = 0.4f;  // 0.2 / 0.4 >= 0.4; 4 / 16 would not be
+    EXPECT_EQ(draw(options, logits).size(), 3u) << temperature;
+    options.min_p = 0.6f;  // at temperature 3, (0.2 / 0.4)^(1/3) = 0.79 would be
+    EXPECT_EQ(draw(options, logits).size(), 2u) << temperature;
+  }
+}
+
+TEST(Sampler, TemperatureShapesWhatTheLimitsKept) {
+  SamplerOptions options = plain(0.5f);
+  options.top_k = 3;
+  options.top_p = 0.95f;  // of the 0.9 that top-k left: all three
+  const auto counts = draw(options, logits_of({0.1, 0.4, 0.2, 0.3}));
+  EXPECT_EQ(counts.size(), 3u);
+  EXPECT_NEAR(counts.at(1), 20000 * 16 / 29.0, 400);
+  EXPECT_NEAR(counts.at(3), 20000 * 9 / 29.0, 400);
+  EXPECT_NEAR(counts.at(2), 20000 * 4 / 29.0, 300);
+}
+
+// Each e^-0.1 times the one before. Of the 40 that top-k leaves, 27 reach 0.95: 1 - e^-2.7 = 0.933
+// and 0.95 * (1 - e^-4) = 0.9326. Of 30, e^-2.9 >= 0.05 > e^-3. At temperature 0.8 it were 24.
+TEST(Sampler, KeepsAtTheDefaultsWhatTheOrderOfTheLimitsGives) {
+  std::vector<float> logits;
+  for (int i = 0; i < 60; ++i) logits.push_back(-0.1f * static_cast<float>(i));
+  const auto counts = draw(SamplerOptions{}, logits);
+  EXPECT_EQ(counts.size(), 27u);
+  EXPECT_EQ(counts.rbegin()->first, 26);
+}
+
+// The same by sorting, in double precision: the probabilities with which tokens are drawn.
+std::vector<double> expected_shares(const SamplerOptions& options,
+                                    const std::vector<float>& logits) {
+  std::vector<size_t> order(logits.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return logits[a] > logits[b]; });
+  if (options.top_k > 0) {
+    order.resize(std::min(order.size(), static_cast<size_t>(options.top_k)));
+  }
+  const auto weight = [&](size_t i, double temperature) {
+    return std::exp(static_cast<double>(logits[i] - logits[order[0]]) / temperature);
+  };
+  double total = 0;
+  for (const size_t i : order) total += weight(i, 1);
+  size_t n_kept = 0;
+  for (double sum = 0; n_kept < order.size() && sum < static_cast<double>(options.top_p) * total;) {
+    sum += weight(order[n_kept++], 1);
+  }
+  while (weight(order[n_kept - 1], 1) < static_cast<double>(options.min_p)) --n_kept;
+  order.resize(n_kept);
+
+  const auto temperature = static_cast<double>(options.temperature);
+  total = 0;
+  for (const size_t i : order) total += weight(i, temperature);
+  std::vector<double> shares(logits.size());
+  for (const size_t i : order) shares[i] = weight(i, temperature) / total;
+  return shares;
+}
+
+TEST(Sampler, DrawsAsOftenAsSortingWouldHaveIt) {
+  std::mt19937 random(5);
+  const auto up_to = [&](uint32_t n) { return static_cast<float>(random() % (n + 1)); };
+  for (int round = 0; round < 60; ++round) {
+    std::vector<float> logits(5 + random() % 60);
+    for (float& logit : logits) logit = up_to(1 << 20) / (1 << 18);
+    SamplerOptions options = plain(0.3f + up_to(100) / 50.0f);
+    options.top_k = static_cast<int32_t>(up_to(40));
+    options.top_p = 0.3f + up_to(70) / 100.0f;
+    options.min_p = up_to(30) / 100.0f;
+    options.seed = static_cast<uint64_t>(round);
+    const auto shares = expected_shares(options, logits);
+    const auto counts = draw(options, logits, 10000);
+    for (size_t i = 0; i < logits.size(); ++i) {
+      const auto found = counts.find(static_cast<TokenId>(i));
+      const double n = found == counts.end() ? 0 : found->second;
+      ASSERT_NEAR(n / 10000, shares[i], 0.025) << round << ", token " << i;
+      if (n > 0) {
+        ASSERT_GT(shares[i], 0) << round << ", token " << i;
+      } else {
+        ASSERT_LT(shares[i], 0.002) << round << ", token " << i;
+      }
+    }
+  }
 }
 
 TEST(Sampler, PenaltyWeakensRecentTokens) {

@@ -177,7 +177,10 @@ export type JsonSchema = object | boolean;
 export interface GenerateOptions {
   /** Tokens to generate at most. Default 256. */
   maxTokens?: number | undefined;
-  /** 0 always takes the most probable token. Default 0.8. */
+  /**
+   * 0 always takes the most probable token. Above, it shapes the draw among those that `topK`,
+   * `topP` and `minP` keep. Default 0.8.
+   */
   temperature?: number | undefined;
   /** Keep the k most probable tokens; 0 keeps all. Default 40. */
   topK?: number | undefined;
