@@ -64,12 +64,15 @@ SpmTokenizer::SpmTokenizer(Vocabulary read) : Tokenizer(std::move(read)) {
   }
 }
 
+// Such a vocabulary has one spelling for a space and for U+2581, so that in a text they are the
+// same.
+//
 // Merges run over a whole text, not over words. Where no token has the same two bytes inside none
 // can cross, though, so the text is cut there: most often into words, whose short queues stay in
 // the processor's cache.
 void SpmTokenizer::encode_plain(std::string_view text, std::vector<TokenId>& ids) const {
   std::string prefixed = vocabulary().add_space_prefix() ? " " : "";
-  prefixed += text;
+  append_unescaped(text, prefixed);
   const std::string_view whole = prefixed;
 
   Merger<ScoreRule> merger{ScoreRule(vocabulary())};

@@ -54,7 +54,7 @@ class Tokenizer {
   void append_text(TokenId id, bool special, bool& at_start, std::string& out) const;
 
   // The text of the ids: decode(encode(text)) is `text`, where the vocabulary has byte tokens and
-  // no control tokens were parsed.
+  // no control tokens were parsed. From a SentencePiece-style one, U+2581 comes back as a space.
   // ErrorCode::invalid_argument names an id outside [0, n_tokens()).
   Result<std::string> decode(std::span<const TokenId> ids, bool special = false) const;
 

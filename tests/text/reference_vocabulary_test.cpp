@@ -68,8 +68,11 @@ TEST_P(ReferenceVocabulary, GivesTheReferenceIds) {
 }
 
 TEST_P(ReferenceVocabulary, GivesBackEveryText) {
+  const std::string name = GetParam();
+  const bool spells_spaces = name == "llama-spm" || name == "phi-3";
   for (const std::string& text : awkward_texts()) {
-    EXPECT_EQ(decoded(*tokenizer_, tokenizer_->encode(text)), text);
+    EXPECT_EQ(decoded(*tokenizer_, tokenizer_->encode(text)),
+              spells_spaces ? with_spaces(text) : text);
   }
   // No token of StarCoder's stands for a byte that UTF-8 never has.
   const Vocabulary& vocabulary = tokenizer_->vocabulary();

@@ -83,6 +83,20 @@ TEST(SpmTokenizer, PutsASpaceInFrontOfTheTextAndBehindAddedTokens) {
   EXPECT_EQ(pieces(*tokenizer, "<u><u>"), "<u>|<u>") << "no text, no space";
 }
 
+TEST(SpmTokenizer, TheSpellingOfASpaceIsASpaceInATextToo) {
+  for (const bool prefix : {false, true}) {
+    const auto tokenizer = spm_tokenizer({{"▁", -9}, {"a", -9}, {"▁a", -1}, {"▁▁", -2}}, prefix);
+    for (const char* text : {"▁", "▁▁", "▁a", "a▁", "a▁▁a", " ▁a", "▁ a", "a ▁ ▁a▁", "\xe2\x96▁"}) {
+      EXPECT_EQ(tokenizer->encode(text), tokenizer->encode(with_spaces(text))) << text;
+    }
+    EXPECT_EQ(pieces(*tokenizer, "▁a"), prefix ? " | a" : " a");
+  }
+  // Where a name holds it, the name is what a text spells.
+  const auto tokenizer = spm_tokenizer({{"▁", -9}, {"▁<PRE>", 0, TokenType::control}}, false);
+  const EncodeOptions special = {.add_bos = false, .parse_special = true};
+  EXPECT_EQ(pieces(*tokenizer, "▁<PRE>▁", special), "▁<PRE>| ");
+}
+
 TEST(SpmTokenizer, PutsNoSpaceWhereTheFileForbidsIt) {
   const auto tokenizer = spm_tokenizer({{"▁", -9}, {"a", -9}, {"▁a", -1}}, false);
   EXPECT_EQ(pieces(*tokenizer, "a a</s>a", {.add_bos = false, .parse_special = true}),
@@ -151,7 +165,7 @@ class EmbeddedVocabulary : public testing::Test {
     const Ids ids = tokenizer_->encode(text);
     ASSERT_FALSE(ids.empty());
     EXPECT_EQ(ids[0], tokenizer_->bos());
-    EXPECT_EQ(decoded(*tokenizer_, ids), text);
+    EXPECT_EQ(decoded(*tokenizer_, ids), with_spaces(text));
   }
 
   std::unique_ptr<Tokenizer> tokenizer_;

@@ -197,6 +197,16 @@ inline std::vector<std::string> awkward_texts() {
           "' era 'LL you're"};
 }
 
+// What comes back of a text from a SentencePiece-style vocabulary, which has one spelling for a
+// space and for U+2581.
+inline std::string with_spaces(std::string text) {
+  constexpr std::string_view kMark = "\u2581";
+  for (size_t at = 0; (at = text.find(kMark, at)) != std::string::npos;) {
+    text.replace(at, kMark.size(), " ");
+  }
+  return text;
+}
+
 // Byte strings that are not UTF-8.
 inline std::vector<std::string> ill_formed_texts() {
   using namespace std::string_literals;

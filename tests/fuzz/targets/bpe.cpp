@@ -85,7 +85,7 @@ void bpe(Bytes bytes) {
   const std::string_view text = input.rest_text();
   if (choice == kNPretokenizers) return check_ids(*tokenizers[0], text);
   check_words(*find_pretokenizer(kPretokenizers[choice]), text);
-  check_text(*tokenizers[choice], text, true);
+  check_text(*tokenizers[choice], text, text);
 }
 
 }  // namespace kinglet::fuzz

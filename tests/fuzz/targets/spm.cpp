@@ -41,6 +41,13 @@ std::unique_ptr<Tokenizer> make(bool with_bytes, bool add_space_prefix) {
   return std::move(Tokenizer::from_gguf(header.value()).value());
 }
 
+// U+2581 is spelled as a space is.
+std::string with_spaces(std::string_view text) {
+  std::string out(text);
+  for (size_t at = 0; (at = out.find("▁", at)) != std::string::npos;) out.replace(at, 3, " ");
+  return out;
+}
+
 }  // namespace
 
 void spm(Bytes bytes) {
@@ -52,11 +59,11 @@ void spm(Bytes bytes) {
   const std::string_view text = input.rest_text();
   switch (choice) {
     case 0:
-      return check_text(*with_bytes, text, true);
+      return check_text(*with_bytes, text, with_spaces(text));
     case 1:
-      return check_text(*without_prefix, text, true);
+      return check_text(*without_prefix, text, with_spaces(text));
     case 2:
-      return check_text(*with_unknown, text, false);
+      return check_text(*with_unknown, text, std::nullopt);
     default:
       return check_ids(*with_bytes, text);
   }

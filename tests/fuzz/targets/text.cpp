@@ -1,5 +1,6 @@
 #include "fuzz/targets/text.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,15 +19,17 @@ std::string stream(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, 
 
 }  // namespace
 
-void check_text(const Tokenizer& tokenizer, std::string_view text, bool round_trips) {
+void check_text(const Tokenizer& tokenizer, std::string_view text,
+                std::optional<std::string_view> comes_back) {
   for (const bool special : {false, true}) {
     const auto ids = tokenizer.encode(text, {.add_bos = special, .parse_special = special});
     check(ids.size() <= text.size() + 2, "more tokens than bytes");
     const auto decoded = tokenizer.decode(ids, special);
     check(decoded.ok(), "its own ids cannot be decoded");
-    if (special || !round_trips) continue;
-    check(decoded.value() == text, "the text does not come back");
-    check(stream(tokenizer, ids, true) == replace_ill_formed(text), "the stream is another text");
+    if (special || !comes_back) continue;
+    check(decoded.value() == *comes_back, "the text does not come back");
+    check(stream(tokenizer, ids, true) == replace_ill_formed(*comes_back),
+          "the stream is another text");
   }
 }
 
