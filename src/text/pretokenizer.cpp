@@ -103,13 +103,16 @@ struct Words {
   bool splits_newlines;    // spaces up to the last newline among them are a word
 };
 
-// The end of a contraction that begins at `at`; `at` where none does.
+// The end of a contraction that begins at `at`; `at` where none does. In any case, the long s is an
+// s, as the patterns of the models' own tokenizers have it.
 size_t match_contraction(Contractions how, Piece piece, size_t at) {
   if (how == Contractions::none || !is(piece, at, '\'')) return at;
   const auto letter = [&](size_t i) -> char32_t {
     if (i >= piece.size()) return 0;
     const char32_t c = piece[i].code_point;
-    return how != Contractions::lower_case && c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
+    if (how == Contractions::lower_case) return c;
+    if (c == U'\u017f') return 's';
+    return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
   };
   const char32_t first = letter(at + 1);
   const char32_t second = letter(at + 2);

@@ -69,6 +69,16 @@ TEST(Pretokenizer, Gpt4oBeginsAWordAtACapitalAndKeepsContractions) {
   EXPECT_EQ(words("gpt-4o", "中文Abc ABC中 e\u0301A"), "中文Abc| ABC中| e\u0301|A");
 }
 
+// The one character beyond ASCII that is a letter of a contraction in another case.
+TEST(Pretokenizer, TheLongSIsAnSWhereCaseDoesNotCount) {
+  for (const char* name : {"llama-bpe", "qwen2"}) {
+    EXPECT_EQ(words(name, " I'ſ it'ſt 'ſ"), " I|'ſ| it|'ſ|t| '|ſ") << name;
+  }
+  EXPECT_EQ(words("gpt-4o", " I'ſ it'ſt"), " I'ſ| it'ſ|t");
+  EXPECT_EQ(words("gpt-2", " I'ſ"), " I|'|ſ");
+  EXPECT_EQ(words("tekken", " I'ſ"), " I|'ſ");
+}
+
 TEST(Pretokenizer, TekkenKnowsNoContractions) {
   EXPECT_EQ(words("tekken", "isn't 123 camelCase"), "isn|'t| |1|2|3| camel|Case");
 }
