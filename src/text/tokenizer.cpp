@@ -1,13 +1,26 @@
 #include "text/tokenizer.h"
 
-#include <algorithm>
-
 #include "base/format.h"
 #include "gguf/quoted.h"
 #include "text/bpe_tokenizer.h"
 #include "text/spm_tokenizer.h"
+#include "text/unicode_table.h"
+#include "text/utf8.h"
 
 namespace kinglet {
+namespace {
+
+// The first place at or behind `from` that is no space of any kind.
+size_t skip_spaces(std::string_view text, size_t from) {
+  while (from < text.size()) {
+    const Utf8Char character = decode_utf8(text.substr(from));
+    if ((UnicodeTable::get().traits(character.code_point) & trait::kSpace) == 0) break;
+    from += character.n_bytes;
+  }
+  return from;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Tokenizer>> Tokenizer::from_gguf(const GgufHeader& header) {
   constexpr std::string_view kModelKey = "tokenizer.ggml.model";
@@ -38,9 +51,8 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions opti
     if (match.begin > from) encode_plain(text.substr(from, match.begin - from), ids);
     if (match.id != kNoToken) ids.push_back(match.id);
     from = match.end;
-    if (options.parse_special && match.id != kNoToken &&
-        vocabulary_.takes_spaces_behind(match.id)) {
-      from = std::min(text.find_first_not_of(" \t\n\v\f\r", from), text.size());
+    if (match.id != kNoToken && vocabulary_.takes_spaces_behind(match.id)) {
+      from = skip_spaces(text, from);
     }
   }
   if (options.add_eos && vocabulary_.add_eos() && eos() != kNoToken) ids.push_back(eos());

@@ -16,28 +16,85 @@ constexpr std::string_view kTypesKey = "tokenizer.ggml.token_type";
 // Only some converters write it (Ollama's), beside the one of eos_token_id.
 constexpr std::string_view kEndsKey = "tokenizer.ggml.eos_token_ids";
 
+// Lists of names are one text each, with a space around every name: a page downloads them.
+
 // Tokens that end a turn in the chat formats of model families whose files often declare only
-// their eos. The spellings are too odd to be anything else, whatever type the file gives them.
-constexpr std::string_view kEndsOfTurn[] = {
-    "<|im_end|>",             // ChatML: Qwen, SmolLM, Hermes
-    "<|eot_id|>",             // Llama 3
-    "<|eom_id|>",             // Llama 3.1, before a tool's answer
-    "<end_of_turn>",          // Gemma
-    "<|end|>",                // Phi-3
-    "<|endoftext|>",          // GPT-2, Qwen, Phi
-    "<|end_of_text|>",        // Llama 3, Granite
-    "<｜end▁of▁sentence｜>",  // DeepSeek
-    "<EOT>",                  // Code Llama
-    "_<EOT>",                 // ... in some of its files
-    "[EOT]",                  // Kimi
-    "<end_of_utterance>",     // SmolVLM
-    "<|fim_pad|>",            // Qwen Coder, behind what it filled in
-    "<|repo_name|>",          // ... before another repository
-    "<|file_sep|>",           // ... before another file
+// their eos, as llama.cpp knows them. The spellings are too odd to be anything else, whatever type
+// the file gives them.
+constexpr std::string_view kEndsOfTurn =
+    " </s>"                   // Llama 2, Mistral; Phi-3, whose eos is another one
+    " <eos>"                  // Gemma
+    " <|im_end|>"             // ChatML: Qwen, SmolLM, Hermes
+    " <|eot_id|>"             // Llama 3
+    " <|eom_id|>"             // Llama 3.1, before a tool's answer
+    " <end_of_turn>"          // Gemma
+    " <turn|>"                // Gemma 4
+    " <|tool_response>"       // ... before a tool's answer
+    " <|end|>"                // Phi-3
+    " <|endoftext|>"          // GPT-2, Qwen, Phi
+    " <|end_of_text|>"        // Llama 3, Granite
+    " <｜end▁of▁sentence｜>"  // DeepSeek
+    " <EOT>"                  // Code Llama
+    " ▁<EOT>"                 // ... with the mark of a space
+    " _<EOT>"                 // ... in some of its files
+    " [EOT]"                  // Kimi
+    " [EOS]"                  // ... at the end of a text
+    " [e~["                   // MiniMax
+    " <end_of_utterance>"     // SmolVLM
+    " <|return|>"             // o200k, in the format of gpt-oss
+    " <|call|>"               // ... before a tool's answer
+    " <|flush|>"              // Solar
+    " <|calls|> ";            // ... before a tool's answer
+
+// Marks around code, by their parts: a text with a gap, files of a repository. A file that gives
+// the id of a part means that token and no other; in one that gives none the names are marks of
+// structure, whatever type it gives them.
+struct CodeMark {
+  std::string_view key;      // of the id: tokenizer.ggml.<key>_token_id
+  std::string_view old_key;  // of the same
+  bool ends_generation;      // what comes behind is padding, or another file
+  std::string_view names;
+};
+constexpr CodeMark kCodeMarks[] = {
+    {"fim_pre", "prefix", false,
+     " <|fim_prefix|> <fim-prefix> <fim_prefix> <｜fim▁begin｜> <PRE> ▁<PRE> <|code_prefix|>"
+     " <|prefix|> "},
+    {"fim_suf", "suffix", false,
+     " <|fim_suffix|> <fim-suffix> <fim_suffix> <｜fim▁hole｜> <SUF> ▁<SUF> <|code_suffix|>"
+     " <|suffix|> "},
+    {"fim_mid", "middle", false,
+     " <|fim_middle|> <fim-middle> <fim_middle> <｜fim▁end｜> <MID> ▁<MID> <|code_middle|>"
+     " <|middle|> "},
+    {"fim_pad", "fim_pad", true, " <|fim_pad|> <fim-pad> <fim_pad> <PAD> [PAD] "},
+    {"fim_rep", "fim_rep", true, " <|fim_repo|> <|repo_name|> <fim-repo> <REPO> <reponame> "},
+    {"fim_sep", "fim_sep", true, " <|file_sep|> "},
 };
 
-bool ends_turn(std::string_view text) {
-  return std::find(std::begin(kEndsOfTurn), std::end(kEndsOfTurn), text) != std::end(kEndsOfTurn);
+bool has(std::string_view names, std::string_view text) {
+  size_t at = text.find(' ') == std::string_view::npos ? names.find(text) : std::string_view::npos;
+  while (at != std::string_view::npos && (names[at - 1] != ' ' || names[at + text.size()] != ' ')) {
+    at = names.find(text, at + 1);
+  }
+  return at != std::string_view::npos;
+}
+
+std::string id_key(std::string_view part) { return cat("tokenizer.ggml.", part, "_token_id"); }
+
+// The part that a token of this name plays where `header` gives no id for it, or null.
+const CodeMark* find_code_mark(const GgufHeader& header, std::string_view text) {
+  for (const CodeMark& mark : kCodeMarks) {
+    if (!has(mark.names, text)) continue;
+    const bool has_id =
+        header.find(id_key(mark.key)) != nullptr || header.find(id_key(mark.old_key)) != nullptr;
+    return has_id ? nullptr : &mark;
+  }
+  return nullptr;
+}
+
+// Most tokens are words, for which no list has to be looked through.
+bool may_be_mark(std::string_view text) {
+  return text.starts_with('<') || text.starts_with('[') || text.starts_with("▁<") ||
+         text.starts_with("_<");
 }
 
 std::optional<unsigned> hex_digit(char c) {
@@ -79,7 +136,7 @@ Result<Vocabulary> Vocabulary::from_gguf(const GgufHeader& header, const Vocabul
   vocabulary.tokens_.resize(static_cast<size_t>(texts.size()) + 1);
   KINGLET_TRY(vocabulary.read_types(header));
   KINGLET_TRY(vocabulary.read_scores(header));
-  KINGLET_TRY(vocabulary.read_texts(texts, kind));
+  KINGLET_TRY(vocabulary.read_texts(header, texts, kind));
   KINGLET_TRY(vocabulary.read_special_ids(header));
   KINGLET_TRY(vocabulary.read_flags(header, kind));
   vocabulary.build_index();
@@ -123,17 +180,15 @@ Status Vocabulary::read_scores(const GgufHeader& header) {
   return status;
 }
 
-Status Vocabulary::read_texts(const MetadataArray& texts, const VocabularyKind& kind) {
+Status Vocabulary::read_texts(const GgufHeader& header, const MetadataArray& texts,
+                              const VocabularyKind& kind) {
   Status status;
   byte_tokens_.fill(kNoToken);
   texts.for_each([&](uint64_t i, const MetadataValue& value) {
     const std::string_view text = *value.as_string();
     Token& token = tokens_[static_cast<size_t>(i)];
     token.begin = static_cast<uint32_t>(bytes_.size());
-    if (ends_turn(text)) {
-      token.type = TokenType::control;
-      token.ends_generation = true;
-    }
+    if (may_be_mark(text)) mark_by_name(header, text, token);
     if (token.type == TokenType::byte) {
       const auto byte = parse_byte_token(text);
       if (!byte) {
@@ -155,6 +210,14 @@ Status Vocabulary::read_texts(const MetadataArray& texts, const VocabularyKind& 
   return status;
 }
 
+void Vocabulary::mark_by_name(const GgufHeader& header, std::string_view text, Token& token) {
+  const CodeMark* mark = find_code_mark(header, text);
+  const bool ends_turn = has(kEndsOfTurn, text);
+  if (mark == nullptr && !ends_turn) return;
+  token.type = TokenType::control;
+  token.ends_generation = ends_turn || mark->ends_generation;
+}
+
 Result<TokenId> Vocabulary::read_id(const GgufHeader& header, std::string_view key) const {
   if (header.find(key) == nullptr) return kNoToken;
   KINGLET_ASSIGN(const uint32_t id, header.require_uint(key));
@@ -171,10 +234,40 @@ Status Vocabulary::read_special_ids(const GgufHeader& header) {
   KINGLET_ASSIGN(unknown_, read_id(header, "tokenizer.ggml.unknown_token_id"));
   KINGLET_ASSIGN(const TokenId eot, read_id(header, "tokenizer.ggml.eot_token_id"));
   KINGLET_ASSIGN(const TokenId eom, read_id(header, "tokenizer.ggml.eom_token_id"));
-  for (const TokenId id : {eos_, eot, eom}) {
-    if (id != kNoToken) tokens_[static_cast<size_t>(id)].ends_generation = true;
+  for (const TokenId id : {eos_, eot, eom}) set_end(id);
+  for (const CodeMark& mark : kCodeMarks) {
+    if (!mark.ends_generation) continue;
+    KINGLET_ASSIGN(const TokenId id, read_id(header, id_key(mark.key)));
+    set_end(id);
   }
+  unset_ends_of_parts();
   return read_further_ends(header);
+}
+
+void Vocabulary::set_end(TokenId id) {
+  if (id != kNoToken) tokens_[static_cast<size_t>(id)].ends_generation = true;
+}
+
+// Where an answer has several parts, what ends turns elsewhere may end only one of them.
+void Vocabulary::unset_ends_of_parts() {
+  const auto find_end = [this](std::string_view name) {
+    TokenId id = 0;
+    while (id < size() && !(is_end_of_generation(id) && bytes(id) == name)) ++id;
+    return id < size() ? id : kNoToken;
+  };
+  const auto unset = [&](std::string_view name, TokenType type) {
+    const TokenId id = find_end(name);
+    if (id == kNoToken) return;
+    tokens_[static_cast<size_t>(id)].type = type;
+    tokens_[static_cast<size_t>(id)].ends_generation = false;
+  };
+  const auto ends = [&](std::string_view name) { return find_end(name) != kNoToken; };
+  // gpt-oss, Solar: a thought ends with it, too.
+  if ((ends("<|call|>") || ends("<|calls|>")) && (ends("<|return|>") || ends("<|flush|>"))) {
+    unset("<|end|>", TokenType::user_defined);
+  }
+  // Gemma 4, whose vocabulary has it for a tag of HTML.
+  if (ends("<|tool_response>")) unset("</s>", TokenType::normal);
 }
 
 Status Vocabulary::read_further_ends(const GgufHeader& header) {
@@ -185,7 +278,7 @@ Status Vocabulary::read_further_ends(const GgufHeader& header) {
   ids->for_each([&](uint64_t, const MetadataValue& id) {
     const auto index = id.as_uint();
     if (index && *index < n_tokens()) {
-      tokens_[static_cast<size_t>(*index)].ends_generation = true;
+      set_end(static_cast<TokenId>(*index));
     } else {
       status = Error{ErrorCode::corrupt,
                      cat(kEndsKey, " lists what is no id of one of the ", n_tokens(), " tokens")};

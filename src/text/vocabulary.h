@@ -62,9 +62,10 @@ class Vocabulary {
   }
 
   // Whether white space behind the token, where it is recognised, belongs to it: Phi-3 was trained
-  // with its marks of structure on lines of their own that it never saw the ends of.
+  // with its marks of structure on lines of their own that it never saw the ends of. The three are
+  // those that its tokenizer excepts.
   bool takes_spaces_behind(TokenId id) const {
-    return marks_take_spaces_ && is_added(id) && type(id) != TokenType::unknown && id != bos_ &&
+    return marks_take_spaces_ && is_added(id) && bytes(id) != "<unk>" && bytes(id) != "<s>" &&
            bytes(id) != "<|endoftext|>";
   }
 
@@ -99,8 +100,12 @@ class Vocabulary {
 
   Status read_types(const GgufHeader& header);
   Status read_scores(const GgufHeader& header);
-  Status read_texts(const MetadataArray& texts, const VocabularyKind& kind);
+  Status read_texts(const GgufHeader& header, const MetadataArray& texts,
+                    const VocabularyKind& kind);
+  static void mark_by_name(const GgufHeader& header, std::string_view text, Token& token);
   Status read_special_ids(const GgufHeader& header);
+  void set_end(TokenId id);  // nothing where it is kNoToken
+  void unset_ends_of_parts();
   Status read_further_ends(const GgufHeader& header);
   Status read_flags(const GgufHeader& header, const VocabularyKind& kind);
   Result<TokenId> read_id(const GgufHeader& header, std::string_view key) const;

@@ -159,6 +159,112 @@ TEST(Vocabulary, GenerationEndsAtDeclaredAndAtWellKnownTokens) {
   EXPECT_EQ(tokenizer.piece(262), "") << "a mark of structure, whatever the file calls it";
 }
 
+// The tokenizer of the base tokens and, from 259 on, of these names, all of one type.
+std::unique_ptr<Tokenizer> with_names(const std::vector<std::string>& names, TokenType type,
+                                      const std::vector<std::string>& id_keys = {}) {
+  auto tokens = spm_base_tokens();
+  for (const std::string& name : names) tokens.push_back({name, 0, type});
+  GgufBuilder builder = spm_builder(tokens);
+  for (const std::string& key : id_keys) {
+    builder.set_uint32(cat("tokenizer.ggml.", key, "_token_id"), 70);
+  }
+  auto tokenizer = build_tokenizer(builder);
+  EXPECT_TRUE(tokenizer.ok());
+  return tokenizer.ok() ? std::move(tokenizer.value()) : nullptr;
+}
+
+// The names that end it, with bars between; </s> is one of the base tokens.
+std::string ends(const std::vector<std::string>& names, TokenType type = TokenType::control,
+                 const std::vector<std::string>& id_keys = {}) {
+  const auto tokenizer = with_names(names, type, id_keys);
+  std::string out;
+  for (TokenId id = 0; id < tokenizer->n_tokens(); ++id) {
+    if (tokenizer->is_end_of_generation(id)) out += cat("|", tokenizer->piece(id, true));
+  }
+  return out;
+}
+
+TEST(Vocabulary, GenerationEndsAtTheNamesOfManyFamilies) {
+  const std::vector<std::string> names = {"<eos>",
+                                          "<|im_end|>",
+                                          "<|eot_id|>",
+                                          "<|eom_id|>",
+                                          "<end_of_turn>",
+                                          "<turn|>",
+                                          "<|end|>",
+                                          "<|endoftext|>",
+                                          "<EOT>",
+                                          "<|end_of_text|>",
+                                          "▁<EOT>",
+                                          "_<EOT>",
+                                          "[EOT]",
+                                          "[EOS]",
+                                          "[e~[",
+                                          "<｜end▁of▁sentence｜>",
+                                          "<|fim_pad|>",
+                                          "<end_of_utterance>",
+                                          "<fim-pad>",
+                                          "<fim_pad>",
+                                          "<PAD>",
+                                          "[PAD]",
+                                          "<|fim_repo|>",
+                                          "<|repo_name|>",
+                                          "<fim-repo>",
+                                          "<REPO>",
+                                          "<reponame>",
+                                          "<|file_sep|>",
+                                          "<|return|>",
+                                          "<|call|>",
+                                          "<|flush|>",
+                                          "<|calls|>",
+                                          "<|tool_response>"};
+  for (const std::string& name : names) {
+    const bool keeps_s = name != "<|tool_response>";
+    for (const TokenType type : {TokenType::control, TokenType::normal, TokenType::user_defined}) {
+      EXPECT_EQ(ends({name, name + "x", "x" + name}, type), cat(keeps_s ? "|</s>" : "", "|", name));
+    }
+  }
+  EXPECT_EQ(ends({"<|im_start|>", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<s>", "[INST]"}),
+            "|</s>");
+}
+
+TEST(Vocabulary, AnIdForAPartOfCodeCountsAndItsNamesDoNot) {
+  EXPECT_EQ(ends({"<|fim_pad|>", "<|file_sep|>"}, TokenType::control, {"fim_pad"}),
+            cat("|</s>|", char(70 - 3), "|<|file_sep|>"));
+  EXPECT_EQ(ends({"<|file_sep|>"}, TokenType::control, {"fim_sep"}), cat("|</s>|", char(70 - 3)));
+  expect_error(base_builder().set_uint32("tokenizer.ggml.fim_rep_token_id", 259),
+               ErrorCode::corrupt, "tokenizer.ggml.fim_rep_token_id is 259");
+}
+
+TEST(Vocabulary, AnAnswerOfSeveralPartsDoesNotEndWithOneOfThem) {
+  EXPECT_EQ(ends({"<|end|>", "<|return|>"}), "|</s>|<|end|>|<|return|>");
+  EXPECT_EQ(ends({"<|end|>", "<|call|>"}), "|</s>|<|end|>|<|call|>");
+  EXPECT_EQ(ends({"<|end|>", "<|return|>", "<|call|>"}), "|</s>|<|return|>|<|call|>");
+  EXPECT_EQ(ends({"<|end|>", "<|calls|>", "<|flush|>"}), "|</s>|<|calls|>|<|flush|>");
+  const auto gemma = with_names({"<|tool_response>"}, TokenType::control);
+  EXPECT_EQ(gemma->piece(2), "</s>") << "text, as in HTML";
+}
+
+TEST(Vocabulary, MarksAroundCodeAreParsedOnlyWhereSpecialTokensAre) {
+  const std::vector<std::string> names = {"<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"};
+  const auto n_ids = [](const Tokenizer& tokenizer, std::string_view text, bool parse_special) {
+    return tokenizer.encode(text, {.add_bos = false, .parse_special = parse_special}).size();
+  };
+  const std::string_view text = "<｜fim▁begin｜><｜fim▁hole｜><｜fim▁end｜>";
+  for (const TokenType type : {TokenType::user_defined, TokenType::control}) {
+    const auto tokenizer = with_names(names, type);
+    EXPECT_EQ(n_ids(*tokenizer, text, true), 3u);
+    EXPECT_GT(n_ids(*tokenizer, text, false), 3u);
+    EXPECT_EQ(tokenizer->piece(259), "");
+  }
+  // A file that gives the ids means what it says of the types, too.
+  for (const char* key : {"fim_pre", "prefix"}) {
+    const auto tokenizer = with_names(names, TokenType::user_defined, {key});
+    EXPECT_EQ(n_ids(*tokenizer, "<｜fim▁begin｜>", false), 1u) << key;
+    EXPECT_GT(n_ids(*tokenizer, "<｜fim▁end｜>", false), 1u) << key;
+  }
+}
+
 TEST(Vocabulary, GenerationEndsAtEveryTokenOfAFilesList) {
   constexpr const char* kKey = "tokenizer.ggml.eos_token_ids";
   const auto listing = [](const std::vector<int32_t>& ids) {
@@ -181,6 +287,7 @@ TEST(Vocabulary, GenerationEndsAtEveryTokenOfAFilesList) {
 
 TEST(Vocabulary, OnlyPhi3TakesTheSpacesBehindItsMarks) {
   auto tokens = spm_base_tokens();
+  tokens[0].type = TokenType::control;  // as in Phi-3's files
   tokens.push_back({"<|user|>", 0, TokenType::control});
   tokens.push_back({"<|endoftext|>", 0, TokenType::control});
   tokens.push_back({"<end>", 0, TokenType::user_defined});
@@ -197,8 +304,12 @@ TEST(Vocabulary, OnlyPhi3TakesTheSpacesBehindItsMarks) {
               is_phi3 ? (Ids{259, byte_id('a')})
                       : (Ids{259, byte_id(' '), byte_id('\n'), byte_id(' '), byte_id('a')}));
     EXPECT_EQ(encode("<|user|>\n\n").size(), is_phi3 ? 1u : 3u);
-    EXPECT_EQ(encode("<end>\n").size(), is_phi3 ? 1u : 2u);
+    EXPECT_EQ(encode("<|user|>\u00a0\u3000\xe3").size(), is_phi3 ? 2u : 7u) << "spaces of any kind";
+    EXPECT_EQ(encode("</s>\n").size(), is_phi3 ? 1u : 2u);
     EXPECT_EQ(encode("<|endoftext|>\n"), (Ids{260, byte_id('\n')}));
+    EXPECT_EQ(encode("<unk> "), (Ids{0, byte_id(' ')}));
+    EXPECT_EQ(encode("<s> "), (Ids{1, byte_id(' ')}));
+    EXPECT_EQ(result.value()->encode("<end>\n", {.add_bos = false}).size(), is_phi3 ? 1u : 2u);
   }
 }
 
