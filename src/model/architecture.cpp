@@ -13,9 +13,10 @@ namespace {
 // Every row is checked against another implementation: tests/model/parity_test.cpp.
 constexpr Architecture kArchitectures[] = {
     {.name = "llama", .experts = Presence::optional, .rope = RopeKind::interleaved},
-    {.name = "granite", .rope = RopeKind::interleaved, .rope_switch = true},
+    {.name = "granite", .scales_by_file = true, .rope = RopeKind::interleaved, .rope_switch = true},
     {.name = "granitemoe",
      .experts = Presence::required,
+     .scales_by_file = true,
      .rope = RopeKind::interleaved,
      .rope_switch = true},
     {.name = "smollm3", .rope = RopeKind::interleaved, .unrotated_period = 4},
@@ -39,6 +40,7 @@ constexpr Architecture kArchitectures[] = {
      .scales_embedding = true,
      .attention_softcap = 50.0f,
      .logit_softcap = 30.0f,
+     .may_cap_logits = true,
      .n_layers_of_wide_scale = 46,
      .window = 4096,
      .window_period = 2},
@@ -47,6 +49,7 @@ constexpr Architecture kArchitectures[] = {
      .head_norm = HeadNorm::shared,
      .activation = Activation::gelu,
      .scales_embedding = true,
+     .may_cap_logits = true,
      .n_layers_of_wide_scale = 62,
      .window_period = 6,
      .plain_local_rope = true,

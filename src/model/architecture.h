@@ -63,8 +63,10 @@ struct Architecture {
   Presence other_biases = Presence::optional;  // of the other matrices of a layer
 
   bool scales_embedding = false;  // by sqrt(hidden_dim)
+  bool scales_by_file = false;    // embeddings, residuals, scores and logits
   float attention_softcap = 0;    // of scores, where the file does not say; 0: none
   float logit_softcap = 0;
+  bool may_cap_logits = false;  // where the file says so
   // The size of this many layers, and it alone, scales queries by sqrt(hidden_dim / n_heads), not
   // by sqrt(head_dim): no key tells.
   uint32_t n_layers_of_wide_scale = 0;

@@ -84,6 +84,32 @@ Status refuse_unsupported(const Reader& keys) {
   return {};
 }
 
+// A factor that this architecture's own code does not have, unless it changes nothing.
+Status refuse_unknown_factors(const Reader& keys, const ModelConfig& neutral) {
+  const Architecture& traits = *neutral.architecture;
+  const struct {
+    std::string_view key;
+    bool is_known;
+    float neutral;
+  } factors[] = {
+      {"embedding_scale", traits.scales_by_file, neutral.embedding_scale},
+      {"residual_scale", traits.scales_by_file, neutral.residual_scale},
+      {"attention.scale", traits.scales_by_file, neutral.attention_scale},
+      {"logit_scale", traits.scales_by_file, neutral.logit_scale},
+      {"expert_weights_scale", false, 1.0f},
+      {"attn_logit_softcapping", traits.attention_softcap > 0, 0.0f},
+      {"final_logit_softcapping", traits.may_cap_logits, 0.0f},
+  };
+  for (const auto& factor : factors) {
+    if (factor.is_known) continue;
+    KINGLET_ASSIGN(const float value, keys.number(factor.key, factor.neutral));
+    if (std::abs(value - factor.neutral) <= 1e-5f * factor.neutral) continue;
+    return keys.error(ErrorCode::unsupported_feature, factor.key,
+                      cat("is ", value, ": ", traits.name, " knows no such factor"));
+  }
+  return {};
+}
+
 Status read_heads(const Reader& keys, ModelConfig& config) {
   KINGLET_ASSIGN(config.n_heads, keys.size("attention.head_count", kMaxDim));
   KINGLET_ASSIGN(config.n_kv_heads, keys.size("attention.head_count_kv", kMaxDim, config.n_heads));
@@ -120,7 +146,6 @@ Status read_experts(const Reader& keys, ModelConfig& config) {
   KINGLET_ASSIGN(config.n_experts, keys.size("expert_count", kMaxExperts));
   KINGLET_ASSIGN(config.n_experts_used, keys.size("expert_used_count", config.n_experts));
   KINGLET_ASSIGN(config.ffn_dim, keys.size("expert_feed_forward_length", kMaxDim, config.ffn_dim));
-  KINGLET_ASSIGN(config.expert_scale, keys.positive("expert_weights_scale", 1.0f));
   constexpr uint32_t kSoftmax = 1;
   KINGLET_ASSIGN(const uint32_t gating, keys.number("expert_gating_func", kSoftmax));
   if (gating != kSoftmax) {
@@ -136,12 +161,12 @@ Status read_scales(const Reader& keys, ModelConfig& config) {
   const auto head_dim = config.n_layers == traits.n_layers_of_wide_scale
                             ? hidden_dim / static_cast<float>(config.n_heads)
                             : static_cast<float>(config.head_dim);
-  KINGLET_ASSIGN(
-      config.embedding_scale,
-      keys.positive("embedding_scale", traits.scales_embedding ? std::sqrt(hidden_dim) : 1.0f));
+  config.embedding_scale = traits.scales_embedding ? std::sqrt(hidden_dim) : 1.0f;
+  config.attention_scale = 1.0f / std::sqrt(head_dim);
+  KINGLET_TRY(refuse_unknown_factors(keys, config));
+  KINGLET_ASSIGN(config.embedding_scale, keys.positive("embedding_scale", config.embedding_scale));
   KINGLET_ASSIGN(config.residual_scale, keys.positive("residual_scale", 1.0f));
-  KINGLET_ASSIGN(config.attention_scale,
-                 keys.positive("attention.scale", 1.0f / std::sqrt(head_dim)));
+  KINGLET_ASSIGN(config.attention_scale, keys.positive("attention.scale", config.attention_scale));
   KINGLET_ASSIGN(const float logit_divisor, keys.positive("logit_scale", 1.0f));
   config.logit_scale = 1.0f / logit_divisor;
   KINGLET_ASSIGN(config.attention_softcap,

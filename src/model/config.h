@@ -36,7 +36,6 @@ struct ModelConfig {
   uint32_t context_length = 0;  // positions the model was trained for
   uint32_t n_experts = 0;       // 0: one dense feed-forward network
   uint32_t n_experts_used = 0;  // for a token
-  float expert_scale = 1;       // multiplies the experts' weights
   float norm_epsilon = 0;
   float embedding_scale = 1;    // multiplies embeddings
   float residual_scale = 1;     // multiplies what is added to the stream

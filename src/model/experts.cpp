@@ -20,7 +20,7 @@ void choose_largest(std::span<const float> logits, std::span<ExpertChoice> choic
 
 }  // namespace
 
-void choose_experts(std::span<const float> logits, bool normalizes, float scale,
+void choose_experts(std::span<const float> logits, bool normalizes,
                     std::span<ExpertChoice> choices) {
   choose_largest(logits, choices);
   const float largest = choices[0].weight;
@@ -31,7 +31,7 @@ void choose_experts(std::span<const float> logits, bool normalizes, float scale,
     choice.weight = exponential::exp(choice.weight - largest);
     chosen_sum += choice.weight;
   }
-  for (ExpertChoice& choice : choices) choice.weight *= scale / (normalizes ? chosen_sum : sum);
+  for (ExpertChoice& choice : choices) choice.weight /= normalizes ? chosen_sum : sum;
 }
 
 }  // namespace kinglet

@@ -12,8 +12,8 @@ struct ExpertChoice {
 };
 
 // The choices.size() experts of the largest logits, largest first, weighed by their share of all
-// experts' softmax or, with `normalizes`, of the chosen ones' alone; times `scale`.
-void choose_experts(std::span<const float> logits, bool normalizes, float scale,
+// experts' softmax or, with `normalizes`, of the chosen ones' alone.
+void choose_experts(std::span<const float> logits, bool normalizes,
                     std::span<ExpertChoice> choices);
 
 }  // namespace kinglet

@@ -277,7 +277,7 @@ class Step {
     project(x, config_.hidden_dim, n_tokens_, {{&router, scratch_.router}});
     for (size_t t = 0; t < n_tokens_; ++t) {
       choose_experts({scratch_.router + t * config_.n_experts, config_.n_experts},
-                     config_.architecture->normalizes_experts, config_.expert_scale, choices(t));
+                     config_.architecture->normalizes_experts, choices(t));
     }
   }
 

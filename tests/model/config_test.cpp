@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "model/tiny_model.h"
 
@@ -16,11 +19,11 @@ Result<ModelConfig> read(const TinyModel& tiny) {
 }
 
 // A tiny model of that architecture with more keys; its tensors do not matter here.
-TinyModel tiny_model(const std::string& architecture, void (*edit)(GgufBuilder&) = nullptr) {
+TinyModel tiny_model(const std::string& architecture, std::function<void(GgufBuilder&)> edit = {}) {
   TinyModel tiny;
   tiny.architecture = architecture;
   tiny.n_layers = 6;
-  tiny.edit = edit;
+  tiny.edit = std::move(edit);
   return tiny;
 }
 
@@ -140,6 +143,55 @@ TEST(Config, RefusesWhatNoArchitectureHereComputes) {
   expect_error(
       tiny_model("qwen3", [](GgufBuilder& file) { file.set_uint32("qwen3.pooling_type", 3); }),
       ErrorCode::unsupported_feature, "qwen3.pooling_type tells that the model makes embeddings");
+}
+
+// As the code of Mistral v0.1, Phi-3 and StarCoder 2 has it, each token sees so many positions in
+// every layer, itself the last of them.
+TEST(Config, AWindowOfTheFileHoldsInEveryLayer) {
+  for (const char* name : {"llama", "phi3", "starcoder2"}) {
+    const auto config = read(tiny_model(name, [&](GgufBuilder& file) {
+      if (name == std::string_view("starcoder2")) {
+        file.set_float32("starcoder2.attention.layer_norm_epsilon", 1e-5f);
+      }
+      file.set_uint32(cat(name, ".attention.sliding_window"), 2047);
+    }));
+    ASSERT_TRUE(config.ok()) << config.error().message;
+    EXPECT_EQ(windows(config.value()), (std::vector<uint32_t>(6, 2047))) << name;
+  }
+}
+
+TEST(Config, RefusesFactorsThatTheArchitectureDoesNotKnow) {
+  const std::pair<const char*, const char*> unknown[] = {
+      {"llama", "attention.scale"},        {"llama", "logit_scale"},
+      {"llama", "embedding_scale"},        {"llama", "residual_scale"},
+      {"llama", "expert_weights_scale"},   {"qwen3moe", "expert_weights_scale"},
+      {"gemma", "embedding_scale"},        {"gemma3", "attn_logit_softcapping"},
+      {"llama", "attn_logit_softcapping"}, {"phi3", "final_logit_softcapping"}};
+  for (const auto& [name, key] : unknown) {
+    const std::string full_key = cat(name, ".", key);
+    const bool has_experts = key == std::string_view("expert_weights_scale");
+    expect_error(tiny_model(name,
+                            [&, name = name](GgufBuilder& file) {
+                              file.set_float32(full_key, 0.7f);
+                              if (!has_experts) return;
+                              file.set_uint32(cat(name, ".expert_count"), 4);
+                              file.set_uint32(cat(name, ".expert_used_count"), 2);
+                            }),
+                 ErrorCode::unsupported_feature,
+                 cat(full_key, " is 0.7: ", name, " knows no such"));
+  }
+}
+
+TEST(Config, TakesFactorsThatChangeNothing) {
+  for (const auto& [key, value] : {std::pair("attention.scale", 0.5f),
+                                   {"logit_scale", 1.0f},
+                                   {"expert_weights_scale", 1.0f},
+                                   {"attn_logit_softcapping", 0.0f}}) {
+    const auto config = read(tiny_model("llama", [&, key = key, value = value](GgufBuilder& file) {
+      file.set_float32(cat("llama.", key), value);
+    }));
+    EXPECT_TRUE(config.ok()) << key;
+  }
 }
 
 TEST(Config, RefusesScalesThatAreNotPositive) {

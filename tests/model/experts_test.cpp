@@ -8,10 +8,9 @@
 namespace kinglet {
 namespace {
 
-std::vector<ExpertChoice> choose(const std::vector<float>& logits, size_t n, bool normalizes,
-                                 float scale = 1.0f) {
+std::vector<ExpertChoice> choose(const std::vector<float>& logits, size_t n, bool normalizes) {
   std::vector<ExpertChoice> choices(n);
-  choose_experts(logits, normalizes, scale, choices);
+  choose_experts(logits, normalizes, choices);
   return choices;
 }
 
@@ -25,11 +24,10 @@ TEST(Experts, AreTheMostProbableOnesByTheirProbabilities) {
 }
 
 TEST(Experts, AreWeighedAmongThemselvesWhereTheModelWasTrainedSo) {
-  const auto choices =
-      choose({0.0f, std::log(4.0f), std::log(3.0f), std::log(2.0f)}, 3, true, 2.0f);
-  EXPECT_NEAR(choices[0].weight, 2.0f * 4 / 9, 1e-6f);
-  EXPECT_NEAR(choices[1].weight, 2.0f * 3 / 9, 1e-6f);
-  EXPECT_NEAR(choices[2].weight, 2.0f * 2 / 9, 1e-6f);
+  const auto choices = choose({0.0f, std::log(4.0f), std::log(3.0f), std::log(2.0f)}, 3, true);
+  EXPECT_NEAR(choices[0].weight, 4.0f / 9, 1e-6f);
+  EXPECT_NEAR(choices[1].weight, 3.0f / 9, 1e-6f);
+  EXPECT_NEAR(choices[2].weight, 2.0f / 9, 1e-6f);
 }
 
 TEST(Experts, AreTheFirstAmongEquals) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,8 +32,8 @@ struct TinyModel {
   std::string extra_tensor;      // added, of no use
   std::string without_key;       // left out
   bool has_weights = true;
-  float weight = 0.5f;                   // scales all weights
-  void (*edit)(GgufBuilder&) = nullptr;  // adds keys or tensors
+  float weight = 0.5f;                     // scales all weights
+  std::function<void(GgufBuilder&)> edit;  // adds keys or tensors
 
   Bytes build() const {
     GgufBuilder file;
