@@ -10,11 +10,11 @@
 //   --profile                       instead: the functions that Chromium spends its time in, for
 //                                   the first of each list
 import { writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildPackage } from '../scripts/package.mjs';
 import { root, run, runNode } from '../scripts/tools.mjs';
+import { machineName } from './machine.mjs';
 import { buildPrograms, folder, prepareModel } from './models.mjs';
 import { countsOf, namesOf } from './options.mjs';
 import { places } from './places.mjs';
@@ -90,7 +90,7 @@ function kernelSets(limits) {
 }
 
 function report() {
-  const machine = `${cpus()[0].model}, ${cpus().length} threads`;
+  const machine = machineName();
   const result = { date: new Date().toISOString(), machine, repeats, results };
   for (const file of [join(root, folder, 'bench.json'), options.json]) {
     if (file) writeFileSync(file, JSON.stringify(result, null, 1));

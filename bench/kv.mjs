@@ -6,7 +6,6 @@
 //   --contexts 128,512,2048               as far as the model was trained for them
 //   --repeats N                           default 3; the best of them counts
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildPackage } from '../scripts/package.mjs';
@@ -14,6 +13,7 @@ import { root, run, runNode } from '../scripts/tools.mjs';
 import { drawKv } from './kv-plot.mjs';
 import { measureQuality } from './kv-quality.mjs';
 import { describeFork, kvTables } from './kv-report.mjs';
+import { machineName } from './machine.mjs';
 import { buildPrograms, prepareModel, runProgram } from './models.mjs';
 import { countsOf, namesOf } from './options.mjs';
 import { places } from './places.mjs';
@@ -59,7 +59,7 @@ if (only.includes('chromium')) {
   await buildPackage();
 }
 const report = existsSync(json) ? JSON.parse(readFileSync(json, 'utf8')) : { models: {} };
-report.machine = `${cpus()[0].model}, ${cpus().length} threads`;
+report.machine = machineName();
 for (const name of chosen) {
   const model = (report.models[name] ??= { kinds: {} });
   model.title = models[name].title;

@@ -8,12 +8,12 @@
 //   --engines NAME,…          default: those that the type has a target with
 //   --readme                  puts the ratios into README.md
 import { readFileSync, writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { buildPackage } from '../scripts/package.mjs';
 import { root, run, runNode } from '../scripts/tools.mjs';
+import { machineName } from './machine.mjs';
 import { buildPrograms, folder, prepareModel } from './models.mjs';
 import { countsOf, namesOf } from './options.mjs';
 import { engineNames, installPeers, openEngines } from './peers/engines.mjs';
@@ -72,7 +72,7 @@ async function measureAll(models) {
 }
 
 function report() {
-  const machine = `${cpus()[0].model}, ${cpus().length} threads`;
+  const machine = machineName();
   const ratios = comparisons.flatMap((comparison) =>
     types.flatMap((type) =>
       ['decode', 'prefill'].flatMap((kind) => ratioOf(comparison, type, kind) ?? []),
