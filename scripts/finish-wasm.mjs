@@ -1,6 +1,6 @@
 // What follows the link of a module: finish-wasm.mjs LINKED.js OUTPUT_FOLDER [--names]
-// Optimizes the wasm, checks its size, and makes the glue of old Emscriptens run as an ES module in
-// Node and in module workers, threads included. With --names, for profiles, functions keep their
+// Optimizes the wasm, checks its size, lets every text cross as it is, and makes the glue of old
+// Emscriptens run as an ES module in Node and in module workers, threads included. With --names, for profiles, functions keep their
 // names, and the size may be any.
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -9,6 +9,16 @@ import { optimizeWasm } from './wasm-opt.mjs';
 
 const maxBytes = 400 * 1024;
 const maxGzippedBytes = 150 * 1024;
+
+// Every Emscripten makes its decoders with defaults that drop a U+FEFF in front, as the mark of an
+// order of bytes. In a text of the model it is a character. The name hides the global one from all
+// of the glue.
+const exactDecoder = `const TextDecoder = class extends globalThis.TextDecoder {
+  constructor(encoding) {
+    super(encoding, { ignoreBOM: true });
+  }
+};
+`;
 
 const [linkedGlue, folder] = process.argv.slice(2);
 const withNames = process.argv.includes('--names');
@@ -30,8 +40,9 @@ optimizeWasm(
 if (!withNames) checkSize(readFileSync(unchecked));
 
 const workerScript = linkedGlue.replace(/\.js$/, '.worker.js');
-const glue = readFileSync(linkedGlue, 'utf8');
-writeFileSync(join(folder, `${name}.js`), isOld(glue) ? modernize(glue) : glue);
+const linked = readFileSync(linkedGlue, 'utf8');
+const glue = isOld(linked) ? modernize(linked) : linked;
+writeFileSync(join(folder, `${name}.js`), exactDecoder + glue);
 renameSync(unchecked, wasm);
 
 function checkSize(bytes) {

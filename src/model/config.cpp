@@ -47,6 +47,12 @@ class Reader {
     if (value > 0) return value;
     return error(ErrorCode::corrupt, key, "is not positive");
   }
+  // `value`, which the architecture's own code has fixed: a file may repeat it, no more.
+  Result<float> fixed(std::string_view key, float value) const {
+    KINGLET_ASSIGN(const float found, number(key, value));
+    if (std::abs(found - value) <= 1e-5f * value) return value;
+    return error(ErrorCode::unsupported_feature, key, "is of no use to this architecture");
+  }
   Result<bool> flag(std::string_view key, bool fallback) const {
     return header_.get_bool(prefix_ + std::string(key), fallback);
   }
@@ -80,32 +86,6 @@ Status refuse_unsupported(const Reader& keys) {
   if (!causal || pooling != 0) {
     return keys.error(ErrorCode::unsupported_feature, causal ? "pooling_type" : "attention.causal",
                       "tells that the model makes embeddings, not text");
-  }
-  return {};
-}
-
-// A factor that this architecture's own code does not have, unless it changes nothing.
-Status refuse_unknown_factors(const Reader& keys, const ModelConfig& neutral) {
-  const Architecture& traits = *neutral.architecture;
-  const struct {
-    std::string_view key;
-    bool is_known;
-    float neutral;
-  } factors[] = {
-      {"embedding_scale", traits.scales_by_file, neutral.embedding_scale},
-      {"residual_scale", traits.scales_by_file, neutral.residual_scale},
-      {"attention.scale", traits.scales_by_file, neutral.attention_scale},
-      {"logit_scale", traits.scales_by_file, neutral.logit_scale},
-      {"expert_weights_scale", false, 1.0f},
-      {"attn_logit_softcapping", traits.attention_softcap > 0, 0.0f},
-      {"final_logit_softcapping", traits.may_cap_logits, 0.0f},
-  };
-  for (const auto& factor : factors) {
-    if (factor.is_known) continue;
-    KINGLET_ASSIGN(const float value, keys.number(factor.key, factor.neutral));
-    if (std::abs(value - factor.neutral) <= 1e-5f * factor.neutral) continue;
-    return keys.error(ErrorCode::unsupported_feature, factor.key,
-                      cat("is ", value, ": ", traits.name, " knows no such factor"));
   }
   return {};
 }
@@ -146,6 +126,7 @@ Status read_experts(const Reader& keys, ModelConfig& config) {
   KINGLET_ASSIGN(config.n_experts, keys.size("expert_count", kMaxExperts));
   KINGLET_ASSIGN(config.n_experts_used, keys.size("expert_used_count", config.n_experts));
   KINGLET_ASSIGN(config.ffn_dim, keys.size("expert_feed_forward_length", kMaxDim, config.ffn_dim));
+  KINGLET_TRY(keys.fixed("expert_weights_scale", 1.0f));
   constexpr uint32_t kSoftmax = 1;
   KINGLET_ASSIGN(const uint32_t gating, keys.number("expert_gating_func", kSoftmax));
   if (gating != kSoftmax) {
@@ -161,18 +142,23 @@ Status read_scales(const Reader& keys, ModelConfig& config) {
   const auto head_dim = config.n_layers == traits.n_layers_of_wide_scale
                             ? hidden_dim / static_cast<float>(config.n_heads)
                             : static_cast<float>(config.head_dim);
-  config.embedding_scale = traits.scales_embedding ? std::sqrt(hidden_dim) : 1.0f;
-  config.attention_scale = 1.0f / std::sqrt(head_dim);
-  KINGLET_TRY(refuse_unknown_factors(keys, config));
-  KINGLET_ASSIGN(config.embedding_scale, keys.positive("embedding_scale", config.embedding_scale));
-  KINGLET_ASSIGN(config.residual_scale, keys.positive("residual_scale", 1.0f));
-  KINGLET_ASSIGN(config.attention_scale, keys.positive("attention.scale", config.attention_scale));
-  KINGLET_ASSIGN(const float logit_divisor, keys.positive("logit_scale", 1.0f));
+  const auto scale = [&](std::string_view key, float fallback) {
+    return traits.scales_by_file ? keys.positive(key, fallback) : keys.fixed(key, fallback);
+  };
+  KINGLET_ASSIGN(config.embedding_scale,
+                 scale("embedding_scale", traits.scales_embedding ? std::sqrt(hidden_dim) : 1.0f));
+  KINGLET_ASSIGN(config.residual_scale, scale("residual_scale", 1.0f));
+  KINGLET_ASSIGN(config.attention_scale, scale("attention.scale", 1.0f / std::sqrt(head_dim)));
+  KINGLET_ASSIGN(const float logit_divisor, scale("logit_scale", 1.0f));
   config.logit_scale = 1.0f / logit_divisor;
-  KINGLET_ASSIGN(config.attention_softcap,
-                 keys.number("attn_logit_softcapping", traits.attention_softcap));
+  const auto cap = [&](std::string_view key, bool is_known, float fallback) {
+    return is_known ? keys.number(key, fallback) : keys.fixed(key, 0.0f);
+  };
+  KINGLET_ASSIGN(
+      config.attention_softcap,
+      cap("attn_logit_softcapping", traits.attention_softcap > 0, traits.attention_softcap));
   KINGLET_ASSIGN(config.logit_softcap,
-                 keys.number("final_logit_softcapping", traits.logit_softcap));
+                 cap("final_logit_softcapping", traits.may_cap_logits, traits.logit_softcap));
   return {};
 }
 

@@ -102,9 +102,10 @@ class Vocabulary {
   Status read_scores(const GgufHeader& header);
   Status read_texts(const GgufHeader& header, const MetadataArray& texts,
                     const VocabularyKind& kind);
-  static void mark_by_name(const GgufHeader& header, std::string_view text, Token& token);
   Status read_special_ids(const GgufHeader& header);
-  void set_end(TokenId id);  // nothing where it is kNoToken
+  void set_end(TokenId id);                                         // nothing where it is kNoToken
+  [[gnu::noinline]] TokenId find_end(std::string_view name) const;  // or kNoToken
+  [[gnu::noinline]] void unset_end(std::string_view name, TokenType type);
   void unset_ends_of_parts();
   Status read_further_ends(const GgufHeader& header);
   Status read_flags(const GgufHeader& header, const VocabularyKind& kind);

@@ -60,6 +60,13 @@ describe('a loaded model', () => {
     expect(await model.detokenize([...given, ...tokens])).toBe(opening + text);
   });
 
+  it('gives a U+FEFF in front of a text like any other character', async () => {
+    for (const n of [0, 1, 12, 13, 14, 15, 16, 40, 5000]) {
+      const text = `\ufeff\ufeff${'a'.repeat(n)}`;
+      expect(await model.detokenize(await model.tokenize(text))).toBe(text);
+    }
+  });
+
   it('shows what is part of a character as U+FFFD', async () => {
     const [, , ...bytesOfEmoji] = await model.tokenize('a🐦');
     expect(bytesOfEmoji).toHaveLength(4);

@@ -46,7 +46,8 @@ export class Cursor {
     const length = this.uint(8);
     const start = this.#at;
     this.skip(length);
-    return new TextDecoder().decode(this.#bytes.subarray(start, this.#at));
+    // A U+FEFF in front is a character of the text.
+    return new TextDecoder('utf-8', { ignoreBOM: true }).decode(this.#bytes.subarray(start, this.#at));
   }
 
   skipText(): void {

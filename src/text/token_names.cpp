@@ -1,0 +1,90 @@
+#include "text/token_names.h"
+
+namespace kinglet {
+namespace {
+
+// Lists of names are one text each, with a space around every name: a page downloads them.
+
+// Tokens that end a turn in the chat formats of model families whose files often declare only
+// their eos, as llama.cpp knows them. The spellings are too odd to be anything else, whatever type
+// the file gives them.
+constexpr std::string_view kEndsOfTurn =
+    " </s>"                   // Llama 2, Mistral; Phi-3, whose eos is another one
+    " <eos>"                  // Gemma
+    " <|im_end|>"             // ChatML: Qwen, SmolLM, Hermes
+    " <|eot_id|>"             // Llama 3
+    " <|eom_id|>"             // Llama 3.1, before a tool's answer
+    " <end_of_turn>"          // Gemma
+    " <turn|>"                // Gemma 4
+    " <|tool_response>"       // ... before a tool's answer
+    " <|end|>"                // Phi-3
+    " <|endoftext|>"          // GPT-2, Qwen, Phi
+    " <|end_of_text|>"        // Llama 3, Granite
+    " <｜end▁of▁sentence｜>"  // DeepSeek
+    " <EOT>"                  // Code Llama
+    " ▁<EOT>"                 // ... with the mark of a space
+    " _<EOT>"                 // ... in some of its files
+    " [EOT]"                  // Kimi
+    " [EOS]"                  // ... at the end of a text
+    " [e~["                   // MiniMax
+    " <end_of_utterance>"     // SmolVLM
+    " <|return|>"             // o200k, in the format of gpt-oss
+    " <|call|>"               // ... before a tool's answer
+    " <|flush|>"              // Solar
+    " <|calls|> ";            // ... before a tool's answer
+
+// Marks around code, by their parts: a text with a gap, files of a repository. A file that gives
+// the id of a part means that token and no other; in one that gives none the names are marks of
+// structure, whatever type it gives them.
+struct CodeMark {
+  std::string_view key;      // of the id
+  std::string_view old_key;  // of the same
+  bool ends_generation;      // what comes behind is padding, or another file
+  std::string_view names;
+};
+constexpr CodeMark kCodeMarks[] = {
+    {"tokenizer.ggml.fim_pre_token_id", "tokenizer.ggml.prefix_token_id", false,
+     " <|fim_prefix|> <fim-prefix> <fim_prefix> <｜fim▁begin｜> <PRE> ▁<PRE> <|code_prefix|>"
+     " <|prefix|> "},
+    {"tokenizer.ggml.fim_suf_token_id", "tokenizer.ggml.suffix_token_id", false,
+     " <|fim_suffix|> <fim-suffix> <fim_suffix> <｜fim▁hole｜> <SUF> ▁<SUF> <|code_suffix|>"
+     " <|suffix|> "},
+    {"tokenizer.ggml.fim_mid_token_id", "tokenizer.ggml.middle_token_id", false,
+     " <|fim_middle|> <fim-middle> <fim_middle> <｜fim▁end｜> <MID> ▁<MID> <|code_middle|>"
+     " <|middle|> "},
+    {"tokenizer.ggml.fim_pad_token_id", "tokenizer.ggml.fim_pad_token_id", true,
+     " <|fim_pad|> <fim-pad> <fim_pad> <PAD> [PAD] "},
+    {"tokenizer.ggml.fim_rep_token_id", "tokenizer.ggml.fim_rep_token_id", true,
+     " <|fim_repo|> <|repo_name|> <fim-repo> <REPO> <reponame> "},
+    {"tokenizer.ggml.fim_sep_token_id", "tokenizer.ggml.fim_sep_token_id", true, " <|file_sep|> "},
+};
+
+// `text` has no space in it.
+bool has(std::string_view names, std::string_view text) {
+  for (size_t at = 0; (at = names.find(text, at)) != std::string_view::npos; ++at) {
+    if (names[at - 1] == ' ' && names[at + text.size()] == ' ') return true;
+  }
+  return false;
+}
+
+// Most tokens are words, for which no list has to be looked through.
+bool may_be_mark(std::string_view text) {
+  if (text.empty() || text.find(' ') != std::string_view::npos) return false;
+  const char last = text.back();
+  return last == '>' || last == ']' || last == '[';
+}
+
+}  // namespace
+
+NameMeaning meaning_of_name(const GgufHeader& header, std::string_view text) {
+  if (!may_be_mark(text)) return NameMeaning::none;
+  if (has(kEndsOfTurn, text)) return NameMeaning::end;
+  for (const CodeMark& mark : kCodeMarks) {
+    if (!has(mark.names, text)) continue;
+    if (header.find(mark.key) != nullptr || header.find(mark.old_key) != nullptr) break;
+    return mark.ends_generation ? NameMeaning::end : NameMeaning::mark;
+  }
+  return NameMeaning::none;
+}
+
+}  // namespace kinglet
