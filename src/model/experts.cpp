@@ -31,6 +31,7 @@ void choose_experts(std::span<const float> logits, bool normalizes,
     choice.weight = exponential::exp(choice.weight - largest);
     chosen_sum += choice.weight;
   }
+  chosen_sum += 0.0f * sum;  // NaN where any logit is: its expert need not be among the chosen
   for (ExpertChoice& choice : choices) choice.weight /= normalizes ? chosen_sum : sum;
 }
 

@@ -44,5 +44,17 @@ TEST(Experts, SurviveLogitsThatNoExponentialHolds) {
   EXPECT_NEAR(choices[0].weight, 1.0f, 1e-6f);
 }
 
+TEST(Experts, AreNoneWhereALogitIsNotANumber) {
+  for (const bool normalizes : {false, true}) {
+    for (size_t at = 0; at < 4; ++at) {
+      std::vector<float> logits = {1.0f, 2.0f, 3.0f, 4.0f};
+      logits[at] = NAN;
+      for (const auto& choice : choose(logits, 2, normalizes)) {
+        EXPECT_TRUE(std::isnan(choice.weight)) << at;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kinglet
