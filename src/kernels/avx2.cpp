@@ -54,6 +54,13 @@ struct Avx2 {
     half = _mm_max_ps(half, _mm_movehl_ps(half, half));
     return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
   }
+  static Int as_ints(Float x) { return _mm256_castps_si256(x); }
+  static Int max_int(Int a, Int b) { return _mm256_max_epi32(a, b); }
+  static int32_t horizontal_max_int(Int x) {
+    __m128i half = _mm_max_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+    half = _mm_max_epi32(half, _mm_shuffle_epi32(half, 0b01001110));
+    return _mm_cvtsi128_si32(_mm_max_epi32(half, _mm_shuffle_epi32(half, 0b10110001)));
+  }
   static Float add_exponent(Float p, Float shifted) {
     const Int power = _mm256_slli_epi32(_mm256_castps_si256(shifted), 23);
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(p), power));

@@ -48,6 +48,9 @@ struct Avx512Vnni {
   static Float abs(Float x) { return _mm512_abs_ps(x); }
   static float horizontal_sum(Float x) { return _mm512_reduce_add_ps(x); }
   static float horizontal_max(Float x) { return _mm512_reduce_max_ps(x); }
+  static Int as_ints(Float x) { return _mm512_castps_si512(x); }
+  static Int max_int(Int a, Int b) { return _mm512_max_epi32(a, b); }
+  static int32_t horizontal_max_int(Int x) { return _mm512_reduce_max_epi32(x); }
   static Float add_exponent(Float p, Float shifted) {
     const Int power = _mm512_slli_epi32(_mm512_castps_si512(shifted), 23);
     return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(p), power));

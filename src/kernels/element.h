@@ -1,12 +1,17 @@
 // Functions of single numbers, shared by the scalar kernels and the ends of vectorized rows.
 #pragma once
 
+#include <cmath>
+
 #include "base/exponential.h"
 
 namespace kinglet::element {
 
 constexpr float kGeluCubic = 0.044715f;
 constexpr float kGeluScale = 1.5957691216f;  // 2 sqrt(2 / pi)
+
+// 1 / sqrt(x), but NaN and not 0 for infinity.
+inline float inverse_root(float x) { return 1.0f / std::sqrt(x) + 0.0f * x; }
 
 // x / (1 + e^-x).
 inline float silu(float x) { return x / (1.0f + exponential::exp(-x)); }
@@ -17,9 +22,9 @@ inline float gelu(float x) {
   return x / (1.0f + exponential::exp(-twice_u));
 }
 
-// cap tanh(x / cap), by tanh(u) = 1 - 2 / (1 + e^2u).
+// KernelSet::softcap, by tanh(u) = 1 - 2 / (1 + e^2u).
 inline float softcap(float x, float cap) {
-  return cap - 2.0f * cap / (1.0f + exponential::exp(2.0f / cap * x));
+  return cap - 2.0f * cap / (1.0f + exponential::exp(2.0f / cap * x)) + 0.0f * x;
 }
 
 // Rotates (a, b) by an angle.

@@ -18,6 +18,10 @@ namespace kinglet {
 // Columns that share one activation scale.
 constexpr size_t kActivationBlock = 32;
 
+// Numbers that are all smaller than this have the code 0: the inverse of their scale might not be
+// finite.
+constexpr float kSmallestNumber = 1e-30f;
+
 // How a matrix multiplication reads its activations.
 enum class ActivationFormat : uint8_t {
   f32,   // as they are
@@ -25,7 +29,9 @@ enum class ActivationFormat : uint8_t {
 };
 
 // A batch of activation rows [n_tokens][n_columns], and room for their quantized form, which a
-// kernel set's quantize() fills: x[i] ≈ scale[i / 32] * code[i], |code| <= 127.
+// kernel set's quantize() fills: x[i] ≈ scale[i / 32] * code[i], |code| <= 127. A block that holds
+// NaN or infinity has zeros for codes and a scale that is not finite, so that every product with it
+// is NaN.
 // Rows are n_columns apart; blocks are complete (n_columns is a multiple of 32 wherever they are
 // used). Codes are int8, or int16 in kernel sets that multiply 16-bit numbers.
 struct Activations {
@@ -106,7 +112,8 @@ struct KernelSet {
   // Fills row `token` of x's codes, scales and sums from its values.
   void (*quantize)(const Activations& x, size_t token);
 
-  // out[i] = weight[i] * x[i] / sqrt(mean(x²) + epsilon). out may be x.
+  // out[i] = weight[i] * x[i] / sqrt(mean(x²) + epsilon). out may be x. Where the mean is not
+  // finite, NaN.
   void (*rms_norm)(const float* x, const float* weight, float epsilon, size_t n, float* out);
 
   // out[i] = weight[i] * (x[i] - mean(x)) / sqrt(variance(x) + epsilon) + bias[i]; a null bias adds
@@ -127,7 +134,7 @@ struct KernelSet {
   // x[i] = gelu(x[i]).
   void (*gelu)(float* x, size_t n);
 
-  // x[i] = cap * tanh(x[i] / cap).
+  // x[i] = cap * tanh(x[i] / cap); NaN where x[i] is not finite.
   void (*softcap)(float* x, float cap, size_t n);
 
   // Rotates the pairs (x[2i], x[2i + 1]), i < n_pairs, by the angles whose cosines and sines are
@@ -147,7 +154,8 @@ struct KernelSet {
   float (*largest)(const float* x, size_t n);
 
   // The codes of a query for kinds of integers, zero from head_dim to stride: the result times
-  // codes ≈ values. For q4 the even elements of each block stand before its odd ones.
+  // codes ≈ values. For q4 the even elements of each block stand before its odd ones. Where a value
+  // is not finite, the codes are 0 and the result is not finite.
   float (*quantize_query)(const float* values, size_t head_dim, size_t stride, KvKind kind,
                           int16_t* codes);
 

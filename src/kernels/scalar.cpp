@@ -45,17 +45,21 @@ void quantize(const Activations& x, size_t token) {
   int32_t* half_sums = x.half_sums + token * n_blocks * 2;
   for (size_t block = 0; block < n_blocks; ++block) {
     float largest = 0.0f;
+    float odd = 0.0f;  // 0 times a number that is not finite is NaN
     for (size_t i = 0; i < kActivationBlock; ++i) {
-      largest = std::max(largest, std::fabs(values[block * kActivationBlock + i]));
+      const float value = values[block * kActivationBlock + i];
+      largest = std::max(largest, std::fabs(value));
+      odd += value * 0.0f;
     }
-    const float inverse = largest > 0.0f ? 127.0f / largest : 0.0f;
+    const bool has_codes = largest > kSmallestNumber && !std::isnan(odd);
     int32_t halves[2] = {0, 0};
     for (size_t i = 0; i < kActivationBlock; ++i) {
       const size_t column = block * kActivationBlock + i;
-      codes[column] = static_cast<int8_t>(std::lrint(values[column] * inverse));
+      const float code = has_codes ? values[column] * (127.0f / largest) : 0.0f;
+      codes[column] = static_cast<int8_t>(std::lrint(code));
       halves[i / (kActivationBlock / 2)] += codes[column];
     }
-    scales[block] = largest / 127.0f;
+    scales[block] = largest / 127.0f + odd;
     half_sums[2 * block] = halves[0];
     half_sums[2 * block + 1] = halves[1];
     sums[block] = halves[0] + halves[1];
@@ -66,7 +70,7 @@ void rms_norm(const float* x, const float* weight, float epsilon, size_t n, floa
   double sum = 0.0;
   for (size_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
   const auto mean = static_cast<float>(sum / static_cast<double>(n));
-  const float scale = 1.0f / std::sqrt(mean + epsilon);
+  const float scale = element::inverse_root(mean + epsilon);
   for (size_t i = 0; i < n; ++i) out[i] = weight[i] * (x[i] * scale);
 }
 
@@ -81,7 +85,7 @@ void layer_norm(const float* x, const float* weight, const float* bias, float ep
     squares += difference * difference;
   }
   const auto variance = static_cast<float>(squares / static_cast<double>(n));
-  const float scale = 1.0f / std::sqrt(variance + epsilon);
+  const float scale = element::inverse_root(variance + epsilon);
   for (size_t i = 0; i < n; ++i) {
     out[i] = weight[i] * ((x[i] - mean) * scale) + (bias == nullptr ? 0.0f : bias[i]);
   }

@@ -30,6 +30,7 @@
 #include "base/loops.h"
 #include "kernels/kernels.h"
 #include "kernels/scalar_attention.h"
+#include "kernels/vector_math.h"
 
 namespace kinglet {
 
@@ -43,9 +44,6 @@ struct VectorAttention {
   static constexpr size_t kMostWidened = 512;  // elements of a key; the scalar code does the rest
   static constexpr size_t kPairVectors = V::kPairVectors;
   static constexpr size_t kChunk = kPairVectors * kLanes;  // elements of a value at a time
-
-  // What is smaller counts as 0: its inverse might not be finite.
-  static constexpr float kSmallestNumber = 1e-30f;
 
   static void add_to(KernelSet& set) {
     set.quantize_query = quantize_query;
@@ -333,20 +331,14 @@ struct VectorAttention {
                               int16_t* codes) {
     // Sums of head_dim products with codes of ±127 must fit 32 bits.
     const float largest_code = static_cast<float>(std::min<size_t>(32767, 0x1000000 / head_dim));
-    const size_t n_whole = head_dim / kLanes * kLanes;
-    Float maxima = V::splat(0.0f);
-    for (size_t i = 0; i < n_whole; i += kLanes) {
-      maxima = V::max(maxima, V::abs(V::load(values + i)));
-    }
-    float largest = V::horizontal_max(maxima);
-    KINGLET_AS_WRITTEN
-    for (size_t i = n_whole; i < head_dim; ++i) largest = std::max(largest, std::fabs(values[i]));
+    const float largest = VectorMath<V>::largest_magnitude(values, head_dim);
+    const size_t n_numbers = std::isfinite(largest) ? head_dim : 0;
     const float inverse = largest > kSmallestNumber ? largest_code / largest : 0.0f;
 
     alignas(64) float padded[kKvBlock];
     KINGLET_AS_WRITTEN
     for (size_t from = 0; from < stride; from += kKvBlock) {
-      const size_t n = std::min(kKvBlock, head_dim - from);
+      const size_t n = std::min(kKvBlock, n_numbers - std::min(from, n_numbers));
       std::fill(std::copy_n(values + from, n, padded), padded + kKvBlock, 0.0f);
       for (size_t i = 0; i < kKvBlock; i += kLanes) {
         const Float scaled = V::mul(V::load(padded + i), V::splat(inverse));

@@ -4,8 +4,8 @@
 // translation unit built with its flags. V provides
 //   Float, Int        vectors of kLanes floats and 32-bit integers, with load, store, splat, add,
 //                     sub, mul, fma (a * b + c), min and max (the first operand where one is NaN),
-//                     to_int (rounds to nearest), to_float, load_twice (a a b b …),
-//                     swap_neighbours (b a d c …)
+//                     max_int, to_int (rounds to nearest), to_float, as_ints (the same bits),
+//                     load_twice (a a b b …), swap_neighbours (b a d c …)
 //   Code              the integer that quantized activations are stored as
 //   Bytes             4 bytes of each of kLanes rows, as the packed layout has them
 //   Unsigned, Signed  codes made ready for dot products with activations

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/bit_cast.h"
 #include "base/exponential.h"
 #include "kernels/element.h"
 #include "kernels/kernels.h"
@@ -44,6 +45,16 @@ struct VectorMath {
     }
   }
 
+  // The largest |x[i]|; not finite where one of them is not. As integers, the bits of magnitudes
+  // keep their order, and NaN and infinity stand above all numbers.
+  static float largest_magnitude(const float* x, size_t n) {
+    typename V::Int bits = V::splat_int(0);
+    for (size_t i = 0; i < n; i += kLanes) {
+      bits = V::max_int(bits, V::as_ints(V::abs(load(x, i, n))));
+    }
+    return bit_cast<float>(V::horizontal_max_int(bits));
+  }
+
   static float dot(const float* a, const float* b, size_t n) {
     Float sum = V::splat(0.0f);
     for (size_t i = 0; i < n; i += kLanes) sum = V::fma(load(a, i, n), load(b, i, n), sum);
@@ -52,7 +63,7 @@ struct VectorMath {
 
   static void rms_norm(const float* x, const float* weight, float epsilon, size_t n, float* out) {
     const float mean = dot(x, x, n) / static_cast<float>(n);
-    const Float scale = V::splat(1.0f / std::sqrt(mean + epsilon));
+    const Float scale = V::splat(element::inverse_root(mean + epsilon));
     for (size_t i = 0; i < n; i += kLanes) {
       store(out, i, n, V::mul(load(weight, i, n), V::mul(load(x, i, n), scale)));
     }
@@ -107,7 +118,8 @@ struct VectorMath {
     for (size_t i = 0; i < n; i += kLanes) {
       const Float power = exp(V::mul(V::splat(2.0f / cap), load(x, i, n)));
       const Float rest = V::div(V::splat(2.0f * cap), V::add(V::splat(1.0f), power));
-      store(x, i, n, V::sub_float(V::splat(cap), rest));
+      const Float odd = V::mul(load(x, i, n), V::splat(0.0f));
+      store(x, i, n, V::add(V::sub_float(V::splat(cap), rest), odd));
     }
   }
 

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
 #include "kernels/kernels.h"
+#include "kernels/vector_math.h"
 #include "kernels/woven_dot.h"
 
 namespace kinglet {
@@ -45,7 +47,9 @@ struct VectorMatmul {
     }
   }
 
-  // Codes are rounded to nearest, so that |x - scale * code| <= scale / 2.
+  static constexpr float kZeros[kActivationBlock] = {};
+
+  // Codes are rounded to nearest, so that |x - scale * code| <= scale / 2 in blocks that have any.
   static void quantize(const Activations& x, size_t token) {
     const size_t n_blocks = x.n_columns / kActivationBlock;
     const float* values = x.values + token * x.n_columns;
@@ -54,17 +58,14 @@ struct VectorMatmul {
     int32_t* sums = x.sums + token * n_blocks;
     int32_t* half_sums = x.half_sums + token * n_blocks * 2;
     for (size_t block = 0; block < n_blocks; ++block) {
-      Float largest = V::splat(0.0f);
-      for (size_t i = 0; i < kActivationBlock; i += kLanes) {
-        largest = V::max(largest, V::abs(V::load(values + i)));
-      }
-      const float amax = V::horizontal_max(largest);
-      const Float inverse = V::splat(amax > 0.0f ? 127.0f / amax : 0.0f);
+      const float amax = VectorMath<V>::largest_magnitude(values, kActivationBlock);
+      const Float inverse = V::splat(amax > kSmallestNumber ? 127.0f / amax : 0.0f);
+      const float* numbers = std::isfinite(amax) ? values : kZeros;
       for (size_t half = 0; half < 2; ++half) {
         Int sum = V::splat_int(0);
         for (size_t i = 0; i < kActivationBlock / 2; i += kLanes) {
           const size_t at = half * kActivationBlock / 2 + i;
-          const Int rounded = V::to_int(V::mul(V::load(values + at), inverse));
+          const Int rounded = V::to_int(V::mul(V::load(numbers + at), inverse));
           V::store_codes(codes + at, rounded);
           sum = V::add_int(sum, rounded);
         }

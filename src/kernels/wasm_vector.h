@@ -50,6 +50,12 @@ struct WasmVector {
     x = max(x, wasm_i32x4_shuffle(x, x, 2, 3, 0, 1));
     return wasm_f32x4_extract_lane(max(x, wasm_i32x4_shuffle(x, x, 1, 0, 3, 2)), 0);
   }
+  static Int as_ints(Float x) { return x; }
+  static Int max_int(Int a, Int b) { return wasm_i32x4_max(a, b); }
+  static int32_t horizontal_max_int(Int x) {
+    x = max_int(x, wasm_i32x4_shuffle(x, x, 2, 3, 0, 1));
+    return wasm_i32x4_extract_lane(max_int(x, wasm_i32x4_shuffle(x, x, 1, 0, 3, 2)), 0);
+  }
   static Float add_exponent(Float p, Float shifted) {
     return wasm_i32x4_add(p, wasm_i32x4_shl(shifted, 23));
   }

@@ -194,6 +194,29 @@ TEST_P(Attention, IsItsDefinitionForEveryPairOfKinds) {
   }
 }
 
+TEST_P(Attention, WhatIsNotFiniteInAQueryStaysVisible) {
+  for (size_t kind = 0; kind < kNKvKinds; ++kind) {
+    for (const size_t head_dim : {5u, 32u, 67u, 128u}) {
+      const Shape shape{.head_dim = head_dim, .n_positions = 9, .n_tokens = 2, .n_heads = 1};
+      const auto any = static_cast<KvKind>(kind);
+      Cache cache(any, any, head_dim, shape.n_positions, 16, random_);
+      const auto queries = numbers(2 * head_dim, random_);
+      const auto expected = attend(shape, queries, cache.view());
+      for (const float bad : {NAN, INFINITY}) {
+        for (size_t at = 0; at < head_dim; ++at) {
+          auto damaged = queries;
+          damaged[head_dim + at] = bad;
+          const auto output = attend(shape, damaged, cache.view());
+          for (size_t i = 0; i < head_dim; ++i) {
+            ASSERT_EQ(output[i], expected[i]) << kv_kind_info(any).name << " " << at;
+            ASSERT_TRUE(std::isnan(output[head_dim + i])) << kv_kind_info(any).name << " " << at;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_P(Attention, TakesAnyHeadSize) {
   for (size_t kind = 0; kind < kNKvKinds; ++kind) {
     for (const size_t head_dim : {1u, 4u, 20u, 31u, 33u, 80u, 96u, 256u, 600u}) {

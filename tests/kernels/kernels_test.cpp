@@ -160,6 +160,58 @@ TEST_P(EachKernelSet, RoundsActivationsByHalfACodeAtMost) {
   EXPECT_EQ(y[kColumns], 0.0f);
 }
 
+// A number that is none, at any place of a block, spoils all products of its token and no other's.
+TEST_P(EachKernelSet, ProductsOfWhatIsNotFiniteAreNotFinite) {
+  constexpr size_t kRows = 37;
+  constexpr size_t kColumns = 512;
+  for (const DTypeInfo& type : dtypes()) {
+    auto blocks = random_blocks(type, kRows * kColumns / type.block_size, random_);
+    const auto packed = pack_in_place({"w", type.type, {kColumns, kRows, 1, 1}, blocks}, kernels());
+    ASSERT_TRUE(packed.ok());
+    const auto values = exact_activations(3 * kColumns, random_);
+    const auto expected = multiply(packed.value(), Batch(values, kColumns), 3);
+    for (const float bad : {NAN, -NAN, INFINITY, -INFINITY}) {
+      for (size_t at = 0; at < kColumns; at += at < kActivationBlock ? 1 : 67) {
+        auto damaged = values;
+        damaged[kColumns + at] = bad;
+        const auto y = multiply(packed.value(), Batch(damaged, kColumns), 3);
+        for (size_t i = 0; i < y.size(); ++i) {
+          if (i / kRows == 1) {
+            ASSERT_FALSE(std::isfinite(y[i])) << type.name << " " << bad << " " << at << " " << i;
+          } else {
+            ASSERT_EQ(y[i], expected[i]) << type.name << " " << bad << " " << at << " " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(EachKernelSet, MultipliesTheLargestAndTheSmallestNumbers) {
+  constexpr size_t kRows = 16;
+  constexpr size_t kColumns = 256;
+  for (const DTypeInfo& type : dtypes()) {
+    auto blocks = random_blocks(type, kRows * kColumns / type.block_size, random_);
+    auto packed_bytes = blocks;
+    const auto packed =
+        pack_in_place({"w", type.type, {kColumns, kRows, 1, 1}, packed_bytes}, kernels());
+    ASSERT_TRUE(packed.ok());
+    for (const float unit : {1e20f, 1e30f, 2e36f, 1e-20f, 1e-33f, 1e-37f, 1e-38f, 1e-42f}) {
+      const float tolerance = unit * 127 < kSmallestNumber ? 1.001f : 1e-4f;
+      auto values = exact_activations(kColumns, random_);
+      for (float& x : values) x *= unit;
+      const Batch batch(values, kColumns);
+      const Products expected = multiply_exactly(type, blocks, kRows, batch, 1);
+      const auto y = multiply(packed.value(), batch, 1);
+      for (size_t i = 0; i < y.size(); ++i) {
+        if (!(expected.magnitude[i] < 1e38f)) continue;  // sums in between may overflow
+        ASSERT_NEAR(y[i], expected.y[i], tolerance * expected.magnitude[i] + 1e-40f)
+            << type.name << " " << unit << " " << i;
+      }
+    }
+  }
+}
+
 TEST_P(EachKernelSet, RowsCanBeMultipliedInParts) {
   const DTypeInfo& type = dtype_info(DType::q4_0);
   constexpr size_t kRows = 53;
@@ -348,32 +400,49 @@ TEST_P(VectorFunctions, GateSurvivesExtremes) {
   for (const float value : gate) EXPECT_TRUE(std::isfinite(value));
 }
 
-// What is not a number must not come out as one, at any place of a vector.
-TEST_P(VectorFunctions, NanStaysNan) {
+// The squares of such numbers are none.
+TEST_P(VectorFunctions, NormsWhoseMeanOverflowsAreNotNumbers) {
+  for (const size_t n : kLengths) {
+    auto x = numbers(n, 1e30f);
+    const std::vector<float> ones(n, 1.0f);
+    std::vector<float> out(n);
+    kernels().rms_norm(x.data(), ones.data(), 1e-5f, n, out.data());
+    for (const float value : out) EXPECT_TRUE(std::isnan(value));
+    if (n == 1) continue;  // its variance is 0
+    kernels().layer_norm(x.data(), ones.data(), nullptr, 1e-5f, n, out.data());
+    for (const float value : out) EXPECT_TRUE(std::isnan(value));
+  }
+}
+
+// What is not finite must not come out as a number, at any place of a vector.
+TEST_P(VectorFunctions, WhatIsNotFiniteStaysVisible) {
   constexpr size_t kN = 37;
   const std::vector<float> ones(kN, 1.0f);
-  for (const size_t at : {0u, 7u, 16u, 36u}) {
-    std::vector<float> x(kN, 0.5f);
-    x[at] = NAN;
-    const auto run = [&](const auto& f) {
-      auto out = x;
-      f(out.data());
-      return out[at];
-    };
-    const KernelSet& k = kernels();
-    EXPECT_TRUE(std::isnan(run([&](float* out) { k.gelu(out, kN); })));
-    EXPECT_TRUE(std::isnan(run([&](float* out) { k.gelu_multiply(out, ones.data(), kN); })));
-    EXPECT_TRUE(std::isnan(run([&](float* out) { k.silu_multiply(out, ones.data(), kN); })));
-    EXPECT_TRUE(std::isnan(run([&](float* out) { k.softcap(out, 30.0f, kN); })));
-    EXPECT_TRUE(std::isnan(run([&](float* out) { k.add_scaled(out, ones.data(), 1.0f, kN); })));
-    EXPECT_TRUE(std::isnan(run([&](float* out) { k.rms_norm(out, ones.data(), 1e-5f, kN, out); })));
-    EXPECT_TRUE(std::isnan(
-        run([&](float* out) { k.layer_norm(out, ones.data(), nullptr, 1e-5f, kN, out); })));
-    float largest = -INFINITY;
-    float sum = 0;
-    auto scores = x;
-    k.softmax_part(scores.data(), kN, largest, sum);
-    EXPECT_TRUE(std::isnan(sum));
+  for (const float bad : {NAN, INFINITY, -INFINITY}) {
+    for (const size_t at : {0u, 7u, 16u, 36u}) {
+      std::vector<float> x(kN, 0.5f);
+      x[at] = bad;
+      const auto stays = [&](const auto& f) {
+        auto out = x;
+        f(out.data());
+        return !std::isfinite(out[at]);
+      };
+      const KernelSet& k = kernels();
+      EXPECT_TRUE(stays([&](float* out) { k.gelu(out, kN); }));
+      EXPECT_TRUE(stays([&](float* out) { k.gelu_multiply(out, ones.data(), kN); }));
+      EXPECT_TRUE(stays([&](float* out) { k.silu_multiply(out, ones.data(), kN); }));
+      EXPECT_TRUE(stays([&](float* out) { k.softcap(out, 30.0f, kN); }));
+      EXPECT_TRUE(stays([&](float* out) { k.add_scaled(out, ones.data(), 1.0f, kN); }));
+      EXPECT_TRUE(stays([&](float* out) { k.rms_norm(out, ones.data(), 1e-5f, kN, out); }));
+      EXPECT_TRUE(
+          stays([&](float* out) { k.layer_norm(out, ones.data(), nullptr, 1e-5f, kN, out); }));
+      float largest = -INFINITY;
+      float sum = 0;
+      auto scores = x;
+      k.softmax_part(scores.data(), kN, largest, sum);
+      // Of a score of -infinity, a softmax makes 0.
+      EXPECT_EQ(std::isnan(sum), bad != -INFINITY);
+    }
   }
 }
 

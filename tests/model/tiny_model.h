@@ -33,6 +33,8 @@ struct TinyModel {
   std::string without_key;       // left out
   bool has_weights = true;
   float weight = 0.5f;                     // scales all weights
+  float norm_weight = 1.0f;                // scales those of norms, too
+  DType matrix_type = DType::f32;          // of what has more than one row
   std::function<void(GgufBuilder&)> edit;  // adds keys or tensors
 
   Bytes build() const {
@@ -96,16 +98,19 @@ struct TinyModel {
   void add(GgufBuilder& file, const std::string& name, uint32_t n_columns, uint32_t n_rows) const {
     if (!has_weights || name == without_tensor) return;
     if (name == misshapen_tensor) ++n_columns;
+    const bool is_norm = name.find("norm") != std::string::npos;
+    const float scale = is_norm ? weight * norm_weight : weight;
     std::vector<float> values(size_t{n_columns} * n_rows);
     for (size_t i = 0; i < values.size(); ++i) {
       // Deterministic, and different everywhere.
-      values[i] = weight * std::sin(static_cast<float>(i * 7 + name.size() * 3 + 1));
+      values[i] = scale * std::sin(static_cast<float>(i * 7 + name.size() * 3 + 1));
     }
     const std::vector<uint64_t> dims =
         n_rows == 1 ? std::vector<uint64_t>{n_columns} : std::vector<uint64_t>{n_columns, n_rows};
-    const DType type = name == f16_tensor ? DType::f16 : DType::f32;
+    const DType usual = n_rows == 1 ? DType::f32 : matrix_type;
+    const DType type = name == f16_tensor ? DType::f16 : usual;
     const DTypeInfo& info = dtype_info(type);
-    Bytes bytes(values.size() * info.block_bytes);
+    Bytes bytes(values.size() / info.block_size * info.block_bytes);
     find_quantizer(type)(values.data(), bytes.data(), values.size());
     file.add_tensor(name, type, dims, bytes);
   }

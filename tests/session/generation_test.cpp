@@ -399,6 +399,31 @@ TEST(Session, ReportsNumbersThatOverflow) {
   }
 }
 
+// What overflows between matrices of any type must not be lost where it is rounded to 8 bits.
+TEST(Session, ReportsNumbersThatOverflowInEveryType) {
+  TinyModel tiny;
+  tiny.hidden_dim = tiny.ffn_dim = 256;
+  tiny.head_dim = 128;
+  ThreadPool pool;
+  for (const DType type :
+       {DType::f32, DType::f16, DType::q4_0, DType::q8_0, DType::q5_1, DType::q4_k, DType::q6_k}) {
+    tiny.matrix_type = type;
+    for (const float norm : {1e20f, 1e30f, 1e38f}) {
+      tiny.norm_weight = norm;
+      for (const KernelSet* kernels : available_kernels()) {
+        auto file = load_gguf(tiny.build());
+        ASSERT_TRUE(file.ok()) << file.error().message;
+        const auto loaded = load_language_model(std::move(file.value()), kernels->name);
+        ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+        const auto session = make_session(loaded.value(), pool);
+        const Status status = session->append(std::vector<TokenId>{1, 3});
+        ASSERT_FALSE(status.ok()) << kernels->name << " " << dtype_info(type).name << " " << norm;
+        EXPECT_EQ(status.error().code, ErrorCode::not_finite);
+      }
+    }
+  }
+}
+
 // A rotation's factors stand in a model that rotates nothing.
 TEST(LanguageModel, RefusesFactorsOfARotationThatIsNotThere) {
   TinyModel tiny;
