@@ -50,6 +50,7 @@ class Rows {
 
       float* row = values + i * stride;
       for (size_t j = 0; j < tile.head_dim; ++j) row[j] = tile.queries[offset + j] * tile.scale;
+      if (kv_kind_info(cache.keys.kind).rotates) rotate_blocks(row, tile.head_dim);
       if (has_integer_codes(cache.keys.kind)) {
         query_scales_[i] =
             kernels.quantize_query(row, tile.head_dim, stride, cache.keys.kind, codes + i * stride);
@@ -78,6 +79,7 @@ class Rows {
     for (size_t row = 0; row < n_rows_; ++row) {
       const float factor = 1.0f / sum_[row];
       for (size_t i = 0; i < tile_.head_dim; ++i) output_[row][i] *= factor;
+      if (kv_kind_info(cache_.values.kind).rotates) rotate_blocks(output_[row], tile_.head_dim);
     }
   }
 

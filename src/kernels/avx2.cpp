@@ -155,6 +155,9 @@ struct Avx2 {
   static Int shift_left(Int x, int bits) { return _mm256_sll_epi32(x, _mm_cvtsi32_si128(bits)); }
   static Int and_ints(Int a, Int b) { return _mm256_and_si256(a, b); }
   static Float as_floats(Int x) { return _mm256_castsi256_ps(x); }
+  static Float splat_half(Half x) {
+    return _mm256_cvtph_ps(_mm_set1_epi16(static_cast<int16_t>(x.bits)));
+  }
   static Int load_ints(const int16_t* p) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   }

@@ -120,6 +120,9 @@ struct Avx512Vnni {
   static Int shift_left(Int x, int bits) { return _mm512_sll_epi32(x, _mm_cvtsi32_si128(bits)); }
   static Int and_ints(Int a, Int b) { return _mm512_and_si512(a, b); }
   static Float as_floats(Int x) { return _mm512_castsi512_ps(x); }
+  static Float splat_half(Half x) {
+    return _mm512_cvtph_ps(_mm256_set1_epi16(static_cast<int16_t>(x.bits)));
+  }
   static Int load_ints(const int16_t* p) { return _mm512_loadu_si512(p); }
   static __m128i load_16_bytes(const std::byte* p) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));

@@ -87,8 +87,9 @@ struct Queries {
 constexpr size_t kAttentionBlock = 64;
 constexpr size_t kMaxQueryRows = 3;
 
-// What attention does with one KvKind. Rows of scores and weights are kAttentionBlock apart;
-// weights behind n_positions are 0.
+// What attention does with one KvKind. Queries and outputs of kinds that rotate are rotated, too
+// (see rotate_blocks). Rows of scores and weights are kAttentionBlock apart; weights behind
+// n_positions are 0.
 struct AttentionKernels {
   // scores[row][p] = queries[row] · keys[p], for n_rows rows from first_row on. Numbers behind
   // n_positions are overwritten too.

@@ -19,8 +19,10 @@ void for_each_part(KvKind kind, const KvRows& rows, size_t position, size_t begi
   float elements[kChunk];
   for (size_t i = begin; i < head_dim; i += kChunk) {
     const size_t end = std::min(head_dim, i + kChunk);
-    kv_kind_info(kind).read_row(rows.codes + position * rows.code_stride,
-                                rows.scales + position * rows.scale_stride, i, end, elements);
+    const KvKindInfo& info = kv_kind_info(kind);
+    info.read_row(rows.codes + position * rows.code_stride,
+                  rows.scales + position * rows.scale_stride, i, end, elements);
+    if (info.rotates) rotate_blocks(elements, end - i);
     f(i, end - i, elements);
   }
 }

@@ -15,6 +15,7 @@
 //   store_sums(a, b, c, d, p)      the sums of four vectors
 //   store_words(p, ints)           kLanes int16
 //   load_int8(p)                   kLanes int8, as int32
+//   splat_half(x)                  a Half, as floats
 //   shift_left, and_ints, as_floats
 //
 // What does not fill a vector is left to the scalar code.
@@ -302,7 +303,11 @@ struct VectorAttention {
   struct Bytes {
     static constexpr size_t kWordVectors = 1;
     static constexpr size_t kStep = 2 * kLanes;  // elements of a key at a time
-    static constexpr size_t kElementsPerByte = 1;
+    static const std::byte* at(const std::byte* row, size_t element) { return row + element; }
+    using Scale = float;
+    static Scale scale(const std::byte* /*row*/, const float* scales, size_t block) {
+      return scales[block];
+    }
     static void load_words(const std::byte* p, Int* words) { words[0] = V::load_words(p); }
     static void load_pairs(const std::byte* a, const std::byte* b, Int* pairs) {
       V::load_pairs(a, b, pairs);
@@ -313,7 +318,16 @@ struct VectorAttention {
   struct Nibbles {
     static constexpr size_t kWordVectors = kKvBlock / (2 * kLanes);
     static constexpr size_t kStep = kKvBlock;
-    static constexpr size_t kElementsPerByte = 2;
+    static const KvBlockQ4& block_of(const std::byte* row, size_t block) {
+      return reinterpret_cast<const KvBlockQ4*>(row)[block];
+    }
+    static const std::byte* at(const std::byte* row, size_t element) {
+      return block_of(row, element / kKvBlock).codes + element % kKvBlock / 2;
+    }
+    using Scale = Half;
+    static Scale scale(const std::byte* row, const float* /*scales*/, size_t block) {
+      return block_of(row, block).scale;
+    }
     static void load_words(const std::byte* p, Int* words) { V::load_nibble_words(p, words); }
     static void load_pairs(const std::byte* a, const std::byte* b, Int* pairs) {
       V::load_nibble_pairs(a, b, pairs);
@@ -326,6 +340,18 @@ struct VectorAttention {
       std::copy_n(ordered, kPairVectors, elements);
     }
   };
+
+  static Float splat_scale(float scale) { return V::splat(scale); }
+  static Float splat_scale(Half scale) { return V::splat_half(scale); }
+
+  // n scales as floats: a multiple of kLanes.
+  static void widen_scales(const float* scales, size_t n, float* out) {
+    std::copy_n(scales, n, out);
+  }
+  static void widen_scales(const Half* scales, size_t n, float* out) {
+    KINGLET_AS_WRITTEN
+    for (size_t i = 0; i < n; i += kLanes) V::store(out + i, V::load_half(scales + i));
+  }
 
   static float quantize_query(const float* values, size_t head_dim, size_t stride, KvKind kind,
                               int16_t* codes) {
@@ -416,7 +442,7 @@ struct VectorAttention {
       for (size_t i = from; i < from + n_whole; i += Codes::kStep) {
         for (size_t p = 0; p < kPositions; ++p) {
           Int words[Codes::kWordVectors];
-          Codes::load_words(rows[p] + i / Codes::kElementsPerByte, words);
+          Codes::load_words(Codes::at(rows[p], i), words);
           for (size_t k = 0; k < Codes::kWordVectors; ++k) {
             for (size_t r = 0; r < R; ++r) {
               const int16_t* query = codes + r * queries.stride + i + k * 2 * kLanes;
@@ -426,7 +452,7 @@ struct VectorAttention {
         }
       }
       for (size_t p = 0; p < kPositions; ++p) {
-        const Float scale = V::splat(scales[p][from / block]);
+        const Float scale = splat_scale(Codes::scale(rows[p], scales[p], from / block));
         for (size_t r = 0; r < R; ++r) {
           sums[r][p] = V::fma(V::to_float(dots[r][p]), scale, sums[r][p]);
         }
@@ -442,19 +468,16 @@ struct VectorAttention {
   };
 
   [[gnu::noinline]] static void quantize_weights(const float* weights, size_t n_rows,
-                                                 const float* scales, size_t scale_stride,
-                                                 size_t n_positions, BlockWeights& out) {
+                                                 const float* scales, BlockWeights& out) {
     constexpr float kLargestCode = 32767.0f;
-    alignas(64) float scale[kAttentionBlock] = {};
-    KINGLET_AS_WRITTEN
-    for (size_t p = 0; p < n_positions; ++p) scale[p] = scales[p * scale_stride];
     for (size_t r = 0; r < n_rows; ++r) {
       const auto scaled = [&](size_t i) {
-        return V::mul(V::load(weights + r * kAttentionBlock + i), V::load(scale + i));
+        return V::mul(V::load(weights + r * kAttentionBlock + i), V::load(scales + i));
       };
       Float maxima = V::splat(0.0f);
       KINGLET_AS_WRITTEN
-      for (size_t i = 0; i < kAttentionBlock; i += kLanes) maxima = V::max(maxima, scaled(i));
+      for (size_t i = 0; i < kAttentionBlock; i += kLanes)
+        maxima = V::max(maxima, V::abs(scaled(i)));
       const float largest = V::horizontal_max(maxima);
       const Float inverse = V::splat(largest > kSmallestNumber ? kLargestCode / largest : 0.0f);
       KINGLET_AS_WRITTEN
@@ -486,9 +509,16 @@ struct VectorAttention {
                                             size_t n_rows, const KvRows& values, size_t n_positions,
                                             size_t head_dim, size_t block, float* const* outputs) {
     BlockWeights quantized;
+    typename Codes::Scale stored[kAttentionBlock] = {};
+    alignas(64) float scales[kAttentionBlock];
     for (size_t from = 0; from < head_dim; from += block) {
-      quantize_weights(weights, n_rows, values.scales + from / block, values.scale_stride,
-                       n_positions, quantized);
+      KINGLET_AS_WRITTEN
+      for (size_t p = 0; p < n_positions; ++p) {
+        stored[p] = Codes::scale(values.codes + p * values.code_stride,
+                                 values.scales + p * values.scale_stride, from / block);
+      }
+      widen_scales(stored, kAttentionBlock, scales);
+      quantize_weights(weights, n_rows, scales, quantized);
       for (size_t i = from; i + kChunk <= from + block && i < head_dim; i += kChunk) {
         with_rows(n_rows, [&]<size_t R>(size_t row) {
           weigh_chunk<Codes, R>(quantized, row, factors, values, n_positions, i, head_dim, outputs);
@@ -509,8 +539,7 @@ struct VectorAttention {
       const std::byte* rows[2];
       find_rows(values, p, n_positions, 2, rows);
       Int pairs[kPairVectors];
-      Codes::load_pairs(rows[0] + from / Codes::kElementsPerByte,
-                        rows[1] + from / Codes::kElementsPerByte, pairs);
+      Codes::load_pairs(Codes::at(rows[0], from), Codes::at(rows[1], from), pairs);
       for (size_t r = 0; r < R; ++r) {
         int32_t both;
         std::memcpy(&both, weights.codes[row + r] + p, sizeof both);

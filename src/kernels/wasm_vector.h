@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/half.h"
+
 namespace kinglet {
 namespace {
 
@@ -22,8 +24,11 @@ struct WasmVector {
 
   static Float load(const float* p) { return wasm_v128_load(p); }
   // See to_float(Half) in base/half.h; infinities and NaN become large numbers.
-  static Float load_half(const void* p) {
-    const v128_t bits = load_int16(p);
+  static Float load_half(const void* p) { return half_bits_to_float(load_int16(p)); }
+  static Float splat_half(Half x) {
+    return half_bits_to_float(wasm_i32x4_splat(static_cast<int16_t>(x.bits)));
+  }
+  static Float half_bits_to_float(Int bits) {
     const v128_t moved =
         wasm_v128_and(wasm_i32x4_shl(bits, 13), wasm_i32x4_const_splat(-0x70002000));
     return wasm_f32x4_mul(moved, wasm_f32x4_const_splat(0x1p112f));

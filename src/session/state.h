@@ -19,7 +19,7 @@
 
 namespace kinglet {
 
-constexpr uint32_t kStateVersion = 1;
+constexpr uint32_t kStateVersion = 2;
 
 struct StateHeader {
   char magic[4];      // "KGLS"

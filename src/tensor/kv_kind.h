@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/half.h"
+
 namespace kinglet {
 
 enum class KvKind : uint8_t { f32, f16, int8, fp8_e4m3, fp8_e5m2, q8, q4 };
@@ -15,6 +17,13 @@ constexpr size_t kNKvKinds = 7;
 // Elements of q8 and q4 that share a scale. Their rows are padded with zeros to whole blocks.
 constexpr size_t kKvBlock = 32;
 
+// Of q4, whose scales stand among the codes.
+struct KvBlockQ4 {
+  Half scale;
+  std::byte codes[kKvBlock / 2];
+};
+static_assert(sizeof(KvBlockQ4) == 18);
+
 //   kind      codes of a row                                scales of a row
 //   f32       head_dim floats                               none
 //   f16       head_dim binary16, ±65504 at most             none
@@ -22,9 +31,13 @@ constexpr size_t kKvBlock = 32;
 //   fp8_e4m3  head_dim bytes, see base/fp8.h                largest / 448
 //   fp8_e5m2  head_dim bytes                                largest / 57344
 //   q8        blocks of 32 bytes, round(x / scale)          for each block: largest / 127
-//   q4        blocks of 16 bytes: element 2i of a block in  for each block: largest / 7
-//             byte i's low nibble, 2i + 1 in its high one,
-//             round(x / scale) + 8
+//   q4        KvBlockQ4s: element 2i of a block in byte i's none beside the codes
+//             low nibble, 2i + 1 in its high one, its code
+//             -8..7 plus 8; ±65504 at most
+//
+// Whole blocks of q4 hold their elements turned, see rotate_blocks(): what one large element does
+// to 4 bits, all of a block share (QuaRot, Ashkboos et al., 2024). A block's scale may be negative,
+// and comes from trying a few: the one whose multiples are nearest to the elements.
 //
 // `largest` is the largest magnitude of the row or block; round() takes halves away from zero. A
 // row's scale is never below the smallest normal float; a block whose largest magnitude is below
@@ -36,9 +49,11 @@ struct KvKindInfo {
   uint64_t (*n_scales)(uint64_t head_dim);
   // Stores head_dim finite elements.
   void (*write_row)(const float* row, size_t head_dim, std::byte* codes, float* scales);
-  // Restores the elements [begin, end); begin is a multiple of kKvBlock.
+  // Restores the elements [begin, end): multiples of kKvBlock, or the end of the row.
   void (*read_row)(const std::byte* codes, const float* scales, size_t begin, size_t end,
                    float* out);
+  // Whether the codes are those of the row that rotate_blocks() makes.
+  bool rotates = false;
 
   uint64_t row_bytes(uint64_t head_dim) const {
     return code_bytes(head_dim) + n_scales(head_dim) * sizeof(float);
@@ -46,6 +61,10 @@ struct KvKindInfo {
 };
 
 const KvKindInfo& kv_kind_info(KvKind kind);
+
+// Multiplies each whole block of n elements with the Hadamard matrix over sqrt(kKvBlock): an
+// orthogonal matrix that is its own inverse.
+void rotate_blocks(float* row, size_t n);
 
 // The row of that name, or null.
 const KvKindInfo* find_kv_kind(std::string_view name);

@@ -86,7 +86,7 @@ TEST(KvCache, TakesTheMemoryOfItsHeadsToTheByte) {
       EXPECT_EQ(bytes(kind, d), kRows * (d + 4));
     }
     EXPECT_EQ(bytes(KvKind::q8, d), kRows * d / 32 * 36);
-    EXPECT_EQ(bytes(KvKind::q4, d), kRows * d / 32 * 20);
+    EXPECT_EQ(bytes(KvKind::q4, d), kRows * d / 32 * 18);
   }
 }
 
@@ -115,8 +115,8 @@ TEST(KvCache, SidesMayBeOfDifferentKinds) {
                                 .k_kind = KvKind::q8,
                                 .v_kind = KvKind::q4});
   ASSERT_TRUE(cache.ok());
-  EXPECT_EQ(cache.value().bytes(), 64u * (2 * 36 + 2 * 20));
-  EXPECT_EQ(cache.value().store().config().bytes_per_position(), 2u * 36 + 2 * 20);
+  EXPECT_EQ(cache.value().bytes(), 64u * (2 * 36 + 2 * 18));
+  EXPECT_EQ(cache.value().store().config().bytes_per_position(), 2u * 36 + 2 * 18);
 }
 
 TEST(KvCache, SlabsBeginOnCacheLines) {

@@ -292,7 +292,7 @@ TEST(KvStore, TellsWhatItSavesAgainstF32) {
   EXPECT_EQ(compression(KvKind::f32, 5), 1.0);
   EXPECT_EQ(compression(KvKind::f16, 5), 2.0);
   EXPECT_EQ(compression(KvKind::q8, 32), 1 / 0.28125);
-  EXPECT_EQ(compression(KvKind::q4, 32), 1 / 0.15625);
+  EXPECT_EQ(compression(KvKind::q4, 32), 128.0 / 18);
   EXPECT_EQ(KvStoreConfig().compression(), 1.0);
 }
 

@@ -169,7 +169,7 @@ TEST_F(HostileState, WithAnyBitChangedIsRefused) {
 
 TEST_F(HostileState, ThatIsSealedIsRefusedByWhatItSays) {
   EXPECT_EQ(error_with(0, 'X'), ErrorCode::corrupt);
-  EXPECT_EQ(error_with(offsetof(StateHeader, version), 2u), ErrorCode::unsupported_version);
+  EXPECT_EQ(error_with(offsetof(StateHeader, version), 1u), ErrorCode::unsupported_version);
   EXPECT_EQ(error_with(offsetof(StateHeader, model), uint64_t{1}), ErrorCode::wrong_shape);
   for (const size_t field : {offsetof(StateHeader, n_layers), offsetof(StateHeader, n_kv_heads),
                              offsetof(StateHeader, head_dim), offsetof(StateHeader, k_kind),

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 #include <random>
@@ -79,11 +80,11 @@ TEST(KvKind, TakesTheBytesOfItsLayout) {
     EXPECT_EQ(bytes(KvKind::fp8_e4m3, d), d + 4);
     EXPECT_EQ(bytes(KvKind::fp8_e5m2, d), d + 4);
   }
-  // 36 and 20 bytes a block; 80 elements take three blocks.
+  // 36 and 18 bytes a block; 80 elements take three blocks.
   EXPECT_EQ(bytes(KvKind::q8, 64), 2 * 36u);
   EXPECT_EQ(bytes(KvKind::q8, 80), 3 * 36u);
-  EXPECT_EQ(bytes(KvKind::q4, 64), 2 * 20u);
-  EXPECT_EQ(bytes(KvKind::q4, 80), 3 * 20u);
+  EXPECT_EQ(bytes(KvKind::q4, 64), 2 * 18u);
+  EXPECT_EQ(bytes(KvKind::q4, 80), 3 * 18u);
 }
 
 TEST(KvKind, F32IsExact) {
@@ -197,33 +198,95 @@ TEST(KvKind, BlocksErrByLittle) {
   }
 }
 
+KvBlockQ4 q4_block(const StoredRow& stored, size_t i) {
+  return reinterpret_cast<const KvBlockQ4*>(stored.codes.data())[i];
+}
+
+// 31 elements are no whole block, and stay as they are.
 TEST(KvKind, Q4PacksNeighboursIntoOneByte) {
-  std::vector<float> row(32, 0.0f);
-  row[0] = 7.0f;  // a scale of exactly 1
+  std::vector<float> row(31, 0.0f);
+  row[0] = 8.0f;
   row[1] = -7.0f;
-  row[2] = 2.5f;
-  row[31] = -0.5f;
-  const StoredRow stored = store(KvKind::q4, row);
-  EXPECT_EQ(stored.scales[0], 1.0f);
-  EXPECT_EQ(static_cast<int>(stored.codes[0]), 15 | 1 << 4);
-  EXPECT_EQ(static_cast<int>(stored.codes[1]), 11 | 8 << 4);
-  EXPECT_EQ(static_cast<int>(stored.codes[2]), 8 | 8 << 4);
-  EXPECT_EQ(static_cast<int>(stored.codes[15]), 8 | 7 << 4);
+  row[2] = 2.0f;
+  row[30] = -1.0f;
+  const KvBlockQ4 block = q4_block(store(KvKind::q4, row), 0);
+  EXPECT_EQ(to_float(block.scale), -1.0f);
+  EXPECT_EQ(static_cast<int>(block.codes[0]), 0 | 15 << 4);
+  EXPECT_EQ(static_cast<int>(block.codes[1]), 6 | 8 << 4);
+  EXPECT_EQ(static_cast<int>(block.codes[2]), 8 | 8 << 4);
+  EXPECT_EQ(static_cast<int>(block.codes[15]), 9 | 8 << 4);
+  EXPECT_EQ(round_trip(KvKind::q4, row), row);
+}
+
+TEST(KvKind, Q4RotatesWholeBlocks) {
+  std::mt19937 random(8);
+  for (const size_t n : {1u, 31u, 32u, 63u, 80u, 128u}) {
+    // Every code of each block, times a scale of its own.
+    std::vector<float> turned(n);
+    for (size_t i = 0; i < n; ++i) {
+      const float scale = i / kKvBlock % 2 == 0 ? 0.25f : -3.0f;
+      turned[i] = (static_cast<float>(i % 16) - 8.0f) * scale;
+    }
+    auto row = turned;
+    rotate_blocks(row.data(), n);
+    const size_t n_whole = n / kKvBlock * kKvBlock;
+    for (size_t i = 0; i < n; ++i) {
+      double expected = i < n_whole ? 0 : static_cast<double>(turned[i]);
+      for (size_t j = 0; j < kKvBlock && i < n_whole; ++j) {
+        const double sign = __builtin_parity(static_cast<unsigned>(i % kKvBlock & j)) ? -1 : 1;
+        expected += sign * static_cast<double>(turned[i / kKvBlock * kKvBlock + j]) / std::sqrt(32);
+      }
+      EXPECT_NEAR(row[i], expected, 1e-5) << n << " " << i;
+    }
+    const auto restored = round_trip(KvKind::q4, row);
+    for (size_t i = 0; i < n; ++i) EXPECT_NEAR(restored[i], row[i], 1e-4f) << n << " " << i;
+    rotate_blocks(row.data(), n);
+    for (size_t i = 0; i < n; ++i) EXPECT_NEAR(row[i], turned[i], 1e-5f) << n << " " << i;
+  }
+}
+
+// The squared error against that of a scale of the largest element over -8, as Q4_0 has it.
+TEST(KvKind, Q4ErrsLessThanTheScaleOfItsLargestElement) {
+  std::mt19937 random(9);
+  double error = 0;
+  double error_of_largest = 0;
+  for (int round = 0; round < 1000; ++round) {
+    auto row = random_row(kKvBlock, random);
+    const auto restored = round_trip(KvKind::q4, row);
+    for (size_t i = 0; i < kKvBlock; ++i) {
+      error += std::pow(static_cast<double>(restored[i] - row[i]), 2);
+    }
+    rotate_blocks(row.data(), row.size());
+    const float scale = *std::max_element(row.begin(), row.end(), [](float a, float b) {
+      return std::fabs(a) < std::fabs(b);
+    }) / -8;
+    for (const float x : row) {
+      const float code = std::clamp(std::round(x / scale), -8.0f, 7.0f);
+      error_of_largest += std::pow(static_cast<double>(code * scale - x), 2);
+    }
+  }
+  EXPECT_LT(error, 0.95 * error_of_largest);
+}
+
+TEST(KvKind, Q4SaturatesAsF16Does) {
+  std::vector<float> row(kKvBlock, 1e30f);
+  for (const float x : round_trip(KvKind::q4, row)) EXPECT_NEAR(x, 65504.0f, 70.0f);
 }
 
 TEST(KvKind, BlocksScaleByThemselves) {
   std::vector<float> row(64, 1000.0f);
   std::fill_n(row.begin() + 32, 32, 0.001f);
   for (const KvKind kind : {KvKind::q8, KvKind::q4}) {
+    const float precision = kind == KvKind::q8 ? 1e-6f : 1e-3f;  // of the scale
     const auto restored = round_trip(kind, row);
-    for (size_t i = 0; i < 64; ++i) EXPECT_NEAR(restored[i], row[i], 1e-6f * row[i]);
+    for (size_t i = 0; i < 64; ++i) EXPECT_NEAR(restored[i], row[i], precision * row[i]);
   }
 }
 
 TEST(KvKind, NearlyZeroBlocksArePositiveZero) {
   for (const KvKind kind : {KvKind::q8, KvKind::q4}) {
     const StoredRow stored = store(kind, std::vector<float>(40, -9e-11f));
-    EXPECT_EQ(stored.scales, (std::vector<float>{0.0f, 0.0f}));
+    EXPECT_EQ(stored.scales, std::vector<float>(kind == KvKind::q8 ? 2 : 0, 0.0f));
     for (const float x : restore(kind, stored, 40)) {
       EXPECT_EQ(x, 0.0f);
       EXPECT_FALSE(std::signbit(x));
@@ -238,9 +301,11 @@ TEST(KvKind, RowsFillTheirLastBlockWithZeros) {
   const StoredRow q8 = store(KvKind::q8, row);
   const StoredRow q4 = store(KvKind::q4, row);
   ASSERT_EQ(q8.codes.size(), 64u);
-  ASSERT_EQ(q4.codes.size(), 32u);
+  ASSERT_EQ(q4.codes.size(), 36u);
   for (size_t i = 40; i < 64; ++i) EXPECT_EQ(code_at(q8, i), 0);
-  for (size_t i = 20; i < 32; ++i) EXPECT_EQ(static_cast<int>(q4.codes[i]), 8 | 8 << 4);
+  for (size_t i = 4; i < 16; ++i) {
+    EXPECT_EQ(static_cast<int>(q4_block(q4, 1).codes[i]), 8 | 8 << 4);
+  }
 }
 
 // What stood in the memory before does not matter.

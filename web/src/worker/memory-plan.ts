@@ -74,7 +74,7 @@ const rowBytes: Record<KvKind, (n: number) => number> = {
   fp8_e4m3: (n) => n + 4,
   fp8_e5m2: (n) => n + 4,
   q8: (n) => 36 * Math.ceil(n / 32),
-  q4: (n) => 20 * Math.ceil(n / 32),
+  q4: (n) => 18 * Math.ceil(n / 32),
 };
 
 function kvCacheBytes(shape: ModelShape, nPositions: number, kv: KvKinds): number {
