@@ -182,6 +182,11 @@ export interface EngineOverrides {
   locateFile?: (file: string) => string;
   /** The bytes of the wasm file: Node needs them, as it cannot fetch files. */
   wasmBinary?: Uint8Array<ArrayBuffer>;
+  /** Makes the instance of these imports, and hands it over with its module. */
+  instantiateWasm?: (
+    imports: WebAssembly.Imports,
+    onInstance: (instance: WebAssembly.Instance, module: WebAssembly.Module) => void,
+  ) => Record<string, never>;
   /** Modules with threads: their shared memory, where the default maximum of 4 GiB is refused. */
   wasmMemory?: WebAssembly.Memory;
 }

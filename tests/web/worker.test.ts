@@ -603,7 +603,7 @@ async function hostAnswers(stream: ReadableStream<Uint8Array>) {
   return new Promise<unknown[]>((resolve) => {
     const host = new ModelHost({
       post: (message) => {
-        if (message.type !== 'progress') resolve([message]);
+        if (message.type === 'loaded' || message.type === 'failed') resolve([message]);
       },
       openEngine: () =>
         Promise.resolve({ engine, variant: 'fake', singleThreadReason: 'requested' as const }),

@@ -1,6 +1,7 @@
 import { layOutChat, renderChat } from './chat-template.ts';
 import { KingletError } from './errors.ts';
 import type { Generation } from './generation.ts';
+import { loadInWorker } from './load-in-worker.ts';
 import {
   checkedChat,
   checkedPooling,
@@ -28,8 +29,7 @@ import type {
   SessionOptions,
   TokenizeOptions,
 } from './types.ts';
-import { WorkerClient } from './worker-client.ts';
-import type { AnswerOf } from './worker-client.ts';
+import type { WorkerClient } from './worker-client.ts';
 import { startWorker } from './worker-link.ts';
 import type { StartWorker } from './worker-link.ts';
 
@@ -67,44 +67,13 @@ export class Kinglet {
     source: ModelSource | readonly ModelSource[],
     options: LoadOptions,
   ): Promise<Kinglet> {
-    const { signal, onProgress, onWarning } = options;
-    const postedOptions = postedLoadOptions(options);
+    const posted = postedLoadOptions(options);
     const sources = postedSources(source, options);
-    signal?.throwIfAborted();
-    const client = await WorkerClient.start(start);
-    let onAbort: (() => void) | undefined;
-    try {
-      const loaded = await new Promise<AnswerOf<'loaded'>>((resolve, reject) => {
-        onAbort = () => {
-          // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- a signal's reason may be anything
-          reject(signal?.reason);
-        };
-        if (signal?.aborted) onAbort();
-        signal?.addEventListener('abort', onAbort);
-        client.request(
-          { type: 'load', sources, options: postedOptions },
-          {
-            onAnswer: (answer) => {
-              if (answer.type === 'progress') onProgress?.(answer.progress);
-              else if (answer.type === 'loaded') resolve(answer);
-              else if (answer.type === 'warning') {
-                onWarning?.(new KingletError(answer.code, answer.message));
-              }
-            },
-            onError: reject,
-          },
-          sources.flatMap((posted) => (posted.kind === 'stream' ? [posted.stream] : [])),
-        );
-      });
-      const { id, info, session, cancelWord } = loaded;
-      if (cancelWord) client.useCancelWord(cancelWord);
-      return new Kinglet(client, info, new Session(client, id, info, session));
-    } catch (error) {
-      client.close(new KingletError('disposed', 'the model was not loaded'));
-      throw error;
-    } finally {
-      if (onAbort) signal?.removeEventListener('abort', onAbort);
-    }
+    options.signal?.throwIfAborted();
+    const { client, loaded } = await loadInWorker(start, sources, posted, options);
+    const { id, info, session, cancelWord } = loaded;
+    if (cancelWord) client.useCancelWord(cancelWord);
+    return new Kinglet(client, info, new Session(client, id, info, session));
   }
 
   /**

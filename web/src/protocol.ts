@@ -140,6 +140,11 @@ export type ClientMessage =
 export type WorkerMessage =
   | { type: 'progress'; id: number; progress: LoadProgress }
   | { type: 'warning'; id: number; code: KingletErrorCode; message: string }
+  /** The worker runs, and turns to its source. */
+  | { type: 'loading'; id: number }
+  /** The engine starts, with so many threads; again each second while its files are on their way. */
+  | { type: 'starting'; id: number; nThreads: number }
+  | { type: 'started'; id: number }
   /** With the first session. */
   | {
       type: 'loaded';

@@ -34,7 +34,8 @@ export interface LoadOptions extends HubOptions {
   onProgress?: ((progress: LoadProgress) => void) | undefined;
   /**
    * Called with what went wrong where the load goes on nevertheless: `cache_full` and
-   * `cache_unavailable` when a download cannot be kept, `cache_corrupt` when it is repeated.
+   * `cache_unavailable` when a download cannot be kept, `cache_corrupt` when it is repeated, and
+   * `worker_crashed` when the engine's threads did not start and it starts over with fewer.
    */
   onWarning?: ((warning: KingletError) => void) | undefined;
   /** Aborting stops the download, frees everything and rejects with the signal's reason. */

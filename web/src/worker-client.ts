@@ -132,7 +132,7 @@ export class WorkerClient {
     }
     const listener = this.#pending.get(message.id);
     if (!listener) return;
-    if (!['progress', 'warning', 'piece'].includes(message.type)) this.#settle(message.id);
+    if (!notFinal.includes(message.type)) this.#settle(message.id);
     if (message.type === 'failed') {
       listener.onError(new KingletError(message.code, message.message));
     } else {
@@ -149,6 +149,11 @@ export class WorkerClient {
     if (this.#pending.size === 0) this.#link?.setBusy(false);
   }
 }
+
+/** Answers that others follow. */
+const notFinal: Answer['type'][] = [
+  ...(['loading', 'starting', 'started', 'progress', 'warning', 'piece'] as const),
+];
 
 function isAnswer<T extends Answer['type']>(answer: Answer, type: T): answer is AnswerOf<T> {
   return answer.type === type;

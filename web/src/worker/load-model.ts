@@ -11,7 +11,7 @@ import { StaleBytes } from './download.ts';
 import { unwrap } from './engine-error.ts';
 import type { MemoryPlan } from './memory-plan.ts';
 import { checkModelBytes, planMemory } from './memory-plan.ts';
-import type { HostEnvironment, OpenEngine } from './model-host.ts';
+import type { OpenEngine } from './model-host.ts';
 import type { ModelShape } from './model-shape.ts';
 import { readShape } from './model-shape.ts';
 
@@ -21,7 +21,11 @@ export interface LoadedModel {
 }
 
 export interface LoadEnvironment {
-  openEngine: HostEnvironment['openEngine'];
+  openEngine(
+    nThreads: number | undefined,
+    kernels: string | undefined,
+    maxima: readonly number[],
+  ): Promise<OpenEngine>;
   onProgress: (progress: LoadProgress) => void;
   /** Told what went wrong where the load goes on nevertheless. */
   onWarning: (warning: KingletError) => void;

@@ -30,11 +30,16 @@ export interface OpenEngine {
 
 export interface HostEnvironment {
   post(message: WorkerMessage, transfer?: Transferable[]): void;
-  /** `maxima`: bytes of memory, of which the first is reserved that the browser grants. */
+  /**
+   * `maxima`: bytes of memory, of which the first is reserved that the browser grants. `onStarting`
+   * is told the number of threads before they start, and again each second while the engine's
+   * files are on their way: silence then means that they do not start.
+   */
   openEngine(
     nThreads: number | undefined,
     kernels: string | undefined,
     maxima: readonly number[],
+    onStarting: (nThreads: number) => void,
   ): Promise<OpenEngine>;
 }
 
@@ -198,8 +203,15 @@ export class ModelHost {
   }
 
   async #load({ id, sources, options }: Message<'load'>): Promise<WorkerMessage> {
+    this.#environment.post({ type: 'loading', id });
     const { running, model } = await loadModel(sources, options, {
-      openEngine: (...wanted) => this.#environment.openEngine(...wanted),
+      openEngine: async (...wanted) => {
+        const opened = await this.#environment.openEngine(...wanted, (nThreads) => {
+          this.#environment.post({ type: 'starting', id, nThreads });
+        });
+        this.#environment.post({ type: 'started', id });
+        return opened;
+      },
       onProgress: (progress) => {
         this.#environment.post({ type: 'progress', id, progress });
       },

@@ -1,6 +1,6 @@
 // Chooses a build of the engine and starts it.
 import type createEngine from '#engine';
-import type { EngineModule } from '#engine';
+import type { EngineModule, EngineOverrides } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
 import { isNode } from '../runtime.ts';
 import type { SingleThreadReason } from '../types.ts';
@@ -13,12 +13,13 @@ const maxDefaultThreads = 8;
 /**
  * `kernels` is the set that the caller insists on; each build has one besides scalar. `maxima`:
  * bytes that memory may come to, the best first; memory that threads share must be reserved in
- * advance, and small machines refuse much of it.
+ * advance, and small machines refuse much of it. `onStarting`: see HostEnvironment.
  */
 export async function openEngine(
   nThreads: number | undefined,
   kernels: string | undefined,
   maxima: readonly number[],
+  onStarting: (nThreads: number) => void,
 ): Promise<OpenEngine> {
   const best = detectSimd();
   const simd = best && kernels === 'simd128' ? 'simd128' : best;
@@ -31,16 +32,18 @@ export async function openEngine(
     const variant = `${simd}-threads` as const;
     try {
       const memory = reserveShared(maxima);
-      const engine = await startVariant(variant, wanted.nThreads, memory);
+      const engine = await startVariant(variant, wanted.nThreads, onStarting, memory);
       return { engine, variant, singleThreadReason: 'refused' };
-    } catch {
+    } catch (error) {
+      if (error instanceof KingletError) throw error;
       reason = 'refused'; // most often the memory
     }
   }
   try {
-    const engine = await startVariant(simd, 1);
+    const engine = await startVariant(simd, 1, onStarting);
     return { engine, variant: simd, singleThreadReason: reason };
   } catch (error) {
+    if (error instanceof KingletError) throw error;
     throw new KingletError(
       'unsupported_environment',
       `the WebAssembly engine could not start: ${messageOf(error)}`,
@@ -97,15 +100,71 @@ function reserveShared(maxima: readonly number[]): WebAssembly.Memory {
 async function startVariant(
   variant: Variant,
   nThreads: number,
+  onStarting: (nThreads: number) => void,
   wasmMemory?: WebAssembly.Memory,
 ): Promise<EngineModule> {
   const { glue, wasm } = variantFiles(variant);
-  const { default: create } = (await import(
-    /* webpackIgnore: true */ /* @vite-ignore */ glue.href
-  )) as { default: typeof createEngine };
   const overrides = { nThreads, ...(wasmMemory && { wasmMemory }) };
-  if (isNode) return create({ ...overrides, wasmBinary: await readBytes(wasm) });
-  return create({ ...overrides, locateFile: () => wasm.href });
+  if (isNode) {
+    const wasmBinary = await readBytes(wasm);
+    onStarting(nThreads);
+    return (await importGlue(glue))({ ...overrides, wasmBinary });
+  }
+  const onSign = () => {
+    onStarting(nThreads);
+  };
+  const module = underWay(compile(wasm), onSign);
+  module.catch(() => undefined); // told below, if the glue is there
+  const create = await underWay(importGlue(glue), onSign);
+  return new Promise((resolve, reject) => {
+    const instantiateWasm: EngineOverrides['instantiateWasm'] = (imports, onInstance) => {
+      module
+        .then(async (compiled) => {
+          onInstance(await WebAssembly.instantiate(compiled, imports), compiled);
+        })
+        .catch(reject);
+      return {};
+    };
+    // Never settles where a thread does not start.
+    create({ ...overrides, locateFile: () => wasm.href, instantiateWasm }).then(resolve, reject);
+  });
+}
+
+async function importGlue(glue: URL): Promise<typeof createEngine> {
+  const module = (await import(/* webpackIgnore: true */ /* @vite-ignore */ glue.href)) as {
+    default: typeof createEngine;
+  };
+  return module.default;
+}
+
+async function compile(wasm: URL): Promise<WebAssembly.Module> {
+  const response = await fetch(wasm, { credentials: 'same-origin' });
+  if (!response.ok) throw new Error(`${wasm.href}: HTTP status ${String(response.status)}`);
+  // Servers that do not know wasm's type are not refused.
+  return response.headers.get('Content-Type')?.startsWith('application/wasm')
+    ? WebAssembly.compileStreaming(response)
+    : WebAssembly.compile(await response.arrayBuffer());
+}
+
+const maxFileSeconds = 60;
+
+/** Calls each second until an engine's file is there, and gives it up in the end. */
+async function underWay<T>(file: Promise<T>, onSign: () => void): Promise<T> {
+  let timer: ReturnType<typeof setInterval> | undefined;
+  let seconds = 0;
+  onSign();
+  const givenUp = new Promise<never>((_, reject) => {
+    timer = setInterval(() => {
+      const message = `the engine's files did not come within ${String(maxFileSeconds)} seconds`;
+      if (++seconds === maxFileSeconds) reject(new KingletError('network', message));
+      else onSign();
+    }, 1000);
+  });
+  try {
+    return await Promise.race([file, givenUp]);
+  } finally {
+    clearInterval(timer);
+  }
 }
 
 /** Node cannot fetch files. */
