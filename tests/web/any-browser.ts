@@ -1,0 +1,82 @@
+// A page in whichever browser, so that one test can run in all of them.
+import { launchChromium } from '../../scripts/chromium.mjs';
+import { openFirefox, openWebKit } from './webdriver.ts';
+import type { Driven } from './webdriver.ts';
+
+/** The engines of Chrome and Edge, of Firefox, and of Safari. */
+export const browserNames = ['Chromium', 'Firefox', 'WebKit'] as const;
+export type BrowserName = (typeof browserNames)[number];
+
+export interface AnyPage {
+  goto(url: string): Promise<void>;
+  /** Runs the function in the page; its parameters and its result are JSON. */
+  evaluate<P extends unknown[], R>(
+    run: (...parameters: P) => R | Promise<R>,
+    ...parameters: P
+  ): Promise<R>;
+  /** With the browser, which is its own. */
+  close(): Promise<void>;
+}
+
+export async function openAnyPage(name: BrowserName): Promise<AnyPage> {
+  if (name === 'Chromium') return openInChromium();
+  const driven = await (name === 'Firefox' ? openFirefox() : openWebKit());
+  return {
+    goto: (url) => driven.goto(url),
+    close: () => driven.close(),
+    evaluate: (run, ...parameters) => evaluate(driven, run, parameters),
+  };
+}
+
+/** A faulty server's page, when the package is there. */
+export async function openKinglet(page: AnyPage, url: string): Promise<void> {
+  await page.goto(url);
+  const isThere = await page.evaluate(async () => {
+    for (let i = 0; i < 200; ++i) {
+      if ('kinglet' in globalThis) return true;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    return false;
+  });
+  if (!isThere) throw new Error(`${url}: the package did not load`);
+}
+
+async function openInChromium(): Promise<AnyPage> {
+  const browser = await launchChromium();
+  const page = await browser.newPage();
+  return {
+    goto: async (url) => {
+      await page.goto(url);
+    },
+    evaluate: (run, ...parameters) =>
+      page.evaluate(
+        ([code, values]) => {
+          return (eval(code) as typeof run)(...(values as typeof parameters));
+        },
+        [`(${run.toString()})`, parameters] as const,
+      ),
+    close: () => browser.close(),
+  };
+}
+
+async function evaluate<P extends unknown[], R>(
+  driven: Driven,
+  run: (...parameters: P) => R | Promise<R>,
+  parameters: P,
+): Promise<R> {
+  // By the page's own eval(): Firefox would run the script beside the page, not in it.
+  const script = `const [code, values, answer] = arguments;
+    const page = window.wrappedJSObject ?? window;
+    page.eval(code)(values).then(answer);`;
+  const code = `(async (values) => {
+    try {
+      return JSON.stringify({ value: await (${run.toString()})(...JSON.parse(values)) });
+    } catch (error) {
+      return JSON.stringify({ error: String(error) });
+    }
+  })`;
+  const answer = await driven.executeAsync(script, [code, JSON.stringify(parameters)]);
+  const { value, error } = JSON.parse(answer as string) as { value: R; error?: string };
+  if (error !== undefined) throw new Error(error);
+  return value;
+}

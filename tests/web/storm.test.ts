@@ -1,0 +1,61 @@
+// Two thousand operations at random in a live page of each browser; what each one tells is known.
+import { readFileSync } from 'node:fs';
+import { Kinglet } from 'kinglet';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AnyPage } from './any-browser.ts';
+import { browserNames, openAnyPage, openKinglet } from './any-browser.ts';
+import { startFaultyServer } from './faulty-server.ts';
+import type { FaultyServer } from './faulty-server.ts';
+import { opening } from './loading-page.ts';
+import { storyModel, tellByCli } from './support.ts';
+import { stormInPage } from './storm.ts';
+
+// 2000 in a full run; see docs/reliability.md.
+const nOperations = Number(process.env.KINGLET_STORM ?? 400);
+
+const bytes = new Uint8Array(readFileSync(storyModel));
+const nTokens = 120;
+let stories: Record<string, string>;
+
+beforeAll(async () => {
+  const model = await Kinglet.load(bytes, { nThreads: 1, kernels: 'simd128' });
+  const { text } = await model.generate(opening, { temperature: 0, maxTokens: nTokens }).result;
+  model.dispose();
+  stories = { simd128: text, 'relaxed-simd': tellByCli(opening, nTokens) };
+});
+
+describe.each(browserNames)('%s', (name) => {
+  let server: FaultyServer;
+  let page: AnyPage;
+  beforeAll(async () => {
+    server = await startFaultyServer({ isolated: true });
+    server.files.set('/model.gguf', { bytes, etag: '"1"' });
+    page = await openAnyPage(name);
+    await openKinglet(page, server.url);
+  });
+  afterAll(async () => {
+    await page.close();
+    server.close();
+  });
+
+  it(
+    `tells the same story in a storm of ${String(nOperations)} operations`,
+    { timeout: 120_000 + 1000 * nOperations },
+    async () => {
+      const storm = { path: '/model.gguf', stories, nOperations, seed: 8 };
+      const { counts, complaints } = await stormInPage(page, storm);
+      expect(complaints).toEqual([]);
+      const nDone = Object.entries(counts).reduce(
+        (sum, [outcome, n]) => sum + (outcome.startsWith('warning') ? 0 : n),
+        0,
+      );
+      expect(nDone).toBe(nOperations);
+      for (const outcome of ['load', 'generate', 'fork', 'restore', 'truncate']) {
+        expect(counts[`${outcome}: done`]).toBeGreaterThan(nOperations / 100);
+      }
+      for (const aborted of ['load', 'generate']) {
+        expect(counts[`${aborted} aborted: AbortError`]).toBeGreaterThan(nOperations / 100);
+      }
+    },
+  );
+});

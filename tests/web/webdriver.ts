@@ -1,0 +1,248 @@
+// Firefox and WebKit as Debian packages them, headless, by WebDriver's commands: Firefox takes them
+// on a socket (Marionette), WebKit through its own HTTP server.
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A browser of its own, with one page. */
+export interface Driven {
+  goto(url: string): Promise<void>;
+  /** Runs the body of a function in the page; the last of its arguments takes the answer (JSON). */
+  executeAsync(script: string, args: unknown[]): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+const startMs = 60_000;
+/** Longer than any test: what takes too long is to be told by the test itself. */
+const scriptMs = 3_600_000;
+
+export async function openFirefox(): Promise<Driven> {
+  const program = programOf('firefox-esr', '/usr/bin/firefox-esr');
+  const profile = mkdtempSync(join(tmpdir(), 'kinglet-firefox-'));
+  // A free port, which Firefox writes down in its profile.
+  writeFileSync(join(profile, 'user.js'), 'user_pref("marionette.port", 0);\n');
+  const args = ['--headless', '--no-remote', '--profile', profile, '--marionette'];
+  const firefox = new Program(program, args);
+  const close = async () => {
+    await firefox.end();
+    rmSync(profile, { recursive: true, force: true, maxRetries: 10 });
+  };
+  return openOrClose(close, async () => {
+    const portFile = join(profile, 'MarionetteActivePort');
+    const port = await until(() =>
+      existsSync(portFile) ? Number(readFileSync(portFile, 'utf8')) || undefined : undefined,
+    );
+    const marionette = await Marionette.connect(port);
+    await marionette.send('WebDriver:NewSession', {});
+    await marionette.send('WebDriver:SetTimeouts', { script: scriptMs });
+    return {
+      goto: async (url) => {
+        await marionette.send('WebDriver:Navigate', { url });
+      },
+      executeAsync: async (script, scriptArgs) => {
+        const params = { script, args: scriptArgs };
+        return (await marionette.send('WebDriver:ExecuteAsyncScript', params)).value;
+      },
+    };
+  });
+}
+
+export async function openWebKit(): Promise<Driven> {
+  const program = programOf('webkit2gtk-driver', '/usr/bin/WebKitWebDriver');
+  const binary = programOf(
+    'webkit2gtk-driver',
+    '/usr/lib/x86_64-linux-gnu/webkit2gtk-4.1/MiniBrowser',
+    '/usr/lib/aarch64-linux-gnu/webkit2gtk-4.1/MiniBrowser',
+  );
+  const screen = new Program(programOf('xvfb', '/usr/bin/Xvfb'), [
+    ...['-displayfd', '1', '-nolisten', 'tcp', '-screen', '0', '1280x1024x24'],
+  ]);
+  let driver: Program | undefined;
+  const close = async () => {
+    await driver?.end();
+    await screen.end();
+  };
+  return openOrClose(close, async () => {
+    const display = await until(() => /^\d+\n/.exec(screen.output)?.[0].trim());
+    const port = await freePort();
+    driver = new Program(program, [`--port=${String(port)}`], {
+      DISPLAY: `:${display}`,
+      WEBKIT_DISABLE_COMPOSITING_MODE: '1',
+      // Which Safari gives to isolated pages, and a driven WebKitGTK to none.
+      JSC_useSharedArrayBuffer: '1',
+      // Which root may not have; the pages here are our own.
+      WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS: '1',
+    });
+    const send = (path: string, body: unknown) => webDriver(port, path, body);
+    await until(() => send('/status', undefined).catch(() => undefined));
+    const options = { binary, args: ['--automation'] };
+    const capabilities = { alwaysMatch: { 'webkitgtk:browserOptions': options } };
+    const { sessionId } = (await send('/session', { capabilities })) as { sessionId: string };
+    const session = `/session/${sessionId}`;
+    await send(`${session}/timeouts`, { script: scriptMs });
+    return {
+      goto: async (url) => {
+        await send(`${session}/url`, { url });
+      },
+      executeAsync: (script, args) => send(`${session}/execute/async`, { script, args }),
+    };
+  });
+}
+
+async function openOrClose(
+  close: () => Promise<void>,
+  open: () => Promise<Omit<Driven, 'close'>>,
+): Promise<Driven> {
+  try {
+    return { ...(await open()), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** The first of the paths that is there. */
+function programOf(debianPackage: string, ...paths: string[]): string {
+  const found = paths.find((path) => existsSync(path));
+  if (found !== undefined) return found;
+  throw new Error(
+    `${paths.join(', ')}: not there; scripts/setup browser installs ${debianPackage}`,
+  );
+}
+
+/** Asks again and again for what is not there yet. */
+async function until<T>(get: () => T | undefined | Promise<T | undefined>): Promise<T> {
+  const end = performance.now() + startMs;
+  for (;;) {
+    const value = await get();
+    if (value !== undefined) return value;
+    if (performance.now() > end)
+      throw new Error(`the browser did not start in ${String(startMs)} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** A program with all that it starts. */
+class Program {
+  output = '';
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<void>;
+  readonly #kill = () => {
+    try {
+      process.kill(-(this.#child.pid ?? NaN), 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+  };
+
+  constructor(program: string, args: string[], env: Record<string, string> = {}) {
+    this.#child = spawn(program, args, {
+      detached: true, // a group of its own
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    this.#child.stdout?.on('data', (data) => (this.output += String(data)));
+    this.#ended = new Promise((resolve) =>
+      this.#child.once('close', () => {
+        resolve();
+      }),
+    );
+    process.once('exit', this.#kill);
+  }
+
+  async end(): Promise<void> {
+    process.off('exit', this.#kill);
+    this.#kill();
+    await this.#ended;
+  }
+}
+
+/** Messages of Firefox: LENGTH:JSON, of [0, id, command, parameters] and [1, id, error, result]. */
+class Marionette {
+  readonly #socket: Socket;
+  readonly #waiting = new Map<number, (message: unknown[]) => void>();
+  #received: Buffer = Buffer.alloc(0);
+  #nextId = 1;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on('data', (data) => {
+      this.#received = Buffer.concat([this.#received, data]);
+      this.#readMessages();
+    });
+    socket.on('close', () => {
+      for (const [id, answer] of this.#waiting) answer([1, id, { message: 'Firefox ended' }]);
+    });
+  }
+
+  static async connect(port: number): Promise<Marionette> {
+    const socket = connect(port, '127.0.0.1');
+    await new Promise<void>((resolve, reject) => {
+      socket.once('connect', resolve);
+      socket.once('error', reject);
+    });
+    return new Marionette(socket);
+  }
+
+  async send(command: string, params: object): Promise<{ value?: unknown }> {
+    const id = this.#nextId++;
+    const text = Buffer.from(JSON.stringify([0, id, command, params]));
+    const answer = new Promise<unknown[]>((resolve) => this.#waiting.set(id, resolve));
+    this.#socket.write(Buffer.concat([Buffer.from(`${String(text.length)}:`), text]));
+    const [, , error, result] = await answer;
+    if (error) throw new Error(`${command}: ${JSON.stringify(error)}`);
+    return result as { value?: unknown };
+  }
+
+  #readMessages(): void {
+    for (;;) {
+      const colon = this.#received.indexOf(':');
+      const end = colon + 1 + Number(this.#received.toString('latin1', 0, colon));
+      if (colon < 0 || this.#received.length < end) return;
+      const message: unknown = JSON.parse(this.#received.toString('utf8', colon + 1, end));
+      this.#received = this.#received.subarray(end);
+      if (!Array.isArray(message)) continue; // the greeting
+      const id = message[1] as number;
+      this.#waiting.get(id)?.(message);
+      this.#waiting.delete(id);
+    }
+  }
+}
+
+/** Without a body it only asks. */
+function webDriver(port: number, path: string, body: unknown): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    // Not fetch(), which gives up an answer that takes longer than five minutes.
+    const method = body === undefined ? 'GET' : 'POST';
+    const sent = request({ host: '127.0.0.1', port, path, method }, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (part: string) => (text += part));
+      response.on('error', reject);
+      response.on('end', () => {
+        if (response.statusCode !== 200) reject(new Error(`${path}: ${text}`));
+        else resolve((JSON.parse(text) as { value: unknown }).value);
+      });
+    });
+    sent.on('error', reject);
+    sent.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => {
+        resolve(port);
+      });
+    });
+  });
+}
