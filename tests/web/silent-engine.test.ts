@@ -3,7 +3,8 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { Kinglet } from '../../web/src/kinglet.ts';
 import type { WorkerMessage } from '../../web/src/protocol.ts';
-import type { KingletError, LoadOptions, ModelSource } from '../../web/src/index.ts';
+import { KingletError } from '../../web/src/errors.ts';
+import type { LoadOptions, ModelSource } from '../../web/src/index.ts';
 import type { StartWorker } from '../../web/src/worker-link.ts';
 import type { HostEnvironment } from '../../web/src/worker/model-host.ts';
 import { ModelHost } from '../../web/src/worker/model-host.ts';
@@ -175,4 +176,22 @@ it('a page that slept does not take that for silence', async () => {
   await vi.advanceTimersByTimeAsync(5 * second);
   expect(await outcome).toMatchObject({ runtime: { nThreads: 2 } });
   expect(counts.started).toBe(1);
+});
+
+it.each([
+  { nRefusals: 1, code: undefined },
+  { nRefusals: 2, code: 'out_of_memory' },
+])('memory that is refused $nRefusals times before the engine starts', async (row) => {
+  let nLeft = row.nRefusals;
+  const { start, counts } = workers((nThreads = 1) =>
+    nLeft-- > 0
+      ? Promise.reject(new KingletError('out_of_memory', 'refused'))
+      : Promise.resolve(opened(nThreads)),
+  );
+  const { outcome } = load(start, { nThreads: 2 });
+  await vi.advanceTimersByTimeAsync(5 * second);
+  const { error, runtime } = await outcome;
+  expect((error as KingletError | undefined)?.code).toBe(row.code);
+  expect(runtime?.nThreads).toBe(row.code ? undefined : 2);
+  expect(counts.started).toBe(2);
 });

@@ -100,6 +100,14 @@ describe.each(browserNames)('%s', (name) => {
     },
   );
 
+  // Its pages find no memory for the 125th where nothing reminds them of their garbage.
+  it.runIf(name === 'Chromium')('loads 150 models with threads', { timeout: 300_000 }, async () => {
+    await page.evaluate(async (from: string) => {
+      const options = { nThreads: 2, nCtx: 256, cache: false };
+      for (let i = 0; i < 150; ++i) (await kinglet.Kinglet.load(from, options)).dispose();
+    }, path);
+  });
+
   it('settles at once where it is aborted meanwhile', async () => {
     server.preludes.set(worker, stopsAtThird);
     const { code, ms } = await page.evaluate(async (from: string) => {

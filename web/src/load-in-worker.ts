@@ -28,21 +28,57 @@ export async function loadInWorker(
   options: PostedLoadOptions,
   listeners: Listeners,
 ): Promise<LoadedInWorker> {
-  for (let { nThreads } = options, nAttempts = 1; ; ++nAttempts) {
+  let { nThreads } = options;
+  let nSilent = 0;
+  let wasReminded = false;
+  for (;;) {
     const client = await WorkerClient.start(start);
     try {
       const loaded = await askToLoad(client, sources, { ...options, nThreads }, listeners);
       const { runtime } = loaded.info;
-      if (nAttempts > 1 && runtime.nThreads === 1) runtime.singleThreadReason = 'refused';
+      if (nSilent > 0 && runtime.nThreads === 1) runtime.singleThreadReason = 'refused';
       return { client, loaded };
     } catch (error) {
       client.close(new KingletError('disposed', 'the model was not loaded'));
-      if (!(error instanceof SilentEngine)) throw error;
-      nThreads = fewerThreads(error, nAttempts, sources);
-      const message = `${error.message}; the load starts over with ${String(nThreads)}`;
-      listeners.onWarning?.(new KingletError('worker_crashed', message));
+      if (error instanceof SilentEngine) {
+        nThreads = fewerThreads(error, ++nSilent, sources);
+        const message = `${error.message}; the load starts over with ${String(nThreads)}`;
+        listeners.onWarning?.(new KingletError('worker_crashed', message));
+      } else if (error instanceof NoRoomForEngine) {
+        if (wasReminded || hasStream(sources)) throw error.refusal;
+        wasReminded = true;
+        await remindOfGarbage();
+        listeners.signal?.throwIfAborted();
+      } else throw error;
     }
   }
+}
+
+/** The engine's own memory is refused, before it holds anything. */
+class NoRoomForEngine extends Error {
+  constructor(readonly refusal: KingletError) {
+    super(refusal.message);
+  }
+}
+
+/**
+ * The page shares the memory of threads, of past models too until its garbage is collected, which
+ * Chromium puts off as it does not count that memory: after some 120 models none is left. Buffers
+ * that it does count remind it; nothing is written to them, so they take no room.
+ */
+async function remindOfGarbage(): Promise<void> {
+  for (let i = 0; i < 10; ++i) {
+    try {
+      Array.from({ length: 20 }, () => new ArrayBuffer(2 ** 26));
+    } catch {
+      // As good a reminder.
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+function hasStream(sources: PostedSources): boolean {
+  return sources.some(({ kind }) => kind === 'stream');
 }
 
 class SilentEngine extends Error {
@@ -55,15 +91,15 @@ class SilentEngine extends Error {
 /** First half of them, then one, which needs no other workers. */
 function fewerThreads(
   { nThreads, message }: SilentEngine,
-  nAttempts: number,
+  nSilent: number,
   sources: PostedSources,
 ): number {
   if (nThreads === 1) throw new KingletError('worker_crashed', message);
-  if (sources.some(({ kind }) => kind === 'stream')) {
+  if (hasStream(sources)) {
     const why = 'a stream can be read only once: give it anew, with nThreads: 1';
     throw new KingletError('worker_crashed', `${message}, and ${why}`);
   }
-  return nAttempts === 1 ? Math.floor(nThreads / 2) : 1;
+  return nSilent === 1 ? Math.floor(nThreads / 2) : 1;
 }
 
 async function askToLoad(
@@ -73,6 +109,7 @@ async function askToLoad(
   { signal, onProgress, onWarning }: Listeners,
 ): Promise<AnswerOf<'loaded'>> {
   const watch = new SilenceWatch();
+  let hasStarted = false;
   let onAbort: (() => void) | undefined;
   try {
     return await new Promise((resolve, reject) => {
@@ -87,6 +124,7 @@ async function askToLoad(
         reject(new KingletError('worker_crashed', `the worker did not start within ${time}`));
       });
       const onAnswer: RequestListener['onAnswer'] = (answer) => {
+        if (answer.type === 'started') hasStarted = true;
         if (answer.type === 'loading' || answer.type === 'started') watch.stop();
         else if (answer.type === 'starting') {
           watch.start(maxSilenceSeconds, () => {
@@ -98,9 +136,14 @@ async function askToLoad(
           onWarning?.(new KingletError(answer.code, answer.message));
         }
       };
+      const onError = (error: unknown) => {
+        const isRefusal = error instanceof KingletError && error.code === 'out_of_memory';
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- may be anything
+        reject(isRefusal && !hasStarted ? new NoRoomForEngine(error) : error);
+      };
       client.request(
         { type: 'load', sources, options },
-        { onAnswer, onError: reject },
+        { onAnswer, onError },
         sources.flatMap((posted) => (posted.kind === 'stream' ? [posted.stream] : [])),
       );
     });

@@ -119,6 +119,7 @@ export class WorkerClient {
   close(reason: KingletError): void {
     if (this.#closedBy) return;
     this.#closedBy = reason;
+    this.#cancelWord = undefined; // with it the engine's memory
     this.#link?.terminate();
     const listeners = [...this.#pending.values()];
     this.#pending.clear();

@@ -45,7 +45,7 @@ export async function openEngine(
   } catch (error) {
     if (error instanceof KingletError) throw error;
     throw new KingletError(
-      'unsupported_environment',
+      error instanceof RangeError ? 'out_of_memory' : 'unsupported_environment',
       `the WebAssembly engine could not start: ${messageOf(error)}`,
     );
   }
