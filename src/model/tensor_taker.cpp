@@ -94,4 +94,14 @@ Result<TensorView> TensorTaker::take(std::string_view name, const Shape& expecte
   return tensor;
 }
 
+Result<Norm> take_norm(TensorTaker& tensors, const std::string& name, const ModelConfig& config) {
+  const uint32_t n = config.hidden_dim;
+  Norm norm{.width = n, .n_weights = n};
+  KINGLET_ASSIGN(norm.weight, tensors.vector(name + ".weight", n));
+  if (config.architecture->norm == NormKind::layer) {
+    KINGLET_ASSIGN(norm.bias, tensors.vector(name + ".bias", n));
+  }
+  return norm;
+}
+
 }  // namespace kinglet

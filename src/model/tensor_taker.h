@@ -5,12 +5,15 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "gguf/file.h"
 #include "kernels/kernels.h"
+#include "model/config.h"
+#include "model/linear.h"
 
 namespace kinglet {
 
@@ -49,5 +52,8 @@ class TensorTaker {
   const KernelSet& kernels_;
   std::vector<bool> taken_;
 };
+
+// A norm of the stream: "NAME.weight", and "NAME.bias" where the architecture's norms have one.
+Result<Norm> take_norm(TensorTaker& tensors, const std::string& name, const ModelConfig& config);
 
 }  // namespace kinglet

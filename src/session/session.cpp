@@ -69,7 +69,7 @@ Result<std::unique_ptr<Session>> Session::create_in(std::shared_ptr<KvStore> sto
 
 Result<std::unique_ptr<Session>> Session::create_with(KvCache cache, const Model& model,
                                                       ThreadPool& pool, uint32_t n_batch) {
-  KINGLET_ASSIGN(Scratch scratch, Scratch::create(model.config(), n_batch, pool.n_threads()));
+  KINGLET_ASSIGN(Scratch scratch, Scratch::create(model, n_batch, pool.n_threads()));
   return std::unique_ptr<Session>(new Session(model, pool, std::move(cache), std::move(scratch)));
 }
 

@@ -1,4 +1,4 @@
-#include "model/experts.h"
+#include "model/blocks/experts.h"
 
 #include <gtest/gtest.h>
 

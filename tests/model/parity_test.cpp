@@ -206,8 +206,8 @@ TEST(Forward, ALayerThatFailsLeavesEveryLayerAsItWas) {
   const ModelConfig& config = runner->model.config();
   // Damaged once it is loaded: a file with such a weight is refused.
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const PackedMatrix& matrix = runner->model.weights().layers[1].value.matrix;
-  std::memcpy(const_cast<std::byte*>(matrix.data), &kInfinity, sizeof kInfinity);
+  const Norm& norm = runner->model.weights().layers[1].mixer_norm;
+  *const_cast<float*>(norm.weight) = kInfinity;
   auto cache = KvCache::create({.n_layers = config.n_layers,
                                 .n_kv_heads = config.n_kv_heads,
                                 .head_dim = config.head_dim,

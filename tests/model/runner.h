@@ -29,7 +29,7 @@ struct Runner {
                                                 uint32_t n_batch, size_t n_threads) {
     KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels));
     const ModelConfig& config = model.config();
-    KINGLET_ASSIGN(Scratch scratch, Scratch::create(config, n_batch, n_threads));
+    KINGLET_ASSIGN(Scratch scratch, Scratch::create(model, n_batch, n_threads));
     KINGLET_ASSIGN(KvCache cache, KvCache::create({.n_layers = config.n_layers,
                                                    .n_kv_heads = config.n_kv_heads,
                                                    .head_dim = config.head_dim,

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
-#include "kernels/attention.h"
+#include "model/tiny_model.h"
 
 namespace kinglet {
 namespace {
@@ -24,69 +25,50 @@ Buffer buffer(const T* pointer, uint64_t count) {
   return {reinterpret_cast<uintptr_t>(pointer), static_cast<size_t>(count * sizeof(T))};
 }
 
-// What the forward pass may fill for a batch.
-std::vector<Buffer> buffers(Scratch& scratch, const ModelConfig& config) {
+// What a step may fill for a batch.
+std::vector<Buffer> buffers(const Scratch& scratch, const Model& model) {
+  const ModelConfig& config = model.config();
+  ScratchNeeds needs;
+  for (const Layer& layer : model.weights().layers) {
+    needs.include(layer.mixer->scratch_needs({kBatch, kThreads}));
+    needs.include(layer.ffn->scratch_needs({kBatch, kThreads}));
+  }
   const uint64_t rows = kBatch;
-  // Rows that are quantized: whole steps of 256, the widest of them.
-  const uint64_t width =
-      (std::max({config.hidden_dim, config.q_dim(), config.ffn_dim}) + 255) / 256 * 256;
+  const uint64_t width = (needs.row_width + 255) / 256 * 256;  // whole steps of 256
   std::vector<Buffer> all = {
       buffer(scratch.hidden, rows * config.hidden_dim),
       buffer(scratch.normed, rows * config.hidden_dim),
-      buffer(scratch.query, rows * config.q_dim()),
-      buffer(scratch.key, rows * config.kv_dim()),
-      buffer(scratch.value, rows * config.kv_dim()),
-      buffer(scratch.attention, rows * config.q_dim()),
       buffer(scratch.projection, rows * config.hidden_dim),
-      buffer(scratch.gate, rows * config.ffn_dim),
-      buffer(scratch.up, rows * config.ffn_dim),
       buffer(scratch.logits, config.vocab_size),
       buffer(scratch.codes, rows * width * kMaxCodeBytes),
       buffer(scratch.scales, rows * width / kActivationBlock),
       buffer(scratch.sums, rows * width / kActivationBlock),
       buffer(scratch.half_sums, rows * width / kActivationBlock * 2),
+      buffer(scratch.blocks, needs.n_bytes),
   };
   for (const Angles& angles : scratch.angles) {
     all.push_back(buffer(angles.cosines, rows * config.rope.dim / 2));
     all.push_back(buffer(angles.sines, rows * config.rope.dim / 2));
   }
-  for (size_t thread = 0; thread < kThreads; ++thread) {
-    all.push_back(buffer(scratch.attention_of(thread), attention_scratch_bytes(config.head_dim)));
-  }
   return all;
 }
 
-struct Shape {
-  uint32_t hidden_dim;
-  uint32_t n_heads;
-  uint32_t n_kv_heads;
-  uint32_t head_dim;
-  uint32_t ffn_dim;
-};
-
-class ScratchOf : public testing::TestWithParam<Shape> {
+class ScratchOf : public testing::TestWithParam<TinyModel> {
  protected:
-  static ModelConfig config() {
-    const Shape& shape = GetParam();
-    ModelConfig config;
-    config.n_layers = 2;
-    config.hidden_dim = shape.hidden_dim;
-    config.n_heads = shape.n_heads;
-    config.n_kv_heads = shape.n_kv_heads;
-    config.head_dim = shape.head_dim;
-    config.ffn_dim = shape.ffn_dim;
-    config.vocab_size = 1003;
-    config.rope.dim = shape.head_dim;
-    return config;
+  static Result<Model> load() {
+    KINGLET_ASSIGN(GgufFile file, load_gguf(GetParam().build()));
+    return Model::load(std::move(file), scalar_kernels());
   }
 };
 
 TEST_P(ScratchOf, HasRoomForEveryBufferOfABatch) {
-  auto created = Scratch::create(config(), kBatch, kThreads);
+  const auto model = load();
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  auto created = Scratch::create(model.value(), kBatch, kThreads);
   ASSERT_TRUE(created.ok());
   Scratch& scratch = created.value();
   EXPECT_EQ(scratch.n_batch, kBatch);
-  auto all = buffers(scratch, config());
+  auto all = buffers(scratch, model.value());
   std::sort(all.begin(), all.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
   const auto begin = reinterpret_cast<uintptr_t>(scratch.memory.data());
   uintptr_t end = begin;
@@ -98,12 +80,48 @@ TEST_P(ScratchOf, HasRoomForEveryBufferOfABatch) {
   EXPECT_LE(end, begin + scratch.bytes());
 }
 
+// Rows that are quantized are as wide as the widest input of a matrix, in steps of 256.
+TEST_P(ScratchOf, HoldsTheWidestRow) {
+  const auto model = load();
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  const ModelConfig& config = model.value().config();
+  const uint64_t widest = std::max({config.hidden_dim, config.q_dim(), config.ffn_dim});
+  const auto bytes_of = [&](uint32_t n_batch) {
+    return Scratch::create(model.value(), n_batch, 1).value().bytes();
+  };
+  const uint64_t per_token = bytes_of(2 * kBatch) - bytes_of(kBatch);
+  EXPECT_GE(per_token, kBatch * (widest + 255) / 256 * 256 * kMaxCodeBytes);
+}
+
+template <uint32_t kHeadDim>
+void set_head_dim(GgufBuilder& file) {
+  file.set("llama.attention.key_length", kHeadDim);
+}
+
 // Queries wider than the hidden state (Qwen3-0.6B) and narrower (Gemma-2 2B), a feed-forward
 // network narrower than both, and sizes that no block divides.
-INSTANTIATE_TEST_SUITE_P(Shapes, ScratchOf,
-                         testing::Values(Shape{1024, 16, 8, 128, 3072},
-                                         Shape{2304, 8, 4, 256, 9216}, Shape{576, 9, 3, 64, 200},
-                                         Shape{40, 5, 1, 13, 72}));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, ScratchOf,
+    testing::Values(
+        TinyModel{.hidden_dim = 64,
+                  .n_heads = 8,
+                  .n_kv_heads = 4,
+                  .head_dim = 16,
+                  .ffn_dim = 192,
+                  .edit = set_head_dim<16>},
+        TinyModel{.hidden_dim = 144,
+                  .n_heads = 4,
+                  .n_kv_heads = 2,
+                  .head_dim = 32,
+                  .ffn_dim = 576,
+                  .edit = set_head_dim<32>},
+        TinyModel{.hidden_dim = 72, .n_heads = 9, .n_kv_heads = 3, .head_dim = 8, .ffn_dim = 25},
+        TinyModel{.hidden_dim = 40,
+                  .n_heads = 5,
+                  .n_kv_heads = 1,
+                  .head_dim = 14,
+                  .ffn_dim = 72,
+                  .edit = set_head_dim<14>}));
 
 }  // namespace
 }  // namespace kinglet

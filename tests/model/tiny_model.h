@@ -26,11 +26,11 @@ struct TinyModel {
   uint32_t n_tokens = 8;      // of the vocabulary
   uint32_t n_embeddings = 8;  // rows of the embedding
   std::string architecture = "llama";
-  std::string without_tensor;    // left out
-  std::string misshapen_tensor;  // given one column too many
-  std::string f16_tensor;        // stored as F16
-  std::string extra_tensor;      // added, of no use
-  std::string without_key;       // left out
+  std::string without_tensor = {};    // left out
+  std::string misshapen_tensor = {};  // given one column too many
+  std::string f16_tensor = {};        // stored as F16
+  std::string extra_tensor = {};      // added, of no use
+  std::string without_key = {};       // left out
   bool has_weights = true;
   float weight = 0.5f;                     // scales all weights
   float norm_weight = 1.0f;                // scales those of norms, too

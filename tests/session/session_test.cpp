@@ -261,7 +261,7 @@ TEST(Session, ShiftedKeysAreThoseOfTheirNewPositions) {
     EXPECT_TRUE(cache.ok());
     return std::move(cache.value());
   };
-  auto scratch = Scratch::create(config, 64, 1);
+  auto scratch = Scratch::create(loaded.model, 64, 1);
   ASSERT_TRUE(scratch.ok());
   const auto tokens = story(50);
   std::vector<TokenId> remaining(tokens.begin(), tokens.begin() + 4);

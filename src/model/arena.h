@@ -1,0 +1,34 @@
+// Room for the intermediate results of a step.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/aligned_buffer.h"
+#include "base/checked.h"
+
+namespace kinglet {
+
+// Hands out buffers one behind the other. Passed by value it is a stack: what a callee takes is
+// free again when it returns. Without memory it only counts, so that one piece of code tells both
+// how much it needs and where things are.
+class Arena {
+ public:
+  explicit Arena(std::byte* memory = nullptr) : memory_(memory) {}
+
+  // n values, aligned to a cache line and not initialized; null where the arena only counts.
+  template <class T>
+  T* take(uint64_t n) {
+    std::byte* const at = memory_ == nullptr ? nullptr : memory_ + n_bytes_;
+    n_bytes_ += round_up(n * sizeof(T), kAlignment);
+    return reinterpret_cast<T*>(at);
+  }
+
+  uint64_t n_bytes() const { return n_bytes_; }
+
+ private:
+  std::byte* memory_;
+  uint64_t n_bytes_ = 0;
+};
+
+}  // namespace kinglet

@@ -1,0 +1,55 @@
+// Attention over the keys and values of a sequence (Vaswani et al., 2017), with heads that share
+// keys (GQA, Ainslie et al., 2023).
+#pragma once
+
+#include <memory>
+
+#include "model/blocks/block.h"
+#include "model/config.h"
+#include "model/layer_loader.h"
+#include "model/linear.h"
+
+namespace kinglet {
+
+// "attn_q", "attn_k", "attn_v" or all in "attn_qkv"; "attn_output"; norms of queries and keys.
+class Attention : public Block {
+ public:
+  static Result<std::unique_ptr<Block>> load(LayerLoader& loader);
+
+  ScratchNeeds scratch_needs(const BatchShape& batch) const override;
+  Status run(Step& step, Arena arena, const float* x, float* out) const override;
+
+ private:
+  // Of n tokens.
+  struct Buffers {
+    float* query;   // [q_dim]
+    float* key;     // [kv_dim]
+    float* value;   // [kv_dim]
+    float* output;  // [q_dim]: of all heads
+    std::byte* per_thread;
+  };
+
+  Status load_separate(LayerLoader& loader);
+  Status load_fused(LayerLoader& loader);
+  Buffers lay_out(Arena& arena, const BatchShape& batch) const;
+  void rotate(const Step& step, float* rows, uint32_t n_heads) const;
+  Status store(Step& step, const Buffers& buffers) const;
+  void attend(Step& step, const Buffers& buffers) const;
+
+  uint32_t q_dim() const { return n_heads_ * head_dim_; }
+  uint32_t kv_dim() const { return n_kv_heads_ * head_dim_; }
+
+  uint32_t n_heads_ = 0;
+  uint32_t n_kv_heads_ = 0;
+  uint32_t head_dim_ = 0;
+  LayerConfig layer_;
+  uint32_t rows_ = 0;  // which of the sequence's keys and values are this layer's
+  Linear query_;       // [q_dim][hidden_dim]
+  Linear key_;         // [kv_dim][hidden_dim]
+  Linear value_;       // [kv_dim][hidden_dim]
+  Norm query_norm_;    // see HeadNorm
+  Norm key_norm_;
+  Linear output_;  // [hidden_dim][q_dim]
+};
+
+}  // namespace kinglet

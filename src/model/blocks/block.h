@@ -1,0 +1,46 @@
+// What a layer is made of: a mixer, through which tokens learn of those before them, and a
+// feed-forward block, which works on each token alone.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/result.h"
+#include "model/arena.h"
+
+namespace kinglet {
+
+class Step;
+
+// The largest batch, and the threads that work on it.
+struct BatchShape {
+  uint64_t n_tokens;
+  uint64_t n_threads;
+};
+
+// What a block needs while it runs.
+struct ScratchNeeds {
+  uint64_t n_bytes = 0;    // of the arena
+  uint64_t row_width = 0;  // columns of the widest matrix, whose input may be quantized
+
+  void include(const ScratchNeeds& other) {
+    n_bytes = std::max(n_bytes, other.n_bytes);
+    row_width = std::max(row_width, other.row_width);
+  }
+};
+
+// A block knows its tensors, its intermediate results and the state it keeps, and no other block.
+class Block {
+ public:
+  virtual ~Block() = default;
+
+  virtual ScratchNeeds scratch_needs(const BatchShape& batch) const = 0;
+
+  // out [n_tokens][hidden_dim] = what the block makes of the step's rows x [n_tokens][hidden_dim].
+  // Keeps what later steps will need in the step's sequence. `arena` has room for scratch_needs().
+  // Errors: those of the sequence.
+  virtual Status run(Step& step, Arena arena, const float* x, float* out) const = 0;
+};
+
+}  // namespace kinglet

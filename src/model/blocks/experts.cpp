@@ -1,0 +1,129 @@
+#include "model/blocks/experts.h"
+
+#include <algorithm>
+
+#include "base/exponential.h"
+#include "model/step.h"
+
+namespace kinglet {
+namespace {
+
+// Sorts the first choices.size() of the largest logits into choices; of equal ones, the first.
+void choose_largest(std::span<const float> logits, std::span<ExpertChoice> choices) {
+  size_t n = 0;
+  for (uint32_t expert = 0; expert < logits.size(); ++expert) {
+    if (n == choices.size() && logits[expert] <= choices[n - 1].weight) continue;
+    size_t place = n < choices.size() ? n++ : n - 1;
+    for (; place > 0 && choices[place - 1].weight < logits[expert]; --place) {
+      choices[place] = choices[place - 1];
+    }
+    choices[place] = {expert, logits[expert]};
+  }
+}
+
+}  // namespace
+
+void choose_experts(std::span<const float> logits, bool normalizes,
+                    std::span<ExpertChoice> choices) {
+  choose_largest(logits, choices);
+  const float largest = choices[0].weight;
+  float sum = 0;
+  for (const float logit : logits) sum += exponential::exp(logit - largest);
+  float chosen_sum = 0;
+  for (ExpertChoice& choice : choices) {
+    choice.weight = exponential::exp(choice.weight - largest);
+    chosen_sum += choice.weight;
+  }
+  chosen_sum += 0.0f * sum;  // NaN where any logit is: its expert need not be among the chosen
+  for (ExpertChoice& choice : choices) choice.weight /= normalizes ? chosen_sum : sum;
+}
+
+Result<std::unique_ptr<Block>> Experts::load(LayerLoader& loader) {
+  const uint32_t hidden_dim = loader.config().hidden_dim;
+  const uint32_t width = loader.config().ffn_dim;
+  const uint32_t n = loader.config().n_experts;
+  auto block = std::make_unique<Experts>();
+  block->n_used_ = loader.config().n_experts_used;
+  KINGLET_ASSIGN(block->router_, loader.linear("ffn_gate_inp", n, hidden_dim, Presence::no));
+  KINGLET_ASSIGN(const auto gates, loader.experts("ffn_gate_exps", n, width, hidden_dim));
+  KINGLET_ASSIGN(const auto ups, loader.experts("ffn_up_exps", n, width, hidden_dim));
+  KINGLET_ASSIGN(const auto downs, loader.experts("ffn_down_exps", n, hidden_dim, width));
+  for (uint32_t i = 0; i < n; ++i) {
+    block->experts_.emplace_back(Linear{gates[i]}, Linear{ups[i]}, Linear{downs[i]});
+  }
+  return std::unique_ptr<Block>(std::move(block));
+}
+
+Experts::Buffers Experts::lay_out(Arena& arena, uint64_t n_tokens) const {
+  return {.router = arena.take<float>(n_tokens * experts_.size()),
+          .choices = arena.take<ExpertChoice>(n_tokens * n_used_),
+          .routed = arena.take<uint32_t>(n_tokens),
+          .input = arena.take<float>(n_tokens * hidden_dim()),
+          .output = arena.take<float>(n_tokens * hidden_dim())};
+}
+
+ScratchNeeds Experts::scratch_needs(const BatchShape& batch) const {
+  Arena arena;
+  lay_out(arena, batch.n_tokens);
+  ScratchNeeds needs = experts_.front().scratch_needs(batch);
+  needs.n_bytes += arena.n_bytes();
+  return needs;
+}
+
+// The experts run one after the other, each for all tokens that chose it, so that its weights are
+// read once.
+Status Experts::run(Step& step, Arena arena, const float* x, float* out) const {
+  const size_t width = hidden_dim();
+  const Buffers buffers = lay_out(arena, step.n_tokens());
+  choose(step, buffers, x);
+  std::fill_n(out, step.n_tokens() * width, 0.0f);
+  for (uint32_t expert = 0; expert < experts_.size(); ++expert) {
+    const size_t n = gather(step, buffers, expert, x);
+    if (n == 0) continue;
+    experts_[expert].run_rows(step, arena, buffers.input, n, buffers.output);
+    for (size_t i = 0; i < n; ++i) {
+      const size_t token = buffers.routed[i];
+      step.kernels().add_scaled(out + token * width, buffers.output + i * width,
+                                weight_of(buffers, token, expert), width);
+    }
+  }
+  return {};
+}
+
+// Every token's choice.
+void Experts::choose(Step& step, const Buffers& buffers, const float* x) const {
+  const ModelConfig& config = step.config();
+  step.project(x, step.n_tokens(), {{&router_, buffers.router}});
+  for (size_t t = 0; t < step.n_tokens(); ++t) {
+    choose_experts({buffers.router + t * experts_.size(), experts_.size()},
+                   config.architecture->normalizes_experts,
+                   choices(buffers, t));
+  }
+}
+
+// The number of tokens that chose the expert, their rows in `input`.
+size_t Experts::gather(const Step& step, const Buffers& buffers, uint32_t expert,
+                       const float* x) const {
+  const size_t width = hidden_dim();
+  size_t n = 0;
+  for (uint32_t t = 0; t < step.n_tokens(); ++t) {
+    if (weight_of(buffers, t, expert) == 0) continue;
+    std::copy_n(x + t * width, width, buffers.input + n * width);
+    buffers.routed[n++] = t;
+  }
+  return n;
+}
+
+std::span<ExpertChoice> Experts::choices(const Buffers& buffers, size_t token) const {
+  return {buffers.choices + token * n_used_, n_used_};
+}
+
+// 0: the token did not choose the expert.
+float Experts::weight_of(const Buffers& buffers, size_t token, uint32_t expert) const {
+  for (const ExpertChoice& choice : choices(buffers, token)) {
+    if (choice.expert == expert) return choice.weight;
+  }
+  return 0;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,58 @@
+// Mixture of experts (Shazeer et al., 2017): each token goes through a few of the feed-forward
+// networks, chosen by a router.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "model/blocks/block.h"
+#include "model/blocks/feed_forward.h"
+#include "model/layer_loader.h"
+#include "model/linear.h"
+
+namespace kinglet {
+
+struct ExpertChoice {
+  uint32_t expert;
+  float weight;  // of its output
+};
+
+// The choices.size() experts of the largest logits, largest first, weighed by their share of all
+// experts' softmax or, with `normalizes`, of the chosen ones' alone.
+void choose_experts(std::span<const float> logits, bool normalizes,
+                    std::span<ExpertChoice> choices);
+
+// "ffn_gate_inp"; "ffn_gate_exps", "ffn_up_exps", "ffn_down_exps" of all experts.
+class Experts : public Block {
+ public:
+  static Result<std::unique_ptr<Block>> load(LayerLoader& loader);
+
+  ScratchNeeds scratch_needs(const BatchShape& batch) const override;
+  Status run(Step& step, Arena arena, const float* x, float* out) const override;
+
+ private:
+  // Of n tokens.
+  struct Buffers {
+    float* router;          // [n_experts]: its logits
+    ExpertChoice* choices;  // [n_used]
+    uint32_t* routed;       // one each: the tokens that chose an expert,
+    float* input;           // [hidden_dim]: their rows,
+    float* output;          // [hidden_dim]: and what it makes of them
+  };
+
+  Buffers lay_out(Arena& arena, uint64_t n_tokens) const;
+  void choose(Step& step, const Buffers& buffers, const float* x) const;
+  size_t gather(const Step& step, const Buffers& buffers, uint32_t expert, const float* x) const;
+  std::span<ExpertChoice> choices(const Buffers& buffers, size_t token) const;
+  float weight_of(const Buffers& buffers, size_t token, uint32_t expert) const;
+
+  size_t hidden_dim() const { return router_.matrix.n_columns; }
+
+  uint32_t n_used_ = 0;  // for a token
+  Linear router_;        // [n_experts][hidden_dim]
+  std::vector<FeedForward> experts_;
+};
+
+}  // namespace kinglet

@@ -1,0 +1,36 @@
+// The feed-forward network of a layer: down(activation(gate) * up), or down(activation(up)).
+#pragma once
+
+#include <memory>
+
+#include "model/blocks/block.h"
+#include "model/layer_loader.h"
+#include "model/linear.h"
+
+namespace kinglet {
+
+// "ffn_gate" (or in "ffn_up", in front), "ffn_up", "ffn_down".
+class FeedForward : public Block {
+ public:
+  static Result<std::unique_ptr<Block>> load(LayerLoader& loader);
+
+  // A gate without rows: there is none.
+  FeedForward(const Linear& gate, const Linear& up, const Linear& down)
+      : gate_(gate), up_(up), down_(down) {}
+
+  ScratchNeeds scratch_needs(const BatchShape& batch) const override;
+  Status run(Step& step, Arena arena, const float* x, float* out) const override;
+
+  // The same for any n_rows rows up to a batch, which need not be the step's tokens.
+  void run_rows(Step& step, Arena arena, const float* x, size_t n_rows, float* out) const;
+
+ private:
+  bool is_gated() const { return gate_.matrix.n_rows > 0; }
+  size_t width() const { return down_.matrix.n_columns; }
+
+  Linear gate_;  // [width][hidden_dim]
+  Linear up_;    // [width][hidden_dim]
+  Linear down_;  // [hidden_dim][width]
+};
+
+}  // namespace kinglet

@@ -1,0 +1,29 @@
+// One layer of a model: a mixer and a feed-forward block, each with its norms.
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "model/blocks/block.h"
+#include "model/layer_loader.h"
+#include "model/linear.h"
+
+namespace kinglet {
+
+struct Layer {
+  Norm mixer_norm;
+  std::unique_ptr<const Block> mixer;
+  Norm mixer_post_norm;
+  bool parallel = false;  // the feed-forward block reads what the mixer read
+  Norm ffn_norm;
+  std::unique_ptr<const Block> ffn;
+  Norm ffn_post_norm;
+};
+
+// Errors: those of the blocks' tensors.
+Result<Layer> load_layer(LayerLoader& loader);
+
+// Adds to the stream what the layer makes of it. Errors: those of the sequence.
+Status run_layer(Step& step, const Layer& layer);
+
+}  // namespace kinglet

@@ -1,0 +1,64 @@
+#include "model/layer_loader.h"
+
+#include <numeric>
+
+#include "base/format.h"
+
+namespace kinglet {
+
+std::string LayerLoader::prefix() const { return cat("blk.", index_, "."); }
+
+std::string LayerLoader::name(std::string_view part, std::string_view suffix) const {
+  return cat(prefix(), part, suffix);
+}
+
+Result<const float*> LayerLoader::bias(std::string_view part, uint64_t n, Presence presence) const {
+  const std::string tensor = name(part, ".bias");
+  const bool wanted =
+      presence == Presence::required || (presence == Presence::optional && tensors_.has(tensor));
+  if (!wanted) return nullptr;
+  return tensors_.vector(tensor, n);
+}
+
+Result<Linear> LayerLoader::linear(std::string_view part, uint32_t n_rows, uint32_t n_columns,
+                                   Presence presence) const {
+  Linear linear;
+  KINGLET_ASSIGN(linear.matrix, tensors_.matrix(name(part), n_rows, n_columns));
+  KINGLET_ASSIGN(linear.bias, bias(part, n_rows, presence));
+  return linear;
+}
+
+Result<std::vector<Linear>> LayerLoader::fused(std::string_view part,
+                                               const std::vector<uint64_t>& n_rows,
+                                               Presence presence) const {
+  const uint64_t total = std::accumulate(n_rows.begin(), n_rows.end(), uint64_t{0});
+  KINGLET_ASSIGN(const auto matrices, tensors_.fused(name(part), n_rows, config_.hidden_dim));
+  KINGLET_ASSIGN(const float* biases, bias(part, total, presence));
+  std::vector<Linear> parts;
+  for (size_t i = 0; i < matrices.size(); ++i) {
+    parts.push_back({matrices[i], biases});
+    if (biases != nullptr) biases += n_rows[i];
+  }
+  return parts;
+}
+
+Result<std::vector<PackedMatrix>> LayerLoader::experts(std::string_view part, uint32_t n_experts,
+                                                       uint32_t n_rows, uint32_t n_columns) const {
+  return tensors_.experts(name(part), n_experts, n_rows, n_columns);
+}
+
+Result<Norm> LayerLoader::norm(std::string_view part) const {
+  return take_norm(tensors_, prefix() + std::string(part), config_);
+}
+
+Result<Norm> LayerLoader::head_norm(std::string_view part, uint32_t n) const {
+  Norm norm;
+  const HeadNorm kind = traits().head_norm;
+  if (kind == HeadNorm::none || (kind == HeadNorm::own_or_none && !has(part))) return norm;
+  norm.width = kind == HeadNorm::full_width ? n : config_.head_dim;
+  norm.n_weights = kind == HeadNorm::shared ? config_.head_dim : n;
+  KINGLET_ASSIGN(norm.weight, tensors_.vector(name(part), norm.n_weights, norm.width));
+  return norm;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,75 @@
+// What a block needs while it is loaded: the tensors and keys of its layer, and a place for what it
+// keeps of a sequence.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "kv/state_shape.h"
+#include "model/config.h"
+#include "model/linear.h"
+#include "model/tensor_taker.h"
+
+namespace kinglet {
+
+// Names are those behind "blk.N.": "attn_q" is the tensor "blk.N.attn_q.weight", its bias
+// "blk.N.attn_q.bias". Errors: those of TensorTaker.
+class LayerLoader {
+ public:
+  LayerLoader(TensorTaker& tensors, const ModelConfig& config, uint32_t index, StateShape& state)
+      : tensors_(tensors), config_(config), index_(index), state_(state) {}
+
+  const ModelConfig& config() const { return config_; }
+  const Architecture& traits() const { return *config_.architecture; }
+  const LayerConfig& layer() const { return config_.layers[index_]; }
+
+  bool has(std::string_view part) const { return tensors_.has(name(part)); }
+
+  Result<Linear> linear(std::string_view part, uint32_t n_rows, uint32_t n_columns,
+                        Presence bias) const;
+  Result<Linear> linear(std::string_view part, uint32_t n_rows, uint32_t n_columns) const {
+    return linear(part, n_rows, n_columns, traits().other_biases);
+  }
+
+  // A tensor that holds several matrices [n_rows[i]][hidden_dim], and a bias for all of them.
+  Result<std::vector<Linear>> fused(std::string_view part, const std::vector<uint64_t>& n_rows,
+                                    Presence bias) const;
+
+  // The matrices of a tensor [n_experts][n_rows][n_columns].
+  Result<std::vector<PackedMatrix>> experts(std::string_view part, uint32_t n_experts,
+                                            uint32_t n_rows, uint32_t n_columns) const;
+
+  // A norm of the stream, with a bias where the architecture's norms have one.
+  Result<Norm> norm(std::string_view part) const;
+
+  // A norm of heads, n wide together, as the architecture says; none where it has none.
+  Result<Norm> head_norm(std::string_view part, uint32_t n) const;
+
+  // F32 numbers [n], or [n / n_columns][n_columns]; `tensor` is the name behind "blk.N.".
+  Result<const float*> vector(std::string_view tensor, uint64_t n) const {
+    return vector(tensor, n, n);
+  }
+  Result<const float*> vector(std::string_view tensor, uint64_t n, uint64_t n_columns) const {
+    return tensors_.vector(prefix() + std::string(tensor), n, n_columns);
+  }
+
+  // Makes room in every sequence for keys and values of the layer. Which of its rows they are.
+  uint32_t keep_rows(uint32_t n_kv_heads, uint32_t head_dim) const {
+    return state_.add_rows(index_, n_kv_heads, head_dim);
+  }
+
+ private:
+  std::string prefix() const;
+  std::string name(std::string_view part, std::string_view suffix = ".weight") const;
+  Result<const float*> bias(std::string_view part, uint64_t n, Presence presence) const;
+
+  TensorTaker& tensors_;
+  const ModelConfig& config_;
+  uint32_t index_;
+  StateShape& state_;
+};
+
+}  // namespace kinglet

@@ -1,0 +1,136 @@
+#include "model/step.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "base/sin_cos.h"
+#include "kernels/packing.h"
+
+namespace kinglet {
+namespace {
+
+size_t padded_rows(const Step::Projection& projection) {
+  return static_cast<size_t>(round_up(projection.n_rows(), kPartGrain));
+}
+
+}  // namespace
+
+void Step::embed(std::span<const int32_t> tokens) {
+  const Weights& w = model_.weights();
+  const size_t width = config().hidden_dim;
+  for (size_t t = 0; t < n_tokens_; ++t) {
+    float* row = scratch_.hidden + t * width;
+    dequantize_row(w.token_embedding, static_cast<size_t>(tokens[t]), row);
+    for (size_t i = 0; i < width; ++i) row[i] *= config().embedding_scale;
+    if (w.position_embedding.n_rows > 0) {
+      dequantize_row(w.position_embedding, position() + t, scratch_.normed);
+      kernels().add_scaled(row, scratch_.normed, 1.0f, width);
+    }
+  }
+  compute_angles(Rotation::scaled);
+  if (config().rope.has_local) compute_angles(Rotation::local);
+}
+
+void Step::compute_angles(Rotation rotation) {
+  const RopeTable& table = model_.rope_table(rotation, cache_.capacity());
+  const Angles& angles = scratch_.angles[static_cast<size_t>(rotation)];
+  const size_t n_pairs = table.frequencies.size();
+  for (size_t t = 0; t < n_tokens_; ++t) {
+    const auto at = static_cast<double>(position() + t);
+    for (size_t i = 0; i < n_pairs; ++i) {
+      const auto [sin, cos] = sin_cos(at * table.frequencies[i]);
+      angles.cosines[t * n_pairs + i] = table.magnitude * static_cast<float>(cos);
+      angles.sines[t * n_pairs + i] = table.magnitude * static_cast<float>(sin);
+    }
+  }
+}
+
+const float* Step::normalize_stream(const Norm& norm) {
+  if (norm.weight == nullptr) return scratch_.hidden;
+  normalize(scratch_.hidden, norm, n_tokens_, config().hidden_dim, scratch_.normed);
+  return scratch_.normed;
+}
+
+void Step::add_to_stream(const Norm& norm) {
+  const size_t width = config().hidden_dim;
+  normalize(scratch_.projection, norm, n_tokens_, width, scratch_.projection);
+  for_each_row(n_tokens_, [&](size_t t) {
+    kernels().add_scaled(scratch_.hidden + t * width, scratch_.projection + t * width,
+                         config().residual_scale, width);
+  });
+}
+
+void Step::finish_hidden() {
+  normalize(scratch_.hidden, model_.weights().output_norm, n_tokens_, config().hidden_dim,
+            scratch_.normed);
+}
+
+void Step::finish_logits() {
+  const Weights& w = model_.weights();
+  const float* last = scratch_.hidden + (n_tokens_ - 1) * config().hidden_dim;
+  normalize(last, w.output_norm, 1, config().hidden_dim, scratch_.normed);
+  project(scratch_.normed, 1, {{&w.output, scratch_.logits}});
+  if (config().logit_scale != 1) {
+    for (size_t i = 0; i < config().vocab_size; ++i) scratch_.logits[i] *= config().logit_scale;
+  }
+  if (config().logit_softcap > 0) {
+    kernels().softcap(scratch_.logits, config().logit_softcap, config().vocab_size);
+  }
+}
+
+void Step::project(const float* x, size_t n_rows, std::initializer_list<Projection> projections) {
+  const size_t n_columns = projections.begin()->weights->matrix.n_columns;
+  const Activations activations{
+      x, n_columns, scratch_.codes, scratch_.scales, scratch_.sums, scratch_.half_sums};
+  for (const Projection& projection : projections) {
+    const DType type = projection.weights->matrix.type;
+    if (matmul_kernel(kernels(), type).activations == ActivationFormat::int8) {
+      for_each_row(n_rows, [&](size_t t) { kernels().quantize(activations, t); });
+      break;
+    }
+  }
+  // The rows of all matrices, one matrix behind the other, each rounded up to whole grains.
+  size_t n_padded = 0;
+  for (const Projection& projection : projections) n_padded += padded_rows(projection);
+  for_each_part(n_padded, [&](size_t begin, size_t end) {
+    size_t first = 0;
+    for (const Projection& projection : projections) {
+      const size_t width = projection.n_rows();
+      const size_t from = std::clamp(begin, first, first + width) - first;
+      const size_t to = std::clamp(end, first, first + width) - first;
+      if (from < to) multiply(projection, activations, n_rows, from, to);
+      first += padded_rows(projection);
+    }
+  });
+}
+
+// Rows [from, to) of a matrix, and their biases.
+void Step::multiply(const Projection& projection, const Activations& x, size_t n_rows, size_t from,
+                    size_t to) const {
+  const auto& [matrix, bias] = *projection.weights;
+  multiply_rows(kernels(), matrix, x, n_rows, projection.y, matrix.n_rows, from, to);
+  if (bias == nullptr) return;
+  for (size_t t = 0; t < n_rows; ++t) {
+    kernels().add_scaled(projection.y + t * matrix.n_rows + from, bias + from, 1.0f, to - from);
+  }
+}
+
+void Step::normalize(const float* x, const Norm& norm, size_t n_rows, size_t n_columns,
+                     float* out) {
+  if (norm.weight == nullptr) return;
+  const bool is_rms = config().architecture->norm == NormKind::rms;
+  const float epsilon = config().norm_epsilon;
+  for_each_row(n_rows, [&](size_t t) {
+    for (size_t i = 0; i < n_columns; i += norm.width) {
+      const float* weight = norm.weight + i % norm.n_weights;
+      const size_t at = t * n_columns + i;
+      if (is_rms) {
+        kernels().rms_norm(x + at, weight, epsilon, norm.width, out + at);
+      } else {
+        kernels().layer_norm(x + at, weight, norm.bias, epsilon, norm.width, out + at);
+      }
+    }
+  });
+}
+
+}  // namespace kinglet

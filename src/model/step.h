@@ -1,0 +1,104 @@
+// One batch of tokens on its way through a model: the stream, and what all blocks do with rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+
+#include "base/thread_pool.h"
+#include "kv/kv_cache.h"
+#include "model/blocks/block.h"
+#include "model/linear.h"
+#include "model/model.h"
+#include "model/scratch.h"
+
+namespace kinglet {
+
+// Items that a thread takes at a time: a multiple of every kernel's interleave.
+constexpr size_t kPartGrain = 16;
+
+class Step {
+ public:
+  Step(const Model& model, ThreadPool& pool, Scratch& scratch, KvCache& cache, size_t n_tokens)
+      : model_(model), pool_(pool), scratch_(scratch), cache_(cache), n_tokens_(n_tokens) {}
+
+  const ModelConfig& config() const { return model_.config(); }
+  const KernelSet& kernels() const { return model_.kernels(); }
+  ThreadPool& pool() const { return pool_; }
+  KvCache& cache() const { return cache_; }
+  size_t n_tokens() const { return n_tokens_; }
+  BatchShape shape() const { return {n_tokens_, pool_.n_threads()}; }
+  size_t position() const { return cache_.size(); }  // of the first token
+  const Angles& angles(Rotation rotation) const {
+    return scratch_.angles[static_cast<size_t>(rotation)];
+  }
+
+  // --- The stream [n_tokens][hidden_dim] --------------------------------------------------------
+
+  // Begins it: the tokens' embeddings, and the angles of their positions.
+  void embed(std::span<const int32_t> tokens);
+
+  // The stream, normalized where there is such a norm; until the next call.
+  const float* normalize_stream(const Norm& norm);
+
+  // Runs a block over rows x [n_tokens][hidden_dim].
+  Status run(const Block& block, const float* x) {
+    return block.run(*this, Arena(scratch_.blocks), x, scratch_.projection);
+  }
+
+  // Adds what the last block made, normalized where there is such a norm.
+  void add_to_stream(const Norm& norm);
+
+  // scratch.normed [n_tokens] = the stream behind the last norm.
+  void finish_hidden();
+
+  // scratch.logits = those behind the last token.
+  void finish_logits();
+
+  // --- Rows -------------------------------------------------------------------------------------
+
+  // y [n_rows][matrix rows] = x · matrix^T + bias.
+  struct Projection {
+    const Linear* weights;
+    float* y;
+
+    size_t n_rows() const { return weights->matrix.n_rows; }
+  };
+
+  // Multiplies rows x [n_rows][n_columns] with every matrix [.][n_columns], in one go for all
+  // threads. n_rows is at most the batch.
+  void project(const float* x, size_t n_rows, std::initializer_list<Projection> projections);
+
+  // out = norm(x), in every row of n_columns as many times as the norm is wide. Nothing happens
+  // without a norm. out may be x.
+  void normalize(const float* x, const Norm& norm, size_t n_rows, size_t n_columns, float* out);
+
+  // Calls f(row) for rows [0, n). A single row is not worth waking other threads for.
+  template <class F>
+  void for_each_row(size_t n, const F& f) const {
+    if (n == 1) return f(size_t{0});
+    pool_.for_range(n, 1, [&](size_t begin, size_t end, size_t) {
+      for (size_t t = begin; t < end; ++t) f(t);
+    });
+  }
+
+  // Calls f(begin, end) for parts of [0, n).
+  template <class F>
+  void for_each_part(size_t n, const F& f) const {
+    pool_.for_range(n, kPartGrain, [&](size_t begin, size_t end, size_t) { f(begin, end); });
+  }
+
+ private:
+  void compute_angles(Rotation rotation);
+  void multiply(const Projection& projection, const Activations& x, size_t n_rows, size_t from,
+                size_t to) const;
+
+  const Model& model_;
+  ThreadPool& pool_;
+  Scratch& scratch_;
+  KvCache& cache_;
+  size_t n_tokens_;
+};
+
+}  // namespace kinglet
