@@ -102,6 +102,40 @@ struct AttentionKernels {
                 size_t n_positions, size_t head_dim, float* const* outputs);
 };
 
+// One token of a head of the gated delta rule (Yang et al., 2024: Gated Delta Networks). The state
+// M [n_values][n_keys] tells what value follows a key. It is forgotten by `decay`, then corrected
+// by `strength` times what it got wrong for this key:
+//   M ← decay M;  M ← M + strength (value − M key) keyᵀ;  output = M query
+struct DeltaRule {
+  const float* from;   // M before
+  float* to;           // M behind; may be `from`
+  const float* query;  // [n_keys]
+  const float* key;    // [n_keys]
+  const float* value;  // [n_values]
+  float decay;
+  float strength;
+  size_t n_keys;
+  size_t n_values;
+  float* output;  // [n_values]
+};
+
+// One token of a head of a selective state space (Mamba-2, Dao and Gu, 2024), whose channels have
+// a state S [n_channels][n_states] each:
+//   S ← decay S + (step x) inputᵀ;  output = S readout + skip x
+struct StateSpace {
+  const float* from;     // S before
+  float* to;             // S behind; may be `from`
+  const float* x;        // [n_channels]
+  const float* input;    // [n_states]: B
+  const float* readout;  // [n_states]: C
+  float decay;
+  float step;
+  float skip;
+  size_t n_channels;
+  size_t n_states;
+  float* output;  // [n_channels]
+};
+
 constexpr size_t kMaxDTypeId = 40;
 
 struct KernelSet {
@@ -124,6 +158,22 @@ struct KernelSet {
 
   // x[i] += factor * y[i].
   void (*add_scaled)(float* x, const float* y, float factor, size_t n);
+
+  // x[i] *= y[i].
+  void (*multiply)(float* x, const float* y, size_t n);
+
+  // out[i] = bias[i] + sum over j < width of taps[j][i] * rows[j][i]; a null bias adds nothing.
+  void (*convolve)(const float* const* rows, const float* taps, const float* bias, size_t width,
+                   size_t n, float* out);
+
+  void (*delta_rule)(const DeltaRule& head);
+  void (*state_space)(const StateSpace& head);
+
+  // x[i] = silu(x[i]).
+  void (*silu)(float* x, size_t n);
+
+  // x[i] /= 1 + e^-gate[i].
+  void (*sigmoid_multiply)(float* x, const float* gate, size_t n);
 
   // gate[i] = silu(gate[i]) * up[i], with silu(x) = x / (1 + e^-x).
   void (*silu_multiply)(float* gate, const float* up, size_t n);

@@ -7,6 +7,7 @@
 #include "kernels/element.h"
 #include "kernels/kernels.h"
 #include "kernels/scalar_attention.h"
+#include "kernels/scalar_recurrent.h"
 
 namespace kinglet {
 namespace {
@@ -95,6 +96,18 @@ void add_scaled(float* x, const float* y, float factor, size_t n) {
   for (size_t i = 0; i < n; ++i) x[i] += factor * y[i];
 }
 
+void multiply_elements(float* x, const float* y, size_t n) {
+  for (size_t i = 0; i < n; ++i) x[i] *= y[i];
+}
+
+void silu(float* x, size_t n) {
+  for (size_t i = 0; i < n; ++i) x[i] = element::silu(x[i]);
+}
+
+void sigmoid_multiply(float* x, const float* gate, size_t n) {
+  for (size_t i = 0; i < n; ++i) x[i] /= 1.0f + exponential::exp(-gate[i]);
+}
+
 void silu_multiply(float* gate, const float* up, size_t n) {
   for (size_t i = 0; i < n; ++i) gate[i] = element::silu(gate[i]) * up[i];
 }
@@ -143,6 +156,12 @@ const KernelSet& scalar_kernels() {
                   .rms_norm = rms_norm,
                   .layer_norm = layer_norm,
                   .add_scaled = add_scaled,
+                  .multiply = multiply_elements,
+                  .convolve = scalar_convolve,
+                  .delta_rule = scalar_delta_rule,
+                  .state_space = scalar_state_space,
+                  .silu = silu,
+                  .sigmoid_multiply = sigmoid_multiply,
                   .silu_multiply = silu_multiply,
                   .gelu_multiply = gelu_multiply,
                   .gelu = gelu,

@@ -20,6 +20,7 @@
 #include "kernels/vector_attention.h"
 #include "kernels/vector_math.h"
 #include "kernels/vector_matmul.h"
+#include "kernels/vector_recurrent.h"
 
 namespace kinglet {
 
@@ -27,6 +28,7 @@ template <class V>
 struct VectorKernels {
   using Math = VectorMath<V>;
   using Matmul = VectorMatmul<V>;
+  using Recurrent = VectorRecurrent<V>;
 
   // The whole set but attention, which VectorAttention::add_to() brings; what is not vectorized
   // here stays scalar.
@@ -37,6 +39,12 @@ struct VectorKernels {
     set.rms_norm = Math::rms_norm;
     set.layer_norm = Math::layer_norm;
     set.add_scaled = Math::add_scaled;
+    set.multiply = Math::multiply;
+    set.convolve = Recurrent::convolve;
+    set.delta_rule = Recurrent::delta_rule;
+    set.state_space = Recurrent::state_space;
+    set.silu = Math::silu;
+    set.sigmoid_multiply = Math::sigmoid_multiply;
     set.silu_multiply = Math::silu_multiply;
     set.gelu_multiply = Math::gelu_multiply;
     set.gelu = Math::gelu;

@@ -85,6 +85,12 @@ struct VectorMath {
     }
   }
 
+  static void multiply(float* x, const float* y, size_t n) {
+    for (size_t i = 0; i < n; i += kLanes) {
+      store(x, i, n, V::mul(load(x, i, n), load(y, i, n)));
+    }
+  }
+
   // x / (1 + e^-y)
   static Float times_sigmoid(Float x, Float y) {
     return V::div(x, V::add(V::splat(1.0f), exp(V::sub_float(V::splat(0.0f), y))));
@@ -95,6 +101,19 @@ struct VectorMath {
     const Float square = V::mul(x, x);
     const Float series = V::fma(V::splat(element::kGeluCubic), square, V::splat(1.0f));
     return times_sigmoid(x, V::mul(V::mul(V::splat(element::kGeluScale), x), series));
+  }
+
+  static void silu(float* x, size_t n) {
+    for (size_t i = 0; i < n; i += kLanes) {
+      const Float value = load(x, i, n);
+      store(x, i, n, times_sigmoid(value, value));
+    }
+  }
+
+  static void sigmoid_multiply(float* x, const float* gate, size_t n) {
+    for (size_t i = 0; i < n; i += kLanes) {
+      store(x, i, n, times_sigmoid(load(x, i, n), load(gate, i, n)));
+    }
   }
 
   static void silu_multiply(float* gate, const float* up, size_t n) {

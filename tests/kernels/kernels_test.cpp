@@ -313,6 +313,134 @@ TEST_P(VectorFunctions, AddScaledRows) {
   }
 }
 
+TEST_P(VectorFunctions, MultiplyRows) {
+  for (const size_t n : kLengths) {
+    const auto x = numbers(n);
+    const auto y = numbers(n);
+    auto out = x;
+    kernels().multiply(out.data(), y.data(), n);
+    for (size_t i = 0; i < n; ++i) EXPECT_EQ(out[i], x[i] * y[i]);
+  }
+}
+
+TEST_P(VectorFunctions, SigmoidAndSiluAsDefined) {
+  for (const size_t n : kLengths) {
+    const auto x = numbers(n, 4.0f);
+    const auto y = numbers(n, 4.0f);
+    auto silu = x;
+    auto product = x;
+    kernels().silu(silu.data(), n);
+    kernels().sigmoid_multiply(product.data(), y.data(), n);
+    for (size_t i = 0; i < n; ++i) {
+      EXPECT_NEAR(silu[i], x[i] / (1 + std::exp(-x[i])), 1e-5f);
+      EXPECT_NEAR(product[i], x[i] / (1 + std::exp(-y[i])), 1e-5f);
+    }
+  }
+}
+
+TEST_P(VectorFunctions, ConvolveAsDefined) {
+  for (const size_t n : kLengths) {
+    for (const size_t width : {1u, 3u, 4u, 7u}) {
+      const auto taps = numbers(width * n);
+      const auto bias = numbers(n);
+      const auto x = numbers((width + 2) * n);
+      std::vector<const float*> rows;
+      for (size_t j = 0; j < width; ++j) rows.push_back(x.data() + (j + 1) * n);
+      std::vector<float> out(n);
+      for (const float* added : {bias.data(), static_cast<const float*>(nullptr)}) {
+        kernels().convolve(rows.data(), taps.data(), added, width, n, out.data());
+        for (size_t i = 0; i < n; ++i) {
+          double expected = added == nullptr ? 0.0 : static_cast<double>(bias[i]);
+          for (size_t j = 0; j < width; ++j) {
+            expected += static_cast<double>(taps[j * n + i]) * static_cast<double>(rows[j][i]);
+          }
+          EXPECT_NEAR(out[i], expected, 1e-5);
+        }
+      }
+    }
+  }
+}
+
+// M ← decay M; M ← M + strength (value − M key) keyᵀ; output = M query, in doubles.
+TEST_P(VectorFunctions, LearnByTheDeltaRule) {
+  constexpr double kDecay = 0.75;
+  constexpr double kStrength = 0.375;
+  for (const size_t n_keys : {1u, 5u, 16u, 24u, 67u, 128u}) {
+    for (const size_t n_values : {1u, 4u, 7u, 24u}) {
+      const auto before = numbers(n_keys * n_values);
+      const auto query = numbers(n_keys, 0.3f);
+      const auto key = numbers(n_keys, 0.3f);
+      const auto value = numbers(n_values);
+      std::vector<float> behind(before.size());
+      std::vector<float> output(n_values);
+      DeltaRule head{before.data(), behind.data(), query.data(), key.data(), value.data(),
+                     kDecay,        kStrength,     n_keys,       n_values,   output.data()};
+      kernels().delta_rule(head);
+      for (size_t v = 0; v < n_values; ++v) {
+        double known = 0;
+        for (size_t k = 0; k < n_keys; ++k) {
+          known +=
+              kDecay * static_cast<double>(before[v * n_keys + k]) * static_cast<double>(key[k]);
+        }
+        const double correction = kStrength * (static_cast<double>(value[v]) - known);
+        double expected = 0;
+        for (size_t k = 0; k < n_keys; ++k) {
+          const double state = kDecay * static_cast<double>(before[v * n_keys + k]) +
+                               correction * static_cast<double>(key[k]);
+          EXPECT_NEAR(behind[v * n_keys + k], state, 1e-5);
+          expected += state * static_cast<double>(query[k]);
+        }
+        EXPECT_NEAR(output[v], expected, 1e-5);
+      }
+      std::vector<float> in_place = before;
+      std::vector<float> same(n_values);
+      head.from = head.to = in_place.data();
+      head.output = same.data();
+      kernels().delta_rule(head);
+      EXPECT_EQ(in_place, behind);
+      EXPECT_EQ(same, output);
+    }
+  }
+}
+
+// S ← decay S + (step x) inputᵀ; output = S readout + skip x, in doubles.
+TEST_P(VectorFunctions, StepThroughAStateSpace) {
+  constexpr double kDecay = 0.75;
+  constexpr double kStep = 0.25;
+  constexpr double kSkip = -0.5;
+  for (const size_t n_states : {1u, 5u, 12u, 16u, 67u, 128u}) {
+    for (const size_t n_channels : {1u, 4u, 6u, 12u}) {
+      const auto before = numbers(n_states * n_channels);
+      const auto x = numbers(n_channels);
+      const auto input = numbers(n_states);
+      const auto readout = numbers(n_states, 0.3f);
+      std::vector<float> behind(before.size());
+      std::vector<float> output(n_channels);
+      StateSpace head{before.data(),  behind.data(), x.data(),     input.data(),
+                      readout.data(), kDecay,        kStep,        kSkip,
+                      n_channels,     n_states,      output.data()};
+      kernels().state_space(head);
+      for (size_t c = 0; c < n_channels; ++c) {
+        double expected = kSkip * static_cast<double>(x[c]);
+        for (size_t i = 0; i < n_states; ++i) {
+          const double state = kDecay * static_cast<double>(before[c * n_states + i]) +
+                               kStep * static_cast<double>(x[c]) * static_cast<double>(input[i]);
+          EXPECT_NEAR(behind[c * n_states + i], state, 1e-5);
+          expected += state * static_cast<double>(readout[i]);
+        }
+        EXPECT_NEAR(output[c], expected, 2e-5);
+      }
+      std::vector<float> in_place = before;
+      std::vector<float> same(n_channels);
+      head.from = head.to = in_place.data();
+      head.output = same.data();
+      kernels().state_space(head);
+      EXPECT_EQ(in_place, behind);
+      EXPECT_EQ(same, output);
+    }
+  }
+}
+
 double gelu(double x) {
   const double u = std::sqrt(2 / 3.14159265358979) * (x + 0.044715 * x * x * x);
   return 0.5 * x * (1 + std::tanh(u));
