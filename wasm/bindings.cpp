@@ -271,11 +271,12 @@ class EngineSession {
   uint32_t n_ctx() const { return session_->n_ctx(); }
   uint32_t n_batch() const { return session_->n_batch(); }
   double kv_bytes() const { return to_number(session_->kv_bytes()); }
+  double recurrent_bytes() const { return to_number(session_->recurrent_bytes()); }
 
   // One list, as each field by name takes more code: see EngineSession.kvPages in engine.d.ts.
   val kv_pages() const {
     const KvStore& store = session_->kv_store();
-    const std::span<const uint32_t> table = session_->cache().pages();
+    const std::span<const uint32_t> table = session_->state().rows().pages();
     std::vector<int32_t> numbers{static_cast<int32_t>(store.config().page_positions),
                                  static_cast<int32_t>(store.n_page_copies()),
                                  static_cast<int32_t>(table.size())};
@@ -452,6 +453,7 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("nCtx", &EngineSession::n_ctx)
       .function("nBatch", &EngineSession::n_batch)
       .function("kvBytes", &EngineSession::kv_bytes)
+      .function("recurrentBytes", &EngineSession::recurrent_bytes)
       .function("kvPages", &EngineSession::kv_pages)
       .function("scratchBytes", &EngineSession::scratch_bytes);
 

@@ -164,6 +164,8 @@ export interface EngineSession extends EngineHandle {
   nBatch(): number;
   /** Of the whole pool. */
   kvBytes(): number;
+  /** Of the states of recurrent layers: checkpoints, and those of forks. 0 where there are none. */
+  recurrentBytes(): number;
   /**
    * Tokens of a page; pages copied so far; the number of this session's pages, and each of these, in
    * the order of the context; then, for every page of the pool, how many sessions use it.

@@ -36,4 +36,17 @@ inline float exp(float x) {
   return bit_cast<float>(bit_cast<uint32_t>(p) + power);
 }
 
+inline float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
+
+// ln(1 + e^x), as max(x, 0) + ln(1 + u) with u = e^-|x|, by the series of
+// ln(1 + u) = 2 artanh(u / (2 + u)), whose argument is at most 1/3.
+inline float softplus(float x) {
+  const float u = exp(x < 0 ? x : -x);
+  const float s = u / (2.0f + u);
+  const float square = s * s;
+  float sum = 0.0f;
+  for (int i = 15; i >= 1; i -= 2) sum = sum * square + 1.0f / static_cast<float>(i);
+  return (x > 0 ? x : 0.0f) + 2.0f * s * sum;
+}
+
 }  // namespace kinglet::exponential

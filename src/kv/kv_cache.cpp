@@ -85,6 +85,7 @@ Status KvCache::push(uint32_t layer, std::span<const float> k, std::span<const f
 }
 
 Status KvCache::commit() {
+  if (pushed_.empty()) return store_->record(id_, n_reserved_ - size());
   const auto [fewest, most] = std::minmax_element(pushed_.begin(), pushed_.end());
   if (*fewest != *most) {
     return Error{

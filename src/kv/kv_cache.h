@@ -60,8 +60,9 @@ class KvCache {
   // length, then room, and says which one failed. ErrorCode::not_finite: see KvStoreConfig.
   Status push(uint32_t layer, std::span<const float> k, std::span<const float> v);
 
-  // Makes what every layer has been given part of the cache. ErrorCode::invalid_argument where the
-  // layers were given different numbers of positions; nothing is committed then.
+  // Makes what every layer has been given part of the cache; without layers, what was reserved.
+  // ErrorCode::invalid_argument where the layers were given different numbers of positions; nothing
+  // is committed then.
   Status commit();
 
   // Forgets what was pushed since the last commit.

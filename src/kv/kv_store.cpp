@@ -64,13 +64,12 @@ KvStore::KvStore(const KvStoreConfig& config)
     : config_(config), pool_(config.n_pages), finite_(config.head_dim) {}
 
 Result<std::shared_ptr<KvStore>> KvStore::create(const KvStoreConfig& config) {
-  if (config.n_layers == 0 || config.n_kv_heads == 0 || config.head_dim == 0 ||
-      config.page_positions == 0 || config.n_pages == 0) {
+  const bool has_rows = config.n_kv_heads > 0 && config.head_dim > 0;
+  if ((config.n_layers > 0 && !has_rows) || config.page_positions == 0 || config.n_pages == 0) {
     return Error{ErrorCode::invalid_argument,
-                 cat("KV cache: layers, heads, head size, positions and pages must be at least 1, "
-                     "found ",
-                     config.n_layers, ", ", config.n_kv_heads, ", ", config.head_dim, ", ",
-                     config.page_positions, ", ", config.n_pages)};
+                 cat("KV cache: heads, head size, positions and pages must be at least 1, found ",
+                     config.n_kv_heads, ", ", config.head_dim, ", ", config.page_positions, ", ",
+                     config.n_pages)};
   }
   // Every offset below fits where the whole does, which is checked first.
   std::optional<uint64_t> page_bytes = 0;

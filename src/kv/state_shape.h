@@ -15,11 +15,19 @@ struct RowShape {
 
 struct StateShape {
   std::vector<RowShape> rows;  // of the layers that have keys and values
+  uint64_t n_recurrent = 0;    // floats of all recurrent layers, which are as many at any length
 
   // Which of `rows` the layer's are.
   uint32_t add_rows(uint32_t layer, uint32_t n_kv_heads, uint32_t head_dim) {
     rows.push_back({layer, n_kv_heads, head_dim});
     return static_cast<uint32_t>(rows.size() - 1);
+  }
+
+  // Where the n floats of a recurrent layer begin.
+  uint64_t add_recurrent(uint64_t n) {
+    const uint64_t offset = n_recurrent;
+    n_recurrent += n;
+    return offset;
   }
 };
 

@@ -6,7 +6,7 @@
 namespace kinglet {
 namespace {
 
-Status check_tokens(const Model& model, const Scratch& scratch, const KvCache& cache,
+Status check_tokens(const Model& model, const Scratch& scratch, const SequenceState& state,
                     std::span<const int32_t> tokens) {
   if (tokens.empty() || tokens.size() > scratch.n_batch) {
     return Error{ErrorCode::invalid_argument,
@@ -20,9 +20,9 @@ Status check_tokens(const Model& model, const Scratch& scratch, const KvCache& c
     }
   }
   const size_t n_learned = model.weights().position_embedding.n_rows;
-  if (n_learned > 0 && tokens.size() > n_learned - cache.size()) {
+  if (n_learned > 0 && tokens.size() > n_learned - state.size()) {
     return Error{ErrorCode::context_full,
-                 cat("the context is full: it holds ", cache.size(), " of ", n_learned,
+                 cat("the context is full: it holds ", state.size(), " of ", n_learned,
                      " positions, ", tokens.size(), " more do not fit")};
   }
   return {};
@@ -40,20 +40,20 @@ Status run_layers(Step& step, std::span<const Layer> layers, const Cancellation&
 
 }  // namespace
 
-Status forward(const Model& model, ThreadPool& pool, Scratch& scratch, KvCache& cache,
+Status forward(const Model& model, ThreadPool& pool, Scratch& scratch, SequenceState& state,
                std::span<const int32_t> tokens, Output output, const Cancellation& cancellation) {
-  KINGLET_TRY(check_tokens(model, scratch, cache, tokens));
-  KINGLET_TRY(cache.reserve(static_cast<uint32_t>(tokens.size())));
-  Step step(model, pool, scratch, cache, tokens.size());
+  KINGLET_TRY(check_tokens(model, scratch, state, tokens));
+  KINGLET_TRY(state.reserve(static_cast<uint32_t>(tokens.size())));
+  Step step(model, pool, scratch, state, tokens.size());
   step.embed(tokens);
   Status status = run_layers(step, model.weights().layers, cancellation);
   if (!status.ok()) {
-    cache.rollback();
+    state.rollback();
     return status;
   }
   if (output == Output::logits) step.finish_logits();
   if (output == Output::hidden) step.finish_hidden();
-  return cache.commit();
+  return state.commit();
 }
 
 }  // namespace kinglet

@@ -7,23 +7,23 @@
 #include "base/cancellation.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
-#include "kv/kv_cache.h"
+#include "kv/sequence_state.h"
 #include "model/model.h"
 #include "model/scratch.h"
 
 namespace kinglet {
 
-// What a step computes beside keys and values.
+// What a step computes beside the sequence's state.
 enum class Output : uint8_t {
   none,
   logits,  // scratch.logits, behind the last token
   hidden,  // scratch.normed [n_tokens]: the final states of all tokens, behind the last norm
 };
 
-// Appends 1 to scratch.n_batch tokens to the cache. On an error the cache is as it was.
+// Appends 1 to scratch.n_batch tokens to the sequence. On an error it is as it was.
 // ErrorCode::context_full; cancelled, heard of before each layer; invalid_argument (a token outside
 // the vocabulary, or no tokens).
-Status forward(const Model& model, ThreadPool& pool, Scratch& scratch, KvCache& cache,
+Status forward(const Model& model, ThreadPool& pool, Scratch& scratch, SequenceState& state,
                std::span<const int32_t> tokens, Output output,
                const Cancellation& cancellation = {});
 

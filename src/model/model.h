@@ -26,6 +26,7 @@ class Model {
   const ModelConfig& config() const { return config_; }
   const Weights& weights() const { return weights_; }
   const KernelSet& kernels() const { return *kernels_; }
+  const StateShape& state_shape() const { return weights_.state; }
   uint64_t weight_bytes() const { return header().data_bytes; }
   uint64_t n_parameters() const;
 

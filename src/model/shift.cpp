@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "base/format.h"
 #include "base/sin_cos.h"
 
 namespace kinglet {
@@ -26,23 +27,29 @@ Turn turn_back(const RopeTable& table, uint32_t n) {
 
 }  // namespace
 
-Status shift_positions(const Model& model, KvCache& cache, uint32_t first, uint32_t n) {
+Status shift_positions(const Model& model, SequenceState& state, uint32_t first, uint32_t n) {
   const ModelConfig& config = model.config();
   const KernelSet& kernels = model.kernels();
   const RopeKind kind = config.architecture->rope;
-  if (kind == RopeKind::none) {
+  if (config.architecture->learned_positions) {
     return Error{ErrorCode::unsupported_feature,
                  "this model's positions are learned: a full context cannot be shifted"};
   }
+  if (model.state_shape().n_recurrent > 0) {
+    return Error{ErrorCode::unsupported_feature,
+                 cat("a full context cannot be shifted: layers of ", config.architecture->name,
+                     " keep a recurrent state, which holds what is to be dropped")};
+  }
   Turn turns[kRotationTables];
   turns[static_cast<size_t>(Rotation::scaled)] =
-      turn_back(model.rope_table(Rotation::scaled, cache.capacity()), n);
+      turn_back(model.rope_table(Rotation::scaled, state.capacity()), n);
   if (config.rope.has_local) {
     turns[static_cast<size_t>(Rotation::local)] =
-        turn_back(model.rope_table(Rotation::local, cache.capacity()), n);
+        turn_back(model.rope_table(Rotation::local, state.capacity()), n);
   }
   const auto rope = kind == RopeKind::interleaved ? kernels.rope_interleaved : kernels.rope_halves;
-  return cache.drop(first, n, [&](uint32_t layer, std::span<float> key) {
+  return state.rows().drop(first, n, [&](uint32_t row, std::span<float> key) {
+    const uint32_t layer = model.state_shape().rows[row].layer;
     const Rotation rotation = config.layers[layer].rotation;
     if (rotation == Rotation::none) return false;
     const Turn& turn = turns[static_cast<size_t>(rotation)];

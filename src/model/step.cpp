@@ -32,7 +32,7 @@ void Step::embed(std::span<const int32_t> tokens) {
 }
 
 void Step::compute_angles(Rotation rotation) {
-  const RopeTable& table = model_.rope_table(rotation, cache_.capacity());
+  const RopeTable& table = model_.rope_table(rotation, state_.capacity());
   const Angles& angles = scratch_.angles[static_cast<size_t>(rotation)];
   const size_t n_pairs = table.frequencies.size();
   for (size_t t = 0; t < n_tokens_; ++t) {
@@ -54,7 +54,7 @@ const float* Step::normalize_stream(const Norm& norm) {
 void Step::add_to_stream(const Norm& norm) {
   const size_t width = config().hidden_dim;
   normalize(scratch_.projection, norm, n_tokens_, width, scratch_.projection);
-  for_each_row(n_tokens_, [&](size_t t) {
+  for_each(n_tokens_, [&](size_t t) {
     kernels().add_scaled(scratch_.hidden + t * width, scratch_.projection + t * width,
                          config().residual_scale, width);
   });
@@ -85,7 +85,7 @@ void Step::project(const float* x, size_t n_rows, std::initializer_list<Projecti
   for (const Projection& projection : projections) {
     const DType type = projection.weights->matrix.type;
     if (matmul_kernel(kernels(), type).activations == ActivationFormat::int8) {
-      for_each_row(n_rows, [&](size_t t) { kernels().quantize(activations, t); });
+      for_each(n_rows, [&](size_t t) { kernels().quantize(activations, t); });
       break;
     }
   }
@@ -120,7 +120,7 @@ void Step::normalize(const float* x, const Norm& norm, size_t n_rows, size_t n_c
   if (norm.weight == nullptr) return;
   const bool is_rms = config().architecture->norm == NormKind::rms;
   const float epsilon = config().norm_epsilon;
-  for_each_row(n_rows, [&](size_t t) {
+  for_each(n_rows, [&](size_t t) {
     for (size_t i = 0; i < n_columns; i += norm.width) {
       const float* weight = norm.weight + i % norm.n_weights;
       const size_t at = t * n_columns + i;

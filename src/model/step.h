@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/thread_pool.h"
-#include "kv/kv_cache.h"
+#include "kv/sequence_state.h"
 #include "model/blocks/block.h"
 #include "model/linear.h"
 #include "model/model.h"
@@ -20,16 +20,17 @@ constexpr size_t kPartGrain = 16;
 
 class Step {
  public:
-  Step(const Model& model, ThreadPool& pool, Scratch& scratch, KvCache& cache, size_t n_tokens)
-      : model_(model), pool_(pool), scratch_(scratch), cache_(cache), n_tokens_(n_tokens) {}
+  Step(const Model& model, ThreadPool& pool, Scratch& scratch, SequenceState& state,
+       size_t n_tokens)
+      : model_(model), pool_(pool), scratch_(scratch), state_(state), n_tokens_(n_tokens) {}
 
   const ModelConfig& config() const { return model_.config(); }
   const KernelSet& kernels() const { return model_.kernels(); }
   ThreadPool& pool() const { return pool_; }
-  KvCache& cache() const { return cache_; }
+  SequenceState& state() const { return state_; }
   size_t n_tokens() const { return n_tokens_; }
   BatchShape shape() const { return {n_tokens_, pool_.n_threads()}; }
-  size_t position() const { return cache_.size(); }  // of the first token
+  size_t position() const { return state_.size(); }  // of the first token
   const Angles& angles(Rotation rotation) const {
     return scratch_.angles[static_cast<size_t>(rotation)];
   }
@@ -74,12 +75,12 @@ class Step {
   // without a norm. out may be x.
   void normalize(const float* x, const Norm& norm, size_t n_rows, size_t n_columns, float* out);
 
-  // Calls f(row) for rows [0, n). A single row is not worth waking other threads for.
+  // Calls f(i) for i in [0, n). A single call is not worth waking other threads for.
   template <class F>
-  void for_each_row(size_t n, const F& f) const {
+  void for_each(size_t n, const F& f) const {
     if (n == 1) return f(size_t{0});
     pool_.for_range(n, 1, [&](size_t begin, size_t end, size_t) {
-      for (size_t t = begin; t < end; ++t) f(t);
+      for (size_t i = begin; i < end; ++i) f(i);
     });
   }
 
@@ -97,7 +98,7 @@ class Step {
   const Model& model_;
   ThreadPool& pool_;
   Scratch& scratch_;
-  KvCache& cache_;
+  SequenceState& state_;
   size_t n_tokens_;
 };
 

@@ -63,6 +63,7 @@ Result<Generation> Generation::start(Session& session, const Tokenizer& tokenize
   KINGLET_ASSIGN(StopStrings stop, StopStrings::create(options.stop));
   if (prompt.empty()) KINGLET_TRY(session.recompute_logits());
   const uint32_t n_known = options.replaces_context ? session.keep_prefix(prompt) : 0;
+  session.keep_checkpoint();  // a cancelled prompt is taken back
   Generation generation(session, tokenizer, std::move(prompt), options, std::move(stop));
   generation.n_prompt_done_ = n_known;
   return generation;
@@ -139,6 +140,7 @@ Status Generation::read_prompt(uint32_t max_batch) {
   }
   for (const TokenId token : batch) sampler_.accept(token);
   n_prompt_done_ += batch.size();
+  if (n_prompt_done_ == prompt_.size()) session_->keep_checkpoint();
   return {};
 }
 
@@ -181,6 +183,7 @@ Result<GenerationStep> Generation::finish(FinishReason reason) {
   GenerationStep step = new_step();
   step.finish = reason;
   if (reason != FinishReason::cancelled) KINGLET_TRY(append_last_token());
+  session_->keep_checkpoint();  // the next turn may begin here
   step.text = stop_.next(decoder_.finish());
   step.text += stop_.finish();
   return step;

@@ -34,7 +34,7 @@ Result<std::shared_ptr<KvStore>> make_kv_store(const Model& model, uint32_t n_po
                                                KvKind v_kind) {
   const ModelConfig& config = model.config();
   return KvStore::create(
-      {.n_layers = config.n_layers,
+      {.n_layers = static_cast<uint32_t>(model.state_shape().rows.size()),
        .n_kv_heads = config.n_kv_heads,
        .head_dim = config.head_dim,
        .k_kind = k_kind,
@@ -63,30 +63,36 @@ Result<std::unique_ptr<Session>> Session::create_in(std::shared_ptr<KvStore> sto
     return Error{ErrorCode::invalid_argument,
                  "a batch of 0 tokens was asked for, expected 1 or more"};
   }
-  KINGLET_ASSIGN(KvCache cache, KvCache::create_in(std::move(store), n_ctx));
-  return create_with(std::move(cache), model, pool, std::min(options.n_batch, n_ctx));
+  KINGLET_ASSIGN(SequenceState state,
+                 SequenceState::create(std::move(store), model.state_shape().n_recurrent, n_ctx));
+  return create_with(std::move(state), model, pool, std::min(options.n_batch, n_ctx));
 }
 
-Result<std::unique_ptr<Session>> Session::create_with(KvCache cache, const Model& model,
+Result<std::unique_ptr<Session>> Session::create_with(SequenceState state, const Model& model,
                                                       ThreadPool& pool, uint32_t n_batch) {
   KINGLET_ASSIGN(Scratch scratch, Scratch::create(model, n_batch, pool.n_threads()));
-  return std::unique_ptr<Session>(new Session(model, pool, std::move(cache), std::move(scratch)));
+  return std::unique_ptr<Session>(new Session(model, pool, std::move(state), std::move(scratch)));
 }
 
-Session::Session(const Model& model, ThreadPool& pool, KvCache cache, Scratch scratch)
-    : model_(model), pool_(pool), cache_(std::move(cache)), scratch_(std::move(scratch)) {
+Session::Session(const Model& model, ThreadPool& pool, SequenceState state, Scratch scratch)
+    : model_(model), pool_(pool), state_(std::move(state)), scratch_(std::move(scratch)) {
   tokens_.reserve(n_ctx());
 }
 
 Result<std::unique_ptr<Session>> Session::fork() const {
-  KINGLET_ASSIGN(KvCache cache, cache_.fork());
-  KINGLET_ASSIGN(auto session, create_with(std::move(cache), model_, pool_, n_batch()));
+  KINGLET_ASSIGN(SequenceState state, state_.fork());
+  KINGLET_ASSIGN(auto session, create_with(std::move(state), model_, pool_, n_batch()));
   session->tokens_.assign(tokens_.begin(), tokens_.end());
   return session;
 }
 
 Status Session::truncate(uint32_t n_positions) {
-  KINGLET_TRY(cache_.truncate(n_positions));
+  if (n_positions > tokens_.size()) {
+    return Error{
+        ErrorCode::invalid_argument,
+        cat("cannot truncate to ", n_positions, " positions, the context holds ", tokens_.size())};
+  }
+  KINGLET_TRY(state_.truncate(std::min(n_positions, state_.size())));
   tokens_.resize(n_positions);
   return {};
 }
@@ -101,14 +107,15 @@ uint32_t Session::keep_prefix(std::span<const TokenId> tokens) {
 }
 
 Status Session::shift(uint32_t n_kept, uint32_t n_dropped) {
-  KINGLET_TRY(shift_positions(model_, cache_, n_kept, n_dropped));
+  KINGLET_TRY(shift_positions(model_, state_, n_kept, n_dropped));
   const auto first = tokens_.begin() + static_cast<ptrdiff_t>(n_kept);
   tokens_.erase(first, first + static_cast<ptrdiff_t>(n_dropped));
   return {};
 }
 
-Status Session::overwrite(std::span<const TokenId> tokens) {
-  KINGLET_TRY(cache_.overwrite(static_cast<uint32_t>(tokens.size())));
+Status Session::overwrite(std::span<const TokenId> tokens, uint32_t n_computed,
+                          std::span<const std::byte> recurrent) {
+  KINGLET_TRY(state_.overwrite(n_computed, recurrent));
   tokens_.assign(tokens.begin(), tokens.end());
   return {};
 }
@@ -121,8 +128,10 @@ Status Session::append(std::span<const TokenId> tokens, Output output,
                  cat("the context is full: it holds ", before, " of ", n_ctx(), " positions, ",
                      tokens.size(), " more do not fit")};
   }
-  Status status = append_batches(tokens, output, cancellation);
+  state_.recurrent().hold();
+  Status status = append_computed(tokens, output, cancellation);
   if (!status.ok()) KINGLET_TRY(truncate(before));
+  state_.recurrent().release();
   return status;
 }
 
@@ -131,13 +140,14 @@ Status Session::recompute_logits() {
     return Error{ErrorCode::invalid_argument, "an empty context has no logits"};
   }
   const TokenId last = tokens_.back();
-  KINGLET_TRY(cache_.unshare(n_positions() - 1));  // may fail, which must be known before
+  KINGLET_TRY(state_.unshare(n_positions() - 1));  // may fail, which must be known before
   KINGLET_TRY(truncate(n_positions() - 1));
   return append({&last, 1});
 }
 
-Status Session::append_batches(std::span<const TokenId> tokens, Output output,
-                               const Cancellation& cancellation) {
+// Computes first what truncate() left to be computed again.
+Status Session::append_computed(std::span<const TokenId> tokens, Output output,
+                                const Cancellation& cancellation) {
   if (tokens.empty()) {
     return Error{ErrorCode::invalid_argument, "there are no tokens to append"};
   }
@@ -146,15 +156,27 @@ Status Session::append_batches(std::span<const TokenId> tokens, Output output,
                                                   " tokens, expected ", n_batch(), " at most")};
   }
   n_hidden_ = output == Output::hidden ? tokens.size() * model_.config().hidden_dim : 0;
+  KINGLET_TRY(compute(std::span<const TokenId>(tokens_).subspan(state_.size()), Output::none,
+                      cancellation));
+  KINGLET_TRY(compute(tokens, output, cancellation));
+  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+  if (output == Output::logits) return check_finite(logits());
+  return output == Output::hidden ? check_finite(hidden_states()) : Status();
+}
+
+Status Session::compute(std::span<const TokenId> tokens, Output output,
+                        const Cancellation& cancellation) {
   while (!tokens.empty()) {
     const auto batch = tokens.first(std::min<size_t>(tokens.size(), n_batch()));
     tokens = tokens.subspan(batch.size());
-    KINGLET_TRY(forward(model_, pool_, scratch_, cache_, batch,
+    KINGLET_TRY(forward(model_, pool_, scratch_, state_, batch,
                         tokens.empty() ? output : Output::none, cancellation));
-    tokens_.insert(tokens_.end(), batch.begin(), batch.end());
+    if (state_.size() / kCheckpointInterval >
+        (state_.size() - batch.size()) / kCheckpointInterval) {
+      keep_checkpoint();
+    }
   }
-  if (output == Output::logits) return check_finite(logits());
-  return output == Output::hidden ? check_finite(hidden_states()) : Status();
+  return {};
 }
 
 Status Session::check_finite(std::span<const float> output) const {

@@ -1,4 +1,5 @@
-// A conversation with a model: its KV cache and scratch memory, and the step that grows them.
+// A conversation with a model: its tokens, what the layers keep of them, scratch memory, and the
+// step that grows them.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 #include "base/result.h"
 #include "base/thread_pool.h"
-#include "kv/kv_cache.h"
+#include "kv/sequence_state.h"
 #include "model/forward.h"
 #include "model/model.h"
 #include "model/scratch.h"
@@ -27,6 +28,9 @@ struct SessionOptions {
   uint32_t page_positions = 0;  // of a paged KV cache; 0 or n_ctx and more: it is in one piece
   uint32_t pool_positions = 0;  // that the pages of a session and its forks hold; n_ctx at least
 };
+
+// Long prompts leave a checkpoint about every so many positions.
+constexpr uint32_t kCheckpointInterval = 512;
 
 // A good page: small enough to waste little, large enough for attention to run well over it.
 constexpr uint32_t kDefaultPagePositions = 32;
@@ -72,8 +76,14 @@ class Session {
   // append.
   std::span<const float> hidden_states() const { return {scratch_.normed, n_hidden_}; }
 
-  // Forgets every position from n_positions on. ErrorCode::invalid_argument past the end.
+  // Forgets every position from n_positions on. Where layers keep a recurrent state, the tokens
+  // behind the last checkpoint are computed again by the next append. ErrorCode::invalid_argument
+  // past the end.
   Status truncate(uint32_t n_positions);
+
+  // Keeps a checkpoint here where layers have a recurrent state: a place to which truncate() goes
+  // back without computing anything again. How many are kept: see kv/recurrent_state.h.
+  void keep_checkpoint() { state_.recurrent().keep(); }
 
   // Forgets what is not the beginning of `tokens` too, and gives the number of positions that stay:
   // fewer than there are tokens, so that the last one is computed. Every id is compared.
@@ -82,40 +92,46 @@ class Session {
   // Drops n_dropped positions behind the first n_kept and moves the later ones down, their keys
   // rotated to the new positions. Keys of a kind that rounds are rounded once more.
   // ErrorCode::invalid_argument past the end; unsupported_feature where positions are not
-  // rotations.
+  // rotations or layers keep a recurrent state.
   Status shift(uint32_t n_kept, uint32_t n_dropped);
 
-  // Makes these the tokens of the context, whose keys and values the caller is to write through
-  // cache(). ErrorCode::context_full, out_of_memory; nothing has changed then.
-  Status overwrite(std::span<const TokenId> tokens);
+  // Makes these the tokens of the context. The caller is to write the keys and values of the first
+  // n_computed of them through state(); the bytes of the recurrent state behind those are given,
+  // and the other tokens are computed by the next append. ErrorCode::context_full, out_of_memory;
+  // nothing has changed then.
+  Status overwrite(std::span<const TokenId> tokens, uint32_t n_computed,
+                   std::span<const std::byte> recurrent);
 
   // The tokens of all positions.
   std::span<const TokenId> tokens() const { return tokens_; }
 
   const Model& model() const { return model_; }
-  uint32_t n_positions() const { return cache_.size(); }
-  uint32_t n_ctx() const { return cache_.capacity(); }
+  uint32_t n_positions() const { return static_cast<uint32_t>(tokens_.size()); }
+  uint32_t n_ctx() const { return state_.capacity(); }
   uint32_t n_batch() const { return scratch_.n_batch; }
-  const KvCache& cache() const { return cache_; }
-  const KvStore& kv_store() const { return cache_.store(); }
-  uint64_t kv_bytes() const { return cache_.bytes(); }
+  SequenceState& state() { return state_; }
+  const SequenceState& state() const { return state_; }
+  const KvStore& kv_store() const { return state_.rows().store(); }
+  uint64_t kv_bytes() const { return state_.rows().bytes(); }
+  uint64_t recurrent_bytes() const { return state_.recurrent().bytes(); }
   uint64_t scratch_bytes() const { return scratch_.bytes(); }
 
  private:
-  Session(const Model& model, ThreadPool& pool, KvCache cache, Scratch scratch);
+  Session(const Model& model, ThreadPool& pool, SequenceState state, Scratch scratch);
 
-  static Result<std::unique_ptr<Session>> create_with(KvCache cache, const Model& model,
+  static Result<std::unique_ptr<Session>> create_with(SequenceState state, const Model& model,
                                                       ThreadPool& pool, uint32_t n_batch);
 
-  Status append_batches(std::span<const TokenId> tokens, Output output,
-                        const Cancellation& cancellation);
+  Status append_computed(std::span<const TokenId> tokens, Output output,
+                         const Cancellation& cancellation);
+  Status compute(std::span<const TokenId> tokens, Output output, const Cancellation& cancellation);
   Status check_finite(std::span<const float> output) const;
 
   const Model& model_;
   ThreadPool& pool_;
-  KvCache cache_;
+  SequenceState state_;
   Scratch scratch_;
-  std::vector<TokenId> tokens_;  // [n_positions], with room for n_ctx
+  std::vector<TokenId> tokens_;  // [n_positions], with room for n_ctx; state_ may be behind
   size_t n_hidden_ = 0;          // floats of hidden_states()
 };
 

@@ -14,20 +14,29 @@ namespace {
 
 constexpr size_t kChecked = offsetof(StateHeader, model);  // where the checksum's bytes begin
 
+uint64_t bytes_of(const StateHeader& header, const KvStoreConfig& kv) {
+  return sizeof header + header.n_tokens * uint64_t{sizeof(TokenId)} +
+         header.n_recurrent * uint64_t{sizeof(float)} +
+         header.n_positions * kv.bytes_per_position();
+}
+
 StateHeader header_of(const Session& session) {
   const KvStoreConfig& kv = session.kv_store().config();
-  StateHeader header{.magic = {'K', 'G', 'L', 'S'},
-                     .version = kStateVersion,
-                     .checksum = 0,
-                     .model = session.model().identity(),
-                     .n_layers = kv.n_layers,
-                     .n_kv_heads = kv.n_kv_heads,
-                     .head_dim = kv.head_dim,
-                     .k_kind = static_cast<uint32_t>(kv.k_kind),
-                     .v_kind = static_cast<uint32_t>(kv.v_kind),
-                     .n_positions = session.n_positions(),
-                     .n_bytes = 0};
-  header.n_bytes = sizeof header + header.n_positions * (sizeof(TokenId) + kv.bytes_per_position());
+  StateHeader header{
+      .magic = {'K', 'G', 'L', 'S'},
+      .version = kStateVersion,
+      .checksum = 0,
+      .model = session.model().identity(),
+      .n_layers = kv.n_layers,
+      .n_kv_heads = kv.n_kv_heads,
+      .head_dim = kv.head_dim,
+      .k_kind = static_cast<uint32_t>(kv.k_kind),
+      .v_kind = static_cast<uint32_t>(kv.v_kind),
+      .n_tokens = session.n_positions(),
+      .n_positions = session.state().size(),
+      .n_recurrent = static_cast<uint32_t>(session.model().state_shape().n_recurrent),
+      .n_bytes = 0};
+  header.n_bytes = bytes_of(header, kv);
   return header;
 }
 
@@ -62,20 +71,22 @@ Status check_shape(const StateHeader& found, const Session& session) {
     return Error{ErrorCode::wrong_shape, "the state was saved with another model"};
   }
   const auto shape = [](const StateHeader& header) {
-    return cat(header.n_layers, " layers × ", header.n_kv_heads, " heads × ", header.head_dim,
-               ", KV kinds ", header.k_kind, " and ", header.v_kind);
+    return cat(header.n_recurrent, " numbers of recurrent layers, ", header.n_layers, " layers × ",
+               header.n_kv_heads, " heads × ", header.head_dim, ", KV kinds ", header.k_kind,
+               " and ", header.v_kind);
   };
   if (shape(found) != shape(expected)) {
     return Error{ErrorCode::wrong_shape,
                  cat("the state holds ", shape(found), ", the session ", shape(expected))};
   }
-  if (found.n_positions > session.n_ctx()) {
-    return Error{ErrorCode::context_full, cat("the state holds ", found.n_positions,
+  if (found.n_tokens > session.n_ctx()) {
+    return Error{ErrorCode::context_full, cat("the state holds ", found.n_tokens,
                                               " positions, the session ", session.n_ctx())};
   }
-  const uint64_t per_position = sizeof(TokenId) + session.kv_store().config().bytes_per_position();
-  if (found.n_bytes != sizeof found + found.n_positions * per_position) {
-    return corrupt(cat(found.n_bytes, " bytes for ", found.n_positions, " positions"));
+  if (found.n_positions > found.n_tokens ||
+      found.n_bytes != bytes_of(found, session.kv_store().config())) {
+    return corrupt(cat(found.n_bytes, " bytes for ", found.n_tokens, " tokens, ", found.n_positions,
+                       " of them computed"));
   }
   return {};
 }
@@ -95,6 +106,15 @@ std::span<const std::byte> read_values(std::span<const std::byte> bytes, std::ve
   const size_t n = values.size() * sizeof(T);
   if (n > 0) std::memcpy(values.data(), bytes.data(), n);
   return bytes.subspan(n);
+}
+
+Status check_recurrent(std::span<const std::byte> bytes) {
+  std::vector<float> numbers(bytes.size() / sizeof(float));
+  read_values(bytes, numbers);
+  if (std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); })) {
+    return {};
+  }
+  return corrupt("a number of the recurrent layers is not finite");
 }
 
 // A cache holds finite numbers only, and attention relies on that.
@@ -127,7 +147,7 @@ void copy_rows(const Session& session, uint32_t n_positions, const std::byte* fr
     }
     at += n_bytes;
   };
-  session.cache().for_each_row(
+  session.state().rows().for_each_row(
       n_positions, [&](const KvKindInfo& kind, std::byte* codes, float* scales) {
         copy(codes, static_cast<size_t>(kind.code_bytes(head_dim)));
         copy(scales, static_cast<size_t>(kind.n_scales(head_dim)) * sizeof(float));
@@ -141,7 +161,9 @@ Result<AlignedBuffer> save_state(const Session& session) {
   KINGLET_ASSIGN(AlignedBuffer buffer,
                  AlignedBuffer::allocate(header.n_bytes, "a session's state"));
   const std::span<const std::byte> tokens = std::as_bytes(session.tokens());
-  std::byte* rows = std::copy(tokens.begin(), tokens.end(), buffer.data() + sizeof header);
+  std::byte* at = std::copy(tokens.begin(), tokens.end(), buffer.data() + sizeof header);
+  const std::span<const std::byte> recurrent = session.state().recurrent().as_bytes();
+  std::byte* rows = std::copy(recurrent.begin(), recurrent.end(), at);
   copy_rows(session, header.n_positions, nullptr, rows);
   std::memcpy(buffer.data(), &header, sizeof header);
   header.checksum = hash_bytes(buffer.bytes().subspan(kChecked));
@@ -152,12 +174,15 @@ Result<AlignedBuffer> save_state(const Session& session) {
 Status restore_state(Session& session, std::span<const std::byte> bytes) {
   KINGLET_ASSIGN(const StateHeader header, read_header(bytes));
   KINGLET_TRY(check_shape(header, session));
-  std::vector<TokenId> tokens(header.n_positions);
-  const std::span<const std::byte> rows = read_values(bytes.subspan(sizeof header), tokens);
+  std::vector<TokenId> tokens(header.n_tokens);
+  const std::span<const std::byte> behind = read_values(bytes.subspan(sizeof header), tokens);
+  const auto recurrent = behind.first(header.n_recurrent * sizeof(float));
+  const auto rows = behind.subspan(recurrent.size());
   KINGLET_TRY(check_tokens(tokens, session.model().config().vocab_size));
+  KINGLET_TRY(check_recurrent(recurrent));
   KINGLET_TRY(check_rows(session.kv_store().config(), rows));
 
-  KINGLET_TRY(session.overwrite(tokens));
+  KINGLET_TRY(session.overwrite(tokens, header.n_positions, recurrent));
   copy_rows(session, header.n_positions, rows.data(), nullptr);
   return {};
 }

@@ -2,7 +2,8 @@
 //
 //   bytes        content
 //   0            StateHeader
-//   56           the tokens, int32 [n_positions]
+//   64           the tokens, int32 [n_tokens]
+//                the recurrent layers' state behind n_positions, float [n_recurrent]
 //                the keys and values as they are stored, position by position: for each layer and
 //                KV head the key's codes and scales, then the value's (see tensor/kv_kind.h)
 //
@@ -19,7 +20,7 @@
 
 namespace kinglet {
 
-constexpr uint32_t kStateVersion = 2;
+constexpr uint32_t kStateVersion = 3;
 
 struct StateHeader {
   char magic[4];      // "KGLS"
@@ -31,15 +32,18 @@ struct StateHeader {
   uint32_t head_dim;
   uint32_t k_kind;  // a KvKind
   uint32_t v_kind;
-  uint32_t n_positions;
-  uint64_t n_bytes;  // of the state, this header included
+  uint32_t n_tokens;
+  uint32_t n_positions;  // computed: of the first tokens
+  uint32_t n_recurrent;  // floats
+  uint64_t n_bytes;      // of the state, this header included
 };
-static_assert(sizeof(StateHeader) == 56);
+static_assert(sizeof(StateHeader) == 64);
 
 // ErrorCode::out_of_memory.
 Result<AlignedBuffer> save_state(const Session& session);
 
-// Makes the session what it was when `bytes` were saved; its logits are undefined. Its context may
+// Makes the session what it was when `bytes` were saved, without its checkpoints; its logits are
+// undefined. Its context may
 // be longer or shorter than the saved one's, in one piece or in pages.
 // On an error it is as it was before. ErrorCode::corrupt: bytes that save_state() did not write or
 // that were changed since; unsupported_version; wrong_shape: another model, or KV kinds that are

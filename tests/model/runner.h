@@ -16,26 +16,36 @@
 
 namespace kinglet {
 
-constexpr uint32_t kCtx = 64;
+constexpr uint32_t kCtx = 192;
+
+// An empty sequence of a model, with F32 keys and values in one piece.
+inline Result<SequenceState> empty_sequence(const Model& model, uint32_t capacity) {
+  const ModelConfig& config = model.config();
+  KINGLET_ASSIGN(
+      auto store,
+      KvStore::create({.n_layers = static_cast<uint32_t>(model.state_shape().rows.size()),
+                       .n_kv_heads = config.n_kv_heads,
+                       .head_dim = config.head_dim,
+                       .page_positions = capacity,
+                       .n_pages = 1,
+                       .reject_not_finite = true}));
+  return SequenceState::create(std::move(store), model.state_shape().n_recurrent, capacity);
+}
 
 // A model with what a step needs.
 struct Runner {
   Model model;
   ThreadPool pool;
   Scratch scratch;
-  KvCache cache;
+  SequenceState state;
 
   static Result<std::unique_ptr<Runner>> create(GgufFile file, const KernelSet& kernels,
                                                 uint32_t n_batch, size_t n_threads) {
     KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels));
-    const ModelConfig& config = model.config();
     KINGLET_ASSIGN(Scratch scratch, Scratch::create(model, n_batch, n_threads));
-    KINGLET_ASSIGN(KvCache cache, KvCache::create({.n_layers = config.n_layers,
-                                                   .n_kv_heads = config.n_kv_heads,
-                                                   .head_dim = config.head_dim,
-                                                   .capacity = kCtx}));
+    KINGLET_ASSIGN(SequenceState state, empty_sequence(model, kCtx));
     return std::make_unique<Runner>(std::move(model), n_threads, std::move(scratch),
-                                    std::move(cache));
+                                    std::move(state));
   }
 
   static Result<std::unique_ptr<Runner>> create(const std::string& fixture,
@@ -45,15 +55,15 @@ struct Runner {
     return create(std::move(file), kernels, n_batch, n_threads);
   }
 
-  Runner(Model m, size_t n_threads, Scratch s, KvCache c)
-      : model(std::move(m)), pool(n_threads), scratch(std::move(s)), cache(std::move(c)) {}
+  Runner(Model m, size_t n_threads, Scratch s, SequenceState c)
+      : model(std::move(m)), pool(n_threads), scratch(std::move(s)), state(std::move(c)) {}
 
   // Appends tokens in batches; the logits are those behind the last one.
   std::vector<float> append(std::span<const int32_t> tokens) {
     while (!tokens.empty()) {
       const auto batch = tokens.first(std::min<size_t>(tokens.size(), scratch.n_batch));
       tokens = tokens.subspan(batch.size());
-      EXPECT_TRUE(forward(model, pool, scratch, cache, batch,
+      EXPECT_TRUE(forward(model, pool, scratch, state, batch,
                           tokens.empty() ? Output::logits : Output::none)
                       .ok());
     }

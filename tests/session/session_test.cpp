@@ -12,6 +12,7 @@
 #include "base/aligned_buffer.h"
 #include "gguf/file.h"
 #include "model/forward.h"
+#include "model/runner.h"
 #include "model/scratch.h"
 #include "model/shift.h"
 #include "session/generation.h"
@@ -134,7 +135,7 @@ TEST(Session, ForksShareAPoolUntilItIsFull) {
   const auto tokens = story(40);
   ASSERT_TRUE(session->append(tokens).ok());
   const auto n_users = [&](uint32_t i) {
-    return session->kv_store().n_users(session->cache().pages()[i]);
+    return session->kv_store().n_users(session->state().rows().pages()[i]);
   };
   auto child = session->fork();
   auto late = session->fork();
@@ -253,21 +254,18 @@ TEST(Session, ShiftedKeysAreThoseOfTheirNewPositions) {
   const LanguageModel loaded = load_stories();
   const ModelConfig& config = loaded.model.config();
   ThreadPool pool;
-  const auto cache_of = [&] {
-    auto cache = KvCache::create({.n_layers = config.n_layers,
-                                  .n_kv_heads = config.n_kv_heads,
-                                  .head_dim = config.head_dim,
-                                  .capacity = 64});
-    EXPECT_TRUE(cache.ok());
-    return std::move(cache.value());
+  const auto sequence_of = [&] {
+    auto state = empty_sequence(loaded.model, 64);
+    EXPECT_TRUE(state.ok());
+    return std::move(state.value());
   };
   auto scratch = Scratch::create(loaded.model, 64, 1);
   ASSERT_TRUE(scratch.ok());
   const auto tokens = story(50);
   std::vector<TokenId> remaining(tokens.begin(), tokens.begin() + 4);
   remaining.insert(remaining.end(), tokens.begin() + 24, tokens.end());
-  KvCache shifted = cache_of();
-  KvCache fresh = cache_of();
+  SequenceState shifted = sequence_of();
+  SequenceState fresh = sequence_of();
   ASSERT_TRUE(forward(loaded.model, pool, scratch.value(), shifted, tokens, Output::none).ok());
   ASSERT_TRUE(forward(loaded.model, pool, scratch.value(), fresh, remaining, Output::none).ok());
   ASSERT_TRUE(shift_positions(loaded.model, shifted, 4, 20).ok());
@@ -276,11 +274,11 @@ TEST(Session, ShiftedKeysAreThoseOfTheirNewPositions) {
   std::vector<float> b(config.head_dim);
   for (uint32_t position = 0; position < fresh.size(); ++position) {
     for (uint32_t head = 0; head < config.n_kv_heads; ++head) {
-      ASSERT_TRUE(shifted.read_key(0, position, head, a).ok());
-      ASSERT_TRUE(fresh.read_key(0, position, head, b).ok());
+      ASSERT_TRUE(shifted.rows().read_key(0, position, head, a).ok());
+      ASSERT_TRUE(fresh.rows().read_key(0, position, head, b).ok());
       EXPECT_LT(largest_difference(a, b), 1e-4f) << position;
-      ASSERT_TRUE(shifted.read_value(0, position, head, a).ok());
-      ASSERT_TRUE(fresh.read_value(0, position, head, b).ok());
+      ASSERT_TRUE(shifted.rows().read_value(0, position, head, a).ok());
+      ASSERT_TRUE(fresh.rows().read_value(0, position, head, b).ok());
       EXPECT_EQ(a, b);
     }
   }

@@ -169,16 +169,19 @@ TEST_F(HostileState, WithAnyBitChangedIsRefused) {
 
 TEST_F(HostileState, ThatIsSealedIsRefusedByWhatItSays) {
   EXPECT_EQ(error_with(0, 'X'), ErrorCode::corrupt);
-  EXPECT_EQ(error_with(offsetof(StateHeader, version), 1u), ErrorCode::unsupported_version);
+  EXPECT_EQ(error_with(offsetof(StateHeader, version), kStateVersion + 1),
+            ErrorCode::unsupported_version);
   EXPECT_EQ(error_with(offsetof(StateHeader, model), uint64_t{1}), ErrorCode::wrong_shape);
   for (const size_t field : {offsetof(StateHeader, n_layers), offsetof(StateHeader, n_kv_heads),
                              offsetof(StateHeader, head_dim), offsetof(StateHeader, k_kind),
-                             offsetof(StateHeader, v_kind)}) {
+                             offsetof(StateHeader, v_kind), offsetof(StateHeader, n_recurrent)}) {
     EXPECT_EQ(error_with(field, 0xffffffffu), ErrorCode::wrong_shape) << field;
   }
-  EXPECT_EQ(error_with(offsetof(StateHeader, n_positions), 17u), ErrorCode::context_full);
-  EXPECT_EQ(error_with(offsetof(StateHeader, n_positions), 0xffffffffu), ErrorCode::context_full);
+  EXPECT_EQ(error_with(offsetof(StateHeader, n_tokens), 17u), ErrorCode::context_full);
+  EXPECT_EQ(error_with(offsetof(StateHeader, n_tokens), 0xffffffffu), ErrorCode::context_full);
+  EXPECT_EQ(error_with(offsetof(StateHeader, n_tokens), 4u), ErrorCode::corrupt);
   EXPECT_EQ(error_with(offsetof(StateHeader, n_positions), 4u), ErrorCode::corrupt);
+  EXPECT_EQ(error_with(offsetof(StateHeader, n_positions), 0xffffffffu), ErrorCode::corrupt);
   EXPECT_EQ(error_with(sizeof(StateHeader), TokenId{-1}), ErrorCode::corrupt);
   EXPECT_EQ(error_with(sizeof(StateHeader) + 4, TokenId{1 << 20}), ErrorCode::corrupt);
   for (const float bad : {NAN, INFINITY}) {

@@ -14,7 +14,9 @@ Result<std::unique_ptr<Block>> Attention::load(LayerLoader& loader) {
   block->n_kv_heads_ = config.n_kv_heads;
   block->head_dim_ = config.head_dim;
   block->layer_ = loader.layer();
-  KINGLET_TRY(loader.has("attn_qkv") ? block->load_fused(loader) : block->load_separate(loader));
+  block->is_gated_ = loader.traits().gated_attention;
+  const bool is_fused = !block->is_gated_ && loader.has("attn_qkv");
+  KINGLET_TRY(is_fused ? block->load_fused(loader) : block->load_separate(loader));
   KINGLET_ASSIGN(block->query_norm_, loader.head_norm("attn_q_norm", block->q_dim()));
   KINGLET_ASSIGN(block->key_norm_, loader.head_norm("attn_k_norm", block->kv_dim()));
   KINGLET_ASSIGN(block->output_, loader.linear("attn_output", config.hidden_dim, block->q_dim()));
@@ -25,7 +27,8 @@ Result<std::unique_ptr<Block>> Attention::load(LayerLoader& loader) {
 Status Attention::load_separate(LayerLoader& loader) {
   const uint32_t hidden_dim = loader.config().hidden_dim;
   const Presence biases = loader.traits().qkv_biases;
-  KINGLET_ASSIGN(query_, loader.linear("attn_q", q_dim(), hidden_dim, biases));
+  const uint32_t n_rows = is_gated_ ? 2 * q_dim() : q_dim();
+  KINGLET_ASSIGN(query_, loader.linear("attn_q", n_rows, hidden_dim, biases));
   KINGLET_ASSIGN(key_, loader.linear("attn_k", kv_dim(), hidden_dim, biases));
   KINGLET_ASSIGN(value_, loader.linear("attn_v", kv_dim(), hidden_dim, biases));
   return {};
@@ -43,6 +46,8 @@ Status Attention::load_fused(LayerLoader& loader) {
 Attention::Buffers Attention::lay_out(Arena& arena, const BatchShape& batch) const {
   return {
       .query = arena.take<float>(batch.n_tokens * q_dim()),
+      .gated = arena.take<float>(is_gated_ ? 2 * batch.n_tokens * q_dim() : 0),
+      .gate = arena.take<float>(is_gated_ ? batch.n_tokens * q_dim() : 0),
       .key = arena.take<float>(batch.n_tokens * kv_dim()),
       .value = arena.take<float>(batch.n_tokens * kv_dim()),
       .output = arena.take<float>(batch.n_tokens * q_dim()),
@@ -57,16 +62,32 @@ ScratchNeeds Attention::scratch_needs(const BatchShape& batch) const {
 
 Status Attention::run(Step& step, Arena arena, const float* x, float* out) const {
   const Buffers buffers = lay_out(arena, step.shape());
+  float* const query = is_gated_ ? buffers.gated : buffers.query;
   step.project(x, step.n_tokens(),
-               {{&query_, buffers.query}, {&key_, buffers.key}, {&value_, buffers.value}});
+               {{&query_, query}, {&key_, buffers.key}, {&value_, buffers.value}});
+  if (is_gated_) part_gates(step, buffers);
   step.normalize(buffers.query, query_norm_, step.n_tokens(), q_dim(), buffers.query);
   step.normalize(buffers.key, key_norm_, step.n_tokens(), kv_dim(), buffers.key);
   rotate(step, buffers.query, n_heads_);
   rotate(step, buffers.key, n_kv_heads_);
   KINGLET_TRY(store(step, buffers));
   attend(step, buffers);
+  if (is_gated_) {
+    step.for_each_part(step.n_tokens() * q_dim(), [&](size_t begin, size_t end) {
+      step.kernels().sigmoid_multiply(buffers.output + begin, buffers.gate + begin, end - begin);
+    });
+  }
   step.project(buffers.output, step.n_tokens(), {{&output_, out}});
   return {};
+}
+
+// Parts the queries from the gates.
+void Attention::part_gates(Step& step, const Buffers& buffers) const {
+  step.for_each(step.n_tokens() * n_heads_, [&](size_t i) {
+    const float* head = buffers.gated + 2 * i * head_dim_;
+    std::copy_n(head, head_dim_, buffers.query + i * head_dim_);
+    std::copy_n(head + head_dim_, head_dim_, buffers.gate + i * head_dim_);
+  });
 }
 
 // Rotates the heads of every token's row, n_heads * head_dim wide.
@@ -77,7 +98,7 @@ void Attention::rotate(const Step& step, float* rows, uint32_t n_heads) const {
   const auto rope = step.config().architecture->rope == RopeKind::interleaved
                         ? step.kernels().rope_interleaved
                         : step.kernels().rope_halves;
-  step.for_each_row(step.n_tokens(), [&](size_t t) {
+  step.for_each(step.n_tokens(), [&](size_t t) {
     for (uint32_t head = 0; head < n_heads; ++head) {
       rope(rows + (t * n_heads + head) * head_dim_, angles.cosines + t * n_pairs,
            angles.sines + t * n_pairs, n_pairs);
@@ -88,8 +109,8 @@ void Attention::rotate(const Step& step, float* rows, uint32_t n_heads) const {
 Status Attention::store(Step& step, const Buffers& buffers) const {
   const size_t width = kv_dim();
   for (size_t t = 0; t < step.n_tokens(); ++t) {
-    KINGLET_TRY(step.cache().push(rows_, {buffers.key + t * width, width},
-                                  {buffers.value + t * width, width}));
+    KINGLET_TRY(step.state().rows().push(rows_, {buffers.key + t * width, width},
+                                         {buffers.value + t * width, width}));
   }
   return {};
 }
@@ -116,7 +137,7 @@ void Attention::attend(Step& step, const Buffers& buffers) const {
                        .window = layer_.window,
                        .scale = step.config().attention_scale,
                        .softcap = step.config().attention_softcap},
-                      step.cache().view(rows_, kv_head),
+                      step.state().rows().view(rows_, kv_head),
                       buffers.per_thread + thread * attention_scratch_bytes(head_dim_));
     }
   });

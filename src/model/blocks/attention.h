@@ -11,6 +11,9 @@
 
 namespace kinglet {
 
+// A gate, where there is one, multiplies what a head gives by its sigmoid (Qiu et al., 2025);
+// "attn_q" then holds the query and the gate of one head after the other.
+//
 // "attn_q", "attn_k", "attn_v" or all in "attn_qkv"; "attn_output"; norms of queries and keys.
 class Attention : public Block {
  public:
@@ -23,6 +26,8 @@ class Attention : public Block {
   // Of n tokens.
   struct Buffers {
     float* query;   // [q_dim]
+    float* gated;   // [2 q_dim]: query and gate of each head, where there is a gate
+    float* gate;    // [q_dim]: the same
     float* key;     // [kv_dim]
     float* value;   // [kv_dim]
     float* output;  // [q_dim]: of all heads
@@ -32,6 +37,7 @@ class Attention : public Block {
   Status load_separate(LayerLoader& loader);
   Status load_fused(LayerLoader& loader);
   Buffers lay_out(Arena& arena, const BatchShape& batch) const;
+  void part_gates(Step& step, const Buffers& buffers) const;
   void rotate(const Step& step, float* rows, uint32_t n_heads) const;
   Status store(Step& step, const Buffers& buffers) const;
   void attend(Step& step, const Buffers& buffers) const;
@@ -44,10 +50,11 @@ class Attention : public Block {
   uint32_t head_dim_ = 0;
   LayerConfig layer_;
   uint32_t rows_ = 0;  // which of the sequence's keys and values are this layer's
-  Linear query_;       // [q_dim][hidden_dim]
-  Linear key_;         // [kv_dim][hidden_dim]
-  Linear value_;       // [kv_dim][hidden_dim]
-  Norm query_norm_;    // see HeadNorm
+  bool is_gated_ = false;
+  Linear query_;     // [q_dim][hidden_dim], or [2 q_dim][hidden_dim] with gates
+  Linear key_;       // [kv_dim][hidden_dim]
+  Linear value_;     // [kv_dim][hidden_dim]
+  Norm query_norm_;  // see HeadNorm
   Norm key_norm_;
   Linear output_;  // [hidden_dim][q_dim]
 };
