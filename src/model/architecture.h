@@ -17,9 +17,18 @@ enum class NormKind : uint8_t {
 
 // Which elements of a head are rotated together.
 enum class RopeKind : uint8_t {
-  none,         // positions are learned vectors, added to the embedding
+  none,
   interleaved,  // neighbours: (x[0], x[1]), (x[2], x[3]), …
   halves,       // (x[0], x[n / 2]), (x[1], x[n / 2 + 1]), … of the n that are rotated (GPT-NeoX)
+};
+
+// How the tokens of a layer learn of those before them.
+enum class MixerKind : uint8_t {
+  attention,
+  short_convolution,
+  delta_net,
+  mamba2,
+  attention_beside_mamba2,  // both read the same, and what they make is added
 };
 
 enum class Activation : uint8_t { silu, gelu };
@@ -45,6 +54,16 @@ enum class Presence : uint8_t { no, optional, required };
 struct Architecture {
   std::string_view name;  // general.architecture
 
+  MixerKind mixer = MixerKind::attention;
+  // Of layers without KV heads (attention.head_count_kv is 0), or those that
+  // full_attention_interval leaves out.
+  MixerKind recurrent_mixer = MixerKind::attention;
+  uint32_t full_attention_interval = 0;  // every so many layers, one has attention; 0: see above
+  bool gated_attention = false;  // queries and gates of the output are in one matrix, by heads
+  bool has_ffn = true;
+  std::string_view ffn_norm = "ffn_norm";        // its name in a file
+  std::string_view output_norm = "output_norm";  // the same
+
   NormKind norm = NormKind::rms;
   bool pre_norms = true;    // in front of attention and of the feed-forward network
   bool post_norms = false;  // behind each, before it is added to the stream
@@ -57,7 +76,8 @@ struct Architecture {
   Activation activation = Activation::silu;
   Gate gate = Gate::separate;
   Presence experts = Presence::no;
-  bool normalizes_experts = true;  // the chosen experts' weights sum to 1
+  bool normalizes_experts = true;    // the chosen experts' weights sum to 1
+  bool may_gate_by_sigmoid = false;  // expert_gating_func may be 2
 
   Presence qkv_biases = Presence::optional;
   Presence other_biases = Presence::optional;  // of the other matrices of a layer
@@ -71,6 +91,7 @@ struct Architecture {
   // by sqrt(head_dim): no key tells.
   uint32_t n_layers_of_wide_scale = 0;
 
+  bool learned_positions = false;  // vectors, added to the embedding
   RopeKind rope = RopeKind::halves;
   bool rope_switch = false;       // rope.scaling.finetuned = false: no layer is rotated
   uint32_t unrotated_period = 0;  // every so many layers, one is not rotated; 0: none

@@ -6,75 +6,16 @@
 
 #include "base/format.h"
 #include "gguf/quoted.h"
+#include "model/keys.h"
 
 namespace kinglet {
 namespace {
 
-// Larger numbers than any real model's, small enough that products of two of them fit 64 bits and
-// buffers of their size can be refused in words.
-constexpr uint32_t kMaxDim = 1 << 20;
 constexpr uint32_t kMaxLayers = 1024;
 constexpr uint32_t kMaxExperts = 1024;
 
-// Reads keys that begin with the architecture's name.
-class Reader {
- public:
-  Reader(const GgufHeader& header, std::string_view architecture)
-      : header_(header), prefix_(cat(architecture, ".")) {}
-
-  const MetadataValue* find(std::string_view key) const {
-    return header_.find(prefix_ + std::string(key));
-  }
-  Result<uint32_t> size(std::string_view key, uint32_t limit) const {
-    KINGLET_ASSIGN(const uint32_t value, header_.require_uint(prefix_ + std::string(key)));
-    return check(key, value, limit);
-  }
-  Result<uint32_t> size(std::string_view key, uint32_t limit, uint32_t fallback) const {
-    KINGLET_ASSIGN(const uint32_t value, number(key, fallback));
-    return check(key, value, limit);
-  }
-  Result<uint32_t> number(std::string_view key, uint32_t fallback) const {
-    return header_.get_uint(prefix_ + std::string(key), fallback);
-  }
-  Result<float> number(std::string_view key) const {
-    return header_.require_float(prefix_ + std::string(key));
-  }
-  Result<float> number(std::string_view key, float fallback) const {
-    return header_.get_float(prefix_ + std::string(key), fallback);
-  }
-  Result<float> positive(std::string_view key, float fallback) const {
-    KINGLET_ASSIGN(const float value, number(key, fallback));
-    if (value > 0) return value;
-    return error(ErrorCode::corrupt, key, "is not positive");
-  }
-  // `value`, which the architecture's own code has fixed: a file may repeat it, no more.
-  Result<float> fixed(std::string_view key, float value) const {
-    KINGLET_ASSIGN(const float found, number(key, value));
-    if (std::abs(found - value) <= 1e-5f * value) return value;
-    return error(ErrorCode::unsupported_feature, key, "is of no use to this architecture");
-  }
-  Result<bool> flag(std::string_view key, bool fallback) const {
-    return header_.get_bool(prefix_ + std::string(key), fallback);
-  }
-  Result<std::string_view> text(std::string_view key, std::string_view fallback) const {
-    return header_.get_string(prefix_ + std::string(key), fallback);
-  }
-  Error error(ErrorCode code, std::string_view key, std::string_view what) const {
-    return {code, cat(prefix_, key, " ", what)};
-  }
-
- private:
-  Result<uint32_t> check(std::string_view key, uint32_t value, uint32_t limit) const {
-    if (value >= 1 && value <= limit) return value;
-    return error(ErrorCode::corrupt, key, cat("is ", value, ", expected 1 to ", limit));
-  }
-
-  const GgufHeader& header_;
-  std::string prefix_;
-};
-
 // Keys that change what a model computes in a way that no architecture here does.
-Status refuse_unsupported(const Reader& keys) {
+Status refuse_unsupported(const Keys& keys) {
   constexpr std::string_view kFloats[] = {"attention.max_alibi_bias", "attention.clamp_kqv",
                                           "rope.scaling.yarn_log_multiplier"};
   for (const std::string_view key : kFloats) {
@@ -90,11 +31,71 @@ Status refuse_unsupported(const Reader& keys) {
   return {};
 }
 
-Status read_heads(const Reader& keys, ModelConfig& config) {
-  KINGLET_ASSIGN(config.n_heads, keys.size("attention.head_count", kMaxDim));
-  KINGLET_ASSIGN(config.n_kv_heads, keys.size("attention.head_count_kv", kMaxDim, config.n_heads));
+// The mixer of each layer, where attention.head_count_kv or another key tells.
+Status read_mixers(const Keys& keys, const std::vector<uint32_t>& n_kv_heads, ModelConfig& config) {
+  const Architecture& traits = *config.architecture;
+  const uint32_t n_blocks = config.n_layers + config.n_skipped_layers;
+  const uint32_t interval = traits.full_attention_interval;
+  std::vector<uint32_t> recurrent(n_blocks);
+  if (interval > 0) {
+    KINGLET_ASSIGN(const uint32_t every,
+                   keys.size("full_attention_interval", kMaxLayers, interval));
+    KINGLET_ASSIGN(recurrent, keys.by_layer("attention.recurrent_layers", n_blocks, 2));
+    for (uint32_t i = 0; i < n_blocks; ++i) {
+      if (recurrent[i] == 2) recurrent[i] = (i + 1) % every != 0;
+    }
+  } else {
+    for (uint32_t i = 0; i < n_blocks; ++i) recurrent[i] = n_kv_heads[i] == 0;
+  }
+  for (uint32_t i = 0; i < config.n_layers; ++i) {
+    config.layers[i].mixer = recurrent[i] != 0 ? traits.recurrent_mixer : traits.mixer;
+    if (config.layers[i].mixer == MixerKind::attention && n_kv_heads[i] == 0) {
+      return keys.error(ErrorCode::corrupt, "attention.head_count_kv",
+                        cat("is 0 in layer ", i, ", expected 1 or more"));
+    }
+  }
+  return {};
+}
+
+// The number that all layers with attention have.
+Result<uint32_t> common_number(const Keys& keys, std::string_view key,
+                               const std::vector<uint32_t>& numbers, const ModelConfig& config) {
+  uint32_t common = 0;
+  for (uint32_t i = 0; i < config.n_layers; ++i) {
+    if (config.layers[i].mixer == config.architecture->recurrent_mixer &&
+        config.architecture->recurrent_mixer != config.architecture->mixer) {
+      continue;
+    }
+    if (common != 0 && numbers[i] != common) {
+      return keys.error(
+          ErrorCode::unsupported_feature, key,
+          cat("is ", common, " in one layer and ", numbers[i], " in another: not supported"));
+    }
+    common = numbers[i];
+  }
+  return common;
+}
+
+Status read_heads(const Keys& keys, ModelConfig& config) {
+  constexpr std::string_view kHeads = "attention.head_count";
+  constexpr std::string_view kKvHeads = "attention.head_count_kv";
+  config.layers.resize(config.n_layers);
+  if (config.architecture->mixer == MixerKind::mamba2) {
+    for (LayerConfig& layer : config.layers) layer.mixer = MixerKind::mamba2;
+    return {};
+  }
+  const uint32_t n_blocks = config.n_layers + config.n_skipped_layers;
+  KINGLET_ASSIGN(const auto n_heads, keys.by_layer(kHeads, n_blocks));
+  const uint32_t most_heads = *std::max_element(n_heads.begin(), n_heads.end());
+  KINGLET_ASSIGN(const auto n_kv_heads, keys.by_layer(kKvHeads, n_blocks, most_heads));
+  KINGLET_TRY(read_mixers(keys, n_kv_heads, config));
+  KINGLET_ASSIGN(config.n_heads, common_number(keys, kHeads, n_heads, config));
+  KINGLET_ASSIGN(config.n_kv_heads, common_number(keys, kKvHeads, n_kv_heads, config));
+  // A model of recurrent layers alone has no heads.
+  KINGLET_TRY(keys.check(kHeads, config.n_heads, kMaxDim));
+  KINGLET_TRY(keys.check(kKvHeads, config.n_kv_heads, kMaxDim));
   if (config.n_heads % config.n_kv_heads != 0) {
-    return keys.error(ErrorCode::corrupt, "attention.head_count",
+    return keys.error(ErrorCode::corrupt, kHeads,
                       cat("is ", config.n_heads, ", expected a multiple of the ", config.n_kv_heads,
                           " KV heads"));
   }
@@ -115,7 +116,7 @@ Status read_heads(const Reader& keys, ModelConfig& config) {
   return {};
 }
 
-Status read_experts(const Reader& keys, ModelConfig& config) {
+Status read_experts(const Keys& keys, ModelConfig& config) {
   const Architecture& traits = *config.architecture;
   KINGLET_ASSIGN(config.n_experts, keys.number("expert_count", uint32_t{0}));
   if (config.n_experts == 0 && traits.experts != Presence::required) return {};
@@ -125,25 +126,34 @@ Status read_experts(const Reader& keys, ModelConfig& config) {
   }
   KINGLET_ASSIGN(config.n_experts, keys.size("expert_count", kMaxExperts));
   KINGLET_ASSIGN(config.n_experts_used, keys.size("expert_used_count", config.n_experts));
-  KINGLET_ASSIGN(config.ffn_dim, keys.size("expert_feed_forward_length", kMaxDim, config.ffn_dim));
-  KINGLET_TRY(keys.fixed("expert_weights_scale", 1.0f));
-  constexpr uint32_t kSoftmax = 1;
-  KINGLET_ASSIGN(const uint32_t gating, keys.number("expert_gating_func", kSoftmax));
-  if (gating != kSoftmax) {
-    return keys.error(ErrorCode::unsupported_feature, "expert_gating_func",
-                      cat("is ", gating, ": not supported (supported: 1, softmax)"));
+  KINGLET_ASSIGN(config.expert_dim,
+                 keys.size("expert_feed_forward_length", kMaxDim, config.ffn_dim));
+  KINGLET_ASSIGN(config.shared_dim, keys.number("expert_shared_feed_forward_length", uint32_t{0}));
+  KINGLET_ASSIGN(config.n_dense_layers, keys.number("leading_dense_block_count", uint32_t{0}));
+  if (config.shared_dim > kMaxDim || config.n_dense_layers > config.n_layers) {
+    return keys.error(ErrorCode::corrupt, "leading_dense_block_count",
+                      cat("or the width of shared experts is out of range: ", config.n_dense_layers,
+                          " and ", config.shared_dim));
   }
+  KINGLET_ASSIGN(const uint32_t gating, keys.number("expert_gating_func", uint32_t{1}));
+  if (gating != 1 && !(gating == 2 && traits.may_gate_by_sigmoid)) {
+    return keys.error(ErrorCode::unsupported_feature, "expert_gating_func",
+                      cat("is ", gating, ": not supported (supported: 1, softmax",
+                          traits.may_gate_by_sigmoid ? "; 2, sigmoid)" : ")"));
+  }
+  config.expert_gating = static_cast<ExpertGating>(gating);
   return {};
 }
 
-Status read_scales(const Reader& keys, ModelConfig& config) {
+Status read_scales(const Keys& keys, ModelConfig& config) {
   const Architecture& traits = *config.architecture;
   const auto hidden_dim = static_cast<float>(config.hidden_dim);
   const auto head_dim = config.n_layers == traits.n_layers_of_wide_scale
                             ? hidden_dim / static_cast<float>(config.n_heads)
-                            : static_cast<float>(config.head_dim);
-  const auto scale = [&](std::string_view key, float fallback) {
-    return traits.scales_by_file ? keys.positive(key, fallback) : keys.fixed(key, fallback);
+                            : static_cast<float>(std::max(config.head_dim, 1u));
+  // A factor that the architecture's own code does not have changes nothing.
+  const auto scale = [&](std::string_view key, float fallback) -> Result<float> {
+    return traits.scales_by_file ? keys.positive(key, fallback) : fallback;
   };
   KINGLET_ASSIGN(config.embedding_scale,
                  scale("embedding_scale", traits.scales_embedding ? std::sqrt(hidden_dim) : 1.0f));
@@ -151,18 +161,18 @@ Status read_scales(const Reader& keys, ModelConfig& config) {
   KINGLET_ASSIGN(config.attention_scale, scale("attention.scale", 1.0f / std::sqrt(head_dim)));
   KINGLET_ASSIGN(const float logit_divisor, scale("logit_scale", 1.0f));
   config.logit_scale = 1.0f / logit_divisor;
-  const auto cap = [&](std::string_view key, bool is_known, float fallback) {
-    return is_known ? keys.number(key, fallback) : keys.fixed(key, 0.0f);
-  };
-  KINGLET_ASSIGN(
-      config.attention_softcap,
-      cap("attn_logit_softcapping", traits.attention_softcap > 0, traits.attention_softcap));
-  KINGLET_ASSIGN(config.logit_softcap,
-                 cap("final_logit_softcapping", traits.may_cap_logits, traits.logit_softcap));
+  if (traits.attention_softcap > 0) {
+    KINGLET_ASSIGN(config.attention_softcap,
+                   keys.number("attn_logit_softcapping", traits.attention_softcap));
+  }
+  if (traits.may_cap_logits) {
+    KINGLET_ASSIGN(config.logit_softcap,
+                   keys.number("final_logit_softcapping", traits.logit_softcap));
+  }
   return {};
 }
 
-Status read_rope_scaling(const Reader& keys, ModelConfig& config) {
+Status read_rope_scaling(const Keys& keys, ModelConfig& config) {
   RopeConfig& rope = config.rope;
   KINGLET_ASSIGN(rope.magnitude, keys.positive("rope.scaling.attn_factor", 1.0f));
   KINGLET_ASSIGN(rope.original_context, keys.size("rope.scaling.original_context_length",
@@ -185,7 +195,7 @@ Status read_rope_scaling(const Reader& keys, ModelConfig& config) {
   return {};
 }
 
-Status read_rope(const Reader& keys, ModelConfig& config) {
+Status read_rope(const Keys& keys, ModelConfig& config) {
   const Architecture& traits = *config.architecture;
   KINGLET_ASSIGN(const bool switched_on, keys.flag("rope.scaling.finetuned", true));
   if (traits.rope == RopeKind::none || (traits.rope_switch && !switched_on)) return {};
@@ -203,7 +213,7 @@ Status read_rope(const Reader& keys, ModelConfig& config) {
   return read_rope_scaling(keys, config);
 }
 
-Status read_layers(const Reader& keys, ModelConfig& config) {
+Status read_layers(const Keys& keys, ModelConfig& config) {
   constexpr std::string_view kPattern = "attention.sliding_window_pattern";
   const Architecture& traits = *config.architecture;
   KINGLET_ASSIGN(const uint32_t window, keys.number("attention.sliding_window", traits.window));
@@ -214,19 +224,20 @@ Status read_layers(const Reader& keys, ModelConfig& config) {
     KINGLET_ASSIGN(period, keys.number(kPattern, period));
   }
 
-  config.layers.resize(config.n_layers);
   for (uint32_t i = 0; i < config.n_layers; ++i) {
     const bool sees_all = period > 0 && i % period == period - 1;
     if (!sees_all) config.layers[i].window = window;
   }
   if (listed) {
     const MetadataArray array = *pattern->as_array();
-    if (array.size() != config.n_layers || array.element_type() != ValueType::boolean) {
+    if (array.size() != config.n_layers + config.n_skipped_layers ||
+        array.element_type() != ValueType::boolean) {
       return keys.error(
           ErrorCode::corrupt, kPattern,
           cat("is not an array of one bool for each of ", config.n_layers, " layers"));
     }
     array.for_each([&](uint64_t i, const MetadataValue& has_window) {
+      if (i >= config.n_layers) return;
       config.layers[static_cast<size_t>(i)].window = *has_window.as_bool() ? window : 0;
     });
   }
@@ -248,11 +259,19 @@ Status read_layers(const Reader& keys, ModelConfig& config) {
 Result<ModelConfig> read_config(const GgufHeader& header) {
   ModelConfig config;
   KINGLET_ASSIGN(config.architecture, find_architecture(header));
-  const Reader keys(header, config.architecture->name);
+  const Keys keys(header, config.architecture->name);
   KINGLET_TRY(refuse_unsupported(keys));
-  KINGLET_ASSIGN(config.n_layers, keys.size("block_count", kMaxLayers));
+  KINGLET_ASSIGN(const uint32_t n_blocks, keys.size("block_count", kMaxLayers));
+  KINGLET_ASSIGN(config.n_skipped_layers, keys.number("nextn_predict_layers", uint32_t{0}));
+  if (config.n_skipped_layers >= n_blocks) {
+    return keys.error(ErrorCode::corrupt, "nextn_predict_layers",
+                      cat("is ", config.n_skipped_layers, " of ", n_blocks, " layers"));
+  }
+  config.n_layers = n_blocks - config.n_skipped_layers;
   KINGLET_ASSIGN(config.hidden_dim, keys.size("embedding_length", kMaxDim));
-  KINGLET_ASSIGN(config.ffn_dim, keys.size("feed_forward_length", kMaxDim));
+  if (config.architecture->has_ffn) {
+    KINGLET_ASSIGN(config.ffn_dim, keys.size("feed_forward_length", kMaxDim));
+  }
   KINGLET_ASSIGN(config.context_length, keys.size("context_length", UINT32_MAX));
   KINGLET_ASSIGN(config.norm_epsilon, keys.number(config.architecture->norm == NormKind::rms
                                                       ? "attention.layer_norm_rms_epsilon"

@@ -19,7 +19,11 @@ enum class Rotation : uint8_t {
 };
 constexpr size_t kRotationTables = 2;  // of scaled and local
 
+// What makes an expert's weight of its logit.
+enum class ExpertGating : uint8_t { softmax = 1, sigmoid = 2 };  // expert_gating_func
+
 struct LayerConfig {
+  MixerKind mixer = MixerKind::attention;
   uint32_t window = 0;  // positions that a token sees, itself the last of them; 0: all
   Rotation rotation = Rotation::none;
 };
@@ -27,8 +31,9 @@ struct LayerConfig {
 struct ModelConfig {
   const Architecture* architecture = nullptr;
   uint32_t n_layers = 0;
+  uint32_t n_skipped_layers = 0;  // behind them, which predict further tokens: not computed
   uint32_t hidden_dim = 0;
-  uint32_t ffn_dim = 0;  // of one expert, where there are any
+  uint32_t ffn_dim = 0;  // of a dense feed-forward network
   uint32_t n_heads = 0;
   uint32_t n_kv_heads = 0;  // n_heads is a multiple of it
   uint32_t head_dim = 0;
@@ -36,6 +41,10 @@ struct ModelConfig {
   uint32_t context_length = 0;  // positions the model was trained for
   uint32_t n_experts = 0;       // 0: one dense feed-forward network
   uint32_t n_experts_used = 0;  // for a token
+  uint32_t expert_dim = 0;      // width of an expert
+  uint32_t shared_dim = 0;      // width of the expert that every token goes through; 0: none
+  uint32_t n_dense_layers = 0;  // first layers, without experts
+  ExpertGating expert_gating = ExpertGating::softmax;
   float norm_epsilon = 0;
   float embedding_scale = 1;    // multiplies embeddings
   float residual_scale = 1;     // multiplies what is added to the stream

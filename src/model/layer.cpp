@@ -1,12 +1,43 @@
 #include "model/layer.h"
 
+#include <utility>
+
 #include "model/blocks/attention.h"
+#include "model/blocks/beside.h"
+#include "model/blocks/delta_net.h"
 #include "model/blocks/experts.h"
 #include "model/blocks/feed_forward.h"
+#include "model/blocks/mamba2.h"
+#include "model/blocks/short_convolution.h"
 #include "model/step.h"
 
 namespace kinglet {
 namespace {
+
+using BlockLoader = Result<std::unique_ptr<Block>> (*)(LayerLoader& loader);
+
+Result<std::unique_ptr<Block>> load_attention_beside_mamba2(LayerLoader& loader) {
+  KINGLET_ASSIGN(auto attention, Attention::load(loader));
+  KINGLET_ASSIGN(auto mamba2, Mamba2::load(loader));
+  return std::unique_ptr<Block>(std::make_unique<Beside>(std::move(attention), std::move(mamba2),
+                                                         loader.config().hidden_dim));
+}
+
+BlockLoader mixer_loader(MixerKind kind) {
+  switch (kind) {
+    case MixerKind::attention:
+      return Attention::load;
+    case MixerKind::short_convolution:
+      return ShortConvolution::load;
+    case MixerKind::delta_net:
+      return DeltaNet::load;
+    case MixerKind::mamba2:
+      return Mamba2::load;
+    case MixerKind::attention_beside_mamba2:
+      return load_attention_beside_mamba2;
+  }
+  return nullptr;
+}
 
 Status load_norms(LayerLoader& loader, Layer& layer) {
   const Architecture& traits = loader.traits();
@@ -14,8 +45,8 @@ Status load_norms(LayerLoader& loader, Layer& layer) {
     KINGLET_ASSIGN(layer.mixer_norm, loader.norm("attn_norm"));
     const bool may_be_parallel = traits.parallel == Presence::optional && !loader.has("ffn_norm");
     layer.parallel = traits.parallel == Presence::required || may_be_parallel;
-    if (!layer.parallel) {
-      KINGLET_ASSIGN(layer.ffn_norm, loader.norm("ffn_norm"));
+    if (traits.has_ffn && !layer.parallel) {
+      KINGLET_ASSIGN(layer.ffn_norm, loader.norm(traits.ffn_norm));
     }
   }
   if (traits.post_norms) {
@@ -29,10 +60,12 @@ Status load_norms(LayerLoader& loader, Layer& layer) {
 
 Result<Layer> load_layer(LayerLoader& loader) {
   Layer layer;
-  KINGLET_ASSIGN(layer.mixer, Attention::load(loader));
+  KINGLET_ASSIGN(layer.mixer, mixer_loader(loader.layer().mixer)(loader));
   KINGLET_TRY(load_norms(loader, layer));
-  const auto load_ffn = loader.config().n_experts > 0 ? Experts::load : FeedForward::load;
-  KINGLET_ASSIGN(layer.ffn, load_ffn(loader));
+  if (loader.traits().has_ffn) {
+    const BlockLoader load_ffn = loader.has_experts() ? Experts::load : FeedForward::load;
+    KINGLET_ASSIGN(layer.ffn, load_ffn(loader));
+  }
   return layer;
 }
 
@@ -41,6 +74,7 @@ Status run_layer(Step& step, const Layer& layer) {
   KINGLET_TRY(step.run(*layer.mixer, mixer_input));
   step.add_to_stream(layer.mixer_post_norm);
 
+  if (layer.ffn == nullptr) return {};
   const float* ffn_input = layer.parallel ? mixer_input : step.normalize_stream(layer.ffn_norm);
   KINGLET_TRY(step.run(*layer.ffn, ffn_input));
   step.add_to_stream(layer.ffn_post_norm);

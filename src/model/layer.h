@@ -16,7 +16,7 @@ struct Layer {
   Norm mixer_post_norm;
   bool parallel = false;  // the feed-forward block reads what the mixer read
   Norm ffn_norm;
-  std::unique_ptr<const Block> ffn;
+  std::unique_ptr<const Block> ffn;  // null: there is none
   Norm ffn_post_norm;
 };
 

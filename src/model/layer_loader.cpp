@@ -47,8 +47,27 @@ Result<std::vector<PackedMatrix>> LayerLoader::experts(std::string_view part, ui
   return tensors_.experts(name(part), n_experts, n_rows, n_columns);
 }
 
+Result<std::vector<float>> LayerLoader::transposed(std::string_view part, uint64_t n,
+                                                   uint64_t n_rows) const {
+  KINGLET_ASSIGN(const float* stored, tensors_.vector(name(part), n * n_rows, n));
+  std::vector<float> result(static_cast<size_t>(n * n_rows));
+  for (size_t row = 0; row < n_rows; ++row) {
+    for (size_t i = 0; i < n; ++i) {
+      result[i * static_cast<size_t>(n_rows) + row] = stored[row * static_cast<size_t>(n) + i];
+    }
+  }
+  return result;
+}
+
 Result<Norm> LayerLoader::norm(std::string_view part) const {
-  return take_norm(tensors_, prefix() + std::string(part), config_);
+  const std::string stem = prefix() + std::string(part);
+  // Some converters leave the suffix out.
+  if (!tensors_.has(stem + ".weight") && tensors_.has(stem)) {
+    Norm norm{.width = config_.hidden_dim, .n_weights = config_.hidden_dim};
+    KINGLET_ASSIGN(norm.weight, tensors_.vector(stem, config_.hidden_dim));
+    return norm;
+  }
+  return take_norm(tensors_, stem, config_);
 }
 
 Result<Norm> LayerLoader::head_norm(std::string_view part, uint32_t n) const {

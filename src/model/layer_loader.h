@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "kv/state_shape.h"
 #include "model/config.h"
+#include "model/keys.h"
 #include "model/linear.h"
 #include "model/tensor_taker.h"
 
@@ -20,11 +21,18 @@ namespace kinglet {
 class LayerLoader {
  public:
   LayerLoader(TensorTaker& tensors, const ModelConfig& config, uint32_t index, StateShape& state)
-      : tensors_(tensors), config_(config), index_(index), state_(state) {}
+      : tensors_(tensors),
+        keys_(tensors.header(), config.architecture->name),
+        config_(config),
+        index_(index),
+        state_(state) {}
 
   const ModelConfig& config() const { return config_; }
+  const Keys& keys() const { return keys_; }
   const Architecture& traits() const { return *config_.architecture; }
   const LayerConfig& layer() const { return config_.layers[index_]; }
+
+  bool has_experts() const { return config_.n_experts > 0 && index_ >= config_.n_dense_layers; }
 
   bool has(std::string_view part) const { return tensors_.has(name(part)); }
 
@@ -34,6 +42,9 @@ class LayerLoader {
     return linear(part, n_rows, n_columns, traits().other_biases);
   }
 
+  // Null where there is none.
+  Result<const float*> bias(std::string_view part, uint64_t n, Presence presence) const;
+
   // A tensor that holds several matrices [n_rows[i]][hidden_dim], and a bias for all of them.
   Result<std::vector<Linear>> fused(std::string_view part, const std::vector<uint64_t>& n_rows,
                                     Presence bias) const;
@@ -41,6 +52,9 @@ class LayerLoader {
   // The matrices of a tensor [n_experts][n_rows][n_columns].
   Result<std::vector<PackedMatrix>> experts(std::string_view part, uint32_t n_experts,
                                             uint32_t n_rows, uint32_t n_columns) const;
+
+  // F32 numbers [n][n_rows], stored as [n_rows][n].
+  Result<std::vector<float>> transposed(std::string_view part, uint64_t n, uint64_t n_rows) const;
 
   // A norm of the stream, with a bias where the architecture's norms have one.
   Result<Norm> norm(std::string_view part) const;
@@ -61,12 +75,15 @@ class LayerLoader {
     return state_.add_rows(index_, n_kv_heads, head_dim);
   }
 
+  // Makes room in every sequence for n floats of the layer's state. Where they begin.
+  uint64_t keep_recurrent(uint64_t n) const { return state_.add_recurrent(n); }
+
  private:
   std::string prefix() const;
   std::string name(std::string_view part, std::string_view suffix = ".weight") const;
-  Result<const float*> bias(std::string_view part, uint64_t n, Presence presence) const;
 
   TensorTaker& tensors_;
+  Keys keys_;
   const ModelConfig& config_;
   uint32_t index_;
   StateShape& state_;

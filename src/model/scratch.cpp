@@ -13,7 +13,7 @@ ScratchNeeds needs_of_blocks(const Model& model, const BatchShape& batch) {
   ScratchNeeds needs;
   for (const Layer& layer : model.weights().layers) {
     needs.include(layer.mixer->scratch_needs(batch));
-    needs.include(layer.ffn->scratch_needs(batch));
+    if (layer.ffn != nullptr) needs.include(layer.ffn->scratch_needs(batch));
   }
   return needs;
 }

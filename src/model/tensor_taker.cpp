@@ -56,6 +56,12 @@ Result<std::vector<PackedMatrix>> TensorTaker::slice(const TensorView& tensor,
   return slices;
 }
 
+void TensorTaker::skip(std::string_view prefix) {
+  for (size_t i = 0; i < taken_.size(); ++i) {
+    if (header().tensors[i].name.starts_with(prefix)) taken_[i] = true;
+  }
+}
+
 Status TensorTaker::expect_none_left() const {
   for (size_t i = 0; i < taken_.size(); ++i) {
     if (!taken_[i]) {

@@ -22,6 +22,7 @@ class TensorTaker {
   TensorTaker(GgufFile& file, const KernelSet& kernels)
       : file_(file), kernels_(kernels), taken_(file.header().tensors.size(), false) {}
 
+  const GgufHeader& header() const { return file_.header(); }
   bool has(std::string_view name) const { return file_.header().find_tensor(name) != nullptr; }
 
   // F32 numbers [n], or [n / n_columns][n_columns].
@@ -38,6 +39,9 @@ class TensorTaker {
   // The slices of a tensor [n_experts][n_rows][n_columns].
   Result<std::vector<PackedMatrix>> experts(std::string_view name, uint64_t n_experts,
                                             uint64_t n_rows, uint64_t n_columns);
+
+  // Takes all whose names begin so, and makes nothing of them.
+  void skip(std::string_view prefix);
 
   // ErrorCode::unsupported_feature names a tensor that was not taken.
   Status expect_none_left() const;

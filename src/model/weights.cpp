@@ -1,7 +1,9 @@
 #include "model/weights.h"
 
+#include <string>
 #include <utility>
 
+#include "base/format.h"
 #include "model/tensor_taker.h"
 
 namespace kinglet {
@@ -20,7 +22,7 @@ Status take_embeddings(TensorTaker& tensors, const GgufHeader& header, ModelConf
   if (embedding != nullptr) config.vocab_size = static_cast<uint32_t>(embedding->shape[1]);
   KINGLET_ASSIGN(weights.token_embedding,
                  tensors.matrix(kEmbedding, config.vocab_size, config.hidden_dim));
-  if (config.architecture->rope == RopeKind::none) {
+  if (config.architecture->learned_positions) {
     KINGLET_ASSIGN(
         weights.position_embedding,
         tensors.matrix("position_embd.weight", config.context_length, config.hidden_dim));
@@ -30,7 +32,8 @@ Status take_embeddings(TensorTaker& tensors, const GgufHeader& header, ModelConf
 
 Status take_output(TensorTaker& tensors, const ModelConfig& config, Weights& weights) {
   constexpr std::string_view kOutput = "output.weight";
-  KINGLET_ASSIGN(weights.output_norm, take_norm(tensors, "output_norm", config));
+  KINGLET_ASSIGN(weights.output_norm,
+                 take_norm(tensors, std::string(config.architecture->output_norm), config));
   weights.output.matrix = weights.token_embedding;
   if (tensors.has(kOutput)) {
     KINGLET_ASSIGN(weights.output.matrix,
@@ -63,6 +66,9 @@ Result<Weights> take_weights(GgufFile& file, const KernelSet& kernels, ModelConf
     LayerLoader loader(tensors, config, layer, weights.state);
     KINGLET_ASSIGN(Layer loaded, load_layer(loader));
     weights.layers.push_back(std::move(loaded));
+  }
+  for (uint32_t i = 0; i < config.n_skipped_layers; ++i) {
+    tensors.skip(cat("blk.", config.n_layers + i, "."));
   }
   KINGLET_TRY(take_output(tensors, config, weights));
   KINGLET_TRY(take_rope_factors(tensors, config, weights));

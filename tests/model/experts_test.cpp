@@ -10,7 +10,7 @@ namespace {
 
 std::vector<ExpertChoice> choose(const std::vector<float>& logits, size_t n, bool normalizes) {
   std::vector<ExpertChoice> choices(n);
-  choose_experts(logits, normalizes, choices);
+  choose_experts(logits, {.normalizes = normalizes}, choices);
   return choices;
 }
 
@@ -35,6 +35,22 @@ TEST(Experts, AreTheFirstAmongEquals) {
   EXPECT_EQ(choices[0].expert, 1u);
   EXPECT_EQ(choices[1].expert, 2u);
   EXPECT_FLOAT_EQ(choices[0].weight, 0.5f);
+}
+
+TEST(Experts, AreChosenByTheBiasAndWeighedWithoutIt) {
+  const std::vector<float> logits = {0.0f, 1.0f, 2.0f, -1.0f};
+  const std::vector<float> bias = {0.0f, 0.0f, -2.0f, 3.0f};
+  const auto gate = [](float x) { return 1.0f / (1.0f + std::exp(-x)); };
+  std::vector<ExpertChoice> choices(2);
+  choose_experts(logits, {.gating = ExpertGating::sigmoid, .bias = bias.data()}, choices);
+  EXPECT_EQ(choices[0].expert, 3u);
+  EXPECT_EQ(choices[1].expert, 1u);
+  const float sum = gate(-1.0f) + gate(1.0f);
+  EXPECT_NEAR(choices[0].weight, gate(-1.0f) / sum, 1e-6f);
+  EXPECT_NEAR(choices[1].weight, gate(1.0f) / sum, 1e-6f);
+  choose_experts(logits, {.gating = ExpertGating::sigmoid, .normalizes = false}, choices);
+  EXPECT_EQ(choices[0].expert, 2u);
+  EXPECT_NEAR(choices[0].weight, gate(2.0f), 1e-6f);
 }
 
 TEST(Experts, SurviveLogitsThatNoExponentialHolds) {

@@ -25,13 +25,14 @@ struct Tolerance {
 };
 
 constexpr Tolerance kFloat{2e-3, 1e-4, 4e-3};
-constexpr Tolerance kEightBit{1.0, 0.02, 0.1};
+constexpr Tolerance kEightBit{1.0, 0.02, 0};  // the margin is the fixture's
 
 struct Fixture {
   const char* model;
   const char* reference;
   bool quantized;          // the weights' kernels round activations to 8 bits, where they can
   bool rounded_reference;  // the reference rounded activations
+  double eight_bit_margin = 0.1;  // wider where rounding can send a token to another expert
 };
 
 class Parity : public testing::TestWithParam<std::tuple<Fixture, const KernelSet*>> {
@@ -41,13 +42,16 @@ class Parity : public testing::TestWithParam<std::tuple<Fixture, const KernelSet
 
   Tolerance tolerance() const {
     const bool rounds = fixture().quantized && &kernels() != &scalar_kernels();
-    return rounds || fixture().rounded_reference ? kEightBit : kFloat;
+    if (!rounds && !fixture().rounded_reference) return kFloat;
+    Tolerance tolerance = kEightBit;
+    tolerance.margin = fixture().eight_bit_margin;
+    return tolerance;
   }
 
   void check(uint32_t n_batch, size_t n_threads) {
     const Reference reference = read_reference(fixture().reference);
-    ASSERT_EQ(reference.tokens.size(), 40u);
-    ASSERT_EQ(reference.positions.size(), 5u);
+    ASSERT_GE(reference.tokens.size(), 40u);
+    ASSERT_GE(reference.positions.size(), 5u);
     const auto created = Runner::create(fixture().model, kernels(), n_batch, n_threads);
     ASSERT_TRUE(created.ok()) << created.error().message;
     Runner& runner = *created.value();
@@ -113,6 +117,21 @@ constexpr Fixture kFixtures[] = {
     {"arch/granitemoe.gguf", "arch/granitemoe.json", false, false},
     {"arch/qwen3moe.gguf", "arch/qwen3moe.json", false, false},
     {"arch/olmoe.gguf", "arch/olmoe.json", false, false},
+    {"hybrid/lfm2.gguf", "hybrid/lfm2.json", false, false},
+    {"hybrid/lfm2-window.gguf", "hybrid/lfm2-window.json", false, false},
+    {"hybrid/lfm2moe.gguf", "hybrid/lfm2moe.json", false, false},
+    {"hybrid/qwen35.gguf", "hybrid/qwen35.json", false, false},
+    {"hybrid/qwen35-mtp.gguf", "hybrid/qwen35-mtp.json", false, false},
+    {"hybrid/mamba2.gguf", "hybrid/mamba2.json", false, false},
+    {"hybrid/granitehybrid.gguf", "hybrid/granitehybrid.json", false, false},
+    {"hybrid/granitehybrid-moe.gguf", "hybrid/granitehybrid-moe.json", false, false},
+    {"hybrid/falcon-h1.gguf", "hybrid/falcon-h1.json", false, false},
+    {"hybrid/lfm2moe-Q4_0.gguf", "hybrid/lfm2moe-Q4_0.exact.json", true, false, 0.2},
+    {"hybrid/lfm2moe-Q4_0.gguf", "hybrid/lfm2moe-Q4_0.json", true, true},
+    {"hybrid/qwen35-Q8_0.gguf", "hybrid/qwen35-Q8_0.exact.json", true, false},
+    {"hybrid/qwen35-Q8_0.gguf", "hybrid/qwen35-Q8_0.json", true, true},
+    {"hybrid/granitehybrid-Q5_0.gguf", "hybrid/granitehybrid-Q5_0.exact.json", true, false},
+    {"hybrid/granitehybrid-Q5_0.gguf", "hybrid/granitehybrid-Q5_0.json", true, true},
     {"quant/llama-f32.gguf", "quant/llama-f32.json", false, false},
     {"quant/llama-F16.gguf", "quant/llama-F16.json", false, false},
     {"quant/llama-BF16.gguf", "quant/llama-BF16.exact.json", false, false},
@@ -183,17 +202,17 @@ TEST(Forward, LeavesTheCacheAsItWasOnAnError) {
   const std::vector<int32_t> good = {1, 335, 157};
   runner->append(good);
   const auto step = [&](std::vector<int32_t> tokens) {
-    return forward(runner->model, runner->pool, runner->scratch, runner->cache, tokens,
+    return forward(runner->model, runner->pool, runner->scratch, runner->state, tokens,
                    Output::logits);
   };
   EXPECT_EQ(step({5, 512}).error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(step({-1}).error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(step({}).error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(step(std::vector<int32_t>(17, 5)).error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(runner->cache.size(), 3u);
-  while (runner->cache.size() < kCtx) ASSERT_TRUE(step({5}).ok());
+  EXPECT_EQ(runner->state.size(), 3u);
+  while (runner->state.size() < kCtx) ASSERT_TRUE(step({5}).ok());
   EXPECT_EQ(step({5}).error().code, ErrorCode::context_full);
-  EXPECT_EQ(runner->cache.size(), kCtx);
+  EXPECT_EQ(runner->state.size(), kCtx);
 }
 
 // The first layer's keys and values are there when the second one's turn out not to be numbers.
@@ -208,30 +227,27 @@ TEST(Forward, ALayerThatFailsLeavesEveryLayerAsItWas) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const Norm& norm = runner->model.weights().layers[1].mixer_norm;
   *const_cast<float*>(norm.weight) = kInfinity;
-  auto cache = KvCache::create({.n_layers = config.n_layers,
-                                .n_kv_heads = config.n_kv_heads,
-                                .head_dim = config.head_dim,
-                                .capacity = 8,
-                                .reject_not_finite = true});
-  ASSERT_TRUE(cache.ok());
+  auto state = empty_sequence(runner->model, 8);
+  ASSERT_TRUE(state.ok());
+  KvCache& cache = state.value().rows();
   const std::vector<float> row(config.kv_dim(), 1.0f);
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
-    ASSERT_TRUE(cache.value().push(layer, row, row).ok());
+    ASSERT_TRUE(cache.push(layer, row, row).ok());
   }
-  ASSERT_TRUE(cache.value().commit().ok());
+  ASSERT_TRUE(cache.commit().ok());
   const std::vector<int32_t> tokens = {3, 4};
   const Status failed =
-      forward(runner->model, runner->pool, runner->scratch, cache.value(), tokens, Output::logits);
+      forward(runner->model, runner->pool, runner->scratch, state.value(), tokens, Output::logits);
   ASSERT_FALSE(failed.ok());
   EXPECT_EQ(failed.error().code, ErrorCode::not_finite);
-  EXPECT_EQ(cache.value().size(), 1u);
+  EXPECT_EQ(cache.size(), 1u);
   std::vector<float> out(config.head_dim);
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
-    EXPECT_TRUE(cache.value().read_value(layer, 0, 0, out).ok());
-    EXPECT_FALSE(cache.value().read_value(layer, 1, 0, out).ok());
-    ASSERT_TRUE(cache.value().push(layer, row, row).ok());  // nothing was pushed before
+    EXPECT_TRUE(cache.read_value(layer, 0, 0, out).ok());
+    EXPECT_FALSE(cache.read_value(layer, 1, 0, out).ok());
+    ASSERT_TRUE(cache.push(layer, row, row).ok());  // nothing was pushed before
   }
-  EXPECT_TRUE(cache.value().commit().ok());
+  EXPECT_TRUE(cache.commit().ok());
 }
 
 }  // namespace

@@ -8,24 +8,27 @@
 namespace kinglet {
 namespace {
 
-// Sorts the first choices.size() of the largest logits into choices; of equal ones, the first.
-void choose_largest(std::span<const float> logits, std::span<ExpertChoice> choices) {
+// Sorts the first choices.size() of the largest gates into choices; of equal ones, the first. Their
+// weights are what they were chosen by.
+template <class F>
+void choose_largest(size_t n_experts, const F& gate, std::span<ExpertChoice> choices) {
   size_t n = 0;
-  for (uint32_t expert = 0; expert < logits.size(); ++expert) {
-    if (n == choices.size() && logits[expert] <= choices[n - 1].weight) continue;
+  for (uint32_t expert = 0; expert < n_experts; ++expert) {
+    const float worth = gate(expert);
+    if (n == choices.size() && worth <= choices[n - 1].weight) continue;
     size_t place = n < choices.size() ? n++ : n - 1;
-    for (; place > 0 && choices[place - 1].weight < logits[expert]; --place) {
+    for (; place > 0 && choices[place - 1].weight < worth; --place) {
       choices[place] = choices[place - 1];
     }
-    choices[place] = {expert, logits[expert]};
+    choices[place] = {expert, worth};
   }
 }
 
-}  // namespace
+// The least sum that weights are divided by: llama.cpp's, the smallest normal binary16.
+constexpr float kLeastSum = 6.103515625e-5f;
 
-void choose_experts(std::span<const float> logits, bool normalizes,
-                    std::span<ExpertChoice> choices) {
-  choose_largest(logits, choices);
+void weigh_softmax(std::span<const float> logits, const Routing& routing,
+                   std::span<ExpertChoice> choices) {
   const float largest = choices[0].weight;
   float sum = 0;
   for (const float logit : logits) sum += exponential::exp(logit - largest);
@@ -35,21 +38,59 @@ void choose_experts(std::span<const float> logits, bool normalizes,
     chosen_sum += choice.weight;
   }
   chosen_sum += 0.0f * sum;  // NaN where any logit is: its expert need not be among the chosen
-  for (ExpertChoice& choice : choices) choice.weight /= normalizes ? chosen_sum : sum;
+  for (ExpertChoice& choice : choices) {
+    choice.weight /= routing.normalizes ? chosen_sum : sum;
+  }
+}
+
+void weigh_sigmoid(std::span<const float> logits, const Routing& routing,
+                   std::span<ExpertChoice> choices) {
+  float sum = 0;
+  for (ExpertChoice& choice : choices) {
+    choice.weight = exponential::sigmoid(logits[choice.expert]);
+    sum += choice.weight;
+  }
+  for (const float logit : logits) sum += 0.0f * logit;  // NaN where any logit is not finite
+  const float divisor = routing.normalizes ? std::max(sum, kLeastSum) : 1.0f + 0.0f * sum;
+  for (ExpertChoice& choice : choices) choice.weight /= divisor;
+}
+
+}  // namespace
+
+void choose_experts(std::span<const float> logits, const Routing& routing,
+                    std::span<ExpertChoice> choices) {
+  if (routing.gating == ExpertGating::softmax) {
+    choose_largest(
+        logits.size(), [&](uint32_t i) { return logits[i]; }, choices);
+    return weigh_softmax(logits, routing, choices);
+  }
+  const auto gate = [&](uint32_t i) {
+    return exponential::sigmoid(logits[i]) + (routing.bias == nullptr ? 0.0f : routing.bias[i]);
+  };
+  choose_largest(logits.size(), gate, choices);
+  weigh_sigmoid(logits, routing, choices);
 }
 
 Result<std::unique_ptr<Block>> Experts::load(LayerLoader& loader) {
   const uint32_t hidden_dim = loader.config().hidden_dim;
-  const uint32_t width = loader.config().ffn_dim;
+  const uint32_t width = loader.config().expert_dim;
   const uint32_t n = loader.config().n_experts;
   auto block = std::make_unique<Experts>();
   block->n_used_ = loader.config().n_experts_used;
+  block->routing_ = {.gating = loader.config().expert_gating,
+                     .normalizes = loader.traits().normalizes_experts};
+  if (block->routing_.gating == ExpertGating::sigmoid) {
+    KINGLET_ASSIGN(block->routing_.bias, loader.bias("exp_probs_b", n, Presence::optional));
+  }
   KINGLET_ASSIGN(block->router_, loader.linear("ffn_gate_inp", n, hidden_dim, Presence::no));
   KINGLET_ASSIGN(const auto gates, loader.experts("ffn_gate_exps", n, width, hidden_dim));
   KINGLET_ASSIGN(const auto ups, loader.experts("ffn_up_exps", n, width, hidden_dim));
   KINGLET_ASSIGN(const auto downs, loader.experts("ffn_down_exps", n, hidden_dim, width));
   for (uint32_t i = 0; i < n; ++i) {
     block->experts_.emplace_back(Linear{gates[i]}, Linear{ups[i]}, Linear{downs[i]});
+  }
+  if (loader.config().shared_dim > 0) {
+    KINGLET_ASSIGN(block->shared_, FeedForward::load_shared_expert(loader));
   }
   return std::unique_ptr<Block>(std::move(block));
 }
@@ -66,6 +107,7 @@ ScratchNeeds Experts::scratch_needs(const BatchShape& batch) const {
   Arena arena;
   lay_out(arena, batch.n_tokens);
   ScratchNeeds needs = experts_.front().scratch_needs(batch);
+  if (shared_) needs.include(shared_->scratch_needs(batch));
   needs.n_bytes += arena.n_bytes();
   return needs;
 }
@@ -76,7 +118,11 @@ Status Experts::run(Step& step, Arena arena, const float* x, float* out) const {
   const size_t width = hidden_dim();
   const Buffers buffers = lay_out(arena, step.n_tokens());
   choose(step, buffers, x);
-  std::fill_n(out, step.n_tokens() * width, 0.0f);
+  if (shared_) {
+    shared_->run_rows(step, arena, x, step.n_tokens(), out);
+  } else {
+    std::fill_n(out, step.n_tokens() * width, 0.0f);
+  }
   for (uint32_t expert = 0; expert < experts_.size(); ++expert) {
     const size_t n = gather(step, buffers, expert, x);
     if (n == 0) continue;
@@ -92,11 +138,9 @@ Status Experts::run(Step& step, Arena arena, const float* x, float* out) const {
 
 // Every token's choice.
 void Experts::choose(Step& step, const Buffers& buffers, const float* x) const {
-  const ModelConfig& config = step.config();
   step.project(x, step.n_tokens(), {{&router_, buffers.router}});
   for (size_t t = 0; t < step.n_tokens(); ++t) {
-    choose_experts({buffers.router + t * experts_.size(), experts_.size()},
-                   config.architecture->normalizes_experts,
+    choose_experts({buffers.router + t * experts_.size(), experts_.size()}, routing_,
                    choices(buffers, t));
   }
 }

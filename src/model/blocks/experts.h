@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "model/blocks/block.h"
 #include "model/blocks/feed_forward.h"
+#include "model/config.h"
 #include "model/layer_loader.h"
 #include "model/linear.h"
 
@@ -19,12 +21,19 @@ struct ExpertChoice {
   float weight;  // of its output
 };
 
-// The choices.size() experts of the largest logits, largest first, weighed by their share of all
-// experts' softmax or, with `normalizes`, of the chosen ones' alone.
-void choose_experts(std::span<const float> logits, bool normalizes,
+// How logits become choices.
+struct Routing {
+  ExpertGating gating = ExpertGating::softmax;  // over all experts, or of each by itself
+  bool normalizes = true;                       // the chosen ones' weights sum to 1
+  const float* bias = nullptr;                  // [n_experts], counts for the choice alone; or null
+};
+
+// The choices.size() experts of the largest gates, largest first.
+void choose_experts(std::span<const float> logits, const Routing& routing,
                     std::span<ExpertChoice> choices);
 
-// "ffn_gate_inp"; "ffn_gate_exps", "ffn_up_exps", "ffn_down_exps" of all experts.
+// "ffn_gate_inp", "exp_probs_b.bias" where there is one; "ffn_gate_exps", "ffn_up_exps",
+// "ffn_down_exps" of all experts; the shared expert where there is one.
 class Experts : public Block {
  public:
   static Result<std::unique_ptr<Block>> load(LayerLoader& loader);
@@ -51,8 +60,10 @@ class Experts : public Block {
   size_t hidden_dim() const { return router_.matrix.n_columns; }
 
   uint32_t n_used_ = 0;  // for a token
-  Linear router_;        // [n_experts][hidden_dim]
+  Routing routing_;
+  Linear router_;  // [n_experts][hidden_dim]
   std::vector<FeedForward> experts_;
+  std::optional<FeedForward> shared_;  // all tokens go through it
 };
 
 }  // namespace kinglet

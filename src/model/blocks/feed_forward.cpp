@@ -1,5 +1,7 @@
 #include "model/blocks/feed_forward.h"
 
+#include <algorithm>
+
 #include "model/step.h"
 
 namespace kinglet {
@@ -23,6 +25,15 @@ Result<std::unique_ptr<Block>> FeedForward::load(LayerLoader& loader) {
   }
   KINGLET_ASSIGN(const Linear down, loader.linear("ffn_down", hidden_dim, width));
   return std::unique_ptr<Block>(std::make_unique<FeedForward>(gate, up, down));
+}
+
+Result<FeedForward> FeedForward::load_shared_expert(LayerLoader& loader) {
+  const uint32_t hidden_dim = loader.config().hidden_dim;
+  const uint32_t width = loader.config().shared_dim;
+  KINGLET_ASSIGN(const Linear gate, loader.linear("ffn_gate_shexp", width, hidden_dim));
+  KINGLET_ASSIGN(const Linear up, loader.linear("ffn_up_shexp", width, hidden_dim));
+  KINGLET_ASSIGN(const Linear down, loader.linear("ffn_down_shexp", hidden_dim, width));
+  return FeedForward(gate, up, down);
 }
 
 namespace {

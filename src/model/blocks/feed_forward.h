@@ -14,6 +14,9 @@ class FeedForward : public Block {
  public:
   static Result<std::unique_ptr<Block>> load(LayerLoader& loader);
 
+  // The expert that every token goes through: "ffn_gate_shexp" and so on.
+  static Result<FeedForward> load_shared_expert(LayerLoader& loader);
+
   // A gate without rows: there is none.
   FeedForward(const Linear& gate, const Linear& up, const Linear& down)
       : gate_(gate), up_(up), down_(down) {}

@@ -1,0 +1,129 @@
+// Files of hybrid models that contradict themselves or lack something are refused by name.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "gguf/gguf_builder.h"
+#include "model/model.h"
+#include "model/tiny_model.h"
+#include "support.h"
+
+namespace kinglet {
+namespace {
+
+// Where the text stands in a file, behind its length.
+size_t find_text(const Bytes& file, std::string_view text) {
+  const auto same = [](std::byte a, char b) { return a == static_cast<std::byte>(b); };
+  const auto at = std::search(file.begin(), file.end(), text.begin(), text.end(), same);
+  EXPECT_NE(at, file.end()) << text;
+  return static_cast<size_t>(at - file.begin());
+}
+
+void put(Bytes& file, size_t at, uint32_t value) { std::memcpy(&file[at], &value, sizeof value); }
+
+// A number's value follows its key and its type.
+Bytes with_number(const char* fixture, std::string_view key, uint32_t value) {
+  Bytes file = read_fixture(fixture);
+  put(file, find_text(file, key) + key.size() + 4, value);
+  return file;
+}
+
+// An array's elements follow its key, two types and its length.
+Bytes with_element(const char* fixture, std::string_view key, size_t i, uint32_t value) {
+  Bytes file = read_fixture(fixture);
+  put(file, find_text(file, key) + key.size() + 16 + 4 * i, value);
+  return file;
+}
+
+Bytes without_tensor(const char* fixture, std::string_view name) {
+  Bytes file = read_fixture(fixture);
+  file[find_text(file, name) + name.size() - 1] = std::byte{'#'};
+  return file;
+}
+
+void expect_error(const Bytes& bytes, ErrorCode code, const std::string& message) {
+  auto file = load_gguf(bytes);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  const auto model = Model::load(std::move(file.value()), scalar_kernels());
+  ASSERT_FALSE(model.ok()) << "expected: " << message;
+  EXPECT_EQ(error_code_name(model.error().code), error_code_name(code)) << model.error().message;
+  EXPECT_NE(model.error().message.find(message), std::string::npos) << model.error().message;
+}
+
+TEST(HybridModel, NamesAMissingTensor) {
+  for (const auto& [fixture, name] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"hybrid/lfm2.gguf", "blk.0.shortconv.conv.weight"},
+           {"hybrid/lfm2.gguf", "blk.1.shortconv.in_proj.weight"},
+           {"hybrid/lfm2.gguf", "token_embd_norm.weight"},
+           {"hybrid/qwen35.gguf", "blk.0.ssm_a"},
+           {"hybrid/qwen35.gguf", "blk.1.ssm_dt.bias"},
+           {"hybrid/qwen35.gguf", "blk.2.ssm_beta.weight"},
+           {"hybrid/mamba2.gguf", "blk.0.ssm_in.weight"},
+           {"hybrid/mamba2.gguf", "blk.1.ssm_a"},
+           {"hybrid/granitehybrid.gguf", "blk.0.ssm_out.weight"},
+           {"hybrid/granitehybrid-moe.gguf", "blk.0.ffn_gate_shexp.weight"},
+           {"hybrid/falcon-h1.gguf", "blk.3.ssm_conv1d.weight"}}) {
+    expect_error(without_tensor(fixture, name), ErrorCode::missing_tensor,
+                 std::string("tensor ") + name + " is missing");
+  }
+}
+
+TEST(HybridModel, NamesATensorOfAnotherShape) {
+  expect_error(with_number("hybrid/lfm2.gguf", "lfm2.shortconv.l_cache", 4), ErrorCode::wrong_shape,
+               "blk.0.shortconv.conv.weight has shape [3, 48], expected [4, 48]");
+  expect_error(with_number("hybrid/mamba2.gguf", "mamba2.ssm.state_size", 8),
+               ErrorCode::wrong_shape, "blk.0.ssm_in.weight has shape");
+}
+
+TEST(HybridModel, RefusesImpossibleSizes) {
+  expect_error(with_number("hybrid/lfm2.gguf", "lfm2.shortconv.l_cache", 0), ErrorCode::corrupt,
+               "lfm2.shortconv.l_cache is 0, expected 1 to 32");
+  expect_error(with_number("hybrid/lfm2.gguf", "lfm2.shortconv.l_cache", 33), ErrorCode::corrupt,
+               "lfm2.shortconv.l_cache is 33, expected 1 to 32");
+  expect_error(with_number("hybrid/mamba2.gguf", "mamba2.ssm.state_size", 0), ErrorCode::corrupt,
+               "mamba2.ssm.state_size is 0, expected 1 to 4096");
+  expect_error(with_number("hybrid/mamba2.gguf", "mamba2.ssm.conv_kernel", 1000000),
+               ErrorCode::corrupt, "mamba2.ssm.conv_kernel is 1000000, expected 1 to 32");
+  expect_error(with_number("hybrid/qwen35.gguf", "qwen35.ssm.state_size", 0xffffffff),
+               ErrorCode::corrupt, "qwen35.ssm.state_size is 4294967295, expected 1 to 4096");
+}
+
+TEST(HybridModel, RefusesHeadsThatDoNotDivide) {
+  expect_error(with_number("hybrid/mamba2.gguf", "mamba2.ssm.time_step_rank", 7),
+               ErrorCode::corrupt, "mamba2.ssm.time_step_rank is 7 heads, expected a divisor");
+  expect_error(with_number("hybrid/mamba2.gguf", "mamba2.ssm.group_count", 3), ErrorCode::corrupt,
+               "a multiple of the 3 groups");
+  expect_error(with_number("hybrid/qwen35.gguf", "qwen35.ssm.group_count", 3), ErrorCode::corrupt,
+               "qwen35.ssm.time_step_rank is 4 heads, expected a multiple of the 3 key heads");
+  expect_error(with_number("hybrid/qwen35.gguf", "qwen35.ssm.inner_size", 95), ErrorCode::corrupt,
+               "qwen35.ssm.inner_size is 95, expected 4 heads of 24");
+}
+
+TEST(HybridModel, RefusesArraysThatContradict) {
+  constexpr std::string_view kHeads = "lfm2.attention.head_count_kv";
+  expect_error(with_number("hybrid/lfm2.gguf", "lfm2.block_count", 6), ErrorCode::corrupt,
+               "lfm2.attention.head_count_kv is not an array of one number up to 1048576 for each "
+               "of 6 layers, but of 7 values");
+  expect_error(with_element("hybrid/lfm2.gguf", kHeads, 2, 1), ErrorCode::unsupported_feature,
+               "lfm2.attention.head_count_kv is 1 in one layer and 2 in another: not supported");
+  expect_error(with_element("hybrid/lfm2.gguf", kHeads, 2, 0xffffffff), ErrorCode::corrupt,
+               "is not an array of one number");
+  // A layer that has the tensors of a convolution is told to attend.
+  expect_error(with_element("hybrid/lfm2.gguf", kHeads, 0, 2), ErrorCode::missing_tensor,
+               "blk.0.attn_q.weight");
+  expect_error(with_number("hybrid/qwen35-mtp.gguf", "qwen35.nextn_predict_layers", 5),
+               ErrorCode::corrupt, "qwen35.nextn_predict_layers is 5 of 5 layers");
+}
+
+TEST(HybridModel, RefusesExpertsThatItDoesNotHave) {
+  expect_error(with_number("hybrid/lfm2moe.gguf", "lfm2moe.expert_gating_func", 3),
+               ErrorCode::unsupported_feature, "lfm2moe.expert_gating_func is 3: not supported");
+  expect_error(with_number("hybrid/lfm2moe.gguf", "lfm2moe.leading_dense_block_count", 9),
+               ErrorCode::corrupt, "lfm2moe.leading_dense_block_count");
+}
+
+}  // namespace
+}  // namespace kinglet
