@@ -133,8 +133,8 @@ function sizeRow({ wasm, bytes, gzipped }) {
     wasm,
     KiB: (bytes / 1024).toFixed(0),
     'gzipped KiB': (gzipped / 1024).toFixed(0),
-    target: '≤ 400, ≤ 150',
-    ' ': verdict(bytes <= 400 * 1024 && gzipped <= 150 * 1024),
+    target: '≤ 600, ≤ 230',
+    ' ': verdict(bytes <= 600 * 1024 && gzipped <= 230 * 1024),
   };
 }
 

@@ -8,7 +8,7 @@ import type { Packed } from './packed.ts';
 import { root } from './support.ts';
 
 const maxUnpacked = 2 * 1024 * 1024;
-const maxWasm = 400 * 1024;
+const maxWasm = 600 * 1024;
 
 let folder: string;
 let packed: Packed;
