@@ -98,9 +98,10 @@ enum class Letters : uint8_t {
 struct Words {
   Contractions contractions;
   Letters letters;
-  size_t max_digits;       // 0: any number of them, and a space in front
-  std::string_view tails;  // what may follow other characters, as often as it likes
-  bool splits_newlines;    // spaces up to the last newline among them are a word
+  size_t max_digits;               // 0: any number of them, and a space in front
+  std::string_view tails;          // what may follow other characters, as often as it likes
+  bool splits_newlines;            // spaces up to the last newline among them are a word
+  bool marks_are_letters = false;  // \p{M} beside \p{L}, but for the one character in front
 };
 
 // The end of a contraction that begins at `at`; `at` where none does. In any case, the long s is an
@@ -153,6 +154,10 @@ size_t match_by_case(Piece piece, size_t at, bool may_lead) {
   return at;
 }
 
+uint8_t letter_traits(const Words& words) {
+  return words.marks_are_letters ? trait::kLetter | trait::kMark : trait::kLetter;
+}
+
 size_t match_letters(const Words& words, Piece piece, size_t at) {
   const bool may_lead =
       words.letters == Letters::after_space
@@ -164,9 +169,10 @@ size_t match_letters(const Words& words, Piece piece, size_t at) {
                ? match_contraction(words.contractions, piece, end)
                : end;
   }
+  const uint8_t letters = letter_traits(words);
   const size_t begin = may_lead ? at + 1 : at;
-  const size_t end = skip_traits(piece, begin, trait::kLetter);
-  return end > begin ? end : at;
+  const size_t end = skip_traits(piece, begin, letters);
+  return end > begin ? end : skip_traits(piece, at, letters);
 }
 
 size_t match_number(const Words& words, Piece piece, size_t at) {
@@ -181,10 +187,11 @@ size_t match_number(const Words& words, Piece piece, size_t at) {
 
 //  ?[^\s\p{L}\p{N}]+ and the tails.
 size_t match_others(const Words& words, Piece piece, size_t at) {
-  constexpr uint8_t kNotOthers = trait::kSpace | trait::kLetter | trait::kNumber;
+  const auto not_others =
+      static_cast<uint8_t>(trait::kSpace | letter_traits(words) | trait::kNumber);
   const size_t begin = is(piece, at, ' ') ? at + 1 : at;
   const size_t end =
-      skip_while(piece, begin, [](Character c) { return (c.traits & kNotOthers) == 0; });
+      skip_while(piece, begin, [=](Character c) { return (c.traits & not_others) == 0; });
   if (end == begin) return at;
   return skip_while(piece, end, [&words](Character c) {
     return c.code_point < 0x80 &&
@@ -236,6 +243,7 @@ namespace {
 constexpr Words kGpt2Words = {Contractions::lower_case, Letters::after_space, 0, "", false};
 constexpr Words kLlama3Words = {Contractions::any_case, Letters::after_any, 3, "\r\n", true};
 constexpr Words kQwen2Words = {Contractions::any_case, Letters::after_any, 1, "\r\n", true};
+constexpr Words kQwen35Words = {Contractions::any_case, Letters::after_any, 1, "\r\n", true, true};
 constexpr Words kO200kWords = {Contractions::of_word, Letters::by_case, 3, "\r\n/", true};
 constexpr Words kTekkenWords = {Contractions::none, Letters::by_case, 1, "\r\n/", true};
 
@@ -292,6 +300,7 @@ constexpr Run kAsciiAndWideAfterSpace = {.ranges = kAsciiAndWide, .takes_space =
 constexpr SplitStage kGpt2Stages[] = {{.words = &kGpt2Words}};
 constexpr SplitStage kLlama3Stages[] = {{.words = &kLlama3Words}};
 constexpr SplitStage kQwen2Stages[] = {{.words = &kQwen2Words}};
+constexpr SplitStage kQwen35Stages[] = {{.words = &kQwen35Words}};
 constexpr SplitStage kO200kStages[] = {{.words = &kO200kWords}};
 constexpr SplitStage kTekkenStages[] = {{.words = &kTekkenWords}};
 constexpr SplitStage kStarcoderStages[] = {{.run = &kSingleNumber}, {.words = &kGpt2Words}};
@@ -311,6 +320,7 @@ constexpr SplitStage kDeepSeekLlmStages[] = {
 constexpr SplitPattern kGpt2 = {kGpt2Stages};
 constexpr SplitPattern kLlama3 = {kLlama3Stages};
 constexpr SplitPattern kQwen2 = {kQwen2Stages};
+constexpr SplitPattern kQwen35 = {kQwen35Stages};
 constexpr SplitPattern kO200k = {kO200kStages};
 constexpr SplitPattern kTekken = {kTekkenStages};
 constexpr SplitPattern kStarcoder = {kStarcoderStages};
@@ -361,6 +371,8 @@ constexpr Pretokenizer kPretokenizers[] = {
     {"megrez", &kQwen2},
     {"hunyuan", &kQwen2},
     {"grok-2", &kQwen2},
+    // Qwen 3.5
+    {"qwen35", &kQwen35},
     // o200k
     {"gpt-4o", &kO200k},
     {"llama4", &kO200k},

@@ -12,8 +12,9 @@
 namespace kinglet {
 namespace {
 
-const char* const kNames[] = {"default", "gpt-2",  "starcoder", "falcon",       "llama-bpe",
-                              "qwen2",   "gpt-4o", "tekken",    "deepseek-llm", "deepseek-coder"};
+const char* const kNames[] = {"default",   "gpt-2",        "starcoder",     "falcon",
+                              "llama-bpe", "qwen2",        "qwen35",        "gpt-4o",
+                              "tekken",    "deepseek-llm", "deepseek-coder"};
 
 // The words of `text` with bars between.
 std::string words(std::string_view name, std::string_view text) {
@@ -60,6 +61,16 @@ TEST(Pretokenizer, Llama3TakesThreeDigitsAndAnySignInFrontOfLetters) {
 
 TEST(Pretokenizer, Qwen2TakesEveryDigitByItself) {
   EXPECT_EQ(words("qwen2", "Hello (world) 123's"), "Hello| (|world|)| |1|2|3|'s");
+}
+
+TEST(Pretokenizer, Qwen35CountsMarksAmongLetters) {
+  EXPECT_EQ(words("qwen35", "Hello (world) 123's"), "Hello| (|world|)| |1|2|3|'s");
+  EXPECT_EQ(words("qwen35", "e\u0301a \u0301 \u0301x"), "e\u0301a| \u0301| \u0301x");
+  EXPECT_EQ(words("qwen35", "12\u0301\u03013"), "1|2|\u0301\u0301|3");
+  EXPECT_EQ(words("qwen35", "a\u0301\u0301b!\u0301?"), "a\u0301\u0301b|!\u0301|?");
+  EXPECT_EQ(words("qwen35", "नमस्ते दुनिया!"), "नमस्ते| दुनिया|!");
+  EXPECT_EQ(words("qwen35", "  \u0301\n\u0301 .\u0301"), " | \u0301|\n|\u0301| .|\u0301");
+  EXPECT_EQ(words("qwen35", "x.\u0301"), "x|.\u0301");
 }
 
 TEST(Pretokenizer, Gpt4oBeginsAWordAtACapitalAndKeepsContractions) {
