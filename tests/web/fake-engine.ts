@@ -180,6 +180,7 @@ export class FakeEngine implements EngineModule {
       nCtx: () => nCtx,
       nBatch: () => nBatch,
       kvBytes: () => 1000,
+      recurrentBytes: () => 0,
       kvPages: () => Int32Array.of(32, 7, 2, 3, 1, 0, 1, 0, 2),
       scratchBytes: () => 100,
     };

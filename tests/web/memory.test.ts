@@ -33,7 +33,14 @@ describe('the shape in a header', () => {
     const shape = shapeOf(bytes);
     expect(shape).toEqual({
       ...{ contextLength: 512, nLayers: 6, hiddenDim: 256, nHeads: 4, nKvHeads: 2 },
-      ...{ ffnDim: shape.ffnDim, keyDim: 64, valueDim: 64, vocabSize: 2048 },
+      ...{
+        nRecurrent: 0,
+        recurrentDim: 0,
+        ffnDim: shape.ffnDim,
+        keyDim: 64,
+        valueDim: 64,
+        vocabSize: 2048,
+      },
     });
     for (const length of [0, 3, 4, 23, 24, 100, 1000, 10_000]) {
       expect(readShape(bytes.subarray(0, length))).toBe('more');
@@ -56,18 +63,23 @@ describe('the shape in a header', () => {
     }
   });
 
-  const folder = `${root}tests/fixtures/arch/`;
-  const models = readdirSync(folder).filter((name) => name.endsWith('.gguf'));
+  const folder = `${root}tests/fixtures/`;
+  const models = ['arch/', 'hybrid/'].flatMap((kind) =>
+    readdirSync(folder + kind)
+      .filter((name) => name.endsWith('.gguf'))
+      .map((name) => kind + name),
+  );
   it.each(models)('foretells what the engine takes, and little more: %s', async (name) => {
     const file = new Uint8Array(readFileSync(folder + name));
     for (const kv of ['f32', 'int8', 'q4'] as const) {
       const model = await Kinglet.load(file, { nThreads: 1, kv });
-      const { kvBytes, scratchBytes } = model.info.memory;
+      const { kvBytes, recurrentBytes, scratchBytes } = model.info.memory;
+      const stateBytes = kvBytes + recurrentBytes;
       model.dispose();
       const options = postedLoadOptions({ kv, spareMemory: 0 });
       const [most = 0] = planMemory(file.length, shapeOf(file), options).maxima;
-      expect(most - file.length).toBeGreaterThan(kvBytes + scratchBytes + 60 * mib);
-      expect(most - file.length).toBeLessThan(2 * (kvBytes + scratchBytes) + 65 * mib);
+      expect(most - file.length).toBeGreaterThan(stateBytes + scratchBytes + 60 * mib);
+      expect(most - file.length).toBeLessThan(2 * (stateBytes + scratchBytes) + 65 * mib);
     }
   });
 });
@@ -77,6 +89,7 @@ describe('the plan', () => {
   const shape: ModelShape = {
     ...{ contextLength: 131_072, nLayers: 28, hiddenDim: 3072, nHeads: 24, nKvHeads: 8 },
     ...{ ffnDim: 8192, keyDim: 128, valueDim: 128, vocabSize: 128_256 },
+    ...{ nRecurrent: 0, recurrentDim: 0 },
   };
 
   it('reserves what the model takes and what is to be spared, then less', () => {
@@ -93,6 +106,19 @@ describe('the plan', () => {
     for (const plan of [planMemory(undefined, shape, options), planMemory(1, undefined, options)]) {
       expect(plan.maxima).toEqual([4 * gib, 2 * gib, gib, gib / 2]);
     }
+  });
+
+  it('counts the states of recurrent layers, and their checkpoints', () => {
+    // Qwen 3.5 0.8B: 6 layers of attention, 18 states of 16 heads of 128 × 128.
+    const nRecurrent = 18 * (16 * 128 * 128 + 3 * 6144);
+    const hybrid = { ...shape, nLayers: 6, nRecurrent, recurrentDim: 6144 };
+    const plain = planMemory(gib, { ...shape, nLayers: 6 }, postedLoadOptions({ spareMemory: 0 }));
+    const plan = planMemory(gib, hybrid, postedLoadOptions({ spareMemory: 0 }));
+    const more = plan.maxima[0]! - plain.maxima[0]!;
+    const nCheckpoints = Math.floor((96 * mib) / (4 * nRecurrent));
+    expect(nCheckpoints).toBe(4);
+    expect(more).toBeGreaterThan((3 + nCheckpoints) * 4 * nRecurrent);
+    expect(more).toBeLessThan((3 + nCheckpoints) * 4 * nRecurrent + 16 * mib);
   });
 
   it('refuses what cannot fit, and says what would', () => {

@@ -225,7 +225,7 @@ describe('sessions', () => {
       { nCtx: 100, nBatch: 0, kKind: 'q8', vKind: 'f16', kvPool: 0 },
       { nCtx: 50, nBatch: 0, kKind: 'int8', vKind: 'int8', kvPool: 0 },
     ]);
-    const memory = { kvBytes: 1000, scratchBytes: 100 };
+    const memory = { kvBytes: 1000, recurrentBytes: 0, scratchBytes: 100 };
     expect(same.info).toEqual({ nCtx: 100, kv: { k: 'q8', v: 'f16' }, memory });
     expect(other.info).toEqual({ nCtx: 50, kv: { k: 'int8', v: 'int8' }, memory });
   });

@@ -101,6 +101,11 @@ export interface SessionInfo {
   memory: {
     /** Where it shares pages: of all that there are. 0 in forks, which add none. */
     kvBytes: number;
+    /**
+     * States of recurrent layers, with the checkpoints that make going back in a text cheap; 0 in
+     * models without such layers. Those of a session and its forks are counted together.
+     */
+    recurrentBytes: number;
     scratchBytes: number;
   };
 }
@@ -157,6 +162,8 @@ export interface ModelInfo {
   memory: {
     weightBytes: number;
     kvBytes: number;
+    /** Of recurrent layers; 0 in models without them. */
+    recurrentBytes: number;
     scratchBytes: number;
     /** Of WebAssembly memory, all of these and the engine itself among them. */
     heapBytes: number;

@@ -62,8 +62,13 @@ function partsOf({ kinglet, session }: WritingModel): Part[] {
   return [
     { name: 'Weights', className: 'weights', size: kinglet.info.memory.weightBytes },
     { name: kvName(session.info), className: 'kv', size: memory.kvBytes },
+    ...(memory.recurrentBytes > 0 ? [recurrentPart(memory.recurrentBytes)] : []),
     { name: 'Scratch', className: 'scratch', size: memory.scratchBytes },
   ];
+}
+
+function recurrentPart(size: number): Part {
+  return { name: 'States of recurrent layers, with checkpoints', className: 'recurrent', size };
 }
 
 /** "Keys and values of 512 tokens, f32" */

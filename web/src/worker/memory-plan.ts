@@ -42,7 +42,7 @@ export function planMemory(
     return { maxima: [4, 2, 1, 0.5].map((gibibytes) => gibibytes * 2 ** 30) };
   }
   const nPositions = nCtx ?? defaultNCtx(shape.contextLength);
-  const kvBytes = kvCacheBytes(shape, nPositions, kv);
+  const kvBytes = kvCacheBytes(shape, nPositions, kv) + recurrentStateBytes(shape);
   if (modelBytes + kvBytes > maxMemoryBytes) {
     throw new KingletError(
       'too_large',
@@ -82,10 +82,24 @@ function kvCacheBytes(shape: ModelShape, nPositions: number, kv: KvKinds): numbe
   return nPositions * shape.nLayers * shape.nKvHeads * ofHead;
 }
 
+/** States, checkpoints and what a step works on, as src/kv/recurrent_state.h has them. */
+const checkpointBudget = 96 * 2 ** 20;
+const fewestCheckpoints = 2;
+const mostCheckpoints = 32;
+const nWorkingStates = 3;
+
+function recurrentStateBytes({ nRecurrent }: ModelShape): number {
+  if (nRecurrent === 0) return 0;
+  const ofState = 4 * nRecurrent;
+  const n = Math.floor(checkpointBudget / ofState);
+  return (nWorkingStates + Math.min(Math.max(n, fewestCheckpoints), mostCheckpoints)) * ofState;
+}
+
 /** Activations of a batch, some of them quantized once more, and a row of logits. */
 function scratchBytes({ hiddenDim, ffnDim, nHeads, nKvHeads, ...shape }: ModelShape): number {
-  const { keyDim, valueDim, vocabSize } = shape;
-  const rows = 6 * hiddenDim + 3 * ffnDim + (3 * nHeads + 2 * nKvHeads) * (keyDim + valueDim);
+  const { keyDim, valueDim, vocabSize, recurrentDim } = shape;
+  const heads = (3 * nHeads + 2 * nKvHeads) * (keyDim + valueDim);
+  const rows = 6 * hiddenDim + 3 * ffnDim + heads + 4 * recurrentDim;
   return 4 * (nBatch * rows + vocabSize);
 }
 

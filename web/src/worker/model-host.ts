@@ -238,7 +238,11 @@ export class ModelHost {
   #add(id: number, made: MadeSession, kvBytes: number) {
     const { engine, kv } = made;
     this.#sessions.set(id, { ...made, tail: Promise.resolve(), isClosed: false });
-    const memory = { kvBytes, scratchBytes: engine.scratchBytes() };
+    const memory = {
+      kvBytes,
+      recurrentBytes: engine.recurrentBytes(),
+      scratchBytes: engine.scratchBytes(),
+    };
     return { type: 'session', id, session: { nCtx: engine.nCtx(), kv, memory } } as const;
   }
 
@@ -298,7 +302,7 @@ export class ModelHost {
 
 /** Of a model without weights. */
 function noSession(kv: KvKinds): SessionInfo {
-  return { nCtx: 0, kv, memory: { kvBytes: 0, scratchBytes: 0 } };
+  return { nCtx: 0, kv, memory: { kvBytes: 0, recurrentBytes: 0, scratchBytes: 0 } };
 }
 
 function pagesOf(engine: EngineSession): KvPages {

@@ -7,7 +7,12 @@ import { Cursor, magic, TooShort, valueBytes, valueType } from '../gguf-cursor.t
 /** Numbers of elements. */
 export interface ModelShape {
   contextLength: number;
+  /** Layers that keep keys and values. */
   nLayers: number;
+  /** Of all recurrent layers: what they keep of a text, however long it is. */
+  nRecurrent: number;
+  /** Of the widest recurrent layer's input; 0 where there are none. */
+  recurrentDim: number;
   hiddenDim: number;
   ffnDim: number;
   nHeads: number;
@@ -64,8 +69,14 @@ function readArray(cursor: Cursor, key: string, numbers: Numbers): boolean {
   const isOneALayer = key.endsWith('.head_count_kv') || key.endsWith('.feed_forward_length');
   if (!size || !isOneALayer) return cursor.skipValues(type, length);
   let largest = 0; // stands for all
-  for (let i = 0; i < length; ++i) largest = Math.max(largest, cursor.uint(size));
+  let nZeros = 0; // layers without attention
+  for (let i = 0; i < length; ++i) {
+    const number = cursor.uint(size);
+    largest = Math.max(largest, number);
+    if (number === 0) nZeros += 1;
+  }
   numbers.set(key, largest);
+  numbers.set(`${key} zeros`, nZeros);
   return true;
 }
 
@@ -77,17 +88,54 @@ function shapeOf(numbers: Numbers): ModelShape | undefined {
   const nLayers = get('block_count');
   const hiddenDim = get('embedding_length');
   const nHeads = get('attention.head_count');
-  if (!contextLength || !nLayers || !hiddenDim || !nHeads) return undefined;
-  const headDim = Math.ceil(hiddenDim / nHeads);
+  if (!contextLength || !nLayers || !hiddenDim || nHeads === undefined) return undefined;
+  const headDim = nHeads === 0 ? 0 : Math.ceil(hiddenDim / nHeads);
   // The first of several files may leave all tensors to the others.
   const hasWeights = numbers.get('tensors') !== 0 || numbers.has('split.count');
   return {
     ...{ contextLength, hiddenDim, nHeads },
-    nLayers: hasWeights ? nLayers : 0, // a vocabulary takes no cache
+    ...(hasWeights ? layersOf(architecture, get) : noLayers), // a vocabulary takes no cache
     ffnDim: get('feed_forward_length') ?? 4 * hiddenDim,
     nKvHeads: get('attention.head_count_kv') ?? nHeads,
     keyDim: get('attention.key_length') ?? headDim,
     valueDim: get('attention.value_length') ?? headDim,
     vocabSize: numbers.get('tokenizer.ggml.tokens length') ?? 0,
+  };
+}
+
+type Layers = Pick<ModelShape, 'nLayers' | 'nRecurrent' | 'recurrentDim'>;
+const noLayers: Layers = { nLayers: 0, nRecurrent: 0, recurrentDim: 0 };
+
+/** As src/model/config.cpp and the blocks of src/model/blocks read them. */
+function layersOf(
+  architecture: string | undefined,
+  get: (key: string) => number | undefined,
+): Layers {
+  const nBlocks = (get('block_count') ?? 0) - (get('nextn_predict_layers') ?? 0);
+  const width = get('shortconv.l_cache') ?? get('ssm.conv_kernel');
+  if (width === undefined) return { ...noLayers, nLayers: nBlocks };
+
+  const inner = get('ssm.inner_size') ?? get('embedding_length') ?? 0;
+  const nStates = get('ssm.state_size') ?? 0; // of each channel; a short convolution has none
+  const nChannels = inner + 2 * (get('ssm.group_count') ?? 0) * nStates;
+  const ofLayer = (width - 1) * nChannels + inner * nStates;
+
+  const withoutAttention = get('attention.head_count_kv zeros');
+  const interval = get('full_attention_interval') ?? 4;
+  let nLayers = nBlocks; // both kinds in each
+  let nRecurrentLayers = nBlocks;
+  if (get('attention.head_count') === 0) {
+    nLayers = 0;
+  } else if (withoutAttention !== undefined) {
+    nRecurrentLayers = withoutAttention;
+    nLayers -= withoutAttention;
+  } else if (architecture === 'qwen35') {
+    nLayers = Math.floor(nBlocks / interval);
+    nRecurrentLayers -= nLayers;
+  }
+  return {
+    nLayers,
+    nRecurrent: nRecurrentLayers * ofLayer,
+    recurrentDim: Math.max(inner, nChannels),
   };
 }
