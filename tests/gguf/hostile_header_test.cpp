@@ -48,6 +48,11 @@ constexpr const char* kFixtures[] = {"arch/gemma",
                                      "arch/stablelm",
                                      "arch/stablelm-parallel",
                                      "arch/starcoder2",
+                                     "hybrid/falcon-h1",
+                                     "hybrid/granitehybrid-moe",
+                                     "hybrid/lfm2moe",
+                                     "hybrid/mamba2",
+                                     "hybrid/qwen35-mtp",
                                      "quant/llama-Q4_K_M",
                                      "quant/llama-Q8_0"};
 

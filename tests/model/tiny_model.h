@@ -35,7 +35,7 @@ struct TinyModel {
   float weight = 0.5f;                     // scales all weights
   float norm_weight = 1.0f;                // scales those of norms, too
   DType matrix_type = DType::f32;          // of what has more than one row
-  std::function<void(GgufBuilder&)> edit;  // adds keys or tensors
+  std::function<void(GgufBuilder&)> edit = {};  // adds keys or tensors
 
   Bytes build() const {
     GgufBuilder file;

@@ -16,9 +16,18 @@ namespace {
 
 // One fixture for each way that tensors are cut and packed: whole, fused, experts, tied or not.
 constexpr const char* kModels[] = {
-    "llama",    "granite", "granitemoe", "smollm3",    "qwen2",    "qwen3-wide-head",
-    "qwen3moe", "olmo2",   "olmoe",      "gemma",      "gemma2",   "gemma3",
-    "phi2",     "phi3",    "gpt2",       "starcoder2", "stablelm", "mixtral",
+    "arch/llama",       "arch/granite",
+    "arch/granitemoe",  "arch/smollm3",
+    "arch/qwen2",       "arch/qwen3-wide-head",
+    "arch/qwen3moe",    "arch/olmo2",
+    "arch/olmoe",       "arch/gemma",
+    "arch/gemma2",      "arch/gemma3",
+    "arch/phi2",        "arch/phi3",
+    "arch/gpt2",        "arch/starcoder2",
+    "arch/stablelm",    "arch/mixtral",
+    "hybrid/lfm2",      "hybrid/qwen35",
+    "hybrid/mamba2",    "hybrid/granitehybrid",
+    "hybrid/falcon-h1",
 };
 
 std::vector<uint64_t> dims_of(const Shape& shape) {
@@ -55,15 +64,16 @@ class WeightTypes : public testing::TestWithParam<std::tuple<const char*, const 
  protected:
   static Result<std::vector<double>> answer(const std::string& model, const DTypeInfo& type,
                                             const KernelSet& kernels) {
-    const Reference reference = read_reference("arch/" + model + ".json");
-    KINGLET_ASSIGN(GgufFile file, convert("arch/" + model + ".gguf", type));
+    const Reference reference = read_reference(model + ".json");
+    KINGLET_ASSIGN(GgufFile file, convert(model + ".gguf", type));
     KINGLET_ASSIGN(const auto runner, Runner::create(std::move(file), kernels, 16, 1));
     return log_softmax(runner->append(reference.tokens));
   }
 };
 
 TEST_P(WeightTypes, AgreeWithScalarKernels) {
-  const auto& [model, kernels] = GetParam();
+  const std::string model = std::get<0>(GetParam());
+  const KernelSet* kernels = std::get<1>(GetParam());
   for (const DTypeInfo& type : dtypes()) {
     if (find_quantizer(type.type) == nullptr || type.block_size > 32) continue;
     const auto expected = answer(model, type, scalar_kernels());
@@ -72,14 +82,17 @@ TEST_P(WeightTypes, AgreeWithScalarKernels) {
     ASSERT_TRUE(found.ok()) << type.name << ": " << found.error().message;
     const Difference difference = compare(found.value(), expected.value());
     const bool rounds = matmul_kernel(*kernels, type.type).activations == ActivationFormat::int8;
-    EXPECT_LT(difference.kl_divergence, rounds ? 0.02 : 1e-4) << type.name;
+    // A recurrent state carries the roundings of all tokens before, here 150.
+    const double rounded = model.find("hybrid/") == 0 ? 0.03 : 0.02;
+    EXPECT_LT(difference.kl_divergence, rounds ? rounded : 1e-4) << type.name;
   }
 }
 
 std::string test_name(const testing::TestParamInfo<WeightTypes::ParamType>& info) {
   std::string name =
       std::string(std::get<0>(info.param)) + "_" + std::string(std::get<1>(info.param)->name);
-  std::replace(name.begin(), name.end(), '-', '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '-' || c == '/'; }, '_');
   return name;
 }
 

@@ -128,7 +128,8 @@ TEST_P(EachModel, TruncatesAnywhereAndGoesOn) {
     if (n % 2 == 1) one->keep_checkpoint();
     ASSERT_TRUE(one->truncate(n).ok());
     EXPECT_EQ(one->n_positions(), n);
-    auto expected = std::vector<TokenId>(ids.begin(), ids.begin() + n);
+    auto expected = ids;
+    expected.resize(n);
     expected.insert(expected.end(), more.begin(), more.end());
     EXPECT_LT(difference(logits_after(*one, more), fresh_logits(*scratch, expected)), kClose) << n;
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), one->tokens().begin()));

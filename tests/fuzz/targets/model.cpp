@@ -17,10 +17,16 @@
 namespace kinglet::fuzz {
 namespace {
 
-// One for each way that models differ: norms, gates, experts, fused tensors, rotations, tokenizers.
-constexpr const char* kFixtures[] = {
-    "starcoder2", "phi3-short", "gemma2-caps",       "mixtral",       "olmo2",
-    "qwen2-yarn", "smollm3",    "stablelm-parallel", "gemma3-linear", "olmoe"};
+// One for each way that models differ: norms, gates, experts, fused tensors, rotations, tokenizers,
+// recurrent layers.
+constexpr const char* kFixtures[] = {"arch/starcoder2",    "arch/phi3-short",
+                                     "arch/gemma2-caps",   "arch/mixtral",
+                                     "arch/olmo2",         "arch/qwen2-yarn",
+                                     "arch/smollm3",       "arch/stablelm-parallel",
+                                     "arch/gemma3-linear", "arch/olmoe",
+                                     "hybrid/lfm2moe",     "hybrid/qwen35-mtp",
+                                     "hybrid/mamba2",      "hybrid/granitehybrid-moe",
+                                     "hybrid/falcon-h1"};
 constexpr uint32_t kMaxTokens = 4;
 constexpr int kMaxChanges = 16;
 
@@ -33,7 +39,7 @@ constexpr float kFloats[] = {0.0f,  -0.0f,  1.0f,   -1.0f, 1e-30f,   1e30f,
 
 ::kinglet::Bytes base_file(uint32_t choice) {
   if (choice == 0) return TinyModel().build();
-  return read_fixture(cat("arch/", kFixtures[choice - 1], ".gguf"));
+  return read_fixture(cat(kFixtures[choice - 1], ".gguf"));
 }
 
 struct Base {
