@@ -72,7 +72,9 @@ void keep_fewest(double enough, std::vector<Candidate>& candidates) {
   const auto bucket_end = candidates.begin() + static_cast<ptrdiff_t>(end);
   std::make_heap(bucket, bucket_end, kBetter);
   std::sort_heap(bucket, bucket_end, kBetter);
-  while (n_kept < end && sum < enough) sum += static_cast<double>(candidates[n_kept++].weight);
+  while (n_kept < end && (n_kept == 0 || sum < enough)) {
+    sum += static_cast<double>(candidates[n_kept++].weight);
+  }
   candidates.resize(n_kept);
 }
 

@@ -29,7 +29,7 @@ void find_best(const KernelSet& kernels, std::span<const float> weights, size_t 
                std::vector<Candidate>& out);
 
 // Reduces `candidates` with weights in [0, 1], in any order, to the fewest whose weights reach
-// `enough`; the worst of those that stay come last, best first.
+// `enough`, at least one; the worst of those that stay come last, best first.
 void keep_fewest(double enough, std::vector<Candidate>& candidates);
 
 }  // namespace kinglet

@@ -37,7 +37,7 @@ Status validate(const SamplerOptions& options, uint32_t vocab_size) {
   const Range ranges[] = {
       {"temperature", options.temperature, 0, 100, "0 to 100"},
       {"top-k", static_cast<float>(options.top_k), 0, 0x1p31f, "0 or more"},
-      {"top-p", options.top_p, kMoreThan0, 1, "more than 0, up to 1"},
+      {"top-p", options.top_p, 0, 1, "0 to 1"},
       {"min-p", options.min_p, 0, 1, "0 to 1"},
       {"repeat-penalty", options.repeat_penalty, kMoreThan0, 100, "more than 0, up to 100"},
       {"frequency-penalty", options.frequency_penalty, -100, 100, "-100 to 100"},

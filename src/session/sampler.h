@@ -22,10 +22,10 @@ struct LogitBias {
 // not depend on the temperature, only how often. A limit counts what those before it left.
 // Penalties look at the last repeat_last_n tokens of prompt and answer.
 struct SamplerOptions {
-  float temperature = 0.8f;     // 0 is greedy: the token of the largest logit, the first of equals
-  int32_t top_k = 40;           // keep the k most probable; 0 keeps all
-  float top_p = 0.95f;          // keep the fewest whose probabilities reach p; 1 keeps all
-  float min_p = 0.05f;          // keep those with at least min_p × the largest probability
+  float temperature = 0.8f;  // 0 is greedy: the token of the largest logit, the first of equals
+  int32_t top_k = 40;        // keep the k most probable; 0 keeps all
+  float top_p = 0.95f;  // keep the fewest whose probabilities reach p, at least one; 1 keeps all
+  float min_p = 0.05f;  // keep those with at least min_p × the largest probability
   float repeat_penalty = 1.0f;  // > 1 divides positive and multiplies negative logits (CTRL, 2019)
   float frequency_penalty = 0.0f;  // taken off a logit for each time that its token was seen
   float presence_penalty = 0.0f;   // taken off once where the token was seen

@@ -79,7 +79,7 @@ TEST(Sampler, TopPKeepsTheFewestThatReachIt) {
   EXPECT_EQ(draw(options, logits_of({0.1, 0.4, 0.2, 0.3})).size(), 2u);
   options.top_p = 0.71f;
   EXPECT_EQ(draw(options, logits_of({0.1, 0.4, 0.2, 0.3})).size(), 3u);
-  options.top_p = 0.01f;
+  options.top_p = 0.0f;
   EXPECT_EQ(draw(options, logits_of({0.1, 0.4, 0.2, 0.3})).size(), 1u);
 }
 
@@ -331,8 +331,7 @@ TEST(SamplerOptions, AreCheckedByName) {
             "temperature is -1, expected 0 to 100");
   EXPECT_NE(message([](SamplerOptions& o) { o.temperature = NAN; }), "");
   EXPECT_EQ(message([](SamplerOptions& o) { o.top_k = -5; }), "top-k is -5, expected 0 or more");
-  EXPECT_EQ(message([](SamplerOptions& o) { o.top_p = 0; }),
-            "top-p is 0, expected more than 0, up to 1");
+  EXPECT_EQ(message([](SamplerOptions& o) { o.top_p = -1; }), "top-p is -1, expected 0 to 1");
   EXPECT_EQ(message([](SamplerOptions& o) { o.min_p = 1.5; }), "min-p is 1.5, expected 0 to 1");
   EXPECT_NE(message([](SamplerOptions& o) { o.repeat_penalty = 0; }), "");
   EXPECT_NE(message([](SamplerOptions& o) { o.repeat_last_n = -1; }), "");

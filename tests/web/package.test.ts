@@ -9,12 +9,37 @@ import { pathToFileURL } from 'node:url';
 import { Kinglet, KingletError } from 'kinglet';
 import type { ChatMessage, ChatOptions, GenerateOptions, LoadProgress } from 'kinglet';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { generateRules } from '../../web/src/options.ts';
 import { splitModel } from './split-model.ts';
 import { root, storyModel, tellByCli, vocabularyOf, withChatTemplate } from './support.ts';
 
 const bytes = new Uint8Array(readFileSync(storyModel));
 const greedy = { temperature: 0, maxTokens: 60 };
 const opening = 'Once upon a time';
+
+describe.each(['lfm2', 'qwen35', 'granitehybrid', 'falcon-h1', 'mamba2'])('%s', (name) => {
+  it('forks, truncates, saves and restores as models of keys and values do', async () => {
+    const file = readFileSync(`${root}tests/fixtures/hybrid/${name}.gguf`);
+    const model = await Kinglet.load(new Uint8Array(file), { nThreads: 1 });
+    onTestFinished(() => {
+      model.dispose();
+    });
+    expect(model.info.memory.recurrentBytes).toBeGreaterThan(0);
+    const few = { temperature: 0, maxTokens: 12 };
+    const session = await model.newSession({ nCtx: 256 });
+    await session.generate('a story of old', few).result;
+    const nTold = await session.nPositions();
+    const saved = await session.save();
+    const fork = await session.fork();
+    const next = await session.generate(' and more', few).result;
+    expect((await fork.generate(' and more', few).result).text).toBe(next.text);
+    await fork.truncate(nTold);
+    expect((await fork.generate(' and more', few).result).text).toBe(next.text);
+    await fork.restore(saved);
+    expect(await fork.nPositions()).toBe(nTold);
+    expect((await fork.generate(' and more', few).result).text).toBe(next.text);
+  });
+});
 
 describe('a loaded model', () => {
   let model: Kinglet;
@@ -502,6 +527,17 @@ describe('a model with a chat template', () => {
       await expect(refused).rejects.toMatchObject({ code: 'invalid_argument' });
     }
     session.dispose();
+  });
+
+  it('takes every number up to the bounds that it names', async () => {
+    for (const [name, { min, max, above }] of Object.entries(generateRules)) {
+      if (name === 'maxTokens') continue;
+      for (const value of [above ? 1e-6 : min, max]) {
+        const options = { maxTokens: 1, seed: 1, [name]: value };
+        const { finishReason } = await model.generate(opening, options).result;
+        expect(finishReason, `${name} ${String(value)}`).toBe('length');
+      }
+    }
   });
 
   it('answers calls made at once as it answers them one by one', async () => {

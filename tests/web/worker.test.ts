@@ -529,6 +529,8 @@ describe('failing', () => {
     [{ stop: ['x', ''] }, 'none of them empty'],
     [{ stop: ['\uD83D'] }, 'not valid Unicode'],
     [{ topP: 1.5 }, 'topP must be a number from 0 to 1, not 1.5'],
+    [{ repeatPenalty: 0 }, 'repeatPenalty must be a number more than 0, up to 100, not 0'],
+    [{ repeatLastN: 65_537 }, 'repeatLastN must be a whole number from 0 to 65536, not 65537'],
     [{ temprature: 1 }, 'unknown option "temprature"; the options are maxTokens, temperature'],
   ];
   it.each(refused)('refuses %o', async (options, message) => {

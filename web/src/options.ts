@@ -27,6 +27,8 @@ import type {
 interface NumberRule {
   min: number;
   max: number;
+  /** More than `min`. */
+  above?: true;
   integer?: true;
 }
 
@@ -41,16 +43,17 @@ type NumberOptions = Omit<PostedGenerateOptions, 'grammar' | 'stop' | 'logitBias
 
 const penaltyRule: NumberRule = { min: -100, max: 100 };
 
-const generateRules: Record<keyof NumberOptions, NumberRule> = {
+/** As validate() of src/session/sampler.cpp has them: package.test.ts compares. */
+export const generateRules: Record<keyof NumberOptions, NumberRule> = {
   maxTokens: { min: 1, max: maxInt32, integer: true },
   temperature: { min: 0, max: 100 },
   topK: { min: 0, max: maxInt32, integer: true },
   topP: { min: 0, max: 1 },
   minP: { min: 0, max: 1 },
-  repeatPenalty: { min: 0, max: 100 },
+  repeatPenalty: { min: 0, max: 100, above: true },
   frequencyPenalty: penaltyRule,
   presencePenalty: penaltyRule,
-  repeatLastN: { min: 0, max: maxInt32, integer: true },
+  repeatLastN: { min: 0, max: 65_536, integer: true },
   seed: { min: 0, max: Number.MAX_SAFE_INTEGER, integer: true },
   logprobs: { min: 0, max: 100, integer: true },
 };
@@ -265,16 +268,19 @@ export function checkedTokens(tokens: ArrayLike<number>): Int32Array {
 }
 
 function checkedNumber(name: string, value: unknown, rule: NumberRule): number {
-  const { min, max, integer } = rule;
+  const { min, max, above, integer } = rule;
   if (
     typeof value !== 'number' ||
-    !(value >= min && value <= max) ||
+    !((above ? value > min : value >= min) && value <= max) ||
     (integer && !Number.isInteger(value))
   ) {
     const kind = integer ? 'a whole number' : 'a number';
+    const range = above
+      ? `more than ${String(min)}, up to ${String(max)}`
+      : `from ${String(min)} to ${String(max)}`;
     throw new KingletError(
       'invalid_argument',
-      `${name} must be ${kind} from ${String(min)} to ${String(max)}, not ${String(value)}`,
+      `${name} must be ${kind} ${range}, not ${String(value)}`,
     );
   }
   return value;
