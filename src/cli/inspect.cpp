@@ -2,9 +2,9 @@
 #include <string>
 
 #include "base/format.h"
+#include "base/quoted.h"
 #include "cli/commands.h"
 #include "gguf/file.h"
-#include "gguf/quoted.h"
 
 namespace kinglet::cli {
 namespace {

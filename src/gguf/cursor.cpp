@@ -4,8 +4,8 @@
 
 #include "base/checked.h"
 #include "base/format.h"
+#include "base/quoted.h"
 #include "gguf/header.h"
-#include "gguf/quoted.h"
 
 namespace kinglet {
 

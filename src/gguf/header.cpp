@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/format.h"
-#include "gguf/quoted.h"
+#include "base/quoted.h"
 
 namespace kinglet {
 namespace {

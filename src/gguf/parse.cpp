@@ -6,11 +6,11 @@
 
 #include "base/checked.h"
 #include "base/format.h"
+#include "base/quoted.h"
 #include "base/small_sort.h"
 #include "gguf/cursor.h"
 #include "gguf/ggml_types.h"
 #include "gguf/header.h"
-#include "gguf/quoted.h"
 
 namespace kinglet {
 namespace {

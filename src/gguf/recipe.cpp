@@ -9,7 +9,7 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
-#include "gguf/quoted.h"
+#include "base/quoted.h"
 
 namespace kinglet {
 namespace {

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/quoted.h"
 #include "base/small_sort.h"
 #include "gguf/file.h"
-#include "gguf/quoted.h"
 
 namespace kinglet {
 namespace {

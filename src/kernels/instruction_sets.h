@@ -5,6 +5,9 @@
 
 namespace kinglet {
 
+// Sets that one build can have, scalar among them.
+constexpr size_t kMostKernelSets = 3;
+
 const KernelSet& simd128_kernels();
 const KernelSet& relaxed_simd_kernels();
 const KernelSet& avx2_kernels();

@@ -9,7 +9,7 @@ namespace kinglet {
 namespace {
 
 struct Available {
-  std::array<const KernelSet*, 3> sets{};
+  std::array<const KernelSet*, kMostKernelSets> sets{};
   size_t n = 0;
 
   void add(const KernelSet& set) { sets[n++] = &set; }

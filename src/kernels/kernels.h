@@ -136,8 +136,6 @@ struct StateSpace {
   float* output;  // [n_channels]
 };
 
-constexpr size_t kMaxDTypeId = 40;
-
 struct KernelSet {
   std::string_view name;
 

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <utility>
 
+#include "kernels/instruction_sets.h"
+
 namespace kinglet {
 namespace {
 
@@ -111,11 +113,9 @@ struct Measured {
   }
 };
 
-constexpr size_t kMostSets = 3;  // that any build can run
-
 struct MeasuredSets {
-  std::array<KernelSet, kMostSets> sets;
-  std::array<Recorder*, kMostSets> recorders;
+  std::array<KernelSet, kMostKernelSets> sets;
+  std::array<Recorder*, kMostKernelSets> recorders;
 };
 
 template <size_t... kSets>
@@ -128,7 +128,7 @@ MeasuredSets make_sets(std::index_sequence<kSets...> /*sets*/) {
 }
 
 const MeasuredSets& measured_sets() {
-  static const MeasuredSets sets = make_sets(std::make_index_sequence<kMostSets>());
+  static const MeasuredSets sets = make_sets(std::make_index_sequence<kMostKernelSets>());
   return sets;
 }
 

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "base/format.h"
-#include "gguf/quoted.h"
+#include "base/quoted.h"
 #include "kernels/packing.h"
 #include "tensor/finite.h"
 

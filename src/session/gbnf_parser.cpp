@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "gguf/quoted.h"
+#include "base/quoted.h"
 #include "session/byte_ranges.h"
 #include "text/utf8.h"
 

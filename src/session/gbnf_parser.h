@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "session/grammar.h"
+#include "session/grammar_step.h"
 
 namespace kinglet {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/quoted.h"
 #include "base/small_sort.h"
-#include "gguf/quoted.h"
 #include "session/gbnf_parser.h"
 
 namespace kinglet {

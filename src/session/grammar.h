@@ -12,26 +12,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "session/grammar_step.h"
 
 namespace kinglet {
-
-// A schema of many pages makes some thousand steps; 2 MB of them are a mistake, or an attack.
-constexpr uint32_t kMaxGrammarSteps = 1 << 18;
-
-// One step of a rule, which goes on with the step behind it unless told otherwise.
-struct GrammarStep {
-  enum class Kind : uint8_t {
-    take,   // takes a byte from `low` to `high`
-    split,  // goes on behind, and at the target
-    jump,   // goes on at the target
-    call,   // runs the rule at the target, then goes on behind
-    end,    // of a rule; the target is its first step
-  };
-  Kind kind;
-  uint8_t low = 0;
-  uint8_t high = 0;
-  int32_t target = 0;  // relative to this step
-};
 
 class Grammar {
  public:

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "gguf/quoted.h"
+#include "base/quoted.h"
 
 namespace kinglet {
 namespace {

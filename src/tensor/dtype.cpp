@@ -63,6 +63,10 @@ constexpr std::array kTypes = {
     block_type<BlockIQ3_S>(DType::iq3_s, "IQ3_S"),
 };
 
+static_assert(std::all_of(kTypes.begin(), kTypes.end(), [](const DTypeInfo& info) {
+  return static_cast<size_t>(info.type) <= kMaxDTypeId;
+}));
+
 }  // namespace
 
 std::span<const DTypeInfo> dtypes() { return kTypes; }

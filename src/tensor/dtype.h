@@ -41,6 +41,9 @@ enum class DType : uint32_t {
   mxfp4 = 39,
 };
 
+// The largest of them: tables over all types are one longer. dtype.cpp checks it.
+constexpr size_t kMaxDTypeId = static_cast<size_t>(DType::mxfp4);
+
 struct DTypeInfo {
   DType type;
   std::string_view name;  // as ggml spells it: "Q4_0"

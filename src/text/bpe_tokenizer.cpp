@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/format.h"
-#include "gguf/quoted.h"
+#include "base/quoted.h"
 #include "text/merger.h"
 #include "text/utf8.h"
 

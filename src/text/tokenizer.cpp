@@ -1,7 +1,7 @@
 #include "text/tokenizer.h"
 
 #include "base/format.h"
-#include "gguf/quoted.h"
+#include "base/quoted.h"
 #include "text/bpe_tokenizer.h"
 #include "text/spm_tokenizer.h"
 #include "text/unicode_table.h"

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/format.h"
-#include "gguf/quoted.h"
+#include "base/quoted.h"
 #include "text/token_names.h"
 
 namespace kinglet {

@@ -1,4 +1,4 @@
-#include "gguf/quoted.h"
+#include "base/quoted.h"
 
 namespace kinglet {
 namespace {
