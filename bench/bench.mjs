@@ -1,5 +1,6 @@
 // npm run bench: how fast this project is on this machine, and how close to what the machine allows.
-//   --model smollm2-135m,qwen2.5-0.5b,tinyllama-1.1b   shapes; default: the first
+//   --model smollm2-135m,qwen2.5-0.5b,tinyllama-1.1b,lfm2-350m,qwen3.5-0.8b,granite-4.0-h-350m,
+//           falcon-h1-90m           shapes; default: the first
 //   --type Q4_0,Q8_0,Q4_K_M,…       weight types; default: these three
 //   --where native,chromium,node    default: all
 //   --threads 1,2                   default: both

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,22 +15,60 @@
 namespace kinglet {
 namespace {
 
+// What layers without attention have in its place, or all layers beside it.
+enum class Mixer { none, short_convolution, delta_net, mamba2, mamba2_beside };
+
+struct RecurrentShape {
+  Mixer mixer = Mixer::none;
+  std::span<const uint32_t> attention_layers;  // the layers that have attention, if not all
+  uint32_t convolution = 0;
+  uint32_t n_groups = 0;  // of a delta net: key heads
+  uint32_t n_heads = 0;
+  uint32_t head_dim = 0;
+  uint32_t n_states = 0;
+
+  uint32_t inner_dim() const { return n_heads * head_dim; }
+  uint32_t n_channels() const { return inner_dim() + 2 * n_groups * n_states; }
+};
+
 struct ModelShape {
   std::string_view name;
+  std::string_view architecture;
   uint32_t n_layers;
   uint32_t hidden_dim;
   uint32_t n_heads;
   uint32_t n_kv_heads;
+  uint32_t head_dim;
   uint32_t ffn_dim;
   uint32_t n_tokens;
   bool tied_output;
+  RecurrentShape recurrent = {};
+
+  bool has_attention(uint32_t layer) const {
+    const auto& layers = recurrent.attention_layers;
+    return layers.empty() || std::find(layers.begin(), layers.end(), layer) != layers.end();
+  }
 };
+
+constexpr uint32_t kLfm2Attention[] = {2, 5, 8, 10, 12, 14};
+constexpr uint32_t kQwen35Attention[] = {3, 7, 11, 15, 19, 23};
+constexpr uint32_t kGraniteAttention[] = {10, 13, 17, 27};
+
+constexpr RecurrentShape kLfm2 = {
+    .mixer = Mixer::short_convolution, .attention_layers = kLfm2Attention, .convolution = 3};
+constexpr RecurrentShape kQwen35 = {Mixer::delta_net, kQwen35Attention, 4, 16, 16, 128, 128};
+constexpr RecurrentShape kGranite = {Mixer::mamba2, kGraniteAttention, 4, 1, 48, 32, 128};
+constexpr RecurrentShape kFalcon = {Mixer::mamba2_beside, {}, 4, 1, 24, 32, 64};
 
 // From the models' published configurations.
 constexpr ModelShape kShapes[] = {
-    {"smollm2-135m", 30, 576, 9, 3, 1536, 49152, true},
-    {"qwen2.5-0.5b", 24, 896, 14, 2, 4864, 151936, true},
-    {"tinyllama-1.1b", 22, 2048, 32, 4, 5632, 32000, false},
+    {"smollm2-135m", "llama", 30, 576, 9, 3, 64, 1536, 49152, true},
+    {"qwen2.5-0.5b", "llama", 24, 896, 14, 2, 64, 4864, 151936, true},
+    {"tinyllama-1.1b", "llama", 22, 2048, 32, 4, 64, 5632, 32000, false},
+    {"lfm2-350m", "lfm2", 16, 1024, 16, 8, 64, 4608, 65536, true, kLfm2},
+    {"qwen3.5-0.8b", "qwen35", 24, 1024, 8, 2, 256, 3584, 248320, true, kQwen35},
+    {"granite-4.0-h-350m", "granitehybrid", 32, 768, 12, 4, 64, 2048, 100352, true, kGranite},
+    {"falcon-h1-90m", "falcon-h1", 24, 512, 8, 2, 64, 768, 32768, true, kFalcon},
 };
 
 struct NamedShape {
@@ -37,26 +76,108 @@ struct NamedShape {
   Shape shape;
 };
 
+// The tensors of one layer after the other.
+class LayerTensors {
+ public:
+  LayerTensors(const ModelShape& model, std::vector<NamedShape>& tensors)
+      : model_(model), recurrent_(model.recurrent), tensors_(tensors) {}
+
+  void add_layer(uint32_t layer) {
+    layer_ = layer;
+    add_matrix("attn_norm", model_.hidden_dim, 1);
+    if (model_.has_attention(layer)) {
+      add_attention();
+      if (recurrent_.mixer == Mixer::mamba2_beside) add_mamba2();
+    } else if (recurrent_.mixer == Mixer::short_convolution) {
+      add_short_convolution();
+    } else if (recurrent_.mixer == Mixer::delta_net) {
+      add_delta_net();
+    } else {
+      add_mamba2();
+    }
+    add_feed_forward();
+  }
+
+ private:
+  void add(std::string_view part, uint64_t n_columns, uint64_t n_rows = 1) {
+    tensors_.push_back({cat("blk.", layer_, ".", part), {n_columns, n_rows, 1, 1}});
+  }
+
+  void add_matrix(std::string_view part, uint64_t n_columns, uint64_t n_rows) {
+    add(cat(part, ".weight"), n_columns, n_rows);
+  }
+
+  void add_attention() {
+    const bool is_gated = recurrent_.mixer == Mixer::delta_net;
+    const uint64_t queries = uint64_t{model_.n_heads} * model_.head_dim;
+    const uint64_t keys = uint64_t{model_.n_kv_heads} * model_.head_dim;
+    add_matrix("attn_q", model_.hidden_dim, is_gated ? 2 * queries : queries);
+    add_matrix("attn_k", model_.hidden_dim, keys);
+    add_matrix("attn_v", model_.hidden_dim, keys);
+    add_matrix("attn_output", queries, model_.hidden_dim);
+    if (is_gated || recurrent_.mixer == Mixer::short_convolution) {
+      add_matrix("attn_q_norm", model_.head_dim, 1);
+      add_matrix("attn_k_norm", model_.head_dim, 1);
+    }
+  }
+
+  void add_short_convolution() {
+    add_matrix("shortconv.in_proj", model_.hidden_dim, uint64_t{3} * model_.hidden_dim);
+    add_matrix("shortconv.conv", recurrent_.convolution, model_.hidden_dim);
+    add_matrix("shortconv.out_proj", model_.hidden_dim, model_.hidden_dim);
+  }
+
+  void add_delta_net() {
+    add_matrix("attn_qkv", model_.hidden_dim, recurrent_.n_channels());
+    add_matrix("attn_gate", model_.hidden_dim, recurrent_.inner_dim());
+    add_matrix("ssm_conv1d", recurrent_.convolution, recurrent_.n_channels());
+    add("ssm_dt.bias", recurrent_.n_heads);
+    add("ssm_a", recurrent_.n_heads);
+    add_matrix("ssm_beta", model_.hidden_dim, recurrent_.n_heads);
+    add_matrix("ssm_alpha", model_.hidden_dim, recurrent_.n_heads);
+    add_matrix("ssm_norm", recurrent_.head_dim, 1);
+    add_matrix("ssm_out", recurrent_.inner_dim(), model_.hidden_dim);
+  }
+
+  void add_mamba2() {
+    const uint64_t rows = recurrent_.inner_dim() + recurrent_.n_channels() + recurrent_.n_heads;
+    add_matrix("ssm_in", model_.hidden_dim, rows);
+    add_matrix("ssm_conv1d", recurrent_.convolution, recurrent_.n_channels());
+    add("ssm_conv1d.bias", recurrent_.n_channels());
+    add("ssm_dt.bias", recurrent_.n_heads);
+    add("ssm_a", 1, recurrent_.n_heads);
+    add("ssm_d", 1, recurrent_.n_heads);
+    if (recurrent_.mixer == Mixer::mamba2) add_matrix("ssm_norm", recurrent_.inner_dim(), 1);
+    add_matrix("ssm_out", recurrent_.inner_dim(), model_.hidden_dim);
+  }
+
+  void add_feed_forward() {
+    const bool has_bare_norm = recurrent_.mixer == Mixer::mamba2_beside;
+    const bool is_after_attention = recurrent_.mixer == Mixer::delta_net;
+    add(has_bare_norm        ? "ffn_norm"
+        : is_after_attention ? "post_attention_norm.weight"
+                             : "ffn_norm.weight",
+        model_.hidden_dim);
+    add_matrix("ffn_gate", model_.hidden_dim, model_.ffn_dim);
+    add_matrix("ffn_up", model_.hidden_dim, model_.ffn_dim);
+    add_matrix("ffn_down", model_.ffn_dim, model_.hidden_dim);
+  }
+
+  const ModelShape& model_;
+  const RecurrentShape& recurrent_;
+  std::vector<NamedShape>& tensors_;
+  uint32_t layer_ = 0;
+};
+
 std::vector<NamedShape> tensors_of(const ModelShape& model) {
   const uint64_t hidden = model.hidden_dim;
-  const uint64_t kv = hidden / model.n_heads * model.n_kv_heads;
-  std::vector<NamedShape> tensors = {{"token_embd.weight", {hidden, model.n_tokens, 1, 1}},
-                                     {"output_norm.weight", {hidden, 1, 1, 1}}};
+  const bool is_lfm2 = model.recurrent.mixer == Mixer::short_convolution;
+  std::vector<NamedShape> tensors = {
+      {"token_embd.weight", {hidden, model.n_tokens, 1, 1}},
+      {is_lfm2 ? "token_embd_norm.weight" : "output_norm.weight", {hidden, 1, 1, 1}}};
   if (!model.tied_output) tensors.push_back({"output.weight", {hidden, model.n_tokens, 1, 1}});
-  for (uint32_t layer = 0; layer < model.n_layers; ++layer) {
-    const auto add = [&](std::string_view part, uint64_t n_columns, uint64_t n_rows) {
-      tensors.push_back({cat("blk.", layer, ".", part, ".weight"), {n_columns, n_rows, 1, 1}});
-    };
-    add("attn_norm", hidden, 1);
-    add("attn_q", hidden, hidden);
-    add("attn_k", hidden, kv);
-    add("attn_v", hidden, kv);
-    add("attn_output", hidden, hidden);
-    add("ffn_norm", hidden, 1);
-    add("ffn_gate", hidden, model.ffn_dim);
-    add("ffn_up", hidden, model.ffn_dim);
-    add("ffn_down", model.ffn_dim, hidden);
-  }
+  LayerTensors layers(model, tensors);
+  for (uint32_t layer = 0; layer < model.n_layers; ++layer) layers.add_layer(layer);
   return tensors;
 }
 
@@ -85,19 +206,78 @@ void set_vocabulary(GgufWriter& file, uint32_t n_tokens) {
   file.set("tokenizer.ggml.unknown_token_id", 0u);
 }
 
+// Which layers are recurrent is said by their key heads, where the architecture does not fix it.
+std::vector<int32_t> kv_heads_of(const ModelShape& model) {
+  std::vector<int32_t> n_heads;
+  for (uint32_t layer = 0; layer < model.n_layers; ++layer) {
+    n_heads.push_back(model.has_attention(layer) ? static_cast<int32_t>(model.n_kv_heads) : 0);
+  }
+  return n_heads;
+}
+
+bool lists_kv_heads(const ModelShape& model) {
+  return model.recurrent.mixer == Mixer::short_convolution ||
+         model.recurrent.mixer == Mixer::mamba2;
+}
+
+void set_recurrent(GgufWriter& file, const ModelShape& model) {
+  const RecurrentShape& recurrent = model.recurrent;
+  const auto set = [&](std::string_view key, auto value) {
+    file.set(cat(model.architecture, ".", key), value);
+  };
+  if (recurrent.mixer == Mixer::none) return;
+  if (recurrent.mixer == Mixer::short_convolution) {
+    set("shortconv.l_cache", recurrent.convolution);
+    return;
+  }
+  set("attention.key_length", model.head_dim);
+  set("attention.value_length", model.head_dim);
+  set("ssm.conv_kernel", recurrent.convolution);
+  set("ssm.inner_size", recurrent.inner_dim());
+  set("ssm.state_size", recurrent.n_states);
+  set("ssm.time_step_rank", recurrent.n_heads);
+  set("ssm.group_count", recurrent.n_groups);
+}
+
+void set_rope(GgufWriter& file, const ModelShape& model) {
+  const auto key = [&](std::string_view name) { return cat(model.architecture, ".", name); };
+  const bool is_partial = model.recurrent.mixer == Mixer::delta_net;
+  file.set(key("rope.dimension_count"), is_partial ? model.head_dim / 4 : model.head_dim);
+  file.set(key("rope.freq_base"), 10000.0f);
+  if (is_partial) {
+    constexpr int32_t kSections[] = {11, 11, 10, 0};
+    file.set(key("rope.dimension_sections"), std::span<const int32_t>(kSections));
+  }
+}
+
+void set_granite_scales(GgufWriter& file) {
+  file.set("granitehybrid.embedding_scale", 12.0f);
+  file.set("granitehybrid.residual_scale", 0.246f);
+  file.set("granitehybrid.attention.scale", 0.015625f);
+  file.set("granitehybrid.logit_scale", 3.0f);
+  constexpr std::byte kFalse[1] = {};  // attention knows of no positions
+  file.copy({"granitehybrid.rope.scaling.finetuned", {ValueType::boolean, kFalse}});
+}
+
 void set_metadata(GgufWriter& file, const ModelShape& model, const Recipe& recipe) {
-  file.set("general.architecture", "llama");
+  const auto key = [&](std::string_view name) { return cat(model.architecture, ".", name); };
+  file.set("general.architecture", model.architecture);
   file.set("general.name", cat(model.name, " shape, random weights, ", recipe.name));
-  file.set("llama.context_length", 4096u);
-  file.set("llama.embedding_length", model.hidden_dim);
-  file.set("llama.block_count", model.n_layers);
-  file.set("llama.feed_forward_length", model.ffn_dim);
-  file.set("llama.attention.head_count", model.n_heads);
-  file.set("llama.attention.head_count_kv", model.n_kv_heads);
-  file.set("llama.attention.layer_norm_rms_epsilon", 1e-5f);
-  file.set("llama.rope.dimension_count", model.hidden_dim / model.n_heads);
-  file.set("llama.rope.freq_base", 10000.0f);
-  file.set("llama.vocab_size", model.n_tokens);
+  file.set(key("context_length"), 4096u);
+  file.set(key("embedding_length"), model.hidden_dim);
+  file.set(key("block_count"), model.n_layers);
+  file.set(key("feed_forward_length"), model.ffn_dim);
+  file.set(key("attention.head_count"), model.n_heads);
+  if (lists_kv_heads(model)) {
+    file.set(key("attention.head_count_kv"), std::span<const int32_t>(kv_heads_of(model)));
+  } else {
+    file.set(key("attention.head_count_kv"), model.n_kv_heads);
+  }
+  file.set(key("attention.layer_norm_rms_epsilon"), 1e-5f);
+  set_rope(file, model);
+  set_recurrent(file, model);
+  if (model.recurrent.mixer == Mixer::mamba2) set_granite_scales(file);
+  file.set(key("vocab_size"), model.n_tokens);
   set_vocabulary(file, model.n_tokens);
 }
 
@@ -109,16 +289,18 @@ std::vector<DType> types_of(const std::vector<NamedShape>& tensors, const Recipe
   }
   ModelTraits traits;
   traits.n_layers = model.n_layers;
-  traits.heads_of_value = model.n_heads / model.n_kv_heads;
+  // Of the first layer; 0 where it has no attention and the file says so.
+  const bool is_recurrent = lists_kv_heads(model) && !model.has_attention(0);
+  traits.heads_of_value = is_recurrent ? 0 : model.n_heads / model.n_kv_heads;
   return recipe_types(recipe, traits, infos);
 }
 
-// Norms are 1; matrices keep the size of the stream they are added to.
+// Norms are 1; matrices keep the size of the stream they are added to; states decay.
 std::vector<std::byte> random_tensor(const NamedShape& tensor, const DTypeInfo& type,
                                      std::mt19937& random) {
   const auto n = static_cast<size_t>(tensor.shape[0] * tensor.shape[1]);
-  std::vector<float> values(n, 1.0f);
-  if (tensor.shape[1] > 1) {
+  std::vector<float> values(n, tensor.name.ends_with(".ssm_a") ? -1.0f : 1.0f);
+  if (tensor.shape[0] > 1 && tensor.shape[1] > 1) {
     std::normal_distribution<float> normal(0.0f, 0.02f);
     std::generate(values.begin(), values.end(), [&] { return normal(random); });
   }
@@ -131,8 +313,9 @@ Status make_model(std::string_view shape_name, std::string_view type, const std:
   const auto* model = std::find_if(std::begin(kShapes), std::end(kShapes),
                                    [&](const ModelShape& s) { return s.name == shape_name; });
   if (model == std::end(kShapes)) {
-    return Error{ErrorCode::invalid_argument,
-                 "unknown shape (known: smollm2-135m, qwen2.5-0.5b, tinyllama-1.1b)"};
+    std::string known;
+    for (const ModelShape& shape : kShapes) known += cat(known.empty() ? "" : ", ", shape.name);
+    return Error{ErrorCode::invalid_argument, cat("unknown shape (known: ", known, ")")};
   }
   KINGLET_ASSIGN(const Recipe recipe, find_recipe(type));
   GgufWriter file;

@@ -2,7 +2,7 @@
 // file, prompt and number of threads, in turns, so that whatever else the machine does falls on all.
 // Needs x86-64 Linux, for which llama.cpp is installed.
 //   --type Q4_0,Q8_0,Q4_K_M   weight types; default: these
-//   --model smollm2-135m      shape
+//   --model smollm2-135m      shape, of those that npm run bench knows; targets hold for this one
 //   --threads N               default 1
 //   --rounds N                default 3
 //   --engines NAME,…          default: those that the type has a target with
