@@ -32,9 +32,9 @@ struct TinyModel {
   std::string extra_tensor = {};      // added, of no use
   std::string without_key = {};       // left out
   bool has_weights = true;
-  float weight = 0.5f;                     // scales all weights
-  float norm_weight = 1.0f;                // scales those of norms, too
-  DType matrix_type = DType::f32;          // of what has more than one row
+  float weight = 0.5f;                          // scales all weights
+  float norm_weight = 1.0f;                     // scales those of norms, too
+  DType matrix_type = DType::f32;               // of what has more than one row
   std::function<void(GgufBuilder&)> edit = {};  // adds keys or tensors
 
   Bytes build() const {
