@@ -179,7 +179,9 @@ describe.each([
         const messages = inTurn(['x', ...halves].map((half) => half || 'x'));
         expect(await structure(messages)).toEqual(plain);
         const text = await model.detokenize(await model.chatTokens(messages), { special: true });
-        expect(text.endsWith(await model.chatPrompt(messages))).toBe(true);
+        // A U+2581 in a text is the space that it spells in such a vocabulary.
+        const laidOut = (await model.chatPrompt(messages)).replaceAll('\u2581', ' ');
+        expect(text.replaceAll('\u2581', ' ').endsWith(laidOut)).toBe(true);
       }
     });
 
