@@ -112,7 +112,7 @@ Result<std::shared_ptr<KvStore>> KvStore::create(const KvStoreConfig& config) {
 
 Result<std::shared_ptr<KvStore>> KvStore::clone() const {
   KINGLET_ASSIGN(std::shared_ptr<KvStore> copy, create(config_));
-  std::memcpy(copy->memory_.data(), memory_.data(), memory_.size());
+  std::copy_n(memory_.data(), memory_.size(), copy->memory_.data());
   copy->pool_ = pool_;
   copy->sequences_ = sequences_;
   for (Sequence& sequence : copy->sequences_) sequence.pages.reserve(config_.n_pages);
@@ -382,7 +382,7 @@ void KvStore::copy_position(SequenceId id, uint32_t from, uint32_t to) {
 // --- Pages --------------------------------------------------------------------------------------
 
 void KvStore::copy_page(uint32_t from, uint32_t to) {
-  std::memcpy(memory_.data() + to * page_bytes_, memory_.data() + from * page_bytes_, page_bytes_);
+  std::copy_n(memory_.data() + from * page_bytes_, page_bytes_, memory_.data() + to * page_bytes_);
 }
 
 void KvStore::move_page(uint32_t from, uint32_t to) {
