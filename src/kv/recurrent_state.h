@@ -19,7 +19,7 @@ namespace kinglet {
 // Memory that checkpoints of a session may take, and how many there are at least and at most.
 constexpr uint64_t kCheckpointBudget = uint64_t{96} << 20;
 constexpr uint32_t kFewestCheckpoints = 2;
-constexpr uint32_t kMostCheckpoints = 32;
+constexpr uint32_t kMostCheckpoints = 16;
 
 // As many checkpoints of n_floats as the budget allows; 0 where there is no state.
 uint32_t checkpoints_within_budget(uint64_t n_floats);

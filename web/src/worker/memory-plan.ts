@@ -85,7 +85,7 @@ function kvCacheBytes(shape: ModelShape, nPositions: number, kv: KvKinds): numbe
 /** States, checkpoints and what a step works on, as src/kv/recurrent_state.h has them. */
 const checkpointBudget = 96 * 2 ** 20;
 const fewestCheckpoints = 2;
-const mostCheckpoints = 32;
+const mostCheckpoints = 16;
 const nWorkingStates = 3;
 
 function recurrentStateBytes({ nRecurrent }: ModelShape): number {
