@@ -90,8 +90,8 @@ void encode(const float* in, BlockIQ4_XS& block) {
 // The scale is the power of two at which the largest weight is 4 to 8, of values up to 6.
 void encode(const float* in, BlockMXFP4& block) {
   const float largest = std::fabs(extreme(in, BlockMXFP4::kSize));
-  const int exponent = largest > 0.0f ? std::ilogb(largest) - 2 + 127 : 0;
-  block.exponent = static_cast<uint8_t>(std::min(std::max(0, exponent), 254));
+  const int power = std::clamp(std::ilogb(largest), -125, 129);  // of 0 and infinity, too
+  block.exponent = static_cast<uint8_t>(power - 2 + 127);
   const float scale = block.scale();
   for (size_t i = 0; i < 16; ++i) {
     block.codes[i] =
