@@ -18,16 +18,15 @@ struct Q2Format {
   static constexpr int kUnitRounds = 3;         // so few scales are worth a search for their unit
 };
 
-struct Q4Format {
+template <int kCodes>
+struct LargeFormat {
   static constexpr size_t kSubBlock = 32;
-  static constexpr float kMaxCode = 15.0f;
+  static constexpr float kMaxCode = kCodes - 1;
   static constexpr float kMaxSubScale = 63.0f;
   static constexpr int kUnitRounds = 0;
 };
-
-struct Q5Format : Q4Format {
-  static constexpr float kMaxCode = 31.0f;
-};
+using Q4Format = LargeFormat<16>;
+using Q5Format = LargeFormat<32>;
 
 struct Line {
   float scale = 0.0f;
