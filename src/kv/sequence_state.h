@@ -27,7 +27,6 @@ class SequenceState {
 
   uint32_t capacity() const { return rows_.capacity(); }
   uint32_t size() const { return rows_.size(); }  // committed positions
-  uint64_t bytes() const { return rows_.bytes() + recurrent_.bytes(); }
 
   KvCache& rows() { return rows_; }
   const KvCache& rows() const { return rows_; }
