@@ -102,38 +102,48 @@ struct AttentionKernels {
                 size_t n_positions, size_t head_dim, float* const* outputs);
 };
 
-// One token of a head of the gated delta rule (Yang et al., 2024: Gated Delta Networks). The state
-// M [n_values][n_keys] tells what value follows a key. It is forgotten by `decay`, then corrected
-// by `strength` times what it got wrong for this key:
+// Tokens of a head of the gated delta rule (Yang et al., 2024: Gated Delta Networks). The state
+// M [n_values][n_keys] tells what value follows a key. For each token it is forgotten by `decay`,
+// then corrected by `strength` times what it got wrong for this key:
 //   M ← decay M;  M ← M + strength (value − M key) keyᵀ;  output = M query
+// Rows of M do not see each other, so a kernel takes a few of them through many tokens while the
+// first-level cache holds them. A token's results do not depend on how many come with it.
 struct DeltaRule {
-  const float* from;   // M before
-  float* to;           // M behind; may be `from`
-  const float* query;  // [n_keys]
-  const float* key;    // [n_keys]
-  const float* value;  // [n_values]
-  float decay;
-  float strength;
+  const float* from;      // M before
+  float* to;              // M behind; may be `from`
+  const float* query;     // [n_tokens][n_keys], rows row_stride floats apart
+  const float* key;       // [n_tokens][n_keys], the same
+  const float* value;     // [n_tokens][n_values], the same
+  const float* decay;     // [n_tokens], gate_stride floats apart
+  const float* strength;  // [n_tokens], the same
+  size_t row_stride;
+  size_t gate_stride;
+  size_t n_tokens;
   size_t n_keys;
   size_t n_values;
-  float* output;  // [n_values]
+  float* output;  // [n_tokens][n_values], rows output_stride floats apart
+  size_t output_stride;
 };
 
-// One token of a head of a selective state space (Mamba-2, Dao and Gu, 2024), whose channels have
-// a state S [n_channels][n_states] each:
+// Tokens of a head of a selective state space (Mamba-2, Dao and Gu, 2024), whose channels have a
+// state S [n_channels][n_states] each, which do not see each other either. For each token:
 //   S ← decay S + (step x) inputᵀ;  output = S readout + skip x
 struct StateSpace {
   const float* from;     // S before
   float* to;             // S behind; may be `from`
-  const float* x;        // [n_channels]
-  const float* input;    // [n_states]: B
-  const float* readout;  // [n_states]: C
-  float decay;
-  float step;
+  const float* x;        // [n_tokens][n_channels], rows row_stride floats apart
+  const float* input;    // [n_tokens][n_states], the same: B
+  const float* readout;  // [n_tokens][n_states], the same: C
+  const float* decay;    // [n_tokens], gate_stride floats apart
+  const float* step;     // [n_tokens], the same
   float skip;
+  size_t row_stride;
+  size_t gate_stride;
+  size_t n_tokens;
   size_t n_channels;
   size_t n_states;
-  float* output;  // [n_channels]
+  float* output;  // [n_tokens][n_channels], rows output_stride floats apart
+  size_t output_stride;
 };
 
 struct KernelSet {

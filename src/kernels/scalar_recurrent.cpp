@@ -12,32 +12,44 @@ void scalar_convolve(const float* const* rows, const float* taps, const float* b
 }
 
 void scalar_delta_rule(const DeltaRule& head) {
-  for (size_t v = 0; v < head.n_values; ++v) {
-    const float* from = head.from + v * head.n_keys;
-    float* to = head.to + v * head.n_keys;
-    float known = 0.0f;
-    for (size_t k = 0; k < head.n_keys; ++k) known += from[k] * head.key[k];
-    const float correction = head.strength * (head.value[v] - head.decay * known);
-    float output = 0.0f;
-    for (size_t k = 0; k < head.n_keys; ++k) {
-      to[k] = head.decay * from[k] + correction * head.key[k];
-      output += to[k] * head.query[k];
+  for (size_t t = 0; t < head.n_tokens; ++t) {
+    const float* query = head.query + t * head.row_stride;
+    const float* key = head.key + t * head.row_stride;
+    const float decay = head.decay[t * head.gate_stride];
+    for (size_t v = 0; v < head.n_values; ++v) {
+      const float* from = (t == 0 ? head.from : head.to) + v * head.n_keys;
+      float* to = head.to + v * head.n_keys;
+      float known = 0.0f;
+      for (size_t k = 0; k < head.n_keys; ++k) known += from[k] * key[k];
+      const float error = head.value[t * head.row_stride + v] - decay * known;
+      const float correction = head.strength[t * head.gate_stride] * error;
+      float output = 0.0f;
+      for (size_t k = 0; k < head.n_keys; ++k) {
+        to[k] = decay * from[k] + correction * key[k];
+        output += to[k] * query[k];
+      }
+      head.output[t * head.output_stride + v] = output;
     }
-    head.output[v] = output;
   }
 }
 
 void scalar_state_space(const StateSpace& head) {
-  for (size_t c = 0; c < head.n_channels; ++c) {
-    const float* from = head.from + c * head.n_states;
-    float* to = head.to + c * head.n_states;
-    const float x = head.step * head.x[c];
-    float output = 0.0f;
-    for (size_t i = 0; i < head.n_states; ++i) {
-      to[i] = head.decay * from[i] + x * head.input[i];
-      output += to[i] * head.readout[i];
+  for (size_t t = 0; t < head.n_tokens; ++t) {
+    const float* x = head.x + t * head.row_stride;
+    const float* input = head.input + t * head.row_stride;
+    const float* readout = head.readout + t * head.row_stride;
+    const float decay = head.decay[t * head.gate_stride];
+    for (size_t c = 0; c < head.n_channels; ++c) {
+      const float* from = (t == 0 ? head.from : head.to) + c * head.n_states;
+      float* to = head.to + c * head.n_states;
+      const float added = head.step[t * head.gate_stride] * x[c];
+      float output = 0.0f;
+      for (size_t i = 0; i < head.n_states; ++i) {
+        to[i] = decay * from[i] + added * input[i];
+        output += to[i] * readout[i];
+      }
+      head.output[t * head.output_stride + c] = output + head.skip * x[c];
     }
-    head.output[c] = output + head.skip * head.x[c];
   }
 }
 

@@ -1,7 +1,9 @@
 // The kernels of recurrent layers over a vector type V (see vector_kernels.h).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
 #include "kernels/kernels.h"
 #include "kernels/vector_math.h"
@@ -15,6 +17,9 @@ struct VectorRecurrent {
   static constexpr size_t kLanes = V::kLanes;
   // Rows of a state that are worked on together: their sums do not wait for each other.
   static constexpr size_t kRows = 4;
+  // Tokens whose keys and queries fit the first-level cache beside those rows: 16 KB of them where
+  // heads are 128 wide.
+  static constexpr size_t kChunk = 16;
 
   static void convolve(const float* const* rows, const float* taps, const float* bias, size_t width,
                        size_t n, float* out) {
@@ -28,39 +33,60 @@ struct VectorRecurrent {
   }
 
   static void delta_rule(const DeltaRule& head) {
-    size_t v = 0;
-    for (; v + kRows <= head.n_values; v += kRows) delta_rows<kRows>(head, v);
-    for (; v < head.n_values; ++v) delta_rows<1>(head, v);
+    run(head, head.n_values, head.n_keys,
+        [&](auto rows, auto&&... place) { delta_rows<rows>(head, place...); });
   }
 
   static void state_space(const StateSpace& head) {
-    size_t c = 0;
-    for (; c + kRows <= head.n_channels; c += kRows) state_rows<kRows>(head, c);
-    for (; c < head.n_channels; ++c) state_rows<1>(head, c);
+    run(head, head.n_channels, head.n_states,
+        [&](auto rows, auto&&... place) { state_rows<rows>(head, place...); });
   }
 
  private:
+  // Calls f(R, t, row, from, to) for R rows of a state [n_rows][n_columns] in each token t. Some
+  // rows go through a chunk of tokens before the next ones do.
+  template <class Head, class F>
+  static void run(const Head& head, size_t n_rows, size_t n_columns, const F& f) {
+    for (size_t first = 0; first < head.n_tokens; first += kChunk) {
+      const size_t last = std::min(first + kChunk, head.n_tokens);
+      const auto through_chunk = [&](auto rows, size_t row) {
+        float* to = head.to + row * n_columns;
+        const float* from = first == 0 ? head.from + row * n_columns : to;
+        for (size_t t = first; t < last; ++t, from = to) f(rows, t, row, from, to);
+      };
+      size_t row = 0;
+      for (; row + kRows <= n_rows; row += kRows) {
+        through_chunk(std::integral_constant<size_t, kRows>(), row);
+      }
+      for (; row < n_rows; ++row) through_chunk(std::integral_constant<size_t, 1>(), row);
+    }
+  }
+
   template <size_t R>
-  static void delta_rows(const DeltaRule& head, size_t first) {
+  static void delta_rows(const DeltaRule& head, size_t t, size_t first, const float* from,
+                         float* to) {
     const size_t n = head.n_keys;
-    const float* from = head.from + first * n;
-    float* to = head.to + first * n;
+    const float* keys = head.key + t * head.row_stride;
+    const float* queries = head.query + t * head.row_stride;
+    const float* values = head.value + t * head.row_stride + first;
+    const float strength = head.strength[t * head.gate_stride];
+    const float factor = head.decay[t * head.gate_stride];
     Float sums[R];
     for (size_t r = 0; r < R; ++r) sums[r] = V::splat(0.0f);
     for (size_t i = 0; i < n; i += kLanes) {
-      const Float key = Math::load(head.key, i, n);
+      const Float key = Math::load(keys, i, n);
       for (size_t r = 0; r < R; ++r) sums[r] = V::fma(Math::load(from + r * n, i, n), key, sums[r]);
     }
     Float corrections[R];
     for (size_t r = 0; r < R; ++r) {
       const float known = V::horizontal_sum(sums[r]);
-      corrections[r] = V::splat(head.strength * (head.value[first + r] - head.decay * known));
+      corrections[r] = V::splat(strength * (values[r] - factor * known));
       sums[r] = V::splat(0.0f);
     }
-    const Float decay = V::splat(head.decay);
+    const Float decay = V::splat(factor);
     for (size_t i = 0; i < n; i += kLanes) {
-      const Float key = Math::load(head.key, i, n);
-      const Float query = Math::load(head.query, i, n);
+      const Float key = Math::load(keys, i, n);
+      const Float query = Math::load(queries, i, n);
       for (size_t r = 0; r < R; ++r) {
         const Float kept = V::mul(decay, Math::load(from + r * n, i, n));
         const Float state = V::fma(corrections[r], key, kept);
@@ -68,35 +94,37 @@ struct VectorRecurrent {
         sums[r] = V::fma(state, query, sums[r]);
       }
     }
-    for (size_t r = 0; r < R; ++r) head.output[first + r] = V::horizontal_sum(sums[r]);
+    float* output = head.output + t * head.output_stride + first;
+    for (size_t r = 0; r < R; ++r) output[r] = V::horizontal_sum(sums[r]);
   }
 
   template <size_t R>
-  static void state_rows(const StateSpace& head, size_t first) {
+  static void state_rows(const StateSpace& head, size_t t, size_t first, const float* from,
+                         float* to) {
     const size_t n = head.n_states;
-    const float* from = head.from + first * n;
-    float* to = head.to + first * n;
-    const float* x = head.x + first;
-    Float inputs[R];
+    const float* inputs = head.input + t * head.row_stride;
+    const float* readouts = head.readout + t * head.row_stride;
+    const float* x = head.x + t * head.row_stride + first;
+    const float step = head.step[t * head.gate_stride];
+    Float added[R];
     Float sums[R];
     for (size_t r = 0; r < R; ++r) {
-      inputs[r] = V::splat(head.step * x[r]);
+      added[r] = V::splat(step * x[r]);
       sums[r] = V::splat(0.0f);
     }
-    const Float decay = V::splat(head.decay);
+    const Float decay = V::splat(head.decay[t * head.gate_stride]);
     for (size_t i = 0; i < n; i += kLanes) {
-      const Float input = Math::load(head.input, i, n);
-      const Float readout = Math::load(head.readout, i, n);
+      const Float input = Math::load(inputs, i, n);
+      const Float readout = Math::load(readouts, i, n);
       for (size_t r = 0; r < R; ++r) {
         const Float kept = V::mul(decay, Math::load(from + r * n, i, n));
-        const Float state = V::fma(inputs[r], input, kept);
+        const Float state = V::fma(added[r], input, kept);
         Math::store(to + r * n, i, n, state);
         sums[r] = V::fma(state, readout, sums[r]);
       }
     }
-    for (size_t r = 0; r < R; ++r) {
-      head.output[first + r] = V::horizontal_sum(sums[r]) + head.skip * x[r];
-    }
+    float* output = head.output + t * head.output_stride + first;
+    for (size_t r = 0; r < R; ++r) output[r] = V::horizontal_sum(sums[r]) + head.skip * x[r];
   }
 };
 

@@ -101,29 +101,33 @@ void DeltaNet::normalize_keys(Step& step, const Buffers& buffers) const {
   });
 }
 
-// A head goes through all tokens while its state is in the cache.
+// alpha becomes the decay, beta the strength.
 void DeltaNet::apply_rule(Step& step, const Buffers& buffers) const {
   const size_t n_floats = size_t{head_dim_} * head_dim_;
   const float* before = step.state().recurrent().before() + state_;
   float* behind = step.state().recurrent().behind() + state_;
   step.for_each(n_value_heads_, [&](size_t head) {
-    float* const state = behind + head * n_floats;
     for (size_t t = 0; t < step.n_tokens(); ++t) {
-      const float* query = buffers.mixed + t * n_channels() + head % n_key_heads_ * head_dim_;
-      const size_t at = t * n_value_heads_ + head;
-      const float time_step = exponential::softplus(buffers.alpha[at] + dt_bias_[head]);
-      step.kernels().delta_rule(
-          {.from = t == 0 ? before + head * n_floats : state,
-           .to = state,
-           .query = query,
-           .key = query + key_dim(),
-           .value = buffers.mixed + t * n_channels() + 2 * key_dim() + head * head_dim_,
-           .decay = exponential::exp(a_[head] * time_step),
-           .strength = exponential::sigmoid(buffers.beta[at]),
-           .n_keys = head_dim_,
-           .n_values = head_dim_,
-           .output = buffers.y + t * value_dim() + head * head_dim_});
+      float& alpha = buffers.alpha[t * n_value_heads_ + head];
+      float& beta = buffers.beta[t * n_value_heads_ + head];
+      alpha = exponential::exp(a_[head] * exponential::softplus(alpha + dt_bias_[head]));
+      beta = exponential::sigmoid(beta);
     }
+    const float* query = buffers.mixed + head % n_key_heads_ * head_dim_;
+    step.kernels().delta_rule({.from = before + head * n_floats,
+                               .to = behind + head * n_floats,
+                               .query = query,
+                               .key = query + key_dim(),
+                               .value = buffers.mixed + 2 * key_dim() + head * head_dim_,
+                               .decay = buffers.alpha + head,
+                               .strength = buffers.beta + head,
+                               .row_stride = n_channels(),
+                               .gate_stride = n_value_heads_,
+                               .n_tokens = step.n_tokens(),
+                               .n_keys = head_dim_,
+                               .n_values = head_dim_,
+                               .output = buffers.y + head * head_dim_,
+                               .output_stride = value_dim()});
   });
 }
 

@@ -56,6 +56,7 @@ Mamba2::Buffers Mamba2::lay_out(Arena& arena, const BatchShape& batch) const {
           .xbc = convolution_.take_input(arena, batch.n_tokens),
           .mixed = arena.take<float>(batch.n_tokens * n_channels()),
           .dt = arena.take<float>(batch.n_tokens * n_heads_),
+          .decay = arena.take<float>(batch.n_tokens * n_heads_),
           .y = arena.take<float>(batch.n_tokens * inner_dim())};
 }
 
@@ -78,31 +79,34 @@ Status Mamba2::run(Step& step, Arena arena, const float* x, float* out) const {
   return {};
 }
 
-// A head goes through all tokens while its state is in the cache.
+// dt becomes the time step.
 void Mamba2::scan(Step& step, const Buffers& buffers) const {
   const size_t n_floats = size_t{head_dim_} * n_states_;
   const float* before = step.state().recurrent().before() + state_;
   float* behind = step.state().recurrent().behind() + state_;
   step.for_each(n_heads_, [&](size_t head) {
-    const size_t group = head / (n_heads_ / n_groups_);
-    float* const state = behind + head * n_floats;
     for (size_t t = 0; t < step.n_tokens(); ++t) {
-      const float* row = buffers.mixed + t * n_channels();
-      const float* input = row + inner_dim() + group * n_states_;
-      const float time_step =
-          exponential::softplus(buffers.dt[t * n_heads_ + head] + dt_bias_[head]);
-      step.kernels().state_space({.from = t == 0 ? before + head * n_floats : state,
-                                  .to = state,
-                                  .x = row + head * head_dim_,
-                                  .input = input,
-                                  .readout = input + n_groups_ * n_states_,
-                                  .decay = exponential::exp(time_step * a_[head]),
-                                  .step = time_step,
-                                  .skip = d_[head],
-                                  .n_channels = head_dim_,
-                                  .n_states = n_states_,
-                                  .output = buffers.y + t * inner_dim() + head * head_dim_});
+      float& dt = buffers.dt[t * n_heads_ + head];
+      dt = exponential::softplus(dt + dt_bias_[head]);
+      buffers.decay[t * n_heads_ + head] = exponential::exp(dt * a_[head]);
     }
+    const size_t group = head / (n_heads_ / n_groups_);
+    const float* input = buffers.mixed + inner_dim() + group * n_states_;
+    step.kernels().state_space({.from = before + head * n_floats,
+                                .to = behind + head * n_floats,
+                                .x = buffers.mixed + head * head_dim_,
+                                .input = input,
+                                .readout = input + n_groups_ * n_states_,
+                                .decay = buffers.decay + head,
+                                .step = buffers.dt + head,
+                                .skip = d_[head],
+                                .row_stride = n_channels(),
+                                .gate_stride = n_heads_,
+                                .n_tokens = step.n_tokens(),
+                                .n_channels = head_dim_,
+                                .n_states = n_states_,
+                                .output = buffers.y + head * head_dim_,
+                                .output_stride = inner_dim()});
   });
 }
 

@@ -31,6 +31,7 @@ class Mamba2 : public Block {
     float* xbc;    // [inner_dim + 2 n_groups n_states]: the convolution's input,
     float* mixed;  // and its output
     float* dt;     // [n_heads]
+    float* decay;  // [n_heads]
     float* y;      // [inner_dim]
   };
 
