@@ -112,8 +112,9 @@ struct SubBlockDot {
   KINGLET_INLINE static void accumulate(Tile<V, T>& tile) {
     using Block = typename Format::Block;
     for (size_t i = 0; i < tile.n_columns / Block::kSize; ++i) {
-      const Format block(tile.group + i * V::kLanes * sizeof(Block));
+      const Format block(tile.group + i * kBlockBytes<V>);
       for (size_t half = 0; half < 2; ++half) {
+        if constexpr (T == 1) fetch_half<V>(block.data + kBlockBytes<V>, half);
         const size_t column = i * Block::kSize + half * Block::kSize / 2;
         unroll<4>([&](auto quarter) KINGLET_INLINE {
           accumulate_quarter<quarter>(tile, block, half, column + quarter * kActivationBlock);
@@ -123,6 +124,18 @@ struct SubBlockDot {
   }
 
  private:
+  template <class V>
+  static constexpr size_t kBlockBytes = V::kLanes * sizeof(typename Format::Block);
+
+  // Asks for half of the next block. Units of a block are read in another order than they stand in,
+  // which the processor does not foresee.
+  template <class V>
+  KINGLET_INLINE static void fetch_half(const std::byte* next, size_t half) {
+    constexpr size_t kCacheLine = 64;
+    const std::byte* begin = next + half * kBlockBytes<V> / 2;
+    for (size_t i = 0; i < kBlockBytes<V> / 2; i += kCacheLine) __builtin_prefetch(begin + i);
+  }
+
   // 32 columns: two sub-blocks.
   template <size_t Quarter, class V, size_t T>
   KINGLET_INLINE static void accumulate_quarter(Tile<V, T>& tile, const Format& block, size_t half,
