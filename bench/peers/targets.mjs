@@ -1,9 +1,7 @@
-// What this project should reach beside its peers: on one thread, in the shape of SmolLM2-135M.
-export const shape = 'smollm2-135m';
+// What this project should reach beside its peers, on one thread: ratios by shape and weight type.
 export const threads = 1;
 
-/** Ratios by weight type. */
-export const comparisons = [
+const small = [
   {
     ours: 'chromium relaxed-simd',
     peer: 'wllama 2.3.1',
@@ -34,3 +32,40 @@ export const comparisons = [
     },
   },
 ];
+
+// wllama 2.3.1 does not know these architectures.
+const hybrid = [
+  {
+    ours: 'chromium relaxed-simd',
+    peer: 'wllama 3.8.1',
+    targets: { Q4_0: { decode: 8 }, Q8_0: { decode: 8 } },
+  },
+  {
+    ours: 'chromium relaxed-simd',
+    peer: 'llama.cpp',
+    targets: { Q4_0: { decode: 0.6 }, Q8_0: { decode: 0.6 } },
+  },
+  {
+    ours: 'native',
+    peer: 'llama.cpp',
+    targets: { Q4_0: { decode: 1, prefill: 1 }, Q8_0: { decode: 1, prefill: 1 } },
+  },
+];
+
+const byShape = {
+  'smollm2-135m': small,
+  'lfm2-350m': hybrid,
+  'qwen3.5-0.8b': hybrid,
+  'granite-4.0-h-350m': hybrid,
+  'falcon-h1-90m': hybrid,
+};
+
+/** Those of a shape; one that has no targets is compared like the first one, without verdicts. */
+export function comparisonsOf(shape) {
+  return byShape[shape] ?? small.map(({ ours, peer }) => ({ ours, peer, targets: {} }));
+}
+
+/** The types that a shape has targets for. */
+export function typesOf(shape) {
+  return [...new Set(comparisonsOf(shape).flatMap(({ targets }) => Object.keys(targets)))];
+}
