@@ -56,6 +56,55 @@ const experts = (n) => ({
   ffn_up_exps: { rows: expertFfn, columns: hidden, experts: n },
   ffn_down_exps: { rows: hidden, columns: expertFfn, experts: n },
 });
+/** The tensors of recurrent layers. Vectors of a file have no ".weight" at the end. */
+const shortConvolution = (width) => ({
+  'shortconv.in_proj': { rows: 3 * hidden, columns: hidden, gain: 2 },
+  'shortconv.conv': { taps: [width, hidden] },
+  'shortconv.out_proj': { rows: hidden, columns: hidden, gain: 2 },
+});
+const mamba2 = ({ inner, state, heads: n, groups, width, normed = true }) => {
+  const channels = inner + 2 * groups * state;
+  return {
+    ssm_in: { rows: inner + channels + n, columns: hidden, gain: 2 },
+    ssm_conv1d: { taps: [width, channels], bias: true },
+    'ssm_dt.bias': { vector: [n] },
+    ssm_a: { vector: [1, n], middle: -1 },
+    ssm_d: { vector: [1, n], middle: 1 },
+    ...(normed && { ssm_norm: { norm: inner, shape: [inner / groups, groups] } }),
+    ssm_out: { rows: hidden, columns: inner },
+  };
+};
+const mamba2Keys = ({ inner, state, heads: n, groups, width }) => ({
+  'ssm.conv_kernel': u32(width),
+  'ssm.inner_size': u32(inner),
+  'ssm.state_size': u32(state),
+  'ssm.time_step_rank': u32(n),
+  'ssm.group_count': u32(groups),
+});
+const deltaNet = ({ state, keyHeads, valueHeads, width }) => {
+  const inner = valueHeads * state;
+  const channels = 2 * keyHeads * state + inner;
+  return {
+    attn_qkv: { rows: channels, columns: hidden, gain: 2 },
+    attn_gate: { rows: inner, columns: hidden },
+    ssm_conv1d: { taps: [width, channels] },
+    'ssm_dt.bias': { vector: [valueHeads] },
+    ssm_a: { vector: [valueHeads], middle: -1 },
+    ssm_beta: { rows: valueHeads, columns: hidden, gain: 2 },
+    ssm_alpha: { rows: valueHeads, columns: hidden },
+    ssm_norm: { norm: state },
+    ssm_out: { rows: hidden, columns: inner },
+  };
+};
+const gatedAttention = {
+  ...attention(),
+  attn_q: { rows: 2 * hidden, columns: hidden, gain: 2 },
+  ...headNorms,
+};
+const keysAndValues = (n) => ({
+  attn_k: { rows: n * headDim, columns: hidden, gain: 2 },
+  attn_v: { rows: n * headDim, columns: hidden },
+});
 const expertKeys = (n, used) => ({ expert_count: u32(n), expert_used_count: u32(used) });
 
 const rms = { 'attention.layer_norm_rms_epsilon': f32(1e-5) };
@@ -246,6 +295,103 @@ const fixtures = {
       ...experts(8),
     },
   },
+  // Layers that keep a state, in other sizes than usual: a short or a wide convolution, several
+  // groups, three value heads for a key head, numbers of KV heads that differ by layer.
+  'lfm2-heads': {
+    architecture: 'lfm2',
+    layers: 5,
+    keys: {
+      ...rms,
+      ...rope,
+      'attention.head_count_kv': list(i32, [0, 2, 0, 4, 1]),
+      'shortconv.l_cache': u32(5),
+    },
+    layer: (i) => ({
+      ...norms(),
+      ...([1, 3, 4].includes(i)
+        ? { ...attention(), ...keysAndValues([0, 2, 0, 4, 1][i]), ...headNorms }
+        : shortConvolution(5)),
+      ...gatedFfn,
+    }),
+    outputNorm: 'token_embd_norm',
+    tied: true,
+  },
+  'qwen35-heads': {
+    architecture: 'qwen35',
+    layers: 5,
+    keys: {
+      ...rms,
+      ...rope,
+      'rope.dimension_sections': list(i32, [3, 2, 1, 0]),
+      'attention.key_length': u32(headDim),
+      'attention.value_length': u32(headDim),
+      full_attention_interval: u32(3),
+      'ssm.conv_kernel': u32(3),
+      'ssm.state_size': u32(20),
+      'ssm.group_count': u32(2),
+      'ssm.time_step_rank': u32(6),
+      'ssm.inner_size': u32(120),
+    },
+    layer: (i) => ({
+      attn_norm: { norm: hidden },
+      post_attention_norm: { norm: hidden },
+      ...(i % 3 === 2
+        ? gatedAttention
+        : deltaNet({ state: 20, keyHeads: 2, valueHeads: 6, width: 3 })),
+      ...gatedFfn,
+    }),
+  },
+  'mamba2-groups': {
+    architecture: 'mamba2',
+    layers: 3,
+    keys: {
+      ...rms,
+      feed_forward_length: u32(0),
+      'attention.head_count': u32(0),
+      ...mamba2Keys({ inner: 108, state: 12, heads: 9, groups: 3, width: 3 }),
+    },
+    layer: {
+      attn_norm: { norm: hidden },
+      ...mamba2({ inner: 108, state: 12, heads: 9, groups: 3, width: 3 }),
+    },
+    tied: true,
+  },
+  'granitehybrid-groups': {
+    architecture: 'granitehybrid',
+    layers: 4,
+    keys: {
+      ...rms,
+      ...rope,
+      ...graniteScales,
+      'attention.head_count_kv': list(i32, [0, 4, 0, 2]),
+      ...mamba2Keys({ inner: 96, state: 20, heads: 6, groups: 2, width: 4 }),
+    },
+    layer: (i) => ({
+      ...norms(),
+      ...(i % 2 === 1
+        ? { ...attention(), ...keysAndValues([0, 4, 0, 2][i]) }
+        : mamba2({ inner: 96, state: 20, heads: 6, groups: 2, width: 4 })),
+      ...gatedFfn,
+    }),
+  },
+  'falcon-h1-groups': {
+    architecture: 'falcon-h1',
+    layers: 3,
+    keys: {
+      ...rms,
+      ...rope,
+      'attention.key_length': u32(headDim),
+      'attention.value_length': u32(headDim),
+      ...mamba2Keys({ inner: 72, state: 16, heads: 6, groups: 2, width: 4 }),
+    },
+    layer: {
+      attn_norm: { norm: hidden },
+      ...attention(),
+      ...mamba2({ inner: 72, state: 16, heads: 6, groups: 2, width: 4 }),
+      ffn_norm: { vector: [hidden], middle: 1 },
+      ...gatedFfn,
+    },
+  },
 };
 
 /** Numbers in [0, 1) that depend on the seed alone (mulberry32). */
@@ -300,19 +446,23 @@ function tensorsOf(fixture) {
     add(name, shape, values, part.type ?? 'F16');
   };
   const addPart = (name, part) => {
-    if (part.norm) vector(`${name}.weight`, part.shape ?? [part.norm], 1, 0.3);
+    if (part.vector) vector(name, part.vector, part.middle ?? 0, 0.3);
+    else if (part.taps) vector(`${name}.weight`, part.taps, 0, 0.5);
+    else if (part.norm) vector(`${name}.weight`, part.shape ?? [part.norm], 1, 0.3);
     else matrix(`${name}.weight`, part);
-    if (part.bias) vector(`${name}.bias`, [part.rows ?? part.norm], 0, 0.3);
+    if (part.bias) vector(`${name}.bias`, [part.rows ?? part.norm ?? part.taps[1]], 0, 0.3);
   };
 
   addPart('token_embd', { rows: vocabSize, columns: hidden, gain: fixture.tied ? 2 : 4 });
   for (let i = 0; i < fixture.layers; ++i) {
-    for (const [name, part] of Object.entries(fixture.layer)) {
+    const parts = typeof fixture.layer === 'function' ? fixture.layer(i) : fixture.layer;
+    for (const [name, part] of Object.entries(parts)) {
       const biased = fixture.qkvBiases && /^attn_[qkv]$/.test(name);
       addPart(`blk.${i}.${name}`, biased ? { ...part, bias: true } : part);
     }
   }
-  addPart('output_norm', { norm: hidden, bias: fixture.outputNormBias });
+  const outputNorm = fixture.outputNorm ?? 'output_norm';
+  addPart(outputNorm, { norm: hidden, bias: fixture.outputNormBias });
   if (!fixture.tied) addPart('output', { rows: vocabSize, columns: hidden, gain: 1.5 });
   if (fixture.ropeFactors) {
     vector('rope_factors_short.weight', [fixture.ropeFactors], 1.5, 0.2);

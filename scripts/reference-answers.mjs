@@ -48,6 +48,7 @@ async function answer(file) {
   const model = await llama.loadModel({ modelPath: resolve(file), gpuLayers: 0, useMmap: false });
   const context = await model.createContext({
     contextSize: 256,
+    threads: 1, // more wait for each other, for minutes where the machine is busy
     flashAttention: false,
     experimentalKvCacheKeyType: 'F32',
     experimentalKvCacheValueType: 'F32',
