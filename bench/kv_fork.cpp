@@ -47,7 +47,7 @@ Status run(const std::string& path, const KvKindInfo& kind) {
   std::vector<TokenId> tokens;
   for (uint32_t i = 0; i < kPositions; ++i) tokens.push_back(static_cast<TokenId>(300 + i % 1000));
   KINGLET_TRY(parent->append(tokens, Output::none));
-  const uint32_t n_pages = store->stats().n_used;
+  const uint32_t n_pages = store->n_used();
 
   std::vector<std::unique_ptr<Session>> forks;
   KINGLET_ASSIGN(const double microseconds, fork_all(*parent, forks));
@@ -58,7 +58,7 @@ Status run(const std::string& path, const KvKindInfo& kind) {
       "{\"kv\":\"%s\",\"positions\":%u,\"pagePositions\":%u,\"pages\":%u,\"forkMicroseconds\":%.1f,"
       "\"forks\":%u,\"written\":%u,\"pagesMore\":%u}\n",
       std::string(kind.name).c_str(), kPositions, kDefaultPagePositions, n_pages, microseconds,
-      kForks, kWritten, store->stats().n_used - n_pages);
+      kForks, kWritten, store->n_used() - n_pages);
   return {};
 }
 

@@ -1,7 +1,8 @@
-// The keys and values of every position that a session has seen: what lets a step compute only its
+// The keys and values of every position that a sequence has seen: what lets a step compute only its
 // own tokens.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -13,51 +14,41 @@
 
 namespace kinglet {
 
-struct KvCacheConfig {
-  uint32_t n_layers = 0;
-  uint32_t n_kv_heads = 0;
-  uint32_t head_dim = 0;
-  uint32_t capacity = 0;  // positions
-  KvKind k_kind = KvKind::f32;
-  KvKind v_kind = KvKind::f32;
-  bool reject_not_finite = kRejectNotFinite;
-};
-
-// A store in one piece: one page of `capacity` positions.
-KvStoreConfig contiguous_store(const KvCacheConfig& config);
-
-// One sequence in a store, freed when this is destroyed.
+// A sequence in a store: the pages that hold its positions, in their order. A page belongs to one
+// sequence or to several that share a beginning; it is copied when one of them writes into it.
 //
 // A step pushes the keys and values of its positions onto every layer and then commits them all; a
 // step that fails calls rollback(), and the cache is as it was. Nothing is allocated by steps.
+//
+// `layer` is one of the store's layers, `head` one of its heads.
 class KvCache {
  public:
-  // Contiguous, with a store of its own. ErrorCode::invalid_argument (a size of 0), out_of_memory.
-  static Result<KvCache> create(const KvCacheConfig& config);
-
   // An empty sequence in a store that others may use too, for at most `capacity` positions.
-  static Result<KvCache> create_in(std::shared_ptr<KvStore> store, uint32_t capacity);
-
-  KvCache(KvCache&&) noexcept = default;
-  KvCache& operator=(KvCache&& other) noexcept;
+  KvCache(std::shared_ptr<KvStore> store, uint32_t capacity);
   ~KvCache();
 
+  KvCache(KvCache&&) noexcept = default;
+  KvCache& operator=(KvCache&&) = delete;
+
   // Another cache that begins with the same positions. In a store of several pages both share them;
-  // a contiguous one is copied. ErrorCode::out_of_memory.
+  // one in one piece is copied. ErrorCode::out_of_memory.
   Result<KvCache> fork() const;
 
   const KvStore& store() const { return *store_; }
   uint32_t capacity() const { return capacity_; }
-  uint32_t size() const { return store_->n_positions(id_); }  // committed positions
-  uint64_t bytes() const { return store_->bytes(); }          // of the whole store
-  std::span<const uint32_t> pages() const { return store_->pages(id_); }
+  uint32_t size() const { return size_; }  // committed positions
+  std::span<const uint32_t> pages() const { return pages_; }
+
+  // --- Steps ------------------------------------------------------------------------------------
 
   // Takes the pages for n positions more, so that pushing them cannot fail for want of room.
-  // ErrorCode::context_full, or out_of_memory where other sequences use up the store.
+  // ErrorCode::context_full, or out_of_memory where other sequences use up the store, which tells
+  // the pages that are needed and available; nothing has changed then.
   Status reserve(uint32_t n_positions);
 
   // Appends one position to a layer: k and v are [n_kv_heads * head_dim]. Checks k's length, v's
-  // length, then room, and says which one failed. ErrorCode::not_finite: see KvStoreConfig.
+  // length, then room, and says which one failed. ErrorCode::not_finite for NaN and infinity: the
+  // weights are damaged, and no text should look right.
   Status push(uint32_t layer, std::span<const float> k, std::span<const float> v);
 
   // Makes what every layer has been given part of the cache; without layers, what was reserved.
@@ -66,83 +57,81 @@ class KvCache {
   Status commit();
 
   // Forgets what was pushed since the last commit.
-  void rollback();
+  void rollback() { set_size(size_); }
+
+  // Where attention finds a head, pushed positions included; until the next change of the cache.
+  KvView view(uint32_t layer, uint32_t head) const;
+
+  // --- Committed positions ----------------------------------------------------------------------
 
   // Forgets positions from n_positions on. ErrorCode::invalid_argument past the end.
   Status truncate(uint32_t n_positions);
-  void clear() { (void)truncate(0); }
 
-  // Drops the positions [first, first + n), moving later ones down, in which `rotate` turns each
-  // key to its new position: it is given the floats [head_dim] of one head. Values keep their
-  // codes. ErrorCode::invalid_argument past the end; out_of_memory where shared pages cannot be
+  // Makes positions from `first` on writable. ErrorCode::out_of_memory where shared pages cannot be
   // copied; nothing has changed then.
-  template <class F>
-  Status drop(uint32_t first, uint32_t n, const F& rotate) {
-    KINGLET_TRY(prepare_drop(first, n));
-    const uint32_t n_kept = size() - n;
-    const KvStoreConfig& config = store_->config();
-    for (uint32_t to = first; to < n_kept; ++to) {
-      store_->copy_position(id_, to + n, to);
-      for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
-        for (uint32_t head = 0; head < config.n_kv_heads; ++head) {
-          KINGLET_TRY(store_->read_key(id_, layer, to, head, key_));
-          if (rotate(layer, std::span<float>(key_))) {
-            store_->rewrite_key(id_, layer, to, head, key_);
-          }
-        }
-      }
-    }
-    return truncate(n_kept);
-  }
+  Status unshare(uint32_t first);
 
-  // One committed row, as floats [head_dim]. ErrorCode::invalid_argument for a layer, a position or
-  // a head that does not exist.
-  Status read_key(uint32_t layer, uint32_t position, uint32_t head, std::span<float> out) const {
-    return store_->read_key(id_, layer, position, head, out);
-  }
-  Status read_value(uint32_t layer, uint32_t position, uint32_t head, std::span<float> out) const {
-    return store_->read_value(id_, layer, position, head, out);
-  }
+  // Drops the positions [first, first + n) and moves later ones down, codes and all.
+  // ErrorCode::invalid_argument past the end; out_of_memory where shared pages cannot be copied;
+  // nothing has changed then.
+  Status drop(uint32_t first, uint32_t n);
 
-  // Calls f with each row of the positions [0, n), key and value, position by position, as it is
-  // stored: f(kind, codes, scales), of head_dim elements. They must be writable to be written to.
+  // Calls f(key) with each key of a layer from position `first` on, as floats [head_dim] that it
+  // changes, and stores them again. The positions must be writable.
   template <class F>
-  void for_each_row(uint32_t n, const F& f) const {
-    const KvStoreConfig& config = store_->config();
-    for (uint32_t position = 0; position < n; ++position) {
-      for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
-        for (uint32_t head = 0; head < config.n_kv_heads; ++head) {
-          const KvStore::Row key = store_->key_row(id_, layer, position, head);
-          f(kv_kind_info(config.k_kind), key.codes, key.scales);
-          const KvStore::Row value = store_->value_row(id_, layer, position, head);
-          f(kv_kind_info(config.v_kind), value.codes, value.scales);
-        }
+  void rewrite_keys(uint32_t layer, uint32_t first, const F& f) {
+    const KvLayer& of = store_->layers()[layer];
+    std::vector<float> key(of.head_dim);
+    for (uint32_t head = 0; head < of.n_kv_heads; ++head) {
+      for (uint32_t position = first; position < size_; ++position) {
+        const Row to = row(of.keys, position, head);
+        of.keys.kind->read_row(to.codes, to.scales, 0, key.size(), key.data());
+        f(key.data());
+        of.keys.kind->write_row(key.data(), key.size(), to.codes, to.scales);
       }
     }
   }
-
-  // Makes committed positions from `first` on writable. ErrorCode::out_of_memory where shared pages
-  // cannot be copied; nothing has changed then.
-  Status unshare(uint32_t first) { return store_->unshare(id_, first); }
 
   // Makes the cache n positions long, all of them its own to write through for_each_row.
   // ErrorCode::context_full, out_of_memory; nothing has changed then.
   Status overwrite(uint32_t n_positions);
 
-  // The rows of one head, pushed ones included, until the next change of the cache.
-  KvView view(uint32_t layer, uint32_t head) const { return store_->view(id_, layer, head); }
+  // Calls f(codes, scales) with each row as it is stored (see kv_kind.h): position by position, for
+  // each layer and head the key, then the value. They must be writable to be written to.
+  template <class F>
+  void for_each_row(const F& f) const {
+    for (uint32_t position = 0; position < size_; ++position) {
+      for (const KvLayer& layer : store_->layers()) {
+        for (uint32_t head = 0; head < layer.n_kv_heads; ++head) {
+          for (const KvSide* side : {&layer.keys, &layer.values}) {
+            const Row found = row(*side, position, head);
+            f(std::span(found.codes, side->code_bytes), std::span(found.scales, side->n_scales));
+          }
+        }
+      }
+    }
+  }
 
  private:
-  KvCache(std::shared_ptr<KvStore> store, SequenceId id, uint32_t capacity);
+  struct Row {
+    std::byte* codes;
+    float* scales;
+  };
 
-  Status prepare_drop(uint32_t first, uint32_t n);
+  uint32_t pages_for(uint64_t n_positions) const;
+  Status check_room(uint64_t n_positions) const;
+  Status take_pages(uint32_t first, uint32_t end);
+  void set_size(uint32_t n_positions);
+  Row row(const KvSide& side, uint32_t position, uint32_t head) const;
+  Status write(const KvSide& side, uint32_t layer, uint32_t position, std::span<const float> rows);
+  void copy_position(uint32_t from, uint32_t to);
 
   std::shared_ptr<KvStore> store_;
-  SequenceId id_ = 0;
-  uint32_t capacity_ = 0;
-  uint32_t n_reserved_ = 0;       // positions with pages of their own
-  std::vector<uint32_t> pushed_;  // [n_layers]: positions pushed since the last commit
-  std::vector<float> key_;        // [head_dim]
+  uint32_t capacity_;
+  uint32_t size_ = 0;
+  uint32_t n_reserved_ = 0;       // positions with pages, its own from size_ on
+  std::vector<uint32_t> pages_;   // those of n_reserved_ positions
+  std::vector<uint32_t> pushed_;  // [layers]: positions pushed since the last commit
 };
 
 }  // namespace kinglet

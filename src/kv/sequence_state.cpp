@@ -6,9 +6,8 @@ namespace kinglet {
 
 Result<SequenceState> SequenceState::create(std::shared_ptr<KvStore> store, uint64_t n_recurrent,
                                             uint32_t capacity) {
-  KINGLET_ASSIGN(KvCache rows, KvCache::create_in(std::move(store), capacity));
   KINGLET_ASSIGN(RecurrentState recurrent, RecurrentState::create(n_recurrent));
-  return SequenceState(std::move(rows), std::move(recurrent));
+  return SequenceState(KvCache(std::move(store), capacity), std::move(recurrent));
 }
 
 Result<SequenceState> SequenceState::fork() const {

@@ -6,7 +6,7 @@
 
 namespace kinglet {
 
-// The keys and values of one layer.
+// The keys and values of one layer. Layers may differ in all of them.
 struct RowShape {
   uint32_t layer;  // whose they are
   uint32_t n_kv_heads;

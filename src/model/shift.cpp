@@ -1,6 +1,5 @@
 #include "model/shift.h"
 
-#include <span>
 #include <vector>
 
 #include "base/format.h"
@@ -48,14 +47,17 @@ Status shift_positions(const Model& model, SequenceState& state, uint32_t first,
         turn_back(model.rope_table(Rotation::local, state.capacity()), n);
   }
   const auto rope = kind == RopeKind::interleaved ? kernels.rope_interleaved : kernels.rope_halves;
-  return state.rows().drop(first, n, [&](uint32_t row, std::span<float> key) {
-    const uint32_t layer = model.state_shape().rows[row].layer;
-    const Rotation rotation = config.layers[layer].rotation;
-    if (rotation == Rotation::none) return false;
+  KINGLET_TRY(state.rows().drop(first, n));
+  const std::vector<RowShape>& rows = model.state_shape().rows;
+  for (uint32_t i = 0; i < rows.size(); ++i) {
+    const Rotation rotation = config.layers[rows[i].layer].rotation;
+    if (rotation == Rotation::none) continue;
     const Turn& turn = turns[static_cast<size_t>(rotation)];
-    rope(key.data(), turn.cosines.data(), turn.sines.data(), turn.cosines.size());
-    return true;
-  });
+    state.rows().rewrite_keys(i, first, [&](float* key) {
+      rope(key, turn.cosines.data(), turn.sines.data(), turn.cosines.size());
+    });
+  }
+  return {};
 }
 
 }  // namespace kinglet

@@ -32,16 +32,12 @@ Result<uint32_t> context_of(const Model& model, const SessionOptions& options) {
 Result<std::shared_ptr<KvStore>> make_kv_store(const Model& model, uint32_t n_positions,
                                                uint32_t page_positions, KvKind k_kind,
                                                KvKind v_kind) {
-  const ModelConfig& config = model.config();
   return KvStore::create(
-      {.n_layers = static_cast<uint32_t>(model.state_shape().rows.size()),
-       .n_kv_heads = config.n_kv_heads,
-       .head_dim = config.head_dim,
+      {.rows = model.state_shape().rows,
        .k_kind = k_kind,
        .v_kind = v_kind,
        .page_positions = page_positions,
-       .n_pages = page_positions == 0 ? 0 : (n_positions - 1) / page_positions + 1,
-       .reject_not_finite = true});  // the weights are damaged: no text should look right
+       .n_pages = page_positions == 0 ? 0 : (n_positions - 1) / page_positions + 1});
 }
 
 Result<std::unique_ptr<Session>> Session::create(const Model& model, ThreadPool& pool,

@@ -112,7 +112,7 @@ class Session {
   SequenceState& state() { return state_; }
   const SequenceState& state() const { return state_; }
   const KvStore& kv_store() const { return state_.rows().store(); }
-  uint64_t kv_bytes() const { return state_.rows().bytes(); }
+  uint64_t kv_bytes() const { return kv_store().bytes(); }
   uint64_t recurrent_bytes() const { return state_.recurrent().bytes(); }
   uint64_t scratch_bytes() const { return scratch_.bytes(); }
 

@@ -14,29 +14,26 @@ namespace {
 
 constexpr size_t kChecked = offsetof(StateHeader, model);  // where the checksum's bytes begin
 
-uint64_t bytes_of(const StateHeader& header, const KvStoreConfig& kv) {
+// No sum of a header that was checked overflows: its numbers are those of a session in memory.
+uint64_t bytes_of(const StateHeader& header) {
   return sizeof header + header.n_tokens * uint64_t{sizeof(TokenId)} +
-         header.n_recurrent * uint64_t{sizeof(float)} +
-         header.n_positions * kv.bytes_per_position();
+         header.n_recurrent * sizeof(float) + header.n_positions * header.position_bytes;
 }
 
 StateHeader header_of(const Session& session) {
   const KvStoreConfig& kv = session.kv_store().config();
-  StateHeader header{
-      .magic = {'K', 'G', 'L', 'S'},
-      .version = kStateVersion,
-      .checksum = 0,
-      .model = session.model().identity(),
-      .n_layers = kv.n_layers,
-      .n_kv_heads = kv.n_kv_heads,
-      .head_dim = kv.head_dim,
-      .k_kind = static_cast<uint32_t>(kv.k_kind),
-      .v_kind = static_cast<uint32_t>(kv.v_kind),
-      .n_tokens = session.n_positions(),
-      .n_positions = session.state().size(),
-      .n_recurrent = static_cast<uint32_t>(session.model().state_shape().n_recurrent),
-      .n_bytes = 0};
-  header.n_bytes = bytes_of(header, kv);
+  StateHeader header{.magic = {'K', 'G', 'L', 'S'},
+                     .version = kStateVersion,
+                     .checksum = 0,
+                     .model = session.model().identity(),
+                     .n_recurrent = session.model().state_shape().n_recurrent,
+                     .position_bytes = kv.bytes_per_position(),
+                     .k_kind = static_cast<uint32_t>(kv.k_kind),
+                     .v_kind = static_cast<uint32_t>(kv.v_kind),
+                     .n_tokens = session.n_positions(),
+                     .n_positions = session.state().size(),
+                     .n_bytes = 0};
+  header.n_bytes = bytes_of(header);
   return header;
 }
 
@@ -71,9 +68,8 @@ Status check_shape(const StateHeader& found, const Session& session) {
     return Error{ErrorCode::wrong_shape, "the state was saved with another model"};
   }
   const auto shape = [](const StateHeader& header) {
-    return cat(header.n_recurrent, " numbers of recurrent layers, ", header.n_layers, " layers × ",
-               header.n_kv_heads, " heads × ", header.head_dim, ", KV kinds ", header.k_kind,
-               " and ", header.v_kind);
+    return cat(header.n_recurrent, " numbers of recurrent layers, ", header.position_bytes,
+               " bytes of rows a position, KV kinds ", header.k_kind, " and ", header.v_kind);
   };
   if (shape(found) != shape(expected)) {
     return Error{ErrorCode::wrong_shape,
@@ -83,8 +79,7 @@ Status check_shape(const StateHeader& found, const Session& session) {
     return Error{ErrorCode::context_full, cat("the state holds ", found.n_tokens,
                                               " positions, the session ", session.n_ctx())};
   }
-  if (found.n_positions > found.n_tokens ||
-      found.n_bytes != bytes_of(found, session.kv_store().config())) {
+  if (found.n_positions > found.n_tokens || found.n_bytes != bytes_of(found)) {
     return corrupt(cat(found.n_bytes, " bytes for ", found.n_tokens, " tokens, ", found.n_positions,
                        " of them computed"));
   }
@@ -118,26 +113,33 @@ Status check_recurrent(std::span<const std::byte> bytes) {
 }
 
 // A cache holds finite numbers only, and attention relies on that.
-Status check_rows(const KvStoreConfig& kv, std::span<const std::byte> rows) {
-  std::vector<float> numbers(kv.head_dim);
-  std::vector<float> scales;
+Status check_rows(const KvStoreConfig& kv, uint32_t n_positions, std::span<const std::byte> rows) {
   std::vector<std::byte> codes;
-  for (bool is_key = true; !rows.empty(); is_key = !is_key) {
-    const KvKindInfo& kind = kv_kind_info(is_key ? kv.k_kind : kv.v_kind);
-    codes.resize(static_cast<size_t>(kind.code_bytes(kv.head_dim)));
-    scales.resize(static_cast<size_t>(kind.n_scales(kv.head_dim)));
+  std::vector<float> scales;
+  std::vector<float> numbers;
+  const auto next_is_finite = [&](const KvKindInfo& kind, uint32_t head_dim) {
+    codes.resize(static_cast<size_t>(kind.code_bytes(head_dim)));
+    scales.resize(static_cast<size_t>(kind.n_scales(head_dim)));
+    numbers.resize(head_dim);
     rows = read_values(read_values(rows, codes), scales);
-    kind.read_row(codes.data(), scales.data(), 0, kv.head_dim, numbers.data());
-    for (const float number : numbers) {
-      if (!std::isfinite(number)) return corrupt("a key or value is not finite");
+    kind.read_row(codes.data(), scales.data(), 0, head_dim, numbers.data());
+    return std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); });
+  };
+  for (uint32_t position = 0; position < n_positions; ++position) {
+    for (const RowShape& shape : kv.rows) {
+      for (uint32_t head = 0; head < shape.n_kv_heads; ++head) {
+        if (!next_is_finite(kv_kind_info(kv.k_kind), shape.head_dim) ||
+            !next_is_finite(kv_kind_info(kv.v_kind), shape.head_dim)) {
+          return corrupt("a key or value is not finite");
+        }
+      }
     }
   }
   return {};
 }
 
 // Copies every row behind the one before: from `from`, or, where that is null, to `to`.
-void copy_rows(const Session& session, uint32_t n_positions, const std::byte* from, std::byte* to) {
-  const uint32_t head_dim = session.kv_store().config().head_dim;
+void copy_rows(const Session& session, const std::byte* from, std::byte* to) {
   size_t at = 0;
   const auto copy = [&](void* row, size_t n_bytes) {
     if (from != nullptr) {
@@ -147,11 +149,10 @@ void copy_rows(const Session& session, uint32_t n_positions, const std::byte* fr
     }
     at += n_bytes;
   };
-  session.state().rows().for_each_row(
-      n_positions, [&](const KvKindInfo& kind, std::byte* codes, float* scales) {
-        copy(codes, static_cast<size_t>(kind.code_bytes(head_dim)));
-        copy(scales, static_cast<size_t>(kind.n_scales(head_dim)) * sizeof(float));
-      });
+  session.state().rows().for_each_row([&](std::span<std::byte> codes, std::span<float> scales) {
+    copy(codes.data(), codes.size());
+    copy(scales.data(), scales.size_bytes());
+  });
 }
 
 }  // namespace
@@ -164,7 +165,7 @@ Result<AlignedBuffer> save_state(const Session& session) {
   std::byte* at = std::copy(tokens.begin(), tokens.end(), buffer.data() + sizeof header);
   const std::span<const std::byte> recurrent = session.state().recurrent().as_bytes();
   std::byte* rows = std::copy(recurrent.begin(), recurrent.end(), at);
-  copy_rows(session, header.n_positions, nullptr, rows);
+  copy_rows(session, nullptr, rows);
   std::memcpy(buffer.data(), &header, sizeof header);
   header.checksum = hash_bytes(buffer.bytes().subspan(kChecked));
   std::memcpy(buffer.data(), &header, sizeof header);
@@ -176,14 +177,14 @@ Status restore_state(Session& session, std::span<const std::byte> bytes) {
   KINGLET_TRY(check_shape(header, session));
   std::vector<TokenId> tokens(header.n_tokens);
   const std::span<const std::byte> behind = read_values(bytes.subspan(sizeof header), tokens);
-  const auto recurrent = behind.first(header.n_recurrent * sizeof(float));
+  const auto recurrent = behind.first(static_cast<size_t>(header.n_recurrent) * sizeof(float));
   const auto rows = behind.subspan(recurrent.size());
   KINGLET_TRY(check_tokens(tokens, session.model().config().vocab_size));
   KINGLET_TRY(check_recurrent(recurrent));
-  KINGLET_TRY(check_rows(session.kv_store().config(), rows));
+  KINGLET_TRY(check_rows(session.kv_store().config(), header.n_positions, rows));
 
   KINGLET_TRY(session.overwrite(tokens, header.n_positions, recurrent));
-  copy_rows(session, header.n_positions, rows.data(), nullptr);
+  copy_rows(session, rows.data(), nullptr);
   return {};
 }
 

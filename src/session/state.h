@@ -20,21 +20,19 @@
 
 namespace kinglet {
 
-constexpr uint32_t kStateVersion = 3;
+constexpr uint32_t kStateVersion = 4;
 
 struct StateHeader {
-  char magic[4];      // "KGLS"
-  uint32_t version;   // kStateVersion
-  uint64_t checksum;  // hash_bytes of all that follows
-  uint64_t model;     // Model::identity()
-  uint32_t n_layers;
-  uint32_t n_kv_heads;
-  uint32_t head_dim;
-  uint32_t k_kind;  // a KvKind
+  char magic[4];            // "KGLS"
+  uint32_t version;         // kStateVersion
+  uint64_t checksum;        // hash_bytes of all that follows
+  uint64_t model;           // Model::identity()
+  uint64_t n_recurrent;     // floats
+  uint64_t position_bytes;  // of the keys and values of a position
+  uint32_t k_kind;          // a KvKind
   uint32_t v_kind;
   uint32_t n_tokens;
   uint32_t n_positions;  // computed: of the first tokens
-  uint32_t n_recurrent;  // floats
   uint64_t n_bytes;      // of the state, this header included
 };
 static_assert(sizeof(StateHeader) == 64);

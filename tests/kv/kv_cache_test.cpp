@@ -2,277 +2,540 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
+#include <algorithm>
 #include <cmath>
-#include <cstdint>
+#include <limits>
+#include <memory>
+#include <random>
+#include <utility>
 #include <vector>
+
+#include "kv/rows.h"
 
 namespace kinglet {
 namespace {
 
-constexpr KvCacheConfig kConfig{.n_layers = 3, .n_kv_heads = 2, .head_dim = 5, .capacity = 4};
-constexpr size_t kWidth = 10;
+// No two layers have the same heads.
+const std::vector<RowShape> kRows = {{0, 2, 40}, {1, 1, 64}, {4, 3, 5}};
+constexpr uint32_t kPage = 4;
+constexpr uint32_t kPages = 12;
+constexpr uint32_t kCapacity = kPage * kPages;
 
-// A row that tells its layer and position.
-std::array<float, kWidth> row(uint32_t layer, uint32_t position, float offset) {
-  std::array<float, kWidth> values;
-  for (size_t i = 0; i < kWidth; ++i) {
-    values[i] = static_cast<float>(100 * layer + 10 * position + i) + offset;
-  }
-  return values;
+struct Layout {
+  uint32_t page_positions;
+  uint32_t n_pages;
+};
+
+std::shared_ptr<KvStore> make_store(KvKind k_kind = KvKind::f32, KvKind v_kind = KvKind::f32,
+                                    Layout layout = {kPage, kPages}) {
+  auto store = KvStore::create({.rows = kRows,
+                                .k_kind = k_kind,
+                                .v_kind = v_kind,
+                                .page_positions = layout.page_positions,
+                                .n_pages = layout.n_pages});
+  EXPECT_TRUE(store.ok());
+  return store.value();
 }
 
-KvCache make_cache() {
-  auto cache = KvCache::create(kConfig);
-  EXPECT_TRUE(cache.ok());
-  return std::move(cache.value());
+KvCache fork_of(const KvCache& cache) {
+  auto forked = cache.fork();
+  EXPECT_TRUE(forked.ok());
+  return std::move(forked.value());
 }
 
-void push_position(KvCache& cache, uint32_t layers = kConfig.n_layers) {
-  for (uint32_t layer = 0; layer < layers; ++layer) {
-    const uint32_t position = cache.size();
-    ASSERT_TRUE(cache.push(layer, row(layer, position, 0), row(layer, position, 0.5f)).ok());
+// The keys of a position, told by a number; values are their negatives.
+std::vector<float> row_of(uint32_t number, uint32_t layer) {
+  std::mt19937 random(number * 7 + layer);
+  std::vector<float> row(size_t{kRows[layer].n_kv_heads} * kRows[layer].head_dim);
+  for (float& x : row) x = static_cast<float>(random() % 2001) - 1000.0f;
+  return row;
+}
+
+std::vector<float> negative(std::vector<float> row) {
+  for (float& x : row) x = -x;
+  return row;
+}
+
+Status push(KvCache& cache, uint32_t number) {
+  for (uint32_t layer = 0; layer < kRows.size(); ++layer) {
+    const auto row = row_of(number, layer);
+    KINGLET_TRY(cache.push(layer, row, negative(row)));
   }
+  return {};
+}
+
+Status append(KvCache& cache, uint32_t number) {
+  KINGLET_TRY(push(cache, number));
+  return cache.commit();
+}
+
+// A cache of the positions 0, 1, … n - 1, each told by itself.
+KvCache cache_of(std::shared_ptr<KvStore> store, uint32_t n) {
+  KvCache cache(std::move(store), kCapacity);
+  for (uint32_t i = 0; i < n; ++i) EXPECT_TRUE(append(cache, i).ok());
+  return cache;
+}
+
+// A row as a store of that kind holds it.
+struct StoredRow {
+  std::vector<std::byte> codes;
+  std::vector<float> scales;
+  bool operator==(const StoredRow&) const = default;
+};
+
+StoredRow encoded(KvKind kind, const float* row, uint32_t head_dim) {
+  const KvKindInfo& info = kv_kind_info(kind);
+  StoredRow stored{std::vector<std::byte>(static_cast<size_t>(info.code_bytes(head_dim))),
+                   std::vector<float>(static_cast<size_t>(info.n_scales(head_dim)))};
+  info.write_row(row, head_dim, stored.codes.data(), stored.scales.data());
+  return stored;
+}
+
+// What attention would read there.
+StoredRow found(const KvView& view, const KvHead& head, uint32_t position, uint32_t head_dim) {
+  const KvRows rows = view.rows(head, position);
+  const KvKindInfo& info = kv_kind_info(head.kind);
+  return {{rows.codes, rows.codes + info.code_bytes(head_dim)},
+          {rows.scales, rows.scales + info.n_scales(head_dim)}};
+}
+
+// The rows that a position was given last, told by numbers; values may outlive a key.
+struct Written {
+  uint32_t key;
+  uint32_t value;
+  Written(uint32_t number) : key(number), value(number) {}  // NOLINT: implicit by design
+};
+
+// Bit for bit, as attention finds them and as they are saved.
+void expect_contents(const KvCache& cache, const std::vector<Written>& written) {
+  const auto [k_kind, v_kind] =
+      std::pair(cache.store().config().k_kind, cache.store().config().v_kind);
+  ASSERT_EQ(cache.size(), written.size());
+  std::vector<StoredRow> saved;
+  cache.for_each_row([&](std::span<const std::byte> codes, std::span<const float> scales) {
+    saved.push_back({{codes.begin(), codes.end()}, {scales.begin(), scales.end()}});
+  });
+  auto next = saved.begin();
+  for (uint32_t position = 0; position < written.size(); ++position) {
+    for (uint32_t layer = 0; layer < kRows.size(); ++layer) {
+      const uint32_t head_dim = kRows[layer].head_dim;
+      const auto keys = row_of(written[position].key, layer);
+      const auto values = negative(row_of(written[position].value, layer));
+      for (uint32_t head = 0; head < kRows[layer].n_kv_heads; ++head) {
+        const KvView view = cache.view(layer, head);
+        const StoredRow key = encoded(k_kind, keys.data() + head * head_dim, head_dim);
+        ASSERT_EQ(found(view, view.keys, position, head_dim), key) << position;
+        ASSERT_EQ(*next++, key) << position;
+        const StoredRow value = encoded(v_kind, values.data() + head * head_dim, head_dim);
+        ASSERT_EQ(found(view, view.values, position, head_dim), value) << position;
+        ASSERT_EQ(*next++, value) << position;
+      }
+    }
+  }
+  EXPECT_EQ(next, saved.end());
+}
+
+// Of positions that count up from 0.
+std::vector<Written> first(uint32_t n) {
+  std::vector<Written> written;
+  for (uint32_t i = 0; i < n; ++i) written.push_back(i);
+  return written;
 }
 
 TEST(KvCache, GivesBackWhatWasCommitted) {
-  KvCache cache = make_cache();
-  for (uint32_t position = 0; position < kConfig.capacity; ++position) {
-    push_position(cache);
-    ASSERT_TRUE(cache.commit().ok());
-    EXPECT_EQ(cache.size(), position + 1);
-  }
-  for (uint32_t layer = 0; layer < kConfig.n_layers; ++layer) {
-    for (uint32_t position = 0; position < kConfig.capacity; ++position) {
-      for (uint32_t head = 0; head < kConfig.n_kv_heads; ++head) {
-        std::vector<float> out(kConfig.head_dim);
-        ASSERT_TRUE(cache.read_key(layer, position, head, out).ok());
-        EXPECT_EQ(out[1], row(layer, position, 0)[head * kConfig.head_dim + 1]);
-        ASSERT_TRUE(cache.read_value(layer, position, head, out).ok());
-        EXPECT_EQ(out[4], row(layer, position, 0.5f)[head * kConfig.head_dim + 4]);
-      }
-    }
-  }
-}
-
-TEST(KvCache, AttentionSeesTheSameRows) {
-  KvCache cache = make_cache();
-  push_position(cache);
-  ASSERT_TRUE(cache.commit().ok());
-  push_position(cache);
-  const KvView view = cache.view(2, 1);
-  const auto* key = reinterpret_cast<const float*>(view.rows(view.keys, 1).codes);
-  EXPECT_EQ(key[0], row(2, 1, 0)[kConfig.head_dim]);
-  const auto* value = reinterpret_cast<const float*>(view.rows(view.values, 1).codes);
-  EXPECT_EQ(value[0], row(2, 1, 0.5f)[kConfig.head_dim]);
-}
-
-TEST(KvCache, TakesTheMemoryOfItsHeadsToTheByte) {
-  const auto bytes = [](KvKind kind, uint32_t head_dim) {
-    const auto cache = KvCache::create({.n_layers = 2,
-                                        .n_kv_heads = 3,
-                                        .head_dim = head_dim,
-                                        .capacity = 64,
-                                        .k_kind = kind,
-                                        .v_kind = kind});
-    EXPECT_TRUE(cache.ok());
-    return cache.value().bytes();
-  };
-  constexpr uint64_t kRows = 2 * 2 * 3 * 64;  // layers, sides, heads, positions
-  for (const uint32_t d : {64u, 128u}) {
-    EXPECT_EQ(bytes(KvKind::f32, d), kRows * 4 * d);
-    EXPECT_EQ(bytes(KvKind::f16, d), kRows * 2 * d);
-    for (const KvKind kind : {KvKind::int8, KvKind::fp8_e4m3, KvKind::fp8_e5m2}) {
-      EXPECT_EQ(bytes(kind, d), kRows * (d + 4));
-    }
-    EXPECT_EQ(bytes(KvKind::q8, d), kRows * d / 32 * 36);
-    EXPECT_EQ(bytes(KvKind::q4, d), kRows * d / 32 * 18);
-  }
-}
-
-TEST(KvCache, RoundsEachSideOfALayerUpToACacheLine) {
-  const auto up = [](uint64_t bytes) { return (bytes + 63) / 64 * 64; };
   for (size_t kind = 0; kind < kNKvKinds; ++kind) {
-    KvCacheConfig config = kConfig;  // of sizes that no line divides
-    config.k_kind = static_cast<KvKind>(kind);
-    config.v_kind = KvKind::int8;
-    const auto cache = KvCache::create(config);
-    ASSERT_TRUE(cache.ok());
-    const KvKindInfo& info = kv_kind_info(config.k_kind);
-    const uint64_t n_rows = uint64_t{config.n_kv_heads} * config.capacity;
-    const uint64_t codes = n_rows * info.code_bytes(config.head_dim);
-    const uint64_t scales = n_rows * info.n_scales(config.head_dim) * sizeof(float);
-    const uint64_t values = n_rows * config.head_dim + n_rows * sizeof(float);
-    EXPECT_EQ(cache.value().bytes(), config.n_layers * (up(codes + scales) + up(values)));
+    for (const Layout layout : {Layout{kCapacity, 1}, Layout{kPage, kPages}}) {
+      const auto other = static_cast<KvKind>((kind + 2) % kNKvKinds);
+      const auto store = make_store(static_cast<KvKind>(kind), other, layout);
+      expect_contents(cache_of(store, 10), first(10));
+    }
   }
 }
 
-TEST(KvCache, SidesMayBeOfDifferentKinds) {
-  auto cache = KvCache::create({.n_layers = 1,
-                                .n_kv_heads = 1,
-                                .head_dim = 64,
-                                .capacity = 64,
-                                .k_kind = KvKind::q8,
-                                .v_kind = KvKind::q4});
-  ASSERT_TRUE(cache.ok());
-  EXPECT_EQ(cache.value().bytes(), 64u * (2 * 36 + 2 * 18));
-  EXPECT_EQ(cache.value().store().config().bytes_per_position(), 2u * 36 + 2 * 18);
-}
-
-TEST(KvCache, SlabsBeginOnCacheLines) {
-  for (size_t kind = 0; kind < kNKvKinds; ++kind) {
-    KvCacheConfig config = kConfig;  // of sizes that no line divides
-    config.k_kind = config.v_kind = static_cast<KvKind>(kind);
-    auto cache = KvCache::create(config);
-    ASSERT_TRUE(cache.ok());
-    ASSERT_TRUE(cache.value().reserve(1).ok());
-    for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
-      const KvView view = cache.value().view(layer, 0);
-      for (const KvHead& head : {view.keys, view.values}) {
-        EXPECT_EQ(reinterpret_cast<uintptr_t>(head.first_page.codes) % kAlignment, 0u);
-        EXPECT_EQ(reinterpret_cast<uintptr_t>(head.first_page.scales) % alignof(float), 0u);
-      }
-    }
+TEST(KvCache, AttentionSeesWhatIsPushed) {
+  KvCache cache = cache_of(make_store(), 1);
+  ASSERT_TRUE(push(cache, 7).ok());
+  for (uint32_t layer = 0; layer < kRows.size(); ++layer) {
+    const uint32_t head = kRows[layer].n_kv_heads - 1;
+    const uint32_t head_dim = kRows[layer].head_dim;
+    const auto row = row_of(7, layer);
+    const std::vector<float> last(row.end() - static_cast<ptrdiff_t>(head_dim), row.end());
+    EXPECT_EQ(key_at(cache, layer, 1, head), last);
+    EXPECT_EQ(value_at(cache, layer, 1, head), negative(last));
   }
 }
 
 TEST(KvCache, NamesTheSideOfAWrongLength) {
-  KvCache cache = make_cache();
-  const std::vector<float> right(kWidth);
-  const std::vector<float> wrong(kWidth - 1);
-  const auto bad_key = cache.push(0, wrong, wrong);
-  ASSERT_FALSE(bad_key.ok());
-  EXPECT_EQ(bad_key.error().message, "KV cache: a key has 9 elements, expected 10");
-  const auto bad_value = cache.push(0, right, wrong);
-  ASSERT_FALSE(bad_value.ok());
-  EXPECT_EQ(bad_value.error().message, "KV cache: a value has 9 elements, expected 10");
+  KvCache cache(make_store(), kCapacity);
+  const std::vector<float> right(80);
+  const std::vector<float> wrong(79);
+  EXPECT_EQ(cache.push(0, wrong, wrong).error().message,
+            "KV cache: a key has 79 elements, expected 80");
+  EXPECT_EQ(cache.push(0, right, wrong).error().message,
+            "KV cache: a value has 79 elements, expected 80");
+  // The next layer is narrower.
+  EXPECT_EQ(cache.push(1, right, right).error().message,
+            "KV cache: a key has 80 elements, expected 64");
+  EXPECT_EQ(cache.push(3, right, right).error().message, "KV cache: layer 3 of 3 does not exist");
 }
 
 TEST(KvCache, RefusesPositionsPastItsCapacity) {
-  KvCache cache = make_cache();
-  for (uint32_t i = 0; i < kConfig.capacity; ++i) {
-    push_position(cache);
-    ASSERT_TRUE(cache.commit().ok());
-  }
-  const std::vector<float> values(kWidth);
-  const auto status = cache.push(0, values, values);
+  KvCache cache = cache_of(make_store(), kCapacity);
+  const std::vector<float> row(80);
+  const auto status = cache.push(0, row, row);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::context_full);
   EXPECT_EQ(status.error().message,
-            "the context is full: it holds 4 of 4 positions, 1 more do not fit");
-  EXPECT_EQ(cache.size(), kConfig.capacity);
+            "the context is full: it holds 48 of 48 positions, 1 more do not fit");
+  EXPECT_EQ(cache.reserve(UINT32_MAX).error().code, ErrorCode::context_full);
   // A wrong length is named first.
-  const std::vector<float> wrong(kWidth + 1);
-  EXPECT_EQ(cache.push(0, wrong, values).error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(cache.push(0, values, wrong).error().code, ErrorCode::invalid_argument);
+  const std::vector<float> wrong(81);
+  EXPECT_EQ(cache.push(0, wrong, row).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(cache.push(0, row, wrong).error().code, ErrorCode::invalid_argument);
+  expect_contents(cache, first(kCapacity));
 }
 
 TEST(KvCache, CommitsAllLayersOrNone) {
-  KvCache cache = make_cache();
-  push_position(cache);
-  ASSERT_TRUE(cache.commit().ok());
-  push_position(cache, 2);
-  EXPECT_FALSE(cache.commit().ok());
+  KvCache cache = cache_of(make_store(), 1);
+  ASSERT_TRUE(cache.push(0, row_of(1, 0), row_of(1, 0)).ok());
+  EXPECT_EQ(cache.commit().error().message,
+            "KV cache: a step pushed 0 positions onto layer 1 but 1 onto layer 0");
   EXPECT_EQ(cache.size(), 1u);
   cache.rollback();
   EXPECT_TRUE(cache.commit().ok());
-  EXPECT_EQ(cache.size(), 1u);
   // The position that was rolled back can be written again.
-  push_position(cache);
-  ASSERT_TRUE(cache.commit().ok());
-  EXPECT_EQ(cache.size(), 2u);
+  ASSERT_TRUE(append(cache, 1).ok());
+  expect_contents(cache, first(2));
 }
 
-// NaN in the last layer leaves no trace in the ones before it.
-TEST(KvCache, AStepThatFailsLeavesEveryLayerAsItWas) {
-  for (const uint32_t page_positions : {64u, 4u}) {
-    auto store = KvStore::create({.n_layers = kConfig.n_layers,
-                                  .n_kv_heads = kConfig.n_kv_heads,
-                                  .head_dim = kConfig.head_dim,
-                                  .page_positions = page_positions,
-                                  .n_pages = 64 / page_positions,
-                                  .reject_not_finite = true});
-    ASSERT_TRUE(store.ok());
-    auto created = KvCache::create_in(store.value(), 64);
-    ASSERT_TRUE(created.ok());
-    KvCache& cache = created.value();
-    const auto push = [&cache](uint32_t n_layers, uint32_t position) {
-      for (uint32_t layer = 0; layer < n_layers; ++layer) {
-        const auto keys = row(layer, position, 0);
-        ASSERT_TRUE(cache.push(layer, keys, keys).ok());
-      }
-    };
-    for (uint32_t position = 0; position < 6; ++position) {
-      push(kConfig.n_layers, position);
-      ASSERT_TRUE(cache.commit().ok());
-    }
-    const uint32_t n_used = store.value()->stats().n_used;
-    for (uint32_t position = 6; position < 10; ++position) push(kConfig.n_layers, position);
-    push(kConfig.n_layers - 1, 10);
-    auto bad = row(kConfig.n_layers - 1, 10, 0);
-    bad.back() = NAN;
-    EXPECT_EQ(cache.push(kConfig.n_layers - 1, bad, bad).error().code, ErrorCode::not_finite);
-    cache.rollback();
-    EXPECT_EQ(cache.size(), 6u);
-    EXPECT_EQ(store.value()->stats().n_used, n_used);
+TEST(KvCache, WithoutLayersCommitsWhatWasReserved) {
+  auto store = KvStore::create({.page_positions = 4, .n_pages = 2});
+  ASSERT_TRUE(store.ok());
+  KvCache cache(store.value(), 8);
+  ASSERT_TRUE(cache.reserve(3).ok());
+  ASSERT_TRUE(cache.commit().ok());
+  EXPECT_EQ(cache.size(), 3u);
+  EXPECT_EQ(cache.reserve(6).error().code, ErrorCode::context_full);
+}
 
-    push(kConfig.n_layers, 99);
-    ASSERT_TRUE(cache.commit().ok());
-    std::vector<float> out(kConfig.head_dim);
-    for (uint32_t layer = 0; layer < kConfig.n_layers; ++layer) {
-      ASSERT_TRUE(cache.read_key(layer, 5, 0, out).ok());
-      EXPECT_EQ(out[0], row(layer, 5, 0)[0]);
-      ASSERT_TRUE(cache.read_key(layer, 6, 0, out).ok());
-      EXPECT_EQ(out[0], row(layer, 99, 0)[0]);
-      EXPECT_FALSE(cache.read_key(layer, 7, 0, out).ok());
+// What is no number in the last layer leaves no trace in the ones before it.
+TEST(KvCache, AStepThatFailsLeavesEveryLayerAsItWas) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const Layout layout : {Layout{kCapacity, 1}, Layout{kPage, kPages}}) {
+    const auto store = make_store(KvKind::int8, KvKind::f16, layout);
+    KvCache cache = cache_of(store, 6);
+    const uint32_t n_used = store->n_used();
+    for (const float bad : {std::nanf(""), kInfinity, -kInfinity}) {
+      for (uint32_t number = 6; number < 10; ++number) ASSERT_TRUE(push(cache, number).ok());
+      for (uint32_t layer = 0; layer < 2; ++layer) {
+        ASSERT_TRUE(cache.push(layer, row_of(10, layer), row_of(10, layer)).ok());
+      }
+      const auto good = row_of(10, 2);
+      auto row = good;
+      row.back() = bad;
+      EXPECT_EQ(cache.push(2, row, good).error().message,
+                "KV cache: the key of layer 2, position 10, head 2 holds NaN or infinity");
+      const Status refused = cache.push(2, good, row);
+      ASSERT_FALSE(refused.ok());
+      EXPECT_EQ(refused.error().code, ErrorCode::not_finite);
+      cache.rollback();
+      EXPECT_EQ(store->n_used(), n_used);
+      expect_contents(cache, first(6));
     }
+    ASSERT_TRUE(append(cache, 6).ok());
+    expect_contents(cache, first(7));
   }
 }
 
 TEST(KvCache, TruncatesButNeverGrows) {
-  for (size_t kind = 0; kind < kNKvKinds; ++kind) {
-    KvCacheConfig config = kConfig;
-    config.k_kind = config.v_kind = static_cast<KvKind>(kind);
-    auto created = KvCache::create(config);
+  const auto store = make_store();
+  KvCache cache = cache_of(store, 10);
+  ASSERT_TRUE(cache.truncate(5).ok());
+  EXPECT_EQ(store->n_used(), 2u);
+  EXPECT_EQ(cache.truncate(6).error().message,
+            "KV cache: cannot truncate to 6 positions, it holds 5");
+  ASSERT_TRUE(append(cache, 77).ok());
+  expect_contents(cache, {0, 1, 2, 3, 4, 77});
+  ASSERT_TRUE(cache.truncate(0).ok());
+  EXPECT_EQ(store->n_used(), 0u);
+}
+
+TEST(KvCache, GivesItsPagesBack) {
+  const auto store = make_store();
+  {
+    KvCache cache = cache_of(store, 6);
+    KvCache moved = std::move(cache);
+    EXPECT_EQ(store->n_used(), 2u);
+    expect_contents(moved, first(6));
+  }
+  EXPECT_EQ(store->n_used(), 0u);
+}
+
+TEST(KvCache, SaysHowManyPagesAreMissingAndChangesNothing) {
+  const auto store = make_store();
+  const KvCache large = cache_of(store, kPage * (kPages - 2));
+  KvCache cache = cache_of(store, 3);
+  const KvCache fork = fork_of(cache);
+  const std::vector<uint32_t> pages(cache.pages().begin(), cache.pages().end());
+  const Status refused = cache.reserve(kPage + 1);  // a copy of its page, and another
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::out_of_memory);
+  EXPECT_EQ(refused.error().message,
+            "KV cache: 2 pages of 4 positions are needed, 1 are available");
+  EXPECT_EQ(cache.overwrite(kPage + 1).error().code, ErrorCode::out_of_memory);
+  EXPECT_TRUE(std::equal(pages.begin(), pages.end(), cache.pages().begin(), cache.pages().end()));
+  EXPECT_EQ(store->n_free(), 1u);
+  expect_contents(cache, first(3));
+  EXPECT_TRUE(cache.reserve(1).ok());
+}
+
+TEST(KvCache, ForksSharePagesUntilOneWrites) {
+  const auto store = make_store();
+  auto parent = std::make_unique<KvCache>(cache_of(store, 6));
+  KvCache child = fork_of(*parent);
+  EXPECT_EQ(store->n_used(), 2u);
+  EXPECT_EQ(store->n_page_copies(), 0u);
+  for (const uint32_t page : parent->pages()) EXPECT_EQ(store->n_users(page), 2u);
+
+  ASSERT_TRUE(append(child, 100).ok());
+  EXPECT_EQ(store->n_page_copies(), 1u);  // only the partly filled last page
+  EXPECT_EQ(store->n_used(), 3u);
+  ASSERT_TRUE(append(*parent, 200).ok());
+  EXPECT_EQ(store->n_page_copies(), 1u);  // the parent is now alone in its page
+  expect_contents(*parent, {0, 1, 2, 3, 4, 5, 200});
+  expect_contents(child, {0, 1, 2, 3, 4, 5, 100});
+
+  parent.reset();
+  expect_contents(child, {0, 1, 2, 3, 4, 5, 100});
+}
+
+TEST(KvCache, InOnePieceIsCopiedByAFork) {
+  const auto store = make_store(KvKind::q4, KvKind::f32, {kCapacity, 1});
+  KvCache parent = cache_of(store, 6);
+  ASSERT_TRUE(push(parent, 99).ok());  // by a step that the fork knows nothing of
+  KvCache child = fork_of(parent);
+  EXPECT_NE(&child.store(), store.get());
+  EXPECT_EQ(child.store().n_page_copies(), 0u);
+  ASSERT_TRUE(append(child, 100).ok());
+  ASSERT_TRUE(parent.commit().ok());
+  expect_contents(parent, {0, 1, 2, 3, 4, 5, 99});
+  expect_contents(child, {0, 1, 2, 3, 4, 5, 100});
+}
+
+TEST(KvCache, ManyForksTakeOnlyTheirOwnPages) {
+  constexpr uint32_t kPositions = 2000;
+  constexpr uint32_t kWritten = 16;
+  constexpr uint32_t kForks = 64;
+  // Pages that 2,000 positions fill, and that they do not: those are copied by a fork that writes.
+  for (const uint32_t page_positions : {16u, 20u, 24u, 32u, 48u}) {
+    const uint32_t n_whole = kPositions / page_positions;
+    const uint32_t n_shared = (kPositions - 1) / page_positions + 1;
+    const uint32_t n_own = (kPositions + kWritten - 1) / page_positions + 1 - n_whole;
+    const auto created = KvStore::create({.rows = {{0, 1, 32}},
+                                          .k_kind = KvKind::q4,
+                                          .v_kind = KvKind::q4,
+                                          .page_positions = page_positions,
+                                          .n_pages = n_shared + kForks * n_own});
     ASSERT_TRUE(created.ok());
-    KvCache& cache = created.value();
-    for (int i = 0; i < 3; ++i) {
-      push_position(cache);
-      ASSERT_TRUE(cache.commit().ok());
+    const KvStore& store = *created.value();
+    const std::vector<float> row(32, 1.0f);
+    KvCache parent(created.value(), kPositions + kWritten);
+    ASSERT_TRUE(parent.overwrite(kPositions).ok());
+    ASSERT_EQ(store.n_used(), n_shared);
+    std::vector<KvCache> forks;
+    for (uint32_t i = 0; i < kForks; ++i) forks.push_back(fork_of(parent));
+    ASSERT_EQ(store.n_used(), n_shared);
+    for (KvCache& fork : forks) {
+      for (uint32_t i = 0; i < kWritten; ++i) {
+        ASSERT_TRUE(fork.push(0, row, row).ok());
+        ASSERT_TRUE(fork.commit().ok());
+      }
     }
-    ASSERT_TRUE(cache.truncate(1).ok());
-    EXPECT_EQ(cache.size(), 1u);
-    EXPECT_FALSE(cache.truncate(2).ok());
-    cache.clear();
-    EXPECT_EQ(cache.size(), 0u);
+    EXPECT_EQ(store.n_used(), n_shared + kForks * n_own) << page_positions;
+    EXPECT_EQ(store.n_page_copies(), n_whole == n_shared ? 0u : kForks) << page_positions;
+    forks.clear();
+    EXPECT_EQ(store.n_used(), n_shared);
   }
 }
 
-TEST(KvCache, NeverGivesStaleRows) {
-  KvCache cache = make_cache();
-  push_position(cache);
-  ASSERT_TRUE(cache.commit().ok());
-  std::vector<float> out(kConfig.head_dim);
-  EXPECT_TRUE(cache.read_key(0, 0, 0, out).ok());
-  EXPECT_FALSE(cache.read_key(3, 0, 0, out).ok());
-  EXPECT_FALSE(cache.read_key(0, 1, 0, out).ok());
-  EXPECT_FALSE(cache.read_key(0, 0, 2, out).ok());
-  out.pop_back();
-  EXPECT_FALSE(cache.read_key(0, 0, 0, out).ok());
-  cache.clear();
-  out.resize(kConfig.head_dim);
-  EXPECT_FALSE(cache.read_key(0, 0, 0, out).ok());
+TEST(KvCache, DropsPositionsAndMovesTheOthersDown) {
+  const auto store = make_store(KvKind::fp8_e4m3, KvKind::q8);
+  KvCache cache = cache_of(store, 10);
+  const KvCache fork = fork_of(cache);
+  EXPECT_EQ(cache.drop(5, 6).error().message,
+            "KV cache: cannot drop 6 positions from 5 on, it holds 10");
+  ASSERT_TRUE(cache.drop(2, 5).ok());
+  expect_contents(cache, {0, 1, 7, 8, 9});
+  expect_contents(fork, first(10));
 }
 
-TEST(KvCache, RefusesSizesOfZeroAndBeyondMemory) {
-  EXPECT_EQ(
-      KvCache::create({.n_layers = 1, .n_kv_heads = 1, .head_dim = 0, .capacity = 1}).error().code,
-      ErrorCode::invalid_argument);
-  const auto huge = KvCache::create(
-      {.n_layers = 1024, .n_kv_heads = 1u << 20, .head_dim = 1u << 20, .capacity = UINT32_MAX});
-  ASSERT_FALSE(huge.ok());
-  EXPECT_EQ(huge.error().code, ErrorCode::out_of_memory);
+// Random calls against plain lists of numbers, for every kind of keys and of values, in pages and
+// in one piece.
+class AgainstTheTruth : public testing::TestWithParam<size_t> {
+ protected:
+  struct Sequence {
+    std::unique_ptr<KvCache> cache;
+    std::vector<Written> written;
+  };
+
+  AgainstTheTruth() : random_(static_cast<uint32_t>(GetParam()) + 1), store_(store()) {}
+
+  // One of the calls, on any sequence.
+  void step() {
+    const uint32_t call = number(16);
+    if (sequences_.empty() || (call == 0 && sequences_.size() < 6)) {
+      sequences_.push_back({std::make_unique<KvCache>(store_, kCapacity), {}});
+      return;
+    }
+    const uint32_t i = number(static_cast<uint32_t>(sequences_.size()));
+    Sequence& sequence = sequences_[i];
+    switch (call) {
+      case 1:
+        return fork(sequence);
+      case 2:
+        sequences_.erase(sequences_.begin() + static_cast<ptrdiff_t>(i));
+        return;
+      case 3:
+        sequence.written.resize(number(sequence.cache->size() + 1), 0);
+        ASSERT_TRUE(sequence.cache->truncate(static_cast<uint32_t>(sequence.written.size())).ok());
+        return;
+      case 4:
+        return fail_half_way(*sequence.cache);
+      case 5:
+        return rewrite(sequence);
+      case 6:
+        return drop(sequence);
+      case 7:
+        return overwrite(sequence);
+      default:
+        return append_position(sequence);
+    }
+  }
+
+  void expect_truth() {
+    for (const Sequence& one : sequences_) expect_contents(*one.cache, one.written);
+  }
+
+  void expect_every_page_counted() {
+    if (store_->config().n_pages == 1) return;
+    std::vector<uint32_t> n_users(kPages);
+    for (const Sequence& one : sequences_) {
+      for (const uint32_t page : one.cache->pages()) ++n_users[page];
+    }
+    for (uint32_t page = 0; page < kPages; ++page) {
+      EXPECT_EQ(store_->n_users(page), n_users[page]);
+    }
+    EXPECT_EQ(store_->n_free(), std::count(n_users.begin(), n_users.end(), 0u));
+  }
+
+  void free_all() {
+    sequences_.clear();
+    EXPECT_EQ(store_->n_used(), 0u);
+  }
+
+ private:
+  static std::shared_ptr<KvStore> store() {
+    const size_t i = GetParam();
+    const auto k_kind = static_cast<KvKind>(i % kNKvKinds);
+    const auto v_kind = static_cast<KvKind>((i + i / kNKvKinds) % kNKvKinds);
+    return make_store(k_kind, v_kind, i % 3 == 2 ? Layout{24, 1} : Layout{kPage, kPages});
+  }
+
+  uint32_t number(uint32_t below) { return static_cast<uint32_t>(random_() % below); }
+
+  void fork(const Sequence& sequence) {
+    if (sequences_.size() == 6) return;
+    auto cache = std::make_unique<KvCache>(fork_of(*sequence.cache));
+    sequences_.push_back({std::move(cache), std::vector<Written>(sequence.written)});
+  }
+
+  // A step that is rolled back with one layer written.
+  void fail_half_way(KvCache& cache) {
+    if (succeeded(cache.reserve(2))) {
+      const auto row = row_of(9999, 0);
+      ASSERT_TRUE(cache.push(0, row, row).ok());
+    }
+    cache.rollback();
+  }
+
+  // Gives keys from a position on other numbers.
+  void rewrite(Sequence& sequence) {
+    if (sequence.written.empty()) return;
+    const uint32_t position = number(sequence.cache->size());
+    if (!succeeded(sequence.cache->unshare(position))) return;
+    const uint32_t n = sequence.cache->size() - position;
+    for (uint32_t layer = 0; layer < kRows.size(); ++layer) {
+      const uint32_t head_dim = kRows[layer].head_dim;
+      uint32_t i = 0;  // heads, then positions
+      sequence.cache->rewrite_keys(layer, position, [&](float* key) {
+        const auto row = row_of(next_number_ + i % n, layer);
+        std::copy_n(row.data() + i / n * head_dim, head_dim, key);
+        ++i;
+      });
+      ASSERT_EQ(i, n * kRows[layer].n_kv_heads);
+    }
+    for (uint32_t i = 0; i < n; ++i) sequence.written[position + i].key = next_number_++;
+  }
+
+  void drop(Sequence& sequence) {
+    const uint32_t from = number(sequence.cache->size() + 1);
+    const uint32_t n = number(sequence.cache->size() - from + 1);
+    if (!succeeded(sequence.cache->drop(from, n))) return;
+    const auto begin = sequence.written.begin() + static_cast<ptrdiff_t>(from);
+    sequence.written.erase(begin, begin + static_cast<ptrdiff_t>(n));
+  }
+
+  // As one that restores what another one was.
+  void overwrite(Sequence& sequence) {
+    std::vector<std::pair<std::vector<std::byte>, std::vector<float>>> rows;
+    const Sequence& other = sequences_[number(static_cast<uint32_t>(sequences_.size()))];
+    other.cache->for_each_row([&](std::span<const std::byte> codes, std::span<const float> scales) {
+      rows.push_back({{codes.begin(), codes.end()}, {scales.begin(), scales.end()}});
+    });
+    if (!succeeded(sequence.cache->overwrite(other.cache->size()))) return;
+    auto next = rows.begin();
+    sequence.cache->for_each_row([&](std::span<std::byte> codes, std::span<float> scales) {
+      std::copy(next->first.begin(), next->first.end(), codes.begin());
+      std::copy(next->second.begin(), next->second.end(), scales.begin());
+      ++next;
+    });
+    if (&sequence != &other) sequence.written = other.written;
+  }
+
+  void append_position(Sequence& sequence) {
+    const Status status = append(*sequence.cache, next_number_);
+    if (succeeded(status)) sequence.written.push_back(next_number_++);
+    if (!status.ok()) sequence.cache->rollback();
+  }
+
+  // There may be no room left, but nothing else fails.
+  bool succeeded(const Status& status) {
+    if (!status.ok()) {
+      EXPECT_TRUE(status.error().code == ErrorCode::out_of_memory ||
+                  status.error().code == ErrorCode::context_full)
+          << status.error().message;
+    }
+    return status.ok();
+  }
+
+  std::mt19937 random_;
+  std::shared_ptr<KvStore> store_;
+  std::vector<Sequence> sequences_;
+  uint32_t next_number_ = 0;
+};
+
+TEST_P(AgainstTheTruth, EveryCallKeepsEverySequence) {
+  for (int i = 0; i < 1500; ++i) {
+    step();
+    expect_every_page_counted();
+    if (i % 25 == 0) expect_truth();
+    if (HasFailure()) FAIL() << "at step " << i;
+  }
+  expect_truth();
+  free_all();
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, AgainstTheTruth, testing::Range(size_t{0}, 3 * kNKvKinds));
 
 }  // namespace
 }  // namespace kinglet

@@ -20,15 +20,9 @@ constexpr uint32_t kCtx = 192;
 
 // An empty sequence of a model, with F32 keys and values in one piece.
 inline Result<SequenceState> empty_sequence(const Model& model, uint32_t capacity) {
-  const ModelConfig& config = model.config();
-  KINGLET_ASSIGN(
-      auto store,
-      KvStore::create({.n_layers = static_cast<uint32_t>(model.state_shape().rows.size()),
-                       .n_kv_heads = config.n_kv_heads,
-                       .head_dim = config.head_dim,
-                       .page_positions = capacity,
-                       .n_pages = 1,
-                       .reject_not_finite = true}));
+  KINGLET_ASSIGN(auto store,
+                 KvStore::create(
+                     {.rows = model.state_shape().rows, .page_positions = capacity, .n_pages = 1}));
   return SequenceState::create(std::move(store), model.state_shape().n_recurrent, capacity);
 }
 

@@ -172,9 +172,9 @@ TEST_F(HostileState, ThatIsSealedIsRefusedByWhatItSays) {
   EXPECT_EQ(error_with(offsetof(StateHeader, version), kStateVersion + 1),
             ErrorCode::unsupported_version);
   EXPECT_EQ(error_with(offsetof(StateHeader, model), uint64_t{1}), ErrorCode::wrong_shape);
-  for (const size_t field : {offsetof(StateHeader, n_layers), offsetof(StateHeader, n_kv_heads),
-                             offsetof(StateHeader, head_dim), offsetof(StateHeader, k_kind),
-                             offsetof(StateHeader, v_kind), offsetof(StateHeader, n_recurrent)}) {
+  for (const size_t field :
+       {offsetof(StateHeader, n_recurrent), offsetof(StateHeader, position_bytes),
+        offsetof(StateHeader, k_kind), offsetof(StateHeader, v_kind)}) {
     EXPECT_EQ(error_with(field, 0xffffffffu), ErrorCode::wrong_shape) << field;
   }
   EXPECT_EQ(error_with(offsetof(StateHeader, n_tokens), 17u), ErrorCode::context_full);

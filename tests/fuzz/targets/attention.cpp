@@ -29,16 +29,14 @@ void attention(Bytes bytes) {
   const auto kind = [&] { return static_cast<KvKind>(input.up_to(kNKvKinds - 1)); };
   const uint32_t head_dim = 1 + input.up_to(kMaxHeadDim - 1);
   const uint32_t n_positions = 1 + input.up_to(kMaxPositions - 1);
-  KvStoreConfig config{.n_layers = 1,
-                       .n_kv_heads = 1,
-                       .head_dim = head_dim,
+  KvStoreConfig config{.rows = {{0, 1, head_dim}},
                        .k_kind = kind(),
                        .v_kind = kind(),
                        .page_positions = 1 + input.up_to(kMaxPositions)};
   config.n_pages = (n_positions - 1) / config.page_positions + 1;
   auto store = KvStore::create(config);
   check(store.ok(), "a small store is refused");
-  auto cache = KvCache::create_in(store.value(), n_positions);
+  KvCache cache(store.value(), n_positions);
   const uint32_t n_heads = 1 + input.up_to(kMaxRows - 1);
   const uint32_t n_tokens = 1 + input.up_to(std::min(n_positions, kMaxRows / n_heads) - 1);
   AttentionTile tile{.queries = nullptr,
@@ -56,11 +54,11 @@ void attention(Bytes bytes) {
   for (uint32_t p = 0; p < n_positions; ++p) {
     const std::vector<float> key = input.weights(head_dim);
     const std::vector<float> value = input.weights(head_dim);
-    check(cache.value().push(0, key, value).ok(), "a row is refused");
+    check(cache.push(0, key, value).ok(), "a row is refused");
   }
-  check(cache.value().commit().ok(), "rows are not taken");
+  check(cache.commit().ok(), "rows are not taken");
 
-  const KvView view = cache.value().view(0, 0);
+  const KvView view = cache.view(0, 0);
   const auto expected = attend_with(scalar_kernels(), tile, view);
   for (const KernelSet* kernels : available_kernels()) {
     const auto found = attend_with(*kernels, tile, view);

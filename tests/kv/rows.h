@@ -1,0 +1,31 @@
+// Rows of a cache as attention finds them, restored to floats.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kv/kv_cache.h"
+
+namespace kinglet {
+
+inline std::vector<float> row_at(const KvView& view, const KvHead& head, uint32_t position,
+                                 uint32_t head_dim) {
+  const KvRows rows = view.rows(head, position);
+  std::vector<float> out(head_dim);
+  kv_kind_info(head.kind).read_row(rows.codes, rows.scales, 0, head_dim, out.data());
+  return out;
+}
+
+inline std::vector<float> key_at(const KvCache& cache, uint32_t layer, uint32_t position,
+                                 uint32_t head) {
+  const KvView view = cache.view(layer, head);
+  return row_at(view, view.keys, position, cache.store().layers()[layer].head_dim);
+}
+
+inline std::vector<float> value_at(const KvCache& cache, uint32_t layer, uint32_t position,
+                                   uint32_t head) {
+  const KvView view = cache.view(layer, head);
+  return row_at(view, view.values, position, cache.store().layers()[layer].head_dim);
+}
+
+}  // namespace kinglet
