@@ -14,6 +14,9 @@ namespace {
 constexpr uint32_t kMaxLayers = 1024;
 constexpr uint32_t kMaxExperts = 1024;
 
+constexpr std::string_view kHeads = "attention.head_count";
+constexpr std::string_view kKvHeads = "attention.head_count_kv";
+
 // Keys that change what a model computes in a way that no architecture here does.
 Status refuse_unsupported(const Keys& keys) {
   constexpr std::string_view kFloats[] = {"attention.max_alibi_bias", "attention.clamp_kqv",
@@ -49,36 +52,51 @@ Status read_mixers(const Keys& keys, const std::vector<uint32_t>& n_kv_heads, Mo
   }
   for (uint32_t i = 0; i < config.n_layers; ++i) {
     config.layers[i].mixer = recurrent[i] != 0 ? traits.recurrent_mixer : traits.mixer;
-    if (config.layers[i].mixer == MixerKind::attention && n_kv_heads[i] == 0) {
-      return keys.error(ErrorCode::corrupt, "attention.head_count_kv",
+    if (config.layers[i].has_attention() && n_kv_heads[i] == 0) {
+      return keys.error(ErrorCode::corrupt, kKvHeads,
                         cat("is 0 in layer ", i, ", expected 1 or more"));
     }
   }
   return {};
 }
 
-// The number that all layers with attention have.
-Result<uint32_t> common_number(const Keys& keys, std::string_view key,
-                               const std::vector<uint32_t>& numbers, const ModelConfig& config) {
-  uint32_t common = 0;
-  for (uint32_t i = 0; i < config.n_layers; ++i) {
-    if (config.layers[i].mixer == config.architecture->recurrent_mixer &&
-        config.architecture->recurrent_mixer != config.architecture->mixer) {
-      continue;
-    }
-    if (common != 0 && numbers[i] != common) {
-      return keys.error(
-          ErrorCode::unsupported_feature, key,
-          cat("is ", common, " in one layer and ", numbers[i], " in another: not supported"));
-    }
-    common = numbers[i];
+// Null where there is none.
+const LayerConfig* first_attention(const ModelConfig& config) {
+  for (const LayerConfig& layer : config.layers) {
+    if (layer.has_attention()) return &layer;
   }
-  return common;
+  return nullptr;
+}
+
+Status check_heads(const Keys& keys, const LayerConfig& layer, uint32_t index) {
+  if (layer.n_heads == 0 || layer.n_heads % layer.n_kv_heads != 0) {
+    return keys.error(ErrorCode::corrupt, kHeads,
+                      cat("is ", layer.n_heads, " in layer ", index,
+                          ", expected a multiple of its ", layer.n_kv_heads, " KV heads"));
+  }
+  if (uint64_t{layer.n_heads} * layer.head_dim > kMaxDim) {
+    return keys.error(ErrorCode::corrupt, kHeads,
+                      cat("is ", layer.n_heads, " in layer ", index, ", which times the head size ",
+                          layer.head_dim, " exceeds ", kMaxDim));
+  }
+  return {};
+}
+
+// The size of a head. Where no key tells, heads share the hidden state evenly, as many as the first
+// layer with attention has.
+Result<uint32_t> read_head_dim(const Keys& keys, uint32_t hidden_dim, uint32_t n_heads) {
+  const uint32_t even_share = hidden_dim / std::max(n_heads, 1u);
+  KINGLET_ASSIGN(const uint32_t head_dim,
+                 keys.size("attention.key_length", kMaxDim, std::max(even_share, 1u)));
+  KINGLET_ASSIGN(const uint32_t value_length,
+                 keys.size("attention.value_length", kMaxDim, head_dim));
+  if (value_length == head_dim) return head_dim;
+  return keys.error(ErrorCode::unsupported_feature, "attention.value_length",
+                    cat("is ", value_length, ", which differs from the key length ", head_dim,
+                        ": not supported"));
 }
 
 Status read_heads(const Keys& keys, ModelConfig& config) {
-  constexpr std::string_view kHeads = "attention.head_count";
-  constexpr std::string_view kKvHeads = "attention.head_count_kv";
   config.layers.resize(config.n_layers);
   if (config.architecture->mixer == MixerKind::mamba2) {
     for (LayerConfig& layer : config.layers) layer.mixer = MixerKind::mamba2;
@@ -86,32 +104,22 @@ Status read_heads(const Keys& keys, ModelConfig& config) {
   }
   const uint32_t n_blocks = config.n_layers + config.n_skipped_layers;
   KINGLET_ASSIGN(const auto n_heads, keys.by_layer(kHeads, n_blocks));
-  const uint32_t most_heads = *std::max_element(n_heads.begin(), n_heads.end());
-  KINGLET_ASSIGN(const auto n_kv_heads, keys.by_layer(kKvHeads, n_blocks, most_heads));
+  std::vector<uint32_t> n_kv_heads = n_heads;
+  if (keys.find(kKvHeads) != nullptr) {
+    KINGLET_ASSIGN(n_kv_heads, keys.by_layer(kKvHeads, n_blocks));
+  }
   KINGLET_TRY(read_mixers(keys, n_kv_heads, config));
-  KINGLET_ASSIGN(config.n_heads, common_number(keys, kHeads, n_heads, config));
-  KINGLET_ASSIGN(config.n_kv_heads, common_number(keys, kKvHeads, n_kv_heads, config));
-  // A model of recurrent layers alone has no heads.
-  KINGLET_TRY(keys.check(kHeads, config.n_heads, kMaxDim));
-  KINGLET_TRY(keys.check(kKvHeads, config.n_kv_heads, kMaxDim));
-  if (config.n_heads % config.n_kv_heads != 0) {
-    return keys.error(ErrorCode::corrupt, kHeads,
-                      cat("is ", config.n_heads, ", expected a multiple of the ", config.n_kv_heads,
-                          " KV heads"));
-  }
-  const uint32_t even_share = config.hidden_dim / config.n_heads;
-  KINGLET_ASSIGN(config.head_dim,
-                 keys.size("attention.key_length", kMaxDim, std::max(even_share, 1u)));
-  KINGLET_ASSIGN(const uint32_t value_length,
-                 keys.size("attention.value_length", kMaxDim, config.head_dim));
-  if (value_length != config.head_dim) {
-    return keys.error(ErrorCode::unsupported_feature, "attention.value_length",
-                      cat("is ", value_length, ", which differs from the key length ",
-                          config.head_dim, ": not supported"));
-  }
-  if (uint64_t{config.n_heads} * config.head_dim > kMaxDim) {
-    return keys.error(ErrorCode::corrupt, "attention.head_count",
-                      cat("times the head size ", config.head_dim, " exceeds ", kMaxDim));
+  const LayerConfig* first = first_attention(config);
+  if (first == nullptr) return {};
+  const auto index = static_cast<size_t>(first - config.layers.data());
+  KINGLET_ASSIGN(const uint32_t head_dim, read_head_dim(keys, config.hidden_dim, n_heads[index]));
+  for (uint32_t i = 0; i < config.n_layers; ++i) {
+    LayerConfig& layer = config.layers[i];
+    if (!layer.has_attention()) continue;
+    layer.n_heads = n_heads[i];
+    layer.n_kv_heads = n_kv_heads[i];
+    layer.head_dim = head_dim;
+    KINGLET_TRY(check_heads(keys, layer, i));
   }
   return {};
 }
@@ -148,9 +156,6 @@ Status read_experts(const Keys& keys, ModelConfig& config) {
 Status read_scales(const Keys& keys, ModelConfig& config) {
   const Architecture& traits = *config.architecture;
   const auto hidden_dim = static_cast<float>(config.hidden_dim);
-  const auto head_dim = config.n_layers == traits.n_layers_of_wide_scale
-                            ? hidden_dim / static_cast<float>(config.n_heads)
-                            : static_cast<float>(std::max(config.head_dim, 1u));
   // A factor that the architecture's own code does not have changes nothing.
   const auto scale = [&](std::string_view key, float fallback) -> Result<float> {
     return traits.scales_by_file ? keys.positive(key, fallback) : fallback;
@@ -158,7 +163,13 @@ Status read_scales(const Keys& keys, ModelConfig& config) {
   KINGLET_ASSIGN(config.embedding_scale,
                  scale("embedding_scale", traits.scales_embedding ? std::sqrt(hidden_dim) : 1.0f));
   KINGLET_ASSIGN(config.residual_scale, scale("residual_scale", 1.0f));
-  KINGLET_ASSIGN(config.attention_scale, scale("attention.scale", 1.0f / std::sqrt(head_dim)));
+  const bool is_wide = config.n_layers == traits.n_layers_of_wide_scale;
+  for (LayerConfig& layer : config.layers) {
+    if (!layer.has_attention()) continue;
+    const float width = is_wide ? hidden_dim / static_cast<float>(layer.n_heads)
+                                : static_cast<float>(layer.head_dim);
+    KINGLET_ASSIGN(layer.attention_scale, scale("attention.scale", 1.0f / std::sqrt(width)));
+  }
   KINGLET_ASSIGN(const float logit_divisor, scale("logit_scale", 1.0f));
   config.logit_scale = 1.0f / logit_divisor;
   if (traits.attention_softcap > 0) {
@@ -199,8 +210,11 @@ Status read_rope(const Keys& keys, ModelConfig& config) {
   const Architecture& traits = *config.architecture;
   KINGLET_ASSIGN(const bool switched_on, keys.flag("rope.scaling.finetuned", true));
   if (traits.rope == RopeKind::none || (traits.rope_switch && !switched_on)) return {};
+  const LayerConfig* layer = first_attention(config);
+  if (layer == nullptr) return {};
+  const uint32_t head_dim = layer->head_dim;  // all have the same
   RopeConfig& rope = config.rope;
-  KINGLET_ASSIGN(rope.dim, keys.size("rope.dimension_count", config.head_dim, config.head_dim));
+  KINGLET_ASSIGN(rope.dim, keys.size("rope.dimension_count", head_dim, head_dim));
   if (rope.dim % 2 != 0) {
     return keys.error(ErrorCode::corrupt, "rope.dimension_count",
                       cat("is ", rope.dim, ", expected an even number"));

@@ -22,10 +22,19 @@ constexpr size_t kRotationTables = 2;  // of scaled and local
 // What makes an expert's weight of its logit.
 enum class ExpertGating : uint8_t { softmax = 1, sigmoid = 2 };  // expert_gating_func
 
+// The numbers of heads and what follows are those of attention, and 0 where there is none.
 struct LayerConfig {
   MixerKind mixer = MixerKind::attention;
-  uint32_t window = 0;  // positions that a token sees, itself the last of them; 0: all
+  uint32_t n_heads = 0;
+  uint32_t n_kv_heads = 0;  // n_heads is a multiple of it
+  uint32_t head_dim = 0;
+  float attention_scale = 0;  // multiplies scores
+  uint32_t window = 0;        // positions that a token sees, itself the last of them; 0: all
   Rotation rotation = Rotation::none;
+
+  bool has_attention() const {
+    return mixer == MixerKind::attention || mixer == MixerKind::attention_beside_mamba2;
+  }
 };
 
 struct ModelConfig {
@@ -34,9 +43,6 @@ struct ModelConfig {
   uint32_t n_skipped_layers = 0;  // behind them, which predict further tokens: not computed
   uint32_t hidden_dim = 0;
   uint32_t ffn_dim = 0;  // of a dense feed-forward network
-  uint32_t n_heads = 0;
-  uint32_t n_kv_heads = 0;  // n_heads is a multiple of it
-  uint32_t head_dim = 0;
   uint32_t vocab_size = 0;
   uint32_t context_length = 0;  // positions the model was trained for
   uint32_t n_experts = 0;       // 0: one dense feed-forward network
@@ -48,15 +54,11 @@ struct ModelConfig {
   float norm_epsilon = 0;
   float embedding_scale = 1;    // multiplies embeddings
   float residual_scale = 1;     // multiplies what is added to the stream
-  float attention_scale = 0;    // multiplies scores
   float logit_scale = 1;        // multiplies logits
   float attention_softcap = 0;  // bounds scores; 0: does not
   float logit_softcap = 0;
   RopeConfig rope;
   std::vector<LayerConfig> layers;  // [n_layers]
-
-  uint32_t q_dim() const { return n_heads * head_dim; }
-  uint32_t kv_dim() const { return n_kv_heads * head_dim; }
 };
 
 // ErrorCode::unsupported_architecture, missing_metadata, wrong_type, unsupported_feature, corrupt,

@@ -74,8 +74,8 @@ Result<Norm> LayerLoader::head_norm(std::string_view part, uint32_t n) const {
   Norm norm;
   const HeadNorm kind = traits().head_norm;
   if (kind == HeadNorm::none || (kind == HeadNorm::own_or_none && !has(part))) return norm;
-  norm.width = kind == HeadNorm::full_width ? n : config_.head_dim;
-  norm.n_weights = kind == HeadNorm::shared ? config_.head_dim : n;
+  norm.width = kind == HeadNorm::full_width ? n : layer().head_dim;
+  norm.n_weights = kind == HeadNorm::shared ? layer().head_dim : n;
   KINGLET_ASSIGN(norm.weight, tensors_.vector(name(part), norm.n_weights, norm.width));
   return norm;
 }

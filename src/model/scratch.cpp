@@ -34,8 +34,9 @@ Result<Scratch> Scratch::create(const Model& model, uint32_t n_batch, size_t n_t
     scratch.normed = arena.take<float>(rows * config.hidden_dim);
     scratch.projection = arena.take<float>(rows * config.hidden_dim);
     for (Angles& angles : scratch.angles) {
-      angles.cosines = arena.take<float>(rows * config.rope.dim / 2);
-      angles.sines = arena.take<float>(rows * config.rope.dim / 2);
+      angles.n_pairs = config.rope.dim / 2;
+      angles.cosines = arena.take<float>(rows * angles.n_pairs);
+      angles.sines = arena.take<float>(rows * angles.n_pairs);
     }
     scratch.logits = arena.take<float>(config.vocab_size);
     scratch.codes = arena.take<std::byte>(rows * width * kMaxCodeBytes);

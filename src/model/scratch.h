@@ -14,8 +14,9 @@ namespace kinglet {
 
 // What positions are rotated by, n_batch rows of each.
 struct Angles {
-  float* cosines = nullptr;  // [rope.dim / 2]
-  float* sines = nullptr;    // [rope.dim / 2]
+  size_t n_pairs = 0;        // of elements
+  float* cosines = nullptr;  // [n_pairs]
+  float* sines = nullptr;    // [n_pairs]
 };
 
 struct Scratch {

@@ -34,13 +34,12 @@ void Step::embed(std::span<const int32_t> tokens) {
 void Step::compute_angles(Rotation rotation) {
   const RopeTable& table = model_.rope_table(rotation, state_.capacity());
   const Angles& angles = scratch_.angles[static_cast<size_t>(rotation)];
-  const size_t n_pairs = table.frequencies.size();
   for (size_t t = 0; t < n_tokens_; ++t) {
     const auto at = static_cast<double>(position() + t);
-    for (size_t i = 0; i < n_pairs; ++i) {
+    for (size_t i = 0; i < angles.n_pairs; ++i) {
       const auto [sin, cos] = sin_cos(at * table.frequencies[i]);
-      angles.cosines[t * n_pairs + i] = table.magnitude * static_cast<float>(cos);
-      angles.sines[t * n_pairs + i] = table.magnitude * static_cast<float>(sin);
+      angles.cosines[t * angles.n_pairs + i] = table.magnitude * static_cast<float>(cos);
+      angles.sines[t * angles.n_pairs + i] = table.magnitude * static_cast<float>(sin);
     }
   }
 }

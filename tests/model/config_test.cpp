@@ -46,12 +46,12 @@ TEST(Config, ARowAloneMakesAModelOfPlainNumbers) {
   EXPECT_EQ(config.value().embedding_scale, 1.0f);
   EXPECT_EQ(config.value().residual_scale, 1.0f);
   EXPECT_EQ(config.value().logit_scale, 1.0f);
-  EXPECT_EQ(config.value().attention_scale, 0.5f);  // 1 / sqrt(4)
   EXPECT_EQ(config.value().attention_softcap, 0.0f);
   EXPECT_EQ(config.value().logit_softcap, 0.0f);
   EXPECT_EQ(config.value().n_experts, 0u);
   EXPECT_EQ(windows(config.value()), (std::vector<uint32_t>(6, 0)));
   for (const LayerConfig& layer : config.value().layers) {
+    EXPECT_EQ(layer.attention_scale, 0.5f);  // 1 / sqrt(4)
     EXPECT_EQ(layer.rotation, Rotation::scaled);
   }
 }
@@ -181,7 +181,7 @@ TEST(Config, FactorsThatTheArchitectureDoesNotHaveChangeNothing) {
         read(tiny_model(name, [&](GgufBuilder& file) { file.set_float32(key, 0.7f); }));
     ASSERT_TRUE(config.ok()) << config.error().message;
     const auto factors = [](const ModelConfig& c) {
-      return std::vector<float>{c.embedding_scale, c.residual_scale,    c.attention_scale,
+      return std::vector<float>{c.embedding_scale, c.residual_scale,    c.layers[0].attention_scale,
                                 c.logit_scale,     c.attention_softcap, c.logit_softcap};
     };
     EXPECT_EQ(factors(config.value()), factors(plain.value())) << key;

@@ -107,8 +107,8 @@ TEST(HybridModel, RefusesArraysThatContradict) {
   expect_error(with_number("hybrid/lfm2.gguf", "lfm2.block_count", 6), ErrorCode::corrupt,
                "lfm2.attention.head_count_kv is not an array of one number up to 1048576 for each "
                "of 6 layers, but of 7 values");
-  expect_error(with_element("hybrid/lfm2.gguf", kHeads, 2, 1), ErrorCode::unsupported_feature,
-               "lfm2.attention.head_count_kv is 1 in one layer and 2 in another: not supported");
+  expect_error(with_element("hybrid/lfm2.gguf", kHeads, 2, 1), ErrorCode::wrong_shape,
+               "tensor blk.2.attn_k.weight has shape [48, 24], expected [48, 12]");
   expect_error(with_element("hybrid/lfm2.gguf", kHeads, 2, 0xffffffff), ErrorCode::corrupt,
                "is not an array of one number");
   // A layer that has the tensors of a convolution is told to attend.

@@ -26,7 +26,7 @@ TEST(Model, LoadsTheSmallestOne) {
   const auto model = load({});
   ASSERT_TRUE(model.ok()) << model.error().message;
   EXPECT_EQ(model.value().config().n_layers, 2u);
-  EXPECT_EQ(model.value().config().head_dim, 4u);
+  EXPECT_EQ(model.value().config().layers[0].head_dim, 4u);
   EXPECT_EQ(model.value().config().vocab_size, 8u);
   EXPECT_EQ(model.value().kernels().name, "scalar");
   // Tied: the output matrix is the embedding.
@@ -121,7 +121,8 @@ TEST(Model, NamesAMissingKey) {
 TEST(Model, RefusesImpossibleNumbers) {
   TinyModel tiny;
   tiny.n_kv_heads = 3;
-  expect_error(tiny, ErrorCode::corrupt, "llama.attention.head_count is 2, expected a multiple");
+  expect_error(tiny, ErrorCode::corrupt,
+               "llama.attention.head_count is 2 in layer 0, expected a multiple of its 3 KV heads");
   tiny = {};
   tiny.n_layers = 0;
   expect_error(tiny, ErrorCode::corrupt, "llama.block_count is 0, expected 1 to");

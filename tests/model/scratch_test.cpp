@@ -85,7 +85,8 @@ TEST_P(ScratchOf, HoldsTheWidestRow) {
   const auto model = load();
   ASSERT_TRUE(model.ok()) << model.error().message;
   const ModelConfig& config = model.value().config();
-  const uint64_t widest = std::max({config.hidden_dim, config.q_dim(), config.ffn_dim});
+  const uint32_t q_dim = config.layers[0].n_heads * config.layers[0].head_dim;
+  const uint64_t widest = std::max({config.hidden_dim, q_dim, config.ffn_dim});
   const auto bytes_of = [&](uint32_t n_batch) {
     return Scratch::create(model.value(), n_batch, 1).value().bytes();
   };

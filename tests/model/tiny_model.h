@@ -21,6 +21,8 @@ struct TinyModel {
   uint32_t n_heads = 2;
   uint32_t n_kv_heads = 1;
   uint32_t head_dim = 4;
+  std::vector<uint32_t> n_heads_by_layer = {};  // in place of n_heads
+  std::vector<uint32_t> n_kv_heads_by_layer = {};
   uint32_t ffn_dim = 12;
   uint32_t context_length = 32;
   uint32_t n_tokens = 8;      // of the vocabulary
@@ -36,6 +38,8 @@ struct TinyModel {
   float norm_weight = 1.0f;                     // scales those of norms, too
   DType matrix_type = DType::f32;               // of what has more than one row
   std::function<void(GgufBuilder&)> edit = {};  // adds keys or tensors
+  // Sees, and may change, the numbers of a tensor.
+  std::function<void(const std::string& name, std::vector<float>& values)> change = {};
 
   Bytes build() const {
     GgufBuilder file;
@@ -50,8 +54,14 @@ struct TinyModel {
     set_size("embedding_length", hidden_dim);
     set_size("feed_forward_length", ffn_dim);
     set_size("context_length", context_length);
-    set_size("attention.head_count", n_heads);
-    set_size("attention.head_count_kv", n_kv_heads);
+    const auto set_heads = [&](std::string_view key, const std::vector<uint32_t>& by_layer,
+                               uint32_t of_all) {
+      const std::string name = cat(architecture, ".", key);
+      if (by_layer.empty()) return set_size(key, of_all);
+      if (name != without_key) file.set_array(name, by_layer);
+    };
+    set_heads("attention.head_count", n_heads_by_layer, n_heads);
+    set_heads("attention.head_count_kv", n_kv_heads_by_layer, n_kv_heads);
     set(cat(architecture, ".attention.layer_norm_rms_epsilon"), 1e-5f);
     add_vocabulary(file);
 
@@ -60,11 +70,15 @@ struct TinyModel {
       const auto name = [layer](std::string_view part) {
         return cat("blk.", layer, ".", part, ".weight");
       };
+      const uint32_t q_dim =
+          head_dim * (n_heads_by_layer.empty() ? n_heads : n_heads_by_layer[layer]);
+      const uint32_t kv_dim =
+          head_dim * (n_kv_heads_by_layer.empty() ? n_kv_heads : n_kv_heads_by_layer[layer]);
       add(file, name("attn_norm"), hidden_dim, 1);
-      add(file, name("attn_q"), hidden_dim, n_heads * head_dim);
-      add(file, name("attn_k"), hidden_dim, n_kv_heads * head_dim);
-      add(file, name("attn_v"), hidden_dim, n_kv_heads * head_dim);
-      add(file, name("attn_output"), n_heads * head_dim, hidden_dim);
+      add(file, name("attn_q"), hidden_dim, q_dim);
+      add(file, name("attn_k"), hidden_dim, kv_dim);
+      add(file, name("attn_v"), hidden_dim, kv_dim);
+      add(file, name("attn_output"), q_dim, hidden_dim);
       add(file, name("ffn_norm"), hidden_dim, 1);
       add(file, name("ffn_gate"), hidden_dim, ffn_dim);
       add(file, name("ffn_up"), hidden_dim, ffn_dim);
@@ -105,6 +119,7 @@ struct TinyModel {
       // Deterministic, and different everywhere.
       values[i] = scale * std::sin(static_cast<float>(i * 7 + name.size() * 3 + 1));
     }
+    if (change != nullptr) change(name, values);
     const std::vector<uint64_t> dims =
         n_rows == 1 ? std::vector<uint64_t>{n_columns} : std::vector<uint64_t>{n_columns, n_rows};
     const DType usual = n_rows == 1 ? DType::f32 : matrix_type;

@@ -8,18 +8,18 @@
 namespace kinglet {
 
 Result<std::unique_ptr<Block>> Attention::load(LayerLoader& loader) {
-  const ModelConfig& config = loader.config();
   auto block = std::make_unique<Attention>();
-  block->n_heads_ = config.n_heads;
-  block->n_kv_heads_ = config.n_kv_heads;
-  block->head_dim_ = config.head_dim;
   block->layer_ = loader.layer();
+  block->n_heads_ = block->layer_.n_heads;
+  block->n_kv_heads_ = block->layer_.n_kv_heads;
+  block->head_dim_ = block->layer_.head_dim;
   block->is_gated_ = loader.traits().gated_attention;
   const bool is_fused = !block->is_gated_ && loader.has("attn_qkv");
   KINGLET_TRY(is_fused ? block->load_fused(loader) : block->load_separate(loader));
   KINGLET_ASSIGN(block->query_norm_, loader.head_norm("attn_q_norm", block->q_dim()));
   KINGLET_ASSIGN(block->key_norm_, loader.head_norm("attn_k_norm", block->kv_dim()));
-  KINGLET_ASSIGN(block->output_, loader.linear("attn_output", config.hidden_dim, block->q_dim()));
+  KINGLET_ASSIGN(block->output_,
+                 loader.linear("attn_output", loader.config().hidden_dim, block->q_dim()));
   block->rows_ = loader.keep_rows(block->n_kv_heads_, block->head_dim_);
   return std::unique_ptr<Block>(std::move(block));
 }
@@ -94,14 +94,13 @@ void Attention::part_gates(Step& step, const Buffers& buffers) const {
 void Attention::rotate(const Step& step, float* rows, uint32_t n_heads) const {
   if (layer_.rotation == Rotation::none) return;
   const Angles& angles = step.angles(layer_.rotation);
-  const size_t n_pairs = step.config().rope.dim / 2;
   const auto rope = step.config().architecture->rope == RopeKind::interleaved
                         ? step.kernels().rope_interleaved
                         : step.kernels().rope_halves;
   step.for_each(step.n_tokens(), [&](size_t t) {
     for (uint32_t head = 0; head < n_heads; ++head) {
-      rope(rows + (t * n_heads + head) * head_dim_, angles.cosines + t * n_pairs,
-           angles.sines + t * n_pairs, n_pairs);
+      rope(rows + (t * n_heads + head) * head_dim_, angles.cosines + t * angles.n_pairs,
+           angles.sines + t * angles.n_pairs, angles.n_pairs);
     }
   });
 }
@@ -135,7 +134,7 @@ void Attention::attend(Step& step, const Buffers& buffers) const {
                        .head_dim = head_dim_,
                        .position = step.position() + first,
                        .window = layer_.window,
-                       .scale = step.config().attention_scale,
+                       .scale = layer_.attention_scale,
                        .softcap = step.config().attention_softcap},
                       step.state().rows().view(rows_, kv_head),
                       buffers.per_thread + thread * attention_scratch_bytes(head_dim_));
