@@ -28,11 +28,44 @@ function shapeOf(file: Uint8Array): ModelShape {
   return shape;
 }
 
+/** The beginning of a file of a llama's sizes. */
+function headerOf(sizes: Record<string, number | number[]>): Uint8Array {
+  const header: number[] = [];
+  const add = (value: number, nBytes: number) => {
+    for (let i = 0; i < nBytes; ++i) header.push(Math.floor(value / 256 ** i) % 256);
+  };
+  const addText = (text: string) => {
+    add(text.length, 8);
+    header.push(...new TextEncoder().encode(text));
+  };
+  const [uint32, string, array] = [4, 8, 9];
+  header.push(...new TextEncoder().encode('GGUF'));
+  add(3, 4); // version
+  add(1, 8); // tensors
+  add(1 + Object.keys(sizes).length, 8);
+  addText('general.architecture');
+  add(string, 4);
+  addText('llama');
+  for (const [key, value] of Object.entries(sizes)) {
+    addText(`llama.${key}`);
+    if (Array.isArray(value)) {
+      add(array, 4);
+      add(uint32, 4);
+      add(value.length, 8);
+      for (const each of value) add(each, 4);
+    } else {
+      add(uint32, 4);
+      add(value, 4);
+    }
+  }
+  return Uint8Array.from(header);
+}
+
 describe('the shape in a header', () => {
   it('is read as soon as the metadata are there, and asks for more before', () => {
     const shape = shapeOf(bytes);
     expect(shape).toEqual({
-      ...{ contextLength: 512, nLayers: 6, hiddenDim: 256, nHeads: 4, nKvHeads: 2 },
+      ...{ contextLength: 512, nKeptHeads: 6 * 2, hiddenDim: 256, nHeads: 4, nKvHeads: 2 },
       ...{
         nRecurrent: 0,
         recurrentDim: 0,
@@ -48,7 +81,19 @@ describe('the shape in a header', () => {
   });
 
   it('has no layers where there are no weights', () => {
-    expect(shapeOf(vocabularyOf(bytes))).toEqual({ ...shapeOf(bytes), nLayers: 0 });
+    expect(shapeOf(vocabularyOf(bytes))).toEqual({ ...shapeOf(bytes), nKeptHeads: 0 });
+  });
+
+  it('counts the heads of layers that differ', () => {
+    const sizes = { block_count: 4, context_length: 32, embedding_length: 48 };
+    const heads = { 'attention.head_count': [4, 2, 6, 1], 'attention.head_count_kv': [2, 1, 6, 1] };
+    expect(shapeOf(headerOf({ ...sizes, ...heads }))).toMatchObject({
+      ...{ nKeptHeads: 10, nHeads: 6, nKvHeads: 6, keyDim: 12, valueDim: 12 },
+    });
+    const alike = { ...sizes, 'attention.head_count': [4, 2, 6, 1] }; // of keys as of queries
+    expect(shapeOf(headerOf(alike))).toMatchObject({ nKeptHeads: 13, nKvHeads: 6 });
+    const one = { ...sizes, 'attention.head_count': 6, 'attention.head_count_kv': 3 };
+    expect(shapeOf(headerOf(one))).toMatchObject({ nKeptHeads: 12, keyDim: 8 });
   });
 
   it('is not made of what is no GGUF file, or a hostile one', () => {
@@ -87,7 +132,7 @@ describe('the shape in a header', () => {
 describe('the plan', () => {
   // Llama 3.2 3B: 24 query heads, 8 of keys and values.
   const shape: ModelShape = {
-    ...{ contextLength: 131_072, nLayers: 28, hiddenDim: 3072, nHeads: 24, nKvHeads: 8 },
+    ...{ contextLength: 131_072, nKeptHeads: 28 * 8, hiddenDim: 3072, nHeads: 24, nKvHeads: 8 },
     ...{ ffnDim: 8192, keyDim: 128, valueDim: 128, vocabSize: 128_256 },
     ...{ nRecurrent: 0, recurrentDim: 0 },
   };
@@ -111,8 +156,9 @@ describe('the plan', () => {
   it('counts the states of recurrent layers, and their checkpoints', () => {
     // Qwen 3.5 0.8B: 6 layers of attention, 18 states of 16 heads of 128 × 128.
     const nRecurrent = 18 * (16 * 128 * 128 + 3 * 6144);
-    const hybrid = { ...shape, nLayers: 6, nRecurrent, recurrentDim: 6144 };
-    const plain = planMemory(gib, { ...shape, nLayers: 6 }, postedLoadOptions({ spareMemory: 0 }));
+    const hybrid = { ...shape, nKeptHeads: 6 * 8, nRecurrent, recurrentDim: 6144 };
+    const attention = { ...shape, nKeptHeads: 6 * 8 };
+    const plain = planMemory(gib, attention, postedLoadOptions({ spareMemory: 0 }));
     const plan = planMemory(gib, hybrid, postedLoadOptions({ spareMemory: 0 }));
     const more = plan.maxima[0]! - plain.maxima[0]!;
     const nCheckpoints = Math.floor((96 * mib) / (4 * nRecurrent));

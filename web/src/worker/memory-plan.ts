@@ -79,7 +79,7 @@ const rowBytes: Record<KvKind, (n: number) => number> = {
 
 function kvCacheBytes(shape: ModelShape, nPositions: number, kv: KvKinds): number {
   const ofHead = rowBytes[kv.k](shape.keyDim) + rowBytes[kv.v](shape.valueDim);
-  return nPositions * shape.nLayers * shape.nKvHeads * ofHead;
+  return nPositions * shape.nKeptHeads * ofHead;
 }
 
 /** States, checkpoints and what a step works on, as src/kv/recurrent_state.h has them. */

@@ -7,14 +7,15 @@ import { Cursor, magic, TooShort, valueBytes, valueType } from '../gguf-cursor.t
 /** Numbers of elements. */
 export interface ModelShape {
   contextLength: number;
-  /** Layers that keep keys and values. */
-  nLayers: number;
+  /** Heads whose keys and values are kept, of all layers together. */
+  nKeptHeads: number;
   /** Of all recurrent layers: what they keep of a text, however long it is. */
   nRecurrent: number;
   /** Of the widest recurrent layer's input; 0 where there are none. */
   recurrentDim: number;
   hiddenDim: number;
   ffnDim: number;
+  /** Of the layer that has most, like the next. */
   nHeads: number;
   nKvHeads: number;
   keyDim: number;
@@ -36,7 +37,7 @@ export function readShape(bytes: Uint8Array): ModelShape | 'more' | undefined {
   }
 }
 
-/** Metadata that are a number, and the lengths and largest numbers of arrays. */
+/** Metadata that are a number; of arrays the length, and of those that are read what is named. */
 type Numbers = Map<string, number>;
 
 function readNumbers(cursor: Cursor): Numbers | undefined {
@@ -66,17 +67,18 @@ function readArray(cursor: Cursor, key: string, numbers: Numbers): boolean {
   const length = cursor.uint(8);
   numbers.set(`${key} length`, length);
   const size = valueBytes[type];
-  const isOneALayer = key.endsWith('.head_count_kv') || key.endsWith('.feed_forward_length');
+  const isOneALayer = /\.(head_count|head_count_kv|feed_forward_length)$/.test(key);
   if (!size || !isOneALayer) return cursor.skipValues(type, length);
-  let largest = 0; // stands for all
-  let nZeros = 0; // layers without attention
+  const ofLayers = { largest: 0, first: 0, sum: 0, zeros: 0 }; // first: but for zeros
   for (let i = 0; i < length; ++i) {
     const number = cursor.uint(size);
-    largest = Math.max(largest, number);
-    if (number === 0) nZeros += 1;
+    ofLayers.largest = Math.max(ofLayers.largest, number);
+    ofLayers.first ||= number;
+    ofLayers.sum += number;
+    if (number === 0) ofLayers.zeros += 1; // a layer without attention
   }
-  numbers.set(key, largest);
-  numbers.set(`${key} zeros`, nZeros);
+  numbers.set(key, ofLayers.largest);
+  for (const [name, number] of Object.entries(ofLayers)) numbers.set(`${key} ${name}`, number);
   return true;
 }
 
@@ -89,7 +91,8 @@ function shapeOf(numbers: Numbers): ModelShape | undefined {
   const hiddenDim = get('embedding_length');
   const nHeads = get('attention.head_count');
   if (!contextLength || !nLayers || !hiddenDim || nHeads === undefined) return undefined;
-  const headDim = nHeads === 0 ? 0 : Math.ceil(hiddenDim / nHeads);
+  const headDim =
+    nHeads === 0 ? 0 : Math.ceil(hiddenDim / (get('attention.head_count first') ?? nHeads));
   // The first of several files may leave all tensors to the others.
   const hasWeights = numbers.get('tensors') !== 0 || numbers.has('split.count');
   return {
@@ -103,8 +106,8 @@ function shapeOf(numbers: Numbers): ModelShape | undefined {
   };
 }
 
-type Layers = Pick<ModelShape, 'nLayers' | 'nRecurrent' | 'recurrentDim'>;
-const noLayers: Layers = { nLayers: 0, nRecurrent: 0, recurrentDim: 0 };
+type Layers = Pick<ModelShape, 'nKeptHeads' | 'nRecurrent' | 'recurrentDim'>;
+const noLayers: Layers = { nKeptHeads: 0, nRecurrent: 0, recurrentDim: 0 };
 
 /** As src/model/config.cpp and the blocks of src/model/blocks read them. */
 function layersOf(
@@ -113,7 +116,7 @@ function layersOf(
 ): Layers {
   const nBlocks = (get('block_count') ?? 0) - (get('nextn_predict_layers') ?? 0);
   const width = get('shortconv.l_cache') ?? get('ssm.conv_kernel');
-  if (width === undefined) return { ...noLayers, nLayers: nBlocks };
+  if (width === undefined) return { ...noLayers, nKeptHeads: keptHeads(nBlocks, get) };
 
   const inner = get('ssm.inner_size') ?? get('embedding_length') ?? 0;
   const nStates = get('ssm.state_size') ?? 0; // of each channel; a short convolution has none
@@ -134,8 +137,14 @@ function layersOf(
     nRecurrentLayers -= nLayers;
   }
   return {
-    nLayers,
+    nKeptHeads: keptHeads(nLayers, get),
     nRecurrent: nRecurrentLayers * ofLayer,
     recurrentDim: Math.max(inner, nChannels),
   };
+}
+
+/** Of so many layers that have the same number, or each a number of its own. */
+function keptHeads(nLayers: number, get: (key: string) => number | undefined): number {
+  const key = get('attention.head_count_kv') === undefined ? 'head_count' : 'head_count_kv';
+  return get(`attention.${key} sum`) ?? nLayers * (get(`attention.${key}`) ?? 0);
 }
