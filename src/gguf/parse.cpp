@@ -1,13 +1,12 @@
 // parse_gguf_header: one reader that goes over the header once, front to back.
 #include <algorithm>
 #include <bit>
-#include <functional>
 #include <string>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/format.h"
 #include "base/quoted.h"
-#include "base/small_sort.h"
 #include "gguf/cursor.h"
 #include "gguf/ggml_types.h"
 #include "gguf/header.h"
@@ -264,7 +263,7 @@ Result<uint64_t> HeaderReader::bytes_of(DType type, const Shape& shape, uint64_t
 // The first name that stands twice in the list, sorted so that a hostile header costs no more than
 // n log n.
 std::optional<std::string_view> find_duplicate(std::vector<std::string_view> names) {
-  small_sort(names, std::less<>());
+  std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   return twice == names.end() ? std::nullopt : std::optional(*twice);
 }
@@ -297,8 +296,9 @@ Status HeaderReader::place_data() {
 
   std::vector<const TensorInfo*> in_order;
   for (const TensorInfo& tensor : header_.tensors) in_order.push_back(&tensor);
-  small_sort(in_order,
-             [](const TensorInfo* a, const TensorInfo* b) { return a->offset < b->offset; });
+  std::sort(in_order.begin(), in_order.end(), [](const TensorInfo* a, const TensorInfo* b) {
+    return std::pair(a->offset, a) < std::pair(b->offset, b);  // in the order of the file
+  });
   const TensorInfo* previous = nullptr;
   for (const TensorInfo* tensor : in_order) {
     if (tensor->offset < header_.data_bytes) {

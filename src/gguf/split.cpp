@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "base/format.h"
 #include "base/quoted.h"
-#include "base/small_sort.h"
 #include "gguf/file.h"
 
 namespace kinglet {
@@ -69,7 +67,7 @@ Status check_tensors(const GgufHeader& header) {
   }
   std::vector<std::string_view> names;
   for (const TensorInfo& tensor : header.tensors) names.push_back(tensor.name);
-  small_sort(names, std::less<>());
+  std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice == names.end()) return {};
   return Error{ErrorCode::corrupt, cat("tensor ", quoted(*twice), " is in two parts")};
@@ -115,7 +113,8 @@ Result<GgufFile> GgufFile::join(std::vector<GgufFile> parts) {
   KINGLET_ASSIGN(const SplitPosition first, read_split(parts.front().header()));
   if (first.n_parts == 1 && parts.size() == 1) return std::move(parts.front());
   for (const GgufFile& part : parts) KINGLET_TRY(check_same_split(first, part.header()));
-  small_sort(parts, [](const GgufFile& a, const GgufFile& b) { return index_of(a) < index_of(b); });
+  std::sort(parts.begin(), parts.end(),
+            [](const GgufFile& a, const GgufFile& b) { return index_of(a) < index_of(b); });
   KINGLET_TRY(check_complete(parts, first.n_parts));
 
   GgufFile whole = std::move(parts.front());

@@ -1,9 +1,6 @@
 #include "session/byte_ranges.h"
 
 #include <algorithm>
-#include <functional>
-
-#include "base/small_sort.h"
 
 namespace kinglet {
 namespace {
@@ -13,7 +10,7 @@ constexpr char32_t kLastCodePoint = 0x10ffff;
 }  // namespace
 
 std::vector<CodePointRange> normalized(std::vector<CodePointRange> ranges, bool negated) {
-  small_sort(ranges, std::less<>());
+  std::sort(ranges.begin(), ranges.end());
   std::vector<CodePointRange> members;
   std::vector<CodePointRange> others;
   char32_t next = 0;  // the first character that is not yet in either

@@ -5,7 +5,6 @@
 
 #include "base/format.h"
 #include "base/quoted.h"
-#include "base/small_sort.h"
 #include "session/gbnf_parser.h"
 
 namespace kinglet {
@@ -58,7 +57,7 @@ class Linker {
 
 Status Linker::resolve() {
   std::vector<uint64_t> by_name = rules_;
-  small_sort(by_name, [this](uint64_t a, uint64_t b) {
+  std::sort(by_name.begin(), by_name.end(), [this](uint64_t a, uint64_t b) {
     const int order = name_of(a).compare(name_of(b));
     return order != 0 ? order < 0 : a < b;
   });

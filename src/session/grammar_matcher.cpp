@@ -1,11 +1,9 @@
 #include "session/grammar_matcher.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "base/hash.h"
-#include "base/small_sort.h"
 
 namespace kinglet {
 namespace {
@@ -129,7 +127,7 @@ GrammarMatcher::State GrammarMatcher::take_found() {
     found_.clear();
     todo_.clear();
   }
-  small_sort(found_, std::less<>());
+  std::sort(found_.begin(), found_.end());
   const State state = states_.find_or_add(found_);
   transitions_.resize(size_t{states_.size()} * grammar_->n_byte_classes(), kUnknown);
   is_full_ =

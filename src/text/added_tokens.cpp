@@ -2,15 +2,13 @@
 
 #include <algorithm>
 
-#include "base/small_sort.h"
-
 namespace kinglet {
 
 AddedTokens::AddedTokens(const Vocabulary& vocabulary) {
   for (TokenId id = 0; id < vocabulary.size(); ++id) {
     if (vocabulary.is_added(id) && !vocabulary.bytes(id).empty()) sorted_.push_back(id);
   }
-  small_sort(sorted_, [&vocabulary](TokenId a, TokenId b) {
+  std::sort(sorted_.begin(), sorted_.end(), [&vocabulary](TokenId a, TokenId b) {
     const int order = vocabulary.bytes(a).compare(vocabulary.bytes(b));
     return order != 0 ? order < 0 : a < b;
   });

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/small_sort.h"
 #include "text/tokenizer.h"
 
 namespace kinglet {
@@ -34,9 +33,10 @@ TokenIndex::TokenIndex(const Tokenizer& tokenizer) {
       keys.push_back({first_bytes(text), id});
     }
   }
-  small_sort(keys, [&](const Key& a, const Key& b) {
+  std::sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
     if (a.first_bytes != b.first_bytes) return a.first_bytes < b.first_bytes;
-    return tokenizer.piece(a.id) < tokenizer.piece(b.id);
+    const int order = tokenizer.piece(a.id).compare(tokenizer.piece(b.id));
+    return order != 0 ? order < 0 : a.id < b.id;
   });
   std::string_view before;
   for (const Key& key : keys) {
