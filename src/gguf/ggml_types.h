@@ -1,5 +1,5 @@
-// The names of all tensor types that ever had a number in GGUF files, for messages about those that
-// cannot be read.
+// The names of tensor types that have a number in GGUF files but no row in the table of types, for
+// messages.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace kinglet {
 
-// "Q4_K"; "Q4_2 (removed from ggml)"; empty where the number has no name.
+// "I8"; "Q4_2 (removed from ggml)"; empty where the number has no name, or its type can be read.
 // Source: enum ggml_type in ggml.h.
-std::string_view ggml_type_name(uint32_t id);
+std::string_view unread_type_name(uint32_t id);
 
 }  // namespace kinglet

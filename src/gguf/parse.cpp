@@ -237,7 +237,7 @@ Result<DType> HeaderReader::read_dtype() {
   if (const DTypeInfo* info = find_dtype(id)) return info->type;
   std::string expected;
   for (const DTypeInfo& info : dtypes()) expected += cat(expected.empty() ? "" : ", ", info.name);
-  const std::string_view name = ggml_type_name(id);
+  const std::string_view name = unread_type_name(id);
   return cursor_.error(ErrorCode::unsupported_type, offset,
                        cat("the type is ", id, ", ", name.empty() ? "which is not known" : name,
                            "; expected one of ", expected));

@@ -149,8 +149,8 @@ struct StateSpace {
 struct KernelSet {
   std::string_view name;
 
-  // By type id; see matmul_kernel().
-  std::array<MatmulKernel, kMaxDTypeId + 1> matmul;
+  // By dtype_index(); see matmul_kernel().
+  std::array<MatmulKernel, kNDTypes> matmul;
 
   // Fills row `token` of x's codes, scales and sums from its values.
   void (*quantize)(const Activations& x, size_t token);
@@ -227,7 +227,7 @@ inline const AttentionKernels& attention_kernels(const KernelSet& kernels, KvKin
 }
 
 inline const MatmulKernel& matmul_kernel(const KernelSet& kernels, DType type) {
-  return kernels.matmul[static_cast<size_t>(type)];
+  return kernels.matmul[dtype_index(type)];
 }
 
 // The same for any range of rows that begins at a multiple of w.interleave, the unwoven rows at the

@@ -1,9 +1,8 @@
 #include "kernels/packing.h"
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <span>
 
 #include "base/aligned_buffer.h"
 #include "base/format.h"
@@ -11,35 +10,8 @@
 namespace kinglet {
 namespace {
 
-// `count` units of `bytes` each.
-struct UnitRun {
-  size_t bytes;
-  size_t count;
-};
-
-// How the blocks of one type are cut.
-struct Cut {
-  DType type;
-  std::array<UnitRun, 5> runs;  // the rest are empty
-};
-
-constexpr std::array kCuts = {
-    Cut{DType::q4_0, {{{2, 1}, {4, 4}}}},   Cut{DType::q4_1, {{{2, 2}, {4, 4}}}},
-    Cut{DType::q5_0, {{{2, 1}, {4, 5}}}},   Cut{DType::q5_1, {{{2, 2}, {4, 5}}}},
-    Cut{DType::q8_0, {{{2, 1}, {4, 8}}}},   Cut{DType::q2_k, {{{1, 16}, {4, 16}, {2, 2}}}},
-    Cut{DType::q3_k, {{{4, 27}, {2, 1}}}},  Cut{DType::q4_k, {{{2, 2}, {4, 35}}}},
-    Cut{DType::q5_k, {{{2, 2}, {4, 43}}}},  Cut{DType::q6_k, {{{4, 48}, {1, 16}, {2, 1}}}},
-    Cut{DType::iq4_nl, {{{2, 1}, {4, 4}}}}, Cut{DType::iq4_xs, {{{2, 2}, {4, 33}}}},
-    Cut{DType::mxfp4, {{{1, 1}, {4, 4}}}},
-};
-constexpr size_t kMaxWovenBlockBytes = sizeof(BlockQ6_K);
-
-std::span<const UnitRun> runs_of(DType type) {
-  for (const Cut& cut : kCuts) {
-    if (cut.type == type) return cut.runs;
-  }
-  return {};
-}
+constexpr size_t kMaxBlockBytes =
+    std::ranges::max(table_of_types([](const auto& row) { return row.kBytes; }));
 
 // Copies units of a row's own block to their places among those of `interleave` rows. The constant
 // sizes let the compiler make each copy one load and one store.
@@ -57,26 +29,26 @@ void gather_units(const std::byte* woven, std::byte* own, size_t count, size_t i
 }
 
 // `own` and `woven` are the block of row `row` and the block column of its group.
-void scatter_block(DType type, const std::byte* own, std::byte* woven, size_t row,
+void scatter_block(const Units& units, const std::byte* own, std::byte* woven, size_t row,
                    size_t interleave) {
-  for (const auto [bytes, count] : runs_of(type)) {
+  for (const auto [bytes, count] : units) {
     std::byte* to = woven + row * bytes;
     if (bytes == 1) scatter_units<1>(own, to, count, interleave);
     if (bytes == 2) scatter_units<2>(own, to, count, interleave);
     if (bytes == 4) scatter_units<4>(own, to, count, interleave);
-    own += bytes * count;
-    woven += bytes * count * interleave;
+    own += size_t{bytes} * count;
+    woven += size_t{bytes} * count * interleave;
   }
 }
-void gather_block(DType type, const std::byte* woven, std::byte* own, size_t row,
+void gather_block(const Units& units, const std::byte* woven, std::byte* own, size_t row,
                   size_t interleave) {
-  for (const auto [bytes, count] : runs_of(type)) {
+  for (const auto [bytes, count] : units) {
     const std::byte* from = woven + row * bytes;
     if (bytes == 1) gather_units<1>(from, own, count, interleave);
     if (bytes == 2) gather_units<2>(from, own, count, interleave);
     if (bytes == 4) gather_units<4>(from, own, count, interleave);
-    own += bytes * count;
-    woven += bytes * count * interleave;
+    own += size_t{bytes} * count;
+    woven += size_t{bytes} * count * interleave;
   }
 }
 
@@ -124,13 +96,14 @@ size_t woven_rows(const PackedMatrix& matrix) {
 }
 
 // `rows` is left with its fifth bits in planes.
-void weave(std::byte* rows, std::byte* woven, DType type, size_t interleave, size_t n_blocks) {
-  const size_t block_bytes = dtype_info(type).block_bytes;
+void weave(std::byte* rows, std::byte* woven, const DTypeInfo& type, size_t interleave,
+           size_t n_blocks) {
+  const size_t block_bytes = type.block_bytes;
   for (size_t row = 0; row < interleave; ++row) {
     for (size_t i = 0; i < n_blocks; ++i) {
       std::byte* block = rows + (row * n_blocks + i) * block_bytes;
-      map_fifth_bits(type, block, to_planes);
-      scatter_block(type, block, woven + i * interleave * block_bytes, row, interleave);
+      map_fifth_bits(type.type, block, to_planes);
+      scatter_block(type.units, block, woven + i * interleave * block_bytes, row, interleave);
     }
   }
 }
@@ -147,13 +120,14 @@ Result<PackedMatrix> pack_in_place(const TensorView& tensor, const KernelSet& ke
   if (matrix.interleave == 1) return matrix;
 
   const size_t n_blocks = blocks_per_row(matrix);
-  const size_t group_bytes = matrix.interleave * n_blocks * dtype_info(matrix.type).block_bytes;
+  const DTypeInfo& info = dtype_info(matrix.type);
+  const size_t group_bytes = matrix.interleave * n_blocks * info.block_bytes;
   KINGLET_ASSIGN(AlignedBuffer rows,
                  AlignedBuffer::allocate(group_bytes, cat("packing ", tensor.name)));
   std::byte* group = tensor.bytes.data();
   for (size_t row = 0; row < woven_rows(matrix); row += matrix.interleave) {
     std::memcpy(rows.data(), group, group_bytes);
-    weave(rows.data(), group, matrix.type, matrix.interleave, n_blocks);
+    weave(rows.data(), group, info, matrix.interleave, n_blocks);
     group += group_bytes;
   }
   return matrix;
@@ -169,10 +143,10 @@ void dequantize_row(const PackedMatrix& matrix, size_t row, float* out) {
   }
   const size_t in_group = row % matrix.interleave;
   const std::byte* group = matrix.data + (row - in_group) * row_bytes;
-  alignas(kAlignment) std::byte block[kMaxWovenBlockBytes];
+  alignas(kAlignment) std::byte block[kMaxBlockBytes];
   for (size_t i = 0; i < n_blocks; ++i) {
     const std::byte* woven = group + i * matrix.interleave * info.block_bytes;
-    gather_block(matrix.type, woven, block, in_group, matrix.interleave);
+    gather_block(info.units, woven, block, in_group, matrix.interleave);
     map_fifth_bits(matrix.type, block, from_planes);
     info.dequantize(block, out + i * info.block_size, info.block_size);
   }

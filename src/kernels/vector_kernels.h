@@ -77,7 +77,7 @@ struct VectorKernels {
 
  private:
   static void use(KernelSet& set, DType type, const MatmulKernel& kernel) {
-    set.matmul[static_cast<size_t>(type)] = kernel;
+    set.matmul[dtype_index(type)] = kernel;
   }
 
   // Unpacks weights once for each tile of kTokens tokens.

@@ -240,6 +240,12 @@ struct BlockIQ1_M {
   uint8_t low[kSize / 8];
   uint8_t high[kSize / 16];
   uint16_t scales[kSize / 64];
+
+  Half block_scale() const {
+    unsigned bits = 0;
+    for (int i = 0; i < 4; ++i) bits |= (scales[i] >> 12 & 0x0fu) << (4 * i);
+    return {static_cast<uint16_t>(bits)};
+  }
 };
 static_assert(sizeof(BlockIQ1_M) == 56);
 

@@ -60,9 +60,7 @@ void decode(const BlockIQ1_S& block, float* out) {
 
 void decode(const BlockIQ1_M& block, float* out) {
   const CodebookVector* codebook = iq1_codebook();
-  unsigned scale_bits = 0;
-  for (int i = 0; i < 4; ++i) scale_bits |= (block.scales[i] >> 12 & 0x0fu) << (4 * i);
-  const Half block_scale{static_cast<uint16_t>(scale_bits)};
+  const Half block_scale = block.block_scale();
   for (size_t group = 0; group < BlockIQ1_M::kSize / 8; ++group, out += 8) {
     const size_t sub_block = group / 2;
     const unsigned s = block.scales[sub_block / 4] >> (sub_block % 4 * 3) & 0x07u;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <type_traits>
 
 #include "base/ascii.h"
 #include "base/checked.h"
@@ -15,11 +16,6 @@ template <class Block>
 void dequantize_blocks(const std::byte* blocks, float* out, size_t n) {
   const auto* block = reinterpret_cast<const Block*>(blocks);
   for (size_t i = 0; i < n; i += Block::kSize) decode(*block++, out + i);
-}
-
-template <class Block>
-constexpr DTypeInfo block_type(DType type, std::string_view name) {
-  return {type, name, Block::kSize, sizeof(Block), dequantize_blocks<Block>};
 }
 
 void copy_f32(const std::byte* blocks, float* out, size_t n) {
@@ -35,47 +31,49 @@ void widen(const std::byte* blocks, float* out, size_t n) {
   }
 }
 
-constexpr std::array kTypes = {
-    DTypeInfo{DType::f32, "F32", 1, sizeof(float), copy_f32},
-    DTypeInfo{DType::f16, "F16", 1, sizeof(Half), widen<Half>},
-    DTypeInfo{DType::bf16, "BF16", 1, sizeof(BFloat16), widen<BFloat16>},
-    block_type<BlockQ4_0>(DType::q4_0, "Q4_0"),
-    block_type<BlockQ4_1>(DType::q4_1, "Q4_1"),
-    block_type<BlockQ5_0>(DType::q5_0, "Q5_0"),
-    block_type<BlockQ5_1>(DType::q5_1, "Q5_1"),
-    block_type<BlockQ8_0>(DType::q8_0, "Q8_0"),
-    block_type<BlockQ2_K>(DType::q2_k, "Q2_K"),
-    block_type<BlockQ3_K>(DType::q3_k, "Q3_K"),
-    block_type<BlockQ4_K>(DType::q4_k, "Q4_K"),
-    block_type<BlockQ5_K>(DType::q5_k, "Q5_K"),
-    block_type<BlockQ6_K>(DType::q6_k, "Q6_K"),
-    block_type<BlockIQ4_NL>(DType::iq4_nl, "IQ4_NL"),
-    block_type<BlockIQ4_XS>(DType::iq4_xs, "IQ4_XS"),
-    block_type<BlockMXFP4>(DType::mxfp4, "MXFP4"),
-    block_type<BlockTQ1_0>(DType::tq1_0, "TQ1_0"),
-    block_type<BlockTQ2_0>(DType::tq2_0, "TQ2_0"),
-    block_type<BlockIQ1_S>(DType::iq1_s, "IQ1_S"),
-    block_type<BlockIQ1_M>(DType::iq1_m, "IQ1_M"),
-    block_type<BlockIQ2_XXS>(DType::iq2_xxs, "IQ2_XXS"),
-    block_type<BlockIQ2_XS>(DType::iq2_xs, "IQ2_XS"),
-    block_type<BlockIQ2_S>(DType::iq2_s, "IQ2_S"),
-    block_type<BlockIQ3_XXS>(DType::iq3_xxs, "IQ3_XXS"),
-    block_type<BlockIQ3_S>(DType::iq3_s, "IQ3_S"),
-};
+template <DType kId, class Block>
+constexpr DTypeInfo info_of(const TypeRow<kId, Block>& row) {
+  if constexpr (IsBlock<Block>) {
+    return {kId, row.name, Block::kSize, sizeof(Block), row.units, dequantize_blocks<Block>};
+  } else if constexpr (std::is_same_v<Block, float>) {
+    return {kId, row.name, 1, sizeof(Block), row.units, copy_f32};
+  } else {
+    return {kId, row.name, 1, sizeof(Block), row.units, widen<Block>};
+  }
+}
 
-static_assert(std::all_of(kTypes.begin(), kTypes.end(), [](const DTypeInfo& info) {
-  return static_cast<size_t>(info.type) <= kMaxDTypeId;
-}));
+constexpr std::array kTypes = table_of_types([](const auto& row) { return info_of(row); });
+
+constexpr bool is_cut_whole(const DTypeInfo& info) {
+  size_t bytes = 0;
+  for (const UnitRun& run : info.units) bytes += size_t{run.bytes} * run.count;
+  return bytes == 0 || bytes == info.block_bytes;
+}
+static_assert(std::all_of(kTypes.begin(), kTypes.end(), is_cut_whole));
+
+constexpr size_t id_of(const DTypeInfo& info) { return static_cast<size_t>(info.type); }
+
+constexpr size_t kLargestId = id_of(
+    *std::max_element(kTypes.begin(), kTypes.end(),
+                      [](const DTypeInfo& a, const DTypeInfo& b) { return a.type < b.type; }));
+
+// The row of each id; kNDTypes where it has none.
+constexpr std::array kIndices = [] {
+  std::array<uint8_t, kLargestId + 1> indices{};
+  indices.fill(kNDTypes);
+  for (size_t i = 0; i < kNDTypes; ++i) indices[id_of(kTypes[i])] = static_cast<uint8_t>(i);
+  return indices;
+}();
 
 }  // namespace
 
 std::span<const DTypeInfo> dtypes() { return kTypes; }
 
+size_t dtype_index(DType type) { return kIndices[static_cast<size_t>(type)]; }
+
 const DTypeInfo* find_dtype(uint32_t id) {
-  const auto row = std::find_if(kTypes.begin(), kTypes.end(), [id](const DTypeInfo& info) {
-    return static_cast<uint32_t>(info.type) == id;
-  });
-  return row == kTypes.end() ? nullptr : row;
+  if (id > kLargestId || kIndices[id] == kNDTypes) return nullptr;
+  return &kTypes[kIndices[id]];
 }
 
 const DTypeInfo* find_dtype(std::string_view name) {
@@ -85,7 +83,7 @@ const DTypeInfo* find_dtype(std::string_view name) {
   return row == kTypes.end() ? nullptr : row;
 }
 
-const DTypeInfo& dtype_info(DType type) { return *find_dtype(static_cast<uint32_t>(type)); }
+const DTypeInfo& dtype_info(DType type) { return kTypes[dtype_index(type)]; }
 
 std::optional<uint64_t> tensor_bytes(DType type, uint64_t n_columns, uint64_t n_rows) {
   const DTypeInfo& info = dtype_info(type);

@@ -1,12 +1,14 @@
-// The one table of tensor data types. Adding a type is one packed struct (blocks.h), one row, its
-// functions (codecs.h). Numbers: the GGUF specification (ggml's docs/gguf.md).
+// The one table of tensor data types. Adding a type is one packed struct (blocks.h), its number and
+// its row here, its functions (codecs.h). Numbers: the GGUF specification (ggml's docs/gguf.md).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <tuple>
 
 #include "tensor/blocks.h"
 
@@ -41,20 +43,85 @@ enum class DType : uint32_t {
   mxfp4 = 39,
 };
 
-// The largest of them: tables over all types are one longer. dtype.cpp checks it.
-constexpr size_t kMaxDTypeId = static_cast<size_t>(DType::mxfp4);
+// Neighbouring units of a block: `count` pieces of `bytes` each, which packing moves whole (see
+// kernels/packing.h).
+struct UnitRun {
+  uint8_t bytes;
+  uint8_t count;
+};
+
+// How the blocks of a type are cut, from their first byte to their last. Empty runs: of types that
+// no kernel reads woven, all of them.
+using Units = std::array<UnitRun, 5>;
+
+// A type, and what a block of it is: a packed struct, or a float.
+template <DType kId, class B>
+struct TypeRow {
+  using Block = B;
+  static constexpr size_t kBytes = sizeof(B);
+  std::string_view name;  // as ggml spells it: "Q4_0"
+  Units units = {};
+};
+
+// All that tell types apart is made from this list: dtypes(), the encoders, the places of their
+// exponents, the sizes of tables.
+inline constexpr std::tuple kTypeRows{
+    TypeRow<DType::f32, float>{"F32"},
+    TypeRow<DType::f16, Half>{"F16"},
+    TypeRow<DType::bf16, BFloat16>{"BF16"},
+    TypeRow<DType::q4_0, BlockQ4_0>{"Q4_0", {{{2, 1}, {4, 4}}}},
+    TypeRow<DType::q4_1, BlockQ4_1>{"Q4_1", {{{2, 2}, {4, 4}}}},
+    TypeRow<DType::q5_0, BlockQ5_0>{"Q5_0", {{{2, 1}, {4, 5}}}},
+    TypeRow<DType::q5_1, BlockQ5_1>{"Q5_1", {{{2, 2}, {4, 5}}}},
+    TypeRow<DType::q8_0, BlockQ8_0>{"Q8_0", {{{2, 1}, {4, 8}}}},
+    TypeRow<DType::q2_k, BlockQ2_K>{"Q2_K", {{{1, 16}, {4, 16}, {2, 2}}}},
+    TypeRow<DType::q3_k, BlockQ3_K>{"Q3_K", {{{4, 27}, {2, 1}}}},
+    TypeRow<DType::q4_k, BlockQ4_K>{"Q4_K", {{{2, 2}, {4, 35}}}},
+    TypeRow<DType::q5_k, BlockQ5_K>{"Q5_K", {{{2, 2}, {4, 43}}}},
+    TypeRow<DType::q6_k, BlockQ6_K>{"Q6_K", {{{4, 48}, {1, 16}, {2, 1}}}},
+    TypeRow<DType::iq4_nl, BlockIQ4_NL>{"IQ4_NL", {{{2, 1}, {4, 4}}}},
+    TypeRow<DType::iq4_xs, BlockIQ4_XS>{"IQ4_XS", {{{2, 2}, {4, 33}}}},
+    TypeRow<DType::mxfp4, BlockMXFP4>{"MXFP4", {{{1, 1}, {4, 4}}}},
+    TypeRow<DType::tq1_0, BlockTQ1_0>{"TQ1_0"},
+    TypeRow<DType::tq2_0, BlockTQ2_0>{"TQ2_0"},
+    TypeRow<DType::iq1_s, BlockIQ1_S>{"IQ1_S"},
+    TypeRow<DType::iq1_m, BlockIQ1_M>{"IQ1_M"},
+    TypeRow<DType::iq2_xxs, BlockIQ2_XXS>{"IQ2_XXS"},
+    TypeRow<DType::iq2_xs, BlockIQ2_XS>{"IQ2_XS"},
+    TypeRow<DType::iq2_s, BlockIQ2_S>{"IQ2_S"},
+    TypeRow<DType::iq3_xxs, BlockIQ3_XXS>{"IQ3_XXS"},
+    TypeRow<DType::iq3_s, BlockIQ3_S>{"IQ3_S"},
+};
+
+inline constexpr size_t kNDTypes = std::tuple_size_v<decltype(kTypeRows)>;
+
+// Whether a Block holds several weights, and so is none itself.
+template <class Block>
+concept IsBlock = requires {
+  Block::kSize;
+};
+
+// A table of f(row) for every row of the list, in its order.
+template <class F>
+constexpr auto table_of_types(const F& f) {
+  return std::apply([&f](const auto&... rows) { return std::array{f(rows)...}; }, kTypeRows);
+}
 
 struct DTypeInfo {
   DType type;
-  std::string_view name;  // as ggml spells it: "Q4_0"
-  uint32_t block_size;    // weights in a block; a row is a whole number of blocks
+  std::string_view name;
+  uint32_t block_size;  // weights in a block; a row is a whole number of blocks
   uint32_t block_bytes;
+  Units units;
   // Decodes n weights (a multiple of block_size): the format's value, rounded once to a float.
   void (*dequantize)(const std::byte* blocks, float* out, size_t n);
 };
 
-// Every type of the table.
+// Every type, in the order of the list.
 std::span<const DTypeInfo> dtypes();
+
+// The place of a type in that order, for tables made by table_of_types().
+size_t dtype_index(DType type);
 
 // The row of a type id read from a file, or null where the id is unknown.
 const DTypeInfo* find_dtype(uint32_t id);

@@ -1,6 +1,8 @@
 #include "tensor/quantizer.h"
 
+#include <array>
 #include <cstring>
+#include <type_traits>
 
 #include "tensor/codecs.h"
 
@@ -25,39 +27,26 @@ void narrow(const float* in, std::byte* blocks, size_t n) {
   }
 }
 
-struct Row {
-  DType type;
-  Quantizer quantizer;
-};
+template <DType kId, class Block>
+constexpr Quantizer quantizer_of(const TypeRow<kId, Block>& /*row*/) {
+  if constexpr (requires(const float* in, Block& block) { encode(in, block); }) {
+    return quantize_blocks<Block>;
+  } else if constexpr (std::is_same_v<Block, float>) {
+    return store_f32;
+  } else if constexpr (std::is_same_v<Block, Half>) {
+    return narrow<Half, to_half>;
+  } else if constexpr (std::is_same_v<Block, BFloat16>) {
+    return narrow<BFloat16, to_bfloat16>;
+  } else {
+    return nullptr;
+  }
+}
 
-constexpr Row kQuantizers[] = {
-    {DType::f32, store_f32},
-    {DType::f16, narrow<Half, to_half>},
-    {DType::bf16, narrow<BFloat16, to_bfloat16>},
-    {DType::q4_0, quantize_blocks<BlockQ4_0>},
-    {DType::q4_1, quantize_blocks<BlockQ4_1>},
-    {DType::q5_0, quantize_blocks<BlockQ5_0>},
-    {DType::q5_1, quantize_blocks<BlockQ5_1>},
-    {DType::q8_0, quantize_blocks<BlockQ8_0>},
-    {DType::q2_k, quantize_blocks<BlockQ2_K>},
-    {DType::q3_k, quantize_blocks<BlockQ3_K>},
-    {DType::q4_k, quantize_blocks<BlockQ4_K>},
-    {DType::q5_k, quantize_blocks<BlockQ5_K>},
-    {DType::q6_k, quantize_blocks<BlockQ6_K>},
-    {DType::iq4_nl, quantize_blocks<BlockIQ4_NL>},
-    {DType::iq4_xs, quantize_blocks<BlockIQ4_XS>},
-    {DType::mxfp4, quantize_blocks<BlockMXFP4>},
-    {DType::tq1_0, quantize_blocks<BlockTQ1_0>},
-    {DType::tq2_0, quantize_blocks<BlockTQ2_0>},
-};
+constexpr std::array kQuantizers =
+    table_of_types([](const auto& row) { return quantizer_of(row); });
 
 }  // namespace
 
-Quantizer find_quantizer(DType type) {
-  for (const Row& row : kQuantizers) {
-    if (row.type == type) return row.quantizer;
-  }
-  return nullptr;
-}
+Quantizer find_quantizer(DType type) { return kQuantizers[dtype_index(type)]; }
 
 }  // namespace kinglet

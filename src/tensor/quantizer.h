@@ -1,5 +1,5 @@
-// Floats to weights of a type. Beside the table of types and not in it, so that programs which only
-// read models, such as the wasm module, are linked without the encoders.
+// Floats to weights of a type. Beside dtypes() and not in them, so that programs which only read
+// models, such as the wasm module, are linked without the encoders.
 #pragma once
 
 #include <cstddef>

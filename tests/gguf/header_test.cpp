@@ -338,9 +338,9 @@ TEST(GgufHeader, NamesTensorTypesThatItCannotRead) {
   EXPECT_EQ(type_error(4096), "tensor \"t\": the type is 4096, which is not known");
 }
 
-TEST(GgmlTypes, AgreeWithTheTypesThatAreRead) {
-  for (const DTypeInfo& info : dtypes()) {
-    EXPECT_EQ(ggml_type_name(static_cast<uint32_t>(info.type)), info.name);
+TEST(GgmlTypes, AreThoseThatAreNotRead) {
+  for (uint32_t id = 0; id < 64; ++id) {
+    EXPECT_TRUE(find_dtype(id) == nullptr || unread_type_name(id).empty()) << id;
   }
 }
 

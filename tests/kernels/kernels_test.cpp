@@ -541,7 +541,7 @@ TEST(Kernels, AreFoundByName) {
 // draws.
 TEST(Packing, WeavesUnitsOfRows) {
   KernelSet kernels = scalar_kernels();
-  kernels.matmul[static_cast<size_t>(DType::q4_0)].interleave = 4;
+  kernels.matmul[dtype_index(DType::q4_0)].interleave = 4;
   std::vector<std::byte> rows(4 * sizeof(BlockQ4_0));
   for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::byte>(i);
   const auto plain = rows;
