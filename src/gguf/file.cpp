@@ -95,6 +95,7 @@ uint64_t GgufFile::header_hash() const {
 Result<GgufFile> GgufLoader::finish() {
   if (error_) return *error_;
   if (!has_header_) KINGLET_TRY(try_header(received_));  // all there will ever be
+  if (received_ < file_.file_bytes()) KINGLET_TRY(settle_size());
   if (received_ < file_.file_bytes()) {
     return fail({ErrorCode::truncated, cat("the file ends after ", received_, " bytes, expected ",
                                            file_.file_bytes(), " from its header")});
@@ -126,14 +127,14 @@ Status GgufLoader::try_header(std::optional<uint64_t> file_bytes) {
       std::span<const std::byte>(file_.header_bytes_.bytes()).first(static_cast<size_t>(received_));
   uint64_t needed = 0;
   const auto header = parse_gguf_header(collected, file_bytes, &needed);
-  if (header.ok()) return place(header.value());
+  if (header.ok()) return place(header.value(), file_bytes);
   if (needed == 0) return fail(header.error());
   next_try_ = std::max(needed, std::min(received_ + received_ / 2, kMaxHeaderBytes));
   return {};
 }
 
 // Gives header and data section their final memory, and moves there what has already arrived.
-Status GgufLoader::place(const GgufHeader& header) {
+Status GgufLoader::place(const GgufHeader& header, std::optional<uint64_t> file_bytes) {
   auto header_bytes = AlignedBuffer::allocate(header.data_offset, "the header");
   if (!header_bytes.ok()) return fail(std::move(header_bytes.error()));
   auto data = AlignedBuffer::allocate(header.data_bytes, "the tensor data");
@@ -146,10 +147,22 @@ Status GgufLoader::place(const GgufHeader& header) {
   fill(file_.data_.bytes(), fill(file_.header_bytes_.bytes(), arrived));
 
   // Parsed anew, so that its views point at the final memory.
-  auto placed = parse_gguf_header(file_.header_bytes_.bytes());
+  auto placed = parse_gguf_header(file_.header_bytes_.bytes(), file_bytes);
   if (!placed.ok()) return fail(std::move(placed.error()));
   file_.header_ = std::move(placed.value());
   has_header_ = true;
+  return {};
+}
+
+// A stream that did not tell its size has ended, which may tell what its last tensor is.
+Status GgufLoader::settle_size() {
+  auto header = parse_gguf_header(file_.header_bytes_.bytes(), received_);
+  if (!header.ok()) return {};  // finish() says how much is missing
+  auto data = AlignedBuffer::allocate(header.value().data_bytes, "the tensor data");
+  if (!data.ok()) return fail(std::move(data.error()));
+  fill(data.value().bytes(), file_.data_.bytes());
+  file_.data_ = std::move(data.value());
+  file_.header_ = std::move(header.value());
   return {};
 }
 

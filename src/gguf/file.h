@@ -78,7 +78,8 @@ class GgufLoader {
  private:
   Status grow_header();
   Status try_header(std::optional<uint64_t> file_bytes);
-  Status place(const GgufHeader& header);
+  Status place(const GgufHeader& header, std::optional<uint64_t> file_bytes);
+  Status settle_size();
   Error fail(Error error);
 
   std::optional<uint64_t> announced_bytes_;

@@ -74,7 +74,8 @@ struct GgufHeader {
 };
 
 // Parses the header at the front of `bytes`. `file_bytes` is the size of the whole file where it is
-// known: tensors must then lie inside it.
+// known: tensors must then lie inside it. Tensors of Q2_0 in the blocks of 128 weights that the
+// type had at first are given as PQ2_0, which these became.
 //
 // ErrorCode::truncated means that `bytes` end too early; `needed` then receives a number of bytes
 // of which the header has at least that many, so that a stream knows when to try again. (A file

@@ -47,6 +47,12 @@ class HeaderReader {
   Result<uint64_t> bytes_of(DType type, const Shape& shape, uint64_t offset) const;
   Status check_unique_names() const;
   Status place_data();
+  struct Room {
+    const TensorInfo* tensor;
+    uint64_t bytes;
+  };
+  std::vector<Room> rooms_of_q2_0(std::span<TensorInfo* const> in_order) const;
+  Status settle_q2_0(std::span<TensorInfo* const> in_order);
   Result<uint64_t> end_of(const TensorInfo& tensor) const;
 
   Cursor cursor_;
@@ -288,17 +294,76 @@ std::string placed(const TensorInfo& tensor) {
              " of the data section");
 }
 
+// Of a tensor of Q2_0, if its blocks were of 128; nothing where its rows are no whole blocks.
+std::optional<uint64_t> early_bytes(const TensorInfo& tensor) {
+  return tensor_bytes(DType::pq2_0, tensor.shape[0],
+                      tensor.shape[1] * tensor.shape[2] * tensor.shape[3]);
+}
+
+// The tensors of Q2_0 and how far it is from each to the next tensor. Where none is followed by
+// another, the last one and how far it is to the end of the file, if that is known.
+std::vector<HeaderReader::Room> HeaderReader::rooms_of_q2_0(
+    std::span<TensorInfo* const> in_order) const {
+  std::vector<Room> rooms;
+  for (size_t i = 0; i + 1 < in_order.size(); ++i) {
+    const TensorInfo& tensor = *in_order[i];
+    if (tensor.type == DType::q2_0) {
+      rooms.push_back({&tensor, in_order[i + 1]->offset - tensor.offset});
+    }
+  }
+  const TensorInfo& last = *in_order.back();
+  const uint64_t begin = header_.data_offset + last.offset;
+  if (rooms.empty() && last.type == DType::q2_0 && file_bytes_ && *file_bytes_ > begin) {
+    rooms.push_back({&last, *file_bytes_ - begin});
+  }
+  return rooms;
+}
+
+// In its first months (2026), Q2_0 had blocks of 128 weights, which then became PQ2_0 with an id of
+// its own. Only the room that a file gives its tensors tells which ones it holds.
+Status HeaderReader::settle_q2_0(std::span<TensorInfo* const> in_order) {
+  const std::vector<Room> rooms = rooms_of_q2_0(in_order);
+  const auto misfit = std::find_if(
+      rooms.begin(), rooms.end(), [](const Room& room) { return room.bytes < room.tensor->bytes; });
+  if (misfit == rooms.end()) return {};
+  const bool is_early = std::all_of(rooms.begin(), rooms.end(), [&](const Room& room) {
+    const auto bytes = early_bytes(*room.tensor);
+    return bytes && *bytes <= room.bytes && room.bytes - *bytes < header_.alignment;
+  });
+  if (!is_early) {
+    if (misfit->tensor == in_order.back()) return {};  // cut short: end_of() says so
+    return Error{
+        ErrorCode::corrupt,
+        cat("tensor ", quoted(misfit->tensor->name), " of Q2_0 ", shape_text(misfit->tensor->shape),
+            " has ", misfit->bytes, " bytes before the next one, expected ", misfit->tensor->bytes,
+            ", or what blocks of 128 weights take in all tensors of Q2_0")};
+  }
+  for (TensorInfo* tensor : in_order) {
+    if (tensor->type != DType::q2_0) continue;
+    const auto bytes = early_bytes(*tensor);
+    if (!bytes) {
+      return Error{ErrorCode::corrupt,
+                   cat("tensor ", quoted(tensor->name), " has rows of ", tensor->shape[0],
+                       ", but Q2_0 has blocks of 128 in this file")};
+    }
+    tensor->type = DType::pq2_0;
+    tensor->bytes = *bytes;
+  }
+  return {};
+}
+
 // Where the data section lies; its tensors must neither overlap nor leave the file.
 Status HeaderReader::place_data() {
   header_.data_offset = cursor_.offset();
   if (header_.tensors.empty()) return {};
   header_.data_offset = round_up(cursor_.offset(), header_.alignment);
 
-  std::vector<const TensorInfo*> in_order;
-  for (const TensorInfo& tensor : header_.tensors) in_order.push_back(&tensor);
+  std::vector<TensorInfo*> in_order;
+  for (TensorInfo& tensor : header_.tensors) in_order.push_back(&tensor);
   std::sort(in_order.begin(), in_order.end(), [](const TensorInfo* a, const TensorInfo* b) {
     return std::pair(a->offset, a) < std::pair(b->offset, b);  // in the order of the file
   });
+  KINGLET_TRY(settle_q2_0(in_order));
   const TensorInfo* previous = nullptr;
   for (const TensorInfo* tensor : in_order) {
     if (tensor->offset < header_.data_bytes) {

@@ -17,8 +17,16 @@ constexpr uint32_t kMaxExperts = 1024;
 constexpr std::string_view kHeads = "attention.head_count";
 constexpr std::string_view kKvHeads = "attention.head_count_kv";
 
+// Of models whose activations are to be turned by Hadamard matrices before they meet the weights.
+constexpr std::string_view kHadamardKeys = "prism.hadamard.";
+
 // Keys that change what a model computes in a way that no architecture here does.
-Status refuse_unsupported(const Keys& keys) {
+Status refuse_unsupported(const GgufHeader& header, const Keys& keys) {
+  for (const MetadataEntry& entry : header.metadata) {
+    if (entry.key.starts_with(kHadamardKeys)) {
+      return Error{ErrorCode::unsupported_feature, cat(quoted(entry.key), " is not supported")};
+    }
+  }
   constexpr std::string_view kFloats[] = {"attention.max_alibi_bias", "attention.clamp_kqv",
                                           "rope.scaling.yarn_log_multiplier"};
   for (const std::string_view key : kFloats) {
@@ -274,7 +282,7 @@ Result<ModelConfig> read_config(const GgufHeader& header) {
   ModelConfig config;
   KINGLET_ASSIGN(config.architecture, find_architecture(header));
   const Keys keys(header, config.architecture->name);
-  KINGLET_TRY(refuse_unsupported(keys));
+  KINGLET_TRY(refuse_unsupported(header, keys));
   KINGLET_ASSIGN(const uint32_t n_blocks, keys.size("block_count", kMaxLayers));
   KINGLET_ASSIGN(config.n_skipped_layers, keys.number("nextn_predict_layers", uint32_t{0}));
   if (config.n_skipped_layers >= n_blocks) {

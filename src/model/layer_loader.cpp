@@ -25,6 +25,8 @@ Result<Linear> LayerLoader::linear(std::string_view part, uint32_t n_rows, uint3
   Linear linear;
   KINGLET_ASSIGN(linear.matrix, tensors_.matrix(name(part), n_rows, n_columns));
   KINGLET_ASSIGN(linear.bias, bias(part, n_rows, presence));
+  KINGLET_ASSIGN(const auto scales, tensors_.scales(name(part, ""), 1));
+  linear.scale = scales.front();
   return linear;
 }
 
@@ -34,17 +36,22 @@ Result<std::vector<Linear>> LayerLoader::fused(std::string_view part,
   const uint64_t total = std::accumulate(n_rows.begin(), n_rows.end(), uint64_t{0});
   KINGLET_ASSIGN(const auto matrices, tensors_.fused(name(part), n_rows, config_.hidden_dim));
   KINGLET_ASSIGN(const float* biases, bias(part, total, presence));
+  KINGLET_ASSIGN(const auto scales, tensors_.scales(name(part, ""), 1));
   std::vector<Linear> parts;
   for (size_t i = 0; i < matrices.size(); ++i) {
-    parts.push_back({matrices[i], biases});
+    parts.push_back({matrices[i], biases, scales.front()});
     if (biases != nullptr) biases += n_rows[i];
   }
   return parts;
 }
 
-Result<std::vector<PackedMatrix>> LayerLoader::experts(std::string_view part, uint32_t n_experts,
-                                                       uint32_t n_rows, uint32_t n_columns) const {
-  return tensors_.experts(name(part), n_experts, n_rows, n_columns);
+Result<std::vector<Linear>> LayerLoader::experts(std::string_view part, uint32_t n_experts,
+                                                 uint32_t n_rows, uint32_t n_columns) const {
+  KINGLET_ASSIGN(const auto matrices, tensors_.experts(name(part), n_experts, n_rows, n_columns));
+  KINGLET_ASSIGN(const auto scales, tensors_.scales(name(part, ""), n_experts));
+  std::vector<Linear> experts;
+  for (size_t i = 0; i < matrices.size(); ++i) experts.push_back({matrices[i], nullptr, scales[i]});
+  return experts;
 }
 
 Result<std::vector<float>> LayerLoader::transposed(std::string_view part, uint64_t n,

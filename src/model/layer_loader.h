@@ -17,7 +17,7 @@
 namespace kinglet {
 
 // Names are those behind "blk.N.": "attn_q" is the tensor "blk.N.attn_q.weight", its bias
-// "blk.N.attn_q.bias". Errors: those of TensorTaker.
+// "blk.N.attn_q.bias", its scale "blk.N.attn_q.scale". Errors: those of TensorTaker.
 class LayerLoader {
  public:
   LayerLoader(TensorTaker& tensors, const ModelConfig& config, uint32_t index, StateShape& state)
@@ -50,8 +50,8 @@ class LayerLoader {
                                     Presence bias) const;
 
   // The matrices of a tensor [n_experts][n_rows][n_columns].
-  Result<std::vector<PackedMatrix>> experts(std::string_view part, uint32_t n_experts,
-                                            uint32_t n_rows, uint32_t n_columns) const;
+  Result<std::vector<Linear>> experts(std::string_view part, uint32_t n_experts, uint32_t n_rows,
+                                      uint32_t n_columns) const;
 
   // F32 numbers [n][n_rows], stored as [n_rows][n].
   Result<std::vector<float>> transposed(std::string_view part, uint64_t n, uint64_t n_rows) const;

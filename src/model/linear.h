@@ -7,10 +7,11 @@
 
 namespace kinglet {
 
-// y = W x + b, with a matrix [rows][columns]. Vectors are F32 in every file.
+// y = scale W x + b, with a matrix [rows][columns]. Vectors are F32 in every file.
 struct Linear {
   PackedMatrix matrix;
   const float* bias = nullptr;  // [rows], or null
+  float scale = 1;              // of types whose blocks have too narrow a range: NVFP4
 };
 
 // Where `weight` is null, there is no norm. The bias may be null on its own.

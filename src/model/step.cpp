@@ -103,11 +103,16 @@ void Step::project(const float* x, size_t n_rows, std::initializer_list<Projecti
   });
 }
 
-// Rows [from, to) of a matrix, and their biases.
+// Rows [from, to) of a matrix, their scale and their biases.
 void Step::multiply(const Projection& projection, const Activations& x, size_t n_rows, size_t from,
                     size_t to) const {
-  const auto& [matrix, bias] = *projection.weights;
+  const auto& [matrix, bias, scale] = *projection.weights;
   multiply_rows(kernels(), matrix, x, n_rows, projection.y, matrix.n_rows, from, to);
+  if (scale != 1) {
+    for (size_t t = 0; t < n_rows; ++t) {
+      for (size_t i = from; i < to; ++i) projection.y[t * matrix.n_rows + i] *= scale;
+    }
+  }
   if (bias == nullptr) return;
   for (size_t t = 0; t < n_rows; ++t) {
     kernels().add_scaled(projection.y + t * matrix.n_rows + from, bias + from, 1.0f, to - from);

@@ -59,7 +59,7 @@ class Step {
 
   // --- Rows -------------------------------------------------------------------------------------
 
-  // y [n_rows][matrix rows] = x · matrix^T + bias.
+  // y [n_rows][matrix rows] = scale x · matrix^T + bias.
   struct Projection {
     const Linear* weights;
     float* y;

@@ -1,5 +1,6 @@
 #include "model/tensor_taker.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "base/format.h"
@@ -54,6 +55,17 @@ Result<std::vector<PackedMatrix>> TensorTaker::slice(const TensorView& tensor,
     offset += bytes;
   }
   return slices;
+}
+
+Result<std::vector<float>> TensorTaker::scales(std::string_view stem, uint64_t n) {
+  std::vector<float> factors(static_cast<size_t>(n), 1.0f);
+  const std::string name = cat(stem, ".scale");
+  const std::string input_name = cat(stem, ".input_scale");
+  if (has(input_name)) KINGLET_TRY(vector(input_name, n));
+  if (!has(name)) return factors;
+  KINGLET_ASSIGN(const float* stored, vector(name, n));
+  std::copy_n(stored, factors.size(), factors.begin());
+  return factors;
 }
 
 void TensorTaker::skip(std::string_view prefix) {

@@ -40,6 +40,10 @@ class TensorTaker {
   Result<std::vector<PackedMatrix>> experts(std::string_view name, uint64_t n_experts,
                                             uint64_t n_rows, uint64_t n_columns);
 
+  // What the products of the n matrices of "STEM.weight" are multiplied by: "STEM.scale" [n], or 1.
+  // "STEM.input_scale" [n], for engines that round activations to 4-bit floats, changes nothing.
+  Result<std::vector<float>> scales(std::string_view stem, uint64_t n);
+
   // Takes all whose names begin so, and makes nothing of them.
   void skip(std::string_view prefix);
 

@@ -38,6 +38,11 @@ Status take_output(TensorTaker& tensors, const ModelConfig& config, Weights& wei
   if (tensors.has(kOutput)) {
     KINGLET_ASSIGN(weights.output.matrix,
                    tensors.matrix(kOutput, config.vocab_size, config.hidden_dim));
+    // Elsewhere a scale of this name has no meaning.
+    if (weights.output.matrix.type == DType::nvfp4) {
+      KINGLET_ASSIGN(const auto scales, tensors.scales("output", 1));
+      weights.output.scale = scales.front();
+    }
   }
   KINGLET_ASSIGN(weights.output.bias, take_optional(tensors, "output.bias", config.vocab_size));
   return {};

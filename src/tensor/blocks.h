@@ -193,6 +193,30 @@ struct BlockMXFP4 {
 };
 static_assert(sizeof(BlockMXFP4) == 17);
 
+// 4 sub-blocks of 16: w[i] = scale(i / 16) * kMxfp4Values[code[i]]. Each sub-block has 8 bytes of
+// nibbles (weights 0-7 low, 8-15 high). A tensor has a factor beside it: see Linear.
+struct BlockNVFP4 {
+  static constexpr size_t kSize = 64;
+  uint8_t scales[kSize / 16];
+  uint8_t nibbles[kSize / 2];
+
+  // Half of an 8-bit float E4M3 whose sign is not looked at (see base/fp8.h); ggml takes NaN for 0.
+  float scale(size_t sub_block) const {
+    const uint32_t code = scales[sub_block];
+    return code == 0x7f ? 0.0f : bit_cast<float>((code & 0x7f) << 20) * 0x1p119f;
+  }
+};
+static_assert(sizeof(BlockNVFP4) == 36);
+
+// --- One bit: w[i] = scale where bit i of `bits` is set, else -scale
+
+struct BlockQ1_0 {
+  static constexpr size_t kSize = 128;
+  Half scale;
+  uint8_t bits[kSize / 8];
+};
+static_assert(sizeof(BlockQ1_0) == 18);
+
 // --- Ternary types: w[i] = scale * (code[i] - 1), code 0, 1 or 2
 
 // Five codes a byte, as the digits of a fraction in base 3: multiplied by 3, a byte carries its
@@ -214,6 +238,32 @@ struct BlockTQ2_0 {
   Half scale;
 };
 static_assert(sizeof(BlockTQ2_0) == 66);
+
+// As TQ1_0, but digit l of byte b of `fives` is weight 16 * l + b for b < 16, then
+// 80 + 8 * l + (b - 16); digit l of byte b of `fours` is weight 120 + 2 * l + b.
+struct BlockPTQ1_0 {
+  static constexpr size_t kSize = 128;
+  uint8_t fives[24];
+  uint8_t fours[2];
+  Half scale;
+};
+static_assert(sizeof(BlockPTQ1_0) == 28);
+
+// Here the code may be 3, too. Byte i of `pairs` holds codes 4 * i to 4 * i + 3, from bit 0 up.
+struct BlockQ2_0 {
+  static constexpr size_t kSize = 64;
+  Half scale;
+  uint8_t pairs[kSize / 4];
+};
+static_assert(sizeof(BlockQ2_0) == 18);
+
+// The same. Q2_0 was so in its first months, with the id that Q2_0 kept: see parse.cpp.
+struct BlockPQ2_0 {
+  static constexpr size_t kSize = 128;
+  Half scale;
+  uint8_t pairs[kSize / 4];
+};
+static_assert(sizeof(BlockPQ2_0) == 34);
 
 // --- Codebook types (see codebooks.h): groups of 8 (IQ1, IQ2) or 4 (IQ3) weights are numbers of
 // codebook vectors. IQ2 and IQ3 have a sign for each weight: a set bit, from bit 0 up, is a minus.

@@ -1,14 +1,15 @@
-// Decoding IQ4_NL, IQ4_XS, MXFP4: 4-bit codes that number the entries of a table.
+// Decoding IQ4_NL, IQ4_XS, MXFP4, NVFP4: 4-bit codes that number the entries of a table.
 #include "tensor/codecs.h"
 
 namespace kinglet {
 namespace {
 
-// 32 weights from 16 bytes of nibbles.
+// 2 * kBytes weights from bytes of nibbles.
+template <size_t kBytes = 16>
 void decode_nibbles(const uint8_t* codes, const int8_t (&values)[16], float scale, float* out) {
-  for (size_t i = 0; i < 16; ++i) {
+  for (size_t i = 0; i < kBytes; ++i) {
     out[i] = scale * static_cast<float>(values[codes[i] & 0x0f]);
-    out[i + 16] = scale * static_cast<float>(values[codes[i] >> 4]);
+    out[i + kBytes] = scale * static_cast<float>(values[codes[i] >> 4]);
   }
 }
 
@@ -29,6 +30,12 @@ void decode(const BlockIQ4_XS& block, float* out) {
 
 void decode(const BlockMXFP4& block, float* out) {
   decode_nibbles(block.codes, kMxfp4Values, block.scale(), out);
+}
+
+void decode(const BlockNVFP4& block, float* out) {
+  for (size_t i = 0; i < BlockNVFP4::kSize / 16; ++i) {
+    decode_nibbles<8>(block.nibbles + 8 * i, kMxfp4Values, block.scale(i), out + 16 * i);
+  }
 }
 
 }  // namespace kinglet

@@ -1,11 +1,11 @@
-// Decoding TQ1_0 and TQ2_0: weights of -1, 0 and 1 times a scale.
+// Decoding Q1_0, TQ1_0, TQ2_0, Q2_0, PTQ1_0, PQ2_0: weights of -1, 0, 1 and 2 times a scale.
 #include "tensor/codecs.h"
 
 namespace kinglet {
 namespace {
 
 // Writes n_digits * n_bytes weights: the first digit of every byte, then the second, and so on.
-// Inlined three times and unrolled, it would be 12 KB of wasm.
+// Inlined everywhere and unrolled, it would be 12 KB of wasm and more.
 [[gnu::noinline]] float* decode_digits(const uint8_t* bytes, size_t n_bytes, size_t n_digits,
                                        float scale, float* out) {
   unsigned power = 1;  // of 3
@@ -18,13 +18,40 @@ namespace {
   return out;
 }
 
+template <class Block>
+void decode_pairs(const Block& block, float* out) {
+  const float scale = to_float(block.scale);
+  for (size_t i = 0; i < Block::kSize; ++i) {
+    const int code = block.pairs[i / 4] >> (i % 4 * 2) & 0x03;
+    out[i] = scale * static_cast<float>(code - 1);
+  }
+}
+
 }  // namespace
+
+void decode(const BlockQ1_0& block, float* out) {
+  const float scale = to_float(block.scale);
+  for (size_t i = 0; i < BlockQ1_0::kSize; ++i) {
+    const bool is_plus = (block.bits[i / 8] >> (i % 8) & 0x01) != 0;
+    out[i] = is_plus ? scale : -scale;
+  }
+}
+
+void decode(const BlockQ2_0& block, float* out) { decode_pairs(block, out); }
+void decode(const BlockPQ2_0& block, float* out) { decode_pairs(block, out); }
 
 void decode(const BlockTQ1_0& block, float* out) {
   const float scale = to_float(block.scale);
   out = decode_digits(block.fives, 32, 5, scale, out);
   out = decode_digits(block.fives + 32, 16, 5, scale, out);
   decode_digits(block.fours, 4, 4, scale, out);
+}
+
+void decode(const BlockPTQ1_0& block, float* out) {
+  const float scale = to_float(block.scale);
+  out = decode_digits(block.fives, 16, 5, scale, out);
+  out = decode_digits(block.fives + 16, 8, 5, scale, out);
+  decode_digits(block.fours, 2, 4, scale, out);
 }
 
 void decode(const BlockTQ2_0& block, float* out) {

@@ -21,6 +21,11 @@ void decode(const BlockIQ4_XS& block, float* out);
 void decode(const BlockMXFP4& block, float* out);
 void decode(const BlockTQ1_0& block, float* out);
 void decode(const BlockTQ2_0& block, float* out);
+void decode(const BlockNVFP4& block, float* out);
+void decode(const BlockQ1_0& block, float* out);
+void decode(const BlockQ2_0& block, float* out);
+void decode(const BlockPQ2_0& block, float* out);
+void decode(const BlockPTQ1_0& block, float* out);
 void decode(const BlockIQ1_S& block, float* out);
 void decode(const BlockIQ1_M& block, float* out);
 void decode(const BlockIQ2_XXS& block, float* out);
@@ -29,8 +34,8 @@ void decode(const BlockIQ2_S& block, float* out);
 void decode(const BlockIQ3_XXS& block, float* out);
 void decode(const BlockIQ3_S& block, float* out);
 
-// Encodes Block::kSize finite weights. Q4_0 to Q8_0, MXFP4, TQ1_0, TQ2_0 follow the rules of ggml,
-// so that files agree byte for byte; K and IQ4 types search for the least squared error.
+// Encodes Block::kSize finite weights. K and IQ4 types search for the least squared error; all
+// others follow the rules of ggml, so that files agree byte for byte.
 void encode(const float* in, BlockQ4_0& block);
 void encode(const float* in, BlockQ4_1& block);
 void encode(const float* in, BlockQ5_0& block);
@@ -46,5 +51,8 @@ void encode(const float* in, BlockIQ4_XS& block);
 void encode(const float* in, BlockMXFP4& block);
 void encode(const float* in, BlockTQ1_0& block);
 void encode(const float* in, BlockTQ2_0& block);
+void encode(const float* in, BlockNVFP4& block);
+void encode(const float* in, BlockQ1_0& block);
+void encode(const float* in, BlockQ2_0& block);
 
 }  // namespace kinglet

@@ -41,6 +41,12 @@ enum class DType : uint32_t {
   tq1_0 = 34,
   tq2_0 = 35,
   mxfp4 = 39,
+  nvfp4 = 40,
+  q1_0 = 41,
+  q2_0 = 42,
+  // Of PrismML's llama.cpp alone.
+  pq2_0 = 142,
+  ptq1_0 = 143,
 };
 
 // Neighbouring units of a block: `count` pieces of `bytes` each, which packing moves whole (see
@@ -91,6 +97,11 @@ inline constexpr std::tuple kTypeRows{
     TypeRow<DType::iq2_s, BlockIQ2_S>{"IQ2_S"},
     TypeRow<DType::iq3_xxs, BlockIQ3_XXS>{"IQ3_XXS"},
     TypeRow<DType::iq3_s, BlockIQ3_S>{"IQ3_S"},
+    TypeRow<DType::nvfp4, BlockNVFP4>{"NVFP4"},
+    TypeRow<DType::q1_0, BlockQ1_0>{"Q1_0"},
+    TypeRow<DType::q2_0, BlockQ2_0>{"Q2_0"},
+    TypeRow<DType::pq2_0, BlockPQ2_0>{"PQ2_0"},
+    TypeRow<DType::ptq1_0, BlockPTQ1_0>{"PTQ1_0"},
 };
 
 inline constexpr size_t kNDTypes = std::tuple_size_v<decltype(kTypeRows)>;

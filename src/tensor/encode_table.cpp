@@ -1,7 +1,8 @@
-// Encoding IQ4_NL and IQ4_XS, with a search for the least squared error, and MXFP4 by the rule of
-// ggml.
+// Encoding IQ4_NL and IQ4_XS, with a search for the least squared error, and MXFP4 and NVFP4 by the
+// rules of ggml.
 #include <array>
 
+#include "base/bit_cast.h"
 #include "tensor/codecs.h"
 #include "tensor/encoding.h"
 #include "tensor/scale_search.h"
@@ -65,6 +66,18 @@ unsigned nearest_mxfp4(float x, float scale) {
   return x < 0.0f && best > 0 ? best + 8 : best;
 }
 
+// The code of an E4M3 float near x, halves up; in ggml what reaches 256 becomes the largest, 448.
+uint8_t to_e4m3(float x) {
+  constexpr uint8_t kLargest = 0x7e;
+  constexpr float kSmallestNormal = 0x1p-6f;
+  if (!(x > 0.0f)) return 0;
+  if (x < kSmallestNormal) return to_code(x * 512.0f + 0.5f, 7.0f);
+  if (x >= 256.0f) return kLargest;
+  // Exponent and three bits of fraction; the exponent's bias is 120 less.
+  const uint32_t code = ((bit_cast<uint32_t>(x) + (1u << 19)) >> 20) - (120u << 3);
+  return code >= 15u << 3 ? kLargest : static_cast<uint8_t>(code);
+}
+
 }  // namespace
 
 void encode(const float* in, BlockIQ4_NL& block) {
@@ -96,6 +109,18 @@ void encode(const float* in, BlockMXFP4& block) {
   for (size_t i = 0; i < 16; ++i) {
     block.codes[i] =
         static_cast<uint8_t>(nearest_mxfp4(in[i], scale) | nearest_mxfp4(in[i + 16], scale) << 4);
+  }
+}
+
+// The scale is the one at which the largest weight is 6, the largest value.
+void encode(const float* in, BlockNVFP4& block) {
+  for (size_t sub_block = 0; sub_block < BlockNVFP4::kSize / 16; ++sub_block, in += 16) {
+    block.scales[sub_block] = to_e4m3(std::fabs(extreme(in, 16)) / 6.0f);
+    const float scale = block.scale(sub_block);
+    for (size_t i = 0; i < 8; ++i) {
+      block.nibbles[8 * sub_block + i] =
+          static_cast<uint8_t>(nearest_mxfp4(in[i], scale) | nearest_mxfp4(in[i + 8], scale) << 4);
+    }
   }
 }
 

@@ -40,6 +40,12 @@ bool is_finite(const BlockMXFP4& block) {
                      [](float w) { return std::isfinite(w); });
 }
 
+// Its scales are NaN where they would be as 8-bit floats (OCP OFP8).
+bool is_finite(const BlockNVFP4& block) {
+  return std::none_of(std::begin(block.scales), std::end(block.scales),
+                      [](uint8_t scale) { return (scale & 0x7f) == 0x7f; });
+}
+
 // The smallest weight, or its scale, stands behind the scale.
 template <class Block>
 constexpr bool has_minimum() {

@@ -344,6 +344,66 @@ TEST(GgmlTypes, AreThoseThatAreNotRead) {
   }
 }
 
+// The type of every tensor of a file whose tensors of Q2_0 (id 42) stand as far apart as told.
+struct Q2Tensor {
+  std::vector<uint64_t> dims;
+  uint64_t room;
+};
+
+Bytes with_q2_0(const std::vector<Q2Tensor>& tensors) {
+  GgufBuilder builder;
+  uint64_t offset = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    builder.add_tensor_raw(cat("q", i), 42, tensors[i].dims, offset);
+    offset += tensors[i].room;
+  }
+  Bytes file = builder.build();
+  file.resize(file.size() + static_cast<size_t>(offset));
+  return file;
+}
+
+TEST(GgufHeader, TellsEarlyBlocksOfQ2_0ByTheRoomOfTheirTensors) {
+  const auto types = [](const Bytes& file) {
+    const auto header = parse_gguf_header(file, file.size());
+    EXPECT_TRUE(header.ok()) << header.error().message;
+    std::string text;
+    for (const TensorInfo& tensor : header.value().tensors) {
+      text += cat(dtype_info(tensor.type).name, " ", tensor.bytes, " ");
+    }
+    return text;
+  };
+  EXPECT_EQ(types(with_q2_0({{{256, 64}, 4608}, {{128, 32}, 1152}})), "Q2_0 4608 Q2_0 1152 ");
+  EXPECT_EQ(types(with_q2_0({{{256, 64}, 4352}, {{128, 32}, 1088}})), "PQ2_0 4352 PQ2_0 1088 ");
+  // The last one says nothing where another does: the file may have a tail.
+  EXPECT_EQ(types(with_q2_0({{{256, 64}, 4352}, {{128, 32}, 9999}})), "PQ2_0 4352 PQ2_0 1088 ");
+  EXPECT_EQ(types(with_q2_0({{{256, 64}, 4352}})), "PQ2_0 4352 ");
+  EXPECT_EQ(types(with_q2_0({{{256, 64}, 4352 + 31}})), "PQ2_0 4352 ");  // padded
+  EXPECT_EQ(types(with_q2_0({{{256, 64}, 4608}})), "Q2_0 4608 ");
+  EXPECT_EQ(types(with_q2_0({{{256, 64}, 8192}, {{128, 32}, 1152}})), "Q2_0 4608 Q2_0 1152 ");
+  EXPECT_EQ(types(with_q2_0({{{64, 3}, 64}, {{128, 32}, 1152}})), "Q2_0 54 Q2_0 1152 ");
+}
+
+TEST(GgufHeader, RefusesQ2_0OfNeitherBlocks) {
+  expect_error(with_q2_0({{{256, 64}, 4416}, {{128, 32}, 1152}}), ErrorCode::corrupt,
+               "tensor \"q0\" of Q2_0 [256, 64] has 4416 bytes before the next one, expected 4608, "
+               "or what blocks of 128 weights take in all tensors of Q2_0");
+  // One of each.
+  expect_error(with_q2_0({{{256, 64}, 4608}, {{256, 64}, 4352}, {{128, 32}, 1152}}),
+               ErrorCode::corrupt,
+               "tensor \"q1\" of Q2_0 [256, 64] has 4352 bytes before the next one, expected 4608, "
+               "or what blocks of 128 weights take in all tensors of Q2_0");
+  expect_error(with_q2_0({{{256, 64}, 4352}, {{64, 3}, 64}}), ErrorCode::corrupt,
+               "tensor \"q1\" has rows of 64, but Q2_0 has blocks of 128 in this file");
+  // A download that was cut short.
+  expect_error(with_q2_0({{{256, 64}, 4320}}), ErrorCode::truncated,
+               "tensor \"q0\" of 4608 bytes at byte 0 of the data section ends at byte 4704 of the "
+               "file, but the file has 4416");
+  const Bytes file = with_q2_0({{{256, 64}, 4352}});
+  const auto header = parse_gguf_header(file);  // of unknown size
+  ASSERT_TRUE(header.ok());
+  EXPECT_EQ(header.value().tensors[0].type, DType::q2_0);
+}
+
 TEST(GgufHeader, RefusesBadTensorOffsets) {
   const auto with_offsets = [](uint64_t a, uint64_t b) {
     GgufBuilder builder;

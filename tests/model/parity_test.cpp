@@ -170,6 +170,16 @@ constexpr Fixture kFixtures[] = {
     {"quant/llama-TQ1_0.gguf", "quant/llama-TQ1_0.json", true, true},
     {"quant/llama-TQ2_0.gguf", "quant/llama-TQ2_0.exact.json", true, false},
     {"quant/llama-TQ2_0.gguf", "quant/llama-TQ2_0.json", true, true},
+    {"quant/qwen3-Q1_0.gguf", "quant/qwen3-Q1_0.exact.json", false, false},
+    {"quant/qwen3-Q1_0.gguf", "quant/qwen3-Q1_0.json", false, true},
+    {"quant/qwen3-Q2_0.gguf", "quant/qwen3-Q2_0.exact.json", false, false},
+    {"quant/qwen3-Q2_0.gguf", "quant/qwen3-Q2_0.json", false, true},
+    {"quant/qwen3-NVFP4.gguf", "quant/qwen3-NVFP4.exact.json", false, false},
+    {"quant/qwen3-NVFP4.gguf", "quant/qwen3-NVFP4.json", false, true},
+    {"quant/qwen3-TQ1_0.gguf", "quant/qwen3-TQ1_0.exact.json", true, false},
+    {"quant/qwen3-TQ1_0.gguf", "quant/qwen3-TQ1_0.json", true, true},
+    {"quant/qwen3-TQ2_0.gguf", "quant/qwen3-TQ2_0.exact.json", true, false},
+    {"quant/qwen3-TQ2_0.gguf", "quant/qwen3-TQ2_0.json", true, true},
 };
 
 std::string parity_name(const testing::TestParamInfo<Parity::ParamType>& info) {

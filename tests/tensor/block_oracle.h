@@ -98,6 +98,15 @@ class BlockOracle {
         return half(0) * (2 * bits(106, i / 32 * 4, 4) + 1) * (bit(74, i) != 0 ? -1 : 1) *
                (2 * digit(iq3_s_codebook(), number, i % 4, 4) + 1);
       }
+      case DType::nvfp4:
+        return ue4m3(i / 16) * e2m1(bits(4 + i / 16 * 8 + i % 8, i % 16 / 8 * 4, 4));
+      case DType::q1_0:
+        return half(0) * (bit(2, i) != 0 ? 1 : -1);
+      case DType::q2_0:
+      case DType::pq2_0:
+        return half(0) * (bits(2, 2 * i, 2) - 1.0);
+      case DType::ptq1_0:
+        return half(26) * (ptq1_digit(i) - 1.0);
       case DType::f32:
       case DType::f16:
       case DType::bf16:
@@ -124,7 +133,10 @@ class BlockOracle {
         return {52};
       case DType::tq2_0:
         return {64};
+      case DType::ptq1_0:
+        return {26};
       case DType::mxfp4:
+      case DType::nvfp4:
       case DType::iq1_m:
         return {};
       default:
@@ -211,6 +223,21 @@ class BlockOracle {
     const size_t place = i < 160 ? i / 32 : i < 240 ? (i - 160) / 16 : (i - 240) / 4;
     static constexpr int kPower[] = {81, 27, 9, 3, 1};
     return bits(byte, 0, 8) * 243 / 256 / kPower[place] % 3;
+  }
+
+  int ptq1_digit(size_t i) const {
+    const size_t byte = i < 80 ? i % 16 : i < 120 ? 16 + (i - 80) % 8 : 24 + (i - 120) % 2;
+    const size_t place = i < 80 ? i / 16 : i < 120 ? (i - 80) / 8 : (i - 120) / 2;
+    static constexpr int kPower[] = {81, 27, 9, 3, 1};
+    return bits(byte, 0, 8) * 243 / 256 / kPower[place] % 3;
+  }
+
+  // An 8-bit float without a sign: four bits of exponent with bias 7, three of fraction. Bit 7
+  // means nothing; the NaN without it is 0.
+  double ue4m3(size_t byte) const {
+    if (bits(byte, 0, 8) == 0x7f) return 0;
+    const int exponent = bits(byte, 3, 4), fraction = bits(byte, 0, 3);
+    return exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(1 + fraction / 8.0, exponent - 7);
   }
 
   // The sign of weight i of 8, seven of which are stored.

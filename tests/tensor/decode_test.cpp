@@ -1,6 +1,7 @@
 // Decoding, against an independent reading of the formats and against ggml's own answers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
@@ -106,6 +107,39 @@ TEST(Decode, ScalesOfMxfp4ArePowersOfTwoDownToSubnormalFloats) {
   }
 }
 
+TEST(Decode, ScalesOfNvfp4AreUnsignedFloatsDownToSubnormalOnes) {
+  const DTypeInfo& type = dtype_info(DType::nvfp4);
+  for (int code = 0; code < 256; ++code) {
+    Bytes block(type.block_bytes, std::byte{0x22});  // 1.0
+    block[2] = static_cast<std::byte>(code);
+    expect_oracle_values(type, block);
+  }
+  Bytes block(type.block_bytes, std::byte{0x7f});  // NaN in the scales of 8-bit floats
+  block[0] = std::byte{0x01};
+  block[1] = std::byte{0x38};
+  std::fill(block.begin() + 4, block.end(), std::byte{0x72});  // 1, then 6
+  const std::vector<float> weights = decode(type, block);
+  EXPECT_EQ(weights[0], 0x1p-9f);
+  EXPECT_EQ(weights[8], 6 * 0x1p-9f);
+  EXPECT_EQ(weights[16], 1.0f);
+  EXPECT_EQ(weights[24], 6.0f);
+  EXPECT_EQ(weights[32], 0.0f);
+}
+
+TEST(Decode, EveryByteAtEveryPlaceOfFewBitsHasTheOraclesValue) {
+  Random random;
+  for (const DType id : {DType::nvfp4, DType::q1_0, DType::q2_0, DType::pq2_0, DType::ptq1_0}) {
+    const DTypeInfo& type = dtype_info(id);
+    for (size_t byte = 0; byte < type.block_bytes; ++byte) {
+      Bytes block = random.bytes(type.block_bytes);
+      for (int code = 0; code < 256; ++code) {
+        block[byte] = static_cast<std::byte>(code);
+        expect_oracle_values(type, block);
+      }
+    }
+  }
+}
+
 TEST(Decode, AnyNumberOfBlocksInARow) {
   Random random;
   for (const DTypeInfo& type : block_types()) {
@@ -132,7 +166,7 @@ uint32_t checksum(const std::vector<float>& weights) {
 }
 
 // The only test that does not take the codebooks from us: ggml 0.5.0's dequantize_row_* functions,
-// run on the same 512 blocks of random bytes.
+// for the newest types those of llama.cpp b11118, run on the same 512 blocks of random bytes.
 TEST(Decode, GivesTheBitsThatGgmlGives) {
   struct Answer {
     DType type;
@@ -146,14 +180,16 @@ TEST(Decode, GivesTheBitsThatGgmlGives) {
       {DType::mxfp4, 0xb8573f8f},  {DType::tq1_0, 0x0939c125},  {DType::tq2_0, 0xfa1e8ab4},
       {DType::iq1_s, 0xec353c28},  {DType::iq1_m, 0x019b59f4},  {DType::iq2_xxs, 0x02618c7e},
       {DType::iq2_xs, 0x23ce65cf}, {DType::iq2_s, 0x118a3a5e},  {DType::iq3_xxs, 0xb37ba0a8},
-      {DType::iq3_s, 0xc1c0ab4a},
+      {DType::iq3_s, 0xc1c0ab4a},  {DType::nvfp4, 0xff999ec6},  {DType::q1_0, 0x53d7f005},
+      {DType::q2_0, 0x72b96128},
   };
   for (const Answer& answer : kAnswers) {
     const DTypeInfo& type = dtype_info(answer.type);
     const Bytes blocks = Random().bytes(512 * type.block_bytes);
     EXPECT_EQ(checksum(decode(type, blocks)), answer.checksum) << type.name;
   }
-  EXPECT_EQ(std::size(kAnswers), block_types().size());
+  constexpr size_t kNotOfGgml = 2;  // PQ2_0, PTQ1_0
+  EXPECT_EQ(std::size(kAnswers) + kNotOfGgml, block_types().size());
 }
 
 }  // namespace

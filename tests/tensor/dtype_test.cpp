@@ -20,7 +20,7 @@ TEST(DType, EveryRowIsFoundByItsNumberAndItsName) {
     for (char& c : name) c = static_cast<char>(std::tolower(c));
     EXPECT_EQ(find_dtype(name), &info);
   }
-  EXPECT_EQ(ids.size(), 25u);
+  EXPECT_EQ(ids.size(), 30u);
 }
 
 TEST(DType, UnknownNumbersAndNamesAreNotFound) {

@@ -67,7 +67,8 @@ TEST(Encode, TheTypesThatAreWrittenAreThese) {
   std::string names;
   for (const DTypeInfo& type : encodable_types()) names += std::string(type.name) + " ";
   EXPECT_EQ(names,
-            "Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS MXFP4 TQ1_0 TQ2_0 ");
+            "Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS MXFP4 TQ1_0 TQ2_0 "
+            "NVFP4 Q1_0 Q2_0 ");
 }
 
 // Types that are encoded by ggml's own rules, with the hash of what ggml made of the weights below.
@@ -80,7 +81,9 @@ constexpr GgmlBytes kGgmlBytes[] = {
     {DType::q4_0, 0x59c0e98e592ab197},  {DType::q4_1, 0x82dd70e3babeefbf},
     {DType::q5_0, 0x144fee27fca8db5b},  {DType::q5_1, 0x468582cea5add453},
     {DType::q8_0, 0xfbc9a78f393e1fc4},  {DType::mxfp4, 0x5676246fba73b7e8},
-    {DType::tq1_0, 0x3a066fbece695ffd}, {DType::tq2_0, 0x10fa880677234888}};
+    {DType::tq1_0, 0x3a066fbece695ffd}, {DType::tq2_0, 0x10fa880677234888},
+    {DType::nvfp4, 0x64c3b79242a5b527}, {DType::q1_0, 0x9e0b40a123570043},
+    {DType::q2_0, 0xa7304d043f5dabf6}};
 
 bool is_encoded_as_by_ggml(DType type) {
   return std::any_of(std::begin(kGgmlBytes), std::end(kGgmlBytes),
@@ -93,6 +96,13 @@ TEST(Encode, TypesWithOneRuleForAllWritersGiveTheBytesOfGgml) {
     const DTypeInfo& type = dtype_info(row.type);
     EXPECT_EQ(hash_bytes(encode(type, weights)), row.hash) << type.name;
   }
+}
+
+// Where its scales are normal floats, and where ggml cuts them off.
+TEST(Encode, Nvfp4OfLargeWeightsGivesTheBytesOfGgml) {
+  const DTypeInfo& type = dtype_info(DType::nvfp4);
+  EXPECT_EQ(hash_bytes(encode(type, gaussian(256 * 64, 1.0f))), 0x7837e987780b9f53);
+  EXPECT_EQ(hash_bytes(encode(type, gaussian(256 * 64, 160.0f))), 0xc6b492194c5c003f);
 }
 
 // Relative to the root mean square of the weights.
@@ -168,8 +178,10 @@ TEST(Encode, ZerosStayZeros) {
 TEST(Encode, EqualWeightsStayEqualAndClose) {
   for (const float value : {0.75f, -0.75f, 0.03f, -1000.0f}) {
     for (const DTypeInfo& type : encodable_types()) {
-      // MXFP4 has whole powers of two for scales: a weight between 6 and 8 of them becomes 6.
-      const float allowed = type.type == DType::mxfp4 ? 0.25f : 0.005f;
+      // MXFP4 has whole powers of two for scales: a weight between 6 and 8 of them becomes 6. Those
+      // of NVFP4 have a bit or two where weights are small.
+      const bool is_coarse = type.type == DType::mxfp4 || type.type == DType::nvfp4;
+      const float allowed = is_coarse ? 0.25f : 0.005f;
       const Floats decoded = round_trip(type, Floats(256, value));
       for (const float w : decoded) {
         ASSERT_EQ(w, decoded[0]) << type.name;
@@ -181,10 +193,12 @@ TEST(Encode, EqualWeightsStayEqualAndClose) {
 
 TEST(Encode, BlocksWithOneOutlierKeepIt) {
   for (const DTypeInfo& type : encodable_types()) {
+    if (type.type == DType::q1_0) continue;  // its scale is the mean
+    const float allowed = type.type == DType::nvfp4 ? 0.25f : 0.05f;
     for (const float outlier : {8.0f, -8.0f}) {
       Floats weights = gaussian(256, 0.01f);
       weights[77] = outlier;
-      EXPECT_NEAR(round_trip(type, weights)[77], outlier, 0.05f) << type.name;
+      EXPECT_NEAR(round_trip(type, weights)[77], outlier, allowed) << type.name;
     }
   }
 }
@@ -213,7 +227,7 @@ TEST(Encode, WholeNumbersThatATypeCanHoldComeBack) {
   };
   constexpr Range kRanges[] = {{DType::q4_0, -8, 16}, {DType::q4_1, -3, 16}, {DType::q5_0, -16, 32},
                                {DType::q5_1, 5, 32},  {DType::q8_0, 96, 32}, {DType::mxfp4, -4, 9},
-                               {DType::tq1_0, -1, 3}, {DType::tq2_0, -1, 3}};
+                               {DType::tq1_0, -1, 3}, {DType::tq2_0, -1, 3}, {DType::q2_0, -1, 3}};
   for (const Range& range : kRanges) {
     Floats weights(256);
     for (size_t i = 0; i < weights.size(); ++i) {
@@ -239,6 +253,19 @@ TEST(Encode, Mxfp4CodesAreTheNearestValuesOfItsScale) {
   std::copy(std::begin(values), std::end(values), weights.begin() + 3);
   const Floats decoded = round_trip(dtype_info(DType::mxfp4), weights);
   for (size_t i = 0; i < std::size(values); ++i) EXPECT_EQ(decoded[i + 3], nearest[i]) << values[i];
+}
+
+TEST(Encode, Nvfp4CodesAreTheNearestValuesOfTheScaleOfTheirSixteen) {
+  Floats weights(64, 0.0f);
+  const float values[] = {6.0f, -6.0f, 0.2f, -0.2f, 0.3f, -0.8f, 1.2f, 2.5f, 5.0f, -3.6f};
+  const float nearest[] = {6.0f, -6.0f, 0.0f, 0.0f, 0.5f, -1.0f, 1.0f, 2.0f, 4.0f, -4.0f};
+  std::copy(std::begin(values), std::end(values), weights.begin() + 3);
+  for (size_t i = 0; i < 16; ++i) weights[32 + i] = 32.0f * weights[i];  // a scale of its own
+  const Floats decoded = round_trip(dtype_info(DType::nvfp4), weights);
+  for (size_t i = 0; i < std::size(values); ++i) {
+    EXPECT_EQ(decoded[i + 3], nearest[i]) << values[i];
+    EXPECT_EQ(decoded[i + 35], 32.0f * nearest[i]) << values[i];
+  }
 }
 
 // The fixtures were quantized from one file of F32 weights.

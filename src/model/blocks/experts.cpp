@@ -87,7 +87,7 @@ Result<std::unique_ptr<Block>> Experts::load(LayerLoader& loader) {
   KINGLET_ASSIGN(const auto ups, loader.experts("ffn_up_exps", n, width, hidden_dim));
   KINGLET_ASSIGN(const auto downs, loader.experts("ffn_down_exps", n, hidden_dim, width));
   for (uint32_t i = 0; i < n; ++i) {
-    block->experts_.emplace_back(Linear{gates[i]}, Linear{ups[i]}, Linear{downs[i]});
+    block->experts_.emplace_back(gates[i], ups[i], downs[i]);
   }
   if (loader.config().shared_dim > 0) {
     KINGLET_ASSIGN(block->shared_, FeedForward::load_shared_expert(loader));

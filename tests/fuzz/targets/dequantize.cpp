@@ -1,8 +1,10 @@
 // Any bytes are weights of any type: the same ones every time, also when woven for vector kernels,
 // and finite where the block's scales are.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "fuzz/input.h"
@@ -20,55 +22,35 @@ template <class Block>
 bool has_finite_scales(const std::byte* bytes) {
   Block block;
   std::memcpy(&block, bytes, sizeof block);
+  if constexpr (std::is_same_v<Block, BlockIQ1_M>) return is_finite(block.block_scale());
   bool finite = true;
-  if constexpr (requires { block.scale; }) finite = finite && is_finite(block.scale);
+  if constexpr (requires { is_finite(block.scale); }) finite = finite && is_finite(block.scale);
   if constexpr (requires { block.minimum; }) finite = finite && is_finite(block.minimum);
   if constexpr (requires { block.minimum_scale; }) {
     finite = finite && is_finite(block.minimum_scale);
   }
-  if constexpr (std::is_same_v<Block, BlockIQ1_M>) {
-    unsigned bits = 0;  // a quarter of the scale on top of each word
-    for (unsigned i = 0; i < 4; ++i) bits |= (block.scales[i] >> 12 & 0x0fu) << (4 * i);
-    finite = is_finite(Half{static_cast<uint16_t>(bits)});
-  }
   return finite;
 }
 
-struct Finite {
-  DType type;
-  bool (*has_finite_scales)(const std::byte* block);
-};
+using HasFiniteScales = bool (*)(const std::byte* block);
 
-constexpr Finite kFinite[] = {
-    {DType::q4_0, has_finite_scales<BlockQ4_0>},
-    {DType::q4_1, has_finite_scales<BlockQ4_1>},
-    {DType::q5_0, has_finite_scales<BlockQ5_0>},
-    {DType::q5_1, has_finite_scales<BlockQ5_1>},
-    {DType::q8_0, has_finite_scales<BlockQ8_0>},
-    {DType::q2_k, has_finite_scales<BlockQ2_K>},
-    {DType::q3_k, has_finite_scales<BlockQ3_K>},
-    {DType::q4_k, has_finite_scales<BlockQ4_K>},
-    {DType::q5_k, has_finite_scales<BlockQ5_K>},
-    {DType::q6_k, has_finite_scales<BlockQ6_K>},
-    {DType::iq4_nl, has_finite_scales<BlockIQ4_NL>},
-    {DType::iq4_xs, has_finite_scales<BlockIQ4_XS>},
-    {DType::tq1_0, has_finite_scales<BlockTQ1_0>},
-    {DType::tq2_0, has_finite_scales<BlockTQ2_0>},
-    {DType::iq1_s, has_finite_scales<BlockIQ1_S>},
-    {DType::iq1_m, has_finite_scales<BlockIQ1_M>},
-    {DType::iq2_xxs, has_finite_scales<BlockIQ2_XXS>},
-    {DType::iq2_xs, has_finite_scales<BlockIQ2_XS>},
-    {DType::iq2_s, has_finite_scales<BlockIQ2_S>},
-    {DType::iq3_xxs, has_finite_scales<BlockIQ3_XXS>},
-    {DType::iq3_s, has_finite_scales<BlockIQ3_S>},
-};
+// Null for floats, and for MXFP4, whose largest scales times its largest codes are no floats.
+template <DType kId, class Block>
+constexpr HasFiniteScales finite_check(const TypeRow<kId, Block>& /*row*/) {
+  if constexpr (IsBlock<Block> && kId != DType::mxfp4) {
+    return has_finite_scales<Block>;
+  } else {
+    return nullptr;
+  }
+}
+
+constexpr std::array kFinite = table_of_types([](const auto& row) { return finite_check(row); });
 
 void check_finite(const DTypeInfo& type, const std::byte* block, const float* weights) {
-  for (const Finite& row : kFinite) {
-    if (row.type != type.type || !row.has_finite_scales(block)) continue;
-    for (size_t i = 0; i < type.block_size; ++i) {
-      check(std::isfinite(weights[i]), "finite scales gave a weight that is not");
-    }
+  const HasFiniteScales has_finite_scales = kFinite[dtype_index(type.type)];
+  if (has_finite_scales == nullptr || !has_finite_scales(block)) return;
+  for (size_t i = 0; i < type.block_size; ++i) {
+    check(std::isfinite(weights[i]), "finite scales gave a weight that is not");
   }
 }
 

@@ -26,7 +26,8 @@ constexpr const char* kFixtures[] = {"arch/starcoder2",    "arch/phi3-short",
                                      "arch/gemma3-linear", "arch/olmoe",
                                      "hybrid/lfm2moe",     "hybrid/qwen35-mtp",
                                      "hybrid/mamba2",      "hybrid/granitehybrid-moe",
-                                     "hybrid/falcon-h1"};
+                                     "hybrid/falcon-h1",   "quant/qwen3-NVFP4",
+                                     "quant/qwen3-Q1_0"};
 constexpr uint32_t kMaxTokens = 4;
 constexpr int kMaxChanges = 16;
 
