@@ -5,6 +5,7 @@
 #include "base/quoted.h"
 #include "cli/commands.h"
 #include "gguf/file.h"
+#include "gguf/recipe.h"
 
 namespace kinglet::cli {
 namespace {
@@ -39,6 +40,14 @@ std::string type_text(const MetadataValue& value) {
                : std::string(value_type_name(value.type()));
 }
 
+// The value, and the name of the mix that a file type is.
+std::string entry_text(const MetadataEntry& entry) {
+  const auto number = entry.value.as_uint();
+  const bool is_file_type = entry.key == "general.file_type" && number && *number <= UINT32_MAX;
+  const auto mix = is_file_type ? mix_name(static_cast<uint32_t>(*number)) : std::string_view();
+  return mix.empty() ? value_text(entry.value) : cat(value_text(entry.value), " (", mix, ")");
+}
+
 }  // namespace
 
 Status inspect(const std::string& model) {
@@ -49,7 +58,7 @@ Status inspect(const std::string& model) {
               static_cast<unsigned long long>(file.file_bytes()));
   for (const MetadataEntry& entry : header.metadata) {
     std::printf("%-44s %-14s %s\n", std::string(entry.key).c_str(), type_text(entry.value).c_str(),
-                value_text(entry.value).c_str());
+                entry_text(entry).c_str());
   }
   if (!header.tensors.empty()) std::printf("\n");
   for (const TensorInfo& tensor : header.tensors) {

@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/format.h"
 #include "cli/commands.h"
 #include "gguf/file.h"
 #include "gguf/recipe.h"
@@ -14,19 +17,99 @@ namespace {
 
 constexpr uint32_t kQuantizationVersion = 2;  // of the block types' layouts, see ggml.h
 
+// The largest scale of NVFP4 that is rounded as all others are, and the largest value.
+constexpr float kLargestNvfp4 = 240.0f * 6.0f;
+
+std::string beside(const TensorInfo& tensor, std::string_view suffix) {
+  constexpr std::string_view kWeight = ".weight";
+  std::string_view stem = tensor.name;
+  if (stem.ends_with(kWeight)) stem.remove_suffix(kWeight.size());
+  return cat(stem, suffix);
+}
+
+// A tensor of the new file. What its products are multiplied by stands beside it, a number for each
+// matrix: a tensor that changes its type loses the one it had, and one of NVFP4 gets one.
+struct Conversion {
+  const TensorInfo* source;
+  DType type;
+
+  bool changes_type() const { return source->type != type; }
+  bool gets_scale() const { return changes_type() && type == DType::nvfp4; }
+  Shape scale_shape() const { return {source->shape[2], 1, 1, 1}; }
+};
+
+// The tensors that go into the new file.
+std::vector<Conversion> plan(const GgufHeader& header, std::span<const DType> types) {
+  std::vector<std::string> dropped;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const TensorInfo& tensor = header.tensors[i];
+    if (tensor.type == types[i]) continue;
+    dropped.push_back(beside(tensor, ".scale"));
+    dropped.push_back(beside(tensor, ".input_scale"));
+  }
+  std::vector<Conversion> conversions;
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (std::find(dropped.begin(), dropped.end(), header.tensors[i].name) == dropped.end()) {
+      conversions.push_back({&header.tensors[i], types[i]});
+    }
+  }
+  return conversions;
+}
+
+// Rows of a tensor as floats, multiplied by what stands beside it.
+class Rows {
+ public:
+  Rows(GgufFile& file, const TensorInfo& info)
+      : tensor_(file.tensor(info)), scales_(static_cast<size_t>(info.shape[2]), 1.0f) {
+    const TensorInfo* scale = file.header().find_tensor(beside(info, ".scale"));
+    const bool fits = scale != nullptr && scale != &info && scale->type == DType::f32 &&
+                      scale->shape == Shape{info.shape[2], 1, 1, 1};
+    if (fits) std::memcpy(scales_.data(), file.tensor(*scale).bytes.data(), scale->bytes);
+  }
+
+  size_t n_columns() const { return static_cast<size_t>(tensor_.n_columns()); }
+  size_t n_rows() const { return static_cast<size_t>(tensor_.n_rows()); }
+  size_t n_matrices() const { return scales_.size(); }
+  size_t matrix_of(size_t row) const { return row / static_cast<size_t>(tensor_.shape[1]); }
+
+  void read(size_t row, float factor, float* out) const {
+    const DTypeInfo& type = dtype_info(tensor_.type);
+    const size_t row_bytes = n_columns() / type.block_size * type.block_bytes;
+    type.dequantize(tensor_.bytes.data() + row * row_bytes, out, n_columns());
+    factor *= scales_[matrix_of(row)];
+    if (factor == 1) return;
+    for (size_t i = 0; i < n_columns(); ++i) out[i] *= factor;
+  }
+
+ private:
+  TensorView tensor_;
+  std::vector<float> scales_;
+};
+
+// For each matrix, the factor that makes its largest weight as large as NVFP4 holds well.
+std::vector<float> nvfp4_scales(const Rows& rows) {
+  std::vector<float> scales(rows.n_matrices(), 0.0f);
+  std::vector<float> row(rows.n_columns());
+  for (size_t i = 0; i < rows.n_rows(); ++i) {
+    rows.read(i, 1.0f, row.data());
+    float& largest = scales[rows.matrix_of(i)];
+    for (const float weight : row) largest = std::max(largest, std::fabs(weight));
+  }
+  for (float& scale : scales)
+    scale = std::isnormal(scale / kLargestNvfp4) ? scale / kLargestNvfp4 : 1.0f;
+  return scales;
+}
+
 // Row by row, so that only one tensor's result and one row of floats are held.
-std::vector<std::byte> convert(const TensorView& tensor, DType to) {
-  const DTypeInfo& from = dtype_info(tensor.type);
+std::vector<std::byte> convert(const Rows& rows, DType to, std::span<const float> scales) {
   const DTypeInfo& into = dtype_info(to);
   const Quantizer quantizer = find_quantizer(to);
-  const auto n_columns = static_cast<size_t>(tensor.n_columns());
-  const size_t from_bytes = n_columns / from.block_size * from.block_bytes;
-  const size_t into_bytes = n_columns / into.block_size * into.block_bytes;
-  std::vector<float> row(n_columns);
-  std::vector<std::byte> out(static_cast<size_t>(tensor.n_rows()) * into_bytes);
-  for (size_t i = 0; i < tensor.n_rows(); ++i) {
-    from.dequantize(tensor.bytes.data() + i * from_bytes, row.data(), n_columns);
-    quantizer(row.data(), out.data() + i * into_bytes, n_columns);
+  const size_t row_bytes = rows.n_columns() / into.block_size * into.block_bytes;
+  std::vector<float> row(rows.n_columns());
+  std::vector<std::byte> out(rows.n_rows() * row_bytes);
+  for (size_t i = 0; i < rows.n_rows(); ++i) {
+    rows.read(i, scales.empty() ? 1.0f : 1.0f / scales[rows.matrix_of(i)], row.data());
+    quantizer(row.data(), out.data() + i * row_bytes, row.size());
   }
   return out;
 }
@@ -48,6 +131,15 @@ void set_metadata(const GgufHeader& header, const Recipe& recipe, std::span<cons
   }
 }
 
+Status write(GgufFile& file, const Conversion& conversion, GgufWriter& out) {
+  if (!conversion.changes_type()) return out.write_tensor(file.tensor(*conversion.source).bytes);
+  const Rows rows(file, *conversion.source);
+  std::vector<float> scales;
+  if (conversion.gets_scale()) scales = nvfp4_scales(rows);
+  KINGLET_TRY(out.write_tensor(convert(rows, conversion.type, scales)));
+  return scales.empty() ? Status() : out.write_tensor(std::as_bytes(std::span(scales)));
+}
+
 }  // namespace
 
 Status quantize(const QuantizeOptions& options) {
@@ -56,21 +148,18 @@ Status quantize(const QuantizeOptions& options) {
   const GgufHeader& header = file.header();
   KINGLET_ASSIGN(const ModelTraits model, read_traits(header));
   const std::vector<DType> types = recipe_types(recipe, model, header.tensors);
+  const std::vector<Conversion> conversions = plan(header, types);
 
   GgufWriter out;
   set_metadata(header, recipe, types, out);
-  for (size_t i = 0; i < types.size(); ++i) {
-    out.add_tensor(header.tensors[i].name, types[i], header.tensors[i].shape);
-  }
-  KINGLET_TRY(out.open(options.output));
-  for (size_t i = 0; i < types.size(); ++i) {
-    const TensorView tensor = file.tensor(header.tensors[i]);
-    if (tensor.type == types[i]) {
-      KINGLET_TRY(out.write_tensor(tensor.bytes));
-    } else {
-      KINGLET_TRY(out.write_tensor(convert(tensor, types[i])));
+  for (const Conversion& conversion : conversions) {
+    out.add_tensor(conversion.source->name, conversion.type, conversion.source->shape);
+    if (conversion.gets_scale()) {
+      out.add_tensor(beside(*conversion.source, ".scale"), DType::f32, conversion.scale_shape());
     }
   }
+  KINGLET_TRY(out.open(options.output));
+  for (const Conversion& conversion : conversions) KINGLET_TRY(write(file, conversion, out));
   return out.close();
 }
 

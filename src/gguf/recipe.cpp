@@ -50,6 +50,9 @@ constexpr Recipe kRecipes[] = {
     {"IQ4_XS", 30, iq4_xs, q6_k, {iq4_xs, grouped, q5_k}, {iq4_xs, first8th, q5_k}, iq4_xs, q5_k},
     {"TQ1_0", 36, tq1_0, q6_k, {tq1_0}, {tq1_0}, tq1_0, tq1_0, q4_k},
     {"TQ2_0", 37, tq2_0, q6_k, {tq2_0}, {tq2_0}, tq2_0, tq2_0, q4_k},
+    {"Q2_0", 41, q2_0, q6_k, {q2_0}, {q2_0}, q2_0, q2_0, q4_k},
+    uniform("Q1_0", 40, q1_0),
+    {"NVFP4", 39, nvfp4, q6_k, {nvfp4}, {nvfp4}, nvfp4, nvfp4, q4_k},
     {"MXFP4_MOE", 38, q8_0, q8_0, {q8_0}, {q8_0}, q8_0, q8_0, q8_0, mxfp4},
 };
 
@@ -67,8 +70,9 @@ struct Fallback {
   DType smaller;
 };
 
-constexpr Fallback kFallbacks[] = {{q2_k, q4_0}, {q3_k, q4_0}, {tq1_0, q4_0},    {tq2_0, q4_0},
-                                   {q4_k, q5_0}, {q5_k, q5_1}, {iq4_xs, iq4_nl}, {q6_k, q8_0}};
+constexpr Fallback kFallbacks[] = {{q2_k, q4_0}, {q3_k, q4_0}, {tq1_0, q4_0},   {tq2_0, q4_0},
+                                   {q1_0, q4_0}, {q2_0, q4_0}, {nvfp4, q4_0},   {q4_k, q5_0},
+                                   {q5_k, q5_1}, {q6_k, q8_0}, {iq4_xs, iq4_nl}};
 
 DType fit_row(DType type, uint64_t n_columns) {
   for (const Fallback& fallback : kFallbacks) {
@@ -281,6 +285,13 @@ Result<Recipe> find_recipe(std::string_view name) {
   }
   return Error{ErrorCode::invalid_argument,
                cat("cannot quantize to ", quoted(name), " (known: ", known, ")")};
+}
+
+std::string_view mix_name(uint32_t file_type) {
+  for (const Recipe& recipe : kRecipes) {
+    if (recipe.file_type == file_type) return recipe.name;
+  }
+  return {};
 }
 
 Result<ModelTraits> read_traits(const GgufHeader& header) {

@@ -1,6 +1,7 @@
 // Which type each tensor of a quantized file gets: tensor by tensor the same as llama.cpp's
 // quantize program chooses without an importance matrix (src/llama-quant.cpp, b11118; but not what
-// it has for the architectures falcon and bailingmoe3 alone).
+// it has for the architectures falcon and bailingmoe3 alone). It has no mix NVFP4, and its Q1_0
+// leaves the output in Q6_K, while published models of one bit are so from end to end.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +49,9 @@ struct Recipe {
 // Finds a mix by its name in any case. Q3_K, Q4_K, Q5_K are the mixes with _M, MXFP4 is MXFP4_MOE:
 // experts in MXFP4, all else in Q8_0. ErrorCode::invalid_argument names the known ones.
 Result<Recipe> find_recipe(std::string_view name);
+
+// The name of the mix that general.file_type numbers; empty where it is none of these.
+std::string_view mix_name(uint32_t file_type);
 
 // What the choice depends on beside the tensors.
 struct ModelTraits {

@@ -364,7 +364,7 @@ describe('quantize', () => {
   function inspected(path: string): Record<string, string> {
     const { stdout } = kinglet(['inspect', path]);
     const types = [...stdout.matchAll(/^(?:blk\.\d+\.)?(\S+)\s+(\w+)\s+\[.*bytes at/gm)];
-    const numbers = [...stdout.matchAll(/^(general\.\w+)\s+uint32\s+(\d+)$/gm)];
+    const numbers = [...stdout.matchAll(/^(general\.\w+)\s+uint32\s+(\d+)(?: \(\w+\))?$/gm)];
     return Object.fromEntries([...types, ...numbers].map(([, name, value]) => [name!, value!]));
   }
 
@@ -411,6 +411,45 @@ describe('quantize', () => {
       expect(types(ours).sort()).toEqual(types(theirs).sort());
     },
   );
+
+  test.each(['Q1_0', 'Q2_0', 'NVFP4'])('to %s and from there to F32 says the same', (type) => {
+    const small = quantized(f32, type);
+    const { tokens } = reference;
+    const said = JSON.parse(
+      kinglet([
+        ...['logprobs', '-m', small, '--kernels', 'scalar', '--tokens', tokens.join(',')],
+        ...['--positions', tokens.map((_, i) => i).join(',')],
+      ]).stdout,
+    ) as Logprobs;
+    expect(Math.abs(divergence(quantized(small, 'F32'), said))).toBeLessThan(1e-5);
+  });
+
+  test('to NVFP4 gives each matrix a factor, and to another type takes it again', () => {
+    const nvfp4 = quantized(f32, 'nvfp4');
+    expect(inspected(nvfp4)).toMatchObject({
+      'attn_q.weight': 'NVFP4',
+      'attn_q.scale': 'F32',
+      'token_embd.weight': 'Q4_K',
+      'output.weight': 'Q6_K',
+      'general.file_type': '39',
+    });
+    expect(divergence(nvfp4, reference)).toBeLessThan(0.3);
+    const experts = quantized(fixture('arch/qwen3moe.gguf'), 'NVFP4');
+    expect(kinglet(['inspect', experts]).stdout).toMatch(/ffn_down_exps\.scale +F32 +\[8\]/);
+    expect(inspected(quantized(nvfp4, 'Q8_0'))).not.toHaveProperty('attn_q.scale');
+    // What keeps its type keeps its factor.
+    expect(inspected(quantized(nvfp4, 'NVFP4'))).toHaveProperty('attn_q.scale', 'F32');
+    expect(kinglet(['inspect', nvfp4]).stdout).toMatch(/^general\.file_type .* 39 \(NVFP4\)$/m);
+  });
+
+  test('to Q1_0 takes everything, embeddings too', () => {
+    expect(inspected(quantized(f32, 'Q1_0'))).toMatchObject({
+      'token_embd.weight': 'Q1_0',
+      'attn_v.weight': 'Q1_0',
+      'output.weight': 'Q1_0',
+      'attn_norm.weight': 'F32',
+    });
+  });
 
   test('stores every matrix in a type that fits it', () => {
     expect(inspected(quantized(f32, 'Q4_0'))).toMatchObject({

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -100,9 +101,10 @@ std::vector<std::string> expected_types(const Group& group, const std::string& m
   return {};
 }
 
-constexpr const char* kMixes[] = {"F16",    "Q8_0",   "Q4_0",   "Q5_1",   "Q2_K",   "Q3_K_S",
-                                  "Q3_K_M", "Q3_K_L", "Q4_K_S", "Q4_K_M", "Q5_K_S", "Q5_K_M",
-                                  "Q6_K",   "IQ4_NL", "IQ4_XS", "TQ1_0",  "TQ2_0",  "MXFP4_MOE"};
+constexpr const char* kMixes[] = {"F16",    "Q8_0",   "Q4_0",   "Q5_1",     "Q2_K",
+                                  "Q3_K_S", "Q3_K_M", "Q3_K_L", "Q4_K_S",   "Q4_K_M",
+                                  "Q5_K_S", "Q5_K_M", "Q6_K",   "IQ4_NL",   "IQ4_XS",
+                                  "TQ1_0",  "TQ2_0",  "Q2_0",   "MXFP4_MOE"};
 
 // Tensors of F32 in reversed order: their places in the file do not matter.
 struct Tensors {
@@ -147,6 +149,34 @@ TEST(Recipe, EveryTensorGetsTheTypeThatLlamaCppGivesIt) {
       }
     }
   }
+}
+
+std::vector<std::string> types_in(const char* mix, std::span<const TensorInfo> tensors) {
+  std::vector<std::string> names;
+  for (const DType type : recipe_types(find_recipe(mix).value(), {.n_layers = 1}, tensors)) {
+    names.emplace_back(dtype_info(type).name);
+  }
+  return names;
+}
+
+TEST(Recipe, MixesThatAreNotOfLlamaCpp) {
+  const TensorInfo tensors[] = {{"token_embd.weight", DType::f16, {512, 1000, 1, 1}, 0, 0},
+                                {"output.weight", DType::f16, {512, 1000, 1, 1}, 0, 0},
+                                {"blk.0.attn_q.weight", DType::f16, {512, 512, 1, 1}, 0, 0},
+                                {"blk.0.ffn_down.weight", DType::f16, {96, 512, 1, 1}, 0, 0},
+                                {"blk.0.attn_norm.weight", DType::f32, {512, 1, 1, 1}, 0, 0}};
+  EXPECT_EQ(types_in("Q1_0", tensors),
+            (std::vector<std::string>{"Q1_0", "Q1_0", "Q1_0", "Q4_0", "F32"}));
+  EXPECT_EQ(types_in("NVFP4", tensors),
+            (std::vector<std::string>{"Q4_K", "Q6_K", "NVFP4", "Q4_0", "F32"}));
+}
+
+TEST(Recipe, FileTypesHaveTheNamesOfMixes) {
+  EXPECT_EQ(mix_name(15), "Q4_K_M");
+  EXPECT_EQ(mix_name(39), "NVFP4");
+  EXPECT_EQ(mix_name(40), "Q1_0");
+  EXPECT_EQ(mix_name(41), "Q2_0");
+  EXPECT_EQ(mix_name(4096), "");
 }
 
 TEST(Recipe, TensorsThatAreNotQuantizedKeepAnyType) {
