@@ -66,6 +66,8 @@ constexpr ModelShape kShapes[] = {
     {"qwen2.5-0.5b", "llama", 24, 896, 14, 2, 64, 4864, 151936, true},
     {"tinyllama-1.1b", "llama", 22, 2048, 32, 4, 64, 5632, 32000, false},
     {"lfm2-350m", "lfm2", 16, 1024, 16, 8, 64, 4608, 65536, true, kLfm2},
+    {"bonsai-1.7b", "qwen3", 28, 2048, 16, 8, 128, 6144, 151669, true},
+    {"bonsai-8b", "qwen3", 36, 4096, 32, 8, 128, 12288, 151669, false},
     {"qwen3.5-0.8b", "qwen35", 24, 1024, 8, 2, 256, 3584, 248320, true, kQwen35},
     {"granite-4.0-h-350m", "granitehybrid", 32, 768, 12, 4, 64, 2048, 100352, true, kGranite},
     {"falcon-h1-90m", "falcon-h1", 24, 512, 8, 2, 64, 768, 32768, true, kFalcon},
@@ -115,7 +117,8 @@ class LayerTensors {
     add_matrix("attn_k", model_.hidden_dim, keys);
     add_matrix("attn_v", model_.hidden_dim, keys);
     add_matrix("attn_output", queries, model_.hidden_dim);
-    if (is_gated || recurrent_.mixer == Mixer::short_convolution) {
+    const bool is_qwen3 = model_.architecture == "qwen3";
+    if (is_gated || is_qwen3 || recurrent_.mixer == Mixer::short_convolution) {
       add_matrix("attn_q_norm", model_.head_dim, 1);
       add_matrix("attn_k_norm", model_.head_dim, 1);
     }
@@ -295,17 +298,22 @@ std::vector<DType> types_of(const std::vector<NamedShape>& tensors, const Recipe
   return recipe_types(recipe, traits, infos);
 }
 
-// Norms are 1; matrices keep the size of the stream they are added to; states decay.
+// Norms are 1; matrices keep the size of the stream they are added to; states decay. Row by row, so
+// that the floats of large matrices need no memory.
 std::vector<std::byte> random_tensor(const NamedShape& tensor, const DTypeInfo& type,
                                      std::mt19937& random) {
-  const auto n = static_cast<size_t>(tensor.shape[0] * tensor.shape[1]);
-  std::vector<float> values(n, tensor.name.ends_with(".ssm_a") ? -1.0f : 1.0f);
-  if (tensor.shape[0] > 1 && tensor.shape[1] > 1) {
-    std::normal_distribution<float> normal(0.0f, 0.02f);
-    std::generate(values.begin(), values.end(), [&] { return normal(random); });
+  const auto n_columns = static_cast<size_t>(tensor.shape[0]);
+  const auto n_rows = static_cast<size_t>(tensor.shape[1]);
+  std::vector<float> row(n_columns, tensor.name.ends_with(".ssm_a") ? -1.0f : 1.0f);
+  std::normal_distribution<float> normal(0.0f, 0.02f);
+  const size_t row_bytes = n_columns / type.block_size * type.block_bytes;
+  std::vector<std::byte> bytes(n_rows * row_bytes);
+  for (size_t i = 0; i < n_rows; ++i) {
+    if (n_columns > 1 && n_rows > 1) {
+      std::generate(row.begin(), row.end(), [&] { return normal(random); });
+    }
+    find_quantizer(type.type)(row.data(), bytes.data() + i * row_bytes, n_columns);
   }
-  std::vector<std::byte> bytes(n / type.block_size * type.block_bytes);
-  find_quantizer(type.type)(values.data(), bytes.data(), n);
   return bytes;
 }
 
