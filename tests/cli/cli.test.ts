@@ -434,8 +434,8 @@ describe('quantize', () => {
       'general.file_type': '39',
     });
     expect(divergence(nvfp4, reference)).toBeLessThan(0.3);
-    const experts = quantized(fixture('arch/qwen3moe.gguf'), 'NVFP4');
-    expect(kinglet(['inspect', experts]).stdout).toMatch(/ffn_down_exps\.scale +F32 +\[8\]/);
+    const experts = quantized(fixture('hybrid/lfm2moe-Q4_0.gguf'), 'NVFP4');
+    expect(kinglet(['inspect', experts]).stdout).toMatch(/ffn_gate_exps\.scale +F32 +\[4\]/);
     expect(inspected(quantized(nvfp4, 'Q8_0'))).not.toHaveProperty('attn_q.scale');
     // What keeps its type keeps its factor.
     expect(inspected(quantized(nvfp4, 'NVFP4'))).toHaveProperty('attn_q.scale', 'F32');
