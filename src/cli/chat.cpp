@@ -74,11 +74,11 @@ class Conversation {
     if (options_.trust_content) laid_out.said.clear();
     const std::vector<TokenId> prompt = run_.loaded.tokenizer->encode(
         laid_out.text, {.add_bos = true, .parse_special = true}, laid_out.said);
-    const uint32_t n_reused = run_.session->keep_prefix(prompt);
     GenerationOptions options = options_.generation;
     options.replaces_context = true;
     KINGLET_ASSIGN(Generation generation,
                    Generation::start(*run_.session, *run_.loaded.tokenizer, prompt, options));
+    const uint32_t n_reused = generation.n_prompt_done();
     std::string answer;
     size_t n_generated = 0;
     for (FinishReason reason = FinishReason::none; reason == FinishReason::none;) {

@@ -26,16 +26,15 @@ std::string_view finish_reason_name(FinishReason reason) {
 namespace {
 
 // Whether the answer stands where encode() puts a space in front of plain text.
-bool follows_added_token(const Session& session, const Tokenizer& tokenizer,
-                         std::span<const TokenId> prompt) {
-  const TokenId last = prompt.empty() ? session.tokens().back() : prompt.back();
+bool follows_added_token(const Session& session, const Tokenizer& tokenizer) {
+  const TokenId last = session.tokens().back();
   return tokenizer.vocabulary().contains(last) && tokenizer.vocabulary().is_added(last);
 }
 
 }  // namespace
 
 Result<Generation> Generation::start(Session& session, const Tokenizer& tokenizer,
-                                     std::vector<TokenId> prompt,
+                                     const std::vector<TokenId>& prompt,
                                      const GenerationOptions& options) {
   KINGLET_TRY(validate(options.sampler, session.model().config().vocab_size));
   if (options.max_tokens == 0) {
@@ -61,33 +60,33 @@ Result<Generation> Generation::start(Session& session, const Tokenizer& tokenize
                      room, " (it holds ", n_before, " of ", session.n_ctx(), " positions)")};
   }
   KINGLET_ASSIGN(StopStrings stop, StopStrings::create(options.stop));
-  if (prompt.empty()) KINGLET_TRY(session.recompute_logits());
-  const uint32_t n_known = options.replaces_context ? session.keep_prefix(prompt) : 0;
-  session.keep_checkpoint();  // a cancelled prompt is taken back
-  Generation generation(session, tokenizer, std::move(prompt), options, std::move(stop));
-  generation.n_prompt_done_ = n_known;
-  return generation;
+  if (prompt.empty()) {
+    KINGLET_TRY(session.begin_logits(options.cancellation));
+  } else {
+    KINGLET_TRY(session.begin(prompt, {.replaces_context = options.replaces_context,
+                                       .cancellation = options.cancellation}));
+  }
+  session.keep_checkpoint();  // another prompt may begin here
+  return Generation(session, tokenizer, static_cast<uint32_t>(prompt.size()), options,
+                    std::move(stop));
 }
 
-Generation::Generation(Session& session, const Tokenizer& tokenizer, std::vector<TokenId> prompt,
+Generation::Generation(Session& session, const Tokenizer& tokenizer, uint32_t n_prompt,
                        const GenerationOptions& options, StopStrings stop)
     : session_(&session),
       tokenizer_(&tokenizer),
-      prompt_(std::move(prompt)),
-      n_before_(session.n_positions()),
+      n_prompt_(n_prompt),
+      n_prompt_done_(n_prompt - std::min(n_prompt, session.n_left())),
       max_tokens_(options.max_tokens),
-      replaces_context_(options.replaces_context),
       shifts_context_(options.shifts_context),
       n_kept_(options.n_kept),
       cancellation_(options.cancellation),
       sampler_(options.sampler, session.model().config().vocab_size, session.model().kernels()),
-      decoder_(tokenizer, follows_added_token(session, tokenizer, prompt_)),
+      decoder_(tokenizer, follows_added_token(session, tokenizer)),
       stop_(std::move(stop)) {
   if (options.grammar != nullptr) {
-    constraint_.emplace(options.grammar, tokenizer,
-                        follows_added_token(session, tokenizer, prompt_));
+    constraint_.emplace(options.grammar, tokenizer, follows_added_token(session, tokenizer));
   }
-  for (const TokenId token : session.tokens()) sampler_.accept(token);
   if (options.n_logprobs) {
     logprobs_.emplace(session.model().config().vocab_size, *options.n_logprobs,
                       session.model().kernels());
@@ -97,51 +96,43 @@ Generation::Generation(Session& session, const Tokenizer& tokenizer, std::vector
 Result<GenerationStep> Generation::step(uint32_t max_batch) {
   auto step = advance(max_batch);
   if (step.ok() || step.error().code != ErrorCode::cancelled) return step;
-  KINGLET_TRY(cancel());
   return finish(FinishReason::cancelled);
 }
 
 Result<GenerationStep> Generation::advance(uint32_t max_batch) {
-  if (n_prompt_done_ < prompt_.size()) {
-    KINGLET_TRY(read_prompt(max_batch));
-    return new_step();
-  }
+  if (is_reading_) return read_prompt(max_batch);
   const bool is_complete = stop_.found() || (constraint_ && constraint_->is_finished());
   if (is_complete) return finish(FinishReason::stop);
   if (n_generated_ == max_tokens_) return finish(FinishReason::length);
-  if (last_token_ != kNoToken) {
-    if (session_->n_positions() == session_->n_ctx()) {
-      if (!shifts_context_) return finish(FinishReason::context);
-      KINGLET_TRY(make_room());
-    }
-    KINGLET_TRY(session_->append({&last_token_, 1}, Output::logits, cancellation_));
-    last_token_ = kNoToken;
+  if (is_full_) return finish(FinishReason::context);
+  const uint32_t n_left = session_->n_left();
+  if (n_left > 0) {  // the token drawn before
+    KINGLET_TRY(session_->begin_logits(cancellation_));
+    KINGLET_TRY(session_->advance());
   }
   GenerationStep step = draw();
+  step.n_computed = n_left;
   if (step.token == kNoToken) return constraint_->dead_end();
   if (tokenizer_->is_end_of_generation(step.token)) return finish(FinishReason::stop);
   if (constraint_) constraint_->accept(step.token);
   sampler_.accept(step.token);
-  last_token_ = step.token;
   ++n_generated_;
+  KINGLET_TRY(keep(step.token));
   step.text = stop_.next(decoder_.next(step.token));
   return step;
 }
 
-Status Generation::read_prompt(uint32_t max_batch) {
-  const size_t n_left = prompt_.size() - n_prompt_done_;
-  const auto batch = std::span<const TokenId>(prompt_).subspan(
-      n_prompt_done_, std::min({n_left, size_t{session_->n_batch()}, size_t{max_batch}}));
-  const Output output = batch.size() == n_left ? Output::logits : Output::none;
-  Status status = session_->append(batch, output, cancellation_);
-  if (!status.ok()) {
-    KINGLET_TRY(cancel());
-    return status;
-  }
-  for (const TokenId token : batch) sampler_.accept(token);
-  n_prompt_done_ += batch.size();
-  if (n_prompt_done_ == prompt_.size()) session_->keep_checkpoint();
-  return {};
+Result<GenerationStep> Generation::read_prompt(uint32_t max_batch) {
+  const uint32_t n_left = session_->n_left();
+  KINGLET_TRY(session_->advance(max_batch));
+  n_prompt_done_ = n_prompt_ - std::min(n_prompt_, session_->n_left());
+  GenerationStep step = new_step();
+  step.n_computed = n_left - session_->n_left();
+  if (session_->n_left() > 0) return step;
+  is_reading_ = false;
+  for (const TokenId token : session_->tokens()) sampler_.accept(token);
+  session_->keep_checkpoint();
+  return step;
 }
 
 GenerationStep Generation::new_step() const {
@@ -162,27 +153,24 @@ GenerationStep Generation::draw() {
   return step;
 }
 
+Status Generation::keep(TokenId token) {
+  if (session_->n_positions() == session_->n_ctx()) {
+    is_full_ = !shifts_context_ || n_generated_ == max_tokens_;
+    if (is_full_) return {};
+    KINGLET_TRY(make_room());
+  }
+  return session_->defer(token);
+}
+
 // By halves, as each shift rounds the keys of some kinds once more.
 Status Generation::make_room() {
   const uint32_t n_movable = session_->n_positions() - n_kept_;
   return session_->shift(n_kept_, (n_movable + 1) / 2);
 }
 
-Status Generation::cancel() {
-  if (n_prompt_done_ == prompt_.size()) return append_last_token();
-  return replaces_context_ ? Status() : session_->truncate(n_before_);
-}
-
-Status Generation::append_last_token() {
-  if (replaces_context_ || last_token_ == kNoToken) return {};
-  if (session_->n_positions() == session_->n_ctx()) return {};
-  return session_->append({&last_token_, 1}, Output::none);
-}
-
-Result<GenerationStep> Generation::finish(FinishReason reason) {
+GenerationStep Generation::finish(FinishReason reason) {
   GenerationStep step = new_step();
   step.finish = reason;
-  if (reason != FinishReason::cancelled) KINGLET_TRY(append_last_token());
   session_->keep_checkpoint();  // the next turn may begin here
   step.text = stop_.next(decoder_.finish());
   step.text += stop_.finish();

@@ -52,59 +52,60 @@ constexpr uint32_t kMaxLogprobs = 100;
 
 struct GenerationStep {
   uint32_t n_prompt_done = 0;  // prompt tokens computed so far, or found in the context
-  TokenId token = kNoToken;    // the token drawn in this step; none while the prompt is computed
-  std::string text;            // whole UTF-8 characters that are now certain; may be empty
+  uint32_t n_computed = 0;   // tokens in this step: of the prompt, the last one drawn, others left
+  TokenId token = kNoToken;  // the token drawn in this step; none while the prompt is computed
+  std::string text;          // whole UTF-8 characters that are now certain; may be empty
   // Where they are measured: of the token drawn, and of the best, whose weights they are.
   float logprob = 0;
   std::vector<Candidate> top;
   FinishReason finish = FinishReason::none;  // set by the last step, which carries no token
 };
 
-// The session ends up with the prompt and the tokens drawn; where the prompt replaces the context
-// the last of them is left to the next prompt, which computes it together with others.
+// The session ends up with the prompt and the tokens drawn, as far as they fit. The last of them is
+// not computed: the next prompt does that together with its own.
 class Generation {
  public:
   // Continues `session` with `prompt`; without tokens, where its context ends. Session and
   // tokenizer must outlive the generation. ErrorCode::prompt_too_long; invalid_argument (an option,
   // nothing to continue).
   static Result<Generation> start(Session& session, const Tokenizer& tokenizer,
-                                  std::vector<TokenId> prompt, const GenerationOptions& options);
+                                  const std::vector<TokenId>& prompt,
+                                  const GenerationOptions& options);
 
   // Computes a batch of the prompt, of at most max_batch > 0 tokens, or draws one token. Not to be
   // called after finish. Errors: those of Session::append; grammar_dead_end.
   Result<GenerationStep> step(uint32_t max_batch = UINT32_MAX);
 
   // Ends the generation before its finish, and leaves the session as a finish would. A prompt that
-  // was not read to its end is taken back, unless it replaces the context.
-  Status cancel();
+  // was not read to its end is taken back; see Session::abandon.
+  Status cancel() { return session_->abandon(); }
 
   // Prompt tokens computed so far, or found in the context.
-  uint32_t n_prompt_done() const { return static_cast<uint32_t>(n_prompt_done_); }
+  uint32_t n_prompt_done() const { return n_prompt_done_; }
 
  private:
-  Generation(Session& session, const Tokenizer& tokenizer, std::vector<TokenId> prompt,
+  Generation(Session& session, const Tokenizer& tokenizer, uint32_t n_prompt,
              const GenerationOptions& options, StopStrings stop);
 
   Result<GenerationStep> advance(uint32_t max_batch);
-  Status read_prompt(uint32_t max_batch);
+  Result<GenerationStep> read_prompt(uint32_t max_batch);
   GenerationStep new_step() const;
   GenerationStep draw();
-  Result<GenerationStep> finish(FinishReason reason);
-  Status append_last_token();
+  GenerationStep finish(FinishReason reason);
+  Status keep(TokenId token);
   Status make_room();
 
   Session* session_;
   const Tokenizer* tokenizer_;
-  std::vector<TokenId> prompt_;
-  size_t n_prompt_done_ = 0;
-  uint32_t n_before_;  // positions that do not belong to the prompt
+  uint32_t n_prompt_;
+  uint32_t n_prompt_done_;
+  bool is_reading_ = true;
   uint32_t max_tokens_;
   uint32_t n_generated_ = 0;
-  bool replaces_context_;
   bool shifts_context_;
   uint32_t n_kept_;
+  bool is_full_ = false;  // the token drawn has no place in the context
   Cancellation cancellation_;
-  TokenId last_token_ = kNoToken;  // drawn, but not yet appended to the session
   Sampler sampler_;
   std::optional<Constraint> constraint_;
   std::optional<Logprobs> logprobs_;

@@ -90,6 +90,7 @@ Status Session::truncate(uint32_t n_positions) {
   }
   KINGLET_TRY(state_.truncate(std::min(n_positions, state_.size())));
   tokens_.resize(n_positions);
+  end_appending();
   return {};
 }
 
@@ -99,7 +100,8 @@ uint32_t Session::keep_prefix(std::span<const TokenId> tokens) {
   const auto n_same = static_cast<uint32_t>(
       std::mismatch(tokens_.begin(), end, tokens.begin()).first - tokens_.begin());
   (void)truncate(n_same);  // never past the end
-  return n_same;
+  tokens_.resize(state_.size());
+  return n_positions();
 }
 
 Status Session::shift(uint32_t n_kept, uint32_t n_dropped) {
@@ -113,66 +115,110 @@ Status Session::overwrite(std::span<const TokenId> tokens, uint32_t n_computed,
                           std::span<const std::byte> recurrent) {
   KINGLET_TRY(state_.overwrite(n_computed, recurrent));
   tokens_.assign(tokens.begin(), tokens.end());
+  end_appending();
   return {};
 }
 
 Status Session::append(std::span<const TokenId> tokens, Output output,
                        const Cancellation& cancellation) {
-  const uint32_t before = n_positions();
-  if (tokens.size() > n_ctx() - before) {
-    return Error{ErrorCode::context_full,
-                 cat("the context is full: it holds ", before, " of ", n_ctx(), " positions, ",
-                     tokens.size(), " more do not fit")};
-  }
-  state_.recurrent().hold();
-  Status status = append_computed(tokens, output, cancellation);
-  if (!status.ok()) KINGLET_TRY(truncate(before));
-  state_.recurrent().release();
-  return status;
-}
-
-Status Session::recompute_logits() {
-  if (tokens_.empty()) {
-    return Error{ErrorCode::invalid_argument, "an empty context has no logits"};
-  }
-  const TokenId last = tokens_.back();
-  KINGLET_TRY(state_.unshare(n_positions() - 1));  // may fail, which must be known before
-  KINGLET_TRY(truncate(n_positions() - 1));
-  return append({&last, 1});
-}
-
-// Computes first what truncate() left to be computed again.
-Status Session::append_computed(std::span<const TokenId> tokens, Output output,
-                                const Cancellation& cancellation) {
-  if (tokens.empty()) {
-    return Error{ErrorCode::invalid_argument, "there are no tokens to append"};
-  }
   if (output == Output::hidden && tokens.size() > n_batch()) {
     return Error{ErrorCode::invalid_argument, cat("hidden states of ", tokens.size(),
                                                   " tokens, expected ", n_batch(), " at most")};
   }
-  n_hidden_ = output == Output::hidden ? tokens.size() * model_.config().hidden_dim : 0;
-  KINGLET_TRY(compute(std::span<const TokenId>(tokens_).subspan(state_.size()), Output::none,
-                      cancellation));
-  KINGLET_TRY(compute(tokens, output, cancellation));
-  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
-  if (output == Output::logits) return check_finite(logits());
-  return output == Output::hidden ? check_finite(hidden_states()) : Status();
+  KINGLET_TRY(begin(tokens, {.output = output, .cancellation = cancellation}));
+  while (appending_) KINGLET_TRY(advance());
+  return {};
 }
 
-Status Session::compute(std::span<const TokenId> tokens, Output output,
-                        const Cancellation& cancellation) {
-  while (!tokens.empty()) {
-    const auto batch = tokens.first(std::min<size_t>(tokens.size(), n_batch()));
-    tokens = tokens.subspan(batch.size());
-    KINGLET_TRY(forward(model_, pool_, scratch_, state_, batch,
-                        tokens.empty() ? output : Output::none, cancellation));
-    if (state_.size() / kCheckpointInterval >
-        (state_.size() - batch.size()) / kCheckpointInterval) {
-      keep_checkpoint();
-    }
+Status Session::begin(std::span<const TokenId> tokens, const AppendOptions& options) {
+  KINGLET_TRY(abandon());
+  const uint32_t n_old = options.replaces_context ? 0 : n_positions();
+  if (tokens.empty()) {
+    return Error{ErrorCode::invalid_argument, "there are no tokens to append"};
   }
+  if (tokens.size() > n_ctx() - n_old) {
+    return Error{ErrorCode::context_full,
+                 cat("the context is full: it holds ", n_old, " of ", n_ctx(), " positions, ",
+                     tokens.size(), " more do not fit")};
+  }
+  if (options.replaces_context) tokens = tokens.subspan(keep_prefix(tokens));
+  appending_ = {.output = options.output,
+                .cancellation = options.cancellation,
+                .first = n_positions(),
+                .n_before = n_positions(),
+                .keeps_batches = options.replaces_context};
+  state_.recurrent().hold();
+  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+  n_hidden_ = 0;
   return {};
+}
+
+Status Session::begin_logits(const Cancellation& cancellation) {
+  KINGLET_TRY(abandon());
+  if (tokens_.empty()) {
+    return Error{ErrorCode::invalid_argument, "an empty context has no logits"};
+  }
+  if (n_left() == 0) {
+    KINGLET_TRY(state_.unshare(n_positions() - 1));  // may fail, which must be known before
+    KINGLET_TRY(state_.truncate(n_positions() - 1));
+  }
+  appending_ = {.output = Output::logits,
+                .cancellation = cancellation,
+                .first = n_positions(),
+                .n_before = n_positions(),
+                .keeps_batches = false};
+  n_hidden_ = 0;
+  return {};
+}
+
+Status Session::advance(uint32_t max_batch) {
+  if (!appending_) return {};
+  Status status = compute_batch(max_batch);
+  if (!status.ok()) {
+    KINGLET_TRY(abandon());
+    return status;
+  }
+  if (appending_->keeps_batches) appending_->n_before = state_.size();
+  if (n_left() == 0) end_appending();
+  return {};
+}
+
+Status Session::abandon() {
+  if (!appending_) return {};
+  return truncate(appending_->n_before);
+}
+
+void Session::end_appending() {
+  appending_.reset();
+  state_.recurrent().release();
+}
+
+Status Session::defer(TokenId token) {
+  if (n_positions() == n_ctx()) {
+    return Error{ErrorCode::context_full,
+                 cat("the context is full: it holds ", n_ctx(), " of ", n_ctx(), " positions")};
+  }
+  tokens_.push_back(token);
+  return {};
+}
+
+// Hidden states are those of the tokens that were appended for them: what was left before is
+// computed apart.
+Status Session::compute_batch(uint32_t max_batch) {
+  const bool gives_hidden = appending_->output == Output::hidden;
+  const bool is_old = gives_hidden && state_.size() < appending_->first;
+  const uint32_t n_wanted = is_old ? appending_->first - state_.size() : n_left();
+  const uint32_t n = std::min({n_wanted, n_batch(), max_batch});
+  const bool computes_output = gives_hidden ? !is_old : n == n_left();
+  const Output output = computes_output ? appending_->output : Output::none;
+  const uint32_t n_before = state_.size();
+  KINGLET_TRY(forward(model_, pool_, scratch_, state_,
+                      std::span<const TokenId>(tokens_).subspan(n_before, n), output,
+                      appending_->cancellation));
+  if (state_.size() / kCheckpointInterval > n_before / kCheckpointInterval) keep_checkpoint();
+  n_hidden_ = output == Output::hidden ? size_t{n} * model_.config().hidden_dim : 0;
+  if (output == Output::logits) return check_finite(logits());
+  return output == Output::hidden ? check_finite(hidden_states()) : Status();
 }
 
 Status Session::check_finite(std::span<const float> output) const {
@@ -181,7 +227,7 @@ Status Session::check_finite(std::span<const float> output) const {
       std::find_if_not(output.begin(), output.end(), [](float x) { return std::isfinite(x); });
   return Error{ErrorCode::not_finite,
                cat("number ", bad - output.begin(), " of the output behind position ",
-                   n_positions() - 1, " is not finite: the weights are damaged")};
+                   state_.size() - 1, " is not finite: the weights are damaged")};
 }
 
 }  // namespace kinglet

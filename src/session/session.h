@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "kv/sequence_state.h"
@@ -27,6 +29,15 @@ struct SessionOptions {
   KvKind v_kind = KvKind::f32;
   uint32_t page_positions = 0;  // of a paged KV cache; 0 or n_ctx and more: it is in one piece
   uint32_t pool_positions = 0;  // that the pages of a session and its forks hold; n_ctx at least
+};
+
+// What begin() is to do with its tokens.
+struct AppendOptions {
+  Output output = Output::logits;
+  // They are the whole context: what does not begin as they do is forgotten, and what is known of
+  // them is not computed again.
+  bool replaces_context = false;
+  Cancellation cancellation = {};
 };
 
 // Long prompts leave a checkpoint about every so many positions.
@@ -65,15 +76,32 @@ class Session {
   Status append(std::span<const TokenId> tokens, Output output = Output::logits,
                 const Cancellation& cancellation = {});
 
-  // Computes the last position again, for its logits. ErrorCode::invalid_argument without
-  // positions; out_of_memory where its page is shared and cannot be copied, which changes nothing.
-  Status recompute_logits();
+  // The same, to be computed by advance(), so that the caller can stop between two batches. What
+  // was begun before and has not come to its end is abandoned. Errors: those of append().
+  Status begin(std::span<const TokenId> tokens, const AppendOptions& options);
+
+  // Begins what gives the logits behind the last token: the tokens that are left to compute, or
+  // else the last one again. ErrorCode::invalid_argument without positions; out_of_memory where its
+  // page is shared and cannot be copied, which changes nothing.
+  Status begin_logits(const Cancellation& cancellation = {});
+
+  // Computes the next batch of what was begun, of at most max_batch > 0 tokens. An error abandons
+  // it; they are those of append().
+  Status advance(uint32_t max_batch = UINT32_MAX);
+
+  // Takes back what was begun and has not come to its end, but for whole batches of tokens that
+  // replace the context. Where there is nothing of the kind it changes nothing.
+  Status abandon();
+
+  // Appends a token without computing it: the next one to append tokens computes it with them,
+  // which costs little more than they do alone. ErrorCode::context_full.
+  Status defer(TokenId token);
 
   // Logits [vocab_size] behind the last appended token, until the next append.
   std::span<float> logits() { return {scratch_.logits, model_.config().vocab_size}; }
 
-  // Final states [n][hidden_dim] of the n tokens that were appended for them, until the next
-  // append.
+  // Final states [n][hidden_dim] of the n tokens that the last batch computed for them, until the
+  // next one.
   std::span<const float> hidden_states() const { return {scratch_.normed, n_hidden_}; }
 
   // Forgets every position from n_positions on. Where layers keep a recurrent state, the tokens
@@ -85,13 +113,14 @@ class Session {
   // back without computing anything again. How many are kept: see kv/recurrent_state.h.
   void keep_checkpoint() { state_.recurrent().keep(); }
 
-  // Forgets what is not the beginning of `tokens` too, and gives the number of positions that stay:
-  // fewer than there are tokens, so that the last one is computed. Every id is compared.
+  // Forgets what is not the beginning of `tokens` too, or is not computed, and gives the number of
+  // positions that stay: fewer than there are tokens, so that the last one is computed. Every id is
+  // compared.
   uint32_t keep_prefix(std::span<const TokenId> tokens);
 
   // Drops n_dropped positions behind the first n_kept and moves the later ones down, their keys
   // rotated to the new positions. Keys of a kind that rounds are rounded once more.
-  // ErrorCode::invalid_argument past the end; unsupported_feature where positions are not
+  // ErrorCode::invalid_argument past what is computed; unsupported_feature where positions are not
   // rotations or layers keep a recurrent state.
   Status shift(uint32_t n_kept, uint32_t n_dropped);
 
@@ -107,6 +136,7 @@ class Session {
 
   const Model& model() const { return model_; }
   uint32_t n_positions() const { return static_cast<uint32_t>(tokens_.size()); }
+  uint32_t n_left() const { return n_positions() - state_.size(); }  // not computed yet
   uint32_t n_ctx() const { return state_.capacity(); }
   uint32_t n_batch() const { return scratch_.n_batch; }
   SequenceState& state() { return state_; }
@@ -122,9 +152,17 @@ class Session {
   static Result<std::unique_ptr<Session>> create_with(SequenceState state, const Model& model,
                                                       ThreadPool& pool, uint32_t n_batch);
 
-  Status append_computed(std::span<const TokenId> tokens, Output output,
-                         const Cancellation& cancellation);
-  Status compute(std::span<const TokenId> tokens, Output output, const Cancellation& cancellation);
+  // Tokens that advance() computes.
+  struct Appending {
+    Output output;
+    Cancellation cancellation;
+    uint32_t first;      // position of the first of them; tokens may be left before it
+    uint32_t n_before;   // positions that abandon() goes back to
+    bool keeps_batches;  // n_before follows what has been computed
+  };
+
+  void end_appending();
+  Status compute_batch(uint32_t max_batch);
   Status check_finite(std::span<const float> output) const;
 
   const Model& model_;
@@ -132,7 +170,8 @@ class Session {
   SequenceState state_;
   Scratch scratch_;
   std::vector<TokenId> tokens_;  // [n_positions], with room for n_ctx; state_ may be behind
-  size_t n_hidden_ = 0;          // floats of hidden_states()
+  std::optional<Appending> appending_;
+  size_t n_hidden_ = 0;  // floats of hidden_states()
 };
 
 }  // namespace kinglet

@@ -166,6 +166,34 @@ TEST(Generation, ContinuesItsOwnAnswer) {
             std::vector(whole->tokens().begin(), whole->tokens().end()));
 }
 
+// The next prompt reads it with its own tokens, in one step.
+TEST(Generation, LeavesTheLastTokenToTheNextPrompt) {
+  const LanguageModel loaded = load_tiny();
+  ThreadPool pool;
+  for (const bool replaces : {false, true}) {
+    const auto session = make_session(loaded, pool, {.n_batch = 8});
+    GenerationOptions options = greedy(2);
+    options.replaces_context = replaces;
+    auto first = Generation::start(*session, *loaded.tokenizer, {1, 3, 4}, options);
+    ASSERT_TRUE(first.ok());
+    ASSERT_EQ(run(first.value()).finish, FinishReason::length);
+    EXPECT_EQ(session->n_positions(), 5u);
+    EXPECT_EQ(session->n_left(), 1u);
+    std::vector<TokenId> prompt(session->tokens().begin(), session->tokens().end());
+    if (!replaces) prompt.clear();
+    prompt.insert(prompt.end(), {5, 6});
+    auto next = Generation::start(*session, *loaded.tokenizer, prompt, options);
+    ASSERT_TRUE(next.ok());
+    EXPECT_EQ(next.value().n_prompt_done(), replaces ? 4u : 0u);
+    const auto step = next.value().step();
+    ASSERT_TRUE(step.ok());
+    EXPECT_EQ(step.value().n_computed, 3u);
+    EXPECT_EQ(step.value().n_prompt_done, prompt.size());
+    EXPECT_EQ(session->n_positions(), 7u);
+    EXPECT_EQ(session->n_left(), 0u);
+  }
+}
+
 TEST(Generation, KeepsOnlyTheBeginningThatAPromptReplacingTheContextHas) {
   const LanguageModel loaded = load_stories("scalar");
   ThreadPool pool;
@@ -228,7 +256,8 @@ TEST(Generation, EndsBeforeAStopString) {
     EXPECT_EQ(told.finish, FinishReason::stop);
     // The context holds all that was drawn, so that it can be gone on from.
     const size_t n_prompt = loaded.tokenizer->encode("Once upon a time").size();
-    EXPECT_EQ(session->n_positions(), n_prompt + told.tokens.size() - (replaces ? 1 : 0));
+    EXPECT_EQ(session->n_positions(), n_prompt + told.tokens.size());
+    EXPECT_EQ(session->n_left(), 1u);
   }
   const auto session = make_session(loaded, pool);
   GenerationOptions options = greedy(6);
@@ -292,7 +321,8 @@ TEST(Generation, StopsInTheMiddleOfAStepThatIsCancelled) {
     step = generation.value().step();
     ASSERT_TRUE(step.ok());
     EXPECT_EQ(step.value().finish, FinishReason::cancelled);
-    EXPECT_EQ(session->n_positions(), n_before + (replaces ? 2 : 3));
+    EXPECT_EQ(session->n_positions(), n_before + 3);
+    EXPECT_EQ(session->tokens().back(), drawn.value().token);
     EXPECT_TRUE(session->append(std::vector<TokenId>{4}).ok());
   }
 }

@@ -153,8 +153,7 @@ TEST(Session, ForksShareAPoolUntilItIsFull) {
   ASSERT_TRUE(other.value()->append({&next, 1}).ok());  // the fifth page
 
   for (int i = 0; i < 2; ++i) {
-    const Status refused =
-        i == 0 ? late.value()->append({&next, 1}) : late.value()->recompute_logits();
+    const Status refused = i == 0 ? late.value()->append({&next, 1}) : late.value()->begin_logits();
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code, ErrorCode::out_of_memory);
     EXPECT_EQ(refused.error().message,
@@ -193,6 +192,35 @@ TEST(Session, KeepsAPrefixOnlyWhereEveryIdIsTheSame) {
   // The last token is always computed, as its logits are wanted.
   EXPECT_EQ(session->keep_prefix(changed), 39u);
   EXPECT_EQ(session->keep_prefix({}), 0u);
+
+  // Nor is a token kept that is not computed.
+  ASSERT_TRUE(session->append(std::span(tokens).first(10)).ok());
+  ASSERT_TRUE(session->defer(tokens[10]).ok());
+  EXPECT_EQ(session->keep_prefix(tokens), 10u);
+  EXPECT_EQ(session->n_positions(), 10u);
+}
+
+TEST(Session, DefersNoMoreThanFits) {
+  const LanguageModel loaded = load_stories();
+  ThreadPool pool;
+  const auto session = make_session(loaded, pool, {.n_ctx = 8});
+  ASSERT_TRUE(session->append(story(7)).ok() && session->defer(5).ok());
+  EXPECT_EQ(session->defer(5).error().code, ErrorCode::context_full);
+  EXPECT_EQ(session->n_positions(), 8u);
+}
+
+// The states of a batch are those of its new tokens, though others were left to compute.
+TEST(Session, GivesNoFinalStatesOfTokensThatWereLeft) {
+  const LanguageModel loaded = load_stories();
+  ThreadPool pool;
+  const auto tokens = story(9);
+  const auto expected = make_session(loaded, pool);
+  ASSERT_TRUE(expected->append(std::span(tokens).first(6)).ok());
+  ASSERT_TRUE(expected->append(std::span(tokens).subspan(6), Output::hidden).ok());
+  const auto session = make_session(loaded, pool);
+  ASSERT_TRUE(session->append(std::span(tokens).first(5)).ok() && session->defer(tokens[5]).ok());
+  ASSERT_TRUE(session->append(std::span(tokens).subspan(6), Output::hidden).ok());
+  EXPECT_TRUE(std::ranges::equal(session->hidden_states(), expected->hidden_states()));
 }
 
 TEST(Session, GivesTheFinalStatesOfABatch) {
