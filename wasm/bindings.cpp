@@ -204,6 +204,7 @@ class EngineSession {
     if (!step.ok()) return failure(step.error());
     val fields = val::object();
     set(fields, "nPromptDone", step.value().n_prompt_done);
+    set(fields, "nComputed", step.value().n_computed);
     set(fields, "token", step.value().token);
     set(fields, "text", step.value().text);
     set(fields, "logprob", step.value().logprob);
@@ -220,20 +221,31 @@ class EngineSession {
   }
 
   val cancel() {
-    if (!generation_) return success(val::null());
-    const Status status = generation_->cancel();
     generation_.reset();
-    return to_js(status);
+    return to_js(session_->abandon());
   }
 
-  // The logits, the final states of all tokens, or nothing.
-  val append(const val& tokens, uint32_t output, double id) {
+  val begin(const val& tokens, uint32_t output, double id) {
     generation_.reset();
     const auto kind = static_cast<Output>(std::min<uint32_t>(output, 2));
-    const Status status = session_->append(to_ids(tokens), kind, to_cancellation(id));
+    const Status status =
+        session_->begin(to_ids(tokens), {.output = kind, .cancellation = to_cancellation(id)});
+    return status.ok() ? success(val(to_number(session_->n_left()))) : failure(status.error());
+  }
+
+  // The logits behind the last batch, the final states of each, or nothing.
+  val advance(double max_batch) {
+    const Status status = session_->advance(from_number<uint32_t>(max_batch));
     if (!status.ok()) return failure(status.error());
-    if (kind == Output::logits) return success(to_js_floats(session_->logits()));
-    return success(to_js_floats(session_->hidden_states()));
+    const uint32_t n_left = session_->n_left();
+    const bool has_states = !session_->hidden_states().empty();
+    val fields = val::object();
+    set(fields, "nLeft", n_left);
+    set(fields, "numbers",
+        to_js_floats(has_states    ? session_->hidden_states()
+                     : n_left == 0 ? session_->logits()
+                                   : std::span<const float>()));
+    return success(fields);
   }
 
   val save() const {
@@ -267,25 +279,31 @@ class EngineSession {
     return to_js(session_->truncate(from_number<uint32_t>(n_positions)));
   }
 
+  uint32_t keep_prefix(const val& tokens) {
+    generation_.reset();
+    return session_->keep_prefix(to_ids(tokens));
+  }
+
   uint32_t n_positions() const { return session_->n_positions(); }
   uint32_t n_ctx() const { return session_->n_ctx(); }
   uint32_t n_batch() const { return session_->n_batch(); }
   double kv_bytes() const { return to_number(session_->kv_bytes()); }
   double recurrent_bytes() const { return to_number(session_->recurrent_bytes()); }
 
-  // One list, as each field by name takes more code: see EngineSession.kvPages in engine.d.ts.
   val kv_pages() const {
     const KvStore& store = session_->kv_store();
-    const std::span<const uint32_t> table = session_->state().rows().pages();
-    std::vector<int32_t> numbers{static_cast<int32_t>(store.config().page_positions),
-                                 static_cast<int32_t>(store.n_page_copies()),
-                                 static_cast<int32_t>(table.size())};
-    numbers.insert(numbers.end(), table.begin(), table.end());
+    std::vector<uint32_t> users;
     for (uint32_t page = 0; page < store.config().n_pages; ++page) {
-      numbers.push_back(static_cast<int32_t>(store.n_users(page)));
+      users.push_back(store.n_users(page));
     }
-    return to_js_ids(numbers);
+    val fields = val::object();
+    set(fields, "pageTokens", store.config().page_positions);
+    set(fields, "nCopies", to_number(store.n_page_copies()));
+    set(fields, "table", to_js_array("Uint32Array", session_->state().rows().pages()));
+    set(fields, "users", to_js_array("Uint32Array", std::span<const uint32_t>(users)));
+    return fields;
   }
+
   double scratch_bytes() const { return to_number(session_->scratch_bytes()); }
 
  private:
@@ -443,12 +461,14 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("start", &EngineSession::start)
       .function("step", &EngineSession::step)
       .function("cancel", &EngineSession::cancel)
-      .function("append", &EngineSession::append)
+      .function("begin", &EngineSession::begin)
+      .function("advance", &EngineSession::advance)
       .function("save", &EngineSession::save)
       .function("restore", &EngineSession::restore)
       .function("fork", &EngineSession::fork)
       .function("tokens", &EngineSession::tokens)
       .function("truncate", &EngineSession::truncate)
+      .function("keepPrefix", &EngineSession::keep_prefix)
       .function("nPositions", &EngineSession::n_positions)
       .function("nCtx", &EngineSession::n_ctx)
       .function("nBatch", &EngineSession::n_batch)

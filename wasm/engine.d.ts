@@ -121,6 +121,8 @@ export interface EngineGenerateOptions {
 export interface EngineStep {
   /** Prompt tokens computed so far, or found in the context. */
   nPromptDone: number;
+  /** Tokens computed in this step: of the prompt, or what was left before. */
+  nComputed: number;
   /** The token drawn in this step; -1 while the prompt is computed and in the last step. */
   token: number;
   /** Whole characters that are now certain; may be empty. */
@@ -133,6 +135,25 @@ export interface EngineStep {
   finishReason: 'none' | 'stop' | 'length' | 'context' | 'cancelled';
 }
 
+/** What a batch of tokens gave. */
+export interface EngineBatch {
+  /** Tokens that are still to be computed. */
+  nLeft: number;
+  /** What begin() asked for, as far as this batch gives it. */
+  numbers: Float32Array;
+}
+
+export interface EnginePages {
+  /** Tokens of a page. */
+  pageTokens: number;
+  /** Pages copied so far. */
+  nCopies: number;
+  /** The session's own, in the order of the context. */
+  table: Uint32Array;
+  /** For every page of the pool, how many sessions use it. */
+  users: Uint32Array;
+}
+
 export interface EngineSession extends EngineHandle {
   /**
    * Begins to continue the context with a prompt; without tokens, where the context ends. The number
@@ -141,13 +162,19 @@ export interface EngineSession extends EngineHandle {
   start(prompt: Int32Array, options: EngineGenerateOptions): EngineResult<number>;
   /** One batch of the prompt, of at most `maxBatch` tokens, or one token. */
   step(maxBatch: number): EngineResult<EngineStep>;
-  /** Ends the generation that start() began; a prompt that was not read to its end is forgotten. */
-  cancel(): EngineResult<null>;
   /**
-   * Appends tokens, without a generation. Output 0: nothing; 1: the logits behind the last; 2: the
-   * final states of all, one row behind the other, of at most nBatch() tokens. `id` as above.
+   * Begins to append tokens, without a generation. Output 1: the logits behind the last; 2: the
+   * final states of all, one row behind the other. `id` as above. The number of tokens that are to
+   * be computed, with those left from before.
    */
-  append(tokens: Int32Array, output: 0 | 1 | 2, id: number): EngineResult<Float32Array>;
+  begin(tokens: Int32Array, output: 1 | 2, id: number): EngineResult<number>;
+  /** Computes a batch of at most `maxBatch` of them. After an error the session is as it was. */
+  advance(maxBatch: number): EngineResult<EngineBatch>;
+  /**
+   * Ends what start() or begin() began. Tokens that were not read to their end are forgotten, but
+   * for what was computed of a prompt that replaces the context.
+   */
+  cancel(): EngineResult<null>;
   /** All that restore() needs to make a session what this one is. */
   save(): EngineResult<Uint8Array<ArrayBuffer>>;
   /** On an error the session is as it was. */
@@ -158,6 +185,8 @@ export interface EngineSession extends EngineHandle {
   tokens(): Int32Array;
   /** Forgets every position from nPositions on. */
   truncate(nPositions: number): EngineResult<null>;
+  /** Forgets what is not the beginning of `tokens`; how many stay, fewer than these. */
+  keepPrefix(tokens: Int32Array): number;
   nPositions(): number;
   nCtx(): number;
   /** Tokens that are computed together. */
@@ -166,11 +195,7 @@ export interface EngineSession extends EngineHandle {
   kvBytes(): number;
   /** Of the states of recurrent layers: checkpoints, and those of forks. 0 where there are none. */
   recurrentBytes(): number;
-  /**
-   * Tokens of a page; pages copied so far; the number of this session's pages, and each of these, in
-   * the order of the context; then, for every page of the pool, how many sessions use it.
-   */
-  kvPages(): Int32Array;
+  kvPages(): EnginePages;
   scratchBytes(): number;
 }
 

@@ -62,7 +62,8 @@ struct GenerationStep {
 };
 
 // The session ends up with the prompt and the tokens drawn, as far as they fit. The last of them is
-// not computed: the next prompt does that together with its own.
+// not computed: the next prompt does that together with its own. Session::abandon() ends a
+// generation before its finish.
 class Generation {
  public:
   // Continues `session` with `prompt`; without tokens, where its context ends. Session and
@@ -75,10 +76,6 @@ class Generation {
   // Computes a batch of the prompt, of at most max_batch > 0 tokens, or draws one token. Not to be
   // called after finish. Errors: those of Session::append; grammar_dead_end.
   Result<GenerationStep> step(uint32_t max_batch = UINT32_MAX);
-
-  // Ends the generation before its finish, and leaves the session as a finish would. A prompt that
-  // was not read to its end is taken back; see Session::abandon.
-  Status cancel() { return session_->abandon(); }
 
   // Prompt tokens computed so far, or found in the context.
   uint32_t n_prompt_done() const { return n_prompt_done_; }

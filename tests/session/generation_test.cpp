@@ -220,14 +220,14 @@ TEST(Generation, CancelledKeepsWhatWasToldAndTakesAnUnreadPromptBack) {
     options.replaces_context = replaces;
     auto unread =
         Generation::start(*session, *loaded.tokenizer, std::vector<TokenId>(10, 3), options);
-    ASSERT_TRUE(unread.ok() && unread.value().step().ok() && unread.value().cancel().ok());
+    ASSERT_TRUE(unread.ok() && unread.value().step().ok() && session->abandon().ok());
     EXPECT_EQ(session->n_positions(), replaces ? 4u : 2u);
   }
   auto told = Generation::start(*session, *loaded.tokenizer, {5}, greedy(9));
   ASSERT_TRUE(told.ok());
   ASSERT_TRUE(told.value().step().ok());
   const auto step = told.value().step();
-  ASSERT_TRUE(step.ok() && told.value().cancel().ok());
+  ASSERT_TRUE(step.ok() && session->abandon().ok());
   EXPECT_EQ(session->n_positions(), 6u);
   EXPECT_EQ(session->tokens().back(), step.value().token);
 }

@@ -107,6 +107,9 @@ export class FakeEngine implements EngineModule {
     let prompt: number[] = [];
     let left: string[] = [];
     let id = 0;
+    let appended: number[] = [];
+    let nBefore = 0;
+    let output = 0;
     const isCancelled = () => new DataView(this.HEAPU8.buffer).getUint32(4, true) === id;
     return {
       ...this.#handle(),
@@ -131,7 +134,13 @@ export class FakeEngine implements EngineModule {
         const batch = prompt.splice(0, Math.min(maxBatch, nBatch));
         nPromptDone += batch.length;
         const step = {
-          ...{ nPromptDone, token: -1, text: '', finishReason: 'none' as const },
+          ...{
+            nPromptDone,
+            nComputed: batch.length,
+            token: -1,
+            text: '',
+            finishReason: 'none' as const,
+          },
           ...{ logprob: 0, topTokens: new Int32Array(), topLogprobs: new Float32Array() },
         };
         if (isCancelled()) return { value: { ...step, finishReason: 'cancelled' } };
@@ -151,17 +160,31 @@ export class FakeEngine implements EngineModule {
       },
       cancel: () => {
         this.calls.push('cancel');
+        if (appended.length > 0) tokens.length = nBefore;
+        appended = [];
         return { value: null };
       },
-      append: (more, output, appendId) => {
-        this.onStep();
+      begin: (more, wanted, appendId) => {
         id = appendId;
-        if (isCancelled()) return fail('cancelled', 'cancelled');
-        if (more.includes(99_999)) return fail('invalid_argument', 'no such token');
+        output = wanted;
+        nBefore = tokens.length;
+        appended = [...more];
+        return { value: appended.length };
+      },
+      advance: (maxBatch) => {
+        this.onStep();
+        const more = appended.splice(0, Math.min(maxBatch, nBatch));
+        const isBad = more.includes(99_999);
+        if (isCancelled() || isBad) {
+          appended = [];
+          tokens.length = nBefore;
+          return isBad ? fail('invalid_argument', 'no such token') : fail('cancelled', 'cancelled');
+        }
         this.batches.push(more.length);
         tokens.push(...more);
-        const numbers = [[], [...more].slice(-2), [...more].flatMap((token) => [token, 1])][output];
-        return { value: Float32Array.from(numbers ?? []) };
+        const logits = appended.length === 0 ? more.slice(-2) : [];
+        const numbers = output === 1 ? logits : more.flatMap((token) => [token, 1]);
+        return { value: { nLeft: appended.length, numbers: Float32Array.from(numbers) } };
       },
       save: () => ({ value: Uint8Array.from(tokens) }),
       restore: (bytes) => {
@@ -176,12 +199,20 @@ export class FakeEngine implements EngineModule {
         tokens.length = n;
         return { value: null };
       },
+      keepPrefix: (given) => {
+        const nSame = given.findIndex((token, i) => token !== tokens[i] || i + 1 === given.length);
+        tokens.length = Math.max(nSame, 0);
+        return tokens.length;
+      },
       nPositions: () => tokens.length,
       nCtx: () => nCtx,
       nBatch: () => nBatch,
       kvBytes: () => 1000,
       recurrentBytes: () => 0,
-      kvPages: () => Int32Array.of(32, 7, 2, 3, 1, 0, 1, 0, 2),
+      kvPages: () => ({
+        ...{ pageTokens: 32, nCopies: 7 },
+        ...{ table: Uint32Array.of(3, 1), users: Uint32Array.of(0, 1, 0, 2) },
+      }),
       scratchBytes: () => 100,
     };
   }

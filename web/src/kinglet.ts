@@ -86,7 +86,7 @@ export class Kinglet {
    * returned object.
    */
   generate(prompt: string | ArrayLike<number>, options: GenerateOptions = {}): Generation {
-    return this.#session.start(prompt, options, { replacesContext: true, keepsAnswer: false });
+    return this.#session.start(prompt, options, { replacesContext: true });
   }
 
   /** Answers the last of the messages, laid out by the file's chat template. As generate(). */
@@ -127,7 +127,7 @@ export class Kinglet {
 
   /** @internal As generate(). */
   answer(chat: ChatText, options: GenerateOptions): Generation {
-    return this.#session.start(chat, options, { replacesContext: true, keepsAnswer: false });
+    return this.#session.start(chat, options, { replacesContext: true });
   }
 
   async tokenize(text: string, options: TokenizeOptions = {}): Promise<number[]> {

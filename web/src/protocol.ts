@@ -94,8 +94,6 @@ export interface ChatText {
 export interface PromptPlace {
   /** The prompt is the whole context, of which what the session already holds is kept. */
   replacesContext: boolean;
-  /** The whole answer is to stand in the context, its last token too. */
-  keepsAnswer: boolean;
 }
 
 /** The prompt of a generation. */
@@ -123,6 +121,7 @@ export type ClientMessage =
   | { type: 'newSession'; id: number; options: PostedSessionOptions }
   | { type: 'fork'; id: number; session: number }
   | { type: 'truncate'; id: number; session: number; nPositions: number }
+  | { type: 'keepPrefix'; id: number; session: number; tokens: Int32Array }
   | { type: 'tokens'; id: number; session: number }
   /** Answered at once, also while the session is at work. */
   | { type: 'kvPages'; id: number; session: number }
@@ -157,6 +156,7 @@ export type WorkerMessage =
   | { type: 'piece'; id: number; piece: Piece }
   | { type: 'generated'; id: number; result: GenerationResult }
   | { type: 'tokens'; id: number; tokens: Int32Array }
+  | { type: 'kept'; id: number; nPositions: number }
   | { type: 'pages'; id: number; pages: KvPages }
   | { type: 'done'; id: number }
   | { type: 'logits'; id: number; logits: Float32Array }

@@ -52,7 +52,7 @@ export class Session {
    * Every error, a wrong option too, arrives through the returned object.
    */
   generate(prompt: string | ArrayLike<number>, options: GenerateOptions = {}): Generation {
-    return this.start(prompt, options, { replacesContext: false, keepsAnswer: true });
+    return this.start(prompt, options, { replacesContext: false });
   }
 
   /**
@@ -63,8 +63,7 @@ export class Session {
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
     const { variables, trustContent, ...generating } = options;
     const prompt = layOutChat(this.#model, messages, { variables, trustContent });
-    const place = { replacesContext: true, keepsAnswer: true };
-    return this.#generation(prompt, generating, place);
+    return this.#generation(prompt, generating, { replacesContext: true });
   }
 
   /**
@@ -114,6 +113,16 @@ export class Session {
     const checked = checkedPositions(nPositions);
     const request = { type: 'truncate', session: this.#id, nPositions: checked } as const;
     await this.#ask(request, 'done');
+  }
+
+  /**
+   * Forgets what is not the beginning of these tokens; how many of them it still holds, and need not
+   * be read again. At least the last one must, as its logits are where an answer begins.
+   */
+  async keepPrefix(tokens: ArrayLike<number>): Promise<number> {
+    const checked = checkedTokens(tokens);
+    const request = { type: 'keepPrefix', session: this.#id, tokens: checked } as const;
+    return (await this.#ask(request, 'kept')).nPositions;
   }
 
   /**

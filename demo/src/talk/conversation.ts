@@ -82,16 +82,9 @@ export async function continueFrom(
   return session.generate(await unread(session, tokens), options);
 }
 
-/**
- * Has the session forget what is not the beginning of these tokens; gives those that it does not
- * hold. The last one is always to be read, as its logits are where an answer begins.
- */
+/** Has the session forget what is not the beginning of these tokens; gives those it does not hold. */
 export async function unread(session: Session, tokens: readonly number[]): Promise<number[]> {
-  const held = await session.tokens();
-  let nShared = 0;
-  while (nShared < tokens.length - 1 && tokens[nShared] === held[nShared]) ++nShared;
-  if (nShared < held.length) await session.truncate(nShared);
-  return tokens.slice(nShared);
+  return tokens.slice(await session.keepPrefix(tokens));
 }
 
 async function answer(exchange: Exchange, kept: readonly Piece[] = []): Promise<void> {

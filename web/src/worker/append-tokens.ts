@@ -22,23 +22,20 @@ export async function appendTokens(
   work: Work,
   onOutput: (numbers: Float32Array, nRows: number) => void,
 ): Promise<void> {
-  const nBefore = session.nPositions();
   const pace = new BatchPace(session.nBatch());
   try {
-    let done = 0;
-    do {
+    let nLeft = unwrap(session.begin(tokens, output, work.id));
+    while (nLeft > 0) {
       if (!work.isWanted()) throw new KingletError('cancelled', 'the work was cancelled');
-      const batch = tokens.subarray(done, done + pace.size);
-      done += batch.length;
-      const isLast = done === tokens.length;
       const startedAt = performance.now();
-      const numbers = unwrap(session.append(batch, output === 1 && !isLast ? 0 : output, work.id));
-      pace.took(batch.length, performance.now() - startedAt);
-      if (output === 2 || isLast) onOutput(numbers, batch.length);
-      if (!isLast) await yieldToMessages();
-    } while (done < tokens.length);
-  } catch (error) {
-    unwrap(session.truncate(nBefore));
-    throw error;
+      const batch = unwrap(session.advance(pace.size));
+      const nComputed = nLeft - batch.nLeft;
+      pace.took(nComputed, performance.now() - startedAt);
+      if (batch.numbers.length > 0) onOutput(batch.numbers, nComputed);
+      nLeft = batch.nLeft;
+      if (nLeft > 0) await yieldToMessages();
+    }
+  } finally {
+    unwrap(session.cancel());
   }
 }

@@ -117,6 +117,11 @@ export class ModelHost {
           return { type: 'done', id: message.id };
         });
         break;
+      case 'keepPrefix':
+        this.#enqueue(message, ({ engine }) => {
+          return { type: 'kept', id: message.id, nPositions: engine.keepPrefix(message.tokens) };
+        });
+        break;
       case 'tokens':
         this.#enqueue(message, ({ engine }) => {
           return { type: 'tokens', id: message.id, tokens: engine.tokens() };
@@ -306,15 +311,14 @@ function noSession(kv: KvKinds): SessionInfo {
 }
 
 function pagesOf(engine: EngineSession): KvPages {
-  const [pageTokens = 0, nCopies = 0, nOwn = 0, ...numbers] = engine.kvPages();
-  const users = numbers.slice(nOwn);
+  const { table, users, ...counts } = engine.kvPages();
   return {
-    pageTokens,
+    ...counts,
     pageBytes: engine.kvBytes() / users.length,
     nPages: users.length,
     nFree: users.filter((n) => n === 0).length,
-    table: numbers.slice(0, nOwn),
-    ...{ users, nCopies },
+    table: [...table],
+    users: [...users],
   };
 }
 

@@ -11,9 +11,6 @@ import { BatchPace } from './batch-pace.ts';
 import { unwrap } from './engine-error.ts';
 import { yieldToMessages } from './yield.ts';
 
-/** No work has this id: what is done under it cannot be cancelled. */
-const noWork = 2 ** 32 - 1;
-
 export interface GenerationRun {
   id: number;
   model: EngineModel;
@@ -47,36 +44,30 @@ export async function runGeneration(run: GenerationRun): Promise<GenerationResul
   usage.promptTokens = usage.cachedTokens;
 
   let finish: FinishReason | 'none' = 'none';
-  let last = -1;
+  let nRead = 0;
   while (finish === 'none' && run.isWanted()) {
     const stepAt = performance.now();
     const step = unwrap(session.step(pace.size));
     const now = performance.now();
-    if (step.nPromptDone > usage.promptTokens) {
+    usage.promptTokens = step.nPromptDone;
+    finish = step.finishReason;
+    if (step.token < 0 && finish === 'none') {
       timings.promptMs += now - stepAt;
-      pace.took(step.nPromptDone - usage.promptTokens, now - stepAt);
-      usage.promptTokens = step.nPromptDone;
+      nRead += step.nComputed;
+      pace.took(step.nComputed, now - stepAt);
     } else {
       timings.decodeMs += now - stepAt;
     }
     if (step.token >= 0 && ++usage.completionTokens === 1) timings.firstTokenMs = now - startedAt;
-    if (step.token >= 0) last = step.token;
     if (step.token >= 0 || step.text !== '') {
       result.text += step.text;
       run.onPiece(pieceOf(model, step, options.logprobs));
     }
-    finish = step.finishReason;
     if (finish === 'none') await yieldToMessages();
     else result.finishReason = finish;
   }
   if (finish === 'none') unwrap(session.cancel());
-  // Of a prompt that is the whole context the engine leaves the last token out, as the next one may
-  // be another.
-  const nTold = tokens.length + usage.completionTokens;
-  if (prompt.keepsAnswer && session.nPositions() === nTold - 1 && nTold <= session.nCtx()) {
-    unwrap(session.append(Int32Array.of(last), 0, noWork));
-  }
-  timings.promptTokensPerSecond = rate(usage.promptTokens - usage.cachedTokens, timings.promptMs);
+  timings.promptTokensPerSecond = rate(nRead, timings.promptMs);
   timings.tokensPerSecond = rate(usage.completionTokens, timings.decodeMs);
   return result;
 }
