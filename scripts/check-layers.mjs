@@ -1,4 +1,4 @@
-// Includes and imports point one way; this list is the whole rule.
+// Includes and imports point one way, and imports in no circle; this is the whole rule.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { root } from './tools.mjs';
@@ -19,6 +19,8 @@ allowed.cli = layers;
 const wasmMayInclude = layers;
 
 const violations = [];
+/** Of each TypeScript file, the files that it imports. */
+const importsOf = new Map();
 
 for (const folder of subfolders('src')) {
   if (!(folder in allowed)) {
@@ -46,11 +48,13 @@ for (const file of files('demo/src', /\.(ts|js)$/)) {
   );
 }
 
+checkCircles();
+
 if (violations.length > 0) {
   console.error(violations.join('\n'));
   process.exit(1);
 }
-console.log('Layers: every include and import points the right way.');
+console.log('Layers: every include and import points the right way, and none in a circle.');
 
 function checkIncludes(file, folders) {
   for (const [, path] of text(file).matchAll(/^\s*#\s*include\s*"([^"]+)"/gm)) {
@@ -69,7 +73,23 @@ function checkImports(file, mayImport) {
       ? relative(root, join(root, dirname(file), specifier))
       : specifier;
     if (!mayImport(target)) violations.push(`${file} must not import "${specifier}"`);
+    importsOf.set(file, [...(importsOf.get(file) ?? []), target]);
   }
+}
+
+/** Types count too: what two files need from each other belongs into a third. */
+function checkCircles() {
+  const done = new Set();
+  const follow = (file, path) => {
+    if (path.includes(file)) {
+      const circle = [...path.slice(path.indexOf(file)), file];
+      violations.push(`imports in a circle: ${circle.join(' -> ')}`);
+    }
+    if (done.has(file)) return;
+    done.add(file);
+    for (const target of importsOf.get(file) ?? []) follow(target, [...path, file]);
+  };
+  for (const file of importsOf.keys()) follow(file, []);
 }
 
 function text(file) {

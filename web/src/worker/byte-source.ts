@@ -1,12 +1,6 @@
-// From a posted source to its bytes.
-import { KingletError, messageOf } from '../errors.ts';
-import type { PostedSource } from '../protocol.ts';
+// The bytes of a file, wherever they come from.
 import type { LoadPhase } from '../types.ts';
-import type { FileCache } from './cached-download.ts';
-import { plainSource } from './cached-download.ts';
-import { Download } from './download.ts';
-import type { RequestOptions } from './http.ts';
-import { requestSize } from './http.ts';
+import type { Download } from './download.ts';
 
 /** A file that is open. */
 export interface ByteSource {
@@ -26,96 +20,17 @@ export interface SourcePiece {
   phase: LoadPhase;
 }
 
-/** How the files of URLs are had; `cache` is undefined where there is none. */
-export interface Access {
-  request: RequestOptions;
-  cache: FileCache | undefined;
-}
-
-export async function openSource(
-  source: PostedSource,
-  { request, cache }: Access,
-): Promise<ByteSource> {
-  switch (source.kind) {
-    case 'blob':
-      return streamed(source.blob.stream(), source.blob.size);
-    case 'stream':
-      return streamed(source.stream, 0);
-    case 'url':
-      if (isPath(source.url)) return openFile(source.url);
-      return cache
-        ? cache.openUrl(source.url, request)
-        : plainSource(await Download.open(source.url, request));
+/** A download that nothing keeps. */
+export function plainSource(download: Download): ByteSource {
+  async function* pieces(): AsyncGenerator<SourcePiece> {
+    for await (const bytes of download.pieces()) yield { bytes, phase: 'download' };
   }
-}
-
-/** Bytes of a file that is not open yet; undefined where they cannot be told without reading it. */
-export async function sizeOfSource(
-  source: PostedSource,
-  { request, cache }: Access,
-): Promise<number | undefined> {
-  switch (source.kind) {
-    case 'blob':
-      return source.blob.size;
-    case 'stream':
-      return undefined;
-    case 'url':
-      if (isPath(source.url)) return sizeOfFile(source.url);
-      return (await cache?.sizeOf(source.url)) ?? requestSize(source.url, request);
-  }
-}
-
-function streamed(stream: ReadableStream<Uint8Array>, size: number): ByteSource {
-  return { size, pieces: read(stream), end: () => Promise.resolve() };
-}
-
-async function* read(stream: ReadableStream<Uint8Array>): AsyncGenerator<SourcePiece> {
-  const reader = stream.getReader();
-  try {
-    for (;;) {
-      const { value } = await reader.read();
-      if (!value) return;
-      yield { bytes: value, phase: 'read' };
-    }
-  } catch (error) {
-    throw new KingletError('io', `the model could not be read to its end: ${messageOf(error)}`);
-  } finally {
-    reader.cancel().catch(() => undefined);
-  }
-}
-
-export function isPath(url: string): boolean {
-  return url.startsWith('file:');
-}
-
-/** Node only. */
-async function openFile(url: string): Promise<ByteSource> {
-  // Named indirectly so that bundlers leave Node's modules alone.
-  const name = 'node:stream';
-  const { Readable } = (await import(
-    /* webpackIgnore: true */ /* @vite-ignore */ name
-  )) as typeof import('node:stream');
-  try {
-    const file = await (await files()).open(new URL(url));
-    const { size } = await file.stat();
-    const chunks = file.createReadStream({ highWaterMark: 1 << 20 });
-    return streamed(Readable.toWeb(chunks) as ReadableStream<Uint8Array>, size);
-  } catch (error) {
-    throw new KingletError('io', `cannot open ${url}: ${messageOf(error)}`);
-  }
-}
-
-async function sizeOfFile(url: string): Promise<number | undefined> {
-  try {
-    return (await (await files()).stat(new URL(url))).size;
-  } catch {
-    return undefined; // opening it will tell what is wrong
-  }
-}
-
-async function files(): Promise<typeof import('node:fs/promises')> {
-  const name = 'node:fs/promises';
-  return (await import(
-    /* webpackIgnore: true */ /* @vite-ignore */ name
-  )) as typeof import('node:fs/promises');
+  return {
+    size: download.version.size ?? 0,
+    pieces: pieces(),
+    end: () => {
+      download.cancel();
+      return Promise.resolve();
+    },
+  };
 }

@@ -5,6 +5,7 @@ import { blockBytes, keyOf, slotNames } from '../cache/store.ts';
 import { KingletError, messageOf } from '../errors.ts';
 import { isSameVersion } from '../file-version.ts';
 import type { ByteSource, SourcePiece } from './byte-source.ts';
+import { plainSource } from './byte-source.ts';
 import { Download, StaleBytes } from './download.ts';
 import type { RequestOptions } from './http.ts';
 import { KeptFile } from './kept-file.ts';
@@ -162,18 +163,4 @@ async function newerVersion(
   } catch {
     return undefined; // the copy is there for when the server is not
   }
-}
-
-export function plainSource(download: Download): ByteSource {
-  async function* pieces(): AsyncGenerator<SourcePiece> {
-    for await (const bytes of download.pieces()) yield { bytes, phase: 'download' };
-  }
-  return {
-    size: download.version.size ?? 0,
-    pieces: pieces(),
-    end: () => {
-      download.cancel();
-      return Promise.resolve();
-    },
-  };
 }

@@ -4,16 +4,17 @@ import type { KingletErrorCode } from '../errors.ts';
 import { KingletError } from '../errors.ts';
 import type { PostedLoadOptions, PostedSources } from '../protocol.ts';
 import type { LoadPhase, LoadProgress } from '../types.ts';
-import type { Access, ByteSource, Outcome, SourcePiece } from './byte-source.ts';
-import { isPath, openSource, sizeOfSource } from './byte-source.ts';
+import type { ByteSource, Outcome, SourcePiece } from './byte-source.ts';
 import { FileCache } from './cached-download.ts';
 import { StaleBytes } from './download.ts';
 import { unwrap } from './engine-error.ts';
 import type { MemoryPlan } from './memory-plan.ts';
 import { checkModelBytes, planMemory } from './memory-plan.ts';
-import type { OpenEngine } from './model-host.ts';
 import type { ModelShape } from './model-shape.ts';
 import { readShape } from './model-shape.ts';
+import type { OpenEngine } from './open-engine.ts';
+import type { Access } from './open-source.ts';
+import { isPath, openSource, sizeOfSource } from './open-source.ts';
 
 export interface LoadedModel {
   running: OpenEngine;

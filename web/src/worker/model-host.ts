@@ -7,26 +7,14 @@ import type {
   KvKinds,
   WorkerMessage,
 } from '../protocol.ts';
-import type {
-  KvPages,
-  ModelInfo,
-  SessionInfo,
-  SingleThreadReason,
-} from '../types.ts';
+import type { KvPages, ModelInfo, SessionInfo } from '../types.ts';
 import { appendTokens } from './append-tokens.ts';
 import { embedTexts } from './embed.ts';
 import { unwrap } from './engine-error.ts';
 import { loadModel } from './load-model.ts';
 import { defaultNCtx } from './memory-plan.ts';
+import type { OpenEngine } from './open-engine.ts';
 import { encoded, runGeneration } from './run-generation.ts';
-
-/** A running engine and how it was chosen. */
-export interface OpenEngine {
-  engine: EngineModule;
-  variant: string;
-  /** Told where the engine has one thread only. */
-  singleThreadReason: SingleThreadReason;
-}
 
 export interface HostEnvironment {
   post(message: WorkerMessage, transfer?: Transferable[]): void;

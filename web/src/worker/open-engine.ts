@@ -4,9 +4,16 @@ import type { EngineModule, EngineOverrides } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
 import { isNode } from '../runtime.ts';
 import type { SingleThreadReason } from '../types.ts';
-import type { OpenEngine } from './model-host.ts';
 import type { Variant } from './variants.ts';
 import { detectSimd, variantFiles } from './variants.ts';
+
+/** A running engine and how it was chosen. */
+export interface OpenEngine {
+  engine: EngineModule;
+  variant: string;
+  /** Told where the engine has one thread only. */
+  singleThreadReason: SingleThreadReason;
+}
 
 const maxDefaultThreads = 8;
 
