@@ -1,12 +1,11 @@
 // Reads the numbers and texts of a GGUF file's header, which are little-endian.
+import { valueBytes } from './type-tables.generated.ts';
 
 /** "GGUF", as a number. */
 export const magic = 0x46554747;
 
 /** The numbers of the types of metadata that are no numbers. */
 export const valueType = { string: 8, array: 9 };
-/** Of u8, i8, u16, i16, u32, i32, f32, bool, string, array, u64, i64, f64. */
-export const valueBytes = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
 
 /** The bytes end before the header does. */
 export class TooShort extends Error {}

@@ -4,6 +4,7 @@
 import { KingletError, messageOf } from './errors.ts';
 import { Cursor, magic, TooShort, valueType } from './gguf-cursor.ts';
 import { sourceUrls } from './source.ts';
+import { tensorTypes } from './type-tables.generated.ts';
 import type { HubOptions } from './types.ts';
 
 export type MetadataScalar = string | number | boolean;
@@ -163,13 +164,10 @@ function readScalar(cursor: Cursor, type: number): MetadataScalar {
   }
 }
 
-// ggml's numbers of tensor types; those that no file uses any more are empty.
-const tensorTypes = [
-  ...['F32', 'F16', 'Q4_0', 'Q4_1', '', '', 'Q5_0', 'Q5_1', 'Q8_0', 'Q8_1'],
-  ...['Q2_K', 'Q3_K', 'Q4_K', 'Q5_K', 'Q6_K', 'Q8_K', 'IQ2_XXS', 'IQ2_XS', 'IQ3_XXS', 'IQ1_S'],
-  ...['IQ4_NL', 'IQ3_S', 'IQ2_S', 'IQ4_XS', 'I8', 'I16', 'I32', 'I64', 'F64', 'IQ1_M'],
-  ...['BF16', '', '', '', 'TQ1_0', 'TQ2_0', '', '', '', 'MXFP4'],
-];
+/** Those of ggml's types that files have but the engine does not read. */
+const unreadTypes: Readonly<Record<number, string>> = {
+  ...{ 9: 'Q8_1', 15: 'Q8_K', 24: 'I8', 25: 'I16', 26: 'I32', 27: 'I64', 28: 'F64' },
+};
 
 function readTensor(cursor: Cursor): TensorDescription & { offset: number } {
   const name = cursor.text();
@@ -179,9 +177,9 @@ function readTensor(cursor: Cursor): TensorDescription & { offset: number } {
   }
   const shape = Array.from({ length: nDims }, () => cursor.uint(8));
   const typeNumber = cursor.uint(4);
-  const type = tensorTypes[typeNumber] ?? '';
+  const type = tensorTypes[typeNumber] ?? unreadTypes[typeNumber] ?? `type ${String(typeNumber)}`;
   return {
-    ...{ name, shape, type: type || `type ${String(typeNumber)}` },
+    ...{ name, shape, type },
     ...{ bytes: undefined, offset: cursor.uint(8) },
   };
 }

@@ -1,6 +1,7 @@
 // How much memory a model takes, estimated before there is an engine to tell.
 import { KingletError } from '../errors.ts';
 import type { KvKinds, PostedLoadOptions } from '../protocol.ts';
+import { kvRows } from '../type-tables.generated.ts';
 import type { KvKind } from '../types.ts';
 import type { ModelShape } from './model-shape.ts';
 
@@ -66,19 +67,13 @@ export function checkModelBytes(modelBytes: number): void {
   );
 }
 
-/** Bytes of a row of n elements, as docs/kv.md has them. */
-const rowBytes: Record<KvKind, (n: number) => number> = {
-  f32: (n) => 4 * n,
-  f16: (n) => 2 * n,
-  int8: (n) => n + 4,
-  fp8_e4m3: (n) => n + 4,
-  fp8_e5m2: (n) => n + 4,
-  q8: (n) => 36 * Math.ceil(n / 32),
-  q4: (n) => 18 * Math.ceil(n / 32),
-};
+function rowBytes(kind: KvKind, nElements: number): number {
+  const { bytes, blockSize, blockBytes } = kvRows[kind];
+  return bytes + blockBytes * Math.ceil(nElements / blockSize);
+}
 
 function kvCacheBytes(shape: ModelShape, nPositions: number, kv: KvKinds): number {
-  const ofHead = rowBytes[kv.k](shape.keyDim) + rowBytes[kv.v](shape.valueDim);
+  const ofHead = rowBytes(kv.k, shape.keyDim) + rowBytes(kv.v, shape.valueDim);
   return nPositions * shape.nKeptHeads * ofHead;
 }
 

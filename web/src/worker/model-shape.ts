@@ -2,7 +2,8 @@
 // header too, and checks it; this is for what must be known before there is an engine.
 //
 // Source of the layout: the GGUF specification (ggml's docs/gguf.md), versions 2 and 3.
-import { Cursor, magic, TooShort, valueBytes, valueType } from '../gguf-cursor.ts';
+import { Cursor, magic, TooShort, valueType } from '../gguf-cursor.ts';
+import { valueBytes } from '../type-tables.generated.ts';
 
 /** Numbers of elements. */
 export interface ModelShape {

@@ -1,0 +1,80 @@
+// What the package must know of types before it has an engine, as JSON for
+// scripts/generate-type-tables.mjs.
+#include <cstdio>
+#include <string>
+
+#include "gguf/metadata.h"
+#include "tensor/dtype.h"
+#include "tensor/kv_kind.h"
+
+namespace kinglet {
+namespace {
+
+void print_tensor_types() {
+  const char* separator = "";
+  for (const DTypeInfo& info : dtypes()) {
+    std::printf("%s\"%u\": \"%s\"", separator, static_cast<unsigned>(info.type),
+                std::string(info.name).c_str());
+    separator = ", ";
+  }
+}
+
+void print_value_bytes() {
+  for (uint32_t type = 0; type <= static_cast<uint32_t>(ValueType::float64); ++type) {
+    std::printf("%s%zu", type == 0 ? "" : ", ", value_type_bytes(ValueType{type}));
+  }
+}
+
+// A row of n elements takes `bytes`, and `block_bytes` for each block of them that it begins.
+struct KvRow {
+  uint64_t bytes;
+  uint64_t block_size;
+  uint64_t block_bytes;
+};
+
+KvRow kv_row(const KvKindInfo& info) {
+  uint64_t block_size = 1;
+  while (info.row_bytes(block_size + 1) == info.row_bytes(1)) ++block_size;
+  const uint64_t block_bytes = info.row_bytes(2 * block_size) - info.row_bytes(block_size);
+  return {info.row_bytes(block_size) - block_bytes, block_size, block_bytes};
+}
+
+bool is_right(const KvRow& row, const KvKindInfo& info) {
+  for (uint64_t n = 1; n <= 512; ++n) {
+    const uint64_t n_blocks = (n + row.block_size - 1) / row.block_size;
+    if (row.bytes + n_blocks * row.block_bytes != info.row_bytes(n)) return false;
+  }
+  return true;
+}
+
+// False where the rows of a kind cannot be told so.
+bool print_kv_rows() {
+  for (size_t kind = 0; kind < kNKvKinds; ++kind) {
+    const KvKindInfo& info = kv_kind_info(static_cast<KvKind>(kind));
+    const KvRow row = kv_row(info);
+    if (!is_right(row, info)) {
+      std::fprintf(stderr, "a row of %s is more than a head and blocks of one size\n",
+                   std::string(info.name).c_str());
+      return false;
+    }
+    std::printf("%s\"%s\": {\"bytes\": %llu, \"blockSize\": %llu, \"blockBytes\": %llu}",
+                kind == 0 ? "" : ", ", std::string(info.name).c_str(),
+                static_cast<unsigned long long>(row.bytes),
+                static_cast<unsigned long long>(row.block_size),
+                static_cast<unsigned long long>(row.block_bytes));
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace kinglet
+
+int main() {
+  std::printf("{\"tensorTypes\": {");
+  kinglet::print_tensor_types();
+  std::printf("},\n\"valueBytes\": [");
+  kinglet::print_value_bytes();
+  std::printf("],\n\"kvRows\": {");
+  if (!kinglet::print_kv_rows()) return 1;
+  std::printf("}}\n");
+}

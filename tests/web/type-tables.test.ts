@@ -1,0 +1,11 @@
+// The tables of types that the package has without an engine.
+import { execFileSync } from 'node:child_process';
+import { expect, it } from 'vitest';
+import * as tables from '../../web/src/type-tables.generated.ts';
+import { root } from './support.ts';
+
+it('are those of the core', () => {
+  const program = `${root}build/native/tests/kinglet_type_tables`;
+  const ofCore: unknown = JSON.parse(execFileSync(program, { encoding: 'utf8' }));
+  expect({ ...tables }, 'they differ: run `npm run generate:types`').toEqual(ofCore);
+});
