@@ -294,6 +294,31 @@ describe('sessions', () => {
     expect(longer.usage.cachedTokens).toBeGreaterThan(tokens.length + 50);
   });
 
+  it('keep what other tokens begin with, and forget the rest', async () => {
+    const session = await model.newSession();
+    const [dog, bird] = await Promise.all(
+      ['dog', 'bird'].map((animal) => model.tokenize(`${opening} there was a ${animal}`)),
+    );
+    const nShared = dog!.findIndex((token, i) => token !== bird![i]);
+    expect(nShared).toBeGreaterThan(5);
+    expect(await session.keepPrefix(dog!)).toBe(0);
+    await session.generate(dog!, greedy).result;
+    const told = await session.tokens();
+    // The last token of an answer is computed together with the next ones.
+    expect(await session.keepPrefix([...told, 5])).toBe(told.length - 1);
+    expect(await session.keepPrefix(dog!)).toBe(dog!.length - 1);
+    expect(await session.keepPrefix(bird!)).toBe(nShared);
+    expect(await session.tokens()).toEqual(bird!.slice(0, nShared));
+    const { text, usage } = await session.generate(bird!.slice(nShared), greedy).result;
+    expect(usage.promptTokens).toBe(bird!.length - nShared);
+    expect(text).toBe((await model.generate(bird!, greedy).result).text);
+    await expect(session.keepPrefix([-1])).rejects.toMatchObject({ code: 'invalid_argument' });
+    expect(await session.nPositions()).toBe(bird!.length + 60);
+    expect(await session.keepPrefix([])).toBe(0);
+    expect(await session.nPositions()).toBe(0);
+    session.dispose();
+  });
+
   it('fork, and do not disturb each other', async () => {
     const session = await model.newSession();
     await session.generate(opening, { ...greedy, maxTokens: 10 }).result;
@@ -382,10 +407,12 @@ describe('sessions', () => {
     const { text } = await session.generate(opening, { ...greedy, maxTokens: 40 }).result;
     const fork = await session.fork();
     session.dispose();
-    const { text: rest } = await fork.generate('', { ...greedy, maxTokens: 20 }).result;
+    const { text: rest } = await fork.generate('', { ...greedy, maxTokens: 21 }).result;
+    // 66 tokens, the last of them not computed: two pages and one more token.
     expect(await fork.kvPages()).toMatchObject({ nPages: 4, nFree: 1, nCopies: 0 });
     const alone = await model.newSession(pages);
-    expect(text + rest).toBe((await alone.generate(opening, greedy).result).text);
+    const whole = await alone.generate(opening, { ...greedy, maxTokens: 61 }).result;
+    expect(text + rest).toBe(whole.text);
     for (const one of [fork, alone]) one.dispose();
   });
 
