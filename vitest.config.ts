@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
@@ -12,6 +13,8 @@ export default defineConfig({
   test: {
     include: ['tests/{bench,cli,web}/*.test.ts'],
     server: { deps: { external: [/\/dist\//] } },
+    // Also where there are two cores: half of the time a file waits, for a browser or on purpose.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     testTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },
     hookTimeout: 60_000,

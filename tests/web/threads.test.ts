@@ -1,5 +1,6 @@
 // Threads that do not start, in each browser: a load settles within the time that
-// docs/reliability.md states, and what it loads works.
+// docs/reliability.md states, and what it loads works. Most of the time is waiting, so the browsers
+// are tested beside each other; in each of them one test follows the other.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AnyPage } from './any-browser.ts';
@@ -13,7 +14,7 @@ const path = '/model.gguf';
 const worker = '/dist/worker/worker.js';
 const glue = ['relaxed-simd', 'simd128'].map((simd) => `/dist/engine/kinglet-${simd}-threads.js`);
 
-describe.each(browserNames)('%s', (name) => {
+describe.concurrent.each(browserNames)('%s', (name) => {
   let server: FaultyServer;
   let page: AnyPage;
   beforeAll(async () => {
@@ -29,18 +30,18 @@ describe.each(browserNames)('%s', (name) => {
   });
 
   it(
-    'loads again at once after each of 40 loads that were aborted',
-    { timeout: 300_000 },
+    'loads again at once after each of 20 loads that were aborted',
+    { concurrent: false, timeout: 300_000 },
     async () => {
       const outcomes = await page.evaluate(async (from: string) => {
         const load = (signal?: AbortSignal) =>
           kinglet.Kinglet.load(from, { nThreads: 4, cache: false, signal });
         const told: string[] = [];
-        for (let i = 0; i < 40; ++i) {
+        for (let i = 0; i < 20; ++i) {
           const controller = new AbortController();
           setTimeout(() => {
             controller.abort();
-          }, 3 * i);
+          }, 6 * i);
           const first = await load(controller.signal).catch((error: unknown) => error as Error);
           if (first instanceof kinglet.Kinglet) first.dispose();
           else if (first.name !== 'AbortError') told.push(first.message);
@@ -50,7 +51,7 @@ describe.each(browserNames)('%s', (name) => {
         }
         return told;
       }, path);
-      expect(outcomes).toEqual(Array(40).fill('4'));
+      expect(outcomes).toEqual(Array(20).fill('4'));
     },
   );
 
@@ -71,7 +72,7 @@ describe.each(browserNames)('%s', (name) => {
     ['threads that say nothing', glue, saysNothing, 1, 20],
   ])(
     'starts over after %s',
-    { timeout: 120_000 },
+    { concurrent: false, timeout: 120_000 },
     async (_, scripts, prelude, nThreads, seconds) => {
       for (const script of scripts) server.preludes.set(script, prelude);
       const { runtime, text, warnings, ms } = await page.evaluate(
@@ -101,14 +102,18 @@ describe.each(browserNames)('%s', (name) => {
   );
 
   // Its pages find no memory for the 125th where nothing reminds them of their garbage.
-  it.runIf(name === 'Chromium')('loads 150 models with threads', { timeout: 300_000 }, async () => {
-    await page.evaluate(async (from: string) => {
-      const options = { nThreads: 2, nCtx: 256, cache: false };
-      for (let i = 0; i < 150; ++i) (await kinglet.Kinglet.load(from, options)).dispose();
-    }, path);
-  });
+  it.runIf(name === 'Chromium')(
+    'loads 150 models with threads',
+    { concurrent: false, timeout: 300_000 },
+    async () => {
+      await page.evaluate(async (from: string) => {
+        const options = { nThreads: 2, nCtx: 256, cache: false };
+        for (let i = 0; i < 150; ++i) (await kinglet.Kinglet.load(from, options)).dispose();
+      }, path);
+    },
+  );
 
-  it('settles at once where it is aborted meanwhile', async () => {
+  it('settles at once where it is aborted meanwhile', { concurrent: false }, async () => {
     server.preludes.set(worker, stopsAtThird);
     const { code, ms } = await page.evaluate(async (from: string) => {
       const controller = new AbortController();
