@@ -237,7 +237,7 @@ describe('sessions', () => {
       const options = { kv } as LoadOptions;
       await expect(Kinglet.loadWith(start, source, options)).rejects.toMatchObject({
         code: 'invalid_argument',
-        message: expect.stringContaining('kv must be one of f32, f16, q8') as string,
+        message: expect.stringContaining('kv must be one of f32, f16, int8') as string,
       });
     }
     const model = await load();

@@ -4,6 +4,7 @@ import { KingletError, messageOf } from './errors.ts';
 import { grammarOfSchema } from './json-schema/index.ts';
 import type {
   ChatText,
+  GenerateNumbers,
   KvKinds,
   PostedEncoding,
   PostedGenerateOptions,
@@ -13,9 +14,9 @@ import type {
   PostedSessionOptions,
 } from './protocol.ts';
 import { isNode } from './runtime.ts';
+import { kvRows } from './type-tables.generated.ts';
 import type {
   GenerateOptions,
-  KvKind,
   KvOption,
   LoadOptions,
   Pooling,
@@ -39,36 +40,24 @@ const nCtxRule: NumberRule = { min: 1, max: maxUint32, integer: true };
 /** Two pages: the engine copies a cache of one. */
 const smallestPool = 64;
 
-type NumberOptions = Omit<PostedGenerateOptions, 'grammar' | 'stop' | 'logitBias'>;
-
 const penaltyRule: NumberRule = { min: -100, max: 100 };
 
-/** As validate() of src/session/sampler.cpp has them: package.test.ts compares. */
-export const generateRules: Record<keyof NumberOptions, NumberRule> = {
-  maxTokens: { min: 1, max: maxInt32, integer: true },
-  temperature: { min: 0, max: 100 },
-  topK: { min: 0, max: maxInt32, integer: true },
-  topP: { min: 0, max: 1 },
-  minP: { min: 0, max: 1 },
-  repeatPenalty: { min: 0, max: 100, above: true },
-  frequencyPenalty: penaltyRule,
-  presencePenalty: penaltyRule,
-  repeatLastN: { min: 0, max: 65_536, integer: true },
+/**
+ * Those without a default are random. Ranges as validate() of src/session/sampler.cpp has them:
+ * package.test.ts compares.
+ */
+export const generateRules: Record<keyof GenerateNumbers, NumberRule & { default?: number }> = {
+  maxTokens: { default: 256, min: 1, max: maxInt32, integer: true },
+  temperature: { default: 0.8, min: 0, max: 100 },
+  topK: { default: 40, min: 0, max: maxInt32, integer: true },
+  topP: { default: 0.95, min: 0, max: 1 },
+  minP: { default: 0.05, min: 0, max: 1 },
+  repeatPenalty: { default: 1, min: 0, max: 100, above: true },
+  frequencyPenalty: { default: 0, ...penaltyRule },
+  presencePenalty: { default: 0, ...penaltyRule },
+  repeatLastN: { default: 64, min: 0, max: 65_536, integer: true },
   seed: { min: 0, max: Number.MAX_SAFE_INTEGER, integer: true },
-  logprobs: { min: 0, max: 100, integer: true },
-};
-
-const generateDefaults: Omit<NumberOptions, 'seed'> = {
-  maxTokens: 256,
-  temperature: 0.8,
-  topK: 40,
-  topP: 0.95,
-  minP: 0.05,
-  repeatPenalty: 1,
-  frequencyPenalty: 0,
-  presencePenalty: 0,
-  repeatLastN: 64,
-  logprobs: -1,
+  logprobs: { default: -1, min: 0, max: 100, integer: true }, // which measures nothing
 };
 
 export function postedGenerateOptions(options: GenerateOptions): PostedGenerateOptions {
@@ -76,14 +65,15 @@ export function postedGenerateOptions(options: GenerateOptions): PostedGenerateO
     ...Object.keys(generateRules),
     ...['stop', 'logitBias', 'grammar', 'jsonSchema', 'signal', 'addBos', 'parseSpecial'],
   ]);
-  const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
-  const numbers: NumberOptions = { ...generateDefaults, seed };
-  for (const name of Object.keys(generateRules) as (keyof NumberOptions)[]) {
+  const numberOf = (name: keyof GenerateNumbers): number => {
     const given = options[name];
-    if (given !== undefined) numbers[name] = checkedNumber(name, given, generateRules[name]);
-  }
+    const rule = generateRules[name];
+    if (given !== undefined) return checkedNumber(name, given, rule);
+    return rule.default ?? crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
+  };
+  const names = Object.keys(generateRules) as (keyof GenerateNumbers)[];
   return {
-    ...numbers,
+    ...(Object.fromEntries(names.map((name) => [name, numberOf(name)])) as GenerateNumbers),
     grammar: checkedGrammar(options),
     stop: checkedStop(options.stop ?? []),
     logitBias: checkedLogitBias(options.logitBias ?? {}),
@@ -170,18 +160,13 @@ export function postedSessionOptions(
   };
 }
 
-const kvKinds: Record<KvKind, true> = {
-  ...{ f32: true, f16: true, q8: true, int8: true },
-  ...{ fp8_e4m3: true, fp8_e5m2: true, q4: true },
-};
-
 function checkedKv(kv: KvOption): KvKinds {
   const { k, v } = typeof kv === 'string' ? { k: kv, v: kv } : kv;
   for (const kind of [k, v] as unknown[]) {
-    if (typeof kind === 'string' && Object.hasOwn(kvKinds, kind)) continue;
+    if (typeof kind === 'string' && Object.hasOwn(kvRows, kind)) continue;
     throw new KingletError(
       'invalid_argument',
-      `kv must be one of ${Object.keys(kvKinds).join(', ')}, or { k, v } of them, ` +
+      `kv must be one of ${Object.keys(kvRows).join(', ')}, or { k, v } of them, ` +
         `not ${String(kind)}`,
     );
   }

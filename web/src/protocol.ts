@@ -2,6 +2,7 @@
 // terminating it, which needs no message.
 import type { KingletErrorCode } from './errors.ts';
 import type {
+  GenerateOptions,
   GenerationResult,
   KvKind,
   KvPages,
@@ -45,21 +46,16 @@ export interface PostedSessionOptions {
   kvPool: number;
 }
 
-export interface PostedGenerateOptions {
-  maxTokens: number;
-  temperature: number;
-  topK: number;
-  topP: number;
-  minP: number;
-  repeatPenalty: number;
-  frequencyPenalty: number;
-  presencePenalty: number;
-  repeatLastN: number;
-  seed: number;
+/** Every option of a generation that is a number. */
+export type GenerateNumbers = {
+  [K in keyof GenerateOptions as GenerateOptions[K] extends number | undefined
+    ? K
+    : never]-?: number;
+};
+
+export interface PostedGenerateOptions extends GenerateNumbers {
   /** GBNF. */
   grammar: string | undefined;
-  /** Alternatives to measure; -1 measures nothing. */
-  logprobs: number;
   stop: string[];
   /** Tokens, and what is added to their logits. */
   logitBias: [number, number][];
