@@ -27,6 +27,11 @@ export const tensorTypes: Readonly<Record<number, string>> = {
   34: 'TQ1_0',
   35: 'TQ2_0',
   39: 'MXFP4',
+  40: 'NVFP4',
+  41: 'Q1_0',
+  42: 'Q2_0',
+  142: 'PQ2_0',
+  143: 'PTQ1_0',
 };
 
 /** Bytes of a value of metadata, by the number of its type; 0 for strings and arrays. */
