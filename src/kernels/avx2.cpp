@@ -148,6 +148,27 @@ struct Avx2 {
     Int sum() const { return sums; }
   };
 
+  // --- Tables of sums, see table_matmul.h --------------------------------------------------------
+
+  static Bytes load_row_bytes(const std::byte* p, size_t /*next*/) { return load_bytes(p); }
+  static Bytes add_bytes(Bytes a, Bytes b) { return _mm256_add_epi8(a, b); }
+  static void widen_bytes(Bytes x, Int (&words)[2]) {
+    words[0] = _mm256_cvtepu8_epi16(_mm256_castsi256_si128(x));
+    words[1] = _mm256_cvtepu8_epi16(_mm256_extracti128_si256(x, 1));
+  }
+  static Int add_words(Int a, Int b) { return _mm256_add_epi16(a, b); }
+  template <int Bits>
+  static Int shift_words(Int x) {
+    return _mm256_slli_epi16(x, Bits);
+  }
+  static void store_vector(int16_t* p, Int x) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x);
+  }
+  static void store_16_bytes(int8_t* p, const Int (&x)[2]) {
+    store_codes(p, x[0]);
+    store_codes(p + kLanes, x[1]);
+  }
+
   // --- Attention, see vector_attention.h ---------------------------------------------------------
 
   static constexpr size_t kPairVectors = 4;

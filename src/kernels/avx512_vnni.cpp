@@ -113,6 +113,24 @@ struct Avx512Vnni {
   using NibbleDot = UnsignedDot;
   using SignedDot = UnsignedDot;
 
+  // --- Tables of sums, see table_matmul.h --------------------------------------------------------
+
+  static Bytes load_row_bytes(const std::byte* p, size_t next) {
+    return _mm512_inserti64x4(_mm512_castsi256_si512(load_32_bytes(p)), load_32_bytes(p + next), 1);
+  }
+  static Bytes add_bytes(Bytes a, Bytes b) { return _mm512_add_epi8(a, b); }
+  static void widen_bytes(Bytes x, Int (&words)[2]) {
+    words[0] = _mm512_cvtepu8_epi16(_mm512_castsi512_si256(x));
+    words[1] = _mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64(x, 1));
+  }
+  static Int add_words(Int a, Int b) { return _mm512_add_epi16(a, b); }
+  template <unsigned Bits>
+  static Int shift_words(Int x) {
+    return _mm512_slli_epi16(x, Bits);
+  }
+  static void store_vector(int16_t* p, Int x) { _mm512_storeu_si512(p, x); }
+  static void store_16_bytes(int8_t* p, const Int (&x)[1]) { store_codes(p, x[0]); }
+
   // --- Attention, see vector_attention.h ---------------------------------------------------------
 
   static constexpr size_t kPairVectors = 2;

@@ -54,6 +54,13 @@ const KernelSet* find_kernels(std::string_view name) {
   return set == sets.end() ? nullptr : *set;
 }
 
+void prepare_activations(const KernelSet& kernels, ActivationFormat format, const Activations& x,
+                         size_t token) {
+  if (format == ActivationFormat::f32) return;
+  kernels.quantize(x, token);
+  if (format == ActivationFormat::tables) kernels.tabulate(x, token);
+}
+
 void multiply_rows(const KernelSet& kernels, const PackedMatrix& w, const Activations& x,
                    size_t n_tokens, float* y, size_t y_stride, size_t row_begin, size_t row_end) {
   const size_t n_woven = w.n_rows / w.interleave * w.interleave;

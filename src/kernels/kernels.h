@@ -24,8 +24,21 @@ constexpr float kSmallestNumber = 1e-30f;
 
 // How a matrix multiplication reads its activations.
 enum class ActivationFormat : uint8_t {
-  f32,   // as they are
-  int8,  // quantized: one scale for each block of 32
+  f32,     // as they are
+  int8,    // quantized: one scale for each block of 32
+  tables,  // the same, and the sums that bits of weights choose
+};
+
+// Columns whose codes are added up in a table, and the number of sums.
+constexpr size_t kTableColumns = 4;
+constexpr size_t kTableSums = 16;
+
+// Sum i is that of the codes whose bit is set in i (the first column has bit 0), less all codes
+// below zero: 0..508, as low[i] + 32 * high[i]. Eight of either part fit a byte: kernels add up a
+// block of 32 columns in bytes.
+struct SumTable {
+  int8_t low[kTableSums];
+  int8_t high[kTableSums];
 };
 
 // A batch of activation rows [n_tokens][n_columns], and room for their quantized form, which a
@@ -41,6 +54,9 @@ struct Activations {
   float* scales = nullptr;       // [n_tokens][n_columns / 32]
   int32_t* sums = nullptr;       // [n_tokens][n_columns / 32]: sum of the block's codes
   int32_t* half_sums = nullptr;  // [n_tokens][n_columns / 16]: sum of each half block's codes
+  // What a kernel set's tabulate() fills from the codes, where a matrix needs it.
+  SumTable* tables = nullptr;        // [n_tokens][n_columns / 4]
+  int32_t* negative_sums = nullptr;  // [n_tokens][n_columns / 32]: sum of the codes below zero
 };
 
 // Bytes of codes for one activation, the most that any kernel set needs.
@@ -155,6 +171,9 @@ struct KernelSet {
   // Fills row `token` of x's codes, scales and sums from its values.
   void (*quantize)(const Activations& x, size_t token);
 
+  // Fills row `token` of x's tables and negative sums from its codes.
+  void (*tabulate)(const Activations& x, size_t token);
+
   // out[i] = weight[i] * x[i] / sqrt(mean(x²) + epsilon). out may be x. Where the mean is not
   // finite, NaN.
   void (*rms_norm)(const float* x, const float* weight, float epsilon, size_t n, float* out);
@@ -230,8 +249,12 @@ inline const MatmulKernel& matmul_kernel(const KernelSet& kernels, DType type) {
   return kernels.matmul[dtype_index(type)];
 }
 
-// The same for any range of rows that begins at a multiple of w.interleave, the unwoven rows at the
-// end of the matrix included.
+// Fills what kernels with activations of that format read of row `token`, besides its values.
+void prepare_activations(const KernelSet& kernels, ActivationFormat format, const Activations& x,
+                         size_t token);
+
+// MatmulKernel::multiply for any range of rows that begins at a multiple of w.interleave, the
+// unwoven rows at the end of the matrix included.
 void multiply_rows(const KernelSet& kernels, const PackedMatrix& w, const Activations& x,
                    size_t n_tokens, float* y, size_t y_stride, size_t row_begin, size_t row_end);
 

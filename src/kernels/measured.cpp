@@ -99,9 +99,9 @@ struct Measured {
   static KernelSet make(const KernelSet& kernels) {
     inner = &kernels;
     KernelSet set = kernels;
-    replace<&KernelSet::quantize, &KernelSet::rms_norm, &KernelSet::layer_norm,
-            &KernelSet::add_scaled, &KernelSet::multiply, &KernelSet::convolve,
-            &KernelSet::delta_rule, &KernelSet::state_space, &KernelSet::silu,
+    replace<&KernelSet::quantize, &KernelSet::tabulate, &KernelSet::rms_norm,
+            &KernelSet::layer_norm, &KernelSet::add_scaled, &KernelSet::multiply,
+            &KernelSet::convolve, &KernelSet::delta_rule, &KernelSet::state_space, &KernelSet::silu,
             &KernelSet::sigmoid_multiply, &KernelSet::silu_multiply, &KernelSet::gelu_multiply,
             &KernelSet::gelu, &KernelSet::softcap, &KernelSet::rope_interleaved,
             &KernelSet::rope_halves, &KernelSet::softmax_part, &KernelSet::quantize_query>(set);

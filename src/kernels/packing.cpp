@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 
 #include "base/aligned_buffer.h"
 #include "base/format.h"
@@ -56,35 +57,90 @@ void gather_block(const Units& units, const std::byte* woven, std::byte* own, si
 // The fifth bits of Q5_0 and Q5_1, bit i for column i, as planes: bit 2 u of byte j for column
 // 4 u + j, bit 2 u + 1 for column 16 + 4 u + j. One shift and a mask then give a step its bits.
 // Four neighbouring bits spread to, or come from, bit 0 of four bytes by one multiplication.
-uint32_t to_planes(uint32_t bits) {
-  uint32_t planes = 0;
+uint64_t to_planes(uint64_t bits) {
+  uint64_t planes = 0;
   for (uint32_t u = 0; u < 4; ++u) {
-    const uint32_t low = (bits >> (4 * u) & 0x0f) * 0x00204081 & 0x01010101;
-    const uint32_t high = (bits >> (16 + 4 * u) & 0x0f) * 0x00204081 & 0x01010101;
+    const uint64_t low = (bits >> (4 * u) & 0x0f) * 0x00204081 & 0x01010101;
+    const uint64_t high = (bits >> (16 + 4 * u) & 0x0f) * 0x00204081 & 0x01010101;
     planes |= low << (2 * u) | high << (2 * u + 1);
   }
   return planes;
 }
-uint32_t from_planes(uint32_t planes) {
-  uint32_t bits = 0;
+uint64_t from_planes(uint64_t planes) {
+  uint64_t bits = 0;
   for (uint32_t u = 0; u < 4; ++u) {
-    const uint32_t low = (planes >> (2 * u) & 0x01010101) * 0x01020408 >> 24 & 0x0f;
-    const uint32_t high = (planes >> (2 * u + 1) & 0x01010101) * 0x01020408 >> 24 & 0x0f;
+    const uint64_t low = (planes >> (2 * u) & 0x01010101) * 0x01020408 >> 24 & 0x0f;
+    const uint64_t high = (planes >> (2 * u + 1) & 0x01010101) * 0x01020408 >> 24 & 0x0f;
     bits |= low << (4 * u) | high << (16 + 4 * u);
   }
   return bits;
 }
 
-// Replaces the fifth bits of a block by f(bits).
-template <class F>
-void map_fifth_bits(DType type, std::byte* block, F f) {
-  if (type != DType::q5_0 && type != DType::q5_1) return;
-  std::byte* at = block + (type == DType::q5_0 ? offsetof(BlockQ5_0, high_bits)
-                                               : offsetof(BlockQ5_1, high_bits));
-  uint32_t bits;
-  std::memcpy(&bits, at, sizeof bits);
-  bits = f(bits);
-  std::memcpy(at, &bits, sizeof bits);
+// Bit pairs as their low bits, and behind these their high bits.
+uint64_t split_pairs(uint64_t pairs) {
+  const auto gather = [](uint64_t bits) {  // every other bit
+    bits &= 0x5555555555555555;
+    bits = (bits | bits >> 1) & 0x3333333333333333;
+    bits = (bits | bits >> 2) & 0x0f0f0f0f0f0f0f0f;
+    bits = (bits | bits >> 4) & 0x00ff00ff00ff00ff;
+    bits = (bits | bits >> 8) & 0x0000ffff0000ffff;
+    return (bits | bits >> 16) & 0x00000000ffffffff;
+  };
+  return gather(pairs) | gather(pairs >> 1) << 32;
+}
+uint64_t join_pairs(uint64_t planes) {
+  const auto scatter = [](uint64_t bits) {
+    bits = (bits | bits << 16) & 0x0000ffff0000ffff;
+    bits = (bits | bits << 8) & 0x00ff00ff00ff00ff;
+    bits = (bits | bits << 4) & 0x0f0f0f0f0f0f0f0f;
+    bits = (bits | bits << 2) & 0x3333333333333333;
+    return (bits | bits << 1) & 0x5555555555555555;
+  };
+  return scatter(planes & 0xffffffff) | scatter(planes >> 32) << 1;
+}
+
+// Bit j of byte i for bit i of byte j: bit pairs of 8 columns, one in each byte, become planes.
+uint64_t transpose(uint64_t bits) {
+  const auto swap = [&bits](uint64_t mask, int distance) {
+    const uint64_t difference = (bits >> distance ^ bits) & mask;
+    bits ^= difference ^ difference << distance;
+  };
+  swap(0x00aa00aa00aa00aa, 7);
+  swap(0x0000cccc0000cccc, 14);
+  swap(0x00000000f0f0f0f0, 28);
+  return bits;
+}
+
+// Bits that kernels read in another order than that of the file: words of a block.
+struct BitOrder {
+  DType type;
+  size_t begin;
+  size_t end;
+  size_t word_bytes;
+  uint64_t (*turn)(uint64_t word);
+  uint64_t (*turn_back)(uint64_t word);
+};
+constexpr BitOrder kBitOrders[] = {
+    {DType::q5_0, 2, 6, 4, to_planes, from_planes},
+    {DType::q5_1, 4, 8, 4, to_planes, from_planes},
+    {DType::tq2_0, 0, 64, 8, transpose, transpose},
+    {DType::q2_0, 2, 18, 8, split_pairs, join_pairs},
+    {DType::pq2_0, 2, 34, 8, split_pairs, join_pairs},
+};
+
+const BitOrder* bit_order(DType type) {
+  const auto* order = std::find_if(std::begin(kBitOrders), std::end(kBitOrders),
+                                   [type](const BitOrder& o) { return o.type == type; });
+  return order == std::end(kBitOrders) ? nullptr : order;
+}
+
+void turn_bits(const BitOrder& order, uint64_t (*turn)(uint64_t), std::byte* block) {
+  for (size_t i = order.begin; i < order.end; i += order.word_bytes) {
+    uint64_t word = 0;
+    std::memcpy(&word, block + i, order.word_bytes);
+    word = turn(word);
+    std::memcpy(block + i, &word, order.word_bytes);
+  }
 }
 
 size_t blocks_per_row(const PackedMatrix& matrix) {
@@ -96,14 +152,15 @@ size_t woven_rows(const PackedMatrix& matrix) {
   return matrix.n_rows / matrix.interleave * matrix.interleave;
 }
 
-// `rows` is left with its fifth bits in planes.
+// `rows` is left with its bits turned.
 void weave(std::byte* rows, std::byte* woven, const DTypeInfo& type, size_t interleave,
            size_t n_blocks) {
   const size_t block_bytes = type.block_bytes;
+  const BitOrder* order = bit_order(type.type);
   for (size_t row = 0; row < interleave; ++row) {
     for (size_t i = 0; i < n_blocks; ++i) {
       std::byte* block = rows + (row * n_blocks + i) * block_bytes;
-      map_fifth_bits(type.type, block, to_planes);
+      if (order != nullptr) turn_bits(*order, order->turn, block);
       scatter_block(type.units, block, woven + i * interleave * block_bytes, row, interleave);
     }
   }
@@ -144,11 +201,12 @@ void dequantize_row(const PackedMatrix& matrix, size_t row, float* out) {
   }
   const size_t in_group = row % matrix.interleave;
   const std::byte* group = matrix.data + (row - in_group) * row_bytes;
+  const BitOrder* order = bit_order(matrix.type);
   alignas(kAlignment) std::byte block[kMaxBlockBytes];
   for (size_t i = 0; i < n_blocks; ++i) {
     const std::byte* woven = group + i * matrix.interleave * info.block_bytes;
     gather_block(info.units, woven, block, in_group, matrix.interleave);
-    map_fifth_bits(matrix.type, block, from_planes);
+    if (order != nullptr) turn_bits(*order, order->turn_back, block);
     info.dequantize(block, out + i * info.block_size, info.block_size);
   }
 }

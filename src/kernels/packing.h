@@ -7,7 +7,7 @@
 //
 //   s0 s1 s2 s3 | row 0: c0-c3, row 1: c0-c3, row 2: c0-c3, row 3: c0-c3 | rows 0-3: c4-c7 | …
 //
-// Packing moves bytes, and turns the fifth bits of Q5_0 and Q5_1, so it works in place. The last
+// Packing moves bytes, and turns bits within words of some types, so it works in place. The last
 // n_rows % R rows stay as they are; they are multiplied by the scalar kernel.
 #pragma once
 

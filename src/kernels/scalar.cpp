@@ -67,6 +67,26 @@ void quantize(const Activations& x, size_t token) {
   }
 }
 
+void tabulate(const Activations& x, size_t token) {
+  const auto* codes = reinterpret_cast<const int8_t*>(x.codes) + token * x.n_columns;
+  SumTable* tables = x.tables + token * x.n_columns / kTableColumns;
+  int32_t* negative_sums = x.negative_sums + token * x.n_columns / kActivationBlock;
+  std::fill_n(negative_sums, x.n_columns / kActivationBlock, 0);
+  for (size_t column = 0; column < x.n_columns; column += kTableColumns) {
+    int negative_sum = 0;
+    for (size_t i = 0; i < kTableColumns; ++i) negative_sum += std::min<int>(codes[column + i], 0);
+    negative_sums[column / kActivationBlock] += negative_sum;
+    for (size_t bits = 0; bits < kTableSums; ++bits) {
+      int sum = -negative_sum;
+      for (size_t i = 0; i < kTableColumns; ++i)
+        sum += (bits >> i & 1) != 0 ? codes[column + i] : 0;
+      tables->low[bits] = static_cast<int8_t>(sum % 32);
+      tables->high[bits] = static_cast<int8_t>(sum / 32);
+    }
+    ++tables;
+  }
+}
+
 void rms_norm(const float* x, const float* weight, float epsilon, size_t n, float* out) {
   double sum = 0.0;
   for (size_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
@@ -153,6 +173,7 @@ const KernelSet& scalar_kernels() {
     KernelSet set{.name = "scalar",
                   .matmul = {},
                   .quantize = quantize,
+                  .tabulate = tabulate,
                   .rms_norm = rms_norm,
                   .layer_norm = layer_norm,
                   .add_scaled = add_scaled,

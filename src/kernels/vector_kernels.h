@@ -13,10 +13,14 @@
 //                     that
 //   UnsignedDot       sums any number of steps of codes 0..127
 //   SignedDot         sums any number of steps of codes -127..127
+//   load_row_bytes    a byte of each of 32 rows, or as many as a vector has bytes, and with them
+//                     add_bytes, widen_bytes, add_words, shift_words, store_vector: sums of bytes
+//                     and of words (see table_matmul.h)
 // where a step multiplies 4 codes of every row with the same 4 activations.
 #pragma once
 
 #include "kernels/kernels.h"
+#include "kernels/table_matmul.h"
 #include "kernels/vector_attention.h"
 #include "kernels/vector_math.h"
 #include "kernels/vector_matmul.h"
@@ -28,6 +32,7 @@ template <class V>
 struct VectorKernels {
   using Math = VectorMath<V>;
   using Matmul = VectorMatmul<V>;
+  using Tables = TableMatmul<V>;
   using Recurrent = VectorRecurrent<V>;
 
   // The whole set but attention, which VectorAttention::add_to() brings; what is not vectorized
@@ -36,6 +41,7 @@ struct VectorKernels {
     KernelSet set = scalar_kernels();
     set.name = name;
     set.quantize = Matmul::quantize;
+    set.tabulate = Tables::tabulate;
     set.rms_norm = Math::rms_norm;
     set.layer_norm = Math::layer_norm;
     set.add_scaled = Math::add_scaled;
@@ -72,6 +78,10 @@ struct VectorKernels {
     use_woven<BlockDot<WovenIQ4_NL<V>>, 1>(set, DType::iq4_nl);
     use_woven<BlockDot<WovenIQ4_XS<V>>, 1>(set, DType::iq4_xs);
     use_woven<BlockDot<WovenMXFP4<V>>, 1>(set, DType::mxfp4);
+    use_tables<TableQ1_0>(set, DType::q1_0);
+    use_tables<TablePairs<BlockQ2_0>>(set, DType::q2_0);
+    use_tables<TablePairs<BlockPQ2_0>>(set, DType::pq2_0);
+    use_tables<TableTQ2_0>(set, DType::tq2_0);
     return set;
   }
 
@@ -85,6 +95,12 @@ struct VectorKernels {
   static void use_woven(KernelSet& set, DType type) {
     use(set, type,
         {Matmul::template multiply_woven<Dot, kTokens>, ActivationFormat::int8, Matmul::kRows});
+  }
+
+  template <class Format>
+  static void use_tables(KernelSet& set, DType type) {
+    use(set, type,
+        {Tables::template multiply<Format>, ActivationFormat::tables, Tables::kGroupRows});
   }
 };
 

@@ -97,6 +97,25 @@ struct WasmVector {
   static Bytes bit_and(Bytes a, Bytes b) { return wasm_v128_and(a, b); }
   static Int shift_right(Int x, uint32_t bits) { return wasm_u32x4_shr(x, bits); }
 
+  // --- Tables of sums, see table_matmul.h --------------------------------------------------------
+
+  static Bytes load_row_bytes(const std::byte* p, size_t /*next*/) { return wasm_v128_load(p); }
+  static Bytes add_bytes(Bytes a, Bytes b) { return wasm_i8x16_add(a, b); }
+  static void widen_bytes(Bytes x, Int (&words)[2]) {
+    words[0] = wasm_u16x8_extend_low_u8x16(x);
+    words[1] = wasm_u16x8_extend_high_u8x16(x);
+  }
+  static Int add_words(Int a, Int b) { return wasm_i16x8_add(a, b); }
+  template <uint32_t Bits>
+  static Int shift_words(Int x) {
+    return wasm_i16x8_shl(x, Bits);
+  }
+  static void store_vector(int16_t* p, Int x) { wasm_v128_store(p, x); }
+  static void store_16_bytes(int8_t* p, const Int (&x)[4]) {
+    wasm_v128_store(p, wasm_i8x16_narrow_i16x8(wasm_i16x8_narrow_i32x4(x[0], x[1]),
+                                               wasm_i16x8_narrow_i32x4(x[2], x[3])));
+  }
+
   // --- Attention, see vector_attention.h ---------------------------------------------------------
 
   static constexpr size_t kPairVectors = 4;

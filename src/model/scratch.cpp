@@ -1,5 +1,7 @@
 #include "model/scratch.h"
 
+#include <algorithm>
+
 #include "base/checked.h"
 #include "model/arena.h"
 
@@ -8,6 +10,13 @@ namespace {
 
 // Quantized rows are padded to whole blocks of every format.
 constexpr uint64_t kRowStep = 256;
+
+bool needs_tables(const Model& model) {
+  const auto& tensors = model.header().tensors;
+  return std::any_of(tensors.begin(), tensors.end(), [&](const TensorInfo& tensor) {
+    return matmul_kernel(model.kernels(), tensor.type).activations == ActivationFormat::tables;
+  });
+}
 
 ScratchNeeds needs_of_blocks(const Model& model, const BatchShape& batch) {
   ScratchNeeds needs;
@@ -25,6 +34,7 @@ Result<Scratch> Scratch::create(const Model& model, uint32_t n_batch, size_t n_t
   const ScratchNeeds needs = needs_of_blocks(model, {n_batch, n_threads});
   const uint64_t width = round_up(needs.row_width, kRowStep);
   const uint64_t rows = n_batch;
+  const uint64_t tabulated = needs_tables(model) ? rows * width : 0;
   Scratch scratch;
   scratch.n_batch = n_batch;
 
@@ -43,6 +53,8 @@ Result<Scratch> Scratch::create(const Model& model, uint32_t n_batch, size_t n_t
     scratch.scales = arena.take<float>(rows * width / kActivationBlock);
     scratch.sums = arena.take<int32_t>(rows * width / kActivationBlock);
     scratch.half_sums = arena.take<int32_t>(rows * width / kActivationBlock * 2);
+    scratch.tables = arena.take<SumTable>(tabulated / kTableColumns);
+    scratch.negative_sums = arena.take<int32_t>(tabulated / kActivationBlock);
     scratch.blocks = arena.take<std::byte>(needs.n_bytes);
     return arena.n_bytes();
   };

@@ -37,6 +37,9 @@ struct Scratch {
   float* scales = nullptr;
   int32_t* sums = nullptr;
   int32_t* half_sums = nullptr;
+  // Where a matrix is multiplied by looking sums up.
+  SumTable* tables = nullptr;
+  int32_t* negative_sums = nullptr;
 
   std::byte* blocks = nullptr;  // what the block that runs takes for itself
   uint32_t n_batch = 0;

@@ -79,14 +79,22 @@ void Step::finish_logits() {
 
 void Step::project(const float* x, size_t n_rows, std::initializer_list<Projection> projections) {
   const size_t n_columns = projections.begin()->weights->matrix.n_columns;
-  const Activations activations{
-      x, n_columns, scratch_.codes, scratch_.scales, scratch_.sums, scratch_.half_sums};
+  const Activations activations{x,
+                                n_columns,
+                                scratch_.codes,
+                                scratch_.scales,
+                                scratch_.sums,
+                                scratch_.half_sums,
+                                scratch_.tables,
+                                scratch_.negative_sums};
+  // Each format holds what those before it do.
+  auto format = ActivationFormat::f32;
   for (const Projection& projection : projections) {
     const DType type = projection.weights->matrix.type;
-    if (matmul_kernel(kernels(), type).activations == ActivationFormat::int8) {
-      for_each(n_rows, [&](size_t t) { kernels().quantize(activations, t); });
-      break;
-    }
+    format = std::max(format, matmul_kernel(kernels(), type).activations);
+  }
+  if (format != ActivationFormat::f32) {
+    for_each(n_rows, [&](size_t t) { prepare_activations(kernels(), format, activations, t); });
   }
   // The rows of all matrices, one matrix behind the other, each rounded up to whole grains.
   size_t n_padded = 0;

@@ -16,7 +16,7 @@
 namespace kinglet {
 
 // Items that a thread takes at a time: a multiple of every kernel's interleave.
-constexpr size_t kPartGrain = 16;
+constexpr size_t kPartGrain = 32;
 
 class Step {
  public:

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "kernels/packing.h"
@@ -47,6 +50,8 @@ struct Batch {
   std::vector<float> scales;
   std::vector<int32_t> sums;
   std::vector<int32_t> half_sums;
+  std::vector<SumTable> tables;
+  std::vector<int32_t> negative_sums;
   Activations view;
 
   Batch(std::vector<float> rows, size_t n_columns)
@@ -55,8 +60,10 @@ struct Batch {
         scales(values.size() / kActivationBlock + 1),
         sums(scales.size()),
         half_sums(2 * scales.size()),
-        view{values.data(), n_columns, codes.data(), scales.data(), sums.data(), half_sums.data()} {
-  }
+        tables(values.size() / kTableColumns + 1),
+        negative_sums(scales.size()),
+        view{values.data(), n_columns,        codes.data(),  scales.data(),
+             sums.data(),   half_sums.data(), tables.data(), negative_sums.data()} {}
 };
 
 // Products, and for each the sum of the absolute values it adds up: what rounding is relative to.
@@ -93,9 +100,8 @@ class EachKernelSet : public testing::TestWithParam<const KernelSet*> {
   const KernelSet& kernels() const { return *GetParam(); }
 
   std::vector<float> multiply(const PackedMatrix& w, const Batch& batch, size_t n_tokens) {
-    if (matmul_kernel(kernels(), w.type).activations == ActivationFormat::int8) {
-      for (size_t t = 0; t < n_tokens; ++t) kernels().quantize(batch.view, t);
-    }
+    const ActivationFormat format = matmul_kernel(kernels(), w.type).activations;
+    for (size_t t = 0; t < n_tokens; ++t) prepare_activations(kernels(), format, batch.view, t);
     std::vector<float> y(n_tokens * w.n_rows, NAN);
     multiply_rows(kernels(), w, batch.view, n_tokens, y.data(), w.n_rows, 0, w.n_rows);
     return y;
@@ -106,7 +112,7 @@ class EachKernelSet : public testing::TestWithParam<const KernelSet*> {
 
 TEST_P(EachKernelSet, MultipliesEveryTypeAsDequantizedWeightsDo) {
   for (const DTypeInfo& type : dtypes()) {
-    for (const size_t n_rows : {1u, 5u, 16u, 37u}) {
+    for (const size_t n_rows : {1u, 5u, 32u, 37u, 101u}) {
       for (const size_t n_blocks : {1u, 3u, 5u}) {
         // Types without blocks are tried at lengths that no vector divides.
         const size_t n_columns =
@@ -212,25 +218,135 @@ TEST_P(EachKernelSet, MultipliesTheLargestAndTheSmallestNumbers) {
   }
 }
 
-TEST_P(EachKernelSet, RowsCanBeMultipliedInParts) {
-  const DTypeInfo& type = dtype_info(DType::q4_0);
-  constexpr size_t kRows = 53;
-  constexpr size_t kColumns = 64;
-  auto blocks = random_blocks(type, kRows * kColumns / type.block_size, random_);
-  const auto packed = pack_in_place({"w", type.type, {kColumns, kRows, 1, 1}, blocks}, kernels());
-  ASSERT_TRUE(packed.ok());
-  const Batch batch(exact_activations(kColumns, random_), kColumns);
-  const std::vector<float> whole = multiply(packed.value(), batch, 1);
-  std::vector<float> parts(kRows, NAN);
-  for (const auto& [begin, end] : {std::pair<size_t, size_t>{0, 16}, {16, 48}, {48, 53}}) {
-    multiply_rows(kernels(), packed.value(), batch.view, 1, parts.data(), kRows, begin, end);
+// A matrix of one byte again and again, and scales of 1.
+template <class Block>
+std::vector<std::byte> uniform_blocks(size_t n_blocks, uint8_t byte) {
+  Block block;
+  std::memset(static_cast<void*>(&block), byte, sizeof block);
+  if constexpr (std::is_same_v<Block, BlockNVFP4>) {
+    for (uint8_t& scale : block.scales) scale = 0x40;
+  } else {
+    block.scale = to_half(1.0f);
   }
-  EXPECT_EQ(parts, whole);
+  std::vector<std::byte> blocks(n_blocks * sizeof block);
+  for (size_t i = 0; i < n_blocks; ++i) {
+    std::memcpy(blocks.data() + i * sizeof block, &block, sizeof block);
+  }
+  return blocks;
+}
+
+// The largest sums that a kernel's narrow integers must hold.
+TEST_P(EachKernelSet, MultipliesTheLargestCodesAndActivations) {
+  constexpr size_t kRows = 67;
+  constexpr size_t kColumns = 512;
+  const auto expect_products = [&](DType id, const auto& uniform) {
+    const DTypeInfo& type = dtype_info(id);
+    for (const int byte : {0x00, 0xff, 0xaa, 0x55, 0x77, 0x88, 0xf0}) {
+      auto blocks = uniform(kRows * kColumns / type.block_size, static_cast<uint8_t>(byte));
+      const auto original = blocks;
+      const auto packed = pack_in_place({"w", id, {kColumns, kRows, 1, 1}, blocks}, kernels());
+      ASSERT_TRUE(packed.ok());
+      for (const auto& [even, odd] : {std::pair{127.0f, 127.0f},
+                                      {-127.0f, -127.0f},
+                                      {127.0f, -127.0f},
+                                      {-127.0f, 127.0f},
+                                      {0.0f, 0.0f},
+                                      {127.0f, 0.0f}}) {
+        std::vector<float> values(kColumns);
+        for (size_t i = 0; i < kColumns; ++i) values[i] = i % 2 == 0 ? even : odd;
+        const Batch batch(values, kColumns);
+        const Products expected = multiply_exactly(type, original, kRows, batch, 1);
+        const auto y = multiply(packed.value(), batch, 1);
+        for (size_t i = 0; i < kRows; ++i) {
+          ASSERT_NEAR(y[i], expected.y[i], 1e-5f * expected.magnitude[i])
+              << type.name << " " << byte << " " << even << " " << odd;
+        }
+      }
+    }
+  };
+  expect_products(DType::q1_0, uniform_blocks<BlockQ1_0>);
+  expect_products(DType::q2_0, uniform_blocks<BlockQ2_0>);
+  expect_products(DType::pq2_0, uniform_blocks<BlockPQ2_0>);
+  expect_products(DType::tq2_0, uniform_blocks<BlockTQ2_0>);
+  expect_products(DType::tq1_0, uniform_blocks<BlockTQ1_0>);
+  expect_products(DType::ptq1_0, uniform_blocks<BlockPTQ1_0>);
+  expect_products(DType::nvfp4, uniform_blocks<BlockNVFP4>);
+}
+
+// Reading a prompt in batches must not change what is said behind it.
+TEST_P(EachKernelSet, ProductsAreTheSameInEveryBatch) {
+  constexpr size_t kRows = 69;
+  constexpr size_t kColumns = 512;
+  constexpr size_t kTokens = 11;
+  std::normal_distribution<float> normal;
+  std::vector<float> values(kTokens * kColumns);
+  for (float& x : values) x = normal(random_);
+  for (const DTypeInfo& type : dtypes()) {
+    auto blocks = random_blocks(type, kRows * kColumns / type.block_size, random_);
+    const auto packed = pack_in_place({"w", type.type, {kColumns, kRows, 1, 1}, blocks}, kernels());
+    ASSERT_TRUE(packed.ok());
+    const auto together = multiply(packed.value(), Batch(values, kColumns), kTokens);
+    for (size_t t = 0; t < kTokens; ++t) {
+      const auto* token = values.data() + t * kColumns;
+      const auto alone = multiply(packed.value(), Batch({token, token + kColumns}, kColumns), 1);
+      ASSERT_TRUE(std::equal(alone.begin(), alone.end(),
+                             together.begin() + static_cast<ptrdiff_t>(t * kRows)))
+          << type.name << ", token " << t;
+    }
+  }
+}
+
+// Sum i of a table is that of the codes whose bits i has, less the negative ones.
+TEST_P(EachKernelSet, TabulatesSumsOfCodes) {
+  constexpr size_t kColumns = 256;
+  auto values = exact_activations(2 * kColumns, random_);
+  std::fill_n(values.begin() + 32, 32, 127.0f);
+  std::fill_n(values.begin() + 64, 32, -127.0f);
+  std::fill_n(values.begin() + 96, 32, 0.0f);
+  const Batch batch(values, kColumns);
+  for (size_t t = 0; t < 2; ++t) {
+    prepare_activations(kernels(), ActivationFormat::tables, batch.view, t);
+  }
+  for (size_t block = 0; block < values.size() / kActivationBlock; ++block) {
+    int negative_sum = 0;
+    for (size_t i = 0; i < kActivationBlock; i += kTableColumns) {
+      const float* codes = values.data() + block * kActivationBlock + i;
+      const SumTable& table = batch.tables[(block * kActivationBlock + i) / kTableColumns];
+      float negatives = 0;
+      for (size_t j = 0; j < kTableColumns; ++j) negatives += std::min(codes[j], 0.0f);
+      negative_sum += static_cast<int>(negatives);
+      for (unsigned bits = 0; bits < kTableSums; ++bits) {
+        float sum = -negatives;
+        for (size_t j = 0; j < kTableColumns; ++j) sum += (bits >> j & 1) != 0 ? codes[j] : 0.0f;
+        EXPECT_EQ(static_cast<float>(table.low[bits] + 32 * table.high[bits]), sum) << block;
+        EXPECT_EQ(table.low[bits] & ~31, 0);
+        EXPECT_EQ(table.high[bits] & ~15, 0);
+      }
+    }
+    EXPECT_EQ(batch.negative_sums[block], negative_sum) << block;
+  }
+}
+
+TEST_P(EachKernelSet, RowsCanBeMultipliedInParts) {
+  constexpr size_t kRows = 117;
+  constexpr size_t kColumns = 512;
+  for (const DTypeInfo& type : dtypes()) {
+    auto blocks = random_blocks(type, kRows * kColumns / type.block_size, random_);
+    const auto packed = pack_in_place({"w", type.type, {kColumns, kRows, 1, 1}, blocks}, kernels());
+    ASSERT_TRUE(packed.ok());
+    const Batch batch(exact_activations(kColumns, random_), kColumns);
+    const std::vector<float> whole = multiply(packed.value(), batch, 1);
+    std::vector<float> parts(kRows, NAN);
+    for (const auto& [begin, end] : {std::pair<size_t, size_t>{0, 32}, {32, 96}, {96, 117}}) {
+      multiply_rows(kernels(), packed.value(), batch.view, 1, parts.data(), kRows, begin, end);
+    }
+    EXPECT_EQ(parts, whole) << type.name;
+  }
 }
 
 TEST_P(EachKernelSet, PackedRowsDequantizeToTheSameWeights) {
   for (const DTypeInfo& type : dtypes()) {
-    constexpr size_t kRows = 21;
+    constexpr size_t kRows = 53;
     const size_t n_columns = 3 * std::max<size_t>(type.block_size, 8);
     auto blocks = random_blocks(type, kRows * n_columns / type.block_size, random_);
     std::vector<float> expected(kRows * n_columns);

@@ -170,10 +170,10 @@ constexpr Fixture kFixtures[] = {
     {"quant/llama-TQ1_0.gguf", "quant/llama-TQ1_0.json", true, true},
     {"quant/llama-TQ2_0.gguf", "quant/llama-TQ2_0.exact.json", true, false},
     {"quant/llama-TQ2_0.gguf", "quant/llama-TQ2_0.json", true, true},
-    {"quant/qwen3-Q1_0.gguf", "quant/qwen3-Q1_0.exact.json", false, false},
-    {"quant/qwen3-Q1_0.gguf", "quant/qwen3-Q1_0.json", false, true},
-    {"quant/qwen3-Q2_0.gguf", "quant/qwen3-Q2_0.exact.json", false, false},
-    {"quant/qwen3-Q2_0.gguf", "quant/qwen3-Q2_0.json", false, true},
+    {"quant/qwen3-Q1_0.gguf", "quant/qwen3-Q1_0.exact.json", true, false},
+    {"quant/qwen3-Q1_0.gguf", "quant/qwen3-Q1_0.json", true, true},
+    {"quant/qwen3-Q2_0.gguf", "quant/qwen3-Q2_0.exact.json", true, false},
+    {"quant/qwen3-Q2_0.gguf", "quant/qwen3-Q2_0.json", true, true},
     {"quant/qwen3-NVFP4.gguf", "quant/qwen3-NVFP4.exact.json", false, false},
     {"quant/qwen3-NVFP4.gguf", "quant/qwen3-NVFP4.json", false, true},
     {"quant/qwen3-TQ1_0.gguf", "quant/qwen3-TQ1_0.exact.json", true, false},
@@ -198,16 +198,18 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, Parity,
                          parity_name);
 
 TEST(Forward, GivesTheSameOnAnyNumberOfThreads) {
-  const Reference reference = read_reference("quant/llama-Q4_0.json");
-  std::vector<float> expected;
-  for (const size_t n_threads : {1u, 2u, 3u}) {
-    const auto created =
-        Runner::create("quant/llama-Q4_0.gguf", *available_kernels().front(), 16, n_threads);
-    ASSERT_TRUE(created.ok());
-    const auto& runner = created.value();
-    const auto logits = runner->append(reference.tokens);
-    if (expected.empty()) expected = logits;
-    EXPECT_EQ(logits, expected) << n_threads << " threads";
+  for (const std::string model : {"quant/llama-Q4_0", "quant/qwen3-Q1_0", "quant/qwen3-Q2_0"}) {
+    const Reference reference = read_reference(model + ".json");
+    std::vector<float> expected;
+    for (const size_t n_threads : {1u, 2u, 3u}) {
+      const auto created =
+          Runner::create(model + ".gguf", *available_kernels().front(), 16, n_threads);
+      ASSERT_TRUE(created.ok());
+      const auto& runner = created.value();
+      const auto logits = runner->append(reference.tokens);
+      if (expected.empty()) expected = logits;
+      EXPECT_EQ(logits, expected) << model << ", " << n_threads << " threads";
+    }
   }
 }
 

@@ -224,7 +224,8 @@ TEST(Q2_0, EarlyFilesAreRead) {
     ASSERT_TRUE(found.ok()) << found.error().message;
     const Difference difference =
         compare(log_softmax(found.value()), log_softmax(expected.value()));
-    EXPECT_LT(difference.kl_divergence, 1e-6) << kernels->name;
+    const bool rounds = kernels != &scalar_kernels();  // activations, to 8 bits
+    EXPECT_LT(difference.kl_divergence, rounds ? 0.02 : 1e-6) << kernels->name;
   }
 }
 

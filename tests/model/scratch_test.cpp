@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "model/tiny_model.h"
+#include "support.h"
 
 namespace kinglet {
 namespace {
@@ -44,6 +46,8 @@ std::vector<Buffer> buffers(const Scratch& scratch, const Model& model) {
       buffer(scratch.scales, rows * width / kActivationBlock),
       buffer(scratch.sums, rows * width / kActivationBlock),
       buffer(scratch.half_sums, rows * width / kActivationBlock * 2),
+      buffer(scratch.tables, 0),
+      buffer(scratch.negative_sums, 0),
       buffer(scratch.blocks, needs.n_bytes),
   };
   for (const Angles& angles : scratch.angles) {
@@ -92,6 +96,26 @@ TEST_P(ScratchOf, HoldsTheWidestRow) {
   };
   const uint64_t per_token = bytes_of(2 * kBatch) - bytes_of(kBatch);
   EXPECT_GE(per_token, kBatch * (widest + 255) / 256 * 256 * kMaxCodeBytes);
+}
+
+uint64_t scratch_bytes(const char* fixture, const KernelSet& kernels) {
+  auto file = read_gguf_file(fixture_path(fixture));
+  if (!file.ok()) return 0;
+  const auto model = Model::load(std::move(file.value()), kernels);
+  return model.ok() ? Scratch::create(model.value(), kBatch, 1).value().bytes() : 0;
+}
+
+// The tables take more room than all else, and only kernels that look sums up read them.
+TEST(Scratch, HasTablesWhereAMatrixIsMultipliedByThem) {
+  const uint64_t without = scratch_bytes("quant/qwen3-Q1_0.gguf", scalar_kernels());
+  ASSERT_GT(without, 0u);
+  for (const KernelSet* kernels : available_kernels()) {
+    const bool looks_up = kernels != &scalar_kernels();
+    constexpr uint64_t kTables = kBatch * 256 / kTableColumns * sizeof(SumTable);
+    EXPECT_GE(scratch_bytes("quant/qwen3-Q1_0.gguf", *kernels), without + (looks_up ? kTables : 0));
+    EXPECT_EQ(scratch_bytes("quant/qwen3-NVFP4.gguf", *kernels),
+              scratch_bytes("quant/qwen3-NVFP4.gguf", scalar_kernels()));
+  }
 }
 
 template <uint32_t kHeadDim>

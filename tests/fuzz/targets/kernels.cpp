@@ -85,9 +85,12 @@ struct Batch {
   std::vector<float> scales = std::vector<float>(values.size() / kActivationBlock + 1);
   std::vector<int32_t> sums = std::vector<int32_t>(scales.size());
   std::vector<int32_t> half_sums = std::vector<int32_t>(2 * scales.size());
+  std::vector<SumTable> tables = std::vector<SumTable>(values.size() / kTableColumns + 1);
+  std::vector<int32_t> negative_sums = std::vector<int32_t>(scales.size());
 
   Activations view(size_t n_columns) {
-    return {values.data(), n_columns, codes.data(), scales.data(), sums.data(), half_sums.data()};
+    return {values.data(), n_columns,        codes.data(),  scales.data(),
+            sums.data(),   half_sums.data(), tables.data(), negative_sums.data()};
   }
 };
 
@@ -98,9 +101,8 @@ std::vector<float> multiply(const KernelSet& kernels, const DTypeInfo& type,
   check(w.ok(), "rows cannot be packed");
   Batch batch{x};
   const Activations activations = batch.view(n_columns);
-  if (matmul_kernel(kernels, type.type).activations == ActivationFormat::int8) {
-    for (size_t t = 0; t < n_tokens; ++t) kernels.quantize(activations, t);
-  }
+  const ActivationFormat format = matmul_kernel(kernels, type.type).activations;
+  for (size_t t = 0; t < n_tokens; ++t) prepare_activations(kernels, format, activations, t);
   std::vector<float> y(n_tokens * n_rows, NAN);
   multiply_rows(kernels, w.value(), activations, n_tokens, y.data(), n_rows, 0, n_rows);
   return y;

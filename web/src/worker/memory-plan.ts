@@ -90,11 +90,15 @@ function recurrentStateBytes({ nRecurrent }: ModelShape): number {
   return (nWorkingStates + Math.min(Math.max(n, fewestCheckpoints), mostCheckpoints)) * ofState;
 }
 
-/** Activations of a batch, some of them quantized once more, and a row of logits. */
+/**
+ * Activations of a batch, some of them quantized once more and, for weights of one or two bits,
+ * tabulated in 8 bytes each, and a row of logits.
+ */
 function scratchBytes({ hiddenDim, ffnDim, nHeads, nKvHeads, ...shape }: ModelShape): number {
   const { keyDim, valueDim, vocabSize, recurrentDim } = shape;
   const heads = (3 * nHeads + 2 * nKvHeads) * (keyDim + valueDim);
-  const rows = 6 * hiddenDim + 3 * ffnDim + heads + 4 * recurrentDim;
+  const tables = 2 * Math.max(hiddenDim, ffnDim);
+  const rows = 6 * hiddenDim + 3 * ffnDim + heads + 4 * recurrentDim + tables;
   return 4 * (nBatch * rows + vocabSize);
 }
 
