@@ -78,6 +78,7 @@ struct VectorKernels {
     use_woven<BlockDot<WovenIQ4_NL<V>>, 1>(set, DType::iq4_nl);
     use_woven<BlockDot<WovenIQ4_XS<V>>, 1>(set, DType::iq4_xs);
     use_woven<BlockDot<WovenMXFP4<V>>, 1>(set, DType::mxfp4);
+    use_woven<HalfBlockDot<WovenNVFP4<V>>, 1>(set, DType::nvfp4);
     use_tables<TableQ1_0>(set, DType::q1_0);
     use_tables<TablePairs<BlockQ2_0>>(set, DType::q2_0);
     use_tables<TablePairs<BlockPQ2_0>>(set, DType::pq2_0);

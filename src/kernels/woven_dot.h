@@ -177,6 +177,40 @@ struct SubBlockDot {
   }
 };
 
+// Formats with a float scale for every 16 columns:
+// Σ w x = scale · x_scale · (Σ code · x_code − kOffset · Σ x_code).
+template <class Format>
+struct HalfBlockDot {
+  template <class V, size_t T>
+  KINGLET_INLINE static void accumulate(Tile<V, T>& tile) {
+    using Block = typename Format::Block;
+    for (size_t i = 0; i < tile.n_columns / Block::kSize; ++i) {
+      const Format block(tile.group + i * V::kLanes * sizeof(Block));
+      for (size_t half = 0; half < Block::kSize / 16; ++half) {
+        accumulate_half(tile, block, half, i * Block::kSize + half * 16);
+      }
+    }
+  }
+
+ private:
+  template <class V, size_t T>
+  KINGLET_INLINE static void accumulate_half(Tile<V, T>& tile, const Format& block, size_t half,
+                                             size_t column) {
+    typename Format::Dot dots[T];
+    unroll<4>([&](auto step) KINGLET_INLINE {
+      const auto codes = block.template unpack<step>(half);
+      for (size_t t = 0; t < T; ++t) dots[t].add(codes, tile.x.codes[t] + column + 4 * step);
+    });
+    const auto scale = block.scale(half);
+    for (size_t t = 0; t < T; ++t) {
+      const auto offset = V::splat_int(Format::kOffset * tile.x.half_sums[t][column / 16]);
+      const auto x_scale = V::splat(tile.x.scales[t][column / kActivationBlock]);
+      tile.products[t] = V::fma(V::to_float(V::sub(dots[t].sum(), offset)), V::mul(scale, x_scale),
+                                tile.products[t]);
+    }
+  }
+};
+
 #undef KINGLET_INLINE
 
 }  // namespace kinglet

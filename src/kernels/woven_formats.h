@@ -180,6 +180,38 @@ struct WovenMXFP4 : WovenNibbles<V, BlockMXFP4> {
   }
 };
 
+// --- A float scale for every 16 columns ----------------------------------------------------------
+
+template <class V>
+struct WovenNVFP4 : WovenBlocks<V, BlockNVFP4> {
+  using Base = WovenBlocks<V, BlockNVFP4>;
+  using Int = typename V::Int;
+  using Dot = typename V::NibbleDot;  // of 4 steps
+  static constexpr int32_t kOffset = WovenMXFP4<V>::kOffset;
+  using Base::Base;
+
+  // See BlockNVFP4::scale().
+  typename V::Float scale(size_t sub_block) const {
+    const Int code = V::bit_and(V::load_int8(this->unit(sub_block)), V::splat_int(0x7f));
+    // All bits, but none for 0x7f.
+    const Int mask = V::sub(V::shift_right(V::add_int(code, V::splat_int(1)), 7), V::splat_int(1));
+    const Int number = V::bit_and(code, mask);
+    // Whole numbers of up to four bits times a power of two: subnormal floats would take many
+    // times as long.
+    const Int exponent = V::max_int(V::shift_right(number, 3), V::splat_int(1));
+    const Int upper_bits = V::shift_left(V::sub(exponent, V::splat_int(1)), 3);
+    const Int power = V::shift_left(V::add_int(exponent, V::splat_int(127 - 11)), 23);
+    return V::mul(V::to_float(V::sub(number, upper_bits)), V::as_floats(power));
+  }
+  template <size_t Step>
+  typename V::Unsigned unpack(size_t sub_block) const {
+    const auto bytes = this->bytes_at(offsetof(BlockNVFP4, nibbles) + 8 * sub_block + Step % 2 * 4);
+    return V::as_unsigned(V::look_up(WovenMXFP4<V>::kValues, nibbles<V, (Step >= 2)>(bytes)));
+  }
+};
+
+// --- A scale for eight sub-blocks of 32 columns --------------------------------------------------
+
 template <class V>
 struct WovenIQ4_XS : WovenBlocks<V, BlockIQ4_XS> {
   using Base = WovenBlocks<V, BlockIQ4_XS>;

@@ -97,7 +97,7 @@ inline constexpr std::tuple kTypeRows{
     TypeRow<DType::iq2_s, BlockIQ2_S>{"IQ2_S"},
     TypeRow<DType::iq3_xxs, BlockIQ3_XXS>{"IQ3_XXS"},
     TypeRow<DType::iq3_s, BlockIQ3_S>{"IQ3_S"},
-    TypeRow<DType::nvfp4, BlockNVFP4>{"NVFP4"},
+    TypeRow<DType::nvfp4, BlockNVFP4>{"NVFP4", {{{1, 4}, {4, 8}}}},
     TypeRow<DType::q1_0, BlockQ1_0>{"Q1_0", {{{2, 1}, {1, 16}}}},
     TypeRow<DType::q2_0, BlockQ2_0>{"Q2_0", {{{2, 1}, {1, 16}}}},
     TypeRow<DType::pq2_0, BlockPQ2_0>{"PQ2_0", {{{2, 1}, {1, 32}}}},
