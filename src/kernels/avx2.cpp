@@ -152,6 +152,13 @@ struct Avx2 {
 
   static Bytes load_row_bytes(const std::byte* p, size_t /*next*/) { return load_bytes(p); }
   static Bytes add_bytes(Bytes a, Bytes b) { return _mm256_add_epi8(a, b); }
+  // 3 x / 256 for every byte x.
+  static Bytes carries_of_3(Bytes x) {
+    const __m256i one = _mm256_set1_epi8(1);
+    const __m256i first = _mm256_subs_epu8(x, _mm256_set1_epi8(85));
+    const __m256i second = _mm256_subs_epu8(x, _mm256_set1_epi8(static_cast<char>(170)));
+    return add_bytes(_mm256_min_epu8(first, one), _mm256_min_epu8(second, one));
+  }
   static void widen_bytes(Bytes x, Int (&words)[2]) {
     words[0] = _mm256_cvtepu8_epi16(_mm256_castsi256_si128(x));
     words[1] = _mm256_cvtepu8_epi16(_mm256_extracti128_si256(x, 1));

@@ -119,6 +119,13 @@ struct Avx512Vnni {
     return _mm512_inserti64x4(_mm512_castsi256_si512(load_32_bytes(p)), load_32_bytes(p + next), 1);
   }
   static Bytes add_bytes(Bytes a, Bytes b) { return _mm512_add_epi8(a, b); }
+  // 3 x / 256 for every byte x.
+  static Bytes carries_of_3(Bytes x) {
+    const __m512i one = _mm512_set1_epi8(1);
+    const __m512i first = _mm512_subs_epu8(x, _mm512_set1_epi8(85));
+    const __m512i second = _mm512_subs_epu8(x, _mm512_set1_epi8(static_cast<char>(170)));
+    return add_bytes(_mm512_min_epu8(first, one), _mm512_min_epu8(second, one));
+  }
   static void widen_bytes(Bytes x, Int (&words)[2]) {
     words[0] = _mm512_cvtepu8_epi16(_mm512_castsi512_si256(x));
     words[1] = _mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64(x, 1));

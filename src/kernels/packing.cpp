@@ -111,6 +111,27 @@ uint64_t transpose(uint64_t bits) {
   return bits;
 }
 
+// The last eight codes of PTQ1_0, in base 3 (see BlockPTQ1_0), as bit pairs in their order.
+uint64_t to_pairs(uint64_t fours) {
+  uint64_t pairs = 0;
+  for (uint32_t i = 0; i < 8; ++i) {
+    constexpr uint32_t kPowers[] = {1, 3, 9, 27};
+    const uint64_t fraction = (fours >> (i % 2 * 8) & 0xff) * kPowers[i / 2] & 0xff;
+    pairs |= (fraction * 3 >> 8) << (2 * i);
+  }
+  return pairs;
+}
+uint64_t from_pairs(uint64_t pairs) {
+  uint64_t fours = 0;
+  for (uint32_t byte = 0; byte < 2; ++byte) {
+    uint64_t digits = 0;
+    for (uint32_t i = byte; i < 8; i += 2) digits = digits * 3 + (pairs >> (2 * i) & 3);
+    // As a fraction of 3^4, rounded up.
+    fours |= (digits * 256 + 80) / 81 << (8 * byte);
+  }
+  return fours;
+}
+
 // Bits that kernels read in another order than that of the file: words of a block.
 struct BitOrder {
   DType type;
@@ -126,6 +147,7 @@ constexpr BitOrder kBitOrders[] = {
     {DType::tq2_0, 0, 64, 8, transpose, transpose},
     {DType::q2_0, 2, 18, 8, split_pairs, join_pairs},
     {DType::pq2_0, 2, 34, 8, split_pairs, join_pairs},
+    {DType::ptq1_0, 24, 26, 2, to_pairs, from_pairs},
 };
 
 const BitOrder* bit_order(DType type) {

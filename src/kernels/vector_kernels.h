@@ -79,6 +79,8 @@ struct VectorKernels {
     use_woven<BlockDot<WovenIQ4_XS<V>>, 1>(set, DType::iq4_xs);
     use_woven<BlockDot<WovenMXFP4<V>>, 1>(set, DType::mxfp4);
     use_woven<HalfBlockDot<WovenNVFP4<V>>, 1>(set, DType::nvfp4);
+    use_woven<TernaryDot<WovenTQ1_0<V>>, 1>(set, DType::tq1_0);
+    use_woven<TernaryDot<WovenPTQ1_0<V>>, 1>(set, DType::ptq1_0);
     use_tables<TableQ1_0>(set, DType::q1_0);
     use_tables<TablePairs<BlockQ2_0>>(set, DType::q2_0);
     use_tables<TablePairs<BlockPQ2_0>>(set, DType::pq2_0);

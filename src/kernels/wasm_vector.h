@@ -101,6 +101,12 @@ struct WasmVector {
 
   static Bytes load_row_bytes(const std::byte* p, size_t /*next*/) { return wasm_v128_load(p); }
   static Bytes add_bytes(Bytes a, Bytes b) { return wasm_i8x16_add(a, b); }
+  // 3 x / 256 for every byte x.
+  static Bytes carries_of_3(Bytes x) {
+    const v128_t one = wasm_i8x16_const_splat(1);
+    return add_bytes(wasm_u8x16_min(wasm_u8x16_sub_sat(x, wasm_i8x16_const_splat(85)), one),
+                     wasm_u8x16_min(wasm_u8x16_sub_sat(x, wasm_u8x16_const_splat(170)), one));
+  }
   static void widen_bytes(Bytes x, Int (&words)[2]) {
     words[0] = wasm_u16x8_extend_low_u8x16(x);
     words[1] = wasm_u16x8_extend_high_u8x16(x);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "kernels/kernels.h"
@@ -207,6 +208,72 @@ struct HalfBlockDot {
       const auto x_scale = V::splat(tile.x.scales[t][column / kActivationBlock]);
       tile.products[t] = V::fma(V::to_float(V::sub(dots[t].sum(), offset)), V::mul(scale, x_scale),
                                 tile.products[t]);
+    }
+  }
+};
+
+// Formats of digits 0, 1 and 2 in base 3, with one scale:
+// Σ w x = scale · x_scale · (Σ digit · x_code − Σ x_code).
+template <class Format>
+struct TernaryDot {
+  template <class V, size_t T>
+  KINGLET_INLINE static void accumulate(Tile<V, T>& tile) {
+    using Block = typename Format::Block;
+    for (size_t i = 0; i < tile.n_columns / Block::kSize; ++i) {
+      const Format block(tile.group + i * V::kLanes * sizeof(Block));
+      const size_t column = i * Block::kSize;
+      Sums<V, T> sums;
+      unroll<std::size(Format::kRuns)>(
+          [&](auto run) KINGLET_INLINE { add_run<run>(tile, block, column, sums); });
+      if constexpr (Format::kPairSteps > 0) {
+        constexpr size_t kPairs = Block::kSize - 4 * Format::kPairSteps;  // the first column
+        unroll<Format::kPairSteps>([&](auto step) KINGLET_INLINE {
+          add(tile, block.template unpack_pairs<step>(), column + kPairs + 4 * step,
+              sums[kParts - 1]);
+        });
+      }
+      add_scaled(tile, block, column / kActivationBlock, sums);
+    }
+  }
+
+ private:
+  static constexpr size_t kParts = Format::Block::kSize / kActivationBlock;
+  template <class V, size_t T>
+  using Sums = typename V::NibbleDot[kParts][T];
+
+  // A byte is a fraction; multiplied by 3, it carries its next digit out.
+  template <size_t Run, class V, size_t T>
+  KINGLET_INLINE static void add_run(const Tile<V, T>& tile, const Format& block, size_t column,
+                                     Sums<V, T>& sums) {
+    constexpr DigitRun kRun = Format::kRuns[Run];
+#pragma GCC unroll 1
+    for (size_t byte = 0; byte < kRun.n_bytes; byte += 4) {
+      auto fractions = block.bytes_at(kRun.first_byte + byte);
+      unroll<kRun.n_digits>([&](auto digit) KINGLET_INLINE {
+        constexpr size_t kColumn = kRun.first_column + digit * kRun.n_bytes;
+        add(tile, V::as_unsigned(V::carries_of_3(fractions)), column + kColumn + byte,
+            sums[kColumn / kActivationBlock]);
+        fractions = V::add_bytes(V::add_bytes(fractions, fractions), fractions);
+      });
+    }
+  }
+
+  template <class V, size_t T>
+  KINGLET_INLINE static void add(const Tile<V, T>& tile, const typename V::Unsigned& codes,
+                                 size_t column, typename V::NibbleDot (&sums)[T]) {
+    for (size_t t = 0; t < T; ++t) sums[t].add(codes, tile.x.codes[t] + column);
+  }
+
+  template <class V, size_t T>
+  KINGLET_INLINE static void add_scaled(Tile<V, T>& tile, const Format& block, size_t x_block,
+                                        const Sums<V, T>& sums) {
+    const auto scale = block.half_at(offsetof(typename Format::Block, scale));
+    for (size_t i = 0; i < kParts; ++i) {
+      for (size_t t = 0; t < T; ++t) {
+        const auto sum = V::sub(sums[i][t].sum(), V::splat_int(tile.x.sums[t][x_block + i]));
+        const auto x_scale = V::splat(tile.x.scales[t][x_block + i]);
+        tile.products[t] = V::fma(V::to_float(sum), V::mul(scale, x_scale), tile.products[t]);
+      }
     }
   }
 };

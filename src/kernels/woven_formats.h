@@ -210,6 +210,41 @@ struct WovenNVFP4 : WovenBlocks<V, BlockNVFP4> {
   }
 };
 
+// --- Digits in base 3 ----------------------------------------------------------------------------
+
+// A run of bytes that hold n_digits codes each: digit i of byte j is column
+// first_column + i * n_bytes + j.
+struct DigitRun {
+  size_t first_byte;
+  size_t n_bytes;
+  size_t n_digits;
+  size_t first_column;
+};
+
+template <class V>
+struct WovenTQ1_0 : WovenBlocks<V, BlockTQ1_0> {
+  using WovenBlocks<V, BlockTQ1_0>::WovenBlocks;
+  static constexpr DigitRun kRuns[] = {{0, 32, 5, 0}, {32, 16, 5, 160}, {48, 4, 4, 240}};
+  static constexpr size_t kPairSteps = 0;
+};
+
+// Packing makes bit pairs of the last eight codes.
+template <class V>
+struct WovenPTQ1_0 : WovenBlocks<V, BlockPTQ1_0> {
+  using WovenBlocks<V, BlockPTQ1_0>::WovenBlocks;
+  static constexpr DigitRun kRuns[] = {{0, 16, 5, 0}, {16, 8, 5, 80}};
+  static constexpr size_t kPairSteps = 2;
+
+  template <size_t Step>
+  typename V::Unsigned unpack_pairs() const {
+    const auto word = V::load_int16(this->unit(offsetof(BlockPTQ1_0, fours)));
+    const auto pairs = WovenPTQ1_0::field(word, 8 * Step, 0xff);
+    const auto two = V::bit_or(pairs, V::shift_left(pairs, 6));
+    const auto four = V::bit_or(two, V::shift_left(two, 12));
+    return V::as_unsigned(V::bit_and(four, V::splat_int(0x03030303)));
+  }
+};
+
 // --- A scale for eight sub-blocks of 32 columns --------------------------------------------------
 
 template <class V>
