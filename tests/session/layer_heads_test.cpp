@@ -42,8 +42,8 @@ struct HeadCopy {
   std::vector<float>& to;
 
   void rows(uint32_t source, uint32_t target) const {
-    constexpr auto kSize = static_cast<ptrdiff_t>(kHeadDim * kHiddenDim);
-    std::copy_n(from.begin() + source * kSize, kSize, to.begin() + target * kSize);
+    constexpr size_t kSize = size_t{kHeadDim} * kHiddenDim;
+    std::copy_n(from.data() + source * kSize, kSize, to.data() + target * kSize);
   }
   void columns(uint32_t head, uint32_t n_heads) const {
     for (size_t row = 0; row < kHiddenDim; ++row) {
