@@ -52,12 +52,28 @@ const hybrid = [
   },
 ];
 
+// wllama 2.3.1 does not know these types.
+const oneBit = [
+  {
+    ours: 'chromium relaxed-simd',
+    peer: 'wllama 3.8.1',
+    targets: { Q1_0: { decode: 30 } },
+  },
+  { ours: 'chromium simd128', peer: 'wllama 3.8.1', targets: { Q1_0: { decode: 30 } } },
+  {
+    ours: 'native',
+    peer: 'llama.cpp',
+    targets: { Q1_0: { decode: 2 }, Q2_0: { decode: 2 }, TQ2_0: { decode: 2 } },
+  },
+];
+
 const byShape = {
   'smollm2-135m': small,
   'lfm2-350m': hybrid,
   'qwen3.5-0.8b': hybrid,
   'granite-4.0-h-350m': hybrid,
   'falcon-h1-90m': hybrid,
+  'bonsai-1.7b': oneBit,
 };
 
 /** Those of a shape; one that has no targets is compared like the first one, without verdicts. */
