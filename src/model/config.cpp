@@ -144,12 +144,18 @@ Status read_experts(const Keys& keys, ModelConfig& config) {
   KINGLET_ASSIGN(config.n_experts_used, keys.size("expert_used_count", config.n_experts));
   KINGLET_ASSIGN(config.expert_dim,
                  keys.size("expert_feed_forward_length", kMaxDim, config.ffn_dim));
-  KINGLET_ASSIGN(config.shared_dim, keys.number("expert_shared_feed_forward_length", uint32_t{0}));
-  KINGLET_ASSIGN(config.n_dense_layers, keys.number("leading_dense_block_count", uint32_t{0}));
-  if (config.shared_dim > kMaxDim || config.n_dense_layers > config.n_layers) {
-    return keys.error(ErrorCode::corrupt, "leading_dense_block_count",
-                      cat("or the width of shared experts is out of range: ", config.n_dense_layers,
-                          " and ", config.shared_dim));
+  constexpr std::string_view kSharedDim = "expert_shared_feed_forward_length";
+  KINGLET_ASSIGN(config.shared_dim, keys.number(kSharedDim, uint32_t{0}));
+  if (config.shared_dim > kMaxDim) {
+    return keys.error(ErrorCode::corrupt, kSharedDim,
+                      cat("is ", config.shared_dim, ", expected ", kMaxDim, " at most"));
+  }
+  constexpr std::string_view kDenseLayers = "leading_dense_block_count";
+  KINGLET_ASSIGN(config.n_dense_layers, keys.number(kDenseLayers, uint32_t{0}));
+  if (config.n_dense_layers > config.n_layers) {
+    return keys.error(
+        ErrorCode::corrupt, kDenseLayers,
+        cat("is ", config.n_dense_layers, ", expected ", config.n_layers, " layers at most"));
   }
   KINGLET_ASSIGN(const uint32_t gating, keys.number("expert_gating_func", uint32_t{1}));
   if (gating != 1 && !(gating == 2 && traits.may_gate_by_sigmoid)) {

@@ -122,7 +122,8 @@ TEST(HybridModel, RefusesExpertsThatItDoesNotHave) {
   expect_error(with_number("hybrid/lfm2moe.gguf", "lfm2moe.expert_gating_func", 3),
                ErrorCode::unsupported_feature, "lfm2moe.expert_gating_func is 3: not supported");
   expect_error(with_number("hybrid/lfm2moe.gguf", "lfm2moe.leading_dense_block_count", 9),
-               ErrorCode::corrupt, "lfm2moe.leading_dense_block_count");
+               ErrorCode::corrupt,
+               "lfm2moe.leading_dense_block_count is 9, expected 6 layers at most");
 }
 
 }  // namespace
