@@ -4,6 +4,7 @@
 #include <string>
 
 #include "gguf/metadata.h"
+#include "kv/recurrent_state.h"
 #include "tensor/dtype.h"
 #include "tensor/kv_kind.h"
 
@@ -66,6 +67,14 @@ bool print_kv_rows() {
   return true;
 }
 
+void print_recurrent_states() {
+  std::printf(
+      "{\"checkpointBudget\": %llu, \"fewestCheckpoints\": %u, \"mostCheckpoints\": %u, "
+      "\"nWorkingStates\": %u}",
+      static_cast<unsigned long long>(kCheckpointBudget), kFewestCheckpoints, kMostCheckpoints,
+      kWorkingStates);
+}
+
 }  // namespace
 }  // namespace kinglet
 
@@ -76,5 +85,7 @@ int main() {
   kinglet::print_value_bytes();
   std::printf("],\n\"kvRows\": {");
   if (!kinglet::print_kv_rows()) return 1;
-  std::printf("}}\n");
+  std::printf("},\n\"recurrentStates\": ");
+  kinglet::print_recurrent_states();
+  std::printf("}\n");
 }

@@ -5,13 +5,6 @@
 #include <utility>
 
 namespace kinglet {
-namespace {
-
-// Beside the checkpoints: the state, the next one, and the one that is held.
-constexpr uint32_t kWorkingSlots = 3;
-
-}  // namespace
-
 uint32_t checkpoints_within_budget(uint64_t n_floats) {
   if (n_floats == 0) return 0;
   const uint64_t n = kCheckpointBudget / (n_floats * sizeof(float));
@@ -20,7 +13,7 @@ uint32_t checkpoints_within_budget(uint64_t n_floats) {
 
 uint64_t recurrent_state_bytes(uint64_t n_floats) {
   if (n_floats == 0) return 0;
-  return (kWorkingSlots + checkpoints_within_budget(n_floats)) * n_floats * sizeof(float);
+  return (kWorkingStates + checkpoints_within_budget(n_floats)) * n_floats * sizeof(float);
 }
 
 // States of one size, and how many use each. A sequence and its forks have one pool, with as many
@@ -75,7 +68,7 @@ RecurrentState::RecurrentState(std::shared_ptr<Pool> pool, uint32_t most_checkpo
 Result<RecurrentState> RecurrentState::create(uint64_t n_floats) {
   const uint32_t most_checkpoints = checkpoints_within_budget(n_floats);
   auto pool = std::make_shared<Pool>(n_floats);
-  if (n_floats > 0) KINGLET_TRY(pool->add_sequence(kWorkingSlots + most_checkpoints));
+  if (n_floats > 0) KINGLET_TRY(pool->add_sequence(kWorkingStates + most_checkpoints));
   RecurrentState state(std::move(pool), most_checkpoints);
   if (state.is_empty()) return state;
   state.next_.slot = state.pool_->take();
@@ -84,7 +77,7 @@ Result<RecurrentState> RecurrentState::create(uint64_t n_floats) {
 }
 
 Result<RecurrentState> RecurrentState::fork() const {
-  if (!is_empty()) KINGLET_TRY(pool_->add_sequence(kWorkingSlots + most_checkpoints_));
+  if (!is_empty()) KINGLET_TRY(pool_->add_sequence(kWorkingStates + most_checkpoints_));
   RecurrentState state(pool_, most_checkpoints_);
   state.live_.position = live_.position;
   if (is_empty()) return state;

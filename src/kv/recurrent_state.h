@@ -21,11 +21,14 @@ constexpr uint64_t kCheckpointBudget = uint64_t{96} << 20;
 constexpr uint32_t kFewestCheckpoints = 2;
 constexpr uint32_t kMostCheckpoints = 16;
 
+// The states beside them: the one that a step reads, the one that it writes, and the one that a
+// call of several steps goes back to when it fails.
+constexpr uint32_t kWorkingStates = 3;
+
 // As many checkpoints of n_floats as the budget allows; 0 where there is no state.
 uint32_t checkpoints_within_budget(uint64_t n_floats);
 
-// Bytes of a session's recurrent states: its checkpoints, the state that a step reads, the one that
-// it writes, and the one that a call of several steps goes back to when it fails.
+// Bytes of a session's recurrent states, checkpoints included.
 uint64_t recurrent_state_bytes(uint64_t n_floats);
 
 class RecurrentState {

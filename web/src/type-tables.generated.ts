@@ -50,3 +50,11 @@ export const kvRows = {
   q8: { bytes: 0, blockSize: 32, blockBytes: 36 },
   q4: { bytes: 0, blockSize: 32, blockBytes: 18 },
 };
+
+/** How many states of recurrent layers a session keeps; the budget is in bytes. */
+export const recurrentStates = {
+  checkpointBudget: 100663296,
+  fewestCheckpoints: 2,
+  mostCheckpoints: 16,
+  nWorkingStates: 3,
+};

@@ -1,7 +1,7 @@
 // How much memory a model takes, estimated before there is an engine to tell.
 import { KingletError } from '../errors.ts';
 import type { KvKinds, PostedLoadOptions } from '../protocol.ts';
-import { kvRows } from '../type-tables.generated.ts';
+import { kvRows, recurrentStates } from '../type-tables.generated.ts';
 import type { KvKind } from '../types.ts';
 import type { ModelShape } from './model-shape.ts';
 
@@ -77,14 +77,9 @@ function kvCacheBytes(shape: ModelShape, nPositions: number, kv: KvKinds): numbe
   return nPositions * shape.nKeptHeads * ofHead;
 }
 
-/** States, checkpoints and what a step works on, as src/kv/recurrent_state.h has them. */
-const checkpointBudget = 96 * 2 ** 20;
-const fewestCheckpoints = 2;
-const mostCheckpoints = 16;
-const nWorkingStates = 3;
-
 function recurrentStateBytes({ nRecurrent }: ModelShape): number {
   if (nRecurrent === 0) return 0;
+  const { checkpointBudget, fewestCheckpoints, mostCheckpoints, nWorkingStates } = recurrentStates;
   const ofState = 4 * nRecurrent;
   const n = Math.floor(checkpointBudget / ofState);
   return (nWorkingStates + Math.min(Math.max(n, fewestCheckpoints), mostCheckpoints)) * ofState;
