@@ -288,7 +288,8 @@ describe('a large model', { timeout: 180_000 }, () => {
       expect(info!.runtime.nThreads).toBe(nThreads);
       expect(info!.runtime.singleThreadReason).toBe(nThreads === 1 ? 'refused' : undefined);
       expect(asked).toHaveLength(nAsked);
-      expect(asked[0]).toBeLessThan(allowed(info!) + 2 ** 28 + mib);
+      // The plan counts tables of sums, which only weights of one or two bits need.
+      expect(asked[0]).toBeLessThan(allowed(info!) + 2 ** 28 + 2 * mib);
       expect(asked).toEqual(asked.toSorted((a, b) => b - a));
     },
   );
