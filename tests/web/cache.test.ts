@@ -1,7 +1,7 @@
 // The cache in headless Chromium: what is kept, what is read again, and what cannot go wrong.
 import { readFileSync } from 'node:fs';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { launchChromium } from '../../scripts/chromium.mjs';
 import { startFaultyServer } from './faulty-server.ts';
 import type { FaultyServer, ServedFile } from './faulty-server.ts';
@@ -71,8 +71,12 @@ const fromBoth = ['cache', 'download', 'prepare'];
 /** A file of the same size that begins as the model does, and is none. */
 const otherBytes = bytes.map((byte, i) => (i < half ? byte : ~byte));
 
-/** Runs `change` on the only file in the cache, opened for writing. */
+/** Changes the only file in the cache, as soon as the worker of an aborted load has let go of it. */
 async function damage(at: number, kind: 'flip' | 'cut'): Promise<void> {
+  await vi.waitFor(() => damageNow(at, kind), 5000);
+}
+
+async function damageNow(at: number, kind: 'flip' | 'cut'): Promise<void> {
   await page.evaluate(
     async ([position, what]) => {
       const root = await navigator.storage.getDirectory();
