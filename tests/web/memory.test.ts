@@ -241,8 +241,8 @@ describe('a large model', { timeout: 180_000 }, () => {
       const { info, phases } = await loadInPage(page, '/large.gguf', { ...options, nThreads: 1 });
       expect(phases[0]).toBe(phase);
       const grown = Math.max(...(await peaksOfRenderers())) - before;
-      expect(grown).toBeGreaterThan(large.length);
-      const garbage = 32 * mib; // buffers that nobody needs any more
+      const garbage = 32 * mib; // buffers that nobody needs any more, now or when the page opened
+      expect(grown).toBeGreaterThan(large.length - garbage);
       expect(grown).toBeLessThan(allowed(info!) + garbage);
     }
   });
