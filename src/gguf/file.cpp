@@ -139,6 +139,7 @@ Status GgufLoader::place(const GgufHeader& header, std::optional<uint64_t> file_
   if (!header_bytes.ok()) return fail(std::move(header_bytes.error()));
   auto data = AlignedBuffer::allocate(header.data_bytes, "the tensor data");
   if (!data.ok()) return fail(std::move(data.error()));
+  data.value().expect_full_use();
 
   const AlignedBuffer collected = std::move(file_.header_bytes_);
   file_.header_bytes_ = std::move(header_bytes.value());
@@ -160,6 +161,7 @@ Status GgufLoader::settle_size() {
   if (!header.ok()) return {};  // finish() says how much is missing
   auto data = AlignedBuffer::allocate(header.value().data_bytes, "the tensor data");
   if (!data.ok()) return fail(std::move(data.error()));
+  data.value().expect_full_use();
   fill(data.value().bytes(), file_.data_.bytes());
   file_.data_ = std::move(data.value());
   file_.header_ = std::move(header.value());
