@@ -150,6 +150,15 @@ struct TableMatmul {
     return sum;
   }
 
+  // Asks for a later block: at the end of each page the processor would wait for the next one.
+  template <class Block>
+  static void fetch_ahead(const std::byte* group) {
+    constexpr size_t kCacheLine = 64;
+    constexpr size_t kBlockBytes = kGroupRows * sizeof(Block);
+    const std::byte* later = group + 4 * kBlockBytes;
+    for (size_t i = 0; i < kBlockBytes; i += kCacheLine) __builtin_prefetch(later + i);
+  }
+
   // The products of a group of rows, and of its neighbour where vectors hold both.
   template <class Format>
   static void multiply_group(const std::byte* group, size_t next, size_t n_columns, const Token& x,
@@ -158,6 +167,8 @@ struct TableMatmul {
     constexpr size_t kParts = Block::kSize / kActivationBlock;
     for (Float& product : products) product = V::splat(0.0f);
     for (size_t part = 0; part < n_columns / kActivationBlock; part += kParts) {
+      fetch_ahead<Block>(group);
+      if constexpr (kRows > kGroupRows) fetch_ahead<Block>(group + next);
       const Float missing = V::splat(rest<Format>(x, part, kParts));
       Float totals[kFloats];
       for (Float& total : totals) total = missing;
