@@ -311,7 +311,7 @@ std::vector<std::byte> random_tensor(const NamedShape& tensor, const DTypeInfo& 
   const auto n_rows = static_cast<size_t>(tensor.shape[1]);
   std::vector<float> row(n_columns, tensor.name.ends_with(".ssm_a") ? -1.0f : 1.0f);
   std::normal_distribution<float> normal(0.0f, 0.02f);
-  const size_t row_bytes = n_columns / type.block_size * type.block_bytes;
+  const size_t row_bytes = type.row_bytes(n_columns);
   std::vector<std::byte> bytes(n_rows * row_bytes);
   for (size_t i = 0; i < n_rows; ++i) {
     std::byte* encoded = bytes.data() + i * row_bytes;

@@ -74,7 +74,7 @@ class Rows {
 
   void read(size_t row, float factor, float* out) const {
     const DTypeInfo& type = dtype_info(tensor_.type);
-    const size_t row_bytes = n_columns() / type.block_size * type.block_bytes;
+    const size_t row_bytes = type.row_bytes(n_columns());
     type.dequantize(tensor_.bytes.data() + row * row_bytes, out, n_columns());
     factor *= scales_[matrix_of(row)];
     if (factor == 1) return;
@@ -102,9 +102,8 @@ std::vector<float> nvfp4_scales(const Rows& rows) {
 
 // Row by row, so that only one tensor's result and one row of floats are held.
 std::vector<std::byte> convert(const Rows& rows, DType to, std::span<const float> scales) {
-  const DTypeInfo& into = dtype_info(to);
   const Quantizer quantizer = find_quantizer(to);
-  const size_t row_bytes = rows.n_columns() / into.block_size * into.block_bytes;
+  const size_t row_bytes = dtype_info(to).row_bytes(rows.n_columns());
   std::vector<float> row(rows.n_columns());
   std::vector<std::byte> out(rows.n_rows() * row_bytes);
   for (size_t i = 0; i < rows.n_rows(); ++i) {

@@ -18,7 +18,7 @@ constexpr size_t kChunk = 256;
 void multiply(const PackedMatrix& w, const Activations& x, size_t n_tokens, float* y,
               size_t y_stride, size_t row_begin, size_t row_end) {
   const DTypeInfo& type = dtype_info(w.type);
-  const size_t row_bytes = w.n_columns / type.block_size * type.block_bytes;
+  const size_t row_bytes = type.row_bytes(w.n_columns);
   float weights[kChunk];
   for (size_t row = row_begin; row < row_end; ++row) {
     for (size_t t = 0; t < n_tokens; ++t) y[t * y_stride + row] = 0.0f;
@@ -26,7 +26,7 @@ void multiply(const PackedMatrix& w, const Activations& x, size_t n_tokens, floa
     for (size_t column = 0; column < w.n_columns; column += kChunk) {
       const size_t n = std::min(kChunk, w.n_columns - column);
       type.dequantize(blocks, weights, n);
-      blocks += n / type.block_size * type.block_bytes;
+      blocks += type.row_bytes(n);
       for (size_t t = 0; t < n_tokens; ++t) {
         const float* values = x.values + t * x.n_columns + column;
         float sum = 0.0f;

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "kernels/kernels.h"
+#include "kernels/prefetch.h"
 #include "kernels/table_formats.h"
 #include "tensor/dtype.h"
 
@@ -150,25 +151,18 @@ struct TableMatmul {
     return sum;
   }
 
-  // Asks for a later block: at the end of each page the processor would wait for the next one.
-  template <class Block>
-  static void fetch_ahead(const std::byte* group) {
-    constexpr size_t kCacheLine = 64;
-    constexpr size_t kBlockBytes = kGroupRows * sizeof(Block);
-    const std::byte* later = group + 4 * kBlockBytes;
-    for (size_t i = 0; i < kBlockBytes; i += kCacheLine) __builtin_prefetch(later + i);
-  }
-
   // The products of a group of rows, and of its neighbour where vectors hold both.
   template <class Format>
   static void multiply_group(const std::byte* group, size_t next, size_t n_columns, const Token& x,
                              Float (&products)[kFloats]) {
     using Block = typename Format::Block;
     constexpr size_t kParts = Block::kSize / kActivationBlock;
+    constexpr size_t kBlockBytes = kGroupRows * sizeof(Block);
     for (Float& product : products) product = V::splat(0.0f);
     for (size_t part = 0; part < n_columns / kActivationBlock; part += kParts) {
-      fetch_ahead<Block>(group);
-      if constexpr (kRows > kGroupRows) fetch_ahead<Block>(group + next);
+      // At the end of each page the processor would wait for the next one.
+      prefetch(group + 4 * kBlockBytes, kBlockBytes);
+      if constexpr (kRows > kGroupRows) prefetch(group + next + 4 * kBlockBytes, kBlockBytes);
       const Float missing = V::splat(rest<Format>(x, part, kParts));
       Float totals[kFloats];
       for (Float& total : totals) total = missing;
@@ -188,7 +182,7 @@ struct TableMatmul {
         const std::byte* at = scales + row / kGroupRows * next + row % kGroupRows * sizeof(Half);
         products[j] = V::fma(totals[j], V::load_half(at), products[j]);
       }
-      group += kGroupRows * sizeof(Block);
+      group += kBlockBytes;
     }
   }
 
@@ -199,7 +193,7 @@ struct TableMatmul {
   template <class Format>
   static void multiply(const PackedMatrix& w, const Activations& x, size_t n_tokens, float* y,
                        size_t y_stride, size_t row_begin, size_t row_end) {
-    const size_t row_bytes = w.n_columns / Format::Block::kSize * sizeof(typename Format::Block);
+    const size_t row_bytes = dtype_info(w.type).row_bytes(w.n_columns);
     for (size_t chunk = row_begin; chunk < row_end; chunk += kChunkRows) {
       const size_t chunk_end = std::min(chunk + kChunkRows, row_end);
       for (size_t t = 0; t < n_tokens; ++t) {

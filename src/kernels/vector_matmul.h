@@ -35,8 +35,7 @@ struct VectorMatmul {
   template <class Dot, size_t kTokens>
   static void multiply_woven(const PackedMatrix& w, const Activations& x, size_t n_tokens, float* y,
                              size_t y_stride, size_t row_begin, size_t row_end) {
-    const DTypeInfo& type = dtype_info(w.type);
-    const size_t row_bytes = w.n_columns / type.block_size * type.block_bytes;
+    const size_t row_bytes = dtype_info(w.type).row_bytes(w.n_columns);
     for (size_t row = row_begin; row < row_end; row += kRows) {
       const std::byte* group = w.data + row * row_bytes;
       size_t token = 0;
@@ -152,7 +151,7 @@ struct VectorMatmul {
                                    float* y, size_t y_stride, size_t row_begin, size_t row_end) {
     constexpr size_t kChunk = 256;  // a multiple of every type's block size
     const DTypeInfo& type = dtype_info(w.type);
-    const size_t row_bytes = w.n_columns / type.block_size * type.block_bytes;
+    const size_t row_bytes = type.row_bytes(w.n_columns);
     clear(y, y_stride, n_tokens, row_begin, row_end);
     alignas(64) float weights[kChunk];
     for (size_t row = row_begin; row < row_end; ++row) {
@@ -160,7 +159,7 @@ struct VectorMatmul {
       for (size_t column = 0; column < w.n_columns; column += kChunk) {
         const size_t n = std::min(kChunk, w.n_columns - column);
         type.dequantize(blocks, weights, n);
-        blocks += n / type.block_size * type.block_bytes;
+        blocks += type.row_bytes(n);
         accumulate_rows<1>(weights, kChunk, x.values + column, x.n_columns, n, n_tokens, y + row,
                            y_stride);
       }

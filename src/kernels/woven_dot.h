@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "kernels/kernels.h"
+#include "kernels/prefetch.h"
 #include "kernels/woven_formats.h"
 #include "kernels/woven_tile.h"
 
@@ -115,7 +116,11 @@ struct SubBlockDot {
     for (size_t i = 0; i < tile.n_columns / Block::kSize; ++i) {
       const Format block(tile.group + i * kBlockBytes<V>);
       for (size_t half = 0; half < 2; ++half) {
-        if constexpr (T == 1) fetch_half<V>(block.data + kBlockBytes<V>, half);
+        // Units of a block are read in another order than they stand in, which is not foreseen.
+        if constexpr (T == 1) {
+          constexpr size_t kHalf = kBlockBytes<V> / 2;
+          prefetch(block.data + kBlockBytes<V> + half * kHalf, kHalf);
+        }
         const size_t column = i * Block::kSize + half * Block::kSize / 2;
         unroll<4>([&](auto quarter) KINGLET_INLINE {
           accumulate_quarter<quarter>(tile, block, half, column + quarter * kActivationBlock);
@@ -127,15 +132,6 @@ struct SubBlockDot {
  private:
   template <class V>
   static constexpr size_t kBlockBytes = V::kLanes * sizeof(typename Format::Block);
-
-  // Asks for half of the next block. Units of a block are read in another order than they stand in,
-  // which the processor does not foresee.
-  template <class V>
-  KINGLET_INLINE static void fetch_half(const std::byte* next, size_t half) {
-    constexpr size_t kCacheLine = 64;
-    const std::byte* begin = next + half * kBlockBytes<V> / 2;
-    for (size_t i = 0; i < kBlockBytes<V> / 2; i += kCacheLine) __builtin_prefetch(begin + i);
-  }
 
   // 32 columns: two sub-blocks.
   template <size_t Quarter, class V, size_t T>

@@ -126,6 +126,9 @@ struct DTypeInfo {
   Units units;
   // Decodes n weights (a multiple of block_size): the format's value, rounded once to a float.
   void (*dequantize)(const std::byte* blocks, float* out, size_t n);
+
+  // Bytes of n weights (a multiple of block_size).
+  size_t row_bytes(size_t n) const { return n / block_size * block_bytes; }
 };
 
 // Every type, in the order of the list.
