@@ -30,6 +30,13 @@ std::span<const std::byte> fill(std::span<std::byte> target, std::span<const std
   return source.subspan(n);
 }
 
+// Memory for a file's tensors, all of which a model reads.
+Result<AlignedBuffer> allocate_data(const GgufHeader& header) {
+  KINGLET_ASSIGN(AlignedBuffer data, AlignedBuffer::allocate(header.data_bytes, "the tensor data"));
+  data.expect_full_use();
+  return data;
+}
+
 }  // namespace
 
 TensorView GgufFile::tensor(const TensorInfo& info) {
@@ -137,9 +144,8 @@ Status GgufLoader::try_header(std::optional<uint64_t> file_bytes) {
 Status GgufLoader::place(const GgufHeader& header, std::optional<uint64_t> file_bytes) {
   auto header_bytes = AlignedBuffer::allocate(header.data_offset, "the header");
   if (!header_bytes.ok()) return fail(std::move(header_bytes.error()));
-  auto data = AlignedBuffer::allocate(header.data_bytes, "the tensor data");
+  auto data = allocate_data(header);
   if (!data.ok()) return fail(std::move(data.error()));
-  data.value().expect_full_use();
 
   const AlignedBuffer collected = std::move(file_.header_bytes_);
   file_.header_bytes_ = std::move(header_bytes.value());
@@ -159,9 +165,8 @@ Status GgufLoader::place(const GgufHeader& header, std::optional<uint64_t> file_
 Status GgufLoader::settle_size() {
   auto header = parse_gguf_header(file_.header_bytes_.bytes(), received_);
   if (!header.ok()) return {};  // finish() says how much is missing
-  auto data = AlignedBuffer::allocate(header.value().data_bytes, "the tensor data");
+  auto data = allocate_data(header.value());
   if (!data.ok()) return fail(std::move(data.error()));
-  data.value().expect_full_use();
   fill(data.value().bytes(), file_.data_.bytes());
   file_.data_ = std::move(data.value());
   file_.header_ = std::move(header.value());
