@@ -50,9 +50,7 @@ const speeds = await measureAll();
 report();
 
 function enginesFor({ shape, type }) {
-  const compared = comparisonsOf(shape).filter(
-    ({ targets }) => !typesOf(shape).length || type in targets,
-  );
+  const compared = comparisonsOf(shape).filter(({ targets }) => type in targets);
   return engineNames.filter((name) =>
     chosen ? chosen.includes(name) : compared.some(({ ours, peer }) => [ours, peer].includes(name)),
   );

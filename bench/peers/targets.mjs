@@ -78,10 +78,14 @@ const byShape = {
 
 /** Those of a shape; one that has no targets is compared like the first one, without verdicts. */
 export function comparisonsOf(shape) {
-  return byShape[shape] ?? small.map(({ ours, peer }) => ({ ours, peer, targets: {} }));
+  return byShape[shape] ?? small.map((row) => ({ ...row, targets: withoutNumbers(row.targets) }));
 }
 
-/** The types that a shape has targets for. */
+function withoutNumbers(targets) {
+  return Object.fromEntries(Object.keys(targets).map((type) => [type, {}]));
+}
+
+/** The types that a shape is compared in. */
 export function typesOf(shape) {
   return [...new Set(comparisonsOf(shape).flatMap(({ targets }) => Object.keys(targets)))];
 }
