@@ -73,8 +73,7 @@ class KvStore {
   size_t page_bytes() const { return page_bytes_; }
   std::byte* page(uint32_t page) { return memory_.data() + page * page_bytes_; }
 
-  // --- For sequences. Where one takes a page, there must be a free one
-  // ----------------------------
+  // --- For sequences. Who takes a page must know that one is free -------------------------------
 
   uint32_t take_page() { return pool_.take(); }
 
