@@ -12,7 +12,9 @@ namespace {
 struct Avx2 {
   using Float = __m256;
   using Int = __m256i;
-  using Code = int8_t;
+  struct Codes {
+    int8_t codes[4];
+  };
   using Bytes = __m256i;
   using Unsigned = __m256i;
   struct Signed {
@@ -21,6 +23,10 @@ struct Avx2 {
   };
   static constexpr size_t kLanes = 8;
   static constexpr size_t kTokens = 4;
+  static constexpr size_t kTokensOf256 = 4;
+  static constexpr size_t kTokensOfBytes = 4;
+  static constexpr size_t kNibbleSteps = 8;
+  static constexpr size_t kCopies = 1;
   static constexpr bool kRollSteps = false;
   static constexpr int32_t kSignedOffset = 0;
 
@@ -66,6 +72,8 @@ struct Avx2 {
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(p), power));
   }
 
+  static Float broadcast(const float (&x)[kCopies]) { return splat(x[0]); }
+  static Int broadcast_int(const int32_t (&x)[kCopies]) { return splat_int(x[0]); }
   static Int splat_int(int32_t x) { return _mm256_set1_epi32(x); }
   static Int add_int(Int a, Int b) { return _mm256_add_epi32(a, b); }
   static Int sub(Int a, Int b) { return _mm256_sub_epi32(a, b); }
@@ -87,7 +95,7 @@ struct Avx2 {
   static Int load_int8(const std::byte* p) {
     return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
   }
-  static void store_codes(Code* p, Int x) {
+  static void store_codes(int8_t* p, Int x) {
     const __m128i words =
         _mm_packs_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
     _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(words, words));
@@ -116,9 +124,9 @@ struct Avx2 {
   static Unsigned as_unsigned(Bytes x) { return x; }
   static Signed as_signed(Bytes x) { return {x, _mm256_abs_epi8(x)}; }
 
-  static __m256i splat_codes(const Code* x) {
+  static __m256i splat_codes(const Codes& x) {
     int32_t four;
-    std::memcpy(&four, x, sizeof four);
+    std::memcpy(&four, x.codes, sizeof four);
     return _mm256_set1_epi32(four);
   }
   static Int widen(__m256i pairs) { return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)); }
@@ -126,14 +134,14 @@ struct Avx2 {
   // A step adds at most 2 * 15 * 127 = 3810 to a 16-bit sum: 8 steps fit.
   struct NibbleDot {
     __m256i pairs = _mm256_setzero_si256();
-    void add(Unsigned w, const Code* x) {
+    void add(Unsigned w, const Codes& x) {
       pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(w, splat_codes(x)));
     }
     Int sum() const { return widen(pairs); }
   };
   struct UnsignedDot {
     Int sums = _mm256_setzero_si256();
-    void add(Unsigned w, const Code* x) {
+    void add(Unsigned w, const Codes& x) {
       sums = add_int(sums, widen(_mm256_maddubs_epi16(w, splat_codes(x))));
     }
     Int sum() const { return sums; }
@@ -141,7 +149,7 @@ struct Avx2 {
   // The instruction wants one unsigned side: the weight's sign moves to the activation.
   struct SignedDot {
     Int sums = _mm256_setzero_si256();
-    void add(Signed w, const Code* x) {
+    void add(Signed w, const Codes& x) {
       const __m256i codes = _mm256_sign_epi8(splat_codes(x), w.weights);
       sums = add_int(sums, widen(_mm256_maddubs_epi16(w.magnitudes, codes)));
     }

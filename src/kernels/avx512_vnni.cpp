@@ -17,12 +17,18 @@ namespace {
 struct Avx512Vnni {
   using Float = __m512;
   using Int = __m512i;
-  using Code = int8_t;
+  struct Codes {
+    int8_t codes[4];
+  };
   using Bytes = __m512i;
   using Unsigned = __m512i;
   using Signed = __m512i;
   static constexpr size_t kLanes = 16;
   static constexpr size_t kTokens = 8;
+  static constexpr size_t kTokensOf256 = 8;
+  static constexpr size_t kTokensOfBytes = 8;
+  static constexpr size_t kNibbleSteps = 8;
+  static constexpr size_t kCopies = 1;
   static constexpr bool kRollSteps = false;
   static constexpr int32_t kSignedOffset = 128;
 
@@ -56,6 +62,8 @@ struct Avx512Vnni {
     return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(p), power));
   }
 
+  static Float broadcast(const float (&x)[kCopies]) { return splat(x[0]); }
+  static Int broadcast_int(const int32_t (&x)[kCopies]) { return splat_int(x[0]); }
   static Int splat_int(int32_t x) { return _mm512_set1_epi32(x); }
   static Int add_int(Int a, Int b) { return _mm512_add_epi32(a, b); }
   static Int sub(Int a, Int b) { return _mm512_sub_epi32(a, b); }
@@ -73,7 +81,7 @@ struct Avx512Vnni {
   static Int load_int8(const std::byte* p) {
     return _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   }
-  static void store_codes(Code* p, Int x) {
+  static void store_codes(int8_t* p, Int x) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(x));
   }
 
@@ -99,15 +107,15 @@ struct Avx512Vnni {
     return _mm512_xor_si512(x, _mm512_set1_epi8(static_cast<char>(0x80)));
   }
 
-  static __m512i splat_codes(const Code* x) {
+  static __m512i splat_codes(const Codes& x) {
     int32_t four;
-    std::memcpy(&four, x, sizeof four);
+    std::memcpy(&four, x.codes, sizeof four);
     return _mm512_set1_epi32(four);
   }
 
   struct UnsignedDot {
     Int sums = _mm512_setzero_si512();
-    void add(Unsigned w, const Code* x) { sums = _mm512_dpbusd_epi32(sums, w, splat_codes(x)); }
+    void add(Unsigned w, const Codes& x) { sums = _mm512_dpbusd_epi32(sums, w, splat_codes(x)); }
     Int sum() const { return sums; }
   };
   using NibbleDot = UnsignedDot;

@@ -41,26 +41,17 @@ struct SumTable {
   int8_t high[kTableSums];
 };
 
-// A batch of activation rows [n_tokens][n_columns], and room for their quantized form, which a
-// kernel set's quantize() fills: x[i] ≈ scale[i / 32] * code[i], |code| <= 127. A block that holds
-// NaN or infinity has zeros for codes and a scale that is not finite, so that every product with it
-// is NaN.
-// Rows are n_columns apart; blocks are complete (n_columns is a multiple of 32 wherever they are
-// used). Codes are int8, or int16 in kernel sets that multiply 16-bit numbers.
+// A batch of activation rows [n_tokens][n_columns], and room for their quantized form (see
+// activation_block.h), which a kernel set's quantize() fills. Rows are n_columns apart; blocks are
+// complete (n_columns is a multiple of 32 wherever they are used).
 struct Activations {
   const float* values = nullptr;
   size_t n_columns = 0;
-  std::byte* codes = nullptr;
-  float* scales = nullptr;       // [n_tokens][n_columns / 32]
-  int32_t* sums = nullptr;       // [n_tokens][n_columns / 32]: sum of the block's codes
-  int32_t* half_sums = nullptr;  // [n_tokens][n_columns / 16]: sum of each half block's codes
+  std::byte* blocks = nullptr;  // [n_tokens][n_columns / 32], each of activation_block_bytes
   // What a kernel set's tabulate() fills from the codes, where a matrix needs it.
   SumTable* tables = nullptr;        // [n_tokens][n_columns / 4]
   int32_t* negative_sums = nullptr;  // [n_tokens][n_columns / 32]: sum of the codes below zero
 };
-
-// Bytes of codes for one activation, the most that any kernel set needs.
-constexpr size_t kMaxCodeBytes = sizeof(int16_t);
 
 // A weight matrix [n_rows][n_columns] in the layout that its kernel reads (see packing.h).
 struct PackedMatrix {
@@ -168,10 +159,13 @@ struct KernelSet {
   // By dtype_index(); see matmul_kernel().
   std::array<MatmulKernel, kNDTypes> matmul;
 
-  // Fills row `token` of x's codes, scales and sums from its values.
+  // Of a block of quantized activations.
+  size_t activation_block_bytes;
+
+  // Fills row `token` of x's blocks from its values.
   void (*quantize)(const Activations& x, size_t token);
 
-  // Fills row `token` of x's tables and negative sums from its codes.
+  // Fills row `token` of x's tables and negative sums from its blocks.
   void (*tabulate)(const Activations& x, size_t token);
 
   // out[i] = weight[i] * x[i] / sqrt(mean(x²) + epsilon). out may be x. Where the mean is not

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/exponential.h"
+#include "kernels/activation_block.h"
 #include "kernels/element.h"
 #include "kernels/kernels.h"
 #include "kernels/scalar_attention.h"
@@ -37,53 +38,55 @@ void multiply(const PackedMatrix& w, const Activations& x, size_t n_tokens, floa
   }
 }
 
+// What ActivationBlock asks of vectors.
+struct Numbers {
+  struct Codes {
+    int8_t codes[4];
+  };
+  static constexpr size_t kCopies = 1;
+};
+
 void quantize(const Activations& x, size_t token) {
-  const size_t n_blocks = x.n_columns / kActivationBlock;
-  const float* values = x.values + token * x.n_columns;
-  auto* codes = reinterpret_cast<int8_t*>(x.codes) + token * x.n_columns;
-  float* scales = x.scales + token * n_blocks;
-  int32_t* sums = x.sums + token * n_blocks;
-  int32_t* half_sums = x.half_sums + token * n_blocks * 2;
-  for (size_t block = 0; block < n_blocks; ++block) {
+  ActivationBlock<Numbers>* block = activation_blocks<Numbers>(x, token);
+  for (size_t column = 0; column < x.n_columns; column += kActivationBlock) {
+    const float* values = x.values + token * x.n_columns + column;
     float largest = 0.0f;
     float odd = 0.0f;  // 0 times a number that is not finite is NaN
     for (size_t i = 0; i < kActivationBlock; ++i) {
-      const float value = values[block * kActivationBlock + i];
-      largest = std::max(largest, std::fabs(value));
-      odd += value * 0.0f;
+      largest = std::max(largest, std::fabs(values[i]));
+      odd += values[i] * 0.0f;
     }
     const bool has_codes = largest > kSmallestNumber && !std::isnan(odd);
-    int32_t halves[2] = {0, 0};
+    int32_t half_sums[2] = {0, 0};
     for (size_t i = 0; i < kActivationBlock; ++i) {
-      const size_t column = block * kActivationBlock + i;
-      const float code = has_codes ? values[column] * (127.0f / largest) : 0.0f;
-      codes[column] = static_cast<int8_t>(std::lrint(code));
-      halves[i / (kActivationBlock / 2)] += codes[column];
+      const float number = has_codes ? values[i] * (127.0f / largest) : 0.0f;
+      const auto code = static_cast<int8_t>(std::lrint(number));
+      block->steps[i / 4].codes[i % 4] = code;
+      half_sums[i / (kActivationBlock / 2)] += code;
     }
-    scales[block] = largest / 127.0f + odd;
-    half_sums[2 * block] = halves[0];
-    half_sums[2 * block + 1] = halves[1];
-    sums[block] = halves[0] + halves[1];
+    block->set(largest / 127.0f + odd, half_sums[0], half_sums[1]);
+    ++block;
   }
 }
 
 void tabulate(const Activations& x, size_t token) {
-  const auto* codes = reinterpret_cast<const int8_t*>(x.codes) + token * x.n_columns;
+  const ActivationBlock<Numbers>* block = activation_blocks<Numbers>(x, token);
   SumTable* tables = x.tables + token * x.n_columns / kTableColumns;
   int32_t* negative_sums = x.negative_sums + token * x.n_columns / kActivationBlock;
-  std::fill_n(negative_sums, x.n_columns / kActivationBlock, 0);
-  for (size_t column = 0; column < x.n_columns; column += kTableColumns) {
-    int negative_sum = 0;
-    for (size_t i = 0; i < kTableColumns; ++i) negative_sum += std::min<int>(codes[column + i], 0);
-    negative_sums[column / kActivationBlock] += negative_sum;
-    for (size_t bits = 0; bits < kTableSums; ++bits) {
-      int sum = -negative_sum;
-      for (size_t i = 0; i < kTableColumns; ++i)
-        sum += (bits >> i & 1) != 0 ? codes[column + i] : 0;
-      tables->low[bits] = static_cast<int8_t>(sum % 32);
-      tables->high[bits] = static_cast<int8_t>(sum / 32);
+  for (size_t i = 0; i < x.n_columns / kActivationBlock; ++i) {
+    negative_sums[i] = 0;
+    for (const auto& [codes] : block[i].steps) {
+      int negative_sum = 0;
+      for (const int8_t code : codes) negative_sum += std::min<int>(code, 0);
+      negative_sums[i] += negative_sum;
+      for (size_t bits = 0; bits < kTableSums; ++bits) {
+        int sum = -negative_sum;
+        for (size_t j = 0; j < kTableColumns; ++j) sum += (bits >> j & 1) != 0 ? codes[j] : 0;
+        tables->low[bits] = static_cast<int8_t>(sum % 32);
+        tables->high[bits] = static_cast<int8_t>(sum / 32);
+      }
+      ++tables;
     }
-    ++tables;
   }
 }
 
@@ -172,6 +175,7 @@ const KernelSet& scalar_kernels() {
   static const KernelSet kernels = [] {
     KernelSet set{.name = "scalar",
                   .matmul = {},
+                  .activation_block_bytes = sizeof(ActivationBlock<Numbers>),
                   .quantize = quantize,
                   .tabulate = tabulate,
                   .rms_norm = rms_norm,

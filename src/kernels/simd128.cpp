@@ -8,7 +8,13 @@ namespace kinglet {
 namespace {
 
 struct Simd128 : WasmVector {
-  using Code = int16_t;
+  static constexpr size_t kTokens = 8;
+  static constexpr size_t kTokensOf256 = 4;
+  static constexpr size_t kTokensOfBytes = 8;
+  static constexpr bool kRollSteps = false;
+  struct Codes {
+    int16_t codes[8];  // 4, twice
+  };
   struct Words {
     v128_t rows01;  // 4 codes of row 0, 4 codes of row 1
     v128_t rows23;
@@ -17,9 +23,7 @@ struct Simd128 : WasmVector {
   using Signed = Words;
 
   static Float fma(Float a, Float b, Float c) { return add(mul(a, b), c); }
-  static void store_codes(Code* p, Int x) {
-    wasm_v128_store64_lane(p, wasm_i16x8_narrow_i32x4(x, x), 0);
-  }
+  static void store_codes(int16_t* p, Int x) { wasm_v128_store(p, wasm_i16x8_narrow_i32x4(x, x)); }
   static Bytes look_up(const int8_t (&table)[16], Bytes i) {
     return wasm_i8x16_swizzle(wasm_v128_load(table), i);
   }
@@ -34,8 +38,8 @@ struct Simd128 : WasmVector {
     // Two partial sums for each row, side by side.
     Int rows01 = wasm_i32x4_const_splat(0);
     Int rows23 = wasm_i32x4_const_splat(0);
-    void add(Words w, const Code* x) {
-      const v128_t codes = wasm_v128_load64_splat(x);
+    void add(Words w, const Codes& x) {
+      const v128_t codes = wasm_v128_load(x.codes);
       rows01 = add_int(rows01, wasm_i32x4_dot_i16x8(w.rows01, codes));
       rows23 = add_int(rows23, wasm_i32x4_dot_i16x8(w.rows23, codes));
     }

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/activation_block.h"
 #include "kernels/kernels.h"
 #include "kernels/prefetch.h"
 #include "kernels/table_formats.h"
@@ -43,15 +44,13 @@ struct TableMatmul {
   // What the codes of one row of activations become.
   struct Token {
     const SumTable* tables;
-    const float* scales;
-    const int32_t* sums;
+    const ActivationBlock<V>* blocks;
     const int32_t* negative_sums;
 
     Token(const Activations& x, size_t token) {
       const size_t n_blocks = x.n_columns / kActivationBlock;
       tables = x.tables + token * x.n_columns / kTableColumns;
-      scales = x.scales + token * n_blocks;
-      sums = x.sums + token * n_blocks;
+      blocks = activation_blocks<V>(x, token);
       negative_sums = x.negative_sums + token * n_blocks;
     }
   };
@@ -83,16 +82,13 @@ struct TableMatmul {
   }
 
   static void tabulate(const Activations& x, size_t token) {
-    const auto* codes = reinterpret_cast<const typename V::Code*>(x.codes) + token * x.n_columns;
+    const ActivationBlock<V>* block = activation_blocks<V>(x, token);
     SumTable* tables = x.tables + token * x.n_columns / kTableColumns;
     int32_t* negative_sums = x.negative_sums + token * x.n_columns / kActivationBlock;
-    for (size_t block = 0; block < x.n_columns / kActivationBlock; ++block) {
+    for (size_t i = 0; i < x.n_columns / kActivationBlock; ++i) {
       int32_t sum = 0;
-      for (size_t i = 0; i < kActivationBlock; i += kTableColumns) {
-        sum += fill_table(codes + i, *tables++);
-      }
-      negative_sums[block] = sum;
-      codes += kActivationBlock;
+      for (const auto& step : block[i].steps) sum += fill_table(step.codes, *tables++);
+      negative_sums[i] = sum;
     }
   }
 
@@ -145,8 +141,8 @@ struct TableMatmul {
     constexpr int32_t kLeftOut = Format::kFactor * ((1 << Format::kPlanes) - 1);
     float sum = 0.0f;
     for (size_t i = first_part; i < first_part + n_parts; ++i) {
-      const int32_t codes = kLeftOut * x.negative_sums[i] - Format::kOffset * x.sums[i];
-      sum += x.scales[i] * static_cast<float>(codes);
+      const int32_t codes = kLeftOut * x.negative_sums[i] - Format::kOffset * x.blocks[i].sum[0];
+      sum += x.blocks[i].scale[0] * static_cast<float>(codes);
     }
     return sum;
   }
@@ -171,7 +167,7 @@ struct TableMatmul {
         alignas(sizeof(Bytes)) int16_t sums[kRows];
         const SumTable* tables = x.tables + (part + i) * (kActivationBlock / kTableColumns);
         look_up_part<Format>(group, next, tables, i, sums);
-        const Float scale = V::splat(Format::kFactor * x.scales[part + i]);
+        const Float scale = V::splat(Format::kFactor * x.blocks[part + i].scale[0]);
         for (size_t j = 0; j < kFloats; ++j) {
           totals[j] = V::fma(V::to_float(V::load_int16(sums + j * kLanes)), scale, totals[j]);
         }

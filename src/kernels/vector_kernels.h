@@ -6,13 +6,19 @@
 //                     sub, mul, fma (a * b + c), min and max (the first operand where one is NaN),
 //                     max_int, to_int (rounds to nearest), to_float, as_ints (the same bits),
 //                     load_twice (a a b b …), swap_neighbours (b a d c …)
-//   Code              the integer that quantized activations are stored as
+//   Codes             4 quantized activations, as often as a vector has room for them where loading
+//                     them into all rows costs more than loading a vector; kCopies of a number
+//   broadcast         a number of an ActivationBlock in every lane
 //   Bytes             4 bytes of each of kLanes rows, as the packed layout has them
 //   Unsigned, Signed  codes made ready for dot products with activations
 //   NibbleDot         sums at most 8 steps of codes 0..15, or 4 of codes 0..31; may overflow past
 //                     that
 //   UnsignedDot       sums any number of steps of codes 0..127
 //   SignedDot         sums any number of steps of codes -127..127
+//   kTokens           tokens of a tile, as measured; kTokensOf256 for blocks of 256 columns,
+//                     kTokensOfBytes for codes that are bytes
+//   kNibbleSteps      steps of codes 0..15 that one sum takes, 4 or 8
+//   kRollSteps        whether tiles of bytes loop over their steps instead of unrolling them
 //   load_row_bytes    a byte of each of 32 rows, or as many as a vector has bytes, and with them
 //                     add_bytes, widen_bytes, add_words, shift_words, store_vector: sums of bytes
 //                     and of words (see table_matmul.h)
@@ -40,6 +46,7 @@ struct VectorKernels {
   static KernelSet kernel_set(std::string_view name) {
     KernelSet set = scalar_kernels();
     set.name = name;
+    set.activation_block_bytes = sizeof(ActivationBlock<V>);
     set.quantize = Matmul::quantize;
     set.tabulate = Tables::tabulate;
     set.rms_norm = Math::rms_norm;
@@ -66,10 +73,10 @@ struct VectorKernels {
     use(set, DType::f16, {Matmul::template multiply_floats<Half>, ActivationFormat::f32, 1});
     use_woven<BlockDot<WovenQ4_0<V>>, V::kTokens>(set, DType::q4_0);
     use_woven<BlockDot<WovenQ5_0<V>>, V::kTokens>(set, DType::q5_0);
-    use_woven<BlockDot<WovenQ8_0<V>>, V::kTokens>(set, DType::q8_0);
-    use_woven<BlockDot<WovenQ4_K<V>>, V::kTokens>(set, DType::q4_k);
+    use_woven<BlockDot<WovenQ8_0<V>>, V::kTokensOfBytes>(set, DType::q8_0);
+    use_woven<BlockDot<WovenQ4_K<V>>, V::kTokensOf256>(set, DType::q4_k);
     use_woven<BlockDot<WovenQ5_K<V>>, 2>(set, DType::q5_k);
-    use_woven<SubBlockDot<WovenQ6_K<V>>, V::kTokens>(set, DType::q6_k);
+    use_woven<SubBlockDot<WovenQ6_K<V>>, V::kTokensOf256>(set, DType::q6_k);
     // Rarer formats unpack their weights anew for each token: less code to download.
     use_woven<BlockDot<WovenQ4_1<V>>, 1>(set, DType::q4_1);
     use_woven<BlockDot<WovenQ5_1<V>>, 1>(set, DType::q5_1);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/activation_block.h"
 #include "kernels/kernels.h"
 #include "kernels/vector_math.h"
 #include "kernels/woven_dot.h"
@@ -16,7 +17,6 @@ template <class V>
 struct VectorMatmul {
   using Float = typename V::Float;
   using Int = typename V::Int;
-  using Code = typename V::Code;
   static constexpr size_t kLanes = V::kLanes;
   static constexpr uint32_t kRows = V::kLanes;  // rows woven together: one per 32-bit lane
 
@@ -30,19 +30,27 @@ struct VectorMatmul {
     for (size_t t = 0; t < T; ++t) V::store(y + (token + t) * y_stride, tile.products[t]);
   }
 
-  // Weights are read once for each tile of kTokens tokens, from the first-level cache after the
-  // first.
+  // Tiles of tokens stay in the first-level cache for so many rows, and these in the second for all
+  // tokens.
+  static constexpr size_t kChunkRows = 64;
+
+  // Weights are unpacked once for each tile of kTokens tokens.
   template <class Dot, size_t kTokens>
   static void multiply_woven(const PackedMatrix& w, const Activations& x, size_t n_tokens, float* y,
                              size_t y_stride, size_t row_begin, size_t row_end) {
     const size_t row_bytes = dtype_info(w.type).row_bytes(w.n_columns);
-    for (size_t row = row_begin; row < row_end; row += kRows) {
-      const std::byte* group = w.data + row * row_bytes;
+    for (size_t chunk = row_begin; chunk < row_end; chunk += kChunkRows) {
+      const size_t chunk_end = std::min(chunk + kChunkRows, row_end);
+      const auto multiply_tiles = [&]<size_t T>(size_t token) {
+        for (size_t row = chunk; row < chunk_end; row += kRows) {
+          multiply_tile<Dot, T>(w.data + row * row_bytes, x, token, y + row, y_stride);
+        }
+      };
       size_t token = 0;
       for (; token + kTokens <= n_tokens; token += kTokens) {
-        multiply_tile<Dot, kTokens>(group, x, token, y + row, y_stride);
+        multiply_tiles.template operator()<kTokens>(token);
       }
-      for (; token < n_tokens; ++token) multiply_tile<Dot, 1>(group, x, token, y + row, y_stride);
+      for (; token < n_tokens; ++token) multiply_tiles.template operator()<1>(token);
     }
   }
 
@@ -50,30 +58,22 @@ struct VectorMatmul {
 
   // Codes are rounded to nearest, so that |x - scale * code| <= scale / 2 in blocks that have any.
   static void quantize(const Activations& x, size_t token) {
-    const size_t n_blocks = x.n_columns / kActivationBlock;
+    constexpr size_t kHalf = kActivationBlock / 2;
     const float* values = x.values + token * x.n_columns;
-    auto* codes = reinterpret_cast<Code*>(x.codes) + token * x.n_columns;
-    float* scales = x.scales + token * n_blocks;
-    int32_t* sums = x.sums + token * n_blocks;
-    int32_t* half_sums = x.half_sums + token * n_blocks * 2;
-    for (size_t block = 0; block < n_blocks; ++block) {
+    ActivationBlock<V>* block = activation_blocks<V>(x, token);
+    for (size_t column = 0; column < x.n_columns; column += kActivationBlock) {
       const float amax = VectorMath<V>::largest_magnitude(values, kActivationBlock);
       const Float inverse = V::splat(amax > kSmallestNumber ? 127.0f / amax : 0.0f);
       const float* numbers = std::isfinite(amax) ? values : kZeros;
-      for (size_t half = 0; half < 2; ++half) {
-        Int sum = V::splat_int(0);
-        for (size_t i = 0; i < kActivationBlock / 2; i += kLanes) {
-          const size_t at = half * kActivationBlock / 2 + i;
-          const Int rounded = V::to_int(V::mul(V::load(numbers + at), inverse));
-          V::store_codes(codes + at, rounded);
-          sum = V::add_int(sum, rounded);
-        }
-        half_sums[2 * block + half] = V::horizontal_sum_int(sum);
+      Int sums[2] = {V::splat_int(0), V::splat_int(0)};
+      for (size_t i = 0; i < kActivationBlock; i += kLanes) {
+        const Int rounded = V::to_int(V::mul(V::load(numbers + i), inverse));
+        V::store_codes(block->steps[i / 4].codes, rounded);
+        sums[i / kHalf] = V::add_int(sums[i / kHalf], rounded);
       }
-      scales[block] = amax / 127.0f;
-      sums[block] = half_sums[2 * block] + half_sums[2 * block + 1];
+      block->set(amax / 127.0f, V::horizontal_sum_int(sums[0]), V::horizontal_sum_int(sums[1]));
       values += kActivationBlock;
-      codes += kActivationBlock;
+      ++block;
     }
   }
 

@@ -17,9 +17,8 @@ struct WasmVector {
   using Int = v128_t;
   using Bytes = v128_t;
   static constexpr size_t kLanes = 4;
-  static constexpr size_t kTokens = 4;
-  // Unrolled, Q8_0 needs more registers than 16, and its tiles are a third slower.
-  static constexpr bool kRollSteps = true;
+  static constexpr size_t kNibbleSteps = 4;  // a product waits for the one before: two chains
+  static constexpr size_t kCopies = 4;
   static constexpr int32_t kSignedOffset = 0;
 
   static Float load(const float* p) { return wasm_v128_load(p); }
@@ -65,6 +64,8 @@ struct WasmVector {
     return wasm_i32x4_add(p, wasm_i32x4_shl(shifted, 23));
   }
 
+  static Float broadcast(const float (&x)[kCopies]) { return wasm_v128_load(x); }
+  static Int broadcast_int(const int32_t (&x)[kCopies]) { return wasm_v128_load(x); }
   static Int splat_int(int32_t x) { return wasm_i32x4_splat(x); }
   static Int add_int(Int a, Int b) { return wasm_i32x4_add(a, b); }
   static Int sub(Int a, Int b) { return wasm_i32x4_sub(a, b); }

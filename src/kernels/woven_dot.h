@@ -38,7 +38,8 @@ struct BlockDot {
     for (size_t i = 0; i < tile.n_columns / Block::kSize; ++i) {
       const Format block(tile.group + i * V::kLanes * sizeof(Block));
       for (size_t part = 0; part < Block::kSize / Format::kWidth; ++part) {
-        accumulate_part(tile, block, part, i * Block::kSize + part * Format::kWidth);
+        const size_t column = i * Block::kSize + part * Format::kWidth;
+        accumulate_part(tile, block, part, column / kActivationBlock);
       }
     }
   }
@@ -49,37 +50,37 @@ struct BlockDot {
 
   template <class V, size_t T>
   KINGLET_INLINE static void accumulate_part(Tile<V, T>& tile, const Format& block, size_t part,
-                                             size_t column) {
+                                             size_t x_block) {
     typename Format::Sum sums[kScales][T];
     if constexpr (Format::kSharesBytes) {
       unroll<Format::kWidth / 8>([&](auto step) KINGLET_INLINE {
-        add_step<step>(tile, block, part, column, sums);
-        add_step<step + Format::kWidth / 8>(tile, block, part, column, sums);
+        add_step<step>(tile, block, part, x_block, sums);
+        add_step<step + Format::kWidth / 8>(tile, block, part, x_block, sums);
       });
-    } else if constexpr (V::kRollSteps) {
+    } else if constexpr (V::kRollSteps && T > 1) {
 #pragma GCC unroll 1
       for (size_t step = 0; step < kSteps; ++step) {
         const auto codes = block.unpack(step);
         for (size_t t = 0; t < T; ++t) {
-          sums[0][t].template add<0>(codes, tile.x.codes[t] + column + 4 * step);
+          sums[0][t].template add<0>(codes, tile.x[t][x_block].steps[step]);
         }
       }
     } else {
       unroll<kSteps>([&](auto step)
-                         KINGLET_INLINE { add_step<step>(tile, block, part, column, sums); });
+                         KINGLET_INLINE { add_step<step>(tile, block, part, x_block, sums); });
     }
     for (size_t i = 0; i < kScales; ++i) {
-      add_scaled(tile, block, sums[i], part * kScales + i, column / kActivationBlock + i);
+      add_scaled(tile, block, sums[i], part * kScales + i, x_block + i);
     }
   }
 
   template <size_t Step, class V, size_t T>
   KINGLET_INLINE static void add_step(const Tile<V, T>& tile, const Format& block, size_t part,
-                                      size_t column, typename Format::Sum (&sums)[kScales][T]) {
+                                      size_t x_block, typename Format::Sum (&sums)[kScales][T]) {
     const auto codes = block.template unpack<Step>(part);
     for (size_t t = 0; t < T; ++t) {
-      sums[Step / kSteps][t].template add<Step % kSteps>(codes,
-                                                         tile.x.codes[t] + column + 4 * Step);
+      const auto& x = tile.x[t][x_block + Step / kSteps];
+      sums[Step / kSteps][t].template add<Step % kSteps>(codes, x.steps[Step % kSteps]);
     }
   }
 
@@ -89,17 +90,15 @@ struct BlockDot {
                                         size_t x_block) {
     const auto scale = block.scale(sub_block);
     for (size_t t = 0; t < T; ++t) {
-      const float x_scale = tile.x.scales[t][x_block];
-      const int32_t x_sum = tile.x.sums[t][x_block];
+      const ActivationBlock<V>& x = tile.x[t][x_block];
       auto& product = tile.products[t];
       auto sum = sums[t].template total<V>();
       if constexpr (Format::kOffset != 0) {
-        sum = V::sub(sum, V::splat_int(Format::kOffset * x_sum));
+        sum = V::sub(sum, V::mul_int(V::broadcast_int(x.sum), V::splat_int(Format::kOffset)));
       }
-      product = V::fma(V::to_float(sum), V::mul(scale, V::splat(x_scale)), product);
+      product = V::fma(V::to_float(sum), V::mul(scale, V::broadcast(x.scale)), product);
       if constexpr (Format::kHasMinimum) {
-        const auto x_total = V::splat(x_scale * static_cast<float>(x_sum));
-        product = V::fma(block.minimum(sub_block), x_total, product);
+        product = V::fma(block.minimum(sub_block), V::broadcast(x.scaled_sum), product);
       }
     }
   }
@@ -121,9 +120,9 @@ struct SubBlockDot {
           constexpr size_t kHalf = kBlockBytes<V> / 2;
           prefetch(block.data + kBlockBytes<V> + half * kHalf, kHalf);
         }
-        const size_t column = i * Block::kSize + half * Block::kSize / 2;
+        const size_t x_block = (i * Block::kSize + half * Block::kSize / 2) / kActivationBlock;
         unroll<4>([&](auto quarter) KINGLET_INLINE {
-          accumulate_quarter<quarter>(tile, block, half, column + quarter * kActivationBlock);
+          accumulate_quarter<quarter>(tile, block, half, x_block + quarter);
         });
       }
     }
@@ -136,7 +135,7 @@ struct SubBlockDot {
   // 32 columns: two sub-blocks.
   template <size_t Quarter, class V, size_t T>
   KINGLET_INLINE static void accumulate_quarter(Tile<V, T>& tile, const Format& block, size_t half,
-                                                size_t column) {
+                                                size_t x_block) {
     using Int = typename V::Int;
     Int totals[T];
     Int minima[T];
@@ -145,26 +144,26 @@ struct SubBlockDot {
       typename Format::Dot dots[T];
       for (size_t unit = 4 * i; unit < 4 * i + 4; ++unit) {
         const auto codes = block.template unpack<Quarter>(half, unit);
-        for (size_t t = 0; t < T; ++t) dots[t].add(codes, tile.x.codes[t] + column + 4 * unit);
+        for (size_t t = 0; t < T; ++t) dots[t].add(codes, tile.x[t][x_block].steps[unit]);
       }
       const size_t sub_block = half * 8 + Quarter * 2 + i;
       const Int scale = block.sub_scale(sub_block);
       for (size_t t = 0; t < T; ++t) {
-        const int32_t x_sum = tile.x.half_sums[t][column / 16 + i];
+        const Int x_sum = V::broadcast_int(tile.x[t][x_block].half_sums[i]);
         Int dot = dots[t].sum();
         if constexpr (Format::kOffset != 0) {
-          dot = V::sub(dot, V::splat_int(Format::kOffset * x_sum));
+          dot = V::sub(dot, V::mul_int(x_sum, V::splat_int(Format::kOffset)));
         }
         totals[t] = V::add_int(totals[t], V::mul_int(dot, scale));
         if constexpr (Format::kHasMinimum) {
-          const Int minimum = V::mul_int(block.sub_minimum(sub_block), V::splat_int(x_sum));
+          const Int minimum = V::mul_int(block.sub_minimum(sub_block), x_sum);
           minima[t] = V::add_int(minima[t], minimum);
         }
       }
     }
     for (size_t t = 0; t < T; ++t) {
       auto& product = tile.products[t];
-      const auto x_scale = V::splat(tile.x.scales[t][column / kActivationBlock]);
+      const auto x_scale = V::broadcast(tile.x[t][x_block].scale);
       product = V::fma(V::to_float(totals[t]), V::mul(block.scale(), x_scale), product);
       if constexpr (Format::kHasMinimum) {
         const auto minimum_scale = V::mul(block.minimum_scale(), x_scale);
@@ -194,14 +193,19 @@ struct HalfBlockDot {
   KINGLET_INLINE static void accumulate_half(Tile<V, T>& tile, const Format& block, size_t half,
                                              size_t column) {
     typename Format::Dot dots[T];
+    const size_t x_block = column / kActivationBlock;
+    const size_t x_half = column / 16 % 2;
     unroll<4>([&](auto step) KINGLET_INLINE {
       const auto codes = block.template unpack<step>(half);
-      for (size_t t = 0; t < T; ++t) dots[t].add(codes, tile.x.codes[t] + column + 4 * step);
+      for (size_t t = 0; t < T; ++t) {
+        dots[t].add(codes, tile.x[t][x_block].steps[4 * x_half + step]);
+      }
     });
     const auto scale = block.scale(half);
     for (size_t t = 0; t < T; ++t) {
-      const auto offset = V::splat_int(Format::kOffset * tile.x.half_sums[t][column / 16]);
-      const auto x_scale = V::splat(tile.x.scales[t][column / kActivationBlock]);
+      const auto offset = V::mul_int(V::broadcast_int(tile.x[t][x_block].half_sums[x_half]),
+                                     V::splat_int(Format::kOffset));
+      const auto x_scale = V::broadcast(tile.x[t][x_block].scale);
       tile.products[t] = V::fma(V::to_float(V::sub(dots[t].sum(), offset)), V::mul(scale, x_scale),
                                 tile.products[t]);
     }
@@ -257,7 +261,10 @@ struct TernaryDot {
   template <class V, size_t T>
   KINGLET_INLINE static void add(const Tile<V, T>& tile, const typename V::Unsigned& codes,
                                  size_t column, typename V::NibbleDot (&sums)[T]) {
-    for (size_t t = 0; t < T; ++t) sums[t].add(codes, tile.x.codes[t] + column);
+    for (size_t t = 0; t < T; ++t) {
+      const auto& x = tile.x[t][column / kActivationBlock];
+      sums[t].add(codes, x.steps[column % kActivationBlock / 4]);
+    }
   }
 
   template <class V, size_t T>
@@ -266,8 +273,9 @@ struct TernaryDot {
     const auto scale = block.half_at(offsetof(typename Format::Block, scale));
     for (size_t i = 0; i < kParts; ++i) {
       for (size_t t = 0; t < T; ++t) {
-        const auto sum = V::sub(sums[i][t].sum(), V::splat_int(tile.x.sums[t][x_block + i]));
-        const auto x_scale = V::splat(tile.x.scales[t][x_block + i]);
+        const ActivationBlock<V>& x = tile.x[t][x_block + i];
+        const auto sum = V::sub(sums[i][t].sum(), V::broadcast_int(x.sum));
+        const auto x_scale = V::broadcast(x.scale);
         tile.products[t] = V::fma(V::to_float(sum), V::mul(scale, x_scale), tile.products[t]);
       }
     }

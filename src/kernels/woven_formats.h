@@ -43,8 +43,8 @@ struct StepSum {
   static_assert(kSteps == 4 || kSteps == 8);
   Dot parts[8 / kSteps];
 
-  template <size_t Step, class Weights, class Code>
-  void add(const Weights& w, const Code* x) {
+  template <size_t Step, class Weights, class Codes>
+  void add(const Weights& w, const Codes& x) {
     parts[Step / kSteps].add(w, x);
   }
   template <class V>
@@ -64,7 +64,7 @@ typename V::Bytes nibbles(typename V::Bytes bytes) {
 template <class V, class Block>
 struct WovenNibbles : WovenBlocks<V, Block> {
   using WovenBlocks<V, Block>::WovenBlocks;
-  using Sum = StepSum<typename V::NibbleDot, 8>;
+  using Sum = StepSum<typename V::NibbleDot, V::kNibbleSteps>;
   static constexpr size_t kWidth = 32;
 
   typename V::Float scale(size_t /*sub_block*/) const {
@@ -312,7 +312,7 @@ struct WovenScalesAndMinima : WovenBlocks<V, Block> {
 template <class V>
 struct WovenQ4_K : WovenScalesAndMinima<V, BlockQ4_K> {
   using WovenScalesAndMinima<V, BlockQ4_K>::WovenScalesAndMinima;
-  using Sum = StepSum<typename V::NibbleDot, 8>;
+  using Sum = StepSum<typename V::NibbleDot, V::kNibbleSteps>;
 
   template <size_t Step>
   typename V::Unsigned unpack(size_t part) const {

@@ -49,10 +49,8 @@ Result<Scratch> Scratch::create(const Model& model, uint32_t n_batch, size_t n_t
       angles.sines = arena.take<float>(rows * angles.n_pairs);
     }
     scratch.logits = arena.take<float>(config.vocab_size);
-    scratch.codes = arena.take<std::byte>(rows * width * kMaxCodeBytes);
-    scratch.scales = arena.take<float>(rows * width / kActivationBlock);
-    scratch.sums = arena.take<int32_t>(rows * width / kActivationBlock);
-    scratch.half_sums = arena.take<int32_t>(rows * width / kActivationBlock * 2);
+    scratch.activations = arena.take<std::byte>(rows * width / kActivationBlock *
+                                                model.kernels().activation_block_bytes);
     scratch.tables = arena.take<SumTable>(tabulated / kTableColumns);
     scratch.negative_sums = arena.take<int32_t>(tabulated / kActivationBlock);
     scratch.blocks = arena.take<std::byte>(needs.n_bytes);

@@ -33,10 +33,7 @@ struct Scratch {
   float* logits = nullptr;  // [vocab_size], one row in all
 
   // Quantized activations, as wide as the widest row that is multiplied.
-  std::byte* codes = nullptr;
-  float* scales = nullptr;
-  int32_t* sums = nullptr;
-  int32_t* half_sums = nullptr;
+  std::byte* activations = nullptr;
   // Where a matrix is multiplied by looking sums up.
   SumTable* tables = nullptr;
   int32_t* negative_sums = nullptr;

@@ -81,10 +81,7 @@ void Step::project(const float* x, size_t n_rows, std::initializer_list<Projecti
   const size_t n_columns = projections.begin()->weights->matrix.n_columns;
   const Activations activations{x,
                                 n_columns,
-                                scratch_.codes,
-                                scratch_.scales,
-                                scratch_.sums,
-                                scratch_.half_sums,
+                                scratch_.activations,
                                 scratch_.tables,
                                 scratch_.negative_sums};
   // Each format holds what those before it do.

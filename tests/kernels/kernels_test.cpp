@@ -43,27 +43,28 @@ std::vector<float> exact_activations(size_t n, Random& random) {
   return values;
 }
 
+// The most that a kernel set takes for a block of activations.
+size_t most_block_bytes() {
+  size_t most = 0;
+  for (const KernelSet* set : available_kernels())
+    most = std::max(most, set->activation_block_bytes);
+  return most;
+}
+
 // Activations with room for their quantized form.
 struct Batch {
   std::vector<float> values;
-  std::vector<std::byte> codes;
-  std::vector<float> scales;
-  std::vector<int32_t> sums;
-  std::vector<int32_t> half_sums;
+  std::vector<std::byte> blocks;
   std::vector<SumTable> tables;
   std::vector<int32_t> negative_sums;
   Activations view;
 
   Batch(std::vector<float> rows, size_t n_columns)
       : values(std::move(rows)),
-        codes(values.size() * kMaxCodeBytes),
-        scales(values.size() / kActivationBlock + 1),
-        sums(scales.size()),
-        half_sums(2 * scales.size()),
+        blocks(values.size() / kActivationBlock * most_block_bytes()),
         tables(values.size() / kTableColumns + 1),
-        negative_sums(scales.size()),
-        view{values.data(), n_columns,        codes.data(),  scales.data(),
-             sums.data(),   half_sums.data(), tables.data(), negative_sums.data()} {}
+        negative_sums(values.size() / kActivationBlock + 1),
+        view{values.data(), n_columns, blocks.data(), tables.data(), negative_sums.data()} {}
 };
 
 // Products, and for each the sum of the absolute values it adds up: what rounding is relative to.
@@ -160,7 +161,10 @@ TEST_P(EachKernelSet, RoundsActivationsByHalfACodeAtMost) {
   ASSERT_TRUE(packed.ok());
   const std::vector<float> y = multiply(packed.value(), batch, 2);
   for (size_t i = 0; i < y.size(); ++i) {
-    const float scale = batch.scales[i / kActivationBlock];
+    const auto first =
+        values.begin() + static_cast<ptrdiff_t>(i / kActivationBlock * kActivationBlock);
+    const auto [least, most] = std::minmax_element(first, first + kActivationBlock);
+    const float scale = std::max(-*least, *most) / 127.0f;
     EXPECT_LE(std::fabs(y[i] - values[i]), scale * 0.5f * 1.0001f) << i;
   }
   EXPECT_EQ(y[kColumns], 0.0f);

@@ -42,10 +42,8 @@ std::vector<Buffer> buffers(const Scratch& scratch, const Model& model) {
       buffer(scratch.normed, rows * config.hidden_dim),
       buffer(scratch.projection, rows * config.hidden_dim),
       buffer(scratch.logits, config.vocab_size),
-      buffer(scratch.codes, rows * width * kMaxCodeBytes),
-      buffer(scratch.scales, rows * width / kActivationBlock),
-      buffer(scratch.sums, rows * width / kActivationBlock),
-      buffer(scratch.half_sums, rows * width / kActivationBlock * 2),
+      buffer(scratch.activations,
+             rows * width / kActivationBlock * model.kernels().activation_block_bytes),
       buffer(scratch.tables, 0),
       buffer(scratch.negative_sums, 0),
       buffer(scratch.blocks, needs.n_bytes),
@@ -95,7 +93,8 @@ TEST_P(ScratchOf, HoldsTheWidestRow) {
     return Scratch::create(model.value(), n_batch, 1).value().bytes();
   };
   const uint64_t per_token = bytes_of(2 * kBatch) - bytes_of(kBatch);
-  EXPECT_GE(per_token, kBatch * (widest + 255) / 256 * 256 * kMaxCodeBytes);
+  const uint64_t blocks_per_token = (widest + 255) / 256 * 256 / kActivationBlock;
+  EXPECT_GE(per_token, kBatch * blocks_per_token * model.value().kernels().activation_block_bytes);
 }
 
 uint64_t scratch_bytes(const char* fixture, const KernelSet& kernels) {

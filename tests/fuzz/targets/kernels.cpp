@@ -81,16 +81,18 @@ void rows(Input& input) {
 // Activations with room for their quantized form.
 struct Batch {
   std::vector<float> values;
-  std::vector<std::byte> codes = std::vector<std::byte>(values.size() * kMaxCodeBytes);
-  std::vector<float> scales = std::vector<float>(values.size() / kActivationBlock + 1);
-  std::vector<int32_t> sums = std::vector<int32_t>(scales.size());
-  std::vector<int32_t> half_sums = std::vector<int32_t>(2 * scales.size());
+  size_t n_columns;
+  std::vector<std::byte> blocks;
   std::vector<SumTable> tables = std::vector<SumTable>(values.size() / kTableColumns + 1);
-  std::vector<int32_t> negative_sums = std::vector<int32_t>(scales.size());
+  std::vector<int32_t> negative_sums = std::vector<int32_t>(values.size() / kActivationBlock + 1);
 
-  Activations view(size_t n_columns) {
-    return {values.data(), n_columns,        codes.data(),  scales.data(),
-            sums.data(),   half_sums.data(), tables.data(), negative_sums.data()};
+  Batch(const KernelSet& kernels, std::vector<float> rows, size_t width)
+      : values(std::move(rows)),
+        n_columns(width),
+        blocks(values.size() / kActivationBlock * kernels.activation_block_bytes) {}
+
+  Activations view() {
+    return {values.data(), n_columns, blocks.data(), tables.data(), negative_sums.data()};
   }
 };
 
@@ -99,8 +101,8 @@ std::vector<float> multiply(const KernelSet& kernels, const DTypeInfo& type,
                             const std::vector<float>& x, size_t n_tokens) {
   const auto w = pack_in_place({"w", type.type, {n_columns, n_rows, 1, 1}, blocks}, kernels);
   check(w.ok(), "rows cannot be packed");
-  Batch batch{x};
-  const Activations activations = batch.view(n_columns);
+  Batch batch(kernels, x, n_columns);
+  const Activations activations = batch.view();
   const ActivationFormat format = matmul_kernel(kernels, type.type).activations;
   for (size_t t = 0; t < n_tokens; ++t) prepare_activations(kernels, format, activations, t);
   std::vector<float> y(n_tokens * n_rows, NAN);
