@@ -66,12 +66,14 @@ struct Measured {
   }
 
   void print(uint32_t context, size_t n_threads) const {
-    const KvStoreConfig& config = session->kv_store().config();
+    KvStoreConfig config = session->kv_store().config();
+    config.rows = session->model().state_shape().rows;
     std::printf(
         "{\"kv\":\"%s\",\"context\":%u,\"threads\":%zu,\"bytesPerToken\":%llu,"
-        "\"compression\":%.4f,\"prefill\":%.1f,\"decode\":%.1f}\n",
+        "\"kvBytes\":%llu,\"compression\":%.4f,\"prefill\":%.1f,\"decode\":%.1f}\n",
         std::string(kind->name).c_str(), context, n_threads,
-        static_cast<unsigned long long>(config.bytes_per_position()), config.compression(),
+        static_cast<unsigned long long>(config.bytes_per_position()),
+        static_cast<unsigned long long>(session->kv_bytes()), config.compression(),
         static_cast<double>(context - kDecoded) / prefill, static_cast<double>(kDecoded) / decode);
     std::fflush(stdout);
   }

@@ -43,6 +43,7 @@ struct ModelShape {
   uint32_t n_tokens;
   bool tied_output;
   RecurrentShape recurrent = {};
+  uint32_t window = 0;  // of attention, in the layers that the architecture says
 
   bool has_attention(uint32_t layer) const {
     const auto& layers = recurrent.attention_layers;
@@ -71,6 +72,7 @@ constexpr ModelShape kShapes[] = {
     {"qwen3.5-0.8b", "qwen35", 24, 1024, 8, 2, 256, 3584, 248320, true, kQwen35},
     {"granite-4.0-h-350m", "granitehybrid", 32, 768, 12, 4, 64, 2048, 100352, true, kGranite},
     {"falcon-h1-90m", "falcon-h1", 24, 512, 8, 2, 64, 768, 32768, true, kFalcon},
+    {"gemma3-1b", "gemma3", 26, 1152, 4, 1, 256, 6912, 262144, true, {}, 512},
 };
 
 struct NamedShape {
@@ -117,8 +119,8 @@ class LayerTensors {
     add_matrix("attn_k", model_.hidden_dim, keys);
     add_matrix("attn_v", model_.hidden_dim, keys);
     add_matrix("attn_output", queries, model_.hidden_dim);
-    const bool is_qwen3 = model_.architecture == "qwen3";
-    if (is_gated || is_qwen3 || recurrent_.mixer == Mixer::short_convolution) {
+    const bool has_norms = is_gemma3() || model_.architecture == "qwen3";
+    if (is_gated || has_norms || recurrent_.mixer == Mixer::short_convolution) {
       add_matrix("attn_q_norm", model_.head_dim, 1);
       add_matrix("attn_k_norm", model_.head_dim, 1);
     }
@@ -164,7 +166,13 @@ class LayerTensors {
     add_matrix("ffn_gate", model_.hidden_dim, model_.ffn_dim);
     add_matrix("ffn_up", model_.hidden_dim, model_.ffn_dim);
     add_matrix("ffn_down", model_.ffn_dim, model_.hidden_dim);
+    if (is_gemma3()) {
+      add_matrix("post_attention_norm", model_.hidden_dim, 1);
+      add_matrix("post_ffw_norm", model_.hidden_dim, 1);
+    }
   }
+
+  bool is_gemma3() const { return model_.architecture == "gemma3"; }
 
   const ModelShape& model_;
   const RecurrentShape& recurrent_;
@@ -228,6 +236,11 @@ void set_recurrent(GgufWriter& file, const ModelShape& model) {
   const auto set = [&](std::string_view key, auto value) {
     file.set(cat(model.architecture, ".", key), value);
   };
+  if (model.window > 0) {
+    set("attention.key_length", model.head_dim);
+    set("attention.value_length", model.head_dim);
+    set("attention.sliding_window", model.window);
+  }
   if (recurrent.mixer == Mixer::none) return;
   if (recurrent.mixer == Mixer::short_convolution) {
     set("shortconv.l_cache", recurrent.convolution);
@@ -266,7 +279,7 @@ void set_metadata(GgufWriter& file, const ModelShape& model, const Recipe& recip
   const auto key = [&](std::string_view name) { return cat(model.architecture, ".", name); };
   file.set("general.architecture", model.architecture);
   file.set("general.name", cat(model.name, " shape, random weights, ", recipe.name));
-  file.set(key("context_length"), 4096u);
+  file.set(key("context_length"), 32768u);
   file.set(key("embedding_length"), model.hidden_dim);
   file.set(key("block_count"), model.n_layers);
   file.set(key("feed_forward_length"), model.ffn_dim);

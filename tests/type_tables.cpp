@@ -4,7 +4,9 @@
 #include <string>
 
 #include "gguf/metadata.h"
+#include "kv/kv_plan.h"
 #include "kv/recurrent_state.h"
+#include "model/architecture.h"
 #include "tensor/dtype.h"
 #include "tensor/kv_kind.h"
 
@@ -75,6 +77,23 @@ void print_recurrent_states() {
       kWorkingStates);
 }
 
+void print_kept_windows() {
+  std::printf(
+      "{\"pagePositions\": %u, \"nSpare\": %u, \"budget\": %llu, \"fewest\": %u, \"most\": %u}",
+      kWindowPage, kWindowSpare, static_cast<unsigned long long>(kWindowBudget), kFewestKeptWindows,
+      kMostKeptWindows);
+}
+
+void print_windows_by_architecture() {
+  const char* separator = "";
+  for (const Architecture& traits : architectures()) {
+    if (traits.window == 0 && traits.window_period == 0) continue;
+    std::printf("%s\"%s\": {\"window\": %u, \"period\": %u}", separator,
+                std::string(traits.name).c_str(), traits.window, traits.window_period);
+    separator = ", ";
+  }
+}
+
 }  // namespace
 }  // namespace kinglet
 
@@ -87,5 +106,9 @@ int main() {
   if (!kinglet::print_kv_rows()) return 1;
   std::printf("},\n\"recurrentStates\": ");
   kinglet::print_recurrent_states();
-  std::printf("}\n");
+  std::printf(",\n\"keptWindows\": ");
+  kinglet::print_kept_windows();
+  std::printf(",\n\"windowsByArchitecture\": {");
+  kinglet::print_windows_by_architecture();
+  std::printf("}}\n");
 }

@@ -63,8 +63,10 @@ class Rows {
     const size_t end = *std::max_element(end_, end_ + n_rows_);
     size_t position = *std::min_element(begin_, begin_ + n_rows_);
     while (position < end) {
+      // Blocks end where they do in every cache: what a window or a page leaves out changes no sum.
+      const size_t left_in_block = kAttentionBlock - position % kAttentionBlock;
       const size_t left_in_page = cache_.page_positions - position % cache_.page_positions;
-      const size_t n = std::min({kAttentionBlock, left_in_page, end - position});
+      const size_t n = std::min({left_in_block, left_in_page, end - position});
       const KvRows keys = cache_.rows(cache_.keys, position);
       const KvRows values = cache_.rows(cache_.values, position);
       for (size_t row = 0; row < n_rows_;) {

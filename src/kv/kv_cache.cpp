@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "base/bit_cast.h"
+#include "base/checked.h"
 #include "base/format.h"
+#include "kv/checkpoints.h"
 
 namespace kinglet {
 namespace {
@@ -26,27 +28,37 @@ bool is_finite(std::span<const float> row) {
 
 }  // namespace
 
-KvCache::KvCache(std::shared_ptr<KvStore> store, uint32_t capacity)
-    : store_(std::move(store)), capacity_(capacity), pushed_(store_->layers().size()) {
-  pages_.reserve(std::min(store_->config().n_pages, pages_for(capacity)));  // no step allocates
+// No step allocates.
+KvCache::KvCache(std::shared_ptr<KvStore> store, uint32_t capacity, uint32_t window)
+    : store_(std::move(store)),
+      capacity_(capacity),
+      pushed_(store_->layers().size()),
+      window_(window) {
+  const uint32_t n_most = pages_for(capacity);
+  pages_.reserve(window == 0 ? std::min(store_->config().n_pages, n_most) : n_most);
+  if (window > 0) checkpoints_.reserve(kMostCheckpoints + 1);
 }
 
 // One that was moved from has no pages.
 KvCache::~KvCache() {
-  for (const uint32_t page : pages_) store_->release_page(page);
+  for (const uint32_t page : pages_) {
+    if (page != kNoPage) store_->release_page(page);
+  }
 }
 
 Result<KvCache> KvCache::fork() const {
-  const bool shares = store_->config().n_pages > 1;
+  const bool shares = store_->config().n_pages > 1 && window_ == 0;
   std::shared_ptr<KvStore> store = store_;
   if (!shares) {
     KINGLET_ASSIGN(store, KvStore::create(store_->config()));
   }
-  KvCache forked(store, capacity_);
+  KvCache forked(store, capacity_, window_);
   for (const uint32_t page : pages().first(pages_for(size_))) {
     if (shares) store->share_page(page);
-    forked.pages_.push_back(shares ? page : store->take_copy(*store_, page));
+    const bool copies = !shares && page != kNoPage;
+    forked.pages_.push_back(copies ? store->take_copy(*store_, page) : page);
   }
+  for (const uint32_t place : checkpoints_) forked.checkpoints_.push_back(place);
   forked.set_size(size_);
   return forked;
 }
@@ -67,9 +79,12 @@ Status KvCache::check_room(uint64_t n_positions) const {
 // those that are shared. All or nothing.
 Status KvCache::take_pages(uint32_t first, uint32_t end) {
   const auto n_had = static_cast<uint32_t>(pages_.size());
-  const auto is_shared = [&](uint32_t i) { return store_->n_users(pages_[i]) > 1; };
+  const auto is_shared = [&](uint32_t i) {
+    return pages_[i] != kNoPage && store_->n_users(pages_[i]) > 1;
+  };
   uint32_t n_needed = end > n_had ? end - n_had : 0;
   for (uint32_t i = first; i < std::min(end, n_had); ++i) n_needed += is_shared(i) ? 1 : 0;
+  make_room(n_needed);
   if (n_needed > store_->n_free()) {
     return Error{ErrorCode::out_of_memory,
                  cat("KV cache: ", n_needed, " pages of ", store_->config().page_positions,
@@ -85,7 +100,9 @@ Status KvCache::take_pages(uint32_t first, uint32_t end) {
 // Forgets what was pushed, and gives back the pages that n_positions do not need.
 void KvCache::set_size(uint32_t n_positions) {
   const uint32_t n_kept = std::min(pages_for(n_positions), static_cast<uint32_t>(pages_.size()));
-  for (size_t i = n_kept; i < pages_.size(); ++i) store_->release_page(pages_[i]);
+  for (size_t i = n_kept; i < pages_.size(); ++i) {
+    if (pages_[i] != kNoPage) store_->release_page(pages_[i]);
+  }
   pages_.resize(n_kept);
   size_ = n_positions;
   n_reserved_ = n_positions;  // a fork may share the last page from now on
@@ -135,11 +152,8 @@ Status KvCache::write(const KvSide& side, uint32_t layer, uint32_t position,
   return {};
 }
 
-Status KvCache::commit() {
-  if (pushed_.empty()) {
-    set_size(n_reserved_);
-    return {};
-  }
+Result<uint32_t> KvCache::n_pushed() const {
+  if (pushed_.empty()) return n_reserved_ - size_;
   const auto [fewest, most] = std::minmax_element(pushed_.begin(), pushed_.end());
   if (*fewest != *most) {
     return Error{
@@ -147,7 +161,13 @@ Status KvCache::commit() {
         cat("KV cache: a step pushed ", *fewest, " positions onto layer ", fewest - pushed_.begin(),
             " but ", *most, " onto layer ", most - pushed_.begin())};
   }
-  set_size(size_ + *fewest);
+  return *fewest;
+}
+
+Status KvCache::commit() {
+  KINGLET_ASSIGN(const uint32_t n, n_pushed());
+  set_size(size_ + n);
+  give_back();
   return {};
 }
 
@@ -172,6 +192,8 @@ Status KvCache::truncate(uint32_t n_positions) {
     return Error{ErrorCode::invalid_argument,
                  cat("KV cache: cannot truncate to ", n_positions, " positions, it holds ", size_)};
   }
+  while (!checkpoints_.empty() && checkpoints_.back() > n_positions) checkpoints_.pop_back();
+  if (held_ > n_positions) held_ = kNowhere;
   set_size(n_positions);
   return {};
 }
@@ -180,24 +202,160 @@ Status KvCache::unshare(uint32_t first) {
   return take_pages(first / store_->config().page_positions, static_cast<uint32_t>(pages_.size()));
 }
 
+// Of the positions that outlast forget_places().
+uint32_t KvCache::first_position_after_drop(uint32_t first, uint32_t n) const {
+  const uint32_t source = std::max(first_position(), first_kept(window_, size_, kWindowSpare));
+  if (source <= first) return source;
+  const uint32_t begin = std::max(first, source - std::min(n, source));
+  return static_cast<uint32_t>(round_up(begin, kWindowPage));
+}
+
+bool KvCache::can_drop(uint32_t first, uint32_t n) const {
+  if (window_ == 0) return true;
+  const uint32_t begin = first_position_after_drop(first, n);
+  return begin == 0 || begin <= first_seen(window_, size_ - n);
+}
+
+// Those that the rows from `begin` on are moved to, n positions down. The next token's window is
+// twice in the store then, which has room for more.
+Status KvCache::take_pages_for_drop(uint32_t begin, uint32_t n) {
+  const uint32_t first = begin / kWindowPage;
+  const uint32_t end = pages_for(size_ - n);
+  forget_places();
+  give_back();
+  give_back_before(std::min(begin, first_position()) / kWindowPage);
+  uint32_t n_needed = 0;
+  for (uint32_t i = first; i < end; ++i) n_needed += pages_[i] == kNoPage ? 1 : 0;
+  if (n_needed > store_->n_free()) {
+    return Error{ErrorCode::out_of_memory, cat("KV cache: ", n_needed, " pages are needed, ",
+                                               store_->n_free(), " are available")};
+  }
+  for (uint32_t i = first; i < end; ++i) {
+    if (pages_[i] == kNoPage) pages_[i] = store_->take_page();
+  }
+  return {};
+}
+
 Status KvCache::drop(uint32_t first, uint32_t n) {
   if (first > size_ || n > size_ - first) {
     return Error{ErrorCode::invalid_argument, cat("KV cache: cannot drop ", n, " positions from ",
                                                   first, " on, it holds ", size_)};
   }
+  if (!can_drop(first, n)) {
+    return Error{ErrorCode::invalid_argument,
+                 cat("KV cache: positions before ", first, " are not there any more")};
+  }
   rollback();
-  KINGLET_TRY(unshare(first));
-  for (uint32_t from = first + n; from < size_; ++from) copy_position(from, from - n);
+  const uint32_t begin = window_ == 0 ? 0 : first_position_after_drop(first, n);
+  KINGLET_TRY(window_ == 0 ? unshare(first) : take_pages_for_drop(begin, n));
+  for (uint32_t to = std::max(first, begin); to + n < size_; ++to) copy_position(to + n, to);
+  if (window_ > 0) give_back_before(begin / kWindowPage);
   set_size(size_ - n);
+  give_back();
   return {};
 }
 
-Status KvCache::overwrite(uint32_t n_positions) {
+Status KvCache::overwrite(uint32_t n_positions, uint32_t n_spare) {
   rollback();
   KINGLET_TRY(check_room(n_positions));
+  if (window_ > 0) {
+    set_size(0);
+    forget_places();
+    pages_.resize(first_kept(window_, n_positions, n_spare) / kWindowPage, kNoPage);
+  }
   KINGLET_TRY(take_pages(0, pages_for(n_positions)));
   set_size(n_positions);
   return {};
+}
+
+// --- Windows ------------------------------------------------------------------------------------
+
+// Whether any place keeps that page.
+bool KvCache::is_needed(uint32_t page) const {
+  const auto keeps = [&](uint32_t place) {
+    return place != kNowhere && page < pages_for(place) &&
+           page >= first_kept(window_, place, kWindowSpare) / kWindowPage;
+  };
+  return keeps(size_) || keeps(held_) ||
+         std::any_of(checkpoints_.begin(), checkpoints_.end(), keeps);
+}
+
+void KvCache::give_back() {
+  if (window_ == 0) return;
+  for (uint32_t i = 0; i < pages_.size(); ++i) {
+    if (pages_[i] == kNoPage || is_needed(i)) continue;
+    store_->release_page(pages_[i]);
+    pages_[i] = kNoPage;
+  }
+}
+
+void KvCache::give_back_before(uint32_t page) {
+  for (uint32_t i = 0; i < page; ++i) {
+    if (pages_[i] != kNoPage) store_->release_page(pages_[i]);
+    pages_[i] = kNoPage;
+  }
+}
+
+// As far as checkpoints can be given up for it.
+void KvCache::make_room(uint32_t n_pages) {
+  while (store_->n_free() < n_pages && !checkpoints_.empty()) {
+    const size_t least =
+        least_missed(checkpoints_.size(), size_, [&](size_t i) { return checkpoints_[i]; });
+    checkpoints_.erase(checkpoints_.begin() + static_cast<ptrdiff_t>(least));
+    give_back();
+  }
+}
+
+void KvCache::forget_places() {
+  checkpoints_.clear();
+  held_ = kNowhere;
+}
+
+void KvCache::keep() {
+  if (window_ == 0 || size_ == 0) return;
+  if (!checkpoints_.empty() && checkpoints_.back() == size_) return;
+  checkpoints_.push_back(size_);
+  if (checkpoints_.size() <= kMostCheckpoints) return;
+  const size_t least =
+      least_missed(checkpoints_.size(), size_, [&](size_t i) { return checkpoints_[i]; });
+  checkpoints_.erase(checkpoints_.begin() + static_cast<ptrdiff_t>(least));
+  give_back();
+}
+
+void KvCache::hold() {
+  if (window_ == 0) return;
+  held_ = size_;
+  give_back();
+}
+
+void KvCache::release() {
+  held_ = kNowhere;
+  give_back();
+}
+
+uint32_t KvCache::reachable(uint32_t n_positions) const {
+  uint32_t place = std::min(n_positions, size_);
+  if (window_ == 0 || place == size_) return place;
+  while (place > 0) {
+    const uint32_t first_page = first_seen(window_, place) / kWindowPage;
+    uint32_t page = pages_for(place);
+    while (page > first_page && pages_[page - 1] != kNoPage) --page;
+    if (page <= first_page) return place;
+    place = (page - 1) * kWindowPage;
+  }
+  return 0;
+}
+
+uint32_t KvCache::first_position() const {
+  if (window_ == 0) return 0;
+  uint32_t page = pages_for(size_);
+  while (page > 0 && pages_[page - 1] != kNoPage) --page;
+  return page * kWindowPage;
+}
+
+uint32_t KvCache::n_spare() const {
+  const uint32_t first = first_position();
+  return first == 0 ? kWindowSpare : std::min(kWindowSpare, first_seen(window_, size_) - first);
 }
 
 KvCache::Row KvCache::row(const KvSide& side, uint32_t position, uint32_t head) const {

@@ -140,19 +140,9 @@ void RecurrentState::keep() {
   if (checkpoints_.size() > most_checkpoints_) thin_out();
 }
 
-// The newest one stays.
 void RecurrentState::thin_out() {
-  size_t least = 0;
-  double least_worth = 0;
-  for (size_t i = 0; i + 1 < checkpoints_.size(); ++i) {
-    const uint32_t previous = i == 0 ? 0 : checkpoints_[i - 1].position;
-    const double gap = checkpoints_[i + 1].position - previous;
-    const double worth = gap / (live_.position - previous);
-    if (i == 0 || worth < least_worth) {
-      least = i;
-      least_worth = worth;
-    }
-  }
+  const size_t least = least_missed(checkpoints_.size(), live_.position,
+                                    [&](size_t i) { return checkpoints_[i].position; });
   drop(checkpoints_[least]);
   checkpoints_.erase(checkpoints_.begin() + static_cast<ptrdiff_t>(least));
 }

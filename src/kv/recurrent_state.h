@@ -13,13 +13,14 @@
 
 #include "base/aligned_buffer.h"
 #include "base/result.h"
+#include "kv/checkpoints.h"
 
 namespace kinglet {
 
-// Memory that checkpoints of a session may take, and how many there are at least and at most.
+// Memory that checkpoints of a session may take, and how many there are at least; at most
+// kMostCheckpoints.
 constexpr uint64_t kCheckpointBudget = uint64_t{96} << 20;
 constexpr uint32_t kFewestCheckpoints = 2;
-constexpr uint32_t kMostCheckpoints = 16;
 
 // The states beside them: the one that a step reads, the one that it writes, and the one that a
 // call of several steps goes back to when it fails.

@@ -1,36 +1,150 @@
 #include "kv/sequence_state.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "base/format.h"
 
 namespace kinglet {
 
 Result<SequenceState> SequenceState::create(std::shared_ptr<KvStore> store, uint64_t n_recurrent,
                                             uint32_t capacity) {
   KINGLET_ASSIGN(RecurrentState recurrent, RecurrentState::create(n_recurrent));
-  return SequenceState(KvCache(std::move(store), capacity), std::move(recurrent));
+  KvPlan plan = plan_one_store(store->config());
+  std::vector<KvCache> groups;
+  groups.emplace_back(std::move(store), capacity);
+  return SequenceState(std::move(groups), std::move(plan.places), std::move(recurrent));
+}
+
+Result<SequenceState> SequenceState::create(const KvPlan& plan, uint64_t n_recurrent,
+                                            uint32_t capacity) {
+  std::vector<KvCache> groups;
+  for (const KvGroup& group : plan.groups) {
+    KINGLET_ASSIGN(auto store, KvStore::create(group.store));
+    groups.emplace_back(std::move(store), capacity, group.window);
+  }
+  KINGLET_ASSIGN(RecurrentState recurrent, RecurrentState::create(n_recurrent));
+  return SequenceState(std::move(groups), plan.places, std::move(recurrent));
 }
 
 Result<SequenceState> SequenceState::fork() const {
-  KINGLET_ASSIGN(KvCache rows, rows_.fork());
+  std::vector<KvCache> groups;
+  for (const KvCache& group : groups_) {
+    KINGLET_ASSIGN(KvCache forked, group.fork());
+    groups.push_back(std::move(forked));
+  }
   KINGLET_ASSIGN(RecurrentState recurrent, recurrent_.fork());
-  return SequenceState(std::move(rows), std::move(recurrent));
+  return SequenceState(std::move(groups), places_, std::move(recurrent));
 }
 
-Status SequenceState::commit() {
-  const uint32_t before = size();
-  KINGLET_TRY(rows_.commit());
-  recurrent_.commit(size() - before);
+uint64_t SequenceState::kv_bytes() const {
+  uint64_t sum = 0;
+  for (const KvCache& group : groups_) sum += group.store().bytes();
+  return sum;
+}
+
+// --- Steps --------------------------------------------------------------------------------------
+
+Status SequenceState::reserve(uint32_t n_positions) {
+  for (KvCache& group : groups_) {
+    Status status = group.reserve(n_positions);
+    if (status.ok()) continue;
+    rollback();
+    return status;
+  }
   return {};
 }
 
-Status SequenceState::truncate(uint32_t n_positions) {
-  KINGLET_TRY(rows_.truncate(n_positions));
-  recurrent_.truncate(n_positions);
-  return rows_.truncate(recurrent_.position());
+Status SequenceState::commit() {
+  KINGLET_ASSIGN(const uint32_t n, rows().n_pushed());
+  for (const KvCache& group : groups_) {
+    KINGLET_ASSIGN(const uint32_t n_pushed, group.n_pushed());
+    if (n_pushed == n) continue;
+    return Error{ErrorCode::invalid_argument,
+                 cat("KV cache: a step pushed ", n, " positions onto the layers that see all, but ",
+                     n_pushed, " onto those that see ", group.window())};
+  }
+  for (KvCache& group : groups_) KINGLET_TRY(group.commit());
+  recurrent_.commit(n);
+  return {};
 }
 
-Status SequenceState::overwrite(uint32_t n_positions, std::span<const std::byte> recurrent) {
-  KINGLET_TRY(rows_.overwrite(n_positions));
+void SequenceState::rollback() {
+  for (KvCache& group : groups_) group.rollback();
+}
+
+// --- Going back ---------------------------------------------------------------------------------
+
+void SequenceState::keep() {
+  for (KvCache& group : groups_) group.keep();
+  recurrent_.keep();
+}
+
+void SequenceState::hold() {
+  for (KvCache& group : groups_) group.hold();
+  recurrent_.hold();
+}
+
+void SequenceState::release() {
+  for (KvCache& group : groups_) group.release();
+  recurrent_.release();
+}
+
+// Each may go back further than the others can.
+uint32_t SequenceState::reachable(uint32_t n_positions) const {
+  uint32_t before = UINT32_MAX;
+  uint32_t place = std::min(n_positions, size());
+  while (place < before) {
+    before = place;
+    for (const KvCache& group : groups_) place = group.reachable(place);
+    place = recurrent_.reachable(place);
+  }
+  return place;
+}
+
+Status SequenceState::truncate(uint32_t n_positions) {
+  if (n_positions > size()) return rows().truncate(n_positions);
+  const uint32_t place = reachable(n_positions);
+  for (KvCache& group : groups_) KINGLET_TRY(group.truncate(place));
+  recurrent_.truncate(place);
+  return {};
+}
+
+// --- Rows ---------------------------------------------------------------------------------------
+
+Status SequenceState::drop(uint32_t first, uint32_t n) {
+  const bool is_inside = first <= size() && n <= size() - first;
+  const bool can_drop = std::all_of(groups_.begin(), groups_.end(), [&](const KvCache& group) {
+    return !is_inside || group.can_drop(first, n);
+  });
+  if (!can_drop) {
+    KINGLET_TRY(unshare(first));
+    return truncate(first);
+  }
+  for (KvCache& group : groups_) KINGLET_TRY(group.drop(first, n));
+  recurrent_.truncate(size());
+  return {};
+}
+
+uint32_t SequenceState::n_spare() const {
+  uint32_t n = kAllRows;
+  for (const KvCache& group : groups_) {
+    if (group.window() > 0) n = std::min(n, group.n_spare());
+  }
+  return n;
+}
+
+uint32_t SequenceState::first_row(uint32_t rows, uint32_t n_positions, uint32_t n_spare) const {
+  const uint32_t window = groups_[places_[rows].group].window();
+  return first_kept(window, n_positions, std::min(n_spare, kWindowSpare));
+}
+
+Status SequenceState::overwrite(uint32_t n_positions, uint32_t n_spare,
+                                std::span<const std::byte> recurrent) {
+  if (n_positions == 0) return truncate(0);
+  for (KvCache& group : groups_) {
+    KINGLET_TRY(group.overwrite(n_positions, std::min(n_spare, kWindowSpare)));
+  }
   recurrent_.overwrite(n_positions, recurrent);
   return {};
 }

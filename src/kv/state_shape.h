@@ -11,15 +11,16 @@ struct RowShape {
   uint32_t layer;  // whose they are
   uint32_t n_kv_heads;
   uint32_t head_dim;
+  uint32_t window = 0;  // positions that a token sees, itself the last of them; 0: all
 };
 
 struct StateShape {
   std::vector<RowShape> rows;  // of the layers that have keys and values
   uint64_t n_recurrent = 0;    // floats of all recurrent layers, which are as many at any length
 
-  // Which of `rows` the layer's are.
-  uint32_t add_rows(uint32_t layer, uint32_t n_kv_heads, uint32_t head_dim) {
-    rows.push_back({layer, n_kv_heads, head_dim});
+  // Which of `rows` they are.
+  uint32_t add_rows(const RowShape& shape) {
+    rows.push_back(shape);
     return static_cast<uint32_t>(rows.size() - 1);
   }
 

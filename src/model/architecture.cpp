@@ -108,6 +108,8 @@ constexpr Architecture kArchitectures[] = {
 
 }  // namespace
 
+std::span<const Architecture> architectures() { return kArchitectures; }
+
 Result<const Architecture*> find_architecture(const GgufHeader& header) {
   KINGLET_ASSIGN(const std::string_view name, header.require_string("general.architecture"));
   const auto* row = std::find_if(std::begin(kArchitectures), std::end(kArchitectures),

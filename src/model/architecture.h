@@ -101,6 +101,9 @@ struct Architecture {
   float local_rope_theta = 0;     // and by this base, where the file does not say; 0: the same
 };
 
+// All that are supported.
+std::span<const Architecture> architectures();
+
 // ErrorCode::unsupported_architecture names what was found and what is supported.
 Result<const Architecture*> find_architecture(const GgufHeader& header);
 

@@ -72,7 +72,7 @@ class LayerLoader {
 
   // Makes room in every sequence for keys and values of the layer. Which of its rows they are.
   uint32_t keep_rows(uint32_t n_kv_heads, uint32_t head_dim) const {
-    return state_.add_rows(index_, n_kv_heads, head_dim);
+    return state_.add_rows({index_, n_kv_heads, head_dim, layer().window});
   }
 
   // Makes room in every sequence for n floats of the layer's state. Where they begin.

@@ -47,13 +47,13 @@ Status shift_positions(const Model& model, SequenceState& state, uint32_t first,
         turn_back(model.rope_table(Rotation::local, state.capacity()), n);
   }
   const auto rope = kind == RopeKind::interleaved ? kernels.rope_interleaved : kernels.rope_halves;
-  KINGLET_TRY(state.rows().drop(first, n));
+  KINGLET_TRY(state.drop(first, n));
   const std::vector<RowShape>& rows = model.state_shape().rows;
   for (uint32_t i = 0; i < rows.size(); ++i) {
     const Rotation rotation = config.layers[rows[i].layer].rotation;
     if (rotation == Rotation::none) continue;
     const Turn& turn = turns[static_cast<size_t>(rotation)];
-    state.rows().rewrite_keys(i, first, [&](float* key) {
+    state.rewrite_keys(i, first, [&](float* key) {
       rope(key, turn.cosines.data(), turn.sines.data(), turn.cosines.size());
     });
   }

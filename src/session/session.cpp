@@ -27,6 +27,12 @@ Result<uint32_t> context_of(const Model& model, const SessionOptions& options) {
   return n_ctx;
 }
 
+Status check_batch(const SessionOptions& options) {
+  if (options.n_batch > 0) return {};
+  return Error{ErrorCode::invalid_argument,
+               "a batch of 0 tokens was asked for, expected 1 or more"};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<KvStore>> make_kv_store(const Model& model, uint32_t n_positions,
@@ -43,8 +49,17 @@ Result<std::shared_ptr<KvStore>> make_kv_store(const Model& model, uint32_t n_po
 Result<std::unique_ptr<Session>> Session::create(const Model& model, ThreadPool& pool,
                                                  const SessionOptions& options) {
   KINGLET_ASSIGN(const uint32_t n_ctx, context_of(model, options));
-  const uint32_t page_positions =
-      options.page_positions == 0 ? n_ctx : std::min(options.page_positions, n_ctx);
+  KINGLET_TRY(check_batch(options));
+  const bool is_paged = options.page_positions > 0 && options.page_positions < n_ctx;
+  if (!is_paged && options.pool_positions <= n_ctx && !options.keeps_all_rows) {
+    const uint32_t n_batch = std::min(options.n_batch, n_ctx);
+    const KvPlan plan =
+        plan_windows(model.state_shape().rows, options.k_kind, options.v_kind, n_ctx, n_batch);
+    KINGLET_ASSIGN(SequenceState state,
+                   SequenceState::create(plan, model.state_shape().n_recurrent, n_ctx));
+    return create_with(std::move(state), model, pool, n_batch);
+  }
+  const uint32_t page_positions = is_paged ? options.page_positions : n_ctx;
   const uint32_t n_positions = std::max(n_ctx, options.pool_positions);
   KINGLET_ASSIGN(auto store,
                  make_kv_store(model, n_positions, page_positions, options.k_kind, options.v_kind));
@@ -55,10 +70,7 @@ Result<std::unique_ptr<Session>> Session::create_in(std::shared_ptr<KvStore> sto
                                                     const Model& model, ThreadPool& pool,
                                                     const SessionOptions& options) {
   KINGLET_ASSIGN(const uint32_t n_ctx, context_of(model, options));
-  if (options.n_batch == 0) {
-    return Error{ErrorCode::invalid_argument,
-                 "a batch of 0 tokens was asked for, expected 1 or more"};
-  }
+  KINGLET_TRY(check_batch(options));
   KINGLET_ASSIGN(SequenceState state,
                  SequenceState::create(std::move(store), model.state_shape().n_recurrent, n_ctx));
   return create_with(std::move(state), model, pool, std::min(options.n_batch, n_ctx));
@@ -111,9 +123,9 @@ Status Session::shift(uint32_t n_kept, uint32_t n_dropped) {
   return {};
 }
 
-Status Session::overwrite(std::span<const TokenId> tokens, uint32_t n_computed,
+Status Session::overwrite(std::span<const TokenId> tokens, uint32_t n_computed, uint32_t n_spare,
                           std::span<const std::byte> recurrent) {
-  KINGLET_TRY(state_.overwrite(n_computed, recurrent));
+  KINGLET_TRY(state_.overwrite(n_computed, n_spare, recurrent));
   tokens_.assign(tokens.begin(), tokens.end());
   end_appending();
   return {};
@@ -147,7 +159,7 @@ Status Session::begin(std::span<const TokenId> tokens, const AppendOptions& opti
                 .first = n_positions(),
                 .n_before = n_positions(),
                 .keeps_batches = options.replaces_context};
-  state_.recurrent().hold();
+  state_.hold();
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   n_hidden_ = 0;
   return {};
@@ -190,7 +202,7 @@ Status Session::abandon() {
 
 void Session::end_appending() {
   appending_.reset();
-  state_.recurrent().release();
+  state_.release();
 }
 
 Status Session::defer(TokenId token) {

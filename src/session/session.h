@@ -29,6 +29,7 @@ struct SessionOptions {
   KvKind v_kind = KvKind::f32;
   uint32_t page_positions = 0;  // of a paged KV cache; 0 or n_ctx and more: it is in one piece
   uint32_t pool_positions = 0;  // that the pages of a session and its forks hold; n_ctx at least
+  bool keeps_all_rows = false;  // of layers with a window too, as a cache of pages does
 };
 
 // What begin() is to do with its tokens.
@@ -104,14 +105,15 @@ class Session {
   // next one.
   std::span<const float> hidden_states() const { return {scratch_.normed, n_hidden_}; }
 
-  // Forgets every position from n_positions on. Where layers keep a recurrent state, the tokens
-  // behind the last checkpoint are computed again by the next append. ErrorCode::invalid_argument
-  // past the end.
+  // Forgets every position from n_positions on. Where layers keep a recurrent state, or a window
+  // and n_positions lies more than kWindowSpare back, the tokens behind the last checkpoint are
+  // computed again by the next append. ErrorCode::invalid_argument past the end.
   Status truncate(uint32_t n_positions);
 
-  // Keeps a checkpoint here where layers have a recurrent state: a place to which truncate() goes
-  // back without computing anything again. How many are kept: see kv/recurrent_state.h.
-  void keep_checkpoint() { state_.recurrent().keep(); }
+  // Keeps a checkpoint here where layers have a recurrent state or a window: a place to which
+  // truncate() goes back without computing anything again. How many are kept: see
+  // kv/recurrent_state.h and kv/kv_plan.h.
+  void keep_checkpoint() { state_.keep(); }
 
   // Forgets what is not the beginning of `tokens` too, or is not computed, and gives the number of
   // positions that stay: fewer than there are tokens, so that the last one is computed. Every id is
@@ -125,10 +127,10 @@ class Session {
   Status shift(uint32_t n_kept, uint32_t n_dropped);
 
   // Makes these the tokens of the context. The caller is to write the keys and values of the first
-  // n_computed of them through state(); the bytes of the recurrent state behind those are given,
-  // and the other tokens are computed by the next append. ErrorCode::context_full, out_of_memory;
-  // nothing has changed then.
-  Status overwrite(std::span<const TokenId> tokens, uint32_t n_computed,
+  // n_computed of them through state(), see SequenceState::overwrite(); the bytes of the recurrent
+  // state behind those are given, and the other tokens are computed by the next append.
+  // ErrorCode::context_full, out_of_memory; nothing has changed then.
+  Status overwrite(std::span<const TokenId> tokens, uint32_t n_computed, uint32_t n_spare,
                    std::span<const std::byte> recurrent);
 
   // The tokens of all positions.
@@ -141,8 +143,8 @@ class Session {
   uint32_t n_batch() const { return scratch_.n_batch; }
   SequenceState& state() { return state_; }
   const SequenceState& state() const { return state_; }
-  const KvStore& kv_store() const { return state_.rows().store(); }
-  uint64_t kv_bytes() const { return kv_store().bytes(); }
+  const KvStore& kv_store() const { return state_.rows().store(); }  // see SequenceState::rows()
+  uint64_t kv_bytes() const { return state_.kv_bytes(); }
   uint64_t recurrent_bytes() const { return state_.recurrent().bytes(); }
   uint64_t scratch_bytes() const { return scratch_.bytes(); }
 

@@ -14,14 +14,37 @@ namespace {
 
 constexpr size_t kChecked = offsetof(StateHeader, model);  // where the checksum's bytes begin
 
-// No sum of a header that was checked overflows: its numbers are those of a session in memory.
-uint64_t bytes_of(const StateHeader& header) {
-  return sizeof header + header.n_tokens * uint64_t{sizeof(TokenId)} +
-         header.n_recurrent * sizeof(float) + header.n_positions * header.position_bytes;
+// Of which position the state has a layer's first rows.
+uint32_t first_row(const StateHeader& header, const RowShape& shape) {
+  return header.n_spare == SequenceState::kAllRows
+             ? 0
+             : first_kept(shape.window, header.n_positions, header.n_spare);
+}
+
+// Bytes of a layer's rows at a position.
+uint64_t row_bytes(const StateHeader& header, const RowShape& shape) {
+  return shape.n_kv_heads *
+         (kv_kind_info(static_cast<KvKind>(header.k_kind)).row_bytes(shape.head_dim) +
+          kv_kind_info(static_cast<KvKind>(header.v_kind)).row_bytes(shape.head_dim));
+}
+
+// No sum overflows where the header's numbers are those of a session in memory.
+uint64_t bytes_of(const StateHeader& header, const std::vector<RowShape>& shapes) {
+  uint64_t sum = sizeof header + header.n_tokens * uint64_t{sizeof(TokenId)} +
+                 header.n_recurrent * sizeof(float);
+  for (const RowShape& shape : shapes) {
+    sum += (header.n_positions - first_row(header, shape)) * row_bytes(header, shape);
+  }
+  return sum;
+}
+
+const std::vector<RowShape>& shapes_of(const Session& session) {
+  return session.model().state_shape().rows;
 }
 
 StateHeader header_of(const Session& session) {
-  const KvStoreConfig& kv = session.kv_store().config();
+  KvStoreConfig kv = session.kv_store().config();
+  kv.rows = shapes_of(session);
   StateHeader header{.magic = {'K', 'G', 'L', 'S'},
                      .version = kStateVersion,
                      .checksum = 0,
@@ -32,8 +55,10 @@ StateHeader header_of(const Session& session) {
                      .v_kind = static_cast<uint32_t>(kv.v_kind),
                      .n_tokens = session.n_positions(),
                      .n_positions = session.state().size(),
+                     .n_spare = session.state().n_spare(),
+                     .reserved = 0,
                      .n_bytes = 0};
-  header.n_bytes = bytes_of(header);
+  header.n_bytes = bytes_of(header, shapes_of(session));
   return header;
 }
 
@@ -79,7 +104,9 @@ Status check_shape(const StateHeader& found, const Session& session) {
     return Error{ErrorCode::context_full, cat("the state holds ", found.n_tokens,
                                               " positions, the session ", session.n_ctx())};
   }
-  if (found.n_positions > found.n_tokens || found.n_bytes != bytes_of(found)) {
+  const bool has_spare = found.n_spare <= kWindowSpare || found.n_spare == SequenceState::kAllRows;
+  if (found.n_positions > found.n_tokens || !has_spare || found.reserved != 0 ||
+      found.n_bytes != bytes_of(found, shapes_of(session))) {
     return corrupt(cat(found.n_bytes, " bytes for ", found.n_tokens, " tokens, ", found.n_positions,
                        " of them computed"));
   }
@@ -113,7 +140,8 @@ Status check_recurrent(std::span<const std::byte> bytes) {
 }
 
 // A cache holds finite numbers only, and attention relies on that.
-Status check_rows(const KvStoreConfig& kv, uint32_t n_positions, std::span<const std::byte> rows) {
+Status check_rows(const StateHeader& header, const std::vector<RowShape>& shapes,
+                  std::span<const std::byte> rows) {
   std::vector<std::byte> codes;
   std::vector<float> scales;
   std::vector<float> numbers;
@@ -125,11 +153,13 @@ Status check_rows(const KvStoreConfig& kv, uint32_t n_positions, std::span<const
     kind.read_row(codes.data(), scales.data(), 0, head_dim, numbers.data());
     return std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); });
   };
-  for (uint32_t position = 0; position < n_positions; ++position) {
-    for (const RowShape& shape : kv.rows) {
+  const KvKindInfo& k_kind = kv_kind_info(static_cast<KvKind>(header.k_kind));
+  const KvKindInfo& v_kind = kv_kind_info(static_cast<KvKind>(header.v_kind));
+  for (uint32_t position = 0; position < header.n_positions; ++position) {
+    for (const RowShape& shape : shapes) {
+      if (position < first_row(header, shape)) continue;
       for (uint32_t head = 0; head < shape.n_kv_heads; ++head) {
-        if (!next_is_finite(kv_kind_info(kv.k_kind), shape.head_dim) ||
-            !next_is_finite(kv_kind_info(kv.v_kind), shape.head_dim)) {
+        if (!next_is_finite(k_kind, shape.head_dim) || !next_is_finite(v_kind, shape.head_dim)) {
           return corrupt("a key or value is not finite");
         }
       }
@@ -138,8 +168,12 @@ Status check_rows(const KvStoreConfig& kv, uint32_t n_positions, std::span<const
   return {};
 }
 
-// Copies every row behind the one before: from `from`, or, where that is null, to `to`.
-void copy_rows(const Session& session, const std::byte* from, std::byte* to) {
+// Copies every row of the state: from `from`, or, where that is null, to `to`. Those that the
+// session does not keep are left out.
+void copy_rows(const StateHeader& header, const Session& session, const std::byte* from,
+               std::byte* to) {
+  const std::vector<RowShape>& shapes = shapes_of(session);
+  size_t of_layer = 0;  // where its rows at a position begin
   size_t at = 0;
   const auto copy = [&](void* row, size_t n_bytes) {
     if (from != nullptr) {
@@ -149,10 +183,28 @@ void copy_rows(const Session& session, const std::byte* from, std::byte* to) {
     }
     at += n_bytes;
   };
-  session.state().rows().for_each_row([&](std::span<std::byte> codes, std::span<float> scales) {
-    copy(codes.data(), codes.size());
-    copy(scales.data(), scales.size_bytes());
-  });
+  for (uint32_t position = 0; position < header.n_positions; ++position) {
+    for (uint32_t i = 0; i < shapes.size(); ++i) {
+      if (position < first_row(header, shapes[i])) continue;
+      at = of_layer;
+      session.state().for_each_row_at(i, position,
+                                      [&](std::span<std::byte> codes, std::span<float> scales) {
+                                        copy(codes.data(), codes.size());
+                                        copy(scales.data(), scales.size_bytes());
+                                      });
+      of_layer += static_cast<size_t>(row_bytes(header, shapes[i]));
+    }
+  }
+}
+
+// Whether the state has every row that the session would keep.
+bool has_all_rows(const StateHeader& header, const Session& session) {
+  const std::vector<RowShape>& shapes = shapes_of(session);
+  for (uint32_t i = 0; i < shapes.size(); ++i) {
+    const uint32_t wanted = session.state().first_row(i, header.n_positions, header.n_spare);
+    if (wanted < first_row(header, shapes[i])) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -165,7 +217,7 @@ Result<AlignedBuffer> save_state(const Session& session) {
   std::byte* at = std::copy(tokens.begin(), tokens.end(), buffer.data() + sizeof header);
   const std::span<const std::byte> recurrent = session.state().recurrent().as_bytes();
   std::byte* rows = std::copy(recurrent.begin(), recurrent.end(), at);
-  copy_rows(session, nullptr, rows);
+  copy_rows(header, session, nullptr, rows);
   std::memcpy(buffer.data(), &header, sizeof header);
   header.checksum = hash_bytes(buffer.bytes().subspan(kChecked));
   std::memcpy(buffer.data(), &header, sizeof header);
@@ -181,10 +233,11 @@ Status restore_state(Session& session, std::span<const std::byte> bytes) {
   const auto rows = behind.subspan(recurrent.size());
   KINGLET_TRY(check_tokens(tokens, session.model().config().vocab_size));
   KINGLET_TRY(check_recurrent(recurrent));
-  KINGLET_TRY(check_rows(session.kv_store().config(), header.n_positions, rows));
+  KINGLET_TRY(check_rows(header, shapes_of(session), rows));
 
-  KINGLET_TRY(session.overwrite(tokens, header.n_positions, recurrent));
-  copy_rows(session, rows.data(), nullptr);
+  if (!has_all_rows(header, session)) return session.overwrite(tokens, 0, 0, {});
+  KINGLET_TRY(session.overwrite(tokens, header.n_positions, header.n_spare, recurrent));
+  copy_rows(header, session, rows.data(), nullptr);
   return {};
 }
 

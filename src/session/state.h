@@ -2,10 +2,14 @@
 //
 //   bytes        content
 //   0            StateHeader
-//   64           the tokens, int32 [n_tokens]
+//   72           the tokens, int32 [n_tokens]
 //                the recurrent layers' state behind n_positions, float [n_recurrent]
-//                the keys and values as they are stored, position by position: for each layer and
-//                KV head the key's codes and scales, then the value's (see tensor/kv_kind.h)
+//                the keys and values as they are stored, position by position: for each layer that
+//                keeps the position and each KV head the key's codes and scales, then the value's
+//                (see tensor/kv_kind.h)
+//
+// Layers without a window keep all positions, the others those from first_kept(window, n_positions,
+// n_spare) on (see kv/kv_plan.h); all where n_spare is SequenceState::kAllRows.
 //
 // All numbers are little-endian. There is no padding.
 #pragma once
@@ -20,7 +24,7 @@
 
 namespace kinglet {
 
-constexpr uint32_t kStateVersion = 4;
+constexpr uint32_t kStateVersion = 5;
 
 struct StateHeader {
   char magic[4];            // "KGLS"
@@ -33,16 +37,19 @@ struct StateHeader {
   uint32_t v_kind;
   uint32_t n_tokens;
   uint32_t n_positions;  // computed: of the first tokens
+  uint32_t n_spare;      // positions that windows keep beside those that the next token sees
+  uint32_t reserved;     // 0
   uint64_t n_bytes;      // of the state, this header included
 };
-static_assert(sizeof(StateHeader) == 64);
+static_assert(sizeof(StateHeader) == 72);
 
 // ErrorCode::out_of_memory.
 Result<AlignedBuffer> save_state(const Session& session);
 
 // Makes the session what it was when `bytes` were saved, without its checkpoints; its logits are
-// undefined. Its context may
-// be longer or shorter than the saved one's, in one piece or in pages.
+// undefined. Its context may be longer or shorter than the saved one's, in one piece or in pages.
+// One that keeps all rows of layers with a window computes all tokens again where the saved one did
+// not keep them.
 // On an error it is as it was before. ErrorCode::corrupt: bytes that save_state() did not write or
 // that were changed since; unsupported_version; wrong_shape: another model, or KV kinds that are
 // not the session's; context_full: more positions than fit; out_of_memory.

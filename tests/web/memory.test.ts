@@ -9,7 +9,7 @@ import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { launchChromium } from '../../scripts/chromium.mjs';
 import { postedLoadOptions } from '../../web/src/options.ts';
-import { planMemory } from '../../web/src/worker/memory-plan.ts';
+import { kvCacheBytes, planMemory } from '../../web/src/worker/memory-plan.ts';
 import type { ModelShape } from '../../web/src/worker/model-shape.ts';
 import { readShape } from '../../web/src/worker/model-shape.ts';
 import { startFaultyServer } from './faulty-server.ts';
@@ -67,6 +67,8 @@ describe('the shape in a header', () => {
     expect(shape).toEqual({
       ...{ contextLength: 512, nKeptHeads: 6 * 2, hiddenDim: 256, nHeads: 4, nKvHeads: 2 },
       ...{
+        nWindowHeads: 0,
+        window: 0,
         nRecurrent: 0,
         recurrentDim: 0,
         ffnDim: shape.ffnDim,
@@ -94,6 +96,20 @@ describe('the shape in a header', () => {
     expect(shapeOf(headerOf(alike))).toMatchObject({ nKeptHeads: 13, nKvHeads: 6 });
     const one = { ...sizes, 'attention.head_count': 6, 'attention.head_count_kv': 3 };
     expect(shapeOf(headerOf(one))).toMatchObject({ nKeptHeads: 12, keyDim: 8 });
+  });
+
+  it('tells layers with a window from those that see all', () => {
+    const sizes = { block_count: 4, context_length: 32, embedding_length: 48 };
+    const heads = { 'attention.head_count': 4, 'attention.head_count_kv': [2, 1, 6, 1] };
+    const of = (more: Record<string, number | number[]>) =>
+      shapeOf(headerOf({ ...sizes, ...heads, ...more }));
+    const window = { 'attention.sliding_window': 9 };
+    expect(of({})).toMatchObject({ nKeptHeads: 10, nWindowHeads: 0, window: 0 });
+    expect(of(window)).toMatchObject({ nKeptHeads: 10, nWindowHeads: 10, window: 9 });
+    const everyThird = { ...window, 'attention.sliding_window_pattern': 3 };
+    expect(of(everyThird)).toMatchObject({ nKeptHeads: 10, nWindowHeads: 4, window: 9 });
+    const listed = { ...window, 'attention.sliding_window_pattern': [1, 0, 0, 1] };
+    expect(of(listed)).toMatchObject({ nKeptHeads: 10, nWindowHeads: 3, window: 9 });
   });
 
   it('is not made of what is no GGUF file, or a hostile one', () => {
@@ -129,12 +145,34 @@ describe('the shape in a header', () => {
   });
 });
 
+describe('the keys and values of a long context', () => {
+  const windowed = ['arch/gemma2', 'arch/gemma3', 'arch/olmo2-window', 'hybrid/lfm2-window'];
+  it.each(windowed)('are foretold but for what aligns pages: %s', async (name) => {
+    const file = new Uint8Array(readFileSync(`${root}tests/fixtures/${name}.gguf`));
+    const key = '.context_length';
+    const at = Buffer.from(file.buffer).indexOf(key) + key.length + 4;
+    new DataView(file.buffer).setUint32(at, 8192, true); // the model does not notice
+    for (const kv of ['f32', 'int8', 'q4'] as const) {
+      for (const nCtx of [512, 2048, 8192]) {
+        const model = await Kinglet.load(file, { nThreads: 1, nCtx, kv });
+        const { kvBytes } = model.info.memory;
+        model.dispose();
+        const foretold = kvCacheBytes(shapeOf(file), nCtx, { k: kv, v: kv });
+        expect(kvBytes / foretold).toBeGreaterThanOrEqual(1);
+        expect(kvBytes / foretold).toBeLessThan(1.02);
+        const ofAll = kvCacheBytes({ ...shapeOf(file), window: 0 }, nCtx, { k: kv, v: kv });
+        expect(foretold < ofAll).toBe(nCtx > 2000);
+      }
+    }
+  });
+});
+
 describe('the plan', () => {
   // Llama 3.2 3B: 24 query heads, 8 of keys and values.
   const shape: ModelShape = {
     ...{ contextLength: 131_072, nKeptHeads: 28 * 8, hiddenDim: 3072, nHeads: 24, nKvHeads: 8 },
     ...{ ffnDim: 8192, keyDim: 128, valueDim: 128, vocabSize: 128_256 },
-    ...{ nRecurrent: 0, recurrentDim: 0 },
+    ...{ nWindowHeads: 0, window: 0, nRecurrent: 0, recurrentDim: 0 },
   };
 
   it('reserves what the model takes and what is to be spared, then less', () => {

@@ -58,3 +58,18 @@ export const recurrentStates = {
   mostCheckpoints: 16,
   nWorkingStates: 3,
 };
+
+/** What sessions hold of layers whose attention has a window; the budget is in bytes. */
+export const keptWindows = { pagePositions: 64, nSpare: 64, budget: 33554432, fewest: 2, most: 8 };
+
+/**
+ * Positions that attention sees where the file does not say (0: all), and every how many layers one
+ * sees all of them (0: none does).
+ */
+export const windowsByArchitecture: Readonly<
+  Record<string, { window: number; period: number } | undefined>
+> = {
+  olmo2: { window: 0, period: 4 },
+  gemma2: { window: 4096, period: 2 },
+  gemma3: { window: 0, period: 6 },
+};

@@ -99,7 +99,10 @@ export interface SessionInfo {
   kv: { k: KvKind; v: KvKind };
   /** What the session takes beside the model's weights. */
   memory: {
-    /** Where it shares pages: of all that there are. 0 in forks, which add none. */
+    /**
+     * Where it shares pages: of all that there are. 0 in forks, which add none. Else layers whose
+     * attention sees a window hold little more than that.
+     */
     kvBytes: number;
     /**
      * States of recurrent layers, with the checkpoints that make going back in a text cheap; 0 in

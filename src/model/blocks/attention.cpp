@@ -108,8 +108,8 @@ void Attention::rotate(const Step& step, float* rows, uint32_t n_heads) const {
 Status Attention::store(Step& step, const Buffers& buffers) const {
   const size_t width = kv_dim();
   for (size_t t = 0; t < step.n_tokens(); ++t) {
-    KINGLET_TRY(step.state().rows().push(rows_, {buffers.key + t * width, width},
-                                         {buffers.value + t * width, width}));
+    KINGLET_TRY(step.state().push(rows_, {buffers.key + t * width, width},
+                                  {buffers.value + t * width, width}));
   }
   return {};
 }
@@ -136,7 +136,7 @@ void Attention::attend(Step& step, const Buffers& buffers) const {
                        .window = layer_.window,
                        .scale = layer_.attention_scale,
                        .softcap = step.config().attention_softcap},
-                      step.state().rows().view(rows_, kv_head),
+                      step.state().view(rows_, kv_head),
                       buffers.per_thread + thread * attention_scratch_bytes(head_dim_));
     }
   });

@@ -1,7 +1,7 @@
 // How much memory a model takes, estimated before there is an engine to tell.
 import { KingletError } from '../errors.ts';
 import type { KvKinds, PostedLoadOptions } from '../protocol.ts';
-import { kvRows, recurrentStates } from '../type-tables.generated.ts';
+import { keptWindows, kvRows, recurrentStates } from '../type-tables.generated.ts';
 import type { KvKind } from '../types.ts';
 import type { ModelShape } from './model-shape.ts';
 
@@ -72,9 +72,26 @@ function rowBytes(kind: KvKind, nElements: number): number {
   return bytes + blockBytes * Math.ceil(nElements / blockSize);
 }
 
-function kvCacheBytes(shape: ModelShape, nPositions: number, kv: KvKinds): number {
+/** Of a session that shares no pages, but for what aligns them. */
+export function kvCacheBytes(shape: ModelShape, nPositions: number, kv: KvKinds): number {
+  const { nKeptHeads, nWindowHeads, window } = shape;
   const ofHead = rowBytes(kv.k, shape.keyDim) + rowBytes(kv.v, shape.valueDim);
-  return nPositions * shape.nKeptHeads * ofHead;
+  const inWindow = windowPositions(window, nWindowHeads * ofHead, nPositions);
+  return ((nKeptHeads - nWindowHeads) * nPositions + nWindowHeads * inWindow) * ofHead;
+}
+
+/** Positions that layers with a window hold: see src/kv/kv_plan.cpp. */
+function windowPositions(window: number, bytesPerPosition: number, nPositions: number): number {
+  if (window === 0) return nPositions;
+  const { pagePositions, nSpare, budget, fewest, most } = keptWindows;
+  const pagesTouched = (n: number) => (n < 2 ? n : Math.floor((n - 2) / pagePositions) + 2);
+  const nKept = window - 1 + nSpare;
+  const ofPlace = pagesTouched(nKept);
+  const ofBudget = Math.floor(budget / Math.max(1, bytesPerPosition * pagePositions));
+  const nPages =
+    pagesTouched(nKept + Math.min(nBatch, nPositions)) +
+    Math.min(Math.max(ofBudget, fewest * ofPlace), most * ofPlace);
+  return Math.min(nPages * pagePositions, nPositions);
 }
 
 function recurrentStateBytes({ nRecurrent }: ModelShape): number {

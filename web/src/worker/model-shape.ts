@@ -3,13 +3,16 @@
 //
 // Source of the layout: the GGUF specification (ggml's docs/gguf.md), versions 2 and 3.
 import { Cursor, magic, TooShort, valueType } from '../gguf-cursor.ts';
-import { valueBytes } from '../type-tables.generated.ts';
+import { valueBytes, windowsByArchitecture } from '../type-tables.generated.ts';
 
 /** Numbers of elements. */
 export interface ModelShape {
   contextLength: number;
   /** Heads whose keys and values are kept, of all layers together. */
   nKeptHeads: number;
+  /** Those of them whose attention sees a window only, and how many positions that are. */
+  nWindowHeads: number;
+  window: number;
   /** Of all recurrent layers: what they keep of a text, however long it is. */
   nRecurrent: number;
   /** Of the widest recurrent layer's input; 0 where there are none. */
@@ -62,13 +65,17 @@ function readNumbers(cursor: Cursor): Numbers | undefined {
   return numbers;
 }
 
+/** The engine refuses more. */
+const mostLayers = 1024;
+
 /** False for an array of arrays, which no key that matters has. */
 function readArray(cursor: Cursor, key: string, numbers: Numbers): boolean {
   const type = cursor.uint(4);
   const length = cursor.uint(8);
   numbers.set(`${key} length`, length);
   const size = valueBytes[type];
-  const isOneALayer = /\.(head_count|head_count_kv|feed_forward_length)$/.test(key);
+  const isOneALayer =
+    /\.(head_count|head_count_kv|feed_forward_length|sliding_window_pattern)$/.test(key);
   if (!size || !isOneALayer) return cursor.skipValues(type, length);
   const ofLayers = { largest: 0, first: 0, sum: 0, zeros: 0 }; // first: but for zeros
   for (let i = 0; i < length; ++i) {
@@ -77,6 +84,7 @@ function readArray(cursor: Cursor, key: string, numbers: Numbers): boolean {
     ofLayers.first ||= number;
     ofLayers.sum += number;
     if (number === 0) ofLayers.zeros += 1; // a layer without attention
+    if (i < mostLayers) numbers.set(`${key} ${String(i)}`, number);
   }
   numbers.set(key, ofLayers.largest);
   for (const [name, number] of Object.entries(ofLayers)) numbers.set(`${key} ${name}`, number);
@@ -107,8 +115,12 @@ function shapeOf(numbers: Numbers): ModelShape | undefined {
   };
 }
 
-type Layers = Pick<ModelShape, 'nKeptHeads' | 'nRecurrent' | 'recurrentDim'>;
-const noLayers: Layers = { nKeptHeads: 0, nRecurrent: 0, recurrentDim: 0 };
+type Heads = Pick<ModelShape, 'nKeptHeads' | 'nWindowHeads' | 'window'>;
+type Layers = Heads & Pick<ModelShape, 'nRecurrent' | 'recurrentDim'>;
+const noLayers: Layers = {
+  ...{ nKeptHeads: 0, nWindowHeads: 0, window: 0 },
+  ...{ nRecurrent: 0, recurrentDim: 0 },
+};
 
 /** As src/model/config.cpp and the blocks of src/model/blocks read them. */
 function layersOf(
@@ -117,7 +129,8 @@ function layersOf(
 ): Layers {
   const nBlocks = (get('block_count') ?? 0) - (get('nextn_predict_layers') ?? 0);
   const width = get('shortconv.l_cache') ?? get('ssm.conv_kernel');
-  if (width === undefined) return { ...noLayers, nKeptHeads: keptHeads(nBlocks, get) };
+  const heads = keptHeads(architecture, nBlocks, get);
+  if (width === undefined) return { ...noLayers, ...heads };
 
   const inner = get('ssm.inner_size') ?? get('embedding_length') ?? 0;
   const nStates = get('ssm.state_size') ?? 0; // of each channel; a short convolution has none
@@ -125,27 +138,48 @@ function layersOf(
   const ofLayer = (width - 1) * nChannels + inner * nStates;
 
   const withoutAttention = get('attention.head_count_kv zeros');
-  const interval = get('full_attention_interval') ?? 4;
-  let nLayers = nBlocks; // both kinds in each
-  let nRecurrentLayers = nBlocks;
-  if (get('attention.head_count') === 0) {
-    nLayers = 0;
-  } else if (withoutAttention !== undefined) {
-    nRecurrentLayers = withoutAttention;
-    nLayers -= withoutAttention;
-  } else if (architecture === 'qwen35') {
-    nLayers = Math.floor(nBlocks / interval);
-    nRecurrentLayers -= nLayers;
+  let nRecurrentLayers = nBlocks; // both kinds in each
+  if (get('attention.head_count') !== 0) {
+    if (withoutAttention !== undefined) nRecurrentLayers = withoutAttention;
+    else if (architecture === 'qwen35') nRecurrentLayers -= Math.floor(nBlocks / interval(get));
   }
   return {
-    nKeptHeads: keptHeads(nLayers, get),
+    ...heads,
     nRecurrent: nRecurrentLayers * ofLayer,
     recurrentDim: Math.max(inner, nChannels),
   };
 }
 
-/** Of so many layers that have the same number, or each a number of its own. */
-function keptHeads(nLayers: number, get: (key: string) => number | undefined): number {
+/** Of qwen35: every so many layers, one has attention. */
+function interval(get: (key: string) => number | undefined): number {
+  return get('full_attention_interval') ?? 4;
+}
+
+/** Layers have the same number of heads, or each a number of its own. */
+function keptHeads(
+  architecture: string | undefined,
+  nLayers: number,
+  get: (key: string) => number | undefined,
+): Heads {
   const key = get('attention.head_count_kv') === undefined ? 'head_count' : 'head_count_kv';
-  return get(`attention.${key} sum`) ?? nLayers * (get(`attention.${key}`) ?? 0);
+  const ofAll = get('attention.head_count') === 0 ? 0 : (get(`attention.${key}`) ?? 0);
+  const ofEach = get(`attention.${key} length`) !== undefined;
+  const skipped = architecture === 'qwen35' && !ofEach ? interval(get) : 1;
+  const usual = windowsByArchitecture[architecture ?? ''];
+  const window = get('attention.sliding_window') ?? usual?.window ?? 0;
+  const pattern = 'attention.sliding_window_pattern';
+  const isListed = get(`${pattern} length`) !== undefined;
+  const period = get(pattern) ?? usual?.period ?? 0;
+
+  const heads = { nKeptHeads: 0, nWindowHeads: 0, window };
+  for (let i = 0; i < Math.min(nLayers, mostLayers); ++i) {
+    const isSkipped = i % skipped !== skipped - 1;
+    const n = ofEach ? (get(`attention.${key} ${String(i)}`) ?? 0) : isSkipped ? 0 : ofAll;
+    const seesAll = isListed
+      ? get(`${pattern} ${String(i)}`) === 0
+      : period > 0 && i % period === period - 1;
+    heads.nKeptHeads += n;
+    if (window > 0 && !seesAll) heads.nWindowHeads += n;
+  }
+  return heads;
 }
