@@ -15,19 +15,19 @@ constexpr size_t kLine = 64;
 size_t padded_dim(size_t head_dim) { return static_cast<size_t>(round_up(head_dim, kKvBlock)); }
 
 size_t value_bytes(size_t head_dim) {
-  return static_cast<size_t>(round_up(kMaxTileRows * padded_dim(head_dim) * sizeof(float), kLine));
+  return static_cast<size_t>(round_up(kMaxQueryRows * padded_dim(head_dim) * sizeof(float), kLine));
 }
 
 size_t code_bytes(size_t head_dim) {
   return static_cast<size_t>(
-      round_up(kMaxTileRows * padded_dim(head_dim) * sizeof(int16_t), kLine));
+      round_up(kMaxQueryRows * padded_dim(head_dim) * sizeof(int16_t), kLine));
 }
 
 bool has_integer_codes(KvKind kind) {
   return kind == KvKind::int8 || kind == KvKind::q8 || kind == KvKind::q4;
 }
 
-// At most kMaxTileRows query rows, each a head of a token, and the softmax of each so far.
+// At most kMaxQueryRows query rows, each a head of a token, and the softmax of each so far.
 class Rows {
  public:
   Rows(const KernelSet& kernels, const AttentionTile& tile, const KvView& cache, size_t first_row,
@@ -69,13 +69,7 @@ class Rows {
       const size_t n = std::min({left_in_block, left_in_page, end - position});
       const KvRows keys = cache_.rows(cache_.keys, position);
       const KvRows values = cache_.rows(cache_.values, position);
-      for (size_t row = 0; row < n_rows_;) {
-        // Four rows are two pairs, not three and one.
-        const size_t left = n_rows_ - row;
-        const size_t n_together = left == 4 ? 2 : std::min(left, kMaxQueryRows);
-        attend_block(position, n, row, n_together, keys, values);
-        row += n_together;
-      }
+      attend_block(position, n, keys, values);
       position += n;
     }
     for (size_t row = 0; row < n_rows_; ++row) {
@@ -86,17 +80,15 @@ class Rows {
   }
 
  private:
-  void attend_block(size_t position, size_t n, size_t first_row, size_t n_rows, const KvRows& keys,
-                    const KvRows& values) {
+  void attend_block(size_t position, size_t n, const KvRows& keys, const KvRows& values) {
     alignas(kLine) float scores[kMaxQueryRows * kAttentionBlock];
     float factors[kMaxQueryRows];
-    attention_kernels(kernels_, cache_.keys.kind)
-        .score(queries_, first_row, n_rows, keys, n, scores);
-    for (size_t i = 0; i < n_rows; ++i) {
-      factors[i] = weigh_scores(position, n, first_row + i, scores + i * kAttentionBlock);
+    attention_kernels(kernels_, cache_.keys.kind).score(queries_, 0, n_rows_, keys, n, scores);
+    for (size_t row = 0; row < n_rows_; ++row) {
+      factors[row] = weigh_scores(position, n, row, scores + row * kAttentionBlock);
     }
     attention_kernels(kernels_, cache_.values.kind)
-        .weigh(scores, factors, n_rows, values, n, tile_.head_dim, output_ + first_row);
+        .weigh(scores, factors, n_rows_, values, n, tile_.head_dim, output_);
   }
 
   // Turns scores into weights, 0 where the row does not see or nothing is.
@@ -115,12 +107,12 @@ class Rows {
   const KvView& cache_;
   size_t n_rows_;
   Queries queries_;
-  size_t begin_[kMaxTileRows];  // the positions that a row sees
-  size_t end_[kMaxTileRows];
-  float query_scales_[kMaxTileRows];
-  float largest_[kMaxTileRows];
-  float sum_[kMaxTileRows];
-  float* output_[kMaxTileRows];
+  size_t begin_[kMaxQueryRows];  // the positions that a row sees
+  size_t end_[kMaxQueryRows];
+  float query_scales_[kMaxQueryRows];
+  float largest_[kMaxQueryRows];
+  float sum_[kMaxQueryRows];
+  float* output_[kMaxQueryRows];
 };
 
 }  // namespace
@@ -140,8 +132,8 @@ size_t attention_scratch_bytes(size_t head_dim) {
 void attend(const KernelSet& kernels, const AttentionTile& tile, const KvView& cache,
             std::byte* scratch) {
   const size_t n_rows = tile.n_tokens * tile.n_heads;
-  for (size_t row = 0; row < n_rows; row += kMaxTileRows) {
-    Rows(kernels, tile, cache, row, std::min(kMaxTileRows, n_rows - row), scratch).attend();
+  for (size_t row = 0; row < n_rows; row += kMaxQueryRows) {
+    Rows(kernels, tile, cache, row, std::min(kMaxQueryRows, n_rows - row), scratch).attend();
   }
 }
 

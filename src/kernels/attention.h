@@ -43,12 +43,9 @@ struct AttentionTile {
   float softcap;    // bounds them, see KernelSet::softcap; 0: does not
 };
 
-// Query rows whose state a call keeps at once.
-constexpr size_t kMaxTileRows = 16;
-
 // Tokens for which a tile of n_heads makes good use of a call.
 constexpr size_t tile_tokens(size_t n_heads) {
-  return n_heads >= kMaxTileRows ? 1 : kMaxTileRows / n_heads;
+  return n_heads >= kMaxQueryRows ? 1 : kMaxQueryRows / n_heads;
 }
 
 // Bytes of scratch that attend() needs, a multiple of an alignment line.

@@ -90,9 +90,10 @@ struct Queries {
   size_t head_dim;
 };
 
-// The most positions and rows that one call looks at.
+// The most positions and rows that one call looks at. Keys and values that are not multiplied as
+// they are stored are widened once for all rows.
 constexpr size_t kAttentionBlock = 64;
-constexpr size_t kMaxQueryRows = 3;
+constexpr size_t kMaxQueryRows = 16;
 
 // What attention does with one KvKind. Queries and outputs of kinds that rotate are rotated, too
 // (see rotate_blocks). Rows of scores and weights are kAttentionBlock apart; weights behind

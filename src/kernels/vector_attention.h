@@ -68,13 +68,16 @@ struct VectorAttention {
     }
   }
 
-  // Calls f.template operator()<R>(row) for groups of R rows.
+  // Calls f.template operator()<R>(row) for groups of R rows: as many as registers hold. Four are
+  // two pairs, not three and one.
   template <class F>
   static void with_rows(size_t n_rows, const F& f) {
-    static_assert(kMaxQueryRows == 3);
-    if (n_rows == 3) return f.template operator()<3>(0);
-    if (n_rows == 2) return f.template operator()<2>(0);
-    f.template operator()<1>(0);
+    size_t row = 0;
+    KINGLET_AS_WRITTEN
+    for (; n_rows - row > 4 || n_rows - row == 3; row += 3) f.template operator()<3>(row);
+    KINGLET_AS_WRITTEN
+    for (; n_rows - row >= 2; row += 2) f.template operator()<2>(row);
+    if (row < n_rows) f.template operator()<1>(row);
   }
 
   // --- Floats ------------------------------------------------------------------------------------
