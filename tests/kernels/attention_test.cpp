@@ -267,22 +267,28 @@ TEST_P(Attention, CapsItsScores) {
 
 // A token's numbers must not depend on what it is computed with: prefill and decode agree.
 TEST_P(Attention, GivesATokenTheSameNumbersInAnyCompany) {
-  for (size_t kind = 0; kind < kNKvKinds; ++kind) {
-    constexpr size_t kHeads = 5;
-    const auto k = static_cast<KvKind>(kind);
-    Cache cache(k, k, 40, 80, 80, random_);
-    const auto queries = numbers(6 * kHeads * 40, random_);
-    const auto together =
-        attend({.head_dim = 40, .n_positions = 80, .n_tokens = 6, .n_heads = kHeads}, queries,
-               cache.view());
-    for (size_t t = 0; t < 6; ++t) {
-      const std::vector<float> own(queries.begin() + static_cast<ptrdiff_t>(t * kHeads * 40),
-                                   queries.begin() + static_cast<ptrdiff_t>((t + 1) * kHeads * 40));
-      const auto alone =
-          attend({.head_dim = 40, .n_positions = 75 + t, .n_tokens = 1, .n_heads = kHeads}, own,
-                 cache.view());
-      for (size_t i = 0; i < alone.size(); ++i) {
-        EXPECT_EQ(alone[i], together[t * kHeads * 40 + i]) << kv_kind_info(k).name;
+  constexpr size_t kHeads = 5;
+  constexpr size_t kPositions = 280;
+  for (size_t i = 0; i < kNKvKinds; ++i) {
+    const auto kind = static_cast<KvKind>(i);
+    for (const size_t page_positions : {280u, 96u, 32u, 7u}) {
+      for (const size_t window : {0u, 3u, 70u, 131u}) {
+        Cache cache(kind, kind, 40, kPositions, page_positions, random_);
+        const auto queries = numbers(6 * kHeads * 40, random_);
+        Shape shape{.head_dim = 40, .n_positions = kPositions, .n_tokens = 6, .n_heads = kHeads};
+        shape.window = window;
+        const auto together = attend(shape, queries, cache.view());
+        shape.n_tokens = 1;
+        for (size_t t = 0; t < 6; ++t) {
+          shape.n_positions = kPositions - 5 + t;
+          const auto first = static_cast<ptrdiff_t>(t * kHeads * 40);
+          const auto behind = first + static_cast<ptrdiff_t>(kHeads * 40);
+          const auto alone =
+              attend(shape, {queries.begin() + first, queries.begin() + behind}, cache.view());
+          EXPECT_EQ(alone, std::vector(together.begin() + first, together.begin() + behind))
+              << kv_kind_info(kind).name << ", token " << t << ", a window of " << window
+              << ", pages of " << page_positions;
+        }
       }
     }
   }
