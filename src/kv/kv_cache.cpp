@@ -171,6 +171,19 @@ Status KvCache::commit() {
   return {};
 }
 
+Status KvCache::commit(uint32_t n) {
+  for (const uint32_t n_pushed : pushed_) {
+    if (n > n_pushed) {
+      return Error{ErrorCode::invalid_argument,
+                   cat("KV cache: cannot commit ", n, " positions, a layer was given ", n_pushed)};
+    }
+  }
+  size_ += n;
+  for (uint32_t& n_pushed : pushed_) n_pushed -= n;
+  give_back();
+  return {};
+}
+
 KvView KvCache::view(uint32_t layer, uint32_t head) const {
   const KvLayer& of = store_->layers()[layer];
   const std::byte* first_page = store_->page(0);
@@ -282,7 +295,7 @@ bool KvCache::is_needed(uint32_t page) const {
 
 void KvCache::give_back() {
   if (window_ == 0) return;
-  for (uint32_t i = 0; i < pages_.size(); ++i) {
+  for (uint32_t i = 0; i < pages_for(size_); ++i) {  // behind them are pages of a step
     if (pages_[i] == kNoPage || is_needed(i)) continue;
     store_->release_page(pages_[i]);
     pages_[i] = kNoPage;

@@ -68,6 +68,10 @@ class KvCache {
   // Makes them part of the cache. An error is that of n_pushed(), and nothing is committed then.
   Status commit();
 
+  // The same for the first n positions only; the others can be committed or rolled back later.
+  // ErrorCode::invalid_argument where a layer was given fewer.
+  Status commit(uint32_t n);
+
   // Forgets what was pushed since the last commit.
   void rollback() { set_size(size_); }
 

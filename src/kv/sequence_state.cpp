@@ -69,6 +69,12 @@ Status SequenceState::commit() {
   return {};
 }
 
+Status SequenceState::commit(uint32_t n) {
+  for (KvCache& group : groups_) KINGLET_TRY(group.commit(n));
+  recurrent_.commit(n);
+  return {};
+}
+
 void SequenceState::rollback() {
   for (KvCache& group : groups_) group.rollback();
 }

@@ -60,6 +60,8 @@ class SequenceState {
   }
 
   Status commit();
+  // Commits the first n positions of the step only, which a recurrent state does not allow.
+  Status commit(uint32_t n);
   void rollback();
 
   // --- Going back -------------------------------------------------------------------------------

@@ -208,6 +208,24 @@ TEST(KvCache, CommitsAllLayersOrNone) {
   expect_contents(cache, first(2));
 }
 
+TEST(KvCache, CommitsAPartOfWhatWasPushed) {
+  KvCache cache = cache_of(make_store(), 2);
+  for (uint32_t i = 2; i < 8; ++i) ASSERT_TRUE(push(cache, i).ok());
+  ASSERT_TRUE(cache.commit(1).ok() && cache.commit(2).ok());
+  expect_contents(cache, first(5));
+  EXPECT_EQ(cache.commit(4).error().message,
+            "KV cache: cannot commit 4 positions, a layer was given 3");
+  auto fork = cache.fork();
+  ASSERT_TRUE(fork.ok());
+  expect_contents(fork.value(), first(5));
+  ASSERT_TRUE(append(fork.value(), 7).ok());
+  ASSERT_TRUE(cache.commit(1).ok());
+  expect_contents(cache, first(6));
+  cache.rollback();
+  ASSERT_TRUE(append(cache, 6).ok());
+  expect_contents(cache, first(7));
+}
+
 TEST(KvCache, WithoutLayersCommitsWhatWasReserved) {
   auto store = KvStore::create({.page_positions = 4, .n_pages = 2});
   ASSERT_TRUE(store.ok());
