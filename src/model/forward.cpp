@@ -41,7 +41,8 @@ Status run_layers(Step& step, std::span<const Layer> layers, const Cancellation&
 }  // namespace
 
 Status forward(const Model& model, ThreadPool& pool, Scratch& scratch, SequenceState& state,
-               std::span<const int32_t> tokens, Output output, const Cancellation& cancellation) {
+               std::span<const int32_t> tokens, Output output, const Cancellation& cancellation,
+               size_t n_guesses) {
   KINGLET_TRY(check_tokens(model, scratch, state, tokens));
   KINGLET_TRY(state.reserve(static_cast<uint32_t>(tokens.size())));
   Step step(model, pool, scratch, state, tokens.size());
@@ -51,9 +52,9 @@ Status forward(const Model& model, ThreadPool& pool, Scratch& scratch, SequenceS
     state.rollback();
     return status;
   }
-  if (output == Output::logits) step.finish_logits();
+  if (output == Output::logits) step.finish_logits(n_guesses + 1);
   if (output == Output::hidden) step.finish_hidden();
-  return state.commit();
+  return n_guesses > 0 ? Status() : state.commit();
 }
 
 }  // namespace kinglet

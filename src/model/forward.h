@@ -16,15 +16,18 @@ namespace kinglet {
 // What a step computes beside the sequence's state.
 enum class Output : uint8_t {
   none,
-  logits,  // scratch.logits, behind the last token
+  logits,  // scratch.logits, behind the last token and each guess
   hidden,  // scratch.normed [n_tokens]: the final states of all tokens, behind the last norm
 };
 
 // Appends 1 to scratch.n_batch tokens to the sequence. On an error it is as it was.
 // ErrorCode::context_full; cancelled, heard of before each layer; invalid_argument (a token outside
 // the vocabulary, or no tokens).
+//
+// The last n_guesses < scratch.n_logit_rows of the tokens may be guesses of what comes next: the
+// state is then left for the caller to commit, as far as they were right, or to roll back.
 Status forward(const Model& model, ThreadPool& pool, Scratch& scratch, SequenceState& state,
                std::span<const int32_t> tokens, Output output,
-               const Cancellation& cancellation = {});
+               const Cancellation& cancellation = {}, size_t n_guesses = 0);
 
 }  // namespace kinglet

@@ -37,6 +37,7 @@ Result<Scratch> Scratch::create(const Model& model, uint32_t n_batch, size_t n_t
   const uint64_t tabulated = needs_tables(model) ? rows * width : 0;
   Scratch scratch;
   scratch.n_batch = n_batch;
+  scratch.n_logit_rows = std::min(n_batch, kMostLogitRows);
 
   // No product here overflows: config's dimensions are at most 2^20, the batch 2^32.
   const auto lay_out = [&](Arena arena) {
@@ -48,7 +49,7 @@ Result<Scratch> Scratch::create(const Model& model, uint32_t n_batch, size_t n_t
       angles.cosines = arena.take<float>(rows * angles.n_pairs);
       angles.sines = arena.take<float>(rows * angles.n_pairs);
     }
-    scratch.logits = arena.take<float>(config.vocab_size);
+    scratch.logits = arena.take<float>(uint64_t{scratch.n_logit_rows} * config.vocab_size);
     scratch.activations = arena.take<std::byte>(rows * width / kActivationBlock *
                                                 model.kernels().activation_block_bytes);
     scratch.tables = arena.take<SumTable>(tabulated / kTableColumns);

@@ -19,6 +19,9 @@ struct Angles {
   float* sines = nullptr;    // [n_pairs]
 };
 
+// Rows of logits that a step computes at most: see forward().
+constexpr uint32_t kMostLogitRows = 8;
+
 struct Scratch {
   // n_threads: of the pool that steps will run on.
   static Result<Scratch> create(const Model& model, uint32_t n_batch, size_t n_threads);
@@ -30,7 +33,7 @@ struct Scratch {
   float* normed = nullptr;      // [hidden_dim]
   float* projection = nullptr;  // [hidden_dim]: what a block adds to the stream
   Angles angles[kRotationTables];
-  float* logits = nullptr;  // [vocab_size], one row in all
+  float* logits = nullptr;  // [vocab_size], n_logit_rows in all
 
   // Quantized activations, as wide as the widest row that is multiplied.
   std::byte* activations = nullptr;
@@ -40,6 +43,7 @@ struct Scratch {
 
   std::byte* blocks = nullptr;  // what the block that runs takes for itself
   uint32_t n_batch = 0;
+  uint32_t n_logit_rows = 0;
 
   AlignedBuffer memory;
 };

@@ -64,16 +64,17 @@ void Step::finish_hidden() {
             scratch_.normed);
 }
 
-void Step::finish_logits() {
+void Step::finish_logits(size_t n_rows) {
   const Weights& w = model_.weights();
-  const float* last = scratch_.hidden + (n_tokens_ - 1) * config().hidden_dim;
-  normalize(last, w.output_norm, 1, config().hidden_dim, scratch_.normed);
-  project(scratch_.normed, 1, {{&w.output, scratch_.logits}});
+  const float* last = scratch_.hidden + (n_tokens_ - n_rows) * config().hidden_dim;
+  const size_t n_logits = n_rows * config().vocab_size;
+  normalize(last, w.output_norm, n_rows, config().hidden_dim, scratch_.normed);
+  project(scratch_.normed, n_rows, {{&w.output, scratch_.logits}});
   if (config().logit_scale != 1) {
-    for (size_t i = 0; i < config().vocab_size; ++i) scratch_.logits[i] *= config().logit_scale;
+    for (size_t i = 0; i < n_logits; ++i) scratch_.logits[i] *= config().logit_scale;
   }
   if (config().logit_softcap > 0) {
-    kernels().softcap(scratch_.logits, config().logit_softcap, config().vocab_size);
+    kernels().softcap(scratch_.logits, config().logit_softcap, n_logits);
   }
 }
 

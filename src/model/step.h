@@ -54,8 +54,8 @@ class Step {
   // scratch.normed [n_tokens] = the stream behind the last norm.
   void finish_hidden();
 
-  // scratch.logits = those behind the last token.
-  void finish_logits();
+  // scratch.logits = those behind each of the last n_rows tokens.
+  void finish_logits(size_t n_rows);
 
   // --- Rows -------------------------------------------------------------------------------------
 
