@@ -50,6 +50,7 @@ Result<Run> run_once(const LanguageModel& loaded, Session& session, uint32_t n_p
   GenerationOptions options;
   options.max_tokens = n_decoded + 1;
   options.sampler.temperature = 0.0f;
+  options.n_lookup = 0;  // random weights repeat themselves
   KINGLET_ASSIGN(Generation generation,
                  Generation::start(session, *loaded.tokenizer, prompt_of(n_prompt), options));
   const auto next_token = [&]() -> Result<TokenId> {

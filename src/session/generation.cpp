@@ -81,6 +81,7 @@ Generation::Generation(Session& session, const Tokenizer& tokenizer, uint32_t n_
       shifts_context_(options.shifts_context),
       n_kept_(options.n_kept),
       cancellation_(options.cancellation),
+      lookup_(session.n_ctx(), options.n_lookup),
       sampler_(options.sampler, session.model().config().vocab_size, session.model().kernels()),
       decoder_(tokenizer, follows_added_token(session, tokenizer)),
       stop_(std::move(stop)) {
@@ -105,14 +106,11 @@ Result<GenerationStep> Generation::advance(uint32_t max_batch) {
   if (is_complete) return finish(FinishReason::stop);
   if (n_generated_ == max_tokens_) return finish(FinishReason::length);
   if (is_full_) return finish(FinishReason::context);
-  const uint32_t n_left = session_->n_left();
-  if (n_left > 0) {  // the token drawn before
-    KINGLET_TRY(session_->begin_logits(cancellation_));
-    KINGLET_TRY(session_->advance());
-  }
-  GenerationStep step = draw();
-  step.n_computed = n_left;
-  if (step.token == kNoToken) return constraint_->dead_end();
+  const bool is_first = session_->n_left() == 0;  // behind the prompt
+  if (!is_first) KINGLET_TRY(compute_drawn());
+  GenerationStep step = new_step();
+  step.n_computed = is_first ? 0 : 1;
+  KINGLET_TRY(draw(step));
   if (tokenizer_->is_end_of_generation(step.token)) return finish(FinishReason::stop);
   if (constraint_) constraint_->accept(step.token);
   sampler_.accept(step.token);
@@ -120,6 +118,26 @@ Result<GenerationStep> Generation::advance(uint32_t max_batch) {
   KINGLET_TRY(keep(step.token));
   step.text = stop_.next(decoder_.next(step.token));
   return step;
+}
+
+// The logits behind the token drawn before: another step may have computed them ahead.
+Status Generation::compute_drawn() {
+  if (cancellation_.requested()) return Error{ErrorCode::cancelled, "cancelled before a step"};
+  KINGLET_ASSIGN(const bool was_guessed, session_->take_guess());
+  lookup_.draw(was_guessed);
+  if (!was_guessed) return look_ahead();
+  ++n_guesses_kept_;
+  return {};
+}
+
+// What fails with guesses may do so because of them.
+Status Generation::look_ahead() {
+  lookup_.repeat(session_->n_left() - 1);
+  const auto guesses = lookup_.guess(session_->tokens(), session_->n_guesses_room());
+  const Status status = session_->look_ahead(guesses, cancellation_);
+  if (status.ok()) n_guessed_ += static_cast<uint32_t>(guesses.size());
+  const bool is_final = status.ok() || status.error().code == ErrorCode::cancelled;
+  return is_final || guesses.empty() ? status : session_->look_ahead({}, cancellation_);
 }
 
 Result<GenerationStep> Generation::read_prompt(uint32_t max_batch) {
@@ -138,19 +156,21 @@ Result<GenerationStep> Generation::read_prompt(uint32_t max_batch) {
 GenerationStep Generation::new_step() const {
   GenerationStep step;
   step.n_prompt_done = n_prompt_done();
+  step.n_guessed = n_guessed_;
+  step.n_kept = n_guesses_kept_;
   return step;
 }
 
 // The logits are measured before the sampler changes them.
-GenerationStep Generation::draw() {
-  GenerationStep step = new_step();
+Status Generation::draw(GenerationStep& step) {
   if (logprobs_) {
     logprobs_->measure(session_->logits());
     step.top.assign(logprobs_->top().begin(), logprobs_->top().end());
   }
   step.token = sampler_.sample(session_->logits(), constraint_ ? &*constraint_ : nullptr);
-  if (logprobs_ && step.token != kNoToken) step.logprob = logprobs_->of(step.token);
-  return step;
+  if (step.token == kNoToken) return constraint_->dead_end();
+  if (logprobs_) step.logprob = logprobs_->of(step.token);
+  return {};
 }
 
 Status Generation::keep(TokenId token) {
@@ -164,6 +184,7 @@ Status Generation::keep(TokenId token) {
 
 // By halves, as each shift rounds the keys of some kinds once more.
 Status Generation::make_room() {
+  lookup_.forget();
   const uint32_t n_movable = session_->n_positions() - n_kept_;
   return session_->shift(n_kept_, (n_movable + 1) / 2);
 }
@@ -171,6 +192,8 @@ Status Generation::make_room() {
 GenerationStep Generation::finish(FinishReason reason) {
   GenerationStep step = new_step();
   step.finish = reason;
+  // What fails is left to be computed with the next prompt, as it is after a cancellation.
+  if (reason != FinishReason::cancelled) (void)session_->settle();
   session_->keep_checkpoint();  // the next turn may begin here
   step.text = stop_.next(decoder_.finish());
   step.text += stop_.finish();

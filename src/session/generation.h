@@ -13,6 +13,7 @@
 #include "session/constraint.h"
 #include "session/grammar.h"
 #include "session/logprobs.h"
+#include "session/prompt_lookup.h"
 #include "session/sampler.h"
 #include "session/session.h"
 #include "session/stop_strings.h"
@@ -44,6 +45,9 @@ struct GenerationOptions {
   // A full context drops the older half of what comes after its first n_kept tokens, and goes on.
   bool shifts_context = false;
   uint32_t n_kept = 0;
+  // Tokens that are guessed at a time, at most, where the context repeats itself; see
+  // prompt_lookup.h. The answer is the same with any number.
+  uint32_t n_lookup = kMostGuesses;
   // Ends the generation in the middle of a step: that step is undone, and the last.
   Cancellation cancellation;
 };
@@ -54,6 +58,8 @@ struct GenerationStep {
   uint32_t n_prompt_done = 0;  // prompt tokens computed so far, or found in the context
   uint32_t n_computed = 0;   // tokens in this step: of the prompt, the last one drawn, others left
   TokenId token = kNoToken;  // the token drawn in this step; none while the prompt is computed
+  uint32_t n_guessed = 0;    // tokens that were guessed and computed ahead so far
+  uint32_t n_kept = 0;       // … of which so many were drawn, so that their steps cost nothing
   std::string text;          // whole UTF-8 characters that are now certain; may be empty
   // Where they are measured: of the token drawn, and of the best, whose weights they are.
   float logprob = 0;
@@ -87,7 +93,9 @@ class Generation {
   Result<GenerationStep> advance(uint32_t max_batch);
   Result<GenerationStep> read_prompt(uint32_t max_batch);
   GenerationStep new_step() const;
-  GenerationStep draw();
+  Status compute_drawn();
+  Status look_ahead();
+  Status draw(GenerationStep& step);
   GenerationStep finish(FinishReason reason);
   Status keep(TokenId token);
   Status make_room();
@@ -99,10 +107,13 @@ class Generation {
   bool is_reading_ = true;
   uint32_t max_tokens_;
   uint32_t n_generated_ = 0;
+  uint32_t n_guessed_ = 0;
+  uint32_t n_guesses_kept_ = 0;
   bool shifts_context_;
   uint32_t n_kept_;
   bool is_full_ = false;  // the token drawn has no place in the context
   Cancellation cancellation_;
+  PromptLookup lookup_;
   Sampler sampler_;
   std::optional<Constraint> constraint_;
   std::optional<Logprobs> logprobs_;

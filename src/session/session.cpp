@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/checked.h"
 #include "base/format.h"
 #include "model/shift.h"
 
@@ -85,6 +86,7 @@ Result<std::unique_ptr<Session>> Session::create_with(SequenceState state, const
 Session::Session(const Model& model, ThreadPool& pool, SequenceState state, Scratch scratch)
     : model_(model), pool_(pool), state_(std::move(state)), scratch_(std::move(scratch)) {
   tokens_.reserve(n_ctx());
+  guesses_.tokens.reserve(kMostLogitRows);
 }
 
 Result<std::unique_ptr<Session>> Session::fork() const {
@@ -100,6 +102,7 @@ Status Session::truncate(uint32_t n_positions) {
         ErrorCode::invalid_argument,
         cat("cannot truncate to ", n_positions, " positions, the context holds ", tokens_.size())};
   }
+  forget_guesses();
   KINGLET_TRY(state_.truncate(std::min(n_positions, state_.size())));
   tokens_.resize(n_positions);
   end_appending();
@@ -117,6 +120,7 @@ uint32_t Session::keep_prefix(std::span<const TokenId> tokens) {
 }
 
 Status Session::shift(uint32_t n_kept, uint32_t n_dropped) {
+  forget_guesses();
   KINGLET_TRY(shift_positions(model_, state_, n_kept, n_dropped));
   const auto first = tokens_.begin() + static_cast<ptrdiff_t>(n_kept);
   tokens_.erase(first, first + static_cast<ptrdiff_t>(n_dropped));
@@ -125,6 +129,7 @@ Status Session::shift(uint32_t n_kept, uint32_t n_dropped) {
 
 Status Session::overwrite(std::span<const TokenId> tokens, uint32_t n_computed, uint32_t n_spare,
                           std::span<const std::byte> recurrent) {
+  forget_guesses();
   KINGLET_TRY(state_.overwrite(n_computed, n_spare, recurrent));
   tokens_.assign(tokens.begin(), tokens.end());
   end_appending();
@@ -153,6 +158,7 @@ Status Session::begin(std::span<const TokenId> tokens, const AppendOptions& opti
                  cat("the context is full: it holds ", n_old, " of ", n_ctx(), " positions, ",
                      tokens.size(), " more do not fit")};
   }
+  forget_guesses();
   if (options.replaces_context) tokens = tokens.subspan(keep_prefix(tokens));
   appending_ = {.output = options.output,
                 .cancellation = options.cancellation,
@@ -170,6 +176,7 @@ Status Session::begin_logits(const Cancellation& cancellation) {
   if (tokens_.empty()) {
     return Error{ErrorCode::invalid_argument, "an empty context has no logits"};
   }
+  forget_guesses();
   if (n_left() == 0) {
     KINGLET_TRY(state_.unshare(n_positions() - 1));  // may fail, which must be known before
     KINGLET_TRY(state_.truncate(n_positions() - 1));
@@ -198,6 +205,77 @@ Status Session::advance(uint32_t max_batch) {
 Status Session::abandon() {
   if (!appending_) return {};
   return truncate(appending_->n_before);
+}
+
+Status Session::look_ahead(std::span<const TokenId> guesses, const Cancellation& cancellation) {
+  KINGLET_TRY(begin_logits(cancellation));
+  guesses = guesses.first(std::min(guesses.size(), size_t{n_guesses_room()}));
+  if (guesses.empty()) return advance();
+  std::vector<TokenId>& ahead = guesses_.tokens;
+  ahead.assign(guesses.begin(), guesses.end());
+  guesses_.first = n_positions();
+  const uint32_t n = n_left();
+  tokens_.insert(tokens_.end(), ahead.begin(), ahead.end());
+  const auto batch = std::span<const TokenId>(tokens_).subspan(state_.size());
+  Status status =
+      forward(model_, pool_, scratch_, state_, batch, Output::logits, cancellation, ahead.size());
+  tokens_.resize(guesses_.first);
+  if (status.ok()) status = commit_guesses(n);
+  if (status.ok()) status = check_finite(logits(), n_positions());
+  if (!status.ok()) forget_guesses();
+  end_appending();
+  return status;
+}
+
+Result<bool> Session::take_guess() {
+  const uint32_t next = guesses_.first + guesses_.n_taken;
+  if (guesses_.is_taken() || n_positions() != next + 1 ||
+      tokens_.back() != guesses_.tokens[guesses_.n_taken]) {
+    forget_guesses();
+    return false;
+  }
+  ++guesses_.n_taken;
+  KINGLET_TRY(commit_guesses(1));
+  KINGLET_TRY(check_finite(logits(), n_positions()));
+  return true;
+}
+
+Status Session::settle() {
+  const uint32_t n_computed = guesses_.first + guesses_.n_taken;
+  const bool is_behind = !guesses_.tokens.empty() && state_.size() < n_computed;
+  forget_guesses();
+  if (!is_behind) return {};
+  return forward(
+      model_, pool_, scratch_, state_,
+      std::span<const TokenId>(tokens_).subspan(state_.size(), n_computed - state_.size()),
+      Output::none);
+}
+
+uint32_t Session::n_guesses_room() const {
+  const uint32_t n = state_.size() + n_left();
+  const auto left_to = [n](uint32_t step) { return static_cast<uint32_t>(round_up(n, step) - n); };
+  const uint32_t in_page = left_to(kv_store().config().page_positions);
+  const uint32_t in_batch = scratch_.n_logit_rows - std::min(scratch_.n_logit_rows, n_left());
+  const uint32_t room = std::min({n_ctx() - n, in_page, in_batch});
+  // Checkpoints are those that tokens leave one by one.
+  return state_.recurrent().is_empty() ? room : std::min(room, left_to(kCheckpointInterval));
+}
+
+// A recurrent state is committed when it is that behind the context.
+Status Session::commit_guesses(uint32_t n) {
+  if (state_.recurrent().is_empty()) return state_.commit(n);
+  if (!guesses_.is_taken()) return {};
+  const uint32_t n_before = state_.size();
+  KINGLET_TRY(state_.commit());
+  if (state_.size() / kCheckpointInterval > n_before / kCheckpointInterval) keep_checkpoint();
+  return {};
+}
+
+void Session::forget_guesses() {
+  if (guesses_.tokens.empty()) return;
+  state_.rollback();
+  guesses_.tokens.clear();
+  guesses_.n_taken = 0;
 }
 
 void Session::end_appending() {
@@ -229,17 +307,18 @@ Status Session::compute_batch(uint32_t max_batch) {
                       appending_->cancellation));
   if (state_.size() / kCheckpointInterval > n_before / kCheckpointInterval) keep_checkpoint();
   n_hidden_ = output == Output::hidden ? size_t{n} * model_.config().hidden_dim : 0;
-  if (output == Output::logits) return check_finite(logits());
-  return output == Output::hidden ? check_finite(hidden_states()) : Status();
+  if (output == Output::logits) return check_finite(logits(), state_.size());
+  return output == Output::hidden ? check_finite(hidden_states(), state_.size()) : Status();
 }
 
-Status Session::check_finite(std::span<const float> output) const {
+// Of the first n_before positions.
+Status Session::check_finite(std::span<const float> output, uint32_t n_before) const {
   if (!std::isnan(model_.kernels().largest(output.data(), output.size()))) return {};
   const auto bad =
       std::find_if_not(output.begin(), output.end(), [](float x) { return std::isfinite(x); });
   return Error{ErrorCode::not_finite,
-               cat("number ", bad - output.begin(), " of the output behind position ",
-                   state_.size() - 1, " is not finite: the weights are damaged")};
+               cat("number ", bad - output.begin(), " of the output behind position ", n_before - 1,
+                   " is not finite: the weights are damaged")};
 }
 
 }  // namespace kinglet

@@ -90,6 +90,25 @@ class Session {
   // it; they are those of append().
   Status advance(uint32_t max_batch = UINT32_MAX);
 
+  // Computes what is left, of at most a batch, and in the same step the first
+  // n_guesses_room() of `guesses`, tokens that may follow: the context does not hold them. logits()
+  // are then those behind its last token. Errors: those of append(); what was left is still left
+  // then.
+  Status look_ahead(std::span<const TokenId> guesses, const Cancellation& cancellation = {});
+
+  // Whether the one token that was deferred since is the next of those guesses: then logits() are
+  // now those behind it, as if it had been computed on its own. Else the guesses are forgotten.
+  // ErrorCode::not_finite.
+  Result<bool> take_guess();
+
+  // Forgets guesses. Where layers keep a recurrent state, which is that behind all of them, those
+  // that were taken are computed again. Errors: those of append(), which leave them to be computed.
+  Status settle();
+
+  // How many guesses a step has room for: in the context, a batch of n_logit_rows, and the last
+  // page.
+  uint32_t n_guesses_room() const;
+
   // Takes back what was begun and has not come to its end, but for whole batches of tokens that
   // replace the context. Where there is nothing of the kind it changes nothing.
   Status abandon();
@@ -99,7 +118,10 @@ class Session {
   Status defer(TokenId token);
 
   // Logits [vocab_size] behind the last appended token, until the next append.
-  std::span<float> logits() { return {scratch_.logits, model_.config().vocab_size}; }
+  std::span<float> logits() {
+    const size_t n = model_.config().vocab_size;
+    return {scratch_.logits + guesses_.n_taken * n, n};
+  }
 
   // Final states [n][hidden_dim] of the n tokens that the last batch computed for them, until the
   // next one.
@@ -163,9 +185,20 @@ class Session {
     bool keeps_batches;  // n_before follows what has been computed
   };
 
+  // Tokens that were computed ahead.
+  struct Guesses {
+    std::vector<TokenId> tokens;
+    uint32_t first = 0;    // position of the first of them
+    uint32_t n_taken = 0;  // that the context holds by now
+
+    bool is_taken() const { return n_taken == tokens.size(); }
+  };
+
   void end_appending();
+  void forget_guesses();
   Status compute_batch(uint32_t max_batch);
-  Status check_finite(std::span<const float> output) const;
+  Status commit_guesses(uint32_t n);
+  Status check_finite(std::span<const float> output, uint32_t n_before) const;
 
   const Model& model_;
   ThreadPool& pool_;
@@ -173,6 +206,7 @@ class Session {
   Scratch scratch_;
   std::vector<TokenId> tokens_;  // [n_positions], with room for n_ctx; state_ may be behind
   std::optional<Appending> appending_;
+  Guesses guesses_;      // room for those of a step
   size_t n_hidden_ = 0;  // floats of hidden_states()
 };
 

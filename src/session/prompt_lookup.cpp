@@ -1,0 +1,99 @@
+#include "session/prompt_lookup.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace kinglet {
+namespace {
+
+// Tokens that must have been seen together, and that make a match a long one.
+constexpr size_t kShortMatch = 3;
+constexpr size_t kLongMatch = 6;
+
+// Guesses behind a short match.
+constexpr size_t kFewGuesses = 3;
+
+// The purse counts in 64ths of what a step of one token costs.
+constexpr int32_t kToken = 64;
+constexpr int32_t kIncome = 1;
+constexpr int32_t kGuess = kToken / 2;
+constexpr int32_t kFirstPurse = kFewGuesses * kGuess;
+constexpr int32_t kFullPurse = 3 * kMostGuesses * kGuess;
+
+}  // namespace
+
+PromptLookup::PromptLookup(uint32_t n_ctx, uint32_t most)
+    : most_(std::min(most, kMostGuesses)), purse_(kFirstPurse) {
+  if (most_ == 0) return;
+  behind_.resize(2 * std::bit_ceil(size_t{n_ctx}), kNowhere);  // few share a place
+  guesses_.reserve(kMostGuesses);
+}
+
+void PromptLookup::forget() {
+  std::fill(behind_.begin(), behind_.end(), kNowhere);
+  n_indexed_ = 0;
+  source_ = kNowhere;
+}
+
+void PromptLookup::draw(bool is_kept) {
+  purse_ = std::min(purse_ + kIncome + (is_kept ? kToken : 0), kFullPurse);
+}
+
+void PromptLookup::repeat(uint32_t n) { purse_ -= static_cast<int32_t>(n) * kGuess; }
+
+std::span<const TokenId> PromptLookup::guess(std::span<const TokenId> tokens, size_t n_room) {
+  guesses_.clear();
+  if (most_ == 0 || tokens.size() < kShortMatch) return guesses_;
+  source_ = find(tokens);
+  source_end_ = tokens.size();
+  const size_t n_matched = match(tokens, source_);
+  if (n_matched < kShortMatch) return guesses_;
+  const size_t n = affordable(n_matched, n_room);
+  for (size_t i = source_; guesses_.size() < n; ++i) {
+    // Where the context ends, its repetition goes on with itself.
+    guesses_.push_back(i < tokens.size() ? tokens[i] : guesses_[i - tokens.size()]);
+  }
+  purse_ -= static_cast<int32_t>(n) * kGuess;
+  return guesses_;
+}
+
+// Where to read guesses: behind the last place that the hash knows, or where they were read before
+// if more of that matches.
+uint32_t PromptLookup::find(std::span<const TokenId> tokens) {
+  for (; n_indexed_ + 1 < tokens.size(); ++n_indexed_) {
+    const size_t n = n_indexed_ + 1;
+    if (n >= kShortMatch) behind_[slot_of(tokens.first(n))] = static_cast<uint32_t>(n);
+  }
+  const uint32_t found = behind_[slot_of(tokens)];
+  if (source_ == kNowhere) return found;
+  const auto followed = static_cast<uint32_t>(source_ + tokens.size() - source_end_);
+  return match(tokens, followed) > match(tokens, found) ? followed : found;
+}
+
+// Of the last tokens.
+size_t PromptLookup::slot_of(std::span<const TokenId> tokens) const {
+  uint64_t hash = 0;
+  for (const TokenId token : tokens.last(kShortMatch)) {
+    hash = (hash + static_cast<uint32_t>(token)) * 0x9e3779b97f4a7c15u;
+  }
+  return static_cast<size_t>(hash >> 32) & (behind_.size() - 1);
+}
+
+// How many tokens before `source` are the last ones of the context, as far as it matters.
+size_t PromptLookup::match(std::span<const TokenId> tokens, uint32_t source) const {
+  if (source >= tokens.size()) return 0;
+  size_t n = 0;
+  while (n < kLongMatch && n < source && tokens[source - 1 - n] == tokens[tokens.size() - 1 - n]) {
+    ++n;
+  }
+  return n;
+}
+
+size_t PromptLookup::affordable(size_t n_matched, size_t n_room) const {
+  const size_t n_paid = static_cast<size_t>(std::max(purse_, 0) / kGuess);
+  const size_t n_wanted = n_matched < kLongMatch ? kFewGuesses : kMostGuesses;
+  const size_t n = std::min({n_wanted, n_room, n_paid, size_t{most_}});
+  return n < kMostGuesses ? std::min(n, kFewGuesses) : n;  // between them tiles are not filled
+}
+
+}  // namespace kinglet
