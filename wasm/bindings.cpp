@@ -150,6 +150,7 @@ Status read_generation_options(const val& fields, GenerationOptions& options) {
   for (uint32_t i = 0; i < length(stop); ++i) options.stop.push_back(text(stop[i]));
   const double n_logprobs = number(fields, "logprobs");
   if (n_logprobs >= 0) options.n_logprobs = from_number<uint32_t>(n_logprobs);
+  options.n_lookup = from_number<uint32_t>(number(fields, "lookup"));
   options.replaces_context = number(fields, "replacesContext") != 0;
   options.cancellation = to_cancellation(number(fields, "id"));
   if (const val grammar = get(fields, "grammar"); !grammar.isUndefined()) {
@@ -205,6 +206,8 @@ class EngineSession {
     val fields = val::object();
     set(fields, "nPromptDone", step.value().n_prompt_done);
     set(fields, "nComputed", step.value().n_computed);
+    set(fields, "nGuessed", step.value().n_guessed);
+    set(fields, "nKept", step.value().n_kept);
     set(fields, "token", step.value().token);
     set(fields, "text", step.value().text);
     set(fields, "logprob", step.value().logprob);

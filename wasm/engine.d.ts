@@ -110,6 +110,8 @@ export interface EngineGenerateOptions {
   stop: string[];
   /** Alternatives to measure with the token drawn; -1 measures nothing. */
   logprobs: number;
+  /** Tokens to guess at a time, where the context repeats itself; 0: none. */
+  lookup: number;
   /** Compared with what stands at cancelAddress(). */
   id: number;
   /** The prompt is the whole context; what the session holds of it is not computed again. */
@@ -123,6 +125,9 @@ export interface EngineStep {
   nPromptDone: number;
   /** Tokens computed in this step: of the prompt, or what was left before. */
   nComputed: number;
+  /** Tokens that were guessed and computed ahead so far, and those of them that were drawn. */
+  nGuessed: number;
+  nKept: number;
   /** The token drawn in this step; -1 while the prompt is computed and in the last step. */
   token: number;
   /** Whole characters that are now certain; may be empty. */

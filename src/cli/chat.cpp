@@ -81,6 +81,7 @@ class Conversation {
     const uint32_t n_reused = generation.n_prompt_done();
     std::string answer;
     size_t n_generated = 0;
+    uint32_t n_kept = 0;
     for (FinishReason reason = FinishReason::none; reason == FinishReason::none;) {
       KINGLET_ASSIGN(const GenerationStep step, generation.step());
       n_generated += step.token != kNoToken;
@@ -88,12 +89,15 @@ class Conversation {
       std::fwrite(step.text.data(), 1, step.text.size(), stdout);
       std::fflush(stdout);
       reason = step.finish;
+      n_kept = step.n_kept;
     }
     std::fputc('\n', stdout);
     if (options_.show_speed) {
       const std::chrono::duration<double> seconds = Clock::now() - start;
-      std::fprintf(stderr, "prompt: %zu tokens, %u of them known; answer: %zu tokens; %.1f s\n",
-                   prompt.size(), n_reused, n_generated, seconds.count());
+      std::fprintf(stderr,
+                   "prompt: %zu tokens, %u of them known; answer: %zu tokens, %u of them guessed; "
+                   "%.1f s\n",
+                   prompt.size(), n_reused, n_generated, n_kept, seconds.count());
     }
     return answer;
   }

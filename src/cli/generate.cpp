@@ -79,12 +79,16 @@ Status generate(GenerateOptions options) {
   auto first_token = start;
   size_t n_generated = 0;
   FinishReason reason = FinishReason::none;
+  uint32_t n_guessed = 0;
+  uint32_t n_kept = 0;
   while (reason == FinishReason::none) {
     KINGLET_ASSIGN(const GenerationStep step, generation.step());
     if (step.token != kNoToken && n_generated++ == 0) first_token = Clock::now();
     std::fwrite(step.text.data(), 1, step.text.size(), stdout);
     std::fflush(stdout);
     reason = step.finish;
+    n_guessed = step.n_guessed;
+    n_kept = step.n_kept;
   }
   std::fputc('\n', stdout);
   // The first token comes with the prompt.
@@ -97,6 +101,7 @@ Status generate(GenerateOptions options) {
   if (options.show_speed) {
     print_speed("prompt", prompt.size(), prompt_seconds);
     print_speed("answer", n_decoded, decode_seconds);
+    std::fprintf(stderr, "guessed: %u tokens, %u kept\n", n_guessed, n_kept);
     std::fprintf(stderr, "kernels: %.*s, %zu threads\n",
                  static_cast<int>(run->loaded.model.kernels().name.size()),
                  run->loaded.model.kernels().name.data(), run->pool.n_threads());

@@ -56,6 +56,14 @@ void add_stop_option(CLI::App& command, GenerationOptions& generation) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+void add_lookup_option(CLI::App& command, GenerationOptions& generation) {
+  command
+      .add_option("--lookup", generation.n_lookup,
+                  "Tokens to guess at a time where the context repeats itself; 0: none")
+      ->check(CLI::Range(0u, kMostGuesses))
+      ->capture_default_str();
+}
+
 // Of commands that lay out a conversation.
 template <class Options>
 void add_chat_options(CLI::App& command, Options& options) {
@@ -84,6 +92,7 @@ int run(int argc, char** argv) {
                                "GBNF file that the answer must match");
   add_sampler_options(*generate_command, generating.generation.sampler);
   add_stop_option(*generate_command, generating.generation);
+  add_lookup_option(*generate_command, generating.generation);
   generate_command->add_flag("--shift", generating.generation.shifts_context,
                              "Go on when the context is full: drop the older half");
   generate_command
@@ -110,6 +119,7 @@ int run(int argc, char** argv) {
       ->capture_default_str();
   add_sampler_options(*chat_command, chatting.generation.sampler);
   add_stop_option(*chat_command, chatting.generation);
+  add_lookup_option(*chat_command, chatting.generation);
   chat_command->add_option("--seed", seed, "Seed of the sampler (default: random)");
   chat_command->add_flag("--speed", chatting.show_speed, "Print tokens per second");
   chat_command->callback([&] {
