@@ -38,7 +38,7 @@ export async function measureKv(Kinglet, source, { kinds, contexts, threads, rep
 
 /** By the worker's clock: pieces reach the page in bunches. */
 async function speedOf(session, nPrompt) {
-  const options = { maxTokens: decoded + 1, temperature: 0 };
+  const options = { maxTokens: decoded + 1, temperature: 0, lookup: 0 };
   const { usage, timings } = await session.generate(promptOf(nPrompt).tokens, options).result;
   if (usage.completionTokens !== decoded + 1) {
     throw new Error(`the model ended after ${usage.completionTokens} tokens`);

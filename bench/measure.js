@@ -62,7 +62,11 @@ async function runOnce(session, nPrompt, nDecoded) {
   await session.truncate(0);
   const times = [];
   const startedAt = performance.now();
-  const generation = session.generate(prompt, { maxTokens: nDecoded + 1, temperature: 0 });
+  const generation = session.generate(prompt, {
+    maxTokens: nDecoded + 1,
+    temperature: 0,
+    lookup: 0,
+  });
   for await (const piece of generation) {
     if (piece.token >= 0) times.push(performance.now());
   }

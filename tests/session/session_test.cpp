@@ -18,6 +18,7 @@
 #include "model/shift.h"
 #include "session/generation.h"
 #include "session/language_model.h"
+#include "session/prompt_lookup.h"
 #include "session/sessions.h"
 #include "support.h"
 
@@ -354,6 +355,29 @@ TEST(Session, DecodingAllocatesNothingAfterTheFirstToken) {
       }
     }
   }
+}
+
+TEST(Session, LookingAheadAllocatesNothing) {
+  const LanguageModel loaded = load_stories();
+  ThreadPool pool;
+  const auto session = make_session(loaded, pool, {.n_ctx = 256});
+  PromptLookup lookup(256, kMostGuesses);
+  ASSERT_TRUE(session->append(std::vector<TokenId>{1, 345, 346, 345, 346, 345}).ok());
+  const size_t n_before = n_allocations();
+  uint32_t n_taken = 0;
+  for (int i = 0; i < 60; ++i) {  // tokens that come as they are guessed
+    ASSERT_TRUE(session->defer(session->tokens().back() == 345 ? 346 : 345).ok());
+    const auto was_guessed = session->take_guess();
+    ASSERT_TRUE(was_guessed.ok());
+    n_taken += was_guessed.value();
+    lookup.draw(was_guessed.value());
+    if (was_guessed.value()) continue;
+    const auto guesses = lookup.guess(session->tokens(), session->n_guesses_room());
+    ASSERT_TRUE(session->look_ahead(guesses).ok());
+  }
+  EXPECT_EQ(n_allocations(), n_before);
+  EXPECT_GT(n_taken, 40u);
+  EXPECT_EQ(session->n_left(), 0u);
 }
 
 // Forgetting everything keeps the memory, too.

@@ -137,6 +137,7 @@ export class FakeEngine implements EngineModule {
           ...{
             nPromptDone,
             nComputed: batch.length,
+            ...{ nGuessed: 0, nKept: 0 },
             token: -1,
             text: '',
             finishReason: 'none' as const,

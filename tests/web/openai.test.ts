@@ -53,7 +53,7 @@ function scripted(template: string, pieces: string[], finishReason: 'stop' | 'le
         sink.end({
           ...{ text: pieces.join(''), finishReason, seed: 1 },
           usage: { promptTokens: 5, cachedTokens: 2, completionTokens: pieces.length },
-          timings: {} as never,
+          timings: { guessedTokens: 7, keptTokens: 4 } as never,
         });
         return () => undefined;
       });
@@ -99,6 +99,10 @@ describe('chat.completions', () => {
     });
     expect(answer.choices[0]!.message).not.toHaveProperty('tool_calls');
     expect(answer.usage.prompt_tokens_details.cached_tokens).toBe(2);
+    expect(answer.usage.completion_tokens_details).toEqual({
+      accepted_prediction_tokens: 4,
+      rejected_prediction_tokens: 3,
+    });
     expect(Math.abs(answer.created - Date.now() / 1000)).toBeLessThan(60);
     const { prompt, options } = model.calls[0]!;
     expect(prompt).toContain('<|im_start|>system\nBe kind.<|im_end|>');

@@ -152,7 +152,7 @@ describe('generating', () => {
     await model.generate('a').result;
     expect(engine.options[0]).toMatchObject({
       ...{ temperature: 0.8, frequencyPenalty: 0, presencePenalty: 0, logprobs: -1, stop: [] },
-      logitBias: [],
+      ...{ lookup: 7, logitBias: [] },
     });
     const options = { frequencyPenalty: 1.5, presencePenalty: -2, logprobs: 0, stop: ['é', '\n'] };
     await model.generate('a', { ...options, logitBias: { 7: -100, 2: 0.5 } }).result;
@@ -524,6 +524,7 @@ describe('failing', () => {
     [{ temperature: -1 }, 'temperature must be a number from 0'],
     [{ frequencyPenalty: 101 }, 'frequencyPenalty must be a number from -100 to 100'],
     [{ logprobs: -1 }, 'logprobs must be a whole number from 0 to 100'],
+    [{ lookup: 8 }, 'lookup must be a whole number from 0 to 7, not 8'],
     [{ logitBias: { 5: 101 } }, 'logitBias of token 5 must be a number from -100'],
     [{ logitBias: { five: 1 } }, 'token 0 must be a whole number'],
     [{ stop: 'x' }, 'stop must be a list of strings'],

@@ -58,6 +58,7 @@ export const generateRules: Record<keyof GenerateNumbers, NumberRule & { default
   repeatLastN: { default: 64, min: 0, max: 65_536, integer: true },
   seed: { min: 0, max: Number.MAX_SAFE_INTEGER, integer: true },
   logprobs: { default: -1, min: 0, max: 100, integer: true }, // which measures nothing
+  lookup: { default: 7, min: 0, max: 7, integer: true },
 };
 
 export function postedGenerateOptions(options: GenerateOptions): PostedGenerateOptions {

@@ -112,7 +112,7 @@ async function writingSpeed(
 ): Promise<number> {
   await session.truncate(0);
   const { timings } = await session.generate(anyTokens(nTokens, 16), {
-    ...{ maxTokens: nDrawn, temperature: 1, topK: 0, topP: 1, minP: 0, seed: 1, signal },
+    ...{ maxTokens: nDrawn, temperature: 1, topK: 0, topP: 1, minP: 0, seed: 1, lookup: 0, signal },
   }).result;
   return timings.tokensPerSecond;
 }

@@ -47,12 +47,18 @@ export function randomName(length: number): string {
 /** Of several choices for one prompt, which is counted once. */
 export function usageOf(results: readonly GenerationResult[]): CompletionUsage {
   const promptTokens = results[0]?.usage.promptTokens ?? 0;
-  const completionTokens = results.reduce((sum, { usage }) => sum + usage.completionTokens, 0);
+  const total = (count: (result: GenerationResult) => number) =>
+    results.reduce((sum, result) => sum + count(result), 0);
+  const completionTokens = total(({ usage }) => usage.completionTokens);
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
     total_tokens: promptTokens + completionTokens,
     prompt_tokens_details: { cached_tokens: results[0]?.usage.cachedTokens ?? 0 },
+    completion_tokens_details: {
+      accepted_prediction_tokens: total(({ timings }) => timings.keptTokens),
+      rejected_prediction_tokens: total(({ timings }) => timings.guessedTokens - timings.keptTokens),
+    },
   };
 }
 

@@ -154,6 +154,14 @@ function sum(usages: readonly CompletionUsage[]): CompletionUsage {
     prompt_tokens_details: {
       cached_tokens: total((usage) => usage.prompt_tokens_details.cached_tokens),
     },
+    completion_tokens_details: {
+      accepted_prediction_tokens: total(
+        (usage) => usage.completion_tokens_details.accepted_prediction_tokens,
+      ),
+      rejected_prediction_tokens: total(
+        (usage) => usage.completion_tokens_details.rejected_prediction_tokens,
+      ),
+    },
   };
 }
 

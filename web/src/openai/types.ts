@@ -129,6 +129,11 @@ export interface CompletionUsage {
   completion_tokens: number;
   total_tokens: number;
   prompt_tokens_details: { cached_tokens: number };
+  /** Tokens that were guessed ahead, as `lookup` of `generate()` does: drawn, or in vain. */
+  completion_tokens_details: {
+    accepted_prediction_tokens: number;
+    rejected_prediction_tokens: number;
+  };
 }
 
 export interface TopLogprob {

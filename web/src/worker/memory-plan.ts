@@ -12,8 +12,9 @@ const maxModelBytes = 3.5 * 2 ** 30;
 
 /** The engine, its stacks, the tables of its tokenizer, and what the allocator loses. */
 const overheadBytes = 64 * 2 ** 20;
-/** Tokens that are computed together. */
+/** Tokens that are computed together, and those of them whose logits are. */
 const nBatch = 64;
+const nLogitRows = 8;
 
 /** Enough for a conversation; the KV cache of a long-context model would not fit otherwise. */
 const defaultMaxCtx = 4096;
@@ -104,14 +105,14 @@ function recurrentStateBytes({ nRecurrent }: ModelShape): number {
 
 /**
  * Activations of a batch, some of them quantized once more and, for weights of one or two bits,
- * tabulated in 8 bytes each, and a row of logits.
+ * tabulated in 8 bytes each, and rows of logits.
  */
 function scratchBytes({ hiddenDim, ffnDim, nHeads, nKvHeads, ...shape }: ModelShape): number {
   const { keyDim, valueDim, vocabSize, recurrentDim } = shape;
   const heads = (3 * nHeads + 2 * nKvHeads) * (keyDim + valueDim);
   const tables = 2 * Math.max(hiddenDim, ffnDim);
   const rows = 6 * hiddenDim + 3 * ffnDim + heads + 4 * recurrentDim + tables;
-  return 4 * (nBatch * rows + vocabSize);
+  return 4 * (nBatch * rows + nLogitRows * vocabSize);
 }
 
 function inGigabytes(bytes: number): string {

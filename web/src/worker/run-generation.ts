@@ -31,7 +31,7 @@ export async function runGeneration(run: GenerationRun): Promise<GenerationResul
     usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0 },
     timings: {
       ...{ promptMs: 0, firstTokenMs: 0, decodeMs: 0 },
-      ...{ promptTokensPerSecond: 0, tokensPerSecond: 0 },
+      ...{ promptTokensPerSecond: 0, tokensPerSecond: 0, guessedTokens: 0, keptTokens: 0 },
     },
   };
   if (!run.isWanted()) return result;
@@ -50,6 +50,8 @@ export async function runGeneration(run: GenerationRun): Promise<GenerationResul
     const step = unwrap(session.step(pace.size));
     const now = performance.now();
     usage.promptTokens = step.nPromptDone;
+    timings.guessedTokens = step.nGuessed;
+    timings.keptTokens = step.nKept;
     finish = step.finishReason;
     if (step.token < 0 && finish === 'none') {
       timings.promptMs += now - stepAt;
