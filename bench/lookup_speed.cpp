@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
 #include <random>
 #include <string>
@@ -54,8 +55,15 @@ struct Run {
   uint32_t n_kept;
 };
 
+// Of one thread its processor time, which other programs disturb less.
+double seconds_now(size_t n_threads) {
+  if (n_threads == 1) return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
 Result<Run> run_once(const LanguageModel& loaded, Session& session, const Task& task,
-                     uint32_t n_lookup) {
+                     uint32_t n_lookup, size_t n_threads) {
   KINGLET_TRY(session.truncate(0));
   KINGLET_ASSIGN(Grammar grammar, Grammar::parse(cat("root ::= \"", task.answer, "\"")));
   std::vector<TokenId> prompt = {1};
@@ -67,15 +75,14 @@ Result<Run> run_once(const LanguageModel& loaded, Session& session, const Task& 
   options.n_lookup = n_lookup;
   KINGLET_ASSIGN(Generation generation,
                  Generation::start(session, *loaded.tokenizer, prompt, options));
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start;
+  double start = 0;
   for (size_t n_drawn = 0;;) {
     KINGLET_ASSIGN(const GenerationStep step, generation.step());
-    if (step.token != kNoToken && ++n_drawn == 1) start = Clock::now();
+    if (step.token != kNoToken && ++n_drawn == 1) start = seconds_now(n_threads);
     if (step.finish == FinishReason::none) continue;
     if (n_drawn != kAnswer) return Error{ErrorCode::io, "a token has more than one letter"};
-    const std::chrono::duration<double> seconds = Clock::now() - start;
-    return Run{static_cast<double>(n_drawn - 1) / seconds.count(), step.n_guessed, step.n_kept};
+    const double seconds = seconds_now(n_threads) - start;
+    return Run{static_cast<double>(n_drawn - 1) / seconds, step.n_guessed, step.n_kept};
   }
 }
 
@@ -98,8 +105,8 @@ Status measure(const LanguageModel& loaded, size_t n_threads, const Task& task, 
   std::vector<double> ratios;
   Run found{};
   for (int i = 0; i < n_repeats; ++i) {
-    KINGLET_ASSIGN(const Run plain, run_once(loaded, *session, task, 0));
-    KINGLET_ASSIGN(found, run_once(loaded, *session, task, kMostGuesses));
+    KINGLET_ASSIGN(const Run plain, run_once(loaded, *session, task, 0, n_threads));
+    KINGLET_ASSIGN(found, run_once(loaded, *session, task, kMostGuesses, n_threads));
     without.push_back(plain.tokens_per_second);
     with.push_back(found.tokens_per_second);
     ratios.push_back(found.tokens_per_second / plain.tokens_per_second);
