@@ -108,15 +108,15 @@ describe('a loaded model', () => {
   });
 
   it('guesses what repeats itself, and tells the same', async () => {
-    const grammar = 'root ::= ("One day, Lily saw a big cat. " | "One day, Lily saw a red cat. ")+';
-    const options = { ...greedy, temperature: 1, seed: 5, grammar, logprobs: 1 };
+    const grammar = 'root ::= ("One day, Lily saw a " ("big" | "red") " cat. "){6}';
+    const options = { maxTokens: 100, temperature: 1, seed: 5, grammar, logprobs: 1 };
     const answers = [];
     for (const lookup of [0, 7]) {
       const generation = model.generate(opening, { ...options, lookup });
       const pieces = [];
       for await (const piece of generation) pieces.push(piece);
       const { text, finishReason, usage, timings } = await generation.result;
-      answers.push({ pieces, text, finishReason, usage });
+      answers.push({ pieces, text, finishReason, nTokens: usage.completionTokens });
       expect(timings.keptTokens > 10).toBe(lookup > 0);
       expect(timings.guessedTokens).toBeGreaterThanOrEqual(timings.keptTokens);
     }
