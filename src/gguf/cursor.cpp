@@ -69,6 +69,18 @@ Result<std::string_view> Cursor::read_string(uint64_t max_bytes, std::string_vie
   return as_text(bytes);
 }
 
+// Vocabularies have hundreds of thousands: only the one that is wrong, or not all there, is read in
+// the way that says so.
+Status Cursor::skip_strings(uint64_t n, uint64_t max_bytes, std::string_view what) {
+  for (; n > 0 && rest().size() >= sizeof(uint64_t); --n) {
+    const auto length = load<uint64_t>(rest());
+    if (length > max_bytes || length > rest().size() - sizeof length) break;
+    offset_ += sizeof length + static_cast<size_t>(length);
+  }
+  for (; n > 0; --n) KINGLET_TRY(read_string(max_bytes, what));
+  return {};
+}
+
 Error Cursor::error(ErrorCode code, uint64_t offset, std::string_view message) const {
   std::string subject(kind_);
   if (name_.data() != nullptr) subject += cat(" ", quoted(name_));

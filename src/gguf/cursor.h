@@ -65,6 +65,9 @@ class Cursor {
   // A u64 length of at most `max_bytes`, and the bytes of the string.
   Result<std::string_view> read_string(uint64_t max_bytes, std::string_view what);
 
+  // Passes over `n` strings of at most `max_bytes` each.
+  Status skip_strings(uint64_t n, uint64_t max_bytes, std::string_view what);
+
   // "tensor "name": message (byte offset)".
   Error error(ErrorCode code, uint64_t offset, std::string_view message) const;
 

@@ -15,6 +15,7 @@ namespace kinglet {
 namespace {
 
 constexpr std::string_view kMagic = "GGUF";
+constexpr std::string_view kStringName = "the string";
 constexpr uint32_t kOldestVersion = 2;
 constexpr uint32_t kNewestVersion = 3;
 constexpr uint32_t kMinAlignment = 8;
@@ -157,7 +158,7 @@ Result<ValueType> HeaderReader::read_value_type(std::string_view what) {
 Status HeaderReader::read_value(ValueType type, uint32_t array_depth) {
   if (type == ValueType::array) return read_array(array_depth + 1);
   if (type == ValueType::string) {
-    KINGLET_TRY(cursor_.read_string(kMaxStringBytes, "the string"));
+    KINGLET_TRY(cursor_.read_string(kMaxStringBytes, kStringName));
     return {};
   }
   const uint64_t offset = cursor_.offset();
@@ -180,6 +181,7 @@ Status HeaderReader::read_array(uint32_t depth) {
     KINGLET_TRY(cursor_.read_bytes(size * bytes, "the array"));
     return {};
   }
+  if (type == ValueType::string) return cursor_.skip_strings(size, kMaxStringBytes, kStringName);
   for (uint64_t i = 0; i < size; ++i) KINGLET_TRY(read_value(type, depth));
   return {};
 }

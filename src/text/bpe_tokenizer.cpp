@@ -1,5 +1,6 @@
 #include "text/bpe_tokenizer.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -30,9 +31,17 @@ std::optional<uint8_t> spelled_byte(char32_t character) {
   return std::nullopt;
 }
 
+// Printable ASCII, which most tokens are made of.
+bool spells_itself(char c) { return c > 0x20 && c < 0x7f; }
+
 // What spells no byte stands for itself.
 void append_spelled(std::string_view spelled, std::string& bytes) {
-  while (!spelled.empty()) {
+  while (true) {
+    const auto* end = std::find_if_not(spelled.begin(), spelled.end(), spells_itself);
+    const auto n_plain = static_cast<size_t>(end - spelled.begin());
+    bytes.append(spelled.data(), n_plain);
+    spelled.remove_prefix(n_plain);
+    if (spelled.empty()) return;
     const Utf8Char character = decode_utf8(spelled);
     if (const auto byte = spelled_byte(character.code_point)) {
       bytes += static_cast<char>(*byte);
@@ -89,7 +98,8 @@ Status BpeTokenizer::read_merges(const GgufHeader& header) {
   KINGLET_ASSIGN(const auto lines, header.require_array(kMergesKey, ValueType::string));
   merges_.reserve(static_cast<size_t>(lines.size()));
   Status status;
-  std::string bytes;  // of both parts; outside the loop, which runs up to 300,000 times
+  std::string bytes;        // of both parts; outside the loop, which runs up to 300,000 times
+  TokenId last = kNoToken;  // most vocabularies are in the order of their merges
   lines.for_each([&](uint64_t rank, const MetadataValue& value) {
     const std::string_view line = *value.as_string();
     const size_t space = line.find(' ');
@@ -104,7 +114,9 @@ Status BpeTokenizer::read_merges(const GgufHeader& header) {
     append_spelled(line.substr(space + 1), bytes);
     const std::string_view whole = bytes;
     const Merge merge = {vocabulary().find(whole.substr(0, n_left)),
-                         vocabulary().find(whole.substr(n_left)), vocabulary().find(whole)};
+                         vocabulary().find(whole.substr(n_left)),
+                         vocabulary().find(whole, last + 1)};
+    last = merge.id;
     // One that names an added token, or none, could never be done.
     if (merge.left == kNoToken || merge.right == kNoToken || merge.id == kNoToken) return;
     merges_.push_back(merge);
