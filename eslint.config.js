@@ -33,7 +33,10 @@ export default defineConfig(
   {
     files: ['bench/**/*.{js,mjs}'],
     languageOptions: {
-      globals: globals(browserGlobals),
+      globals: globals([
+        ...browserGlobals,
+        ...['TextEncoder', 'location', 'navigator', 'onmessage', 'postMessage'],
+      ]),
     },
   },
   {

@@ -1,5 +1,5 @@
 // npm run bench: how fast this project is on this machine, and how close to what the machine allows.
-//   --model smollm2-135m,qwen2.5-0.5b,tinyllama-1.1b,lfm2-350m,qwen3.5-0.8b,granite-4.0-h-350m,
+//   --shapes smollm2-135m,qwen2.5-0.5b,tinyllama-1.1b,lfm2-350m,qwen3.5-0.8b,granite-4.0-h-350m,
 //           falcon-h1-90m           shapes; default: the first
 //   --type Q4_0,Q8_0,Q4_K_M,…       weight types; default: these three
 //   --where native,chromium,node    default: all
@@ -25,7 +25,7 @@ import { replaceInReadme } from './table.mjs';
 
 const { values: options } = parseArgs({
   options: {
-    model: { type: 'string', default: 'smollm2-135m' },
+    shapes: { type: 'string', default: 'smollm2-135m' },
     type: { type: 'string', default: 'Q4_0,Q8_0,Q4_K_M' },
     where: { type: 'string', default: Object.keys(places).join(',') },
     threads: { type: 'string', default: '1,2' },
@@ -39,7 +39,7 @@ const { values: options } = parseArgs({
   },
 });
 const where = namesOf('where', options.where, Object.keys(places));
-const shapes = namesOf('model', options.model);
+const shapes = namesOf('shapes', options.shapes);
 const types = namesOf('type', options.type);
 const threadCounts = countsOf('threads', options.threads);
 const [repeats] = countsOf('repeats', options.repeats ?? (options.quick ? '2' : '3'));

@@ -1,13 +1,20 @@
 // npm run bench:peers: this project beside the engines of bench/peers/package.json, on the same
-// file, prompt and number of threads, in turns, so that whatever else the machine does falls on all.
-// Needs x86-64 Linux, for which llama.cpp is installed.
-//   --model smollm2-135m,…    shapes, of those that npm run bench knows; default: this one
-//   --type Q4_0,Q8_0,…        weight types; default: those that the shape has targets for
+// files, prompts and number of threads, in turns, so that whatever else the machine does falls on
+// all. Needs x86-64 Linux, for which llama.cpp is installed.
+//   --measure speed,first-token,products   default: all three
+//       speed         tokens per second of reading a prompt and of drawing behind it
+//       first-token   seconds from a file that the page keeps to the first token
+//       products      matrix products beside onnxruntime-web's, on one thread
+//   --shapes NAME,…           of those that npm run bench knows; default: smollm2-135m for speed,
+//                             qwen2.5-0.5b for the first token; products are always of the latter
+//   --type Q4_0,Q8_0,…        weight types; default: for speed those that the shape has targets
+//                             for, Q4_0 for the first token
 //   --threads N               default 1
 //   --rounds N                default 3
 //   --engines NAME,…          default: those that the type has a target with
-//   --readme                  puts the ratios into README.md
-//   --into FILE               puts the ratios into another document, which names the command
+//   --readme                  puts a short table into README.md, all into docs/performance.md
+//   --into FILE               puts the ratios of speed into another document, which names the
+//                             command
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -17,13 +24,27 @@ import { root, run, runNode } from '../scripts/tools.mjs';
 import { machineName } from './machine.mjs';
 import { buildPrograms, folder, prepareModel } from './models.mjs';
 import { countsOf, namesOf } from './options.mjs';
-import { engineNames, installPeers, openEngines } from './peers/engines.mjs';
-import { comparisonsOf, threads as targetThreads, typesOf } from './peers/targets.mjs';
-import { markdownTable, median, replaceInFile, replaceInReadme } from './table.mjs';
+import {
+  engineNames,
+  firstTokenNames,
+  installPeers,
+  openEngines,
+  productNames,
+} from './peers/engines.mjs';
+import * as tables from './peers/tables.mjs';
+import {
+  comparisonsOf,
+  productShapes,
+  threads as targetThreads,
+  typesOf,
+} from './peers/targets.mjs';
+import { markdownTable, replaceInFile } from './table.mjs';
 
+const measurements = ['speed', 'first-token', 'products'];
 const { values: options } = parseArgs({
   options: {
-    model: { type: 'string', default: 'smollm2-135m' },
+    measure: { type: 'string', default: measurements.join(',') },
+    shapes: { type: 'string' },
     type: { type: 'string' },
     threads: { type: 'string', default: String(targetThreads) },
     rounds: { type: 'string', default: '3' },
@@ -32,7 +53,8 @@ const { values: options } = parseArgs({
     into: { type: 'string' },
   },
 });
-const shapes = namesOf('model', options.model);
+const measured = namesOf('measure', options.measure, measurements);
+const shapes = options.shapes && namesOf('shapes', options.shapes);
 const chosenTypes = options.type && namesOf('type', options.type);
 const [threads] = countsOf('threads', options.threads);
 const [rounds] = countsOf('rounds', options.rounds);
@@ -40,14 +62,22 @@ const chosen = options.engines && namesOf('engines', options.engines, engineName
 
 run('scripts/setup', ['wasm', 'native', 'browser']);
 buildPrograms();
-runNode('scripts/build-wasm.mjs');
+runNode('scripts/build-wasm.mjs', ['--products']);
 await buildPackage();
 installPeers();
-const models = shapes.flatMap((shape) =>
-  (chosenTypes ?? typesOf(shape)).map((type) => prepareModel(shape, type)),
-);
-const speeds = await measureAll();
+const engines = await openEngines();
+const results = { speeds: [], firstTokens: [], products: [] };
+if (measured.includes('speed')) await measureSpeeds();
+if (measured.includes('first-token')) await measureFirstTokens();
+if (measured.includes('products')) await measureProducts();
+await engines.close();
 report();
+
+function modelsOf(defaultShape, defaultTypes) {
+  return (shapes ?? [defaultShape]).flatMap((shape) =>
+    (chosenTypes ?? defaultTypes(shape)).map((type) => prepareModel(shape, type)),
+  );
+}
 
 function enginesFor({ shape, type }) {
   const compared = comparisonsOf(shape).filter(({ targets }) => type in targets);
@@ -56,103 +86,92 @@ function enginesFor({ shape, type }) {
   );
 }
 
-/** Tokens per second of every engine in every round. */
-async function measureAll() {
-  const engines = await openEngines();
-  const measured = [];
-  for (const model of models) {
+/** Calls work(round) in every round. */
+async function inRounds(work) {
+  for (let round = 1; round <= rounds; ++round) await work(round);
+}
+
+function tell(what, round, name, numbers) {
+  console.error(`${what}, round ${round} of ${rounds}: ${name} ${numbers}`);
+}
+
+async function measureSpeeds() {
+  for (const model of modelsOf('smollm2-135m', typesOf)) {
     const { shape, type, file } = model;
-    for (let round = 1; round <= rounds; ++round) {
+    await inRounds(async (round) => {
       for (const name of enginesFor(model)) {
-        const { prefill, decode } = await engines.run(name, file, threads);
-        const numbers = `${prefill.toFixed(1)} / ${decode.toFixed(1)} tokens/s`;
-        console.error(`${shape} ${type}, round ${round} of ${rounds}: ${name} ${numbers}`);
-        measured.push({ shape, type, round, name, prefill, decode });
+        const speed = await engines.run(name, file, threads);
+        const numbers = `${speed.prefill.toFixed(1)} / ${speed.decode.toFixed(1)} tokens/s`;
+        tell(`${shape} ${type}`, round, name, numbers);
+        results.speeds.push({ shape, type, round, name, ...speed });
       }
-    }
+    });
   }
-  await engines.close();
-  return measured;
+}
+
+async function measureFirstTokens() {
+  const names = firstTokenNames.filter((name) => !chosen || chosen.includes(name));
+  for (const { shape, type, file } of modelsOf('qwen2.5-0.5b', () => ['Q4_0'])) {
+    await engines.keep(file, threads);
+    await inRounds(async (round) => {
+      const { bytes, ms } = await engines.readKept();
+      tell(`${shape} ${type}`, round, 'reading alone', `${ms.toFixed(0)} ms`);
+      for (const name of names) {
+        const spans = await engines.firstToken(name, file, threads);
+        tell(`${shape} ${type}`, round, name, `first token in ${spans.firstToken.toFixed(0)} ms`);
+        results.firstTokens.push({ shape, type, round, name, bytes, readingAlone: ms, ...spans });
+      }
+    });
+  }
+}
+
+async function measureProducts() {
+  for (const shape of productShapes) {
+    await inRounds(async (round) => {
+      for (const name of productNames) {
+        const { gmacS } = await engines.multiply(name, shape);
+        const { bits, nRows, nColumns, nTokens } = shape;
+        const what = `${bits} bits, ${nTokens} × ${nColumns} × ${nRows}`;
+        tell(what, round, name, `${gmacS.toFixed(1)} GMAC/s`);
+        results.products.push({ ...shape, round, name, gmacS });
+      }
+    });
+  }
 }
 
 function report() {
   const machine = machineName();
-  const ratios = models.flatMap((model) =>
-    comparisonsOf(model.shape).flatMap((comparison) =>
-      ['decode', 'prefill'].flatMap((kind) => ratioOf(comparison, model, kind) ?? []),
-    ),
-  );
   const sizes = wasmSizes();
+  const ratios = tables.speedRatios(results.speeds, threads);
   const result = { date: new Date().toISOString(), machine, threads, rounds };
-  const json = JSON.stringify({ ...result, speeds, ratios, sizes }, null, 1);
+  const json = JSON.stringify({ ...result, ...results, ratios, sizes }, null, 1);
   writeFileSync(join(root, folder, 'peers.json'), json);
 
-  const measured =
-    `${machine}. Threads: ${threads}. Tokens per second of reading a prompt of 128 tokens and of ` +
-    `drawing 64 behind it; medians of ${rounds} rounds.`;
-  const tables = [speedRows(), ratios.map(ratioRow), sizes.map(sizeRow)].map(markdownTable);
-  console.log([measured, ...tables].join('\n\n'));
-  if (options.readme) replaceInReadme('bench:peers', [measured, ...tables.slice(1)].join('\n\n'));
-  if (options.into) {
-    const command = `bench:peers -- --model ${options.model}`;
-    const markdown = [measured, ...tables.slice(0, 2)].join('\n\n');
-    replaceInFile(options.into, command, `end of npm run ${command}`, markdown);
+  const intro = `${machine}. Threads: ${threads}. Medians of ${rounds} rounds.`;
+  const speed = ratios.length > 0 ? tables.speedSection(results.speeds, ratios) : [];
+  const all = [
+    intro,
+    ...speed,
+    ...(results.firstTokens.length > 0 ? tables.firstTokenSection(results.firstTokens) : []),
+    ...(results.products.length > 0 ? tables.productSection(results.products) : []),
+    markdownTable(sizes.map(tables.sizeRow)),
+  ].join('\n\n');
+  const short = [intro, markdownTable(tables.shortRows(results))].join('\n\n');
+  console.log(`${short}\n\n${all}`);
+  if (options.readme) {
+    const end = 'end of npm run bench:peers';
+    replaceInFile('README.md', 'bench:peers -- --readme', end, short);
+    replaceInFile('docs/performance.md', 'bench:peers -- --readme', end, all);
   }
-}
-
-/** The median of the rounds' ratios: the engines of one round ran within the same minute. */
-function ratioOf({ ours, peer, targets }, { shape, type }, kind) {
-  const here = speedsOf(shape, type, ours, kind);
-  const there = speedsOf(shape, type, peer, kind);
-  if (here.length === 0 || there.length === 0) return undefined;
-  const ratio = median(here.map((speed, round) => speed / there[round]));
-  const target = threads === targetThreads ? targets[type]?.[kind] : undefined;
-  return { shape, type, ours, peer, kind, ratio, target };
-}
-
-function speedsOf(shape, type, name, kind) {
-  return speeds
-    .filter((s) => s.shape === shape && s.type === type && s.name === name)
-    .map((s) => s[kind]);
-}
-
-function speedRows() {
-  return models.flatMap((model) =>
-    enginesFor(model).map((name) => ({
-      shape: model.shape,
-      type: model.type,
-      engine: name,
-      prefill: median(speedsOf(model.shape, model.type, name, 'prefill')).toFixed(1),
-      decode: median(speedsOf(model.shape, model.type, name, 'decode')).toFixed(1),
-    })),
-  );
-}
-
-function ratioRow({ shape, type, ours, peer, kind, ratio, target }) {
-  return {
-    shape,
-    type,
-    'this project': ours,
-    peer,
-    '': kind,
-    ratio: `${ratio.toFixed(2)} ×`,
-    target: target === undefined ? '' : `≥ ${target} ×`,
-    ' ': target === undefined ? '' : verdict(ratio >= target),
-  };
-}
-
-function sizeRow({ wasm, bytes, gzipped }) {
-  return {
-    wasm,
-    KiB: (bytes / 1024).toFixed(0),
-    'gzipped KiB': (gzipped / 1024).toFixed(0),
-    target: '≤ 600, ≤ 230',
-    ' ': verdict(bytes <= 600 * 1024 && gzipped <= 230 * 1024),
-  };
-}
-
-function verdict(reached) {
-  return reached ? 'pass' : 'MISS';
+  if (options.into) {
+    const command = `bench:peers -- --shapes ${options.shapes}`;
+    replaceInFile(
+      options.into,
+      command,
+      `end of npm run ${command}`,
+      [intro, ...speed].join('\n\n'),
+    );
+  }
 }
 
 function wasmSizes() {

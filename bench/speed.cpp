@@ -3,6 +3,8 @@
 // one JSON object for each kernel set and number of threads.
 // Usage: kinglet_speed MODEL [KERNELS [THREADS [REPEATS]]]; KERNELS "" means all but scalar,
 // "fastest" what would be chosen.
+#include <sys/resource.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -94,7 +96,9 @@ Status measure(const LanguageModel& loaded, size_t n_threads, int n_repeats) {
   print_numbers("prefill128", prefill_short);
   print_numbers("prefill512", prefill_long);
   print_numbers("decode64", decode);
-  std::printf("}\n");
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  std::printf(",\"peakBytes\":%ld}\n", usage.ru_maxrss * 1024);
   std::fflush(stdout);
   return {};
 }

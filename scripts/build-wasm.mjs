@@ -1,11 +1,12 @@
 // Builds the four variants of the module into build/wasm/, with --tests the core's tests, and with
-// --limits the modules that measure what the machine allows (see bench/limits).
+// --limits and --products the modules that measure what the machine allows (see bench/limits) and
+// matrix products (see bench/products.cpp).
 import { existsSync } from 'node:fs';
 import { cmakeBuild, fail, versionOf } from './tools.mjs';
 
 const debianRoot = '/usr/share/emscripten';
 const withTests = process.argv.includes('--tests');
-const withLimits = process.argv.includes('--limits');
+const benchmarks = ['limits', 'products'].filter((name) => process.argv.includes(`--${name}`));
 
 const { toolchainFile, env, options } = findEmscripten();
 for (const simd of ['simd128', 'relaxed-simd']) {
@@ -25,7 +26,7 @@ for (const simd of ['simd128', 'relaxed-simd']) {
 }
 
 function singleThreadTargets() {
-  return [withTests ? 'all' : 'kinglet_module', ...(withLimits ? ['kinglet_limits'] : [])];
+  return [withTests ? 'all' : 'kinglet_module', ...benchmarks.map((name) => `kinglet_${name}`)];
 }
 
 /** A current Emscripten is used as it is; Debian's 3.1.6 with Debian's newer LLVM. */

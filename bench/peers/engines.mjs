@@ -1,14 +1,17 @@
 // The engines that are compared, this project's own among them.
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { launchChromium } from '../../scripts/chromium.mjs';
+import { launchChromiumWithProfile } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
 import { root, run } from '../../scripts/tools.mjs';
 import { folder, runProgram } from '../models.mjs';
+import { peakOfRenderers } from './memory.mjs';
 
 const nPrompt = 128;
 const nDecoded = 64;
+/** Of the first token's prompt: the models' vocabularies have a token for each word or less. */
+const nWords = 64;
 
 // In this order, so that the two of a comparison run within seconds of each other.
 const engines = {
@@ -21,12 +24,30 @@ const engines = {
   },
   native: (_, file, threads) => {
     const [speed] = runProgram('speed', [file, 'fastest', String(threads), '1']);
-    return { prefill: speed.prefill128[0], decode: speed.decode64[0] };
+    const { prefill128, decode64, peakBytes } = speed;
+    return { prefill: prefill128[0], decode: decode64[0], peakBytes };
   },
   'wllama 3.8.1': inPage('runWllama3'),
 };
 
 export const engineNames = Object.keys(engines);
+
+/** From a kept file to the first token; the first is this project's. */
+const firstTokens = {
+  'chromium relaxed-simd': ['firstTokenKinglet', 'relaxed-simd'],
+  'wllama 2.3.1': ['firstTokenWllama2'],
+  'wllama 3.8.1': ['firstTokenWllama3'],
+};
+
+export const firstTokenNames = Object.keys(firstTokens);
+
+/** Products of matrices; the first is this project's. */
+const products = {
+  'chromium relaxed-simd': ['productsOfKinglet', 'relaxed-simd'],
+  'onnxruntime-web 1.30.0': ['productsOfOnnxruntime'],
+};
+
+export const productNames = Object.keys(products);
 
 /**
  * In a folder of their own. Not `npm ci`, and without optional packages: they are half a gigabyte of
@@ -43,22 +64,44 @@ export function installPeers() {
   writeFileSync(stamp, lock);
 }
 
-/** run(name, file, threads): tokens per second { prefill, decode }, the model loaded anew. */
+/**
+ * run(name, file, threads): tokens per second { prefill, decode }, the model loaded anew.
+ * keep(file, threads), then firstToken(name, file, threads): milliseconds by phases; readKept():
+ * { bytes, ms } of reading the same file and doing nothing else.
+ * multiply(name, shape): GMAC/s.
+ * Where a page did it, with peakBytes, the most memory that its process had.
+ */
 export async function openEngines() {
   const { server, url } = await serve(root, { isolated: true });
-  const browser = await launchChromium();
+  const profile = join(root, folder, 'profile');
+  rmSync(profile, { recursive: true, force: true });
+  const browser = await launchChromiumWithProfile(profile);
+  const inNewPage = async (work) => {
+    const page = await browser.newPage();
+    try {
+      await page.goto(`${url}bench/peers/page.html`);
+      const result = await work(page);
+      return { ...result, peakBytes: result?.peakBytes ?? peakOfRenderers(profile) };
+    } finally {
+      await page.close();
+    }
+  };
+  const call = (name, ...args) => inNewPage((page) => callInPage(page, name, args));
   return {
-    async run(name, file, threads) {
-      const page = await browser.newPage();
-      try {
-        await page.goto(`${url}bench/peers/page.html`);
-        return await engines[name](page, file, threads);
-      } finally {
-        await page.close();
-      }
+    run: (name, file, threads) => inNewPage((page) => engines[name](page, file, threads)),
+    keep: (file, threads) => call('keepFile', `/${file}`, { threads }),
+    firstToken(name, file, threads) {
+      const [f, kernels] = firstTokens[name];
+      return call(f, `/${file}`, { threads, kernels, nPrompt: nWords });
+    },
+    readKept: () => call('readKept'),
+    multiply(name, shape) {
+      const [f, kernels] = products[name];
+      return call(f, { ...shape, kernels });
     },
     async close() {
       await browser.close();
+      rmSync(profile, { recursive: true, force: true });
       server.closeAllConnections();
       server.close();
     },
@@ -66,12 +109,12 @@ export async function openEngines() {
 }
 
 /** A function of page.js, once the page has it. */
+async function callInPage(page, name, args) {
+  await page.waitForFunction((f) => f in globalThis, name);
+  return page.evaluate(([f, values]) => globalThis[f](...values), [name, args]);
+}
+
 function inPage(name, kernels) {
-  return async (page, file, threads) => {
-    await page.waitForFunction((f) => f in globalThis, name);
-    return page.evaluate(
-      ([f, url, options]) => globalThis[f](url, options),
-      [name, `/${file}`, { threads, kernels, nPrompt, nDecoded }],
-    );
-  };
+  return (page, file, threads) =>
+    callInPage(page, name, [`/${file}`, { threads, kernels, nPrompt, nDecoded }]);
 }

@@ -29,7 +29,8 @@ const sampler = new llama._bindings.AddonSampler(model._model);
 sampler.applyConfig({ temperature: 0 });
 
 await run(Number(nPrompt), 8);
-console.log(JSON.stringify(await run(Number(nPrompt), Number(nDecoded))));
+const speed = await run(Number(nPrompt), Number(nDecoded));
+console.log(JSON.stringify({ ...speed, peakBytes: process.resourceUsage().maxRSS * 1024 }));
 await llama.dispose();
 
 async function run(nTokens, nMore) {

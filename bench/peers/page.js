@@ -1,6 +1,8 @@
 // The peers that run in a page. Each reads the prompt and draws tokens behind it, greedily, as this
 // project does in ../measure.js.
 import { measureKinglet, promptOf } from '../measure.js';
+import './first-token.js';
+import './products.js';
 
 const modules = '/build/bench/peers/node_modules';
 const nCtx = 1024;

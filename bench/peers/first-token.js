@@ -1,0 +1,130 @@
+// How long it takes from a file that the page keeps to the first token, by phases. Runs in a page.
+import { promptOf } from '../measure.js';
+
+const modules = '/build/bench/peers/node_modules';
+const nCtx = 1024;
+
+/** Where the peers' copy lies, and what is read for comparison. */
+const keptName = 'kept.gguf';
+
+/** Stores the file as each engine keeps it: this project by loading it, the peers as a file. */
+globalThis.keepFile = async (file, { threads }) => {
+  const { Kinglet } = await import('/dist/index.js');
+  (await Kinglet.load(addressOf(file), { nThreads: threads, nCtx: 64 })).dispose();
+  const root = await navigator.storage.getDirectory();
+  const handle = await root.getFileHandle(keptName, { create: true });
+  const { body } = await fetch(file);
+  await body.pipeTo(await handle.createWritable());
+};
+
+/** Milliseconds of reading the kept file into memory of its size, which nothing has used before. */
+globalThis.readKept = async () => {
+  const worker = new Worker(new URL('./read-worker.js', import.meta.url));
+  try {
+    return await new Promise((resolve, reject) => {
+      worker.onmessage = ({ data }) => resolve(data);
+      worker.onerror = ({ message }) => reject(new Error(message));
+      worker.postMessage(keptName);
+    });
+  } finally {
+    worker.terminate();
+  }
+};
+
+globalThis.firstTokenKinglet = async (file, { kernels, threads, nPrompt }) => {
+  const { Kinglet } = await import('/dist/index.js');
+  const phases = {};
+  const onProgress = ({ phase }) => {
+    if (phase === 'download') throw new Error(`${file} was not kept`);
+    phases[phase] ??= performance.now();
+  };
+  const startedAt = performance.now();
+  const model = await Kinglet.load(addressOf(file), {
+    nThreads: threads,
+    kernels,
+    nCtx,
+    onProgress,
+  });
+  const openAt = performance.now();
+  const times = [];
+  const options = { maxTokens: 2, temperature: 0 };
+  for await (const { token } of model.generate(promptOf(nPrompt).tokens, options)) {
+    if (token >= 0) times.push(performance.now());
+  }
+  const { heapBytes } = model.info.memory;
+  model.dispose();
+  return {
+    ...spans(startedAt, openAt, times),
+    header: phases.cache - startedAt,
+    reading: phases.prepare - phases.cache,
+    preparing: openAt - phases.prepare,
+    heapBytes,
+  };
+};
+
+globalThis.firstTokenWllama2 = async (_, { threads, nPrompt }) => {
+  const { Wllama } = await import(`${modules}/wllama-2/esm/index.js`);
+  const blob = await keptFile();
+  const startedAt = performance.now();
+  const folder = `${modules}/wllama-2/esm`;
+  const wllama = new Wllama(
+    {
+      'single-thread/wllama.wasm': `${folder}/single-thread/wllama.wasm`,
+      'multi-thread/wllama.wasm': `${folder}/multi-thread/wllama.wasm`,
+    },
+    { suppressNativeLog: true },
+  );
+  await wllama.loadModel([blob], { n_threads: threads, n_ctx: nCtx, n_batch: 512 });
+  const openAt = performance.now();
+  const times = [];
+  await wllama.samplingInit({ temp: 0 });
+  for (let next = promptOf(nPrompt).tokens; times.length < 2;) {
+    await wllama.samplingAccept(next);
+    await wllama.decode(next, {});
+    next = [(await wllama.samplingSample()).token];
+    times.push(performance.now());
+  }
+  return spans(startedAt, openAt, times);
+};
+
+globalThis.firstTokenWllama3 = async (_, { threads, nPrompt }) => {
+  const { Wllama } = await import(`${modules}/wllama-3/esm/index.js`);
+  const blob = await keptFile();
+  const startedAt = performance.now();
+  const wllama = new Wllama(
+    { default: `${modules}/wllama-3/esm/wasm/wllama.wasm` },
+    { suppressNativeLog: true },
+  );
+  await wllama.loadModel([blob], {
+    ...{ n_threads: threads, n_ctx: nCtx, n_batch: 512, n_ubatch: 512 },
+    ...{ n_parallel: 1, n_gpu_layers: 0 },
+  });
+  const openAt = performance.now();
+  const times = [];
+  await wllama.createCompletion({
+    ...{ prompt: promptOf(nPrompt).text, max_tokens: 2, temperature: 0 },
+    ...{ ignore_eos: true, cache_prompt: false, stream: true },
+    onData: () => times.push(performance.now()),
+  });
+  return spans(startedAt, openAt, times);
+};
+
+/** All in milliseconds. The first token's own draw is part of reading the prompt. */
+function spans(startedAt, openAt, [firstAt, secondAt]) {
+  return {
+    firstToken: firstAt - startedAt,
+    opening: openAt - startedAt,
+    prompt: firstAt - openAt,
+    draw: secondAt - firstAt,
+  };
+}
+
+/** Absolute: it is the key under which the file is kept. */
+function addressOf(file) {
+  return new URL(file, location.href).href;
+}
+
+async function keptFile() {
+  const root = await navigator.storage.getDirectory();
+  return (await root.getFileHandle(keptName)).getFile();
+}

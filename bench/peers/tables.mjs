@@ -1,0 +1,231 @@
+// What npm run bench:peers makes of its measurements. Behind every number that is compared stands
+// its spread: how far apart the rounds were, (largest − smallest) / median.
+import { markdownTable, median } from '../table.mjs';
+import {
+  comparisonsOf,
+  firstTokenTargets,
+  openingTarget,
+  threads as targetThreads,
+} from './targets.mjs';
+
+/** "(largest − smallest) / median" of some numbers. */
+export function spread(values) {
+  return (Math.max(...values) - Math.min(...values)) / median(values);
+}
+
+/** The median of the rounds' ratios: the engines of one round ran within the same minute. */
+export function ratioOf(ours, theirs) {
+  return median(ours.map((value, round) => value / theirs[round]));
+}
+
+/** Of everything that was compared, as `kind` decode and prefill. */
+export function speedRatios(speeds, threads) {
+  return groupsOf(speeds, ['shape', 'type']).flatMap(([{ shape, type }, rows]) =>
+    comparisonsOf(shape).flatMap(({ ours, peer, targets }) =>
+      ['decode', 'prefill'].flatMap((kind) => {
+        const [here, there] = [ours, peer].map((name) => valuesOf(rows, name, kind));
+        if (here.length === 0 || there.length === 0) return [];
+        const target = threads === targetThreads ? targets[type]?.[kind] : undefined;
+        const spreads = [spread(here), spread(there)];
+        return { shape, type, ours, peer, kind, ratio: ratioOf(here, there), spreads, target };
+      }),
+    ),
+  );
+}
+
+export function speedSection(speeds, ratios) {
+  const rows = groupsOf(speeds, ['shape', 'type', 'name']).map(([{ shape, type, name }, runs]) => ({
+    ...{ shape, type, engine: name },
+    prefill: withSpread(runs, 'prefill'),
+    decode: withSpread(runs, 'decode'),
+    'peak MB': megabytes(runs),
+  }));
+  return [
+    'Tokens per second of reading a prompt of 128 tokens (prefill) and of drawing 64 behind it ' +
+      `(decode). ${spreadText} ${peakText}`,
+    markdownTable(rows),
+    markdownTable(ratios.map(ratioRow)),
+  ];
+}
+
+export function firstTokenSection(firstTokens) {
+  const seconds = (runs, phase) => {
+    const values = runs.map((run) => run[phase]).filter((value) => value !== undefined);
+    return values.length > 0 ? (median(values) / 1000).toFixed(2) : '';
+  };
+  const rows = groupsOf(firstTokens, ['shape', 'type', 'name']).map(
+    ([{ shape, type, name }, runs]) => ({
+      ...{ shape, type, engine: name },
+      'first token': `${seconds(runs, 'firstToken')} (${percent(spread(runs.map((r) => r.firstToken)))})`,
+      opening: seconds(runs, 'opening'),
+      'to the first byte': seconds(runs, 'header'),
+      reading: seconds(runs, 'reading'),
+      preparing: seconds(runs, 'preparing'),
+      prompt: seconds(runs, 'prompt'),
+      draw: seconds(runs, 'draw'),
+      'peak MB': megabytes(runs),
+    }),
+  );
+  return [
+    'Seconds from a file that the page keeps to the first token of a prompt of 64: opening it ' +
+      '(starting the engine and reading the header, reading the weights, preparing what is left), ' +
+      'reading the prompt with its first draw, and, behind it, a draw alone. ' +
+      `${spreadText} ${peakText}`,
+    markdownTable(rows),
+    markdownTable(firstTokenRatios(firstTokens).map(ratioRow)),
+  ];
+}
+
+/** Ratios of times are the peer's by this project's, so that more is better as among speeds. */
+export function firstTokenRatios(firstTokens) {
+  return groupsOf(firstTokens, ['shape', 'type']).flatMap(([{ shape, type }, rows]) => {
+    const [ours] = rows.map(({ name }) => name);
+    const here = valuesOf(rows, ours, 'firstToken');
+    const peers = Object.entries(firstTokenTargets).flatMap(([peer, target]) => {
+      const there = valuesOf(rows, peer, 'firstToken');
+      if (there.length === 0 || peer === ours) return [];
+      const spreads = [spread(here), spread(there)];
+      return {
+        shape,
+        type,
+        ours,
+        peer,
+        kind: 'first token',
+        ratio: ratioOf(there, here),
+        spreads,
+        target,
+      };
+    });
+    const opening = valuesOf(rows, ours, 'opening');
+    const alone = valuesOf(rows, ours, 'readingAlone');
+    const peer = 'reading the file alone';
+    const spreads = [spread(opening), spread(alone)];
+    const ratio = ratioOf(alone, opening);
+    return [
+      ...peers,
+      { shape, type, ours, peer, kind: 'opening', ratio, spreads, target: openingTarget },
+    ];
+  });
+}
+
+export function productSection(products) {
+  const keys = ['bits', 'nTokens', 'nColumns', 'nRows'];
+  const rows = groupsOf(products, keys).map(([{ bits, nTokens, nColumns, nRows }, runs]) => {
+    const [ours, peer] = [...new Set(runs.map(({ name }) => name))];
+    const [here, there] = [ours, peer].map((name) => valuesOf(runs, name, 'gmacS'));
+    return {
+      operator: bits === 4 ? 'Q4_0, MatMulNBits' : 'Q8_0, MatMulInteger',
+      rows: nTokens,
+      matrix: `${nRows} × ${nColumns}`,
+      [ours]: `${median(here).toFixed(1)} (${percent(spread(here))})`,
+      [peer]: `${median(there).toFixed(1)} (${percent(spread(there))})`,
+      ratio: `${ratioOf(here, there).toFixed(1)} ×`,
+    };
+  });
+  return [
+    `Products of matrices, GMAC/s on one thread: one row is decoding, 128 are a prompt. ${spreadText}`,
+    markdownTable(rows),
+  ];
+}
+
+/** What a reader wants to know first; the engines as columns, the peers with their ratios. */
+export function shortRows({ speeds, firstTokens }) {
+  const rows = [];
+  const [speed] = groupsOf(speeds, ['shape', 'type']);
+  if (speed) {
+    const [{ shape, type }, runs] = speed;
+    rows.push(shortRow(`reading a prompt: tokens/s, ${shape} ${type}`, runs, 'prefill', 1));
+    rows.push(shortRow(`drawing: tokens/s, ${shape} ${type}`, runs, 'decode', 1));
+  }
+  const [first] = groupsOf(firstTokens, ['shape', 'type']);
+  if (first) {
+    const [{ shape, type, bytes }, runs] = first;
+    const file = `${(bytes / 1e6).toFixed(0)} MB of ${shape} ${type}`;
+    rows.push(shortRow(`first token from a kept file: s, ${file}`, runs, 'firstToken', 1000));
+    rows.push(shortRow("memory of that page's process: MB", runs, 'peakBytes', 1e6));
+  }
+  return rows;
+}
+
+const shortNames = ['chromium relaxed-simd', 'wllama 2.3.1', 'wllama 3.8.1'];
+const lessIsBetter = ['firstToken', 'peakBytes'];
+
+function shortRow(title, runs, key, unit) {
+  const [here, ...there] = shortNames.map((name) => valuesOf(runs, name, key));
+  const number = (values) => (values.length > 0 ? shortNumber(median(values) / unit) : '');
+  const peers = there.map((values, i) => {
+    const both = lessIsBetter.includes(key) ? [values, here] : [here, values];
+    const isCompared = here.length > 0 && values.length > 0;
+    const ratio = isCompared ? ` (${ratioOf(...both).toFixed(1)} ×)` : '';
+    return [shortNames[i + 1], number(values) + ratio];
+  });
+  return Object.fromEntries([['', title], ['this project', number(here)], ...peers]);
+}
+
+function shortNumber(value) {
+  return value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2);
+}
+
+function ratioRow({ shape, type, ours, peer, kind, ratio, spreads, target }) {
+  return {
+    shape,
+    type,
+    'this project': ours,
+    peer,
+    '': kind,
+    ratio: `${ratio.toFixed(2)} ×`,
+    spreads: spreads.map(percent).join(', '),
+    target: target === undefined ? '' : `≥ ${target} ×`,
+    ' ': target === undefined ? '' : verdict(ratio >= target),
+  };
+}
+
+export function sizeRow({ wasm, bytes, gzipped }) {
+  return {
+    wasm,
+    KiB: (bytes / 1024).toFixed(0),
+    'gzipped KiB': (gzipped / 1024).toFixed(0),
+    target: '≤ 600, ≤ 230',
+    ' ': verdict(bytes <= 600 * 1024 && gzipped <= 230 * 1024),
+  };
+}
+
+const spreadText =
+  'In brackets, and beside ratios for both sides, the spread of the rounds: (largest − smallest) ' +
+  '/ median.';
+
+const peakText =
+  "Peaks are resident memory: in Chromium of the page's process, which holds the engine's heap, " +
+  'elsewhere of the program.';
+
+function withSpread(runs, kind) {
+  const values = runs.map((run) => run[kind]);
+  return `${median(values).toFixed(1)} (${percent(spread(values))})`;
+}
+
+function megabytes(runs) {
+  const peaks = runs.map(({ peakBytes }) => peakBytes).filter((bytes) => bytes !== undefined);
+  return peaks.length > 0 ? (median(peaks) / 1e6).toFixed(0) : '';
+}
+
+function percent(share) {
+  return `${(100 * share).toFixed(0)} %`;
+}
+
+function verdict(reached) {
+  return reached ? 'pass' : 'MISS';
+}
+
+function valuesOf(rows, name, key) {
+  return rows.filter((row) => row.name === name).map((row) => row[key]);
+}
+
+/** Rows by what they have in common, in order: [{ those keys and the first's others }, rows]. */
+function groupsOf(rows, keys) {
+  const groups = new Map();
+  for (const row of rows) {
+    const id = keys.map((key) => row[key]).join('\n');
+    groups.set(id, [...(groups.get(id) ?? []), row]);
+  }
+  return [...groups.values()].map((group) => [group[0], group]);
+}
