@@ -46,21 +46,31 @@ ThreadPool::ThreadPool(size_t n_threads) {
   n_threads = std::min<size_t>(n_threads, kWorkers);
   workers_.reset(new (std::nothrow) Worker[n_threads - 1]);
   if (!workers_) return;
-  while (n_threads_ < n_threads) {
-    Worker& worker = workers_[n_threads_ - 1];
+  n_threads_.store(n_threads);  // before they look whether they are left out
+  while (n_started_ < n_threads) {
+    Worker& worker = workers_[n_started_ - 1];
     worker.pool = this;
-    worker.thread = n_threads_;
+    worker.thread = n_started_;
     if (pthread_create(&worker.handle, nullptr, Worker::main, &worker) != 0) break;
-    ++n_threads_;
+    ++n_started_;
   }
+  n_threads_.store(n_started_);
 }
 
 ThreadPool::~ThreadPool() {
   pthread_mutex_lock(&mutex_);
   stopping_.store(true);
   pthread_cond_broadcast(&wake_);
+  pthread_cond_broadcast(&take_part_);
   pthread_mutex_unlock(&mutex_);
-  for (size_t i = 0; i + 1 < n_threads_; ++i) pthread_join(workers_[i].handle, nullptr);
+  for (size_t i = 0; i + 1 < n_started_; ++i) pthread_join(workers_[i].handle, nullptr);
+}
+
+void ThreadPool::limit(size_t n_threads) {
+  pthread_mutex_lock(&mutex_);
+  n_threads_.store(std::clamp<size_t>(n_threads, 1, n_started_));
+  pthread_cond_broadcast(&take_part_);
+  pthread_mutex_unlock(&mutex_);
 }
 
 ThreadPool::Chunks::Chunks(size_t n, size_t grain, size_t n_threads) : n_(n) {
@@ -77,11 +87,15 @@ size_t ThreadPool::Chunks::begin(size_t i) const {
   return std::min(n_, n_large_ * large_ + (i - n_large_) * small_);
 }
 
-void ThreadPool::fork(size_t n_chunks, const void* function, Task task) {
+void ThreadPool::open_round(size_t n_chunks, const void* function, Task task) {
   task_ = task;
   function_ = function;
   n_chunks_ = n_chunks;
   next_chunk_.store(0, std::memory_order_relaxed);
+  if (n_threads() == 1) {
+    take_chunks(0);
+    return;
+  }
   // Sequentially consistent, as is the sleepers' count: either a worker that goes to sleep sees the
   // new round, or this thread sees the sleeper.
   const uint32_t round = (state_.load() & kRound) + kOneRound;
@@ -91,6 +105,14 @@ void ThreadPool::fork(size_t n_chunks, const void* function, Task task) {
     pthread_cond_broadcast(&wake_);
     pthread_mutex_unlock(&mutex_);
   }
+}
+
+bool ThreadPool::is_done() const {
+  return next_chunk_.load(std::memory_order_relaxed) >= n_chunks_ &&
+         (state_.load(std::memory_order_acquire) & kWorkers) == 0;
+}
+
+void ThreadPool::finish() {
   take_chunks(0);
   state_.fetch_and(~kOpen);
   for (int spins = 0; (state_.load(std::memory_order_acquire) & kWorkers) != 0; ++spins) {
@@ -113,7 +135,7 @@ void ThreadPool::take_chunks(size_t thread) {
 void ThreadPool::work(size_t thread) {
   uint32_t last_round = 0;
   while (true) {
-    const uint32_t state = wait_for_round(last_round);
+    const uint32_t state = wait_for_round(thread, last_round);
     if (stopping_.load()) return;
     if (!enter(state)) continue;
     last_round = state & kRound;
@@ -133,27 +155,32 @@ bool ThreadPool::has_new_round(uint32_t state, uint32_t last_round) const {
 
 // A worker that has just been woken spins again: the round that woke it may be over, and the next
 // ones follow sooner than it could be woken for each.
-uint32_t ThreadPool::wait_for_round(uint32_t last_round) {
+uint32_t ThreadPool::wait_for_round(size_t thread, uint32_t last_round) {
   while (true) {
     for (int spins = 0; spins < kSpinsBeforeSleep; ++spins) {
       const uint32_t state = state_.load();
-      if (has_new_round(state, last_round) || stopping_.load(std::memory_order_relaxed)) {
-        return state;
-      }
+      if (stopping_.load(std::memory_order_relaxed)) return state;
+      if (is_left_out(thread)) break;  // after the state: a round that is there knows its threads
+      if (has_new_round(state, last_round)) return state;
       pause();
     }
-    sleep(last_round);
+    sleep(thread, last_round);
   }
 }
 
-// Until a round is opened, but not if one has been opened already.
-void ThreadPool::sleep(uint32_t last_round) {
+// Until a round is opened, but not if one has been opened already. Who is left out does not count
+// as a sleeper: no round wakes it.
+void ThreadPool::sleep(size_t thread, uint32_t last_round) {
   pthread_mutex_lock(&mutex_);
-  sleepers_.fetch_add(1);
-  if (!has_new_round(state_.load(), last_round) && !stopping_.load()) {
-    pthread_cond_wait(&wake_, &mutex_);
+  if (is_left_out(thread)) {
+    if (!stopping_.load()) pthread_cond_wait(&take_part_, &mutex_);
+  } else {
+    sleepers_.fetch_add(1);
+    if (!has_new_round(state_.load(), last_round) && !stopping_.load()) {
+      pthread_cond_wait(&wake_, &mutex_);
+    }
+    sleepers_.fetch_sub(1);
   }
-  sleepers_.fetch_sub(1);
   pthread_mutex_unlock(&mutex_);
 }
 

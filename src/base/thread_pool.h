@@ -26,25 +26,43 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  size_t n_threads() const { return n_threads_; }
+  // Those that take part in for_range(): all, unless limit() left some out.
+  size_t n_threads() const { return n_threads_.load(std::memory_order_relaxed); }
+
+  // Leaves out all but `n_threads` > 0 of them, which sleep then; more than were started are all.
+  void limit(size_t n_threads);
 
   // Calls f(begin, end, thread) for parts of [0, n), cut at multiples of `grain` > 0. `thread` is
   // in [0, n_threads()); no two calls with the same one run at a time.
   template <class F>
   void for_range(size_t n, size_t grain, const F& f) {
-    const Chunks chunks(n, grain, n_threads_);
-    if (n_threads_ == 1 || chunks.count() <= 1) {
+    const size_t n_used = n_threads();
+    const Chunks chunks(n, grain, n_used);
+    if (n_used == 1 || chunks.count() <= 1) {
       if (n > 0) f(size_t{0}, n, size_t{0});
       return;
     }
     const auto run_chunk = [&](size_t i, size_t thread) {
       f(chunks.begin(i), chunks.begin(i + 1), thread);
     };
-    using RunChunk = decltype(run_chunk);
-    fork(chunks.count(), &run_chunk, [](const void* function, size_t i, size_t thread) {
-      (*static_cast<const RunChunk*>(function))(i, thread);
+    begin(chunks.count(), run_chunk);
+    finish();
+  }
+
+  // Begins f(i, thread) for i in [0, n) on the other threads, one i at a time, and returns; without
+  // others it is done then. `f` must live until finish(), before which nothing else is begun.
+  template <class F>
+  void begin(size_t n, const F& f) {
+    open_round(n, &f, [](const void* function, size_t i, size_t thread) {
+      (*static_cast<const F*>(function))(i, thread);
     });
   }
+
+  // Whether finish() would return at once.
+  bool is_done() const;
+
+  // Helps with what begin() began, until it is done.
+  void finish();
 
  private:
   // A large chunk for each thread, seven eighths of its share, which a core fetches ahead as one
@@ -68,18 +86,20 @@ class ThreadPool {
   using Task = void (*)(const void* function, size_t chunk, size_t thread);
   struct Worker;
 
-  void fork(size_t n_chunks, const void* function, Task task);
+  void open_round(size_t n_chunks, const void* function, Task task);
   void take_chunks(size_t thread);
   void work(size_t thread);
   bool enter(uint32_t state);
-  uint32_t wait_for_round(uint32_t last_round);
-  void sleep(uint32_t last_round);
+  uint32_t wait_for_round(size_t thread, uint32_t last_round);
+  void sleep(size_t thread, uint32_t last_round);
+  bool is_left_out(size_t thread) const { return thread >= n_threads_.load(); }
   bool has_new_round(uint32_t state, uint32_t last_round) const;
 
-  size_t n_threads_ = 1;
+  size_t n_started_ = 1;
+  std::atomic<size_t> n_threads_{1};
   std::unique_ptr<Worker[]> workers_;
 
-  // One call of for_range() is a round. The state tells its number, whether it is open to workers,
+  // What begins and finishes is a round. The state tells its number, whether it is open to workers,
   // and how many are in it; what follows changes only while it is closed and empty.
   std::atomic<uint32_t> state_{0};
   Task task_ = nullptr;
@@ -91,6 +111,7 @@ class ThreadPool {
   std::atomic<uint32_t> sleepers_{0};
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;
+  pthread_cond_t take_part_ = PTHREAD_COND_INITIALIZER;  // of those that are left out
 };
 
 }  // namespace kinglet

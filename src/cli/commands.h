@@ -15,7 +15,7 @@ namespace kinglet::cli {
 // How a model is run.
 struct RunOptions {
   std::string model;       // path of a GGUF file
-  uint32_t n_threads = 0;  // 0: half of the machine's
+  uint32_t n_threads = 0;  // 0: as many as are fastest, at most half of the machine's or 2
   std::string kernels;     // "": the fastest
   uint32_t n_ctx = 0;      // 0: the model's
   std::string kv = "f32";

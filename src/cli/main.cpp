@@ -12,7 +12,9 @@ namespace {
 
 void add_run_options(CLI::App& command, RunOptions& run) {
   command.add_option("-m,--model", run.model, "GGUF file")->required();
-  command.add_option("--threads", run.n_threads, "Threads (default: half of the machine's)")
+  command
+      .add_option("--threads", run.n_threads,
+                  "Threads (default: the fastest number, at most half of the machine's or 2)")
       ->check(CLI::Range(1u, 1024u));
   command.add_option("--kernels", run.kernels,
                      "Kernel set: scalar, avx2, avx512-vnni (default: the fastest)");

@@ -5,13 +5,17 @@
 
 #include "base/format.h"
 #include "kernels/measured.h"
+#include "session/thread_choice.h"
 
 namespace kinglet::cli {
 namespace {
 
 // Beyond the physical cores, usually half of what the system reports, threads only get in each
-// other's way.
-size_t default_threads() { return std::max(1u, std::thread::hardware_concurrency() / 2); }
+// other's way. Of two, measuring tells whether they are cores.
+size_t default_threads() {
+  const size_t n_hardware = std::thread::hardware_concurrency();
+  return std::max({size_t{1}, std::min<size_t>(n_hardware, 2), n_hardware / 2});
+}
 
 // "int8" for both sides, or "k=q8,v=q4".
 Status parse_kv(std::string_view text, SessionOptions& options) {
@@ -57,6 +61,7 @@ Result<std::unique_ptr<Run>> start_run(const RunOptions& options) {
   KINGLET_ASSIGN(LanguageModel loaded, load_language_model(std::move(file), *kernels));
   auto run = std::make_unique<Run>(std::move(loaded),
                                    options.n_threads == 0 ? default_threads() : options.n_threads);
+  if (options.n_threads == 0) KINGLET_TRY(choose_threads(run->loaded.model, run->pool));
   KINGLET_ASSIGN(run->session, Session::create(run->loaded.model, run->pool, session));
   return run;
 }

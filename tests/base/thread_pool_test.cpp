@@ -1,6 +1,7 @@
 #include "base/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <time.h>
 
 #include <atomic>
@@ -53,6 +54,56 @@ TEST(ThreadPool, WakesWorkersThatSleep) {
     nanosleep(&pause, nullptr);
     expect_cover(pool, 100, 1);
   }
+}
+
+TEST(ThreadPool, WhatIsBegunGoesOnWithoutTheCaller) {
+  ThreadPool pool(2);
+  ASSERT_EQ(pool.n_threads(), 2u);
+  std::vector<std::atomic<int>> calls(50);
+  const auto count = [&](size_t i, size_t thread) {
+    EXPECT_EQ(thread, 1u);
+    ++calls[i];
+  };
+  for (int round = 1; round <= 3; ++round) {
+    pool.begin(calls.size(), count);
+    while (!pool.is_done()) sched_yield();
+    pool.finish();
+    for (const auto& calls_of_one : calls) ASSERT_EQ(calls_of_one, round);
+    expect_cover(pool, 100, 1);
+  }
+}
+
+TEST(ThreadPool, FinishingHelps) {
+  for (const size_t n_threads : {1u, 4u}) {
+    ThreadPool pool(n_threads);
+    for (int round = 0; round < 200; ++round) {
+      std::vector<std::atomic<int>> calls(20);
+      const auto count = [&](size_t i, size_t thread) {
+        EXPECT_LT(thread, pool.n_threads());
+        ++calls[i];
+      };
+      pool.begin(calls.size(), count);
+      EXPECT_TRUE(n_threads > 1 || pool.is_done());
+      pool.finish();
+      EXPECT_TRUE(pool.is_done());
+      for (const auto& calls_of_one : calls) ASSERT_EQ(calls_of_one, 1);
+    }
+  }
+}
+
+TEST(ThreadPool, LeavesThreadsOut) {
+  ThreadPool pool(4);
+  ASSERT_EQ(pool.n_threads(), 4u);
+  for (const size_t n_threads : {1u, 3u, 2u, 1u, 4u, 2u}) {
+    pool.limit(n_threads);
+    EXPECT_EQ(pool.n_threads(), n_threads);
+    for (int round = 0; round < 100; ++round) expect_cover(pool, 100, 1);
+    const timespec pause{.tv_sec = 0, .tv_nsec = 5'000'000};
+    nanosleep(&pause, nullptr);  // they sleep, and those that are not left out are woken again
+    expect_cover(pool, 100, 1);
+  }
+  pool.limit(9);
+  EXPECT_EQ(pool.n_threads(), 4u);
 }
 
 TEST(ThreadPool, StartsAndEndsWithoutWork) {

@@ -1,0 +1,98 @@
+#include "session/thread_choice.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "model/scratch.h"
+#include "model/step.h"
+
+namespace kinglet {
+namespace {
+
+// Rounds as long as those of a small model's layers, enough of them for clocks that browsers make
+// coarse, and over more weights than second-level caches hold.
+constexpr size_t kRoundBytes = size_t{1} << 20;
+constexpr size_t kRounds = 6;
+
+// Each number of threads is measured so often, by turns. All the time counts, not the best: on a
+// busy machine several threads wait for the one that has no processor, then and later.
+constexpr int kTurns = 8;
+
+// Noise may make equals look as different as this.
+constexpr double kClearly = 0.95;
+
+double now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Products of the model's last matrix with one row, as each drawn token asks for them.
+class Measurement {
+ public:
+  Measurement(const Model& model, ThreadPool& pool, Scratch& scratch)
+      : kernels_(model.kernels()),
+        pool_(pool),
+        matrix_(model.weights().output.matrix),
+        x_{scratch.normed, matrix_.n_columns, scratch.activations, scratch.tables,
+           scratch.negative_sums},
+        y_(scratch.logits) {
+    std::fill_n(scratch.normed, matrix_.n_columns, 1.0f);
+    const ActivationFormat format = matmul_kernel(kernels_, matrix_.type).activations;
+    if (format != ActivationFormat::f32) prepare_activations(kernels_, format, x_, 0);
+  }
+
+  bool is_clearly_faster(size_t n_threads, size_t n_fewer) {
+    double sum = 0;
+    double sum_of_fewer = 0;
+    for (int turn = 0; turn < kTurns; ++turn) {
+      sum += seconds(n_threads);
+      sum_of_fewer += seconds(n_fewer);
+    }
+    return sum_of_fewer < kClearly * sum;
+  }
+
+ private:
+  double seconds(size_t n_threads) {
+    pool_.limit(n_threads);
+    multiply_next();  // wakes those that take part
+    const double start = now();
+    for (size_t i = 0; i < kRounds; ++i) multiply_next();
+    return now() - start;
+  }
+
+  void multiply_next() {
+    const size_t row_bytes = dtype_info(matrix_.type).row_bytes(matrix_.n_columns);
+    const size_t n_rows = (kRoundBytes / row_bytes / kPartGrain + 1) * kPartGrain;
+    if (first_ + n_rows > matrix_.n_rows) first_ = 0;
+    const size_t first = std::exchange(first_, first_ + n_rows);
+    const size_t n = std::min(n_rows, matrix_.n_rows - first);
+    pool_.for_range(n, kPartGrain, [&](size_t begin, size_t end, size_t) {
+      multiply_rows(kernels_, matrix_, x_, 1, y_, matrix_.n_rows, first + begin, first + end);
+    });
+  }
+
+  const KernelSet& kernels_;
+  ThreadPool& pool_;
+  const PackedMatrix& matrix_;
+  Activations x_;
+  float* y_;
+  size_t first_ = 0;  // row of the next round
+};
+
+}  // namespace
+
+Status choose_threads(const Model& model, ThreadPool& pool) {
+  const size_t n_started = pool.n_threads();
+  if (n_started == 1 || !model.has_weights()) return {};
+  KINGLET_ASSIGN(Scratch scratch, Scratch::create(model, 1, n_started));
+  Measurement measurement(model, pool, scratch);
+  pool.limit(fastest_threads(n_started, [&](size_t n, size_t n_fewer) {
+    return measurement.is_clearly_faster(n, n_fewer);
+  }));
+  return {};
+}
+
+}  // namespace kinglet
