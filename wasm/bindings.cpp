@@ -23,8 +23,10 @@
 #include "kernels/kernels.h"
 #include "session/generation.h"
 #include "session/language_model.h"
+#include "session/preparation.h"
 #include "session/session.h"
 #include "session/state.h"
+#include "session/thread_choice.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
 
@@ -383,30 +385,34 @@ class EngineModel {
   std::shared_ptr<const LanguageModel> loaded_;
 };
 
-Result<std::shared_ptr<EngineModel>> load_model(std::vector<GgufFile> parts,
-                                                const std::string& kernels) {
-  KINGLET_ASSIGN(GgufFile file, GgufFile::join(std::move(parts)));
-  KINGLET_ASSIGN(LanguageModel loaded, load_language_model(std::move(file), kernels));
-  return std::make_shared<EngineModel>(std::make_shared<const LanguageModel>(std::move(loaded)));
-}
-
 // 0 where the source does not tell.
 std::optional<uint64_t> announced(double file_bytes) {
   return file_bytes > 0 ? std::optional(from_number<uint64_t>(file_bytes)) : std::nullopt;
 }
 
+// Of one part. What prepares a file goes before it does.
+struct PartLoader {
+  PartLoader(double file_bytes, const KernelSet& kernels)
+      : loader(announced(file_bytes)), preparation(kernels, thread_pool()) {}
+
+  GgufLoader loader;
+  Preparation preparation;
+};
+
 class EngineLoader {
  public:
-  explicit EngineLoader(double file_bytes) : loader_(announced(file_bytes)) {}
+  EngineLoader(double file_bytes, const KernelSet& kernels) : kernels_(kernels) {
+    part_.emplace(file_bytes, kernels_);
+  }
 
   val next_part(double file_bytes) {
     const Status status = end_part();
-    if (status.ok()) loader_ = GgufLoader(announced(file_bytes));
+    if (status.ok()) part_.emplace(file_bytes, kernels_);
     return to_js(status);
   }
 
   val reserve(double max_bytes) {
-    const auto room = loader_.reserve(from_number<size_t>(max_bytes));
+    const auto room = part_->loader.reserve(from_number<size_t>(max_bytes));
     if (!room.ok()) return failure(room.error());
     val fields = val::object();
     set(fields, "address", to_number(reinterpret_cast<uintptr_t>(room.value().data())));
@@ -414,30 +420,48 @@ class EngineLoader {
     return success(fields);
   }
 
-  val commit(double bytes) { return to_js(loader_.commit(from_number<size_t>(bytes))); }
+  val commit(double bytes) {
+    const Status status = part_->loader.commit(from_number<size_t>(bytes));
+    if (status.ok()) part_->preparation.advance(part_->loader);
+    return to_js(status);
+  }
 
-  double file_bytes() const { return to_number(loader_.file_bytes().value_or(0)); }
+  double file_bytes() const { return to_number(part_->loader.file_bytes().value_or(0)); }
 
-  val finish(const val& options) {
+  val finish(bool chooses_threads) {
     const Status status = end_part();
     if (!status.ok()) return failure(status.error());
-    auto model = load_model(std::move(parts_), text(get(options, "kernels")));
+    auto model = load_model(chooses_threads);
     return model.ok() ? success(val(model.value())) : failure(model.error());
   }
 
  private:
   Status end_part() {
-    KINGLET_ASSIGN(GgufFile part, loader_.finish());
+    prepared_ = part_->preparation.finish(part_->loader);
+    KINGLET_ASSIGN(GgufFile part, part_->loader.finish());
     parts_.push_back(std::move(part));
     return {};
   }
 
-  GgufLoader loader_;
+  Result<std::shared_ptr<EngineModel>> load_model(bool chooses_threads) {
+    if (parts_.size() > 1) prepared_ = {};  // of the last one only
+    KINGLET_ASSIGN(GgufFile file, GgufFile::join(std::move(parts_)));
+    KINGLET_ASSIGN(LanguageModel loaded,
+                   load_language_model(std::move(file), kernels_, std::move(prepared_)));
+    if (chooses_threads) KINGLET_TRY(choose_threads(loaded.model, thread_pool()));
+    return std::make_shared<EngineModel>(std::make_shared<const LanguageModel>(std::move(loaded)));
+  }
+
+  const KernelSet& kernels_;
+  std::optional<PartLoader> part_;
   std::vector<GgufFile> parts_;
+  Prepared prepared_;
 };
 
-std::shared_ptr<EngineLoader> new_loader(double file_bytes) {
-  return std::make_shared<EngineLoader>(file_bytes);
+val new_loader(double file_bytes, const std::string& kernels) {
+  const auto chosen = choose_kernels(kernels);
+  if (!chosen.ok()) return failure(chosen.error());
+  return success(val(std::make_shared<EngineLoader>(file_bytes, *chosen.value())));
 }
 
 }  // namespace

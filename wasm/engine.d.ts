@@ -20,10 +20,13 @@ export interface EngineModule {
   readonly HEAPU8: Uint8Array;
   /** Kernel sets of this build, fastest first: "relaxed-simd" or "simd128", then "scalar". */
   kernelSets(): string[];
-  /** Threads that compute: 1 in modules without threads. */
+  /** Threads that compute: 1 in modules without threads. Loading a model may leave some out. */
   nPoolThreads(): number;
-  /** `fileBytes`: 0 where the source does not tell. */
-  newLoader(fileBytes: number): EngineLoader;
+  /**
+   * `fileBytes`: 0 where the source does not tell. `kernels`: a name from kernelSets(), or "" for
+   * the fastest. Weights are packed on other threads, where there are any, while bytes arrive.
+   */
+  newLoader(fileBytes: number, kernels: string): EngineResult<EngineLoader>;
   /**
    * Where in the heap the id (uint32) of the work stands that is to end. In modules with threads the
    * page may write it while a call is running.
@@ -42,13 +45,11 @@ export interface EngineLoader extends EngineHandle {
   fileBytes(): number;
   /** The file is complete and another one follows; `fileBytes` as in newLoader(). */
   nextPart(fileBytes: number): EngineResult<null>;
-  /** Ends the loader, whatever it answers; delete() is still due. */
-  finish(options: EngineModelOptions): EngineResult<EngineModel>;
-}
-
-export interface EngineModelOptions {
-  /** A name from kernelSets(), or "" for the fastest. */
-  kernels: string;
+  /**
+   * Ends the loader, whatever it answers; delete() is still due. `choosesThreads`: the fastest
+   * number of them is measured, which takes some milliseconds.
+   */
+  finish(choosesThreads: boolean): EngineResult<EngineModel>;
 }
 
 export interface EngineModelInfo {

@@ -93,6 +93,23 @@ uint64_t GgufLoader::received() const { return received_; }
 
 const GgufHeader* GgufLoader::header() const { return has_header_ ? &file_.header_ : nullptr; }
 
+GgufFile* GgufLoader::file() {
+  if (!has_header_) return nullptr;
+  const auto& tensors = file_.header_.tensors;
+  const bool is_settled =
+      announced_bytes_ ||
+      std::none_of(tensors.begin(), tensors.end(), [](const TensorInfo& tensor) {
+        return tensor.type == DType::q2_0;  // see settle_size()
+      });
+  return is_settled ? &file_ : nullptr;
+}
+
+std::span<const std::byte> GgufLoader::arrived() {
+  const uint64_t data_offset = file_.header_.data_offset;
+  const uint64_t n = has_header_ && received_ > data_offset ? received_ - data_offset : 0;
+  return file_.data_.bytes().first(static_cast<size_t>(n));
+}
+
 uint64_t GgufFile::header_hash() const {
   uint64_t hash = hash_bytes(header_bytes_.bytes());
   for (const GgufFile& part : other_parts_) hash = hash_bytes(part.header_bytes_.bytes(), hash);

@@ -72,6 +72,14 @@ class GgufLoader {
   // are downloaded. Null before.
   const GgufHeader* header() const;
 
+  // The file whose data section is being filled, once its header has been read: tensors stay where
+  // they are there, until finish() and after it. Null before, and where only the file's end will
+  // tell what its tensors are.
+  GgufFile* file();
+
+  // The front of the data section that is there.
+  std::span<const std::byte> arrived();
+
   // The complete file, or ErrorCode::truncated with how far it got. Ends the loader.
   Result<GgufFile> finish();
 

@@ -190,26 +190,40 @@ void weave(std::byte* rows, std::byte* woven, const DTypeInfo& type, size_t inte
 
 }  // namespace
 
-Result<PackedMatrix> pack_in_place(const TensorView& tensor, const KernelSet& kernels) {
+PackedMatrix packed_form(const TensorView& tensor, const KernelSet& kernels) {
   PackedMatrix matrix;
   matrix.data = tensor.bytes.data();
   matrix.type = tensor.type;
   matrix.interleave = matmul_kernel(kernels, tensor.type).interleave;
   matrix.n_rows = static_cast<size_t>(tensor.n_rows());
   matrix.n_columns = static_cast<size_t>(tensor.n_columns());
-  if (matrix.interleave == 1) return matrix;
+  return matrix;
+}
 
-  const size_t n_blocks = blocks_per_row(matrix);
+size_t packed_group_bytes(const PackedMatrix& matrix) {
+  if (matrix.interleave == 1) return 0;
+  return matrix.interleave * dtype_info(matrix.type).row_bytes(matrix.n_columns);
+}
+
+void pack_rows(const PackedMatrix& matrix, size_t begin, size_t end, std::byte* room) {
+  if (matrix.interleave == 1) return;
   const DTypeInfo& info = dtype_info(matrix.type);
-  const size_t group_bytes = matrix.interleave * n_blocks * info.block_bytes;
-  KINGLET_ASSIGN(AlignedBuffer rows,
-                 AlignedBuffer::allocate(group_bytes, cat("packing ", tensor.name)));
-  std::byte* group = tensor.bytes.data();
-  for (size_t row = 0; row < woven_rows(matrix); row += matrix.interleave) {
-    std::memcpy(rows.data(), group, group_bytes);
-    weave(rows.data(), group, info, matrix.interleave, n_blocks);
+  const size_t group_bytes = packed_group_bytes(matrix);
+  // The bytes are the file's, which its owner lets us write to.
+  auto* group = const_cast<std::byte*>(matrix.data) + begin / matrix.interleave * group_bytes;
+  end = std::min(end, woven_rows(matrix));
+  for (size_t row = begin; row < end; row += matrix.interleave) {
+    std::memcpy(room, group, group_bytes);
+    weave(room, group, info, matrix.interleave, blocks_per_row(matrix));
     group += group_bytes;
   }
+}
+
+Result<PackedMatrix> pack_in_place(const TensorView& tensor, const KernelSet& kernels) {
+  const PackedMatrix matrix = packed_form(tensor, kernels);
+  KINGLET_ASSIGN(AlignedBuffer room,
+                 AlignedBuffer::allocate(packed_group_bytes(matrix), cat("packing ", tensor.name)));
+  pack_rows(matrix, 0, matrix.n_rows, room.data());
   return matrix;
 }
 

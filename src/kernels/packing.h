@@ -19,6 +19,16 @@
 
 namespace kinglet {
 
+// What the tensor's rows are once they are packed in place for `kernels`.
+PackedMatrix packed_form(const TensorView& tensor, const KernelSet& kernels);
+
+// Bytes of the rows that are packed together; 0 where rows stay as they are.
+size_t packed_group_bytes(const PackedMatrix& matrix);
+
+// Packs rows [begin, end) of what is to become `matrix`. Both are multiples of its interleave, or
+// its last row's end. `room`: packed_group_bytes() of it.
+void pack_rows(const PackedMatrix& matrix, size_t begin, size_t end, std::byte* room);
+
 // Packs the tensor's rows in place for `kernels` and describes the result.
 // ErrorCode::out_of_memory: there is no room for a copy of `interleave` rows.
 Result<PackedMatrix> pack_in_place(const TensorView& tensor, const KernelSet& kernels);

@@ -6,13 +6,13 @@
 
 namespace kinglet {
 
-Result<Model> Model::load(GgufFile file, const KernelSet& kernels) {
+Result<Model> Model::load(GgufFile file, const KernelSet& kernels, EarlyWeights* early) {
   Model model;
   model.file_ = std::move(file);
   model.kernels_ = &kernels;
   if (!model.has_weights()) return model;
   KINGLET_ASSIGN(model.config_, read_config(model.header()));
-  KINGLET_ASSIGN(model.weights_, take_weights(model.file_, kernels, model.config_));
+  KINGLET_ASSIGN(model.weights_, take_weights(model.file_, kernels, model.config_, early));
 
   const RopeConfig& rope = model.config_.rope;
   const float* factors = model.weights_.rope_factors;

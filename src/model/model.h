@@ -17,8 +17,8 @@ class Model {
  public:
   // Packs the file's weights in place for `kernels`. A file that holds a vocabulary only makes a
   // model without weights or configuration, and no session of it. Errors: those of read_config and
-  // take_weights.
-  static Result<Model> load(GgufFile file, const KernelSet& kernels);
+  // take_weights. `early`: what was packed while the file arrived.
+  static Result<Model> load(GgufFile file, const KernelSet& kernels, EarlyWeights* early = nullptr);
 
   bool has_weights() const { return !header().tensors.empty(); }
 

@@ -22,7 +22,25 @@ Result<const float*> TensorTaker::vector(std::string_view name, uint64_t n, uint
 Result<PackedMatrix> TensorTaker::matrix(std::string_view name, uint64_t n_rows,
                                          uint64_t n_columns) {
   KINGLET_ASSIGN(const TensorView tensor, take(name, {n_columns, n_rows, 1, 1}));
-  return pack_in_place(tensor, kernels_);
+  return pack(tensor, tensor);
+}
+
+Result<PackedMatrix> TensorTaker::pack(const TensorView& tensor, const TensorView& part) {
+  if (early_ == nullptr) return pack_in_place(part, kernels_);
+  const PackedMatrix matrix = packed_form(part, kernels_);
+  if (early_->is_planning()) {
+    early_->add(tensor, matrix);
+  } else if (!early_->has(tensor)) {
+    return pack_in_place(part, kernels_);
+  }
+  return matrix;
+}
+
+std::optional<size_t> TensorTaker::find_bad_block(const TensorView& tensor) const {
+  if (early_ == nullptr) return find_not_finite(tensor.type, tensor.bytes);
+  if (early_->is_planning()) return std::nullopt;  // the bytes are not there
+  if (early_->has(tensor)) return early_->find_not_finite(tensor);
+  return find_not_finite(tensor.type, tensor.bytes);
 }
 
 Result<std::vector<PackedMatrix>> TensorTaker::fused(std::string_view name,
@@ -50,7 +68,7 @@ Result<std::vector<PackedMatrix>> TensorTaker::slice(const TensorView& tensor,
                           tensor.type,
                           {tensor.n_columns(), n, 1, 1},
                           tensor.bytes.subspan(offset, bytes)};
-    KINGLET_ASSIGN(PackedMatrix packed, pack_in_place(part, kernels_));
+    KINGLET_ASSIGN(PackedMatrix packed, pack(tensor, part));
     slices.push_back(packed);
     offset += bytes;
   }
@@ -104,7 +122,7 @@ Result<TensorView> TensorTaker::take(std::string_view name, const Shape& expecte
   }
   taken_[static_cast<size_t>(info - file_.header().tensors.data())] = true;
   const TensorView tensor = file_.tensor(*info);
-  if (const auto block = find_not_finite(tensor.type, tensor.bytes)) {
+  if (const auto block = find_bad_block(tensor)) {
     return Error{ErrorCode::not_finite,
                  cat("tensor ", name, " holds NaN or infinity at weight ",
                      *block * dtype_info(tensor.type).block_size, ": the file is damaged")};

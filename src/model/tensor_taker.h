@@ -13,14 +13,19 @@
 #include "gguf/file.h"
 #include "kernels/kernels.h"
 #include "model/config.h"
+#include "model/early_weights.h"
 #include "model/linear.h"
 
 namespace kinglet {
 
 class TensorTaker {
  public:
-  TensorTaker(GgufFile& file, const KernelSet& kernels)
-      : file_(file), kernels_(kernels), taken_(file.header().tensors.size(), false) {}
+  // `early`: what was packed while the file arrived, or is planned to be; null where nothing was.
+  TensorTaker(GgufFile& file, const KernelSet& kernels, EarlyWeights* early)
+      : file_(file),
+        kernels_(kernels),
+        early_(early),
+        taken_(file.header().tensors.size(), false) {}
 
   const GgufHeader& header() const { return file_.header(); }
   bool has(std::string_view name) const { return file_.header().find_tensor(name) != nullptr; }
@@ -53,11 +58,16 @@ class TensorTaker {
  private:
   Result<TensorView> take(std::string_view name, const Shape& expected,
                           std::optional<DType> type = std::nullopt);
+  // Packs a part of a tensor that holds whole rows of it.
+  Result<PackedMatrix> pack(const TensorView& tensor, const TensorView& part);
+  // The first block that holds NaN or infinity.
+  std::optional<size_t> find_bad_block(const TensorView& tensor) const;
   Result<std::vector<PackedMatrix>> slice(const TensorView& tensor,
                                           const std::vector<uint64_t>& n_rows);
 
   GgufFile& file_;
   const KernelSet& kernels_;
+  EarlyWeights* early_;
   std::vector<bool> taken_;
 };
 

@@ -62,8 +62,9 @@ Status take_rope_factors(TensorTaker& tensors, const ModelConfig& config, Weight
 
 }  // namespace
 
-Result<Weights> take_weights(GgufFile& file, const KernelSet& kernels, ModelConfig& config) {
-  TensorTaker tensors(file, kernels);
+Result<Weights> take_weights(GgufFile& file, const KernelSet& kernels, ModelConfig& config,
+                             EarlyWeights* early) {
+  TensorTaker tensors(file, kernels, early);
   Weights weights;
   KINGLET_TRY(take_embeddings(tensors, file.header(), config, weights));
   weights.layers.reserve(config.n_layers);

@@ -8,6 +8,7 @@
 #include "kernels/kernels.h"
 #include "kv/state_shape.h"
 #include "model/config.h"
+#include "model/early_weights.h"
 #include "model/layer.h"
 #include "model/linear.h"
 
@@ -29,6 +30,8 @@ struct Weights {
 // Packs the file's tensors in place. Sets config.vocab_size.
 // ErrorCode::missing_tensor, wrong_shape, wrong_type, unsupported_feature (a tensor that the
 // architecture does not use: leaving it out would give wrong text), out_of_memory.
-Result<Weights> take_weights(GgufFile& file, const KernelSet& kernels, ModelConfig& config);
+// `early`: see TensorTaker.
+Result<Weights> take_weights(GgufFile& file, const KernelSet& kernels, ModelConfig& config,
+                             EarlyWeights* early = nullptr);
 
 }  // namespace kinglet

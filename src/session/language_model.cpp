@@ -43,10 +43,12 @@ Result<LanguageModel> load_language_model(GgufFile file, std::string_view kernel
   return load_language_model(std::move(file), *chosen);
 }
 
-Result<LanguageModel> load_language_model(GgufFile file, const KernelSet& kernels) {
+Result<LanguageModel> load_language_model(GgufFile file, const KernelSet& kernels,
+                                          Prepared prepared) {
   KINGLET_TRY(refuse_encoder(file.header()));
-  KINGLET_ASSIGN(auto tokenizer, Tokenizer::from_gguf(file.header()));
-  KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels));
+  if (!prepared.tokenizer) prepared.tokenizer.emplace(Tokenizer::from_gguf(file.header()));
+  KINGLET_ASSIGN(auto tokenizer, std::move(*prepared.tokenizer));
+  KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels, &prepared.weights));
   if (model.has_weights() &&
       static_cast<uint32_t>(tokenizer->n_tokens()) > model.config().vocab_size) {
     return Error{ErrorCode::corrupt,

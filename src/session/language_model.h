@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "gguf/file.h"
 #include "model/model.h"
+#include "session/preparation.h"
 #include "text/tokenizer.h"
 
 namespace kinglet {
@@ -20,9 +21,10 @@ struct LanguageModel {
 // has none.
 Result<const KernelSet*> choose_kernels(std::string_view name);
 
-// Errors: those of Tokenizer::from_gguf and Model::load; unsupported_architecture (an encoder),
-// corrupt (more tokens than embeddings).
-Result<LanguageModel> load_language_model(GgufFile file, const KernelSet& kernels);
+// `prepared`: what was done while the file arrived. Errors: those of Tokenizer::from_gguf and
+// Model::load; unsupported_architecture (an encoder), corrupt (more tokens than embeddings).
+Result<LanguageModel> load_language_model(GgufFile file, const KernelSet& kernels,
+                                          Prepared prepared = {});
 
 // The same with choose_kernels(kernels).
 Result<LanguageModel> load_language_model(GgufFile file, std::string_view kernels = "");

@@ -9,7 +9,10 @@ import { root } from './support.ts';
 
 describe('the choice of threads', () => {
   it.each([
-    { asked: undefined, hardware: 2, canShare: true, nThreads: 1, reason: 'one_core' },
+    { asked: undefined, hardware: 1, canShare: true, nThreads: 1, reason: 'one_core' },
+    { asked: undefined, hardware: 2, canShare: true, nThreads: 2 },
+    { asked: undefined, hardware: 3, canShare: true, nThreads: 2 },
+    { asked: undefined, hardware: 4, canShare: true, nThreads: 2 },
     { asked: undefined, hardware: 8, canShare: true, nThreads: 4 },
     { asked: undefined, hardware: 64, canShare: true, nThreads: 8 },
     { asked: undefined, hardware: 8, canShare: false, nThreads: 1, reason: 'not_isolated' },

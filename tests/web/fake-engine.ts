@@ -45,10 +45,10 @@ export class FakeEngine implements EngineModule {
     return 4;
   }
 
-  newLoader(fileBytes: number): EngineLoader {
+  newLoader(fileBytes: number, kernels: string): EngineResult<EngineLoader> {
     const file: number[] = [];
     let address = 8;
-    return {
+    const loader: EngineLoader = {
       ...this.#handle(),
       // Gives little room at a time, and moves the heap every time, as growing memory does.
       reserve: (maxBytes) => {
@@ -66,12 +66,13 @@ export class FakeEngine implements EngineModule {
         fileBytes = bytes;
         return { value: null };
       },
-      finish: ({ kernels }) => {
+      finish: () => {
         const text = new TextDecoder().decode(new Uint8Array(file));
         if (text === '') return fail('truncated', 'the file is empty');
         return { value: this.#model(text, kernels || 'fast') };
       },
     };
+    return { value: loader };
   }
 
   #model(text: string, kernels: string): EngineModel {

@@ -61,7 +61,10 @@ export interface LoadOptions extends HubOptions {
    * Default 30,000.
    */
   stallTimeout?: number | undefined;
-  /** Default: half of the hardware's threads, at most 8; 1 where threads are not possible. */
+  /**
+   * Default: half of the hardware's threads, of two both, at most 8; fewer where a short measurement
+   * while loading finds fewer to be faster; 1 where threads are not possible.
+   */
   nThreads?: number | undefined;
   /** A kernel set by name, e.g. "scalar". Default: the fastest that runs here. */
   kernels?: string | undefined;
@@ -137,7 +140,7 @@ export type SingleThreadReason =
   | 'refused'
   /** The caller asked for one thread. */
   | 'requested'
-  /** The machine has no more than one core to spare. */
+  /** The machine has no more than one core to spare, or a second thread made it slower. */
   | 'one_core';
 
 export interface ModelInfo {
@@ -176,6 +179,7 @@ export interface ModelInfo {
     variant: string;
     /** The kernel set that runs, e.g. "simd128". */
     kernels: string;
+    /** That compute. */
     nThreads: number;
     /** Undefined with more than one thread. */
     singleThreadReason: SingleThreadReason | undefined;

@@ -28,6 +28,8 @@ export interface RandomAccess {
 export class BlockFile implements BlockWriter {
   readonly #file: RandomAccess;
   readonly #buffer = new Uint8Array(blockBytes);
+  /** The checksums, once they have been read. */
+  #table: Uint32Array | undefined;
 
   constructor(file: RandomAccess) {
     this.#file = file;
@@ -46,15 +48,21 @@ export class BlockFile implements BlockWriter {
   }
 
   async read(index: number): Promise<Uint8Array | undefined> {
-    const sum = new Uint32Array(1);
-    await this.#file.read(new Uint8Array(sum.buffer), tableAt + 4 * index);
+    this.#table ??= await this.#readTable();
     const nRead = await this.#file.read(this.#buffer, dataAt + index * blockBytes);
     const bytes = this.#buffer.subarray(0, nRead);
-    return checksum(bytes) === sum[0] ? bytes : undefined;
+    return checksum(bytes) === this.#table[index] ? bytes : undefined;
+  }
+
+  async #readTable(): Promise<Uint32Array> {
+    const table = new Uint32Array(maxBlocks);
+    await this.#file.read(new Uint8Array(table.buffer), tableAt);
+    return table;
   }
 
   write(index: number, bytes: Uint8Array): Promise<void> {
     if (index >= maxBlocks) throw new RangeError('the file is too large for the cache');
+    this.#table = undefined;
     this.#put(bytes, dataAt + index * blockBytes);
     this.#put(new Uint8Array(Uint32Array.of(checksum(bytes)).buffer), tableAt + 4 * index);
     return Promise.resolve();
@@ -70,6 +78,7 @@ export class BlockFile implements BlockWriter {
 
   /** Forgets all but the first blocks, and without any the head too. */
   keep(nBlocks: number): void {
+    this.#table = undefined;
     if (nBlocks === 0) {
       this.#file.truncate(0);
       this.#put(new Uint8Array(dataAt), 0);

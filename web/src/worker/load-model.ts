@@ -50,7 +50,8 @@ export async function loadModel(
       const { maxima } = await load.plan(first, options);
       running ??= await environment.openEngine(options.nThreads, options.kernels, maxima);
       const kernels = checkedKernels(running.engine, options);
-      return { running, model: await load.run(running.engine, first, kernels) };
+      const choosesThreads = options.nThreads === undefined;
+      return { running, model: await load.run(running.engine, first, kernels, choosesThreads) };
     } catch (error) {
       if (!(error instanceof StaleBytes)) throw error;
       if (attempt === maxAttempts) throw new KingletError('file_changed', error.message);
@@ -119,8 +120,13 @@ class Load {
     }
   }
 
-  async run(engine: EngineModule, first: ByteSource, kernels: string): Promise<EngineModel> {
-    const loader = engine.newLoader(first.size);
+  async run(
+    engine: EngineModule,
+    first: ByteSource,
+    kernels: string,
+    choosesThreads: boolean,
+  ): Promise<EngineModel> {
+    const loader = unwrap(engine.newLoader(first.size, kernels));
     try {
       this.#progress.begin();
       for (const [index, posted] of this.#sources.entries()) {
@@ -129,7 +135,7 @@ class Load {
         await this.#loadPart(engine, loader, index, source);
       }
       this.#progress.end();
-      return unwrap(loader.finish({ kernels }));
+      return unwrap(loader.finish(choosesThreads));
     } finally {
       loader.delete();
     }

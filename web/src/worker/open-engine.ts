@@ -40,7 +40,9 @@ export async function openEngine(
     try {
       const memory = reserveShared(maxima);
       const engine = await startVariant(variant, wanted.nThreads, onStarting, memory);
-      return { engine, variant, singleThreadReason: 'refused' };
+      // What was not refused may still be found to be slower than one.
+      const singleThreadReason = engine.nPoolThreads() > 1 ? 'one_core' : 'refused';
+      return { engine, variant, singleThreadReason };
     } catch (error) {
       if (error instanceof KingletError) throw error;
       reason = 'refused'; // most often the memory
@@ -61,7 +63,8 @@ export async function openEngine(
 /**
  * The threads to start, and the reason should it come to one. By default half of the hardware's:
  * the other half are usually the same cores again, and asking for them all makes generation several
- * times slower.
+ * times slower. Of two both, as they may be cores: where threads are slower, the engine leaves some
+ * out.
  */
 export function chooseThreads(
   asked: number | undefined,
@@ -70,7 +73,9 @@ export function chooseThreads(
 ): { nThreads: number; reason: SingleThreadReason } {
   if (asked === 1) return { nThreads: 1, reason: 'requested' };
   if (!canShare) return { nThreads: 1, reason: 'not_isolated' };
-  const nThreads = asked ?? Math.min(maxDefaultThreads, Math.max(1, Math.floor(hardware / 2)));
+  const half = Math.floor(hardware / 2);
+  const nThreads =
+    asked ?? Math.min(maxDefaultThreads, Math.max(1, Math.min(2, hardware), half));
   return { nThreads, reason: 'one_core' };
 }
 

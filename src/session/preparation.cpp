@@ -1,0 +1,103 @@
+#include "session/preparation.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace kinglet {
+namespace {
+
+// What a round is worth beginning for.
+constexpr size_t kRoundBytes = size_t{1} << 20;
+
+// The system gives a page of memory when it is first written to, which takes longer than writing to
+// it. Who reads the file should find the pages there: so far ahead, one piece at a time.
+constexpr size_t kAheadBytes = size_t{1} << 25;
+constexpr size_t kTouchBytes = size_t{1} << 20;
+
+// Another thread may be writing to these bytes, which stay as they are. Natively nothing happens:
+// large pages are had quickly.
+void touch([[maybe_unused]] const std::byte* begin, [[maybe_unused]] const std::byte* end) {
+#if defined(__EMSCRIPTEN__)
+  constexpr ptrdiff_t kPage = 4096;  // larger ones are touched more than once
+  for (; begin < end; begin += kPage) {
+    auto* byte = reinterpret_cast<unsigned char*>(const_cast<std::byte*>(begin));
+    __atomic_fetch_or(byte, 0, __ATOMIC_RELAXED);
+  }
+#endif
+}
+
+}  // namespace
+
+void Preparation::advance(GgufLoader& loader) {
+  if (!pool_.is_done() || !begin(loader)) return;
+  end_round();
+  begin_round(loader, kRoundBytes);
+}
+
+Prepared Preparation::finish(GgufLoader& loader) {
+  end_round();
+  if (begin(loader)) {
+    begin_round(loader, 0);
+    end_round();
+  }
+  return std::move(prepared_);
+}
+
+// Once the header is there: whether there is anything to prepare.
+bool Preparation::begin(GgufLoader& loader) {
+  if (file_ != nullptr || is_given_up_) return !is_given_up_;
+  file_ = loader.file();
+  if (file_ == nullptr) return false;
+  prepared_.weights = EarlyWeights::plan(*file_, kernels_);
+  auto room = AlignedBuffer::allocate(pool_.n_threads() * prepared_.weights.room_bytes(),
+                                      "packing the weights");
+  is_given_up_ = !room.ok();  // loading may find room for one thread
+  if (is_given_up_) return false;
+  room_ = std::move(room.value());
+  return true;
+}
+
+void Preparation::begin_round(GgufLoader& loader, size_t bytes) {
+  makes_tokenizer_ = !prepared_.tokenizer;
+  parts_ = prepared_.weights.next_parts(loader.arrived(), bytes);
+  plan_touching(loader.arrived());
+  const size_t n = n_touched_ + (makes_tokenizer_ ? 1 : 0) + parts_.size();
+  if (n > 0) pool_.begin(n, run_);
+}
+
+void Preparation::plan_touching(std::span<const std::byte> arrived) {
+  n_touched_ = 0;
+  if (pool_.n_threads() == 1) return;
+  data_ = arrived.data();
+  touched_ = std::max(touched_, arrived.size());
+  const auto data_bytes = static_cast<size_t>(file_->header().data_bytes);
+  const size_t end = std::min(data_bytes, arrived.size() + kAheadBytes);
+  if (end > touched_) n_touched_ = (end - touched_ + kTouchBytes - 1) / kTouchBytes;
+}
+
+void Preparation::end_round() {
+  pool_.finish();
+  touched_ += n_touched_ * kTouchBytes;
+  n_touched_ = 0;
+  for (const EarlyWeights::Part& part : parts_) prepared_.weights.note(part);
+  parts_.clear();
+}
+
+void Preparation::run(size_t i, size_t thread) {
+  if (i < n_touched_) {
+    const size_t begin = touched_ + i * kTouchBytes;
+    const auto data_bytes = static_cast<size_t>(file_->header().data_bytes);
+    touch(data_ + begin, data_ + std::min(data_bytes, begin + kTouchBytes));
+    return;
+  }
+  i -= n_touched_;
+  if (makes_tokenizer_ && i == 0) {
+    prepared_.tokenizer.emplace(Tokenizer::from_gguf(file_->header()));
+    return;
+  }
+  std::byte* room = room_.data() + thread * prepared_.weights.room_bytes();
+  prepared_.weights.run(parts_[i - (makes_tokenizer_ ? 1 : 0)], room);
+}
+
+}  // namespace kinglet

@@ -1,0 +1,152 @@
+// A model that was prepared while its file arrived is the one that is loaded from the whole file.
+#include "session/preparation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "session/sessions.h"
+
+namespace kinglet {
+namespace {
+
+const KernelSet& fastest() { return *available_kernels().front(); }
+
+// As a page loads a file: pieces are committed, and the pool works beside.
+Result<LanguageModel> load_in_pieces(std::span<const std::byte> bytes, size_t piece,
+                                     ThreadPool& pool, bool tells_size = true) {
+  GgufLoader loader(tells_size ? std::optional<uint64_t>(bytes.size()) : std::nullopt);
+  Preparation preparation(fastest(), pool);
+  while (!bytes.empty()) {
+    KINGLET_ASSIGN(const auto room, loader.reserve(std::min(piece, bytes.size())));
+    if (room.empty()) break;
+    std::copy_n(bytes.begin(), room.size(), room.begin());
+    KINGLET_TRY(loader.commit(room.size()));
+    preparation.advance(loader);
+    bytes = bytes.subspan(room.size());
+  }
+  Prepared prepared = preparation.finish(loader);
+  KINGLET_ASSIGN(GgufFile file, loader.finish());
+  return load_language_model(std::move(file), fastest(), std::move(prepared));
+}
+
+std::vector<float> logits_of(const LanguageModel& loaded) {
+  ThreadPool pool(1);
+  const auto session = make_session(loaded, pool);
+  const std::vector<TokenId> tokens = {1, 2, 3};
+  EXPECT_TRUE(session->append(tokens, Output::logits).ok());
+  return {session->logits().begin(), session->logits().end()};
+}
+
+std::vector<std::byte> story_bytes() {
+  std::ifstream file(story_model_path(), std::ios::binary);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+TEST(Preparation, GivesTheSameModel) {
+  const auto bytes = story_bytes();
+  const auto expected = logits_of(load_stories());
+  for (const size_t n_threads : {1u, 3u}) {
+    for (const size_t piece : {size_t{999}, size_t{1} << 16, bytes.size()}) {
+      for (const bool tells_size : {true, false}) {
+        ThreadPool pool(n_threads);
+        const auto loaded = load_in_pieces(bytes, piece, pool, tells_size);
+        ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+        EXPECT_EQ(logits_of(loaded.value()), expected) << n_threads << " threads, " << piece;
+      }
+    }
+  }
+}
+
+TEST(Preparation, PacksEveryMatrix) {
+  const auto bytes = story_bytes();
+  ThreadPool pool(1);
+  GgufLoader loader(bytes.size());
+  Preparation preparation(fastest(), pool);
+  const auto room = loader.reserve(bytes.size());
+  ASSERT_TRUE(room.ok());
+  for (size_t done = 0; done < bytes.size();) {
+    const auto next = loader.reserve(bytes.size() - done);
+    ASSERT_TRUE(next.ok());
+    if (next.value().empty()) break;
+    std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(done), next.value().size(),
+                next.value().begin());
+    ASSERT_TRUE(loader.commit(next.value().size()).ok());
+    done += next.value().size();
+  }
+  const Prepared prepared = preparation.finish(loader);
+  ASSERT_TRUE(prepared.tokenizer && prepared.tokenizer->ok());
+  auto file = loader.finish();
+  ASSERT_TRUE(file.ok());
+  size_t n_matrices = 0;
+  for (const TensorInfo& tensor : file.value().header().tensors) {
+    if (tensor.shape[1] == 1) continue;
+    ++n_matrices;
+    EXPECT_TRUE(prepared.weights.has(file.value().tensor(tensor))) << tensor.name;
+  }
+  EXPECT_GT(n_matrices, 10u);
+}
+
+TEST(Preparation, TellsOfDamageAsLoadingDoes) {
+  for (const auto& damage : std::vector<std::function<void(TinyModel&)>>{
+           [](TinyModel& tiny) { tiny.without_tensor = "blk.1.ffn_up.weight"; },
+           [](TinyModel& tiny) { tiny.misshapen_tensor = "blk.0.attn_q.weight"; },
+           [](TinyModel& tiny) { tiny.without_key = "llama.block_count"; },
+           [](TinyModel& tiny) {
+             tiny.change = [](const std::string& name, std::vector<float>& values) {
+               if (name != "blk.1.ffn_down.weight") return;
+               values[7] = values[50] = std::numeric_limits<float>::quiet_NaN();
+             };
+           }}) {
+    TinyModel tiny;
+    damage(tiny);
+    const Bytes bytes = tiny.build();
+    auto file = load_gguf(bytes);
+    ASSERT_TRUE(file.ok());
+    const auto expected = load_language_model(std::move(file.value()));
+    ASSERT_FALSE(expected.ok());
+    ThreadPool pool(2);
+    const auto loaded = load_in_pieces(bytes, 100, pool);
+    ASSERT_FALSE(loaded.ok());
+    EXPECT_EQ(loaded.error().code, expected.error().code);
+    EXPECT_EQ(loaded.error().message, expected.error().message);
+  }
+}
+
+TEST(Preparation, AFileThatEndsEarlyIsTruncated) {
+  const auto bytes = story_bytes();
+  ThreadPool pool(2);
+  for (const size_t size : {bytes.size() / 10, bytes.size() / 2, bytes.size() - 1000}) {
+    const auto loaded =
+        load_in_pieces(std::span(bytes).first(size), 1 << 16, pool, /*tells_size=*/false);
+    ASSERT_FALSE(loaded.ok());
+    EXPECT_EQ(loaded.error().code, ErrorCode::truncated);
+  }
+}
+
+TEST(Preparation, CanBeGivenUpAtAnyTime) {
+  const auto bytes = story_bytes();
+  ThreadPool pool(3);
+  for (const size_t size : {bytes.size() / 5, bytes.size() / 2}) {
+    GgufLoader loader(bytes.size());
+    Preparation preparation(fastest(), pool);
+    for (size_t done = 0; done < size;) {
+      const auto room = loader.reserve(size - done);
+      ASSERT_TRUE(room.ok());
+      std::memcpy(room.value().data(), bytes.data() + done, room.value().size());
+      ASSERT_TRUE(loader.commit(room.value().size()).ok());
+      preparation.advance(loader);
+      done += room.value().size();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kinglet
