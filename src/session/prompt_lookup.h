@@ -18,9 +18,8 @@ constexpr uint32_t kMostGuesses = kMostLogitRows - 1;
 
 // How many tokens are guessed depends on the tokens alone, never on clocks:
 //
-// - Nothing, unless the last 3 tokens were seen before. A short match promises 3 guesses, a long
-// one
-//   7: batches of 4 and of 8 fill the tiles of the kernels.
+// - Nothing, unless the last 3 tokens were seen before. A short match promises 3 guesses, and a
+//   long one 7: batches of 4 and of 8 fill the tiles of the kernels.
 // - A purse pays for guesses, so that text which does not repeat cannot lose much. A guess costs
 //   half a token, more than computing it takes beside the weights that a step reads anyway; one
 //   that is kept earns a token. Each token drawn brings 1/64, which is what can be lost in the long

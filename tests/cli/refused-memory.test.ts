@@ -27,7 +27,7 @@ it.each([
   },
 ])('where $name', ({ args, input, nRefusals }) => {
   const messages = new Set<string>();
-  for (let kilobytes = 8000; ; kilobytes += 700) {
+  for (let kilobytes = 8000; ; kilobytes += 200) {
     const { status, stderr } = runIn(kilobytes, args, input);
     if (status === 0) break;
     expect(status).toBe(1);
