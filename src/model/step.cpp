@@ -80,10 +80,7 @@ void Step::finish_logits(size_t n_rows) {
 
 void Step::project(const float* x, size_t n_rows, std::initializer_list<Projection> projections) {
   const size_t n_columns = projections.begin()->weights->matrix.n_columns;
-  const Activations activations{x,
-                                n_columns,
-                                scratch_.activations,
-                                scratch_.tables,
+  const Activations activations{x, n_columns, scratch_.activations, scratch_.tables,
                                 scratch_.negative_sums};
   // Each format holds what those before it do.
   auto format = ActivationFormat::f32;
