@@ -37,9 +37,9 @@ bool spells_itself(char c) { return c > 0x20 && c < 0x7f; }
 // What spells no byte stands for itself.
 void append_spelled(std::string_view spelled, std::string& bytes) {
   while (true) {
-    const auto* end = std::find_if_not(spelled.begin(), spelled.end(), spells_itself);
-    const auto n_plain = static_cast<size_t>(end - spelled.begin());
-    bytes.append(spelled.data(), n_plain);
+    const auto n_plain = static_cast<size_t>(
+        std::find_if_not(spelled.begin(), spelled.end(), spells_itself) - spelled.begin());
+    bytes += spelled.substr(0, n_plain);
     spelled.remove_prefix(n_plain);
     if (spelled.empty()) return;
     const Utf8Char character = decode_utf8(spelled);

@@ -8,21 +8,20 @@ namespace kinglet {
 namespace {
 
 template <class T>
-uint64_t load(const char* bytes) {
+uint64_t load(std::string_view bytes, size_t at) {
   T word;
-  std::memcpy(&word, bytes, sizeof word);
+  std::memcpy(&word, &bytes[at], sizeof word);
   return word;
 }
 
 // The last up to eight bytes, some of them twice.
 uint64_t last_bytes(std::string_view bytes) {
   const size_t n = bytes.size();
-  const char* end = bytes.data() + n;
-  if (n >= 8) return load<uint64_t>(end - 8);
-  if (n >= 4) return load<uint32_t>(bytes.data()) | load<uint32_t>(end - 4) << 32;
+  if (n >= 8) return load<uint64_t>(bytes, n - 8);
+  if (n >= 4) return load<uint32_t>(bytes, 0) | load<uint32_t>(bytes, n - 4) << 32;
   if (n == 0) return 0;
-  return load<uint8_t>(bytes.data()) | load<uint8_t>(bytes.data() + n / 2) << 8 |
-         load<uint8_t>(end - 1) << 16;
+  return load<uint8_t>(bytes, 0) | load<uint8_t>(bytes, n / 2) << 8 |
+         load<uint8_t>(bytes, n - 1) << 16;
 }
 
 // Over words of 8 bytes, of which most tokens are one. Multiplying carries bits upwards only, so
@@ -36,7 +35,7 @@ size_t hash(std::string_view bytes) {
     h ^= h >> 32;
   };
   add(last_bytes(bytes));
-  for (; bytes.size() > 8; bytes.remove_prefix(8)) add(load<uint64_t>(bytes.data()));
+  for (; bytes.size() > 8; bytes.remove_prefix(8)) add(load<uint64_t>(bytes, 0));
   return static_cast<size_t>(h * kFactor >> 32);
 }
 

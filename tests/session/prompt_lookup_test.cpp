@@ -156,10 +156,9 @@ class Looking : public testing::TestWithParam<const char*> {
 
   Tokens tokens(size_t n, uint32_t seed) const {
     std::mt19937 random(seed);
+    const auto n_ordinary = static_cast<uint32_t>(loaded_->tokenizer->n_tokens() - 3);
     Tokens ids;
-    while (ids.size() < n) {
-      ids.push_back(static_cast<TokenId>(3 + random() % (loaded_->tokenizer->n_tokens() - 3)));
-    }
+    while (ids.size() < n) ids.push_back(static_cast<TokenId>(3 + random() % n_ordinary));
     return ids;
   }
 

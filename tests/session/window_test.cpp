@@ -145,7 +145,8 @@ TEST_P(EachWindow, TruncatesAnywhereAndGoesOn) {
     ASSERT_TRUE(windows->truncate(n).ok() && all->truncate(n).ok());
     EXPECT_EQ(windows->n_positions(), n);
     EXPECT_LT(difference(logits_after(*windows, more), logits_after(*all, more)), kClose) << n;
-    EXPECT_TRUE(std::equal(ids.begin(), ids.begin() + n, windows->tokens().begin()));
+    EXPECT_TRUE(std::equal(ids.begin(), ids.begin() + static_cast<ptrdiff_t>(n),
+                           windows->tokens().begin()));
   }
 }
 
