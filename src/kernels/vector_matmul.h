@@ -34,23 +34,27 @@ struct VectorMatmul {
   // tokens.
   static constexpr size_t kChunkRows = 64;
 
+  template <class Dot, size_t T>
+  static void multiply_tiles(const PackedMatrix& w, const Activations& x, size_t token, float* y,
+                             size_t y_stride, size_t row_begin, size_t row_end) {
+    const size_t row_bytes = dtype_info(w.type).row_bytes(w.n_columns);
+    for (size_t row = row_begin; row < row_end; row += kRows) {
+      multiply_tile<Dot, T>(w.data + row * row_bytes, x, token, y + row, y_stride);
+    }
+  }
+
   // Weights are unpacked once for each tile of kTokens tokens.
   template <class Dot, size_t kTokens>
   static void multiply_woven(const PackedMatrix& w, const Activations& x, size_t n_tokens, float* y,
                              size_t y_stride, size_t row_begin, size_t row_end) {
-    const size_t row_bytes = dtype_info(w.type).row_bytes(w.n_columns);
-    for (size_t chunk = row_begin; chunk < row_end; chunk += kChunkRows) {
-      const size_t chunk_end = std::min(chunk + kChunkRows, row_end);
-      const auto multiply_tiles = [&]<size_t T>(size_t token) {
-        for (size_t row = chunk; row < chunk_end; row += kRows) {
-          multiply_tile<Dot, T>(w.data + row * row_bytes, x, token, y + row, y_stride);
-        }
-      };
+    for (size_t begin = row_begin; begin < row_end; begin += kChunkRows) {
+      const size_t end = std::min(begin + kChunkRows, row_end);
       size_t token = 0;
       for (; token + kTokens <= n_tokens; token += kTokens) {
-        multiply_tiles.template operator()<kTokens>(token);
+        multiply_tiles<Dot, kTokens>(w, x, token, y, y_stride, begin, end);
       }
-      for (; token < n_tokens; ++token) multiply_tiles.template operator()<1>(token);
+      for (; token < n_tokens; ++token)
+        multiply_tiles<Dot, 1>(w, x, token, y, y_stride, begin, end);
     }
   }
 
