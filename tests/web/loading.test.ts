@@ -167,7 +167,10 @@ describe('an interrupted download', () => {
     serve({ etag: undefined, faults: [{ byte: half, kind: 'cut' }] });
     const { code, message } = await load();
     expect(code).toBe('network');
-    expect(message).toContain(`broke off after ${String(half)} of ${String(bytes.length)} bytes`);
+    // What a browser had not given on when the connection was cut is lost.
+    const [, nRead, nExpected] = /broke off after (\d+) of (\d+) bytes/.exec(message) ?? [];
+    expect(Number(nRead)).toBeLessThanOrEqual(half);
+    expect(Number(nExpected)).toBe(bytes.length);
     expect(server.requests).toHaveLength(1);
   });
 
