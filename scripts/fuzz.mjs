@@ -9,8 +9,8 @@ import { parseArgs } from 'node:util';
 import { buildSanitized, sanitizerEnvironment } from './sanitize.mjs';
 import { fail, root, run } from './tools.mjs';
 
-// Texts of two targets are alike.
-const dictionaries = { spm: 'text', bpe: 'text' };
+// Texts of these targets are alike.
+const dictionaries = { spm: 'text', bpe: 'text', wordpiece: 'text' };
 
 const { values } = parseArgs({
   options: { time: { type: 'string', default: '60' }, target: { type: 'string' } },

@@ -14,14 +14,14 @@ namespace {
 
 struct Character {
   char32_t code_point;
-  uint8_t traits;
+  uint16_t traits;
   uint8_t n_bytes;
 };
 
 // Matchers see no further than the piece that earlier stages left them.
 using Piece = std::span<const Character>;
 
-bool has_trait(Piece piece, size_t at, uint8_t traits) {
+bool has_trait(Piece piece, size_t at, uint16_t traits) {
   return at < piece.size() && (piece[at].traits & traits) != 0;
 }
 
@@ -38,7 +38,7 @@ size_t skip_while(Piece piece, size_t at, F belongs) {
   return at;
 }
 
-size_t skip_traits(Piece piece, size_t at, uint8_t traits) {
+size_t skip_traits(Piece piece, size_t at, uint16_t traits) {
   return skip_while(piece, at, [traits](Character c) { return (c.traits & traits) != 0; });
 }
 
@@ -50,7 +50,7 @@ struct Range {
 };
 
 struct Run {
-  uint8_t traits = 0;  // a character belongs to the run that has one of these traits,
+  uint16_t traits = 0;  // a character belongs to the run that has one of these traits,
   std::span<const Range> ranges = {};  // or is in one of these, which are in order
   size_t min = 1;
   size_t max = SIZE_MAX;
@@ -154,7 +154,7 @@ size_t match_by_case(Piece piece, size_t at, bool may_lead) {
   return at;
 }
 
-uint8_t letter_traits(const Words& words) {
+uint16_t letter_traits(const Words& words) {
   return words.marks_are_letters ? trait::kLetter | trait::kMark : trait::kLetter;
 }
 
@@ -169,7 +169,7 @@ size_t match_letters(const Words& words, Piece piece, size_t at) {
                ? match_contraction(words.contractions, piece, end)
                : end;
   }
-  const uint8_t letters = letter_traits(words);
+  const uint16_t letters = letter_traits(words);
   const size_t begin = may_lead ? at + 1 : at;
   const size_t end = skip_traits(piece, begin, letters);
   return end > begin ? end : skip_traits(piece, at, letters);
@@ -188,7 +188,7 @@ size_t match_number(const Words& words, Piece piece, size_t at) {
 //  ?[^\s\p{L}\p{N}]+ and the tails.
 size_t match_others(const Words& words, Piece piece, size_t at) {
   const auto not_others =
-      static_cast<uint8_t>(trait::kSpace | letter_traits(words) | trait::kNumber);
+      static_cast<uint16_t>(trait::kSpace | letter_traits(words) | trait::kNumber);
   const size_t begin = is(piece, at, ' ') ? at + 1 : at;
   const size_t end =
       skip_while(piece, begin, [=](Character c) { return (c.traits & not_others) == 0; });

@@ -44,8 +44,10 @@ static_assert(static_cast<uint32_t>(kNoToken) == kNoMerge);
 }  // namespace
 
 Result<std::unique_ptr<Tokenizer>> SpmTokenizer::from_gguf(const GgufHeader& header) {
-  constexpr VocabularyKind kKind = {
-      .append_bytes = append_unescaped, .add_bos = true, .may_add_space_prefix = true};
+  constexpr VocabularyKind kKind = {.append_bytes = append_unescaped,
+                                    .add_bos = true,
+                                    .add_space_prefix = true,
+                                    .may_add_space_prefix = true};
   KINGLET_ASSIGN(auto vocabulary, Vocabulary::from_gguf(header, kKind));
   KINGLET_TRY(header.require_array("tokenizer.ggml.scores", ValueType::float32));
   if (!vocabulary.has_all_bytes() && vocabulary.unknown() == kNoToken) {

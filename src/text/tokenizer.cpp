@@ -6,6 +6,7 @@
 #include "text/spm_tokenizer.h"
 #include "text/unicode_table.h"
 #include "text/utf8.h"
+#include "text/wordpiece_tokenizer.h"
 
 namespace kinglet {
 namespace {
@@ -31,8 +32,9 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::from_gguf(const GgufHeader& header
   KINGLET_ASSIGN(const std::string_view model, header.require_string(kModelKey));
   if (model == "llama") return SpmTokenizer::from_gguf(header);
   if (model == "gpt2") return BpeTokenizer::from_gguf(header);
+  if (model == "bert") return WordPieceTokenizer::from_gguf(header);
   return Error{ErrorCode::unsupported_tokenizer,
-               cat(kModelKey, " is ", quoted(model), ", expected \"llama\" or \"gpt2\"")};
+               cat(kModelKey, " is ", quoted(model), ", expected \"llama\", \"gpt2\" or \"bert\"")};
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options,
@@ -55,7 +57,8 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions opti
       from = skip_spaces(text, from);
     }
   }
-  if (options.add_eos && vocabulary_.add_eos() && eos() != kNoToken) ids.push_back(eos());
+  const TokenId end = vocabulary_.end_of_text();
+  if (options.add_eos && vocabulary_.add_eos() && end != kNoToken) ids.push_back(end);
   return ids;
 }
 
@@ -100,6 +103,7 @@ Result<std::string> Tokenizer::decode(std::span<const TokenId> ids, bool special
     }
     append_text(id, special, at_start, text);
   }
+  tidy(text);
   return text;
 }
 

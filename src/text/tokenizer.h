@@ -21,7 +21,7 @@ namespace kinglet {
 struct EncodeOptions {
   bool add_bos = true;         // prepend BOS where the vocabulary asks for it and the text has none
   bool parse_special = false;  // recognise control tokens that are spelled out in the text
-  bool add_eos = false;        // append EOS where the vocabulary asks for it
+  bool add_eos = false;        // append EOS, or BERT's separator, where the vocabulary asks for it
 };
 
 // What all kinds share: the vocabulary, the tokens that a text spells out, and the way back to
@@ -55,6 +55,8 @@ class Tokenizer {
 
   // The text of the ids: decode(encode(text)) is `text`, where the vocabulary has byte tokens and
   // no control tokens were parsed. From a SentencePiece-style one, U+2581 comes back as a space.
+  // A kind that changes texts before it looks for tokens (WordPiece, unigram) gives back the
+  // changed ones.
   // ErrorCode::invalid_argument names an id outside [0, n_tokens()).
   Result<std::string> decode(std::span<const TokenId> ids, bool special = false) const;
 
@@ -81,6 +83,9 @@ class Tokenizer {
   // Appends the ids of plain text, at least one byte of it, that stands at the start or behind an
   // added token.
   virtual void encode_plain(std::string_view text, std::vector<TokenId>& ids) const = 0;
+
+  // What decode() does with a whole text in the end.
+  virtual void tidy(std::string&) const {}
 
   Vocabulary vocabulary_;
   AddedTokens added_tokens_;

@@ -5,6 +5,12 @@
 
 namespace kinglet {
 
+namespace {
+
+constexpr unsigned kTraitBits = 11;
+
+}  // namespace
+
 const UnicodeTable& UnicodeTable::get() {
   static const UnicodeTable table;
   return table;
@@ -13,19 +19,21 @@ const UnicodeTable& UnicodeTable::get() {
 UnicodeTable::UnicodeTable() {
   uint32_t code_point = 0;
   for (const uint8_t* at = kPackedRuns; at != std::end(kPackedRuns);) {
-    runs_.push_back(code_point << 8 | kRunKinds[*at & 15]);
+    runs_.push_back(code_point << kTraitBits | kRunKinds[*at & 15]);
     uint32_t length = *at >> 4 & 7u;
     for (unsigned shift = 3; (*at++ & 128) != 0; shift += 7) length |= (*at & 127u) << shift;
     code_point += length;
   }
 }
 
-uint8_t UnicodeTable::traits(char32_t code_point) const {
-  const uint32_t behind = (static_cast<uint32_t>(code_point) + 1) << 8;
+uint16_t UnicodeTable::traits(char32_t code_point) const {
+  const uint32_t behind = (static_cast<uint32_t>(code_point) + 1) << kTraitBits;
   const uint32_t run = *std::prev(std::lower_bound(runs_.begin(), runs_.end(), behind));
   constexpr uint32_t kAlternates = trait::kUpper | trait::kLower;
-  if ((run & kAlternates) != kAlternates) return static_cast<uint8_t>(run);
-  const bool is_lower = (code_point - (run >> 8)) % 2 != 0;
+  if ((run & kAlternates) != kAlternates) {
+    return run & ((1u << kTraitBits) - 1);
+  }
+  const bool is_lower = (code_point - (run >> kTraitBits)) % 2 != 0;
   return trait::kLetter | (is_lower ? trait::kLower : trait::kUpper);
 }
 

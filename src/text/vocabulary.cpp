@@ -50,7 +50,7 @@ Result<Vocabulary> Vocabulary::from_gguf(const GgufHeader& header, const Vocabul
   KINGLET_TRY(vocabulary.read_types(header));
   KINGLET_TRY(vocabulary.read_scores(header));
   KINGLET_TRY(vocabulary.read_texts(header, texts, kind));
-  KINGLET_TRY(vocabulary.read_special_ids(header));
+  KINGLET_TRY(vocabulary.read_special_ids(header, kind));
   KINGLET_TRY(vocabulary.read_flags(header, kind));
   vocabulary.build_index();
   return vocabulary;
@@ -123,8 +123,9 @@ Status Vocabulary::read_texts(const GgufHeader& header, const MetadataArray& tex
   return status;
 }
 
-Result<TokenId> Vocabulary::read_id(const GgufHeader& header, std::string_view key) const {
-  if (header.find(key) == nullptr) return kNoToken;
+Result<TokenId> Vocabulary::read_id(const GgufHeader& header, std::string_view key,
+                                    TokenId fallback) const {
+  if (header.find(key) == nullptr) return contains(fallback) ? fallback : kNoToken;
   KINGLET_ASSIGN(const uint32_t id, header.require_uint(key));
   if (id >= n_tokens()) {
     return Error{ErrorCode::corrupt,
@@ -133,10 +134,18 @@ Result<TokenId> Vocabulary::read_id(const GgufHeader& header, std::string_view k
   return static_cast<TokenId>(id);
 }
 
-Status Vocabulary::read_special_ids(const GgufHeader& header) {
-  KINGLET_ASSIGN(bos_, read_id(header, "tokenizer.ggml.bos_token_id"));
-  KINGLET_ASSIGN(eos_, read_id(header, "tokenizer.ggml.eos_token_id"));
-  KINGLET_ASSIGN(unknown_, read_id(header, "tokenizer.ggml.unknown_token_id"));
+Status Vocabulary::read_special_ids(const GgufHeader& header, const VocabularyKind& kind) {
+  // Where texts end with a separator they begin with the token that sums them up.
+  TokenId bos = kind.bos;
+  if (kind.ends_with_separator) {
+    KINGLET_ASSIGN(bos, read_id(header, "tokenizer.ggml.cls_token_id", bos));
+  }
+  KINGLET_ASSIGN(bos_, read_id(header, "tokenizer.ggml.bos_token_id", bos));
+  KINGLET_ASSIGN(eos_, read_id(header, "tokenizer.ggml.eos_token_id", kind.eos));
+  KINGLET_ASSIGN(unknown_, read_id(header, "tokenizer.ggml.unknown_token_id", kind.unknown));
+  // The key is spelled so.
+  KINGLET_ASSIGN(separator_, read_id(header, "tokenizer.ggml.seperator_token_id", kind.separator));
+  end_of_text_ = kind.ends_with_separator ? separator_ : eos_;
   set_end(eos_);
   for (const std::string_view key : {"eot", "eom", "fim_pad", "fim_rep", "fim_sep"}) {
     KINGLET_ASSIGN(const TokenId id, read_id(header, cat("tokenizer.ggml.", key, "_token_id")));
@@ -195,9 +204,13 @@ Status Vocabulary::read_further_ends(const GgufHeader& header) {
 
 Status Vocabulary::read_flags(const GgufHeader& header, const VocabularyKind& kind) {
   KINGLET_ASSIGN(add_bos_, header.get_bool("tokenizer.ggml.add_bos_token", kind.add_bos));
-  KINGLET_ASSIGN(add_eos_, header.get_bool("tokenizer.ggml.add_eos_token", false));
+  KINGLET_ASSIGN(add_eos_, header.get_bool("tokenizer.ggml.add_eos_token", kind.add_eos));
+  if (kind.ends_with_separator) {
+    KINGLET_ASSIGN(const bool add_separator, header.get_bool("tokenizer.ggml.add_sep_token", true));
+    add_eos_ = add_eos_ || add_separator;
+  }
   KINGLET_ASSIGN(const bool add_space_prefix,
-                 header.get_bool("tokenizer.ggml.add_space_prefix", true));
+                 header.get_bool("tokenizer.ggml.add_space_prefix", kind.add_space_prefix));
   add_space_prefix_ = add_space_prefix && kind.may_add_space_prefix;
   // Files do not tell; Phi-4, of the same architecture, has another kind of vocabulary.
   KINGLET_ASSIGN(const std::string_view architecture,

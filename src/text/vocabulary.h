@@ -31,8 +31,17 @@ enum class TokenType : uint8_t {
 struct VocabularyKind {
   // Appends to `bytes` what a normal token stands for, given how the file spells it.
   void (*append_bytes)(std::string_view spelled, std::string& bytes);
-  bool add_bos;               // where the file is silent
-  bool may_add_space_prefix;  // unless the file says no
+  // Where the file is silent:
+  bool add_bos = false;
+  bool add_eos = false;
+  bool add_space_prefix = false;
+  TokenId bos = kNoToken;  // ids count where the vocabulary has them
+  TokenId eos = kNoToken;
+  TokenId unknown = kNoToken;
+  TokenId separator = kNoToken;
+
+  bool may_add_space_prefix = false;  // false: whatever the file says
+  bool ends_with_separator = false;   // texts end with the separator, not with eos
 };
 
 class Vocabulary {
@@ -81,12 +90,14 @@ class Vocabulary {
   TokenId byte_token(uint8_t byte) const { return byte_tokens_[byte]; }
   bool has_all_bytes() const { return has_all_bytes_; }
 
-  TokenId bos() const { return bos_; }  // kNoToken where the file names none, as for the next two
+  TokenId bos() const { return bos_; }  // kNoToken where the file names none, as for the next three
   TokenId eos() const { return eos_; }
   TokenId unknown() const { return unknown_; }
+  TokenId separator() const { return separator_; }  // of two texts: BERT's "[SEP]"
 
   bool add_bos() const { return add_bos_; }
   bool add_eos() const { return add_eos_; }
+  TokenId end_of_text() const { return end_of_text_; }  // what add_eos() adds: eos or the separator
   bool add_space_prefix() const { return add_space_prefix_; }
 
  private:
@@ -105,14 +116,15 @@ class Vocabulary {
   Status read_scores(const GgufHeader& header);
   Status read_texts(const GgufHeader& header, const MetadataArray& texts,
                     const VocabularyKind& kind);
-  Status read_special_ids(const GgufHeader& header);
+  Status read_special_ids(const GgufHeader& header, const VocabularyKind& kind);
   void set_end(TokenId id);                                         // nothing where it is kNoToken
   [[gnu::noinline]] TokenId find_end(std::string_view name) const;  // or kNoToken
   [[gnu::noinline]] void unset_end(std::string_view name, TokenType type);
   void unset_ends_of_parts();
   Status read_further_ends(const GgufHeader& header);
   Status read_flags(const GgufHeader& header, const VocabularyKind& kind);
-  Result<TokenId> read_id(const GgufHeader& header, std::string_view key) const;
+  Result<TokenId> read_id(const GgufHeader& header, std::string_view key,
+                          TokenId fallback = kNoToken) const;
   void build_index();
   // Where the index holds the token of `wanted`, or would hold it.
   size_t slot_of(std::string_view wanted) const;
@@ -127,6 +139,8 @@ class Vocabulary {
   TokenId bos_ = kNoToken;
   TokenId eos_ = kNoToken;
   TokenId unknown_ = kNoToken;
+  TokenId separator_ = kNoToken;
+  TokenId end_of_text_ = kNoToken;
   bool add_bos_ = false;
   bool add_eos_ = false;
   bool add_space_prefix_ = false;

@@ -21,6 +21,7 @@ void attention(Bytes input);      // the same for attention over every kind of c
 void kv(Bytes input);             // calls of a KV store against a simple model of it
 void spm(Bytes input);            // text to SentencePiece-style tokens and back
 void bpe(Bytes input);            // text to byte-level tokens and back, every pre-tokenizer
+void wordpiece(Bytes input);      // text to WordPiece tokens and back
 void chat_template(Bytes input);  // templates and conversations
 void grammar(Bytes input);        // grammars, and ways through them
 void sampler(Bytes input);        // options and logits
@@ -42,6 +43,7 @@ constexpr Target kTargets[] = {
     {"kv", kv},
     {"spm", spm},
     {"bpe", bpe},
+    {"wordpiece", wordpiece},
     {"chat_template", chat_template},
     {"grammar", grammar},
     {"sampler", sampler},
