@@ -10,7 +10,7 @@ import { buildSanitized, sanitizerEnvironment } from './sanitize.mjs';
 import { fail, root, run } from './tools.mjs';
 
 // Texts of these targets are alike.
-const dictionaries = { spm: 'text', bpe: 'text', wordpiece: 'text' };
+const dictionaries = { spm: 'text', bpe: 'text', wordpiece: 'text', unigram: 'text' };
 
 const { values } = parseArgs({
   options: { time: { type: 'string', default: '60' }, target: { type: 'string' } },

@@ -5,22 +5,11 @@
 
 #include "base/format.h"
 #include "text/merger.h"
+#include "text/spelled_space.h"
 #include "text/utf8.h"
 
 namespace kinglet {
 namespace {
-
-constexpr std::string_view kSpelledSpace = "\u2581";
-
-void append_unescaped(std::string_view spelled, std::string& bytes) {
-  for (size_t at = 0; at < spelled.size();) {
-    const size_t space = spelled.find(kSpelledSpace, at);
-    bytes += spelled.substr(at, space - at);
-    if (space == std::string_view::npos) break;
-    bytes += ' ';
-    at = space + kSpelledSpace.size();
-  }
-}
 
 // Any two neighbours that make a token merge, the token of the highest score first. A merge has the
 // number of the token it makes.
@@ -47,7 +36,8 @@ Result<std::unique_ptr<Tokenizer>> SpmTokenizer::from_gguf(const GgufHeader& hea
   constexpr VocabularyKind kKind = {.append_bytes = append_unescaped,
                                     .add_bos = true,
                                     .add_space_prefix = true,
-                                    .may_add_space_prefix = true};
+                                    .may_add_space_prefix = true,
+                                    .drops_later_prefixes = true};
   KINGLET_ASSIGN(auto vocabulary, Vocabulary::from_gguf(header, kKind));
   KINGLET_TRY(header.require_array("tokenizer.ggml.scores", ValueType::float32));
   if (!vocabulary.has_all_bytes() && vocabulary.unknown() == kNoToken) {
@@ -60,9 +50,7 @@ Result<std::unique_ptr<Tokenizer>> SpmTokenizer::from_gguf(const GgufHeader& hea
 
 SpmTokenizer::SpmTokenizer(Vocabulary read) : Tokenizer(std::move(read)) {
   for (TokenId id = 0; id < vocabulary().size(); ++id) {
-    if (vocabulary().type(id) != TokenType::normal) continue;
-    const std::string_view bytes = vocabulary().bytes(id);
-    for (size_t i = 1; i < bytes.size(); ++i) neighbours_.set(pair_of(bytes[i - 1], bytes[i]));
+    if (vocabulary().type(id) == TokenType::normal) neighbours_.add(vocabulary().bytes(id));
   }
 }
 
@@ -85,7 +73,7 @@ void SpmTokenizer::encode_plain(std::string_view text, std::vector<TokenId>& ids
     const std::string_view symbol = whole.substr(at, is_whole ? character.n_bytes : 1);
     merger.add(vocabulary().find(symbol), symbol.size());
     at += symbol.size();
-    if (at < whole.size() && neighbours_[pair_of(whole[at - 1], whole[at])]) continue;
+    if (at < whole.size() && neighbours_.has(whole[at - 1], whole[at])) continue;
     merger.run(whole.substr(begin, at - begin), [&](std::string_view part, TokenId id) {
       if (id != kNoToken) {
         ids.push_back(id);

@@ -4,12 +4,11 @@
 // that texts are merged as they are, and a U+2581 that a text itself contains survives.
 #pragma once
 
-#include <bitset>
-#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <vector>
 
+#include "text/byte_pairs.h"
 #include "text/tokenizer.h"
 
 namespace kinglet {
@@ -27,11 +26,7 @@ class SpmTokenizer final : public Tokenizer {
   // Appends the ids of a character that is no token.
   void append_unknown(std::string_view character, std::vector<TokenId>& ids) const;
 
-  static size_t pair_of(char left, char right) {
-    return size_t{static_cast<uint8_t>(left)} << 8 | static_cast<uint8_t>(right);
-  }
-
-  std::bitset<65536> neighbours_;  // pairs of bytes that stand side by side in some normal token
+  BytePairs neighbours_;  // in normal tokens
 };
 
 }  // namespace kinglet

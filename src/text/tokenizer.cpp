@@ -5,6 +5,7 @@
 #include "text/bpe_tokenizer.h"
 #include "text/spm_tokenizer.h"
 #include "text/unicode_table.h"
+#include "text/unigram_tokenizer.h"
 #include "text/utf8.h"
 #include "text/wordpiece_tokenizer.h"
 
@@ -33,8 +34,10 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::from_gguf(const GgufHeader& header
   if (model == "llama") return SpmTokenizer::from_gguf(header);
   if (model == "gpt2") return BpeTokenizer::from_gguf(header);
   if (model == "bert") return WordPieceTokenizer::from_gguf(header);
-  return Error{ErrorCode::unsupported_tokenizer,
-               cat(kModelKey, " is ", quoted(model), ", expected \"llama\", \"gpt2\" or \"bert\"")};
+  if (model == "t5") return UnigramTokenizer::from_gguf(header);
+  return Error{
+      ErrorCode::unsupported_tokenizer,
+      cat(kModelKey, " is ", quoted(model), ", expected \"llama\", \"gpt2\", \"bert\" or \"t5\"")};
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options,
@@ -90,7 +93,7 @@ void Tokenizer::append_text(TokenId id, bool special, bool& at_start, std::strin
     text.remove_prefix(1);
   }
   out += text;
-  at_start = is_added;
+  at_start = is_added && vocabulary_.drops_later_prefixes();
 }
 
 Result<std::string> Tokenizer::decode(std::span<const TokenId> ids, bool special) const {

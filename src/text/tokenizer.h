@@ -49,8 +49,8 @@ class Tokenizer {
   std::string_view piece(TokenId id, bool special = false) const;
 
   // Appends what `id` adds to a text: its piece, without the space that encode() puts in front of
-  // plain text at the start and behind an added token. `at_start` says whether `id` stands in such
-  // a place, and is then set for the id that follows.
+  // plain text at the start and (SentencePiece-style BPE) behind an added token. `at_start` says
+  // whether `id` stands in such a place, and is then set for the id that follows.
   void append_text(TokenId id, bool special, bool& at_start, std::string& out) const;
 
   // The text of the ids: decode(encode(text)) is `text`, where the vocabulary has byte tokens and

@@ -212,6 +212,7 @@ Status Vocabulary::read_flags(const GgufHeader& header, const VocabularyKind& ki
   KINGLET_ASSIGN(const bool add_space_prefix,
                  header.get_bool("tokenizer.ggml.add_space_prefix", kind.add_space_prefix));
   add_space_prefix_ = add_space_prefix && kind.may_add_space_prefix;
+  drops_later_prefixes_ = kind.drops_later_prefixes;
   // Files do not tell; Phi-4, of the same architecture, has another kind of vocabulary.
   KINGLET_ASSIGN(const std::string_view architecture,
                  header.get_string("general.architecture", ""));

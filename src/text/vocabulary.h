@@ -41,6 +41,7 @@ struct VocabularyKind {
   TokenId separator = kNoToken;
 
   bool may_add_space_prefix = false;  // false: whatever the file says
+  bool drops_later_prefixes = false;  // see Vocabulary::drops_later_prefixes()
   bool ends_with_separator = false;   // texts end with the separator, not with eos
 };
 
@@ -99,6 +100,9 @@ class Vocabulary {
   bool add_eos() const { return add_eos_; }
   TokenId end_of_text() const { return end_of_text_; }  // what add_eos() adds: eos or the separator
   bool add_space_prefix() const { return add_space_prefix_; }
+  // Whether decoding drops the space in front of plain text behind an added token, too. It cannot
+  // be told from one of the text where spaces merge.
+  bool drops_later_prefixes() const { return drops_later_prefixes_; }
 
  private:
   struct Token {
@@ -144,6 +148,7 @@ class Vocabulary {
   bool add_bos_ = false;
   bool add_eos_ = false;
   bool add_space_prefix_ = false;
+  bool drops_later_prefixes_ = false;
   bool marks_take_spaces_ = false;
 };
 

@@ -22,6 +22,7 @@ void kv(Bytes input);             // calls of a KV store against a simple model 
 void spm(Bytes input);            // text to SentencePiece-style tokens and back
 void bpe(Bytes input);            // text to byte-level tokens and back, every pre-tokenizer
 void wordpiece(Bytes input);      // text to WordPiece tokens and back
+void unigram(Bytes input);        // text to unigram tokens and back
 void chat_template(Bytes input);  // templates and conversations
 void grammar(Bytes input);        // grammars, and ways through them
 void sampler(Bytes input);        // options and logits
@@ -44,6 +45,7 @@ constexpr Target kTargets[] = {
     {"spm", spm},
     {"bpe", bpe},
     {"wordpiece", wordpiece},
+    {"unigram", unigram},
     {"chat_template", chat_template},
     {"grammar", grammar},
     {"sampler", sampler},

@@ -72,7 +72,8 @@ inline std::vector<TestToken> spm_base_tokens() {
 inline TokenId byte_id(unsigned char byte) { return 3 + byte; }
 
 // Metadata of a SentencePiece-style vocabulary with these tokens, without special ids.
-inline GgufBuilder spm_builder(const std::vector<TestToken>& tokens) {
+inline GgufBuilder spm_builder(const std::vector<TestToken>& tokens,
+                               std::string_view model = "llama") {
   std::vector<std::string> texts;
   std::vector<float> scores;
   std::vector<int32_t> types;
@@ -82,7 +83,7 @@ inline GgufBuilder spm_builder(const std::vector<TestToken>& tokens) {
     types.push_back(static_cast<int32_t>(token.type));
   }
   GgufBuilder builder;
-  builder.set("tokenizer.ggml.model", "llama")
+  builder.set("tokenizer.ggml.model", model)
       .set_array("tokenizer.ggml.tokens", texts)
       .set_array("tokenizer.ggml.scores", scores)
       .set_array("tokenizer.ggml.token_type", types);

@@ -26,8 +26,8 @@ TEST(Vocabulary, AFileWithoutTokenizerSaysSo) {
 }
 
 TEST(Vocabulary, AnUnknownTokenizerIsNamed) {
-  expect_error(GgufBuilder().set("tokenizer.ggml.model", "t5"), ErrorCode::unsupported_tokenizer,
-               "\"t5\"");
+  expect_error(GgufBuilder().set("tokenizer.ggml.model", "rwkv"), ErrorCode::unsupported_tokenizer,
+               "\"rwkv\"");
 }
 
 TEST(Vocabulary, TheTokenizersNameMustBeAString) {
