@@ -29,9 +29,9 @@ void append_letters(char32_t syllable, std::u32string& out) {
   constexpr char32_t kNVowels = 21;
   constexpr char32_t kNFinals = 28;  // "none" is one of them
   const char32_t index = syllable - kFirstSyllable;
-  out += 0x1100 + index / (kNVowels * kNFinals);
-  out += 0x1161 + index / kNFinals % kNVowels;
-  if (index % kNFinals != 0) out += 0x11a7 + index % kNFinals;
+  out.push_back(U'\u1100' + index / (kNVowels * kNFinals));
+  out.push_back(U'\u1161' + index / kNFinals % kNVowels);
+  if (index % kNFinals != 0) out.push_back(U'\u11a7' + index % kNFinals);
 }
 
 }  // namespace

@@ -30,7 +30,9 @@ TEST(CharacterMap, UnpacksStepsAndRuns) {
   EXPECT_EQ(map[9], 9u);
   EXPECT_EQ(map[11], 10u);
   EXPECT_EQ(map[141], 0u);
-  for (const char32_t other : {0, 4, 6, 12, 13, 140, 142, 0x10ffff}) EXPECT_EQ(map[other], other);
+  for (const char32_t other : {0u, 4u, 6u, 12u, 13u, 140u, 142u, 0x10ffffu}) {
+    EXPECT_EQ(map[other], other);
+  }
 }
 
 TEST(CharacterMap, PutsInSmallLetters) {

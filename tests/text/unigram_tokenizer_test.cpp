@@ -14,7 +14,6 @@
 namespace kinglet {
 namespace {
 
-constexpr TokenId kUnknown = 2;
 constexpr std::string_view kCharsmapKey = "tokenizer.ggml.precompiled_charsmap";
 
 const std::vector<TestToken> kTokens = {
