@@ -40,9 +40,9 @@ class Rows {
       const size_t token = (first_row + i) / tile.n_heads;
       const size_t head = (first_row + i) % tile.n_heads;
       const size_t offset = token * tile.token_stride + head * tile.head_dim;
-      const size_t position = tile.position + token;
-      end_[i] = position + 1;
-      begin_[i] = tile.window == 0 || end_[i] <= tile.window ? 0 : end_[i] - tile.window;
+      position_[i] = tile.position + token;
+      slope_[i] = tile.slopes == nullptr ? 0.0f : tile.slopes[head];
+      find_seen(i);
       largest_[i] = -std::numeric_limits<float>::infinity();
       sum_[i] = 0.0f;
       output_[i] = tile.output + offset;
@@ -80,6 +80,19 @@ class Rows {
   }
 
  private:
+  // The positions that a row sees.
+  void find_seen(size_t row) {
+    const size_t own = position_[row];
+    // How far a row sees to its left and to its right.
+    const size_t left = tile_.n_positions == 0 ? tile_.window - 1 : tile_.window / 2;
+    const bool sees_all = tile_.window == 0;
+    begin_[row] = sees_all || own <= left ? 0 : own - left;
+    end_[row] = own + 1;
+    if (tile_.n_positions == 0) return;
+    const size_t behind = tile_.n_positions - end_[row];
+    end_[row] += sees_all ? behind : std::min(behind, left);
+  }
+
   void attend_block(size_t position, size_t n, const KvRows& keys, const KvRows& values) {
     alignas(kLine) float scores[kMaxQueryRows * kAttentionBlock];
     float factors[kMaxQueryRows];
@@ -99,7 +112,19 @@ class Rows {
     std::fill(scores + end, scores + kAttentionBlock, 0.0f);
     if (begin >= end) return 1.0f;
     if (tile_.softcap > 0) kernels_.softcap(scores + begin, tile_.softcap, end - begin);
+    if (tile_.slopes != nullptr) subtract_distances(position, begin, end, row, scores);
     return kernels_.softmax_part(scores + begin, end - begin, largest_[row], sum_[row]);
+  }
+
+  // ALiBi, for the positions [begin, end) of the block at `position`.
+  void subtract_distances(size_t position, size_t begin, size_t end, size_t row,
+                          float* scores) const {
+    const size_t own = position_[row];
+    for (size_t i = begin; i < end; ++i) {
+      const size_t seen = position + i;
+      const size_t distance = std::max(own, seen) - std::min(own, seen);
+      scores[i] -= slope_[row] * static_cast<float>(distance);
+    }
   }
 
   const KernelSet& kernels_;
@@ -107,6 +132,8 @@ class Rows {
   const KvView& cache_;
   size_t n_rows_;
   Queries queries_;
+  size_t position_[kMaxQueryRows];
+  float slope_[kMaxQueryRows];
   size_t begin_[kMaxQueryRows];  // the positions that a row sees
   size_t end_[kMaxQueryRows];
   float query_scales_[kMaxQueryRows];

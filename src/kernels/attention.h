@@ -1,6 +1,6 @@
-// Causal attention over a KV cache, computed from its codes: scores and weighted sums of a block of
+// Attention over a KV cache, computed from its codes: scores and weighted sums of a block of
 // positions at a time, joined by an online softmax (FlashAttention, Dao et al., 2022), so that no
-// buffer is as long as the context.
+// buffer is as long as the context. Causal, or over the whole of a text.
 #pragma once
 
 #include <cstddef>
@@ -41,6 +41,13 @@ struct AttentionTile {
   size_t window;    // … but at most so many; 0: all
   float scale;      // multiplies the scores
   float softcap;    // bounds them, see KernelSet::softcap; 0: does not
+
+  // Of a text: a token sees the positions behind it, too, all of so many. A window is then one to
+  // both sides: positions no more than window / 2 away. 0: causal.
+  size_t n_positions = 0;
+  // [n_heads]: how much a score falls with each position of distance (ALiBi, Press et al., 2022);
+  // null: does not.
+  const float* slopes = nullptr;
 };
 
 // Tokens for which a tile of n_heads makes good use of a call.
@@ -51,7 +58,8 @@ constexpr size_t tile_tokens(size_t n_heads) {
 // Bytes of scratch that attend() needs, a multiple of an alignment line.
 size_t attention_scratch_bytes(size_t head_dim);
 
-// output = softmax(softcap(scale * queries · keys)) · values. `scratch` is aligned for floats.
+// output = softmax(softcap(scale * queries · keys) - slope * distance) · values. `scratch` is
+// aligned for floats.
 void attend(const KernelSet& kernels, const AttentionTile& tile, const KvView& cache,
             std::byte* scratch);
 

@@ -98,9 +98,10 @@ class Cache {
     return {keys_.head(), values_.head(), pages_.data(), page_positions_, keys_.page_bytes};
   }
 
-  // softmax(softcap(scale * query · keys)) · values over [begin, end).
+  // softmax(softcap(scale * query · keys) - slope * distance from `own`) · values over
+  // [begin, end).
   std::vector<double> attend(const float* query, size_t begin, size_t end, double scale,
-                             double softcap) {
+                             double softcap, size_t own = 0, double slope = 0) {
     std::vector<double> scores;
     for (size_t p = begin; p < end; ++p) {
       const auto key = keys_.read(pages_[p / page_positions_], p % page_positions_);
@@ -109,6 +110,7 @@ class Cache {
         score += static_cast<double>(query[i]) * static_cast<double>(key[i]) * scale;
       }
       scores.push_back(softcap > 0 ? softcap * std::tanh(score / softcap) : score);
+      scores.back() -= slope * static_cast<double>(p > own ? p - own : own - p);
     }
     const double largest = *std::max_element(scores.begin(), scores.end());
     double sum = 0;
@@ -160,6 +162,32 @@ class Attention : public testing::TestWithParam<const KernelSet*> {
                      .scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim)),
                      .softcap = shape.softcap},
                     view, reinterpret_cast<std::byte*>(scratch.data()));
+    return output;
+  }
+
+  // Of all n tokens of a text, in tiles of at most n_together.
+  std::vector<float> attend_text(const std::vector<float>& queries, const KvView& view,
+                                 size_t n_heads, size_t head_dim, size_t n, size_t window,
+                                 const float* slopes, size_t n_together) {
+    std::vector<float> output(queries.size(), NAN);
+    std::vector<float> scratch(attention_scratch_bytes(head_dim) / sizeof(float));
+    const size_t width = n_heads * head_dim;
+    for (size_t first = 0; first < n; first += n_together) {
+      kinglet::attend(kernels(),
+                      {.queries = queries.data() + first * width,
+                       .output = output.data() + first * width,
+                       .token_stride = width,
+                       .n_tokens = std::min(n_together, n - first),
+                       .n_heads = n_heads,
+                       .head_dim = head_dim,
+                       .position = first,
+                       .window = window,
+                       .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
+                       .softcap = 0,
+                       .n_positions = n,
+                       .slopes = slopes},
+                      view, reinterpret_cast<std::byte*>(scratch.data()));
+    }
     return output;
   }
 
@@ -263,6 +291,36 @@ TEST_P(Attention, CapsItsScores) {
       .head_dim = 64, .n_positions = 90, .n_tokens = 2, .n_heads = 2, .softcap = 0.7f};
   check(KvKind::f32, KvKind::f32, shape, 90);
   check(KvKind::int8, KvKind::f16, shape, 90);
+}
+
+// Texts, whose tokens see those behind them: of any length, with windows, with ALiBi.
+TEST_P(Attention, OfATextSeesBothDirections) {
+  constexpr size_t kHeads = 3;
+  constexpr size_t kDim = 20;
+  const float slopes[kHeads] = {0.5f, 0.25f, 0.01f};
+  for (const size_t n : {1u, 5u, 64u, 65u, 200u}) {
+    Cache cache(KvKind::f32, KvKind::f32, kDim, n, n, random_);
+    const auto queries = numbers(n * kHeads * kDim, random_, 2.0f);
+    for (const size_t window : {0u, 1u, 6u, 11u, 130u, 1000u}) {
+      for (const float* slope : {static_cast<const float*>(nullptr), slopes}) {
+        const auto output = attend_text(queries, cache.view(), kHeads, kDim, n, window, slope, n);
+        for (size_t row = 0; row < n * kHeads; ++row) {
+          const size_t own = row / kHeads;
+          const size_t reach = window == 0 ? n : window / 2;
+          const auto expected = cache.attend(
+              queries.data() + row * kDim, own - std::min(own, reach), std::min(n, own + reach + 1),
+              1 / std::sqrt(static_cast<double>(kDim)), 0, own,
+              slope == nullptr ? 0 : static_cast<double>(slopes[row % kHeads]));
+          for (size_t i = 0; i < kDim; ++i) {
+            ASSERT_NEAR(output[row * kDim + i], expected[i], 5e-4)
+                << n << " positions, a window of " << window << ", row " << row;
+          }
+        }
+        EXPECT_EQ(attend_text(queries, cache.view(), kHeads, kDim, n, window, slope, 1), output);
+        EXPECT_EQ(attend_text(queries, cache.view(), kHeads, kDim, n, window, slope, 7), output);
+      }
+    }
+  }
 }
 
 // A token's numbers must not depend on what it is computed with: prefill and decode agree.
