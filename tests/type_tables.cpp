@@ -87,7 +87,7 @@ void print_kept_windows() {
 void print_windows_by_architecture() {
   const char* separator = "";
   for (const Architecture& traits : architectures()) {
-    if (traits.window == 0 && traits.window_period == 0) continue;
+    if (traits.is_encoder() || (traits.window == 0 && traits.window_period == 0)) continue;
     std::printf("%s\"%s\": {\"window\": %u, \"period\": %u}", separator,
                 std::string(traits.name).c_str(), traits.window, traits.window_period);
     separator = ", ";

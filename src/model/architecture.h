@@ -22,9 +22,10 @@ enum class RopeKind : uint8_t {
   halves,       // (x[0], x[n / 2]), (x[1], x[n / 2 + 1]), … of the n that are rotated (GPT-NeoX)
 };
 
-// How the tokens of a layer learn of those before them.
+// How the tokens of a layer learn of those before them, or of all.
 enum class MixerKind : uint8_t {
   attention,
+  bidirectional_attention,  // of encoders: over whole texts
   short_convolution,
   delta_net,
   mamba2,
@@ -38,18 +39,36 @@ enum class Gate : uint8_t {
   none,
   separate,  // ffn_gate, ffn_up
   fused,     // both in ffn_up, the gate's rows first
+  as_given,  // whichever of these the file's tensors are
 };
 
 // What queries and keys are normalized by before they are rotated.
 enum class HeadNorm : uint8_t {
   none,
-  shared,       // each head, all by the same weight [head_dim]
-  own_or_none,  // each head by its own weight [n_heads][head_dim], where the file has one
-  full_width,   // all heads together, by a weight [n_heads * head_dim]
+  shared,              // each head, all by the same weight [head_dim]
+  own_or_none,         // each head by its own weight [n_heads][head_dim], where the file has one
+  full_width,          // all heads together, by a weight [n_heads * head_dim]
+  full_width_or_none,  // the same, where the file has one
 };
 
 // Whether tensors must, may or must not be there.
 enum class Presence : uint8_t { no, optional, required };
+
+// What makes one vector of a text's states, as POOLING_TYPE in files.
+enum class Pooling : uint8_t {
+  none,  // one for each token
+  mean,
+  cls,   // the first token's
+  last,  // the last token's
+  rank,  // scores
+};
+
+// How a reranker makes scores of a text: the names of its tensors are the same everywhere.
+struct Ranking {
+  Pooling pooling = Pooling::cls;  // of the vector that is scored
+  bool gelu = false;               // behind "cls", in place of tanh
+  bool softmax = false;            // over the scores
+};
 
 struct Architecture {
   std::string_view name;  // general.architecture
@@ -62,11 +81,14 @@ struct Architecture {
   bool gated_attention = false;  // queries and gates of the output are in one matrix, by heads
   bool has_ffn = true;
   std::string_view ffn_norm = "ffn_norm";        // its name in a file
-  std::string_view output_norm = "output_norm";  // the same
+  std::string_view output_norm = "output_norm";  // the same; "": there is none
 
   NormKind norm = NormKind::rms;
-  bool pre_norms = true;    // in front of attention and of the feed-forward network
-  bool post_norms = false;  // behind each, before it is added to the stream
+  bool pre_norms = true;             // in front of attention and of the feed-forward network
+  bool post_norms = false;           // behind each, before it is added to the stream
+  bool sum_norms = false;            // of the stream itself, after each was added (BERT)
+  bool may_lack_first_norm = false;  // in front of the first layer's attention
+  Presence norm_biases = Presence::required;  // of layer norms of the stream
   HeadNorm head_norm = HeadNorm::none;
 
   // Attention and feed-forward network read the same norm of the layer's input. Optional: in files
@@ -74,6 +96,7 @@ struct Architecture {
   Presence parallel = Presence::no;
 
   Activation activation = Activation::silu;
+  bool may_name_activation = false;  // in hidden_activation
   Gate gate = Gate::separate;
   Presence experts = Presence::no;
   bool normalizes_experts = true;    // the chosen experts' weights sum to 1
@@ -91,14 +114,23 @@ struct Architecture {
   // by sqrt(head_dim): no key tells.
   uint32_t n_layers_of_wide_scale = 0;
 
+  bool embedding_norm = false;     // of the stream, before the first layer
+  bool token_types = false;        // the vector of the first is added, where there are any
   bool learned_positions = false;  // vectors, added to the embedding
+  bool alibi = false;              // scores fall with the distance
   RopeKind rope = RopeKind::halves;
   bool rope_switch = false;       // rope.scaling.finetuned = false: no layer is rotated
   uint32_t unrotated_period = 0;  // every so many layers, one is not rotated; 0: none
   uint32_t window = 0;            // of attention, where the file does not say; 0: none
   uint32_t window_period = 0;     // every so many layers, one has no window; 0: none
+  bool full_layer_first = false;  // that one is the first of them, not the last
   bool plain_local_rope = false;  // layers with a window are rotated without scaling,
   float local_rope_theta = 0;     // and by this base, where the file does not say; 0: the same
+
+  Ranking ranking = {};
+
+  // Whether it makes vectors of whole texts, whose tokens see each other, and no text.
+  bool is_encoder() const { return mixer == MixerKind::bidirectional_attention; }
 };
 
 // All that are supported.

@@ -21,7 +21,7 @@ constexpr std::string_view kKvHeads = "attention.head_count_kv";
 constexpr std::string_view kHadamardKeys = "prism.hadamard.";
 
 // Keys that change what a model computes in a way that no architecture here does.
-Status refuse_unsupported(const GgufHeader& header, const Keys& keys) {
+Status refuse_unsupported(const GgufHeader& header, const Keys& keys, bool alibi) {
   for (const MetadataEntry& entry : header.metadata) {
     if (entry.key.starts_with(kHadamardKeys)) {
       return Error{ErrorCode::unsupported_feature, cat(quoted(entry.key), " is not supported")};
@@ -31,13 +31,55 @@ Status refuse_unsupported(const GgufHeader& header, const Keys& keys) {
                                           "rope.scaling.yarn_log_multiplier"};
   for (const std::string_view key : kFloats) {
     KINGLET_ASSIGN(const float value, keys.number(key, 0.0f));
-    if (value != 0) return keys.error(ErrorCode::unsupported_feature, key, "is not supported");
+    if (value == 0 || (key == kFloats[0] && alibi && value == kAlibiBias)) continue;
+    return keys.error(ErrorCode::unsupported_feature, key, "is not supported");
   }
-  KINGLET_ASSIGN(const bool causal, keys.flag("attention.causal", true));
+  return {};
+}
+
+// Whether text can be made with it, and if not, how a text becomes a vector.
+Status read_purpose(const Keys& keys, ModelConfig& config) {
+  const bool is_encoder = config.architecture->is_encoder();
+  KINGLET_ASSIGN(const bool causal, keys.flag("attention.causal", !is_encoder));
   KINGLET_ASSIGN(const uint32_t pooling, keys.number("pooling_type", uint32_t{0}));
-  if (!causal || pooling != 0) {
+  if (!is_encoder) {
+    if (causal && pooling == 0) return {};
     return keys.error(ErrorCode::unsupported_feature, causal ? "pooling_type" : "attention.causal",
                       "tells that the model makes embeddings, not text");
+  }
+  if (causal) {
+    return keys.error(ErrorCode::unsupported_feature, "attention.causal",
+                      "tells that tokens do not see those behind them: not supported");
+  }
+  constexpr auto kLast = static_cast<uint32_t>(Pooling::rank);
+  if (pooling > kLast) {
+    return keys.error(ErrorCode::unsupported_feature, "pooling_type",
+                      cat("is ", pooling, ": not supported (supported: 0 to ", kLast, ")"));
+  }
+  if (keys.find("pooling_type") != nullptr) config.pooling = static_cast<Pooling>(pooling);
+  if (const MetadataValue* labels = keys.find("classifier.output_labels")) {
+    const uint64_t n = labels->type() == ValueType::array ? labels->as_array()->size() : 0;
+    if (n == 0 || n > kMaxDim) {
+      return keys.error(ErrorCode::corrupt, "classifier.output_labels",
+                        cat("is not an array of 1 to ", kMaxDim, " names"));
+    }
+    config.n_labels = static_cast<uint32_t>(n);
+  }
+  return {};
+}
+
+Status read_activation(const Keys& keys, ModelConfig& config) {
+  constexpr std::string_view kKey = "hidden_activation";
+  config.activation = config.architecture->activation;
+  if (!config.architecture->may_name_activation || keys.find(kKey) == nullptr) return {};
+  KINGLET_ASSIGN(const std::string_view name, keys.text(kKey, ""));
+  if (name == "gelu" || name == "geglu") {
+    config.activation = Activation::gelu;
+  } else if (name == "silu" || name == "swish" || name == "swiglu") {
+    config.activation = Activation::silu;
+  } else {
+    return keys.error(ErrorCode::unsupported_feature, kKey,
+                      cat("is ", quoted(name), ": not supported (supported: gelu, silu)"));
   }
   return {};
 }
@@ -253,7 +295,7 @@ Status read_layers(const Keys& keys, ModelConfig& config) {
   }
 
   for (uint32_t i = 0; i < config.n_layers; ++i) {
-    const bool sees_all = period > 0 && i % period == period - 1;
+    const bool sees_all = period > 0 && i % period == (traits.full_layer_first ? 0 : period - 1);
     if (!sees_all) config.layers[i].window = window;
   }
   if (listed) {
@@ -288,7 +330,9 @@ Result<ModelConfig> read_config(const GgufHeader& header) {
   ModelConfig config;
   KINGLET_ASSIGN(config.architecture, find_architecture(header));
   const Keys keys(header, config.architecture->name);
-  KINGLET_TRY(refuse_unsupported(header, keys));
+  KINGLET_TRY(refuse_unsupported(header, keys, config.architecture->alibi));
+  KINGLET_TRY(read_purpose(keys, config));
+  KINGLET_TRY(read_activation(keys, config));
   KINGLET_ASSIGN(const uint32_t n_blocks, keys.size("block_count", kMaxLayers));
   KINGLET_ASSIGN(config.n_skipped_layers, keys.number("nextn_predict_layers", uint32_t{0}));
   if (config.n_skipped_layers >= n_blocks) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -22,6 +23,10 @@ constexpr size_t kRotationTables = 2;  // of scaled and local
 // What makes an expert's weight of its logit.
 enum class ExpertGating : uint8_t { softmax = 1, sigmoid = 2 };  // expert_gating_func
 
+// Of architectures with ALiBi: a head's slope is 2^(-8 i / n_heads), i = 1 … n_heads, where n_heads
+// is a power of two.
+constexpr float kAlibiBias = 8.0f;
+
 // The numbers of heads and what follows are those of attention, and 0 where there is none.
 struct LayerConfig {
   MixerKind mixer = MixerKind::attention;
@@ -29,11 +34,14 @@ struct LayerConfig {
   uint32_t n_kv_heads = 0;  // n_heads is a multiple of it
   uint32_t head_dim = 0;
   float attention_scale = 0;  // multiplies scores
-  uint32_t window = 0;        // positions that a token sees, itself the last of them; 0: all
+  // Positions that a token sees, itself the last of them; of an encoder, those that are no more
+  // than window / 2 away; 0: all.
+  uint32_t window = 0;
   Rotation rotation = Rotation::none;
 
   bool has_attention() const {
-    return mixer == MixerKind::attention || mixer == MixerKind::attention_beside_mamba2;
+    return mixer == MixerKind::attention || mixer == MixerKind::bidirectional_attention ||
+           mixer == MixerKind::attention_beside_mamba2;
   }
 };
 
@@ -51,6 +59,7 @@ struct ModelConfig {
   uint32_t shared_dim = 0;      // width of the expert that every token goes through; 0: none
   uint32_t n_dense_layers = 0;  // first layers, without experts
   ExpertGating expert_gating = ExpertGating::softmax;
+  Activation activation = Activation::silu;
   float norm_epsilon = 0;
   float embedding_scale = 1;    // multiplies embeddings
   float residual_scale = 1;     // multiplies what is added to the stream
@@ -59,6 +68,10 @@ struct ModelConfig {
   float logit_softcap = 0;
   RopeConfig rope;
   std::vector<LayerConfig> layers;  // [n_layers]
+
+  // Of encoders: how a text's states become one vector, where the file tells.
+  std::optional<Pooling> pooling;
+  uint32_t n_labels = 1;  // scores of a reranker
 };
 
 // ErrorCode::unsupported_architecture, missing_metadata, wrong_type, unsupported_feature, corrupt,

@@ -1,6 +1,7 @@
 #include "model/forward.h"
 
 #include "base/format.h"
+#include "base/quoted.h"
 #include "model/step.h"
 
 namespace kinglet {
@@ -8,17 +9,17 @@ namespace {
 
 Status check_tokens(const Model& model, const Scratch& scratch, const SequenceState& state,
                     std::span<const int32_t> tokens) {
+  const Architecture& architecture = *model.config().architecture;
+  if (architecture.is_encoder()) {
+    return Error{ErrorCode::unsupported_feature,
+                 cat("architecture ", quoted(architecture.name),
+                     " is an encoder: it makes vectors of a text, and no text")};
+  }
   if (tokens.empty() || tokens.size() > scratch.n_batch) {
     return Error{ErrorCode::invalid_argument,
                  cat("a step of ", tokens.size(), " tokens, expected 1 to ", scratch.n_batch)};
   }
-  const uint32_t vocab_size = model.config().vocab_size;
-  for (const int32_t token : tokens) {
-    if (token < 0 || static_cast<uint32_t>(token) >= vocab_size) {
-      return Error{ErrorCode::invalid_argument,
-                   cat("token ", token, " is outside the vocabulary of ", vocab_size)};
-    }
-  }
+  KINGLET_TRY(check_vocabulary(model, tokens));
   const size_t n_learned = model.weights().position_embedding.n_rows;
   if (n_learned > 0 && tokens.size() > n_learned - state.size()) {
     return Error{ErrorCode::context_full,
@@ -39,6 +40,17 @@ Status run_layers(Step& step, std::span<const Layer> layers, const Cancellation&
 }
 
 }  // namespace
+
+Status check_vocabulary(const Model& model, std::span<const int32_t> tokens) {
+  const uint32_t vocab_size = model.config().vocab_size;
+  for (const int32_t token : tokens) {
+    if (token < 0 || static_cast<uint32_t>(token) >= vocab_size) {
+      return Error{ErrorCode::invalid_argument,
+                   cat("token ", token, " is outside the vocabulary of ", vocab_size)};
+    }
+  }
+  return {};
+}
 
 Status forward(const Model& model, ThreadPool& pool, Scratch& scratch, SequenceState& state,
                std::span<const int32_t> tokens, Output output, const Cancellation& cancellation,

@@ -4,6 +4,7 @@
 
 #include "model/blocks/attention.h"
 #include "model/blocks/beside.h"
+#include "model/blocks/bidirectional_attention.h"
 #include "model/blocks/delta_net.h"
 #include "model/blocks/experts.h"
 #include "model/blocks/feed_forward.h"
@@ -27,6 +28,8 @@ BlockLoader mixer_loader(MixerKind kind) {
   switch (kind) {
     case MixerKind::attention:
       return Attention::load;
+    case MixerKind::bidirectional_attention:
+      return BidirectionalAttention::load;
     case MixerKind::short_convolution:
       return ShortConvolution::load;
     case MixerKind::delta_net:
@@ -42,7 +45,10 @@ BlockLoader mixer_loader(MixerKind kind) {
 Status load_norms(LayerLoader& loader, Layer& layer) {
   const Architecture& traits = loader.traits();
   if (traits.pre_norms) {
-    KINGLET_ASSIGN(layer.mixer_norm, loader.norm("attn_norm"));
+    const bool may_lack = traits.may_lack_first_norm && loader.index() == 0;
+    if (!may_lack || loader.has("attn_norm")) {
+      KINGLET_ASSIGN(layer.mixer_norm, loader.norm("attn_norm"));
+    }
     const bool may_be_parallel = traits.parallel == Presence::optional && !loader.has("ffn_norm");
     layer.parallel = traits.parallel == Presence::required || may_be_parallel;
     if (traits.has_ffn && !layer.parallel) {
@@ -52,6 +58,13 @@ Status load_norms(LayerLoader& loader, Layer& layer) {
   if (traits.post_norms) {
     KINGLET_ASSIGN(layer.mixer_post_norm, loader.norm("post_attention_norm"));
     KINGLET_ASSIGN(layer.ffn_post_norm, loader.norm("post_ffw_norm"));
+  }
+  if (traits.sum_norms) {
+    KINGLET_ASSIGN(layer.mixer_sum_norm, loader.norm("attn_output_norm"));
+    if (loader.has("attn_norm_2")) {
+      KINGLET_ASSIGN(layer.mixer_second_norm, loader.norm("attn_norm_2"));
+    }
+    KINGLET_ASSIGN(layer.ffn_sum_norm, loader.norm("layer_output_norm"));
   }
   return {};
 }
@@ -69,15 +82,27 @@ Result<Layer> load_layer(LayerLoader& loader) {
   return layer;
 }
 
+void prepare_layer(Step& step, const Layer& layer) {
+  step.prepare(*layer.mixer, step.normalize_stream(layer.mixer_norm));
+}
+
 Status run_layer(Step& step, const Layer& layer) {
   const float* mixer_input = step.normalize_stream(layer.mixer_norm);
   KINGLET_TRY(step.run(*layer.mixer, mixer_input));
+  const bool is_normed_twice = layer.mixer_second_norm.weight != nullptr;
+  const float* input = is_normed_twice ? step.copy_stream() : nullptr;
   step.add_to_stream(layer.mixer_post_norm);
+  step.replace_stream(layer.mixer_sum_norm);
+  if (is_normed_twice) {
+    step.add_to_stream(input);
+    step.replace_stream(layer.mixer_second_norm);
+  }
 
   if (layer.ffn == nullptr) return {};
   const float* ffn_input = layer.parallel ? mixer_input : step.normalize_stream(layer.ffn_norm);
   KINGLET_TRY(step.run(*layer.ffn, ffn_input));
   step.add_to_stream(layer.ffn_post_norm);
+  step.replace_stream(layer.ffn_sum_norm);
   return {};
 }
 

@@ -12,6 +12,11 @@ std::string LayerLoader::name(std::string_view part, std::string_view suffix) co
   return cat(prefix(), part, suffix);
 }
 
+uint64_t LayerLoader::n_rows(std::string_view part) const {
+  const TensorInfo* info = tensors_.header().find_tensor(name(part));
+  return info == nullptr ? 0 : info->shape[1];
+}
+
 Result<const float*> LayerLoader::bias(std::string_view part, uint64_t n, Presence presence) const {
   const std::string tensor = name(part, ".bias");
   const bool wanted =
@@ -80,10 +85,15 @@ Result<Norm> LayerLoader::norm(std::string_view part) const {
 Result<Norm> LayerLoader::head_norm(std::string_view part, uint32_t n) const {
   Norm norm;
   const HeadNorm kind = traits().head_norm;
-  if (kind == HeadNorm::none || (kind == HeadNorm::own_or_none && !has(part))) return norm;
-  norm.width = kind == HeadNorm::full_width ? n : layer().head_dim;
+  const bool is_full = kind == HeadNorm::full_width || kind == HeadNorm::full_width_or_none;
+  const bool may_lack = kind == HeadNorm::own_or_none || kind == HeadNorm::full_width_or_none;
+  if (kind == HeadNorm::none || (may_lack && !has(part))) return norm;
+  norm.width = is_full ? n : layer().head_dim;
   norm.n_weights = kind == HeadNorm::shared ? layer().head_dim : n;
   KINGLET_ASSIGN(norm.weight, tensors_.vector(name(part), norm.n_weights, norm.width));
+  if (kind == HeadNorm::full_width_or_none) {
+    KINGLET_ASSIGN(norm.bias, bias(part, n, Presence::optional));
+  }
   return norm;
 }
 

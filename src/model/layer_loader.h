@@ -30,11 +30,15 @@ class LayerLoader {
   const ModelConfig& config() const { return config_; }
   const Keys& keys() const { return keys_; }
   const Architecture& traits() const { return *config_.architecture; }
+  uint32_t index() const { return index_; }
   const LayerConfig& layer() const { return config_.layers[index_]; }
 
   bool has_experts() const { return config_.n_experts > 0 && index_ >= config_.n_dense_layers; }
 
   bool has(std::string_view part) const { return tensors_.has(name(part)); }
+
+  // Rows of a matrix; 0 where there is none of that name.
+  uint64_t n_rows(std::string_view part) const;
 
   Result<Linear> linear(std::string_view part, uint32_t n_rows, uint32_t n_columns,
                         Presence bias) const;

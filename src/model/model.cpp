@@ -29,7 +29,9 @@ const RopeTable& Model::rope_table(Rotation rotation, uint32_t n_ctx) const {
 }
 
 uint64_t Model::identity() const {
-  const std::span<const float> norm(weights_.output_norm.weight, config_.hidden_dim);
+  const bool has_norm = weights_.output_norm.weight != nullptr;
+  const Norm& last = has_norm ? weights_.output_norm : weights_.embedding_norm;
+  const std::span<const float> norm(last.weight, config_.hidden_dim);
   return hash_bytes(std::as_bytes(norm), file_.header_hash());
 }
 

@@ -15,27 +15,67 @@ size_t padded_rows(const Step::Projection& projection) {
 
 }  // namespace
 
+Step::Step(const Model& model, ThreadPool& pool, Scratch& scratch, SequenceState& state,
+           size_t n_tokens)
+    : model_(model),
+      pool_(pool),
+      scratch_(scratch),
+      state_(&state),
+      n_tokens_(n_tokens),
+      stream_(scratch.hidden) {
+  std::copy(std::begin(scratch.angles), std::end(scratch.angles), angles_);
+}
+
+Step::Step(const Model& model, ThreadPool& pool, Scratch& scratch, const Texts& texts,
+           size_t first_row, size_t n_tokens)
+    : model_(model),
+      pool_(pool),
+      scratch_(scratch),
+      texts_(&texts),
+      first_row_(first_row),
+      n_tokens_(n_tokens),
+      stream_(texts.stream + first_row * config().hidden_dim) {
+  for (size_t i = 0; i < kRotationTables; ++i) {
+    const Angles& all = texts.angles[i];
+    const size_t offset = first_row * all.n_pairs;
+    angles_[i] = {all.n_pairs, all.cosines + offset, all.sines + offset};
+  }
+}
+
+size_t Step::position_of(size_t token) const {
+  if (texts_ == nullptr) return position() + token;
+  const size_t row = first_row_ + token;
+  return row - texts_->span_of(row).first;
+}
+
 void Step::embed(std::span<const int32_t> tokens) {
   const Weights& w = model_.weights();
   const size_t width = config().hidden_dim;
   for (size_t t = 0; t < n_tokens_; ++t) {
-    float* row = scratch_.hidden + t * width;
+    float* row = stream_ + t * width;
     dequantize_row(w.token_embedding, static_cast<size_t>(tokens[t]), row);
     for (size_t i = 0; i < width; ++i) row[i] *= config().embedding_scale;
-    if (w.position_embedding.n_rows > 0) {
-      dequantize_row(w.position_embedding, position() + t, scratch_.normed);
-      kernels().add_scaled(row, scratch_.normed, 1.0f, width);
-    }
+    add_embedding(w.token_types, 0, row);
+    add_embedding(w.position_embedding, position_of(t), row);
   }
+  replace_stream(w.embedding_norm);
   compute_angles(Rotation::scaled);
   if (config().rope.has_local) compute_angles(Rotation::local);
 }
 
+// Adds a row of the table to the stream's, where there is a table.
+void Step::add_embedding(const PackedMatrix& table, size_t index, float* row) {
+  if (table.n_rows == 0) return;
+  dequantize_row(table, index, scratch_.normed);
+  kernels().add_scaled(row, scratch_.normed, 1.0f, config().hidden_dim);
+}
+
 void Step::compute_angles(Rotation rotation) {
-  const RopeTable& table = model_.rope_table(rotation, state_.capacity());
-  const Angles& angles = scratch_.angles[static_cast<size_t>(rotation)];
+  const uint32_t n_ctx = texts_ == nullptr ? state_->capacity() : config().context_length;
+  const RopeTable& table = model_.rope_table(rotation, n_ctx);
+  const Angles& angles = angles_[static_cast<size_t>(rotation)];
   for (size_t t = 0; t < n_tokens_; ++t) {
-    const auto at = static_cast<double>(position() + t);
+    const auto at = static_cast<double>(position_of(t));
     for (size_t i = 0; i < angles.n_pairs; ++i) {
       const auto [sin, cos] = sin_cos(at * table.frequencies[i]);
       angles.cosines[t * angles.n_pairs + i] = table.magnitude * static_cast<float>(cos);
@@ -45,8 +85,8 @@ void Step::compute_angles(Rotation rotation) {
 }
 
 const float* Step::normalize_stream(const Norm& norm) {
-  if (norm.weight == nullptr) return scratch_.hidden;
-  normalize(scratch_.hidden, norm, n_tokens_, config().hidden_dim, scratch_.normed);
+  if (norm.weight == nullptr) return stream_;
+  normalize(stream_, norm, n_tokens_, config().hidden_dim, scratch_.normed);
   return scratch_.normed;
 }
 
@@ -54,19 +94,27 @@ void Step::add_to_stream(const Norm& norm) {
   const size_t width = config().hidden_dim;
   normalize(scratch_.projection, norm, n_tokens_, width, scratch_.projection);
   for_each(n_tokens_, [&](size_t t) {
-    kernels().add_scaled(scratch_.hidden + t * width, scratch_.projection + t * width,
+    kernels().add_scaled(stream_ + t * width, scratch_.projection + t * width,
                          config().residual_scale, width);
   });
 }
 
+const float* Step::copy_stream() {
+  std::copy_n(stream_, n_tokens_ * config().hidden_dim, scratch_.normed);
+  return scratch_.normed;
+}
+
+void Step::add_to_stream(const float* rows) {
+  kernels().add_scaled(stream_, rows, 1.0f, n_tokens_ * config().hidden_dim);
+}
+
 void Step::finish_hidden() {
-  normalize(scratch_.hidden, model_.weights().output_norm, n_tokens_, config().hidden_dim,
-            scratch_.normed);
+  normalize(stream_, model_.weights().output_norm, n_tokens_, config().hidden_dim, scratch_.normed);
 }
 
 void Step::finish_logits(size_t n_rows) {
   const Weights& w = model_.weights();
-  const float* last = scratch_.hidden + (n_tokens_ - n_rows) * config().hidden_dim;
+  const float* last = stream_ + (n_tokens_ - n_rows) * config().hidden_dim;
   const size_t n_logits = n_rows * config().vocab_size;
   normalize(last, w.output_norm, n_rows, config().hidden_dim, scratch_.normed);
   project(scratch_.normed, n_rows, {{&w.output, scratch_.logits}});

@@ -12,6 +12,7 @@
 #include "model/linear.h"
 #include "model/model.h"
 #include "model/scratch.h"
+#include "model/texts.h"
 
 namespace kinglet {
 
@@ -20,20 +21,28 @@ constexpr size_t kPartGrain = 32;
 
 class Step {
  public:
+  // Of tokens that are appended to a sequence.
   Step(const Model& model, ThreadPool& pool, Scratch& scratch, SequenceState& state,
-       size_t n_tokens)
-      : model_(model), pool_(pool), scratch_(scratch), state_(state), n_tokens_(n_tokens) {}
+       size_t n_tokens);
+
+  // Of an encoder: rows [first_row, first_row + n_tokens) of the texts.
+  Step(const Model& model, ThreadPool& pool, Scratch& scratch, const Texts& texts, size_t first_row,
+       size_t n_tokens);
 
   const ModelConfig& config() const { return model_.config(); }
   const KernelSet& kernels() const { return model_.kernels(); }
   ThreadPool& pool() const { return pool_; }
-  SequenceState& state() const { return state_; }
   size_t n_tokens() const { return n_tokens_; }
   BatchShape shape() const { return {n_tokens_, pool_.n_threads()}; }
-  size_t position() const { return state_.size(); }  // of the first token
-  const Angles& angles(Rotation rotation) const {
-    return scratch_.angles[static_cast<size_t>(rotation)];
-  }
+  const Angles& angles(Rotation rotation) const { return angles_[static_cast<size_t>(rotation)]; }
+
+  // Of a step that has a sequence.
+  SequenceState& state() const { return *state_; }
+  size_t position() const { return state_->size(); }  // of the first token
+
+  // Of an encoder's step.
+  const Texts& texts() const { return *texts_; }
+  size_t first_row() const { return first_row_; }
 
   // --- The stream [n_tokens][hidden_dim] --------------------------------------------------------
 
@@ -43,13 +52,29 @@ class Step {
   // The stream, normalized where there is such a norm; until the next call.
   const float* normalize_stream(const Norm& norm);
 
+  float* stream() const { return stream_; }
+
   // Runs a block over rows x [n_tokens][hidden_dim].
   Status run(const Block& block, const float* x) {
     return block.run(*this, Arena(scratch_.blocks), x, scratch_.projection);
   }
 
+  // The first half of an encoder's block: see Block::prepare.
+  void prepare(const Block& block, const float* x) {
+    block.prepare(*this, Arena(scratch_.blocks), x);
+  }
+
   // Adds what the last block made, normalized where there is such a norm.
   void add_to_stream(const Norm& norm);
+
+  // Normalizes the stream itself, where there is such a norm.
+  void replace_stream(const Norm& norm) {
+    normalize(stream_, norm, n_tokens_, config().hidden_dim, stream_);
+  }
+
+  // A copy of the stream, until the next norm in front of a block; and what adds it again.
+  const float* copy_stream();
+  void add_to_stream(const float* rows);
 
   // scratch.normed [n_tokens] = the stream behind the last norm.
   void finish_hidden();
@@ -91,6 +116,8 @@ class Step {
   }
 
  private:
+  size_t position_of(size_t token) const;
+  void add_embedding(const PackedMatrix& table, size_t index, float* row);
   void compute_angles(Rotation rotation);
   void multiply(const Projection& projection, const Activations& x, size_t n_rows, size_t from,
                 size_t to) const;
@@ -98,8 +125,12 @@ class Step {
   const Model& model_;
   ThreadPool& pool_;
   Scratch& scratch_;
-  SequenceState& state_;
+  SequenceState* state_ = nullptr;
+  const Texts* texts_ = nullptr;
+  size_t first_row_ = 0;
   size_t n_tokens_;
+  float* stream_;  // [n_tokens][hidden_dim]
+  Angles angles_[kRotationTables];
 };
 
 }  // namespace kinglet

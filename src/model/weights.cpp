@@ -27,13 +27,29 @@ Status take_embeddings(TensorTaker& tensors, const GgufHeader& header, ModelConf
         weights.position_embedding,
         tensors.matrix("position_embd.weight", config.context_length, config.hidden_dim));
   }
+  const TensorInfo* types = header.find_tensor("token_types.weight");
+  if (config.architecture->token_types && types != nullptr) {
+    KINGLET_ASSIGN(weights.token_types,
+                   tensors.matrix(types->name, types->shape[1], config.hidden_dim));
+  }
+  if (config.architecture->embedding_norm) {
+    KINGLET_ASSIGN(weights.embedding_norm, take_norm(tensors, "token_embd_norm", config));
+  }
   return {};
 }
 
 Status take_output(TensorTaker& tensors, const ModelConfig& config, Weights& weights) {
   constexpr std::string_view kOutput = "output.weight";
-  KINGLET_ASSIGN(weights.output_norm,
-                 take_norm(tensors, std::string(config.architecture->output_norm), config));
+  const Architecture& traits = *config.architecture;
+  if (!traits.output_norm.empty()) {
+    KINGLET_ASSIGN(weights.output_norm,
+                   take_norm(tensors, std::string(traits.output_norm), config));
+  }
+  if (traits.is_encoder()) {
+    tensors.skip("output.");
+    KINGLET_ASSIGN(weights.head, Head::take(tensors, config));
+    return {};
+  }
   weights.output.matrix = weights.token_embedding;
   if (tensors.has(kOutput)) {
     KINGLET_ASSIGN(weights.output.matrix,

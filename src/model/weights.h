@@ -11,20 +11,24 @@
 #include "model/early_weights.h"
 #include "model/layer.h"
 #include "model/linear.h"
+#include "model/pooling.h"
 
 namespace kinglet {
 
 struct Weights {
   PackedMatrix token_embedding;     // [vocab_size][hidden_dim]
   PackedMatrix position_embedding;  // [context_length][hidden_dim]; no rows where positions rotate
+  PackedMatrix token_types;         // [.][hidden_dim]; no rows: there are none
+  Norm embedding_norm;
   std::vector<Layer> layers;
   Norm output_norm;
-  Linear output;  // [vocab_size][hidden_dim]; the embedding where tied
+  Linear output;  // [vocab_size][hidden_dim]; the embedding where tied; no rows in an encoder
   // [rope.dim / 2] dividing the frequencies, or null: in any context, or in one that is longer than
   // rope.original_context.
   const float* rope_factors = nullptr;
   const float* long_rope_factors = nullptr;
   StateShape state;  // what the layers keep of a sequence
+  Head head;         // of an encoder
 };
 
 // Packs the file's tensors in place. Sets config.vocab_size.

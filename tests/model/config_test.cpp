@@ -145,6 +145,66 @@ TEST(Config, RefusesWhatNoArchitectureHereComputes) {
       ErrorCode::unsupported_feature, "qwen3.pooling_type tells that the model makes embeddings");
 }
 
+TinyModel tiny_encoder(const std::string& architecture,
+                       std::function<void(GgufBuilder&)> edit = {}) {
+  return tiny_model(architecture, [=](GgufBuilder& file) {
+    file.set_float32(cat(architecture, ".attention.layer_norm_epsilon"), 1e-5f);
+    if (edit != nullptr) edit(file);
+  });
+}
+
+TEST(Config, EveryThirdLayerOfModernBertSeesAllTheFirstAmongThem) {
+  const auto config = read(tiny_encoder("modern-bert", [](GgufBuilder& file) {
+    file.set_uint32("modern-bert.attention.sliding_window", 128);
+  }));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(windows(config.value()), (std::vector<uint32_t>{0, 128, 128, 0, 128, 128}));
+  EXPECT_EQ(config.value().layers[0].rotation, Rotation::scaled);
+  EXPECT_EQ(config.value().layers[1].rotation, Rotation::local);
+  EXPECT_EQ(config.value().rope.local_theta, 10000.0f);
+  EXPECT_EQ(config.value().activation, Activation::gelu);
+  EXPECT_FALSE(config.value().pooling);
+}
+
+TEST(Config, ModernBertMayNameItsActivation) {
+  const auto with = [](const char* name) {
+    return tiny_encoder("modern-bert", [name](GgufBuilder& file) {
+      file.set("modern-bert.hidden_activation", name);
+    });
+  };
+  const auto config = read(with("silu"));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config.value().activation, Activation::silu);
+  expect_error(with("relu"), ErrorCode::unsupported_feature,
+               "modern-bert.hidden_activation is \"relu\": not supported");
+}
+
+TEST(Config, ReadsHowAnEncoderPools) {
+  const auto config = read(tiny_encoder("bert", [](GgufBuilder& file) {
+    file.set_uint32("bert.pooling_type", 4);
+    file.set_bool("bert.attention.causal", false);
+    file.set_array("bert.classifier.output_labels", std::vector<std::string>{"a", "b", "c"});
+  }));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config.value().pooling, Pooling::rank);
+  EXPECT_EQ(config.value().n_labels, 3u);
+}
+
+TEST(Config, RefusesEncodersThatDoNotLookAhead) {
+  expect_error(
+      tiny_encoder("bert", [](GgufBuilder& file) { file.set_bool("bert.attention.causal", true); }),
+      ErrorCode::unsupported_feature, "bert.attention.causal");
+  expect_error(
+      tiny_encoder("bert",
+                   [](GgufBuilder& file) { file.set_uint32("bert.classifier.output_labels", 2); }),
+      ErrorCode::corrupt, "bert.classifier.output_labels is not an array");
+  expect_error(tiny_encoder("jina-bert-v2",
+                            [](GgufBuilder& file) {
+                              file.set_float32("jina-bert-v2.attention.max_alibi_bias", 4.0f);
+                            }),
+               ErrorCode::unsupported_feature, "max_alibi_bias is not supported");
+}
+
 // As the code of Mistral v0.1, Phi-3 and StarCoder 2 has it, each token sees so many positions in
 // every layer, itself the last of them.
 TEST(Config, AWindowOfTheFileHoldsInEveryLayer) {

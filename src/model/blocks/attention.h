@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "model/blocks/attention_inputs.h"
 #include "model/blocks/block.h"
-#include "model/config.h"
 #include "model/layer_loader.h"
 #include "model/linear.h"
 
@@ -14,7 +14,7 @@ namespace kinglet {
 // A gate, where there is one, multiplies what a head gives by its sigmoid (Qiu et al., 2025);
 // "attn_q" then holds the query and the gate of one head after the other.
 //
-// "attn_q", "attn_k", "attn_v" or all in "attn_qkv"; "attn_output"; norms of queries and keys.
+// "attn_output", and what makes its inputs.
 class Attention : public Block {
  public:
   static Result<std::unique_ptr<Block>> load(LayerLoader& loader);
@@ -34,29 +34,18 @@ class Attention : public Block {
     std::byte* per_thread;
   };
 
-  Status load_separate(LayerLoader& loader);
-  Status load_fused(LayerLoader& loader);
   Buffers lay_out(Arena& arena, const BatchShape& batch) const;
   void part_gates(Step& step, const Buffers& buffers) const;
-  void rotate(const Step& step, float* rows, uint32_t n_heads) const;
   Status store(Step& step, const Buffers& buffers) const;
   void attend(Step& step, const Buffers& buffers) const;
 
-  uint32_t q_dim() const { return n_heads_ * head_dim_; }
-  uint32_t kv_dim() const { return n_kv_heads_ * head_dim_; }
+  uint32_t q_dim() const { return inputs_.q_dim(); }
+  uint32_t kv_dim() const { return inputs_.kv_dim(); }
+  uint32_t head_dim() const { return inputs_.layer.head_dim; }
 
-  uint32_t n_heads_ = 0;
-  uint32_t n_kv_heads_ = 0;
-  uint32_t head_dim_ = 0;
-  LayerConfig layer_;
+  AttentionInputs inputs_;
   uint32_t rows_ = 0;  // which of the sequence's keys and values are this layer's
-  bool is_gated_ = false;
-  Linear query_;     // [q_dim][hidden_dim], or [2 q_dim][hidden_dim] with gates
-  Linear key_;       // [kv_dim][hidden_dim]
-  Linear value_;     // [kv_dim][hidden_dim]
-  Norm query_norm_;  // see HeadNorm
-  Norm key_norm_;
-  Linear output_;  // [hidden_dim][q_dim]
+  Linear output_;      // [hidden_dim][q_dim]
 };
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// What a layer is made of: a mixer, through which tokens learn of those before them, and a
+// What a layer is made of: a mixer, through which tokens learn of others, and a
 // feed-forward block, which works on each token alone.
 #pragma once
 
@@ -36,6 +36,10 @@ class Block {
   virtual ~Block() = default;
 
   virtual ScratchNeeds scratch_needs(const BatchShape& batch) const = 0;
+
+  // Of encoders: computes from the step's rows what rows of other batches will need of them. It is
+  // called for all batches before run() is called for the first.
+  virtual void prepare(Step& /*step*/, Arena /*arena*/, const float* /*x*/) const {}
 
   // out [n_tokens][hidden_dim] = what the block makes of the step's rows x [n_tokens][hidden_dim].
   // Keeps what later steps will need in the step's sequence. `arena` has room for scratch_needs().

@@ -6,10 +6,22 @@
 
 namespace kinglet {
 
+namespace {
+
+// Where the gate's rows are.
+Gate find_gate(const LayerLoader& loader, uint32_t width) {
+  const Gate gate = loader.traits().gate;
+  if (gate != Gate::as_given) return gate;
+  if (loader.has("ffn_gate")) return Gate::separate;
+  return loader.n_rows("ffn_up") == width ? Gate::none : Gate::fused;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Block>> FeedForward::load(LayerLoader& loader) {
   const uint32_t hidden_dim = loader.config().hidden_dim;
   const uint32_t width = loader.config().ffn_dim;
-  const Gate kind = loader.traits().gate;
+  const Gate kind = find_gate(loader, width);
   Linear gate;
   Linear up;
   if (kind == Gate::fused) {
@@ -70,9 +82,8 @@ void FeedForward::run_rows(Step& step, Arena arena, const float* x, size_t n_row
   } else {
     step.project(x, n_rows, {{&up_, buffers.gate}});
   }
-  const auto multiply_gate = step.config().architecture->activation == Activation::silu
-                                 ? kernels.silu_multiply
-                                 : kernels.gelu_multiply;
+  const auto multiply_gate =
+      step.config().activation == Activation::silu ? kernels.silu_multiply : kernels.gelu_multiply;
   step.for_each_part(n_rows * width(), [&](size_t begin, size_t end) {
     if (is_gated()) {
       multiply_gate(buffers.gate + begin, buffers.up + begin, end - begin);

@@ -1,0 +1,62 @@
+#include "model/blocks/attention_inputs.h"
+
+#include "model/step.h"
+
+namespace kinglet {
+
+Result<AttentionInputs> AttentionInputs::load(LayerLoader& loader) {
+  AttentionInputs inputs;
+  inputs.layer = loader.layer();
+  inputs.is_gated = loader.traits().gated_attention;
+  const bool is_fused = !inputs.is_gated && loader.has("attn_qkv");
+  KINGLET_TRY(is_fused ? inputs.load_fused(loader) : inputs.load_separate(loader));
+  KINGLET_ASSIGN(inputs.query_norm, loader.head_norm("attn_q_norm", inputs.q_dim()));
+  KINGLET_ASSIGN(inputs.key_norm, loader.head_norm("attn_k_norm", inputs.kv_dim()));
+  return inputs;
+}
+
+Status AttentionInputs::load_separate(LayerLoader& loader) {
+  const uint32_t hidden_dim = loader.config().hidden_dim;
+  const Presence biases = loader.traits().qkv_biases;
+  const uint32_t n_rows = is_gated ? 2 * q_dim() : q_dim();
+  KINGLET_ASSIGN(query, loader.linear("attn_q", n_rows, hidden_dim, biases));
+  KINGLET_ASSIGN(key, loader.linear("attn_k", kv_dim(), hidden_dim, biases));
+  KINGLET_ASSIGN(value, loader.linear("attn_v", kv_dim(), hidden_dim, biases));
+  return {};
+}
+
+Status AttentionInputs::load_fused(LayerLoader& loader) {
+  KINGLET_ASSIGN(const auto parts, loader.fused("attn_qkv", {q_dim(), kv_dim(), kv_dim()},
+                                                loader.traits().qkv_biases));
+  query = parts[0];
+  key = parts[1];
+  value = parts[2];
+  return {};
+}
+
+void AttentionInputs::finish_queries(Step& step, float* queries) const {
+  step.normalize(queries, query_norm, step.n_tokens(), q_dim(), queries);
+  rotate(step, queries, layer.n_heads);
+}
+
+void AttentionInputs::finish_keys(Step& step, float* keys) const {
+  step.normalize(keys, key_norm, step.n_tokens(), kv_dim(), keys);
+  rotate(step, keys, layer.n_kv_heads);
+}
+
+// Rotates the heads of every token's row, n_heads * head_dim wide.
+void AttentionInputs::rotate(const Step& step, float* rows, uint32_t n_heads) const {
+  if (layer.rotation == Rotation::none) return;
+  const Angles angles = step.angles(layer.rotation);
+  const auto rope = step.config().architecture->rope == RopeKind::interleaved
+                        ? step.kernels().rope_interleaved
+                        : step.kernels().rope_halves;
+  step.for_each(step.n_tokens(), [&](size_t t) {
+    for (uint32_t head = 0; head < n_heads; ++head) {
+      rope(rows + (t * n_heads + head) * layer.head_dim, angles.cosines + t * angles.n_pairs,
+           angles.sines + t * angles.n_pairs, angles.n_pairs);
+    }
+  });
+}
+
+}  // namespace kinglet

@@ -1,0 +1,37 @@
+// What makes queries, keys and values of a layer's input: shared by the blocks with attention.
+#pragma once
+
+#include "model/config.h"
+#include "model/layer_loader.h"
+#include "model/linear.h"
+
+namespace kinglet {
+
+class Step;
+
+// "attn_q", "attn_k", "attn_v" or all in "attn_qkv"; norms of queries and keys.
+struct AttentionInputs {
+  static Result<AttentionInputs> load(LayerLoader& loader);
+
+  uint32_t q_dim() const { return layer.n_heads * layer.head_dim; }
+  uint32_t kv_dim() const { return layer.n_kv_heads * layer.head_dim; }
+
+  // Normalizes and rotates the step's queries [n_tokens][q_dim], or keys [n_tokens][kv_dim].
+  void finish_queries(Step& step, float* queries) const;
+  void finish_keys(Step& step, float* keys) const;
+
+  LayerConfig layer;
+  bool is_gated = false;  // queries have gates: see Attention
+  Linear query;           // [q_dim][hidden_dim], or [2 q_dim][hidden_dim] with gates
+  Linear key;             // [kv_dim][hidden_dim]
+  Linear value;           // [kv_dim][hidden_dim]
+  Norm query_norm;        // see HeadNorm
+  Norm key_norm;
+
+ private:
+  Status load_separate(LayerLoader& loader);
+  Status load_fused(LayerLoader& loader);
+  void rotate(const Step& step, float* rows, uint32_t n_heads) const;
+};
+
+}  // namespace kinglet

@@ -1,0 +1,42 @@
+// Attention over whole texts, whose tokens see each other in both directions (BERT, Devlin et al.,
+// 2018).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "model/blocks/attention_inputs.h"
+#include "model/blocks/block.h"
+#include "model/linear.h"
+
+namespace kinglet {
+
+// "attn_output", and what makes its inputs. prepare() puts the keys and values of its rows beside
+// those of all others, as floats; run() looks at those of whole texts.
+class BidirectionalAttention : public Block {
+ public:
+  static Result<std::unique_ptr<Block>> load(LayerLoader& loader);
+
+  ScratchNeeds scratch_needs(const BatchShape& batch) const override;
+  void prepare(Step& step, Arena arena, const float* x) const override;
+  Status run(Step& step, Arena arena, const float* x, float* out) const override;
+
+ private:
+  // Of n tokens.
+  struct Buffers {
+    float* query;   // [q_dim]
+    float* output;  // [q_dim]: of all heads
+    std::byte* per_thread;
+  };
+
+  Buffers lay_out(Arena& arena, const BatchShape& batch) const;
+  void attend(Step& step, const Buffers& buffers) const;
+  void attend_rows(Step& step, const Buffers& buffers, uint32_t kv_head, size_t first, size_t n,
+                   std::byte* scratch) const;
+
+  AttentionInputs inputs_;
+  std::vector<float> slopes_;  // [n_heads], or none: see AttentionTile
+  Linear output_;              // [hidden_dim][q_dim]
+};
+
+}  // namespace kinglet

@@ -1,0 +1,226 @@
+#include "model/encode.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+#include "base/quoted.h"
+#include "model/arena.h"
+#include "model/forward.h"
+#include "model/step.h"
+
+namespace kinglet {
+namespace {
+
+uint64_t widest_keys(const ModelConfig& config) {
+  uint64_t widest = 0;
+  for (const LayerConfig& layer : config.layers) {
+    widest = std::max(widest, uint64_t{layer.n_kv_heads} * layer.head_dim);
+  }
+  return widest;
+}
+
+Status check_finite(std::span<const float> numbers) {
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (!std::isfinite(numbers[i])) {
+      return Error{
+          ErrorCode::not_finite,
+          cat("number ", i, " of ", numbers.size(),
+              " that the model made of a text is NaN or infinity: its weights are damaged")};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Encoder> Encoder::create(const Model& model, ThreadPool& pool, uint32_t n_tokens,
+                                uint32_t n_batch) {
+  const Architecture& architecture = *model.config().architecture;
+  if (!architecture.is_encoder()) {
+    return Error{ErrorCode::unsupported_feature,
+                 cat("architecture ", quoted(architecture.name),
+                     " is no encoder: it makes text, and no vectors")};
+  }
+  if (n_tokens == 0 || n_batch == 0) {
+    return Error{ErrorCode::invalid_argument,
+                 cat("an encoder of ", n_tokens, " tokens in batches of ", n_batch,
+                     ", expected 1 or more of both")};
+  }
+  Encoder encoder(model, pool);
+  encoder.n_tokens_ = n_tokens;
+  KINGLET_ASSIGN(encoder.scratch_,
+                 Scratch::create(model, std::min(n_batch, n_tokens), pool.n_threads()));
+  KINGLET_TRY(encoder.allocate());
+  return encoder;
+}
+
+Status Encoder::allocate() {
+  const ModelConfig& config = model_->config();
+  const uint64_t rows = n_tokens_;
+  const uint64_t kv_dim = widest_keys(config);
+  // No product here overflows: config's dimensions are at most 2^20, the rows 2^32.
+  const auto lay_out = [&](Arena arena) {
+    texts_.stream = arena.take<float>(rows * config.hidden_dim);
+    texts_.keys = arena.take<float>(rows * kv_dim);
+    texts_.values = arena.take<float>(rows * kv_dim);
+    texts_.text_of = arena.take<uint32_t>(rows);
+    tokens_ = arena.take<int32_t>(rows);
+    pooled_ = arena.take<float>(config.hidden_dim);
+    for (Angles& angles : texts_.angles) {
+      angles.n_pairs = config.rope.dim / 2;
+      angles.cosines = arena.take<float>(rows * angles.n_pairs);
+      angles.sines = arena.take<float>(rows * angles.n_pairs);
+    }
+    return arena.n_bytes();
+  };
+  KINGLET_ASSIGN(memory_, AlignedBuffer::allocate(lay_out(Arena()), "the encoder's memory"));
+  lay_out(Arena(memory_.data()));
+  return {};
+}
+
+Status Encoder::check_texts(std::span<const std::span<const int32_t>> texts) const {
+  if (texts.empty()) return Error{ErrorCode::invalid_argument, "no texts, expected at least one"};
+  const uint32_t context = model_->config().context_length;
+  uint64_t n_tokens = 0;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (texts[i].empty()) {
+      return Error{ErrorCode::invalid_argument, cat("text ", i, " has no tokens")};
+    }
+    if (texts[i].size() > context) {
+      return Error{ErrorCode::context_full, cat("text ", i, " has ", texts[i].size(),
+                                                " tokens, the model's context ", context)};
+    }
+    KINGLET_TRY(check_vocabulary(*model_, texts[i]));
+    n_tokens += texts[i].size();
+  }
+  if (n_tokens <= n_tokens_) return {};
+  return Error{ErrorCode::context_full,
+               cat("the texts have ", n_tokens, " tokens, there is room for ", n_tokens_)};
+}
+
+void Encoder::lay_out_texts(std::span<const std::span<const int32_t>> texts) {
+  texts_.spans.clear();
+  size_t first = 0;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const size_t n = texts[i].size();
+    texts_.spans.push_back({first, n});
+    std::copy_n(texts[i].data(), n, tokens_ + first);
+    std::fill_n(texts_.text_of + first, n, static_cast<uint32_t>(i));
+    first += n;
+  }
+}
+
+// Calls f(step, first_row) for all rows.
+template <class F>
+void Encoder::for_each_batch(const F& f) {
+  const size_t n_rows = texts_.n_tokens();
+  for (size_t first = 0; first < n_rows; first += scratch_.n_batch) {
+    const size_t n = std::min<size_t>(scratch_.n_batch, n_rows - first);
+    Step step(*model_, *pool_, scratch_, texts_, first, n);
+    f(step);
+  }
+}
+
+Status Encoder::run(std::span<const std::span<const int32_t>> texts,
+                    const Cancellation& cancellation) {
+  KINGLET_TRY(check_texts(texts));
+  lay_out_texts(texts);
+  for_each_batch([&](Step& step) { step.embed({tokens_ + step.first_row(), step.n_tokens()}); });
+  const Status status = run_layers(cancellation);
+  if (!status.ok()) {
+    texts_.spans.clear();
+    return status;
+  }
+  for_each_batch([&](Step& step) { step.replace_stream(model_->weights().output_norm); });
+  return {};
+}
+
+Status Encoder::run_layers(const Cancellation& cancellation) {
+  const std::span<const Layer> layers = model_->weights().layers;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if (cancellation.requested()) {
+      return Error{ErrorCode::cancelled, cat("cancelled before layer ", i, " of ", layers.size())};
+    }
+    for_each_batch([&](Step& step) { prepare_layer(step, layers[i]); });
+    Status status;
+    for_each_batch([&](Step& step) {
+      if (status.ok()) status = run_layer(step, layers[i]);
+    });
+    KINGLET_TRY(status);
+  }
+  return {};
+}
+
+std::span<const float> Encoder::states(size_t text) const {
+  const size_t width = model_->config().hidden_dim;
+  const TextSpan& span = texts_.spans[text];
+  return {texts_.stream + span.first * width, span.n_tokens * width};
+}
+
+Result<Pooling> Encoder::pooling() const {
+  const ModelConfig& config = model_->config();
+  if (config.pooling) return *config.pooling;
+  return Error{
+      ErrorCode::missing_metadata,
+      cat(config.architecture->name, ".pooling_type is missing: the file does not tell how ",
+          "the states of a text's tokens become one vector")};
+}
+
+size_t Encoder::embedding_size(size_t text, Pooling pooling) const {
+  const size_t n = pooling == Pooling::none ? texts_.spans[text].n_tokens : 1;
+  return n * model_->weights().head.embedding_dim();
+}
+
+Status Encoder::check_text(size_t text) const {
+  if (text < n_texts()) return {};
+  return Error{ErrorCode::invalid_argument, cat("text ", text, " of ", n_texts())};
+}
+
+Status Encoder::check_output(size_t text, size_t expected, std::span<const float> output) const {
+  if (output.size() == expected) return {};
+  return Error{ErrorCode::invalid_argument,
+               cat("room for ", output.size(), " numbers of text ", text, ", expected ", expected)};
+}
+
+Status Encoder::embed(size_t text, Pooling pooling, std::span<float> embedding) {
+  if (pooling == Pooling::rank) {
+    return Error{ErrorCode::unsupported_feature, "a reranker makes scores, no embeddings"};
+  }
+  KINGLET_TRY(check_text(text));
+  KINGLET_TRY(check_output(text, embedding_size(text, pooling), embedding));
+  const Head& head = model_->weights().head;
+  const float* rows = states(text).data();
+  size_t n_rows = texts_.spans[text].n_tokens;
+  const size_t width = model_->config().hidden_dim;
+  if (pooling != Pooling::none) {
+    pool_states(model_->kernels(), pooling, rows, n_rows, width, pooled_);
+    rows = pooled_;
+    n_rows = 1;
+  }
+  for (size_t first = 0; first < n_rows; first += scratch_.n_batch) {
+    const size_t n = std::min<size_t>(scratch_.n_batch, n_rows - first);
+    Step step(*model_, *pool_, scratch_, texts_, 0, n);
+    head.embed(step, Arena(scratch_.blocks), rows + first * width,
+               embedding.data() + first * head.embedding_dim());
+  }
+  return check_finite(embedding);
+}
+
+Status Encoder::score(size_t text, std::span<float> scores) {
+  const ModelConfig& config = model_->config();
+  if (config.pooling != Pooling::rank) {
+    return Error{ErrorCode::unsupported_feature,
+                 cat(config.architecture->name, ".pooling_type does not tell that the model ranks ",
+                     "texts: it makes embeddings, no scores")};
+  }
+  KINGLET_TRY(check_text(text));
+  KINGLET_TRY(check_output(text, config.n_labels, scores));
+  pool_states(model_->kernels(), config.architecture->ranking.pooling, states(text).data(),
+              texts_.spans[text].n_tokens, config.hidden_dim, pooled_);
+  Step step(*model_, *pool_, scratch_, texts_, 0, 1);
+  model_->weights().head.score(step, Arena(scratch_.blocks), pooled_, scores.data());
+  return check_finite(scores);
+}
+
+}  // namespace kinglet

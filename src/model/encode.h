@@ -1,0 +1,85 @@
+// Whole texts in, vectors or scores out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/cancellation.h"
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "model/model.h"
+#include "model/scratch.h"
+#include "model/texts.h"
+
+namespace kinglet {
+
+// Runs an encoder over texts, layer by layer: attention needs the keys and values of all tokens of
+// a text, so the stream of all tokens is kept, and what is done with rows is done in batches. A
+// text may be longer than a batch, a batch may hold several texts, and nothing is padded. A text's
+// results do not depend, bit for bit, on other texts or on how rows are cut into batches.
+//
+// The model and the pool must outlive it.
+class Encoder {
+ public:
+  // n_tokens: of all texts of a call, at most; n_batch: rows that are computed together.
+  // ErrorCode::unsupported_feature (a model that is no encoder), invalid_argument (a size of 0),
+  // out_of_memory.
+  static Result<Encoder> create(const Model& model, ThreadPool& pool, uint32_t n_tokens,
+                                uint32_t n_batch);
+
+  uint64_t bytes() const { return memory_.size() + scratch_.bytes(); }
+
+  // Computes the last states of the texts' tokens. ErrorCode::invalid_argument (no texts, an empty
+  // one, a token outside the vocabulary); context_full (a text longer than the model's context, or
+  // more tokens than there is room for); cancelled, heard of before each layer: then there are no
+  // texts.
+  Status run(std::span<const std::span<const int32_t>> texts,
+             const Cancellation& cancellation = {});
+
+  // --- Of the last run
+  // ----------------------------------------------------------------------------
+
+  size_t n_texts() const { return texts_.spans.size(); }
+
+  // [tokens of the text][hidden_dim].
+  std::span<const float> states(size_t text) const;
+
+  // How the file says that a text's states become one vector. ErrorCode::missing_metadata.
+  Result<Pooling> pooling() const;
+
+  // Numbers of what embed() gives.
+  size_t embedding_size(size_t text, Pooling pooling) const;
+
+  // The embedding of a text, not normalized: one vector, or one for each token with Pooling::none.
+  // ErrorCode::invalid_argument (no such text, a wrong size); unsupported_feature (Pooling::rank);
+  // not_finite.
+  Status embed(size_t text, Pooling pooling, std::span<float> embedding);
+
+  // The scores of a text, [n_labels]. ErrorCode::unsupported_feature (no reranker),
+  // invalid_argument, not_finite.
+  Status score(size_t text, std::span<float> scores);
+
+ private:
+  Encoder(const Model& model, ThreadPool& pool) : model_(&model), pool_(&pool) {}
+
+  Status allocate();
+  Status check_texts(std::span<const std::span<const int32_t>> texts) const;
+  void lay_out_texts(std::span<const std::span<const int32_t>> texts);
+  Status run_layers(const Cancellation& cancellation);
+  Status check_text(size_t text) const;
+  Status check_output(size_t text, size_t expected, std::span<const float> output) const;
+  template <class F>
+  void for_each_batch(const F& f);
+
+  const Model* model_;
+  ThreadPool* pool_;
+  uint32_t n_tokens_ = 0;
+  Texts texts_;
+  int32_t* tokens_ = nullptr;  // [n_tokens]: of all texts
+  float* pooled_ = nullptr;    // [hidden_dim]
+  Scratch scratch_;
+  AlignedBuffer memory_;
+};
+
+}  // namespace kinglet

@@ -1,0 +1,454 @@
+// Encoders against llama.cpp's answers, on every kernel set, and what they promise.
+#include "model/encode.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/damage.h"
+#include "model/forward.h"
+#include "model/reference.h"
+#include "model/runner.h"
+#include "model/tiny_model.h"
+
+namespace kinglet {
+namespace {
+
+using Text = std::vector<int32_t>;
+
+// A model with what encoding needs.
+struct EncoderRunner {
+  Model model;
+  ThreadPool pool;
+  std::unique_ptr<Encoder> encoder;
+
+  static Result<std::unique_ptr<EncoderRunner>> create(GgufFile file, const KernelSet& kernels,
+                                                       uint32_t n_tokens, uint32_t n_batch,
+                                                       size_t n_threads = 1) {
+    KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels));
+    auto runner = std::make_unique<EncoderRunner>(std::move(model), n_threads);
+    KINGLET_ASSIGN(Encoder encoder,
+                   Encoder::create(runner->model, runner->pool, n_tokens, n_batch));
+    runner->encoder = std::make_unique<Encoder>(std::move(encoder));
+    return runner;
+  }
+
+  static std::unique_ptr<EncoderRunner> of(const std::string& fixture, const KernelSet& kernels,
+                                           uint32_t n_tokens, uint32_t n_batch,
+                                           size_t n_threads = 1) {
+    auto file = read_gguf_file(fixture_path("encoder/" + fixture + ".gguf"));
+    EXPECT_TRUE(file.ok());
+    auto runner = create(std::move(file.value()), kernels, n_tokens, n_batch, n_threads);
+    EXPECT_TRUE(runner.ok()) << runner.error().message;
+    return std::move(runner.value());
+  }
+
+  EncoderRunner(Model m, size_t n_threads) : model(std::move(m)), pool(n_threads) {}
+
+  Status run(const std::vector<Text>& texts, const Cancellation& cancellation = {}) {
+    const std::vector<std::span<const int32_t>> spans(texts.begin(), texts.end());
+    return encoder->run(spans, cancellation);
+  }
+
+  std::vector<float> embed(size_t text, Pooling pooling) {
+    std::vector<float> embedding(encoder->embedding_size(text, pooling));
+    const Status status = encoder->embed(text, pooling, embedding);
+    EXPECT_TRUE(status.ok()) << status.error().message;
+    return embedding;
+  }
+
+  std::vector<float> score(size_t text) {
+    std::vector<float> scores(model.config().n_labels);
+    const Status status = encoder->score(text, scores);
+    EXPECT_TRUE(status.ok()) << status.error().message;
+    return scores;
+  }
+
+  std::vector<float> states(size_t text) const {
+    const auto states = encoder->states(text);
+    return {states.begin(), states.end()};
+  }
+};
+
+struct EncoderReference {
+  Text tokens;
+  std::vector<double> embedding;
+  std::vector<double> token_embeddings;
+  std::vector<double> scores;
+};
+
+// All numbers of the array of arrays of that name.
+std::vector<double> read_rows(const std::string& json, const std::string& name) {
+  std::vector<double> numbers;
+  const size_t begin = json.find("\"" + name + "\":[[");
+  if (begin == std::string::npos) return numbers;
+  const char* cursor = json.c_str() + json.find('[', begin);
+  const char* const end = json.c_str() + json.find("]]", begin);
+  while (cursor < end) {
+    if (*cursor == '[' || *cursor == ']' || *cursor == ',') {
+      ++cursor;
+      continue;
+    }
+    char* behind;
+    numbers.push_back(std::strtod(cursor, &behind));
+    cursor = behind;
+  }
+  return numbers;
+}
+
+EncoderReference read_answer(const std::string& fixture) {
+  const auto bytes = read_fixture("encoder/" + fixture + ".json");
+  const std::string json(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  EncoderReference reference;
+  size_t from = 0;
+  for (const double id : read_numbers(json, "tokens", from)) {
+    reference.tokens.push_back(static_cast<int32_t>(id));
+  }
+  from = 0;
+  reference.embedding = read_numbers(json, "embedding", from);
+  from = 0;
+  reference.scores = read_numbers(json, "scores", from);
+  reference.token_embeddings = read_rows(json, "token_embeddings");
+  return reference;
+}
+
+// The largest difference, in units of the root mean square of what is expected.
+double difference(const std::vector<float>& found, const std::vector<double>& expected) {
+  if (found.size() != expected.size()) return std::numeric_limits<double>::infinity();
+  double largest = 0;
+  double squares = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    largest = std::max(largest, std::fabs(static_cast<double>(found[i]) - expected[i]));
+    squares += expected[i] * expected[i];
+  }
+  return largest / std::sqrt(squares / static_cast<double>(found.size()));
+}
+
+double cosine(const std::vector<float>& a, const std::vector<double>& b) {
+  double product = 0;
+  double a_squares = 0;
+  double b_squares = 0;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    const auto x = static_cast<double>(a[i]);
+    product += x * b[i];
+    a_squares += x * x;
+    b_squares += b[i] * b[i];
+  }
+  return product / std::sqrt(a_squares * b_squares);
+}
+
+struct EncoderFixture {
+  const char* model;
+  const char* reference;
+  bool quantized = false;          // the weights' kernels round activations, where they can
+  bool rounded_reference = false;  // the reference rounded activations
+};
+
+using EncoderParam = std::tuple<EncoderFixture, const KernelSet*>;
+
+std::string encoder_name(const testing::TestParamInfo<EncoderParam>& info) {
+  std::string name = std::string(std::get<0>(info.param).reference) + "_" +
+                     std::string(std::get<1>(info.param)->name);
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },
+      '_');
+  return name;
+}
+
+class EncoderParity : public testing::TestWithParam<EncoderParam> {};
+
+TEST_P(EncoderParity, AnswersAsTheReference) {
+  const auto& [fixture, kernels] = GetParam();
+  const EncoderReference reference = read_answer(fixture.reference);
+  ASSERT_GE(reference.tokens.size(), 40u);
+  const auto runner = EncoderRunner::of(fixture.model, *kernels, 64, 16);
+  const Status status = runner->run({reference.tokens});
+  ASSERT_TRUE(status.ok()) << status.error().message;
+  const auto pooling = runner->encoder->pooling();
+  ASSERT_TRUE(pooling.ok());
+  if (pooling.value() == Pooling::rank) {
+    const auto scores = runner->score(0);
+    ASSERT_EQ(scores.size(), reference.scores.size());
+    for (size_t i = 0; i < scores.size(); ++i) {
+      EXPECT_NEAR(static_cast<double>(scores[i]), reference.scores[i], 2e-3);
+    }
+    return;
+  }
+  const bool rounds =
+      (fixture.quantized && kernels != &scalar_kernels()) || fixture.rounded_reference;
+  const auto embedding = runner->embed(0, pooling.value());
+  const auto tokens = runner->embed(0, Pooling::none);
+  EXPECT_LT(difference(embedding, reference.embedding), rounds ? 0.03 : 0.005);
+  EXPECT_GT(cosine(embedding, reference.embedding), rounds ? 0.999 : 0.9999);
+  EXPECT_LT(difference(tokens, reference.token_embeddings), rounds ? 0.1 : 0.015);
+}
+
+constexpr EncoderFixture kFixtures[] = {
+    {"bert", "bert"},
+    {"nomic-bert", "nomic-bert"},
+    {"jina-bert-v2", "jina-bert-v2"},
+    {"modern-bert", "modern-bert"},
+    {"gemma-embedding", "gemma-embedding"},
+    {"gemma-embedding-dense", "gemma-embedding-dense"},
+    {"bert-rerank", "bert-rerank"},
+    {"jina-bert-v2-rerank", "jina-bert-v2-rerank"},
+    {"modern-bert-rerank", "modern-bert-rerank"},
+    {"bert-Q8_0", "bert-Q8_0.exact", true},
+    {"bert-Q8_0", "bert-Q8_0", true, true},
+};
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, EncoderParity,
+                         testing::Combine(testing::ValuesIn(kFixtures),
+                                          testing::ValuesIn(available_kernels().begin(),
+                                                            available_kernels().end())),
+                         encoder_name);
+
+const char* const kModels[] = {"bert",        "nomic-bert",      "jina-bert-v2",
+                               "modern-bert", "gemma-embedding", "gemma-embedding-dense",
+                               "bert-Q8_0"};
+
+// Texts of several lengths: of one token, of whole blocks of attention, of more than one batch.
+std::vector<Text> some_texts(const ModelConfig& config) {
+  std::vector<Text> texts;
+  uint32_t token = 1;
+  for (const uint32_t n : {7u, 1u, 64u, 130u, 33u, 65u}) {
+    Text text;
+    for (uint32_t i = 0; i < std::min(n, config.context_length); ++i) {
+      token = token * 69 + 11;
+      text.push_back(static_cast<int32_t>((token >> 8) % config.vocab_size));
+    }
+    texts.push_back(text);
+  }
+  return texts;
+}
+
+class Encoding : public testing::TestWithParam<const KernelSet*> {
+ protected:
+  const KernelSet& kernels() const { return *GetParam(); }
+};
+
+TEST_P(Encoding, ATextDoesNotDependOnOthersOrOnBatches) {
+  for (const char* model : kModels) {
+    const auto alone = EncoderRunner::of(model, kernels(), 130, 64);
+    const auto texts = some_texts(alone->model.config());
+    std::vector<std::vector<float>> expected;
+    for (const Text& text : texts) {
+      ASSERT_TRUE(alone->run({text}).ok());
+      expected.push_back(alone->states(0));
+      for (const float number : expected.back()) ASSERT_TRUE(std::isfinite(number));
+    }
+    for (const auto& [n_batch, n_threads] : {std::pair<uint32_t, size_t>{1, 1}, {7, 3}, {64, 1}}) {
+      const auto together = EncoderRunner::of(model, kernels(), 400, n_batch, n_threads);
+      ASSERT_TRUE(together->run(texts).ok());
+      ASSERT_EQ(together->encoder->n_texts(), texts.size());
+      for (size_t i = 0; i < texts.size(); ++i) {
+        EXPECT_EQ(together->states(i), expected[i])
+            << model << ", text " << i << ", batches of " << n_batch;
+      }
+    }
+  }
+}
+
+TEST_P(Encoding, EmbeddingsDoNotDependOnBatches) {
+  const auto one = EncoderRunner::of("gemma-embedding-dense", kernels(), 400, 1);
+  const auto all = EncoderRunner::of("gemma-embedding-dense", kernels(), 400, 400);
+  const auto texts = some_texts(one->model.config());
+  ASSERT_TRUE(one->run(texts).ok());
+  ASSERT_TRUE(all->run(texts).ok());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    for (const Pooling pooling : {Pooling::none, Pooling::mean, Pooling::cls, Pooling::last}) {
+      EXPECT_EQ(one->embed(i, pooling), all->embed(i, pooling));
+    }
+  }
+}
+
+// Tokens at the far end of a text change what the first one becomes.
+TEST_P(Encoding, TokensSeeWhatIsBehindThem) {
+  for (const char* model : kModels) {
+    const auto runner = EncoderRunner::of(model, kernels(), 64, 16);
+    Text text(50, 5);
+    ASSERT_TRUE(runner->run({text}).ok());
+    const auto before = runner->embed(0, Pooling::cls);
+    text.back() = 9;
+    ASSERT_TRUE(runner->run({text}).ok());
+    EXPECT_NE(runner->embed(0, Pooling::cls), before) << model;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Encoding,
+                         testing::ValuesIn(available_kernels().begin(), available_kernels().end()),
+                         [](const auto& set) {
+                           std::string name(set.param->name);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(Encoder, PoolsAsItIsTold) {
+  const auto runner = EncoderRunner::of("nomic-bert", scalar_kernels(), 64, 16);
+  const size_t width = runner->model.config().hidden_dim;
+  ASSERT_TRUE(runner->run({{3, 4}, {5, 6, 7}}).ok());
+  const auto states = runner->states(1);
+  EXPECT_EQ(runner->embed(1, Pooling::none), states);
+  const auto row = [&](size_t i) {
+    return std::vector(states.begin() + static_cast<ptrdiff_t>(i * width),
+                       states.begin() + static_cast<ptrdiff_t>((i + 1) * width));
+  };
+  EXPECT_EQ(runner->embed(1, Pooling::cls), row(0));
+  EXPECT_EQ(runner->embed(1, Pooling::last), row(2));
+  const auto mean = runner->embed(1, Pooling::mean);
+  for (size_t i = 0; i < width; ++i) {
+    EXPECT_NEAR(mean[i], (row(0)[i] + row(1)[i] + row(2)[i]) / 3, 1e-6f);
+  }
+}
+
+void expect_failure(const Status& status, ErrorCode code, const std::string& message) {
+  ASSERT_FALSE(status.ok()) << "expected: " << message;
+  EXPECT_EQ(error_code_name(status.error().code), error_code_name(code)) << status.error().message;
+  EXPECT_NE(status.error().message.find(message), std::string::npos) << status.error().message;
+}
+
+TEST(Encoder, RefusesTextsInWords) {
+  const auto runner = EncoderRunner::of("bert", scalar_kernels(), 70, 16);
+  ASSERT_TRUE(runner->run({{3, 4, 5}}).ok());
+  const auto before = runner->states(0);
+  expect_failure(runner->run({}), ErrorCode::invalid_argument, "no texts");
+  expect_failure(runner->run({{3}, {}}), ErrorCode::invalid_argument, "text 1 has no tokens");
+  expect_failure(runner->run({{3, 301}}), ErrorCode::invalid_argument,
+                 "token 301 is outside the vocabulary of 301");
+  expect_failure(runner->run({{-1}}), ErrorCode::invalid_argument, "token -1 is outside");
+  expect_failure(runner->run({Text(65, 3)}), ErrorCode::context_full,
+                 "text 0 has 65 tokens, the model's context 64");
+  expect_failure(runner->run({Text(64, 3), Text(7, 3)}), ErrorCode::context_full,
+                 "the texts have 71 tokens, there is room for 70");
+  // What was there is there still.
+  EXPECT_EQ(runner->states(0), before);
+  EXPECT_TRUE(runner->run({Text(64, 3), Text(6, 3)}).ok());
+}
+
+TEST(Encoder, RefusesWhatItCannotAnswer) {
+  const auto bert = EncoderRunner::of("bert", scalar_kernels(), 64, 16);
+  ASSERT_TRUE(bert->run({{3, 4, 5}}).ok());
+  std::vector<float> numbers(48);
+  expect_failure(bert->encoder->embed(1, Pooling::mean, numbers), ErrorCode::invalid_argument,
+                 "text 1 of 1");
+  expect_failure(bert->encoder->embed(0, Pooling::none, numbers), ErrorCode::invalid_argument,
+                 "room for 48 numbers of text 0, expected 144");
+  expect_failure(bert->encoder->embed(0, Pooling::rank, numbers), ErrorCode::unsupported_feature,
+                 "a reranker makes scores, no embeddings");
+  expect_failure(bert->encoder->score(0, numbers), ErrorCode::unsupported_feature,
+                 "it makes embeddings, no scores");
+  const auto reranker = EncoderRunner::of("bert-rerank", scalar_kernels(), 64, 16);
+  ASSERT_TRUE(reranker->run({{3, 4, 5}}).ok());
+  expect_failure(reranker->encoder->score(0, numbers), ErrorCode::invalid_argument,
+                 "room for 48 numbers of text 0, expected 1");
+}
+
+TEST(Encoder, RefusesSizesAndModelsThatItIsNotFor) {
+  auto bert = EncoderRunner::of("bert", scalar_kernels(), 64, 16);
+  for (const auto& [n_tokens, n_batch] : {std::pair{0u, 1u}, std::pair{1u, 0u}}) {
+    const auto encoder = Encoder::create(bert->model, bert->pool, n_tokens, n_batch);
+    ASSERT_FALSE(encoder.ok());
+    EXPECT_EQ(encoder.error().code, ErrorCode::invalid_argument);
+  }
+  auto file = load_gguf(TinyModel{}.build());
+  ASSERT_TRUE(file.ok());
+  const auto llama = EncoderRunner::create(std::move(file.value()), scalar_kernels(), 8, 8);
+  ASSERT_FALSE(llama.ok());
+  EXPECT_EQ(llama.error().code, ErrorCode::unsupported_feature);
+  EXPECT_NE(llama.error().message.find("\"llama\" is no encoder"), std::string::npos);
+}
+
+TEST(Encoder, MakesNoText) {
+  auto file = read_gguf_file(fixture_path("encoder/bert.gguf"));
+  ASSERT_TRUE(file.ok());
+  auto model = Model::load(std::move(file.value()), scalar_kernels());
+  ASSERT_TRUE(model.ok());
+  auto scratch = Scratch::create(model.value(), 4, 1);
+  ASSERT_TRUE(scratch.ok());
+  auto state = empty_sequence(model.value(), 8);
+  ASSERT_TRUE(state.ok());
+  ThreadPool pool(1);
+  expect_failure(
+      forward(model.value(), pool, scratch.value(), state.value(), Text{3}, Output::none),
+      ErrorCode::unsupported_feature, "\"bert\" is an encoder");
+}
+
+TEST(Encoder, StopsWhereItIsCancelled) {
+  const auto runner = EncoderRunner::of("bert", scalar_kernels(), 64, 16);
+  const std::atomic<uint32_t> word{1};
+  expect_failure(runner->run({{3, 4}}, {&word, 1}), ErrorCode::cancelled,
+                 "cancelled before layer 0 of 3");
+  EXPECT_EQ(runner->encoder->n_texts(), 0u);
+  EXPECT_TRUE(runner->run({{3, 4}}, {&word, 2}).ok());
+}
+
+TEST(Encoder, NamesNumbersThatAreNotFinite) {
+  const auto runner = EncoderRunner::of("bert-rerank", scalar_kernels(), 64, 16);
+  // Damaged once it is loaded: a file with such a weight is refused.
+  const Norm& norm = runner->model.weights().layers[1].ffn_sum_norm;
+  *const_cast<float*>(norm.weight) = std::numeric_limits<float>::infinity();
+  ASSERT_TRUE(runner->run({{3, 4, 5}}).ok());
+  std::vector<float> numbers(40);
+  expect_failure(runner->encoder->embed(0, Pooling::mean, numbers), ErrorCode::not_finite,
+                 "is NaN or infinity");
+  std::vector<float> scores(1);
+  expect_failure(runner->encoder->score(0, scores), ErrorCode::not_finite, "number 0 of 1");
+}
+
+TEST(Encoder, AFileWithoutPoolingLeavesItToTheCaller) {
+  Bytes file = read_fixture("encoder/bert.gguf");
+  constexpr std::string_view kKey = "bert.pooling_type";
+  file[find_text(file, kKey) + kKey.size() - 1] = std::byte{'#'};
+  auto loaded = load_gguf(file);
+  ASSERT_TRUE(loaded.ok());
+  auto runner = EncoderRunner::create(std::move(loaded.value()), scalar_kernels(), 64, 16);
+  ASSERT_TRUE(runner.ok()) << runner.error().message;
+  const auto pooling = runner.value()->encoder->pooling();
+  ASSERT_FALSE(pooling.ok());
+  EXPECT_EQ(pooling.error().code, ErrorCode::missing_metadata);
+  EXPECT_NE(pooling.error().message.find("bert.pooling_type is missing"), std::string::npos);
+  ASSERT_TRUE(runner.value()->run({{3, 4}}).ok());
+  EXPECT_EQ(runner.value()->embed(0, Pooling::mean).size(), 48u);
+}
+
+TEST(Encoder, RefusesDamagedFiles) {
+  expect_error(with_number("encoder/bert.gguf", "bert.pooling_type", 5),
+               ErrorCode::unsupported_feature, "bert.pooling_type is 5: not supported");
+  expect_error(with_number("encoder/bert.gguf", "bert.pooling_type", 4), ErrorCode::missing_tensor,
+               "tensors cls.weight and cls.output.weight are missing");
+  expect_error(with_number("encoder/jina-bert-v2.gguf", "jina-bert-v2.feed_forward_length", 36),
+               ErrorCode::wrong_shape,
+               "blk.0.ffn_gate.weight has shape [48, 72], expected [48, 36]");
+  expect_error(with_number("encoder/gemma-embedding-dense.gguf", "dense_2_feat_out", 57),
+               ErrorCode::wrong_shape, "dense_2.weight has shape [40, 56], expected [40, 57]");
+  expect_error(with_number("encoder/bert.gguf", "bert.context_length", 65), ErrorCode::wrong_shape,
+               "position_embd.weight has shape [48, 64], expected [48, 65]");
+  for (const char* name : {"token_embd_norm.weight", "blk.1.attn_output_norm.bias",
+                           "blk.2.layer_output_norm.weight", "blk.0.ffn_up.weight"}) {
+    expect_error(without_tensor("encoder/bert.gguf", name), ErrorCode::missing_tensor,
+                 std::string("tensor ") + name + " is missing");
+  }
+  expect_error(without_tensor("encoder/modern-bert.gguf", "blk.1.attn_norm.weight"),
+               ErrorCode::missing_tensor, "blk.1.attn_norm.weight is missing");
+}
+
+TEST(Encoder, RefusesAHeadOfAnotherShape) {
+  // Of a tensor, its name is followed by the number of its dimensions and the first of them.
+  Bytes file = read_fixture("encoder/bert-rerank.gguf");
+  put(file, find_text(file, "cls.output.weight") + 17 + 4, 39);
+  expect_error(file, ErrorCode::wrong_shape, "cls.output.weight has shape [39], expected [40]");
+  expect_error(without_tensor("encoder/jina-bert-v2-rerank.gguf", "cls.weight"),
+               ErrorCode::missing_tensor, "cls.output.weight are missing");
+  expect_error(without_tensor("encoder/modern-bert-rerank.gguf", "cls.norm.weight"),
+               ErrorCode::unsupported_feature, "has no place in this architecture");
+}
+
+}  // namespace
+}  // namespace kinglet
