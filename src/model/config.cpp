@@ -37,20 +37,16 @@ Status refuse_unsupported(const GgufHeader& header, const Keys& keys, bool alibi
   return {};
 }
 
-// Whether text can be made with it, and if not, how a text becomes a vector.
+// Which way tokens look, and how a text becomes a vector.
 Status read_purpose(const Keys& keys, ModelConfig& config) {
   const bool is_encoder = config.architecture->is_encoder();
   KINGLET_ASSIGN(const bool causal, keys.flag("attention.causal", !is_encoder));
-  KINGLET_ASSIGN(const uint32_t pooling, keys.number("pooling_type", uint32_t{0}));
-  if (!is_encoder) {
-    if (causal && pooling == 0) return {};
-    return keys.error(ErrorCode::unsupported_feature, causal ? "pooling_type" : "attention.causal",
-                      "tells that the model makes embeddings, not text");
-  }
-  if (causal) {
+  if (causal == is_encoder) {
     return keys.error(ErrorCode::unsupported_feature, "attention.causal",
-                      "tells that tokens do not see those behind them: not supported");
+                      causal ? "tells that tokens do not see those behind them: not supported"
+                             : "tells that tokens see those behind them: not supported");
   }
+  KINGLET_ASSIGN(const uint32_t pooling, keys.number("pooling_type", uint32_t{0}));
   constexpr auto kLast = static_cast<uint32_t>(Pooling::rank);
   if (pooling > kLast) {
     return keys.error(ErrorCode::unsupported_feature, "pooling_type",

@@ -69,9 +69,13 @@ struct ModelConfig {
   RopeConfig rope;
   std::vector<LayerConfig> layers;  // [n_layers]
 
-  // Of encoders: how a text's states become one vector, where the file tells.
-  std::optional<Pooling> pooling;
-  uint32_t n_labels = 1;  // scores of a reranker
+  std::optional<Pooling> pooling;  // how a text's states become one vector, where the file tells
+  uint32_t n_labels = 1;           // scores of a reranker
+
+  // Whether text can be made with it, not vectors or scores of texts only.
+  bool makes_text() const {
+    return !architecture->is_encoder() && pooling.value_or(Pooling::none) == Pooling::none;
+  }
 };
 
 // ErrorCode::unsupported_architecture, missing_metadata, wrong_type, unsupported_feature, corrupt,

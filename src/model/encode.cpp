@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/format.h"
-#include "base/quoted.h"
 #include "model/arena.h"
 #include "model/forward.h"
 #include "model/step.h"
@@ -36,12 +35,6 @@ Status check_finite(std::span<const float> numbers) {
 
 Result<Encoder> Encoder::create(const Model& model, ThreadPool& pool, uint32_t n_tokens,
                                 uint32_t n_batch) {
-  const Architecture& architecture = *model.config().architecture;
-  if (!architecture.is_encoder()) {
-    return Error{ErrorCode::unsupported_feature,
-                 cat("architecture ", quoted(architecture.name),
-                     " is no encoder: it makes text, and no vectors")};
-  }
   if (n_tokens == 0 || n_batch == 0) {
     return Error{ErrorCode::invalid_argument,
                  cat("an encoder of ", n_tokens, " tokens in batches of ", n_batch,
@@ -52,13 +45,22 @@ Result<Encoder> Encoder::create(const Model& model, ThreadPool& pool, uint32_t n
   KINGLET_ASSIGN(encoder.scratch_,
                  Scratch::create(model, std::min(n_batch, n_tokens), pool.n_threads()));
   KINGLET_TRY(encoder.allocate());
+  if (model.config().architecture->is_encoder()) return encoder;
+  const uint32_t n_ctx = std::min(n_tokens, model.config().context_length);
+  const StateShape& shape = model.state_shape();
+  const KvPlan plan =
+      plan_windows(shape.rows, KvKind::f32, KvKind::f32, n_ctx, encoder.scratch_.n_batch);
+  KINGLET_ASSIGN(encoder.sequence_, SequenceState::create(plan, shape.n_recurrent, n_ctx));
   return encoder;
 }
 
 Status Encoder::allocate() {
   const ModelConfig& config = model_->config();
   const uint64_t rows = n_tokens_;
-  const uint64_t kv_dim = widest_keys(config);
+  // What a sequence and its steps have of their own.
+  const bool is_encoder = config.architecture->is_encoder();
+  const uint64_t kv_dim = is_encoder ? widest_keys(config) : 0;
+  const size_t n_pairs = is_encoder ? config.rope.dim / 2 : 0;
   // No product here overflows: config's dimensions are at most 2^20, the rows 2^32.
   const auto lay_out = [&](Arena arena) {
     texts_.stream = arena.take<float>(rows * config.hidden_dim);
@@ -68,7 +70,7 @@ Status Encoder::allocate() {
     tokens_ = arena.take<int32_t>(rows);
     pooled_ = arena.take<float>(config.hidden_dim);
     for (Angles& angles : texts_.angles) {
-      angles.n_pairs = config.rope.dim / 2;
+      angles.n_pairs = n_pairs;
       angles.cosines = arena.take<float>(rows * angles.n_pairs);
       angles.sines = arena.take<float>(rows * angles.n_pairs);
     }
@@ -126,13 +128,34 @@ Status Encoder::run(std::span<const std::span<const int32_t>> texts,
                     const Cancellation& cancellation) {
   KINGLET_TRY(check_texts(texts));
   lay_out_texts(texts);
+  const Status status = sequence_ ? run_causal(cancellation) : run_encoder(cancellation);
+  if (!status.ok()) texts_.spans.clear();
+  return status;
+}
+
+Status Encoder::run_encoder(const Cancellation& cancellation) {
   for_each_batch([&](Step& step) { step.embed({tokens_ + step.first_row(), step.n_tokens()}); });
-  const Status status = run_layers(cancellation);
-  if (!status.ok()) {
-    texts_.spans.clear();
-    return status;
-  }
+  KINGLET_TRY(run_layers(cancellation));
   for_each_batch([&](Step& step) { step.replace_stream(model_->weights().output_norm); });
+  return {};
+}
+
+Status Encoder::run_causal(const Cancellation& cancellation) {
+  for (const TextSpan& text : texts_.spans) KINGLET_TRY(run_causal_text(text, cancellation));
+  return {};
+}
+
+Status Encoder::run_causal_text(const TextSpan& text, const Cancellation& cancellation) {
+  const size_t width = model_->config().hidden_dim;
+  KINGLET_TRY(sequence_->truncate(0));
+  for (size_t done = 0; done < text.n_tokens;) {
+    const size_t n = std::min<size_t>(scratch_.n_batch, text.n_tokens - done);
+    const size_t first = text.first + done;
+    KINGLET_TRY(forward(*model_, *pool_, scratch_, *sequence_, {tokens_ + first, n}, Output::hidden,
+                        cancellation));
+    std::copy_n(scratch_.normed, n * width, texts_.stream + first * width);
+    done += n;
+  }
   return {};
 }
 

@@ -3,28 +3,32 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/cancellation.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
+#include "kv/sequence_state.h"
 #include "model/model.h"
 #include "model/scratch.h"
 #include "model/texts.h"
 
 namespace kinglet {
 
-// Runs an encoder over texts, layer by layer: attention needs the keys and values of all tokens of
-// a text, so the stream of all tokens is kept, and what is done with rows is done in batches. A
-// text may be longer than a batch, a batch may hold several texts, and nothing is padded. A text's
-// results do not depend, bit for bit, on other texts or on how rows are cut into batches.
+// Makes vectors or scores of texts, by any model. Encoders are run layer by layer: attention needs
+// the keys and values of all tokens of a text, so the stream of all tokens is kept, and what is
+// done with rows is done in batches. A text may be longer than a batch, a batch may hold several
+// texts, and nothing is padded. A text's results do not depend, bit for bit, on other texts or on
+// how rows are cut into batches.
+//
+// Models whose tokens see those before them only are run text by text, as for generating.
 //
 // The model and the pool must outlive it.
 class Encoder {
  public:
   // n_tokens: of all texts of a call, at most; n_batch: rows that are computed together.
-  // ErrorCode::unsupported_feature (a model that is no encoder), invalid_argument (a size of 0),
-  // out_of_memory.
+  // ErrorCode::invalid_argument (a size of 0), out_of_memory.
   static Result<Encoder> create(const Model& model, ThreadPool& pool, uint32_t n_tokens,
                                 uint32_t n_batch);
 
@@ -66,7 +70,10 @@ class Encoder {
   Status allocate();
   Status check_texts(std::span<const std::span<const int32_t>> texts) const;
   void lay_out_texts(std::span<const std::span<const int32_t>> texts);
+  Status run_encoder(const Cancellation& cancellation);
   Status run_layers(const Cancellation& cancellation);
+  Status run_causal(const Cancellation& cancellation);
+  Status run_causal_text(const TextSpan& text, const Cancellation& cancellation);
   Status check_text(size_t text) const;
   Status check_output(size_t text, size_t expected, std::span<const float> output) const;
   template <class F>
@@ -76,8 +83,9 @@ class Encoder {
   ThreadPool* pool_;
   uint32_t n_tokens_ = 0;
   Texts texts_;
-  int32_t* tokens_ = nullptr;  // [n_tokens]: of all texts
-  float* pooled_ = nullptr;    // [hidden_dim]
+  int32_t* tokens_ = nullptr;              // [n_tokens]: of all texts
+  float* pooled_ = nullptr;                // [hidden_dim]
+  std::optional<SequenceState> sequence_;  // of a model that is no encoder
   Scratch scratch_;
   AlignedBuffer memory_;
 };

@@ -7,14 +7,20 @@
 namespace kinglet {
 namespace {
 
-Status check_tokens(const Model& model, const Scratch& scratch, const SequenceState& state,
-                    std::span<const int32_t> tokens) {
-  const Architecture& architecture = *model.config().architecture;
-  if (architecture.is_encoder()) {
+Status check_purpose(const ModelConfig& config, Output output) {
+  const std::string_view name = config.architecture->name;
+  if (config.architecture->is_encoder()) {
     return Error{ErrorCode::unsupported_feature,
-                 cat("architecture ", quoted(architecture.name),
+                 cat("architecture ", quoted(name),
                      " is an encoder: it makes vectors of a text, and no text")};
   }
+  if (output != Output::logits || config.makes_text()) return {};
+  return Error{ErrorCode::unsupported_feature,
+               cat(name, ".pooling_type tells that the model makes embeddings, not text")};
+}
+
+Status check_tokens(const Model& model, const Scratch& scratch, const SequenceState& state,
+                    std::span<const int32_t> tokens) {
   if (tokens.empty() || tokens.size() > scratch.n_batch) {
     return Error{ErrorCode::invalid_argument,
                  cat("a step of ", tokens.size(), " tokens, expected 1 to ", scratch.n_batch)};
@@ -55,6 +61,7 @@ Status check_vocabulary(const Model& model, std::span<const int32_t> tokens) {
 Status forward(const Model& model, ThreadPool& pool, Scratch& scratch, SequenceState& state,
                std::span<const int32_t> tokens, Output output, const Cancellation& cancellation,
                size_t n_guesses) {
+  KINGLET_TRY(check_purpose(model.config(), output));
   KINGLET_TRY(check_tokens(model, scratch, state, tokens));
   KINGLET_TRY(state.reserve(static_cast<uint32_t>(tokens.size())));
   Step step(model, pool, scratch, state, tokens.size());

@@ -43,8 +43,7 @@ void pool_states(const KernelSet& kernels, Pooling pooling, const float* states,
 }
 
 Result<Head> Head::take(TensorTaker& tensors, const ModelConfig& config) {
-  Head head;
-  head.embedding_dim_ = config.hidden_dim;
+  Head head(config.hidden_dim);
   KINGLET_TRY(head.take_dense(tensors, config));
   if (config.pooling == Pooling::rank) {
     KINGLET_TRY(head.take_scores(tensors, config));

@@ -20,6 +20,8 @@ void pool_states(const KernelSet& kernels, Pooling pooling, const float* states,
 // What is computed with pooled states.
 class Head {
  public:
+  explicit Head(size_t hidden_dim = 0) : embedding_dim_(hidden_dim) {}
+
   // "dense_2" and "dense_3", where there are any; of rerankers "cls" (with "cls.norm") and
   // "cls.output", either of which may be missing. Errors: those of TensorTaker.
   static Result<Head> take(TensorTaker& tensors, const ModelConfig& config);
@@ -42,7 +44,7 @@ class Head {
   void activate(Step& step, float* rows) const;
 
   std::vector<Linear> dense_;  // one behind the other, without activations
-  size_t embedding_dim_ = 0;
+  size_t embedding_dim_;
   size_t widest_ = 0;  // rows of the largest matrix
   Linear hidden_;      // "cls"; no rows: there is none
   Norm norm_;          // behind its activation

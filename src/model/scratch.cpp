@@ -38,8 +38,7 @@ Result<Scratch> Scratch::create(const Model& model, uint32_t n_batch, size_t n_t
   const uint64_t tabulated = needs_tables(model) ? rows * width : 0;
   Scratch scratch;
   scratch.n_batch = n_batch;
-  const bool makes_text = !config.architecture->is_encoder();
-  scratch.n_logit_rows = makes_text ? std::min(n_batch, kMostLogitRows) : 0;
+  scratch.n_logit_rows = config.makes_text() ? std::min(n_batch, kMostLogitRows) : 0;
 
   // No product here overflows: config's dimensions are at most 2^20, the batch 2^32.
   const auto lay_out = [&](Arena arena) {

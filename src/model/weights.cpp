@@ -45,11 +45,12 @@ Status take_output(TensorTaker& tensors, const ModelConfig& config, Weights& wei
     KINGLET_ASSIGN(weights.output_norm,
                    take_norm(tensors, std::string(traits.output_norm), config));
   }
-  if (traits.is_encoder()) {
-    tensors.skip("output.");
+  if (!config.makes_text()) {
     KINGLET_ASSIGN(weights.head, Head::take(tensors, config));
+    tensors.skip("output.");
     return {};
   }
+  weights.head = Head(config.hidden_dim);
   weights.output.matrix = weights.token_embedding;
   if (tensors.has(kOutput)) {
     KINGLET_ASSIGN(weights.output.matrix,

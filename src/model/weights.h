@@ -22,13 +22,14 @@ struct Weights {
   Norm embedding_norm;
   std::vector<Layer> layers;
   Norm output_norm;
-  Linear output;  // [vocab_size][hidden_dim]; the embedding where tied; no rows in an encoder
+  Linear
+      output;  // [vocab_size][hidden_dim]; the embedding where tied; no rows where no text is made
   // [rope.dim / 2] dividing the frequencies, or null: in any context, or in one that is longer than
   // rope.original_context.
   const float* rope_factors = nullptr;
   const float* long_rope_factors = nullptr;
   StateShape state;  // what the layers keep of a sequence
-  Head head;         // of an encoder
+  Head head;         // of vectors of texts
 };
 
 // Packs the file's tensors in place. Sets config.vocab_size.

@@ -139,10 +139,7 @@ TEST(Config, RefusesWhatNoArchitectureHereComputes) {
       tiny_model("llama",
                  [](GgufBuilder& file) { file.set_bool("llama.attention.causal", false); }),
       ErrorCode::unsupported_feature,
-      "llama.attention.causal tells that the model makes embeddings");
-  expect_error(
-      tiny_model("qwen3", [](GgufBuilder& file) { file.set_uint32("qwen3.pooling_type", 3); }),
-      ErrorCode::unsupported_feature, "qwen3.pooling_type tells that the model makes embeddings");
+      "llama.attention.causal tells that tokens see those behind them: not supported");
 }
 
 TinyModel tiny_encoder(const std::string& architecture,
@@ -188,6 +185,16 @@ TEST(Config, ReadsHowAnEncoderPools) {
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(config.value().pooling, Pooling::rank);
   EXPECT_EQ(config.value().n_labels, 3u);
+}
+
+TEST(Config, AModelThatPoolsMakesNoText) {
+  for (const uint32_t pooling : {0u, 3u}) {
+    const auto config = read(tiny_model(
+        "qwen3", [pooling](GgufBuilder& file) { file.set_uint32("qwen3.pooling_type", pooling); }));
+    ASSERT_TRUE(config.ok()) << config.error().message;
+    EXPECT_EQ(config.value().pooling, static_cast<Pooling>(pooling));
+    EXPECT_EQ(config.value().makes_text(), pooling == 0);
+  }
 }
 
 TEST(Config, RefusesEncodersThatDoNotLookAhead) {

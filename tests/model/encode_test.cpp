@@ -23,6 +23,10 @@ namespace {
 
 using Text = std::vector<int32_t>;
 
+std::string path_of(const std::string& fixture) {
+  return (fixture.find('/') == std::string::npos ? "encoder/" : "") + fixture + ".gguf";
+}
+
 // A model with what encoding needs.
 struct EncoderRunner {
   Model model;
@@ -43,7 +47,7 @@ struct EncoderRunner {
   static std::unique_ptr<EncoderRunner> of(const std::string& fixture, const KernelSet& kernels,
                                            uint32_t n_tokens, uint32_t n_batch,
                                            size_t n_threads = 1) {
-    auto file = read_gguf_file(fixture_path("encoder/" + fixture + ".gguf"));
+    auto file = read_gguf_file(fixture_path(path_of(fixture)));
     EXPECT_TRUE(file.ok());
     auto runner = create(std::move(file.value()), kernels, n_tokens, n_batch, n_threads);
     EXPECT_TRUE(runner.ok()) << runner.error().message;
@@ -197,6 +201,7 @@ constexpr EncoderFixture kFixtures[] = {
     {"modern-bert", "modern-bert"},
     {"gemma-embedding", "gemma-embedding"},
     {"gemma-embedding-dense", "gemma-embedding-dense"},
+    {"qwen3-rerank", "qwen3-rerank"},
     {"bert-rerank", "bert-rerank"},
     {"jina-bert-v2-rerank", "jina-bert-v2-rerank"},
     {"modern-bert-rerank", "modern-bert-rerank"},
@@ -235,7 +240,9 @@ class Encoding : public testing::TestWithParam<const KernelSet*> {
 };
 
 TEST_P(Encoding, ATextDoesNotDependOnOthersOrOnBatches) {
-  for (const char* model : kModels) {
+  std::vector<const char*> models(std::begin(kModels), std::end(kModels));
+  models.insert(models.end(), {"qwen3-rerank", "arch/gemma2", "hybrid/lfm2"});
+  for (const char* model : models) {
     const auto alone = EncoderRunner::of(model, kernels(), 130, 64);
     const auto texts = some_texts(alone->model.config());
     std::vector<std::vector<float>> expected;
@@ -350,19 +357,13 @@ TEST(Encoder, RefusesWhatItCannotAnswer) {
                  "room for 48 numbers of text 0, expected 1");
 }
 
-TEST(Encoder, RefusesSizesAndModelsThatItIsNotFor) {
+TEST(Encoder, RefusesSizesOfNothing) {
   auto bert = EncoderRunner::of("bert", scalar_kernels(), 64, 16);
   for (const auto& [n_tokens, n_batch] : {std::pair{0u, 1u}, std::pair{1u, 0u}}) {
     const auto encoder = Encoder::create(bert->model, bert->pool, n_tokens, n_batch);
     ASSERT_FALSE(encoder.ok());
     EXPECT_EQ(encoder.error().code, ErrorCode::invalid_argument);
   }
-  auto file = load_gguf(TinyModel{}.build());
-  ASSERT_TRUE(file.ok());
-  const auto llama = EncoderRunner::create(std::move(file.value()), scalar_kernels(), 8, 8);
-  ASSERT_FALSE(llama.ok());
-  EXPECT_EQ(llama.error().code, ErrorCode::unsupported_feature);
-  EXPECT_NE(llama.error().message.find("\"llama\" is no encoder"), std::string::npos);
 }
 
 TEST(Encoder, MakesNoText) {
@@ -378,6 +379,33 @@ TEST(Encoder, MakesNoText) {
   expect_failure(
       forward(model.value(), pool, scratch.value(), state.value(), Text{3}, Output::none),
       ErrorCode::unsupported_feature, "\"bert\" is an encoder");
+}
+
+TEST(Encoder, AModelThatPoolsMakesNoText) {
+  auto file = read_gguf_file(fixture_path("encoder/qwen3-rerank.gguf"));
+  ASSERT_TRUE(file.ok());
+  const auto runner = Runner::create(std::move(file.value()), scalar_kernels(), 4, 1);
+  ASSERT_TRUE(runner.ok());
+  auto& r = *runner.value();
+  expect_failure(forward(r.model, r.pool, r.scratch, r.state, Text{3}, Output::logits),
+                 ErrorCode::unsupported_feature,
+                 "qwen3.pooling_type tells that the model makes embeddings");
+  EXPECT_EQ(r.state.size(), 0u);
+}
+
+// What a model that makes text keeps of it, without a head.
+TEST(Encoder, OfACausalModelGivesItsFinalStates) {
+  const Text text(20, 5);
+  const auto found = EncoderRunner::of("arch/llama", scalar_kernels(), 32, 8);
+  ASSERT_TRUE(found->run({{9, 8}, text}).ok());
+  const auto expected = Runner::create("arch/llama.gguf", scalar_kernels(), 20, 1);
+  ASSERT_TRUE(expected.ok());
+  auto& r = *expected.value();
+  ASSERT_TRUE(forward(r.model, r.pool, r.scratch, r.state, text, Output::hidden).ok());
+  const size_t n = text.size() * r.model.config().hidden_dim;
+  EXPECT_EQ(found->states(1), std::vector<float>(r.scratch.normed, r.scratch.normed + n));
+  EXPECT_EQ(found->encoder->pooling().error().code, ErrorCode::missing_metadata);
+  EXPECT_EQ(found->embed(1, Pooling::last).size(), r.model.config().hidden_dim);
 }
 
 TEST(Encoder, StopsWhereItIsCancelled) {

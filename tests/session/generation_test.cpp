@@ -483,6 +483,15 @@ TEST(LanguageModel, RefusesEncoders) {
   EXPECT_NE(error.message.find("\"nomic-bert\" is an encoder"), std::string::npos);
 }
 
+TEST(LanguageModel, RefusesModelsThatPool) {
+  TinyModel tiny;
+  tiny.edit = [](GgufBuilder& file) { file.set_uint32("llama.pooling_type", 3); };
+  const Error error = refusal_of(tiny);
+  EXPECT_EQ(error.code, ErrorCode::unsupported_feature);
+  EXPECT_NE(error.message.find("llama.pooling_type tells that the model makes embeddings"),
+            std::string::npos);
+}
+
 TEST(LanguageModel, OfAVocabularyOnlyTokenizes) {
   TinyModel vocabulary;
   vocabulary.has_weights = false;
