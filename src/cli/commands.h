@@ -57,6 +57,15 @@ struct LogprobsOptions {
   uint32_t n_greedy = 0;
 };
 
+// Of a text of these tokens.
+struct EncoderOptions {
+  std::string model;
+  uint32_t n_threads = 0;  // 0: at most half of the machine's or 2
+  std::string kernels;     // "": the fastest
+  std::vector<TokenId> tokens;
+  std::string pooling;  // none, mean, cls, last; "": the file's
+};
+
 struct PerplexityOptions {
   RunOptions run;
   std::string file;  // text
@@ -99,6 +108,12 @@ Status inspect(const std::string& model);
 
 // JSON: {tokens, positions: [{position, argmax, logprobs}], greedy}, natural logarithms.
 Status logprobs(const LogprobsOptions& options);
+
+// JSON: {pooling, embedding}, or {pooling: "none", token_embeddings}. Not normalized.
+Status embed(const EncoderOptions& options);
+
+// JSON: {score, scores}: of each label, and the first of them.
+Status rerank(const EncoderOptions& options);
 
 // JSON: {perplexity, windows, window_tokens, counted}. Counted as llama.cpp does: the text is cut
 // into windows as long as the context, each begins with BOS where the model wants one, and the

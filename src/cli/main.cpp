@@ -10,14 +10,27 @@
 namespace kinglet::cli {
 namespace {
 
-void add_run_options(CLI::App& command, RunOptions& run) {
-  command.add_option("-m,--model", run.model, "GGUF file")->required();
+// Of commands that compute with a model.
+template <class Options>
+void add_model_options(CLI::App& command, Options& options) {
+  command.add_option("-m,--model", options.model, "GGUF file")->required();
   command
-      .add_option("--threads", run.n_threads,
+      .add_option("--threads", options.n_threads,
                   "Threads (default: the fastest number, at most half of the machine's or 2)")
       ->check(CLI::Range(1u, 1024u));
-  command.add_option("--kernels", run.kernels,
+  command.add_option("--kernels", options.kernels,
                      "Kernel set: scalar, avx2, avx512-vnni (default: the fastest)");
+}
+
+void add_encoder_options(CLI::App& command, EncoderOptions& options) {
+  add_model_options(command, options);
+  command.add_option("--tokens", options.tokens, "Ids of the text: 1,5,7")
+      ->delimiter(',')
+      ->required();
+}
+
+void add_run_options(CLI::App& command, RunOptions& run) {
+  add_model_options(command, run);
   command.add_option("--ctx", run.n_ctx, "Positions in the context (default: the model's)")
       ->check(CLI::Range(1u, UINT32_MAX));
   command
@@ -152,6 +165,16 @@ int run(int argc, char** argv) {
       ->delimiter(',');
   logprobs_command->add_option("--greedy", logprobing.n_greedy, "Greedy tokens to add");
   logprobs_command->callback([&] { command = [&] { return logprobs(logprobing); }; });
+
+  EncoderOptions encoding;
+  auto* embed_command = app.add_subcommand("embed", "Print the embedding of a text as JSON");
+  add_encoder_options(*embed_command, encoding);
+  embed_command->add_option("--pooling", encoding.pooling,
+                            "none, mean, cls or last (default: the file's)");
+  embed_command->callback([&] { command = [&] { return embed(encoding); }; });
+  auto* rerank_command = app.add_subcommand("rerank", "Print the score of a text as JSON");
+  add_encoder_options(*rerank_command, encoding);
+  rerank_command->callback([&] { command = [&] { return rerank(encoding); }; });
 
   PerplexityOptions measuring;
   auto* perplexity_command =

@@ -1,6 +1,7 @@
 #include "cli/run.h"
 
 #include <algorithm>
+#include <span>
 #include <thread>
 
 #include "base/format.h"
@@ -63,6 +64,24 @@ Result<std::unique_ptr<Run>> start_run(const RunOptions& options) {
                                    options.n_threads == 0 ? default_threads() : options.n_threads);
   if (options.n_threads == 0) KINGLET_TRY(choose_threads(run->loaded.model, run->pool));
   KINGLET_ASSIGN(run->session, Session::create(run->loaded.model, run->pool, session));
+  return run;
+}
+
+Result<std::unique_ptr<EncoderRun>> encode_text(const EncoderOptions& options) {
+  constexpr uint32_t kBatch = 512;
+  KINGLET_ASSIGN(GgufFile file, read_gguf_file(options.model));
+  KINGLET_ASSIGN(const KernelSet* kernels, choose_kernels(options.kernels));
+  KINGLET_ASSIGN(Model model, Model::load(std::move(file), *kernels));
+  if (!model.has_weights()) {
+    return Error{ErrorCode::missing_tensor,
+                 "the file holds a vocabulary only: there are no weights to compute with"};
+  }
+  const size_t n_threads = options.n_threads == 0 ? default_threads() : options.n_threads;
+  auto run = std::make_unique<EncoderRun>(std::move(model), n_threads);
+  const auto n_tokens = static_cast<uint32_t>(std::max<size_t>(options.tokens.size(), 1));
+  KINGLET_ASSIGN(run->encoder, Encoder::create(run->model, run->pool, n_tokens, kBatch));
+  const std::span<const TokenId> text(options.tokens);
+  KINGLET_TRY(run->encoder->run({&text, 1}));
   return run;
 }
 

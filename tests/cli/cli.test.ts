@@ -319,6 +319,61 @@ describe('inspect', () => {
   });
 });
 
+describe('embed and rerank', () => {
+  const tokens = (name: string) => {
+    const answer = JSON.parse(readFileSync(fixture(`encoder/${name}.json`), 'utf8')) as Encoded;
+    return {
+      answer,
+      args: ['-m', fixture(`encoder/${name}.gguf`), '--tokens', String(answer.tokens)],
+    };
+  };
+  interface Encoded {
+    tokens: number[];
+    pooling: string;
+    embedding: number[];
+    token_embeddings: number[][];
+    score: number;
+    scores: number[];
+  }
+  const differences = (a: number[], b: number[]) => a.map((x, i) => Math.abs(x - b[i]!));
+
+  test('print vectors in the shape of the fixtures', () => {
+    const { answer, args } = tokens('nomic-bert');
+    const found = JSON.parse(kinglet(['embed', ...args]).stdout) as Encoded;
+    expect(found.pooling).toBe('mean');
+    expect(found.embedding).toHaveLength(answer.embedding.length);
+    expect(Math.max(...differences(found.embedding, answer.embedding))).toBeLessThan(1e-3);
+    const states = JSON.parse(kinglet(['embed', ...args, '--pooling', 'none']).stdout) as Encoded;
+    expect(states.token_embeddings).toHaveLength(answer.tokens.length);
+    expect(
+      Math.max(...differences(states.token_embeddings.flat(), answer.token_embeddings.flat())),
+    ).toBeLessThan(1e-3);
+  });
+
+  test('print scores', () => {
+    const { answer, args } = tokens('qwen3-rerank');
+    const found = JSON.parse(kinglet(['rerank', ...args]).stdout) as Encoded;
+    expect(found.scores).toHaveLength(2);
+    expect(Math.max(...differences(found.scores, answer.scores))).toBeLessThan(1e-3);
+    expect(found.score).toBe(found.scores[0]);
+  });
+
+  test('refuse what a model does not make', () => {
+    const { args } = tokens('bert-rerank');
+    expectFailure(['embed', ...args], /a reranker makes scores, no embeddings/);
+    expectFailure(['embed', ...args, '--pooling', 'max'], /--pooling: "max" is unknown/);
+    expectFailure(['rerank', ...tokens('bert').args], /it makes embeddings, no scores/);
+    expectFailure(
+      ['embed', '-m', fixture('arch/llama.gguf'), '--tokens', '1,2'],
+      /llama\.pooling_type is missing/,
+    );
+    expectFailure(
+      ['embed', '-m', fixture('encoder/bert.gguf'), '--tokens', '1,999'],
+      /token 999 is outside the vocabulary of 301/,
+    );
+  });
+});
+
 describe('logprobs', () => {
   test('prints JSON in the shape of the fixtures', () => {
     const reference = JSON.parse(readFileSync(fixture('arch/llama.json'), 'utf8')) as Logprobs;
