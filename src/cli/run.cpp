@@ -72,10 +72,6 @@ Result<std::unique_ptr<EncoderRun>> encode_text(const EncoderOptions& options) {
   KINGLET_ASSIGN(GgufFile file, read_gguf_file(options.model));
   KINGLET_ASSIGN(const KernelSet* kernels, choose_kernels(options.kernels));
   KINGLET_ASSIGN(Model model, Model::load(std::move(file), *kernels));
-  if (!model.has_weights()) {
-    return Error{ErrorCode::missing_tensor,
-                 "the file holds a vocabulary only: there are no weights to compute with"};
-  }
   const size_t n_threads = options.n_threads == 0 ? default_threads() : options.n_threads;
   auto run = std::make_unique<EncoderRun>(std::move(model), n_threads);
   const auto n_tokens = static_cast<uint32_t>(std::max<size_t>(options.tokens.size(), 1));

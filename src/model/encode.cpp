@@ -35,6 +35,10 @@ Status check_finite(std::span<const float> numbers) {
 
 Result<Encoder> Encoder::create(const Model& model, ThreadPool& pool, uint32_t n_tokens,
                                 uint32_t n_batch) {
+  if (!model.has_weights()) {
+    return Error{ErrorCode::missing_tensor,
+                 "the file holds a vocabulary only: there are no weights to compute with"};
+  }
   if (n_tokens == 0 || n_batch == 0) {
     return Error{ErrorCode::invalid_argument,
                  cat("an encoder of ", n_tokens, " tokens in batches of ", n_batch,

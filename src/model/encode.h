@@ -28,7 +28,8 @@ namespace kinglet {
 class Encoder {
  public:
   // n_tokens: of all texts of a call, at most; n_batch: rows that are computed together.
-  // ErrorCode::invalid_argument (a size of 0), out_of_memory.
+  // ErrorCode::missing_tensor (a model without weights), invalid_argument (a size of 0),
+  // out_of_memory.
   static Result<Encoder> create(const Model& model, ThreadPool& pool, uint32_t n_tokens,
                                 uint32_t n_batch);
 
@@ -46,7 +47,7 @@ class Encoder {
 
   size_t n_texts() const { return texts_.spans.size(); }
 
-  // [tokens of the text][hidden_dim].
+  // [tokens of the text][hidden_dim]; of one of n_texts(), as in embedding_size().
   std::span<const float> states(size_t text) const;
 
   // How the file says that a text's states become one vector. ErrorCode::missing_metadata.

@@ -366,6 +366,16 @@ TEST(Encoder, RefusesSizesOfNothing) {
   }
 }
 
+TEST(Encoder, RefusesAModelWithoutWeights) {
+  TinyModel vocabulary;
+  vocabulary.has_weights = false;
+  auto file = load_gguf(vocabulary.build());
+  ASSERT_TRUE(file.ok());
+  const auto runner = EncoderRunner::create(std::move(file.value()), scalar_kernels(), 8, 8);
+  ASSERT_FALSE(runner.ok());
+  EXPECT_EQ(runner.error().code, ErrorCode::missing_tensor);
+}
+
 TEST(Encoder, MakesNoText) {
   auto file = read_gguf_file(fixture_path("encoder/bert.gguf"));
   ASSERT_TRUE(file.ok());
