@@ -113,7 +113,8 @@ TEST(Scratch, HasTablesWhereAMatrixIsMultipliedByThem) {
     ASSERT_GT(without, 0u);
     EXPECT_GE(scratch_bytes("quant/qwen3-Q1_0.gguf", *kernels), without + (looks_up ? kTables : 0));
     if (!looks_up) {
-      EXPECT_EQ(scratch_bytes("quant/qwen3-Q1_0.gguf", *kernels), without);
+      // Two tokens more in the vocabulary.
+      EXPECT_LT(scratch_bytes("quant/qwen3-Q1_0.gguf", *kernels), without + kTables);
     }
   }
 }
