@@ -1,6 +1,8 @@
-// What tests share: fixture files.
+// What tests share: fixture files, and names made of theirs.
 #pragma once
 
+#include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <cstdio>
 #include <string>
@@ -28,6 +30,14 @@ inline std::vector<std::byte> read_fixture(std::string_view name) {
     std::fclose(file);
   }
   return bytes;
+}
+
+// A name for a parametrized test: what GoogleTest does not take in one becomes "_".
+inline std::string test_name(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },
+      '_');
+  return name;
 }
 
 }  // namespace kinglet

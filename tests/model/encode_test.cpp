@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cctype>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -158,12 +157,8 @@ struct EncoderFixture {
 using EncoderParam = std::tuple<EncoderFixture, const KernelSet*>;
 
 std::string encoder_name(const testing::TestParamInfo<EncoderParam>& info) {
-  std::string name = std::string(std::get<0>(info.param).reference) + "_" +
-                     std::string(std::get<1>(info.param)->name);
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },
-      '_');
-  return name;
+  const auto& [fixture, kernels] = info.param;
+  return test_name(std::string(fixture.reference) + "_" + std::string(kernels->name));
 }
 
 class EncoderParity : public testing::TestWithParam<EncoderParam> {};

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -183,12 +182,8 @@ constexpr Fixture kFixtures[] = {
 };
 
 std::string parity_name(const testing::TestParamInfo<Parity::ParamType>& info) {
-  std::string name = std::string(std::get<0>(info.param).reference) + "_" +
-                     std::string(std::get<1>(info.param)->name);
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },
-      '_');
-  return name;
+  const auto& [fixture, kernels] = info.param;
+  return test_name(std::string(fixture.reference) + "_" + std::string(kernels->name));
 }
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, Parity,

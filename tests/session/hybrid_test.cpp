@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -63,26 +62,6 @@ std::vector<TokenId> joined(std::vector<TokenId> tokens, std::span<const TokenId
   tokens.insert(tokens.end(), more.begin(), more.end());
   return tokens;
 }
-
-std::vector<float> logits_after(Session& session, std::span<const TokenId> tokens) {
-  const Status status = session.append(tokens);
-  EXPECT_TRUE(status.ok()) << status.error().message;
-  return {session.logits().begin(), session.logits().end()};
-}
-
-// The largest difference, as a part of the largest logit.
-float difference(const std::vector<float>& a, const std::vector<float>& b) {
-  float largest = 0;
-  float most = 1e-6f;
-  for (size_t i = 0; i < a.size(); ++i) {
-    largest = std::max(largest, std::fabs(a[i] - b[i]));
-    most = std::max(most, std::fabs(b[i]));
-  }
-  return largest / most;
-}
-
-// Sums are rounded in another order where batches are cut otherwise.
-constexpr float kClose = 2e-4f;
 
 std::vector<float> fresh_logits(Session& session, std::span<const TokenId> tokens) {
   EXPECT_TRUE(session.truncate(0).ok());
@@ -343,14 +322,7 @@ INSTANTIATE_TEST_SUITE_P(Models, EachModel,
                                          "hybrid/lfm2moe.gguf", "hybrid/qwen35.gguf",
                                          "hybrid/mamba2.gguf", "hybrid/granitehybrid.gguf",
                                          "hybrid/granitehybrid-moe.gguf", "hybrid/falcon-h1.gguf"),
-                         [](const auto& test) {
-                           std::string name = test.param;
-                           std::replace_if(
-                               name.begin(), name.end(),
-                               [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },
-                               '_');
-                           return name;
-                         });
+                         [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
 }  // namespace kinglet

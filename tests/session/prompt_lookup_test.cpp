@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <random>
 #include <string>
@@ -452,14 +451,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Looking,
                                          "hybrid/lfm2.gguf", "hybrid/qwen35.gguf",
                                          "hybrid/mamba2.gguf", "hybrid/granitehybrid-moe.gguf",
                                          "hybrid/falcon-h1.gguf"),
-                         [](const auto& test) {
-                           std::string name = test.param;
-                           std::replace_if(
-                               name.begin(), name.end(),
-                               [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },
-                               '_');
-                           return name;
-                         });
+                         [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
 }  // namespace kinglet

@@ -25,11 +25,6 @@
 namespace kinglet {
 namespace {
 
-std::vector<float> logits_after(Session& session, std::span<const TokenId> tokens) {
-  EXPECT_TRUE(session.append(tokens).ok());
-  return {session.logits().begin(), session.logits().end()};
-}
-
 std::vector<TokenId> story(size_t n) {
   std::vector<TokenId> ids = {1};
   while (ids.size() < n) ids.push_back(static_cast<TokenId>(300 + ids.size() * 37 % 1500));

@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "gguf/file.h"
 #include "model/tiny_model.h"
@@ -42,5 +46,26 @@ inline std::unique_ptr<Session> make_session(const LanguageModel& loaded, Thread
   EXPECT_TRUE(session.ok());
   return std::move(session.value());
 }
+
+// The logits behind these tokens, which the session appends.
+inline std::vector<float> logits_after(Session& session, std::span<const TokenId> tokens) {
+  const Status status = session.append(tokens);
+  EXPECT_TRUE(status.ok()) << status.error().message;
+  return {session.logits().begin(), session.logits().end()};
+}
+
+// The largest difference, as a part of the largest logit.
+inline float difference(const std::vector<float>& a, const std::vector<float>& b) {
+  float largest = 0;
+  float most = 1e-6f;
+  for (size_t i = 0; i < a.size(); ++i) {
+    largest = std::max(largest, std::fabs(a[i] - b[i]));
+    most = std::max(most, std::fabs(b[i]));
+  }
+  return largest / most;
+}
+
+// Where rows are computed again, in other batches, sums are rounded in another order.
+constexpr float kClose = 2e-4f;
 
 }  // namespace kinglet

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstring>
 #include <random>
 #include <string>
@@ -28,26 +27,6 @@ std::vector<TokenId> tokens_of(size_t n, uint32_t seed = 1) {
   for (TokenId& id : ids) id = static_cast<TokenId>(3 + random() % 250);
   return ids;
 }
-
-std::vector<float> logits_after(Session& session, std::span<const TokenId> tokens) {
-  const Status status = session.append(tokens);
-  EXPECT_TRUE(status.ok()) << status.error().message;
-  return {session.logits().begin(), session.logits().end()};
-}
-
-// The largest difference, as a part of the largest logit.
-float difference(const std::vector<float>& a, const std::vector<float>& b) {
-  float largest = 0;
-  float most = 1e-6f;
-  for (size_t i = 0; i < a.size(); ++i) {
-    largest = std::max(largest, std::fabs(a[i] - b[i]));
-    most = std::max(most, std::fabs(b[i]));
-  }
-  return largest / most;
-}
-
-// Where rows are computed again, in other batches, sums are rounded in another order.
-constexpr float kClose = 2e-4f;
 
 // A file that says that its model was trained for a long context. They do not notice.
 Bytes with_long_context(Bytes file) {
@@ -350,14 +329,7 @@ TEST_P(EachWindow, IsRightAfterAnyOperations) {
 INSTANTIATE_TEST_SUITE_P(Models, EachWindow,
                          testing::Values("arch/gemma2.gguf", "arch/gemma3.gguf",
                                          "arch/olmo2-window.gguf", "hybrid/lfm2-window.gguf"),
-                         [](const auto& test) {
-                           std::string name = test.param;
-                           std::replace_if(
-                               name.begin(), name.end(),
-                               [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },
-                               '_');
-                           return name;
-                         });
+                         [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
 }  // namespace kinglet

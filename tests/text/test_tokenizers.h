@@ -50,6 +50,14 @@ inline Result<std::unique_ptr<Tokenizer>> build_tokenizer(const GgufBuilder& bui
   return Tokenizer::from_gguf(header);
 }
 
+// The same; null, with a failure noted, where there is none.
+inline std::unique_ptr<Tokenizer> built(const GgufBuilder& builder) {
+  auto tokenizer = build_tokenizer(builder);
+  if (tokenizer.ok()) return std::move(tokenizer.value());
+  ADD_FAILURE() << tokenizer.error().message;
+  return nullptr;
+}
+
 struct TestToken {
   std::string text;
   float score = 0;
@@ -100,12 +108,7 @@ inline std::unique_ptr<Tokenizer> spm_tokenizer(const std::vector<TestToken>& ex
       .set_uint32("tokenizer.ggml.eos_token_id", 2)
       .set_uint32("tokenizer.ggml.unknown_token_id", 0)
       .set_bool("tokenizer.ggml.add_space_prefix", add_space_prefix);
-  auto tokenizer = build_tokenizer(builder);
-  if (!tokenizer.ok()) {
-    ADD_FAILURE() << tokenizer.error().message;
-    return nullptr;
-  }
-  return std::move(tokenizer.value());
+  return built(builder);
 }
 
 constexpr TokenId kFirstExtra = 259;

@@ -75,13 +75,6 @@ GgufBuilder plain_builder() {
   return builder;
 }
 
-std::unique_ptr<Tokenizer> build(const GgufBuilder& builder) {
-  auto tokenizer = build_tokenizer(builder);
-  if (tokenizer.ok()) return std::move(tokenizer.value());
-  ADD_FAILURE() << tokenizer.error().message;
-  return nullptr;
-}
-
 struct Case {
   std::string text;
   Ids ids;
@@ -94,7 +87,7 @@ void expect_ids(const Tokenizer& tokenizer, const std::vector<Case>& cases) {
 // The ids of these three are llama.cpp's.
 
 TEST(Unigram, GivesTheReferenceIdsWhereSpacesMerge) {
-  expect_ids(*build(t5_builder()), {{"", {}},
+  expect_ids(*built(t5_builder()), {{"", {}},
                                     {" ", {}},
                                     {"the", {4}},
                                     {" the  he ", {4, 3, 8}},
@@ -116,7 +109,7 @@ TEST(Unigram, GivesTheReferenceIdsWhereSpacesMerge) {
 }
 
 TEST(Unigram, GivesTheReferenceIdsWhereSpacesStay) {
-  expect_ids(*build(plain_builder()), {{" ", {3}},
+  expect_ids(*built(plain_builder()), {{" ", {3}},
                                        {" the  he ", {3, 4, 24, 8, 3}},
                                        {"thﬁ ①", {9, 6, 2, 3, 2}},
                                        {"\u3000the\tthe", {3, 2, 5, 8, 2, 5, 8}},
@@ -126,7 +119,7 @@ TEST(Unigram, GivesTheReferenceIdsWhereSpacesStay) {
 }
 
 TEST(Unigram, GivesTheReferenceIdsWhereTheFileIsSilent) {
-  expect_ids(*build(unigram_builder()), {{"the", {5, 8}},
+  expect_ids(*built(unigram_builder()), {{"the", {5, 8}},
                                          {" the  he ", {4, 24, 8, 3}},
                                          {"QQabQQ the", {22, 15, 22, 4}},
                                          {"unused a", {2, 7, 21, 3, 18}},
@@ -135,28 +128,28 @@ TEST(Unigram, GivesTheReferenceIdsWhereTheFileIsSilent) {
 
 TEST(Unigram, AddsTheEnd) {
   GgufBuilder builder = t5_builder();
-  EXPECT_EQ(build(builder)->encode("the", {.add_eos = true}), (Ids{4, 1}));
-  EXPECT_EQ(build(builder)->encode("the<mask>  the", {.parse_special = true, .add_eos = true}),
+  EXPECT_EQ(built(builder)->encode("the", {.add_eos = true}), (Ids{4, 1}));
+  EXPECT_EQ(built(builder)->encode("the<mask>  the", {.parse_special = true, .add_eos = true}),
             (Ids{4, 25, 4, 1}));
   builder.set_uint32("tokenizer.ggml.bos_token_id", 0)
       .set_bool("tokenizer.ggml.add_bos_token", true);
-  EXPECT_EQ(build(builder)->encode("the", {.add_eos = true}), (Ids{0, 4, 1}));
+  EXPECT_EQ(built(builder)->encode("the", {.add_eos = true}), (Ids{0, 4, 1}));
   builder.set_bool("tokenizer.ggml.add_eos_token", false);
-  EXPECT_EQ(build(builder)->encode("the", {.add_eos = true}), (Ids{0, 4}));
+  EXPECT_EQ(built(builder)->encode("the", {.add_eos = true}), (Ids{0, 4}));
 }
 
 // The texts are llama.cpp's.
 TEST(Unigram, GivesBackTheReferenceText) {
-  const auto t5 = build(t5_builder());
+  const auto t5 = built(t5_builder());
   EXPECT_EQ(decoded(*t5, Ids{4, 3, 8}), "the he");
   EXPECT_EQ(decoded(*t5, Ids{3, 2, 18, 2}, true), "<unk>a<unk>");
   EXPECT_EQ(decoded(*t5, Ids{22, 3, 15, 22, 4}), "QQ abQQ the");
   EXPECT_EQ(decoded(*t5, Ids{4, 1, 4, 25, 4, 1}, true), "the</s> the<mask> the</s>");
-  EXPECT_EQ(decoded(*build(unigram_builder()), Ids{4, 24, 8, 3}), " the  he ");
+  EXPECT_EQ(decoded(*built(unigram_builder()), Ids{4, 24, 8, 3}), " the  he ");
 }
 
 TEST(Unigram, StreamsPieces) {
-  const auto tokenizer = build(t5_builder());
+  const auto tokenizer = built(t5_builder());
   StreamDecoder decoder(*tokenizer, true);
   std::string text;
   for (const TokenId id : {4, 3, 20, 18, 11, 26, 2, 14, 1}) text += decoder.next(id);
@@ -165,7 +158,7 @@ TEST(Unigram, StreamsPieces) {
 
 // Whatever the order of a text's parts, no way to cut it has a higher sum.
 TEST(Unigram, FindsTheBestOfAllWays) {
-  const auto tokenizer = build(unigram_builder());
+  const auto tokenizer = built(unigram_builder());
   const std::vector<std::string_view> letters = {"a", "b", "c", "d", "t", "h", "e", " "};
   std::mt19937 random(7);
   const auto score = [](const Ids& ids) {
@@ -204,7 +197,7 @@ TEST(Unigram, NeedsScoresAndAnUnknownToken) {
 }
 
 TEST(Unigram, TakesTimeThatGrowsWithTheText) {
-  const auto tokenizer = build(t5_builder());
+  const auto tokenizer = built(t5_builder());
   for (const std::string_view unit : {"a", "ab", "the ", "x", "\xff", "中文", " ", "㏂", "QQ"}) {
     std::string text;
     while (text.size() < 1'000'000) text += unit;
@@ -241,10 +234,10 @@ TEST(Charsmap, MayBeOfSignedBytesOrEmpty) {
   const std::vector<uint8_t> map = CharsmapBuilder(kReplacements).build();
   GgufBuilder builder = unigram_builder();
   builder.set_array(kCharsmapKey, std::vector<int8_t>(map.begin(), map.end()));
-  EXPECT_EQ(build(builder)->encode("ﬁ①"), (Ids{10, 28}));
+  EXPECT_EQ(built(builder)->encode("ﬁ①"), (Ids{10, 28}));
   GgufBuilder empty = unigram_builder();
   empty.set_array(kCharsmapKey, std::vector<uint8_t>{0, 0, 0, 0, 0});
-  EXPECT_EQ(build(empty)->encode("ﬁ1"), (Ids{2, 28}));
+  EXPECT_EQ(built(empty)->encode("ﬁ1"), (Ids{2, 28}));
 }
 
 // Offsets that lead anywhere, or back to where they came from, end the search.
@@ -260,7 +253,7 @@ TEST(Charsmap, WithDamagedNodesReadsNothingOutside) {
     }
     GgufBuilder builder = unigram_builder();
     builder.set_array(kCharsmapKey, map.build());
-    const auto tokenizer = build(builder);
+    const auto tokenizer = built(builder);
     ASSERT_NE(tokenizer, nullptr);
     (void)tokenizer->encode(std::string_view(text).substr(0, i == 0 ? text.size() : 1000));
   }

@@ -35,16 +35,9 @@ GgufBuilder wordpiece_builder(const std::vector<std::string>& spellings = kSpell
   return builder;
 }
 
-std::unique_ptr<Tokenizer> build(const GgufBuilder& builder) {
-  auto tokenizer = build_tokenizer(builder);
-  if (tokenizer.ok()) return std::move(tokenizer.value());
-  ADD_FAILURE() << tokenizer.error().message;
-  return nullptr;
-}
-
 class WordPiece : public testing::Test {
  protected:
-  const std::unique_ptr<Tokenizer> tokenizer_ = build(wordpiece_builder());
+  const std::unique_ptr<Tokenizer> tokenizer_ = built(wordpiece_builder());
 };
 
 struct Case {
@@ -86,11 +79,11 @@ TEST_F(WordPiece, AddsTheBeginningAndTheSeparator) {
 TEST_F(WordPiece, AddsWhatTheFileAsksFor) {
   GgufBuilder builder = wordpiece_builder();
   builder.set_bool("tokenizer.ggml.add_bos_token", false);
-  EXPECT_EQ(build(builder)->encode("the", {.add_eos = true}), (Ids{5, kEnd}));
+  EXPECT_EQ(built(builder)->encode("the", {.add_eos = true}), (Ids{5, kEnd}));
   builder.set_bool("tokenizer.ggml.add_sep_token", false);
-  EXPECT_EQ(build(builder)->encode("the", {.add_eos = true}), Ids{5});
+  EXPECT_EQ(built(builder)->encode("the", {.add_eos = true}), Ids{5});
   builder.set_bool("tokenizer.ggml.add_eos_token", true);
-  EXPECT_EQ(build(builder)->encode("the", {.add_eos = true}), (Ids{5, kEnd}));
+  EXPECT_EQ(built(builder)->encode("the", {.add_eos = true}), (Ids{5, kEnd}));
 }
 
 // As Hugging Face's tokenizers have it. llama.cpp takes the first letter of a syllable for the
@@ -117,18 +110,18 @@ TEST_F(WordPiece, LooksAtNoMoreThanAHundredCharacters) {
 TEST_F(WordPiece, PreparesTextAsTheFileAsks) {
   GgufBuilder cased = wordpiece_builder();
   cased.set_bool("tokenizer.ggml.normalizer.lowercase", false);
-  expect_ids(*build(cased), {{"Cafe CAFE é É", {28, 1, 29, 1}}, {"각", {1}}});
+  expect_ids(*built(cased), {{"Cafe CAFE é É", {28, 1, 29, 1}}, {"각", {1}}});
 
   GgufBuilder accented = wordpiece_builder();
   accented.set_bool("tokenizer.ggml.normalizer.strip_accents", false);
-  expect_ids(*build(accented), {{"Cafe CAFE é É", {8, 8, 29, 29}}, {"İ i", {1, 27}}});
+  expect_ids(*built(accented), {{"Cafe CAFE é É", {8, 8, 29, 29}}, {"İ i", {1, 27}}});
 
   cased.set_bool("tokenizer.ggml.normalizer.strip_accents", true);
-  expect_ids(*build(cased), {{"Cafe É Café", {28, 1, 28}}, {"á", {9}}});
+  expect_ids(*built(cased), {{"Cafe É Café", {28, 1, 28}}, {"á", {9}}});
 }
 
 TEST_F(WordPiece, TellsTheSpaceInATextFromTheSpellingOfOne) {
-  expect_ids(*build(wordpiece_builder({"▁a", "▁▁", "▁b"})), {{"a▁b ▁ a", {1, 6, 5}}});
+  expect_ids(*built(wordpiece_builder({"▁a", "▁▁", "▁b"})), {{"a▁b ▁ a", {1, 6, 5}}});
 }
 
 // The texts are llama.cpp's.
@@ -153,9 +146,9 @@ TEST_F(WordPiece, TakesTheIdsOfTheFirstBertWhereTheFileIsSilent) {
   for (int i = 0; i < 110; ++i) texts.push_back("▁w" + std::to_string(i));
   GgufBuilder builder;
   builder.set("tokenizer.ggml.model", "bert").set_array("tokenizer.ggml.tokens", texts);
-  EXPECT_EQ(build(builder)->encode("w7 x", {.add_eos = true}), (Ids{101, 7, 100, 102}));
+  EXPECT_EQ(built(builder)->encode("w7 x", {.add_eos = true}), (Ids{101, 7, 100, 102}));
   builder.set_uint32("tokenizer.ggml.cls_token_id", 5);
-  EXPECT_EQ(build(builder)->encode("w7", {.add_eos = true}), (Ids{5, 7, 102}));
+  EXPECT_EQ(built(builder)->encode("w7", {.add_eos = true}), (Ids{5, 7, 102}));
 
   texts.resize(9);
   GgufBuilder small;
@@ -174,11 +167,11 @@ TEST_F(WordPiece, FindsUserDefinedWords) {
       .set_array("tokenizer.ggml.tokens", texts)
       .set_array("tokenizer.ggml.token_type", std::vector<int32_t>{3, 1, 4})
       .set_uint32("tokenizer.ggml.unknown_token_id", 0);
-  expect_ids(*build(builder), {{"a kinglet", {1, 2}}});
+  expect_ids(*built(builder), {{"a kinglet", {1, 2}}});
 }
 
 TEST_F(WordPiece, KnowsNoWordWithoutFirstPieces) {
-  expect_ids(*build(wordpiece_builder({"a", "b"})), {{"ab a", {1, 1}}});
+  expect_ids(*built(wordpiece_builder({"a", "b"})), {{"ab a", {1, 1}}});
 }
 
 TEST_F(WordPiece, TakesTimeThatGrowsWithTheText) {
