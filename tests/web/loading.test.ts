@@ -168,7 +168,7 @@ describe('an interrupted download', () => {
     const { code, message } = await load();
     expect(code).toBe('network');
     // What a browser had not given on when the connection was cut is lost.
-    const [, nRead, nExpected] = /broke off after (\d+) of (\d+) bytes/.exec(message) ?? [];
+    const [, nRead, nExpected] = /broke off after (\d+) of (\d+) bytes/.exec(message ?? '') ?? [];
     expect(Number(nRead)).toBeLessThanOrEqual(half);
     expect(Number(nExpected)).toBe(bytes.length);
     expect(server.requests).toHaveLength(1);
