@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <memory>
 #include <random>
@@ -18,6 +17,7 @@
 
 #include "base/format.h"
 #include "gguf/file.h"
+#include "program.h"
 #include "session/generation.h"
 #include "session/language_model.h"
 #include "session/session.h"
@@ -91,12 +91,6 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-void print_numbers(const char* name, const std::vector<double>& values) {
-  std::printf(",\"%s\":[", name);
-  for (size_t i = 0; i < values.size(); ++i) std::printf("%s%.2f", i > 0 ? "," : "", values[i]);
-  std::printf("]");
-}
-
 Status measure(const LanguageModel& loaded, size_t n_threads, const Task& task, int n_repeats) {
   ThreadPool pool(n_threads);
   KINGLET_ASSIGN(const auto session, Session::create(loaded.model, pool, {.n_ctx = 1024}));
@@ -129,10 +123,8 @@ Status run(const std::string& path, std::string_view kernels, size_t n_threads, 
                         {"new", document, letters(kAnswer, 26, 2)},
                         {"chance", letters(kDocument, 6, 1), letters(kAnswer, 6, 2)}};
   for (const Task& task : tasks) {
-    for (const size_t threads : {1u, 2u}) {
-      if (n_threads == 0) KINGLET_TRY(measure(loaded, threads, task, n_repeats));
-    }
-    if (n_threads > 0) KINGLET_TRY(measure(loaded, n_threads, task, n_repeats));
+    KINGLET_TRY(for_each_thread_count(
+        n_threads, [&](size_t threads) { return measure(loaded, threads, task, n_repeats); }));
   }
   return {};
 }
@@ -141,17 +133,5 @@ Status run(const std::string& path, std::string_view kernels, size_t n_threads, 
 }  // namespace kinglet
 
 int main(int argc, char** argv) {
-  if (argc < 2 || argc > 5) {
-    std::fprintf(stderr, "usage: kinglet_lookup_speed MODEL [KERNELS [THREADS [REPEATS]]]\n");
-    return 1;
-  }
-  const auto number = [&](int i, int otherwise) {
-    return argc > i ? std::atoi(argv[i]) : otherwise;
-  };
-  const auto threads = static_cast<size_t>(number(3, 0));
-  const kinglet::Status status =
-      kinglet::run(argv[1], argc > 2 ? argv[2] : "", threads, number(4, 3));
-  if (!status.ok())
-    std::fprintf(stderr, "kinglet_lookup_speed: %s\n", status.error().message.c_str());
-  return status.ok() ? 0 : 1;
+  return kinglet::run_program("kinglet_lookup_speed", argc, argv, kinglet::run);
 }

@@ -7,12 +7,12 @@
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "gguf/file.h"
+#include "program.h"
 #include "session/generation.h"
 #include "session/language_model.h"
 #include "session/session.h"
@@ -72,12 +72,6 @@ Result<Run> run_once(const LanguageModel& loaded, Session& session, uint32_t n_p
   return Run{n_prompt / (first_token - start), n_decoded / (end - first_token)};
 }
 
-void print_numbers(const char* name, const std::vector<double>& values) {
-  std::printf(",\"%s\":[", name);
-  for (size_t i = 0; i < values.size(); ++i) std::printf("%s%.2f", i > 0 ? "," : "", values[i]);
-  std::printf("]");
-}
-
 Status measure(const LanguageModel& loaded, size_t n_threads, int n_repeats) {
   ThreadPool pool(n_threads);
   KINGLET_ASSIGN(const auto session, Session::create(loaded.model, pool, {.n_ctx = kContext}));
@@ -110,10 +104,8 @@ Status run(const std::string& path, std::string_view kernels, size_t n_threads, 
     if (kernels.empty() && set == &scalar_kernels()) continue;  // the oracle is not built for speed
     KINGLET_ASSIGN(GgufFile file, read_gguf_file(path));
     KINGLET_ASSIGN(const LanguageModel loaded, load_language_model(std::move(file), set->name));
-    for (const size_t threads : {1u, 2u}) {
-      if (n_threads == 0) KINGLET_TRY(measure(loaded, threads, n_repeats));
-    }
-    if (n_threads > 0) KINGLET_TRY(measure(loaded, n_threads, n_repeats));
+    KINGLET_TRY(for_each_thread_count(
+        n_threads, [&](size_t threads) { return measure(loaded, threads, n_repeats); }));
   }
   return {};
 }
@@ -122,16 +114,5 @@ Status run(const std::string& path, std::string_view kernels, size_t n_threads, 
 }  // namespace kinglet
 
 int main(int argc, char** argv) {
-  if (argc < 2 || argc > 5) {
-    std::fprintf(stderr, "usage: kinglet_speed MODEL [KERNELS [THREADS [REPEATS]]]\n");
-    return 1;
-  }
-  const auto number = [&](int i, int otherwise) {
-    return argc > i ? std::atoi(argv[i]) : otherwise;
-  };
-  const auto threads = static_cast<size_t>(number(3, 0));
-  const kinglet::Status status =
-      kinglet::run(argv[1], argc > 2 ? argv[2] : "", threads, number(4, 3));
-  if (!status.ok()) std::fprintf(stderr, "kinglet_speed: %s\n", status.error().message.c_str());
-  return status.ok() ? 0 : 1;
+  return kinglet::run_program("kinglet_speed", argc, argv, kinglet::run);
 }
