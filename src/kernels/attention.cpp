@@ -96,7 +96,7 @@ class Rows {
   void attend_block(size_t position, size_t n, const KvRows& keys, const KvRows& values) {
     alignas(kLine) float scores[kMaxQueryRows * kAttentionBlock];
     float factors[kMaxQueryRows];
-    attention_kernels(kernels_, cache_.keys.kind).score(queries_, 0, n_rows_, keys, n, scores);
+    attention_kernels(kernels_, cache_.keys.kind).score(queries_, n_rows_, keys, n, scores);
     for (size_t row = 0; row < n_rows_; ++row) {
       factors[row] = weigh_scores(position, n, row, scores + row * kAttentionBlock);
     }

@@ -99,10 +99,10 @@ constexpr size_t kMaxQueryRows = 16;
 // (see rotate_blocks). Rows of scores and weights are kAttentionBlock apart; weights behind
 // n_positions are 0.
 struct AttentionKernels {
-  // scores[row][p] = queries[row] · keys[p], for n_rows rows from first_row on. Numbers behind
-  // n_positions are overwritten too.
-  void (*score)(const Queries& queries, size_t first_row, size_t n_rows, const KvRows& keys,
-                size_t n_positions, float* scores);
+  // scores[row][p] = queries[row] · keys[p], for n_rows rows. Numbers behind n_positions are
+  // overwritten too.
+  void (*score)(const Queries& queries, size_t n_rows, const KvRows& keys, size_t n_positions,
+                float* scores);
 
   // outputs[row] = factors[row] * outputs[row] + sum over p of weights[row][p] * values[p], rows of
   // head_dim. Weights are not negative.

@@ -78,10 +78,10 @@ struct Measured {
   }
 
   template <size_t kKind>
-  static void score(const Queries& queries, size_t first_row, size_t n_rows, const KvRows& keys,
-                    size_t n_positions, float* scores) {
+  static void score(const Queries& queries, size_t n_rows, const KvRows& keys, size_t n_positions,
+                    float* scores) {
     const Stopwatch stopwatch(recorder);
-    inner->attention[kKind].score(queries, first_row, n_rows, keys, n_positions, scores);
+    inner->attention[kKind].score(queries, n_rows, keys, n_positions, scores);
   }
 
   template <size_t kKind>

@@ -28,12 +28,12 @@ void for_each_part(KvKind kind, const KvRows& rows, size_t position, size_t begi
 }
 
 template <KvKind kKind>
-void score(const Queries& queries, size_t first_row, size_t n_rows, const KvRows& keys,
-           size_t n_positions, float* scores) {
+void score(const Queries& queries, size_t n_rows, const KvRows& keys, size_t n_positions,
+           float* scores) {
   for (size_t row = 0; row < n_rows; ++row) {
     std::fill_n(scores + row * kAttentionBlock, n_positions, 0.0f);
   }
-  add_scores(kKind, queries, first_row, n_rows, keys, n_positions, 0, scores);
+  add_scores(kKind, queries, n_rows, keys, n_positions, 0, scores);
 }
 
 template <KvKind kKind>
@@ -50,14 +50,14 @@ std::array<AttentionKernels, kNKvKinds> make_table(std::index_sequence<kIndexes.
 
 }  // namespace
 
-void add_scores(KvKind kind, const Queries& queries, size_t first_row, size_t n_rows,
-                const KvRows& keys, size_t n_positions, size_t begin, float* scores) {
+void add_scores(KvKind kind, const Queries& queries, size_t n_rows, const KvRows& keys,
+                size_t n_positions, size_t begin, float* scores) {
   if (begin >= queries.head_dim) return;
   for (size_t p = 0; p < n_positions; ++p) {
     for_each_part(kind, keys, p, begin, queries.head_dim,
                   [&](size_t i, size_t n, const float* key) {
                     for (size_t row = 0; row < n_rows; ++row) {
-                      const float* query = queries.values + (first_row + row) * queries.stride + i;
+                      const float* query = queries.values + row * queries.stride + i;
                       float sum = 0.0f;
                       for (size_t j = 0; j < n; ++j) sum += query[j] * key[j];
                       scores[row * kAttentionBlock + p] += sum;

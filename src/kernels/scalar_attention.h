@@ -15,8 +15,8 @@ std::array<AttentionKernels, kNKvKinds> scalar_attention();
 
 // The part of score() and weigh() that is due to the elements from `begin` on, a multiple of
 // kKvBlock for kinds of blocks: what vectors leave over.
-void add_scores(KvKind kind, const Queries& queries, size_t first_row, size_t n_rows,
-                const KvRows& keys, size_t n_positions, size_t begin, float* scores);
+void add_scores(KvKind kind, const Queries& queries, size_t n_rows, const KvRows& keys,
+                size_t n_positions, size_t begin, float* scores);
 void add_weighted(KvKind kind, const float* weights, const float* factors, size_t n_rows,
                   const KvRows& values, size_t n_positions, size_t begin, size_t head_dim,
                   float* const* outputs);

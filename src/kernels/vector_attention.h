@@ -122,28 +122,28 @@ struct VectorAttention {
     for (size_t i = 0; i < n; i += kLanes) V::store(out + i, format.load(elements + i));
   }
 
-  static void score_f32(const Queries& queries, size_t first_row, size_t n_rows, const KvRows& keys,
+  static void score_f32(const Queries& queries, size_t n_rows, const KvRows& keys,
                         size_t n_positions, float* scores) {
     const size_t n_whole = queries.head_dim / kLanes * kLanes;
     KINGLET_AS_WRITTEN
     for (size_t p = 0; p < n_positions; p += kPositions) {
       const std::byte* rows[kPositions];
       find_rows(keys, p, n_positions, kPositions, rows);
-      score_four_rows(queries, first_row, n_rows, n_whole, rows, scores + p);
+      score_four_rows(queries, n_rows, n_whole, rows, scores + p);
     }
-    add_scores(KvKind::f32, queries, first_row, n_rows, keys, n_positions, n_whole, scores);
+    add_scores(KvKind::f32, queries, n_rows, keys, n_positions, n_whole, scores);
   }
 
   // Kinds that are converted: four keys are widened once for all query rows.
   template <KvKind kKind>
-  static void score(const Queries& queries, size_t first_row, size_t n_rows, const KvRows& keys,
-                    size_t n_positions, float* scores) {
+  static void score(const Queries& queries, size_t n_rows, const KvRows& keys, size_t n_positions,
+                    float* scores) {
     const size_t n_wide =
-        score_widened(format<kKind>(), queries, first_row, n_rows, keys, n_positions, scores);
+        score_widened(format<kKind>(), queries, n_rows, keys, n_positions, scores);
     if constexpr (is_scaled(kKind)) {
       scale_rows(scores, n_rows, keys, n_positions, scores);
     }
-    add_scores(kKind, queries, first_row, n_rows, keys, n_positions, n_wide, scores);
+    add_scores(kKind, queries, n_rows, keys, n_positions, n_wide, scores);
   }
 
   // out[row][p] = x[row][p] * the scale of position p.
@@ -160,7 +160,7 @@ struct VectorAttention {
   // Gives the number of elements that are done: those that fill vectors, and the buffer.
   template <class Format>
   [[gnu::noinline]] static size_t score_widened(const Format& format, const Queries& queries,
-                                                size_t first_row, size_t n_rows, const KvRows& keys,
+                                                size_t n_rows, const KvRows& keys,
                                                 size_t n_positions, float* scores) {
     alignas(64) float widened[kPositions][kMostWidened];
     const size_t n_wide = std::min(queries.head_dim / kLanes * kLanes, kMostWidened);
@@ -172,17 +172,16 @@ struct VectorAttention {
         widen(format, rows[i], n_wide, widened[i]);
         rows[i] = reinterpret_cast<const std::byte*>(widened[i]);
       }
-      score_four_rows(queries, first_row, n_rows, n_wide, rows, scores + p);
+      score_four_rows(queries, n_rows, n_wide, rows, scores + p);
     }
     return n_wide;
   }
 
   // The first n elements of four keys of floats with every query row.
-  [[gnu::noinline]] static void score_four_rows(const Queries& queries, size_t first_row,
-                                                size_t n_rows, size_t n,
+  [[gnu::noinline]] static void score_four_rows(const Queries& queries, size_t n_rows, size_t n,
                                                 const std::byte* const* rows, float* scores) {
     with_rows(n_rows, [&]<size_t R>(size_t row) {
-      score_four<R>(queries.values + (first_row + row) * queries.stride, queries.stride, n, rows,
+      score_four<R>(queries.values + row * queries.stride, queries.stride, n, rows,
                     scores + row * kAttentionBlock);
     });
   }
@@ -388,22 +387,22 @@ struct VectorAttention {
     }
   }
 
-  static void score_int8(const Queries& queries, size_t first_row, size_t n_rows,
-                         const KvRows& keys, size_t n_positions, float* scores) {
-    score_codes<Bytes>(queries, first_row, n_rows, keys, n_positions, queries.head_dim, scores);
-    add_scores(KvKind::int8, queries, first_row, n_rows, keys, n_positions,
+  static void score_int8(const Queries& queries, size_t n_rows, const KvRows& keys,
+                         size_t n_positions, float* scores) {
+    score_codes<Bytes>(queries, n_rows, keys, n_positions, queries.head_dim, scores);
+    add_scores(KvKind::int8, queries, n_rows, keys, n_positions,
                queries.head_dim / Bytes::kStep * Bytes::kStep, scores);
   }
 
   template <class Codes>
-  static void score_blocks(const Queries& queries, size_t first_row, size_t n_rows,
-                           const KvRows& keys, size_t n_positions, float* scores) {
-    score_codes<Codes>(queries, first_row, n_rows, keys, n_positions, kKvBlock, scores);
+  static void score_blocks(const Queries& queries, size_t n_rows, const KvRows& keys,
+                           size_t n_positions, float* scores) {
+    score_codes<Codes>(queries, n_rows, keys, n_positions, kKvBlock, scores);
   }
 
   // `block`: elements that share a scale. A part of a step at their end is left out.
   template <class Codes>
-  [[gnu::noinline]] static void score_codes(const Queries& queries, size_t first_row, size_t n_rows,
+  [[gnu::noinline]] static void score_codes(const Queries& queries, size_t n_rows,
                                             const KvRows& keys, size_t n_positions, size_t block,
                                             float* scores) {
     KINGLET_AS_WRITTEN
@@ -415,12 +414,12 @@ struct VectorAttention {
         scales[i] = keys.scales + std::min(p + i, n_positions - 1) * keys.scale_stride;
       }
       with_rows(n_rows, [&]<size_t R>(size_t row) {
-        score_four_codes<Codes, R>(queries, first_row + row, block, rows, scales,
+        score_four_codes<Codes, R>(queries, row, block, rows, scales,
                                    scores + row * kAttentionBlock + p);
       });
     }
     for (size_t row = 0; row < n_rows; ++row) {
-      const Float scale = V::splat(queries.scales[first_row + row]);
+      const Float scale = V::splat(queries.scales[row]);
       float* out = scores + row * kAttentionBlock;
       KINGLET_AS_WRITTEN
       for (size_t p = 0; p < kAttentionBlock; p += kLanes) {
