@@ -311,12 +311,14 @@ void KvCache::give_back_before(uint32_t page) {
 
 // As far as checkpoints can be given up for it.
 void KvCache::make_room(uint32_t n_pages) {
-  while (store_->n_free() < n_pages && !checkpoints_.empty()) {
-    const size_t least =
-        least_missed(checkpoints_.size(), size_, [&](size_t i) { return checkpoints_[i]; });
-    checkpoints_.erase(checkpoints_.begin() + static_cast<ptrdiff_t>(least));
-    give_back();
-  }
+  while (store_->n_free() < n_pages && !checkpoints_.empty()) drop_checkpoint();
+}
+
+void KvCache::drop_checkpoint() {
+  const size_t least =
+      least_missed(checkpoints_.size(), size_, [&](size_t i) { return checkpoints_[i]; });
+  checkpoints_.erase(checkpoints_.begin() + static_cast<ptrdiff_t>(least));
+  give_back();
 }
 
 void KvCache::forget_places() {
@@ -328,11 +330,7 @@ void KvCache::keep() {
   if (window_ == 0 || size_ == 0) return;
   if (!checkpoints_.empty() && checkpoints_.back() == size_) return;
   checkpoints_.push_back(size_);
-  if (checkpoints_.size() <= kMostCheckpoints) return;
-  const size_t least =
-      least_missed(checkpoints_.size(), size_, [&](size_t i) { return checkpoints_[i]; });
-  checkpoints_.erase(checkpoints_.begin() + static_cast<ptrdiff_t>(least));
-  give_back();
+  if (checkpoints_.size() > kMostCheckpoints) drop_checkpoint();
 }
 
 void KvCache::hold() {

@@ -179,6 +179,7 @@ class KvCache {
   void give_back();
   void give_back_before(uint32_t page);
   void make_room(uint32_t n_pages);
+  void drop_checkpoint();
   void forget_places();
   uint32_t first_position_after_drop(uint32_t first, uint32_t n) const;
   Status take_pages_for_drop(uint32_t begin, uint32_t n);

@@ -1,6 +1,7 @@
 #include "kv/kv_plan.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace kinglet {
 namespace {
@@ -43,16 +44,14 @@ KvPlan plan_windows(const std::vector<RowShape>& rows, KvKind k_kind, KvKind v_k
   plan.groups[0].store.page_positions = n_ctx;
   plan.groups[0].store.n_pages = 1;
   for (const uint32_t window : windows_of(rows)) {
-    KvGroup group{.window = window, .store = empty};
-    for (const RowShape& shape : rows) {
-      if (shape.window == window) group.store.rows.push_back(shape);
-    }
-    const uint64_t n_pages = n_window_pages(window, group.store.bytes_per_position(), n_batch);
+    KvStoreConfig of_window = empty;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(of_window.rows),
+                 [&](const RowShape& shape) { return shape.window == window; });
+    const uint64_t n_pages = n_window_pages(window, of_window.bytes_per_position(), n_batch);
     if (n_pages * kWindowPage >= n_ctx) continue;
-    group.store.page_positions = kWindowPage;
-    group.store.n_pages = static_cast<uint32_t>(n_pages);
-    group.store.rows.clear();
-    plan.groups.push_back(std::move(group));
+    plan.groups.push_back({.window = window, .store = empty});
+    plan.groups.back().store.page_positions = kWindowPage;
+    plan.groups.back().store.n_pages = static_cast<uint32_t>(n_pages);
   }
   for (const RowShape& shape : rows) {
     const auto found =
