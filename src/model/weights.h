@@ -22,8 +22,8 @@ struct Weights {
   Norm embedding_norm;
   std::vector<Layer> layers;
   Norm output_norm;
-  Linear
-      output;  // [vocab_size][hidden_dim]; the embedding where tied; no rows where no text is made
+  // [vocab_size][hidden_dim]; the embedding where tied, no rows where no text is made
+  Linear output;
   // [rope.dim / 2] dividing the frequencies, or null: in any context, or in one that is longer than
   // rope.original_context.
   const float* rope_factors = nullptr;
