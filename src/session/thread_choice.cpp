@@ -1,8 +1,7 @@
 #include "session/thread_choice.h"
 
-#include <time.h>
-
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "model/scratch.h"
@@ -22,12 +21,6 @@ constexpr int kTurns = 8;
 
 // Noise may make equals look as different as this.
 constexpr double kClearly = 0.95;
-
-double now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 // Products of the model's last matrix with one row, as each drawn token asks for them.
 class Measurement {
@@ -58,9 +51,10 @@ class Measurement {
   double seconds(size_t n_threads) {
     pool_.limit(n_threads);
     multiply_next();  // wakes those that take part
-    const double start = now();
+    using Clock = std::chrono::steady_clock;
+    const auto start = Clock::now();
     for (size_t i = 0; i < kRounds; ++i) multiply_next();
-    return now() - start;
+    return std::chrono::duration<double>(Clock::now() - start).count();
   }
 
   void multiply_next() {
