@@ -322,6 +322,13 @@ Status read_layers(const Keys& keys, ModelConfig& config) {
 
 }  // namespace
 
+Status check_makes_text(const ModelConfig& config) {
+  if (config.makes_text()) return {};
+  return Error{ErrorCode::unsupported_feature,
+               cat(config.architecture->name,
+                   ".pooling_type tells that the model makes embeddings, not text")};
+}
+
 Result<ModelConfig> read_config(const GgufHeader& header) {
   ModelConfig config;
   KINGLET_ASSIGN(config.architecture, find_architecture(header));

@@ -78,6 +78,9 @@ struct ModelConfig {
   }
 };
 
+// ErrorCode::unsupported_feature where no text can be made with it.
+Status check_makes_text(const ModelConfig& config);
+
 // ErrorCode::unsupported_architecture, missing_metadata, wrong_type, unsupported_feature, corrupt,
 // each naming the key.
 Result<ModelConfig> read_config(const GgufHeader& header);

@@ -166,9 +166,7 @@ Status Encoder::run_causal_text(const TextSpan& text, const Cancellation& cancel
 Status Encoder::run_layers(const Cancellation& cancellation) {
   const std::span<const Layer> layers = model_->weights().layers;
   for (size_t i = 0; i < layers.size(); ++i) {
-    if (cancellation.requested()) {
-      return Error{ErrorCode::cancelled, cat("cancelled before layer ", i, " of ", layers.size())};
-    }
+    KINGLET_TRY(check_cancelled(cancellation, i, layers.size()));
     for_each_batch([&](Step& step) { prepare_layer(step, layers[i]); });
     Status status;
     for_each_batch([&](Step& step) {

@@ -8,15 +8,12 @@ namespace kinglet {
 namespace {
 
 Status check_purpose(const ModelConfig& config, Output output) {
-  const std::string_view name = config.architecture->name;
   if (config.architecture->is_encoder()) {
     return Error{ErrorCode::unsupported_feature,
-                 cat("architecture ", quoted(name),
+                 cat("architecture ", quoted(config.architecture->name),
                      " is an encoder: it makes vectors of a text, and no text")};
   }
-  if (output != Output::logits || config.makes_text()) return {};
-  return Error{ErrorCode::unsupported_feature,
-               cat(name, ".pooling_type tells that the model makes embeddings, not text")};
+  return output == Output::logits ? check_makes_text(config) : Status{};
 }
 
 Status check_tokens(const Model& model, const Scratch& scratch, const SequenceState& state,
@@ -37,15 +34,18 @@ Status check_tokens(const Model& model, const Scratch& scratch, const SequenceSt
 
 Status run_layers(Step& step, std::span<const Layer> layers, const Cancellation& cancellation) {
   for (size_t i = 0; i < layers.size(); ++i) {
-    if (cancellation.requested()) {
-      return Error{ErrorCode::cancelled, cat("cancelled before layer ", i, " of ", layers.size())};
-    }
+    KINGLET_TRY(check_cancelled(cancellation, i, layers.size()));
     KINGLET_TRY(run_layer(step, layers[i]));
   }
   return {};
 }
 
 }  // namespace
+
+Status check_cancelled(const Cancellation& cancellation, size_t layer, size_t n_layers) {
+  if (!cancellation.requested()) return {};
+  return Error{ErrorCode::cancelled, cat("cancelled before layer ", layer, " of ", n_layers)};
+}
 
 Status check_vocabulary(const Model& model, std::span<const int32_t> tokens) {
   const uint32_t vocab_size = model.config().vocab_size;

@@ -20,6 +20,9 @@ enum class Output : uint8_t {
   hidden,  // scratch.normed [n_tokens]: the final states of all tokens, behind the last norm
 };
 
+// ErrorCode::cancelled names the layer that is not run any more.
+Status check_cancelled(const Cancellation& cancellation, size_t layer, size_t n_layers);
+
 // ErrorCode::invalid_argument names a token that is outside the model's vocabulary.
 Status check_vocabulary(const Model& model, std::span<const int32_t> tokens);
 

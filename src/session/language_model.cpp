@@ -49,11 +49,7 @@ Result<LanguageModel> load_language_model(GgufFile file, const KernelSet& kernel
   if (!prepared.tokenizer) prepared.tokenizer.emplace(Tokenizer::from_gguf(file.header()));
   KINGLET_ASSIGN(auto tokenizer, std::move(*prepared.tokenizer));
   KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels, &prepared.weights));
-  if (model.has_weights() && !model.config().makes_text()) {
-    return Error{ErrorCode::unsupported_feature,
-                 cat(model.config().architecture->name,
-                     ".pooling_type tells that the model makes embeddings, not text")};
-  }
+  if (model.has_weights()) KINGLET_TRY(check_makes_text(model.config()));
   if (model.has_weights() &&
       static_cast<uint32_t>(tokenizer->n_tokens()) > model.config().vocab_size) {
     return Error{ErrorCode::corrupt,
