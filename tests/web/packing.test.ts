@@ -7,7 +7,7 @@ import { installPacked } from './packed.ts';
 import type { Packed } from './packed.ts';
 import { root } from './support.ts';
 
-const maxUnpacked = 2.5 * 1024 * 1024; // of which a page downloads one wasm
+const maxUnpacked = 3 * 1024 * 1024; // of which a page downloads one wasm
 const maxWasm = 600 * 1024;
 
 let folder: string;
