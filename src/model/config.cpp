@@ -324,9 +324,12 @@ Status read_layers(const Keys& keys, ModelConfig& config) {
 
 Status check_makes_text(const ModelConfig& config) {
   if (config.makes_text()) return {};
+  const std::string_view name = config.architecture->name;
   return Error{ErrorCode::unsupported_feature,
-               cat(config.architecture->name,
-                   ".pooling_type tells that the model makes embeddings, not text")};
+               config.architecture->is_encoder()
+                   ? cat("architecture ", quoted(name),
+                         " is an encoder: it makes vectors of a text, and no text")
+                   : cat(name, ".pooling_type tells that the model makes embeddings, not text")};
 }
 
 Result<ModelConfig> read_config(const GgufHeader& header) {

@@ -35,10 +35,7 @@ Status check_finite(std::span<const float> numbers) {
 
 Result<Encoder> Encoder::create(const Model& model, ThreadPool& pool, uint32_t n_tokens,
                                 uint32_t n_batch) {
-  if (!model.has_weights()) {
-    return Error{ErrorCode::missing_tensor,
-                 "the file holds a vocabulary only: there are no weights to compute with"};
-  }
+  KINGLET_TRY(check_has_weights(model));
   if (n_tokens == 0 || n_batch == 0) {
     return Error{ErrorCode::invalid_argument,
                  cat("an encoder of ", n_tokens, " tokens in batches of ", n_batch,
@@ -128,52 +125,68 @@ void Encoder::for_each_batch(const F& f) {
   }
 }
 
-Status Encoder::run(std::span<const std::span<const int32_t>> texts,
-                    const Cancellation& cancellation) {
+Status Encoder::begin(std::span<const std::span<const int32_t>> texts,
+                      const Cancellation& cancellation) {
   KINGLET_TRY(check_texts(texts));
   lay_out_texts(texts);
-  const Status status = sequence_ ? run_causal(cancellation) : run_encoder(cancellation);
-  if (!status.ok()) texts_.spans.clear();
+  cancellation_ = cancellation;
+  if (sequence_) {
+    n_left_ = 0;
+    for (const TextSpan& text : texts_.spans) n_left_ += (text.n_tokens - 1) / scratch_.n_batch + 1;
+    text_ = 0;
+    n_done_ = 0;
+    return {};
+  }
+  n_left_ = model_->weights().layers.size();
+  for_each_batch([&](Step& step) { step.embed({tokens_ + step.first_row(), step.n_tokens()}); });
+  return {};
+}
+
+Status Encoder::advance() {
+  if (n_left_ == 0) return {};
+  const Status status = sequence_ ? run_next_batch() : run_next_layer();
+  --n_left_;
+  if (status.ok()) return {};
+  n_left_ = 0;
+  texts_.spans.clear();
   return status;
 }
 
-Status Encoder::run_encoder(const Cancellation& cancellation) {
-  for_each_batch([&](Step& step) { step.embed({tokens_ + step.first_row(), step.n_tokens()}); });
-  KINGLET_TRY(run_layers(cancellation));
-  for_each_batch([&](Step& step) { step.replace_stream(model_->weights().output_norm); });
+Status Encoder::run(std::span<const std::span<const int32_t>> texts,
+                    const Cancellation& cancellation) {
+  KINGLET_TRY(begin(texts, cancellation));
+  while (n_left_ > 0) KINGLET_TRY(advance());
   return {};
 }
 
-Status Encoder::run_causal(const Cancellation& cancellation) {
-  for (const TextSpan& text : texts_.spans) KINGLET_TRY(run_causal_text(text, cancellation));
-  return {};
-}
-
-Status Encoder::run_causal_text(const TextSpan& text, const Cancellation& cancellation) {
-  const size_t width = model_->config().hidden_dim;
-  KINGLET_TRY(sequence_->truncate(0));
-  for (size_t done = 0; done < text.n_tokens;) {
-    const size_t n = std::min<size_t>(scratch_.n_batch, text.n_tokens - done);
-    const size_t first = text.first + done;
-    KINGLET_TRY(forward(*model_, *pool_, scratch_, *sequence_, {tokens_ + first, n}, Output::hidden,
-                        cancellation));
-    std::copy_n(scratch_.normed, n * width, texts_.stream + first * width);
-    done += n;
-  }
-  return {};
-}
-
-Status Encoder::run_layers(const Cancellation& cancellation) {
+Status Encoder::run_next_layer() {
   const std::span<const Layer> layers = model_->weights().layers;
-  for (size_t i = 0; i < layers.size(); ++i) {
-    KINGLET_TRY(check_cancelled(cancellation, i, layers.size()));
-    for_each_batch([&](Step& step) { prepare_layer(step, layers[i]); });
-    Status status;
-    for_each_batch([&](Step& step) {
-      if (status.ok()) status = run_layer(step, layers[i]);
-    });
-    KINGLET_TRY(status);
+  const size_t i = layers.size() - n_left_;
+  KINGLET_TRY(check_cancelled(cancellation_, i, layers.size()));
+  for_each_batch([&](Step& step) { prepare_layer(step, layers[i]); });
+  Status status;
+  for_each_batch([&](Step& step) {
+    if (status.ok()) status = run_layer(step, layers[i]);
+  });
+  if (i + 1 == layers.size()) {
+    for_each_batch([&](Step& step) { step.replace_stream(model_->weights().output_norm); });
   }
+  return status;
+}
+
+Status Encoder::run_next_batch() {
+  const size_t width = model_->config().hidden_dim;
+  const TextSpan& text = texts_.spans[text_];
+  if (n_done_ == 0) KINGLET_TRY(sequence_->truncate(0));
+  const size_t n = std::min<size_t>(scratch_.n_batch, text.n_tokens - n_done_);
+  const size_t first = text.first + n_done_;
+  KINGLET_TRY(forward(*model_, *pool_, scratch_, *sequence_, {tokens_ + first, n}, Output::hidden,
+                      cancellation_));
+  std::copy_n(scratch_.normed, n * width, texts_.stream + first * width);
+  n_done_ += n;
+  if (n_done_ < text.n_tokens) return {};
+  ++text_;
+  n_done_ = 0;
   return {};
 }
 
@@ -183,18 +196,9 @@ std::span<const float> Encoder::states(size_t text) const {
   return {texts_.stream + span.first * width, span.n_tokens * width};
 }
 
-Result<Pooling> Encoder::pooling() const {
-  const ModelConfig& config = model_->config();
-  if (config.pooling) return *config.pooling;
-  return Error{
-      ErrorCode::missing_metadata,
-      cat(config.architecture->name, ".pooling_type is missing: the file does not tell how ",
-          "the states of a text's tokens become one vector")};
-}
-
 size_t Encoder::embedding_size(size_t text, Pooling pooling) const {
   const size_t n = pooling == Pooling::none ? texts_.spans[text].n_tokens : 1;
-  return n * model_->weights().head.embedding_dim();
+  return n * embedding_dim();
 }
 
 Status Encoder::check_text(size_t text) const {
@@ -234,11 +238,7 @@ Status Encoder::embed(size_t text, Pooling pooling, std::span<float> embedding) 
 
 Status Encoder::score(size_t text, std::span<float> scores) {
   const ModelConfig& config = model_->config();
-  if (config.pooling != Pooling::rank) {
-    return Error{ErrorCode::unsupported_feature,
-                 cat(config.architecture->name, ".pooling_type does not tell that the model ranks ",
-                     "texts: it makes embeddings, no scores")};
-  }
+  KINGLET_TRY(check_ranks(config));
   KINGLET_TRY(check_text(text));
   KINGLET_TRY(check_output(text, config.n_labels, scores));
   pool_states(model_->kernels(), config.architecture->ranking.pooling, states(text).data(),

@@ -16,6 +16,9 @@
 
 namespace kinglet {
 
+// Rows that are computed together where nobody says how many.
+constexpr uint32_t kEncoderBatch = 256;
+
 // Makes vectors or scores of texts, by any model. Encoders are run layer by layer: attention needs
 // the keys and values of all tokens of a text, so the stream of all tokens is kept, and what is
 // done with rows is done in batches. A text may be longer than a batch, a batch may hold several
@@ -31,27 +34,37 @@ class Encoder {
   // ErrorCode::missing_tensor (a model without weights), invalid_argument (a size of 0),
   // out_of_memory.
   static Result<Encoder> create(const Model& model, ThreadPool& pool, uint32_t n_tokens,
-                                uint32_t n_batch);
+                                uint32_t n_batch = kEncoderBatch);
 
   uint64_t bytes() const { return memory_.size() + scratch_.bytes(); }
 
-  // Computes the last states of the texts' tokens. ErrorCode::invalid_argument (no texts, an empty
-  // one, a token outside the vocabulary); context_full (a text longer than the model's context, or
-  // more tokens than there is room for); cancelled, heard of before each layer: then there are no
-  // texts.
+  // Begins to compute the last states of the texts' tokens, in place of what was begun or computed
+  // before. ErrorCode::invalid_argument (no texts, an empty one, a token outside the vocabulary);
+  // context_full (a text longer than the model's context, or more tokens than there is room for).
+  Status begin(std::span<const std::span<const int32_t>> texts,
+               const Cancellation& cancellation = {});
+
+  // Computes the next step of it: a layer, or of a model that is no encoder a batch of a text. An
+  // error ends it, and there are no texts then. ErrorCode::cancelled, heard of before each layer.
+  Status advance();
+
+  // Steps that are left.
+  size_t n_left() const { return n_left_; }
+
+  // All steps at once. Errors: those of begin() and advance().
   Status run(std::span<const std::span<const int32_t>> texts,
              const Cancellation& cancellation = {});
 
-  // --- Of the last run
-  // ----------------------------------------------------------------------------
+  // --- Of texts whose last step is done
+  // -----------------------------------------------------------
 
-  size_t n_texts() const { return texts_.spans.size(); }
+  size_t n_texts() const { return n_left_ == 0 ? texts_.spans.size() : 0; }
 
   // [tokens of the text][hidden_dim]; of one of n_texts(), as in embedding_size().
   std::span<const float> states(size_t text) const;
 
-  // How the file says that a text's states become one vector. ErrorCode::missing_metadata.
-  Result<Pooling> pooling() const;
+  // Numbers of a vector.
+  size_t embedding_dim() const { return model_->weights().head.embedding_dim(); }
 
   // Numbers of what embed() gives.
   size_t embedding_size(size_t text, Pooling pooling) const;
@@ -71,10 +84,8 @@ class Encoder {
   Status allocate();
   Status check_texts(std::span<const std::span<const int32_t>> texts) const;
   void lay_out_texts(std::span<const std::span<const int32_t>> texts);
-  Status run_encoder(const Cancellation& cancellation);
-  Status run_layers(const Cancellation& cancellation);
-  Status run_causal(const Cancellation& cancellation);
-  Status run_causal_text(const TextSpan& text, const Cancellation& cancellation);
+  Status run_next_layer();
+  Status run_next_batch();
   Status check_text(size_t text) const;
   Status check_output(size_t text, size_t expected, std::span<const float> output) const;
   template <class F>
@@ -84,8 +95,12 @@ class Encoder {
   ThreadPool* pool_;
   uint32_t n_tokens_ = 0;
   Texts texts_;
-  int32_t* tokens_ = nullptr;              // [n_tokens]: of all texts
-  float* pooled_ = nullptr;                // [hidden_dim]
+  Cancellation cancellation_;
+  size_t n_left_ = 0;
+  size_t text_ = 0;            // that the next batch belongs to, of a model that is no encoder
+  size_t n_done_ = 0;          // tokens of that text
+  int32_t* tokens_ = nullptr;  // [n_tokens]: of all texts
+  float* pooled_ = nullptr;    // [hidden_dim]
   std::optional<SequenceState> sequence_;  // of a model that is no encoder
   Scratch scratch_;
   AlignedBuffer memory_;

@@ -8,12 +8,8 @@ namespace kinglet {
 namespace {
 
 Status check_purpose(const ModelConfig& config, Output output) {
-  if (config.architecture->is_encoder()) {
-    return Error{ErrorCode::unsupported_feature,
-                 cat("architecture ", quoted(config.architecture->name),
-                     " is an encoder: it makes vectors of a text, and no text")};
-  }
-  return output == Output::logits ? check_makes_text(config) : Status{};
+  const bool is_encoder = config.architecture->is_encoder();
+  return is_encoder || output == Output::logits ? check_makes_text(config) : Status();
 }
 
 Status check_tokens(const Model& model, const Scratch& scratch, const SequenceState& state,

@@ -35,6 +35,13 @@ uint64_t Model::identity() const {
   return hash_bytes(std::as_bytes(norm), file_.header_hash());
 }
 
+Status check_has_weights(const Model& model) {
+  if (model.has_weights()) return {};
+  return Error{ErrorCode::missing_tensor,
+               "the file holds a vocabulary only: it can be inspected and tokenize, but has no "
+               "weights to compute with"};
+}
+
 uint64_t Model::n_parameters() const {
   uint64_t n = 0;
   for (const TensorInfo& tensor : header().tensors) {

@@ -46,4 +46,7 @@ class Model {
   RopeTable local_rope_;
 };
 
+// ErrorCode::missing_tensor where the file holds a vocabulary only.
+Status check_has_weights(const Model& model);
+
 }  // namespace kinglet

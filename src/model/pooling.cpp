@@ -1,15 +1,21 @@
 #include "model/pooling.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
 #include <string>
 
 #include "base/format.h"
+#include "base/quoted.h"
 #include "model/keys.h"
 #include "model/step.h"
 
 namespace kinglet {
 namespace {
+
+// By Pooling.
+constexpr std::array<std::string_view, 5> kPoolingNames = {"none", "mean", "cls", "last", "rank"};
 
 Result<Linear> take_linear(TensorTaker& tensors, const std::string& name, uint64_t n_rows,
                            uint64_t n_columns) {
@@ -29,6 +35,39 @@ void softmax(const KernelSet& kernels, float* x, size_t n) {
 }
 
 }  // namespace
+
+std::string_view pooling_name(Pooling pooling) {
+  return kPoolingNames[static_cast<size_t>(pooling)];
+}
+
+Result<Pooling> find_pooling(std::string_view name) {
+  const auto* found = std::find(kPoolingNames.begin(), kPoolingNames.end(), name);
+  if (found != kPoolingNames.end()) return static_cast<Pooling>(found - kPoolingNames.begin());
+  return Error{ErrorCode::invalid_argument,
+               cat("pooling ", quoted(name), " is unknown (known: none, mean, cls, last)")};
+}
+
+Result<Pooling> file_pooling(const ModelConfig& config) {
+  if (config.pooling) return *config.pooling;
+  return Error{ErrorCode::missing_metadata,
+               cat(config.architecture->name, ".pooling_type is missing: the file does not tell ",
+                   "how the states of a text's tokens become one vector")};
+}
+
+Status check_ranks(const ModelConfig& config) {
+  if (config.pooling == Pooling::rank) return {};
+  return Error{ErrorCode::unsupported_feature,
+               cat(config.architecture->name, ".pooling_type does not tell that the model ranks ",
+                   "texts: it makes embeddings, no scores")};
+}
+
+void normalize_length(std::span<float> vector) {
+  double sum = 0;
+  for (const float x : vector) sum += double{x} * double{x};
+  if (sum == 0) return;
+  const double factor = 1 / std::sqrt(sum);
+  for (float& x : vector) x = static_cast<float>(double{x} * factor);
+}
 
 void pool_states(const KernelSet& kernels, Pooling pooling, const float* states, size_t n_tokens,
                  size_t width, float* out) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -11,6 +13,21 @@
 #include "model/tensor_taker.h"
 
 namespace kinglet {
+
+// "none", "mean", "cls", "last" or "rank".
+std::string_view pooling_name(Pooling pooling);
+
+// ErrorCode::invalid_argument names those that are known.
+Result<Pooling> find_pooling(std::string_view name);
+
+// How the file says that a text's states become one vector. ErrorCode::missing_metadata.
+Result<Pooling> file_pooling(const ModelConfig& config);
+
+// ErrorCode::unsupported_feature where the model is no reranker.
+Status check_ranks(const ModelConfig& config);
+
+// Divides by the Euclidean length, unless that is 0.
+void normalize_length(std::span<float> vector);
 
 // out [width] = one vector of a text's states [n_tokens][width]: their mean, the first (cls) or the
 // last; other poolings do not make one vector.

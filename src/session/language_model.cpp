@@ -1,32 +1,11 @@
 #include "session/language_model.h"
 
-#include <algorithm>
-#include <iterator>
 #include <string>
 #include <utility>
 
 #include "base/format.h"
-#include "base/quoted.h"
 
 namespace kinglet {
-namespace {
-
-// Told apart from what is merely unknown: people load these by mistake.
-Status refuse_encoder(const GgufHeader& header) {
-  constexpr std::string_view kEncoders[] = {
-      "bert",         "nomic-bert",   "nomic-bert-moe",  "neo-bert",  "modern-bert", "eurobert",
-      "jina-bert-v2", "jina-bert-v3", "gemma-embedding", "t5encoder", "llama-embed", "clip"};
-  KINGLET_ASSIGN(const std::string_view name, header.get_string("general.architecture", ""));
-  if (std::find(std::begin(kEncoders), std::end(kEncoders), name) != std::end(kEncoders)) {
-    return Error{ErrorCode::unsupported_architecture,
-                 cat("architecture ", quoted(name),
-                     " is an encoder: it makes vectors of a text, and no text")};
-  }
-  return {};
-}
-
-}  // namespace
-
 Result<const KernelSet*> choose_kernels(std::string_view name) {
   if (name.empty()) return available_kernels().front();
   if (const KernelSet* kernels = find_kernels(name)) return kernels;
@@ -45,11 +24,9 @@ Result<LanguageModel> load_language_model(GgufFile file, std::string_view kernel
 
 Result<LanguageModel> load_language_model(GgufFile file, const KernelSet& kernels,
                                           Prepared prepared) {
-  KINGLET_TRY(refuse_encoder(file.header()));
   if (!prepared.tokenizer) prepared.tokenizer.emplace(Tokenizer::from_gguf(file.header()));
   KINGLET_ASSIGN(auto tokenizer, std::move(*prepared.tokenizer));
   KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels, &prepared.weights));
-  if (model.has_weights()) KINGLET_TRY(check_makes_text(model.config()));
   if (model.has_weights() &&
       static_cast<uint32_t>(tokenizer->n_tokens()) > model.config().vocab_size) {
     return Error{ErrorCode::corrupt,

@@ -22,8 +22,7 @@ struct LanguageModel {
 Result<const KernelSet*> choose_kernels(std::string_view name);
 
 // `prepared`: what was done while the file arrived. Errors: those of Tokenizer::from_gguf and
-// Model::load; unsupported_architecture (an encoder), unsupported_feature (a model that
-// makes embeddings), corrupt (more tokens than embeddings).
+// Model::load; corrupt (more tokens than embeddings).
 Result<LanguageModel> load_language_model(GgufFile file, const KernelSet& kernels,
                                           Prepared prepared = {});
 

@@ -13,11 +13,8 @@ namespace kinglet {
 namespace {
 
 Result<uint32_t> context_of(const Model& model, const SessionOptions& options) {
-  if (!model.has_weights()) {
-    return Error{ErrorCode::missing_tensor,
-                 "the file holds a vocabulary only: it can be inspected and tokenize, but has no "
-                 "weights to generate with"};
-  }
+  KINGLET_TRY(check_has_weights(model));
+  KINGLET_TRY(check_makes_text(model.config()));
   const uint32_t trained = model.config().context_length;
   const uint32_t n_ctx = options.n_ctx == 0 ? std::min(trained, kDefaultMaxCtx) : options.n_ctx;
   if (n_ctx > trained) {
@@ -138,10 +135,6 @@ Status Session::overwrite(std::span<const TokenId> tokens, uint32_t n_computed, 
 
 Status Session::append(std::span<const TokenId> tokens, Output output,
                        const Cancellation& cancellation) {
-  if (output == Output::hidden && tokens.size() > n_batch()) {
-    return Error{ErrorCode::invalid_argument, cat("hidden states of ", tokens.size(),
-                                                  " tokens, expected ", n_batch(), " at most")};
-  }
   KINGLET_TRY(begin(tokens, {.output = output, .cancellation = cancellation}));
   while (appending_) KINGLET_TRY(advance());
   return {};
@@ -153,6 +146,9 @@ Status Session::begin(std::span<const TokenId> tokens, const AppendOptions& opti
   if (tokens.empty()) {
     return Error{ErrorCode::invalid_argument, "there are no tokens to append"};
   }
+  if (options.output == Output::hidden) {
+    return Error{ErrorCode::invalid_argument, "a session gives no hidden states: an encoder does"};
+  }
   if (tokens.size() > n_ctx() - n_old) {
     return Error{ErrorCode::context_full,
                  cat("the context is full: it holds ", n_old, " of ", n_ctx(), " positions, ",
@@ -162,12 +158,10 @@ Status Session::begin(std::span<const TokenId> tokens, const AppendOptions& opti
   if (options.replaces_context) tokens = tokens.subspan(keep_prefix(tokens));
   appending_ = {.output = options.output,
                 .cancellation = options.cancellation,
-                .first = n_positions(),
                 .n_before = n_positions(),
                 .keeps_batches = options.replaces_context};
   state_.hold();
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
-  n_hidden_ = 0;
   return {};
 }
 
@@ -183,10 +177,8 @@ Status Session::begin_logits(const Cancellation& cancellation) {
   }
   appending_ = {.output = Output::logits,
                 .cancellation = cancellation,
-                .first = n_positions(),
                 .n_before = n_positions(),
                 .keeps_batches = false};
-  n_hidden_ = 0;
   return {};
 }
 
@@ -292,23 +284,15 @@ Status Session::defer(TokenId token) {
   return {};
 }
 
-// Hidden states are those of the tokens that were appended for them: what was left before is
-// computed apart.
 Status Session::compute_batch(uint32_t max_batch) {
-  const bool gives_hidden = appending_->output == Output::hidden;
-  const bool is_old = gives_hidden && state_.size() < appending_->first;
-  const uint32_t n_wanted = is_old ? appending_->first - state_.size() : n_left();
-  const uint32_t n = std::min({n_wanted, n_batch(), max_batch});
-  const bool computes_output = gives_hidden ? !is_old : n == n_left();
-  const Output output = computes_output ? appending_->output : Output::none;
+  const uint32_t n = std::min({n_left(), n_batch(), max_batch});
+  const Output output = n == n_left() ? appending_->output : Output::none;
   const uint32_t n_before = state_.size();
   KINGLET_TRY(forward(model_, pool_, scratch_, state_,
                       std::span<const TokenId>(tokens_).subspan(n_before, n), output,
                       appending_->cancellation));
   if (state_.size() / kCheckpointInterval > n_before / kCheckpointInterval) keep_checkpoint();
-  n_hidden_ = output == Output::hidden ? size_t{n} * model_.config().hidden_dim : 0;
-  if (output == Output::logits) return check_finite(logits(), state_.size());
-  return output == Output::hidden ? check_finite(hidden_states(), state_.size()) : Status();
+  return output == Output::logits ? check_finite(logits(), state_.size()) : Status();
 }
 
 // Of the first n_before positions.

@@ -56,7 +56,8 @@ class Session {
  public:
   // `model` and `pool` must outlive the session. Everything is allocated here.
   // ErrorCode::invalid_argument (a batch of 0, a context beyond the model's), missing_tensor (a
-  // model without weights), out_of_memory.
+  // model without weights), unsupported_feature (one that makes vectors or scores, and no text),
+  // out_of_memory.
   static Result<std::unique_ptr<Session>> create(const Model& model, ThreadPool& pool,
                                                  const SessionOptions& options);
 
@@ -72,8 +73,8 @@ class Session {
   // Appends tokens to the context, in batches, and computes what is asked for; the rest is left
   // undefined. On an error the context is as it was.
   // ErrorCode::context_full; cancelled; invalid_argument (no tokens, an id outside the vocabulary,
-  // hidden states of more than a batch); not_finite (the output holds NaN or infinity: the weights
-  // are damaged).
+  // or hidden states, which an Encoder makes); not_finite (the output holds NaN or infinity: the
+  // weights are damaged).
   Status append(std::span<const TokenId> tokens, Output output = Output::logits,
                 const Cancellation& cancellation = {});
 
@@ -122,10 +123,6 @@ class Session {
     const size_t n = model_.config().vocab_size;
     return {scratch_.logits + guesses_.n_taken * n, n};
   }
-
-  // Final states [n][hidden_dim] of the n tokens that the last batch computed for them, until the
-  // next one.
-  std::span<const float> hidden_states() const { return {scratch_.normed, n_hidden_}; }
 
   // Forgets every position from n_positions on. Where layers keep a recurrent state, or a window
   // and n_positions lies more than kWindowSpare back, the tokens behind the last checkpoint are
@@ -180,7 +177,6 @@ class Session {
   struct Appending {
     Output output;
     Cancellation cancellation;
-    uint32_t first;      // position of the first of them; tokens may be left before it
     uint32_t n_before;   // positions that abandon() goes back to
     bool keeps_batches;  // n_before follows what has been computed
   };
@@ -206,8 +202,7 @@ class Session {
   Scratch scratch_;
   std::vector<TokenId> tokens_;  // [n_positions], with room for n_ctx; state_ may be behind
   std::optional<Appending> appending_;
-  Guesses guesses_;      // room for those of a step
-  size_t n_hidden_ = 0;  // floats of hidden_states()
+  Guesses guesses_;  // room for those of a step
 };
 
 }  // namespace kinglet

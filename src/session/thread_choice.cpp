@@ -80,7 +80,9 @@ class Measurement {
 
 Status choose_threads(const Model& model, ThreadPool& pool) {
   const size_t n_started = pool.n_threads();
-  if (n_started == 1 || !model.has_weights()) return {};
+  // Encoders draw no tokens: their products are of many rows, which all threads make faster.
+  const bool draws_tokens = model.has_weights() && model.weights().output.matrix.n_rows > 0;
+  if (n_started == 1 || !draws_tokens) return {};
   KINGLET_ASSIGN(Scratch scratch, Scratch::create(model, 1, n_started));
   Measurement measurement(model, pool, scratch);
   pool.limit(fastest_threads(n_started, [&](size_t n, size_t n_fewer) {

@@ -77,7 +77,9 @@ Result<std::unique_ptr<Tokenizer>> BpeTokenizer::from_gguf(const GgufHeader& hea
     return Error{ErrorCode::unsupported_tokenizer,
                  cat(kPreKey, " is ", quoted(pre), ", a pre-tokenizer that is not implemented")};
   }
-  const VocabularyKind kind = {.append_bytes = append_spelled, .add_bos = pretokenizer->add_bos};
+  const VocabularyKind kind = {.append_bytes = append_spelled,
+                               .add_bos = pretokenizer->add_bos,
+                               .adds_separator = pretokenizer->adds_separator};
   KINGLET_ASSIGN(auto vocabulary, Vocabulary::from_gguf(header, kind));
   std::unique_ptr<BpeTokenizer> tokenizer(new BpeTokenizer(std::move(vocabulary), *pretokenizer));
   KINGLET_TRY(tokenizer->read_merges(header));

@@ -18,6 +18,7 @@ struct Pretokenizer {
   const SplitPattern* pattern;
   bool prefers_whole_words = false;  // a word that is a token becomes that token without merging
   bool add_bos = false;              // where the file is silent
+  bool adds_separator = false;       // between two texts, likewise
 };
 
 // Null where no pre-tokenizer has this name.

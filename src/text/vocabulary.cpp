@@ -205,9 +205,13 @@ Status Vocabulary::read_further_ends(const GgufHeader& header) {
 Status Vocabulary::read_flags(const GgufHeader& header, const VocabularyKind& kind) {
   KINGLET_ASSIGN(add_bos_, header.get_bool("tokenizer.ggml.add_bos_token", kind.add_bos));
   KINGLET_ASSIGN(add_eos_, header.get_bool("tokenizer.ggml.add_eos_token", kind.add_eos));
+  KINGLET_ASSIGN(const bool add_separator,
+                 header.get_bool("tokenizer.ggml.add_sep_token",
+                                 kind.adds_separator || kind.ends_with_separator));
   if (kind.ends_with_separator) {
-    KINGLET_ASSIGN(const bool add_separator, header.get_bool("tokenizer.ggml.add_sep_token", true));
     add_eos_ = add_eos_ || add_separator;
+  } else if (add_separator) {
+    pair_separator_ = separator_;
   }
   KINGLET_ASSIGN(const bool add_space_prefix,
                  header.get_bool("tokenizer.ggml.add_space_prefix", kind.add_space_prefix));

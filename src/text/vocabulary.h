@@ -43,6 +43,7 @@ struct VocabularyKind {
   bool may_add_space_prefix = false;  // false: whatever the file says
   bool drops_later_prefixes = false;  // see Vocabulary::drops_later_prefixes()
   bool ends_with_separator = false;   // texts end with the separator, not with eos
+  bool adds_separator = false;        // between two texts, where the file is silent
 };
 
 class Vocabulary {
@@ -96,6 +97,9 @@ class Vocabulary {
   TokenId unknown() const { return unknown_; }
   TokenId separator() const { return separator_; }  // of two texts: BERT's "[SEP]"
 
+  // Between two texts, behind what ends the first; kNoToken: nothing.
+  TokenId pair_separator() const { return pair_separator_; }
+
   bool add_bos() const { return add_bos_; }
   bool add_eos() const { return add_eos_; }
   TokenId end_of_text() const { return end_of_text_; }  // what add_eos() adds: eos or the separator
@@ -147,6 +151,7 @@ class Vocabulary {
   TokenId end_of_text_ = kNoToken;
   bool add_bos_ = false;
   bool add_eos_ = false;
+  TokenId pair_separator_ = kNoToken;
   bool add_space_prefix_ = false;
   bool drops_later_prefixes_ = false;
   bool marks_take_spaces_ = false;

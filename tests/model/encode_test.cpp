@@ -170,7 +170,7 @@ TEST_P(EncoderParity, AnswersAsTheReference) {
   const auto runner = EncoderRunner::of(fixture.model, *kernels, 64, 16);
   const Status status = runner->run({reference.tokens});
   ASSERT_TRUE(status.ok()) << status.error().message;
-  const auto pooling = runner->encoder->pooling();
+  const auto pooling = file_pooling(runner->model.config());
   ASSERT_TRUE(pooling.ok());
   if (pooling.value() == Pooling::rank) {
     const auto scores = runner->score(0);
@@ -409,7 +409,7 @@ TEST(Encoder, OfACausalModelGivesItsFinalStates) {
   ASSERT_TRUE(forward(r.model, r.pool, r.scratch, r.state, text, Output::hidden).ok());
   const size_t n = text.size() * r.model.config().hidden_dim;
   EXPECT_EQ(found->states(1), std::vector<float>(r.scratch.normed, r.scratch.normed + n));
-  EXPECT_EQ(found->encoder->pooling().error().code, ErrorCode::missing_metadata);
+  EXPECT_EQ(file_pooling(found->model.config()).error().code, ErrorCode::missing_metadata);
   EXPECT_EQ(found->embed(1, Pooling::last).size(), r.model.config().hidden_dim);
 }
 
@@ -443,7 +443,7 @@ TEST(Encoder, AFileWithoutPoolingLeavesItToTheCaller) {
   ASSERT_TRUE(loaded.ok());
   auto runner = EncoderRunner::create(std::move(loaded.value()), scalar_kernels(), 64, 16);
   ASSERT_TRUE(runner.ok()) << runner.error().message;
-  const auto pooling = runner.value()->encoder->pooling();
+  const auto pooling = file_pooling(runner.value()->model.config());
   ASSERT_FALSE(pooling.ok());
   EXPECT_EQ(pooling.error().code, ErrorCode::missing_metadata);
   EXPECT_NE(pooling.error().message.find("bert.pooling_type is missing"), std::string::npos);

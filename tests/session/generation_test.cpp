@@ -475,23 +475,6 @@ TEST(LanguageModel, RefusesMoreTokensThanEmbeddings) {
   EXPECT_NE(error.message.find("8 rows"), std::string::npos);
 }
 
-TEST(LanguageModel, RefusesEncoders) {
-  TinyModel bert;
-  bert.architecture = "nomic-bert";
-  const Error error = refusal_of(bert);
-  EXPECT_EQ(error.code, ErrorCode::unsupported_architecture);
-  EXPECT_NE(error.message.find("\"nomic-bert\" is an encoder"), std::string::npos);
-}
-
-TEST(LanguageModel, RefusesModelsThatPool) {
-  TinyModel tiny;
-  tiny.edit = [](GgufBuilder& file) { file.set_uint32("llama.pooling_type", 3); };
-  const Error error = refusal_of(tiny);
-  EXPECT_EQ(error.code, ErrorCode::unsupported_feature);
-  EXPECT_NE(error.message.find("llama.pooling_type tells that the model makes embeddings"),
-            std::string::npos);
-}
-
 TEST(LanguageModel, OfAVocabularyOnlyTokenizes) {
   TinyModel vocabulary;
   vocabulary.has_weights = false;

@@ -205,43 +205,23 @@ TEST(Session, DefersNoMoreThanFits) {
   EXPECT_EQ(session->n_positions(), 8u);
 }
 
-// The states of a batch are those of its new tokens, though others were left to compute.
-TEST(Session, GivesNoFinalStatesOfTokensThatWereLeft) {
+TEST(Session, RefusesHiddenStatesAndModelsWithoutText) {
   const LanguageModel loaded = load_stories();
   ThreadPool pool;
-  const auto tokens = story(9);
-  const auto expected = make_session(loaded, pool);
-  ASSERT_TRUE(expected->append(std::span(tokens).first(6)).ok());
-  ASSERT_TRUE(expected->append(std::span(tokens).subspan(6), Output::hidden).ok());
   const auto session = make_session(loaded, pool);
-  ASSERT_TRUE(session->append(std::span(tokens).first(5)).ok() && session->defer(tokens[5]).ok());
-  ASSERT_TRUE(session->append(std::span(tokens).subspan(6), Output::hidden).ok());
-  const auto found = session->hidden_states();
-  const auto fresh = expected->hidden_states();
-  EXPECT_TRUE(std::equal(found.begin(), found.end(), fresh.begin(), fresh.end()));
-}
-
-TEST(Session, GivesTheFinalStatesOfABatch) {
-  const LanguageModel loaded = load_stories();
-  ThreadPool pool;
-  const size_t width = loaded.model.config().hidden_dim;
-  const auto tokens = story(20);
-  const auto session = make_session(loaded, pool, {.n_batch = 20});
-  ASSERT_TRUE(session->append(tokens, Output::hidden).ok());
-  ASSERT_EQ(session->hidden_states().size(), 20 * width);
-  const std::vector<float> together(session->hidden_states().begin(),
-                                    session->hidden_states().end());
-  ASSERT_TRUE(session->truncate(0).ok());
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    ASSERT_TRUE(session->append({&tokens[i], 1}, Output::hidden).ok());
-    ASSERT_EQ(session->hidden_states().size(), width);
-    EXPECT_TRUE(std::equal(session->hidden_states().begin(), session->hidden_states().end(),
-                           together.begin() + static_cast<ptrdiff_t>(i * width)));
+  EXPECT_EQ(session->append(story(3), Output::hidden).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(session->n_positions(), 0u);
+  for (const auto& [name, words] : {std::pair{"bert", "\"bert\" is an encoder"},
+                                    std::pair{"qwen3-rerank", "qwen3.pooling_type tells"}}) {
+    auto file = read_gguf_file(fixture_path(std::string("encoder/") + name + ".gguf"));
+    ASSERT_TRUE(file.ok());
+    const auto encoder = load_language_model(std::move(file.value()));
+    ASSERT_TRUE(encoder.ok()) << encoder.error().message;
+    const auto refused = Session::create(encoder.value().model, pool, {});
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::unsupported_feature);
+    EXPECT_NE(refused.error().message.find(words), std::string::npos);
   }
-  EXPECT_EQ(session->append(story(21), Output::hidden).error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(session->n_positions(), 20u);
-  ASSERT_TRUE(session->append(tokens).ok());
-  EXPECT_TRUE(session->hidden_states().empty());
 }
 
 TEST(Session, ShiftsTheContext) {

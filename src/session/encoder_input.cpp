@@ -1,0 +1,133 @@
+#include "session/encoder_input.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/format.h"
+
+namespace kinglet {
+namespace {
+
+constexpr std::string_view kTemplateKey = "tokenizer.chat_template.rerank";
+constexpr std::string_view kQueryPlace = "{query}";
+constexpr std::string_view kDocumentPlace = "{document}";
+
+std::vector<TokenId> plain_tokens(const Tokenizer& tokenizer, std::string_view text) {
+  return tokenizer.encode(text, {.add_bos = false});
+}
+
+Error too_many_tokens(std::string_view what, size_t n_tokens, size_t context) {
+  return {ErrorCode::prompt_too_long,
+          cat(what, " has ", n_tokens, " tokens, the model's context ", context)};
+}
+
+// Takes tokens in front of the last n_behind until there is room for all.
+Status fit(std::vector<TokenId>& tokens, size_t n_document, size_t n_behind, size_t context,
+           TooLong too_long, std::string_view what) {
+  if (tokens.empty()) return Error{ErrorCode::invalid_argument, cat(what, " has no tokens")};
+  if (tokens.size() <= context) return {};
+  const size_t n_over = tokens.size() - context;
+  if (too_long == TooLong::fail || n_over > n_document) {
+    return too_many_tokens(what, tokens.size(), context);
+  }
+  const auto end = tokens.end() - static_cast<ptrdiff_t>(n_behind);
+  tokens.erase(end - static_cast<ptrdiff_t>(n_over), end);
+  return {};
+}
+
+// The texts around and between the places of a template.
+struct RankingTemplate {
+  std::string_view before, between, behind;
+  bool query_first;
+};
+
+Result<RankingTemplate> parse_template(std::string_view text) {
+  const size_t query = text.find(kQueryPlace);
+  const size_t document = text.find(kDocumentPlace);
+  if (query == std::string_view::npos || document == std::string_view::npos) {
+    return Error{ErrorCode::unsupported_feature,
+                 cat(kTemplateKey, " lacks ", kQueryPlace, " or ", kDocumentPlace)};
+  }
+  const bool query_first = query < document;
+  const size_t first = query_first ? query : document;
+  const size_t second = query_first ? document : query;
+  const size_t first_end = first + (query_first ? kQueryPlace : kDocumentPlace).size();
+  const size_t second_end = second + (query_first ? kDocumentPlace : kQueryPlace).size();
+  return RankingTemplate{text.substr(0, first), text.substr(first_end, second - first_end),
+                         text.substr(second_end), query_first};
+}
+
+// The control tokens of the template are recognised, those that the texts spell are not.
+std::vector<TokenId> fill_template(const Tokenizer& tokenizer, const RankingTemplate& parts,
+                                   std::string_view query, std::string_view document) {
+  std::string whole;
+  std::vector<TextRange> plain;
+  const auto append_plain = [&](std::string_view text) {
+    if (!text.empty()) plain.push_back({whole.size(), whole.size() + text.size()});
+    whole += text;
+  };
+  whole += parts.before;
+  append_plain(parts.query_first ? query : document);
+  whole += parts.between;
+  append_plain(parts.query_first ? document : query);
+  whole += parts.behind;
+  return tokenizer.encode(whole, {.parse_special = true}, plain);
+}
+
+Result<std::vector<TokenId>> template_tokens(const Tokenizer& tokenizer, std::string_view text,
+                                             std::string_view query, std::string_view document,
+                                             size_t context, TooLong too_long) {
+  KINGLET_ASSIGN(const RankingTemplate parts, parse_template(text));
+  std::vector<TokenId> tokens = fill_template(tokenizer, parts, query, document);
+  if (tokens.size() <= context) return tokens;
+  if (too_long == TooLong::fail) {
+    return too_many_tokens("the query with its document", tokens.size(), context);
+  }
+  // Tokens may join the document's end to what follows it, so that it is cut as text, by as many
+  // tokens as are too many.
+  std::vector<TokenId> of_document = plain_tokens(tokenizer, document);
+  while (tokens.size() > context && !of_document.empty()) {
+    const size_t n_over = tokens.size() - context;
+    of_document.resize(of_document.size() - std::min(n_over, of_document.size()));
+    KINGLET_ASSIGN(const std::string kept, tokenizer.decode(of_document));
+    tokens = fill_template(tokenizer, parts, query, kept);
+  }
+  if (tokens.size() > context) return too_many_tokens("the query", tokens.size(), context);
+  return tokens;
+}
+
+}  // namespace
+
+Result<std::vector<TokenId>> embedding_tokens(const LanguageModel& loaded, std::string_view text,
+                                              TooLong too_long) {
+  const Vocabulary& vocabulary = loaded.tokenizer->vocabulary();
+  std::vector<TokenId> tokens = loaded.tokenizer->encode(text, {.add_eos = true});
+  const bool ends = vocabulary.add_eos() && vocabulary.end_of_text() != kNoToken;
+  const size_t n_behind = ends ? 1 : 0;
+  KINGLET_TRY(fit(tokens, tokens.size() - n_behind, n_behind, loaded.model.config().context_length,
+                  too_long, "the text"));
+  return tokens;
+}
+
+Result<std::vector<TokenId>> ranking_tokens(const LanguageModel& loaded, std::string_view query,
+                                            std::string_view document, TooLong too_long) {
+  const Tokenizer& tokenizer = *loaded.tokenizer;
+  const size_t context = loaded.model.config().context_length;
+  KINGLET_ASSIGN(const std::string_view laid_out,
+                 loaded.model.header().get_string(kTemplateKey, ""));
+  if (!laid_out.empty()) {
+    return template_tokens(tokenizer, laid_out, query, document, context, too_long);
+  }
+  const Vocabulary& vocabulary = tokenizer.vocabulary();
+  const TokenId end = vocabulary.add_eos() ? vocabulary.end_of_text() : kNoToken;
+  std::vector<TokenId> tokens = tokenizer.encode(query, {.add_eos = true});
+  if (vocabulary.pair_separator() != kNoToken) tokens.push_back(vocabulary.pair_separator());
+  const std::vector<TokenId> of_document = plain_tokens(tokenizer, document);
+  tokens.insert(tokens.end(), of_document.begin(), of_document.end());
+  if (end != kNoToken) tokens.push_back(end);
+  KINGLET_TRY(fit(tokens, of_document.size(), end == kNoToken ? 0 : 1, context, too_long,
+                  "the query with its document"));
+  return tokens;
+}
+
+}  // namespace kinglet
