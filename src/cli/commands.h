@@ -57,13 +57,25 @@ struct LogprobsOptions {
   uint32_t n_greedy = 0;
 };
 
-// Of a text of these tokens.
 struct EncoderOptions {
   std::string model;
-  uint32_t n_threads = 0;  // 0: at most half of the machine's or 2
-  std::string kernels;     // "": the fastest
-  std::vector<TokenId> tokens;
-  std::string pooling;  // none, mean, cls, last; "": the file's
+  uint32_t n_threads = 0;       // 0: at most half of the machine's or 2
+  std::string kernels;          // "": the fastest
+  std::vector<TokenId> tokens;  // of the one text; none: the lines of standard input are texts
+  bool cuts = false;            // texts that are longer than the model's context
+};
+
+struct EmbedOptions {
+  EncoderOptions encoder;
+  std::string pooling;      // none, mean, cls, last; "": the file's
+  std::string prompt;       // in front of each line
+  uint32_t dimensions = 0;  // first numbers to keep of a vector; 0: all
+  bool normalizes = false;  // vectors to length 1
+};
+
+struct RerankOptions {
+  EncoderOptions encoder;
+  std::string query;  // that lines are scored for
 };
 
 struct PerplexityOptions {
@@ -109,11 +121,12 @@ Status inspect(const std::string& model);
 // JSON: {tokens, positions: [{position, argmax, logprobs}], greedy}, natural logarithms.
 Status logprobs(const LogprobsOptions& options);
 
-// JSON: {pooling, embedding}, or {pooling: "none", token_embeddings}. Not normalized.
-Status embed(const EncoderOptions& options);
+// A line of JSON for each text: {pooling, embedding}, or {pooling: "none", token_embeddings}.
+Status embed(const EmbedOptions& options);
 
-// JSON: {score, scores}: of each label, and the first of them.
-Status rerank(const EncoderOptions& options);
+// A line of JSON for each text, in their order: {score, scores}: of each label, and the first of
+// them. A larger one is a better answer to the query.
+Status rerank(const RerankOptions& options);
 
 // JSON: {perplexity, windows, window_tokens, counted}. Counted as llama.cpp does: the text is cut
 // into windows as long as the context, each begins with BOS where the model wants one, and the

@@ -1,25 +1,20 @@
-#include <array>
 #include <cstdio>
+#include <iostream>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/format.h"
-#include "base/quoted.h"
 #include "cli/commands.h"
+#include "cli/input.h"
 #include "cli/run.h"
+#include "session/encoder_input.h"
 
 namespace kinglet::cli {
 namespace {
 
-// By Pooling.
-constexpr std::array<std::string_view, 5> kPoolings = {"none", "mean", "cls", "last", "rank"};
-
-Result<Pooling> find_pooling(std::string_view name) {
-  for (size_t i = 0; i < kPoolings.size(); ++i) {
-    if (kPoolings[i] == name) return static_cast<Pooling>(i);
-  }
-  return Error{ErrorCode::invalid_argument,
-               cat("--pooling: ", quoted(name), " is unknown (known: none, mean, cls, last)")};
-}
+// Lines are computed together until they have so many tokens.
+constexpr size_t kGroupTokens = 2048;
 
 void print_numbers(std::span<const float> numbers) {
   std::printf("[");
@@ -38,40 +33,117 @@ void print_rows(std::span<const float> numbers, size_t width) {
   std::printf("]");
 }
 
-}  // namespace
+TooLong too_long(const EncoderOptions& options) {
+  return options.cuts ? TooLong::cut : TooLong::fail;
+}
 
-Status embed(const EncoderOptions& options) {
-  Pooling pooling = Pooling::none;
-  if (!options.pooling.empty()) {
-    KINGLET_ASSIGN(pooling, find_pooling(options.pooling));
+// Computes the texts and calls print(index among these) for each.
+template <class Print>
+Status compute_group(EncoderRun& run, std::vector<std::vector<TokenId>>& texts,
+                     const Print& print) {
+  if (texts.empty()) return {};
+  KINGLET_TRY(run.compute(texts));
+  for (size_t i = 0; i < texts.size(); ++i) KINGLET_TRY(print(i));
+  std::fflush(stdout);
+  texts.clear();
+  return {};
+}
+
+// Calls print() for the text of the options' tokens, or else for each line of standard input, whose
+// tokens tokens_of(line) gives.
+template <class TokensOf, class Print>
+Status for_each_text(EncoderRun& run, const std::vector<TokenId>& tokens, const TokensOf& tokens_of,
+                     const Print& print) {
+  std::vector<std::vector<TokenId>> texts;
+  if (!tokens.empty()) {
+    texts.push_back(tokens);
+    return compute_group(run, texts, print);
   }
-  KINGLET_ASSIGN(const auto run, encode_text(options));
-  Encoder& encoder = *run->encoder;
-  if (options.pooling.empty()) {
-    KINGLET_ASSIGN(pooling, encoder.pooling());
+  size_t n_tokens = 0;
+  std::string line;
+  for (size_t number = 1; std::getline(std::cin, line); ++number) {
+    if (line.ends_with('\r')) line.pop_back();
+    const std::string name = cat("line ", number);
+    KINGLET_TRY(check_utf8(cat("text of ", name), line));
+    auto of_line = tokens_of(line);
+    if (!of_line.ok()) {
+      return Error{of_line.error().code, cat(name, ": ", of_line.error().message)};
+    }
+    n_tokens += of_line.value().size();
+    texts.push_back(std::move(of_line.value()));
+    if (n_tokens < kGroupTokens) continue;
+    KINGLET_TRY(compute_group(run, texts, print));
+    n_tokens = 0;
   }
-  std::vector<float> embedding(encoder.embedding_size(0, pooling));
-  KINGLET_TRY(encoder.embed(0, pooling, embedding));
-  std::printf("{\"pooling\":\"%s\",", std::string(kPoolings[static_cast<size_t>(pooling)]).c_str());
+  return compute_group(run, texts, print);
+}
+
+Status check_dimensions(const EmbedOptions& options, size_t n) {
+  if (options.dimensions <= n) return {};
+  return Error{ErrorCode::invalid_argument, cat("--dimensions: the model's vectors have ", n,
+                                                " numbers, not ", options.dimensions)};
+}
+
+Status print_embedding(Encoder& encoder, size_t text, Pooling pooling,
+                       const EmbedOptions& options) {
+  std::vector<float> numbers(encoder.embedding_size(text, pooling));
+  KINGLET_TRY(encoder.embed(text, pooling, numbers));
+  const size_t width = encoder.embedding_dim();
+  KINGLET_TRY(check_dimensions(options, width));
+  const size_t n_kept = options.dimensions == 0 ? width : options.dimensions;
+  std::vector<float> kept;
+  for (size_t i = 0; i < numbers.size(); i += width) {
+    const auto row = std::span(numbers).subspan(i, n_kept);
+    if (options.normalizes) normalize_length(row);
+    kept.insert(kept.end(), row.begin(), row.end());
+  }
+  std::printf("{\"pooling\":\"%s\",", std::string(pooling_name(pooling)).c_str());
   if (pooling == Pooling::none) {
     std::printf("\"token_embeddings\":");
-    print_rows(embedding, embedding.size() / options.tokens.size());
+    print_rows(kept, n_kept);
   } else {
     std::printf("\"embedding\":");
-    print_numbers(embedding);
+    print_numbers(kept);
   }
   std::printf("}\n");
   return {};
 }
 
-Status rerank(const EncoderOptions& options) {
-  KINGLET_ASSIGN(const auto run, encode_text(options));
-  std::vector<float> scores(run->model.config().n_labels);
-  KINGLET_TRY(run->encoder->score(0, scores));
-  std::printf("{\"score\":%.9g,\"scores\":", static_cast<double>(scores.front()));
-  print_numbers(scores);
-  std::printf("}\n");
-  return {};
+}  // namespace
+
+Status embed(const EmbedOptions& options) {
+  KINGLET_ASSIGN(const auto run, start_encoder(options.encoder));
+  Pooling pooling = Pooling::none;
+  if (options.pooling.empty()) {
+    KINGLET_ASSIGN(pooling, file_pooling(run->loaded.model.config()));
+  } else {
+    KINGLET_ASSIGN(pooling, find_pooling(options.pooling));
+  }
+  return for_each_text(
+      *run, options.encoder.tokens,
+      [&](const std::string& line) {
+        return embedding_tokens(run->loaded, options.prompt + line, too_long(options.encoder));
+      },
+      [&](size_t text) { return print_embedding(*run->encoder, text, pooling, options); });
+}
+
+Status rerank(const RerankOptions& options) {
+  KINGLET_ASSIGN(const auto run, start_encoder(options.encoder));
+  KINGLET_TRY(check_ranks(run->loaded.model.config()));
+  KINGLET_TRY(check_utf8("query", options.query));
+  std::vector<float> scores(run->loaded.model.config().n_labels);
+  return for_each_text(
+      *run, options.encoder.tokens,
+      [&](const std::string& line) {
+        return ranking_tokens(run->loaded, options.query, line, too_long(options.encoder));
+      },
+      [&](size_t text) -> Status {
+        KINGLET_TRY(run->encoder->score(text, scores));
+        std::printf("{\"score\":%.9g,\"scores\":", static_cast<double>(scores.front()));
+        print_numbers(scores);
+        std::printf("}\n");
+        return {};
+      });
 }
 
 }  // namespace kinglet::cli

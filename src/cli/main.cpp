@@ -24,9 +24,12 @@ void add_model_options(CLI::App& command, Options& options) {
 
 void add_encoder_options(CLI::App& command, EncoderOptions& options) {
   add_model_options(command, options);
-  command.add_option("--tokens", options.tokens, "Ids of the text: 1,5,7")
-      ->delimiter(',')
-      ->required();
+  command
+      .add_option(
+          "--tokens", options.tokens,
+          "Ids of one text, nothing added: 1,5,7 (default: lines of standard input are texts)")
+      ->delimiter(',');
+  command.add_flag("--cut", options.cuts, "Cut texts that are longer than the model's context");
 }
 
 void add_run_options(CLI::App& command, RunOptions& run) {
@@ -166,15 +169,31 @@ int run(int argc, char** argv) {
   logprobs_command->add_option("--greedy", logprobing.n_greedy, "Greedy tokens to add");
   logprobs_command->callback([&] { command = [&] { return logprobs(logprobing); }; });
 
-  EncoderOptions encoding;
-  auto* embed_command = app.add_subcommand("embed", "Print the embedding of a text as JSON");
-  add_encoder_options(*embed_command, encoding);
-  embed_command->add_option("--pooling", encoding.pooling,
+  EmbedOptions embedding;
+  auto* embed_command = app.add_subcommand("embed", "Print embeddings of texts as lines of JSON");
+  add_encoder_options(*embed_command, embedding.encoder);
+  embed_command->add_option("--pooling", embedding.pooling,
                             "none, mean, cls or last (default: the file's)");
-  embed_command->callback([&] { command = [&] { return embed(encoding); }; });
-  auto* rerank_command = app.add_subcommand("rerank", "Print the score of a text as JSON");
-  add_encoder_options(*rerank_command, encoding);
-  rerank_command->callback([&] { command = [&] { return rerank(encoding); }; });
+  embed_command->add_option("--prompt", embedding.prompt,
+                            "Text in front of each line, such as \"query: \"");
+  embed_command
+      ->add_option("--dimensions", embedding.dimensions,
+                   "Keep the first numbers of each (default: all)")
+      ->check(CLI::Range(1u, UINT32_MAX));
+  embed_command->add_flag("--normalize", embedding.normalizes, "Scale each to length 1");
+  embed_command->callback([&] { command = [&] { return embed(embedding); }; });
+
+  RerankOptions ranking;
+  auto* rerank_command =
+      app.add_subcommand("rerank", "Print how well texts answer a query, as lines of JSON");
+  add_encoder_options(*rerank_command, ranking.encoder);
+  rerank_command->add_option("--query", ranking.query, "What is asked; not with --tokens");
+  rerank_command->callback([&] {
+    if (ranking.encoder.tokens.empty() == ranking.query.empty()) {
+      throw CLI::ValidationError("rerank", "give either --query or --tokens");
+    }
+    command = [&] { return rerank(ranking); };
+  });
 
   PerplexityOptions measuring;
   auto* perplexity_command =

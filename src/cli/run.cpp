@@ -67,18 +67,24 @@ Result<std::unique_ptr<Run>> start_run(const RunOptions& options) {
   return run;
 }
 
-Result<std::unique_ptr<EncoderRun>> encode_text(const EncoderOptions& options) {
-  constexpr uint32_t kBatch = 512;
+Result<std::unique_ptr<EncoderRun>> start_encoder(const EncoderOptions& options) {
   KINGLET_ASSIGN(GgufFile file, read_gguf_file(options.model));
-  KINGLET_ASSIGN(const KernelSet* kernels, choose_kernels(options.kernels));
-  KINGLET_ASSIGN(Model model, Model::load(std::move(file), *kernels));
+  KINGLET_ASSIGN(LanguageModel loaded, load_language_model(std::move(file), options.kernels));
+  KINGLET_TRY(check_has_weights(loaded.model));
   const size_t n_threads = options.n_threads == 0 ? default_threads() : options.n_threads;
-  auto run = std::make_unique<EncoderRun>(std::move(model), n_threads);
-  const auto n_tokens = static_cast<uint32_t>(std::max<size_t>(options.tokens.size(), 1));
-  KINGLET_ASSIGN(run->encoder, Encoder::create(run->model, run->pool, n_tokens, kBatch));
-  const std::span<const TokenId> text(options.tokens);
-  KINGLET_TRY(run->encoder->run({&text, 1}));
-  return run;
+  return std::make_unique<EncoderRun>(std::move(loaded), n_threads);
+}
+
+Status EncoderRun::compute(const std::vector<std::vector<TokenId>>& texts) {
+  size_t n = 0;
+  for (const auto& text : texts) n += text.size();
+  if (!encoder || n > n_tokens) {
+    encoder.reset();
+    KINGLET_ASSIGN(encoder, Encoder::create(loaded.model, pool, static_cast<uint32_t>(n)));
+    n_tokens = n;
+  }
+  const std::vector<std::span<const TokenId>> spans(texts.begin(), texts.end());
+  return encoder->run(spans);
 }
 
 }  // namespace kinglet::cli

@@ -23,15 +23,19 @@ struct Run {
 
 Result<std::unique_ptr<Run>> start_run(const RunOptions& options);
 
-// A model that has made states of a text.
+// A model that makes vectors or scores of texts.
 struct EncoderRun {
-  Model model;
+  LanguageModel loaded;
   ThreadPool pool;
-  std::optional<Encoder> encoder;
+  std::optional<Encoder> encoder;  // with room for the last texts
+  size_t n_tokens = 0;             // that it has room for
 
-  EncoderRun(Model m, size_t n_threads) : model(std::move(m)), pool(n_threads) {}
+  EncoderRun(LanguageModel model, size_t n_threads) : loaded(std::move(model)), pool(n_threads) {}
+
+  // Computes the states of the texts, each its tokens.
+  Status compute(const std::vector<std::vector<TokenId>>& texts);
 };
 
-Result<std::unique_ptr<EncoderRun>> encode_text(const EncoderOptions& options);
+Result<std::unique_ptr<EncoderRun>> start_encoder(const EncoderOptions& options);
 
 }  // namespace kinglet::cli

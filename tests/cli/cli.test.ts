@@ -236,16 +236,19 @@ describe('files that generate nothing', () => {
       /tokenizer\.ggml\.pre +string +"gpt-2"/,
     );
     expect(kinglet(['tokenize', '-m', vocabulary, '--text', 'abba']).stdout).toBe('2 1 0\n');
-    expectFailure(generate(vocabulary), /holds a vocabulary only.*no weights to generate with/);
+    expectFailure(generate(vocabulary), /holds a vocabulary only.*no weights to compute with/);
     expectFailure(['chat', '-m', vocabulary], /holds a vocabulary only/);
   });
 
-  test.each(['bert', 'nomic-bert', 't5encoder', 'gemma-embedding'])('%s is an encoder', (name) => {
-    const path = newPath();
-    writeVocabulary(path, {
-      ...{ model: 'bert', tokens: ['a'], extra: { 'general.architecture': name } },
-    });
-    expectFailure(generate(path), new RegExp(`architecture "${name}" is an encoder.*no text`));
+  test('encoders and rerankers say what they make', () => {
+    expectFailure(
+      generate(fixture('encoder/bert.gguf')),
+      /architecture "bert" is an encoder.*no text/,
+    );
+    expectFailure(generate(fixture('encoder/qwen3-rerank.gguf')), /makes embeddings, not text/);
+    for (const command of [['embed'], ['rerank', '--query', 'a']]) {
+      expectFailure([...command, '-m', vocabulary], /holds a vocabulary only/, 'a text');
+    }
   });
 });
 
@@ -358,10 +361,49 @@ describe('embed and rerank', () => {
     expect(found.score).toBe(found.scores[0]);
   });
 
+  test('take lines of standard input', () => {
+    const lines = (command: string[], input: string) =>
+      kinglet(command, input)
+        .stdout.trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Encoded);
+    const bert = ['-m', fixture('encoder/bert.gguf')];
+    const texts = Array.from({ length: 300 }, (_, i) => `text ${String(i)}`);
+    const all = lines(['embed', ...bert], texts.join('\r\n'));
+    expect(all).toHaveLength(texts.length);
+    // Alone as among others, bit for bit.
+    expect(lines(['embed', ...bert], texts[299]!)).toEqual([all[299]]);
+    const [kept] = lines(['embed', ...bert, '--dimensions', '5', '--normalize'], texts[0]!);
+    const length = Math.hypot(...all[0]!.embedding.slice(0, 5));
+    const expected = all[0]!.embedding.slice(0, 5).map((x) => x / length);
+    expect(Math.max(...differences(kept!.embedding, expected))).toBeLessThan(1e-6);
+    expect(kept!.embedding).toHaveLength(5);
+    expect(lines(['embed', ...bert, '--prompt', 'text '], '0')).toEqual([all[0]]);
+    expect(lines(['embed', ...bert, '--cut'], 'a '.repeat(500))).toHaveLength(1);
+
+    const ranker = ['rerank', '-m', fixture('encoder/bert-rerank.gguf'), '--query', 'which text'];
+    const scores = lines(ranker, 'text one\nanother');
+    expect(scores.map(({ score }) => score)).toEqual([expect.any(Number), expect.any(Number)]);
+    expect(scores[0]!.score).not.toBe(scores[1]!.score);
+  });
+
+  test('name the line that is wrong', () => {
+    const embed = ['embed', '-m', fixture('encoder/bert.gguf')];
+    expectFailure(
+      embed,
+      /line 2: the text has 502 tokens, the model's context 64/,
+      `a\n${'a '.repeat(500)}`,
+    );
+    expectFailure(embed, /the text of line 2 is not valid UTF-8/, Buffer.from('a\nb\xff', 'latin1'));
+    expectFailure([...embed, '--dimensions', '99'], /--dimensions: .* 48 numbers, not 99/, 'a');
+    const ranker = ['rerank', '-m', fixture('encoder/bert-rerank.gguf')];
+    expectFailure(ranker, /give either --query or --tokens/);
+  });
+
   test('refuse what a model does not make', () => {
     const { args } = tokens('bert-rerank');
     expectFailure(['embed', ...args], /a reranker makes scores, no embeddings/);
-    expectFailure(['embed', ...args, '--pooling', 'max'], /--pooling: "max" is unknown/);
+    expectFailure(['embed', ...args, '--pooling', 'max'], /pooling "max" is unknown/);
     expectFailure(['rerank', ...tokens('bert').args], /it makes embeddings, no scores/);
     expectFailure(
       ['embed', '-m', fixture('arch/llama.gguf'), '--tokens', '1,2'],

@@ -9,14 +9,14 @@ export const program = join(root, 'build/native/kinglet');
 export const stories = join(root, 'demo/models/kinglet-stories-5m-Q4_0.gguf');
 export const fixture = (name: string) => join(root, 'tests/fixtures', name);
 
-export function kinglet(args: string[], input = '') {
+export function kinglet(args: string[], input: string | Buffer = '') {
   const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', input });
   return { status, stdout, stderr };
 }
 
 /** Nothing on standard output, and one line that says why. */
-export function expectFailure(args: string[], message: RegExp) {
-  const { status, stdout, stderr } = kinglet(args);
+export function expectFailure(args: string[], message: RegExp, input: string | Buffer = '') {
+  const { status, stdout, stderr } = kinglet(args, input);
   expect(status).toBe(1);
   expect(stdout).toBe('');
   expect(stderr).toMatch(message);
