@@ -128,6 +128,9 @@ Status embed(const EmbedOptions& options) {
 }
 
 Status rerank(const RerankOptions& options) {
+  if (options.encoder.tokens.empty() == options.query.empty()) {
+    return Error{ErrorCode::invalid_argument, "rerank: give either --query or --tokens"};
+  }
   KINGLET_ASSIGN(const auto run, start_encoder(options.encoder));
   KINGLET_TRY(check_ranks(run->loaded.model.config()));
   KINGLET_TRY(check_utf8("query", options.query));

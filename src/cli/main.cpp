@@ -188,12 +188,7 @@ int run(int argc, char** argv) {
       app.add_subcommand("rerank", "Print how well texts answer a query, as lines of JSON");
   add_encoder_options(*rerank_command, ranking.encoder);
   rerank_command->add_option("--query", ranking.query, "What is asked; not with --tokens");
-  rerank_command->callback([&] {
-    if (ranking.encoder.tokens.empty() == ranking.query.empty()) {
-      throw CLI::ValidationError("rerank", "give either --query or --tokens");
-    }
-    command = [&] { return rerank(ranking); };
-  });
+  rerank_command->callback([&] { command = [&] { return rerank(ranking); }; });
 
   PerplexityOptions measuring;
   auto* perplexity_command =
