@@ -94,6 +94,15 @@ void print_windows_by_architecture() {
   }
 }
 
+void print_encoders() {
+  const char* separator = "";
+  for (const Architecture& traits : architectures()) {
+    if (!traits.is_encoder()) continue;
+    std::printf("%s\"%s\"", separator, std::string(traits.name).c_str());
+    separator = ", ";
+  }
+}
+
 }  // namespace
 }  // namespace kinglet
 
@@ -110,5 +119,7 @@ int main() {
   kinglet::print_kept_windows();
   std::printf(",\n\"windowsByArchitecture\": {");
   kinglet::print_windows_by_architecture();
-  std::printf("}}\n");
+  std::printf("},\n\"encoders\": [");
+  kinglet::print_encoders();
+  std::printf("]}\n");
 }

@@ -21,6 +21,9 @@
 #include "base/thread_pool.h"
 #include "gguf/file.h"
 #include "kernels/kernels.h"
+#include "model/encode.h"
+#include "model/pooling.h"
+#include "session/encoder_input.h"
 #include "session/generation.h"
 #include "session/language_model.h"
 #include "session/preparation.h"
@@ -230,26 +233,21 @@ class EngineSession {
     return to_js(session_->abandon());
   }
 
-  val begin(const val& tokens, uint32_t output, double id) {
+  val begin(const val& tokens, double id) {
     generation_.reset();
-    const auto kind = static_cast<Output>(std::min<uint32_t>(output, 2));
-    const Status status =
-        session_->begin(to_ids(tokens), {.output = kind, .cancellation = to_cancellation(id)});
+    const Status status = session_->begin(to_ids(tokens), {.cancellation = to_cancellation(id)});
     return status.ok() ? success(val(to_number(session_->n_left()))) : failure(status.error());
   }
 
-  // The logits behind the last batch, the final states of each, or nothing.
+  // With the logits behind the last batch.
   val advance(double max_batch) {
     const Status status = session_->advance(from_number<uint32_t>(max_batch));
     if (!status.ok()) return failure(status.error());
     const uint32_t n_left = session_->n_left();
-    const bool has_states = !session_->hidden_states().empty();
     val fields = val::object();
     set(fields, "nLeft", n_left);
-    set(fields, "numbers",
-        to_js_floats(has_states    ? session_->hidden_states()
-                     : n_left == 0 ? session_->logits()
-                                   : std::span<const float>()));
+    set(fields, "logits",
+        to_js_floats(n_left == 0 ? session_->logits() : std::span<const float>()));
     return success(fields);
   }
 
@@ -317,6 +315,56 @@ class EngineSession {
   std::optional<Generation> generation_;
 };
 
+// As EngineSession, keeps the model alive.
+class EngineEncoder {
+ public:
+  EngineEncoder(std::shared_ptr<const LanguageModel> loaded, Encoder encoder)
+      : loaded_(std::move(loaded)), encoder_(std::move(encoder)) {}
+
+  val begin(const val& texts, double id) {
+    std::vector<std::vector<TokenId>> tokens;
+    for (uint32_t i = 0; i < length(texts); ++i) tokens.push_back(to_ids(texts[i]));
+    const std::vector<std::span<const TokenId>> spans(tokens.begin(), tokens.end());
+    return steps_left(encoder_.begin(spans, to_cancellation(id)));
+  }
+
+  val advance() { return steps_left(encoder_.advance()); }
+
+  val embedding(uint32_t text, const std::string& pooling_name, uint32_t dimensions,
+                bool normalizes) {
+    const auto pooling = find_pooling(pooling_name);
+    if (!pooling.ok()) return failure(pooling.error());
+    std::vector<float> numbers(text < encoder_.n_texts()
+                                   ? encoder_.embedding_size(text, pooling.value())
+                                   : 0);
+    const Status status = encoder_.embed(text, pooling.value(), numbers);
+    if (!status.ok()) return failure(status.error());
+    const auto kept = std::span(numbers).first(std::min<size_t>(dimensions, numbers.size()));
+    if (normalizes) normalize_length(kept);
+    return success(to_js_floats(kept));
+  }
+
+  val scores(uint32_t text) {
+    std::vector<float> scores(loaded_->model.config().n_labels);
+    const Status status = encoder_.score(text, scores);
+    return status.ok() ? success(to_js_floats(scores)) : failure(status.error());
+  }
+
+ private:
+  [[gnu::noinline]] val steps_left(const Status& status) const {
+    return status.ok() ? success(val(to_number(encoder_.n_left()))) : failure(status.error());
+  }
+
+  std::shared_ptr<const LanguageModel> loaded_;
+  Encoder encoder_;
+};
+
+TooLong too_long(bool cuts) { return cuts ? TooLong::cut : TooLong::fail; }
+
+[[gnu::noinline]] val to_js(const Result<std::vector<TokenId>>& ids) {
+  return ids.ok() ? success(to_js_ids(ids.value())) : failure(ids.error());
+}
+
 class EngineModel {
  public:
   explicit EngineModel(std::shared_ptr<const LanguageModel> loaded) : loaded_(std::move(loaded)) {}
@@ -334,6 +382,9 @@ class EngineModel {
         model.has_weights() ? config.vocab_size
                             : static_cast<uint32_t>(loaded_->tokenizer->n_tokens()));
     set(fields, "contextLength", config.context_length);
+    set(fields, "purpose", purpose());
+    set(fields, "pooling", config.pooling ? pooling_name(*config.pooling) : "");
+    set(fields, "embeddingSize", to_number(model.weights().head.embedding_dim()));
     set(fields, "weightBytes", to_number(model.weight_bytes()));
     set(fields, "kernels", model.kernels().name);
     set(fields, "chatTemplate", metadata("tokenizer.chat_template"));
@@ -371,7 +422,29 @@ class EngineModel {
     return success(val(std::make_shared<EngineSession>(loaded_, std::move(session.value()))));
   }
 
+  val embedding_tokens(const std::string& text, bool cuts) const {
+    return to_js(kinglet::embedding_tokens(*loaded_, text, too_long(cuts)));
+  }
+
+  val ranking_tokens(const std::string& query, const std::string& document, bool cuts) const {
+    return to_js(kinglet::ranking_tokens(*loaded_, query, document, too_long(cuts)));
+  }
+
+  val new_encoder(double n_tokens) const {
+    auto encoder =
+        Encoder::create(loaded_->model, thread_pool(), from_number<uint32_t>(n_tokens));
+    if (!encoder.ok()) return failure(encoder.error());
+    return success(val(std::make_shared<EngineEncoder>(loaded_, std::move(encoder.value()))));
+  }
+
  private:
+  // What the file was made for.
+  std::string_view purpose() const {
+    const Model& model = loaded_->model;
+    if (!model.has_weights() || model.config().makes_text()) return "text";
+    return model.config().pooling == Pooling::rank ? "ranking" : "embeddings";
+  }
+
   // Empty where the file has none.
   [[gnu::noinline]] std::string_view metadata(const char* key) const {
     const auto value = loaded_->model.header().get_string(key, "");
@@ -482,7 +555,16 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("encode", &EngineModel::encode)
       .function("decode", &EngineModel::decode)
       .function("piece", &EngineModel::piece)
-      .function("newSession", &EngineModel::new_session);
+      .function("newSession", &EngineModel::new_session)
+      .function("embeddingTokens", &EngineModel::embedding_tokens)
+      .function("rankingTokens", &EngineModel::ranking_tokens)
+      .function("newEncoder", &EngineModel::new_encoder);
+  class_<EngineEncoder>("EngineEncoder")
+      .smart_ptr<std::shared_ptr<EngineEncoder>>("EngineEncoder")
+      .function("begin", &EngineEncoder::begin)
+      .function("advance", &EngineEncoder::advance)
+      .function("embedding", &EngineEncoder::embedding)
+      .function("scores", &EngineEncoder::scores);
   class_<EngineSession>("EngineSession")
       .smart_ptr<std::shared_ptr<EngineSession>>("EngineSession")
       .function("start", &EngineSession::start)

@@ -61,6 +61,11 @@ export interface EngineModelInfo {
   nLayers: number;
   nTokens: number;
   contextLength: number;
+  purpose: 'text' | 'embeddings' | 'ranking';
+  /** "none", "mean", "cls", "last" or "rank"; empty where the file does not tell. */
+  pooling: string;
+  /** Numbers of an embedding. */
+  embeddingSize: number;
   weightBytes: number;
   kernels: string;
   /** The file's own, a Jinja program; empty where it has none. */
@@ -81,6 +86,32 @@ export interface EngineModel extends EngineHandle {
   /** What one token spells, control tokens too; part of a character is U+FFFD. */
   piece(id: number): string;
   newSession(options: EngineSessionOptions): EngineResult<EngineSession>;
+  /** With the special tokens that the file asks for. `cuts`: what is too long, which fails else. */
+  embeddingTokens(text: string, cuts: boolean): EngineResult<Int32Array>;
+  /** Of a query and a document, to be scored together. */
+  rankingTokens(query: string, document: string, cuts: boolean): EngineResult<Int32Array>;
+  /** With room for so many tokens of texts that are computed together. */
+  newEncoder(nTokens: number): EngineResult<EngineEncoder>;
+}
+
+/** Makes vectors or scores of whole texts. */
+export interface EngineEncoder extends EngineHandle {
+  /**
+   * Begins with these texts, in place of those before. `id`: compared with what stands at
+   * cancelAddress(). The number of steps that are left, as advance() gives it.
+   */
+  begin(texts: readonly Int32Array[], id: number): EngineResult<number>;
+  /** Computes a step: a layer, or a batch of tokens. After an error there are no texts. */
+  advance(): EngineResult<number>;
+  /** Of a text, when no step is left: its first `dimensions` numbers, or those there are. */
+  embedding(
+    text: number,
+    pooling: string,
+    dimensions: number,
+    normalizes: boolean,
+  ): EngineResult<Float32Array>;
+  /** The scores of a text, the first of them the one that ranks. */
+  scores(text: number): EngineResult<Float32Array>;
 }
 
 export interface EngineSessionOptions {
@@ -145,8 +176,8 @@ export interface EngineStep {
 export interface EngineBatch {
   /** Tokens that are still to be computed. */
   nLeft: number;
-  /** What begin() asked for, as far as this batch gives it. */
-  numbers: Float32Array;
+  /** Behind the last token; empty before it is computed. */
+  logits: Float32Array;
 }
 
 export interface EnginePages {
@@ -169,11 +200,10 @@ export interface EngineSession extends EngineHandle {
   /** One batch of the prompt, of at most `maxBatch` tokens, or one token. */
   step(maxBatch: number): EngineResult<EngineStep>;
   /**
-   * Begins to append tokens, without a generation. Output 1: the logits behind the last; 2: the
-   * final states of all, one row behind the other. `id` as above. The number of tokens that are to
+   * Begins to append tokens, without a generation. `id` as above. The number of tokens that are to
    * be computed, with those left from before.
    */
-  begin(tokens: Int32Array, output: 1 | 2, id: number): EngineResult<number>;
+  begin(tokens: Int32Array, id: number): EngineResult<number>;
   /** Computes a batch of at most `maxBatch` of them. After an error the session is as it was. */
   advance(maxBatch: number): EngineResult<EngineBatch>;
   /**

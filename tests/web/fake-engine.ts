@@ -1,5 +1,6 @@
 // An engine without wasm: its "model" is a text file whose characters are the tokens it generates.
 import type {
+  EngineEncoder,
   EngineError,
   EngineGenerateOptions,
   EngineLoader,
@@ -30,6 +31,10 @@ export class FakeEngine implements EngineModule {
   readonly options: Partial<EngineGenerateOptions>[] = [];
   /** The sessions that were asked for, forks not among them. */
   readonly sessions: EngineSessionOptions[] = [];
+  /** The sizes of the encoders that were asked for. */
+  readonly encoders: number[] = [];
+  purpose: 'text' | 'embeddings' | 'ranking' = 'text';
+  pooling = '';
   /** Handles that were made and not yet deleted. */
   nHandles = 0;
 
@@ -86,6 +91,7 @@ export class FakeEngine implements EngineModule {
         nLayers: 1,
         nTokens: 256,
         contextLength: 100_000,
+        ...{ purpose: this.purpose, pooling: this.pooling, embeddingSize: 2 },
         weightBytes: text.length,
         kernels,
         chatTemplate: "{% for m in messages %}{{ bos_token + m['content'] }}{% endfor %}",
@@ -100,6 +106,49 @@ export class FakeEngine implements EngineModule {
         this.sessions.push(options);
         return { value: this.#session(text, options.nCtx, []) };
       },
+      embeddingTokens: (given, cuts) => this.#tokensOf(given, cuts),
+      rankingTokens: (query, document, cuts) => this.#tokensOf(`${query}|${document}`, cuts),
+      newEncoder: (nTokens) => {
+        this.encoders.push(nTokens);
+        return { value: this.#encoder() };
+      },
+    };
+  }
+
+  #tokensOf(text: string, cuts: boolean): EngineResult<Int32Array> {
+    const tokens = Array.from(text, codePoint);
+    if (tokens.length > 1000 && !cuts) return fail('prompt_too_long', 'the text is too long');
+    return { value: Int32Array.from(tokens.slice(0, 1000)) };
+  }
+
+  /** The embedding of a text: the sum of its tokens, or the last, and 1. Two steps make it. */
+  #encoder(): EngineEncoder {
+    let texts: readonly Int32Array[] = [];
+    let nLeft = 0;
+    let id = 0;
+    const isCancelled = () => new DataView(this.HEAPU8.buffer).getUint32(4, true) === id;
+    return {
+      ...this.#handle(),
+      begin: (given, beginId) => {
+        this.batches.push(given.length);
+        texts = given;
+        id = beginId;
+        nLeft = 2;
+        return { value: nLeft };
+      },
+      advance: () => {
+        this.onStep();
+        if (isCancelled()) return fail('cancelled', 'cancelled');
+        return { value: --nLeft };
+      },
+      embedding: (text, pooling, dimensions, normalizes) => {
+        const tokens = texts[text] ?? new Int32Array();
+        const sum = tokens.reduce((total, token) => total + token, 0);
+        const vector = [(pooling === 'last' ? tokens.at(-1) : sum) ?? 0, 1].slice(0, dimensions);
+        const length = normalizes ? Math.hypot(...vector) : 1;
+        return { value: Float32Array.from(vector, (x) => x / length) };
+      },
+      scores: (text) => ({ value: Float32Array.of(texts[text]?.at(-1) ?? 0, 5) }),
     };
   }
 
@@ -110,7 +159,6 @@ export class FakeEngine implements EngineModule {
     let id = 0;
     let appended: number[] = [];
     let nBefore = 0;
-    let output = 0;
     const isCancelled = () => new DataView(this.HEAPU8.buffer).getUint32(4, true) === id;
     return {
       ...this.#handle(),
@@ -166,9 +214,8 @@ export class FakeEngine implements EngineModule {
         appended = [];
         return { value: null };
       },
-      begin: (more, wanted, appendId) => {
+      begin: (more, appendId) => {
         id = appendId;
-        output = wanted;
         nBefore = tokens.length;
         appended = [...more];
         return { value: appended.length };
@@ -185,8 +232,7 @@ export class FakeEngine implements EngineModule {
         this.batches.push(more.length);
         tokens.push(...more);
         const logits = appended.length === 0 ? more.slice(-2) : [];
-        const numbers = output === 1 ? logits : more.flatMap((token) => [token, 1]);
-        return { value: { nLeft: appended.length, numbers: Float32Array.from(numbers) } };
+        return { value: { nLeft: appended.length, logits: Float32Array.from(logits) } };
       },
       save: () => ({ value: Uint8Array.from(tokens) }),
       restore: (bytes) => {

@@ -40,6 +40,9 @@ beforeAll(async () => {
     join(folder, 'model.gguf'),
     withChatTemplate(readFileSync(storyModel), template.replace('\n', '')),
   );
+  const encoders = join(root, 'tests/fixtures/encoder');
+  cpSync(join(encoders, 'nomic-bert.gguf'), join(folder, 'embedder.gguf'));
+  cpSync(join(encoders, 'jina-bert-v2-rerank.gguf'), join(folder, 'reranker.gguf'));
   writeFileSync(
     join(folder, 'index.html'),
     '<!doctype html><link rel="icon" href="data:,">' +

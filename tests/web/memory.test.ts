@@ -67,6 +67,7 @@ describe('the shape in a header', () => {
     expect(shape).toEqual({
       ...{ contextLength: 512, nKeptHeads: 6 * 2, hiddenDim: 256, nHeads: 4, nKvHeads: 2 },
       ...{
+        makesText: true,
         nWindowHeads: 0,
         window: 0,
         nRecurrent: 0,
@@ -172,7 +173,7 @@ describe('the plan', () => {
   const shape: ModelShape = {
     ...{ contextLength: 131_072, nKeptHeads: 28 * 8, hiddenDim: 3072, nHeads: 24, nKvHeads: 8 },
     ...{ ffnDim: 8192, keyDim: 128, valueDim: 128, vocabSize: 128_256 },
-    ...{ nWindowHeads: 0, window: 0, nRecurrent: 0, recurrentDim: 0 },
+    ...{ nWindowHeads: 0, window: 0, nRecurrent: 0, recurrentDim: 0, makesText: true },
   };
 
   it('reserves what the model takes and what is to be spared, then less', () => {
@@ -189,6 +190,19 @@ describe('the plan', () => {
     for (const plan of [planMemory(undefined, shape, options), planMemory(1, undefined, options)]) {
       expect(plan.maxima).toEqual([4 * gib, 2 * gib, gib, gib / 2]);
     }
+  });
+
+  it('takes no cache for an encoder, but room for its longest text', () => {
+    // nomic-embed-text-v1.5
+    const nomic = {
+      ...{ contextLength: 2048, nKeptHeads: 12, hiddenDim: 768, nHeads: 12, nKvHeads: 12 },
+      ...{ ffnDim: 3072, keyDim: 64, valueDim: 64, vocabSize: 30_522 },
+      ...{ nWindowHeads: 0, window: 0, nRecurrent: 0, recurrentDim: 0, makesText: false },
+    };
+    const { maxima } = planMemory(137 * mib, nomic, postedLoadOptions({ spareMemory: 0 }));
+    const rows = 2048 * 4 * 3 * 768; // the stream, keys and values
+    expect(maxima[2]).toBeGreaterThan(137 * mib + rows + 64 * mib);
+    expect(maxima[2]).toBeLessThan(137 * mib + rows + 64 * mib + 40 * mib);
   });
 
   it('counts the states of recurrent layers, and their checkpoints', () => {

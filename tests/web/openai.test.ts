@@ -493,7 +493,12 @@ describe('over the engine', () => {
     const last = await embeddings.create({ input: texts[0]!, pooling: 'last' });
     expect(last.data[0]!.embedding).not.toEqual(list.data[0]!.embedding);
 
-    for (const wrong of [{ input: [] }, { dimensions: 8 }, { encoding_format: 'int8' }]) {
+    const short = await embeddings.create({ input: texts[0]!, dimensions: 8 });
+    expect(short.data[0]!.embedding).toHaveLength(8);
+    expect(Math.hypot(...short.data[0]!.embedding)).toBeCloseTo(1, 5);
+
+    const tooMany = { dimensions: 100_000 };
+    for (const wrong of [{ input: [] }, tooMany, { encoding_format: 'int8' }]) {
       const params = { input: 'a', ...wrong } as EmbeddingParams;
       await expect(embeddings.create(params)).rejects.toMatchObject({ code: 'invalid_argument' });
     }

@@ -3,7 +3,14 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { Kinglet } from '../../web/src/kinglet.ts';
 import { postedLoadOptions } from '../../web/src/options.ts';
 import type { Session } from '../../web/src/session.ts';
-import type { LoadOptions, ModelSource, SessionOptions } from '../../web/src/types.ts';
+import type {
+  EmbedOptions,
+  EncodeProgress,
+  LoadOptions,
+  ModelSource,
+  RerankOptions,
+  SessionOptions,
+} from '../../web/src/types.ts';
 import type { StartWorker } from '../../web/src/worker-link.ts';
 import { BatchPace } from '../../web/src/worker/batch-pace.ts';
 import { ModelHost } from '../../web/src/worker/model-host.ts';
@@ -401,32 +408,120 @@ describe('sessions', () => {
     expect(await session.tokens()).toEqual([5, 6, 7]);
   });
 
-  it('embed texts in a session that is gone afterwards', async () => {
+  it('embed texts by an encoder that is gone afterwards', async () => {
     const model = await load();
     const { nHandles } = engine;
     const [mean, longer] = await model.embed(['ab', 'x'.repeat(100)]);
-    // The fake states of a token are itself and 1; the first token is the beginning's, 1.
-    const sums = [1 + 97 + 98, 3] as const;
-    expect(mean![0]! / mean![1]!).toBeCloseTo(sums[0] / sums[1], 3);
+    // The fake's vectors are the sum of a text's tokens, and 1.
+    expect(mean![0]! / mean![1]!).toBeCloseTo(97 + 98, 3);
     expect(Math.hypot(...mean!)).toBeCloseTo(1, 5);
-    expect(longer![0]! / longer![1]!).toBeCloseTo((1 + 120 * 100) / 101, 1);
-    const [last] = await model.embed(['x'.repeat(99) + 'b'], { pooling: 'last' });
-    expect(last![0]! / last![1]!).toBeCloseTo(98, 1);
+    expect(longer![0]! / longer![1]!).toBeCloseTo(120 * 100, 1);
+    expect(engine.encoders).toEqual([102]);
+    const plain = { normalize: false };
+    const [last] = await model.embed(['xb'], { pooling: 'last', ...plain });
+    expect([...last!]).toEqual([98, 1]);
+    const [prompted] = await model.embed(['a'], { prompt: 'b', dimensions: 1, ...plain });
+    expect([...prompted!]).toEqual([97 + 98]);
+    const [cut] = await model.embed(['x'.repeat(2000)], { truncate: true, ...plain });
+    expect([...cut!]).toEqual([120 * 1000, 1]);
+    const [tokens] = await model.embed([[3, 4]], { prompt: 'b', ...plain });
+    expect([...tokens!]).toEqual([7, 1]);
     expect(engine.nHandles).toBe(nHandles);
-    expect(engine.sessions.at(-1)).toMatchObject({ nCtx: 101 });
     for (const texts of [[], 'a', [1]]) {
       await expect(model.embed(texts as unknown as string[])).rejects.toMatchObject({
         code: 'invalid_argument',
       });
     }
-    await expect(model.embed(['a'], { pooling: 'max' as 'mean' })).rejects.toMatchObject({
-      code: 'invalid_argument',
-    });
-    await expect(model.embed(['x'.repeat(200_000)])).rejects.toMatchObject({
+    for (const wrong of [
+      { pooling: 'max' },
+      ...[{ dimensions: 0 }, { dimensions: 3 }, { dimensions: 1.5 }],
+      ...[{ normalize: 1 }, { truncate: 'yes' }, { prompt: 5 }, { pools: 'mean' }],
+    ]) {
+      const options = wrong as unknown as EmbedOptions;
+      await expect(model.embed(['a'], options)).rejects.toMatchObject({
+        code: 'invalid_argument',
+      });
+    }
+    await expect(model.embed(['a', 'x'.repeat(2000)])).rejects.toMatchObject({
       code: 'prompt_too_long',
+      message: 'text 1: the text is too long',
     });
+    await expect(model.embed(['a', ''])).rejects.toThrow('text 1 has no tokens');
     await expect(model.embed(['a'], { signal: AbortSignal.abort('no') })).rejects.toBe('no');
     expect(engine.nHandles).toBe(nHandles);
+  });
+
+  it('embed many texts in groups, and stop where that is wished for', async () => {
+    const model = await load();
+    const { nHandles } = engine;
+    const texts = Array.from({ length: 10_000 }, (_, i) => `text ${String(i)}`);
+    const progress: EncodeProgress[] = [];
+    const onProgress = (done: EncodeProgress) => void progress.push(done);
+    const embeddings = await model.embed(texts.slice(0, 200), { onProgress });
+    expect(embeddings).toHaveLength(200);
+    expect(progress.length).toBeGreaterThan(2);
+    expect(progress.at(-1)).toEqual({ done: 200, total: 200 });
+    const controller = new AbortController();
+    const wanted = model.embed(texts, {
+      signal: controller.signal,
+      onProgress: () => {
+        controller.abort('enough');
+      },
+    });
+    await expect(wanted).rejects.toBe('enough');
+    await model.embed(['after']);
+    expect(engine.batches.length).toBeLessThan(100);
+    expect(engine.nHandles).toBe(nHandles);
+  });
+
+  it('take the pooling from the file, and refuse what the model was not made for', async () => {
+    engine.purpose = 'embeddings';
+    engine.pooling = 'last';
+    const model = await load();
+    expect(model.info).toMatchObject({ purpose: 'embeddings', pooling: 'last', embeddingSize: 2 });
+    expect(model.info.nCtx).toBe(100_000);
+    const [last] = await model.embed(['xb'], { normalize: false });
+    expect([...last!]).toEqual([98, 1]);
+    const refused = { code: 'unsupported_feature' };
+    await expect(model.generate('a').result).rejects.toMatchObject({
+      ...refused,
+      message: 'this fake model makes embeddings of texts, and no text: call embed()',
+    });
+    await expect(model.rerank('a', ['b'])).rejects.toMatchObject(refused);
+    engine.pooling = '';
+    await expect((await load()).embed(['a'])).rejects.toMatchObject({ code: 'missing_metadata' });
+  });
+
+  it('rank documents', async () => {
+    engine.purpose = 'ranking';
+    engine.pooling = 'rank';
+    const model = await load();
+    expect(model.info).toMatchObject({ purpose: 'ranking', pooling: undefined });
+    // The fake's score is the last token.
+    const documents = ['da', 'dc', 'db'];
+    expect(await model.rerank('q', documents)).toEqual([
+      { index: 1, score: 99 },
+      { index: 2, score: 98 },
+      { index: 0, score: 97 },
+    ]);
+    expect(await model.rerank('q', documents, { topN: 1 })).toEqual([{ index: 1, score: 99 }]);
+    await expect(model.rerank('q', ['x'.repeat(2000)])).rejects.toMatchObject({
+      code: 'prompt_too_long',
+    });
+    expect(await model.rerank('q', ['x'.repeat(2000)], { truncate: true })).toHaveLength(1);
+    for (const [query, texts, options] of [
+      [5, documents, {}],
+      ['q', [], {}],
+      ['q', [5], {}],
+      ['q', documents, { topN: 0 }],
+      ['q', documents, { best: 1 }],
+    ] as unknown as [string, string[], RerankOptions][]) {
+      await expect(model.rerank(query, texts, options)).rejects.toMatchObject({
+        code: 'invalid_argument',
+      });
+    }
+    await expect(model.embed(['a'])).rejects.toMatchObject({ code: 'unsupported_feature' });
+    await expect(model.newSession()).rejects.toMatchObject({ code: 'unsupported_feature' });
   });
 
   it('reject with the model when that is disposed of', async () => {

@@ -12,6 +12,7 @@ export type {
 } from './inspect.ts';
 export { Kinglet } from './kinglet.ts';
 export { Session } from './session.ts';
+export { similarity } from './similarity.ts';
 export type {
   ChatMessage,
   ChatOptions,
@@ -20,6 +21,8 @@ export type {
   DecodeOptions,
   DetokenizeOptions,
   EmbedOptions,
+  EncodeOptions,
+  EncodeProgress,
   FinishReason,
   GenerateOptions,
   GenerationResult,
@@ -35,6 +38,8 @@ export type {
   ModelSource,
   Piece,
   Pooling,
+  RankedDocument,
+  RerankOptions,
   SessionInfo,
   SessionOptions,
   SingleThreadReason,

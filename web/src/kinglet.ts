@@ -4,10 +4,12 @@ import type { Generation } from './generation.ts';
 import { loadInWorker } from './load-in-worker.ts';
 import {
   checkedChat,
-  checkedPooling,
+  checkedDocuments,
+  checkedRerankOptions,
   checkedText,
   checkedTexts,
   checkedTokens,
+  postedEmbedOptions,
   postedEncoding,
   postedLoadOptions,
   postedSessionOptions,
@@ -22,14 +24,17 @@ import type {
   ChatTokensOptions,
   DetokenizeOptions,
   EmbedOptions,
+  EncodeOptions,
   GenerateOptions,
   LoadOptions,
   ModelInfo,
   ModelSource,
+  RankedDocument,
+  RerankOptions,
   SessionOptions,
   TokenizeOptions,
 } from './types.ts';
-import type { WorkerClient } from './worker-client.ts';
+import type { AnswerOf, WorkerClient } from './worker-client.ts';
 import { startWorker } from './worker-link.ts';
 import type { StartWorker } from './worker-link.ts';
 
@@ -150,22 +155,63 @@ export class Kinglet {
   }
 
   /**
-   * A vector of length 1 for each text, given as text or as tokens, of as many numbers as the model's
-   * states have: texts of similar meaning have vectors of similar direction. Models that were trained
-   * for it do this much better than others.
+   * A vector for each text, `info.embeddingSize` numbers of length 1 in all: texts of similar meaning
+   * have vectors of similar direction, see {@link similarity}. Models that were trained for it do
+   * this much better than others. A text becomes tokens with the marks that the file asks for; to
+   * choose them yourself, give tokens.
    *
-   * Runs beside the sessions, in memory of its own that is freed at the end.
+   * Runs beside the sessions, in memory of its own that is freed at the end. A vector does not
+   * depend on the texts beside its own.
    */
   async embed(
     texts: readonly (string | ArrayLike<number>)[],
     options: EmbedOptions = {},
   ): Promise<Float32Array[]> {
-    const { pooling = 'mean', signal } = options;
+    return (await this.embedCounted(texts, options)).embeddings;
+  }
+
+  /** @internal As embed(), with the number of each text's tokens. */
+  async embedCounted(
+    texts: readonly (string | ArrayLike<number>)[],
+    options: EmbedOptions,
+  ): Promise<{ embeddings: Float32Array[]; nTokens: number[] }> {
     const request = {
-      ...{ texts: checkedTexts(texts), pooling: checkedPooling(pooling) },
+      ...{ texts: checkedTexts(texts), options: postedEmbedOptions(options) },
       type: 'embed',
     } as const;
-    return (await this.#client.ask(request, 'embeddings', signal)).embeddings;
+    return this.#encode(request, 'embeddings', options);
+  }
+
+  /**
+   * How well each document answers the query, best first, by a model that was made for it
+   * (`info.purpose` is `ranking`): it reads the query together with each document, which is slower
+   * than comparing vectors, and better.
+   */
+  async rerank(
+    query: string,
+    documents: readonly string[],
+    options: RerankOptions = {},
+  ): Promise<RankedDocument[]> {
+    const { topN, truncate } = checkedRerankOptions(options);
+    const request = {
+      ...{ query: checkedText(query, 'query'), documents: checkedDocuments(documents), truncate },
+      type: 'score',
+    } as const;
+    const { scores } = await this.#encode(request, 'scores', options);
+    return [...scores]
+      .map((score, index) => ({ index, score }))
+      .sort((a, b) => b.score - a.score)
+      .slice(0, topN);
+  }
+
+  #encode<T extends 'embeddings' | 'scores'>(
+    request: Parameters<WorkerClient['ask']>[0],
+    expected: T,
+    { signal, onProgress }: EncodeOptions,
+  ): Promise<AnswerOf<T>> {
+    return this.#client.ask(request, expected, signal, (answer) => {
+      if (answer.type === 'encoded') onProgress?.(answer.progress);
+    });
   }
 
   /** Ends the worker and frees its memory. What is still running rejects with `disposed`. */

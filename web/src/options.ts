@@ -6,6 +6,7 @@ import type {
   ChatText,
   GenerateNumbers,
   KvKinds,
+  PostedEmbedOptions,
   PostedEncoding,
   PostedGenerateOptions,
   PostedLoadOptions,
@@ -13,13 +14,16 @@ import type {
   PromptPlace,
   PostedSessionOptions,
 } from './protocol.ts';
+import { isPooling } from './pooling.ts';
 import { isNode } from './runtime.ts';
 import { kvRows } from './type-tables.generated.ts';
 import type {
+  EmbedOptions,
   GenerateOptions,
   KvOption,
   LoadOptions,
   Pooling,
+  RerankOptions,
   SessionInfo,
   SessionOptions,
   TokenizeOptions,
@@ -39,6 +43,8 @@ const maxInt32 = 2 ** 31 - 1;
 const nCtxRule: NumberRule = { min: 1, max: maxUint32, integer: true };
 /** Two pages: the engine copies a cache of one. */
 const smallestPool = 64;
+
+const countRule: NumberRule = { min: 1, max: maxUint32, integer: true };
 
 const penaltyRule: NumberRule = { min: -100, max: 100 };
 
@@ -201,12 +207,47 @@ export function checkedTexts(
   throw new KingletError('invalid_argument', 'the texts must be a list of at least one');
 }
 
-export function checkedPooling(pooling: unknown): Pooling {
-  if (pooling === 'mean' || pooling === 'last') return pooling;
+export function postedEmbedOptions(options: EmbedOptions): PostedEmbedOptions {
+  refuseUnknown(options, [
+    ...['pooling', 'normalize', 'dimensions', 'prompt'],
+    ...['truncate', 'onProgress', 'signal'],
+  ]);
+  const { pooling, normalize = true, dimensions, prompt = '', truncate = false } = options;
+  return {
+    pooling: pooling === undefined ? undefined : checkedPooling(pooling),
+    normalize: checkedFlag('normalize', normalize),
+    dimensions:
+      dimensions === undefined ? undefined : checkedNumber('dimensions', dimensions, countRule),
+    prompt: checkedText(prompt, 'prompt'),
+    truncate: checkedFlag('truncate', truncate),
+  };
+}
+
+function checkedPooling(pooling: unknown): Pooling {
+  if (isPooling(pooling)) return pooling;
   throw new KingletError(
     'invalid_argument',
-    `pooling must be "mean" or "last", not ${String(pooling)}`,
+    `pooling must be "mean", "cls" or "last", not ${String(pooling)}`,
   );
+}
+
+export function checkedRerankOptions({
+  topN = Infinity,
+  truncate = false,
+  ...options
+}: RerankOptions): { topN: number; truncate: boolean } {
+  refuseUnknown(options, ['topN', 'truncate', 'onProgress', 'signal']);
+  return {
+    topN: topN === Infinity ? topN : checkedNumber('topN', topN, countRule),
+    truncate: checkedFlag('truncate', truncate),
+  };
+}
+
+export function checkedDocuments(documents: unknown): string[] {
+  if (Array.isArray(documents) && documents.length > 0) {
+    return documents.map((text) => checkedText(text, 'document'));
+  }
+  throw new KingletError('invalid_argument', 'the documents must be a list of at least one');
 }
 
 export function checkedBytes(bytes: unknown): Uint8Array {

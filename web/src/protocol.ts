@@ -2,6 +2,7 @@
 // terminating it, which needs no message.
 import type { KingletErrorCode } from './errors.ts';
 import type {
+  EncodeProgress,
   GenerateOptions,
   GenerationResult,
   KvKind,
@@ -59,6 +60,16 @@ export interface PostedGenerateOptions extends GenerateNumbers {
   stop: string[];
   /** Tokens, and what is added to their logits. */
   logitBias: [number, number][];
+}
+
+export interface PostedEmbedOptions {
+  /** Undefined: the file's. */
+  pooling: Pooling | undefined;
+  normalize: boolean;
+  /** Undefined: all. */
+  dimensions: number | undefined;
+  prompt: string;
+  truncate: boolean;
 }
 
 /** How a text becomes tokens. */
@@ -124,7 +135,8 @@ export type ClientMessage =
   | { type: 'decode'; id: number; session: number; tokens: Int32Array }
   | { type: 'save'; id: number; session: number }
   | { type: 'restore'; id: number; session: number; bytes: Uint8Array }
-  | { type: 'embed'; id: number; texts: (string | Int32Array)[]; pooling: Pooling }
+  | { type: 'embed'; id: number; texts: (string | Int32Array)[]; options: PostedEmbedOptions }
+  | { type: 'score'; id: number; query: string; documents: string[]; truncate: boolean }
   /** Ends what the session does, refuses what waits for it, and frees it. */
   | { type: 'closeSession'; session: number }
   | ({ type: 'tokenize'; id: number; text: string | ChatText } & PostedEncoding)
@@ -157,7 +169,10 @@ export type WorkerMessage =
   | { type: 'done'; id: number }
   | { type: 'logits'; id: number; logits: Float32Array }
   | { type: 'state'; id: number; bytes: Uint8Array<ArrayBuffer> }
-  | { type: 'embeddings'; id: number; embeddings: Float32Array[] }
+  /** So many texts have their embeddings or scores. */
+  | { type: 'encoded'; id: number; progress: EncodeProgress }
+  | { type: 'embeddings'; id: number; embeddings: Float32Array[]; nTokens: number[] }
+  | { type: 'scores'; id: number; scores: Float32Array }
   | { type: 'detokenized'; id: number; text: string }
   | { type: 'failed'; id: number; code: KingletErrorCode; message: string }
   /** The engine trapped: its state is unknown and the worker must be ended. */

@@ -73,3 +73,12 @@ export const windowsByArchitecture: Readonly<
   gemma2: { window: 4096, period: 2 },
   gemma3: { window: 0, period: 6 },
 };
+
+/** Architectures whose tokens see each other: they make vectors of texts, and no text. */
+export const encoders: readonly string[] = [
+  'bert',
+  'nomic-bert',
+  'jina-bert-v2',
+  'modern-bert',
+  'gemma-embedding',
+];

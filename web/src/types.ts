@@ -155,6 +155,15 @@ export interface ModelInfo {
   nLayers: number;
   /** Size of the vocabulary. */
   nTokens: number;
+  /**
+   * What the file was made for: models for `embeddings` answer `embed()`, those for `ranking`
+   * `rerank()`, and neither makes text. Those for `text` can embed too.
+   */
+  purpose: 'text' | 'embeddings' | 'ranking';
+  /** How an embedding is made of a text's states, where the file tells. */
+  pooling: Pooling | undefined;
+  /** Numbers of an embedding. */
+  embeddingSize: number;
   /** Tokens of context the model was trained for. */
   contextLength: number;
   /** Tokens of context that fit this instance. */
@@ -300,13 +309,49 @@ export interface TokenLogprob {
   logprob: number;
 }
 
-/** Of the final states of a text's tokens: their mean, or that of the last one. */
-export type Pooling = 'mean' | 'last';
+/** Of the final states of a text's tokens: their mean, that of the first or of the last one. */
+export type Pooling = 'mean' | 'cls' | 'last';
 
-export interface EmbedOptions {
-  /** Default `'mean'`. */
-  pooling?: Pooling | undefined;
+/** Texts that are done. */
+export interface EncodeProgress {
+  done: number;
+  total: number;
+}
+
+/** What embed() and rerank() have in common. */
+export interface EncodeOptions {
+  /**
+   * Cut texts that are longer than the model's context, of pairs the document; they reject with
+   * `prompt_too_long` otherwise. Default false.
+   */
+  truncate?: boolean | undefined;
+  /** Called as texts are done. */
+  onProgress?: ((progress: EncodeProgress) => void) | undefined;
   signal?: AbortSignal | undefined;
+}
+
+export interface EmbedOptions extends EncodeOptions {
+  /** Default: the file's; `'mean'` of a model that was made for text and does not tell. */
+  pooling?: Pooling | undefined;
+  /** Scale vectors to length 1. Default true. */
+  normalize?: boolean | undefined;
+  /** Keep so many numbers of each, the first: for models that were trained for it. Default: all. */
+  dimensions?: number | undefined;
+  /** Put in front of each text: what the model was trained with, such as "query: ". Default "". */
+  prompt?: string | undefined;
+}
+
+export interface RerankOptions extends EncodeOptions {
+  /** Give the best ones only. Default: all. */
+  topN?: number | undefined;
+}
+
+/** How well a document answers a query. */
+export interface RankedDocument {
+  /** Among the documents that were given. */
+  index: number;
+  /** What the model makes of the two: larger is better, on a scale of its own. */
+  score: number;
 }
 
 export interface DecodeOptions {

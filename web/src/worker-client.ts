@@ -63,12 +63,13 @@ export class WorkerClient {
 
   /**
    * Posts a request that has one answer, of the type `expected`. With an aborted signal the work is
-   * given up, and its reason thrown.
+   * given up, and its reason thrown. `onNotice` hears the answers before that one.
    */
   ask<T extends Answer['type']>(
     request: WithoutId<Request>,
     expected: T,
     signal?: AbortSignal,
+    onNotice?: (answer: Answer) => void,
   ): Promise<AnswerOf<T>> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
@@ -81,8 +82,12 @@ export class WorkerClient {
       signal?.addEventListener('abort', onAbort);
       id = this.request(request, {
         onAnswer: (answer) => {
+          if (!isAnswer(answer, expected)) {
+            onNotice?.(answer);
+            return;
+          }
           signal?.removeEventListener('abort', onAbort);
-          if (isAnswer(answer, expected)) resolve(answer);
+          resolve(answer);
         },
         onError: (error) => {
           signal?.removeEventListener('abort', onAbort);
@@ -153,7 +158,7 @@ export class WorkerClient {
 
 /** Answers that others follow. */
 const notFinal: Answer['type'][] = [
-  ...(['loading', 'starting', 'started', 'progress', 'warning', 'piece'] as const),
+  ...(['loading', 'starting', 'started', 'progress', 'warning', 'piece', 'encoded'] as const),
 ];
 
 function isAnswer<T extends Answer['type']>(answer: Answer, type: T): answer is AnswerOf<T> {

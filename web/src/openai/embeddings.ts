@@ -25,23 +25,19 @@ export class Embeddings {
     params: EmbeddingParams,
     { signal }: RequestOptions = {},
   ): Promise<EmbeddingList<number[] | string>> {
-    refuseUnknown(params, ['input', 'encoding_format', 'pooling']);
-    const { pooling, encoding_format: format = 'float' } = params;
+    refuseUnknown(params, ['input', 'encoding_format', 'dimensions', 'pooling']);
+    const { pooling, dimensions, encoding_format: format = 'float' } = params;
     const encode = encodings[format] as (typeof encodings)[typeof format] | undefined;
     if (!encode) {
       throw new KingletError('invalid_argument', `the encoding_format "${format}" is not supported`);
     }
     const inputs = promptsOf(params.input);
-    const vectors = await this.#model.embed(inputs, present({ pooling, signal }));
-    const nTokens = await Promise.all(
-      inputs.map(async (input) =>
-        typeof input === 'string' ? await this.#model.countTokens(input) : input.length,
-      ),
-    );
+    const wanted = present({ pooling, dimensions, signal });
+    const { embeddings, nTokens } = await this.#model.embedCounted(inputs, wanted);
     const total = nTokens.reduce((sum, n) => sum + n, 0);
     return {
       object: 'list',
-      data: vectors.map((vector, index) => ({
+      data: embeddings.map((vector, index) => ({
         ...{ object: 'embedding', index } as const,
         embedding: encode(vector),
       })),

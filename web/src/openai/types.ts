@@ -1,6 +1,8 @@
 // The shapes of OpenAI's API, as far as they are answered here: what its official client takes and
 // gives can be taken and given without change. Names and fields: the reference of that API.
 
+import type { Pooling } from '../types.ts';
+
 /** What both kinds of completion understand. What is left out or null is as in `generate()`. */
 export interface SamplingParams {
   /** Any name: there is one model, and answers repeat the name. */
@@ -98,8 +100,10 @@ export interface EmbeddingParams {
   model?: string | undefined;
   /** "base64": the bytes of little-endian floats. Default "float". */
   encoding_format?: 'float' | 'base64' | undefined;
-  /** Beyond OpenAI's: the mean of all positions, or the last one. Default "mean". */
-  pooling?: 'mean' | 'last' | undefined;
+  /** Keep so many numbers, the first: for models that were trained for it. Default: all. */
+  dimensions?: number | undefined;
+  /** Beyond OpenAI's: of all positions the mean, the first or the last. Default: the file's. */
+  pooling?: Pooling | undefined;
 }
 
 export interface NonStreaming {

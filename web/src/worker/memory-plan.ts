@@ -16,6 +16,10 @@ const overheadBytes = 64 * 2 ** 20;
 const nBatch = 64;
 const nLogitRows = 8;
 
+/** The same of encoders, and the longest text that they have room for from the start. */
+const encoderBatch = 256;
+const maxEncoded = 8192;
+
 /** Enough for a conversation; the KV cache of a long-context model would not fit otherwise. */
 const defaultMaxCtx = 4096;
 
@@ -43,6 +47,7 @@ export function planMemory(
   if (modelBytes === undefined || !shape) {
     return { maxima: [4, 2, 1, 0.5].map((gibibytes) => gibibytes * 2 ** 30) };
   }
+  if (!shape.makesText) return planFor(modelBytes + encoderBytes(shape), spareMemory);
   const nPositions = nCtx ?? defaultNCtx(shape.contextLength);
   const kvBytes = kvCacheBytes(shape, nPositions, kv) + recurrentStateBytes(shape);
   if (modelBytes + kvBytes > maxMemoryBytes) {
@@ -53,7 +58,11 @@ export function planMemory(
         'memory: take fewer (nCtx), or a smaller kind of cache (kv)',
     );
   }
-  const needed = modelBytes + kvBytes + scratchBytes(shape) + overheadBytes;
+  return planFor(modelBytes + kvBytes + scratchBytes(shape, nBatch, nLogitRows), spareMemory);
+}
+
+function planFor(modelAndBuffers: number, spareMemory: number): MemoryPlan {
+  const needed = modelAndBuffers + overheadBytes;
   const maxima = [needed + spareMemory, needed + spareMemory / 4, needed];
   return { maxima: maxima.map((bytes) => Math.min(bytes, maxMemoryBytes)) };
 }
@@ -103,16 +112,28 @@ function recurrentStateBytes({ nRecurrent }: ModelShape): number {
   return (nWorkingStates + Math.min(Math.max(n, fewestCheckpoints), mostCheckpoints)) * ofState;
 }
 
+/** What computing the longest text takes, of models for texts as long as most are. */
+function encoderBytes(shape: ModelShape): number {
+  const nTokens = Math.min(shape.contextLength, maxEncoded);
+  const rows = 4 * nTokens * (shape.hiddenDim + shape.keyDim);
+  const keysAndValues = kvCacheBytes(shape, nTokens, { k: 'f32', v: 'f32' });
+  return rows + keysAndValues + recurrentStateBytes(shape) + scratchBytes(shape, encoderBatch, 1);
+}
+
 /**
  * Activations of a batch, some of them quantized once more and, for weights of one or two bits,
  * tabulated in 8 bytes each, and rows of logits.
  */
-function scratchBytes({ hiddenDim, ffnDim, nHeads, nKvHeads, ...shape }: ModelShape): number {
+function scratchBytes(
+  { hiddenDim, ffnDim, nHeads, nKvHeads, ...shape }: ModelShape,
+  nTokens: number,
+  nRowsOfLogits: number,
+): number {
   const { keyDim, valueDim, vocabSize, recurrentDim } = shape;
   const heads = (3 * nHeads + 2 * nKvHeads) * (keyDim + valueDim);
   const tables = 2 * Math.max(hiddenDim, ffnDim);
   const rows = 6 * hiddenDim + 3 * ffnDim + heads + 4 * recurrentDim + tables;
-  return 4 * (nBatch * rows + nLogitRows * vocabSize);
+  return 4 * (nTokens * rows + nRowsOfLogits * vocabSize);
 }
 
 function inGigabytes(bytes: number): string {

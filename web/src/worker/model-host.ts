@@ -1,6 +1,7 @@
 // The worker's end of the protocol: one model, its requests in order, one engine step at a time.
 import type { EngineModel, EngineModule, EngineSession } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
+import { isPooling } from '../pooling.ts';
 import type {
   CancelWord,
   ClientMessage,
@@ -9,7 +10,8 @@ import type {
 } from '../protocol.ts';
 import type { KvPages, ModelInfo, SessionInfo } from '../types.ts';
 import { appendTokens } from './append-tokens.ts';
-import { embedTexts } from './embed.ts';
+import { embedTexts, scoreTexts } from './encode-texts.ts';
+import type { EncodingWork } from './encode-texts.ts';
 import { unwrap } from './engine-error.ts';
 import { loadModel } from './load-model.ts';
 import { defaultNCtx } from './memory-plan.ts';
@@ -80,6 +82,10 @@ export class ModelHost {
       case 'embed':
         this.#wanted.add(message.id);
         void this.#answer(message.id, () => this.#embed(message));
+        break;
+      case 'score':
+        this.#wanted.add(message.id);
+        void this.#answer(message.id, () => this.#score(message));
         break;
       case 'save':
         this.#enqueue(message, ({ engine }) => {
@@ -188,10 +194,22 @@ export class ModelHost {
     );
   }
 
+  /** For what embedding models and rerankers cannot do. */
+  #forText(): EngineModel {
+    const model = this.#withWeights();
+    const { purpose, architecture } = model.info();
+    if (purpose === 'text') return model;
+    const [made, call] = purpose === 'ranking' ? ['scores', 'rerank()'] : ['embeddings', 'embed()'];
+    throw new KingletError(
+      'unsupported_feature',
+      `this ${architecture} model makes ${made} of texts, and no text: call ${call}`,
+    );
+  }
+
   /** Refuses a session, too, that was closed while a request to it waited. */
   #open(session: HostedSession | undefined): HostedSession {
     if (session && !session.isClosed) return session;
-    this.#withWeights(); // without them there was no session
+    this.#forText(); // otherwise there was no session
     throw new KingletError('disposed', 'the session has been disposed of');
   }
 
@@ -213,9 +231,9 @@ export class ModelHost {
       },
     });
     this.#model = model;
-    const { hasWeights, contextLength } = model.info();
+    const { hasWeights, purpose, contextLength } = model.info();
     const nCtx = options.nCtx ?? defaultNCtx(contextLength);
-    const { session } = hasWeights
+    const { session } = hasWeights && purpose === 'text'
       ? this.#newSession({ id, options: { nCtx, kv: options.kv, kvPool: 0 } })
       : { session: noSession(options.kv) };
     const info = describe(model, session, running);
@@ -224,7 +242,7 @@ export class ModelHost {
 
   #newSession({ id, options: { nCtx, kv, kvPool } }: Omit<Message<'newSession'>, 'type'>) {
     const options = { nCtx, nBatch: 0, kKind: kv.k, vKind: kv.v, kvPool };
-    const engine = unwrap(this.#ready().newSession(options));
+    const engine = unwrap(this.#forText().newSession(options));
     return this.#add(id, { engine, kv, sharesPages: kvPool > 0 }, engine.kvBytes());
   }
 
@@ -274,26 +292,34 @@ export class ModelHost {
     session: HostedSession,
     { id, tokens }: Message<'decode'>,
   ): Promise<WorkerMessage> {
-    let logits: Float32Array = new Float32Array();
     const isWanted = () => this.#isWanted(session, id);
-    await appendTokens(session.engine, tokens, 1, { id, isWanted }, (numbers) => {
-      logits = numbers;
-    });
+    const logits = await appendTokens(session.engine, tokens, { id, isWanted });
     return { type: 'logits', id, logits };
   }
 
-  async #embed({ id, texts, pooling }: Message<'embed'>): Promise<WorkerMessage> {
-    const isWanted = () => this.#wanted.has(id);
-    const work = { id, isWanted };
+  async #embed({ id, texts, options }: Message<'embed'>): Promise<WorkerMessage> {
+    const found = await embedTexts(this.#withWeights(), texts, options, this.#encodingWork(id));
+    return { type: 'embeddings', id, ...found };
+  }
+
+  async #score({ id, query, documents, truncate }: Message<'score'>): Promise<WorkerMessage> {
+    const model = this.#withWeights();
+    const scores = await scoreTexts(model, query, documents, truncate, this.#encodingWork(id));
+    return { type: 'scores', id, scores };
+  }
+
+  #encodingWork(id: number): EncodingWork {
     return {
-      type: 'embeddings',
       id,
-      embeddings: await embedTexts(this.#withWeights(), texts, pooling, work),
+      isWanted: () => this.#wanted.has(id),
+      onProgress: (progress) => {
+        this.#environment.post({ type: 'encoded', id, progress });
+      },
     };
   }
 }
 
-/** Of a model without weights. */
+/** Of a model that makes no text. */
 function noSession(kv: KvKinds): SessionInfo {
   return { nCtx: 0, kv, memory: { kvBytes: 0, recurrentBytes: 0, scratchBytes: 0 } };
 }
@@ -319,13 +345,14 @@ function cancelWord(engine: EngineModule): CancelWord | undefined {
 }
 
 function describe(model: EngineModel, session: SessionInfo, opened: OpenEngine): ModelInfo {
-  const { weightBytes, kernels, chatTemplate, hasWeights, ...info } = model.info();
+  const { weightBytes, kernels, chatTemplate, hasWeights, pooling, ...info } = model.info();
   const nThreads = opened.engine.nPoolThreads();
   return {
     ...info,
     hasWeights: Boolean(hasWeights),
+    pooling: isPooling(pooling) ? pooling : undefined,
     chatTemplate: chatTemplate || undefined,
-    nCtx: session.nCtx,
+    nCtx: info.purpose === 'text' ? session.nCtx : info.contextLength,
     memory: { weightBytes, ...session.memory, heapBytes: opened.engine.HEAPU8.length },
     runtime: {
       variant: opened.variant,

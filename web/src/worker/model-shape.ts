@@ -3,12 +3,14 @@
 //
 // Source of the layout: the GGUF specification (ggml's docs/gguf.md), versions 2 and 3.
 import { Cursor, magic, TooShort, valueType } from '../gguf-cursor.ts';
-import { valueBytes, windowsByArchitecture } from '../type-tables.generated.ts';
+import { encoders, valueBytes, windowsByArchitecture } from '../type-tables.generated.ts';
 
 /** Numbers of elements. */
 export interface ModelShape {
   contextLength: number;
-  /** Heads whose keys and values are kept, of all layers together. */
+  /** Not vectors or scores of texts only. */
+  makesText: boolean;
+  /** Heads whose keys and values are kept, of all layers together, or of one in an encoder. */
   nKeptHeads: number;
   /** Those of them whose attention sees a window only, and how many positions that are. */
   nWindowHeads: number;
@@ -104,11 +106,15 @@ function shapeOf(numbers: Numbers): ModelShape | undefined {
     nHeads === 0 ? 0 : Math.ceil(hiddenDim / (get('attention.head_count first') ?? nHeads));
   // The first of several files may leave all tensors to the others.
   const hasWeights = numbers.get('tensors') !== 0 || numbers.has('split.count');
+  const isEncoder = encoders.includes(architecture ?? '');
+  const nKvHeads = get('attention.head_count_kv') ?? nHeads;
+  const ofEncoder = { ...noLayers, nKeptHeads: nKvHeads };
+  const layers = isEncoder ? ofEncoder : layersOf(architecture, get);
   return {
-    ...{ contextLength, hiddenDim, nHeads },
-    ...(hasWeights ? layersOf(architecture, get) : noLayers), // a vocabulary takes no cache
+    ...{ contextLength, hiddenDim, nHeads, nKvHeads },
+    makesText: !isEncoder && (get('pooling_type') ?? 0) === 0,
+    ...(hasWeights ? layers : noLayers), // a vocabulary takes no cache
     ffnDim: get('feed_forward_length') ?? 4 * hiddenDim,
-    nKvHeads: get('attention.head_count_kv') ?? nHeads,
     keyDim: get('attention.key_length') ?? headDim,
     valueDim: get('attention.value_length') ?? headDim,
     vocabSize: numbers.get('tokenizer.ggml.tokens length') ?? 0,
