@@ -334,9 +334,8 @@ class EngineEncoder {
                 bool normalizes) {
     const auto pooling = find_pooling(pooling_name);
     if (!pooling.ok()) return failure(pooling.error());
-    std::vector<float> numbers(text < encoder_.n_texts()
-                                   ? encoder_.embedding_size(text, pooling.value())
-                                   : 0);
+    std::vector<float> numbers(
+        text < encoder_.n_texts() ? encoder_.embedding_size(text, pooling.value()) : 0);
     const Status status = encoder_.embed(text, pooling.value(), numbers);
     if (!status.ok()) return failure(status.error());
     const auto kept = std::span(numbers).first(std::min<size_t>(dimensions, numbers.size()));
@@ -431,8 +430,7 @@ class EngineModel {
   }
 
   val new_encoder(double n_tokens) const {
-    auto encoder =
-        Encoder::create(loaded_->model, thread_pool(), from_number<uint32_t>(n_tokens));
+    auto encoder = Encoder::create(loaded_->model, thread_pool(), from_number<uint32_t>(n_tokens));
     if (!encoder.ok()) return failure(encoder.error());
     return success(val(std::make_shared<EngineEncoder>(loaded_, std::move(encoder.value()))));
   }
