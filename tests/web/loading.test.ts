@@ -84,6 +84,31 @@ describe('a download', () => {
     }
   });
 
+  it('comes from the hub by its weight type, and without the hub from the cache', async () => {
+    const hubBase = `${server.url}mirror/`;
+    const listing = '/mirror/api/models/owner/repo/revision/main';
+    const siblings = ['README.md', 'model-Q4_K_M.gguf', 'model-Q8_0.gguf', 'mmproj-Q8_0.gguf'];
+    const json = JSON.stringify({
+      siblings: siblings.map((rfilename) => ({ rfilename })),
+    });
+    server.files.set(listing, { bytes: new TextEncoder().encode(json) });
+    const path = '/mirror/owner/repo/resolve/main/model-Q8_0.gguf';
+    server.files.set(path, { bytes, etag: '"1"' });
+    const source = 'hf:owner/repo:q8_0';
+    expect((await loadInPage(page, source, { hubBase })).text).toBe(story);
+    expect(await loadInPage(page, 'hf:owner/repo:Q6_K', { hubBase })).toMatchObject({
+      code: 'not_found',
+      message:
+        'owner/repo has no such file for a model of type Q6_K; name one of: ' +
+        'model-Q4_K_M.gguf, model-Q8_0.gguf',
+    });
+    server.files.delete(listing);
+    expect(await loadInPage(page, source, { hubBase })).toMatchObject({ code: 'not_found' });
+    const faults = Array.from({ length: 9 }, () => ({ byte: 0, kind: 'cut' as const }));
+    server.files.set(listing, { bytes, faults });
+    expect((await loadInPage(page, source, { hubBase })).text).toBe(story);
+  });
+
   it('sends the headers that it is given', async () => {
     serve();
     await load({ headers: { Authorization: 'Bearer 123' } });
@@ -211,13 +236,17 @@ describe('a file that cannot be had', () => {
 });
 
 describe('a hub address', () => {
-  it.each(['hf:', 'hf:owner/repo', 'hf:owner/repo/', 'hf:owner//x.gguf', 'hf:a/b@/x.gguf'])(
-    'is refused where it is incomplete: %s',
-    async (source) => {
-      expect(await loadInPage(page, source)).toMatchObject({
-        code: 'invalid_argument',
-        message: expect.stringContaining('hf:owner/repo/file.gguf') as string,
-      });
-    },
-  );
+  it.each([
+    'hf:',
+    'hf:owner',
+    'hf:owner/repo:',
+    'hf:owner/repo/',
+    'hf:owner//x.gguf',
+    'hf:a/b@/x.gguf',
+  ])('is refused where it is incomplete: %s', async (source) => {
+    expect(await loadInPage(page, source)).toMatchObject({
+      code: 'invalid_argument',
+      message: expect.stringContaining('hf:owner/repo/file.gguf') as string,
+    });
+  });
 });

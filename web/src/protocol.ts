@@ -1,6 +1,7 @@
 // What the page and the worker say to each other. One worker holds one model; a worker is ended by
 // terminating it, which needs no message.
 import type { KingletErrorCode } from './errors.ts';
+import type { HubRepository } from './hub.ts';
 import type {
   EncodeProgress,
   GenerateOptions,
@@ -16,12 +17,19 @@ import type {
 
 /** A source in a form that can be posted; a stream is transferred, a blob goes by reference. */
 export type PostedSource =
+  | NamedSource
+  /** The file of a weight type, "" for the usual one, that the hub is to name. */
+  | { kind: 'hub'; repository: HubRepository; type: string };
+
+/** What can be opened. */
+export type NamedSource =
   | { kind: 'url'; url: string }
   | { kind: 'blob'; blob: Blob }
   | { kind: 'stream'; stream: ReadableStream<Uint8Array> };
 
 /** All files of a model. */
 export type PostedSources = [PostedSource, ...PostedSource[]];
+export type NamedSources = [NamedSource, ...NamedSource[]];
 
 export interface PostedLoadOptions {
   nThreads: number | undefined;

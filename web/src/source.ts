@@ -1,9 +1,8 @@
 import { KingletError } from './errors.ts';
+import { hubFileUrl, parseHubAddress } from './hub.ts';
 import type { PostedSource, PostedSources } from './protocol.ts';
 import { isNode } from './runtime.ts';
 import type { HubOptions, ModelSource } from './types.ts';
-
-const defaultHubBase = 'https://huggingface.co';
 
 /** A model's files; of a URL that is named as one of several, all. */
 export function postedSources(
@@ -18,7 +17,14 @@ export function postedSources(
 
 /** The absolute addresses of a model's files, as postedSources() would give them. */
 export function sourceUrls(source: string | URL, options: HubOptions = {}): string[] {
-  return splitUrls(source).map((part) => absoluteUrl(String(part), options));
+  return splitUrls(source).map((part) => {
+    const posted = postedAddress(String(part), options);
+    if (posted.kind === 'url') return posted.url;
+    throw new KingletError(
+      'invalid_argument',
+      `"${String(source)}" names no file: expected hf:owner/repo/file.gguf`,
+    );
+  });
 }
 
 function isList(source: ModelSource | readonly ModelSource[]): source is readonly ModelSource[] {
@@ -27,8 +33,8 @@ function isList(source: ModelSource | readonly ModelSource[]): source is readonl
 
 const maxParts = 999;
 
-/** The parts of a split file under llama.cpp's names; what follows the path is kept. */
-function splitUrls<T extends ModelSource>(source: T): (T | string)[] {
+/** @internal The parts of a split file under llama.cpp's names; what follows the path is kept. */
+export function splitUrls<T extends ModelSource>(source: T): (T | string)[] {
   if (typeof source !== 'string' && !(source instanceof URL)) return [source];
   const pattern = /^([^?#]*)-\d{5}-of-(\d{5})(\.gguf(?:[?#].*)?)$/;
   const [, start, count, end] = pattern.exec(String(source)) ?? [];
@@ -46,7 +52,7 @@ function splitUrls<T extends ModelSource>(source: T): (T | string)[] {
  */
 function postedSource(source: ModelSource, options: HubOptions): PostedSource {
   if (typeof source === 'string' || source instanceof URL) {
-    return { kind: 'url', url: absoluteUrl(String(source), options) };
+    return postedAddress(String(source), options);
   }
   if (source instanceof Blob) return { kind: 'blob', blob: source };
   if (source instanceof ArrayBuffer || source instanceof Uint8Array) {
@@ -59,34 +65,25 @@ function postedSource(source: ModelSource, options: HubOptions): PostedSource {
   );
 }
 
+function postedAddress(address: string, options: HubOptions): PostedSource {
+  if (!address.startsWith('hf:')) return { kind: 'url', url: absoluteUrl(address) };
+  const { repository, path, type } = parseHubAddress(address, options);
+  const absolute = { ...repository, base: absoluteUrl(repository.base).replace(/\/$/, '') };
+  return path === undefined
+    ? { kind: 'hub', repository: absolute, type }
+    : { kind: 'url', url: hubFileUrl(absolute, path) };
+}
+
 /** Relative to the page, or in Node (where a plain string is a path) to the current folder. */
-function absoluteUrl(source: string, { hubBase = defaultHubBase }: HubOptions): string {
+function absoluteUrl(address: string): string {
   const base = isNode
     ? `file://${encodeURI(process.cwd()).replace(/[?#]/g, encodeURIComponent)}/`
     : typeof document === 'object'
       ? document.baseURI
       : location.href;
-  const address = source.startsWith('hf:') ? hubUrl(source, hubBase) : source;
   try {
     return new URL(address, base).href;
   } catch {
     throw new KingletError('invalid_argument', `"${address}" is not a URL`);
   }
-}
-
-/** hf:owner/repo/file.gguf or hf:owner/repo@revision/file.gguf, the file in folders or not. */
-function hubUrl(shorthand: string, hubBase: string): string {
-  const pattern = /^hf:(?:\/\/)?([\w.-]+)\/([\w.-]+)(?:@([^/]+))?\/([^?#]*[^/?#])$/;
-  const [, owner, repo, revision = 'main', path] = pattern.exec(shorthand) ?? [];
-  if (owner === undefined || repo === undefined || path === undefined) {
-    throw new KingletError(
-      'invalid_argument',
-      `"${shorthand}" is not of the form hf:owner/repo/file.gguf or ` +
-        'hf:owner/repo@revision/file.gguf',
-    );
-  }
-  const file = path.split('/').map(encodeURIComponent).join('/');
-  // A revision that contains a slash is given with %2F, as in the hub's own addresses.
-  const encoded = encodeURIComponent(revision.replaceAll(/%2f/gi, '/'));
-  return `${hubBase.replace(/\/$/, '')}/${owner}/${repo}/resolve/${encoded}/${file}`;
 }

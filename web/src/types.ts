@@ -2,8 +2,9 @@ import type { KingletError } from './errors.ts';
 
 /**
  * Where a model's bytes come from. A string is a URL, relative to the page (in Node a path may do
- * too), or names a file on the Hugging Face hub: `hf:owner/repo/file.gguf`, of a certain revision
- * `hf:owner/repo@revision/file.gguf`. A stream is consumed; buffers and blobs stay yours.
+ * too), or names a file on the Hugging Face hub: `hf:owner/repo/file.gguf`, or by its weight type
+ * `hf:owner/repo:Q4_K_M`, of a certain revision `hf:owner/repo@revision/file.gguf`. A stream is
+ * consumed; buffers and blobs stay yours.
  */
 export type ModelSource =
   string | URL | Blob | ArrayBuffer | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;

@@ -41,6 +41,13 @@ export class FileCache {
     return undefined;
   }
 
+  /** Where whole copies came from. */
+  async keptUrls(): Promise<string[]> {
+    const names = await this.#store.names();
+    const entries = await Promise.all(names.map((name) => this.#store.peek(name)));
+    return entries.flatMap((entry) => (entry?.head.bytes === undefined ? [] : [entry.head.url]));
+  }
+
   /** The bytes of a whole copy; undefined where there is none. */
   async sizeOf(url: string): Promise<number | undefined> {
     return (await this.#find(url)).whole?.head.bytes;

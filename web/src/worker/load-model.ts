@@ -2,12 +2,13 @@
 import type { EngineLoader, EngineModel, EngineModule } from '#engine';
 import type { KingletErrorCode } from '../errors.ts';
 import { KingletError } from '../errors.ts';
-import type { PostedLoadOptions, PostedSources } from '../protocol.ts';
+import type { NamedSources, PostedLoadOptions, PostedSources } from '../protocol.ts';
 import type { LoadPhase, LoadProgress } from '../types.ts';
 import type { ByteSource, Outcome, SourcePiece } from './byte-source.ts';
 import { FileCache } from './cached-download.ts';
 import { StaleBytes } from './download.ts';
 import { unwrap } from './engine-error.ts';
+import { nameFiles } from './hub-listing.ts';
 import type { MemoryPlan } from './memory-plan.ts';
 import { checkModelBytes, planMemory } from './memory-plan.ts';
 import type { ModelShape } from './model-shape.ts';
@@ -42,7 +43,8 @@ export async function loadModel(
   environment: LoadEnvironment,
 ): Promise<LoadedModel> {
   let running: OpenEngine | undefined;
-  const load = new Load(sources, await accessTo(sources, options, environment), environment);
+  const access = await accessTo(sources, options, environment);
+  const load = new Load(await nameFiles(sources, access), access, environment);
   for (let attempt = 1; ; ++attempt) {
     try {
       // Opened before the engine: a wrong address should not cost the engine's download.
@@ -64,7 +66,9 @@ async function accessTo(
   { headers, stallTimeout, cache: wanted }: PostedLoadOptions,
   { onWarning }: LoadEnvironment,
 ): Promise<Access> {
-  const isDownload = sources.some((source) => source.kind === 'url' && !isPath(source.url));
+  const isDownload = sources.some(
+    (source) => source.kind === 'hub' || (source.kind === 'url' && !isPath(source.url)),
+  );
   const cache = isDownload && wanted ? await FileCache.open({ ...wanted, onWarning }) : undefined;
   // Nothing is kept twice, and browsers' own caches fail on large files.
   return { request: { headers, stallTimeout, cache: cache ? 'no-store' : 'default' }, cache };
@@ -81,14 +85,14 @@ function checkedKernels(engine: EngineModule, { kernels }: PostedLoadOptions): s
 }
 
 class Load {
-  readonly #sources: PostedSources;
+  readonly #sources: NamedSources;
   readonly #access: Access;
   readonly #progress: Progress;
   /** Of every part, as far as they are known. */
   #sizes: (number | undefined)[] = [];
 
   constructor(
-    sources: PostedSources,
+    sources: NamedSources,
     access: Access,
     { onProgress }: LoadEnvironment,
   ) {

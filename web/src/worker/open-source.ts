@@ -1,6 +1,6 @@
 // From a posted source to its bytes.
 import { KingletError, messageOf } from '../errors.ts';
-import type { PostedSource } from '../protocol.ts';
+import type { NamedSource } from '../protocol.ts';
 import type { ByteSource, SourcePiece } from './byte-source.ts';
 import { plainSource } from './byte-source.ts';
 import type { FileCache } from './cached-download.ts';
@@ -15,7 +15,7 @@ export interface Access {
 }
 
 export async function openSource(
-  source: PostedSource,
+  source: NamedSource,
   { request, cache }: Access,
 ): Promise<ByteSource> {
   switch (source.kind) {
@@ -33,7 +33,7 @@ export async function openSource(
 
 /** Bytes of a file that is not open yet; undefined where they cannot be told without reading it. */
 export async function sizeOfSource(
-  source: PostedSource,
+  source: NamedSource,
   { request, cache }: Access,
 ): Promise<number | undefined> {
   switch (source.kind) {

@@ -1,0 +1,124 @@
+// Addresses on the Hugging Face hub. Source: the hub's own documentation of its API and of the
+// addresses of files (/resolve/, /api/models).
+import { KingletError } from './errors.ts';
+import type { HubOptions } from './types.ts';
+
+const defaultHubBase = 'https://huggingface.co';
+
+/** A repository at a revision. */
+export interface HubRepository {
+  /** Of the hub, without a slash at its end. */
+  base: string;
+  /** "owner/repo" */
+  name: string;
+  revision: string;
+}
+
+/** Either a file's path in its repository, or the weight type of the file to take: "" for any. */
+export type HubAddress = { repository: HubRepository } & (
+  { path: string; type?: undefined } | { path?: undefined; type: string }
+);
+
+/** What people mean who name no type: the best that is small. */
+const usualTypes = ['Q4_K_M', 'Q4_0', 'Q8_0'];
+
+/**
+ * hf:owner/repo/file.gguf, the file in folders or not; hf:owner/repo:Q4_K_M, the file of that type;
+ * hf:owner/repo. With @revision behind the repository, where a slash is given as %2F, as in the
+ * hub's own addresses.
+ */
+export function parseHubAddress(
+  address: string,
+  { hubBase = defaultHubBase }: HubOptions,
+): HubAddress {
+  const pattern =
+    /^hf:(?:\/\/)?([\w.-]+\/[\w.-]+)(?:@([^/:]+))?(?:\/([^?#]*[^/?#])|:([\w.-]+))?$/;
+  const [, name, revision = 'main', path, type = ''] = pattern.exec(address) ?? [];
+  if (name === undefined) {
+    throw new KingletError(
+      'invalid_argument',
+      `"${address}" is not of the form hf:owner/repo/file.gguf, hf:owner/repo:TYPE or ` +
+        'hf:owner/repo@revision/file.gguf',
+    );
+  }
+  const repository = {
+    base: hubBase.replace(/\/$/, ''),
+    name,
+    revision: revision.replaceAll(/%2f/gi, '/'),
+  };
+  return path === undefined ? { repository, type } : { repository, path };
+}
+
+export function hubFileUrl(repository: HubRepository, path: string): string {
+  return filesUrl(repository) + path.split('/').map(encodeURIComponent).join('/');
+}
+
+/** The path of a file whose address it is; undefined for those of others. */
+export function hubPathOf(repository: HubRepository, url: string): string | undefined {
+  const start = filesUrl(repository);
+  return url.startsWith(start) ? decodeURIComponent(url.slice(start.length)) : undefined;
+}
+
+function filesUrl({ base, name, revision }: HubRepository): string {
+  return `${base}/${name}/resolve/${encodeURIComponent(revision)}/`;
+}
+
+/** Where the hub tells which files a repository has. */
+export function hubListingUrl({ base, name, revision }: HubRepository): string {
+  return `${base}/api/models/${name}/revision/${encodeURIComponent(revision)}`;
+}
+
+/** The paths in the hub's answer; undefined where it is none. */
+export function hubPaths(answer: unknown): string[] | undefined {
+  const { siblings } = (answer ?? {}) as { siblings?: unknown };
+  if (!Array.isArray(siblings)) return undefined;
+  return (siblings as { rfilename?: unknown }[]).flatMap((file) =>
+    typeof file.rfilename === 'string' ? [file.rfilename] : [],
+  );
+}
+
+/**
+ * The file of a weight type, of a split one the first part; without a type one that people usually
+ * mean, or the only one.
+ *
+ * @throws KingletError not_found: none, or several that may be meant. It lists what there is.
+ */
+export function pickFile(paths: readonly string[], type: string, repository: string): string {
+  const models = paths.filter((path) => isModel(path));
+  const wanted = type === '' ? usualTypes : [type];
+  for (const name of wanted) {
+    const [path, other] = matching(models, name);
+    if (path !== undefined && other === undefined) return path;
+    if (other !== undefined) throw notOne('several files', models);
+  }
+  const [only, other] = models;
+  if (type === '' && only !== undefined && other === undefined) return only;
+  throw notOne('no such file', models);
+
+  function notOne(found: string, all: string[]): KingletError {
+    const asked = type === '' ? 'a model' : `a model of type ${type}`;
+    const list = all.slice(0, 20).join(', ') || 'no GGUF file';
+    return new KingletError(
+      'not_found',
+      `${repository} has ${found} for ${asked}; name one of: ${list}${all.length > 20 ? ', …' : ''}`,
+    );
+  }
+}
+
+/** Models and the first parts of split ones, not what is beside them. */
+function isModel(path: string): boolean {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  const [, part] = /-(\d{5})-of-\d{5}\.gguf$/i.exec(name) ?? [];
+  return (
+    /\.gguf$/i.test(name) && !/mmproj|imatrix/i.test(name) && (part === undefined || part === '00001')
+  );
+}
+
+/** Those that name the type; where some name more beside it (UD-Q4_K_M), the plainest. */
+function matching(models: readonly string[], type: string): string[] {
+  const escaped = type.replaceAll(/[.-]/g, '\\$&');
+  const pattern = new RegExp(`(^|[-._/])${escaped}([-./]|$)`, 'i');
+  const found = models.filter((path) => pattern.test(path.replace(/\.gguf$/i, '')));
+  const shortest = Math.min(...found.map((path) => path.length));
+  return found.filter((path) => path.length === shortest);
+}

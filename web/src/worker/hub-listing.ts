@@ -1,0 +1,50 @@
+// Asks the hub which files a repository has.
+import { KingletError, messageOf } from '../errors.ts';
+import { hubFileUrl, hubListingUrl, hubPathOf, hubPaths, pickFile } from '../hub.ts';
+import type { HubRepository } from '../hub.ts';
+import type { NamedSource, NamedSources, PostedSource, PostedSources } from '../protocol.ts';
+import { splitUrls } from '../source.ts';
+import { requestFile } from './http.ts';
+import type { Access } from './open-source.ts';
+
+/**
+ * The sources, with the hub's file in place of its type. Without the hub it is one that is kept.
+ *
+ * @throws KingletError not_found, and those of a request.
+ */
+export async function nameFiles(sources: PostedSources, access: Access): Promise<NamedSources> {
+  const named = await Promise.all(sources.map((source) => nameFile(source, access)));
+  const [first, ...others] = named.flat();
+  if (first) return [first, ...others];
+  throw new KingletError('invalid_argument', 'the model source is an empty list');
+}
+
+async function nameFile(source: PostedSource, access: Access): Promise<NamedSource[]> {
+  if (source.kind !== 'hub') return [source];
+  const { repository, type } = source;
+  const path = pickFile(await pathsOf(repository, access), type, repository.name);
+  return splitUrls(hubFileUrl(repository, path)).map((url) => ({ kind: 'url', url }));
+}
+
+async function pathsOf(repository: HubRepository, access: Access): Promise<string[]> {
+  try {
+    return await listing(hubListingUrl(repository), access);
+  } catch (error) {
+    if (!(error instanceof KingletError) || error.code !== 'network') throw error;
+    const urls = (await access.cache?.keptUrls()) ?? [];
+    const kept = urls.flatMap((url) => hubPathOf(repository, url) ?? []);
+    if (kept.length === 0) throw error;
+    return kept;
+  }
+}
+
+async function listing(url: string, { request }: Access): Promise<string[]> {
+  const response = await requestFile(url, { ...request, cache: 'no-store' }, 0);
+  try {
+    const paths = hubPaths(await new Response(response?.body).json());
+    if (paths) return paths;
+  } catch (error) {
+    throw new KingletError('network', `${url} did not answer with JSON: ${messageOf(error)}`);
+  }
+  throw new KingletError('network', `${url} does not answer as the hub does: no list of files`);
+}
