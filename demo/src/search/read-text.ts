@@ -1,0 +1,53 @@
+// What a file says, as plain text.
+
+/** @throws Error, in words, where the file is no text. */
+export async function readText(file: File): Promise<string> {
+  const text = decode(new Uint8Array(await file.arrayBuffer()));
+  if (text === undefined) throw new Error('the file holds no text');
+  return isHtml(file, text) ? textOfHtml(text) : text;
+}
+
+/** Undefined where the bytes are no text. */
+export function decode(bytes: Uint8Array<ArrayBuffer>): string | undefined {
+  const [a, b] = bytes;
+  if (a === 0xff && b === 0xfe) return new TextDecoder('utf-16le').decode(bytes);
+  if (a === 0xfe && b === 0xff) return new TextDecoder('utf-16be').decode(bytes);
+  if (bytes.subarray(0, 4096).includes(0)) return undefined;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder('windows-1252').decode(bytes); // as older editors write
+  }
+}
+
+function isHtml({ name, type }: File, text: string): boolean {
+  return type === 'text/html' || /\.x?html?$/i.test(name) || /^\s*<!doctype html/i.test(text);
+}
+
+const unseen = 'script, style, noscript, template, svg, head, nav';
+const blocks =
+  'p, div, li, br, tr, pre, blockquote, section, article, header, footer, figure, table, ul, ol, dl, dt, dd';
+
+/** What a reader sees of a page, with a blank line between its blocks. Nothing of it is run or fetched. */
+function textOfHtml(html: string): string {
+  const { body } = new DOMParser().parseFromString(html, 'text/html');
+  for (const element of body.querySelectorAll(unseen)) element.remove();
+  // Lines of the source mean nothing.
+  const walker = document.createTreeWalker(body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (!node.parentElement?.closest('pre'))
+      node.nodeValue = node.nodeValue?.replace(/\s+/g, ' ') ?? '';
+  }
+  for (const heading of body.querySelectorAll('h1, h2, h3, h4, h5, h6')) {
+    heading.before('\n\n', '#'.repeat(Number(heading.tagName[1])), ' ');
+    heading.after('\n\n');
+  }
+  for (const block of body.querySelectorAll(blocks)) {
+    block.before('\n\n');
+    block.after('\n\n');
+  }
+  return body.textContent
+    .replace(/[ \t]*\n[ \t]*/g, '\n')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim();
+}

@@ -1,0 +1,203 @@
+// Texts and their vectors in the page's storage (IndexedDB), or in memory where there is none.
+
+export interface TextRecord {
+  /** Of the text; its key. */
+  checksum: string;
+  name: string;
+  text: string;
+  /** Milliseconds since 1970. */
+  addedAt: number;
+  /** That the record takes, nearly. */
+  bytes: number;
+}
+
+export interface IndexRecord {
+  /** Which model's vectors these are, and of which text; together the key. */
+  model: string;
+  checksum: string;
+  /** Where each passage begins and ends, in UTF-16 units of the text. */
+  spans: Uint32Array<ArrayBuffer>;
+  /** Of the first passages, one behind the other; of all of them once the index is complete. */
+  vectors: Float32Array<ArrayBuffer>;
+  /** Numbers of a vector. */
+  size: number;
+  bytes: number;
+}
+
+export interface SearchStore {
+  /** Whether what is put here is there at the next visit. */
+  readonly isKept: boolean;
+  texts(): Promise<TextRecord[]>;
+  index(model: string, checksum: string): Promise<IndexRecord | undefined>;
+  putText(record: TextRecord): Promise<void>;
+  putIndex(record: IndexRecord): Promise<void>;
+  /** A text, and the indexes that any model made of it. */
+  remove(checksum: string): Promise<void>;
+  clear(): Promise<void>;
+  /** Of all records, those of other models too. */
+  bytes(): Promise<number>;
+}
+
+/** The page's storage, or memory where the browser denies it. */
+export async function openStore(): Promise<SearchStore> {
+  try {
+    return new DatabaseStore(await openDatabase());
+  } catch {
+    return new MemoryStore();
+  }
+}
+
+export class MemoryStore implements SearchStore {
+  readonly isKept = false;
+  readonly #texts = new Map<string, TextRecord>();
+  readonly #indexes = new Map<string, IndexRecord>();
+
+  texts(): Promise<TextRecord[]> {
+    return Promise.resolve([...this.#texts.values()]);
+  }
+
+  index(model: string, checksum: string): Promise<IndexRecord | undefined> {
+    return Promise.resolve(this.#indexes.get(JSON.stringify([model, checksum])));
+  }
+
+  putText(record: TextRecord): Promise<void> {
+    this.#texts.set(record.checksum, record);
+    return Promise.resolve();
+  }
+
+  putIndex(record: IndexRecord): Promise<void> {
+    this.#indexes.set(JSON.stringify([record.model, record.checksum]), record);
+    return Promise.resolve();
+  }
+
+  remove(checksum: string): Promise<void> {
+    this.#texts.delete(checksum);
+    for (const [key, index] of this.#indexes) {
+      if (index.checksum === checksum) this.#indexes.delete(key);
+    }
+    return Promise.resolve();
+  }
+
+  clear(): Promise<void> {
+    this.#texts.clear();
+    this.#indexes.clear();
+    return Promise.resolve();
+  }
+
+  bytes(): Promise<number> {
+    const records = [...this.#texts.values(), ...this.#indexes.values()];
+    return Promise.resolve(records.reduce((sum, { bytes }) => sum + bytes, 0));
+  }
+}
+
+class DatabaseStore implements SearchStore {
+  readonly isKept = true;
+  readonly #database: IDBDatabase;
+
+  constructor(database: IDBDatabase) {
+    this.#database = database;
+  }
+
+  texts(): Promise<TextRecord[]> {
+    return result(this.#store('texts').getAll() as IDBRequest<TextRecord[]>);
+  }
+
+  index(model: string, checksum: string): Promise<IndexRecord | undefined> {
+    const found = this.#store('indexes').get([model, checksum]);
+    return result(found as IDBRequest<IndexRecord | undefined>);
+  }
+
+  async putText(record: TextRecord): Promise<void> {
+    await this.#write(['texts'], ([texts]) => texts?.put(record));
+  }
+
+  async putIndex(record: IndexRecord): Promise<void> {
+    await this.#write(['indexes'], ([indexes]) => indexes?.put(record));
+  }
+
+  async remove(checksum: string): Promise<void> {
+    const keys = await result(this.#store('indexes').index('checksum').getAllKeys(checksum));
+    await this.#write(['texts', 'indexes'], ([texts, indexes]) => {
+      texts?.delete(checksum);
+      for (const key of keys) indexes?.delete(key);
+    });
+  }
+
+  async clear(): Promise<void> {
+    await this.#write(['texts', 'indexes'], (stores) => {
+      for (const store of stores) store.clear();
+    });
+  }
+
+  async bytes(): Promise<number> {
+    const [texts, indexes] = await Promise.all([
+      sumOfKeys(this.#store('texts').index('bytes')),
+      sumOfKeys(this.#store('indexes').index('bytes')),
+    ]);
+    return texts + indexes;
+  }
+
+  #store(name: string): IDBObjectStore {
+    return this.#database.transaction(name).objectStore(name);
+  }
+
+  /** Resolves when what was written is safe: a full disk shows at the end only. */
+  #write(names: string[], change: (stores: IDBObjectStore[]) => unknown): Promise<void> {
+    const transaction = this.#database.transaction(names, 'readwrite');
+    change(names.map((name) => transaction.objectStore(name)));
+    return new Promise((resolve, reject) => {
+      transaction.oncomplete = () => {
+        resolve();
+      };
+      transaction.onabort = () => {
+        reject(transaction.error ?? new Error('the browser did not keep it'));
+      };
+    });
+  }
+}
+
+function openDatabase(): Promise<IDBDatabase> {
+  const request = indexedDB.open('kinglet search', 1);
+  request.onupgradeneeded = () => {
+    const texts = request.result.createObjectStore('texts', { keyPath: 'checksum' });
+    const indexes = request.result.createObjectStore('indexes', { keyPath: ['model', 'checksum'] });
+    indexes.createIndex('checksum', 'checksum');
+    for (const store of [texts, indexes]) store.createIndex('bytes', 'bytes');
+  };
+  return result(request);
+}
+
+/** Reads no record: an index of numbers is walked through by its keys. */
+function sumOfKeys(index: IDBIndex): Promise<number> {
+  const request = index.openKeyCursor();
+  let sum = 0;
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => {
+      const cursor = request.result;
+      if (!cursor) {
+        resolve(sum);
+        return;
+      }
+      sum += Number(cursor.key);
+      cursor.continue();
+    };
+    request.onerror = () => {
+      reject(failure(request));
+    };
+  });
+}
+
+function result<T>(request: IDBRequest<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => {
+      resolve(request.result);
+    };
+    request.onerror = () => {
+      reject(failure(request));
+    };
+  });
+}
+
+function failure({ error }: { error: DOMException | null }): Error {
+  return error ?? new Error('the browser gave no reason');
+}
