@@ -83,6 +83,38 @@ export const knownModels: readonly KnownModel[] = [
   },
 ];
 
+/** Models that embed texts, to search them by. Sizes are about those that the hub gives. */
+export const embeddingModels: readonly KnownModel[] = [
+  {
+    name: 'all-MiniLM-L6-v2',
+    about: 'The smallest and quickest, for English',
+    bytes: 25_000_000,
+    licence: 'Apache 2.0',
+    address: 'hf:second-state/All-MiniLM-L6-v2-Embedding-GGUF/all-MiniLM-L6-v2-Q8_0.gguf',
+  },
+  {
+    name: 'bge-small-en-v1.5',
+    about: 'Twice as many layers, finds more; English',
+    bytes: 36_700_000,
+    licence: 'MIT',
+    address: 'hf:CompendiumLabs/bge-small-en-v1.5-gguf/bge-small-en-v1.5-q8_0.gguf',
+  },
+  {
+    name: 'nomic-embed-text-v1.5',
+    about: 'Good with long passages; English',
+    bytes: 146_146_432,
+    licence: 'Apache 2.0',
+    address: 'hf:nomic-ai/nomic-embed-text-v1.5-GGUF/nomic-embed-text-v1.5.Q8_0.gguf',
+  },
+  {
+    name: 'EmbeddingGemma 300M',
+    about: 'More than a hundred languages; wants a fast machine',
+    bytes: 333_590_944,
+    licence: 'Gemma terms',
+    address: 'hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf',
+  },
+];
+
 /** The page of a model on the hub. */
 export function hubPage({ address }: KnownModel): string {
   const [owner, repo] = address.slice('hf:'.length).split('/');

@@ -106,9 +106,20 @@ export function loadKinglet(
   });
 }
 
+/** The file was made for something else than text. */
+export class OtherPurpose extends Error {
+  readonly purpose: ModelInfo['purpose'];
+
+  constructor({ architecture, purpose }: ModelInfo) {
+    super(`this ${architecture} model was made for ${purpose} and writes no text`);
+    this.purpose = purpose;
+  }
+}
+
 async function firstSession(kinglet: Kinglet): Promise<Session | undefined> {
   if (!kinglet.info.hasWeights) return undefined;
   try {
+    if (kinglet.info.purpose !== 'text') throw new OtherPurpose(kinglet.info);
     return await kinglet.newSession(sessionOptions(settings.value, kinglet.info));
   } catch (error) {
     kinglet.dispose();

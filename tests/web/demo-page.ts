@@ -1,4 +1,6 @@
 // The built page in headless Chromium, as a visitor uses it.
+import { readFileSync } from 'node:fs';
+import type { AxeResults } from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
 import { launchChromium } from '../../scripts/chromium.mjs';
@@ -79,15 +81,25 @@ export async function openPanel(page: Page, name: string): Promise<void> {
   await page.locator('#panel:visible').waitFor();
 }
 
-/** Drops a file on the page. */
-export async function drop(page: Page, name: string, content: string): Promise<void> {
-  const transfer = await page.evaluateHandle(
-    ([fileName, text]) => {
-      const data = new DataTransfer();
-      data.items.add(new File([text], fileName));
-      return data;
-    },
-    [name, content] as const,
-  );
+/** Drops files on the page, given by name and content. */
+export async function drop(page: Page, files: Record<string, string>): Promise<void> {
+  const transfer = await page.evaluateHandle((contents) => {
+    const data = new DataTransfer();
+    for (const [name, text] of Object.entries(contents)) data.items.add(new File([text], name));
+    return data;
+  }, files);
   await page.dispatchEvent('main', 'drop', { dataTransfer: transfer });
+}
+
+const axeSource = readFileSync(`${root}node_modules/axe-core/axe.min.js`, 'utf8');
+
+/** What of the page as it is now breaks the rules of WCAG 2.2, levels A and AA. */
+export async function accessibilityFaults(page: Page): Promise<string[]> {
+  await page.evaluate(axeSource);
+  const { violations } = await page.evaluate(() =>
+    (window as unknown as { axe: { run(options: object): Promise<AxeResults> } }).axe.run({
+      runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'],
+    }),
+  );
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
 }

@@ -66,7 +66,7 @@ describe('without isolation headers', () => {
 describe('the page', () => {
   it('refuses a broken file in words, and goes on with the model it has', async () => {
     const page = await openPage(site.browser, `${site.plain.url}${greedy}`);
-    await drop(page, 'diary.gguf', 'Dear diary, this is no model at all.');
+    await drop(page, { 'diary.gguf': 'Dear diary, this is no model at all.' });
     const alert = page.getByRole('alert').filter({ hasText: /\w/ });
     await alert.waitFor();
     expect(await alert.textContent()).toMatch(/^diary.gguf could not be loaded: .*GGUF/);
@@ -125,7 +125,7 @@ describe('the page', () => {
       const page = await openPage(site.browser, `${site.plain.url}?seed=7`, {
         ...{ viewport, colorScheme },
       });
-      for (const panel of ['none', 'models', 'look', 'compare', 'settings']) {
+      for (const panel of ['none', 'models', 'search', 'look', 'compare', 'settings']) {
         if (panel !== 'none') await page.locator(`[data-panel=${panel}]`).click();
         const overflow = await page.evaluate(
           () => document.documentElement.scrollWidth - window.innerWidth,

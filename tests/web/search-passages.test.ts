@@ -1,10 +1,10 @@
 // How the demo page's search panel cuts texts, ranks passages and marks them: the parts without a page.
 import { describe, expect, it } from 'vitest';
-import { answerPrompt, citations, fittingSources } from '../../demo/src/search/answer-prompt.ts';
+import { answerPrompt, fittingSources } from '../../demo/src/search/answer-prompt.ts';
 import { checksum } from '../../demo/src/search/checksum.ts';
 import { passageTokensOf } from '../../demo/src/search/embedder.ts';
 import { segmentsOf, wordsIn } from '../../demo/src/search/marks.ts';
-import { cutPassages, sectionsOf, sentencesOf } from '../../demo/src/search/passages.ts';
+import { cutPassages, sectionsOf, sentencesOf, unwrapped } from '../../demo/src/search/passages.ts';
 import type { Span } from '../../demo/src/search/passages.ts';
 import { promptsFor } from '../../demo/src/search/prompts.ts';
 import { nearest, rank } from '../../demo/src/search/ranking.ts';
@@ -49,6 +49,16 @@ describe('sentences', () => {
     expect(sentences(lines.join('\n'))).toEqual(lines);
     expect(sentences(' \n\n ')).toEqual([]);
   });
+});
+
+it('lines that were broken to fit a page are joined for display, in place', () => {
+  const long = 'This line of a paragraph was broken here, as it has no room to';
+  const text = `${long}\ngo on.\r\n\r\n${long}\r\n- an item\n  more\n${long}\n${long}\n\nshort\nlines`;
+  const shown = unwrapped(text);
+  expect(shown).toHaveLength(text.length);
+  expect(shown).toBe(
+    `${long} go on.\r\n\r\n${long}\r\n- an item\n  more\n${long} ${long}\n\nshort\nlines`,
+  );
 });
 
 describe('passages', () => {
@@ -314,10 +324,5 @@ describe('the prompt of an answer', () => {
     expect(await fitting(10_000)).toEqual(sources);
     expect(await fitting(lengthWith(3) - 1)).toEqual(sources.slice(0, 2));
     expect(await fitting(lengthWith(1) - 1)).toEqual([]);
-  });
-
-  it('is answered with numbers in brackets', () => {
-    const found = [...'It sings [2], it flies [1, 3]. [x] [a1]'.matchAll(citations)];
-    expect(found.map(([, numbers]) => numbers)).toEqual(['2', '1, 3']);
   });
 });

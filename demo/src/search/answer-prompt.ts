@@ -34,6 +34,3 @@ export async function fittingSources(
   }
   return [];
 }
-
-/** "[2]" in an answer, and lists of them: "[1, 3]". */
-export const citations = /\[(\d+(?:\s*,\s*\d+)*)\]/g;

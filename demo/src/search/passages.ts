@@ -121,6 +121,17 @@ function unitsOf(text: string, { maxTokens, count }: CutOptions): Unit[] {
 /** Begins a block where the line before did not end in a blank one: headings, lists, quotes, tables. */
 const beginsBlock = /^[ \t]*(?:#{1,6}[ \t]|[-*+•][ \t]|\d{1,3}[.)][ \t]|>|\|)/;
 
+/**
+ * The text with lines joined that were broken to fit a page, character for character: short lines,
+ * as those of poems and programs, stay as they are.
+ */
+export function unwrapped(text: string): string {
+  return text.replace(
+    /([^\n]{50,})(\r?\n)(?=\S)(?!#{1,6}[ \t]|[-*+•][ \t]|\d{1,3}[.)][ \t]|>|\|)/g,
+    (_, line: string, end: string) => line + ' '.repeat(end.length),
+  );
+}
+
 /** Blank lines end a block, and so does a heading. */
 function blocksOf(text: string): Span[] {
   const blocks: Span[] = [];

@@ -24,29 +24,36 @@ function isHtml({ name, type }: File, text: string): boolean {
   return type === 'text/html' || /\.x?html?$/i.test(name) || /^\s*<!doctype html/i.test(text);
 }
 
-const unseen = 'script, style, noscript, template, svg, head, nav';
+const unseen = 'title, script, style, noscript, template, svg, nav';
 const blocks =
   'p, div, li, br, tr, pre, blockquote, section, article, header, footer, figure, table, ul, ol, dl, dt, dd';
 
+/** The page's own policy allows none, and would complain of each. */
+function withoutStyles(html: string): string {
+  return html.replace(/<[a-z][^<>]*>/gi, (tag) => tag.replace(/\bstyle\s*=/gi, 'data-style='));
+}
+
 /** What a reader sees of a page, with a blank line between its blocks. Nothing of it is run or fetched. */
 function textOfHtml(html: string): string {
-  const { body } = new DOMParser().parseFromString(html, 'text/html');
-  for (const element of body.querySelectorAll(unseen)) element.remove();
+  const { content } = Object.assign(document.createElement('template'), {
+    innerHTML: withoutStyles(html),
+  });
+  for (const element of content.querySelectorAll(unseen)) element.remove();
   // Lines of the source mean nothing.
-  const walker = document.createTreeWalker(body, NodeFilter.SHOW_TEXT);
+  const walker = document.createTreeWalker(content, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     if (!node.parentElement?.closest('pre'))
       node.nodeValue = node.nodeValue?.replace(/\s+/g, ' ') ?? '';
   }
-  for (const heading of body.querySelectorAll('h1, h2, h3, h4, h5, h6')) {
+  for (const heading of content.querySelectorAll('h1, h2, h3, h4, h5, h6')) {
     heading.before('\n\n', '#'.repeat(Number(heading.tagName[1])), ' ');
     heading.after('\n\n');
   }
-  for (const block of body.querySelectorAll(blocks)) {
+  for (const block of content.querySelectorAll(blocks)) {
     block.before('\n\n');
     block.after('\n\n');
   }
-  return body.textContent
+  return content.textContent
     .replace(/[ \t]*\n[ \t]*/g, '\n')
     .replace(/\n{3,}/g, '\n\n')
     .trim();

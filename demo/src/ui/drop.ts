@@ -1,5 +1,5 @@
-/** Takes a file that is dropped anywhere on the page. */
-export function acceptDrops(onFile: (file: File) => void): void {
+/** Takes the files that are dropped anywhere on the page. */
+export function acceptDrops(onFiles: (files: File[]) => void): void {
   document.addEventListener('dragover', (event) => {
     event.preventDefault();
     document.body.classList.add('dropping');
@@ -10,7 +10,7 @@ export function acceptDrops(onFile: (file: File) => void): void {
   document.addEventListener('drop', (event) => {
     event.preventDefault();
     document.body.classList.remove('dropping');
-    const file = event.dataTransfer?.files[0];
-    if (file) onFile(file);
+    const files = [...(event.dataTransfer?.files ?? [])];
+    if (files.length > 0) onFiles(files);
   });
 }

@@ -1,0 +1,92 @@
+// What the parts of the panel work on: the library of texts, the model that embeds them, and what
+// went wrong.
+import { Observable } from '../ui/observable.ts';
+import { errorText } from '../ui/format.ts';
+import type { ModelChoice } from '../workspace.ts';
+import { Library } from './library.ts';
+import { readText } from './read-text.ts';
+import {
+  forgetChoice,
+  loadSearchModel,
+  rememberChoice,
+  rememberedChoice,
+  searchModel,
+} from './search-model.ts';
+import type { OpenSearchModel } from './search-model.ts';
+import { openStore } from './store.ts';
+
+/** What went wrong last; empty when nothing did. */
+export const trouble = new Observable('');
+
+let opening: Promise<Library> | undefined;
+
+/** The one library of the page, read from its storage by the first call. */
+export function openLibrary(): Promise<Library> {
+  return (opening ??= openStore().then((store) => Library.open(store)));
+}
+
+/** Loads an embedding model in place of the one in use, and embeds what it has not embedded yet. */
+export async function chooseModel(choice: ModelChoice): Promise<void> {
+  trouble.value = '';
+  try {
+    const model = await loadSearchModel(choice);
+    if (!model) return;
+    rememberChoice(choice);
+    await replaceModel(model);
+  } catch (error) {
+    trouble.value = `${choice.name} could not be loaded: ${errorText(error)}.`;
+    return;
+  }
+  await embedTexts();
+}
+
+/** Loads the model of the last visit, where there was one. */
+export async function chooseRemembered(): Promise<void> {
+  const choice = rememberedChoice();
+  if (choice && !searchModel.value) await chooseModel(choice);
+}
+
+/** Frees the model's memory. Its vectors are kept. */
+export async function dropModel(): Promise<void> {
+  forgetChoice();
+  await replaceModel(undefined);
+}
+
+async function replaceModel(model: OpenSearchModel | undefined): Promise<void> {
+  const library = await openLibrary();
+  const before = searchModel.value;
+  await library.use(model);
+  searchModel.value = model;
+  before?.kinglet.dispose();
+}
+
+export async function embedTexts(): Promise<void> {
+  const library = await openLibrary();
+  try {
+    await library.embed();
+  } catch (error) {
+    trouble.value = `The texts could not be embedded: ${errorText(error)}.`;
+  }
+}
+
+/** Adds files, those that are texts; embeds them where a model is there. */
+export async function addFiles(files: readonly File[]): Promise<void> {
+  trouble.value = '';
+  const library = await openLibrary();
+  const wrong: string[] = [];
+  for (const file of files) {
+    try {
+      await library.add(file.name, await readText(file));
+    } catch (error) {
+      wrong.push(`${file.name} could not be added: ${errorText(error)}.`);
+    }
+  }
+  await embedTexts();
+  if (wrong.length > 0) trouble.value = wrong.join(' ');
+}
+
+/** Adds a text under the name of its first words. */
+export async function addPasted(text: string): Promise<void> {
+  const title = text.trim().replace(/\s+/g, ' ').slice(0, 40).trim();
+  await addFiles([new File([text], title === text.trim() ? title : `${title} …`)]);
+}

@@ -1,0 +1,96 @@
+// The embedding model: what it is, how far it has been loaded, or which ones can be had.
+import { embeddingModels, hubPage } from '../catalogue.ts';
+import type { KnownModel } from '../catalogue.ts';
+import { button, h } from '../ui/dom.ts';
+import { bytes, count } from '../ui/format.ts';
+import { chooseModel, dropModel } from './desk.ts';
+import { searchModel, searchModelLoading } from './search-model.ts';
+import type { OpenSearchModel, SearchModelLoading } from './search-model.ts';
+
+export function modelView(): HTMLElement {
+  const line = h('div', { id: 'search-model', class: 'search-line' });
+  const loading = h('div', { id: 'search-loading', class: 'search-line', role: 'status' });
+  const choices = choicesView();
+  searchModel.subscribe((model) => {
+    line.hidden = !model;
+    choices.hidden = model !== undefined;
+    if (model) line.replaceChildren(...describe(model));
+  });
+  loading.hidden = true;
+  const bar = h('progress', { max: '1', 'aria-label': 'Loading the embedding model' });
+  const text = h('span', {});
+  const cancel = button('Cancel', () => searchModelLoading.value?.cancel());
+  loading.append(bar, text, cancel);
+  searchModelLoading.subscribe((state) => {
+    loading.hidden = !state;
+    if (state) showProgress(bar, text, state);
+  });
+  return h('section', {}, h('h3', {}, 'Embedding model'), line, loading, choices);
+}
+
+function describe({ name, kinglet, size, prompts }: OpenSearchModel): HTMLElement[] {
+  const facts = [bytes(kinglet.info.memory.weightBytes), `${count(size)} numbers a passage`];
+  if (prompts.query)
+    facts.push(`queries begin with “${prompts.query.trim().replace(/\s+/g, ' ')}”`);
+  return [
+    h('div', {}, h('strong', {}, name), h('p', { class: 'soft' }, facts.join(' · '))),
+    button('Unload', () => dropModel(), { 'aria-label': `Unload ${name}` }),
+  ];
+}
+
+function showProgress(
+  bar: HTMLProgressElement,
+  text: HTMLElement,
+  { name, progress }: SearchModelLoading,
+): void {
+  const { loaded = 0, total } = progress ?? {};
+  if (total) bar.value = loaded / total;
+  else bar.removeAttribute('value');
+  text.textContent = total ? `${name} · ${bytes(loaded)} of ${bytes(total)}` : name;
+}
+
+function choicesView(): HTMLElement {
+  const input = h('input', {
+    ...{ type: 'file', id: 'search-model-file', accept: '.gguf', class: 'visually-hidden' },
+    onchange: () => {
+      const file = input.files?.[0];
+      input.value = ''; // so that the same file can be picked again
+      if (file) void chooseModel({ name: file.name, source: file });
+    },
+  });
+  return h(
+    'div',
+    { class: 'search-choices' },
+    h(
+      'p',
+      {},
+      'Searching by meaning needs a small model of its own, one that turns passages into numbers. It ' +
+        'runs beside the model that you talk to, here in this page: your texts stay on this device.',
+    ),
+    h('ul', { class: 'cards' }, ...embeddingModels.map(card)),
+    h(
+      'p',
+      { class: 'pick' },
+      input,
+      h('label', { for: 'search-model-file', class: 'button quiet' }, 'Open a .gguf file'),
+      h('span', { class: 'soft' }, 'of any embedding model'),
+    ),
+  );
+}
+
+function card(model: KnownModel): HTMLElement {
+  const { name, about, licence, address } = model;
+  return h(
+    'li',
+    { class: 'card' },
+    h(
+      'div',
+      {},
+      h('strong', {}, name),
+      h('p', {}, about),
+      h('p', { class: 'soft' }, `about ${bytes(model.bytes)} · ${licence}`),
+    ),
+    button('Load', () => chooseModel({ name, source: address }), { 'aria-label': `Load ${name}` }),
+    h('a', { href: hubPage(model), target: '_blank', rel: 'noopener', class: 'address' }, address),
+  );
+}

@@ -1,0 +1,126 @@
+// The embedding model, loaded beside the one that the page talks to, and remembered for the next visit.
+import { Kinglet } from 'kinglet';
+import type { LoadProgress } from 'kinglet';
+import { settings } from '../settings.ts';
+import { Observable } from '../ui/observable.ts';
+import { hubBase } from '../workspace.ts';
+import type { ModelChoice } from '../workspace.ts';
+import { passageTokensOf } from './embedder.ts';
+import type { SearchModel } from './embedder.ts';
+import { promptsFor } from './prompts.ts';
+import { fileNameOf, modelKey } from './storage-keys.ts';
+
+export interface OpenSearchModel extends SearchModel {
+  name: string;
+  kinglet: Kinglet;
+}
+
+export interface SearchModelLoading {
+  name: string;
+  progress: LoadProgress | undefined;
+  cancel: () => void;
+}
+
+export const searchModel = new Observable<OpenSearchModel | undefined>(undefined);
+export const searchModelLoading = new Observable<SearchModelLoading | undefined>(undefined);
+
+const storageKey = 'kinglet search model';
+
+/**
+ * Loads an embedding model and gives it; undefined when cancelled, or when a later call has taken
+ * over. It is the caller's to use and to dispose of.
+ *
+ * @throws KingletError, and Error where the file makes no embeddings.
+ */
+export async function loadSearchModel(choice: ModelChoice): Promise<OpenSearchModel | undefined> {
+  searchModelLoading.value?.cancel();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const state: SearchModelLoading = {
+    name: choice.name,
+    progress: undefined,
+    cancel: () => {
+      controller.abort();
+      if (searchModelLoading.value === state) searchModelLoading.value = undefined;
+    },
+  };
+  searchModelLoading.value = state;
+  try {
+    const kinglet = await Kinglet.load(choice.source, {
+      ...{ signal, hubBase: hubBase(), nThreads: settings.value.nThreads },
+      kernels: settings.value.kernels,
+      nCtx: 1, // of a session that nothing is written in
+      onProgress: (progress) => {
+        state.progress = progress;
+        searchModelLoading.notify();
+      },
+    });
+    try {
+      const model = await describe(choice, kinglet);
+      signal.throwIfAborted();
+      return model;
+    } catch (error) {
+      kinglet.dispose();
+      throw error;
+    }
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    throw error;
+  } finally {
+    if (searchModelLoading.value === state) searchModelLoading.value = undefined;
+  }
+}
+
+async function describe({ name, source }: ModelChoice, kinglet: Kinglet): Promise<OpenSearchModel> {
+  const { info } = kinglet;
+  if (info.purpose === 'ranking') throw new Error('it ranks texts, and makes no embeddings');
+  const fileName = fileNameOf(source instanceof File ? source.name : String(source));
+  const { architecture, nParameters, embeddingSize: size, pooling = 'mean' } = info;
+  const prompts = promptsFor({ architecture, name: info.name, fileName });
+  const { weightBytes } = info.memory;
+  const key = modelKey({
+    ...{
+      architecture,
+      name: info.name,
+      fileName,
+      nParameters,
+      weightBytes,
+      size,
+      pooling,
+      prompts,
+    },
+  });
+  const promptTokens = await kinglet.countTokens(prompts.passage);
+  const passageTokens = passageTokensOf(info.contextLength, promptTokens);
+  return { ...{ name, kinglet, embedder: kinglet, key, size, prompts, passageTokens } };
+}
+
+/** Where the model can be had again: a file that was picked cannot. */
+export function rememberChoice({ name, source }: ModelChoice): void {
+  try {
+    if (source instanceof File) localStorage.removeItem(storageKey);
+    else localStorage.setItem(storageKey, JSON.stringify({ name, source: String(source) }));
+  } catch {
+    // Storage is denied: the choice lasts as long as the page.
+  }
+}
+
+export function forgetChoice(): void {
+  try {
+    localStorage.removeItem(storageKey);
+  } catch {
+    // Nothing was remembered either.
+  }
+}
+
+/** What an earlier visit chose. */
+export function rememberedChoice(): ModelChoice | undefined {
+  try {
+    const found: unknown = JSON.parse(localStorage.getItem(storageKey) ?? 'null');
+    if (typeof found !== 'object' || !found) return undefined;
+    const { name, source } = found as Record<string, unknown>;
+    return typeof name === 'string' && typeof source === 'string' ? { name, source } : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,24 @@
+// Searching one's own texts by meaning.
+import type { Panel } from '../panels/panels.ts';
+import { h } from '../ui/dom.ts';
+import { chooseRemembered, openLibrary, trouble } from './desk.ts';
+import { modelView } from './model-view.ts';
+import { ResultsView } from './results-view.ts';
+import { textsView } from './texts-view.ts';
+
+export const searchPanel: Panel = {
+  title: 'Search your texts',
+  isWide: true,
+  create: () => {
+    const alert = h('div', { id: 'search-alert', role: 'alert' });
+    trouble.subscribe((text) => {
+      alert.textContent = text;
+    });
+    const panel = h('div', { class: 'search' }, alert, modelView());
+    void openLibrary().then((library) => {
+      panel.append(textsView(library), new ResultsView(library).element);
+      return chooseRemembered();
+    });
+    return panel;
+  },
+};

@@ -1,0 +1,280 @@
+// The demo page's search panel in headless Chromium, with a tiny embedding model whose weights are
+// random: to it nothing is like a text but the same text.
+import { mkdirSync, readFileSync } from 'node:fs';
+import type { Page } from 'playwright-core';
+import { rolldown } from 'rolldown';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { answerPrompt } from '../../demo/src/search/answer-prompt.ts';
+import { accessibilityFaults, drop, openPage, openPanel, openSite } from './demo-page.ts';
+import type { Site } from './demo-page.ts';
+import { startFaultyServer } from './faulty-server.ts';
+import type { FaultyServer } from './faulty-server.ts';
+import { root, storyModel, tellByCli, withChatTemplate } from './support.ts';
+
+declare const links: typeof import('../../demo/src/search/citation-links.ts');
+
+const screenshots = `${root}build/screenshots`;
+const encoder = (name: string) => readFileSync(`${root}tests/fixtures/encoder/${name}.gguf`);
+
+// To the model a character is a token, and 200 of them are a passage.
+const wren =
+  'A wren sings in the hedge all day long. It is a very small bird. Its nest is round, of moss and leaves.';
+const texts = {
+  'birds.txt': `${wren}\n\nThe goldcrest is smaller still, the smallest of Europe. It weighs five grams, and lives in firs and spruces.`,
+  'soup.md': '# Soup\n\nCut the leek. Boil it with salt. Serve it hot.',
+};
+
+let site: Site;
+let hub: FaultyServer;
+
+beforeAll(async () => {
+  mkdirSync(screenshots, { recursive: true });
+  site = await openSite();
+  hub = await startFaultyServer();
+  const path =
+    'second-state/All-MiniLM-L6-v2-Embedding-GGUF/resolve/main/all-MiniLM-L6-v2-Q8_0.gguf';
+  hub.files.set(`/${path}`, { bytes: encoder('modern-bert'), etag: '"1"' });
+});
+
+afterAll(async () => {
+  hub.close();
+  await site.close();
+});
+
+/** The panel, in a page whose hub has one model. */
+async function openSearch(options: Parameters<typeof openPage>[2] = {}): Promise<Page> {
+  const query = `?temperature=0&tokens=20&hub=${hub.url.replace(/\/$/, '')}`;
+  const page = await openPage(site.browser, `${site.plain.url}${query}`, options);
+  await openPanel(page, 'search');
+  await page.locator('#search-query').waitFor();
+  return page;
+}
+
+async function loadModel(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Load all-MiniLM-L6-v2' }).click();
+  await page.locator('#search-model', { hasText: 'all-MiniLM-L6-v2' }).waitFor();
+}
+
+/** Waits until these texts are there, and all of their passages are embedded. */
+async function embedded(page: Page, nTexts: number): Promise<void> {
+  await expect
+    .poll(() => page.locator('#search-texts p', { hasText: /· [\d,]+ passages?$/ }).count())
+    .toBe(nTexts);
+  await page.locator('#search-progress').waitFor({ state: 'hidden' });
+}
+
+/** What the panel finds: the names of texts with their passages. */
+async function search(page: Page, query: string): Promise<string[][]> {
+  await page.locator('#search-query').fill(query);
+  await page.locator('#search-status', { hasText: 'The nearest of' }).waitFor();
+  const names = await page.locator('.passage strong').allTextContents();
+  const passages = await page.locator('.passage-text').allTextContents();
+  return names.map((name, i) => [name, passages[i] ?? '']);
+}
+
+describe('the search panel', () => {
+  it('says what it needs, and in which order', async () => {
+    const page = await openSearch();
+    const panel = page.locator('#panel-body');
+    await panel.getByText('Searching by meaning needs a small model of its own').waitFor();
+    expect(await panel.locator('.card').count()).toBe(4);
+    const status = page.locator('#search-status');
+    expect(await status.textContent()).toMatch(/Load an embedding model first|\u00a0/);
+    await page.locator('#search-query').fill('bird');
+    await status.getByText('Load an embedding model first.').waitFor();
+    await loadModel(page);
+    await status.getByText('Add a text first.').waitFor();
+  });
+
+  it('embeds dropped files, finds and marks passages, keeps and deletes them', async () => {
+    const page = await openSearch({ viewport: { width: 1280, height: 800 } });
+    await loadModel(page);
+    await drop(page, texts);
+    await embedded(page, 2);
+    await page.locator('summary', { hasText: /^2 texts, \d+ passages · [\d.]+ kB kept/ }).waitFor();
+
+    const found = await search(page, 'It is a very small bird.');
+    expect(new Set(found.map(([name]) => name))).toEqual(new Set(Object.keys(texts)));
+    expect(found.map(([, passage]) => passage)).toContain(wren);
+    const scores = (await page.locator('.passage-score').allTextContents()).map(Number);
+    expect(scores).toEqual(scores.toSorted((a, b) => b - a));
+    const mark = page.locator('.passage', { hasText: 'hedge' }).locator('mark');
+    await mark.waitFor();
+    expect(await mark.textContent()).toBe('It is a very small bird.');
+    expect(await mark.locator('b').allTextContents()).toEqual(['very', 'small', 'bird']);
+    await page.screenshot({ path: `${screenshots}/search.png` });
+
+    const [first] = await search(page, wren);
+    expect(first).toEqual(['birds.txt', wren]);
+    expect(await page.locator('.passage-score').first().textContent()).toBe('1.00');
+
+    await page.reload();
+    await openPanel(page, 'search');
+    await page.locator('#search-model', { hasText: 'all-MiniLM-L6-v2' }).waitFor();
+    await page.locator('summary', { hasText: '2 texts' }).click();
+    await embedded(page, 2);
+    expect((await search(page, wren))[0]).toEqual(first);
+
+    await page.getByRole('button', { name: 'Delete birds.txt' }).click();
+    await expect
+      .poll(() => page.locator('.passage strong').allTextContents())
+      .not.toContain('birds.txt');
+    await page.getByRole('button', { name: 'Delete all texts' }).click();
+    await page.locator('#search-status', { hasText: 'Add a text first.' }).waitFor();
+    await page.reload();
+    await openPanel(page, 'search');
+    await page.locator('#search-query').waitFor();
+    expect(await page.locator('#search-texts li').count()).toBe(0);
+  });
+
+  it('takes what is pasted and pages of HTML as they are read, and refuses what is no text', async () => {
+    const page = await openSearch();
+    await drop(page, {
+      'page.html':
+        '<title>No</title><style>p{}</style><body style="color: red"><h2>Trains</h2><p style="top: 0">The train\n leaves <b>at noon</b>.<p>It is late.',
+      'picture.png': '\u0089PNG\u0000\u0000',
+    });
+    await page.locator('#search-alert', { hasText: 'picture.png could not be added' }).waitFor();
+    await page.locator('summary', { hasText: 'Paste a text' }).click();
+    await page
+      .locator('#search-paste')
+      .fill('Rain falls in the night, and the river rises slowly.');
+    await page.getByRole('button', { name: 'Add this text' }).click();
+    const names = page.locator('#search-texts strong');
+    await names.getByText('Rain falls in the night, and the river r …').waitFor();
+    await loadModel(page);
+    await embedded(page, 2);
+    const passages = (await search(page, 'train')).map(([, passage]) => passage);
+    expect(passages).toContain('## Trains\n\nThe train leaves at noon.\n\nIt is late.');
+  });
+
+  it('can be cancelled, and goes on', async () => {
+    const page = await openSearch();
+    await loadModel(page);
+    const long = Array.from({ length: 20_000 }, (_, i) => `The wren number ${String(i)} sings.`);
+    await drop(page, { 'long.txt': long.join('\n\n') });
+    await page.locator('#search-progress', { hasText: /^[1-9]\d* of \d/ }).waitFor();
+    // A query is answered in between.
+    expect((await search(page, 'wren')).length).toBeGreaterThan(0);
+    await page.locator('#search-progress').getByRole('button', { name: 'Cancel' }).click();
+    const row = page.locator('#search-texts li');
+    await page.locator('#search-progress', { hasText: 'not embedded yet' }).waitFor();
+    const [done = 0, total = 0] = ((await row.locator('p').textContent()) ?? '')
+      .match(/([\d,]+) of ([\d,]+) passages/)!
+      .slice(1)
+      .map((text) => Number(text.replace(',', '')));
+    expect(done).toBeGreaterThan(0);
+    expect(done).toBeLessThan(total);
+    await page.locator('#search-progress').getByRole('button', { name: 'Go on' }).click();
+    await page.locator('#search-progress progress').waitFor();
+    const now = page.locator('#search-progress', { hasText: / of [\d,]+ passages embedded/ });
+    expect(parseInt((await now.textContent())!.replace(',', ''))).toBeGreaterThanOrEqual(done);
+    await page.getByRole('button', { name: 'Delete long.txt' }).click();
+    await page.locator('#search-progress').waitFor({ state: 'hidden' });
+    expect(await row.count()).toBe(0);
+  });
+
+  it('has the chat model answer from the passages', async () => {
+    const page = await openSearch();
+    await loadModel(page);
+    await drop(page, { 'soup.md': texts['soup.md'] });
+    await embedded(page, 1);
+    await search(page, 'hot soup');
+    const answerButton = page.locator('#search-answer-button');
+    expect(await answerButton.isDisabled()).toBe(true);
+    const template = '{% for message in messages %}{{ message.content }}\n{% endfor %}';
+    await openPanel(page, 'models');
+    const model = Buffer.from(withChatTemplate(readFileSync(storyModel), template));
+    const mimeType = 'application/octet-stream';
+    await page.locator('#file').setInputFiles({ name: 'chat.gguf', mimeType, buffer: model });
+    await page.locator('.welcome').waitFor();
+    await openPanel(page, 'search');
+    await answerButton.and(page.getByText('Answer with Kinglet Stories 5M')).click();
+    const link = page.locator('.answer-sources a');
+    await link.getByText('[1] soup.md').waitFor();
+    await answerButton.getByText('Answer with').waitFor();
+    const sources = [{ name: 'soup.md', text: texts['soup.md'] }];
+    const expected = tellByCli(`${answerPrompt('hot soup', sources)}\n`, 20);
+    const shown = () => page.locator('#search-answer .answer').innerText();
+    const plain = (text: string) => text.replace(/\s+/g, ' ').trim();
+    await expect.poll(async () => plain(await shown())).toBe(plain(expected));
+    await link.click();
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('passage-1');
+    await page.locator('#search-query').fill('leek');
+    await page.locator('.answer-sources a').waitFor({ state: 'detached' });
+  });
+
+  it('gets an embedding model that is dropped on the page', async () => {
+    const page = await openSearch();
+    await page.locator('#panel-close').click();
+    await openPanel(page, 'models');
+    const buffer = encoder('gemma-embedding');
+    const mimeType = 'application/octet-stream';
+    await page.locator('#file').setInputFiles({ name: 'gemma.gguf', mimeType, buffer });
+    const line = page.locator('#search-model', { hasText: 'gemma.gguf' });
+    await line.getByText('queries begin with “task: search result | query:”').waitFor();
+    expect(await page.locator('#model-name').textContent()).toBe('Kinglet Stories 5M');
+    await page.getByRole('button', { name: 'Unload gemma.gguf' }).click();
+    await page.getByRole('button', { name: 'Load all-MiniLM-L6-v2' }).waitFor();
+  });
+
+  it('says why a model cannot be loaded', async () => {
+    const page = await openSearch();
+    const [mimeType, buffer] = ['application/octet-stream', encoder('bert-rerank')];
+    const input = page.locator('#search-model-file');
+    await input.setInputFiles({ name: 'ranker.gguf', mimeType, buffer });
+    await page
+      .locator('#search-alert', { hasText: /ranker.gguf could not .* ranks texts/ })
+      .waitFor();
+    await input.setInputFiles({ name: 'diary.gguf', mimeType, buffer: Buffer.from('Dear diary') });
+    await page.locator('#search-alert', { hasText: /diary.gguf could not .*GGUF/ }).waitFor();
+  });
+
+  describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
+    it.each([
+      ['desktop', { width: 1280, height: 800 }],
+      ['phone', { width: 390, height: 844 }],
+    ])('is accessible with results on a %s', async (name, viewport) => {
+      const page = await openSearch({ colorScheme, viewport });
+      await loadModel(page);
+      await drop(page, texts);
+      await embedded(page, 2);
+      await search(page, 'It is a very small bird.');
+      await page.locator('.passage mark').first().waitFor();
+      expect(await accessibilityFaults(page)).toEqual([]);
+      const overflow = () =>
+        page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+      expect(await overflow()).toBeLessThanOrEqual(0);
+      await page.locator('.search-results').evaluate((element) => {
+        element.scrollIntoView();
+      });
+      await page.screenshot({ path: `${screenshots}/search-${name}-${colorScheme}.png` });
+    });
+  });
+});
+
+describe('numbers in an answer', () => {
+  it('become links where a passage has them, once', async () => {
+    const bundle = await rolldown({ cwd: root, input: 'demo/src/search/citation-links.ts' });
+    const { output } = await bundle.generate({ format: 'iife', name: 'links' });
+    await bundle.close();
+    const page = await site.browser.newPage();
+    await page.setContent(
+      '<div id="answer"><p>A [1], b [2, 3][4] and <em>c [3]</em> [x] [0]</p><pre>d[1]</pre></div>',
+    );
+    await page.addScriptTag({ content: output[0].code });
+    const [html, clicked] = await page.evaluate(() => {
+      const answer = document.querySelector<HTMLElement>('#answer')!;
+      const numbers: number[] = [];
+      for (let i = 0; i < 2; ++i) links.linkCitations(answer, 3, (number) => numbers.push(number));
+      for (const link of answer.querySelectorAll('a')) link.click();
+      const marks = answer.innerHTML.replace(/<a href="#passage-(\d)" class="citation">/g, '<$1 ');
+      return [marks.replaceAll('</a>', '>'), numbers];
+    });
+    await page.close();
+    expect(html).toBe(
+      '<p>A <1 [1]>, b <2 [2]><3 [3]>[4] and <em>c <3 [3]></em> [x] [0]</p><pre>d[1]</pre>',
+    );
+    expect(clicked).toEqual([1, 2, 3, 3]);
+  });
+});
