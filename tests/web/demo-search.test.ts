@@ -66,10 +66,23 @@ async function embedded(page: Page, nTexts: number): Promise<void> {
 /** What the panel finds: the names of texts with their passages. */
 async function search(page: Page, query: string): Promise<string[][]> {
   await page.locator('#search-query').fill(query);
-  await page.locator('#search-status', { hasText: 'The nearest of' }).waitFor();
+  await page.locator('#search-results[aria-busy=false]').waitFor();
+  expect(await page.locator('#search-status').textContent()).toMatch(/^The nearest of /);
   const names = await page.locator('.passage strong').allTextContents();
   const passages = await page.locator('.passage-text').allTextContents();
   return names.map((name, i) => [name, passages[i] ?? '']);
+}
+
+/** Indexes in the page's storage. */
+function keptIndexes(page: Page): Promise<number> {
+  return page.evaluate(async () => {
+    const opening = indexedDB.open('kinglet search');
+    await new Promise((resolve) => (opening.onsuccess = resolve));
+    const count = opening.result.transaction('indexes').objectStore('indexes').count();
+    await new Promise((resolve) => (count.onsuccess = resolve));
+    opening.result.close();
+    return count.result;
+  });
 }
 
 describe('the search panel', () => {
@@ -91,7 +104,9 @@ describe('the search panel', () => {
     await loadModel(page);
     await drop(page, texts);
     await embedded(page, 2);
-    await page.locator('summary', { hasText: /^2 texts, \d+ passages · [\d.]+ kB kept/ }).waitFor();
+    await page
+      .locator('summary', { hasText: /^2 texts, \d+ passages · [\d.]+ k?B kept/ })
+      .waitFor();
 
     const found = await search(page, 'It is a very small bird.');
     expect(new Set(found.map(([name]) => name))).toEqual(new Set(Object.keys(texts)));
@@ -108,6 +123,7 @@ describe('the search panel', () => {
     expect(first).toEqual(['birds.txt', wren]);
     expect(await page.locator('.passage-score').first().textContent()).toBe('1.00');
 
+    expect(await keptIndexes(page)).toBe(2);
     await page.reload();
     await openPanel(page, 'search');
     await page.locator('#search-model', { hasText: 'all-MiniLM-L6-v2' }).waitFor();
@@ -121,6 +137,7 @@ describe('the search panel', () => {
       .not.toContain('birds.txt');
     await page.getByRole('button', { name: 'Delete all texts' }).click();
     await page.locator('#search-status', { hasText: 'Add a text first.' }).waitFor();
+    await expect.poll(() => keptIndexes(page)).toBe(0);
     await page.reload();
     await openPanel(page, 'search');
     await page.locator('#search-query').waitFor();
@@ -159,8 +176,8 @@ describe('the search panel', () => {
     await page.locator('#search-progress').getByRole('button', { name: 'Cancel' }).click();
     const row = page.locator('#search-texts li');
     await page.locator('#search-progress', { hasText: 'not embedded yet' }).waitFor();
-    const [done = 0, total = 0] = ((await row.locator('p').textContent()) ?? '')
-      .match(/([\d,]+) of ([\d,]+) passages/)!
+    const [done = 0, total = 0] = /([\d,]+) of ([\d,]+) passages/
+      .exec((await row.locator('p').textContent()) ?? '')!
       .slice(1)
       .map((text) => Number(text.replace(',', '')));
     expect(done).toBeGreaterThan(0);

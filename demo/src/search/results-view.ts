@@ -69,6 +69,7 @@ export class ResultsView {
     this.#controller.abort();
     this.#controller = new AbortController();
     const { signal } = this.#controller;
+    this.#list.ariaBusy = 'true';
     this.#timer = setTimeout(() => void this.#search(signal), pauseMs);
   }
 
@@ -88,7 +89,9 @@ export class ResultsView {
       this.#status.textContent = this.#summary(took);
       await this.#markSentences(vector, query, signal);
     } catch (error) {
-      if (!signal.aborted) this.#status.textContent = errorText(error);
+      if (signal.aborted) return;
+      this.#list.ariaBusy = 'false';
+      this.#status.textContent = errorText(error);
     }
   }
 
@@ -113,6 +116,7 @@ export class ResultsView {
 
   #show(hits: readonly Hit[], query: string): void {
     this.#hits = hits;
+    this.#list.ariaBusy = 'false';
     this.#list.replaceChildren(...hits.map((hit, i) => passageView(hit, i, query)));
     const sources = hits.map((hit) => ({ name: hit.text.name, text: passageText(hit) }));
     this.#answer.offer(query, sources);
