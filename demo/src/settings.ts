@@ -79,7 +79,9 @@ function stored(): Partial<Settings> {
   try {
     const found = JSON.parse(localStorage.getItem(storageKey) ?? '{}') as Record<string, unknown>;
     const names = Object.keys(defaultSettings) as (keyof Settings)[];
-    return Object.fromEntries(names.flatMap((name) => (fits(name, found[name]) ? [[name, found[name]]] : [])));
+    return Object.fromEntries(
+      names.flatMap((name) => (fits(name, found[name]) ? [[name, found[name]]] : [])),
+    );
   } catch {
     return {};
   }

@@ -131,7 +131,9 @@ async function firstSession(kinglet: Kinglet): Promise<Session | undefined> {
 export async function renewSession(): Promise<void> {
   const model = opened.value;
   if (!canWrite(model)) return;
-  const session = await model.kinglet.newSession(sessionOptions(settings.value, model.kinglet.info));
+  const session = await model.kinglet.newSession(
+    sessionOptions(settings.value, model.kinglet.info),
+  );
   model.session.dispose();
   if (opened.value === model) opened.value = { ...model, session };
 }

@@ -394,7 +394,11 @@ describe('embed and rerank', () => {
       /line 2: the text has 502 tokens, the model's context 64/,
       `a\n${'a '.repeat(500)}`,
     );
-    expectFailure(embed, /the text of line 2 is not valid UTF-8/, Buffer.from('a\nb\xff', 'latin1'));
+    expectFailure(
+      embed,
+      /the text of line 2 is not valid UTF-8/,
+      Buffer.from('a\nb\xff', 'latin1'),
+    );
     expectFailure([...embed, '--dimensions', '99'], /--dimensions: .* 48 numbers, not 99/, 'a');
     const ranker = ['rerank', '-m', fixture('encoder/bert-rerank.gguf')];
     expectFailure(ranker, /give either --query or --tokens/);

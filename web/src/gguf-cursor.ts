@@ -46,7 +46,9 @@ export class Cursor {
     const start = this.#at;
     this.skip(length);
     // A U+FEFF in front is a character of the text.
-    return new TextDecoder('utf-8', { ignoreBOM: true }).decode(this.#bytes.subarray(start, this.#at));
+    return new TextDecoder('utf-8', { ignoreBOM: true }).decode(
+      this.#bytes.subarray(start, this.#at),
+    );
   }
 
   skipText(): void {

@@ -31,8 +31,7 @@ export function parseHubAddress(
   address: string,
   { hubBase = defaultHubBase }: HubOptions,
 ): HubAddress {
-  const pattern =
-    /^hf:(?:\/\/)?([\w.-]+\/[\w.-]+)(?:@([^/:]+))?(?:\/([^?#]*[^/?#])|:([\w.-]+))?$/;
+  const pattern = /^hf:(?:\/\/)?([\w.-]+\/[\w.-]+)(?:@([^/:]+))?(?:\/([^?#]*[^/?#])|:([\w.-]+))?$/;
   const [, name, revision = 'main', path, type = ''] = pattern.exec(address) ?? [];
   if (name === undefined) {
     throw new KingletError(
@@ -110,7 +109,9 @@ function isModel(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1);
   const [, part] = /-(\d{5})-of-\d{5}\.gguf$/i.exec(name) ?? [];
   return (
-    /\.gguf$/i.test(name) && !/mmproj|imatrix/i.test(name) && (part === undefined || part === '00001')
+    /\.gguf$/i.test(name) &&
+    !/mmproj|imatrix/i.test(name) &&
+    (part === undefined || part === '00001')
   );
 }
 

@@ -57,9 +57,9 @@ export interface PostedSessionOptions {
 
 /** Every option of a generation that is a number. */
 export type GenerateNumbers = {
-  [K in keyof GenerateOptions as GenerateOptions[K] extends number | undefined
-    ? K
-    : never]-?: number;
+  [
+    K in keyof GenerateOptions as GenerateOptions[K] extends number | undefined ? K : never
+  ]-?: number;
 };
 
 export interface PostedGenerateOptions extends GenerateNumbers {

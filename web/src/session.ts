@@ -70,10 +70,7 @@ export class Session {
    * Appends tokens to the context; the logits behind the last one, a number for each token of the
    * vocabulary. For samplers of your own.
    */
-  async decode(
-    tokens: ArrayLike<number>,
-    { signal }: DecodeOptions = {},
-  ): Promise<Float32Array> {
+  async decode(tokens: ArrayLike<number>, { signal }: DecodeOptions = {}): Promise<Float32Array> {
     const checked = checkedTokens(tokens);
     const request = { type: 'decode', session: this.#id, tokens: checked } as const;
     return (await this.#ask(request, 'logits', signal)).logits;

@@ -58,11 +58,14 @@ async function startNodeWorker(listener: WorkerListener): Promise<WorkerLink> {
   const { Worker: NodeWorker } = (await import(
     /* webpackIgnore: true */ /* @vite-ignore */ threads
   )) as typeof import('node:worker_threads');
-  const worker = new NodeWorker(new URL(/* webpackIgnore: true */ /* @vite-ignore */ script, import.meta.url), {
-    // A worker inherits the program's arguments, but for those of `node --input-type=module -e`,
-    // which Node refuses for a worker's file; given here, it would refuse those for V8 too.
-    ...(isScript() ? { execArgv: [] } : {}),
-  });
+  const worker = new NodeWorker(
+    new URL(/* webpackIgnore: true */ /* @vite-ignore */ script, import.meta.url),
+    {
+      // A worker inherits the program's arguments, but for those of `node --input-type=module -e`,
+      // which Node refuses for a worker's file; given here, it would refuse those for V8 too.
+      ...(isScript() ? { execArgv: [] } : {}),
+    },
+  );
   worker.unref();
   worker.on('message', (message: WorkerMessage) => {
     listener.onMessage(message);

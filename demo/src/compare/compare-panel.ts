@@ -58,12 +58,7 @@ class Comparison {
       h(
         'div',
         { class: 'row compare-options' },
-        h(
-          'label',
-          { class: 'check' },
-          this.#goesOn,
-          'Go on from the text so far',
-        ),
+        h('label', { class: 'check' }, this.#goesOn, 'Go on from the text so far'),
         h('label', { class: 'check' }, 'Tokens', this.#length),
         this.#run,
       ),

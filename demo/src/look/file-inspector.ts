@@ -14,7 +14,9 @@ export function fileInspector(): HTMLElement {
     if (!model) return;
     read.disabled = true;
     try {
-      content.replaceChildren(...describe(await inspect(model.choice.source, { hubBase: hubBase() })));
+      content.replaceChildren(
+        ...describe(await inspect(model.choice.source, { hubBase: hubBase() })),
+      );
     } catch (error) {
       content.textContent = errorText(error);
     }
@@ -76,7 +78,11 @@ function details(title: string, heads: readonly string[], rows: readonly string[
       'table',
       {},
       h('thead', {}, h('tr', {}, ...heads.map((text) => h('th', { scope: 'col' }, text)))),
-      h('tbody', {}, ...rows.map((row) => h('tr', {}, ...row.map((text) => h('td', {}, ...breakable(text)))))),
+      h(
+        'tbody',
+        {},
+        ...rows.map((row) => h('tr', {}, ...row.map((text) => h('td', {}, ...breakable(text))))),
+      ),
     ),
   );
 }

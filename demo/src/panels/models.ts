@@ -41,11 +41,7 @@ function knownCard(model: KnownModel): HTMLElement {
     open(name, address);
   });
   made.append(
-    h(
-      'a',
-      { href: hubPage(model), target: '_blank', rel: 'noopener', class: 'address' },
-      address,
-    ),
+    h('a', { href: hubPage(model), target: '_blank', rel: 'noopener', class: 'address' }, address),
   );
   return made;
 }
@@ -54,7 +50,13 @@ function card(name: string, about: string, facts: string, onOpen: () => void): H
   return h(
     'li',
     { class: 'card' },
-    h('div', {}, h('strong', {}, name), about && h('p', {}, about), h('p', { class: 'soft' }, facts)),
+    h(
+      'div',
+      {},
+      h('strong', {}, name),
+      about && h('p', {}, about),
+      h('p', { class: 'soft' }, facts),
+    ),
     button('Load', onOpen, { 'aria-label': `Load ${name}` }),
   );
 }

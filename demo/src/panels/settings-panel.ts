@@ -1,7 +1,14 @@
 // The settings as a form, in groups by what they change.
 import type { KvKind } from 'kinglet';
 import { useModel, useNewSession } from '../actions.ts';
-import { changeSettings, defaultSettings, kernelSets, kvKinds, presets, settings } from '../settings.ts';
+import {
+  changeSettings,
+  defaultSettings,
+  kernelSets,
+  kvKinds,
+  presets,
+  settings,
+} from '../settings.ts';
 import type { Sampling, Settings } from '../settings.ts';
 import { button, h } from '../ui/dom.ts';
 import { opened } from '../workspace.ts';
@@ -36,7 +43,14 @@ export const settingsPanel: Panel = {
         'fieldset',
         {},
         h('legend', {}, 'The context'),
-        numberField('nCtx', 'Tokens of context', 'Up to what the model was trained for', 1, 'auto', useNewSession),
+        numberField(
+          'nCtx',
+          'Tokens of context',
+          'Up to what the model was trained for',
+          1,
+          'auto',
+          useNewSession,
+        ),
         kvField('kvKeys', 'Keys stored as'),
         kvField('kvValues', 'Values stored as'),
       ),
@@ -46,7 +60,13 @@ export const settingsPanel: Panel = {
         h('legend', {}, 'The engine'),
         h('p', { class: 'soft' }, 'Loads the model again.'),
         numberField('nThreads', 'Threads', 'Where the page may use them', 1, 'auto', reload),
-        selectField('kernels', 'Kernels', ['', ...kernelSets], (value) => value || 'the fastest', reload),
+        selectField(
+          'kernels',
+          'Kernels',
+          ['', ...kernelSets],
+          (value) => value || 'the fastest',
+          reload,
+        ),
       ),
       button('Back to the defaults', () => {
         changeSettings(defaultSettings);
@@ -74,7 +94,9 @@ function presetButtons(): HTMLElement {
 }
 
 function isAs(current: Settings, preset: Sampling): boolean {
-  return (Object.keys(preset) as (keyof Sampling)[]).every((name) => current[name] === preset[name]);
+  return (Object.keys(preset) as (keyof Sampling)[]).every(
+    (name) => current[name] === preset[name],
+  );
 }
 
 function slider(

@@ -71,8 +71,9 @@ function currentMode(): Mode {
 function showMode(): void {
   const isVocabulary = opened.value !== undefined && !canWrite(opened.value);
   if (isVocabulary) prompt.placeholder = 'Type a text to see its tokens';
-  else prompt.placeholder =
-    currentMode() === 'chat' ? 'Ask something' : 'Begin a text, and the model goes on with it';
+  else
+    prompt.placeholder =
+      currentMode() === 'chat' ? 'Ask something' : 'Begin a text, and the model goes on with it';
 }
 
 function showButton(): void {

@@ -151,5 +151,8 @@ function rows({ token, text, logprob = -Infinity, top = [] }: Piece): TokenLogpr
 /** With signs for what cannot be seen. */
 export function spelled(text: string): string {
   if (text === '') return '∅';
-  return text.replaceAll('\n', '↵').replaceAll('\t', '⇥').replace(/^ +$/, (s) => '␣'.repeat(s.length));
+  return text
+    .replaceAll('\n', '↵')
+    .replaceAll('\t', '⇥')
+    .replace(/^ +$/, (s) => '␣'.repeat(s.length));
 }

@@ -55,9 +55,5 @@ const welcome = h(
   'div',
   { class: 'welcome' },
   h('p', {}, 'Ask something, or begin with one of these.'),
-  h(
-    'div',
-    { class: 'row' },
-    ...openers.map((text) => button(text, () => void send('chat', text))),
-  ),
+  h('div', { class: 'row' }, ...openers.map((text) => button(text, () => void send('chat', text)))),
 );

@@ -44,5 +44,10 @@ async function update(): Promise<void> {
 async function item(kinglet: Kinglet, token: number): Promise<HTMLElement> {
   const text = spelled(await kinglet.detokenize([token], { special: true }));
   // A byte that is part of a character only has no spelling.
-  return h('li', {}, text.replace(/[\p{Cc}\ufffd]+/gu, '\ufffd'), h('span', { class: 'soft' }, String(token)));
+  return h(
+    'li',
+    {},
+    text.replace(/[\p{Cc}\ufffd]+/gu, '\ufffd'),
+    h('span', { class: 'soft' }, String(token)),
+  );
 }

@@ -1,12 +1,6 @@
 /** JSON schemas (draft 2020-12) → GBNF. */
 import { KingletError } from '../errors.ts';
-import {
-  alternatives,
-  complement,
-  literal,
-  repeat,
-  sequence,
-} from './gbnf.ts';
+import { alternatives, complement, literal, repeat, sequence } from './gbnf.ts';
 import type { CodePoints } from './gbnf.ts';
 import { anyInteger, anyNumber, decimals, integers } from './numbers.ts';
 import type { Bound } from './numbers.ts';
@@ -84,7 +78,9 @@ class SchemaCompiler {
   compile(): string {
     const root = this.#convert(this.#schema, '#');
     if (root === undefined) throw schemaError('#', 'no value is valid');
-    const rules = [['root', root], ...this.#rules].map(([name = '', body = '']) => `${name} ::= ${body}`);
+    const rules = [['root', root], ...this.#rules].map(
+      ([name = '', body = '']) => `${name} ::= ${body}`,
+    );
     return `${rules.join('\n')}\n`;
   }
 
@@ -103,7 +99,9 @@ class SchemaCompiler {
         listOf(schema, only, at).map((branch, i) => this.#convert(branch, below(at, only, i))),
       );
     } else {
-      found = union(this.#resolver.variants(schema, at).map((variant) => this.#variant(variant, at)));
+      found = union(
+        this.#resolver.variants(schema, at).map((variant) => this.#variant(variant, at)),
+      );
     }
     this.#depth -= 1;
     return found;
@@ -160,7 +158,9 @@ class SchemaCompiler {
       throw schemaError(at, `"${other}" beside "enum" or "const" is not supported`);
     }
     const types = schema.type === undefined ? typeNames : typesOf(schema, at);
-    const values = listOf(schema, 'enum', at).filter((value) => types.some((t) => isOfType(value, t)));
+    const values = listOf(schema, 'enum', at).filter((value) =>
+      types.some((t) => isOfType(value, t)),
+    );
     return union(values.map((value) => literal(JSON.stringify(value))));
   }
 
@@ -345,7 +345,11 @@ class SchemaCompiler {
 
   /** A name that tells where the rule comes from. */
   #newName(at: string): string {
-    const words = at.split('/').slice(-2).join('-').replace(/[^A-Za-z0-9]+/g, '-');
+    const words = at
+      .split('/')
+      .slice(-2)
+      .join('-')
+      .replace(/[^A-Za-z0-9]+/g, '-');
     const stem = words.replace(/^-+|-+$/g, '').replace(/^properties-/, '') || 'schema';
     let name = stem;
     const isTaken = () => name === 'root' || name in commonRules || this.#rules.has(name);
@@ -385,7 +389,10 @@ function patternOf(pattern: string, at: string): string {
     return patternToGbnf(pattern);
   } catch (error) {
     if (!(error instanceof PatternError)) throw error;
-    throw schemaError(at, `the pattern ${JSON.stringify(pattern)} is not supported: ${error.message}`);
+    throw schemaError(
+      at,
+      `the pattern ${JSON.stringify(pattern)} is not supported: ${error.message}`,
+    );
   }
 }
 

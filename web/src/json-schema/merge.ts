@@ -17,8 +17,7 @@ export function merge(a: SchemaObject, b: SchemaObject, at: string): SchemaObjec
   const merged: Record<string, unknown> = { ...a };
   for (const keyword of Object.keys(b)) {
     if (b[keyword] === undefined) continue;
-    merged[keyword] =
-      a[keyword] === undefined ? b[keyword] : mergeKeyword(keyword, a, b, at);
+    merged[keyword] = a[keyword] === undefined ? b[keyword] : mergeKeyword(keyword, a, b, at);
   }
   if (a.properties !== undefined || b.properties !== undefined) {
     merged.properties = mergeProperties(a, b, at);

@@ -92,9 +92,7 @@ function equallyLong(low: string, high: string): string[] {
   const [zeros, nines] = ['0'.repeat(nRest), '9'.repeat(nRest)];
   const branches: string[] = [];
   if (lowRest !== zeros) {
-    branches.push(
-      sequence(literal(String(first)), alternatives(equallyLong(lowRest, nines))),
-    );
+    branches.push(sequence(literal(String(first)), alternatives(equallyLong(lowRest, nines))));
     first += 1;
   }
   const cutsHigh = highRest !== nines;
@@ -104,9 +102,7 @@ function equallyLong(low: string, high: string): string[] {
     branches.push(nRest === 0 ? digit : sequence(digit, repeat('[0-9]', nRest, nRest)));
   }
   if (cutsHigh) {
-    branches.push(
-      sequence(literal(String(last + 1)), alternatives(equallyLong(zeros, highRest))),
-    );
+    branches.push(sequence(literal(String(last + 1)), alternatives(equallyLong(zeros, highRest))));
   }
   if (nSame === 0) return branches;
   return [sequence(literal(low.slice(0, nSame)), alternatives(branches))];

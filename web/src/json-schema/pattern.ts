@@ -87,7 +87,11 @@ class PatternReader {
 
   #sequence(): string[] {
     const parts: string[] = [];
-    for (let next = this.#peek(); next !== undefined && !'|)$'.includes(next); next = this.#peek()) {
+    for (
+      let next = this.#peek();
+      next !== undefined && !'|)$'.includes(next);
+      next = this.#peek()
+    ) {
       if (next === '^') throw new PatternError('an anchor is not at its beginning');
       parts.push(this.#quantified(this.#atom()));
     }
@@ -139,7 +143,10 @@ class PatternReader {
     let text = '';
     for (let next = this.#next(); next !== '}'; next = this.#next()) text += next;
     const [least = '', most] = text.split(',');
-    return [Number(least), most === undefined ? Number(least) : most === '' ? undefined : Number(most)];
+    return [
+      Number(least),
+      most === undefined ? Number(least) : most === '' ? undefined : Number(most),
+    ];
   }
 
   #set(): CodePoints[] {

@@ -29,7 +29,8 @@ export class SchemaResolver {
       if (Array.isArray(holder)) found = holder[Number(name)];
       else if (isObject(holder) && Object.hasOwn(holder, name)) found = holder[name];
     }
-    if (found === undefined) throw schemaError(at, `there is nothing at the reference "${reference}"`);
+    if (found === undefined)
+      throw schemaError(at, `there is nothing at the reference "${reference}"`);
     return checkedSchema(found, reference).schema;
   }
 

@@ -17,9 +17,7 @@ export const keywordsOf = {
 };
 
 const combining = ['$ref', 'allOf', 'anyOf', 'oneOf'];
-const supported = new Set(
-  ['type', 'enum', 'const', combining, Object.values(keywordsOf)].flat(2),
-);
+const supported = new Set(['type', 'enum', 'const', combining, Object.values(keywordsOf)].flat(2));
 /** Say nothing about which values are valid. */
 const annotations = new Set([
   ...['$schema', '$id', '$anchor', '$comment', '$defs', 'definitions', 'title', 'description'],
@@ -77,7 +75,10 @@ export function typesOf(schema: SchemaObject, at: string): string[] {
   const types: unknown[] = Array.isArray(value) ? value : [value];
   return types.map((type) => {
     if (typeof type === 'string' && typeNames.includes(type)) return type;
-    throw schemaError(at, `the type ${spelled(type)} is unknown; it is one of ${typeNames.join(', ')}`);
+    throw schemaError(
+      at,
+      `the type ${spelled(type)} is unknown; it is one of ${typeNames.join(', ')}`,
+    );
   });
 }
 

@@ -53,6 +53,9 @@ export const formats = new Map([
   ['time', time],
   ['date-time', `(${date} "T" ${time})`],
   ['uuid', `([0-9a-f]{8} ("-" [0-9a-f]{4}){3} "-" [0-9a-f]{12})`],
-  ['email', `([a-zA-Z0-9_+-]{1,30} ("." [a-zA-Z0-9_+-]{1,30}){0,2} "@" ${label} ("." ${label}){1,3})`],
+  [
+    'email',
+    `([a-zA-Z0-9_+-]{1,30} ("." [a-zA-Z0-9_+-]{1,30}){0,2} "@" ${label} ("." ${label}){1,3})`,
+  ],
   ['ipv4', `(${octet} ("." ${octet}){3})`],
 ]);

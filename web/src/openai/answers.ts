@@ -57,7 +57,9 @@ export function usageOf(results: readonly GenerationResult[]): CompletionUsage {
     prompt_tokens_details: { cached_tokens: results[0]?.usage.cachedTokens ?? 0 },
     completion_tokens_details: {
       accepted_prediction_tokens: total(({ timings }) => timings.keptTokens),
-      rejected_prediction_tokens: total(({ timings }) => timings.guessedTokens - timings.keptTokens),
+      rejected_prediction_tokens: total(
+        ({ timings }) => timings.guessedTokens - timings.keptTokens,
+      ),
     },
   };
 }

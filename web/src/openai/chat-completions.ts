@@ -153,9 +153,9 @@ function responseSchema(format: ResponseFormat | undefined): object | undefined 
   }
 }
 
-type AnswerEvent = (
-  { text: string } | { call: FunctionCall; index: number }
-) & { logprobs: TokenLogprob[] };
+type AnswerEvent = ({ text: string } | { call: FunctionCall; index: number }) & {
+  logprobs: TokenLogprob[];
+};
 
 /** One answer, text and calls in the order they are written. Returns how it ended. */
 async function* answerEvents(

@@ -29,7 +29,10 @@ export class Embeddings {
     const { pooling, dimensions, encoding_format: format = 'float' } = params;
     const encode = encodings[format] as (typeof encodings)[typeof format] | undefined;
     if (!encode) {
-      throw new KingletError('invalid_argument', `the encoding_format "${format}" is not supported`);
+      throw new KingletError(
+        'invalid_argument',
+        `the encoding_format "${format}" is not supported`,
+      );
     }
     const inputs = promptsOf(params.input);
     const wanted = present({ pooling, dimensions, signal });
@@ -38,7 +41,7 @@ export class Embeddings {
     return {
       object: 'list',
       data: embeddings.map((vector, index) => ({
-        ...{ object: 'embedding', index } as const,
+        ...({ object: 'embedding', index } as const),
         embedding: encode(vector),
       })),
       model: params.model ?? this.#model.info.name,

@@ -24,10 +24,12 @@ export function templateMessages(
 
 /** Templates that know tools know these messages too, the arguments being values, not JSON. */
 function taughtMessage(message: MessageParam): ChatMessage {
-  const calls = functionCalls(message).map(({ id, type, function: { name, arguments: given } }) => ({
-    ...{ id, type },
-    function: { name, arguments: parseArguments(name, given) },
-  }));
+  const calls = functionCalls(message).map(
+    ({ id, type, function: { name, arguments: given } }) => ({
+      ...{ id, type },
+      function: { name, arguments: parseArguments(name, given) },
+    }),
+  );
   return {
     role: roleOf(message),
     content: textOf(message),

@@ -60,9 +60,7 @@ export class TextCompletions {
         maxTokens: params.max_tokens ?? 16,
       },
     };
-    return params.stream
-      ? new AnswerStream(controller, streamChunks(request))
-      : whole(request);
+    return params.stream ? new AnswerStream(controller, streamChunks(request)) : whole(request);
   }
 }
 
@@ -101,9 +99,13 @@ async function* streamChunks(request: TextRequest): AsyncGenerator<TextCompletio
 }
 
 /** What the choices grow by, one after the other, and what each prompt cost. */
-async function* parts(
-  { model, params, prompts, nChoices, options }: TextRequest,
-): AsyncGenerator<{ choice?: Choice; usage?: CompletionUsage }, void, void> {
+async function* parts({
+  model,
+  params,
+  prompts,
+  nChoices,
+  options,
+}: TextRequest): AsyncGenerator<{ choice?: Choice; usage?: CompletionUsage }, void, void> {
   const withLogprobs = params.logprobs !== null && params.logprobs !== undefined;
   let index = 0;
   for (const prompt of prompts) {

@@ -45,7 +45,10 @@ export interface ChosenTools {
   isForced: boolean;
 }
 
-export function chosenTools({ tools = [], tool_choice: choice }: ChatCompletionParams): ChosenTools {
+export function chosenTools({
+  tools = [],
+  tool_choice: choice,
+}: ChatCompletionParams): ChosenTools {
   const known = tools.map((tool) => {
     if (tool.type === 'function') return tool;
     throw invalid(`a tool of type "${tool.type}" is not supported, only "function" is`);
@@ -64,7 +67,9 @@ export function chosenTools({ tools = [], tool_choice: choice }: ChatCompletionP
   }
   if (choice.type === 'allowed_tools') {
     const { mode, tools: allowed } = choice.allowed_tools;
-    const names = (allowed as { function?: { name?: unknown } }[]).map((tool) => tool.function?.name);
+    const names = (allowed as { function?: { name?: unknown } }[]).map(
+      (tool) => tool.function?.name,
+    );
     return { tools: atLeastOne(named(names)), isForced: mode === 'required' };
   }
   throw invalid(`a tool_choice of type "${choice.type}" is not supported`);
@@ -97,10 +102,7 @@ export function spellCall({ name, arguments: given }: Call): string {
   return `${mark}\n{"name": ${JSON.stringify(name)}, "arguments": ${given}}\n${endMark}`;
 }
 
-export function answerReader(
-  { tools, isForced }: ChosenTools,
-  style: ToolStyle,
-): AnswerReader {
+export function answerReader({ tools, isForced }: ChosenTools, style: ToolStyle): AnswerReader {
   if (tools.length === 0) return plainReader;
   const names = tools.map((tool) => tool.function.name);
   return style.mark === '' || isForced ? new JsonReader(names) : new MarkReader(names);

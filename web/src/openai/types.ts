@@ -42,7 +42,10 @@ export type ToolChoice =
   | 'auto'
   | 'required'
   | { type: 'function'; function: { name: string } }
-  | { type: 'allowed_tools'; allowed_tools: { mode: 'auto' | 'required'; tools: readonly object[] } };
+  | {
+      type: 'allowed_tools';
+      allowed_tools: { mode: 'auto' | 'required'; tools: readonly object[] };
+    };
 
 export type ResponseFormat =
   | { type: 'text' }

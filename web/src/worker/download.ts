@@ -46,8 +46,10 @@ export class Download {
   ): Promise<Download> {
     if (part && part.bytes > 0 && isIdentified(part.version)) {
       const response = await requestFile(url, options, part.bytes);
-      const isRest = response?.offset === part.bytes && isSameVersion(response.version, part.version);
-      if (response && (isRest || response.offset === 0)) return new Download(url, options, response);
+      const isRest =
+        response?.offset === part.bytes && isSameVersion(response.version, part.version);
+      if (response && (isRest || response.offset === 0))
+        return new Download(url, options, response);
       response?.abort();
     }
     const stallTimeout = answerTimeout ?? options.stallTimeout;

@@ -103,7 +103,7 @@ async function encode<Text>(
   let encoder: EngineEncoder | undefined;
   let room = 0;
   try {
-    for (let done = 0; done < texts.length; ) {
+    for (let done = 0; done < texts.length;) {
       const group = nextGroup(texts, done, tokensOf);
       const nTokens = group.reduce((sum, tokens) => sum + tokens.length, 0);
       if (!encoder || nTokens > room) {
@@ -154,7 +154,7 @@ function named<T>(index: number, work: () => T): T {
 async function compute(encoder: EngineEncoder, group: Int32Array[], work: Work): Promise<void> {
   checkWanted(work);
   let turnBegan = performance.now();
-  for (let nLeft = unwrap(encoder.begin(group, work.id)); nLeft > 0; ) {
+  for (let nLeft = unwrap(encoder.begin(group, work.id)); nLeft > 0;) {
     nLeft = unwrap(encoder.advance());
     if (performance.now() - turnBegan < turnMs) continue;
     await yieldToMessages();

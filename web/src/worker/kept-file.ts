@@ -83,7 +83,7 @@ export class KeptFile {
   }
 
   async #append(bytes: Uint8Array): Promise<void> {
-    for (let taken = 0; taken < bytes.length && this.#entry; ) {
+    for (let taken = 0; taken < bytes.length && this.#entry;) {
       const part = bytes.subarray(taken, taken + blockBytes - this.#filled);
       this.#block.set(part, this.#filled);
       this.#filled += part.length;

@@ -91,11 +91,7 @@ class Load {
   /** Of every part, as far as they are known. */
   #sizes: (number | undefined)[] = [];
 
-  constructor(
-    sources: NamedSources,
-    access: Access,
-    { onProgress }: LoadEnvironment,
-  ) {
+  constructor(sources: NamedSources, access: Access, { onProgress }: LoadEnvironment) {
     this.#sources = sources;
     this.#access = access;
     this.#progress = new Progress(onProgress);
@@ -228,7 +224,7 @@ async function peekShape(source: ByteSource): Promise<ModelShape | undefined> {
   source.pieces = rejoined(taken, iterator);
   let start = new Uint8Array(1 << 16);
   let length = 0;
-  for (let nextTry = 1; ; ) {
+  for (let nextTry = 1; ;) {
     const next = await iterator.next();
     if (next.done) return undefined;
     const { bytes, phase } = next.value;

@@ -2,12 +2,7 @@
 import type { EngineModel, EngineModule, EngineSession } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
 import { isPooling } from '../pooling.ts';
-import type {
-  CancelWord,
-  ClientMessage,
-  KvKinds,
-  WorkerMessage,
-} from '../protocol.ts';
+import type { CancelWord, ClientMessage, KvKinds, WorkerMessage } from '../protocol.ts';
 import type { KvPages, ModelInfo, SessionInfo } from '../types.ts';
 import { appendTokens } from './append-tokens.ts';
 import { embedTexts, scoreTexts } from './encode-texts.ts';
@@ -233,9 +228,10 @@ export class ModelHost {
     this.#model = model;
     const { hasWeights, purpose, contextLength } = model.info();
     const nCtx = options.nCtx ?? defaultNCtx(contextLength);
-    const { session } = hasWeights && purpose === 'text'
-      ? this.#newSession({ id, options: { nCtx, kv: options.kv, kvPool: 0 } })
-      : { session: noSession(options.kv) };
+    const { session } =
+      hasWeights && purpose === 'text'
+        ? this.#newSession({ id, options: { nCtx, kv: options.kv, kvPool: 0 } })
+        : { session: noSession(options.kv) };
     const info = describe(model, session, running);
     return { type: 'loaded', id, info, session, cancelWord: cancelWord(running.engine) };
   }
@@ -288,10 +284,7 @@ export class ModelHost {
     return this.#wanted.has(id);
   }
 
-  async #decode(
-    session: HostedSession,
-    { id, tokens }: Message<'decode'>,
-  ): Promise<WorkerMessage> {
+  async #decode(session: HostedSession, { id, tokens }: Message<'decode'>): Promise<WorkerMessage> {
     const isWanted = () => this.#isWanted(session, id);
     const logits = await appendTokens(session.engine, tokens, { id, isWanted });
     return { type: 'logits', id, logits };

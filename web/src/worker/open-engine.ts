@@ -74,8 +74,7 @@ export function chooseThreads(
   if (asked === 1) return { nThreads: 1, reason: 'requested' };
   if (!canShare) return { nThreads: 1, reason: 'not_isolated' };
   const half = Math.floor(hardware / 2);
-  const nThreads =
-    asked ?? Math.min(maxDefaultThreads, Math.max(1, Math.min(2, hardware), half));
+  const nThreads = asked ?? Math.min(maxDefaultThreads, Math.max(1, Math.min(2, hardware), half));
   return { nThreads, reason: 'one_core' };
 }
 

@@ -1,11 +1,6 @@
 // One generation in the worker: steps of the engine, pieces for the page, and what it all took.
 import type { EngineModel, EngineSession, EngineStep } from '#engine';
-import type {
-  ChatText,
-  PostedEncoding,
-  PostedGenerateOptions,
-  PostedPrompt,
-} from '../protocol.ts';
+import type { ChatText, PostedEncoding, PostedGenerateOptions, PostedPrompt } from '../protocol.ts';
 import type { FinishReason, GenerationResult, Piece } from '../types.ts';
 import { BatchPace } from './batch-pace.ts';
 import { unwrap } from './engine-error.ts';

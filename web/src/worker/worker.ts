@@ -11,7 +11,10 @@ if (isNode) {
     ({ parentPort }: typeof import('node:worker_threads')) => {
       const host = new ModelHost({
         post: (message: WorkerMessage, transfer: Transferable[] = []) => {
-          parentPort?.postMessage(message, transfer as import('node:worker_threads').Transferable[]);
+          parentPort?.postMessage(
+            message,
+            transfer as import('node:worker_threads').Transferable[],
+          );
         },
         openEngine,
       });
