@@ -387,6 +387,7 @@ class EngineModel {
     set(fields, "weightBytes", to_number(model.weight_bytes()));
     set(fields, "kernels", model.kernels().name);
     set(fields, "chatTemplate", metadata("tokenizer.chat_template"));
+    set(fields, "sampling", sampling());
     set(fields, "bosToken", spelling(loaded_->tokenizer->bos()));
     set(fields, "eosToken", spelling(loaded_->tokenizer->eos()));
     return fields;
@@ -441,6 +442,22 @@ class EngineModel {
     const Model& model = loaded_->model;
     if (!model.has_weights() || model.config().makes_text()) return "text";
     return model.config().pooling == Pooling::rank ? "ranking" : "embeddings";
+  }
+
+  // What the file recommends.
+  val sampling() const {
+    const SamplerChoice choice = recommended_sampling(loaded_->model.header());
+    val fields = val::object();
+    const auto set_chosen = [&](const char* name, const auto& chosen) {
+      if (chosen) set(fields, name, static_cast<double>(*chosen));
+    };
+    set_chosen("temperature", choice.temperature);
+    set_chosen("topK", choice.top_k);
+    set_chosen("topP", choice.top_p);
+    set_chosen("minP", choice.min_p);
+    set_chosen("repeatPenalty", choice.repeat_penalty);
+    set_chosen("repeatLastN", choice.repeat_last_n);
+    return fields;
   }
 
   // Empty where the file has none.

@@ -68,11 +68,22 @@ export interface EngineModelInfo {
   embeddingSize: number;
   weightBytes: number;
   kernels: string;
+  /** What the file recommends; nothing else is set. */
+  sampling: EngineSampling;
   /** The file's own, a Jinja program; empty where it has none. */
   chatTemplate: string;
   /** How the vocabulary spells its marks; empty where it has none. */
   bosToken: string;
   eosToken: string;
+}
+
+export interface EngineSampling {
+  temperature?: number;
+  topK?: number;
+  topP?: number;
+  minP?: number;
+  repeatPenalty?: number;
+  repeatLastN?: number;
 }
 
 export interface EngineModel extends EngineHandle {

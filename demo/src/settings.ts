@@ -1,5 +1,5 @@
 // What can be set, what it starts with, and where it is remembered.
-import type { GenerateOptions, KvKind } from 'kinglet';
+import type { GenerateOptions, KvKind, ModelInfo } from 'kinglet';
 import { Observable } from './ui/observable.ts';
 
 export interface Settings {
@@ -49,16 +49,40 @@ export const defaultSettings: Settings = {
 
 export type Sampling = Pick<Settings, 'temperature' | 'topK' | 'topP' | 'minP' | 'repeatPenalty'>;
 
+export function generateOptions(from: Settings): GenerateOptions {
+  const { temperature, topK, topP, minP, repeatPenalty, maxTokens, seed } = from;
+  return { temperature, topK, topP, minP, repeatPenalty, maxTokens, seed };
+}
+
+const usual: Sampling = { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05, repeatPenalty: 1 };
+
 export const presets: Record<string, Sampling> = {
-  Balanced: { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05, repeatPenalty: 1 },
+  Balanced: usual,
   Precise: { temperature: 0.3, topK: 40, topP: 0.9, minP: 0.1, repeatPenalty: 1 },
   Creative: { temperature: 1.2, topK: 0, topP: 0.98, minP: 0.05, repeatPenalty: 1.1 },
   Greedy: { temperature: 0, topK: 0, topP: 1, minP: 0, repeatPenalty: 1 },
 };
 
-export function generateOptions(from: Settings): GenerateOptions {
-  const { temperature, topK, topP, minP, repeatPenalty, maxTokens, seed } = from;
-  return { temperature, topK, topP, minP, repeatPenalty, maxTokens, seed };
+export function isSampling(current: Settings, wanted: Sampling): boolean {
+  return (Object.keys(wanted) as (keyof Sampling)[]).every(
+    (name) => current[name] === wanted[name],
+  );
+}
+
+/** What a file recommends, for the rest the usual values; undefined where it says nothing. */
+export function recommendedSampling({ sampling }: ModelInfo): Sampling | undefined {
+  if (Object.keys(sampling).length === 0) return undefined;
+  const { temperature, topK, topP, minP, repeatPenalty } = { ...usual, ...sampling };
+  return { temperature, topK, topP, minP, repeatPenalty };
+}
+
+let followed = usual;
+
+/** Takes up what a file recommends, unless somebody has chosen otherwise. */
+export function followModel(info: ModelInfo): void {
+  const wanted = recommendedSampling(info) ?? usual;
+  if (isSampling(settings.value, followed)) settings.value = { ...settings.value, ...wanted };
+  followed = wanted;
 }
 
 const storageKey = 'kinglet settings';

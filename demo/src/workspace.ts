@@ -2,7 +2,7 @@
 import { Kinglet } from 'kinglet';
 import type { LoadOptions, LoadProgress, ModelInfo, Session, SessionOptions } from 'kinglet';
 import { Pace } from './pace.ts';
-import { settings } from './settings.ts';
+import { followModel, settings } from './settings.ts';
 import type { Settings } from './settings.ts';
 import { Observable } from './ui/observable.ts';
 
@@ -78,6 +78,7 @@ export async function openModel(choice: ModelChoice): Promise<boolean> {
       return false;
     }
     opened.value?.kinglet.dispose();
+    followModel(kinglet.info);
     opened.value = { choice, name: kinglet.info.name || choice.name, kinglet, session };
     return true;
   } catch (error) {

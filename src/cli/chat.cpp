@@ -112,9 +112,10 @@ class Conversation {
 
 }  // namespace
 
-Status chat(const ChatOptions& options) {
+Status chat(ChatOptions options) {
   KINGLET_TRY(check_utf8("system message", options.system));
   KINGLET_ASSIGN(const auto run, start_run(options.run));
+  choose_sampling(run->loaded.model, options.sampling, options.generation.sampler);
   KINGLET_ASSIGN(ChatTemplate chat_template,
                  choose_template(run->loaded.model.header(), run->loaded.tokenizer->vocabulary(),
                                  options.format));

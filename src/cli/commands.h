@@ -25,6 +25,7 @@ struct RunOptions {
 
 struct GenerateOptions {
   RunOptions run;
+  SamplerChoice sampling;  // the rest is as the file recommends
   std::string prompt;
   bool add_bos = true;
   bool parse_special = true;
@@ -35,6 +36,7 @@ struct GenerateOptions {
 
 struct ChatOptions {
   RunOptions run;
+  SamplerChoice sampling;  // the rest is as the file recommends
   std::string system;
   std::string format;  // a built-in chat format; "": that of the file's template
   bool thinking = true;
@@ -109,7 +111,7 @@ struct QuantizeOptions {
 Status generate(GenerateOptions options);
 
 // Answers line by line what standard input says, until it ends.
-Status chat(const ChatOptions& options);
+Status chat(ChatOptions options);
 
 // The text that a chat model would be given: of messages on standard input, each ended by NUL, the
 // user's and the assistant's in turn.

@@ -71,6 +71,7 @@ Status generate(GenerateOptions options) {
     KINGLET_ASSIGN(options.generation.grammar, read_grammar(options.grammar));
   }
   KINGLET_ASSIGN(const auto run, start_run(options.run));
+  choose_sampling(run->loaded.model, options.sampling, options.generation.sampler);
   const std::vector<TokenId> prompt = run->loaded.tokenizer->encode(
       options.prompt, {.add_bos = options.add_bos, .parse_special = options.parse_special});
   KINGLET_ASSIGN(Generation generation, Generation::start(*run->session, *run->loaded.tokenizer,

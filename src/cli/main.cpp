@@ -5,6 +5,7 @@
 #include <new>
 #include <random>
 
+#include "base/format.h"
 #include "cli/commands.h"
 
 namespace kinglet::cli {
@@ -45,27 +46,23 @@ void add_run_options(CLI::App& command, RunOptions& run) {
       ->capture_default_str();
 }
 
-void add_sampler_options(CLI::App& command, SamplerOptions& sampler) {
-  command.add_option("--temp", sampler.temperature, "Temperature; 0 is greedy")
-      ->capture_default_str();
-  command.add_option("--top-k", sampler.top_k, "Keep the k most probable; 0 keeps all")
-      ->capture_default_str();
-  command.add_option("--top-p", sampler.top_p, "Keep the fewest that reach this probability")
-      ->capture_default_str();
-  command.add_option("--min-p", sampler.min_p, "Keep those above this part of the largest")
-      ->capture_default_str();
-  command.add_option("--repeat-penalty", sampler.repeat_penalty, "Above 1: repeat less")
-      ->capture_default_str();
-  command
-      .add_option("--frequency-penalty", sampler.frequency_penalty,
-                  "Taken off a token's logit for each time it was seen")
-      ->capture_default_str();
-  command
-      .add_option("--presence-penalty", sampler.presence_penalty,
-                  "Taken off a token's logit once it was seen")
-      ->capture_default_str();
-  command.add_option("--repeat-last-n", sampler.repeat_last_n, "Tokens the penalties look back")
-      ->capture_default_str();
+// Without an option its value is the file's, or else the usual one.
+void add_sampler_options(CLI::App& command, SamplerChoice& sampling) {
+  const SamplerOptions usual;
+  const auto add = [&](const char* name, auto& option, const char* text, auto otherwise) {
+    command.add_option(name, option, cat(text, " (default: the file's, or ", otherwise, ")"));
+  };
+  add("--temp", sampling.temperature, "Temperature; 0 is greedy", "0.8");
+  add("--top-k", sampling.top_k, "Keep the k most probable; 0 keeps all", usual.top_k);
+  add("--top-p", sampling.top_p, "Keep the fewest that reach this probability", "0.95");
+  add("--min-p", sampling.min_p, "Keep those above this part of the largest", "0.05");
+  add("--repeat-penalty", sampling.repeat_penalty, "Above 1: repeat less", "1");
+  add("--repeat-last-n", sampling.repeat_last_n, "Tokens the penalties look back",
+      usual.repeat_last_n);
+  command.add_option("--frequency-penalty", sampling.frequency_penalty,
+                     "Taken off a token's logit for each time it was seen (default: 0)");
+  command.add_option("--presence-penalty", sampling.presence_penalty,
+                     "Taken off a token's logit once it was seen (default: 0)");
 }
 
 void add_stop_option(CLI::App& command, GenerationOptions& generation) {
@@ -108,7 +105,7 @@ int run(int argc, char** argv) {
                              "Recognise control tokens in the prompt, or not");
   generate_command->add_option("--grammar", generating.grammar,
                                "GBNF file that the answer must match");
-  add_sampler_options(*generate_command, generating.generation.sampler);
+  add_sampler_options(*generate_command, generating.sampling);
   add_stop_option(*generate_command, generating.generation);
   add_lookup_option(*generate_command, generating.generation);
   generate_command->add_flag("--shift", generating.generation.shifts_context,
@@ -135,7 +132,7 @@ int run(int argc, char** argv) {
                          "Recognise control tokens in messages too");
   chat_command->add_option("-n,--n-tokens", chatting.generation.max_tokens, "Tokens of an answer")
       ->capture_default_str();
-  add_sampler_options(*chat_command, chatting.generation.sampler);
+  add_sampler_options(*chat_command, chatting.sampling);
   add_stop_option(*chat_command, chatting.generation);
   add_lookup_option(*chat_command, chatting.generation);
   chat_command->add_option("--seed", seed, "Seed of the sampler (default: random)");

@@ -67,6 +67,11 @@ Result<std::unique_ptr<Run>> start_run(const RunOptions& options) {
   return run;
 }
 
+void choose_sampling(const Model& model, const SamplerChoice& chosen, SamplerOptions& options) {
+  recommended_sampling(model.header()).apply_to(options);
+  chosen.apply_to(options);
+}
+
 Result<std::unique_ptr<EncoderRun>> start_encoder(const EncoderOptions& options) {
   KINGLET_ASSIGN(GgufFile file, read_gguf_file(options.model));
   KINGLET_ASSIGN(LanguageModel loaded, load_language_model(std::move(file), options.kernels));

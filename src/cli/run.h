@@ -23,6 +23,9 @@ struct Run {
 
 Result<std::unique_ptr<Run>> start_run(const RunOptions& options);
 
+// The options that were chosen, or else what the file recommends.
+void choose_sampling(const Model& model, const SamplerChoice& chosen, SamplerOptions& options);
+
 // A model that makes vectors or scores of texts.
 struct EncoderRun {
   LanguageModel loaded;

@@ -55,6 +55,49 @@ Status validate(const SamplerOptions& options, uint32_t vocab_size) {
   return {};
 }
 
+void SamplerChoice::apply_to(SamplerOptions& options) const {
+  const auto apply = [](const auto& chosen, auto& option) {
+    if (chosen) option = *chosen;
+  };
+  apply(temperature, options.temperature);
+  apply(top_k, options.top_k);
+  apply(top_p, options.top_p);
+  apply(min_p, options.min_p);
+  apply(repeat_penalty, options.repeat_penalty);
+  apply(frequency_penalty, options.frequency_penalty);
+  apply(presence_penalty, options.presence_penalty);
+  apply(repeat_last_n, options.repeat_last_n);
+}
+
+SamplerChoice recommended_sampling(const GgufHeader& header) {
+  SamplerChoice choice;
+  // Sets `option` where the file has a value that could be run with.
+  const auto read = [&](std::string_view name, auto& option) {
+    using Value = typename std::remove_reference_t<decltype(option)>::value_type;
+    SamplerChoice alone = choice;
+    const std::string key = cat("general.sampling.", name);
+    if constexpr (std::is_same_v<Value, float>) {
+      const auto value = header.require_float(key);
+      if (!value.ok()) return;
+      option = value.value();
+    } else {
+      const auto value = header.require_uint(key);
+      if (!value.ok() || value.value() > INT32_MAX) return;
+      option = static_cast<int32_t>(value.value());
+    }
+    SamplerOptions options;
+    choice.apply_to(options);
+    if (!validate(options, 0).ok()) choice = alone;
+  };
+  read("temp", choice.temperature);
+  read("top_k", choice.top_k);
+  read("top_p", choice.top_p);
+  read("min_p", choice.min_p);
+  read("penalty_repeat", choice.repeat_penalty);
+  read("penalty_last_n", choice.repeat_last_n);
+  return choice;
+}
+
 Sampler::Sampler(const SamplerOptions& options, uint32_t vocab_size, const KernelSet& kernels)
     : options_(options), kernels_(&kernels), n_candidates_(vocab_size) {
   if (options.top_k > 0)

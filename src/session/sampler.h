@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/result.h"
+#include "gguf/header.h"
 #include "session/candidates.h"
 #include "session/constraint.h"
 #include "text/vocabulary.h"
@@ -35,6 +37,24 @@ struct SamplerOptions {
 };
 
 constexpr int32_t kMaxRepeatLastN = 1 << 16;
+
+// Those options that somebody has an opinion of: a file, or whoever runs it.
+struct SamplerChoice {
+  std::optional<float> temperature;
+  std::optional<int32_t> top_k;
+  std::optional<float> top_p;
+  std::optional<float> min_p;
+  std::optional<float> repeat_penalty;
+  std::optional<float> frequency_penalty;
+  std::optional<float> presence_penalty;
+  std::optional<int32_t> repeat_last_n;
+
+  void apply_to(SamplerOptions& options) const;
+};
+
+// What a file recommends, by general.sampling.*. A value that is of a wrong type or out of its
+// range counts as absent: the model runs without it.
+SamplerChoice recommended_sampling(const GgufHeader& header);
 
 // ErrorCode::invalid_argument names the option, its value and its range; `vocab_size` is that of
 // the tokens which biases may name.

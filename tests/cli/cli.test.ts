@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { splitModel } from '../web/split-model.ts';
-import { withChatTemplate } from '../web/support.ts';
+import { withChatTemplate, withMetadata } from '../web/support.ts';
 import { expectFailure, fixture, kinglet, program, stories, type Logprobs } from './program.ts';
 import { writeVocabulary } from './vocabulary-file.ts';
 
@@ -220,6 +220,24 @@ describe('split files', () => {
     );
     rmSync(name(2));
     expectFailure(['generate', '-m', name(1), ...greedy], /stories-00002-of-00003\.gguf: No such/);
+  });
+});
+
+describe('sampling', () => {
+  test('is what the file recommends, unless options say otherwise', () => {
+    const path = newPath();
+    const sampling = { 'general.sampling.temp': 0 };
+    writeFileSync(path, withMetadata(readFileSync(stories), sampling));
+    const tell = (...more: string[]) =>
+      kinglet(['generate', '-m', path, '-p', 'Once', '-n', '20', '--seed', '1', ...more]).stdout;
+    const greedy = kinglet(['generate', '-m', stories, '-p', 'Once', '-n', '20', '--temp', '0']);
+    expect(tell()).toBe(greedy.stdout);
+    expect(tell('--temp', '1.5')).not.toBe(greedy.stdout);
+    expect(kinglet(['inspect', path]).stdout).toMatch(/general\.sampling\.temp +float32 +0\n/);
+    expectFailure(
+      ['generate', '-m', path, '-p', 'Once', '--temp', '-1'],
+      /temperature is -1, expected 0 to 100/,
+    );
   });
 });
 

@@ -8,6 +8,8 @@
 #include <random>
 #include <vector>
 
+#include "gguf/gguf_builder.h"
+
 namespace kinglet {
 namespace {
 
@@ -350,6 +352,35 @@ TEST(SamplerOptions, AreCheckedByName) {
 }
 
 // A penalty would push a huge logit to infinity, and probabilities then would not be numbers.
+SamplerChoice recommended(const GgufBuilder& builder) {
+  const Bytes bytes = builder.build();
+  const auto header = parse_gguf_header(bytes);
+  EXPECT_TRUE(header.ok());
+  return recommended_sampling(header.value());
+}
+
+TEST(RecommendedSampling, IsWhatTheFileSaysWhereThatCanBeRun) {
+  GgufBuilder file;
+  file.set_float32("general.sampling.temp", 0.25f).set_uint32("general.sampling.top_k", 7);
+  file.set_float32("general.sampling.top_p", 1.5f);  // out of its range
+  file.set("general.sampling.min_p", "a lot");
+  file.set_uint32("general.sampling.penalty_last_n", 1u << 20);
+  file.set_float32("general.sampling.penalty_repeat", 1.1f);
+  const SamplerChoice choice = recommended(file);
+  EXPECT_EQ(choice.temperature, 0.25f);
+  EXPECT_EQ(choice.top_k, 7);
+  EXPECT_EQ(choice.repeat_penalty, 1.1f);
+  EXPECT_FALSE(choice.top_p || choice.min_p || choice.repeat_last_n);
+
+  SamplerOptions options;
+  options.frequency_penalty = 2;
+  choice.apply_to(options);
+  EXPECT_EQ(options.temperature, 0.25f);
+  EXPECT_EQ(options.top_k, 7);
+  EXPECT_EQ(options.top_p, 0.95f);
+  EXPECT_EQ(options.frequency_penalty, 2);
+}
+
 TEST(Sampler, KeepsATokenWhateverThePenaltyMakesOfHugeLogits) {
   SamplerOptions options;
   options.repeat_penalty = 0.01f;

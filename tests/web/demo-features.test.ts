@@ -5,7 +5,14 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import type { Site } from './demo-page.ts';
 import { answered, ask, openPage, openPanel, openSite, opening } from './demo-page.ts';
 import { startFaultyServer } from './faulty-server.ts';
-import { root, storyModel, tellByCli, vocabularyOf, withChatTemplate } from './support.ts';
+import {
+  root,
+  storyModel,
+  tellByCli,
+  vocabularyOf,
+  withChatTemplate,
+  withMetadata,
+} from './support.ts';
 
 let site: Site;
 
@@ -220,6 +227,31 @@ describe('settings', () => {
     expect(await page.locator('#temperature').inputValue()).toBe('0.3');
     await page.getByRole('button', { name: 'Back to the defaults' }).click();
     expect(await page.locator('#temperature').inputValue()).toBe('0.8');
+  });
+
+  it('begin with what the file recommends, as long as nobody has chosen', async () => {
+    const page = await open('');
+    const bytes = withMetadata(readFileSync(storyModel), {
+      'tokenizer.chat_template': '{% for m in messages %}{{ m.content }}{% endfor %}',
+      ...{ 'general.sampling.temp': 0.25, 'general.sampling.top_p': 0.5 },
+    });
+    const buffer = Buffer.from(bytes);
+    await openPanel(page, 'settings');
+    const ofModel = page.getByRole('button', { name: 'The model’s' });
+    expect(await ofModel.isVisible()).toBe(false);
+    await openPanel(page, 'models');
+    await page.locator('#file').setInputFiles({
+      ...{ name: 'own.gguf', mimeType: 'application/octet-stream', buffer },
+    });
+    await page.locator('.welcome').waitFor();
+    await openPanel(page, 'settings');
+    expect(await page.locator('#temperature').inputValue()).toBe('0.25');
+    expect(await page.locator('#topP').inputValue()).toBe('0.5');
+    expect(await ofModel.getAttribute('aria-pressed')).toBe('true');
+    await page.getByRole('button', { name: 'Precise' }).click();
+    expect(await page.locator('#temperature').inputValue()).toBe('0.3');
+    await ofModel.click();
+    expect(await page.locator('#temperature').inputValue()).toBe('0.25');
   });
 
   it('load the model again with other kernels', async () => {

@@ -7,6 +7,7 @@ import type {
   EngineModel,
   EngineModule,
   EngineResult,
+  EngineSampling,
   EngineSession,
   EngineSessionOptions,
 } from '#engine';
@@ -35,6 +36,7 @@ export class FakeEngine implements EngineModule {
   readonly encoders: number[] = [];
   purpose: 'text' | 'embeddings' | 'ranking' = 'text';
   pooling = '';
+  sampling: EngineSampling = {};
   /** Handles that were made and not yet deleted. */
   nHandles = 0;
 
@@ -94,6 +96,7 @@ export class FakeEngine implements EngineModule {
         ...{ purpose: this.purpose, pooling: this.pooling, embeddingSize: 2 },
         weightBytes: text.length,
         kernels,
+        sampling: this.sampling,
         chatTemplate: "{% for m in messages %}{{ bos_token + m['content'] }}{% endfor %}",
         bosToken: '^',
         eosToken: '$',

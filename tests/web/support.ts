@@ -38,22 +38,34 @@ export function vocabularyOf(model: Uint8Array): Uint8Array<ArrayBuffer> {
 
 /** The file with a chat template added to its metadata. */
 export function withChatTemplate(model: Uint8Array, template: string): Uint8Array<ArrayBuffer> {
-  const key = Buffer.from('tokenizer.chat_template');
+  return withMetadata(model, { 'tokenizer.chat_template': template });
+}
+
+/** The file with texts and floats added to its metadata. */
+export function withMetadata(
+  model: Uint8Array,
+  values: Record<string, string | number>,
+): Uint8Array<ArrayBuffer> {
   const header = 24; // magic, version, number of tensors, number of metadata values
-  const fixed = 8 + key.length + 4 + 8;
-  const alignment = 32;
-  // As long as whole blocks of the alignment, so that the tensors stay where they belong.
-  const comment =
-    '{#' + ' '.repeat(alignment - 1 - ((fixed + template.length + 3) % alignment)) + '#}';
-  const text = Buffer.from(template + comment);
-  const entry = Buffer.alloc(fixed + text.length);
-  entry.writeBigUInt64LE(BigInt(key.length), 0);
-  key.copy(entry, 8);
-  entry.writeUInt32LE(8, 8 + key.length); // a string
-  entry.writeBigUInt64LE(BigInt(text.length), fixed - 8);
-  text.copy(entry, fixed);
-  if (entry.length % alignment !== 0) throw new Error('not aligned');
+  const entries = Object.entries(values).map(([key, value]) => metadataEntry(key, value));
+  const size = Buffer.concat(entries).length + metadataEntry('filler', '').length;
+  const alignment = 32; // of the tensors, which stay where they belong
+  entries.push(metadataEntry('filler', ' '.repeat(alignment - (size % alignment))));
   const start = Buffer.from(model.subarray(0, header));
-  start.writeBigUInt64LE(start.readBigUInt64LE(16) + 1n, 16);
-  return new Uint8Array(Buffer.concat([start, entry, model.subarray(header)]));
+  start.writeBigUInt64LE(start.readBigUInt64LE(16) + BigInt(entries.length), 16);
+  return new Uint8Array(Buffer.concat([start, ...entries, model.subarray(header)]));
+}
+
+function metadataEntry(key: string, value: string | number): Buffer {
+  const type = Buffer.alloc(4);
+  type.writeUInt32LE(typeof value === 'string' ? 8 : 6);
+  const number = Buffer.alloc(4);
+  if (typeof value === 'number') number.writeFloatLE(value);
+  return Buffer.concat([text(key), type, typeof value === 'string' ? text(value) : number]);
+}
+
+function text(value: string): Buffer {
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(Buffer.byteLength(value)));
+  return Buffer.concat([length, Buffer.from(value)]);
 }

@@ -172,6 +172,16 @@ describe('generating', () => {
     });
   });
 
+  it('takes what the file recommends, unless it is told otherwise', async () => {
+    engine.sampling = { temperature: 0.25, topK: 7, repeatLastN: 5 };
+    const model = await load();
+    expect(model.info.sampling).toEqual(engine.sampling);
+    await model.generate('a').result;
+    expect(engine.options[0]).toMatchObject({ ...engine.sampling, topP: 0.95 });
+    await model.generate('a', { temperature: 0, topP: 0.5 }).result;
+    expect(engine.options[1]).toMatchObject({ ...{ temperature: 0, topK: 7, topP: 0.5 } });
+  });
+
   it('tells log probabilities where they are asked for', async () => {
     const model = await load();
     const pieces = [];

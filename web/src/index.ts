@@ -39,6 +39,7 @@ export type {
   Piece,
   Pooling,
   RankedDocument,
+  RecommendedSampling,
   RerankOptions,
   SessionInfo,
   SessionOptions,

@@ -67,7 +67,11 @@ export const generateRules: Record<keyof GenerateNumbers, NumberRule & { default
   lookup: { default: 7, min: 0, max: 7, integer: true },
 };
 
-export function postedGenerateOptions(options: GenerateOptions): PostedGenerateOptions {
+/** `recommended`: the file's, where the caller says nothing. */
+export function postedGenerateOptions(
+  options: GenerateOptions,
+  recommended: Partial<GenerateNumbers> = {},
+): PostedGenerateOptions {
   refuseUnknown(options, [
     ...Object.keys(generateRules),
     ...['stop', 'logitBias', 'grammar', 'jsonSchema', 'signal', 'addBos', 'parseSpecial'],
@@ -76,7 +80,7 @@ export function postedGenerateOptions(options: GenerateOptions): PostedGenerateO
     const given = options[name];
     const rule = generateRules[name];
     if (given !== undefined) return checkedNumber(name, given, rule);
-    return rule.default ?? crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
+    return recommended[name] ?? rule.default ?? crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
   };
   const names = Object.keys(generateRules) as (keyof GenerateNumbers)[];
   return {

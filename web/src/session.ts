@@ -238,7 +238,7 @@ export class Session {
           type: 'generate',
           session: this.#id,
           prompt: postedPrompt(prompt, { addBos, parseSpecial }, place),
-          options: postedGenerateOptions(options),
+          options: postedGenerateOptions(options, this.#model.sampling),
         },
         {
           onAnswer: (answer) => {

@@ -144,6 +144,16 @@ export type SingleThreadReason =
   /** The machine has no more than one core to spare, or a second thread made it slower. */
   | 'one_core';
 
+/** Some of the options of {@link GenerateOptions}. */
+export interface RecommendedSampling {
+  temperature?: number;
+  topK?: number;
+  topP?: number;
+  minP?: number;
+  repeatPenalty?: number;
+  repeatLastN?: number;
+}
+
 export interface ModelInfo {
   name: string;
   architecture: string;
@@ -171,6 +181,11 @@ export interface ModelInfo {
   nCtx: number;
   /** The file's chat template, a Jinja program; undefined where it has none. */
   chatTemplate: string | undefined;
+  /**
+   * What the file recommends to draw tokens with: the defaults of generate() and chat(). Empty where
+   * it says nothing.
+   */
+  sampling: RecommendedSampling;
   /** How the vocabulary spells its marks of beginning and end; empty where it has none. */
   bosToken: string;
   eosToken: string;

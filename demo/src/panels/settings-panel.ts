@@ -6,10 +6,12 @@ import {
   defaultSettings,
   kernelSets,
   kvKinds,
+  isSampling,
   presets,
+  recommendedSampling,
   settings,
 } from '../settings.ts';
-import type { Sampling, Settings } from '../settings.ts';
+import type { Sampling } from '../settings.ts';
 import { button, h } from '../ui/dom.ts';
 import { opened } from '../workspace.ts';
 import type { Panel } from './panels.ts';
@@ -81,22 +83,34 @@ async function reload(): Promise<void> {
 }
 
 function presetButtons(): HTMLElement {
-  const buttons = Object.entries(presets).map(([name, preset]) => {
-    const made = button(name, () => {
-      changeSettings(preset);
-    });
-    settings.subscribe((current) => {
-      made.setAttribute('aria-pressed', String(isAs(current, preset)));
-    });
-    return made;
+  const buttons = Object.entries(presets).map(([name, preset]) => presetButton(name, () => preset));
+  const ofModel = presetButton('The model’s', () => {
+    const info = opened.value?.kinglet.info;
+    return info && recommendedSampling(info);
   });
-  return h('div', { class: 'row presets', role: 'group', 'aria-label': 'Presets' }, ...buttons);
+  return h(
+    'div',
+    { class: 'row presets', role: 'group', 'aria-label': 'Presets' },
+    ...[...buttons, ofModel],
+  );
 }
 
-function isAs(current: Settings, preset: Sampling): boolean {
-  return (Object.keys(preset) as (keyof Sampling)[]).every(
-    (name) => current[name] === preset[name],
-  );
+/** Hidden while there is no such preset. */
+function presetButton(name: string, preset: () => Sampling | undefined): HTMLElement {
+  const made = button(name, () => {
+    changeSettings(preset() ?? {});
+  });
+  const show = () => {
+    const wanted = preset();
+    made.hidden = wanted === undefined;
+    made.setAttribute(
+      'aria-pressed',
+      String(wanted !== undefined && isSampling(settings.value, wanted)),
+    );
+  };
+  settings.subscribe(show);
+  opened.subscribe(show);
+  return made;
 }
 
 function slider(
