@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/exponential.h"
+#include "kernels/kernels.h"
 
 namespace kinglet::element {
 
@@ -20,6 +21,20 @@ inline float silu(float x) { return x / (1.0f + exponential::exp(-x)); }
 inline float gelu(float x) {
   const float twice_u = kGeluScale * x * (1.0f + kGeluCubic * x * x);
   return x / (1.0f + exponential::exp(-twice_u));
+}
+
+// KernelSet::relu_squared. NaN for -infinity.
+inline float relu_squared(float x) {
+  const float positive = x > 0.0f ? x : 0.0f;
+  return positive * positive + 0.0f * x;
+}
+
+// KernelSet::xielu.
+inline float xielu(float x, const Xielu& shape) {
+  const float line = shape.slope * x;
+  if (x > 0.0f) return shape.positive * x * x + line;
+  const float power = exponential::exp(x < shape.limit ? x : shape.limit);
+  return (power - 1.0f - x) * shape.negative + line;
 }
 
 // KernelSet::softcap, by tanh(u) = 1 - 2 / (1 + e^2u).

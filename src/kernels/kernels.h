@@ -154,6 +154,15 @@ struct StateSpace {
   size_t output_stride;
 };
 
+// xIELU (Huang and Schlag, 2025), an activation whose shape is trained:
+//   positive x² + slope x where x > 0, negative (e^min(x, limit) - 1 - x) + slope x elsewhere.
+struct Xielu {
+  float positive = 0;
+  float negative = 0;
+  float slope = 0;
+  float limit = 0;
+};
+
 struct KernelSet {
   std::string_view name;
 
@@ -206,6 +215,12 @@ struct KernelSet {
 
   // x[i] = gelu(x[i]).
   void (*gelu)(float* x, size_t n);
+
+  // x[i] = max(x[i], 0)² (Primer, So et al., 2021).
+  void (*relu_squared)(float* x, size_t n);
+
+  // x[i] = xielu(x[i]).
+  void (*xielu)(float* x, const Xielu& shape, size_t n);
 
   // x[i] = cap * tanh(x[i] / cap); NaN where x[i] is not finite.
   void (*softcap)(float* x, float cap, size_t n);

@@ -103,8 +103,9 @@ struct Measured {
             &KernelSet::layer_norm, &KernelSet::add_scaled, &KernelSet::multiply,
             &KernelSet::convolve, &KernelSet::delta_rule, &KernelSet::state_space, &KernelSet::silu,
             &KernelSet::sigmoid_multiply, &KernelSet::silu_multiply, &KernelSet::gelu_multiply,
-            &KernelSet::gelu, &KernelSet::softcap, &KernelSet::rope_interleaved,
-            &KernelSet::rope_halves, &KernelSet::softmax_part, &KernelSet::quantize_query>(set);
+            &KernelSet::gelu, &KernelSet::relu_squared, &KernelSet::xielu, &KernelSet::softcap,
+            &KernelSet::rope_interleaved, &KernelSet::rope_halves, &KernelSet::softmax_part,
+            &KernelSet::quantize_query>(set);
     for (MatmulKernel& kernel : set.matmul) {
       if (kernel.multiply != nullptr) kernel.multiply = multiply;
     }

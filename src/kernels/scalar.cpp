@@ -143,6 +143,14 @@ void gelu(float* x, size_t n) {
   for (size_t i = 0; i < n; ++i) x[i] = element::gelu(x[i]);
 }
 
+void relu_squared(float* x, size_t n) {
+  for (size_t i = 0; i < n; ++i) x[i] = element::relu_squared(x[i]);
+}
+
+void xielu(float* x, const Xielu& shape, size_t n) {
+  for (size_t i = 0; i < n; ++i) x[i] = element::xielu(x[i], shape);
+}
+
 void softcap(float* x, float cap, size_t n) {
   for (size_t i = 0; i < n; ++i) x[i] = element::softcap(x[i], cap);
 }
@@ -190,6 +198,8 @@ const KernelSet& scalar_kernels() {
                   .silu_multiply = silu_multiply,
                   .gelu_multiply = gelu_multiply,
                   .gelu = gelu,
+                  .relu_squared = relu_squared,
+                  .xielu = xielu,
                   .softcap = softcap,
                   .rope_interleaved = rope_interleaved,
                   .rope_halves = rope_halves,

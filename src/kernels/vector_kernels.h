@@ -61,6 +61,8 @@ struct VectorKernels {
     set.silu_multiply = Math::silu_multiply;
     set.gelu_multiply = Math::gelu_multiply;
     set.gelu = Math::gelu;
+    set.relu_squared = Math::relu_squared;
+    set.xielu = Math::xielu;
     set.softcap = Math::softcap;
     set.rope_interleaved = Math::rope_interleaved;
     set.rope_halves = Math::rope_halves;

@@ -17,6 +17,7 @@ template <class V>
 struct VectorMath {
   using Float = typename V::Float;
   static constexpr size_t kLanes = V::kLanes;
+  static constexpr float kHuge = 3e38f;  // twice, it makes 1 and more of every positive number
 
   // See exponential.h.
   static Float exp(Float x) {
@@ -131,6 +132,34 @@ struct VectorMath {
 
   static void gelu(float* x, size_t n) {
     for (size_t i = 0; i < n; i += kLanes) store(x, i, n, gelu(load(x, i, n)));
+  }
+
+  static void relu_squared(float* x, size_t n) {
+    for (size_t i = 0; i < n; i += kLanes) {
+      const Float value = load(x, i, n);
+      const Float positive = V::max(value, V::splat(0.0f));
+      const Float odd = V::mul(value, V::splat(0.0f));
+      store(x, i, n, V::fma(positive, positive, odd));
+    }
+  }
+
+  // The sum of what positive numbers and what others make, of which one is 0. Of a positive number
+  // that needs the curve's height at the limit taken away.
+  static void xielu(float* x, const Xielu& shape, size_t n) {
+    const float at_limit = exponential::exp(std::min(shape.limit, 0.0f)) - 1.0f;
+    for (size_t i = 0; i < n; i += kLanes) {
+      const Float value = load(x, i, n);
+      const Float positive = V::max(value, V::splat(0.0f));
+      const Float negative = V::min(value, V::splat(0.0f));
+      const Float grown = V::mul(V::mul(positive, V::splat(kHuge)), V::splat(kHuge));
+      const Float is_positive = V::min(grown, V::splat(1.0f));
+      const Float power = exp(V::min(negative, V::splat(shape.limit)));
+      Float curve = V::sub_float(V::sub_float(power, V::splat(1.0f)), negative);
+      curve = V::sub_float(curve, V::mul(is_positive, V::splat(at_limit)));
+      const Float square = V::mul(V::mul(V::splat(shape.positive), positive), positive);
+      const Float line = V::mul(V::splat(shape.slope), value);
+      store(x, i, n, V::add(V::fma(curve, V::splat(shape.negative), square), line));
+    }
   }
 
   static void softcap(float* x, float cap, size_t n) {

@@ -480,6 +480,36 @@ TEST_P(VectorFunctions, GeluAsDefined) {
   }
 }
 
+TEST_P(VectorFunctions, ReluSquaredAsDefined) {
+  for (const size_t n : kLengths) {
+    const auto x = numbers(n, 4.0f);
+    auto out = x;
+    kernels().relu_squared(out.data(), n);
+    for (size_t i = 0; i < n; ++i) EXPECT_EQ(out[i], x[i] > 0 ? x[i] * x[i] : 0.0f) << x[i];
+  }
+}
+
+TEST_P(VectorFunctions, XieluAsDefined) {
+  for (const Xielu& shape : {Xielu{0.7f, 1.6f, 0.5f, -1e-6f}, Xielu{0.3f, 0.9f, 0.4f, -0.25f},
+                             Xielu{1.1f, 0.2f, -0.3f, 0.5f}}) {
+    for (const size_t n : kLengths) {
+      auto x = numbers(n, 4.0f);
+      if (n > 2) x[1] = 0.0f;
+      auto out = x;
+      kernels().xielu(out.data(), shape, n);
+      for (size_t i = 0; i < n; ++i) {
+        const auto at = static_cast<double>(x[i]);
+        const auto limit = static_cast<double>(shape.limit);
+        const double curve =
+            at > 0 ? static_cast<double>(shape.positive) * at * at
+                   : static_cast<double>(shape.negative) * (std::expm1(std::min(at, limit)) - at);
+        const double expected = curve + static_cast<double>(shape.slope) * at;
+        EXPECT_NEAR(out[i], expected, 1e-6 * std::fabs(expected) + 1e-6) << at;
+      }
+    }
+  }
+}
+
 TEST_P(VectorFunctions, SoftcapAsDefined) {
   for (const size_t n : kLengths) {
     const auto x = numbers(n, 40.0f);
@@ -574,6 +604,8 @@ TEST_P(VectorFunctions, WhatIsNotFiniteStaysVisible) {
       };
       const KernelSet& k = kernels();
       EXPECT_TRUE(stays([&](float* out) { k.gelu(out, kN); }));
+      EXPECT_TRUE(stays([&](float* out) { k.relu_squared(out, kN); }));
+      EXPECT_TRUE(stays([&](float* out) { k.xielu(out, {0.5f, 1.5f, 0.5f, -1e-6f}, kN); }));
       EXPECT_TRUE(stays([&](float* out) { k.gelu_multiply(out, ones.data(), kN); }));
       EXPECT_TRUE(stays([&](float* out) { k.silu_multiply(out, ones.data(), kN); }));
       EXPECT_TRUE(stays([&](float* out) { k.softcap(out, 30.0f, kN); }));

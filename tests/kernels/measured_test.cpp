@@ -54,11 +54,13 @@ TEST(MeasuredKernels, CountOneCallForEachCall) {
   reset_kernel_latencies(kernels);
   std::vector<float> x = {1, 2};
   kernels.gelu(x.data(), x.size());
+  kernels.relu_squared(x.data(), x.size());
+  kernels.xielu(x.data(), {.positive = 1}, x.size());
   kernels.add_scaled(x.data(), x.data(), 1.0f, x.size());
   float largest = 0;
   float sum = 0;
   (void)kernels.softmax_part(x.data(), x.size(), largest, sum);
-  EXPECT_EQ(kernel_latencies(kernels).count(), 3u);
+  EXPECT_EQ(kernel_latencies(kernels).count(), 5u);
   reset_kernel_latencies(kernels);
   EXPECT_EQ(kernel_latencies(kernels).count(), 0u);
 }

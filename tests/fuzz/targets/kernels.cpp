@@ -38,7 +38,7 @@ void compare(const std::vector<float>& x, std::string_view what, const F& f) {
 }
 
 void rows(Input& input) {
-  const uint32_t function = input.up_to(7);
+  const uint32_t function = input.up_to(9);
   const size_t n = 1 + input.up_to(kMaxLength);
   const std::vector<float> x = input.weights(n);
   const std::vector<float> y = input.weights(n);
@@ -70,6 +70,13 @@ void rows(Input& input) {
     case 6:
       return compare(x, "rope_halves", [&](const KernelSet& k, Row& out) {
         k.rope_halves(out.data(), y.data(), y.data() + n / 2, n / 2);
+      });
+    case 7:
+      return compare(x, "relu_squared",
+                     [&](const KernelSet& k, Row& out) { k.relu_squared(out.data(), n); });
+    case 8:
+      return compare(x, "xielu", [&](const KernelSet& k, Row& out) {
+        k.xielu(out.data(), {0.7f, 1.6f, 0.5f, -0.1f}, n);
       });
     default:
       return compare(x, "rope_interleaved", [&](const KernelSet& k, Row& out) {
