@@ -50,6 +50,10 @@ const plainFfn = {
   ffn_up: { rows: ffn, columns: hidden, gain: 2, bias: true },
   ffn_down: { rows: hidden, columns: ffn, bias: true },
 };
+const squaredFfn = {
+  ffn_up: { rows: ffn, columns: hidden, gain: 1.5 },
+  ffn_down: { rows: hidden, columns: ffn },
+};
 const experts = (n) => ({
   ffn_gate_inp: { rows: n, columns: hidden, gain: 2, type: 'F32' },
   ffn_gate_exps: { rows: expertFfn, columns: hidden, gain: 2, experts: n },
@@ -244,6 +248,143 @@ const fixtures = {
     keys: { ...meanAndVariance, ...rope },
     layer: { ...norms(true), ...attention(true), ...plainFfn },
     outputNormBias: true,
+    tied: true,
+  },
+  // Llama's block and near ones.
+  ernie4_5: {
+    architecture: 'ernie4_5',
+    keys: { ...rms, ...rope },
+    layer: { ...norms(), ...attention(), ...gatedFfn },
+  },
+  internlm2: {
+    architecture: 'internlm2',
+    keys: { ...rms, ...rope },
+    layer: { ...norms(), ...attention(), ...gatedFfn },
+    qkvBiases: true,
+  },
+  mistral3: {
+    architecture: 'mistral3',
+    keys: {
+      ...rms,
+      ...rope,
+      ...yarn,
+      'rope.scaling.original_context_length': u32(12),
+      'rope.scaling.yarn_log_multiplier': f32(0.6),
+      'attention.temperature_scale': f32(0.5),
+    },
+    layer: { ...norms(), ...attention(), ...gatedFfn },
+  },
+  'mistral3-moe': {
+    architecture: 'mistral3',
+    keys: { ...rms, ...rope, ...expertKeys(4, 2), feed_forward_length: u32(expertFfn) },
+    layer: { ...norms(), ...attention(), ...experts(4) },
+  },
+  maincoder: {
+    architecture: 'maincoder',
+    keys: { ...rms, ...rope },
+    layer: { ...norms(), ...attention(), ...headNorms, ...gatedFfn },
+    tied: true,
+  },
+  'hunyuan-dense': {
+    architecture: 'hunyuan-dense',
+    keys: { ...rms, ...rope, 'rope.scaling.alpha': f32(40), expert_count: u32(1) },
+    layer: { ...norms(), ...attention(), ...headNorms, ...gatedFfn },
+    tied: true,
+  },
+  arcee: {
+    architecture: 'arcee',
+    keys: { ...rms, ...rope },
+    layer: { ...norms(), ...attention(), ...squaredFfn },
+    ropeFreqs: [1, 1, 1.5, 3, 8, 8],
+  },
+  minicpm: {
+    architecture: 'minicpm',
+    keys: {
+      ...rms,
+      ...rope,
+      embedding_scale: f32(3),
+      residual_scale: f32(0.5),
+      logit_scale: f32(0.7),
+    },
+    layer: { ...norms(), ...attention(), ...gatedFfn },
+    tied: true,
+  },
+  'minicpm-long': {
+    architecture: 'minicpm',
+    keys: {
+      ...rms,
+      ...longRope(32),
+      'rope.dimension_count': u32(headDim),
+      'rope.scaling.type': text('longrope'),
+      embedding_scale: f32(2),
+      residual_scale: f32(0.8),
+      logit_scale: f32(1.5),
+    },
+    layer: { ...norms(), ...attention(), ...gatedFfn },
+    ropeFactors: 6,
+    tied: true,
+  },
+  apertus: {
+    architecture: 'apertus',
+    keys: { ...rms, ...rope },
+    globals: {
+      'xielu.alpha_p': list(f32, [0.6, -0.5]),
+      'xielu.alpha_n': list(f32, [0.9, -0.3]),
+      'xielu.beta': f32(0.5),
+      'xielu.eps': f32(-0.01),
+    },
+    layer: { ...norms(), ...attention(), ...headNorms, ...squaredFfn },
+    ropeFreqs: [1, 1, 1.5, 3, 8, 8],
+  },
+  seed_oss: {
+    architecture: 'seed_oss',
+    keys: { ...rms, ...rope },
+    layer: {
+      attn_norm: { norm: hidden },
+      post_attention_norm: { norm: hidden },
+      ...attention(),
+      ...gatedFfn,
+    },
+    qkvBiases: true,
+    tied: true,
+  },
+  exaone4: {
+    architecture: 'exaone4',
+    keys: { ...rms, ...rope },
+    layer: { ...postNorms, ...attention(), ...headNorms, ...gatedFfn },
+    ropeFreqs: [1, 1.2, 1.5, 3, 8, 8],
+    tied: true,
+  },
+  // Part of a head is rotated, neighbours with each other.
+  glm4: {
+    architecture: 'glm4',
+    keys: { ...rms, ...rope, 'rope.dimension_count': u32(6) },
+    layer: { ...norms(), ...postNorms, ...attention(), ...fusedFfn },
+    qkvBiases: true,
+    tied: true,
+  },
+  // Sections are of images; with them the halves of what is rotated are.
+  'glm4-sections': {
+    architecture: 'glm4',
+    keys: { ...rms, ...rope, 'rope.dimension_sections': list(i32, [2, 2, 2, 0]) },
+    layer: { ...norms(), ...postNorms, ...attention(), ...fusedFfn },
+  },
+  nemotron: {
+    architecture: 'nemotron',
+    keys: { ...meanAndVariance, ...rope, 'rope.dimension_count': u32(6) },
+    layer: { ...norms(true), ...attention(), ...squaredFfn },
+    outputNormBias: true,
+  },
+  cohere2: {
+    architecture: 'cohere2',
+    layers: 5,
+    keys: {
+      ...meanAndVariance,
+      ...rope,
+      'attention.sliding_window': u32(12),
+      logit_scale: f32(0.4),
+    },
+    layer: { attn_norm: { norm: hidden }, ...attention(), ...gatedFfn },
     tied: true,
   },
   // Mixtures of experts.
@@ -464,6 +605,10 @@ function tensorsOf(fixture) {
   const outputNorm = fixture.outputNorm ?? 'output_norm';
   addPart(outputNorm, { norm: hidden, bias: fixture.outputNormBias });
   if (!fixture.tied) addPart('output', { rows: vocabSize, columns: hidden, gain: 1.5 });
+  if (fixture.ropeFreqs) {
+    const { ropeFreqs } = fixture;
+    add('rope_freqs.weight', [ropeFreqs.length], Float32Array.from(ropeFreqs));
+  }
   if (fixture.ropeFactors) {
     vector('rope_factors_short.weight', [fixture.ropeFactors], 1.5, 0.2);
     vector('rope_factors_long.weight', [fixture.ropeFactors], 4, 1);
@@ -518,6 +663,7 @@ function metadataOf(fixture) {
     ...Object.fromEntries(
       Object.entries(keys).map(([key, value]) => [`${architecture}.${key}`, value]),
     ),
+    ...fixture.globals,
     ...vocabularyKeys(),
   };
 }

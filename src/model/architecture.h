@@ -32,7 +32,12 @@ enum class MixerKind : uint8_t {
   attention_beside_mamba2,  // both read the same, and what they make is added
 };
 
-enum class Activation : uint8_t { silu, gelu };
+enum class Activation : uint8_t {
+  silu,
+  gelu,
+  relu_squared,  // max(x, 0)²
+  xielu,         // see Xielu
+};
 
 // The feed-forward network: down(activation(gate) * up), or down(activation(up)).
 enum class Gate : uint8_t {
@@ -42,7 +47,7 @@ enum class Gate : uint8_t {
   as_given,  // whichever of these the file's tensors are
 };
 
-// What queries and keys are normalized by before they are rotated.
+// What queries and keys are normalized by.
 enum class HeadNorm : uint8_t {
   none,
   shared,              // each head, all by the same weight [head_dim]
@@ -70,6 +75,13 @@ struct Ranking {
   bool softmax = false;            // over the scores
 };
 
+// The scales of files that have no keys for them.
+struct ScaleDefaults {
+  float embedding = 1;
+  float depth = 0;          // residuals are multiplied by depth / sqrt(n_layers); 0: they are not
+  uint32_t base_width = 0;  // logits are divided by hidden_dim / base_width; 0: they are not
+};
+
 struct Architecture {
   std::string_view name;  // general.architecture
 
@@ -90,6 +102,7 @@ struct Architecture {
   bool may_lack_first_norm = false;  // in front of the first layer's attention
   Presence norm_biases = Presence::required;  // of layer norms of the stream
   HeadNorm head_norm = HeadNorm::none;
+  bool rotates_first = false;  // heads are rotated before they are normalized
 
   // Attention and feed-forward network read the same norm of the layer's input. Optional: in files
   // where the latter has no norm of its own.
@@ -105,9 +118,13 @@ struct Architecture {
   Presence qkv_biases = Presence::optional;
   Presence other_biases = Presence::optional;  // of the other matrices of a layer
 
-  bool scales_embedding = false;  // by sqrt(hidden_dim)
-  bool scales_by_file = false;    // embeddings, residuals, scores and logits
-  float attention_softcap = 0;    // of scores, where the file does not say; 0: none
+  bool scales_embedding = false;   // by sqrt(hidden_dim)
+  bool scales_by_file = false;     // embeddings, residuals and logits
+  ScaleDefaults scales = {};       // of these, where the file does not say
+  bool scales_scores = false;      // attention.scale does
+  bool warms_scores = false;       // attention.temperature_scale: they grow with the position
+  bool multiplies_logits = false;  // by logit_scale, which must be there; others divide by it
+  float attention_softcap = 0;     // of scores, where the file does not say; 0: none
   float logit_softcap = 0;
   bool may_cap_logits = false;  // where the file says so
   // The size of this many layers, and it alone, scales queries by sqrt(hidden_dim / n_heads), not
@@ -119,13 +136,17 @@ struct Architecture {
   bool learned_positions = false;  // vectors, added to the embedding
   bool alibi = false;              // scores fall with the distance
   RopeKind rope = RopeKind::halves;
-  bool rope_switch = false;       // rope.scaling.finetuned = false: no layer is rotated
-  uint32_t unrotated_period = 0;  // every so many layers, one is not rotated; 0: none
-  uint32_t window = 0;            // of attention, where the file does not say; 0: none
-  uint32_t window_period = 0;     // every so many layers, one has no window; 0: none
-  bool full_layer_first = false;  // that one is the first of them, not the last
-  bool plain_local_rope = false;  // layers with a window are rotated without scaling,
-  float local_rope_theta = 0;     // and by this base, where the file does not say; 0: the same
+  bool sections_are_halves = false;    // where rope.dimension_sections is there, rope is halves
+  bool rope_alpha = false;             // rope.scaling.alpha scales the base
+  bool yarn_log_multiplier = false;    // rope.scaling.yarn_log_multiplier scales magnitudes
+  bool rope_switch = false;            // rope.scaling.finetuned = false: no layer is rotated
+  uint32_t unrotated_period = 0;       // every so many layers, one is not rotated; 0: none
+  uint32_t window = 0;                 // of attention, where the file does not say; 0: none
+  uint32_t window_period = 0;          // every so many layers, one has no window; 0: none
+  bool full_layer_first = false;       // that one is the first of them, not the last
+  bool rotates_windows_alone = false;  // where layers have windows, those without are not rotated
+  bool plain_local_rope = false;       // layers with a window are rotated without scaling,
+  float local_rope_theta = 0;          // and by this base, where the file does not say; 0: the same
 
   Ranking ranking = {};
 

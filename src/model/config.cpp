@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "base/format.h"
 #include "base/quoted.h"
@@ -16,22 +17,24 @@ constexpr uint32_t kMaxExperts = 1024;
 
 constexpr std::string_view kHeads = "attention.head_count";
 constexpr std::string_view kKvHeads = "attention.head_count_kv";
+constexpr std::string_view kAlibi = "attention.max_alibi_bias";
+constexpr std::string_view kLogMultiplier = "rope.scaling.yarn_log_multiplier";
 
 // Of models whose activations are to be turned by Hadamard matrices before they meet the weights.
 constexpr std::string_view kHadamardKeys = "prism.hadamard.";
 
-// Keys that change what a model computes in a way that no architecture here does.
-Status refuse_unsupported(const GgufHeader& header, const Keys& keys, bool alibi) {
+// Keys that change what a model computes in a way that the architecture does not.
+Status refuse_unsupported(const GgufHeader& header, const Keys& keys, const Architecture& traits) {
   for (const MetadataEntry& entry : header.metadata) {
     if (entry.key.starts_with(kHadamardKeys)) {
       return Error{ErrorCode::unsupported_feature, cat(quoted(entry.key), " is not supported")};
     }
   }
-  constexpr std::string_view kFloats[] = {"attention.max_alibi_bias", "attention.clamp_kqv",
-                                          "rope.scaling.yarn_log_multiplier"};
+  constexpr std::string_view kFloats[] = {kAlibi, "attention.clamp_kqv", kLogMultiplier};
   for (const std::string_view key : kFloats) {
     KINGLET_ASSIGN(const float value, keys.number(key, 0.0f));
-    if (value == 0 || (key == kFloats[0] && alibi && value == kAlibiBias)) continue;
+    if (value == 0 || (key == kAlibi && traits.alibi && value == kAlibiBias)) continue;
+    if (key == kLogMultiplier && traits.yarn_log_multiplier) continue;
     return keys.error(ErrorCode::unsupported_feature, key, "is not supported");
   }
   return {};
@@ -175,6 +178,8 @@ Status read_experts(const Keys& keys, ModelConfig& config) {
   KINGLET_ASSIGN(config.n_experts, keys.number("expert_count", uint32_t{0}));
   if (config.n_experts == 0 && traits.experts != Presence::required) return {};
   if (traits.experts == Presence::no) {
+    // One that all tokens go through is none.
+    if (std::exchange(config.n_experts, 0) == 1) return {};
     return keys.error(ErrorCode::unsupported_feature, "expert_count",
                       "names a mixture of experts: not supported");
   }
@@ -212,18 +217,33 @@ Status read_scales(const Keys& keys, ModelConfig& config) {
   const auto scale = [&](std::string_view key, float fallback) -> Result<float> {
     return traits.scales_by_file ? keys.positive(key, fallback) : fallback;
   };
+  const ScaleDefaults& defaults = traits.scales;
   KINGLET_ASSIGN(config.embedding_scale,
-                 scale("embedding_scale", traits.scales_embedding ? std::sqrt(hidden_dim) : 1.0f));
-  KINGLET_ASSIGN(config.residual_scale, scale("residual_scale", 1.0f));
+                 scale("embedding_scale",
+                       traits.scales_embedding ? std::sqrt(hidden_dim) : defaults.embedding));
+  const float by_depth = defaults.depth / std::sqrt(static_cast<float>(config.n_layers));
+  KINGLET_ASSIGN(config.residual_scale,
+                 scale("residual_scale", defaults.depth > 0 ? by_depth : 1.0f));
   const bool is_wide = config.n_layers == traits.n_layers_of_wide_scale;
   for (LayerConfig& layer : config.layers) {
     if (!layer.has_attention()) continue;
     const float width = is_wide ? hidden_dim / static_cast<float>(layer.n_heads)
                                 : static_cast<float>(layer.head_dim);
-    KINGLET_ASSIGN(layer.attention_scale, scale("attention.scale", 1.0f / std::sqrt(width)));
+    layer.attention_scale = 1.0f / std::sqrt(width);
+    if (!traits.scales_scores) continue;
+    KINGLET_ASSIGN(layer.attention_scale, keys.positive("attention.scale", layer.attention_scale));
   }
-  KINGLET_ASSIGN(const float logit_divisor, scale("logit_scale", 1.0f));
+  const float by_width =
+      defaults.base_width > 0 ? hidden_dim / static_cast<float>(defaults.base_width) : 1.0f;
+  KINGLET_ASSIGN(const float logit_divisor, scale("logit_scale", by_width));
   config.logit_scale = 1.0f / logit_divisor;
+  if (traits.multiplies_logits) {
+    KINGLET_ASSIGN(config.logit_scale, keys.number("logit_scale"));
+    KINGLET_ASSIGN(config.logit_scale, keys.positive("logit_scale", config.logit_scale));
+  }
+  if (traits.warms_scores) {
+    KINGLET_ASSIGN(config.temperature_scale, keys.number("attention.temperature_scale", 0.0f));
+  }
   if (traits.attention_softcap > 0) {
     KINGLET_ASSIGN(config.attention_softcap,
                    keys.number("attn_logit_softcapping", traits.attention_softcap));
@@ -250,6 +270,10 @@ Status read_rope_scaling(const Keys& keys, ModelConfig& config) {
                    keys.positive("rope.scaling.yarn_beta_fast", rope.yarn_beta_fast));
     KINGLET_ASSIGN(rope.yarn_beta_slow,
                    keys.positive("rope.scaling.yarn_beta_slow", rope.yarn_beta_slow));
+    KINGLET_ASSIGN(rope.yarn_log_multiplier, keys.number(kLogMultiplier, 0.0f));
+    if (rope.yarn_log_multiplier < 0) {
+      return keys.error(ErrorCode::corrupt, kLogMultiplier, "is negative");
+    }
   } else if (kind != "none" && kind != "longrope") {
     return keys.error(
         ErrorCode::unsupported_feature, "rope.scaling.type",
@@ -258,8 +282,51 @@ Status read_rope_scaling(const Keys& keys, ModelConfig& config) {
   return {};
 }
 
+// Sections are pairs that images turn by their rows and columns, text by its position alone: in
+// text they change nothing, but that pairs are halves then. Those of the last section would stand
+// still.
+Status read_sections(const Keys& keys, ModelConfig& config) {
+  constexpr std::string_view kKey = "rope.dimension_sections";
+  constexpr size_t kSections = 4;
+  const MetadataValue* value = keys.find(kKey);
+  if (!config.architecture->sections_are_halves || value == nullptr) return {};
+  std::vector<uint64_t> sizes;
+  if (value->type() == ValueType::array && value->as_array()->size() == kSections) {
+    value->as_array()->for_each([&](uint64_t, const MetadataValue& element) {
+      if (const auto size = element.as_uint()) sizes.push_back(*size);
+    });
+  }
+  if (sizes.size() != kSections) {
+    return keys.error(ErrorCode::corrupt, kKey, "is not an array of 4 sizes");
+  }
+  if (sizes[0] == 0 || sizes[1] == 0) return {};
+  if (sizes[3] > 0) {
+    return keys.error(ErrorCode::unsupported_feature, kKey,
+                      cat("has a fourth section of ", sizes[3], ": not supported"));
+  }
+  config.rope_kind = RopeKind::halves;
+  return {};
+}
+
+// The base is multiplied by alpha^(d / (d - 2)), as the fastest pair then turns as before and the
+// slowest alpha times slower.
+Status read_alpha(const Keys& keys, uint32_t head_dim, RopeConfig& rope) {
+  constexpr std::string_view kKey = "rope.scaling.alpha";
+  KINGLET_ASSIGN(const float alpha, keys.number(kKey, 0.0f));
+  if (alpha <= 0) return {};
+  if (head_dim <= 2) {
+    return keys.error(ErrorCode::corrupt, kKey,
+                      cat("cannot scale the base of heads of ", head_dim));
+  }
+  const auto size = static_cast<float>(head_dim);
+  rope.theta *= std::pow(alpha, size / (size - 2));
+  return {};
+}
+
 Status read_rope(const Keys& keys, ModelConfig& config) {
   const Architecture& traits = *config.architecture;
+  config.rope_kind = traits.rope;
+  KINGLET_TRY(read_sections(keys, config));
   KINGLET_ASSIGN(const bool switched_on, keys.flag("rope.scaling.finetuned", true));
   if (traits.rope == RopeKind::none || (traits.rope_switch && !switched_on)) return {};
   const LayerConfig* layer = first_attention(config);
@@ -272,11 +339,22 @@ Status read_rope(const Keys& keys, ModelConfig& config) {
                       cat("is ", rope.dim, ", expected an even number"));
   }
   KINGLET_ASSIGN(rope.theta, keys.positive("rope.freq_base", 10000.0f));
+  if (traits.rope_alpha) KINGLET_TRY(read_alpha(keys, head_dim, rope));
   rope.has_local = traits.plain_local_rope;
   KINGLET_ASSIGN(rope.local_theta,
                  keys.positive("rope.freq_base_swa",
                                traits.local_rope_theta > 0 ? traits.local_rope_theta : rope.theta));
   return read_rope_scaling(keys, config);
+}
+
+Rotation rotation_of(const ModelConfig& config, bool has_windows, uint32_t index) {
+  const Architecture& traits = *config.architecture;
+  const bool sees_all = config.layers[index].window == 0;
+  const uint32_t period = traits.unrotated_period;
+  const bool is_left_out = (period > 0 && index % period == period - 1) ||
+                           (traits.rotates_windows_alone && has_windows && sees_all);
+  if (config.rope.dim == 0 || is_left_out) return Rotation::none;
+  return config.rope.has_local && !sees_all ? Rotation::local : Rotation::scaled;
 }
 
 Status read_layers(const Keys& keys, ModelConfig& config) {
@@ -308,14 +386,7 @@ Status read_layers(const Keys& keys, ModelConfig& config) {
     });
   }
   for (uint32_t i = 0; i < config.n_layers; ++i) {
-    LayerConfig& layer = config.layers[i];
-    const uint32_t unrotated = traits.unrotated_period;
-    if (config.rope.dim == 0 || (unrotated > 0 && i % unrotated == unrotated - 1)) {
-      layer.rotation = Rotation::none;
-    } else {
-      const bool local = config.rope.has_local && layer.window > 0;
-      layer.rotation = local ? Rotation::local : Rotation::scaled;
-    }
+    config.layers[i].rotation = rotation_of(config, window > 0, i);
   }
   return {};
 }
@@ -336,7 +407,7 @@ Result<ModelConfig> read_config(const GgufHeader& header) {
   ModelConfig config;
   KINGLET_ASSIGN(config.architecture, find_architecture(header));
   const Keys keys(header, config.architecture->name);
-  KINGLET_TRY(refuse_unsupported(header, keys, config.architecture->alibi));
+  KINGLET_TRY(refuse_unsupported(header, keys, *config.architecture));
   KINGLET_TRY(read_purpose(keys, config));
   KINGLET_TRY(read_activation(keys, config));
   KINGLET_ASSIGN(const uint32_t n_blocks, keys.size("block_count", kMaxLayers));

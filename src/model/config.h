@@ -66,6 +66,9 @@ struct ModelConfig {
   float logit_scale = 1;        // multiplies logits
   float attention_softcap = 0;  // bounds scores; 0: does not
   float logit_softcap = 0;
+  // A query at position p is scaled by 1 + temperature_scale ln(1 + ⌊p / rope.original_context⌋).
+  float temperature_scale = 0;
+  RopeKind rope_kind = RopeKind::none;
   RopeConfig rope;
   std::vector<LayerConfig> layers;  // [n_layers]
 

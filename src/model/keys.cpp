@@ -1,5 +1,8 @@
 #include "model/keys.h"
 
+#include <cmath>
+#include <optional>
+
 namespace kinglet {
 
 Result<std::vector<uint32_t>> Keys::by_layer(std::string_view key, uint32_t n_layers) const {
@@ -26,6 +29,22 @@ Result<std::vector<uint32_t>> Keys::by_layer(std::string_view key, uint32_t n_la
   if (fits) return numbers;
   return error(ErrorCode::corrupt, key,
                cat("is not an array of one number up to ", kMaxDim, " for each of ", n_layers,
+                   " layers, but of ", array.size(), " values"));
+}
+
+Result<float> Keys::number_of_layer(std::string_view key, uint32_t n_layers, uint32_t layer) const {
+  const MetadataValue* value = find(key);
+  if (value == nullptr || value->type() != ValueType::array) return number(key);
+  const MetadataArray array = *value->as_array();
+  std::optional<double> found;
+  if (array.size() == n_layers) {
+    array.for_each([&](uint64_t i, const MetadataValue& element) {
+      if (i == layer) found = element.as_float();
+    });
+  }
+  if (found && std::isfinite(*found)) return static_cast<float>(*found);
+  return error(ErrorCode::corrupt, key,
+               cat("is not an array of one finite number for each of ", n_layers,
                    " layers, but of ", array.size(), " values"));
 }
 

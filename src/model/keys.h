@@ -25,6 +25,13 @@ class Keys {
   Keys(const GgufHeader& header, std::string_view architecture)
       : header_(header), prefix_(cat(architecture, ".")) {}
 
+  // Reads keys that begin with nothing.
+  static Keys without_prefix(const GgufHeader& header) {
+    Keys keys(header, "");
+    keys.prefix_.clear();
+    return keys;
+  }
+
   const MetadataValue* find(std::string_view key) const {
     return header_.find(prefix_ + std::string(key));
   }
@@ -60,6 +67,8 @@ class Keys {
   Result<std::vector<uint32_t>> by_layer(std::string_view key, uint32_t n_layers) const;
   Result<std::vector<uint32_t>> by_layer(std::string_view key, uint32_t n_layers,
                                          uint32_t fallback) const;
+  // The finite number of one of n_layers: an element of an array of as many, or one for all.
+  Result<float> number_of_layer(std::string_view key, uint32_t n_layers, uint32_t layer) const;
 
   Error error(ErrorCode code, std::string_view key, std::string_view what) const {
     return {code, cat(prefix_, key, " ", what)};

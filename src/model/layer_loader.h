@@ -23,12 +23,14 @@ class LayerLoader {
   LayerLoader(TensorTaker& tensors, const ModelConfig& config, uint32_t index, StateShape& state)
       : tensors_(tensors),
         keys_(tensors.header(), config.architecture->name),
+        global_keys_(Keys::without_prefix(tensors.header())),
         config_(config),
         index_(index),
         state_(state) {}
 
   const ModelConfig& config() const { return config_; }
   const Keys& keys() const { return keys_; }
+  const Keys& global_keys() const { return global_keys_; }  // of no architecture
   const Architecture& traits() const { return *config_.architecture; }
   uint32_t index() const { return index_; }
   const LayerConfig& layer() const { return config_.layers[index_]; }
@@ -88,6 +90,7 @@ class LayerLoader {
 
   TensorTaker& tensors_;
   Keys keys_;
+  Keys global_keys_;
   const ModelConfig& config_;
   uint32_t index_;
   StateShape& state_;

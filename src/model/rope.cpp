@@ -36,6 +36,10 @@ class YarnRamp {
   double last_;
 };
 
+float yarn_length(const RopeConfig& config, float multiplier) {
+  return config.factor > 1 ? 0.1f * multiplier * std::log(config.factor) + 1.0f : 1.0f;
+}
+
 }  // namespace
 
 RopeTable RopeTable::scaled(const RopeConfig& config, const float* factors) {
@@ -43,7 +47,9 @@ RopeTable RopeTable::scaled(const RopeConfig& config, const float* factors) {
   const YarnRamp ramp(config);
   RopeTable table;
   table.magnitude = config.magnitude;
-  if (config.yarn) table.magnitude *= 0.1f * std::log(config.factor) + 1.0f;
+  if (config.yarn) {
+    table.magnitude *= yarn_length(config, 1.0f) / yarn_length(config, config.yarn_log_multiplier);
+  }
   for (uint32_t pair = 0; pair < config.dim / 2; ++pair) {
     double trained = frequency(static_cast<double>(config.theta), pair, config.dim);
     if (factors != nullptr) trained /= static_cast<double>(factors[pair]);

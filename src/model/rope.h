@@ -17,6 +17,7 @@ struct RopeConfig {
   bool yarn = false;              // divides low frequencies only, see RopeTable
   float yarn_beta_fast = 32;      // full turns over the original context, above which: as trained
   float yarn_beta_slow = 1;       // below which: divided by factor
+  float yarn_log_multiplier = 0;  // see RopeTable; 0: none
   uint32_t original_context = 0;  // positions before scaling
 };
 
@@ -27,7 +28,8 @@ struct RopeTable {
 
   // Frequencies theta^(-2i / dim), scaled. factors [dim / 2] divide them too (Llama 3, LongRoPE),
   // or null. YaRN (2023) mixes a frequency and its scaled value by the turns it makes over the
-  // original context, and lengthens the vectors by 0.1 ln(factor) + 1.
+  // original context, and lengthens the vectors by 0.1 ln(factor) + 1; where the file has a log
+  // multiplier m, by that over 0.1 m ln(factor) + 1.
   static RopeTable scaled(const RopeConfig& config, const float* factors);
 
   // Frequencies local_theta^(-2i / dim).

@@ -29,10 +29,15 @@ Turn turn_back(const RopeTable& table, uint32_t n) {
 Status shift_positions(const Model& model, SequenceState& state, uint32_t first, uint32_t n) {
   const ModelConfig& config = model.config();
   const KernelSet& kernels = model.kernels();
-  const RopeKind kind = config.architecture->rope;
+  const RopeKind kind = config.rope_kind;
   if (config.architecture->learned_positions) {
     return Error{ErrorCode::unsupported_feature,
                  "this model's positions are learned: a full context cannot be shifted"};
+  }
+  if (config.architecture->rotates_first) {
+    return Error{ErrorCode::unsupported_feature,
+                 cat("a full context cannot be shifted: ", config.architecture->name,
+                     " normalizes keys once they are rotated, which cannot be undone")};
   }
   if (model.state_shape().n_recurrent > 0) {
     return Error{ErrorCode::unsupported_feature,

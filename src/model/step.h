@@ -36,6 +36,8 @@ class Step {
   BatchShape shape() const { return {n_tokens_, pool_.n_threads()}; }
   const Angles& angles(Rotation rotation) const { return angles_[static_cast<size_t>(rotation)]; }
 
+  size_t position_of(size_t token) const;  // in its sequence or text
+
   // Of a step that has a sequence.
   SequenceState& state() const { return *state_; }
   size_t position() const { return state_->size(); }  // of the first token
@@ -116,7 +118,6 @@ class Step {
   }
 
  private:
-  size_t position_of(size_t token) const;
   void add_embedding(const PackedMatrix& table, size_t index, float* row);
   void compute_angles(Rotation rotation);
   void multiply(const Projection& projection, const Activations& x, size_t n_rows, size_t from,

@@ -229,16 +229,13 @@ TEST(Config, AWindowOfTheFileHoldsInEveryLayer) {
 
 // As neither the models' own code nor llama.cpp reads them.
 TEST(Config, FactorsThatTheArchitectureDoesNotHaveChangeNothing) {
-  const std::pair<const char*, const char*> unknown[] = {{"llama", "attention.scale"},
-                                                         {"llama", "logit_scale"},
-                                                         {"llama", "embedding_scale"},
-                                                         {"llama", "residual_scale"},
-                                                         {"qwen2", "attention.scale"},
-                                                         {"gemma", "embedding_scale"},
-                                                         {"qwen3", "logit_scale"},
-                                                         {"gemma3", "attn_logit_softcapping"},
-                                                         {"qwen2", "attn_logit_softcapping"},
-                                                         {"qwen3", "final_logit_softcapping"}};
+  const std::pair<const char*, const char*> unknown[] = {
+      {"llama", "attention.scale"},         {"llama", "logit_scale"},
+      {"llama", "embedding_scale"},         {"llama", "residual_scale"},
+      {"minicpm", "attention.scale"},       {"qwen2", "attention.scale"},
+      {"gemma", "embedding_scale"},         {"qwen3", "logit_scale"},
+      {"gemma3", "attn_logit_softcapping"}, {"qwen2", "attn_logit_softcapping"},
+      {"qwen3", "final_logit_softcapping"}};
   for (const auto& one : unknown) {
     const std::string name = one.first;
     const std::string key = cat(name, ".", one.second);
@@ -253,6 +250,109 @@ TEST(Config, FactorsThatTheArchitectureDoesNotHaveChangeNothing) {
     };
     EXPECT_EQ(factors(config.value()), factors(plain.value())) << key;
   }
+}
+
+TEST(Config, MiniCpmHasScalesWhereTheFileHasNone) {
+  const auto config = read(tiny_model("minicpm"));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config.value().embedding_scale, 12.0f);
+  EXPECT_FLOAT_EQ(config.value().residual_scale, 1.4f / std::sqrt(6.0f));
+  EXPECT_FLOAT_EQ(config.value().logit_scale, 256.0f / 8);  // of a model 8 wide
+  EXPECT_EQ(config.value().layers[0].attention_scale, 0.5f);
+}
+
+TEST(Config, Cohere2MultipliesLogitsAndMustSayByWhat) {
+  const auto with = [](float scale) {
+    return tiny_model("cohere2", [scale](GgufBuilder& file) {
+      file.set_float32("cohere2.attention.layer_norm_epsilon", 1e-5f);
+      if (scale != 1) file.set_float32("cohere2.logit_scale", scale);
+    });
+  };
+  const auto config = read(with(0.25f));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config.value().logit_scale, 0.25f);
+  expect_error(with(1), ErrorCode::missing_metadata, "cohere2.logit_scale");
+  expect_error(with(-2), ErrorCode::corrupt, "cohere2.logit_scale is not positive");
+}
+
+std::vector<Rotation> rotations(const ModelConfig& config) {
+  std::vector<Rotation> all;
+  for (const LayerConfig& layer : config.layers) all.push_back(layer.rotation);
+  return all;
+}
+
+TEST(Config, LayersOfExaone4ThatSeeAllAreNotRotatedWhereOthersHaveWindows) {
+  constexpr Rotation kTurned = Rotation::scaled;
+  constexpr Rotation kNot = Rotation::none;
+  const auto plain = read(tiny_model("exaone4"));
+  ASSERT_TRUE(plain.ok()) << plain.error().message;
+  EXPECT_EQ(rotations(plain.value()), std::vector<Rotation>(6, kTurned));
+  EXPECT_EQ(windows(plain.value()), std::vector<uint32_t>(6, 0));
+  for (const bool listed : {false, true}) {
+    const auto config = read(tiny_model("exaone4", [listed](GgufBuilder& file) {
+      file.set_uint32("exaone4.attention.sliding_window", 9);
+      if (listed) file.set_bools("exaone4.attention.sliding_window_pattern", {0, 1, 1, 0, 0, 1});
+    }));
+    ASSERT_TRUE(config.ok()) << config.error().message;
+    EXPECT_EQ(windows(config.value()), listed ? (std::vector<uint32_t>{0, 9, 9, 0, 0, 9})
+                                              : (std::vector<uint32_t>{9, 9, 9, 0, 9, 9}));
+    EXPECT_EQ(rotations(config.value()),
+              listed ? (std::vector<Rotation>{kNot, kTurned, kTurned, kNot, kNot, kTurned})
+                     : (std::vector<Rotation>{kTurned, kTurned, kTurned, kNot, kTurned, kTurned}));
+  }
+}
+
+TEST(Config, SectionsOfGlm4MakeItsPairsHalves) {
+  const auto with = [](const std::vector<int32_t>& sections) {
+    return tiny_model("glm4", [sections](GgufBuilder& file) {
+      file.set_array("glm4.rope.dimension_sections", sections);
+    });
+  };
+  EXPECT_EQ(read(tiny_model("glm4")).value().rope_kind, RopeKind::interleaved);
+  EXPECT_EQ(read(with({2, 1, 1, 0})).value().rope_kind, RopeKind::halves);
+  EXPECT_EQ(read(with({0, 0, 0, 0})).value().rope_kind, RopeKind::interleaved);
+  expect_error(with({1, 1, 1, 1}), ErrorCode::unsupported_feature,
+               "glm4.rope.dimension_sections has a fourth section of 1: not supported");
+  expect_error(with({2, 1, 1}), ErrorCode::corrupt,
+               "glm4.rope.dimension_sections is not an array of 4 sizes");
+  expect_error(with({2, 1, -1, 0}), ErrorCode::corrupt, "is not an array of 4 sizes");
+}
+
+TEST(Config, AlphaOfHunyuanScalesTheBase) {
+  const auto with = [](uint32_t head_dim) {
+    return tiny_model("hunyuan-dense", [head_dim](GgufBuilder& file) {
+      file.set_float32("hunyuan-dense.rope.scaling.alpha", 50.0f);
+      file.set_uint32("hunyuan-dense.attention.key_length", head_dim);
+    });
+  };
+  const auto config = read(with(4));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_FLOAT_EQ(config.value().rope.theta, 10000.0f * 50 * 50);  // alpha^(4 / 2)
+  expect_error(with(2), ErrorCode::corrupt,
+               "hunyuan-dense.rope.scaling.alpha cannot scale the base of heads of 2");
+}
+
+TEST(Config, OneExpertIsNoneWhereTheArchitectureHasNone) {
+  const auto config = read(tiny_model("hunyuan-dense", [](GgufBuilder& file) {
+    file.set_uint32("hunyuan-dense.expert_count", 1);
+  }));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config.value().n_experts, 0u);
+}
+
+TEST(Config, OnlyMistral3HasALogMultiplier) {
+  const auto with = [](const std::string& name, float multiplier) {
+    return tiny_model(name, [=](GgufBuilder& file) {
+      file.set(cat(name, ".rope.scaling.type"), "yarn");
+      file.set_float32(cat(name, ".rope.scaling.yarn_log_multiplier"), multiplier);
+    });
+  };
+  const auto config = read(with("mistral3", 0.5f));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config.value().rope.yarn_log_multiplier, 0.5f);
+  expect_error(with("mistral3", -0.5f), ErrorCode::corrupt, "yarn_log_multiplier is negative");
+  expect_error(with("llama", 0.5f), ErrorCode::unsupported_feature,
+               "llama.rope.scaling.yarn_log_multiplier is not supported");
 }
 
 TEST(Config, RefusesScalesThatAreNotPositive) {

@@ -67,5 +67,17 @@ TEST(Rope, YarnKeepsFastPairsAndDividesSlowOnes) {
   EXPECT_FLOAT_EQ(table.magnitude, 1.0f + 0.1f * std::log(16.0f));
 }
 
+TEST(Rope, ALogMultiplierTakesBackWhatYarnLengthens) {
+  RopeConfig config = config_of(8);
+  config.factor = 16;
+  config.yarn = true;
+  config.magnitude = 2;
+  config.yarn_log_multiplier = 1;
+  EXPECT_FLOAT_EQ(RopeTable::scaled(config, nullptr).magnitude, 2.0f);
+  config.yarn_log_multiplier = 0.5f;
+  EXPECT_FLOAT_EQ(RopeTable::scaled(config, nullptr).magnitude,
+                  2 * (1 + 0.1f * std::log(16.0f)) / (1 + 0.05f * std::log(16.0f)));
+}
+
 }  // namespace
 }  // namespace kinglet

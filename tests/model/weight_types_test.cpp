@@ -16,18 +16,25 @@ namespace {
 
 // One fixture for each way that tensors are cut and packed: whole, fused, experts, tied or not.
 constexpr const char* kModels[] = {
-    "arch/llama",       "arch/granite",
-    "arch/granitemoe",  "arch/smollm3",
-    "arch/qwen2",       "arch/qwen3-wide-head",
-    "arch/qwen3moe",    "arch/olmo2",
-    "arch/olmoe",       "arch/gemma",
-    "arch/gemma2",      "arch/gemma3",
-    "arch/phi2",        "arch/phi3",
-    "arch/gpt2",        "arch/starcoder2",
-    "arch/stablelm",    "arch/mixtral",
-    "hybrid/lfm2",      "hybrid/qwen35",
-    "hybrid/mamba2",    "hybrid/granitehybrid",
+    "arch/llama",         "arch/granite",
+    "arch/granitemoe",    "arch/smollm3",
+    "arch/qwen2",         "arch/qwen3-wide-head",
+    "arch/qwen3moe",      "arch/olmo2",
+    "arch/olmoe",         "arch/gemma",
+    "arch/gemma2",        "arch/gemma3",
+    "arch/phi2",          "arch/phi3",
+    "arch/gpt2",          "arch/starcoder2",
+    "arch/stablelm",      "arch/mixtral",
+    "hybrid/lfm2",        "hybrid/qwen35",
+    "hybrid/mamba2",      "hybrid/granitehybrid",
     "hybrid/falcon-h1",
+    "arch/apertus",       "arch/arcee",
+    "arch/cohere2",       "arch/ernie4_5",
+    "arch/exaone4",       "arch/glm4",
+    "arch/hunyuan-dense", "arch/internlm2",
+    "arch/maincoder",     "arch/minicpm",
+    "arch/mistral3",      "arch/nemotron",
+    "arch/seed_oss",
 };
 
 std::vector<uint64_t> dims_of(const Shape& shape) {

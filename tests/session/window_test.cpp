@@ -328,7 +328,8 @@ TEST_P(EachWindow, IsRightAfterAnyOperations) {
 
 INSTANTIATE_TEST_SUITE_P(Models, EachWindow,
                          testing::Values("arch/gemma2.gguf", "arch/gemma3.gguf",
-                                         "arch/olmo2-window.gguf", "hybrid/lfm2-window.gguf"),
+                                         "arch/olmo2-window.gguf", "arch/cohere2.gguf",
+                                         "hybrid/lfm2-window.gguf"),
                          [](const auto& test) { return test_name(test.param); });
 
 }  // namespace

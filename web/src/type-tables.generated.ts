@@ -69,9 +69,11 @@ export const keptWindows = { pagePositions: 64, nSpare: 64, budget: 33554432, fe
 export const windowsByArchitecture: Readonly<
   Record<string, { window: number; period: number } | undefined>
 > = {
+  exaone4: { window: 0, period: 4 },
   olmo2: { window: 0, period: 4 },
   gemma2: { window: 4096, period: 2 },
   gemma3: { window: 0, period: 6 },
+  cohere2: { window: 0, period: 4 },
 };
 
 /** Architectures whose tokens see each other: they make vectors of texts, and no text. */

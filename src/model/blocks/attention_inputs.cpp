@@ -1,5 +1,7 @@
 #include "model/blocks/attention_inputs.h"
 
+#include <cmath>
+
 #include "model/step.h"
 
 namespace kinglet {
@@ -8,6 +10,7 @@ Result<AttentionInputs> AttentionInputs::load(LayerLoader& loader) {
   AttentionInputs inputs;
   inputs.layer = loader.layer();
   inputs.is_gated = loader.traits().gated_attention;
+  inputs.rotates_first = loader.traits().rotates_first;
   const bool is_fused = !inputs.is_gated && loader.has("attn_qkv");
   KINGLET_TRY(is_fused ? inputs.load_fused(loader) : inputs.load_separate(loader));
   KINGLET_ASSIGN(inputs.query_norm, loader.head_norm("attn_q_norm", inputs.q_dim()));
@@ -35,20 +38,39 @@ Status AttentionInputs::load_fused(LayerLoader& loader) {
 }
 
 void AttentionInputs::finish_queries(Step& step, float* queries) const {
-  step.normalize(queries, query_norm, step.n_tokens(), q_dim(), queries);
-  rotate(step, queries, layer.n_heads);
+  finish(step, query_norm, queries, layer.n_heads);
+  if (step.config().temperature_scale != 0) warm(step, queries);
 }
 
 void AttentionInputs::finish_keys(Step& step, float* keys) const {
-  step.normalize(keys, key_norm, step.n_tokens(), kv_dim(), keys);
-  rotate(step, keys, layer.n_kv_heads);
+  finish(step, key_norm, keys, layer.n_kv_heads);
+}
+
+void AttentionInputs::finish(Step& step, const Norm& norm, float* rows, uint32_t n_heads) const {
+  const size_t width = size_t{n_heads} * layer.head_dim;
+  if (rotates_first) rotate(step, rows, n_heads);
+  step.normalize(rows, norm, step.n_tokens(), width, rows);
+  if (!rotates_first) rotate(step, rows, n_heads);
+}
+
+// Scales queries by their positions: see ModelConfig::temperature_scale.
+void AttentionInputs::warm(Step& step, float* queries) const {
+  const ModelConfig& config = step.config();
+  for (size_t t = 0; t < step.n_tokens(); ++t) {
+    const size_t n_contexts = step.position_of(t) / config.rope.original_context;
+    if (n_contexts == 0) continue;
+    const double grown = std::log(static_cast<double>(n_contexts + 1));
+    const float scale = 1.0f + config.temperature_scale * static_cast<float>(grown);
+    float* row = queries + t * q_dim();
+    for (size_t i = 0; i < q_dim(); ++i) row[i] *= scale;
+  }
 }
 
 // Rotates the heads of every token's row, n_heads * head_dim wide.
 void AttentionInputs::rotate(const Step& step, float* rows, uint32_t n_heads) const {
   if (layer.rotation == Rotation::none) return;
   const Angles angles = step.angles(layer.rotation);
-  const auto rope = step.config().architecture->rope == RopeKind::interleaved
+  const auto rope = step.config().rope_kind == RopeKind::interleaved
                         ? step.kernels().rope_interleaved
                         : step.kernels().rope_halves;
   step.for_each(step.n_tokens(), [&](size_t t) {

@@ -16,7 +16,8 @@ struct AttentionInputs {
   uint32_t q_dim() const { return layer.n_heads * layer.head_dim; }
   uint32_t kv_dim() const { return layer.n_kv_heads * layer.head_dim; }
 
-  // Normalizes and rotates the step's queries [n_tokens][q_dim], or keys [n_tokens][kv_dim].
+  // Normalizes and rotates the step's queries [n_tokens][q_dim], or keys [n_tokens][kv_dim], in the
+  // architecture's order.
   void finish_queries(Step& step, float* queries) const;
   void finish_keys(Step& step, float* keys) const;
 
@@ -27,11 +28,14 @@ struct AttentionInputs {
   Linear value;           // [kv_dim][hidden_dim]
   Norm query_norm;        // see HeadNorm
   Norm key_norm;
+  bool rotates_first = false;
 
  private:
   Status load_separate(LayerLoader& loader);
   Status load_fused(LayerLoader& loader);
+  void finish(Step& step, const Norm& norm, float* rows, uint32_t n_heads) const;
   void rotate(const Step& step, float* rows, uint32_t n_heads) const;
+  void warm(Step& step, float* queries) const;
 };
 
 }  // namespace kinglet

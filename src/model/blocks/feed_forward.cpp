@@ -1,7 +1,9 @@
 #include "model/blocks/feed_forward.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "base/exponential.h"
 #include "model/step.h"
 
 namespace kinglet {
@@ -14,6 +16,21 @@ Gate find_gate(const LayerLoader& loader, uint32_t width) {
   if (gate != Gate::as_given) return gate;
   if (loader.has("ffn_gate")) return Gate::separate;
   return loader.n_rows("ffn_up") == width ? Gate::none : Gate::fused;
+}
+
+// The curvatures are stored as they were trained, before softplus made them positive.
+Result<Xielu> read_xielu(const LayerLoader& loader) {
+  const auto number = [&](std::string_view key) {
+    return loader.global_keys().number_of_layer(key, loader.config().n_layers, loader.index());
+  };
+  KINGLET_ASSIGN(const float positive, number("xielu.alpha_p"));
+  KINGLET_ASSIGN(const float negative, number("xielu.alpha_n"));
+  Xielu xielu;
+  KINGLET_ASSIGN(xielu.slope, number("xielu.beta"));
+  KINGLET_ASSIGN(xielu.limit, number("xielu.eps"));
+  xielu.positive = exponential::softplus(positive);
+  xielu.negative = xielu.slope + exponential::softplus(negative);
+  return xielu;
 }
 
 }  // namespace
@@ -36,7 +53,11 @@ Result<std::unique_ptr<Block>> FeedForward::load(LayerLoader& loader) {
     KINGLET_ASSIGN(up, loader.linear("ffn_up", width, hidden_dim));
   }
   KINGLET_ASSIGN(const Linear down, loader.linear("ffn_down", hidden_dim, width));
-  return std::unique_ptr<Block>(std::make_unique<FeedForward>(gate, up, down));
+  auto block = std::make_unique<FeedForward>(gate, up, down);
+  if (loader.config().activation == Activation::xielu) {
+    KINGLET_ASSIGN(block->xielu_, read_xielu(loader));
+  }
+  return std::unique_ptr<Block>(std::move(block));
 }
 
 Result<FeedForward> FeedForward::load_shared_expert(LayerLoader& loader) {
@@ -75,23 +96,31 @@ Status FeedForward::run(Step& step, Arena arena, const float* x, float* out) con
 
 void FeedForward::run_rows(Step& step, Arena arena, const float* x, size_t n_rows,
                            float* out) const {
-  const KernelSet& kernels = step.kernels();
   const Buffers buffers = lay_out(arena, n_rows, width(), is_gated());
   if (is_gated()) {
     step.project(x, n_rows, {{&gate_, buffers.gate}, {&up_, buffers.up}});
   } else {
     step.project(x, n_rows, {{&up_, buffers.gate}});
   }
-  const auto multiply_gate =
-      step.config().activation == Activation::silu ? kernels.silu_multiply : kernels.gelu_multiply;
   step.for_each_part(n_rows * width(), [&](size_t begin, size_t end) {
-    if (is_gated()) {
-      multiply_gate(buffers.gate + begin, buffers.up + begin, end - begin);
-    } else {
-      kernels.gelu(buffers.gate + begin, end - begin);
-    }
+    activate(step, buffers.gate + begin, buffers.up + begin, end - begin);
   });
   step.project(buffers.gate, n_rows, {{&down_, out}});
+}
+
+// x [n] = activation(x), times `up` where there is a gate. Gates are by SiLU or GELU.
+void FeedForward::activate(const Step& step, float* x, const float* up, size_t n) const {
+  const KernelSet& kernels = step.kernels();
+  switch (step.config().activation) {
+    case Activation::silu:
+      return is_gated() ? kernels.silu_multiply(x, up, n) : kernels.silu(x, n);
+    case Activation::gelu:
+      return is_gated() ? kernels.gelu_multiply(x, up, n) : kernels.gelu(x, n);
+    case Activation::relu_squared:
+      return kernels.relu_squared(x, n);
+    case Activation::xielu:
+      return kernels.xielu(x, xielu_, n);
+  }
 }
 
 }  // namespace kinglet

@@ -1,4 +1,5 @@
 // The feed-forward network of a layer: down(activation(gate) * up), or down(activation(up)).
+// "xielu.alpha_p" and so on, keys of no architecture, tell of a trained activation.
 #pragma once
 
 #include <memory>
@@ -28,12 +29,14 @@ class FeedForward : public Block {
   void run_rows(Step& step, Arena arena, const float* x, size_t n_rows, float* out) const;
 
  private:
+  void activate(const Step& step, float* x, const float* up, size_t n) const;
   bool is_gated() const { return gate_.matrix.n_rows > 0; }
   size_t width() const { return down_.matrix.n_columns; }
 
   Linear gate_;  // [width][hidden_dim]
   Linear up_;    // [width][hidden_dim]
   Linear down_;  // [hidden_dim][width]
+  Xielu xielu_;  // where that is the activation
 };
 
 }  // namespace kinglet

@@ -27,7 +27,10 @@ constexpr const char* kFixtures[] = {"arch/starcoder2",    "arch/phi3-short",
                                      "hybrid/lfm2moe",     "hybrid/qwen35-mtp",
                                      "hybrid/mamba2",      "hybrid/granitehybrid-moe",
                                      "hybrid/falcon-h1",   "quant/qwen3-NVFP4",
-                                     "quant/qwen3-Q1_0"};
+                                     "quant/qwen3-Q1_0",   "arch/apertus",
+                                     "arch/cohere2",       "arch/glm4-sections",
+                                     "arch/hunyuan-dense", "arch/mistral3",
+                                     "arch/nemotron",      "arch/minicpm-long",};
 constexpr uint32_t kMaxTokens = 4;
 constexpr int kMaxChanges = 16;
 

@@ -1,0 +1,65 @@
+// What sets Llama's relatives apart, where a file lacks it or contradicts itself.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "model/damage.h"
+#include "model/runner.h"
+#include "model/shift.h"
+
+namespace kinglet {
+namespace {
+
+// The fixture with one key renamed, so that it is missing.
+Bytes without_key(const char* fixture, std::string_view key) {
+  Bytes file = read_fixture(fixture);
+  file[find_text(file, key) + key.size() - 1] = std::byte{'#'};
+  return file;
+}
+
+TEST(Relatives, ApertusNamesAMissingShapeOfItsActivation) {
+  for (const std::string key : {"xielu.alpha_p", "xielu.alpha_n", "xielu.beta", "xielu.eps"}) {
+    expect_error(without_key("arch/apertus.gguf", key), ErrorCode::missing_metadata, key);
+  }
+}
+
+TEST(Relatives, ApertusNamesAShapeThatIsNone) {
+  constexpr const char* kFixture = "arch/apertus.gguf";
+  constexpr uint32_t kInfinity = 0x7f800000;
+  expect_error(with_element(kFixture, "xielu.alpha_n", 1, kInfinity), ErrorCode::corrupt,
+               "xielu.alpha_n is not an array of one finite number for each of 2 layers, but of 2");
+  expect_error(with_number(kFixture, "xielu.beta", kInfinity), ErrorCode::not_finite, "xielu.beta");
+}
+
+TEST(Relatives, ApertusWantsAShapeForEachLayer) {
+  auto file = load_gguf(read_fixture("arch/apertus.gguf"));
+  ASSERT_TRUE(file.ok());
+  const Keys keys = Keys::without_prefix(file.value().header());
+  EXPECT_EQ(keys.number_of_layer("xielu.alpha_p", 2, 1).value(), -0.5f);
+  EXPECT_EQ(keys.number_of_layer("xielu.beta", 2, 1).value(), 0.5f);
+  const auto other = keys.number_of_layer("xielu.alpha_p", 3, 1);
+  ASSERT_FALSE(other.ok());
+  EXPECT_EQ(other.error().message,
+            "xielu.alpha_p is not an array of one finite number for each of 3 layers, but of 2 "
+            "values");
+}
+
+// A norm weighs the elements of a rotated key one by one: what turns it further cannot be applied.
+TEST(Relatives, KeysThatAreNormalizedLastAreNotShifted) {
+  for (const char* fixture : {"arch/hunyuan-dense.gguf", "arch/maincoder.gguf"}) {
+    const auto created = Runner::create(fixture, scalar_kernels(), 16, 1);
+    ASSERT_TRUE(created.ok()) << created.error().message;
+    Runner& runner = *created.value();
+    runner.append(std::vector<int32_t>{1, 5, 6, 7, 8, 9});
+    const Status status = shift_positions(runner.model, runner.state, 1, 2);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, ErrorCode::unsupported_feature);
+    EXPECT_NE(status.error().message.find("normalizes keys once they are rotated"),
+              std::string::npos);
+    EXPECT_EQ(runner.state.size(), 6u);
+  }
+}
+
+}  // namespace
+}  // namespace kinglet
