@@ -60,6 +60,17 @@ const experts = (n) => ({
   ffn_up_exps: { rows: expertFfn, columns: hidden, experts: n },
   ffn_down_exps: { rows: hidden, columns: expertFfn, experts: n },
 });
+const expertsInOne = (n) => ({
+  ffn_gate_inp: { rows: n, columns: hidden, gain: 2, type: 'F32' },
+  ffn_gate_up_exps: { rows: 2 * expertFfn, columns: hidden, gain: 1.5, experts: n },
+  ffn_down_exps: { rows: hidden, columns: expertFfn, experts: n },
+});
+const gatedSharedExpert = {
+  ffn_gate_inp_shexp: { taps: [hidden] },
+  ffn_gate_shexp: { rows: 40, columns: hidden, gain: 2 },
+  ffn_up_shexp: { rows: 40, columns: hidden },
+  ffn_down_shexp: { rows: hidden, columns: 40 },
+};
 /** The tensors of recurrent layers. Vectors of a file have no ".weight" at the end. */
 const shortConvolution = (width) => ({
   'shortconv.in_proj': { rows: 3 * hidden, columns: hidden, gain: 2 },
@@ -481,6 +492,36 @@ const fixtures = {
         : deltaNet({ state: 20, keyHeads: 2, valueHeads: 6, width: 3 })),
       ...gatedFfn,
     }),
+  },
+  qwen35moe: {
+    architecture: 'qwen35moe',
+    layers: 3,
+    keys: {
+      ...rms,
+      ...rope,
+      'rope.dimension_sections': list(i32, [2, 2, 2, 0]),
+      'attention.key_length': u32(headDim),
+      'attention.value_length': u32(headDim),
+      full_attention_interval: u32(2),
+      ...expertKeys(6, 2),
+      expert_feed_forward_length: u32(expertFfn),
+      expert_shared_feed_forward_length: u32(40),
+      'ssm.conv_kernel': u32(3),
+      'ssm.state_size': u32(12),
+      'ssm.group_count': u32(2),
+      'ssm.time_step_rank': u32(4),
+      'ssm.inner_size': u32(48),
+    },
+    layer: (i) => ({
+      attn_norm: { norm: hidden },
+      post_attention_norm: { norm: hidden },
+      ...(i % 2 === 1
+        ? gatedAttention
+        : deltaNet({ state: 12, keyHeads: 2, valueHeads: 4, width: 3 })),
+      ...(i === 2 ? expertsInOne(6) : experts(6)),
+      ...gatedSharedExpert,
+    }),
+    tied: true,
   },
   'mamba2-groups': {
     architecture: 'mamba2',

@@ -103,6 +103,16 @@ void print_encoders() {
   }
 }
 
+void print_attention_intervals() {
+  const char* separator = "";
+  for (const Architecture& traits : architectures()) {
+    if (traits.full_attention_interval == 0) continue;
+    std::printf("%s\"%s\": %u", separator, std::string(traits.name).c_str(),
+                traits.full_attention_interval);
+    separator = ", ";
+  }
+}
+
 }  // namespace
 }  // namespace kinglet
 
@@ -121,5 +131,7 @@ int main() {
   kinglet::print_windows_by_architecture();
   std::printf("},\n\"encoders\": [");
   kinglet::print_encoders();
-  std::printf("]}\n");
+  std::printf("],\n\"attentionIntervals\": {");
+  kinglet::print_attention_intervals();
+  std::printf("}}\n");
 }

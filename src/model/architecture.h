@@ -114,6 +114,7 @@ struct Architecture {
   Presence experts = Presence::no;
   bool normalizes_experts = true;    // the chosen experts' weights sum to 1
   bool may_gate_by_sigmoid = false;  // expert_gating_func may be 2
+  bool gates_shared_expert = false;  // there is one, and each token has a gate for it
 
   Presence qkv_biases = Presence::optional;
   Presence other_biases = Presence::optional;  // of the other matrices of a layer

@@ -188,7 +188,8 @@ Status read_experts(const Keys& keys, ModelConfig& config) {
   KINGLET_ASSIGN(config.expert_dim,
                  keys.size("expert_feed_forward_length", kMaxDim, config.ffn_dim));
   constexpr std::string_view kSharedDim = "expert_shared_feed_forward_length";
-  KINGLET_ASSIGN(config.shared_dim, keys.number(kSharedDim, uint32_t{0}));
+  KINGLET_ASSIGN(config.shared_dim,
+                 keys.number(kSharedDim, traits.gates_shared_expert ? config.ffn_dim : 0));
   if (config.shared_dim > kMaxDim) {
     return keys.error(ErrorCode::corrupt, kSharedDim,
                       cat("is ", config.shared_dim, ", expected ", kMaxDim, " at most"));
@@ -418,8 +419,12 @@ Result<ModelConfig> read_config(const GgufHeader& header) {
   }
   config.n_layers = n_blocks - config.n_skipped_layers;
   KINGLET_ASSIGN(config.hidden_dim, keys.size("embedding_length", kMaxDim));
-  if (config.architecture->has_ffn) {
-    KINGLET_ASSIGN(config.ffn_dim, keys.size("feed_forward_length", kMaxDim));
+  // Where all networks are experts, the file may leave out how wide others would be.
+  constexpr std::string_view kWidth = "feed_forward_length";
+  const bool may_lack = config.architecture->experts == Presence::required &&
+                        keys.find("expert_feed_forward_length") != nullptr;
+  if (config.architecture->has_ffn && (!may_lack || keys.find(kWidth) != nullptr)) {
+    KINGLET_ASSIGN(config.ffn_dim, keys.size(kWidth, kMaxDim));
   }
   KINGLET_ASSIGN(config.context_length, keys.size("context_length", UINT32_MAX));
   KINGLET_ASSIGN(config.norm_epsilon, keys.number(config.architecture->norm == NormKind::rms

@@ -51,11 +51,15 @@ Result<std::vector<Linear>> LayerLoader::fused(std::string_view part,
 }
 
 Result<std::vector<Linear>> LayerLoader::experts(std::string_view part, uint32_t n_experts,
-                                                 uint32_t n_rows, uint32_t n_columns) const {
-  KINGLET_ASSIGN(const auto matrices, tensors_.experts(name(part), n_experts, n_rows, n_columns));
+                                                 uint32_t n_rows, uint32_t n_columns,
+                                                 uint32_t n_parts) const {
+  KINGLET_ASSIGN(const auto matrices,
+                 tensors_.experts(name(part), n_experts, n_parts, n_rows, n_columns));
   KINGLET_ASSIGN(const auto scales, tensors_.scales(name(part, ""), n_experts));
   std::vector<Linear> experts;
-  for (size_t i = 0; i < matrices.size(); ++i) experts.push_back({matrices[i], nullptr, scales[i]});
+  for (size_t i = 0; i < matrices.size(); ++i) {
+    experts.push_back({matrices[i], nullptr, scales[i / n_parts]});
+  }
   return experts;
 }
 

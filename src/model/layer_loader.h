@@ -55,9 +55,9 @@ class LayerLoader {
   Result<std::vector<Linear>> fused(std::string_view part, const std::vector<uint64_t>& n_rows,
                                     Presence bias) const;
 
-  // The matrices of a tensor [n_experts][n_rows][n_columns].
+  // The matrices of a tensor [n_experts][n_parts][n_rows][n_columns].
   Result<std::vector<Linear>> experts(std::string_view part, uint32_t n_experts, uint32_t n_rows,
-                                      uint32_t n_columns) const;
+                                      uint32_t n_columns, uint32_t n_parts = 1) const;
 
   // F32 numbers [n][n_rows], stored as [n_rows][n].
   Result<std::vector<float>> transposed(std::string_view part, uint64_t n, uint64_t n_rows) const;

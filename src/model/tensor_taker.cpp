@@ -52,9 +52,10 @@ Result<std::vector<PackedMatrix>> TensorTaker::fused(std::string_view name,
 }
 
 Result<std::vector<PackedMatrix>> TensorTaker::experts(std::string_view name, uint64_t n_experts,
-                                                       uint64_t n_rows, uint64_t n_columns) {
-  KINGLET_ASSIGN(const TensorView tensor, take(name, {n_columns, n_rows, n_experts, 1}));
-  return slice(tensor, std::vector<uint64_t>(static_cast<size_t>(n_experts), n_rows));
+                                                       uint64_t n_parts, uint64_t n_rows,
+                                                       uint64_t n_columns) {
+  KINGLET_ASSIGN(const TensorView tensor, take(name, {n_columns, n_parts * n_rows, n_experts, 1}));
+  return slice(tensor, std::vector<uint64_t>(static_cast<size_t>(n_experts * n_parts), n_rows));
 }
 
 Result<std::vector<PackedMatrix>> TensorTaker::slice(const TensorView& tensor,

@@ -41,9 +41,10 @@ class TensorTaker {
   Result<std::vector<PackedMatrix>> fused(std::string_view name, std::vector<uint64_t> n_rows,
                                           uint64_t n_columns);
 
-  // The slices of a tensor [n_experts][n_rows][n_columns].
+  // The slices of a tensor [n_experts][n_parts][n_rows][n_columns], whose shape does not tell the
+  // parts of an expert.
   Result<std::vector<PackedMatrix>> experts(std::string_view name, uint64_t n_experts,
-                                            uint64_t n_rows, uint64_t n_columns);
+                                            uint64_t n_parts, uint64_t n_rows, uint64_t n_columns);
 
   // What the products of the n matrices of "STEM.weight" are multiplied by: "STEM.scale" [n], or 1.
   // "STEM.input_scale" [n], for engines that round activations to 4-bit floats, changes nothing.

@@ -68,6 +68,7 @@ constexpr const char* kFixtures[] = {"arch/gemma",
                                      "arch/nemotron",
                                      "arch/seed_oss",
                                      "hybrid/qwen35-mtp",
+                                     "hybrid/qwen35moe",
                                      "quant/llama-Q4_K_M",
                                      "quant/llama-Q8_0"};
 

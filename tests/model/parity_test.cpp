@@ -133,6 +133,7 @@ constexpr Fixture kFixtures[] = {
     {"arch/glm4-sections.gguf", "arch/glm4-sections.json", false, false},
     {"arch/nemotron.gguf", "arch/nemotron.json", false, false},
     {"arch/cohere2.gguf", "arch/cohere2.json", false, false},
+    {"hybrid/qwen35moe.gguf", "hybrid/qwen35moe.json", false, false},
     {"hybrid/lfm2.gguf", "hybrid/lfm2.json", false, false},
     {"hybrid/lfm2-window.gguf", "hybrid/lfm2-window.json", false, false},
     {"hybrid/lfm2moe.gguf", "hybrid/lfm2moe.json", false, false},

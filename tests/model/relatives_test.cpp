@@ -45,6 +45,19 @@ TEST(Relatives, ApertusWantsAShapeForEachLayer) {
             "values");
 }
 
+TEST(Relatives, ASharedExpertNamesItsMissingGate) {
+  expect_error(without_tensor("hybrid/qwen35moe.gguf", "blk.1.ffn_gate_inp_shexp.weight"),
+               ErrorCode::missing_tensor,
+               "tensor blk.1.ffn_gate_inp_shexp.weight is missing (expected shape [48])");
+}
+
+TEST(Relatives, ExpertsInOneTensorNameItsShape) {
+  expect_error(with_number("hybrid/qwen35moe.gguf", "qwen35moe.expert_feed_forward_length", 16),
+               ErrorCode::wrong_shape, "ffn_gate_exps.weight has shape [48, 32, 6]");
+  expect_error(without_tensor("hybrid/qwen35moe.gguf", "blk.2.ffn_gate_up_exps.weight"),
+               ErrorCode::missing_tensor, "tensor blk.2.ffn_gate_exps.weight is missing");
+}
+
 // A norm weighs the elements of a rotated key one by one: what turns it further cannot be applied.
 TEST(Relatives, KeysThatAreNormalizedLastAreNotShifted) {
   for (const char* fixture : {"arch/hunyuan-dense.gguf", "arch/maincoder.gguf"}) {

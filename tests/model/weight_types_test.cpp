@@ -27,7 +27,7 @@ constexpr const char* kModels[] = {
     "arch/stablelm",      "arch/mixtral",
     "hybrid/lfm2",        "hybrid/qwen35",
     "hybrid/mamba2",      "hybrid/granitehybrid",
-    "hybrid/falcon-h1",
+    "hybrid/falcon-h1",   "hybrid/qwen35moe",
     "arch/apertus",       "arch/arcee",
     "arch/cohere2",       "arch/ernie4_5",
     "arch/exaone4",       "arch/glm4",

@@ -28,7 +28,7 @@ constexpr const char* kModels[] = {
     "hybrid/lfm2moe",       "hybrid/qwen35",      "hybrid/mamba2",      "hybrid/falcon-h1",
     "quant/llama-TQ2_0",    "quant/qwen3-Q1_0",   "quant/qwen3-Q2_0",   "quant/qwen3-NVFP4",
     "arch/gemma2-caps",     "arch/olmo2-window",  "arch/gpt2",          "hybrid/lfm2-window",
-    "hybrid/granitehybrid",   "arch/cohere2",       "arch/apertus",
+    "hybrid/granitehybrid", "hybrid/qwen35moe",   "arch/cohere2",       "arch/apertus",
     "arch/mistral3"};
 
 constexpr KvKind kKinds[] = {KvKind::f32, KvKind::q4};

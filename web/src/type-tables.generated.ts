@@ -84,3 +84,9 @@ export const encoders: readonly string[] = [
   'modern-bert',
   'gemma-embedding',
 ];
+
+/** Of architectures where every so many layers one has attention: how many, where the file does not say. */
+export const attentionIntervals: Readonly<Record<string, number | undefined>> = {
+  qwen35: 4,
+  qwen35moe: 4,
+};

@@ -72,8 +72,6 @@ void choose_experts(std::span<const float> logits, const Routing& routing,
 }
 
 Result<std::unique_ptr<Block>> Experts::load(LayerLoader& loader) {
-  const uint32_t hidden_dim = loader.config().hidden_dim;
-  const uint32_t width = loader.config().expert_dim;
   const uint32_t n = loader.config().n_experts;
   auto block = std::make_unique<Experts>();
   block->n_used_ = loader.config().n_experts_used;
@@ -82,21 +80,47 @@ Result<std::unique_ptr<Block>> Experts::load(LayerLoader& loader) {
   if (block->routing_.gating == ExpertGating::sigmoid) {
     KINGLET_ASSIGN(block->routing_.bias, loader.bias("exp_probs_b", n, Presence::optional));
   }
-  KINGLET_ASSIGN(block->router_, loader.linear("ffn_gate_inp", n, hidden_dim, Presence::no));
-  KINGLET_ASSIGN(const auto gates, loader.experts("ffn_gate_exps", n, width, hidden_dim));
-  KINGLET_ASSIGN(const auto ups, loader.experts("ffn_up_exps", n, width, hidden_dim));
-  KINGLET_ASSIGN(const auto downs, loader.experts("ffn_down_exps", n, hidden_dim, width));
-  for (uint32_t i = 0; i < n; ++i) {
-    block->experts_.emplace_back(gates[i], ups[i], downs[i]);
-  }
-  if (loader.config().shared_dim > 0) {
-    KINGLET_ASSIGN(block->shared_, FeedForward::load_shared_expert(loader));
-  }
+  KINGLET_ASSIGN(block->router_,
+                 loader.linear("ffn_gate_inp", n, loader.config().hidden_dim, Presence::no));
+  KINGLET_TRY(block->load_experts(loader));
+  KINGLET_TRY(block->load_shared(loader));
   return std::unique_ptr<Block>(std::move(block));
+}
+
+Status Experts::load_experts(LayerLoader& loader) {
+  constexpr std::string_view kFused = "ffn_gate_up_exps";
+  const uint32_t hidden_dim = loader.config().hidden_dim;
+  const uint32_t width = loader.config().expert_dim;
+  const uint32_t n = loader.config().n_experts;
+  std::vector<Linear> gates;
+  std::vector<Linear> ups;
+  if (loader.has(kFused)) {
+    KINGLET_ASSIGN(const auto both, loader.experts(kFused, n, width, hidden_dim, 2));
+    for (uint32_t i = 0; i < n; ++i) {
+      gates.push_back(both[2 * i]);
+      ups.push_back(both[2 * i + 1]);
+    }
+  } else {
+    KINGLET_ASSIGN(gates, loader.experts("ffn_gate_exps", n, width, hidden_dim));
+    KINGLET_ASSIGN(ups, loader.experts("ffn_up_exps", n, width, hidden_dim));
+  }
+  KINGLET_ASSIGN(const auto downs, loader.experts("ffn_down_exps", n, hidden_dim, width));
+  for (uint32_t i = 0; i < n; ++i) experts_.emplace_back(gates[i], ups[i], downs[i]);
+  return {};
+}
+
+Status Experts::load_shared(LayerLoader& loader) {
+  if (loader.config().shared_dim == 0) return {};
+  KINGLET_ASSIGN(shared_, FeedForward::load_shared_expert(loader));
+  if (!loader.traits().gates_shared_expert) return {};
+  KINGLET_ASSIGN(shared_gate_,
+                 loader.linear("ffn_gate_inp_shexp", 1, loader.config().hidden_dim, Presence::no));
+  return {};
 }
 
 Experts::Buffers Experts::lay_out(Arena& arena, uint64_t n_tokens) const {
   return {.router = arena.take<float>(n_tokens * experts_.size()),
+          .shared_gate = arena.take<float>(n_tokens * shared_gate_.matrix.n_rows),
           .choices = arena.take<ExpertChoice>(n_tokens * n_used_),
           .routed = arena.take<uint32_t>(n_tokens),
           .input = arena.take<float>(n_tokens * hidden_dim()),
@@ -119,7 +143,7 @@ Status Experts::run(Step& step, Arena arena, const float* x, float* out) const {
   const Buffers buffers = lay_out(arena, step.n_tokens());
   choose(step, buffers, x);
   if (shared_) {
-    shared_->run_rows(step, arena, x, step.n_tokens(), out);
+    run_shared(step, arena, buffers, x, out);
   } else {
     std::fill_n(out, step.n_tokens() * width, 0.0f);
   }
@@ -134,6 +158,18 @@ Status Experts::run(Step& step, Arena arena, const float* x, float* out) const {
     }
   }
   return {};
+}
+
+void Experts::run_shared(Step& step, Arena arena, const Buffers& buffers, const float* x,
+                         float* out) const {
+  const size_t width = hidden_dim();
+  shared_->run_rows(step, arena, x, step.n_tokens(), out);
+  if (shared_gate_.matrix.n_rows == 0) return;
+  step.project(x, step.n_tokens(), {{&shared_gate_, buffers.shared_gate}});
+  step.for_each(step.n_tokens(), [&](size_t t) {
+    const float share = exponential::sigmoid(buffers.shared_gate[t]);
+    for (size_t i = 0; i < width; ++i) out[t * width + i] *= share;
+  });
 }
 
 // Every token's choice.

@@ -33,7 +33,8 @@ void choose_experts(std::span<const float> logits, const Routing& routing,
                     std::span<ExpertChoice> choices);
 
 // "ffn_gate_inp", "exp_probs_b.bias" where there is one; "ffn_gate_exps", "ffn_up_exps",
-// "ffn_down_exps" of all experts; the shared expert where there is one.
+// "ffn_down_exps" of all experts, or "ffn_gate_up_exps", gates first, in place of two; the shared
+// expert where there is one, and "ffn_gate_inp_shexp" where tokens have a gate for it.
 class Experts : public Block {
  public:
   static Result<std::unique_ptr<Block>> load(LayerLoader& loader);
@@ -45,6 +46,7 @@ class Experts : public Block {
   // Of n tokens.
   struct Buffers {
     float* router;          // [n_experts]: its logits
+    float* shared_gate;     // one each, where there are such gates
     ExpertChoice* choices;  // [n_used]
     uint32_t* routed;       // one each: the tokens that chose an expert,
     float* input;           // [hidden_dim]: their rows,
@@ -52,7 +54,11 @@ class Experts : public Block {
   };
 
   Buffers lay_out(Arena& arena, uint64_t n_tokens) const;
+  Status load_experts(LayerLoader& loader);
+  Status load_shared(LayerLoader& loader);
   void choose(Step& step, const Buffers& buffers, const float* x) const;
+  void run_shared(Step& step, Arena arena, const Buffers& buffers, const float* x,
+                  float* out) const;
   size_t gather(const Step& step, const Buffers& buffers, uint32_t expert, const float* x) const;
   std::span<ExpertChoice> choices(const Buffers& buffers, size_t token) const;
   float weight_of(const Buffers& buffers, size_t token, uint32_t expert) const;
@@ -64,6 +70,8 @@ class Experts : public Block {
   Linear router_;  // [n_experts][hidden_dim]
   std::vector<FeedForward> experts_;
   std::optional<FeedForward> shared_;  // all tokens go through it
+  Linear
+      shared_gate_;  // [1][hidden_dim]: its sigmoid scales what that makes; no rows: nothing does
 };
 
 }  // namespace kinglet

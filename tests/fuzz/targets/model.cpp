@@ -30,7 +30,8 @@ constexpr const char* kFixtures[] = {"arch/starcoder2",    "arch/phi3-short",
                                      "quant/qwen3-Q1_0",   "arch/apertus",
                                      "arch/cohere2",       "arch/glm4-sections",
                                      "arch/hunyuan-dense", "arch/mistral3",
-                                     "arch/nemotron",      "arch/minicpm-long",};
+                                     "arch/nemotron",      "arch/minicpm-long",
+                                     "hybrid/qwen35moe"};
 constexpr uint32_t kMaxTokens = 4;
 constexpr int kMaxChanges = 16;
 

@@ -3,7 +3,12 @@
 //
 // Source of the layout: the GGUF specification (ggml's docs/gguf.md), versions 2 and 3.
 import { Cursor, magic, TooShort, valueType } from '../gguf-cursor.ts';
-import { encoders, valueBytes, windowsByArchitecture } from '../type-tables.generated.ts';
+import {
+  attentionIntervals,
+  encoders,
+  valueBytes,
+  windowsByArchitecture,
+} from '../type-tables.generated.ts';
 
 /** Numbers of elements. */
 export interface ModelShape {
@@ -147,7 +152,7 @@ function layersOf(
   let nRecurrentLayers = nBlocks; // both kinds in each
   if (get('attention.head_count') !== 0) {
     if (withoutAttention !== undefined) nRecurrentLayers = withoutAttention;
-    else if (architecture === 'qwen35') nRecurrentLayers -= Math.floor(nBlocks / interval(get));
+    else nRecurrentLayers -= Math.floor(nBlocks / interval(architecture, get));
   }
   return {
     ...heads,
@@ -156,9 +161,13 @@ function layersOf(
   };
 }
 
-/** Of qwen35: every so many layers, one has attention. */
-function interval(get: (key: string) => number | undefined): number {
-  return get('full_attention_interval') ?? 4;
+/** Every so many layers, one has attention; infinity: that is told in other ways. */
+function interval(
+  architecture: string | undefined,
+  get: (key: string) => number | undefined,
+): number {
+  const usual = attentionIntervals[architecture ?? ''];
+  return usual === undefined ? Infinity : (get('full_attention_interval') ?? usual);
 }
 
 /** Layers have the same number of heads, or each a number of its own. */
@@ -170,7 +179,8 @@ function keptHeads(
   const key = get('attention.head_count_kv') === undefined ? 'head_count' : 'head_count_kv';
   const ofAll = get('attention.head_count') === 0 ? 0 : (get(`attention.${key}`) ?? 0);
   const ofEach = get(`attention.${key} length`) !== undefined;
-  const skipped = architecture === 'qwen35' && !ofEach ? interval(get) : 1;
+  const ofSome = interval(architecture, get);
+  const skipped = Number.isFinite(ofSome) && !ofEach ? ofSome : 1;
   const usual = windowsByArchitecture[architecture ?? ''];
   const window = get('attention.sliding_window') ?? usual?.window ?? 0;
   const pattern = 'attention.sliding_window_pattern';
