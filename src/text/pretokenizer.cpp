@@ -92,16 +92,34 @@ enum class Contractions : uint8_t {
 enum class Letters : uint8_t {
   after_space,  //  ?\p{L}+
   after_any,    // [^\r\n\p{L}\p{N}]?\p{L}+
-  by_case,      // the same, but a capital behind a small letter begins a word; marks are letters
+  with_marks,   // [^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+
+  after_sign,   // [!-/:-@\[-`{-~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+
+  by_case,      // with_marks, but a capital behind a small letter begins a word
 };
+
+// What is neither letter, number nor space, with one space in front.
+enum class Others : uint8_t {
+  all,        //  ?[^\s\p{L}\p{N}]+
+  but_marks,  //  ?[^\s\p{L}\p{M}\p{N}]+
+  signs,      //  ?[\p{P}\p{S}]+
+};
+
+enum class Newlines : uint8_t {
+  spaces,  // as any space
+  runs,    // spaces up to the last newline among them are a word: \s*[\r\n]+
+  single,  // each is a word: [\r\n]
+};
+
+struct Run;
 
 struct Words {
   Contractions contractions;
   Letters letters;
-  size_t max_digits;               // 0: any number of them, and a space in front
-  std::string_view tails;          // what may follow other characters, as often as it likes
-  bool splits_newlines;            // spaces up to the last newline among them are a word
-  bool marks_are_letters = false;  // \p{M} beside \p{L}, but for the one character in front
+  size_t max_digits;       // 0: any number of them, and a space in front
+  std::string_view tails;  // what may follow other characters, as often as it likes
+  Newlines newlines;
+  Others others = Others::all;
+  const Run* apart = nullptr;  // words of letters that stand in no other word
 };
 
 // The end of a contraction that begins at `at`; `at` where none does. In any case, the long s is an
@@ -154,25 +172,53 @@ size_t match_by_case(Piece piece, size_t at, bool may_lead) {
   return at;
 }
 
-uint16_t letter_traits(const Words& words) {
-  return words.marks_are_letters ? trait::kLetter | trait::kMark : trait::kLetter;
+bool is_ascii_letter(Character c) {
+  const char32_t lower = c.code_point | 0x20;
+  return lower >= 'a' && lower <= 'z';
+}
+
+bool is_ascii_sign(Character c) {
+  return c.code_point < 0x80 && (c.traits & (trait::kPunctuation | trait::kSymbol)) != 0;
+}
+
+// Whether the character may stand in front of letters.
+bool may_lead(Letters letters, Piece piece, size_t at) {
+  if (letters == Letters::after_space) return is(piece, at, ' ');
+  const auto not_leading = static_cast<uint16_t>(
+      letters == Letters::after_sign ? trait::kLetter | trait::kPunctuation | trait::kSymbol
+                                     : trait::kLetter | trait::kNumber);
+  return !is_newline(piece, at) && !has_trait(piece, at, not_leading);
+}
+
+// A run of letters, and one character in front where that may be.
+size_t match_letter_run(const Words& words, Piece piece, size_t at) {
+  const bool has_marks =
+      words.letters == Letters::with_marks || words.letters == Letters::after_sign;
+  const auto traits =
+      static_cast<uint16_t>(has_marks ? trait::kLetter | trait::kMark : trait::kLetter);
+  const auto skip_letters = [&](size_t from) {
+    if (words.apart == nullptr) return skip_traits(piece, from, traits);
+    return skip_while(piece, from, [&](Character c) {
+      return (c.traits & traits) != 0 && !belongs_to(*words.apart, c);
+    });
+  };
+  const size_t begin = may_lead(words.letters, piece, at) ? at + 1 : at;
+  const size_t end = skip_letters(begin);
+  return end > begin ? end : skip_letters(at);
 }
 
 size_t match_letters(const Words& words, Piece piece, size_t at) {
-  const bool may_lead =
-      words.letters == Letters::after_space
-          ? is(piece, at, ' ')
-          : !is_newline(piece, at) && !has_trait(piece, at, trait::kLetter | trait::kNumber);
-  if (words.letters == Letters::by_case) {
-    const size_t end = match_by_case(piece, at, may_lead && at + 1 < piece.size());
-    return end > at && words.contractions == Contractions::of_word
-               ? match_contraction(words.contractions, piece, end)
-               : end;
+  if (words.letters == Letters::after_sign && is_ascii_sign(piece[at])) {
+    const size_t end = skip_while(piece, at + 1, is_ascii_letter);
+    if (end > at + 1) return end;
   }
-  const uint16_t letters = letter_traits(words);
-  const size_t begin = may_lead ? at + 1 : at;
-  const size_t end = skip_traits(piece, begin, letters);
-  return end > begin ? end : skip_traits(piece, at, letters);
+  const size_t end =
+      words.letters == Letters::by_case
+          ? match_by_case(piece, at, at + 1 < piece.size() && may_lead(words.letters, piece, at))
+          : match_letter_run(words, piece, at);
+  return end > at && words.contractions == Contractions::of_word
+             ? match_contraction(words.contractions, piece, end)
+             : end;
 }
 
 size_t match_number(const Words& words, Piece piece, size_t at) {
@@ -185,13 +231,17 @@ size_t match_number(const Words& words, Piece piece, size_t at) {
   return end > begin ? end : at;
 }
 
-//  ?[^\s\p{L}\p{N}]+ and the tails.
+// See Others, and the tails.
 size_t match_others(const Words& words, Piece piece, size_t at) {
-  const auto not_others =
-      static_cast<uint16_t>(trait::kSpace | letter_traits(words) | trait::kNumber);
+  constexpr uint16_t kSigns = trait::kPunctuation | trait::kSymbol;
+  constexpr uint16_t kNotOthers = trait::kSpace | trait::kLetter | trait::kNumber;
+  const auto not_others = static_cast<uint16_t>(
+      words.others == Others::but_marks ? kNotOthers | trait::kMark : kNotOthers);
   const size_t begin = is(piece, at, ' ') ? at + 1 : at;
   const size_t end =
-      skip_while(piece, begin, [=](Character c) { return (c.traits & not_others) == 0; });
+      words.others == Others::signs
+          ? skip_traits(piece, begin, kSigns)
+          : skip_while(piece, begin, [=](Character c) { return (c.traits & not_others) == 0; });
   if (end == begin) return at;
   return skip_while(piece, end, [&words](Character c) {
     return c.code_point < 0x80 &&
@@ -199,11 +249,12 @@ size_t match_others(const Words& words, Piece piece, size_t at) {
   });
 }
 
-// \s*[\r\n]+ where newlines are split, or \s+(?!\S), or \s+: the last space before a word is left
-// to it.
+// See Newlines; or \s+(?!\S), or \s+: the last space before a word is left to it.
 size_t match_spaces(const Words& words, Piece piece, size_t at) {
+  if (words.newlines == Newlines::single && is_newline(piece, at)) return at + 1;
   const size_t end = skip_traits(piece, at, trait::kSpace);
-  if (words.splits_newlines) {
+  if (end == at) return at;
+  if (words.newlines == Newlines::runs) {
     size_t line_end = end;
     while (line_end > at && !is_newline(piece, line_end - 1)) --line_end;
     if (line_end > at) return line_end;
@@ -211,8 +262,13 @@ size_t match_spaces(const Words& words, Piece piece, size_t at) {
   return end == piece.size() || end == at + 1 ? end : end - 1;
 }
 
-// The end of the word that begins at `at`; there is always one.
+// The end of the word that begins at `at`; `at` where none does, as at a control character where
+// others are signs alone.
 size_t match_word(const Words& words, Piece piece, size_t at) {
+  if (words.apart != nullptr) {
+    const size_t end = match_run(*words.apart, piece, at);
+    if (end > at) return end;
+  }
   if (words.contractions != Contractions::of_word) {
     const size_t end = match_contraction(words.contractions, piece, at);
     if (end > at) return end;
@@ -221,7 +277,7 @@ size_t match_word(const Words& words, Piece piece, size_t at) {
     const size_t end = match(words, piece, at);
     if (end > at) return end;
   }
-  return at + 1;
+  return at;
 }
 
 }  // namespace
@@ -230,8 +286,9 @@ size_t match_word(const Words& words, Piece piece, size_t at) {
 
 // Cuts each piece of the stage before into matches and what is between them.
 struct SplitStage {
-  const Run* run = nullptr;  // one of the two
+  const Run* run = nullptr;  // one of the three
   const Words* words = nullptr;
+  bool groups_digits = false;  // runs of numbers, by threes from their end
 };
 
 struct SplitPattern {
@@ -240,15 +297,39 @@ struct SplitPattern {
 
 namespace {
 
-constexpr Words kGpt2Words = {Contractions::lower_case, Letters::after_space, 0, "", false};
-constexpr Words kLlama3Words = {Contractions::any_case, Letters::after_any, 3, "\r\n", true};
-constexpr Words kQwen2Words = {Contractions::any_case, Letters::after_any, 1, "\r\n", true};
-constexpr Words kQwen35Words = {Contractions::any_case, Letters::after_any, 1, "\r\n", true, true};
-constexpr Words kO200kWords = {Contractions::of_word, Letters::by_case, 3, "\r\n/", true};
-constexpr Words kTekkenWords = {Contractions::none, Letters::by_case, 1, "\r\n/", true};
+// Chinese characters.
+constexpr Range kHanRanges[] = {{0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xf900, 0xfaff},
+                                {0x20000, 0x2a6df}, {0x2a700, 0x2ebef}, {0x2f800, 0x2fa1f}};
+constexpr Run kHan = {.ranges = kHanRanges};
+
+constexpr Words kGpt2Words = {Contractions::lower_case, Letters::after_space, 0, "",
+                              Newlines::spaces};
+constexpr Words kLlama3Words = {Contractions::any_case, Letters::after_any, 3, "\r\n",
+                                Newlines::runs};
+constexpr Words kQwen2Words = {Contractions::any_case, Letters::after_any, 1, "\r\n",
+                               Newlines::runs};
+constexpr Words kQwen35Words = {Contractions::any_case, Letters::with_marks, 1, "\r\n",
+                                Newlines::runs,         Others::but_marks};
+constexpr Words kUfakzekaWords = {Contractions::none, Letters::after_any, 1, "\r\n",
+                                  Newlines::runs};
+constexpr Words kSeedCoderWords = {Contractions::any_case, Letters::after_any, 1, "",
+                                   Newlines::runs};
+constexpr Words kO200kWords = {Contractions::of_word, Letters::by_case, 3, "\r\n/", Newlines::runs};
+constexpr Words kTekkenWords = {Contractions::none, Letters::by_case, 1, "\r\n/", Newlines::runs};
+constexpr Words kTinyAyaWords = {Contractions::of_word, Letters::with_marks, 3, "\r\n/",
+                                 Newlines::runs};
+constexpr Words kYoutuWords = {Contractions::of_word, Letters::with_marks, 1, "\r\n/",
+                               Newlines::runs};
+constexpr Words kKimiWords = {Contractions::of_word, Letters::after_any, 3,    "\r\n",
+                              Newlines::runs,        Others::all,        &kHan};
+constexpr Words kDeepSeekV3Words = {Contractions::none, Letters::after_sign, 3, "\r\n",
+                                    Newlines::runs,     Others::signs};
+constexpr Words kSparkWords = {Contractions::none, Letters::after_sign, 3, "",
+                               Newlines::single,   Others::signs};
 
 constexpr Run kNumber = {.traits = trait::kNumber};
 constexpr Run kSingleNumber = {.traits = trait::kNumber, .max = 1};
+constexpr Run kThreeNumbers = {.traits = trait::kNumber, .max = 3};
 constexpr Range kAsciiDigits[] = {{'0', '9'}};
 constexpr Run kThreeDigits = {.ranges = kAsciiDigits, .min = 3, .max = 3};
 
@@ -266,6 +347,18 @@ constexpr Run kLettersAfterSpace = {.traits = trait::kLetter, .takes_space = tru
 constexpr Run kPunctuationAfterSpace = {.traits = trait::kPunctuation, .takes_space = true};
 constexpr Range kEastAsian[] = {{0x800, 0x9fa5}, {0xac00, 0xd7ff}};
 constexpr Run kEastAsianText = {.ranges = kEastAsian};
+constexpr Range kChineseAndKana[] = {{0x3040, 0x30ff}, {0x4e00, 0x9fa5}};
+constexpr Run kChineseOrKana = {.ranges = kChineseAndKana};
+constexpr Range kKorean[] = {{0x3131, 0x318e}, {0xac00, 0xd7a3}};
+constexpr Run kKoreanText = {.ranges = kKorean};
+constexpr Range kBopomofoLetters[] = {{0x3105, 0x312f}};
+constexpr Run kBopomofo = {.ranges = kBopomofoLetters};
+constexpr Range kWideMarks[] = {{0x2014, 0x2014}, {0x2018, 0x2019}, {0x201c, 0x201d},
+                                {0x2026, 0x2026}, {0x3001, 0x303f}, {0xfe30, 0xfe4f},
+                                {0xff01, 0xff01}, {0xff0c, 0xff0c}, {0xff1a, 0xff1b}};
+constexpr Run kWidePunctuation = {.ranges = kWideMarks};
+constexpr Range kLineFeed[] = {{'\n', '\n'}};
+constexpr Run kLineFeeds = {.ranges = kLineFeed};
 
 // Letters with case, without Armenian small letters and what Unicode 11 and later versions added.
 constexpr Range kCased[] = {
@@ -317,6 +410,24 @@ constexpr SplitStage kDeepSeekLlmStages[] = {
     {.run = &kNewline},        {.run = &kCasedAfterSpace}, {.run = &kAsciiAndWideAfterSpace},
     {.run = &kTrailingSpaces}, {.run = &kEastAsianText},   {.run = &kNumber}};
 
+constexpr SplitStage kUfakzekaStages[] = {{.words = &kUfakzekaWords}};
+constexpr SplitStage kSeedCoderStages[] = {{.words = &kSeedCoderWords}};
+constexpr SplitStage kLagunaStages[] = {{.run = &kLineFeeds}, {.words = &kQwen2Words}};
+constexpr SplitStage kMiniCpm5Stages[] = {{.run = &kThreeNumbers}, {.words = &kLlama3Words}};
+constexpr SplitStage kTinyAyaStages[] = {{.groups_digits = true}, {.words = &kTinyAyaWords}};
+constexpr SplitStage kKimiStages[] = {{.words = &kKimiWords}};
+constexpr SplitStage kYoutuStages[] = {{.run = &kKoreanText},
+                                       {.run = &kWidePunctuation},
+                                       {.run = &kBopomofo},
+                                       {.run = &kChineseOrKana},
+                                       {.words = &kYoutuWords}};
+constexpr SplitStage kDeepSeekV3Stages[] = {
+    {.run = &kThreeNumbers}, {.run = &kChineseOrKana}, {.words = &kDeepSeekV3Words}};
+constexpr SplitStage kSparkStages[] = {{.run = &kThreeNumbers},
+                                       {.run = &kChineseOrKana},
+                                       {.words = &kSparkWords},
+                                       {.run = &kSingleNumber}};
+
 constexpr SplitPattern kGpt2 = {kGpt2Stages};
 constexpr SplitPattern kLlama3 = {kLlama3Stages};
 constexpr SplitPattern kQwen2 = {kQwen2Stages};
@@ -328,6 +439,15 @@ constexpr SplitPattern kFalcon = {kFalconStages};
 constexpr SplitPattern kDefault = {kDefaultStages};
 constexpr SplitPattern kDeepSeekCoder = {kDeepSeekCoderStages};
 constexpr SplitPattern kDeepSeekLlm = {kDeepSeekLlmStages};
+constexpr SplitPattern kDeepSeekV3 = {kDeepSeekV3Stages};
+constexpr SplitPattern kSpark = {kSparkStages};
+constexpr SplitPattern kUfakzeka = {kUfakzekaStages};
+constexpr SplitPattern kSeedCoder = {kSeedCoderStages};
+constexpr SplitPattern kLaguna = {kLagunaStages};
+constexpr SplitPattern kMiniCpm5 = {kMiniCpm5Stages};
+constexpr SplitPattern kTinyAya = {kTinyAyaStages};
+constexpr SplitPattern kKimi = {kKimiStages};
+constexpr SplitPattern kYoutu = {kYoutuStages};
 
 constexpr Pretokenizer kPretokenizers[] = {
     {"default", &kDefault},
@@ -342,6 +462,7 @@ constexpr Pretokenizer kPretokenizers[] = {
     {"exaone4", &kGpt2},
     {"trillion", &kGpt2},
     {"granite-docling", &kGpt2},
+    {"a.x-4.0", &kGpt2},
     {"modern-bert", &kGpt2},
     {"jina-es", &kGpt2},
     {"jina-de", &kGpt2},
@@ -368,6 +489,8 @@ constexpr Pretokenizer kPretokenizers[] = {
     {.name = "falcon-h1", .pattern = &kLlama3, .prefers_whole_words = true, .add_bos = true},
     {.name = "pixtral", .pattern = &kLlama3, .prefers_whole_words = true, .add_bos = true},
     {.name = "lfm2", .pattern = &kLlama3, .prefers_whole_words = true, .add_bos = true},
+    {.name = "midm-2.0", .pattern = &kLlama3, .prefers_whole_words = true, .add_bos = true},
+    {.name = "jina-v5-nano", .pattern = &kLlama3, .prefers_whole_words = true, .add_bos = true},
     {"dbrx", &kLlama3},
     {"smaug-bpe", &kLlama3},
     {"glm4", &kLlama3},
@@ -379,15 +502,39 @@ constexpr Pretokenizer kPretokenizers[] = {
     {"megrez", &kQwen2},
     {"hunyuan", &kQwen2},
     {"grok-2", &kQwen2},
+    {"kormo", &kQwen2},
+    {"f2llmv2", &kQwen2},
+    {"solar-open", &kQwen2},
+    {"bailingmoe", &kQwen2},
+    {"bailingmoe2", &kQwen2},
+    {"llada-moe", &kQwen2},
+    {"seed-coder", &kSeedCoder},
+    {"ufakzeka", &kUfakzeka},
+    {"laguna", &kLaguna},
     // Qwen 3.5
     {"qwen35", &kQwen35},
     // o200k
     {"gpt-4o", &kO200k},
     {"llama4", &kO200k},
     {"kanana2", &kO200k},
+    {"talkie", &kO200k},
+    {"minimax-m2", &kO200k},
+    {.name = "granite-embed-multi-97m", .pattern = &kO200k, .prefers_whole_words = true},
     {.name = "tekken", .pattern = &kTekken, .prefers_whole_words = true, .add_bos = true},
     {"deepseek-llm", &kDeepSeekLlm},
     {"deepseek-coder", &kDeepSeekCoder},
+    // DeepSeek V3
+    {"deepseek-v3", &kDeepSeekV3},
+    {"hunyuan-dense", &kDeepSeekV3},
+    {"joyai-llm", &kDeepSeekV3},
+    {"hy_v4", &kDeepSeekV3},
+    {"spark2_5", &kSpark},
+    // patterns of their own
+    {.name = "minicpm5", .pattern = &kMiniCpm5, .prefers_whole_words = true},
+    {.name = "youtu", .pattern = &kYoutu, .prefers_whole_words = true},
+    {"tiny_aya", &kTinyAya},
+    {"cohere2moe", &kTinyAya},
+    {"kimi-k2", &kKimi},
 };
 
 std::vector<Character> decode_characters(std::string_view text) {
@@ -403,9 +550,27 @@ std::vector<Character> decode_characters(std::string_view text) {
   return characters;
 }
 
+// The same as cut(), for runs of numbers. Their first group may have one or two; it stays with what
+// stands in front of it, for the next stage to part them.
+void group_digits(Piece characters, size_t begin, size_t end, std::vector<uint32_t>& ends) {
+  const auto append = [&](size_t at) { ends.push_back(static_cast<uint32_t>(at)); };
+  const Piece piece = characters.first(end);
+  size_t last = begin;
+  for (size_t at = begin; at < end; ++at) {
+    const size_t run_end = skip_traits(piece, at, trait::kNumber);
+    if (run_end == at) continue;
+    const size_t n_first = (run_end - at) % 3;
+    if (n_first > 0) append(at + n_first);
+    for (size_t i = at + n_first; i < run_end; i += 3) append(i + 3);
+    last = at = run_end;
+  }
+  if (last < end) append(end);
+}
+
 // Appends the ends of the parts that the stage cuts characters[begin, end) into.
 void cut(const SplitStage& stage, Piece characters, size_t begin, size_t end,
          std::vector<uint32_t>& ends) {
+  if (stage.groups_digits) return group_digits(characters, begin, end, ends);
   const Piece piece = characters.subspan(begin, end - begin);
   const auto append = [&](size_t at) { ends.push_back(static_cast<uint32_t>(begin + at)); };
   size_t last = 0;  // end of the last part

@@ -12,9 +12,11 @@
 namespace kinglet {
 namespace {
 
-const char* const kNames[] = {"default",   "gpt-2",        "starcoder",     "falcon",
-                              "llama-bpe", "qwen2",        "qwen35",        "gpt-4o",
-                              "tekken",    "deepseek-llm", "deepseek-coder"};
+const char* const kNames[] = {"default",   "gpt-2",        "starcoder",      "falcon",
+                              "llama-bpe", "qwen2",        "qwen35",         "gpt-4o",
+                              "tekken",    "deepseek-v3",  "minicpm5",       "tiny_aya",
+                              "youtu",     "deepseek-llm", "deepseek-coder", "spark2_5",
+                              "kimi-k2",   "seed-coder",   "laguna",         "ufakzeka"};
 
 // The words of `text` with bars between.
 std::string words(std::string_view name, std::string_view text) {
@@ -104,25 +106,86 @@ TEST(Pretokenizer, DeepSeekLlmCutsScriptsApart) {
   EXPECT_EQ(words("deepseek-llm", "a\r\nb«"), "a|\r|\n|b|«");
 }
 
+TEST(Pretokenizer, DeepSeekV3TakesASignWithAsciiLettersBehindIt) {
+  EXPECT_EQ(words("deepseek-v3", "Hello (world) it's 12345"), "Hello| (|world|)| it|'s| |123|45");
+  EXPECT_EQ(words("deepseek-v3", "$abc $\u00e9 _x"), "$abc| $|\u00e9| _|x");
+  EXPECT_EQ(words("deepseek-v3", "e\u0301a\u0301 \u0301x"), "e\u0301a\u0301| \u0301x");
+  EXPECT_EQ(words("deepseek-v3", "\u6211\u60f3apple\u3042\u30a2\ud55c"),
+            "\u6211\u60f3|apple|\u3042\u30a2|\ud55c");
+  EXPECT_EQ(words("deepseek-v3", "x;\n\n  y \n z"), "x|;\n\n| | y| \n| z");
+  EXPECT_EQ(words("deepseek-v3", "  1  "), "  |1|  ") << "numbers are cut off first";
+}
+
+// Control characters that stand in front of no letter, and are no signs.
+TEST(Pretokenizer, WhatNoAlternativeMatchesStaysTogether) {
+  EXPECT_EQ(words("deepseek-v3", "a\x01\x02!\x03"), "a|\x01\x02|!|\x03");
+  EXPECT_EQ(words("deepseek-v3", "\x01z \x02\n"), "\x01z| |\x02|\n");
+  EXPECT_EQ(words("spark2_5", "\x01\x02"), "\x01\x02");
+}
+
+TEST(Pretokenizer, Spark25TakesEveryNewlineAndDigitByItself) {
+  EXPECT_EQ(words("spark2_5", "a;\n\n  b 123 \n"), "a|;|\n|\n| | b| |1|2|3| \n");
+}
+
+TEST(Pretokenizer, MiniCpm5CutsNumbersOffFirst) {
+  EXPECT_EQ(words("minicpm5", "I'LL  12345 (x)"), "I|'LL|  |123|45| (|x|)");
+}
+
+TEST(Pretokenizer, SeedCoderKeepsNewlinesFromSigns) {
+  EXPECT_EQ(words("seed-coder", "f(1);\n\n g's"), "f|(|1|);|\n\n| g|'s");
+}
+
+TEST(Pretokenizer, TinyAyaGroupsNumbersFromTheirEnd) {
+  EXPECT_EQ(words("tiny_aya", "1234567 12345 123"), "1|234|567| |12|345| |123");
+  EXPECT_EQ(words("tiny_aya", "it's isN'T e\u0301a/b//\n c"), "it's| isN'T| e\u0301a|/b|//\n| c");
+  EXPECT_EQ(words("tiny_aya", "a  1234!!\u0301"), "a| | |1|234|!!\u0301");
+}
+
+TEST(Pretokenizer, YoutuCutsScriptsApart) {
+  EXPECT_EQ(words("youtu", "\ud55c\u6f22\u3042\u3105a\uff01\u2026b 12"),
+            "\ud55c|\u6f22\u3042|\u3105|a|\uff01\u2026|b| |1|2");
+  EXPECT_EQ(words("youtu", "it's x"), "it's| x");
+}
+
+TEST(Pretokenizer, KimiKeepsChineseCharactersFromOtherLetters) {
+  EXPECT_EQ(words("kimi-k2", "abc\u4e2d\u6587d \u4e2d (\u4e2d x's"),
+            "abc|\u4e2d\u6587|d| |\u4e2d| (|\u4e2d| x's");
+  EXPECT_EQ(words("kimi-k2", "\u3042\u4e2d12345"), "\u3042|\u4e2d|123|45");
+}
+
+TEST(Pretokenizer, LagunaCutsLinesFirstAndUfakzekaKnowsNoContractions) {
+  EXPECT_EQ(words("laguna", "a;\n  \nb"), "a|;|\n|  |\n|b");
+  EXPECT_EQ(words("ufakzeka", "Ankara'da 12"), "Ankara|'da| |1|2");
+}
+
 TEST(Pretokenizer, EveryNameOfAFileHasItsPattern) {
   for (const char* name : {"gpt-2", "phi-2", "olmo", "mpt", "jais", "mellum", "gigachat", "exaone4",
-                           "trillion", "granite-docling"}) {
+                           "trillion", "granite-docling", "a.x-4.0", "modern-bert"}) {
     EXPECT_EQ(words(name, "I'm 12 A!"), "I|'m| 12| A|!") << name;
   }
   for (const char* name : {"starcoder", "refact", "command-r", "smollm", "codeshell", "exaone",
                            "mellum2", "minerva-7b"}) {
     EXPECT_EQ(words(name, "I'm 12 A!"), "I|'m| |1|2| A|!") << name;
   }
-  for (const char* name : {"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral",
-                           "lfm2", "dbrx", "smaug-bpe", "glm4", "chatglm-bpe"}) {
+  for (const char* name :
+       {"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "lfm2", "dbrx",
+        "smaug-bpe", "glm4", "chatglm-bpe", "midm-2.0", "jina-v5-nano"}) {
     EXPECT_EQ(words(name, "I'M 1234 A!"), "I|'M| |123|4| A|!") << name;
   }
   for (const char* name :
-       {"qwen2", "stablelm2", "deepseek-r1-qwen", "megrez", "hunyuan", "grok-2"}) {
+       {"qwen2", "stablelm2", "deepseek-r1-qwen", "megrez", "hunyuan", "grok-2", "kormo", "f2llmv2",
+        "solar-open", "bailingmoe", "bailingmoe2", "llada-moe"}) {
     EXPECT_EQ(words(name, "I'M 12 A!"), "I|'M| |1|2| A|!") << name;
   }
-  for (const char* name : {"gpt-4o", "llama4", "kanana2"}) {
+  for (const char* name :
+       {"gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2", "granite-embed-multi-97m"}) {
     EXPECT_EQ(words(name, "I'm 1234 aA!"), "I'm| |123|4| a|A|!") << name;
+  }
+  for (const char* name : {"deepseek-v3", "hunyuan-dense", "joyai-llm", "hy_v4"}) {
+    EXPECT_EQ(words(name, "I'm 1234 $A!"), "I|'m| |123|4| $|A|!") << name;
+  }
+  for (const char* name : {"tiny_aya", "cohere2moe"}) {
+    EXPECT_EQ(words(name, "I'm 1234 aA!"), "I'm| |1|234| aA|!") << name;
   }
 }
 
@@ -131,7 +194,12 @@ TEST(Pretokenizer, OnlyThoseWhoseFilesRelyOnItAddBosOrPreferWholeWords) {
     EXPECT_TRUE(find_pretokenizer(name)->add_bos) << name;
     EXPECT_TRUE(find_pretokenizer(name)->prefers_whole_words) << name;
   }
-  for (const char* name : {"gpt-2", "qwen2", "dbrx", "smollm", "gpt-4o", "default"}) {
+  for (const char* name : {"minicpm5", "youtu", "granite-embed-multi-97m"}) {
+    EXPECT_FALSE(find_pretokenizer(name)->add_bos) << name;
+    EXPECT_TRUE(find_pretokenizer(name)->prefers_whole_words) << name;
+  }
+  for (const char* name : {"gpt-2", "qwen2", "dbrx", "smollm", "gpt-4o", "default", "deepseek-v3",
+                           "tiny_aya", "kimi-k2"}) {
     EXPECT_FALSE(find_pretokenizer(name)->add_bos) << name;
     EXPECT_FALSE(find_pretokenizer(name)->prefers_whole_words) << name;
   }
