@@ -89,7 +89,8 @@ void print_windows_by_architecture() {
   for (const Architecture& traits : architectures()) {
     if (traits.is_encoder() || (traits.window == 0 && traits.window_period == 0)) continue;
     std::printf("%s\"%s\": {\"window\": %u, \"period\": %u}", separator,
-                std::string(traits.name).c_str(), traits.window, traits.window_period);
+                std::string(traits.name).c_str(),
+                traits.n_layers_of_window == 0 ? traits.window : 0, traits.window_period);
     separator = ", ";
   }
 }

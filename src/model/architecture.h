@@ -143,6 +143,7 @@ struct Architecture {
   bool rope_switch = false;            // rope.scaling.finetuned = false: no layer is rotated
   uint32_t unrotated_period = 0;       // every so many layers, one is not rotated; 0: none
   uint32_t window = 0;                 // of attention, where the file does not say; 0: none
+  uint32_t n_layers_of_window = 0;     // of the one size that has it then; 0: all have
   uint32_t window_period = 0;          // every so many layers, one has no window; 0: none
   bool full_layer_first = false;       // that one is the first of them, not the last
   bool rotates_windows_alone = false;  // where layers have windows, those without are not rotated

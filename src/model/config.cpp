@@ -361,7 +361,10 @@ Rotation rotation_of(const ModelConfig& config, bool has_windows, uint32_t index
 Status read_layers(const Keys& keys, ModelConfig& config) {
   constexpr std::string_view kPattern = "attention.sliding_window_pattern";
   const Architecture& traits = *config.architecture;
-  KINGLET_ASSIGN(const uint32_t window, keys.number("attention.sliding_window", traits.window));
+  const bool is_usual =
+      traits.n_layers_of_window == 0 || traits.n_layers_of_window == config.n_layers;
+  KINGLET_ASSIGN(const uint32_t window,
+                 keys.number("attention.sliding_window", is_usual ? traits.window : 0));
   uint32_t period = traits.window_period;
   const MetadataValue* pattern = keys.find(kPattern);
   const bool listed = pattern != nullptr && pattern->type() == ValueType::array;

@@ -302,6 +302,16 @@ TEST(Config, LayersOfExaone4ThatSeeAllAreNotRotatedWhereOthersHaveWindows) {
   }
 }
 
+TEST(Config, Exaone4Of64LayersHasWindowsWhereTheFileDoesNotSay) {
+  TinyModel tiny = tiny_model("exaone4");
+  tiny.n_layers = 64;
+  const auto config = read(tiny);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config.value().layers[2].window, 4096u);
+  EXPECT_EQ(config.value().layers[3].window, 0u);
+  EXPECT_EQ(config.value().layers[3].rotation, Rotation::none);
+}
+
 TEST(Config, SectionsOfGlm4MakeItsPairsHalves) {
   const auto with = [](const std::vector<int32_t>& sections) {
     return tiny_model("glm4", [sections](GgufBuilder& file) {

@@ -15,9 +15,10 @@ namespace kinglet::fuzz {
 namespace {
 
 // One for each pattern of the table.
-constexpr const char* kPretokenizers[] = {"default",      "gpt-2",         "starcoder", "falcon",
-                                          "llama-bpe",    "qwen2",         "gpt-4o",    "tekken",
-                                          "deepseek-llm", "deepseek-coder"};
+constexpr const char* kPretokenizers[] = {
+    "default",  "gpt-2",    "starcoder",    "falcon",         "llama-bpe",   "qwen2",
+    "gpt-4o",   "tekken",   "deepseek-llm", "deepseek-coder", "deepseek-v3", "spark2_5",
+    "minicpm5", "tiny_aya", "youtu",        "kimi-k2",        "seed-coder"};
 constexpr size_t kNPretokenizers = std::size(kPretokenizers);
 
 // How GPT-2's vocabulary spells bytes: printable ones as themselves, the others from U+0100 on.
