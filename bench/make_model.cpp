@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "gguf/recipe.h"
 #include "gguf/writer.h"
+#include "model/architecture.h"
 #include "tensor/quantizer.h"
 
 namespace kinglet {
@@ -31,6 +32,13 @@ struct RecurrentShape {
   uint32_t n_channels() const { return inner_dim() + 2 * n_groups * n_states; }
 };
 
+// Of models that make vectors of texts.
+struct EncoderShape {
+  uint32_t context = 0;  // 0: the model makes text
+  Pooling pooling = Pooling::none;
+  uint32_t dense_dim = 0;  // rows of the matrix between the states and their vector; 0: none
+};
+
 struct ModelShape {
   std::string_view name;
   std::string_view architecture;
@@ -44,11 +52,14 @@ struct ModelShape {
   bool tied_output;
   RecurrentShape recurrent = {};
   uint32_t window = 0;  // of attention, in the layers that the architecture says
+  EncoderShape encoder = {};
 
   bool has_attention(uint32_t layer) const {
     const auto& layers = recurrent.attention_layers;
     return layers.empty() || std::find(layers.begin(), layers.end(), layer) != layers.end();
   }
+  bool is_bert() const { return architecture == "bert"; }
+  bool is_gemma() const { return architecture == "gemma3" || architecture == "gemma-embedding"; }
 };
 
 constexpr uint32_t kLfm2Attention[] = {2, 5, 8, 10, 12, 14};
@@ -60,6 +71,10 @@ constexpr RecurrentShape kLfm2 = {
 constexpr RecurrentShape kQwen35 = {Mixer::delta_net, kQwen35Attention, 4, 16, 16, 128, 128};
 constexpr RecurrentShape kGranite = {Mixer::mamba2, kGraniteAttention, 4, 1, 48, 32, 128};
 constexpr RecurrentShape kFalcon = {Mixer::mamba2_beside, {}, 4, 1, 24, 32, 64};
+
+constexpr EncoderShape kMiniLm = {512, Pooling::mean};
+constexpr EncoderShape kBge = {512, Pooling::cls};
+constexpr EncoderShape kEmbeddingGemma = {2048, Pooling::mean, 3072};
 
 // From the models' published configurations.
 constexpr ModelShape kShapes[] = {
@@ -73,7 +88,24 @@ constexpr ModelShape kShapes[] = {
     {"granite-4.0-h-350m", "granitehybrid", 32, 768, 12, 4, 64, 2048, 100352, true, kGranite},
     {"falcon-h1-90m", "falcon-h1", 24, 512, 8, 2, 64, 768, 32768, true, kFalcon},
     {"gemma3-1b", "gemma3", 26, 1152, 4, 1, 256, 6912, 262144, true, {}, 512},
+    {"minilm-l6", "bert", 6, 384, 12, 12, 32, 1536, 30522, true, {}, 0, kMiniLm},
+    {"bge-small", "bert", 12, 384, 12, 12, 32, 1536, 30522, true, {}, 0, kBge},
+    {"embeddinggemma-300m",
+     "gemma-embedding",
+     24,
+     768,
+     3,
+     1,
+     256,
+     1152,
+     262144,
+     true,
+     {},
+     512,
+     kEmbeddingGemma},
 };
+
+constexpr uint32_t kTokenTypes = 2;  // of BERT
 
 struct NamedShape {
   std::string name;
@@ -88,6 +120,7 @@ class LayerTensors {
 
   void add_layer(uint32_t layer) {
     layer_ = layer;
+    if (model_.is_bert()) return add_bert_layer();
     add_matrix("attn_norm", model_.hidden_dim, 1);
     if (model_.has_attention(layer)) {
       add_attention();
@@ -111,6 +144,27 @@ class LayerTensors {
     add(cat(part, ".weight"), n_columns, n_rows);
   }
 
+  void add_biased(std::string_view part, uint64_t n_columns, uint64_t n_rows) {
+    add_matrix(part, n_columns, n_rows);
+    add(cat(part, ".bias"), n_rows);
+  }
+
+  void add_bert_layer() {
+    const uint64_t hidden = model_.hidden_dim;
+    for (const char* part : {"attn_q", "attn_k", "attn_v", "attn_output"}) {
+      add_biased(part, hidden, hidden);
+    }
+    add_layer_norm("attn_output_norm");
+    add_biased("ffn_up", hidden, model_.ffn_dim);
+    add_biased("ffn_down", model_.ffn_dim, hidden);
+    add_layer_norm("layer_output_norm");
+  }
+
+  void add_layer_norm(std::string_view part) {
+    add_matrix(part, model_.hidden_dim, 1);
+    add(cat(part, ".bias"), model_.hidden_dim);
+  }
+
   void add_attention() {
     const bool is_gated = recurrent_.mixer == Mixer::delta_net;
     const uint64_t queries = uint64_t{model_.n_heads} * model_.head_dim;
@@ -119,7 +173,7 @@ class LayerTensors {
     add_matrix("attn_k", model_.hidden_dim, keys);
     add_matrix("attn_v", model_.hidden_dim, keys);
     add_matrix("attn_output", queries, model_.hidden_dim);
-    const bool has_norms = is_gemma3() || model_.architecture == "qwen3";
+    const bool has_norms = model_.is_gemma() || model_.architecture == "qwen3";
     if (is_gated || has_norms || recurrent_.mixer == Mixer::short_convolution) {
       add_matrix("attn_q_norm", model_.head_dim, 1);
       add_matrix("attn_k_norm", model_.head_dim, 1);
@@ -166,13 +220,11 @@ class LayerTensors {
     add_matrix("ffn_gate", model_.hidden_dim, model_.ffn_dim);
     add_matrix("ffn_up", model_.hidden_dim, model_.ffn_dim);
     add_matrix("ffn_down", model_.ffn_dim, model_.hidden_dim);
-    if (is_gemma3()) {
+    if (model_.is_gemma()) {
       add_matrix("post_attention_norm", model_.hidden_dim, 1);
       add_matrix("post_ffw_norm", model_.hidden_dim, 1);
     }
   }
-
-  bool is_gemma3() const { return model_.architecture == "gemma3"; }
 
   const ModelShape& model_;
   const RecurrentShape& recurrent_;
@@ -183,10 +235,24 @@ class LayerTensors {
 std::vector<NamedShape> tensors_of(const ModelShape& model) {
   const uint64_t hidden = model.hidden_dim;
   const bool is_lfm2 = model.recurrent.mixer == Mixer::short_convolution;
-  std::vector<NamedShape> tensors = {
-      {"token_embd.weight", {hidden, model.n_tokens, 1, 1}},
-      {is_lfm2 ? "token_embd_norm.weight" : "output_norm.weight", {hidden, 1, 1, 1}}};
-  if (!model.tied_output) tensors.push_back({"output.weight", {hidden, model.n_tokens, 1, 1}});
+  std::vector<NamedShape> tensors;
+  const auto add = [&](std::string_view name, uint64_t n_columns, uint64_t n_rows) {
+    tensors.push_back({std::string(name), {n_columns, n_rows, 1, 1}});
+  };
+  add("token_embd.weight", hidden, model.n_tokens);
+  if (model.is_bert()) {
+    add("token_types.weight", hidden, kTokenTypes);
+    add("position_embd.weight", hidden, model.encoder.context);
+    add("token_embd_norm.weight", hidden, 1);
+    add("token_embd_norm.bias", hidden, 1);
+  } else {
+    add(is_lfm2 ? "token_embd_norm.weight" : "output_norm.weight", hidden, 1);
+  }
+  if (!model.tied_output) add("output.weight", hidden, model.n_tokens);
+  if (model.encoder.dense_dim > 0) {
+    add("dense_2.weight", hidden, model.encoder.dense_dim);
+    add("dense_3.weight", model.encoder.dense_dim, hidden);
+  }
   LayerTensors layers(model, tensors);
   for (uint32_t layer = 0; layer < model.n_layers; ++layer) layers.add_layer(layer);
   return tensors;
@@ -215,6 +281,27 @@ void set_vocabulary(GgufWriter& file, uint32_t n_tokens) {
   file.set("tokenizer.ggml.bos_token_id", 1u);
   file.set("tokenizer.ggml.eos_token_id", 2u);
   file.set("tokenizer.ggml.unknown_token_id", 0u);
+}
+
+// Special tokens where BERT has them, and words "w<id>".
+void set_words(GgufWriter& file, uint32_t n_tokens) {
+  std::vector<std::string> tokens;
+  std::vector<int32_t> types(n_tokens, 1);
+  for (uint32_t id = 0; id < n_tokens; ++id) tokens.push_back(cat("\xe2\x96\x81w", id));
+  const auto set_special = [&](std::string_view name, std::string_view key, uint32_t id) {
+    tokens[id] = name;
+    types[id] = 3;
+    file.set(cat("tokenizer.ggml.", key, "_token_id"), id);
+  };
+  set_special("[PAD]", "padding", 0);
+  set_special("[UNK]", "unknown", 100);
+  set_special("[CLS]", "bos", 101);
+  set_special("[SEP]", "seperator", 102);
+  set_special("[MASK]", "mask", 103);
+  file.set("tokenizer.ggml.model", "bert");
+  file.set("tokenizer.ggml.tokens", std::span<const std::string>(tokens));
+  file.set("tokenizer.ggml.token_type", std::span<const int32_t>(types));
+  file.set("tokenizer.ggml.token_type_count", kTokenTypes);
 }
 
 // Which layers are recurrent is said by their key heads, where the architecture does not fix it.
@@ -275,11 +362,25 @@ void set_granite_scales(GgufWriter& file) {
   file.copy({"granitehybrid.rope.scaling.finetuned", {ValueType::boolean, kFalse}});
 }
 
+void set_encoder(GgufWriter& file, const ModelShape& model) {
+  const auto key = [&](std::string_view name) { return cat(model.architecture, ".", name); };
+  const EncoderShape& encoder = model.encoder;
+  if (encoder.context == 0) return;
+  file.set(key("pooling_type"), static_cast<uint32_t>(encoder.pooling));
+  if (model.is_bert()) file.set(key("attention.layer_norm_epsilon"), 1e-12f);
+  if (encoder.dense_dim == 0) return;
+  file.set(key("dense_2_feat_in"), model.hidden_dim);
+  file.set(key("dense_2_feat_out"), encoder.dense_dim);
+  file.set(key("dense_3_feat_in"), encoder.dense_dim);
+  file.set(key("dense_3_feat_out"), model.hidden_dim);
+}
+
 void set_metadata(GgufWriter& file, const ModelShape& model, const Recipe& recipe) {
   const auto key = [&](std::string_view name) { return cat(model.architecture, ".", name); };
   file.set("general.architecture", model.architecture);
   file.set("general.name", cat(model.name, " shape, random weights, ", recipe.name));
-  file.set(key("context_length"), 32768u);
+  const uint32_t context = model.encoder.context;
+  file.set(key("context_length"), context > 0 ? context : 32768u);
   file.set(key("embedding_length"), model.hidden_dim);
   file.set(key("block_count"), model.n_layers);
   file.set(key("feed_forward_length"), model.ffn_dim);
@@ -289,12 +390,19 @@ void set_metadata(GgufWriter& file, const ModelShape& model, const Recipe& recip
   } else {
     file.set(key("attention.head_count_kv"), model.n_kv_heads);
   }
-  file.set(key("attention.layer_norm_rms_epsilon"), 1e-5f);
-  set_rope(file, model);
+  set_encoder(file, model);
+  if (!model.is_bert()) {
+    file.set(key("attention.layer_norm_rms_epsilon"), 1e-5f);
+    set_rope(file, model);
+  }
   set_recurrent(file, model);
   if (model.recurrent.mixer == Mixer::mamba2) set_granite_scales(file);
   file.set(key("vocab_size"), model.n_tokens);
-  set_vocabulary(file, model.n_tokens);
+  if (model.is_bert()) {
+    set_words(file, model.n_tokens);
+  } else {
+    set_vocabulary(file, model.n_tokens);
+  }
 }
 
 std::vector<DType> types_of(const std::vector<NamedShape>& tensors, const Recipe& recipe,
