@@ -8,11 +8,15 @@ const nCtx = 1024;
 /**
  * A prompt of that many tokens, as text and as ids. The models' vocabularies know single bytes and
  * words that no text holds, so that every engine cuts the text into its bytes, behind the beginning
- * of sequence and the three bytes of the mark that stands for a space.
+ * of sequence and the three bytes of the mark that stands for a space. Another index gives another
+ * prompt.
  */
-export function promptOf(nTokens) {
+export function promptOf(nTokens, index = 0) {
   const start = [1, ...[0xe2, 0x96, 0x81].map(tokenOfByte)];
-  const bytes = Array.from({ length: nTokens - start.length }, (_, i) => 33 + ((7 * i) % 94));
+  const bytes = Array.from(
+    { length: nTokens - start.length },
+    (_, i) => 33 + ((7 * i + index) % 94),
+  );
   return {
     text: String.fromCharCode(...bytes),
     tokens: [...start, ...bytes.map(tokenOfByte)],

@@ -1,14 +1,16 @@
 // npm run bench:peers: this project beside the engines of bench/peers/package.json, on the same
 // files, prompts and number of threads, in turns, so that whatever else the machine does falls on
 // all. Needs x86-64 Linux, for which llama.cpp is installed.
-//   --measure speed,first-token,products   default: all three
+//   --measure speed,first-token,products,embeddings   default: all
 //       speed         tokens per second of reading a prompt and of drawing behind it
 //       first-token   seconds from a file that the page keeps to the first token
 //       products      matrix products beside onnxruntime-web's, on one thread
+//       embeddings    texts per second of embedding passages and queries
 //   --shapes NAME,…           of those that npm run bench knows; default: smollm2-135m for speed,
-//                             qwen2.5-0.5b for the first token; products are always of the latter
+//                             qwen2.5-0.5b for the first token, for embeddings all that have
+//                             targets, and no others; products are always the same
 //   --type Q4_0,Q8_0,…        weight types; default: for speed those that the shape has targets
-//                             for, Q4_0 for the first token
+//                             for, Q4_0 for the first token, F16, Q8_0, Q4_K_M for embeddings
 //   --threads N               default 1
 //   --rounds N                default 3
 //   --engines NAME,…          default: those that the type has a target with
@@ -25,6 +27,7 @@ import { machineName } from './machine.mjs';
 import { buildPrograms, folder, prepareModel } from './models.mjs';
 import { countsOf, namesOf } from './options.mjs';
 import {
+  embedderNames,
   engineNames,
   firstTokenNames,
   installPeers,
@@ -34,13 +37,15 @@ import {
 import * as tables from './peers/tables.mjs';
 import {
   comparisonsOf,
+  embedShapes,
+  embedTypes,
   productShapes,
   threads as targetThreads,
   typesOf,
 } from './peers/targets.mjs';
 import { markdownTable, replaceInFile } from './table.mjs';
 
-const measurements = ['speed', 'first-token', 'products'];
+const measurements = ['speed', 'first-token', 'products', 'embeddings'];
 const { values: options } = parseArgs({
   options: {
     measure: { type: 'string', default: measurements.join(',') },
@@ -61,15 +66,16 @@ const [rounds] = countsOf('rounds', options.rounds);
 const chosen = options.engines && namesOf('engines', options.engines, engineNames);
 
 run('scripts/setup', ['wasm', 'native', 'browser']);
-buildPrograms();
+buildPrograms(['make_model', 'speed', 'work', 'limits', 'embed_speed']);
 runNode('scripts/build-wasm.mjs', ['--products']);
 await buildPackage();
 installPeers();
 const engines = await openEngines();
-const results = { speeds: [], firstTokens: [], products: [] };
+const results = { speeds: [], firstTokens: [], products: [], embeddings: [] };
 if (measured.includes('speed')) await measureSpeeds();
 if (measured.includes('first-token')) await measureFirstTokens();
 if (measured.includes('products')) await measureProducts();
+if (measured.includes('embeddings')) await measureEmbeddings();
 await engines.close();
 report();
 
@@ -139,6 +145,24 @@ async function measureProducts() {
   }
 }
 
+async function measureEmbeddings() {
+  const names = embedderNames.filter((name) => !chosen || chosen.includes(name));
+  for (const [shape, { words }] of Object.entries(embedShapes)) {
+    if (shapes && !shapes.includes(shape)) continue;
+    for (const type of chosenTypes ?? embedTypes) {
+      const { file } = prepareModel(shape, type);
+      await inRounds(async (round) => {
+        for (const name of names) {
+          const speed = await engines.embed(name, file, threads, words);
+          const numbers = `${speed.passages.toFixed(2)} / ${speed.queries.toFixed(1)} texts/s`;
+          tell(`${shape} ${type}`, round, name, numbers);
+          results.embeddings.push({ shape, type, round, name, ...speed });
+        }
+      });
+    }
+  }
+}
+
 function report() {
   const machine = machineName();
   const sizes = wasmSizes();
@@ -154,6 +178,7 @@ function report() {
     ...speed,
     ...(results.firstTokens.length > 0 ? tables.firstTokenSection(results.firstTokens) : []),
     ...(results.products.length > 0 ? tables.productSection(results.products) : []),
+    ...(results.embeddings.length > 0 ? tables.embedSection(results.embeddings, threads) : []),
     markdownTable(sizes.map(tables.sizeRow)),
   ].join('\n\n');
   const short = [intro, markdownTable(tables.shortRows(results))].join('\n\n');

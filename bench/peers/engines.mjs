@@ -32,6 +32,23 @@ const engines = {
 
 export const engineNames = Object.keys(engines);
 
+/** Embeddings of texts. */
+const embedders = {
+  'chromium relaxed-simd': embedInPage('embedKinglet', 'relaxed-simd'),
+  'wllama 3.8.1': embedInPage('embedWllama3'),
+  'llama.cpp': (_, file, threads, words) => {
+    const args = ['bench/peers/llama-cpp-embed.mjs', file, threads, words].map(String);
+    return JSON.parse(execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8' }));
+  },
+  native: (_, file, threads) => {
+    const [speed] = runProgram('embed_speed', [file, 'fastest', String(threads), '1']);
+    const { passages, queries, peakBytes } = speed;
+    return { passages: passages[0], queries: queries[0], peakBytes };
+  },
+};
+
+export const embedderNames = Object.keys(embedders);
+
 /** From a kept file to the first token; the first is this project's. */
 const firstTokens = {
   'chromium relaxed-simd': ['firstTokenKinglet', 'relaxed-simd'],
@@ -66,6 +83,7 @@ export function installPeers() {
 
 /**
  * run(name, file, threads): tokens per second { prefill, decode }, the model loaded anew.
+ * embed(name, file, threads, words): texts per second { passages, queries }, see embed-texts.js.
  * keep(file, threads), then firstToken(name, file, threads): milliseconds by phases; readKept():
  * { bytes, ms } of reading the same file and doing nothing else.
  * multiply(name, shape): GMAC/s.
@@ -89,6 +107,8 @@ export async function openEngines() {
   const call = (name, ...args) => inNewPage((page) => callInPage(page, name, args));
   return {
     run: (name, file, threads) => inNewPage((page) => engines[name](page, file, threads)),
+    embed: (name, file, threads, words) =>
+      inNewPage((page) => embedders[name](page, file, threads, words)),
     keep: (file, threads) => call('keepFile', `/${file}`, { threads }),
     firstToken(name, file, threads) {
       const [f, kernels] = firstTokens[name];
@@ -117,4 +137,9 @@ async function callInPage(page, name, args) {
 function inPage(name, kernels) {
   return (page, file, threads) =>
     callInPage(page, name, [`/${file}`, { threads, kernels, nPrompt, nDecoded }]);
+}
+
+function embedInPage(name, kernels) {
+  return (page, file, threads, words) =>
+    callInPage(page, name, [`/${file}`, { threads, kernels, words }]);
 }

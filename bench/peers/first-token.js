@@ -1,8 +1,6 @@
 // How long it takes from a file that the page keeps to the first token, by phases. Runs in a page.
 import { promptOf } from '../measure.js';
-
-const modules = '/build/bench/peers/node_modules';
-const nCtx = 1024;
+import { nCtx, openWllama2, openWllama3 } from './wllama.js';
 
 /** Where the peers' copy lies, and what is read for comparison. */
 const keptName = 'kept.gguf';
@@ -63,18 +61,9 @@ globalThis.firstTokenKinglet = async (file, { kernels, threads, nPrompt }) => {
 };
 
 globalThis.firstTokenWllama2 = async (_, { threads, nPrompt }) => {
-  const { Wllama } = await import(`${modules}/wllama-2/esm/index.js`);
   const blob = await keptFile();
   const startedAt = performance.now();
-  const folder = `${modules}/wllama-2/esm`;
-  const wllama = new Wllama(
-    {
-      'single-thread/wllama.wasm': `${folder}/single-thread/wllama.wasm`,
-      'multi-thread/wllama.wasm': `${folder}/multi-thread/wllama.wasm`,
-    },
-    { suppressNativeLog: true },
-  );
-  await wllama.loadModel([blob], { n_threads: threads, n_ctx: nCtx, n_batch: 512 });
+  const wllama = await openWllama2(blob, { threads });
   const openAt = performance.now();
   const times = [];
   await wllama.samplingInit({ temp: 0 });
@@ -88,17 +77,9 @@ globalThis.firstTokenWllama2 = async (_, { threads, nPrompt }) => {
 };
 
 globalThis.firstTokenWllama3 = async (_, { threads, nPrompt }) => {
-  const { Wllama } = await import(`${modules}/wllama-3/esm/index.js`);
   const blob = await keptFile();
   const startedAt = performance.now();
-  const wllama = new Wllama(
-    { default: `${modules}/wllama-3/esm/wasm/wllama.wasm` },
-    { suppressNativeLog: true },
-  );
-  await wllama.loadModel([blob], {
-    ...{ n_threads: threads, n_ctx: nCtx, n_batch: 512, n_ubatch: 512 },
-    ...{ n_parallel: 1, n_gpu_layers: 0 },
-  });
+  const wllama = await openWllama3(blob, { threads });
   const openAt = performance.now();
   const times = [];
   await wllama.createCompletion({

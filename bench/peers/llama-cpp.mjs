@@ -1,24 +1,10 @@
-// llama.cpp as node-llama-cpp ships it, called below its queue, so that nothing but llama.cpp is
-// measured: llama-cpp.mjs MODEL THREADS PROMPT_TOKENS DECODED_TOKENS
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { root } from '../../scripts/tools.mjs';
+// llama.cpp's speed: llama-cpp.mjs MODEL THREADS PROMPT_TOKENS DECODED_TOKENS
 import { promptOf } from '../measure.js';
+import { printResult, startLlama } from './llama-cpp-start.mjs';
 
 const nCtx = 1024;
 const [file, threads, nPrompt, nDecoded] = process.argv.slice(2);
-const module = join(root, 'build/bench/peers/node_modules/node-llama-cpp/dist/index.js');
-const { getLlama, LlamaLogLevel } = await import(pathToFileURL(module).href);
-
-const llama = await getLlama({
-  gpu: false,
-  build: 'never',
-  skipDownload: true,
-  progressLogs: false,
-  logLevel: LlamaLogLevel.error,
-  maxThreads: Number(threads),
-});
-const model = await llama.loadModel({ modelPath: join(root, file) });
+const { llama, model } = await startLlama(file, Number(threads));
 const context = await model.createContext({
   contextSize: nCtx,
   batchSize: 512,
@@ -30,7 +16,7 @@ sampler.applyConfig({ temperature: 0 });
 
 await run(Number(nPrompt), 8);
 const speed = await run(Number(nPrompt), Number(nDecoded));
-console.log(JSON.stringify({ ...speed, peakBytes: process.resourceUsage().maxRSS * 1024 }));
+printResult(speed);
 await llama.dispose();
 
 async function run(nTokens, nMore) {

@@ -1,25 +1,14 @@
 // The peers that run in a page. Each reads the prompt and draws tokens behind it, greedily, as this
 // project does in ../measure.js.
 import { measureKinglet, promptOf } from '../measure.js';
+import './embed.js';
 import './first-token.js';
 import './products.js';
-
-const modules = '/build/bench/peers/node_modules';
-const nCtx = 1024;
+import { openWllama2, openWllama3 } from './wllama.js';
 
 /** wllama 2: its lower-level calls take tokens, and are what its createCompletion() is made of. */
 globalThis.runWllama2 = async (file, { threads, nPrompt, nDecoded }) => {
-  const { Wllama } = await import(`${modules}/wllama-2/esm/index.js`);
-  const wllama = new Wllama(
-    {
-      'single-thread/wllama.wasm': `${modules}/wllama-2/esm/single-thread/wllama.wasm`,
-      'multi-thread/wllama.wasm': `${modules}/wllama-2/esm/multi-thread/wllama.wasm`,
-    },
-    { suppressNativeLog: true },
-  );
-  const blob = await (await fetch(file)).blob();
-  await wllama.loadModel([blob], { n_threads: threads, n_ctx: nCtx, n_batch: 512 });
-  checkThreads(wllama, threads);
+  const wllama = await openWllama2(await (await fetch(file)).blob(), { threads });
   const run = async (prompt, n) => {
     await wllama.kvClear();
     await wllama.samplingInit({ temp: 0 });
@@ -40,21 +29,7 @@ globalThis.runWllama2 = async (file, { threads, nPrompt, nDecoded }) => {
 
 /** wllama 3 has one call, which takes text: the last chunk tells how many tokens it was. */
 globalThis.runWllama3 = async (file, { threads, nPrompt, nDecoded }) => {
-  const { Wllama } = await import(`${modules}/wllama-3/esm/index.js`);
-  const wllama = new Wllama(
-    { default: `${modules}/wllama-3/esm/wasm/wllama.wasm` },
-    { suppressNativeLog: true },
-  );
-  const blob = await (await fetch(file)).blob();
-  await wllama.loadModel([blob], {
-    n_threads: threads,
-    n_ctx: nCtx,
-    n_batch: 512,
-    n_ubatch: 512,
-    n_parallel: 1,
-    n_gpu_layers: 0,
-  });
-  checkThreads(wllama, threads);
+  const wllama = await openWllama3(await (await fetch(file)).blob(), { threads });
   const run = async (prompt, n) => {
     const times = [];
     let last;
@@ -87,12 +62,6 @@ globalThis.runKinglet = async (file, { kernels, threads }) => {
   const speed = await measureKinglet(Kinglet, file, { kernels, threads, repeats: 1, long: false });
   return { prefill: speed.prefill128[0], decode: speed.decode64[0] };
 };
-
-function checkThreads(wllama, threads) {
-  if (wllama.getNumThreads() !== threads) {
-    throw new Error(`${threads} threads were asked for, ${wllama.getNumThreads()} run`);
-  }
-}
 
 /** From the start and the times at which the tokens were there. */
 function rates(nPrompt, startedAt, times) {

@@ -3,6 +3,7 @@
 import { markdownTable, median } from '../table.mjs';
 import {
   comparisonsOf,
+  embedTargets,
   firstTokenTargets,
   openingTarget,
   threads as targetThreads,
@@ -45,6 +46,41 @@ export function speedSection(speeds, ratios) {
       `(decode). ${spreadText} ${peakText}`,
     markdownTable(rows),
     markdownTable(ratios.map(ratioRow)),
+  ];
+}
+
+/** As speedRatios(), as `kind` passages and queries. */
+export function embedRatios(embeddings, threads) {
+  return groupsOf(embeddings, ['shape', 'type']).flatMap(([{ shape, type }, rows]) =>
+    embedTargets.flatMap(({ ours, peer, target }) =>
+      ['passages', 'queries'].flatMap((kind) => {
+        const [here, there] = [ours, peer].map((name) => valuesOf(rows, name, kind));
+        if (here.length === 0 || there.length === 0) return [];
+        return {
+          ...{ shape, type, ours, peer, kind },
+          ratio: ratioOf(here, there),
+          spreads: [spread(here), spread(there)],
+          target: threads === targetThreads ? target : undefined,
+        };
+      }),
+    ),
+  );
+}
+
+export function embedSection(embeddings, threads) {
+  const rows = groupsOf(embeddings, ['shape', 'type', 'name']).map(
+    ([{ shape, type, name }, runs]) => ({
+      ...{ shape, type, engine: name },
+      passages: withSpread(runs, 'passages'),
+      queries: withSpread(runs, 'queries'),
+      'peak MB': megabytes(runs),
+    }),
+  );
+  return [
+    'Embeddings, texts per second: 16 passages of 256 tokens in one call, and 32 queries of 16 ' +
+      `tokens, each in a call of its own. ${spreadText} ${peakText}`,
+    markdownTable(rows),
+    markdownTable(embedRatios(embeddings, threads).map(ratioRow)),
   ];
 }
 
@@ -110,7 +146,8 @@ export function firstTokenRatios(firstTokens) {
 
 export function productSection(products) {
   const keys = ['bits', 'nTokens', 'nColumns', 'nRows'];
-  const rows = groupsOf(products, keys).map(([{ bits, nTokens, nColumns, nRows }, runs]) => {
+  const rows = groupsOf(products, keys).map(([shape, runs]) => {
+    const { bits, nTokens, nColumns, nRows, target } = shape;
     const [ours, peer] = [...new Set(runs.map(({ name }) => name))];
     const [here, there] = [ours, peer].map((name) => valuesOf(runs, name, 'gmacS'));
     return {
@@ -120,16 +157,18 @@ export function productSection(products) {
       [ours]: `${median(here).toFixed(1)} (${percent(spread(here))})`,
       [peer]: `${median(there).toFixed(1)} (${percent(spread(there))})`,
       ratio: `${ratioOf(here, there).toFixed(1)} ×`,
+      ...verdictOn(ratioOf(here, there), target),
     };
   });
   return [
-    `Products of matrices, GMAC/s on one thread: one row is decoding, 128 are a prompt. ${spreadText}`,
+    'Products of matrices, GMAC/s on one thread: one row is decoding, 128 are a prompt, 16 and 256 ' +
+      `the tokens of a query and a passage that are embedded. ${spreadText}`,
     markdownTable(rows),
   ];
 }
 
 /** What a reader wants to know first; the engines as columns, the peers with their ratios. */
-export function shortRows({ speeds, firstTokens }) {
+export function shortRows({ speeds, firstTokens, embeddings }) {
   const rows = [];
   const [speed] = groupsOf(speeds, ['shape', 'type']);
   if (speed) {
@@ -143,6 +182,12 @@ export function shortRows({ speeds, firstTokens }) {
     const file = `${(bytes / 1e6).toFixed(0)} MB of ${shape} ${type}`;
     rows.push(shortRow(`first token from a kept file: s, ${file}`, runs, 'firstToken', 1000));
     rows.push(shortRow("memory of that page's process: MB", runs, 'peakBytes', 1e6));
+  }
+  const [embedding] = groupsOf(embeddings, ['shape', 'type']);
+  if (embedding) {
+    const [{ shape, type }, runs] = embedding;
+    const title = `embedding passages of 256 tokens: texts/s, ${shape} ${type}`;
+    rows.push(shortRow(title, runs, 'passages', 1));
   }
   return rows;
 }
@@ -175,9 +220,14 @@ function ratioRow({ shape, type, ours, peer, kind, ratio, spreads, target }) {
     '': kind,
     ratio: `${ratio.toFixed(2)} ×`,
     spreads: spreads.map(percent).join(', '),
-    target: target === undefined ? '' : `≥ ${target} ×`,
-    ' ': target === undefined ? '' : verdict(ratio >= target),
+    ...verdictOn(ratio, target),
   };
+}
+
+/** The columns of a target, which there may be none. */
+function verdictOn(ratio, target) {
+  if (target === undefined) return { target: '', ' ': '' };
+  return { target: `≥ ${target} ×`, ' ': verdict(ratio >= target) };
 }
 
 export function sizeRow({ wasm, bytes, gzipped }) {

@@ -7,13 +7,39 @@ export const firstTokenTargets = { 'wllama 2.3.1': 8, 'wllama 3.8.1': 25 };
 /** Opening a kept file, by the rate of only reading it into memory. */
 export const openingTarget = 0.6;
 
-/** Matrices of the 0.5 B shape's feed-forward network: drawing a token, and reading a prompt. */
-export const productShapes = [4, 8].flatMap((bits) =>
-  [1, 128].flatMap((nTokens) => [
-    { bits, nTokens, nRows: 4864, nColumns: 896 },
-    { bits, nTokens, nRows: 896, nColumns: 4864 },
-  ]),
-);
+/**
+ * Matrices of the 0.5 B shape's feed-forward network: drawing a token, and reading a prompt. Then
+ * those of a layer of the embedding models of 22 and 33 M, for a query and a passage.
+ */
+export const productShapes = [
+  ...[4, 8].flatMap((bits) =>
+    [1, 128].flatMap((nTokens) => [
+      { bits, nTokens, nRows: 4864, nColumns: 896 },
+      { bits, nTokens, nRows: 896, nColumns: 4864 },
+    ]),
+  ),
+  ...[4, 8].flatMap((bits) =>
+    [16, 256].flatMap((nTokens) => [
+      { bits, nTokens, nRows: 384, nColumns: 384, target: 2 },
+      { bits, nTokens, nRows: 1536, nColumns: 384, target: 2 },
+      { bits, nTokens, nRows: 384, nColumns: 1536, target: 2 },
+    ]),
+  ),
+];
+
+/** Models of embeddings; `words`: their vocabulary consists of words, see embed-texts.js. */
+export const embedShapes = {
+  'minilm-l6': { words: true },
+  'bge-small': { words: true },
+  'embeddinggemma-300m': { words: false },
+};
+
+export const embedTypes = ['F16', 'Q8_0', 'Q4_K_M'];
+
+export const embedTargets = [
+  { ours: 'chromium relaxed-simd', peer: 'wllama 3.8.1', target: 8 },
+  { ours: 'native', peer: 'llama.cpp', target: 1.5 },
+];
 
 const small = [
   {

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { embedTexts, measureEmbedding } from '../../bench/embed-texts.js';
 import { onnxModel } from '../../bench/peers/onnx-model.js';
-import { firstTokenRatios, shortRows, speedRatios, spread } from '../../bench/peers/tables.mjs';
+import {
+  embedRatios,
+  firstTokenRatios,
+  productSection,
+  shortRows,
+  speedRatios,
+  spread,
+} from '../../bench/peers/tables.mjs';
 
 const rounds = (row: object, ...values: object[]) => values.map((value) => ({ ...row, ...value }));
 
@@ -56,13 +64,79 @@ describe('the comparison with peers', () => {
     ]);
   });
 
+  const embeddings = [
+    ...rounds(
+      { shape: 'minilm-l6', type: 'Q8_0', name: 'native' },
+      { passages: 30, queries: 600 },
+      { passages: 40, queries: 900 },
+    ),
+    ...rounds(
+      { shape: 'minilm-l6', type: 'Q8_0', name: 'llama.cpp' },
+      { passages: 20, queries: 200 },
+      { passages: 20, queries: 300 },
+    ),
+  ];
+
+  it('compares embeddings of passages and of queries', () => {
+    expect(embedRatios(embeddings, 1)).toMatchObject([
+      { kind: 'passages', ours: 'native', peer: 'llama.cpp', ratio: 1.75, target: 1.5 },
+      { kind: 'queries', ratio: 3, target: 1.5 },
+    ]);
+    expect(embedRatios(embeddings, 2)).toMatchObject([{ target: undefined }, {}]);
+  });
+
+  it('judges only products that have a target', () => {
+    const products = [2, undefined].flatMap((target, i) =>
+      ['ours', 'peer'].map((name) => ({
+        ...{ bits: 8, nTokens: 16 << i, nColumns: 384, nRows: 384, target, name },
+        gmacS: name === 'ours' ? 30 : 10,
+      })),
+    );
+    const table = productSection(products)[1] ?? '';
+    expect(table.split('\n').map((row: string) => row.includes('pass'))).toEqual([
+      ...[false, false],
+      ...[true, false],
+    ]);
+  });
+
   it('tells the most important numbers in few rows', () => {
-    expect(shortRows({ speeds, firstTokens })).toMatchObject([
+    const here = { ...embeddings[0], name: 'chromium relaxed-simd' };
+    expect(shortRows({ speeds: [], firstTokens: [], embeddings: [here] })).toMatchObject([
+      { 'this project': '30.0', 'wllama 3.8.1': '' },
+    ]);
+    expect(shortRows({ speeds, firstTokens, embeddings: [] })).toMatchObject([
       { 'this project': '330', 'wllama 2.3.1': '100 (3.3 ×)' },
       { 'this project': '100', 'wllama 2.3.1': '30.0 (4.0 ×)' },
       { 'this project': '0.90', 'wllama 2.3.1': '9.00 (9.0 ×)' },
       { 'this project': '500', 'wllama 2.3.1': '1000 (2.0 ×)' },
     ]);
+  });
+});
+
+describe('texts to embed', () => {
+  it.each([true, false])('have as many tokens as they should, words: %s', (words) => {
+    const { passages, queries } = embedTexts(words);
+    expect(passages.map(({ tokens }) => tokens.length)).toEqual(Array(16).fill(256));
+    expect(queries.map(({ tokens }) => tokens.length)).toEqual(Array(32).fill(16));
+    expect(new Set(passages.map(({ text }) => text)).size).toBe(16);
+  });
+
+  it('are spelled as their ids say', () => {
+    for (const { text, tokens } of embedTexts(true).queries) {
+      const words = text.split(' ').map((word) => Number(word.slice(1)));
+      expect(tokens).toEqual([101, ...words, 102]);
+    }
+  });
+
+  it('are embedded together where they are passages, and else one by one', async () => {
+    const calls: number[] = [];
+    const speed = await measureEmbedding(true, (texts: unknown[]) => {
+      calls.push(texts.length);
+      return Promise.resolve();
+    });
+    expect(calls.filter((n) => n === 16)).toHaveLength(1);
+    expect(calls.filter((n) => n === 1)).toHaveLength(calls.length - 1);
+    expect(speed.queries).toBeGreaterThan(0);
   });
 });
 

@@ -1,0 +1,39 @@
+// Embeddings of texts, by this project and by wllama 3, in a page.
+import { measureEmbedding } from '../embed-texts.js';
+import { openWllama3 } from './wllama.js';
+
+/** Ids in place of texts of bytes: engines differ on what is a space that the vocabulary lacks. */
+globalThis.embedKinglet = async (file, { kernels, threads, words }) => {
+  const { Kinglet } = await import('/dist/index.js');
+  const model = await Kinglet.load(file, { nThreads: threads, kernels, nCtx: 64 });
+  try {
+    return await measureEmbedding(words, async (texts) => {
+      const inputs = texts.map(({ text, tokens }) => (words ? text : tokens));
+      const { nTokens } = await model.embedCounted(inputs, {});
+      checkTokens(texts, sum(nTokens));
+    });
+  } finally {
+    model.dispose();
+  }
+};
+
+/** One text a call: of a list, wllama answers the first. */
+globalThis.embedWllama3 = async (file, { threads, words }) => {
+  const blob = await (await fetch(file)).blob();
+  const wllama = await openWllama3(blob, { threads }, { embeddings: true });
+  return measureEmbedding(words, async (texts) => {
+    for (const text of texts) {
+      const { usage } = await wllama.createEmbedding({ input: text.text });
+      checkTokens([text], usage.prompt_tokens);
+    }
+  });
+};
+
+function checkTokens(texts, nTokens) {
+  const expected = sum(texts.map(({ tokens }) => tokens.length));
+  if (nTokens !== expected) throw new Error(`${nTokens} tokens were read, not ${expected}`);
+}
+
+function sum(numbers) {
+  return numbers.reduce((total, n) => total + n, 0);
+}

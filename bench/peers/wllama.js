@@ -1,0 +1,39 @@
+// Starts wllama in a page, in both of its versions.
+
+const modules = '/build/bench/peers/node_modules';
+export const nCtx = 1024;
+
+export async function openWllama2(blob, { threads }) {
+  const folder = `${modules}/wllama-2/esm`;
+  const { Wllama } = await import(`${folder}/index.js`);
+  const wllama = new Wllama(
+    {
+      'single-thread/wllama.wasm': `${folder}/single-thread/wllama.wasm`,
+      'multi-thread/wllama.wasm': `${folder}/multi-thread/wllama.wasm`,
+    },
+    { suppressNativeLog: true },
+  );
+  await wllama.loadModel([blob], { n_threads: threads, n_ctx: nCtx, n_batch: 512 });
+  checkThreads(wllama, threads);
+  return wllama;
+}
+
+/** `options` beside those that all measurements have. */
+export async function openWllama3(blob, { threads }, options = {}) {
+  const folder = `${modules}/wllama-3/esm`;
+  const { Wllama } = await import(`${folder}/index.js`);
+  const wllama = new Wllama({ default: `${folder}/wasm/wllama.wasm` }, { suppressNativeLog: true });
+  await wllama.loadModel([blob], {
+    ...{ n_threads: threads, n_ctx: nCtx, n_batch: 512, n_ubatch: 512 },
+    ...{ n_parallel: 1, n_gpu_layers: 0 },
+    ...options,
+  });
+  checkThreads(wllama, threads);
+  return wllama;
+}
+
+function checkThreads(wllama, threads) {
+  if (wllama.getNumThreads() !== threads) {
+    throw new Error(`${threads} threads were asked for, ${wllama.getNumThreads()} run`);
+  }
+}
