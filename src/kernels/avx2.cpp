@@ -25,6 +25,7 @@ struct Avx2 {
   static constexpr size_t kTokens = 4;
   static constexpr size_t kTokensOf256 = 4;
   static constexpr size_t kTokensOfBytes = 4;
+  static constexpr size_t kTokensOfFloats = 3;
   static constexpr size_t kNibbleSteps = 8;
   static constexpr size_t kCopies = 1;
   static constexpr bool kRollSteps = false;

@@ -27,6 +27,7 @@ struct Avx512Vnni {
   static constexpr size_t kTokens = 8;
   static constexpr size_t kTokensOf256 = 8;
   static constexpr size_t kTokensOfBytes = 8;
+  static constexpr size_t kTokensOfFloats = 6;
   static constexpr size_t kNibbleSteps = 8;
   static constexpr size_t kCopies = 1;
   static constexpr bool kRollSteps = false;
@@ -200,6 +201,32 @@ struct Avx512Vnni {
   static void store_sums(const Float* x, float* p) {
     _mm_storeu_ps(
         p, _mm_hadd_ps(_mm_hadd_ps(fold(x[0]), fold(x[1])), _mm_hadd_ps(fold(x[2]), fold(x[3]))));
+  }
+  // Squares of 2 by 2 numbers, of 4 by 4, of 8 by 8 and all.
+  static void transpose(Float* x) {
+    Float y[kLanes];
+    for (size_t i = 0; i < kLanes; i += 2) {
+      y[i] = _mm512_unpacklo_ps(x[i], x[i + 1]);
+      y[i + 1] = _mm512_unpackhi_ps(x[i], x[i + 1]);
+    }
+    const auto pair = [](Float a, Float b, bool high) {
+      const __m512d u = _mm512_castps_pd(a);
+      const __m512d v = _mm512_castps_pd(b);
+      return _mm512_castpd_ps(high ? _mm512_unpackhi_pd(u, v) : _mm512_unpacklo_pd(u, v));
+    };
+    for (size_t i = 0; i < kLanes; i += 4) {
+      for (size_t j = 0; j < 4; ++j) x[i + j] = pair(y[i + j / 2], y[i + 2 + j / 2], j % 2 != 0);
+    }
+    for (size_t i = 0; i < kLanes; i += 8) {
+      for (size_t j = 0; j < 4; ++j) {
+        y[i + j] = _mm512_shuffle_f32x4(x[i + j], x[i + 4 + j], 0b10001000);
+        y[i + 4 + j] = _mm512_shuffle_f32x4(x[i + j], x[i + 4 + j], 0b11011101);
+      }
+    }
+    for (size_t j = 0; j < 8; ++j) {
+      x[j] = _mm512_shuffle_f32x4(y[j], y[8 + j], 0b10001000);
+      x[8 + j] = _mm512_shuffle_f32x4(y[j], y[8 + j], 0b11011101);
+    }
   }
   static void store_words(int16_t* p, Int x) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(x));

@@ -11,6 +11,7 @@ struct RelaxedSimd : WasmVector {
   static constexpr size_t kTokens = 8;
   static constexpr size_t kTokensOf256 = 8;
   static constexpr size_t kTokensOfBytes = 4;
+  static constexpr size_t kTokensOfFloats = 3;
   // Unrolled, tiles of Q8_0 need more registers than 16.
   static constexpr bool kRollSteps = true;
   struct Codes {

@@ -16,7 +16,7 @@
 //   UnsignedDot       sums any number of steps of codes 0..127
 //   SignedDot         sums any number of steps of codes -127..127
 //   kTokens           tokens of a tile, as measured; kTokensOf256 for blocks of 256 columns,
-//                     kTokensOfBytes for codes that are bytes
+//                     kTokensOfBytes for codes that are bytes, kTokensOfFloats for floats
 //   kNibbleSteps      steps of codes 0..15 that one sum takes, 4 or 8
 //   kRollSteps        whether tiles of bytes loop over their steps instead of unrolling them
 //   load_row_bytes    a byte of each of 32 rows, or as many as a vector has bytes, and with them

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
+#include "base/loops.h"
 #include "kernels/activation_block.h"
 #include "kernels/kernels.h"
 #include "kernels/vector_math.h"
@@ -93,38 +95,43 @@ struct VectorMatmul {
   template <size_t R, size_t T, class Element>
   static void accumulate_tile(const Element* w, size_t w_stride, const float* x, size_t x_stride,
                               size_t n, float* y, size_t y_stride) {
-    Float sums[R][T];
-    for (size_t r = 0; r < R; ++r) {
-      for (size_t t = 0; t < T; ++t) sums[r][t] = V::splat(0.0f);
-    }
+    Float sums[T][R];
+    for (auto& of_token : sums) std::fill_n(of_token, R, V::splat(0.0f));
     const size_t n_whole = n / kLanes * kLanes;
+    KINGLET_AS_WRITTEN
     for (size_t i = 0; i < n_whole; i += kLanes) {
       Float values[T];
       for (size_t t = 0; t < T; ++t) values[t] = V::load(x + t * x_stride + i);
       for (size_t r = 0; r < R; ++r) {
         const Float weights = load_weights(w + r * w_stride + i);
-        for (size_t t = 0; t < T; ++t) sums[r][t] = V::fma(weights, values[t], sums[r][t]);
+        for (size_t t = 0; t < T; ++t) sums[t][r] = V::fma(weights, values[t], sums[t][r]);
       }
     }
-    for (size_t r = 0; r < R; ++r) {
-      for (size_t t = 0; t < T; ++t) {
-        float sum = V::horizontal_sum(sums[r][t]);
+    for (size_t t = 0; t < T; ++t) {
+      float row_sums[R];
+      if constexpr (R == 4) {
+        V::store_sums(sums[t], row_sums);
+      } else {
+        for (size_t r = 0; r < R; ++r) row_sums[r] = V::horizontal_sum(sums[t][r]);
+      }
+      for (size_t r = 0; r < R; ++r) {
         for (size_t i = n_whole; i < n; ++i) {
-          sum += weight(w[r * w_stride + i]) * x[t * x_stride + i];
+          row_sums[r] += weight(w[r * w_stride + i]) * x[t * x_stride + i];
         }
-        y[t * y_stride + r] += sum;
+        y[t * y_stride + r] += row_sums[r];
       }
     }
   }
 
-  template <size_t R, class Element>
+  // The same for any number of tokens, T at a time.
+  template <size_t R, size_t T, class Element>
   static void accumulate_rows(const Element* w, size_t w_stride, const float* x, size_t x_stride,
                               size_t n, size_t n_tokens, float* y, size_t y_stride) {
     size_t t = 0;
-    for (; t + 2 <= n_tokens; t += 2) {
-      accumulate_tile<R, 2>(w, w_stride, x + t * x_stride, x_stride, n, y + t * y_stride, y_stride);
+    for (; t + T <= n_tokens; t += T) {
+      accumulate_tile<R, T>(w, w_stride, x + t * x_stride, x_stride, n, y + t * y_stride, y_stride);
     }
-    if (t < n_tokens) {
+    for (; t < n_tokens; ++t) {
       accumulate_tile<R, 1>(w, w_stride, x + t * x_stride, x_stride, n, y + t * y_stride, y_stride);
     }
   }
@@ -135,19 +142,60 @@ struct VectorMatmul {
     }
   }
 
+  // Whole rows, T tokens at a time. A tile of tokens meets all of them while the first-level cache
+  // holds it.
+  template <size_t T, class Element>
+  static void multiply_few_rows(const Element* w, size_t n_rows, size_t n, const float* x,
+                                size_t n_tokens, float* y, size_t y_stride) {
+    for (size_t token = 0; token < n_tokens; token += T) {
+      const size_t n_here = std::min(T, n_tokens - token);
+      const float* values = x + token * n;
+      float* out = y + token * y_stride;
+      size_t row = 0;
+      for (; row + 4 <= n_rows; row += 4) {
+        accumulate_rows<4, T>(w + row * n, n, values, n, n, n_here, out + row, y_stride);
+      }
+      for (; row < n_rows; ++row) {
+        accumulate_rows<1, T>(w + row * n, n, values, n, n, n_here, out + row, y_stride);
+      }
+    }
+  }
+
+  static constexpr size_t kMostWidened = 8192;  // weights of a few rows
+  static constexpr size_t kFewTokens = 3;       // for which widening costs more than it gains
+
   template <class Element>
   static void multiply_floats(const PackedMatrix& w, const Activations& x, size_t n_tokens,
                               float* y, size_t y_stride, size_t row_begin, size_t row_end) {
     clear(y, y_stride, n_tokens, row_begin, row_end);
     const auto* weights = reinterpret_cast<const Element*>(w.data);
     const size_t n = w.n_columns;
-    size_t row = row_begin;
-    for (; row + 4 <= row_end; row += 4) {
-      accumulate_rows<4>(weights + row * n, n, x.values, n, n, n_tokens, y + row, y_stride);
+    const size_t n_fit = kMostWidened / n / 4 * 4;  // rows
+    const bool widens = !std::is_same_v<Element, float> && n_tokens > kFewTokens && n_fit > 0;
+    const size_t n_together = widens ? n_fit : kChunkRows;
+    alignas(64) float widened[kMostWidened];
+    for (size_t row = row_begin; row < row_end; row += n_together) {
+      const size_t n_rows = std::min(n_together, row_end - row);
+      const Element* rows = weights + row * n;
+      if (widens) {
+        widen(rows, n_rows * n, widened);
+        multiply_few_rows<V::kTokensOfFloats>(widened, n_rows, n, x.values, n_tokens, y + row,
+                                              y_stride);
+      } else if constexpr (std::is_same_v<Element, float>) {
+        multiply_few_rows<V::kTokensOfFloats>(rows, n_rows, n, x.values, n_tokens, y + row,
+                                              y_stride);
+      } else {
+        multiply_few_rows<2>(rows, n_rows, n, x.values, n_tokens, y + row, y_stride);
+      }
     }
-    for (; row < row_end; ++row) {
-      accumulate_rows<1>(weights + row * n, n, x.values, n, n, n_tokens, y + row, y_stride);
-    }
+  }
+
+  // Weights as floats: once for all tokens.
+  template <class Element>
+  static void widen(const Element* w, size_t n, float* out) {
+    const size_t n_whole = n / kLanes * kLanes;
+    for (size_t i = 0; i < n_whole; i += kLanes) V::store(out + i, load_weights(w + i));
+    for (size_t i = n_whole; i < n; ++i) out[i] = weight(w[i]);
   }
 
   // Dequantizes a few rows at a time, so that their decoding is paid once for all tokens.
@@ -164,8 +212,8 @@ struct VectorMatmul {
         const size_t n = std::min(kChunk, w.n_columns - column);
         type.dequantize(blocks, weights, n);
         blocks += type.row_bytes(n);
-        accumulate_rows<1>(weights, kChunk, x.values + column, x.n_columns, n, n_tokens, y + row,
-                           y_stride);
+        accumulate_rows<1, 2>(weights, kChunk, x.values + column, x.n_columns, n, n_tokens, y + row,
+                              y_stride);
       }
     }
   }
