@@ -23,6 +23,8 @@ size_t code_bytes(size_t head_dim) {
       round_up(kMaxQueryRows * padded_dim(head_dim) * sizeof(int16_t), kLine));
 }
 
+size_t transposed_bytes(size_t head_dim) { return kMaxQueryRows * head_dim * sizeof(float); }
+
 bool has_integer_codes(KvKind kind) {
   return kind == KvKind::int8 || kind == KvKind::q8 || kind == KvKind::q4;
 }
@@ -36,6 +38,8 @@ class Rows {
     const size_t stride = padded_dim(tile.head_dim);
     auto* values = reinterpret_cast<float*>(scratch);
     auto* codes = reinterpret_cast<int16_t*>(scratch + value_bytes(tile.head_dim));
+    auto* transposed =
+        reinterpret_cast<float*>(scratch + value_bytes(tile.head_dim) + code_bytes(tile.head_dim));
     for (size_t i = 0; i < n_rows; ++i) {
       const size_t token = (first_row + i) / tile.n_heads;
       const size_t head = (first_row + i) % tile.n_heads;
@@ -56,7 +60,12 @@ class Rows {
             kernels.quantize_query(row, tile.head_dim, stride, cache.keys.kind, codes + i * stride);
       }
     }
-    queries_ = {values, codes, query_scales_, stride, tile.head_dim};
+    queries_ = {values, codes, query_scales_, stride, tile.head_dim, nullptr};
+    // Tokens of whole texts come in large numbers. Of others there may be one alone, for which
+    // other ways are faster, and whose numbers must not depend on that.
+    if (tile.n_positions == 0 || !kernels.reads_transposed) return;
+    transpose(values, stride, transposed);
+    queries_.transposed = transposed;
   }
 
   void attend() {
@@ -80,6 +89,14 @@ class Rows {
   }
 
  private:
+  void transpose(const float* values, size_t stride, float* transposed) const {
+    for (size_t i = 0; i < tile_.head_dim; ++i) {
+      for (size_t row = 0; row < kMaxQueryRows; ++row) {
+        transposed[i * kMaxQueryRows + row] = row < n_rows_ ? values[row * stride + i] : 0.0f;
+      }
+    }
+  }
+
   // The positions that a row sees.
   void find_seen(size_t row) {
     const size_t own = position_[row];
@@ -153,7 +170,7 @@ KvRows KvView::rows(const KvHead& head, size_t position) const {
 }
 
 size_t attention_scratch_bytes(size_t head_dim) {
-  return value_bytes(head_dim) + code_bytes(head_dim);
+  return value_bytes(head_dim) + code_bytes(head_dim) + transposed_bytes(head_dim);
 }
 
 void attend(const KernelSet& kernels, const AttentionTile& tile, const KvView& cache,

@@ -88,6 +88,9 @@ struct Queries {
   const float* scales;   // [n_rows]
   size_t stride;  // from one row to the next: head_dim rounded up to whole blocks of kKvBlock
   size_t head_dim;
+  // The values once more, as [head_dim][kMaxQueryRows], 0 where there is no row; or null. See
+  // KernelSet::reads_transposed.
+  const float* transposed;
 };
 
 // The most positions and rows that one call looks at. Keys and values that are not multiplied as
@@ -246,6 +249,10 @@ struct KernelSet {
   // is not finite, the codes are 0 and the result is not finite.
   float (*quantize_query)(const float* values, size_t head_dim, size_t stride, KvKind kind,
                           int16_t* codes);
+
+  // Whether score() of floats goes faster by Queries::transposed. Its sums have another order then:
+  // a row is given that way always or never.
+  bool reads_transposed = false;
 
   // By KvKind; see attention_kernels().
   std::array<AttentionKernels, kNKvKinds> attention;

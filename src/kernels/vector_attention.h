@@ -16,6 +16,7 @@
 //   store_words(p, ints)           kLanes int16
 //   load_int8(p)                   kLanes int8, as int32
 //   splat_half(x)                  a Half, as floats
+//   transpose(x)                   kLanes vectors, where that is kMaxQueryRows
 //   shift_left, and_ints, as_floats
 //
 // What does not fill a vector is left to the scalar code.
@@ -46,8 +47,11 @@ struct VectorAttention {
   static constexpr size_t kPairVectors = V::kPairVectors;
   static constexpr size_t kChunk = kPairVectors * kLanes;  // elements of a value at a time
 
+  static constexpr bool kHasLaneForRow = kLanes == kMaxQueryRows;
+
   static void add_to(KernelSet& set) {
     set.quantize_query = quantize_query;
+    set.reads_transposed = kHasLaneForRow;
     const auto use = [&set](KvKind kind, const AttentionKernels& kernels) {
       set.attention[static_cast<size_t>(kind)] = kernels;
     };
@@ -124,6 +128,11 @@ struct VectorAttention {
 
   static void score_f32(const Queries& queries, size_t n_rows, const KvRows& keys,
                         size_t n_positions, float* scores) {
+    if constexpr (kHasLaneForRow) {
+      if (queries.transposed != nullptr) {
+        return score_in_lanes(queries, n_rows, keys, n_positions, scores);
+      }
+    }
     const size_t n_whole = queries.head_dim / kLanes * kLanes;
     KINGLET_AS_WRITTEN
     for (size_t p = 0; p < n_positions; p += kPositions) {
@@ -132,6 +141,39 @@ struct VectorAttention {
       score_four_rows(queries, n_rows, n_whole, rows, scores + p);
     }
     add_scores(KvKind::f32, queries, n_rows, keys, n_positions, n_whole, scores);
+  }
+
+  // All query rows side by side: no sums within vectors, which short heads spend their time on.
+  [[gnu::noinline]] static void score_in_lanes(const Queries& queries, size_t n_rows,
+                                               const KvRows& keys, size_t n_positions,
+                                               float* scores) {
+    for (size_t p = 0; p < n_positions; p += kLanes) {
+      Float sums[kLanes];
+      for (size_t half = 0; half < kLanes; half += kLanes / 2) {
+        add_products(queries, keys, p + half, n_positions, sums + half);
+      }
+      V::transpose(sums);
+      for (size_t row = 0; row < n_rows; ++row) {
+        V::store(scores + row * kAttentionBlock + p, sums[row]);
+      }
+    }
+  }
+
+  // sums[i] = the key at position p + i with every query row.
+  static void add_products(const Queries& queries, const KvRows& keys, size_t p, size_t n_positions,
+                           Float* sums) {
+    constexpr size_t kKeys = kLanes / 2;
+    const std::byte* rows[kKeys];
+    find_rows(keys, p, n_positions, kKeys, rows);
+    std::fill_n(sums, kKeys, V::splat(0.0f));
+    KINGLET_AS_WRITTEN
+    for (size_t i = 0; i < queries.head_dim; ++i) {
+      const Float query = V::load(queries.transposed + i * kLanes);
+      for (size_t k = 0; k < kKeys; ++k) {
+        const float key = reinterpret_cast<const float*>(rows[k])[i];
+        sums[k] = V::fma(query, V::splat(key), sums[k]);
+      }
+    }
   }
 
   // Kinds that are converted: four keys are widened once for all query rows.
@@ -213,6 +255,7 @@ struct VectorAttention {
     }
     // Heads whose size four short vectors do not divide are not worth their code.
     if constexpr (kLanes > 4) {
+      for (; i + 2 * kLanes <= head_dim; i += 2 * kLanes) f.template operator()<2>(i);
       for (; i + kLanes <= head_dim; i += kLanes) f.template operator()<1>(i);
     }
     return i;
@@ -268,10 +311,17 @@ struct VectorAttention {
                                               size_t n_rows, const std::byte* column, size_t stride,
                                               size_t n_positions, size_t from,
                                               float* const* outputs) {
-    with_rows(n_rows, [&]<size_t R>(size_t row) {
+    const auto weigh_from = [&]<size_t R>(size_t row) {
       weigh_rows<R, N>(weights + row * kAttentionBlock, factors + row, column, stride, n_positions,
                        from, outputs + row);
-    });
+    };
+    // Few columns leave registers for more rows.
+    size_t n_done = 0;
+    if constexpr (kHasLaneForRow && N <= 2) {
+      for (; n_done + 8 <= n_rows; n_done += 8) weigh_from.template operator()<8>(n_done);
+    }
+    with_rows(n_rows - n_done,
+              [&]<size_t R>(size_t row) { weigh_from.template operator()<R>(n_done + row); });
   }
 
   // The sums stay in registers over all positions.

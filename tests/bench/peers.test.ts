@@ -115,14 +115,14 @@ describe('the comparison with peers', () => {
 
 describe('texts to embed', () => {
   it.each([true, false])('have as many tokens as they should, words: %s', (words) => {
-    const { passages, queries } = embedTexts(words);
+    const { passages, queries } = embedTexts({ words, nPassages: 16 });
     expect(passages.map(({ tokens }) => tokens.length)).toEqual(Array(16).fill(256));
     expect(queries.map(({ tokens }) => tokens.length)).toEqual(Array(32).fill(16));
     expect(new Set(passages.map(({ text }) => text)).size).toBe(16);
   });
 
   it('are spelled as their ids say', () => {
-    for (const { text, tokens } of embedTexts(true).queries) {
+    for (const { text, tokens } of embedTexts({ words: true, nPassages: 1 }).queries) {
       const words = text.split(' ').map((word) => Number(word.slice(1)));
       expect(tokens).toEqual([101, ...words, 102]);
     }
@@ -130,7 +130,7 @@ describe('texts to embed', () => {
 
   it('are embedded together where they are passages, and else one by one', async () => {
     const calls: number[] = [];
-    const speed = await measureEmbedding(true, (texts: unknown[]) => {
+    const speed = await measureEmbedding({ words: true, nPassages: 16 }, (texts: unknown[]) => {
       calls.push(texts.length);
       return Promise.resolve();
     });

@@ -9,6 +9,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kinglet {
@@ -296,28 +297,28 @@ TEST_P(Attention, CapsItsScores) {
 // Texts, whose tokens see those behind them: of any length, with windows, with ALiBi.
 TEST_P(Attention, OfATextSeesBothDirections) {
   constexpr size_t kHeads = 3;
-  constexpr size_t kDim = 20;
   const float slopes[kHeads] = {0.5f, 0.25f, 0.01f};
-  for (const size_t n : {1u, 5u, 64u, 65u, 200u}) {
-    Cache cache(KvKind::f32, KvKind::f32, kDim, n, n, random_);
-    const auto queries = numbers(n * kHeads * kDim, random_, 2.0f);
+  const std::pair<size_t, size_t> shapes[] = {{1, 20}, {5, 64}, {64, 20}, {65, 32}, {200, 20}};
+  for (const auto& [n, dim] : shapes) {
+    Cache cache(KvKind::f32, KvKind::f32, dim, n, n, random_);
+    const auto queries = numbers(n * kHeads * dim, random_, 2.0f);
     for (const size_t window : {0u, 1u, 6u, 11u, 130u, 1000u}) {
       for (const float* slope : {static_cast<const float*>(nullptr), slopes}) {
-        const auto output = attend_text(queries, cache.view(), kHeads, kDim, n, window, slope, n);
+        const auto output = attend_text(queries, cache.view(), kHeads, dim, n, window, slope, n);
         for (size_t row = 0; row < n * kHeads; ++row) {
           const size_t own = row / kHeads;
           const size_t reach = window == 0 ? n : window / 2;
-          const auto expected = cache.attend(
-              queries.data() + row * kDim, own - std::min(own, reach), std::min(n, own + reach + 1),
-              1 / std::sqrt(static_cast<double>(kDim)), 0, own,
-              slope == nullptr ? 0 : static_cast<double>(slopes[row % kHeads]));
-          for (size_t i = 0; i < kDim; ++i) {
-            ASSERT_NEAR(output[row * kDim + i], expected[i], 5e-4)
+          const auto expected =
+              cache.attend(queries.data() + row * dim, own - std::min(own, reach),
+                           std::min(n, own + reach + 1), 1 / std::sqrt(static_cast<double>(dim)), 0,
+                           own, slope == nullptr ? 0 : static_cast<double>(slopes[row % kHeads]));
+          for (size_t i = 0; i < dim; ++i) {
+            ASSERT_NEAR(output[row * dim + i], expected[i], 5e-4)
                 << n << " positions, a window of " << window << ", row " << row;
           }
         }
-        EXPECT_EQ(attend_text(queries, cache.view(), kHeads, kDim, n, window, slope, 1), output);
-        EXPECT_EQ(attend_text(queries, cache.view(), kHeads, kDim, n, window, slope, 7), output);
+        EXPECT_EQ(attend_text(queries, cache.view(), kHeads, dim, n, window, slope, 1), output);
+        EXPECT_EQ(attend_text(queries, cache.view(), kHeads, dim, n, window, slope, 7), output);
       }
     }
   }
