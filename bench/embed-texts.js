@@ -1,7 +1,6 @@
 // Texts that embeddings are measured with, as text and as ids; in pages and in Node.
 import { promptOf } from './measure.js';
 
-const nPassages = 16;
 const passageTokens = 256;
 const nQueries = 32;
 const queryTokens = 16;
@@ -13,11 +12,11 @@ const firstWord = 200;
 const nWords = 1000;
 
 /**
- * Passages, which are embedded in one call, and queries, each in a call of its own: [{ text, tokens
+ * `nPassages` passages, which are embedded in one call, and queries, each in a call of its own: [{ text, tokens
  * }]. The vocabularies of shapes with WordPiece consist of words "w<id>" (`words`), all others are
  * like those of promptOf().
  */
-export function embedTexts(words) {
+export function embedTexts({ words, nPassages }) {
   const textOf = words ? wordsOf : promptOf;
   const texts = (n, nTokens) => Array.from({ length: n }, (_, i) => textOf(nTokens, i));
   return { passages: texts(nPassages, passageTokens), queries: texts(nQueries, queryTokens) };
@@ -32,10 +31,10 @@ function wordsOf(nTokens, index) {
 }
 
 /**
- * Texts per second { passages, queries }, by `embed(texts)`: once to warm up, then measured.
+ * Texts per second { passages, queries }, by `embed(texts)`, behind a few queries to warm up.
  */
-export async function measureEmbedding(words, embed) {
-  const { passages, queries } = embedTexts(words);
+export async function measureEmbedding(of, embed) {
+  const { passages, queries } = embedTexts(of);
   for (const query of queries.slice(0, 8)) await embed([query]);
   const startedAt = performance.now();
   await embed(passages);

@@ -147,13 +147,13 @@ async function measureProducts() {
 
 async function measureEmbeddings() {
   const names = embedderNames.filter((name) => !chosen || chosen.includes(name));
-  for (const [shape, { words }] of Object.entries(embedShapes)) {
+  for (const [shape, texts] of Object.entries(embedShapes)) {
     if (shapes && !shapes.includes(shape)) continue;
     for (const type of chosenTypes ?? embedTypes) {
       const { file } = prepareModel(shape, type);
       await inRounds(async (round) => {
         for (const name of names) {
-          const speed = await engines.embed(name, file, threads, words);
+          const speed = await engines.embed(name, file, threads, texts);
           const numbers = `${speed.passages.toFixed(2)} / ${speed.queries.toFixed(1)} texts/s`;
           tell(`${shape} ${type}`, round, name, numbers);
           results.embeddings.push({ shape, type, round, name, ...speed });

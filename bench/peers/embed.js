@@ -3,12 +3,12 @@ import { measureEmbedding } from '../embed-texts.js';
 import { openWllama3 } from './wllama.js';
 
 /** Ids in place of texts of bytes: engines differ on what is a space that the vocabulary lacks. */
-globalThis.embedKinglet = async (file, { kernels, threads, words }) => {
+globalThis.embedKinglet = async (file, { kernels, threads, texts: of }) => {
   const { Kinglet } = await import('/dist/index.js');
   const model = await Kinglet.load(file, { nThreads: threads, kernels, nCtx: 64 });
   try {
-    return await measureEmbedding(words, async (texts) => {
-      const inputs = texts.map(({ text, tokens }) => (words ? text : tokens));
+    return await measureEmbedding(of, async (texts) => {
+      const inputs = texts.map(({ text, tokens }) => (of.words ? text : tokens));
       const { nTokens } = await model.embedCounted(inputs, {});
       checkTokens(texts, sum(nTokens));
     });
@@ -18,10 +18,10 @@ globalThis.embedKinglet = async (file, { kernels, threads, words }) => {
 };
 
 /** One text a call: of a list, wllama answers the first. */
-globalThis.embedWllama3 = async (file, { threads, words }) => {
+globalThis.embedWllama3 = async (file, { threads, texts: of }) => {
   const blob = await (await fetch(file)).blob();
   const wllama = await openWllama3(blob, { threads }, { embeddings: true });
-  return measureEmbedding(words, async (texts) => {
+  return measureEmbedding(of, async (texts) => {
     for (const text of texts) {
       const { usage } = await wllama.createEmbedding({ input: text.text });
       checkTokens([text], usage.prompt_tokens);

@@ -36,8 +36,8 @@ export const engineNames = Object.keys(engines);
 const embedders = {
   'chromium relaxed-simd': embedInPage('embedKinglet', 'relaxed-simd'),
   'wllama 3.8.1': embedInPage('embedWllama3'),
-  'llama.cpp': (_, file, threads, words) => {
-    const args = ['bench/peers/llama-cpp-embed.mjs', file, threads, words].map(String);
+  'llama.cpp': (_, file, threads, texts) => {
+    const args = ['bench/peers/llama-cpp-embed.mjs', file, String(threads), JSON.stringify(texts)];
     return JSON.parse(execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8' }));
   },
   native: (_, file, threads) => {
@@ -83,7 +83,7 @@ export function installPeers() {
 
 /**
  * run(name, file, threads): tokens per second { prefill, decode }, the model loaded anew.
- * embed(name, file, threads, words): texts per second { passages, queries }, see embed-texts.js.
+ * embed(name, file, threads, texts): texts per second { passages, queries }, see embed-texts.js.
  * keep(file, threads), then firstToken(name, file, threads): milliseconds by phases; readKept():
  * { bytes, ms } of reading the same file and doing nothing else.
  * multiply(name, shape): GMAC/s.
@@ -107,8 +107,8 @@ export async function openEngines() {
   const call = (name, ...args) => inNewPage((page) => callInPage(page, name, args));
   return {
     run: (name, file, threads) => inNewPage((page) => engines[name](page, file, threads)),
-    embed: (name, file, threads, words) =>
-      inNewPage((page) => embedders[name](page, file, threads, words)),
+    embed: (name, file, threads, texts) =>
+      inNewPage((page) => embedders[name](page, file, threads, texts)),
     keep: (file, threads) => call('keepFile', `/${file}`, { threads }),
     firstToken(name, file, threads) {
       const [f, kernels] = firstTokens[name];
@@ -140,6 +140,6 @@ function inPage(name, kernels) {
 }
 
 function embedInPage(name, kernels) {
-  return (page, file, threads, words) =>
-    callInPage(page, name, [`/${file}`, { threads, kernels, words }]);
+  return (page, file, threads, texts) =>
+    callInPage(page, name, [`/${file}`, { threads, kernels, texts }]);
 }

@@ -1,10 +1,10 @@
 // llama.cpp's embeddings, text by text as node-llama-cpp makes them: llama-cpp-embed.mjs MODEL
-// THREADS WORDS, which is true for texts of words, see embed-texts.js
+// THREADS TEXTS, the JSON of what embed-texts.js wants to know
 import { measureEmbedding } from '../embed-texts.js';
 import { printResult, startLlama } from './llama-cpp-start.mjs';
 
 const nBatch = 512;
-const [file, threads, words] = process.argv.slice(2);
+const [file, threads, of] = process.argv.slice(2);
 const { llama, model } = await startLlama(file, Number(threads));
 const context = await model.createEmbeddingContext({
   contextSize: nBatch,
@@ -14,7 +14,7 @@ const context = await model.createEmbeddingContext({
 const { _ctx: engine } = context._llamaContext;
 engine.setThreads(Number(threads));
 
-const speed = await measureEmbedding(words === 'true', async (texts) => {
+const speed = await measureEmbedding(JSON.parse(of), async (texts) => {
   for (const { tokens } of texts) await embed(tokens);
 });
 printResult(speed);

@@ -77,8 +77,8 @@ export function embedSection(embeddings, threads) {
     }),
   );
   return [
-    'Embeddings, texts per second: 16 passages of 256 tokens in one call, and 32 queries of 16 ' +
-      `tokens, each in a call of its own. ${spreadText} ${peakText}`,
+    'Embeddings, texts per second: passages of 256 tokens in one call, and queries of 16 tokens, ' +
+      `each in a call of its own. ${spreadText} ${peakText}`,
     markdownTable(rows),
     markdownTable(embedRatios(embeddings, threads).map(ratioRow)),
   ];

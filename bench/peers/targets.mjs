@@ -27,11 +27,14 @@ export const productShapes = [
   ),
 ];
 
-/** Models of embeddings; `words`: their vocabulary consists of words, see embed-texts.js. */
+/**
+ * Models of embeddings, and their texts: see embed-texts.js. Few passages of the large one, of which
+ * wllama needs a quarter of a minute for each.
+ */
 export const embedShapes = {
-  'minilm-l6': { words: true },
-  'bge-small': { words: true },
-  'embeddinggemma-300m': { words: false },
+  'minilm-l6': { words: true, nPassages: 16 },
+  'bge-small': { words: true, nPassages: 16 },
+  'embeddinggemma-300m': { words: false, nPassages: 2 },
 };
 
 export const embedTypes = ['F16', 'Q8_0', 'Q4_K_M'];
