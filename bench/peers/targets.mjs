@@ -29,7 +29,7 @@ export const productShapes = [
 
 /**
  * Models of embeddings, and their texts: see embed-texts.js. Few passages of the large one, of which
- * wllama needs a quarter of a minute for each.
+ * wllama needs half a minute for each.
  */
 export const embedShapes = {
   'minilm-l6': { words: true, nPassages: 16 },
