@@ -311,17 +311,19 @@ struct VectorAttention {
                                               size_t n_rows, const std::byte* column, size_t stride,
                                               size_t n_positions, size_t from,
                                               float* const* outputs) {
-    const auto weigh_from = [&]<size_t R>(size_t row) {
-      weigh_rows<R, N>(weights + row * kAttentionBlock, factors + row, column, stride, n_positions,
-                       from, outputs + row);
-    };
     // Few columns leave registers for more rows.
     size_t n_done = 0;
     if constexpr (kHasLaneForRow && N <= 2) {
-      for (; n_done + 8 <= n_rows; n_done += 8) weigh_from.template operator()<8>(n_done);
+      for (; n_done + 8 <= n_rows; n_done += 8) {
+        weigh_rows<8, N>(weights + n_done * kAttentionBlock, factors + n_done, column, stride,
+                         n_positions, from, outputs + n_done);
+      }
     }
-    with_rows(n_rows - n_done,
-              [&]<size_t R>(size_t row) { weigh_from.template operator()<R>(n_done + row); });
+    with_rows(n_rows - n_done, [&]<size_t R>(size_t i) {
+      const size_t row = n_done + i;
+      weigh_rows<R, N>(weights + row * kAttentionBlock, factors + row, column, stride, n_positions,
+                       from, outputs + row);
+    });
   }
 
   // The sums stay in registers over all positions.

@@ -144,7 +144,7 @@ Status Encoder::begin(std::span<const std::span<const int32_t>> texts,
 
 Status Encoder::advance() {
   if (n_left_ == 0) return {};
-  const Status status = sequence_ ? run_next_batch() : run_next_layer();
+  Status status = sequence_ ? run_next_batch() : run_next_layer();
   --n_left_;
   if (status.ok()) return {};
   n_left_ = 0;
