@@ -2,9 +2,6 @@
 // all in one call, and queries of 16, each in a call of its own. Prints texts per second of every
 // repeat, one JSON object for each kernel set and number of threads.
 // Usage: kinglet_embed_speed MODEL [KERNELS [THREADS [REPEATS]]]; see kinglet_speed.
-#include <sys/resource.h>
-
-#include <chrono>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -34,11 +31,6 @@ std::vector<Text> texts_of(size_t n_texts, size_t n_tokens) {
     }
   }
   return texts;
-}
-
-double seconds_now() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
 }
 
 Status embed(Encoder& encoder, std::span<const Text> texts, Pooling pooling) {
@@ -77,25 +69,18 @@ Status measure(const Model& model, Pooling pooling, size_t n_threads, int n_repe
               pool.n_threads());
   print_numbers("passages", of_passages);
   print_numbers("queries", of_queries);
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  std::printf(",\"peakBytes\":%ld}\n", usage.ru_maxrss * 1024);
-  std::fflush(stdout);
+  print_peak_and_end();
   return {};
 }
 
 Status run(const std::string& path, std::string_view kernels, size_t n_threads, int n_repeats) {
-  if (kernels == "fastest") kernels = available_kernels().front()->name;
-  for (const KernelSet* set : available_kernels()) {
-    if (!kernels.empty() && set->name != kernels) continue;
-    if (kernels.empty() && set == &scalar_kernels()) continue;  // the oracle is not built for speed
+  return for_each_kernel_set(kernels, [&](const KernelSet& set) -> Status {
     KINGLET_ASSIGN(GgufFile file, read_gguf_file(path));
-    KINGLET_ASSIGN(const Model model, Model::load(std::move(file), *set));
+    KINGLET_ASSIGN(const Model model, Model::load(std::move(file), set));
     KINGLET_ASSIGN(const Pooling pooling, file_pooling(model.config()));
-    KINGLET_TRY(for_each_thread_count(
-        n_threads, [&](size_t threads) { return measure(model, pooling, threads, n_repeats); }));
-  }
-  return {};
+    return for_each_thread_count(
+        n_threads, [&](size_t threads) { return measure(model, pooling, threads, n_repeats); });
+  });
 }
 
 }  // namespace

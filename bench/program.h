@@ -1,6 +1,9 @@
 // What the programs share that measure a model file: their arguments and their output.
 #pragma once
 
+#include <sys/resource.h>
+
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -8,14 +11,39 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kernels/kernels.h"
 
 namespace kinglet {
+
+inline double seconds_now() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
 
 // ,"name":[1.00,2.00]
 inline void print_numbers(const char* name, const std::vector<double>& values) {
   std::printf(",\"%s\":[", name);
   for (size_t i = 0; i < values.size(); ++i) std::printf("%s%.2f", i > 0 ? "," : "", values[i]);
   std::printf("]");
+}
+
+// Ends the object that was begun, with the most memory that the program had.
+inline void print_peak_and_end() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  std::printf(",\"peakBytes\":%ld}\n", usage.ru_maxrss * 1024);
+  std::fflush(stdout);
+}
+
+// Calls measure(set) with the kernel set of that name; "fastest": with what would be chosen; "":
+// with all but scalar, the oracle, which is not built for speed.
+template <class F>
+Status for_each_kernel_set(std::string_view name, const F& measure) {
+  if (name == "fastest") name = available_kernels().front()->name;
+  for (const KernelSet* set : available_kernels()) {
+    if (name.empty() ? set != &scalar_kernels() : set->name == name) KINGLET_TRY(measure(*set));
+  }
+  return {};
 }
 
 // Calls measure(threads) with the number of threads; 0: with one and with two.

@@ -3,9 +3,6 @@
 // one JSON object for each kernel set and number of threads.
 // Usage: kinglet_speed MODEL [KERNELS [THREADS [REPEATS]]]; KERNELS "" means all but scalar,
 // "fastest" what would be chosen.
-#include <sys/resource.h>
-
-#include <chrono>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -38,11 +35,6 @@ std::vector<TokenId> prompt_of(uint32_t n_tokens) {
     prompt.push_back(token_of_byte(33 + 7 * i % 94));
   }
   return prompt;
-}
-
-double seconds_now() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
 }
 
 // The prompt lasts until its logits are there and the first token is drawn from them.
@@ -90,24 +82,17 @@ Status measure(const LanguageModel& loaded, size_t n_threads, int n_repeats) {
   print_numbers("prefill128", prefill_short);
   print_numbers("prefill512", prefill_long);
   print_numbers("decode64", decode);
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  std::printf(",\"peakBytes\":%ld}\n", usage.ru_maxrss * 1024);
-  std::fflush(stdout);
+  print_peak_and_end();
   return {};
 }
 
 Status run(const std::string& path, std::string_view kernels, size_t n_threads, int n_repeats) {
-  if (kernels == "fastest") kernels = available_kernels().front()->name;
-  for (const KernelSet* set : available_kernels()) {
-    if (!kernels.empty() && set->name != kernels) continue;
-    if (kernels.empty() && set == &scalar_kernels()) continue;  // the oracle is not built for speed
+  return for_each_kernel_set(kernels, [&](const KernelSet& set) -> Status {
     KINGLET_ASSIGN(GgufFile file, read_gguf_file(path));
-    KINGLET_ASSIGN(const LanguageModel loaded, load_language_model(std::move(file), set->name));
-    KINGLET_TRY(for_each_thread_count(
-        n_threads, [&](size_t threads) { return measure(loaded, threads, n_repeats); }));
-  }
-  return {};
+    KINGLET_ASSIGN(const LanguageModel loaded, load_language_model(std::move(file), set));
+    return for_each_thread_count(
+        n_threads, [&](size_t threads) { return measure(loaded, threads, n_repeats); });
+  });
 }
 
 }  // namespace
