@@ -1,9 +1,10 @@
 // The line at the top: the model in use, and the progress of one that is being loaded.
 import type { SingleThreadReason } from 'kinglet';
+import type { Loading } from './loading.ts';
 import { button, byId, h } from './ui/dom.ts';
 import { bytes, compact, count, seconds } from './ui/format.ts';
 import { loading, opened } from './workspace.ts';
-import type { Loading, OpenModel } from './workspace.ts';
+import type { OpenModel } from './workspace.ts';
 
 const name = byId('model-name', HTMLElement);
 const facts = byId('model-facts', HTMLElement);

@@ -31,12 +31,12 @@ export const kvKinds: readonly KvKind[] = [
 
 export const kernelSets = ['relaxed-simd', 'simd128', 'scalar'] as const;
 
+export type Sampling = Pick<Settings, 'temperature' | 'topK' | 'topP' | 'minP' | 'repeatPenalty'>;
+
+const usual: Sampling = { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05, repeatPenalty: 1 };
+
 export const defaultSettings: Settings = {
-  temperature: 0.8,
-  topK: 40,
-  topP: 0.95,
-  minP: 0.05,
-  repeatPenalty: 1,
+  ...usual,
   maxTokens: 256,
   seed: undefined,
   system: '',
@@ -47,14 +47,10 @@ export const defaultSettings: Settings = {
   kernels: undefined,
 };
 
-export type Sampling = Pick<Settings, 'temperature' | 'topK' | 'topP' | 'minP' | 'repeatPenalty'>;
-
 export function generateOptions(from: Settings): GenerateOptions {
   const { temperature, topK, topP, minP, repeatPenalty, maxTokens, seed } = from;
   return { temperature, topK, topP, minP, repeatPenalty, maxTokens, seed };
 }
-
-const usual: Sampling = { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05, repeatPenalty: 1 };
 
 export const presets: Record<string, Sampling> = {
   Balanced: usual,

@@ -1,7 +1,8 @@
 // The model in use, the session that the page talks to, and loading another.
 import { Kinglet } from 'kinglet';
-import type { LoadOptions, LoadProgress, ModelInfo, Session, SessionOptions } from 'kinglet';
-import { Pace } from './pace.ts';
+import type { LoadOptions, ModelInfo, Session, SessionOptions } from 'kinglet';
+import { showLoad } from './loading.ts';
+import type { Loading } from './loading.ts';
 import { followModel, settings } from './settings.ts';
 import type { Settings } from './settings.ts';
 import { Observable } from './ui/observable.ts';
@@ -26,14 +27,6 @@ export function canWrite(model: OpenModel | undefined): model is WritingModel {
   return model?.session !== undefined;
 }
 
-export interface Loading {
-  name: string;
-  progress: LoadProgress | undefined;
-  /** Bytes per second, lately; undefined in the first moments. */
-  bytesPerSecond: number | undefined;
-  cancel: () => void;
-}
-
 export const embedded: ModelChoice = {
   name: 'Kinglet Stories 5M',
   source: new URL('../models/kinglet-stories-5m-Q4_0.gguf', import.meta.url),
@@ -49,31 +42,10 @@ export const loading = new Observable<Loading | undefined>(undefined);
  * @throws KingletError
  */
 export async function openModel(choice: ModelChoice): Promise<boolean> {
-  loading.value?.cancel();
-  const controller = new AbortController();
-  const { signal } = controller;
-  const pace = new Pace();
-  const state: Loading = {
-    name: choice.name,
-    progress: undefined,
-    bytesPerSecond: undefined,
-    cancel: () => {
-      controller.abort();
-      if (loading.value === state) loading.value = undefined;
-    },
-  };
-  loading.value = state;
-  try {
-    const kinglet = await loadKinglet(choice, settings.value.kernels, {
-      signal,
-      onProgress: (progress) => {
-        state.progress = progress;
-        state.bytesPerSecond = pace.add(performance.now(), progress.loaded);
-        loading.notify();
-      },
-    });
+  const isOpen = await showLoad(loading, choice.name, async (listeners) => {
+    const kinglet = await loadKinglet(choice, settings.value.kernels, listeners);
     const session = await firstSession(kinglet);
-    if (signal.aborted) {
+    if (listeners.signal.aborted) {
       kinglet.dispose();
       return false;
     }
@@ -81,12 +53,8 @@ export async function openModel(choice: ModelChoice): Promise<boolean> {
     followModel(kinglet.info);
     opened.value = { choice, name: kinglet.info.name || choice.name, kinglet, session };
     return true;
-  } catch (error) {
-    if (signal.aborted) return false;
-    throw error;
-  } finally {
-    if (loading.value === state) loading.value = undefined;
-  }
+  });
+  return isOpen ?? false;
 }
 
 /** A model of its own, as the settings say, with the kernels that the caller wants. */

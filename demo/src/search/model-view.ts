@@ -1,11 +1,12 @@
 // The embedding model: what it is, how far it has been loaded, or which ones can be had.
 import { embeddingModels, hubPage } from '../catalogue.ts';
 import type { KnownModel } from '../catalogue.ts';
+import type { Loading } from '../loading.ts';
 import { button, h } from '../ui/dom.ts';
 import { bytes, count } from '../ui/format.ts';
 import { chooseModel, dropModel } from './desk.ts';
 import { searchModel, searchModelLoading } from './search-model.ts';
-import type { OpenSearchModel, SearchModelLoading } from './search-model.ts';
+import type { OpenSearchModel } from './search-model.ts';
 
 export function modelView(): HTMLElement {
   const line = h('div', { id: 'search-model', class: 'search-line' });
@@ -41,7 +42,7 @@ function describe({ name, kinglet, size, prompts }: OpenSearchModel): HTMLElemen
 function showProgress(
   bar: HTMLProgressElement,
   text: HTMLElement,
-  { name, progress }: SearchModelLoading,
+  { name, progress }: Loading,
 ): void {
   const { loaded = 0, total } = progress ?? {};
   if (total) bar.value = loaded / total;

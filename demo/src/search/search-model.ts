@@ -1,6 +1,7 @@
 // The embedding model, loaded beside the one that the page talks to, and remembered for the next visit.
 import { Kinglet } from 'kinglet';
-import type { LoadProgress } from 'kinglet';
+import { showLoad } from '../loading.ts';
+import type { Loading } from '../loading.ts';
 import { settings } from '../settings.ts';
 import { Observable } from '../ui/observable.ts';
 import { hubBase } from '../workspace.ts';
@@ -15,14 +16,8 @@ export interface OpenSearchModel extends SearchModel {
   kinglet: Kinglet;
 }
 
-export interface SearchModelLoading {
-  name: string;
-  progress: LoadProgress | undefined;
-  cancel: () => void;
-}
-
 export const searchModel = new Observable<OpenSearchModel | undefined>(undefined);
-export const searchModelLoading = new Observable<SearchModelLoading | undefined>(undefined);
+export const searchModelLoading = new Observable<Loading | undefined>(undefined);
 
 const storageKey = 'kinglet search model';
 
@@ -32,43 +27,22 @@ const storageKey = 'kinglet search model';
  *
  * @throws KingletError, and Error where the file makes no embeddings.
  */
-export async function loadSearchModel(choice: ModelChoice): Promise<OpenSearchModel | undefined> {
-  searchModelLoading.value?.cancel();
-  const controller = new AbortController();
-  const { signal } = controller;
-  const state: SearchModelLoading = {
-    name: choice.name,
-    progress: undefined,
-    cancel: () => {
-      controller.abort();
-      if (searchModelLoading.value === state) searchModelLoading.value = undefined;
-    },
-  };
-  searchModelLoading.value = state;
-  try {
+export function loadSearchModel(choice: ModelChoice): Promise<OpenSearchModel | undefined> {
+  return showLoad(searchModelLoading, choice.name, async (listeners) => {
     const kinglet = await Kinglet.load(choice.source, {
-      ...{ signal, hubBase: hubBase(), nThreads: settings.value.nThreads },
+      ...{ ...listeners, hubBase: hubBase(), nThreads: settings.value.nThreads },
       kernels: settings.value.kernels,
       nCtx: 1, // of a session that nothing is written in
-      onProgress: (progress) => {
-        state.progress = progress;
-        searchModelLoading.notify();
-      },
     });
     try {
       const model = await describe(choice, kinglet);
-      signal.throwIfAborted();
+      listeners.signal.throwIfAborted();
       return model;
     } catch (error) {
       kinglet.dispose();
       throw error;
     }
-  } catch (error) {
-    if (signal.aborted) return undefined;
-    throw error;
-  } finally {
-    if (searchModelLoading.value === state) searchModelLoading.value = undefined;
-  }
+  });
 }
 
 async function describe({ name, source }: ModelChoice, kinglet: Kinglet): Promise<OpenSearchModel> {
