@@ -10,8 +10,12 @@ export function postedSources(
   options: HubOptions = {},
 ): PostedSources {
   const sources = isList(source) ? source : splitUrls(source);
-  const [first, ...others] = sources.map((part) => postedSource(part, options));
-  if (first) return [first, ...others];
+  return atLeastOne(sources.map((part) => postedSource(part, options)));
+}
+
+/** @internal */
+export function atLeastOne<T>([first, ...others]: T[]): [T, ...T[]] {
+  if (first !== undefined) return [first, ...others];
   throw new KingletError('invalid_argument', 'the model source is an empty list');
 }
 

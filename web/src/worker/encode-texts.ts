@@ -1,5 +1,5 @@
 // Vectors and scores of whole texts.
-import type { EngineEncoder, EngineModel } from '#engine';
+import type { EngineEncoder, EngineModel, EngineModelInfo } from '#engine';
 import { KingletError } from '../errors.ts';
 import type { PostedEmbedOptions } from '../protocol.ts';
 import type { EncodeProgress } from '../types.ts';
@@ -32,8 +32,9 @@ export async function embedTexts(
   { pooling: wanted, normalize, dimensions, prompt, truncate }: PostedEmbedOptions,
   work: EncodingWork,
 ): Promise<Embeddings> {
-  const pooling = wanted ?? poolingOf(model);
-  const { embeddingSize } = model.info();
+  const info = model.info();
+  const { embeddingSize } = info;
+  const pooling = wanted ?? poolingOf(info);
   if (dimensions !== undefined && dimensions > embeddingSize) {
     throw new KingletError(
       'invalid_argument',
@@ -78,8 +79,7 @@ export async function scoreTexts(
 }
 
 /** The file's own way; the mean, where a model that makes text has none. */
-function poolingOf(model: EngineModel): string {
-  const { purpose, pooling, architecture } = model.info();
+function poolingOf({ purpose, pooling, architecture }: EngineModelInfo): string {
   if (purpose === 'ranking') {
     throw new KingletError('unsupported_feature', 'a reranker makes scores, no embeddings');
   }

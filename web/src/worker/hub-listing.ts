@@ -3,7 +3,7 @@ import { KingletError, messageOf } from '../errors.ts';
 import { hubFileUrl, hubListingUrl, hubPathOf, hubPaths, pickFile } from '../hub.ts';
 import type { HubRepository } from '../hub.ts';
 import type { NamedSource, NamedSources, PostedSource, PostedSources } from '../protocol.ts';
-import { splitUrls } from '../source.ts';
+import { atLeastOne, splitUrls } from '../source.ts';
 import { requestFile } from './http.ts';
 import type { Access } from './open-source.ts';
 
@@ -14,9 +14,7 @@ import type { Access } from './open-source.ts';
  */
 export async function nameFiles(sources: PostedSources, access: Access): Promise<NamedSources> {
   const named = await Promise.all(sources.map((source) => nameFile(source, access)));
-  const [first, ...others] = named.flat();
-  if (first) return [first, ...others];
-  throw new KingletError('invalid_argument', 'the model source is an empty list');
+  return atLeastOne(named.flat());
 }
 
 async function nameFile(source: PostedSource, access: Access): Promise<NamedSource[]> {
