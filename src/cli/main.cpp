@@ -52,11 +52,11 @@ void add_sampler_options(CLI::App& command, SamplerChoice& sampling) {
   const auto add = [&](const char* name, auto& option, const char* text, auto otherwise) {
     command.add_option(name, option, cat(text, " (default: the file's, or ", otherwise, ")"));
   };
-  add("--temp", sampling.temperature, "Temperature; 0 is greedy", "0.8");
+  add("--temp", sampling.temperature, "Temperature; 0 is greedy", usual.temperature);
   add("--top-k", sampling.top_k, "Keep the k most probable; 0 keeps all", usual.top_k);
-  add("--top-p", sampling.top_p, "Keep the fewest that reach this probability", "0.95");
-  add("--min-p", sampling.min_p, "Keep those above this part of the largest", "0.05");
-  add("--repeat-penalty", sampling.repeat_penalty, "Above 1: repeat less", "1");
+  add("--top-p", sampling.top_p, "Keep the fewest that reach this probability", usual.top_p);
+  add("--min-p", sampling.min_p, "Keep those above this part of the largest", usual.min_p);
+  add("--repeat-penalty", sampling.repeat_penalty, "Above 1: repeat less", usual.repeat_penalty);
   add("--repeat-last-n", sampling.repeat_last_n, "Tokens the penalties look back",
       usual.repeat_last_n);
   command.add_option("--frequency-penalty", sampling.frequency_penalty,

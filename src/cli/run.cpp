@@ -11,9 +11,11 @@
 namespace kinglet::cli {
 namespace {
 
-// Beyond the physical cores, usually half of what the system reports, threads only get in each
-// other's way. Of two, measuring tells whether they are cores.
-size_t default_threads() {
+// As many as are asked for; 0: the usual number. Beyond the physical cores, usually half of what
+// the system reports, threads only get in each other's way. Of two, measuring tells whether they
+// are cores.
+size_t threads_for(uint32_t asked) {
+  if (asked > 0) return asked;
   const size_t n_hardware = std::thread::hardware_concurrency();
   return std::max({size_t{1}, std::min<size_t>(n_hardware, 2), n_hardware / 2});
 }
@@ -60,8 +62,7 @@ Result<std::unique_ptr<Run>> start_run(const RunOptions& options) {
   KINGLET_ASSIGN(const KernelSet* kernels, choose_kernels(options.kernels));
   if (options.measures_kernels) kernels = &measured_kernels(*kernels);
   KINGLET_ASSIGN(LanguageModel loaded, load_language_model(std::move(file), *kernels));
-  auto run = std::make_unique<Run>(std::move(loaded),
-                                   options.n_threads == 0 ? default_threads() : options.n_threads);
+  auto run = std::make_unique<Run>(std::move(loaded), threads_for(options.n_threads));
   if (options.n_threads == 0) KINGLET_TRY(choose_threads(run->loaded.model, run->pool));
   KINGLET_ASSIGN(run->session, Session::create(run->loaded.model, run->pool, session));
   return run;
@@ -76,8 +77,7 @@ Result<std::unique_ptr<EncoderRun>> start_encoder(const EncoderOptions& options)
   KINGLET_ASSIGN(GgufFile file, read_gguf_file(options.model));
   KINGLET_ASSIGN(LanguageModel loaded, load_language_model(std::move(file), options.kernels));
   KINGLET_TRY(check_has_weights(loaded.model));
-  const size_t n_threads = options.n_threads == 0 ? default_threads() : options.n_threads;
-  return std::make_unique<EncoderRun>(std::move(loaded), n_threads);
+  return std::make_unique<EncoderRun>(std::move(loaded), threads_for(options.n_threads));
 }
 
 Status EncoderRun::compute(const std::vector<std::vector<TokenId>>& texts) {

@@ -56,7 +56,6 @@ class Encoder {
              const Cancellation& cancellation = {});
 
   // --- Of texts whose last step is done
-  // -----------------------------------------------------------
 
   size_t n_texts() const { return n_left_ == 0 ? texts_.spans.size() : 0; }
 

@@ -6,6 +6,7 @@
 #include "base/format.h"
 
 namespace kinglet {
+
 Result<const KernelSet*> choose_kernels(std::string_view name) {
   if (name.empty()) return available_kernels().front();
   if (const KernelSet* kernels = find_kernels(name)) return kernels;

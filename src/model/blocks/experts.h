@@ -70,8 +70,8 @@ class Experts : public Block {
   Linear router_;  // [n_experts][hidden_dim]
   std::vector<FeedForward> experts_;
   std::optional<FeedForward> shared_;  // all tokens go through it
-  Linear
-      shared_gate_;  // [1][hidden_dim]: its sigmoid scales what that makes; no rows: nothing does
+  // [1][hidden_dim]: its sigmoid scales what that makes; no rows: nothing does
+  Linear shared_gate_;
 };
 
 }  // namespace kinglet
