@@ -24,6 +24,13 @@ struct StateShape {
     return static_cast<uint32_t>(rows.size() - 1);
   }
 
+  // Which of `rows` are those of a layer that has some.
+  uint32_t rows_of(uint32_t layer) const {
+    uint32_t i = 0;
+    while (rows[i].layer != layer) ++i;
+    return i;
+  }
+
   // Where the n floats of a recurrent layer begin.
   uint64_t add_recurrent(uint64_t n) {
     const uint64_t offset = n_recurrent;

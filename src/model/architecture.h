@@ -102,7 +102,14 @@ struct Architecture {
   bool may_lack_first_norm = false;  // in front of the first layer's attention
   Presence norm_biases = Presence::required;  // of layer norms of the stream
   HeadNorm head_norm = HeadNorm::none;
-  bool rotates_first = false;  // heads are rotated before they are normalized
+  bool rotates_first = false;      // heads are rotated before they are normalized
+  bool normalizes_values = false;  // each head, by no weight
+
+  // attention.key_length_swa is the size of heads in layers with a window. The file lists which
+  // those are, and has factors of the others' rotation.
+  bool two_head_sizes = false;
+  bool keys_may_be_values = false;  // of layers without "attn_v": the keys before their norm
+  bool shares_rows = false;  // of the last attention.shared_kv_layers layers: see LayerConfig
 
   // Attention and feed-forward network read the same norm of the layer's input. Optional: in files
   // where the latter has no norm of its own.
@@ -122,6 +129,7 @@ struct Architecture {
   bool scales_embedding = false;   // by sqrt(hidden_dim)
   bool scales_by_file = false;     // embeddings, residuals and logits
   ScaleDefaults scales = {};       // of these, where the file does not say
+  float attention_scale = 0;       // of scores, whatever the file says; 0: by the heads' size
   bool scales_scores = false;      // attention.scale does
   bool warms_scores = false;       // attention.temperature_scale: they grow with the position
   bool multiplies_logits = false;  // by logit_scale, which must be there; others divide by it
@@ -132,8 +140,10 @@ struct Architecture {
   // by sqrt(head_dim): no key tells.
   uint32_t n_layers_of_wide_scale = 0;
 
-  bool embedding_norm = false;     // of the stream, before the first layer
-  bool token_types = false;        // the vector of the first is added, where there are any
+  bool layer_inputs = false;    // see LayerInput
+  bool scales_layers = false;   // the stream behind each, where the file has "layer_output_scale"
+  bool embedding_norm = false;  // of the stream, before the first layer
+  bool token_types = false;     // the vector of the first is added, where there are any
   bool learned_positions = false;  // vectors, added to the embedding
   bool alibi = false;              // scores fall with the distance
   RopeKind rope = RopeKind::halves;

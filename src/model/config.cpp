@@ -18,6 +18,8 @@ constexpr uint32_t kMaxExperts = 1024;
 constexpr std::string_view kHeads = "attention.head_count";
 constexpr std::string_view kKvHeads = "attention.head_count_kv";
 constexpr std::string_view kAlibi = "attention.max_alibi_bias";
+constexpr std::string_view kRopeDim = "rope.dimension_count";
+constexpr std::string_view kLocalRopeDim = "rope.dimension_count_swa";
 constexpr std::string_view kLogMultiplier = "rope.scaling.yarn_log_multiplier";
 
 // Of models whose activations are to be turned by Hadamard matrices before they meet the weights.
@@ -109,12 +111,15 @@ Status read_mixers(const Keys& keys, const std::vector<uint32_t>& n_kv_heads, Mo
   return {};
 }
 
-// Null where there is none.
+// One without a window, if any; null where no layer has attention.
 const LayerConfig* first_attention(const ModelConfig& config) {
+  const LayerConfig* first = nullptr;
   for (const LayerConfig& layer : config.layers) {
-    if (layer.has_attention()) return &layer;
+    if (!layer.has_attention()) continue;
+    if (layer.window == 0) return &layer;
+    if (first == nullptr) first = &layer;
   }
-  return nullptr;
+  return first;
 }
 
 Status check_heads(const Keys& keys, const LayerConfig& layer, uint32_t index) {
@@ -131,22 +136,21 @@ Status check_heads(const Keys& keys, const LayerConfig& layer, uint32_t index) {
   return {};
 }
 
-// The size of a head. Where no key tells, heads share the hidden state evenly, as many as the first
-// layer with attention has.
-Result<uint32_t> read_head_dim(const Keys& keys, uint32_t hidden_dim, uint32_t n_heads) {
-  const uint32_t even_share = hidden_dim / std::max(n_heads, 1u);
+// The size of a head, from keys that end so.
+Result<uint32_t> read_head_dim(const Keys& keys, std::string_view suffix, uint32_t fallback) {
+  const std::string value_key = cat("attention.value_length", suffix);
   KINGLET_ASSIGN(const uint32_t head_dim,
-                 keys.size("attention.key_length", kMaxDim, std::max(even_share, 1u)));
-  KINGLET_ASSIGN(const uint32_t value_length,
-                 keys.size("attention.value_length", kMaxDim, head_dim));
+                 keys.size(cat("attention.key_length", suffix), kMaxDim, fallback));
+  KINGLET_ASSIGN(const uint32_t value_length, keys.size(value_key, kMaxDim, head_dim));
   if (value_length == head_dim) return head_dim;
-  return keys.error(ErrorCode::unsupported_feature, "attention.value_length",
+  return keys.error(ErrorCode::unsupported_feature, value_key,
                     cat("is ", value_length, ", which differs from the key length ", head_dim,
                         ": not supported"));
 }
 
+// Where no key tells their size, heads share the hidden state evenly, as many as the first layer
+// with attention has.
 Status read_heads(const Keys& keys, ModelConfig& config) {
-  config.layers.resize(config.n_layers);
   if (config.architecture->mixer == MixerKind::mamba2) {
     for (LayerConfig& layer : config.layers) layer.mixer = MixerKind::mamba2;
     return {};
@@ -160,15 +164,46 @@ Status read_heads(const Keys& keys, ModelConfig& config) {
   KINGLET_TRY(read_mixers(keys, n_kv_heads, config));
   const LayerConfig* first = first_attention(config);
   if (first == nullptr) return {};
-  const auto index = static_cast<size_t>(first - config.layers.data());
-  KINGLET_ASSIGN(const uint32_t head_dim, read_head_dim(keys, config.hidden_dim, n_heads[index]));
+  const uint32_t n_first = n_heads[static_cast<size_t>(first - config.layers.data())];
+  const uint32_t even_share = std::max(config.hidden_dim / std::max(n_first, 1u), 1u);
+  KINGLET_ASSIGN(const uint32_t head_dim, read_head_dim(keys, "", even_share));
+  uint32_t local_dim = head_dim;
+  if (config.architecture->two_head_sizes) {
+    KINGLET_ASSIGN(local_dim, read_head_dim(keys, "_swa", head_dim));
+  }
   for (uint32_t i = 0; i < config.n_layers; ++i) {
     LayerConfig& layer = config.layers[i];
     if (!layer.has_attention()) continue;
     layer.n_heads = n_heads[i];
     layer.n_kv_heads = n_kv_heads[i];
-    layer.head_dim = head_dim;
+    layer.head_dim = layer.window > 0 ? local_dim : head_dim;
+    layer.rows_layer = i;
     KINGLET_TRY(check_heads(keys, layer, i));
+  }
+  return {};
+}
+
+// The last layers keep no keys and values: they read those of the last layer that does, or, where
+// they have a window, of the one before it.
+Status read_shared_rows(const Keys& keys, ModelConfig& config) {
+  constexpr std::string_view kKey = "attention.shared_kv_layers";
+  if (!config.architecture->shares_rows) return {};
+  KINGLET_ASSIGN(const uint32_t n_shared, keys.number(kKey, uint32_t{0}));
+  if (n_shared == 0) return {};
+  if (config.n_layers < 2 || n_shared > config.n_layers - 2) {
+    return keys.error(ErrorCode::corrupt, kKey,
+                      cat("is ", n_shared, " of ", config.n_layers,
+                          " layers, expected two at least to have keys of their own"));
+  }
+  const uint32_t n_own = config.n_layers - n_shared;
+  for (uint32_t i = n_own; i < config.n_layers; ++i) {
+    LayerConfig& layer = config.layers[i];
+    layer.rows_layer = n_own - (layer.window > 0 ? 2 : 1);
+    const LayerConfig& other = config.layers[layer.rows_layer];
+    if (layer.window == other.window && layer.n_kv_heads == other.n_kv_heads) continue;
+    return keys.error(ErrorCode::corrupt, kKey,
+                      cat("is ", n_shared, ": layer ", i, " would read the keys of layer ",
+                          layer.rows_layer, ", which has another window or other heads"));
   }
   return {};
 }
@@ -185,11 +220,11 @@ Status read_experts(const Keys& keys, ModelConfig& config) {
   }
   KINGLET_ASSIGN(config.n_experts, keys.size("expert_count", kMaxExperts));
   KINGLET_ASSIGN(config.n_experts_used, keys.size("expert_used_count", config.n_experts));
-  KINGLET_ASSIGN(config.expert_dim,
-                 keys.size("expert_feed_forward_length", kMaxDim, config.ffn_dim));
+  const uint32_t ffn_dim = config.layers.front().ffn_dim;
+  KINGLET_ASSIGN(config.expert_dim, keys.size("expert_feed_forward_length", kMaxDim, ffn_dim));
   constexpr std::string_view kSharedDim = "expert_shared_feed_forward_length";
   KINGLET_ASSIGN(config.shared_dim,
-                 keys.number(kSharedDim, traits.gates_shared_expert ? config.ffn_dim : 0));
+                 keys.number(kSharedDim, traits.gates_shared_expert ? ffn_dim : 0));
   if (config.shared_dim > kMaxDim) {
     return keys.error(ErrorCode::corrupt, kSharedDim,
                       cat("is ", config.shared_dim, ", expected ", kMaxDim, " at most"));
@@ -230,7 +265,8 @@ Status read_scales(const Keys& keys, ModelConfig& config) {
     if (!layer.has_attention()) continue;
     const float width = is_wide ? hidden_dim / static_cast<float>(layer.n_heads)
                                 : static_cast<float>(layer.head_dim);
-    layer.attention_scale = 1.0f / std::sqrt(width);
+    layer.attention_scale =
+        traits.attention_scale > 0 ? traits.attention_scale : 1.0f / std::sqrt(width);
     if (!traits.scales_scores) continue;
     KINGLET_ASSIGN(layer.attention_scale, keys.positive("attention.scale", layer.attention_scale));
   }
@@ -324,6 +360,12 @@ Status read_alpha(const Keys& keys, uint32_t head_dim, RopeConfig& rope) {
   return {};
 }
 
+Result<uint32_t> read_rope_dim(const Keys& keys, std::string_view key, uint32_t fallback) {
+  KINGLET_ASSIGN(const uint32_t dim, keys.size(key, kMaxDim, fallback));
+  if (dim % 2 == 0) return dim;
+  return keys.error(ErrorCode::corrupt, key, cat("is ", dim, ", expected an even number"));
+}
+
 Status read_rope(const Keys& keys, ModelConfig& config) {
   const Architecture& traits = *config.architecture;
   config.rope_kind = traits.rope;
@@ -332,12 +374,12 @@ Status read_rope(const Keys& keys, ModelConfig& config) {
   if (traits.rope == RopeKind::none || (traits.rope_switch && !switched_on)) return {};
   const LayerConfig* layer = first_attention(config);
   if (layer == nullptr) return {};
-  const uint32_t head_dim = layer->head_dim;  // all have the same
+  const uint32_t head_dim = layer->head_dim;
   RopeConfig& rope = config.rope;
-  KINGLET_ASSIGN(rope.dim, keys.size("rope.dimension_count", head_dim, head_dim));
-  if (rope.dim % 2 != 0) {
-    return keys.error(ErrorCode::corrupt, "rope.dimension_count",
-                      cat("is ", rope.dim, ", expected an even number"));
+  KINGLET_ASSIGN(rope.dim, read_rope_dim(keys, kRopeDim, head_dim));
+  rope.local_dim = rope.dim;
+  if (traits.two_head_sizes) {
+    KINGLET_ASSIGN(rope.local_dim, read_rope_dim(keys, kLocalRopeDim, rope.dim));
   }
   KINGLET_ASSIGN(rope.theta, keys.positive("rope.freq_base", 10000.0f));
   if (traits.rope_alpha) KINGLET_TRY(read_alpha(keys, head_dim, rope));
@@ -358,7 +400,20 @@ Rotation rotation_of(const ModelConfig& config, bool has_windows, uint32_t index
   return config.rope.has_local && !sees_all ? Rotation::local : Rotation::scaled;
 }
 
-Status read_layers(const Keys& keys, ModelConfig& config) {
+Status read_rotations(const Keys& keys, bool has_windows, ModelConfig& config) {
+  for (uint32_t i = 0; i < config.n_layers; ++i) {
+    LayerConfig& layer = config.layers[i];
+    layer.rotation = rotation_of(config, has_windows, i);
+    if (!layer.has_attention() || layer.rotation == Rotation::none) continue;
+    const bool is_local = layer.rotation == Rotation::local;
+    KINGLET_TRY(keys.check(is_local ? kLocalRopeDim : kRopeDim,
+                           is_local ? config.rope.local_dim : config.rope.dim, layer.head_dim));
+  }
+  return {};
+}
+
+// Of the layers that have one; 0: none is given.
+Result<uint32_t> read_windows(const Keys& keys, ModelConfig& config) {
   constexpr std::string_view kPattern = "attention.sliding_window_pattern";
   const Architecture& traits = *config.architecture;
   const bool is_usual =
@@ -368,6 +423,10 @@ Status read_layers(const Keys& keys, ModelConfig& config) {
   uint32_t period = traits.window_period;
   const MetadataValue* pattern = keys.find(kPattern);
   const bool listed = pattern != nullptr && pattern->type() == ValueType::array;
+  if (traits.two_head_sizes) {
+    KINGLET_TRY(keys.size("attention.sliding_window", UINT32_MAX));
+    if (!listed) return keys.error(ErrorCode::missing_metadata, kPattern, "is not there as a list");
+  }
   if (!listed) {
     KINGLET_ASSIGN(period, keys.number(kPattern, period));
   }
@@ -389,10 +448,33 @@ Status read_layers(const Keys& keys, ModelConfig& config) {
       config.layers[static_cast<size_t>(i)].window = *has_window.as_bool() ? window : 0;
     });
   }
+  return window;
+}
+
+// The width of each layer's feed-forward network. Where all networks are experts, the file may
+// leave out how wide others would be.
+Status read_ffn(const Keys& keys, ModelConfig& config) {
+  constexpr std::string_view kWidth = "feed_forward_length";
+  const Architecture& traits = *config.architecture;
+  const bool may_lack =
+      traits.experts == Presence::required && keys.find("expert_feed_forward_length") != nullptr;
+  if (!traits.has_ffn || (may_lack && keys.find(kWidth) == nullptr)) return {};
+  KINGLET_ASSIGN(const auto widths,
+                 keys.by_layer(kWidth, config.n_layers + config.n_skipped_layers));
   for (uint32_t i = 0; i < config.n_layers; ++i) {
-    config.layers[i].rotation = rotation_of(config, window > 0, i);
+    KINGLET_ASSIGN(config.layers[i].ffn_dim, keys.check(kWidth, widths[i], kMaxDim));
   }
   return {};
+}
+
+Status read_layer_inputs(const Keys& keys, ModelConfig& config) {
+  constexpr std::string_view kKey = "embedding_length_per_layer_input";
+  if (!config.architecture->layer_inputs) return {};
+  KINGLET_ASSIGN(config.layer_input_dim, keys.number(kKey, uint32_t{0}));
+  if (config.layer_input_dim <= kMaxDim / config.n_layers) return {};
+  return keys.error(ErrorCode::corrupt, kKey,
+                    cat("is ", config.layer_input_dim, ", which times ", config.n_layers,
+                        " layers exceeds ", kMaxDim));
 }
 
 }  // namespace
@@ -422,22 +504,20 @@ Result<ModelConfig> read_config(const GgufHeader& header) {
   }
   config.n_layers = n_blocks - config.n_skipped_layers;
   KINGLET_ASSIGN(config.hidden_dim, keys.size("embedding_length", kMaxDim));
-  // Where all networks are experts, the file may leave out how wide others would be.
-  constexpr std::string_view kWidth = "feed_forward_length";
-  const bool may_lack = config.architecture->experts == Presence::required &&
-                        keys.find("expert_feed_forward_length") != nullptr;
-  if (config.architecture->has_ffn && (!may_lack || keys.find(kWidth) != nullptr)) {
-    KINGLET_ASSIGN(config.ffn_dim, keys.size(kWidth, kMaxDim));
-  }
+  config.layers.resize(config.n_layers);
+  KINGLET_TRY(read_ffn(keys, config));
   KINGLET_ASSIGN(config.context_length, keys.size("context_length", UINT32_MAX));
   KINGLET_ASSIGN(config.norm_epsilon, keys.number(config.architecture->norm == NormKind::rms
                                                       ? "attention.layer_norm_rms_epsilon"
                                                       : "attention.layer_norm_epsilon"));
+  KINGLET_ASSIGN(const uint32_t window, read_windows(keys, config));
   KINGLET_TRY(read_heads(keys, config));
+  KINGLET_TRY(read_shared_rows(keys, config));
+  KINGLET_TRY(read_layer_inputs(keys, config));
   KINGLET_TRY(read_experts(keys, config));
   KINGLET_TRY(read_scales(keys, config));
   KINGLET_TRY(read_rope(keys, config));
-  KINGLET_TRY(read_layers(keys, config));
+  KINGLET_TRY(read_rotations(keys, window > 0, config));
   return config;
 }
 

@@ -29,6 +29,7 @@ constexpr float kAlibiBias = 8.0f;
 
 // The numbers of heads and what follows are those of attention, and 0 where there is none.
 struct LayerConfig {
+  uint32_t ffn_dim = 0;  // of a dense feed-forward network
   MixerKind mixer = MixerKind::attention;
   uint32_t n_heads = 0;
   uint32_t n_kv_heads = 0;  // n_heads is a multiple of it
@@ -38,6 +39,7 @@ struct LayerConfig {
   // than window / 2 away; 0: all.
   uint32_t window = 0;
   Rotation rotation = Rotation::none;
+  uint32_t rows_layer = 0;  // the layer whose keys and values it reads: itself, or an earlier one
 
   bool has_attention() const {
     return mixer == MixerKind::attention || mixer == MixerKind::bidirectional_attention ||
@@ -50,7 +52,7 @@ struct ModelConfig {
   uint32_t n_layers = 0;
   uint32_t n_skipped_layers = 0;  // behind them, which predict further tokens: not computed
   uint32_t hidden_dim = 0;
-  uint32_t ffn_dim = 0;  // of a dense feed-forward network
+  uint32_t layer_input_dim = 0;  // what each token brings to each layer: see LayerInput; 0: nothing
   uint32_t vocab_size = 0;
   uint32_t context_length = 0;  // positions the model was trained for
   uint32_t n_experts = 0;       // 0: one dense feed-forward network
@@ -71,6 +73,11 @@ struct ModelConfig {
   RopeKind rope_kind = RopeKind::none;
   RopeConfig rope;
   std::vector<LayerConfig> layers;  // [n_layers]
+
+  // Elements of a head that are rotated together, by two: those of scaled or of local.
+  size_t n_pairs(size_t rotation) const {
+    return (rotation == static_cast<size_t>(Rotation::local) ? rope.local_dim : rope.dim) / 2;
+  }
 
   std::optional<Pooling> pooling;  // how a text's states become one vector, where the file tells
   uint32_t n_labels = 1;           // scores of a reranker

@@ -61,7 +61,6 @@ Status Encoder::allocate() {
   // What a sequence and its steps have of their own.
   const bool is_encoder = config.architecture->is_encoder();
   const uint64_t kv_dim = is_encoder ? widest_keys(config) : 0;
-  const size_t n_pairs = is_encoder ? config.rope.dim / 2 : 0;
   // No product here overflows: config's dimensions are at most 2^20, the rows 2^32.
   const auto lay_out = [&](Arena arena) {
     texts_.stream = arena.take<float>(rows * config.hidden_dim);
@@ -70,8 +69,9 @@ Status Encoder::allocate() {
     texts_.text_of = arena.take<uint32_t>(rows);
     tokens_ = arena.take<int32_t>(rows);
     pooled_ = arena.take<float>(config.hidden_dim);
-    for (Angles& angles : texts_.angles) {
-      angles.n_pairs = n_pairs;
+    for (size_t i = 0; i < kRotationTables; ++i) {
+      Angles& angles = texts_.angles[i];
+      angles.n_pairs = is_encoder ? config.n_pairs(i) : 0;
       angles.cosines = arena.take<float>(rows * angles.n_pairs);
       angles.sines = arena.take<float>(rows * angles.n_pairs);
     }

@@ -8,6 +8,7 @@
 #include "model/blocks/delta_net.h"
 #include "model/blocks/experts.h"
 #include "model/blocks/feed_forward.h"
+#include "model/blocks/layer_input.h"
 #include "model/blocks/mamba2.h"
 #include "model/blocks/short_convolution.h"
 #include "model/step.h"
@@ -79,6 +80,14 @@ Result<Layer> load_layer(LayerLoader& loader) {
     const BlockLoader load_ffn = loader.has_experts() ? Experts::load : FeedForward::load;
     KINGLET_ASSIGN(layer.ffn, load_ffn(loader));
   }
+  if (loader.config().layer_input_dim > 0) {
+    KINGLET_ASSIGN(layer.input, LayerInput::load(loader));
+    KINGLET_ASSIGN(layer.input_post_norm, loader.norm("post_norm"));
+  }
+  if (loader.traits().scales_layers && loader.has("layer_output_scale")) {
+    KINGLET_ASSIGN(const float* scale, loader.vector("layer_output_scale.weight", 1));
+    layer.scale = *scale;
+  }
   return layer;
 }
 
@@ -98,11 +107,17 @@ Status run_layer(Step& step, const Layer& layer) {
     step.replace_stream(layer.mixer_second_norm);
   }
 
-  if (layer.ffn == nullptr) return {};
-  const float* ffn_input = layer.parallel ? mixer_input : step.normalize_stream(layer.ffn_norm);
-  KINGLET_TRY(step.run(*layer.ffn, ffn_input));
-  step.add_to_stream(layer.ffn_post_norm);
-  step.replace_stream(layer.ffn_sum_norm);
+  if (layer.ffn != nullptr) {
+    const float* ffn_input = layer.parallel ? mixer_input : step.normalize_stream(layer.ffn_norm);
+    KINGLET_TRY(step.run(*layer.ffn, ffn_input));
+    step.add_to_stream(layer.ffn_post_norm);
+    step.replace_stream(layer.ffn_sum_norm);
+  }
+  if (layer.input != nullptr) {
+    KINGLET_TRY(step.run(*layer.input, step.stream()));
+    step.add_to_stream(layer.input_post_norm);
+  }
+  step.scale_stream(layer.scale);
   return {};
 }
 

@@ -1,4 +1,5 @@
-// One layer of a model: a mixer and a feed-forward block, each with its norms.
+// One layer of a model: a mixer and a feed-forward block, each with its norms; of some, a further
+// input of each token.
 #pragma once
 
 #include <memory>
@@ -21,6 +22,9 @@ struct Layer {
   std::unique_ptr<const Block> ffn;  // null: there is none
   Norm ffn_post_norm;
   Norm ffn_sum_norm;
+  std::unique_ptr<const Block> input;  // see LayerInput; null: there is none
+  Norm input_post_norm;
+  float scale = 1;  // multiplies the stream behind all
 };
 
 // Errors: those of the blocks' tensors.

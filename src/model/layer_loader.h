@@ -62,6 +62,9 @@ class LayerLoader {
   // F32 numbers [n][n_rows], stored as [n_rows][n].
   Result<std::vector<float>> transposed(std::string_view part, uint64_t n, uint64_t n_rows) const;
 
+  // Leaves out what the file has of that name, and the architecture no use for.
+  void skip(std::string_view part) const { tensors_.skip(name(part, ".")); }
+
   // A norm of the stream, with a bias where the architecture's norms have one.
   Result<Norm> norm(std::string_view part) const;
 
@@ -80,6 +83,9 @@ class LayerLoader {
   uint32_t keep_rows(uint32_t n_kv_heads, uint32_t head_dim) const {
     return state_.add_rows({index_, n_kv_heads, head_dim, layer().window});
   }
+
+  // Which of them are an earlier layer's.
+  uint32_t rows_of(uint32_t layer) const { return state_.rows_of(layer); }
 
   // Makes room in every sequence for n floats of the layer's state. Where they begin.
   uint64_t keep_recurrent(uint64_t n) const { return state_.add_recurrent(n); }

@@ -61,9 +61,9 @@ RopeTable RopeTable::scaled(const RopeConfig& config, const float* factors) {
 
 RopeTable RopeTable::local(const RopeConfig& config) {
   RopeTable table;
-  for (uint32_t pair = 0; pair < config.dim / 2; ++pair) {
+  for (uint32_t pair = 0; pair < config.local_dim / 2; ++pair) {
     table.frequencies.push_back(
-        frequency(static_cast<double>(config.local_theta), pair, config.dim));
+        frequency(static_cast<double>(config.local_theta), pair, config.local_dim));
   }
   return table;
 }

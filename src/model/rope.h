@@ -9,6 +9,7 @@ namespace kinglet {
 // How the rotation was scaled after training, as the keys rope.* tell.
 struct RopeConfig {
   uint32_t dim = 0;               // leading elements of a head that are rotated; even; 0: none
+  uint32_t local_dim = 0;         // the same in layers with a window
   float theta = 0;                // base of the frequencies
   float local_theta = 0;          // the same for layers with a window
   bool has_local = false;         // whether those rotate by local_theta, unscaled
@@ -23,7 +24,7 @@ struct RopeConfig {
 
 // What a position turns each pair by.
 struct RopeTable {
-  std::vector<double> frequencies;  // [dim / 2]: radians per position
+  std::vector<double> frequencies;  // [dim / 2], or [local_dim / 2]: radians per position
   float magnitude = 1.0f;           // multiplies cosines and sines
 
   // Frequencies theta^(-2i / dim), scaled. factors [dim / 2] divide them too (Llama 3, LongRoPE),
@@ -32,7 +33,7 @@ struct RopeTable {
   // multiplier m, by that over 0.1 m ln(factor) + 1.
   static RopeTable scaled(const RopeConfig& config, const float* factors);
 
-  // Frequencies local_theta^(-2i / dim).
+  // Frequencies local_theta^(-2i / local_dim).
   static RopeTable local(const RopeConfig& config);
 };
 

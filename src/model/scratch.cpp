@@ -23,6 +23,7 @@ ScratchNeeds needs_of_blocks(const Model& model, const BatchShape& batch) {
   for (const Layer& layer : model.weights().layers) {
     needs.include(layer.mixer->scratch_needs(batch));
     if (layer.ffn != nullptr) needs.include(layer.ffn->scratch_needs(batch));
+    if (layer.input != nullptr) needs.include(layer.input->scratch_needs(batch));
   }
   needs.include(model.weights().head.scratch_needs(batch));
   return needs;
@@ -45,11 +46,14 @@ Result<Scratch> Scratch::create(const Model& model, uint32_t n_batch, size_t n_t
     scratch.hidden = arena.take<float>(rows * config.hidden_dim);
     scratch.normed = arena.take<float>(rows * config.hidden_dim);
     scratch.projection = arena.take<float>(rows * config.hidden_dim);
-    for (Angles& angles : scratch.angles) {
-      angles.n_pairs = config.rope.dim / 2;
+    for (size_t i = 0; i < kRotationTables; ++i) {
+      Angles& angles = scratch.angles[i];
+      angles.n_pairs = config.n_pairs(i);
       angles.cosines = arena.take<float>(rows * angles.n_pairs);
       angles.sines = arena.take<float>(rows * angles.n_pairs);
     }
+    const uint64_t n_inputs = config.layer_input_dim == 0 ? 0 : rows + 1;
+    scratch.layer_inputs = arena.take<float>(n_inputs * config.n_layers * config.layer_input_dim);
     scratch.logits = arena.take<float>(uint64_t{scratch.n_logit_rows} * config.vocab_size);
     scratch.activations = arena.take<std::byte>(rows * width / kActivationBlock *
                                                 model.kernels().activation_block_bytes);

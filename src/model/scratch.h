@@ -33,7 +33,8 @@ struct Scratch {
   float* normed = nullptr;      // [hidden_dim]
   float* projection = nullptr;  // [hidden_dim]: what a block adds to the stream
   Angles angles[kRotationTables];
-  float* logits = nullptr;  // [vocab_size], n_logit_rows in all
+  float* layer_inputs = nullptr;  // [n_layers * layer_input_dim], and one more row
+  float* logits = nullptr;        // [vocab_size], n_logit_rows in all
 
   // Quantized activations, as wide as the widest row that is multiplied.
   std::byte* activations = nullptr;

@@ -1,6 +1,7 @@
 #include "model/step.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/checked.h"
 #include "base/sin_cos.h"
@@ -59,6 +60,7 @@ void Step::embed(std::span<const int32_t> tokens) {
     add_embedding(w.position_embedding, position_of(t), row);
   }
   replace_stream(w.embedding_norm);
+  if (config().layer_input_dim > 0) compute_layer_inputs(tokens);
   compute_angles(Rotation::scaled);
   if (config().rope.has_local) compute_angles(Rotation::local);
 }
@@ -68,6 +70,23 @@ void Step::add_embedding(const PackedMatrix& table, size_t index, float* row) {
   if (table.n_rows == 0) return;
   dequantize_row(table, index, scratch_.normed);
   kernels().add_scaled(row, scratch_.normed, 1.0f, config().hidden_dim);
+}
+
+// Of all layers: (norm(projected embedding) + sqrt(layer_input_dim) · the token's row) / sqrt(2).
+void Step::compute_layer_inputs(std::span<const int32_t> tokens) {
+  const LayerInputWeights& w = model_.weights().layer_inputs;
+  const size_t width = w.table.n_columns;
+  const float scale = std::sqrt(static_cast<float>(config().layer_input_dim));
+  const float share = std::sqrt(0.5f);
+  float* const table_row = scratch_.layer_inputs + n_tokens_ * width;
+  project(stream_, n_tokens_, {{&w.projection, scratch_.layer_inputs}});
+  normalize(scratch_.layer_inputs, w.norm, n_tokens_, width, scratch_.layer_inputs);
+  for (size_t t = 0; t < n_tokens_; ++t) {
+    float* row = scratch_.layer_inputs + t * width;
+    dequantize_row(w.table, static_cast<size_t>(tokens[t]), table_row);
+    kernels().add_scaled(row, table_row, scale, width);
+    for (size_t i = 0; i < width; ++i) row[i] *= share;
+  }
 }
 
 void Step::compute_angles(Rotation rotation) {
@@ -97,6 +116,11 @@ void Step::add_to_stream(const Norm& norm) {
     kernels().add_scaled(stream_ + t * width, scratch_.projection + t * width,
                          config().residual_scale, width);
   });
+}
+
+void Step::scale_stream(float factor) {
+  if (factor == 1) return;
+  for (size_t i = 0; i < n_tokens_ * config().hidden_dim; ++i) stream_[i] *= factor;
 }
 
 const float* Step::copy_stream() {

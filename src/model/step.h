@@ -66,6 +66,11 @@ class Step {
     block.prepare(*this, Arena(scratch_.blocks), x);
   }
 
+  // What a token brings to a layer, [layer_input_dim]; where there are any.
+  const float* layer_input(size_t token, uint32_t layer) const {
+    return scratch_.layer_inputs + (token * config().n_layers + layer) * config().layer_input_dim;
+  }
+
   // Adds what the last block made, normalized where there is such a norm.
   void add_to_stream(const Norm& norm);
 
@@ -73,6 +78,8 @@ class Step {
   void replace_stream(const Norm& norm) {
     normalize(stream_, norm, n_tokens_, config().hidden_dim, stream_);
   }
+
+  void scale_stream(float factor);
 
   // A copy of the stream, until the next norm in front of a block; and what adds it again.
   const float* copy_stream();
@@ -119,6 +126,7 @@ class Step {
 
  private:
   void add_embedding(const PackedMatrix& table, size_t index, float* row);
+  void compute_layer_inputs(std::span<const int32_t> tokens);
   void compute_angles(Rotation rotation);
   void multiply(const Projection& projection, const Activations& x, size_t n_rows, size_t from,
                 size_t to) const;

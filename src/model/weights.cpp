@@ -1,5 +1,6 @@
 #include "model/weights.h"
 
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -38,6 +39,21 @@ Status take_embeddings(TensorTaker& tensors, const GgufHeader& header, ModelConf
   return {};
 }
 
+Status take_layer_inputs(TensorTaker& tensors, const ModelConfig& config,
+                         LayerInputWeights& inputs) {
+  const uint32_t dim = config.layer_input_dim;
+  if (dim == 0) return {};
+  const uint64_t width = uint64_t{config.n_layers} * dim;
+  KINGLET_ASSIGN(inputs.table,
+                 tensors.matrix("per_layer_token_embd.weight", config.vocab_size, width));
+  KINGLET_ASSIGN(inputs.projection.matrix,
+                 tensors.matrix("per_layer_model_proj.weight", width, config.hidden_dim));
+  inputs.projection.scale = 1.0f / std::sqrt(static_cast<float>(config.hidden_dim));
+  inputs.norm = {.width = dim, .n_weights = dim};
+  KINGLET_ASSIGN(inputs.norm.weight, tensors.vector("per_layer_proj_norm.weight", dim));
+  return {};
+}
+
 Status take_output(TensorTaker& tensors, const ModelConfig& config, Weights& weights) {
   constexpr std::string_view kOutput = "output.weight";
   const Architecture& traits = *config.architecture;
@@ -69,7 +85,10 @@ Status take_rope_factors(TensorTaker& tensors, const ModelConfig& config, Weight
   constexpr std::string_view kShort = "rope_factors_short.weight";
   const uint32_t n = config.rope.dim / 2;
   if (n == 0) return {};
-  KINGLET_ASSIGN(weights.rope_factors, take_optional(tensors, "rope_freqs.weight", n));
+  constexpr std::string_view kFactors = "rope_freqs.weight";
+  KINGLET_ASSIGN(weights.rope_factors, config.architecture->two_head_sizes
+                                           ? tensors.vector(kFactors, n)
+                                           : take_optional(tensors, kFactors, n));
   if (tensors.has(kShort)) {
     KINGLET_ASSIGN(weights.rope_factors, tensors.vector(kShort, n));
     KINGLET_ASSIGN(weights.long_rope_factors, tensors.vector("rope_factors_long.weight", n));
@@ -84,6 +103,7 @@ Result<Weights> take_weights(GgufFile& file, const KernelSet& kernels, ModelConf
   TensorTaker tensors(file, kernels, early);
   Weights weights;
   KINGLET_TRY(take_embeddings(tensors, file.header(), config, weights));
+  KINGLET_TRY(take_layer_inputs(tensors, config, weights.layer_inputs));
   weights.layers.reserve(config.n_layers);
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
     LayerLoader loader(tensors, config, layer, weights.state);

@@ -15,11 +15,19 @@
 
 namespace kinglet {
 
+// What makes the inputs that each token brings to each layer: see LayerInput.
+struct LayerInputWeights {
+  PackedMatrix table;  // [vocab_size][n_layers * layer_input_dim]; no rows: there are none
+  Linear projection;   // [n_layers * layer_input_dim][hidden_dim], of the embedding
+  Norm norm;           // of each layer's part of what that gives
+};
+
 struct Weights {
   PackedMatrix token_embedding;     // [vocab_size][hidden_dim]
   PackedMatrix position_embedding;  // [context_length][hidden_dim]; no rows where positions rotate
   PackedMatrix token_types;         // [.][hidden_dim]; no rows: there are none
   Norm embedding_norm;
+  LayerInputWeights layer_inputs;
   std::vector<Layer> layers;
   Norm output_norm;
   // [vocab_size][hidden_dim]; the embedding where tied, no rows where no text is made

@@ -29,11 +29,13 @@ TEST(Rope, LinearScalingDividesEveryFrequency) {
   EXPECT_EQ(table.magnitude, 1.0f);
 }
 
-TEST(Rope, LocalLayersAreNotScaled) {
-  RopeConfig config = config_of(4);
+TEST(Rope, LocalLayersAreNotScaledAndMayHaveHeadsOfTheirOwnSize) {
+  RopeConfig config = config_of(8);
+  config.local_dim = 4;
   config.factor = 4;
   config.magnitude = 2;
   const RopeTable table = RopeTable::local(config);
+  ASSERT_EQ(table.frequencies.size(), 2u);
   EXPECT_DOUBLE_EQ(table.frequencies[0], 1.0);
   EXPECT_DOUBLE_EQ(table.frequencies[1], 0.1);  // 100^(-2/4)
   EXPECT_EQ(table.magnitude, 1.0f);

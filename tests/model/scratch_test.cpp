@@ -88,7 +88,7 @@ TEST_P(ScratchOf, HoldsTheWidestRow) {
   ASSERT_TRUE(model.ok()) << model.error().message;
   const ModelConfig& config = model.value().config();
   const uint32_t q_dim = config.layers[0].n_heads * config.layers[0].head_dim;
-  const uint64_t widest = std::max({config.hidden_dim, q_dim, config.ffn_dim});
+  const uint64_t widest = std::max({config.hidden_dim, q_dim, config.layers[0].ffn_dim});
   const auto bytes_of = [&](uint32_t n_batch) {
     return Scratch::create(model.value(), n_batch, 1).value().bytes();
   };

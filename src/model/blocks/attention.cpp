@@ -12,7 +12,9 @@ Result<std::unique_ptr<Block>> Attention::load(LayerLoader& loader) {
   KINGLET_ASSIGN(block->inputs_, AttentionInputs::load(loader));
   KINGLET_ASSIGN(block->output_,
                  loader.linear("attn_output", loader.config().hidden_dim, block->q_dim()));
-  block->rows_ = loader.keep_rows(block->inputs_.layer.n_kv_heads, block->head_dim());
+  const LayerConfig& layer = block->inputs_.layer;
+  block->rows_ = block->inputs_.has_rows ? loader.keep_rows(layer.n_kv_heads, layer.head_dim)
+                                         : loader.rows_of(layer.rows_layer);
   return std::unique_ptr<Block>(std::move(block));
 }
 
@@ -21,8 +23,8 @@ Attention::Buffers Attention::lay_out(Arena& arena, const BatchShape& batch) con
       .query = arena.take<float>(batch.n_tokens * q_dim()),
       .gated = arena.take<float>(inputs_.is_gated ? 2 * batch.n_tokens * q_dim() : 0),
       .gate = arena.take<float>(inputs_.is_gated ? batch.n_tokens * q_dim() : 0),
-      .key = arena.take<float>(batch.n_tokens * kv_dim()),
-      .value = arena.take<float>(batch.n_tokens * kv_dim()),
+      .key = arena.take<float>(inputs_.has_rows ? batch.n_tokens * kv_dim() : 0),
+      .value = arena.take<float>(inputs_.has_rows ? batch.n_tokens * kv_dim() : 0),
       .output = arena.take<float>(batch.n_tokens * q_dim()),
       .per_thread = arena.take<std::byte>(batch.n_threads * attention_scratch_bytes(head_dim()))};
 }
@@ -41,8 +43,11 @@ Status Attention::run(Step& step, Arena arena, const float* x, float* out) const
       {{&inputs_.query, query}, {&inputs_.key, buffers.key}, {&inputs_.value, buffers.value}});
   if (inputs_.is_gated) part_gates(step, buffers);
   inputs_.finish_queries(step, buffers.query);
-  inputs_.finish_keys(step, buffers.key);
-  KINGLET_TRY(store(step, buffers));
+  if (inputs_.has_rows) {
+    inputs_.finish_values(step, buffers.key, buffers.value);
+    inputs_.finish_keys(step, buffers.key);
+    KINGLET_TRY(store(step, buffers));
+  }
   attend(step, buffers);
   if (inputs_.is_gated) {
     step.for_each_part(step.n_tokens() * q_dim(), [&](size_t begin, size_t end) {

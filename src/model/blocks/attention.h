@@ -28,8 +28,8 @@ class Attention : public Block {
     float* query;   // [q_dim]
     float* gated;   // [2 q_dim]: query and gate of each head, where there is a gate
     float* gate;    // [q_dim]: the same
-    float* key;     // [kv_dim]
-    float* value;   // [kv_dim]
+    float* key;     // [kv_dim], where the layer has rows of its own
+    float* value;   // [kv_dim], likewise
     float* output;  // [q_dim]: of all heads
     std::byte* per_thread;
   };

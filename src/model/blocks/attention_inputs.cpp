@@ -1,5 +1,6 @@
 #include "model/blocks/attention_inputs.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "model/step.h"
@@ -9,12 +10,18 @@ namespace kinglet {
 Result<AttentionInputs> AttentionInputs::load(LayerLoader& loader) {
   AttentionInputs inputs;
   inputs.layer = loader.layer();
+  inputs.has_rows = inputs.layer.rows_layer == loader.index();
   inputs.is_gated = loader.traits().gated_attention;
   inputs.rotates_first = loader.traits().rotates_first;
   const bool is_fused = !inputs.is_gated && loader.has("attn_qkv");
   KINGLET_TRY(is_fused ? inputs.load_fused(loader) : inputs.load_separate(loader));
   KINGLET_ASSIGN(inputs.query_norm, loader.head_norm("attn_q_norm", inputs.q_dim()));
+  if (!inputs.has_rows) {
+    for (const char* part : {"attn_k", "attn_v", "attn_k_norm"}) loader.skip(part);
+    return inputs;
+  }
   KINGLET_ASSIGN(inputs.key_norm, loader.head_norm("attn_k_norm", inputs.kv_dim()));
+  if (loader.traits().normalizes_values) inputs.value_norm.assign(inputs.layer.head_dim, 1.0f);
   return inputs;
 }
 
@@ -23,7 +30,9 @@ Status AttentionInputs::load_separate(LayerLoader& loader) {
   const Presence biases = loader.traits().qkv_biases;
   const uint32_t n_rows = is_gated ? 2 * q_dim() : q_dim();
   KINGLET_ASSIGN(query, loader.linear("attn_q", n_rows, hidden_dim, biases));
+  if (!has_rows) return {};
   KINGLET_ASSIGN(key, loader.linear("attn_k", kv_dim(), hidden_dim, biases));
+  if (loader.traits().keys_may_be_values && !loader.has("attn_v")) return {};
   KINGLET_ASSIGN(value, loader.linear("attn_v", kv_dim(), hidden_dim, biases));
   return {};
 }
@@ -32,6 +41,7 @@ Status AttentionInputs::load_fused(LayerLoader& loader) {
   KINGLET_ASSIGN(const auto parts, loader.fused("attn_qkv", {q_dim(), kv_dim(), kv_dim()},
                                                 loader.traits().qkv_biases));
   query = parts[0];
+  if (!has_rows) return {};
   key = parts[1];
   value = parts[2];
   return {};
@@ -44,6 +54,14 @@ void AttentionInputs::finish_queries(Step& step, float* queries) const {
 
 void AttentionInputs::finish_keys(Step& step, float* keys) const {
   finish(step, key_norm, keys, layer.n_kv_heads);
+}
+
+void AttentionInputs::finish_values(Step& step, const float* keys, float* values) const {
+  if (value.matrix.n_rows == 0) std::copy_n(keys, step.n_tokens() * kv_dim(), values);
+  if (value_norm.empty()) return;
+  const size_t width = value_norm.size();
+  step.normalize(values, {.weight = value_norm.data(), .width = width, .n_weights = width},
+                 step.n_tokens(), kv_dim(), values);
 }
 
 void AttentionInputs::finish(Step& step, const Norm& norm, float* rows, uint32_t n_heads) const {

@@ -37,7 +37,7 @@ Result<Xielu> read_xielu(const LayerLoader& loader) {
 
 Result<std::unique_ptr<Block>> FeedForward::load(LayerLoader& loader) {
   const uint32_t hidden_dim = loader.config().hidden_dim;
-  const uint32_t width = loader.config().ffn_dim;
+  const uint32_t width = loader.layer().ffn_dim;
   const Gate kind = find_gate(loader, width);
   Linear gate;
   Linear up;
