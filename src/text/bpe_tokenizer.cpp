@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "base/quoted.h"
 #include "text/merger.h"
+#include "text/spelled_space.h"
 #include "text/utf8.h"
 
 namespace kinglet {
@@ -71,18 +72,22 @@ class BpeTokenizer::RankRule {
 };
 
 Result<std::unique_ptr<Tokenizer>> BpeTokenizer::from_gguf(const GgufHeader& header) {
-  KINGLET_ASSIGN(const std::string_view pre, header.get_string(kPreKey, "default"));
+  KINGLET_ASSIGN(std::string_view pre, header.get_string(kPreKey, "default"));
+  KINGLET_ASSIGN(const std::string_view model, header.get_string("tokenizer.ggml.model", ""));
+  if (model == "gemma4") pre = model;
   const Pretokenizer* pretokenizer = find_pretokenizer(pre);
   if (pretokenizer == nullptr) {
     return Error{ErrorCode::unsupported_tokenizer,
                  cat(kPreKey, " is ", quoted(pre), ", a pre-tokenizer that is not implemented")};
   }
-  const VocabularyKind kind = {.append_bytes = append_spelled,
+  const bool of_characters = pretokenizer->merges_characters;
+  const VocabularyKind kind = {.append_bytes = of_characters ? append_unescaped : append_spelled,
                                .add_bos = pretokenizer->add_bos,
+                               .always_adds_bos = of_characters,
                                .adds_separator = pretokenizer->adds_separator};
   KINGLET_ASSIGN(auto vocabulary, Vocabulary::from_gguf(header, kind));
   std::unique_ptr<BpeTokenizer> tokenizer(new BpeTokenizer(std::move(vocabulary), *pretokenizer));
-  KINGLET_TRY(tokenizer->read_merges(header));
+  KINGLET_TRY(tokenizer->read_merges(header, kind));
   return std::unique_ptr<Tokenizer>(std::move(tokenizer));
 }
 
@@ -90,11 +95,17 @@ BpeTokenizer::BpeTokenizer(Vocabulary read, const Pretokenizer& pretokenizer)
     : Tokenizer(std::move(read)), pretokenizer_(&pretokenizer) {
   for (size_t byte = 0; byte < byte_ids_.size(); ++byte) {
     const auto c = static_cast<char>(byte);
-    byte_ids_[byte] = vocabulary().find(std::string_view(&c, 1));
+    byte_ids_[byte] = pretokenizer.merges_characters
+                          ? vocabulary().byte_token(static_cast<uint8_t>(byte))
+                          : vocabulary().find(std::string_view(&c, 1));
+  }
+  if (!pretokenizer.merges_characters) return;
+  for (TokenId id = 0; id < vocabulary().size(); ++id) {
+    if (vocabulary().type(id) == TokenType::normal) neighbours_.add(vocabulary().bytes(id));
   }
 }
 
-Status BpeTokenizer::read_merges(const GgufHeader& header) {
+Status BpeTokenizer::read_merges(const GgufHeader& header, const VocabularyKind& kind) {
   KINGLET_ASSIGN(const auto lines, header.require_array(kMergesKey, ValueType::string));
   merges_.reserve(static_cast<size_t>(lines.size()));
   Status status;
@@ -109,9 +120,9 @@ Status BpeTokenizer::read_merges(const GgufHeader& header) {
       return;
     }
     bytes.clear();
-    append_spelled(line.substr(0, space), bytes);
+    kind.append_bytes(line.substr(0, space), bytes);
     const size_t n_left = bytes.size();
-    append_spelled(line.substr(space + 1), bytes);
+    kind.append_bytes(line.substr(space + 1), bytes);
     const std::string_view whole = bytes;
     const Merge merge = {vocabulary().find(whole.substr(0, n_left)),
                          vocabulary().find(whole.substr(n_left)),
@@ -149,20 +160,53 @@ size_t BpeTokenizer::slot_of(TokenId left, TokenId right) const {
 
 void BpeTokenizer::encode_plain(std::string_view text, std::vector<TokenId>& ids) const {
   Merger<RankRule> merger{RankRule(*this)};
+  const bool of_characters = pretokenizer_->merges_characters;
+  const auto append = [&](std::string_view part, TokenId id) {
+    if (id != kNoToken) return ids.push_back(id);
+    for (const char c : part) {
+      const TokenId of_byte = byte_ids_[static_cast<uint8_t>(c)];
+      if (of_byte != kNoToken) ids.push_back(of_byte);
+    }
+  };
+  std::string unescaped;
+  if (of_characters) {
+    append_unescaped(text, unescaped);
+    text = unescaped;
+  }
   size_t begin = 0;
   for (const uint32_t n_bytes : split_words(*pretokenizer_, text)) {
     const std::string_view word = text.substr(begin, n_bytes);
     begin += n_bytes;
-    if (pretokenizer_->prefers_whole_words) {
+    if (pretokenizer_->prefers_whole_words || (of_characters && word.front() == '\n')) {
       if (const TokenId id = vocabulary().find(word); id != kNoToken) {
         ids.push_back(id);
         continue;
       }
     }
-    for (const char c : word) merger.add(byte_ids_[static_cast<uint8_t>(c)], 1);
-    merger.run(word, [&ids](std::string_view, TokenId id) {
-      if (id != kNoToken) ids.push_back(id);
-    });
+    if (of_characters) {
+      merge_characters(word, merger, append);
+    } else {
+      for (const char c : word) merger.add(byte_ids_[static_cast<uint8_t>(c)], 1);
+      merger.run(word, append);
+    }
+  }
+}
+
+// No merge crosses a place whose two neighbours no token has inside: the word, most often a line,
+// is cut there, as short queues stay in the processor's cache.
+template <class F>
+void BpeTokenizer::merge_characters(std::string_view word, Merger<RankRule>& merger,
+                                    const F& f) const {
+  size_t begin = 0;  // of the part that the merger holds
+  for (size_t at = 0; at < word.size();) {
+    const Utf8Char character = decode_utf8(word.substr(at));
+    const bool is_whole = character.state == Utf8State::well_formed;
+    const std::string_view symbol = word.substr(at, is_whole ? character.n_bytes : 1);
+    merger.add(vocabulary().find(symbol), symbol.size());
+    at += symbol.size();
+    if (at < word.size() && neighbours_.has(word[at - 1], word[at])) continue;
+    merger.run(word.substr(begin, at - begin), f);
+    begin = at;
   }
 }
 

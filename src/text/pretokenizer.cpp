@@ -413,6 +413,7 @@ constexpr SplitStage kDeepSeekLlmStages[] = {
 constexpr SplitStage kUfakzekaStages[] = {{.words = &kUfakzekaWords}};
 constexpr SplitStage kSeedCoderStages[] = {{.words = &kSeedCoderWords}};
 constexpr SplitStage kLagunaStages[] = {{.run = &kLineFeeds}, {.words = &kQwen2Words}};
+constexpr SplitStage kLineStages[] = {{.run = &kLineFeeds}};
 constexpr SplitStage kMiniCpm5Stages[] = {{.run = &kThreeNumbers}, {.words = &kLlama3Words}};
 constexpr SplitStage kTinyAyaStages[] = {{.groups_digits = true}, {.words = &kTinyAyaWords}};
 constexpr SplitStage kKimiStages[] = {{.words = &kKimiWords}};
@@ -444,6 +445,7 @@ constexpr SplitPattern kSpark = {kSparkStages};
 constexpr SplitPattern kUfakzeka = {kUfakzekaStages};
 constexpr SplitPattern kSeedCoder = {kSeedCoderStages};
 constexpr SplitPattern kLaguna = {kLagunaStages};
+constexpr SplitPattern kLines = {kLineStages};
 constexpr SplitPattern kMiniCpm5 = {kMiniCpm5Stages};
 constexpr SplitPattern kTinyAya = {kTinyAyaStages};
 constexpr SplitPattern kKimi = {kKimiStages};
@@ -535,6 +537,9 @@ constexpr Pretokenizer kPretokenizers[] = {
     {"tiny_aya", &kTinyAya},
     {"cohere2moe", &kTinyAya},
     {"kimi-k2", &kKimi},
+    // Gemma 4
+    {.name = "gemma4", .pattern = &kLines, .merges_characters = true},
+    {.name = "granite-embed-multi-311m", .pattern = &kLines, .merges_characters = true},
 };
 
 std::vector<Character> decode_characters(std::string_view text) {

@@ -1,4 +1,4 @@
-// Cutting text into the words that byte-level BPE merges one by one: no token crosses a word's end.
+// Cutting text into the words that BPE merges one by one: no token crosses a word's end.
 //
 // Models were trained with words found by regular expressions, and a file names its model's
 // (tokenizer.ggml.pre). Here each is a row of a table over hand-written matchers. Sources: the
@@ -19,6 +19,9 @@ struct Pretokenizer {
   bool prefers_whole_words = false;  // a word that is a token becomes that token without merging
   bool add_bos = false;              // where the file is silent
   bool adds_separator = false;       // between two texts, likewise
+  // Merges begin with characters, not with bytes, and BOS is added whatever the file says. Only a
+  // word of newlines is preferred whole.
+  bool merges_characters = false;
 };
 
 // Null where no pre-tokenizer has this name.

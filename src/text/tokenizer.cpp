@@ -32,12 +32,12 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::from_gguf(const GgufHeader& header
   }
   KINGLET_ASSIGN(const std::string_view model, header.require_string(kModelKey));
   if (model == "llama") return SpmTokenizer::from_gguf(header);
-  if (model == "gpt2") return BpeTokenizer::from_gguf(header);
+  if (model == "gpt2" || model == "gemma4") return BpeTokenizer::from_gguf(header);
   if (model == "bert") return WordPieceTokenizer::from_gguf(header);
   if (model == "t5") return UnigramTokenizer::from_gguf(header);
-  return Error{
-      ErrorCode::unsupported_tokenizer,
-      cat(kModelKey, " is ", quoted(model), ", expected \"llama\", \"gpt2\", \"bert\" or \"t5\"")};
+  return Error{ErrorCode::unsupported_tokenizer,
+               cat(kModelKey, " is ", quoted(model),
+                   ", expected \"llama\", \"gpt2\", \"gemma4\", \"bert\" or \"t5\"")};
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options,

@@ -204,6 +204,7 @@ Status Vocabulary::read_further_ends(const GgufHeader& header) {
 
 Status Vocabulary::read_flags(const GgufHeader& header, const VocabularyKind& kind) {
   KINGLET_ASSIGN(add_bos_, header.get_bool("tokenizer.ggml.add_bos_token", kind.add_bos));
+  add_bos_ = add_bos_ || kind.always_adds_bos;
   KINGLET_ASSIGN(add_eos_, header.get_bool("tokenizer.ggml.add_eos_token", kind.add_eos));
   KINGLET_ASSIGN(const bool add_separator,
                  header.get_bool("tokenizer.ggml.add_sep_token",

@@ -40,6 +40,7 @@ struct VocabularyKind {
   TokenId unknown = kNoToken;
   TokenId separator = kNoToken;
 
+  bool always_adds_bos = false;       // whatever the file says
   bool may_add_space_prefix = false;  // false: whatever the file says
   bool drops_later_prefixes = false;  // see Vocabulary::drops_later_prefixes()
   bool ends_with_separator = false;   // texts end with the separator, not with eos

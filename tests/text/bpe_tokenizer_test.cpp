@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "text/spelled_space.h"
 #include "text/test_tokenizers.h"
 
 namespace kinglet {
@@ -202,25 +203,129 @@ TEST(BpeTokenizer, LeavesOutMergesOfWhatIsNoToken) {
   EXPECT_EQ(pieces(*build(builder), "abc"), "ab|c");
 }
 
-// A quadratic merge would take minutes for a megabyte; the limit leaves room for sanitizers.
-TEST(BpeTokenizer, TakesAMegabyteOfAnythingInItsStride) {
-  constexpr size_t kBytes = 1 << 20;
-  Merges merges;
-  for (const char* c : {"a", " ", "!"}) {
-    for (std::string run = c; run.size() < 128; run += run) merges.push_back({run, run});
+// --- Of characters ------------------------------------------------------------------------------
+
+// The base tokens of a SentencePiece-style vocabulary, single characters, and what merges make,
+// with spaces as the file spells them; then `extra`.
+GgufBuilder character_builder(const Merges& merges, const std::vector<TestToken>& extra = {}) {
+  std::vector<TestToken> tokens = spm_base_tokens();
+  for (const char* letter : {"▁", "\n", "a", "b", "c", "d", "é", "中"}) tokens.push_back({letter});
+  std::vector<std::string> lines;
+  for (const auto& [left, right] : merges) {
+    tokens.push_back({left + right});
+    lines.push_back(cat(left, " ", right));
   }
-  const auto tokenizer = build(bpe_builder(merges));
+  tokens.insert(tokens.end(), extra.begin(), extra.end());
+  GgufBuilder builder = spm_builder(tokens, "gemma4");
+  builder
+      .set("tokenizer.ggml.pre", "qwen2")  // means nothing
+      .set_uint32("tokenizer.ggml.bos_token_id", 1)
+      .set_array("tokenizer.ggml.merges", lines);
+  return builder;
+}
+
+TEST(CharacterBpe, SpacesAreSymbolsAndMergesCrossWords) {
+  const auto tokenizer =
+      build(character_builder({{"▁", "a"}, {"b", "▁a"}, {"▁", "▁"}, {"中", "é"}}));
+  EXPECT_EQ(pieces(*tokenizer, "b a c中é"), "b a| |c|中é");
+  EXPECT_EQ(pieces(*tokenizer, "a   a"), "a|  | a");
+  EXPECT_EQ(tokenizer->encode("▁a", kPlain), tokenizer->encode(" a", kPlain));
+  EXPECT_EQ(decoded(*tokenizer, tokenizer->encode(" b a ")), " b a ");
+}
+
+TEST(CharacterBpe, OnlyNewlinesEndAWordAndARunOfThemMayBeAToken) {
+  const auto tokenizer = build(
+      character_builder({{"a", "b"}, {"\n", "\n"}, {"\n", "a"}}, {{"\n\n\n"}, {"ba"}, {"\n\nb"}}));
+  EXPECT_EQ(pieces(*tokenizer, "ab\na"), "ab|\n|a");
+  EXPECT_EQ(pieces(*tokenizer, "\n\n\nb"), "\n\n\n|b");  // no merge makes it
+  EXPECT_EQ(pieces(*tokenizer, "\n\n\n\n\nba"), "\n\n|\n\n|\n|b|a");
+}
+
+TEST(CharacterBpe, WhatIsNoTokenBecomesItsBytes) {
+  const auto tokenizer = build(character_builder({{"a", "b"}}));
+  EXPECT_EQ(tokenizer->encode("ü\xff", kPlain), (Ids{byte_id(0xc3), byte_id(0xbc), byte_id(0xff)}));
+  std::mt19937 random(8);
+  const auto expect_round_trip = [&](const std::string& text) {
+    std::string spaced;
+    append_unescaped(text, spaced);
+    EXPECT_EQ(decoded(*tokenizer, tokenizer->encode(text)), spaced);
+  };
+  for (const std::string& text : awkward_texts()) expect_round_trip(text);
+  for (const std::string& text : ill_formed_texts()) expect_round_trip(text);
+  for (int i = 0; i < 100; ++i) expect_round_trip(random_bytes(random, random() % 60));
+}
+
+TEST(CharacterBpe, StreamsCharactersWhole) {
+  const auto tokenizer = build(character_builder({}));
+  StreamDecoder decoder(*tokenizer, true);
+  std::string text;
+  for (const TokenId id : tokenizer->encode(" aü🚀", kPlain)) {
+    const std::string next = decoder.next(id);
+    EXPECT_TRUE(next.empty() || next == " " || next == "a" || next == "ü" || next == "🚀") << next;
+    text += next;
+  }
+  EXPECT_EQ(text, " aü🚀");
+}
+
+TEST(CharacterBpe, BeginsWithBosWhateverTheFileSays) {
+  GgufBuilder builder = character_builder({});
+  builder.set_bool("tokenizer.ggml.add_bos_token", false);
+  EXPECT_EQ(build(builder)->encode("a").front(), 1);
+}
+
+TEST(CharacterBpe, KnowsTheEndsOfATurn) {
+  const auto tokenizer =
+      build(character_builder({}, {{"<turn|>"}, {"<|tool_response>"}, {"<|turn>"}, {"<eos>"}}));
+  const auto ends = [&](std::string_view text) {
+    const Ids ids = tokenizer->encode(text, {.add_bos = false, .parse_special = true});
+    return ids.size() == 1 && tokenizer->is_end_of_generation(ids[0]);
+  };
+  EXPECT_TRUE(ends("<turn|>") && ends("<|tool_response>") && ends("<eos>"));
+  EXPECT_FALSE(ends("<|turn>") || ends("</s>"));  // the latter is a tag of HTML
+}
+
+// What llama.cpp makes of texts with the fixture's vocabulary.
+TEST(CharacterBpe, AgreesWithLlamaCpp) {
+  const auto tokenizer = load_tokenizer(fixture_path("arch/gemma4.gguf"));
+  ASSERT_NE(tokenizer, nullptr);
+  EXPECT_EQ(tokenizer->encode("the thing  in ther"),
+            (Ids{2, 290, 260, 288, 292, 296, 291, 260, 290, 279}));
+  EXPECT_EQ(tokenizer->encode("é the\n\nthing\n in", kPlain),
+            (Ids{199, 173, 260, 290, 294, 288, 292, 261, 260, 291}));
+  EXPECT_EQ(tokenizer->encode(" therein  "), (Ids{2, 260, 290, 279, 266, 291, 296}));
+}
+
+// --- Speed --------------------------------------------------------------------------------------
+
+// A quadratic merge would take minutes for a megabyte; the limit leaves room for sanitizers.
+void expect_takes_a_megabyte(const Tokenizer& tokenizer) {
+  constexpr size_t kBytes = 1 << 20;
   std::mt19937 random(3);
   const std::array<std::string_view, 5> alphabet = {"a", "!", " ", "aa", "7"};
   for (const std::string& text :
        {std::string(kBytes, 'a'), std::string(kBytes, ' '), std::string(kBytes, '!'),
-        random_text(random, kBytes, alphabet), random_bytes(random, kBytes)}) {
+        std::string(kBytes, '\n'), random_text(random, kBytes, alphabet),
+        random_bytes(random, kBytes)}) {
     const auto start = std::chrono::steady_clock::now();
-    const Ids ids = tokenizer->encode(text, {.add_bos = true, .parse_special = true});
+    const Ids ids = tokenizer.encode(text, {.add_bos = true, .parse_special = true});
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     EXPECT_LT(seconds.count(), 10);
-    EXPECT_EQ(decoded(*tokenizer, ids), text);
+    EXPECT_EQ(decoded(tokenizer, ids), text);
   }
+}
+
+TEST(BpeTokenizer, TakesAMegabyteOfAnythingInItsStride) {
+  Merges merges;
+  for (const char* c : {"a", " ", "!"}) {
+    for (std::string run = c; run.size() < 128; run += run) merges.push_back({run, run});
+  }
+  expect_takes_a_megabyte(*build(bpe_builder(merges)));
+}
+
+TEST(CharacterBpe, TakesAMegabyteOfAnythingInItsStride) {
+  Merges merges = {{"▁", "▁"}, {"\n", "\n"}};
+  for (std::string run = "a"; run.size() < 128; run += run) merges.push_back({run, run});
+  expect_takes_a_megabyte(*build(character_builder(merges, {{"!"}, {"7"}})));
 }
 
 }  // namespace

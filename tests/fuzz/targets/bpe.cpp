@@ -1,5 +1,6 @@
-// Byte-level BPE with every pre-tokenizer.
+// BPE: byte-level with every pre-tokenizer, and of characters.
 #include <array>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "fuzz/targets/text.h"
 #include "gguf/gguf_builder.h"
 #include "text/pretokenizer.h"
+#include "text/spelled_space.h"
 #include "text/utf8.h"
 
 namespace kinglet::fuzz {
@@ -64,6 +66,34 @@ std::unique_ptr<Tokenizer> make(std::string_view pretokenizer) {
   return std::move(Tokenizer::from_gguf(header.value()).value());
 }
 
+// Gemma 4's kind: characters, spaces as U+2581, tokens for bytes.
+std::unique_ptr<Tokenizer> make_of_characters() {
+  std::vector<std::string> texts = {"<bos>", "<turn|>", "<|channel>"};
+  std::vector<int32_t> types = {3, 3, 4};
+  for (int byte = 0; byte < 256; ++byte) {
+    char text[8];
+    std::snprintf(text, sizeof text, "<0x%02X>", byte);
+    texts.emplace_back(text);
+    types.push_back(6);
+  }
+  const std::vector<std::string> lines = {"▁ t", "h e",   "▁t he", "a a",   "aa aa",
+                                          "▁ ▁", "▁▁ ▁▁", "中 文", "\n \n", "a ▁t"};
+  for (const char* text : {"▁",  "t",  "h",    "e",  "a",    "中", "文",   "\n",   "é",    "\n\n\n",
+                           "▁t", "he", "▁the", "aa", "aaaa", "▁▁", "▁▁▁▁", "中文", "\n\n", "a▁t"}) {
+    texts.emplace_back(text);
+    types.push_back(1);
+  }
+  GgufBuilder builder;
+  builder.set("tokenizer.ggml.model", "gemma4")
+      .set_array("tokenizer.ggml.tokens", texts)
+      .set_array("tokenizer.ggml.token_type", types)
+      .set_array("tokenizer.ggml.merges", lines)
+      .set_uint32("tokenizer.ggml.bos_token_id", 0);
+  const auto file = builder.build();
+  const auto header = parse_gguf_header(file);
+  return std::move(Tokenizer::from_gguf(header.value()).value());
+}
+
 void check_words(const Pretokenizer& pretokenizer, std::string_view text) {
   size_t n_bytes = 0;
   for (const uint32_t word : split_words(pretokenizer, text)) {
@@ -81,10 +111,16 @@ void bpe(Bytes bytes) {
     for (size_t i = 0; i < made.size(); ++i) made[i] = make(kPretokenizers[i]);
     return made;
   }();
+  static const auto of_characters = make_of_characters();
   Input input(bytes);
-  const uint32_t choice = input.up_to(kNPretokenizers);
+  const uint32_t choice = input.up_to(kNPretokenizers + 1);
   const std::string_view text = input.rest_text();
   if (choice == kNPretokenizers) return check_ids(*tokenizers[0], text);
+  if (choice == kNPretokenizers + 1) {
+    std::string spaced;
+    append_unescaped(text, spaced);
+    return check_text(*of_characters, text, spaced);
+  }
   check_words(*find_pretokenizer(kPretokenizers[choice]), text);
   check_text(*tokenizers[choice], text, text);
 }
