@@ -34,7 +34,7 @@ constexpr const char* kModels[] = {
     "arch/hunyuan-dense", "arch/internlm2",
     "arch/maincoder",     "arch/minicpm",
     "arch/mistral3",      "arch/nemotron",
-    "arch/seed_oss",
+    "arch/seed_oss",      "arch/gemma4",
 };
 
 std::vector<uint64_t> dims_of(const Shape& shape) {

@@ -318,9 +318,10 @@ TEST_P(EachModel, AnAnswerThatIsDroppedCostsNoMoreThanItself) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EachModel,
-                         testing::Values("arch/llama.gguf", "arch/gemma3.gguf", "hybrid/lfm2.gguf",
-                                         "hybrid/lfm2moe.gguf", "hybrid/qwen35.gguf",
-                                         "hybrid/mamba2.gguf", "hybrid/granitehybrid.gguf",
+                         testing::Values("arch/llama.gguf", "arch/gemma3.gguf", "arch/gemma4.gguf",
+                                         "hybrid/lfm2.gguf", "hybrid/lfm2moe.gguf",
+                                         "hybrid/qwen35.gguf", "hybrid/mamba2.gguf",
+                                         "hybrid/granitehybrid.gguf",
                                          "hybrid/granitehybrid-moe.gguf", "hybrid/falcon-h1.gguf",
                                          "hybrid/qwen35moe.gguf"),
                          [](const auto& test) { return test_name(test.param); });

@@ -327,9 +327,9 @@ TEST_P(EachWindow, IsRightAfterAnyOperations) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EachWindow,
-                         testing::Values("arch/gemma2.gguf", "arch/gemma3.gguf",
-                                         "arch/olmo2-window.gguf", "arch/cohere2.gguf",
-                                         "hybrid/lfm2-window.gguf"),
+                         testing::Values("arch/gemma2.gguf", "arch/gemma3.gguf", "arch/gemma4.gguf",
+                                         "arch/gemma4-kv.gguf", "arch/olmo2-window.gguf",
+                                         "arch/cohere2.gguf", "hybrid/lfm2-window.gguf"),
                          [](const auto& test) { return test_name(test.param); });
 
 }  // namespace

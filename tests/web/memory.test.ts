@@ -75,6 +75,9 @@ describe('the shape in a header', () => {
         ffnDim: shape.ffnDim,
         keyDim: 64,
         valueDim: 64,
+        windowKeyDim: 64,
+        windowValueDim: 64,
+        layerInputDim: 0,
         vocabSize: 2048,
       },
     });
@@ -113,6 +116,14 @@ describe('the shape in a header', () => {
     expect(of(listed)).toMatchObject({ nKeptHeads: 10, nWindowHeads: 3, window: 9 });
   });
 
+  it('leaves out layers that read the rows of others, and knows two sizes of heads', () => {
+    const shape = shapeOf(new Uint8Array(readFileSync(`${root}tests/fixtures/arch/gemma4.gguf`)));
+    expect(shape).toMatchObject({
+      ...{ nKeptHeads: 6, nWindowHeads: 4, window: 8, layerInputDim: 80, ffnDim: 80 },
+      ...{ keyDim: 20, valueDim: 20, windowKeyDim: 12, windowValueDim: 12 },
+    });
+  });
+
   it('is not made of what is no GGUF file, or a hostile one', () => {
     expect(readShape(new TextEncoder().encode('Dear diary, '.repeat(9)))).toBeUndefined();
     for (let seed = 1; seed < 2000; ++seed) {
@@ -147,7 +158,14 @@ describe('the shape in a header', () => {
 });
 
 describe('the keys and values of a long context', () => {
-  const windowed = ['arch/gemma2', 'arch/gemma3', 'arch/olmo2-window', 'hybrid/lfm2-window'];
+  const windowed = [
+    'arch/gemma2',
+    'arch/gemma3',
+    'arch/gemma4',
+    'arch/gemma4-kv',
+    'arch/olmo2-window',
+    'hybrid/lfm2-window',
+  ];
   it.each(windowed)('are foretold but for what aligns pages: %s', async (name) => {
     const file = new Uint8Array(readFileSync(`${root}tests/fixtures/${name}.gguf`));
     const key = '.context_length';
@@ -174,6 +192,7 @@ describe('the plan', () => {
     ...{ contextLength: 131_072, nKeptHeads: 28 * 8, hiddenDim: 3072, nHeads: 24, nKvHeads: 8 },
     ...{ ffnDim: 8192, keyDim: 128, valueDim: 128, vocabSize: 128_256 },
     ...{ nWindowHeads: 0, window: 0, nRecurrent: 0, recurrentDim: 0, makesText: true },
+    ...{ windowKeyDim: 128, windowValueDim: 128, layerInputDim: 0 },
   };
 
   it('reserves what the model takes and what is to be spared, then less', () => {
@@ -198,6 +217,7 @@ describe('the plan', () => {
       ...{ contextLength: 2048, nKeptHeads: 12, hiddenDim: 768, nHeads: 12, nKvHeads: 12 },
       ...{ ffnDim: 3072, keyDim: 64, valueDim: 64, vocabSize: 30_522 },
       ...{ nWindowHeads: 0, window: 0, nRecurrent: 0, recurrentDim: 0, makesText: false },
+      ...{ windowKeyDim: 64, windowValueDim: 64, layerInputDim: 0 },
     };
     const { maxima } = planMemory(137 * mib, nomic, postedLoadOptions({ spareMemory: 0 }));
     const rows = 2048 * 4 * 3 * 768; // the stream, keys and values

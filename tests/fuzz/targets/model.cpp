@@ -31,7 +31,8 @@ constexpr const char* kFixtures[] = {"arch/starcoder2",    "arch/phi3-short",
                                      "arch/cohere2",       "arch/glm4-sections",
                                      "arch/hunyuan-dense", "arch/mistral3",
                                      "arch/nemotron",      "arch/minicpm-long",
-                                     "hybrid/qwen35moe"};
+                                     "hybrid/qwen35moe",   "arch/gemma4",
+                                     "arch/gemma4-kv"};
 constexpr uint32_t kMaxTokens = 4;
 constexpr int kMaxChanges = 16;
 

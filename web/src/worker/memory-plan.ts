@@ -86,8 +86,10 @@ function rowBytes(kind: KvKind, nElements: number): number {
 export function kvCacheBytes(shape: ModelShape, nPositions: number, kv: KvKinds): number {
   const { nKeptHeads, nWindowHeads, window } = shape;
   const ofHead = rowBytes(kv.k, shape.keyDim) + rowBytes(kv.v, shape.valueDim);
-  const inWindow = windowPositions(window, nWindowHeads * ofHead, nPositions);
-  return ((nKeptHeads - nWindowHeads) * nPositions + nWindowHeads * inWindow) * ofHead;
+  const inWindow =
+    nWindowHeads * (rowBytes(kv.k, shape.windowKeyDim) + rowBytes(kv.v, shape.windowValueDim));
+  const nKept = windowPositions(window, inWindow, nPositions);
+  return (nKeptHeads - nWindowHeads) * ofHead * nPositions + inWindow * nKept;
 }
 
 /** Positions that layers with a window hold: see src/kv/kv_plan.cpp. */
@@ -129,10 +131,12 @@ function scratchBytes(
   nTokens: number,
   nRowsOfLogits: number,
 ): number {
-  const { keyDim, valueDim, vocabSize, recurrentDim } = shape;
+  const { vocabSize, recurrentDim } = shape;
+  const keyDim = Math.max(shape.keyDim, shape.windowKeyDim);
+  const valueDim = Math.max(shape.valueDim, shape.windowValueDim);
   const heads = (3 * nHeads + 2 * nKvHeads) * (keyDim + valueDim);
   const tables = 2 * Math.max(hiddenDim, ffnDim);
-  const rows = 6 * hiddenDim + 3 * ffnDim + heads + 4 * recurrentDim + tables;
+  const rows = 6 * hiddenDim + 3 * ffnDim + heads + 4 * recurrentDim + shape.layerInputDim + tables;
   return 4 * (nTokens * rows + nRowsOfLogits * vocabSize);
 }
 

@@ -20,6 +20,8 @@ export interface ModelShape {
   /** Those of them whose attention sees a window only, and how many positions that are. */
   nWindowHeads: number;
   window: number;
+  /** What a token brings to all layers, beside its embedding. */
+  layerInputDim: number;
   /** Of all recurrent layers: what they keep of a text, however long it is. */
   nRecurrent: number;
   /** Of the widest recurrent layer's input; 0 where there are none. */
@@ -31,6 +33,9 @@ export interface ModelShape {
   nKvHeads: number;
   keyDim: number;
   valueDim: number;
+  /** The same of layers with a window. */
+  windowKeyDim: number;
+  windowValueDim: number;
   vocabSize: number;
 }
 
@@ -115,13 +120,16 @@ function shapeOf(numbers: Numbers): ModelShape | undefined {
   const nKvHeads = get('attention.head_count_kv') ?? nHeads;
   const ofEncoder = { ...noLayers, nKeptHeads: nKvHeads };
   const layers = isEncoder ? ofEncoder : layersOf(architecture, get);
+  const keyDim = get('attention.key_length') ?? headDim;
+  const valueDim = get('attention.value_length') ?? headDim;
   return {
-    ...{ contextLength, hiddenDim, nHeads, nKvHeads },
+    ...{ contextLength, hiddenDim, nHeads, nKvHeads, keyDim, valueDim },
     makesText: !isEncoder && (get('pooling_type') ?? 0) === 0,
     ...(hasWeights ? layers : noLayers), // a vocabulary takes no cache
     ffnDim: get('feed_forward_length') ?? 4 * hiddenDim,
-    keyDim: get('attention.key_length') ?? headDim,
-    valueDim: get('attention.value_length') ?? headDim,
+    windowKeyDim: get('attention.key_length_swa') ?? keyDim,
+    windowValueDim: get('attention.value_length_swa') ?? valueDim,
+    layerInputDim: nLayers * (get('embedding_length_per_layer_input') ?? 0),
     vocabSize: numbers.get('tokenizer.ggml.tokens length') ?? 0,
   };
 }
@@ -170,7 +178,7 @@ function interval(
   return usual === undefined ? Infinity : (get('full_attention_interval') ?? usual);
 }
 
-/** Layers have the same number of heads, or each a number of its own. */
+/** Layers have the same number of heads, or each a number of its own; the last may keep none. */
 function keptHeads(
   architecture: string | undefined,
   nLayers: number,
@@ -188,7 +196,8 @@ function keptHeads(
   const period = get(pattern) ?? usual?.period ?? 0;
 
   const heads = { nKeptHeads: 0, nWindowHeads: 0, window };
-  for (let i = 0; i < Math.min(nLayers, mostLayers); ++i) {
+  const nOwn = nLayers - (get('attention.shared_kv_layers') ?? 0);
+  for (let i = 0; i < Math.min(nOwn, mostLayers); ++i) {
     const isSkipped = i % skipped !== skipped - 1;
     const n = ofEach ? (get(`attention.${key} ${String(i)}`) ?? 0) : isSkipped ? 0 : ofAll;
     const seesAll = isListed
