@@ -2,6 +2,7 @@
 // say. Usage: kinglet_make_model SHAPE TYPE OUT
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <random>
 #include <span>
 #include <string>
@@ -39,6 +40,15 @@ struct EncoderShape {
   uint32_t dense_dim = 0;  // rows of the matrix between the states and their vector; 0: none
 };
 
+// Of Gemma 4: each layer has a window but every so many, whose heads are larger.
+struct Gemma4Shape {
+  uint32_t period = 0;          // 0: it is none
+  uint32_t n_shared = 0;        // last layers, without keys and values; their networks are wider
+  uint32_t full_head_dim = 0;   // of layers without a window
+  uint32_t shared_ffn_dim = 0;  // of the last layers
+  uint32_t input_dim = 0;       // what each token brings to each layer
+};
+
 struct ModelShape {
   std::string_view name;
   std::string_view architecture;
@@ -53,13 +63,27 @@ struct ModelShape {
   RecurrentShape recurrent = {};
   uint32_t window = 0;  // of attention, in the layers that the architecture says
   EncoderShape encoder = {};
+  Gemma4Shape gemma4 = {};
 
   bool has_attention(uint32_t layer) const {
     const auto& layers = recurrent.attention_layers;
     return layers.empty() || std::find(layers.begin(), layers.end(), layer) != layers.end();
   }
   bool is_bert() const { return architecture == "bert"; }
-  bool is_gemma() const { return architecture == "gemma3" || architecture == "gemma-embedding"; }
+  bool is_gemma4() const { return gemma4.period > 0; }
+  bool is_gemma() const {
+    return architecture == "gemma3" || architecture == "gemma-embedding" || is_gemma4();
+  }
+  bool sees_all(uint32_t layer) const { return (layer + 1) % gemma4.period == 0; }
+  bool is_shared(uint32_t layer) const {
+    return is_gemma4() && layer >= n_layers - gemma4.n_shared;
+  }
+  uint32_t head_dim_of(uint32_t layer) const {
+    return is_gemma4() && sees_all(layer) ? gemma4.full_head_dim : head_dim;
+  }
+  uint32_t ffn_dim_of(uint32_t layer) const {
+    return is_shared(layer) ? gemma4.shared_ffn_dim : ffn_dim;
+  }
 };
 
 constexpr uint32_t kLfm2Attention[] = {2, 5, 8, 10, 12, 14};
@@ -74,6 +98,9 @@ constexpr RecurrentShape kFalcon = {Mixer::mamba2_beside, {}, 4, 1, 24, 32, 64};
 
 constexpr EncoderShape kMiniLm = {512, Pooling::mean};
 constexpr EncoderShape kBge = {512, Pooling::cls};
+constexpr Gemma4Shape kGemma4E2b = {5, 20, 512, 12288, 256};
+constexpr Gemma4Shape kGemma4E4b = {6, 18, 512, 10240, 256};
+
 constexpr EncoderShape kEmbeddingGemma = {2048, Pooling::mean, 3072};
 
 // From the models' published configurations.
@@ -88,6 +115,8 @@ constexpr ModelShape kShapes[] = {
     {"granite-4.0-h-350m", "granitehybrid", 32, 768, 12, 4, 64, 2048, 100352, true, kGranite},
     {"falcon-h1-90m", "falcon-h1", 24, 512, 8, 2, 64, 768, 32768, true, kFalcon},
     {"gemma3-1b", "gemma3", 26, 1152, 4, 1, 256, 6912, 262144, true, {}, 512},
+    {"gemma4-e2b", "gemma4", 35, 1536, 8, 1, 256, 6144, 262144, true, {}, 512, {}, kGemma4E2b},
+    {"gemma4-e4b", "gemma4", 42, 2560, 8, 2, 256, 10240, 262144, true, {}, 512, {}, kGemma4E4b},
     {"minilm-l6", "bert", 6, 384, 12, 12, 32, 1536, 30522, true, {}, 0, kMiniLm},
     {"bge-small", "bert", 12, 384, 12, 12, 32, 1536, 30522, true, {}, 0, kBge},
     {"embeddinggemma-300m",
@@ -167,16 +196,19 @@ class LayerTensors {
 
   void add_attention() {
     const bool is_gated = recurrent_.mixer == Mixer::delta_net;
-    const uint64_t queries = uint64_t{model_.n_heads} * model_.head_dim;
-    const uint64_t keys = uint64_t{model_.n_kv_heads} * model_.head_dim;
+    const uint32_t head_dim = model_.head_dim_of(layer_);
+    const uint64_t queries = uint64_t{model_.n_heads} * head_dim;
+    const uint64_t keys = uint64_t{model_.n_kv_heads} * head_dim;
     add_matrix("attn_q", model_.hidden_dim, is_gated ? 2 * queries : queries);
-    add_matrix("attn_k", model_.hidden_dim, keys);
-    add_matrix("attn_v", model_.hidden_dim, keys);
+    if (!model_.is_shared(layer_)) {
+      add_matrix("attn_k", model_.hidden_dim, keys);
+      add_matrix("attn_v", model_.hidden_dim, keys);
+    }
     add_matrix("attn_output", queries, model_.hidden_dim);
     const bool has_norms = model_.is_gemma() || model_.architecture == "qwen3";
     if (is_gated || has_norms || recurrent_.mixer == Mixer::short_convolution) {
-      add_matrix("attn_q_norm", model_.head_dim, 1);
-      add_matrix("attn_k_norm", model_.head_dim, 1);
+      add_matrix("attn_q_norm", head_dim, 1);
+      if (!model_.is_shared(layer_)) add_matrix("attn_k_norm", head_dim, 1);
     }
   }
 
@@ -217,12 +249,19 @@ class LayerTensors {
         : is_after_attention ? "post_attention_norm.weight"
                              : "ffn_norm.weight",
         model_.hidden_dim);
-    add_matrix("ffn_gate", model_.hidden_dim, model_.ffn_dim);
-    add_matrix("ffn_up", model_.hidden_dim, model_.ffn_dim);
-    add_matrix("ffn_down", model_.ffn_dim, model_.hidden_dim);
+    const uint32_t width = model_.ffn_dim_of(layer_);
+    add_matrix("ffn_gate", model_.hidden_dim, width);
+    add_matrix("ffn_up", model_.hidden_dim, width);
+    add_matrix("ffn_down", width, model_.hidden_dim);
     if (model_.is_gemma()) {
       add_matrix("post_attention_norm", model_.hidden_dim, 1);
       add_matrix("post_ffw_norm", model_.hidden_dim, 1);
+    }
+    if (model_.is_gemma4()) {
+      add_matrix("inp_gate", model_.hidden_dim, model_.gemma4.input_dim);
+      add_matrix("proj", model_.gemma4.input_dim, model_.hidden_dim);
+      add_matrix("post_norm", model_.hidden_dim, 1);
+      add_matrix("layer_output_scale", 1, 1);
     }
   }
 
@@ -247,6 +286,13 @@ std::vector<NamedShape> tensors_of(const ModelShape& model) {
     add("token_embd_norm.bias", hidden, 1);
   } else {
     add(is_lfm2 ? "token_embd_norm.weight" : "output_norm.weight", hidden, 1);
+  }
+  if (model.is_gemma4()) {
+    const uint64_t inputs = uint64_t{model.n_layers} * model.gemma4.input_dim;
+    add("per_layer_token_embd.weight", inputs, model.n_tokens);
+    add("per_layer_model_proj.weight", hidden, inputs);
+    add("per_layer_proj_norm.weight", model.gemma4.input_dim, 1);
+    add("rope_freqs.weight", model.gemma4.full_head_dim / 2, 1);
   }
   if (!model.tied_output) add("output.weight", hidden, model.n_tokens);
   if (model.encoder.dense_dim > 0) {
@@ -318,6 +364,40 @@ bool lists_kv_heads(const ModelShape& model) {
          model.recurrent.mixer == Mixer::mamba2;
 }
 
+void set_bools(GgufWriter& file, const std::string& key, const std::vector<bool>& values) {
+  constexpr auto kElement = static_cast<uint32_t>(ValueType::boolean);
+  const uint64_t n = values.size();
+  std::vector<std::byte> bytes(sizeof kElement + sizeof n);
+  std::memcpy(bytes.data(), &kElement, sizeof kElement);
+  std::memcpy(bytes.data() + sizeof kElement, &n, sizeof n);
+  for (const bool value : values) bytes.push_back(static_cast<std::byte>(value));
+  file.copy({key, {ValueType::array, bytes}});
+}
+
+// What other models' layers have in common differs by layer.
+void set_gemma4(GgufWriter& file, const ModelShape& model) {
+  const auto key = [](std::string_view name) { return cat("gemma4.", name); };
+  std::vector<bool> slides;
+  std::vector<int32_t> widths;
+  for (uint32_t layer = 0; layer < model.n_layers; ++layer) {
+    slides.push_back(!model.sees_all(layer));
+    widths.push_back(static_cast<int32_t>(model.ffn_dim_of(layer)));
+  }
+  file.set(key("feed_forward_length"), std::span<const int32_t>(widths));
+  file.set(key("attention.key_length"), model.gemma4.full_head_dim);
+  file.set(key("attention.value_length"), model.gemma4.full_head_dim);
+  file.set(key("attention.key_length_swa"), model.head_dim);
+  file.set(key("attention.value_length_swa"), model.head_dim);
+  file.set(key("attention.shared_kv_layers"), model.gemma4.n_shared);
+  file.set(key("attention.sliding_window"), model.window);
+  set_bools(file, key("attention.sliding_window_pattern"), slides);
+  file.set(key("embedding_length_per_layer_input"), model.gemma4.input_dim);
+  file.set(key("rope.dimension_count"), model.gemma4.full_head_dim);
+  file.set(key("rope.dimension_count_swa"), model.head_dim);
+  file.set(key("rope.freq_base"), 1000000.0f);
+  file.set(key("rope.freq_base_swa"), 10000.0f);
+}
+
 void set_recurrent(GgufWriter& file, const ModelShape& model) {
   const RecurrentShape& recurrent = model.recurrent;
   const auto set = [&](std::string_view key, auto value) {
@@ -383,7 +463,7 @@ void set_metadata(GgufWriter& file, const ModelShape& model, const Recipe& recip
   file.set(key("context_length"), context > 0 ? context : 32768u);
   file.set(key("embedding_length"), model.hidden_dim);
   file.set(key("block_count"), model.n_layers);
-  file.set(key("feed_forward_length"), model.ffn_dim);
+  if (!model.is_gemma4()) file.set(key("feed_forward_length"), model.ffn_dim);
   file.set(key("attention.head_count"), model.n_heads);
   if (lists_kv_heads(model)) {
     file.set(key("attention.head_count_kv"), std::span<const int32_t>(kv_heads_of(model)));
@@ -393,9 +473,13 @@ void set_metadata(GgufWriter& file, const ModelShape& model, const Recipe& recip
   set_encoder(file, model);
   if (!model.is_bert()) {
     file.set(key("attention.layer_norm_rms_epsilon"), 1e-5f);
-    set_rope(file, model);
+    if (!model.is_gemma4()) set_rope(file, model);
   }
-  set_recurrent(file, model);
+  if (model.is_gemma4()) {
+    set_gemma4(file, model);
+  } else {
+    set_recurrent(file, model);
+  }
   if (model.recurrent.mixer == Mixer::mamba2) set_granite_scales(file);
   file.set(key("vocab_size"), model.n_tokens);
   if (model.is_bert()) {
