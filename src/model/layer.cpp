@@ -70,16 +70,8 @@ Status load_norms(LayerLoader& loader, Layer& layer) {
   return {};
 }
 
-}  // namespace
-
-Result<Layer> load_layer(LayerLoader& loader) {
-  Layer layer;
-  KINGLET_ASSIGN(layer.mixer, mixer_loader(loader.layer().mixer)(loader));
-  KINGLET_TRY(load_norms(loader, layer));
-  if (loader.traits().has_ffn) {
-    const BlockLoader load_ffn = loader.has_experts() ? Experts::load : FeedForward::load;
-    KINGLET_ASSIGN(layer.ffn, load_ffn(loader));
-  }
+// What is behind the feed-forward block.
+Status load_input(LayerLoader& loader, Layer& layer) {
   if (loader.config().layer_input_dim > 0) {
     KINGLET_ASSIGN(layer.input, LayerInput::load(loader));
     KINGLET_ASSIGN(layer.input_post_norm, loader.norm("post_norm"));
@@ -88,6 +80,24 @@ Result<Layer> load_layer(LayerLoader& loader) {
     KINGLET_ASSIGN(const float* scale, loader.vector("layer_output_scale.weight", 1));
     layer.scale = *scale;
   }
+  return {};
+}
+
+Status load_parts(LayerLoader& loader, Layer& layer) {
+  KINGLET_ASSIGN(layer.mixer, mixer_loader(loader.layer().mixer)(loader));
+  KINGLET_TRY(load_norms(loader, layer));
+  if (loader.traits().has_ffn) {
+    const BlockLoader load_ffn = loader.has_experts() ? Experts::load : FeedForward::load;
+    KINGLET_ASSIGN(layer.ffn, load_ffn(loader));
+  }
+  return load_input(loader, layer);
+}
+
+}  // namespace
+
+Result<Layer> load_layer(LayerLoader& loader) {
+  Layer layer;
+  KINGLET_TRY(load_parts(loader, layer));
   return layer;
 }
 

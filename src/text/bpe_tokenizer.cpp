@@ -53,6 +53,12 @@ void append_spelled(std::string_view spelled, std::string& bytes) {
   }
 }
 
+// A byte of it, where it is no UTF-8.
+std::string_view first_character(std::string_view text) {
+  const Utf8Char character = decode_utf8(text);
+  return text.substr(0, character.state == Utf8State::well_formed ? character.n_bytes : 1);
+}
+
 }  // namespace
 
 // Tokens merge in the order of the file's list, which numbers the merges.
@@ -158,6 +164,8 @@ size_t BpeTokenizer::slot_of(TokenId left, TokenId right) const {
   return slot;
 }
 
+// Words of characters, most often lines, are cut where two neighbours stand that no token has
+// inside: no merge crosses the place, and short queues stay in the processor's cache.
 void BpeTokenizer::encode_plain(std::string_view text, std::vector<TokenId>& ids) const {
   Merger<RankRule> merger{RankRule(*this)};
   const bool of_characters = pretokenizer_->merges_characters;
@@ -183,30 +191,18 @@ void BpeTokenizer::encode_plain(std::string_view text, std::vector<TokenId>& ids
         continue;
       }
     }
-    if (of_characters) {
-      merge_characters(word, merger, append);
-    } else {
-      for (const char c : word) merger.add(byte_ids_[static_cast<uint8_t>(c)], 1);
-      merger.run(word, append);
+    size_t first = 0;  // of the part that the merger holds
+    for (size_t at = 0; at < word.size();) {
+      const std::string_view rest = word.substr(at);
+      const std::string_view symbol = of_characters ? first_character(rest) : rest.substr(0, 1);
+      merger.add(
+          of_characters ? vocabulary().find(symbol) : byte_ids_[static_cast<uint8_t>(rest[0])],
+          symbol.size());
+      at += symbol.size();
+      if (at < word.size() && (!of_characters || neighbours_.has(word[at - 1], word[at]))) continue;
+      merger.run(word.substr(first, at - first), append);
+      first = at;
     }
-  }
-}
-
-// No merge crosses a place whose two neighbours no token has inside: the word, most often a line,
-// is cut there, as short queues stay in the processor's cache.
-template <class F>
-void BpeTokenizer::merge_characters(std::string_view word, Merger<RankRule>& merger,
-                                    const F& f) const {
-  size_t begin = 0;  // of the part that the merger holds
-  for (size_t at = 0; at < word.size();) {
-    const Utf8Char character = decode_utf8(word.substr(at));
-    const bool is_whole = character.state == Utf8State::well_formed;
-    const std::string_view symbol = word.substr(at, is_whole ? character.n_bytes : 1);
-    merger.add(vocabulary().find(symbol), symbol.size());
-    at += symbol.size();
-    if (at < word.size() && neighbours_.has(word[at - 1], word[at])) continue;
-    merger.run(word.substr(begin, at - begin), f);
-    begin = at;
   }
 }
 

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "text/byte_pairs.h"
-#include "text/merger.h"
 #include "text/pretokenizer.h"
 #include "text/tokenizer.h"
 
@@ -49,8 +48,6 @@ class BpeTokenizer final : public Tokenizer {
   size_t slot_of(TokenId left, TokenId right) const;
 
   void encode_plain(std::string_view text, std::vector<TokenId>& ids) const override;
-  template <class F>
-  void merge_characters(std::string_view word, Merger<RankRule>& merger, const F& f) const;
 
   const Pretokenizer* pretokenizer_;
   std::array<TokenId, 256> byte_ids_;  // kNoToken where no token stands for the byte
