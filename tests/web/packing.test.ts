@@ -51,6 +51,12 @@ describe('the packed package', () => {
     }
   });
 
+  it('names no module of Node where a bundler for browsers would read it', () => {
+    for (const path of paths(/^dist\/(?!engine\/).*\.js$/)) {
+      expect(text(path), path).not.toMatch(/["'`]node:\w/);
+    }
+  });
+
   it('maps its modules to their sources', () => {
     const maps = paths(/\.js\.map$/);
     expect(maps.length).toBeGreaterThan(15);

@@ -3,3 +3,20 @@ export const isNode: boolean =
   typeof process === 'object' &&
   typeof process.versions === 'object' &&
   typeof process.versions.node === 'string';
+
+interface NodeModules {
+  fs: typeof import('node:fs');
+  'fs/promises': typeof import('node:fs/promises');
+  os: typeof import('node:os');
+  stream: typeof import('node:stream');
+  worker_threads: typeof import('node:worker_threads');
+}
+
+/**
+ * One of Node's modules. Its name is made here, as bundlers follow one that they can read, even
+ * through a constant: into a module that browsers lack, or a second file where there may be only one.
+ */
+export function importNode<K extends keyof NodeModules>(name: K): Promise<NodeModules[K]> {
+  const module = import(/* webpackIgnore: true */ /* @vite-ignore */ `node:${name}`);
+  return module as Promise<NodeModules[K]>;
+}

@@ -2,7 +2,7 @@
 import { watchLife } from './life-sign.ts';
 import type { LifeSign } from './life-sign.ts';
 import type { ClientMessage, WorkerMessage } from './protocol.ts';
-import { isNode } from './runtime.ts';
+import { importNode, isNode } from './runtime.ts';
 
 export interface WorkerLink {
   post(message: ClientMessage, transfer?: Transferable[]): void;
@@ -51,13 +51,9 @@ function startBrowserWorker(listener: WorkerListener): WorkerLink {
 }
 
 async function startNodeWorker(listener: WorkerListener): Promise<WorkerLink> {
-  // Neither name stands in the expression itself, or a bundler would follow it into Node's modules
-  // and pack the worker a second time.
-  const threads = 'node:worker_threads';
+  const { Worker: NodeWorker } = await importNode('worker_threads');
+  // Not in the expression itself, or a bundler would pack the worker a second time.
   const script = './worker/worker.js';
-  const { Worker: NodeWorker } = (await import(
-    /* webpackIgnore: true */ /* @vite-ignore */ threads
-  )) as typeof import('node:worker_threads');
   const worker = new NodeWorker(
     new URL(/* webpackIgnore: true */ /* @vite-ignore */ script, import.meta.url),
     {

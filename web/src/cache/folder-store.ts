@@ -1,6 +1,7 @@
 // The cache in a folder, for Node.
 import { BlockFile } from './block-file.ts';
 import type { RandomAccess } from './block-file.ts';
+import { importNode } from '../runtime.ts';
 import type { BlockReader, BlockWriter, CacheEntryInfo, CacheStore } from './store.ts';
 
 type Fs = typeof import('node:fs');
@@ -18,9 +19,7 @@ export class FolderStore implements CacheStore {
   }
 
   static async open(folder: string): Promise<FolderStore> {
-    // Named indirectly so that bundlers leave Node's modules alone.
-    const name = 'node:fs';
-    const fs = (await import(/* webpackIgnore: true */ /* @vite-ignore */ name)) as Fs;
+    const fs = await importNode('fs');
     fs.mkdirSync(folder, { recursive: true });
     return new FolderStore(fs, folder);
   }

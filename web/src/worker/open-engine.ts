@@ -2,7 +2,7 @@
 import type createEngine from '#engine';
 import type { EngineModule, EngineOverrides } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
-import { isNode } from '../runtime.ts';
+import { importNode, isNode } from '../runtime.ts';
 import type { SingleThreadReason } from '../types.ts';
 import type { Variant } from './variants.ts';
 import { detectSimd, variantFiles } from './variants.ts';
@@ -84,11 +84,7 @@ function canShareMemory(): boolean {
 
 async function hardwareThreads(): Promise<number> {
   if (!isNode) return navigator.hardwareConcurrency;
-  const name = 'node:os';
-  const os = (await import(
-    /* webpackIgnore: true */ /* @vite-ignore */ name
-  )) as typeof import('node:os');
-  return os.availableParallelism();
+  return (await importNode('os')).availableParallelism();
 }
 
 const pageBytes = 65536;
@@ -180,9 +176,6 @@ async function underWay<T>(file: Promise<T>, onSign: () => void): Promise<T> {
 
 /** Node cannot fetch files. */
 async function readBytes(file: URL): Promise<Uint8Array<ArrayBuffer>> {
-  const name = 'node:fs/promises';
-  const fs = (await import(
-    /* webpackIgnore: true */ /* @vite-ignore */ name
-  )) as typeof import('node:fs/promises');
-  return new Uint8Array(await fs.readFile(file));
+  const { readFile } = await importNode('fs/promises');
+  return new Uint8Array(await readFile(file));
 }

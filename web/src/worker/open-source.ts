@@ -1,6 +1,7 @@
 // From a posted source to its bytes.
 import { KingletError, messageOf } from '../errors.ts';
 import type { NamedSource } from '../protocol.ts';
+import { importNode } from '../runtime.ts';
 import type { ByteSource, SourcePiece } from './byte-source.ts';
 import { plainSource } from './byte-source.ts';
 import type { FileCache } from './cached-download.ts';
@@ -72,13 +73,10 @@ export function isPath(url: string): boolean {
 
 /** Node only. */
 async function openFile(url: string): Promise<ByteSource> {
-  // Named indirectly so that bundlers leave Node's modules alone.
-  const name = 'node:stream';
-  const { Readable } = (await import(
-    /* webpackIgnore: true */ /* @vite-ignore */ name
-  )) as typeof import('node:stream');
+  const { Readable } = await importNode('stream');
   try {
-    const file = await (await files()).open(new URL(url));
+    const { open } = await importNode('fs/promises');
+    const file = await open(new URL(url));
     const { size } = await file.stat();
     const chunks = file.createReadStream({ highWaterMark: 1 << 20 });
     return streamed(Readable.toWeb(chunks) as ReadableStream<Uint8Array>, size);
@@ -89,15 +87,9 @@ async function openFile(url: string): Promise<ByteSource> {
 
 async function sizeOfFile(url: string): Promise<number | undefined> {
   try {
-    return (await (await files()).stat(new URL(url))).size;
+    const { stat } = await importNode('fs/promises');
+    return (await stat(new URL(url))).size;
   } catch {
     return undefined; // opening it will tell what is wrong
   }
-}
-
-async function files(): Promise<typeof import('node:fs/promises')> {
-  const name = 'node:fs/promises';
-  return (await import(
-    /* webpackIgnore: true */ /* @vite-ignore */ name
-  )) as typeof import('node:fs/promises');
 }

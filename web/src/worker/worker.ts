@@ -1,28 +1,22 @@
 // The worker's entry point, for browsers and Node.
 import { giveLifeSign } from '../life-sign.ts';
 import type { ClientMessage, WorkerMessage } from '../protocol.ts';
-import { isNode } from '../runtime.ts';
+import { importNode, isNode } from '../runtime.ts';
 import { ModelHost } from './model-host.ts';
 import { openEngine } from './open-engine.ts';
 
 if (isNode) {
-  const name = 'node:worker_threads';
-  void import(/* webpackIgnore: true */ /* @vite-ignore */ name).then(
-    ({ parentPort }: typeof import('node:worker_threads')) => {
-      const host = new ModelHost({
-        post: (message: WorkerMessage, transfer: Transferable[] = []) => {
-          parentPort?.postMessage(
-            message,
-            transfer as import('node:worker_threads').Transferable[],
-          );
-        },
-        openEngine,
-      });
-      parentPort?.on('message', (message: ClientMessage) => {
-        host.receive(message);
-      });
-    },
-  );
+  void importNode('worker_threads').then(({ parentPort }) => {
+    const host = new ModelHost({
+      post: (message: WorkerMessage, transfer: Transferable[] = []) => {
+        parentPort?.postMessage(message, transfer as import('node:worker_threads').Transferable[]);
+      },
+      openEngine,
+    });
+    parentPort?.on('message', (message: ClientMessage) => {
+      host.receive(message);
+    });
+  });
 } else {
   const host = new ModelHost({
     post: (message, transfer = []) => {
