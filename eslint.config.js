@@ -45,4 +45,14 @@ export default defineConfig(
       globals: globals(['document', 'location', 'URLSearchParams']),
     },
   },
+  {
+    files: ['tests/{web/places,bundlers}/**/*.js'],
+    languageOptions: {
+      parserOptions: { ecmaFeatures: { jsx: true } },
+      globals: globals([
+        ...['MessageChannel', 'SharedWorker', 'URLSearchParams', 'Worker', 'addEventListener'],
+        ...['document', 'location', 'navigator', 'parent', 'self', 'window'],
+      ]),
+    },
+  },
 );

@@ -17,6 +17,6 @@ export function launchChromium() {
  * A browser whose pages keep their files in a folder, as a user's does: those of the one above lie
  * in another process's memory, from where reading takes several times as long.
  */
-export function launchChromiumWithProfile(folder) {
-  return chromium.launchPersistentContext(folder, options);
+export function launchChromiumWithProfile(folder, args = []) {
+  return chromium.launchPersistentContext(folder, { ...options, args: [...options.args, ...args] });
 }

@@ -1,11 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Kinglet } from 'kinglet';
+import type { LoadOptions } from 'kinglet';
 import { describe, expect, it } from 'vitest';
 import { errorCodes } from '../../web/src/errors.ts';
 import { chooseThreads } from '../../web/src/worker/open-engine.ts';
 import { detectSimd } from '../../web/src/worker/variants.ts';
-import { root } from './support.ts';
+import { root, storyModel } from './support.ts';
 
 describe('the choice of threads', () => {
   it.each([
@@ -54,6 +57,43 @@ describe('the package in Node', () => {
     const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
     expect({ stdout, stderr }).toEqual({ stdout: 'llama', stderr: '' });
   });
+});
+
+describe('the package’s own files in Node', () => {
+  const dist = new URL('../../dist/', import.meta.url);
+  const load = (options: LoadOptions) =>
+    Kinglet.load(storyModel, { nThreads: 1, ...options }).then((model) => {
+      model.dispose();
+      return model.info.architecture;
+    });
+
+  it('are found where the caller says', async () => {
+    const options = {
+      workerUrl: new URL('worker/worker.js', dist),
+      engineUrl: fileURLToPath(new URL('engine', dist)),
+    };
+    expect(await load(options)).toBe('llama');
+  });
+
+  it.each([
+    ['workerUrl', 'nothing/worker.js', /nothing\/worker\.js.* Cannot find .* workerUrl/],
+    ['workerUrl', 'https://example.org/worker.js', /https:\/\/example\.org\/worker\.js/],
+    ['engineUrl', 'nothing', /nothing\/kinglet-\S+\.wasm .*no such file.* engineUrl/],
+  ])('are told where they are missing: %s %s', async (option, url, message) => {
+    await expect(load({ [option]: url })).rejects.toMatchObject({
+      ...{ name: 'KingletError', code: 'worker_unavailable' },
+      message: expect.stringMatching(message) as string,
+    });
+  });
+
+  it.each([{ worker: () => undefined }, { blobWorker: true }])(
+    'are no blobs: %o',
+    async (options) => {
+      await expect(load(options as LoadOptions)).rejects.toMatchObject({
+        code: 'invalid_argument',
+      });
+    },
+  );
 });
 
 describe('the error codes', () => {

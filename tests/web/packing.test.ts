@@ -37,9 +37,12 @@ describe('the packed package', () => {
 
   it('has every file that it names', () => {
     const { exports } = JSON.parse(text('package.json')) as {
-      exports: Record<string, Record<string, string>>;
+      exports: Record<string, string | Record<string, string>>;
     };
-    for (const target of Object.values(exports).flatMap((entry) => Object.values(entry))) {
+    const targets = Object.values(exports).flatMap((entry) =>
+      typeof entry === 'string' ? [entry] : Object.values(entry),
+    );
+    for (const target of targets) {
       expect(existsSync(join(installed, target)), target).toBe(true);
     }
     const modules = paths(/^dist\/(?!engine\/|jinja\.js).*\.js$/);

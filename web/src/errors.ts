@@ -37,6 +37,8 @@ export const errorCodes = {
   cache_corrupt: 'a cached file differs from its checksums',
   disposed: 'the model was used after dispose()',
   worker_crashed: 'the worker died; load the model again',
+  worker_unavailable:
+    "the package's worker or engine cannot be loaded from where it was looked for",
   unsupported_environment: 'this browser or runtime lacks something the package needs',
 } as const;
 

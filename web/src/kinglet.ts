@@ -13,10 +13,12 @@ import {
   postedEncoding,
   postedLoadOptions,
   postedSessionOptions,
+  workerPlace,
 } from './options.ts';
 import type { ChatText } from './protocol.ts';
 import { Session } from './session.ts';
 import { postedSources } from './source.ts';
+import { startWorker } from './start-worker.ts';
 import type {
   ChatMessage,
   ChatOptions,
@@ -35,7 +37,6 @@ import type {
   TokenizeOptions,
 } from './types.ts';
 import type { AnswerOf, WorkerClient } from './worker-client.ts';
-import { startWorker } from './worker-link.ts';
 import type { StartWorker } from './worker-link.ts';
 
 /** A loaded model, living in a worker of its own until {@link dispose}. */
@@ -73,9 +74,10 @@ export class Kinglet {
     options: LoadOptions,
   ): Promise<Kinglet> {
     const posted = postedLoadOptions(options);
+    const place = workerPlace(options);
     const sources = postedSources(source, options);
     options.signal?.throwIfAborted();
-    const { client, loaded } = await loadInWorker(start, sources, posted, options);
+    const { client, loaded } = await loadInWorker(start, place, sources, posted, options);
     const { id, info, session, cancelWord } = loaded;
     if (cancelWord) client.useCancelWord(cancelWord);
     return new Kinglet(client, info, new Session(client, id, info, session));

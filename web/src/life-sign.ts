@@ -7,15 +7,19 @@ export interface LifeSign {
   lock: string;
 }
 
-/** In a worker. Does nothing where there are no locks, as in pages without HTTPS. */
+/**
+ * In a worker. Does nothing where there are no locks, as in pages without HTTPS, or where they are
+ * denied, as in sandboxed frames.
+ */
 export function giveLifeSign(post: (sign: LifeSign) => void): void {
   const { locks } = navigator as { locks?: LockManager };
   if (!locks) return;
   const lock = `kinglet-worker:${crypto.randomUUID()}`;
-  void locks.request(lock, () => {
+  const hold = () => {
     post({ type: 'alive', lock });
     return new Promise<never>(() => undefined);
-  });
+  };
+  locks.request(lock, hold).catch(() => undefined);
 }
 
 /** In the page: calls when the worker is gone, whoever ended it. */

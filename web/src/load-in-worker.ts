@@ -7,7 +7,7 @@ import { SilenceWatch } from './silence-watch.ts';
 import type { LoadOptions } from './types.ts';
 import type { AnswerOf, RequestListener } from './worker-client.ts';
 import { WorkerClient } from './worker-client.ts';
-import type { StartWorker } from './worker-link.ts';
+import type { StartWorker, WorkerPlace } from './worker-link.ts';
 
 export interface LoadedInWorker {
   client: WorkerClient;
@@ -24,6 +24,7 @@ const maxSilenceSeconds = 10;
 /** @throws KingletError, or the signal's reason; no worker is left then. */
 export async function loadInWorker(
   start: StartWorker,
+  place: WorkerPlace,
   sources: PostedSources,
   options: PostedLoadOptions,
   listeners: Listeners,
@@ -32,7 +33,7 @@ export async function loadInWorker(
   let nSilent = 0;
   let wasReminded = false;
   for (;;) {
-    const client = await WorkerClient.start(start);
+    const client = await WorkerClient.start(start, place);
     try {
       const loaded = await askToLoad(client, sources, { ...options, nThreads }, listeners);
       const { runtime } = loaded.info;

@@ -16,6 +16,7 @@ import type {
 } from './protocol.ts';
 import { isPooling } from './pooling.ts';
 import { isNode } from './runtime.ts';
+import { absoluteUrl } from './source.ts';
 import { kvRows } from './type-tables.generated.ts';
 import type {
   EmbedOptions,
@@ -28,6 +29,7 @@ import type {
   SessionOptions,
   TokenizeOptions,
 } from './types.ts';
+import type { WorkerPlace } from './worker-link.ts';
 
 interface NumberRule {
   min: number;
@@ -118,6 +120,7 @@ export function postedLoadOptions(options: LoadOptions): PostedLoadOptions {
   refuseUnknown(options, [
     ...['onProgress', 'signal', 'nThreads', 'kernels', 'nCtx'],
     ...['kv', 'hubBase', 'headers', 'stallTimeout', 'cache', 'onWarning', 'spareMemory'],
+    ...['workerUrl', 'engineUrl', 'blobWorker', 'worker'],
   ]);
   const { nThreads, kernels, nCtx, kv = 'f32', headers = {}, stallTimeout = 30_000 } = options;
   if (nThreads !== undefined) {
@@ -135,7 +138,30 @@ export function postedLoadOptions(options: LoadOptions): PostedLoadOptions {
     kv: checkedKv(kv),
     headers: checkedHeaders(headers),
     cache: postedCache(options.cache ?? !isNode),
+    engineUrl: options.engineUrl === undefined ? undefined : folderUrl(options.engineUrl),
   };
+}
+
+export function workerPlace(options: LoadOptions): WorkerPlace {
+  const { worker: make, workerUrl, blobWorker = false } = options;
+  const isBlob = checkedFlag('blobWorker', blobWorker);
+  if (make !== undefined && typeof make !== 'function') {
+    throw new KingletError('invalid_argument', 'worker must be a function that makes a worker');
+  }
+  if (make && (isBlob || workerUrl !== undefined)) {
+    const message = 'worker makes the worker by itself: leave workerUrl and blobWorker out';
+    throw new KingletError('invalid_argument', message);
+  }
+  if (isNode && (make ?? isBlob)) {
+    const message = 'worker and blobWorker are for browsers: in Node there is workerUrl';
+    throw new KingletError('invalid_argument', message);
+  }
+  return { make, isBlob, url: workerUrl === undefined ? undefined : absoluteUrl(workerUrl) };
+}
+
+function folderUrl(folder: string | URL): string {
+  const url = absoluteUrl(folder);
+  return url.endsWith('/') ? url : `${url}/`;
 }
 
 function postedCache(cache: unknown): PostedLoadOptions['cache'] {

@@ -41,6 +41,8 @@ export interface PostedLoadOptions {
   cache: { folder: string | undefined } | undefined;
   kv: KvKinds;
   spareMemory: number;
+  /** Absolute, with a slash at its end; undefined where the engine lies beside the worker. */
+  engineUrl: string | undefined;
 }
 
 export interface KvKinds {

@@ -79,7 +79,7 @@ function postedAddress(address: string, options: HubOptions): PostedSource {
 }
 
 /** Relative to the page, or in Node (where a plain string is a path) to the current folder. */
-function absoluteUrl(address: string): string {
+export function absoluteUrl(address: string | URL): string {
   const base = isNode
     ? `file://${encodeURI(process.cwd()).replace(/[?#]/g, encodeURIComponent)}/`
     : typeof document === 'object'
@@ -88,6 +88,6 @@ function absoluteUrl(address: string): string {
   try {
     return new URL(address, base).href;
   } catch {
-    throw new KingletError('invalid_argument', `"${address}" is not a URL`);
+    throw new KingletError('invalid_argument', `"${String(address)}" is not a URL`);
   }
 }

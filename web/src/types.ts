@@ -73,6 +73,26 @@ export interface LoadOptions extends HubOptions {
   nCtx?: number | undefined;
   /** How keys and values are stored, both alike or apart. Default: `'f32'`. */
   kv?: KvOption | undefined;
+  /**
+   * Where the package's `worker/worker.js` is, relative to the page. Default: where the bundler has
+   * put it, or else beside the package's other files.
+   */
+  workerUrl?: string | URL | undefined;
+  /**
+   * The folder with the engine's files, the package's `engine`, relative to the page. Default: where
+   * the bundler has put them, or else beside the worker's folder.
+   */
+  engineUrl?: string | URL | undefined;
+  /**
+   * Start the worker from a blob that imports its script, as browsers start none from another site
+   * than the page's. Needs `worker-src blob:` in a Content-Security-Policy. Default false.
+   */
+  blobWorker?: boolean | undefined;
+  /**
+   * Makes the worker, in browsers: for bundlers with a way of their own. It must run the module
+   * `kinglet/worker`, and be a new one each time.
+   */
+  worker?: (() => Worker) | undefined;
 }
 
 /**

@@ -1,8 +1,8 @@
 // The page's end of the protocol: joins answers with their requests, and turns a dead worker into
 // rejections.
-import { KingletError } from './errors.ts';
+import { KingletError, messageOf } from './errors.ts';
 import type { CancelWord, ClientMessage, WorkerMessage } from './protocol.ts';
-import type { StartWorker, WorkerLink } from './worker-link.ts';
+import type { StartWorker, WorkerLink, WorkerListener, WorkerPlace } from './worker-link.ts';
 
 /** An answer to a request: a message with its id. */
 export type Answer = Extract<WorkerMessage, { id: number }>;
@@ -26,16 +26,20 @@ export class WorkerClient {
   #nextId = 1;
   readonly #pending = new Map<number, RequestListener>();
 
-  static async start(startWorker: StartWorker): Promise<WorkerClient> {
+  static async start(startWorker: StartWorker, place: WorkerPlace): Promise<WorkerClient> {
     const client = new WorkerClient();
-    client.#link = await startWorker({
+    const listener: WorkerListener = {
       onMessage: (message) => {
         client.#receive(message);
       },
       onCrash: (message) => {
         client.#crash(message);
       },
-    });
+      onUnavailable: (message) => {
+        client.close(new KingletError('worker_unavailable', message));
+      },
+    };
+    client.#link = await startWorker(listener, place);
     return client;
   }
 
@@ -56,7 +60,8 @@ export class WorkerClient {
       this.#link.post({ ...request, id }, transfer);
     } catch (error) {
       this.#settle(id);
-      listener.onError(error);
+      const message = `this cannot be sent to the worker: ${messageOf(error)}`;
+      listener.onError(new KingletError('invalid_argument', message));
     }
     return id;
   }

@@ -25,6 +25,7 @@ export interface HostEnvironment {
     kernels: string | undefined,
     maxima: readonly number[],
     onStarting: (nThreads: number) => void,
+    engineUrl: string | undefined,
   ): Promise<OpenEngine>;
 }
 
@@ -212,9 +213,11 @@ export class ModelHost {
     this.#environment.post({ type: 'loading', id });
     const { running, model } = await loadModel(sources, options, {
       openEngine: async (...wanted) => {
-        const opened = await this.#environment.openEngine(...wanted, (nThreads) => {
+        const onStarting = (nThreads: number) => {
           this.#environment.post({ type: 'starting', id, nThreads });
-        });
+        };
+        const { engineUrl } = options;
+        const opened = await this.#environment.openEngine(...wanted, onStarting, engineUrl);
         this.#environment.post({ type: 'started', id });
         return opened;
       },

@@ -4,7 +4,7 @@ import type { EngineModule, EngineOverrides } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
 import { importNode, isNode } from '../runtime.ts';
 import type { SingleThreadReason } from '../types.ts';
-import type { Variant } from './variants.ts';
+import type { Variant, VariantFiles } from './variants.ts';
 import { detectSimd, variantFiles } from './variants.ts';
 
 /** A running engine and how it was chosen. */
@@ -27,7 +27,10 @@ export async function openEngine(
   kernels: string | undefined,
   maxima: readonly number[],
   onStarting: (nThreads: number) => void,
+  engineUrl: string | undefined,
 ): Promise<OpenEngine> {
+  const start = (variant: Variant, threads: number, memory?: WebAssembly.Memory) =>
+    startVariant(variantFiles(variant, engineUrl), threads, onStarting, memory);
   const best = detectSimd();
   const simd = best && kernels === 'simd128' ? 'simd128' : best;
   if (!simd) {
@@ -39,7 +42,7 @@ export async function openEngine(
     const variant = `${simd}-threads` as const;
     try {
       const memory = reserveShared(maxima);
-      const engine = await startVariant(variant, wanted.nThreads, onStarting, memory);
+      const engine = await start(variant, wanted.nThreads, memory);
       // What was not refused may still be found to be slower than one.
       const singleThreadReason = engine.nPoolThreads() > 1 ? 'one_core' : 'refused';
       return { engine, variant, singleThreadReason };
@@ -49,14 +52,30 @@ export async function openEngine(
     }
   }
   try {
-    const engine = await startVariant(simd, 1, onStarting);
+    const engine = await start(simd, 1);
     return { engine, variant: simd, singleThreadReason: reason };
   } catch (error) {
-    if (error instanceof KingletError) throw error;
-    throw new KingletError(
-      error instanceof RangeError ? 'out_of_memory' : 'unsupported_environment',
-      `the WebAssembly engine could not start: ${messageOf(error)}`,
-    );
+    throw startError(error);
+  }
+}
+
+function startError(error: unknown): KingletError {
+  if (error instanceof KingletError) return error;
+  if (error instanceof MissingFile) {
+    const advice = "say with engineUrl where the files of the package's folder engine are";
+    return new KingletError('worker_unavailable', `${error.message}: ${advice}`);
+  }
+  const message = `the WebAssembly engine could not start: ${messageOf(error)}`;
+  if (error instanceof RangeError) return new KingletError('out_of_memory', message);
+  const isForbidden = /content.security|\bcsp\b|unsafe-eval/i.test(message);
+  const advice = " The page's Content-Security-Policy must allow 'wasm-unsafe-eval' (script-src)";
+  return new KingletError('unsupported_environment', isForbidden ? message + advice : message);
+}
+
+/** One of the engine's files, which is not where it was looked for. */
+class MissingFile extends Error {
+  constructor(file: URL, found: string) {
+    super(`the engine could not be loaded from ${file.href} (${found})`);
   }
 }
 
@@ -105,12 +124,11 @@ function reserveShared(maxima: readonly number[]): WebAssembly.Memory {
 }
 
 async function startVariant(
-  variant: Variant,
+  { glue, wasm }: VariantFiles,
   nThreads: number,
   onStarting: (nThreads: number) => void,
   wasmMemory?: WebAssembly.Memory,
 ): Promise<EngineModule> {
-  const { glue, wasm } = variantFiles(variant);
   const overrides = { nThreads, ...(wasmMemory && { wasmMemory }) };
   if (isNode) {
     const wasmBinary = await readBytes(wasm);
@@ -138,17 +156,25 @@ async function startVariant(
 }
 
 async function importGlue(glue: URL): Promise<typeof createEngine> {
-  const module = (await import(/* webpackIgnore: true */ /* @vite-ignore */ glue.href)) as {
-    default: typeof createEngine;
-  };
-  return module.default;
+  try {
+    const module = (await import(/* webpackIgnore: true */ /* @vite-ignore */ glue.href)) as {
+      default: typeof createEngine;
+    };
+    return module.default;
+  } catch (error) {
+    throw new MissingFile(glue, messageOf(error));
+  }
 }
 
 async function compile(wasm: URL): Promise<WebAssembly.Module> {
-  const response = await fetch(wasm, { credentials: 'same-origin' });
-  if (!response.ok) throw new Error(`${wasm.href}: HTTP status ${String(response.status)}`);
+  const response = await fetch(wasm, { credentials: 'same-origin' }).catch((error: unknown) => {
+    throw new MissingFile(wasm, messageOf(error));
+  });
+  if (!response.ok) throw new MissingFile(wasm, `HTTP status ${String(response.status)}`);
+  const type = response.headers.get('Content-Type') ?? '';
+  if (type.startsWith('text/html')) throw new MissingFile(wasm, 'a page came in its place');
   // Servers that do not know wasm's type are not refused.
-  return response.headers.get('Content-Type')?.startsWith('application/wasm')
+  return type.startsWith('application/wasm')
     ? WebAssembly.compileStreaming(response)
     : WebAssembly.compile(await response.arrayBuffer());
 }
@@ -177,5 +203,9 @@ async function underWay<T>(file: Promise<T>, onSign: () => void): Promise<T> {
 /** Node cannot fetch files. */
 async function readBytes(file: URL): Promise<Uint8Array<ArrayBuffer>> {
   const { readFile } = await importNode('fs/promises');
-  return new Uint8Array(await readFile(file));
+  try {
+    return new Uint8Array(await readFile(file));
+  } catch (error) {
+    throw new MissingFile(file, messageOf(error));
+  }
 }

@@ -9,8 +9,15 @@ export interface VariantFiles {
   wasm: URL;
 }
 
+/** `folder`: where they are, if not beside this script. */
+export function variantFiles(variant: Variant, folder: string | undefined): VariantFiles {
+  if (folder === undefined) return filesBeside(variant);
+  const file = (type: string) => new URL(`kinglet-${variant}.${type}`, folder);
+  return { glue: file('js'), wasm: file('wasm') };
+}
+
 // Written out because bundlers find assets by exactly this expression. Only what runs is fetched.
-export function variantFiles(variant: Variant): VariantFiles {
+function filesBeside(variant: Variant): VariantFiles {
   switch (variant) {
     case 'simd128':
       return {

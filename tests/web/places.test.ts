@@ -1,0 +1,270 @@
+// The built package in places where workers are restricted: other origins, frames without one,
+// policies, workers of other kinds, extensions. It runs there, or says with a KingletError what was
+// tried and what to do.
+import { createHash } from 'node:crypto';
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, BrowserContext } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { launchChromium, launchChromiumWithProfile } from '../../scripts/chromium.mjs';
+import { serve } from '../../scripts/serve.mjs';
+import { root, storyModel, tellByCli } from './support.ts';
+
+interface Told {
+  text?: string;
+  nThreads?: number;
+  name?: string;
+  code?: string;
+  message?: string;
+}
+
+const anyOrigin = { 'Access-Control-Allow-Origin': '*' };
+const folder = join(root, 'build/places');
+
+let browser: Browser;
+let story: string;
+/** The package alone, on another origin than the pages. */
+let elsewhere: { server: Server; url: string };
+
+beforeAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  cpSync(join(root, 'tests/web/places'), folder, { recursive: true });
+  cpSync(join(root, 'dist'), join(folder, 'kinglet'), { recursive: true });
+  copyFileSync(storyModel, join(folder, 'model.gguf'));
+  story = tellByCli('Once upon a time', 40);
+  elsewhere = await serve(join(root, 'dist'), { isolated: false, headers: anyOrigin });
+  browser = await launchChromium();
+});
+afterAll(async () => {
+  await browser.close();
+  close(elsewhere.server);
+});
+
+function close(server: Server): void {
+  server.closeAllConnections();
+  server.close();
+}
+
+/** A site with these pages; the response to each request goes through `change` first. */
+async function site(
+  options: { isolated?: boolean; headers?: Record<string, string> } = {},
+  change: (request: IncomingMessage, response: ServerResponse) => void = () => undefined,
+): Promise<string> {
+  const { server, url } = await serve(folder, { isolated: false, ...options });
+  server.prependListener('request', change);
+  onTestFinished(() => {
+    close(server);
+  });
+  return url;
+}
+
+async function open(from: Browser | BrowserContext, base: string, place: string, load: object) {
+  const query = new URLSearchParams({ place, load: JSON.stringify(load) });
+  const page = await from.newPage();
+  const leaks: string[] = [];
+  page.on('pageerror', (error) => leaks.push(error.message));
+  try {
+    await page.goto(`${base}index.html?${String(query)}`);
+    const output = page.locator('output:not(:empty)');
+    const told = JSON.parse((await output.textContent()) ?? '') as Told;
+    expect(leaks).toEqual([]);
+    return told;
+  } finally {
+    await page.close();
+  }
+}
+
+const visit = (base: string, place = 'page', load: object = {}) => open(browser, base, place, load);
+
+const unavailable = (...parts: string[]) => ({
+  name: 'KingletError',
+  code: 'worker_unavailable',
+  message: expect.stringMatching(
+    new RegExp(parts.map((part) => part.replace(/[.*+?()[\]{}|^$\\]/g, '\\$&')).join('.*')),
+  ) as string,
+});
+
+describe('a worker’s script that is not there', () => {
+  it('is told with its address and the answer', async () => {
+    const url = await site();
+    expect(await visit(url, 'page', { workerUrl: 'nothing/worker.js' })).toEqual(
+      unavailable(`${url}nothing/worker.js`, '404 (Not Found)', 'workerUrl'),
+    );
+  });
+
+  it('is told when a page comes in its place', async () => {
+    const url = await site();
+    expect(await visit(url, 'page', { workerUrl: 'index.html' })).toEqual(
+      unavailable(`${url}index.html`, 'text/html', 'workerUrl'),
+    );
+  });
+
+  it('is told when the headers of an isolated page are missing', async () => {
+    const url = await site({ isolated: true }, (request, response) => {
+      if (!request.url?.endsWith('worker.js')) return;
+      const writeHead = response.writeHead.bind(response) as (...values: unknown[]) => unknown;
+      response.writeHead = ((status: number, headers: Record<string, string>) => {
+        delete headers['Cross-Origin-Embedder-Policy'];
+        return writeHead(status, headers);
+      }) as typeof response.writeHead;
+    });
+    expect(await visit(url)).toEqual(
+      unavailable(`${url}kinglet/worker/worker.js`, 'Cross-Origin-Embedder-Policy'),
+    );
+  });
+});
+
+describe('the engine’s files', () => {
+  it('are taken from another folder', async () => {
+    const url = await site();
+    const load = { engineUrl: `${elsewhere.url}engine` };
+    expect(await visit(url, 'page', load)).toEqual({ text: story, nThreads: 1 });
+  });
+
+  it('are told with their address where they are missing', async () => {
+    const url = await site();
+    expect(await visit(url, 'page', { engineUrl: 'nothing' })).toEqual(
+      unavailable(`${url}nothing/kinglet-relaxed-simd.`, 'engineUrl'),
+    );
+  });
+});
+
+describe('a package on another origin', () => {
+  const load = () => ({ from: `${elsewhere.url}index.js` });
+
+  it('says what it needs', async () => {
+    const url = await site();
+    expect(await visit(url, 'page', load())).toEqual(
+      unavailable(`${elsewhere.url}worker/worker.js`, url.slice(0, -1), 'blobWorker: true'),
+    );
+  });
+
+  it.each([
+    { isolated: true, nThreads: 2 },
+    { isolated: false, nThreads: 1 },
+  ])('runs from a blob: $nThreads threads', async ({ isolated, nThreads }) => {
+    const { origin } = new URL(elsewhere.url);
+    const policy =
+      `default-src 'none'; script-src 'self' 'wasm-unsafe-eval' ${origin}; worker-src blob: ${origin}; ` +
+      `connect-src 'self' ${origin}; img-src data:`;
+    const url = await site({ isolated, headers: { 'Content-Security-Policy': policy } });
+    expect(await visit(url, 'page', { ...load(), blobWorker: true, nThreads: 2 })).toEqual({
+      ...{ text: story, nThreads },
+    });
+  });
+
+  it('gives its worker to a package of this one', async () => {
+    const url = await site();
+    const workerUrl = `${elsewhere.url}worker/worker.js`;
+    expect(await visit(url, 'page', { workerUrl })).toEqual(unavailable(workerUrl, 'blobWorker'));
+    expect(await visit(url, 'page', { workerUrl, blobWorker: true })).toMatchObject({
+      text: story,
+    });
+  });
+
+  it('is told with its address where it is missing', async () => {
+    const url = await site();
+    const workerUrl = `${elsewhere.url}nothing.js`;
+    expect(await visit(url, 'page', { workerUrl, blobWorker: true })).toEqual(
+      unavailable(workerUrl, '404 (Not Found)'),
+    );
+  });
+});
+
+describe('a sandboxed frame', () => {
+  it('says what it needs', async () => {
+    const url = await site({ headers: anyOrigin });
+    expect(await visit(url, 'sandboxed frame')).toEqual(
+      unavailable('kinglet/worker/worker.js', 'allow-same-origin', 'blobWorker: true'),
+    );
+  });
+
+  it('runs from a blob', async () => {
+    const url = await site({ headers: anyOrigin });
+    const load = { blobWorker: true, cache: true };
+    expect(await visit(url, 'sandboxed frame', load)).toEqual({ text: story, nThreads: 1 });
+  });
+});
+
+describe('a policy', () => {
+  it.each([
+    ["worker-src 'none'", 'page', unavailable('kinglet/worker/worker.js', 'worker-src')],
+    ["require-trusted-types-for 'script'", 'page', unavailable('TrustedScriptURL')],
+    ["require-trusted-types-for 'script'", 'trusted types', { text: expect.any(String) as string }],
+    [
+      "script-src 'self'",
+      'page',
+      {
+        code: 'unsupported_environment',
+        message: expect.stringContaining("'wasm-unsafe-eval'") as string,
+      },
+    ],
+  ])('%s: in a %s', async (policy, place, expected) => {
+    const url = await site({ headers: { 'Content-Security-Policy': policy } });
+    expect(await visit(url, place)).toMatchObject(expected);
+  });
+});
+
+describe('a worker of the page’s making', () => {
+  it('runs', async () => {
+    expect(await visit(await site(), 'factory')).toEqual({ text: story, nThreads: 1 });
+  });
+
+  it('that cannot be made is told', async () => {
+    expect(await visit(await site(), 'broken factory')).toEqual(unavailable('no such thing'));
+  });
+});
+
+describe('workers', () => {
+  it('that a page has started run it', async () => {
+    expect(await visit(await site(), 'dedicated')).toEqual({ text: story, nThreads: 1 });
+  });
+
+  it.each(['shared', 'service'])('of the kind %s say that they start none', async (place) => {
+    expect(await visit(await site(), place)).toMatchObject({
+      name: 'KingletError',
+      code: 'unsupported_environment',
+      message: expect.stringMatching(
+        /no worker .* \((Shared|Service)WorkerGlobalScope\).* in a page/,
+      ) as string,
+    });
+  });
+});
+
+describe('an extension', () => {
+  let profile: string;
+  let context: BrowserContext;
+  beforeAll(async () => {
+    profile = mkdtempSync(join(tmpdir(), 'kinglet-'));
+    const args = [`--disable-extensions-except=${folder}`, `--load-extension=${folder}`];
+    context = await launchChromiumWithProfile(profile, args);
+  });
+  afterAll(async () => {
+    await context.close();
+    rmSync(profile, { recursive: true, force: true });
+  });
+
+  /** Chromium names an extension without a key by its folder, in the letters a to p. */
+  const address = () => {
+    const digest = createHash('sha256').update(folder.replace(/\/$/, '')).digest('hex');
+    const letters = digest.slice(0, 32).replace(/./g, (digit) => {
+      return String.fromCharCode(97 + Number.parseInt(digit, 16));
+    });
+    return `chrome-extension://${letters}/`;
+  };
+
+  it('runs it in its pages, with threads', async () => {
+    const told = await open(context, address(), 'page', { nThreads: 2 });
+    expect(told).toEqual({ text: story, nThreads: 2 });
+  });
+
+  it('is told that its background starts no worker', async () => {
+    expect(await open(context, address(), 'background of an extension', {})).toMatchObject({
+      code: 'unsupported_environment',
+      message: expect.stringContaining('offscreen document') as string,
+    });
+  });
+});

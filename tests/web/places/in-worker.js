@@ -1,0 +1,13 @@
+// Tells in a worker of any kind, asked by a message with a port.
+import { tell } from './tell.js';
+
+const answer = async ({ data, ports: [port] }) => port.postMessage(await tell(data));
+
+self.onmessage = answer;
+self.onconnect = ({ ports: [port] }) => {
+  port.onmessage = answer;
+};
+globalThis.chrome?.runtime?.onMessage?.addListener((search, _, reply) => {
+  tell(search).then(reply);
+  return true; // the reply comes later
+});

@@ -1,0 +1,62 @@
+// Has a place tell, ?place=NAME, and shows what comes.
+import { tell } from './tell.js';
+
+const { search } = location;
+
+/** The answer to a message with a port. */
+function ask(post) {
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = ({ data }) => resolve(data);
+    post(search, [port2]);
+  });
+}
+
+const places = {
+  page: () => tell(search),
+  factory: () =>
+    tell(search, {
+      worker: () => new Worker('kinglet/worker/worker.js', { type: 'module', name: 'kinglet' }),
+    }),
+  'broken factory': () =>
+    tell(search, {
+      worker: () => {
+        throw new Error('no such thing');
+      },
+    }),
+  'trusted types': () => {
+    const policy = globalThis.trustedTypes.createPolicy('kinglet', {
+      createScriptURL: (url) => url,
+    });
+    const script = policy.createScriptURL('kinglet/worker/worker.js');
+    return tell(search, { worker: () => new Worker(script, { type: 'module', name: 'kinglet' }) });
+  },
+  dedicated: () => {
+    const worker = new Worker('in-worker.js', { type: 'module' });
+    return ask((data, ports) => worker.postMessage(data, ports));
+  },
+  shared: () => {
+    const { port } = new SharedWorker('in-worker.js', { type: 'module' });
+    return ask((data, ports) => port.postMessage(data, ports));
+  },
+  service: async () => {
+    await navigator.serviceWorker.register('in-worker.js', { type: 'module' });
+    const { active } = await navigator.serviceWorker.ready;
+    return ask((data, ports) => active.postMessage(data, ports));
+  },
+  'background of an extension': () => globalThis.chrome.runtime.sendMessage(search),
+  'sandboxed frame': () =>
+    new Promise((resolve) => {
+      addEventListener('message', ({ data }) => resolve(data));
+      const frame = document.createElement('iframe');
+      frame.sandbox = 'allow-scripts';
+      const query = new URLSearchParams(search);
+      query.set('place', 'page');
+      frame.src = `index.html?${query}`;
+      document.body.append(frame);
+    }),
+};
+
+const told = await places[new URLSearchParams(search).get('place') ?? 'page']();
+document.querySelector('output').textContent = JSON.stringify(told);
+if (parent !== window) parent.postMessage(told, '*');

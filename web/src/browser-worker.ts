@@ -1,0 +1,124 @@
+// The worker as a browser's, and what is said where it does not start.
+import { KingletError, messageOf } from './errors.ts';
+import { watchLife } from './life-sign.ts';
+import type { LifeSign } from './life-sign.ts';
+import type { WorkerMessage } from './protocol.ts';
+import { whyForbidden, whyNoScript } from './worker-failure.ts';
+import type { WorkerScript } from './worker-failure.ts';
+import type { StartWorker, WorkerPlace } from './worker-link.ts';
+
+export const startBrowserWorker: StartWorker = (listener, place) => {
+  const { worker, script, release } = makeWorker(place);
+  let hasSpoken = false;
+  const onEnd = () => {
+    listener.onCrash('it ended');
+  };
+  worker.onmessage = ({ data }: MessageEvent<WorkerMessage | LifeSign>) => {
+    hasSpoken = true;
+    if (data.type === 'alive') watchLife(data, onEnd);
+    else listener.onMessage(data);
+  };
+  worker.onerror = (event) => {
+    event.preventDefault();
+    // A script that does not come is an event without words.
+    if (event.message) listener.onCrash(event.message);
+    else if (hasSpoken) onEnd();
+    else {
+      void whyNoScript(script).then((message) => {
+        listener.onUnavailable(message);
+      });
+    }
+  };
+  return Promise.resolve({
+    post: (message, transfer = []) => {
+      worker.postMessage(message, transfer);
+    },
+    terminate: () => {
+      worker.terminate();
+      release?.();
+    },
+    setBusy: () => undefined,
+  });
+};
+
+// Bundlers look for exactly this expression.
+const makeDefault = () =>
+  new Worker(new URL('./worker/worker.js', import.meta.url), { type: 'module', name: 'kinglet' });
+
+interface MadeWorker {
+  worker: Worker;
+  script: WorkerScript;
+  /** Called when it has ended. */
+  release?: () => void;
+}
+
+function makeWorker({ make, url, isBlob }: WorkerPlace): MadeWorker {
+  if (make) return tryToMake(make, { address: undefined, isImported: false });
+  if (typeof Worker !== 'function') {
+    throw new KingletError(
+      'unsupported_environment',
+      `no worker can be started here (${globalThis.constructor.name}): load the model in a page, ` +
+        'in a worker of a page, or in an offscreen document of an extension',
+    );
+  }
+  const address = url ?? defaultAddress();
+  if (isBlob) return makeImporting(address);
+  const start = () =>
+    url === undefined ? makeDefault() : new Worker(url, { type: 'module', name: 'kinglet' });
+  return tryToMake(start, { address, isImported: false });
+}
+
+function tryToMake(start: () => Worker, script: WorkerScript): MadeWorker {
+  try {
+    return { worker: start(), script };
+  } catch (error) {
+    throw new KingletError('worker_unavailable', whyForbidden(script, messageOf(error)));
+  }
+}
+
+/** As it stands in the program that runs: a bundler may have put another in its place. */
+function defaultAddress(): string | undefined {
+  const pattern = /\bnew URL\(\s*(?:\/\*[^*]*\*\/\s*)?(["'`])([^"'`]+)\1\s*[,)]/;
+  const [, , path] = pattern.exec(String(makeDefault)) ?? [];
+  return path === undefined
+    ? undefined
+    : new URL(/* webpackIgnore: true */ /* @vite-ignore */ path, import.meta.url).href;
+}
+
+/** Browsers start no worker from another origin, but a worker of the page's own may import from there. */
+function makeImporting(address: string | undefined): MadeWorker {
+  if (address === undefined) {
+    const message = 'blobWorker needs workerUrl where a bundler has moved the worker';
+    throw new KingletError('invalid_argument', message);
+  }
+  const own = addressOf(`import ${JSON.stringify(address)};\n${importingThreads}`);
+  const start = () => new Worker(own, { type: 'module', name: 'kinglet' });
+  const release = () => {
+    URL.revokeObjectURL(own);
+  };
+  return { ...tryToMake(start, { address, isImported: true }), release };
+}
+
+/**
+ * Of a script in a blob; where there is no origin in data, as Chromium takes no modules from such
+ * a page's blobs.
+ */
+function addressOf(code: string): string {
+  return globalThis.origin === 'null'
+    ? `data:text/javascript,${encodeURIComponent(code)}`
+    : URL.createObjectURL(new Blob([code], { type: 'text/javascript' }));
+}
+
+/** In that worker: the engine's threads come from the other origin, too. */
+const importingThreads = `const { Worker } = self;
+if (Worker) {
+  self.Worker = class extends Worker {
+    constructor(address, options) {
+      const code = new Blob([\`import \${JSON.stringify(String(address))}\`], {
+        type: 'text/javascript',
+      });
+      super(URL.createObjectURL(code), options);
+    }
+  };
+}
+`;

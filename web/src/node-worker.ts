@@ -1,0 +1,67 @@
+// The worker as one of Node's threads.
+import { KingletError, messageOf } from './errors.ts';
+import type { WorkerMessage } from './protocol.ts';
+import { importNode } from './runtime.ts';
+import type { StartWorker } from './worker-link.ts';
+
+type NodeWorker = import('node:worker_threads').Worker;
+
+export const startNodeWorker: StartWorker = async (listener, { url }) => {
+  const script = url ?? besideThis('./worker/worker.js');
+  const worker = await startThread(script);
+  worker.unref();
+  worker.on('message', (message: WorkerMessage) => {
+    listener.onMessage(message);
+  });
+  worker.on('error', (error) => {
+    if (isMissingModule(error)) listener.onUnavailable(notStarted(script, error));
+    else listener.onCrash(error.message);
+  });
+  worker.on('exit', () => {
+    listener.onCrash('it ended');
+  });
+  return {
+    post: (message, transfer = []) => {
+      worker.postMessage(message, transfer as import('node:worker_threads').Transferable[]);
+    },
+    terminate: () => {
+      void worker.terminate();
+    },
+    setBusy: (busy) => {
+      if (busy) worker.ref();
+      else worker.unref();
+    },
+  };
+};
+
+/** Apart from the path, or a bundler would pack the worker a second time. */
+function besideThis(path: string): string {
+  return new URL(/* webpackIgnore: true */ /* @vite-ignore */ path, import.meta.url).href;
+}
+
+async function startThread(script: string): Promise<NodeWorker> {
+  try {
+    const { Worker } = await importNode('worker_threads');
+    // A worker inherits the program's arguments, but for those of `node --input-type=module -e`,
+    // which Node refuses for a worker's file; given here, it would refuse those for V8 too.
+    return new Worker(new URL(script), isScript() ? { execArgv: [] } : {});
+  } catch (error) {
+    throw new KingletError('worker_unavailable', notStarted(script, error));
+  }
+}
+
+function notStarted(script: string, error: unknown): string {
+  return (
+    `the worker could not be started from ${script}: ${messageOf(error)}. A program that was ` +
+    'bundled must leave this package out (external), or say with workerUrl where its file ' +
+    'worker/worker.js is'
+  );
+}
+
+function isMissingModule(error: Error & { code?: unknown }): boolean {
+  return error.code === 'MODULE_NOT_FOUND' || error.code === 'ERR_MODULE_NOT_FOUND';
+}
+
+function isScript(): boolean {
+  return process.execArgv.some((argument) => argument.startsWith('--input-type'));
+}

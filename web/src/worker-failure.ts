@@ -1,0 +1,84 @@
+// Why a worker does not start. Browsers say little of it, and nothing of a script that does not come:
+// what can be found out is asked for once more.
+import { messageOf } from './errors.ts';
+
+/** What a worker was to run. */
+export interface WorkerScript {
+  /** Undefined where only the page or its bundler knows. */
+  address: string | undefined;
+  /** Imported by a blob of the page's own. */
+  isImported: boolean;
+}
+
+const recipes = 'docs/guide.md of the package has recipes, under "Bundlers" and "Other origins"';
+const adviceOnPolicy = `A Content-Security-Policy must allow it (worker-src); ${recipes}`;
+const adviceOnPath =
+  "Where a bundler leaves the worker out, copy the package's folder dist beside the page, and pass " +
+  `workerUrl: 'FOLDER/worker/worker.js'; ${recipes}`;
+const adviceOnVite =
+  'Vite has bundled the package in advance, without its worker: its configuration needs ' +
+  "optimizeDeps: { exclude: ['kinglet'] }";
+
+/** Of a worker that could not be made. */
+export function whyForbidden(script: WorkerScript, reason: string): string {
+  const advice = adviceOnOrigin(script) ?? adviceOnPolicy;
+  return `${notStarted(script)}: ${reason.replace(/[.\s]*$/, '')}. ${advice}`;
+}
+
+/** Of a script that did not come, or did not run. */
+export async function whyNoScript(script: WorkerScript): Promise<string> {
+  const { found, advice } =
+    script.address === undefined
+      ? { found: 'it did not come, or did not run', advice: adviceOnPolicy }
+      : await fetchAgain(script.address);
+  return `${notStarted(script)}: ${found}. ${adviceOnOrigin(script) ?? advice}`;
+}
+
+function notStarted({ address }: WorkerScript): string {
+  return `the worker could not be started${address === undefined ? '' : ` from ${address}`}`;
+}
+
+/** What the address answers now. */
+async function fetchAgain(address: string): Promise<{ found: string; advice: string }> {
+  const advice = address.includes('/.vite/') ? adviceOnVite : adviceOnPath;
+  try {
+    const response = await fetch(address);
+    void response.body?.cancel();
+    const { status, statusText, headers } = response;
+    if (!response.ok) {
+      return { found: `the server answered ${String(status)} (${statusText})`, advice };
+    }
+    const type = headers.get('Content-Type') ?? 'no type';
+    if (!/javascript|ecmascript/.test(type)) {
+      return { found: `the server answered ${type}, not a script`, advice };
+    }
+  } catch (error) {
+    return {
+      found: `the server did not answer, or not to this page (${messageOf(error)})`,
+      advice,
+    };
+  }
+  const found = 'it is there, but forbidden, or a module that it imports is missing';
+  return {
+    found,
+    advice: globalThis.crossOriginIsolated
+      ? `It needs the header Cross-Origin-Embedder-Policy, as this page has it. ${adviceOnPolicy}`
+      : adviceOnPolicy,
+  };
+}
+
+/** Undefined where the script may be started from where it is. */
+function adviceOnOrigin({ address, isImported }: WorkerScript): string | undefined {
+  if (isImported) return undefined;
+  if (globalThis.origin === 'null') {
+    return (
+      'A page without an origin, such as a sandboxed frame, starts no worker from an address: ' +
+      'allow-same-origin lets it, or blobWorker: true with a server that allows any origin (CORS)'
+    );
+  }
+  if (address === undefined || new URL(address).origin === globalThis.origin) return undefined;
+  return (
+    `Browsers start no worker from another origin than the page's (${globalThis.origin}): serve ` +
+    'the package from there, or pass blobWorker: true'
+  );
+}
