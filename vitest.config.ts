@@ -1,6 +1,10 @@
+import { rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+
+const cache = fileURLToPath(new URL('./build/test-cache', import.meta.url));
+rmSync(cache, { recursive: true, force: true });
 
 export default defineConfig({
   // The package's tests take it as it is built, worker and wasm included.
@@ -15,6 +19,8 @@ export default defineConfig({
     server: { deps: { external: [/\/dist\//] } },
     // Also where there are two cores: half of the time a file waits, for a browser or on purpose.
     maxWorkers: Math.max(2, availableParallelism() - 1),
+    // No test leaves a file in the user's folder.
+    env: { KINGLET_CACHE: cache },
     testTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },
     hookTimeout: 60_000,

@@ -11,9 +11,10 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Kinglet, ModelCache } from 'kinglet';
-import type { LoadPhase } from 'kinglet';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { LoadOptions, LoadPhase } from 'kinglet';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startFaultyServer } from './faulty-server.ts';
 import type { FaultyServer } from './faulty-server.ts';
 import { storyModel } from './support.ts';
@@ -118,9 +119,57 @@ it.skipIf(process.platform === 'win32')('neither waits for a pipe nor opens a fo
   expect((await load()).warnings).toEqual(['cache_unavailable']);
 });
 
-it('is a folder, and only in Node', async () => {
-  expect(() => new ModelCache()).toThrow(/folder/);
-  await expect(Kinglet.load(url, { cache: true })).rejects.toMatchObject({
+describe('without a folder', () => {
+  const keeping = async (options: LoadOptions = {}) => {
+    const heard = new Set<string>();
+    const model = await Kinglet.load(url, {
+      ...{ nThreads: 1, ...options },
+      onWarning: ({ code }) => heard.add(code),
+      onProgress: ({ phase }) => heard.add(phase),
+    });
+    model.dispose();
+    return [...heard];
+  };
+
+  beforeEach(() => {
+    server.files.set('/model.gguf', { bytes, etag: '"1"' });
+  });
+  afterEach(() => {
+    vi.unstubAllEnvs();
+  });
+
+  it('keeps files where the environment says', async () => {
+    vi.stubEnv('KINGLET_CACHE', join(folder, 'here'));
+    expect(await keeping()).toEqual(['download', 'prepare']);
+    expect(await keeping({ cache: true })).toEqual(['cache', 'prepare']);
+    expect(await new ModelCache().list()).toMatchObject([{ url, isComplete: true }]);
+    await new ModelCache().clear();
+    expect(readdirSync(join(folder, 'here'))).toEqual([]);
+  });
+
+  it.runIf(process.platform === 'linux')('keeps them for the user otherwise', async () => {
+    vi.stubEnv('KINGLET_CACHE', '');
+    vi.stubEnv('XDG_CACHE_HOME', folder);
+    await keeping();
+    expect(readdirSync(join(folder, 'kinglet'))).toHaveLength(1);
+    vi.stubEnv('XDG_CACHE_HOME', '');
+    vi.stubEnv('HOME', folder);
+    await keeping();
+    expect(readdirSync(join(folder, '.cache/kinglet'))).toHaveLength(1);
+  });
+
+  it('keeps nothing when it is told so, or cannot', async () => {
+    vi.stubEnv('KINGLET_CACHE', join(folder, 'here'));
+    expect(await keeping({ cache: false })).toEqual(['download', 'prepare']);
+    expect(readdirSync(folder)).toEqual([]);
+    vi.stubEnv('KINGLET_CACHE', join(fileURLToPath(storyModel), 'below a file'));
+    expect(await keeping()).toEqual(['cache_unavailable', 'download', 'prepare']);
+  });
+});
+
+it('is no folder without a name', async () => {
+  expect(() => new ModelCache('')).toThrow(/folder/);
+  await expect(Kinglet.load(url, { cache: '' })).rejects.toMatchObject({
     code: 'invalid_argument',
   });
 });

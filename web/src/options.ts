@@ -137,7 +137,7 @@ export function postedLoadOptions(options: LoadOptions): PostedLoadOptions {
     ...{ nThreads, kernels, nCtx, stallTimeout, spareMemory },
     kv: checkedKv(kv),
     headers: checkedHeaders(headers),
-    cache: postedCache(options.cache ?? !isNode),
+    cache: postedCache(options.cache ?? true),
     engineUrl: options.engineUrl === undefined ? undefined : folderUrl(options.engineUrl),
   };
 }
@@ -166,9 +166,9 @@ function folderUrl(folder: string | URL): string {
 
 function postedCache(cache: unknown): PostedLoadOptions['cache'] {
   if (cache === false) return undefined;
-  if (cache === true && !isNode) return { folder: undefined };
+  if (cache === true) return { folder: undefined };
   if (typeof cache === 'string' && cache !== '' && isNode) return { folder: cache };
-  const expected = isNode ? 'a folder or false' : 'true or false';
+  const expected = isNode ? 'a folder, true or false' : 'true or false';
   throw new KingletError('invalid_argument', `cache must be ${expected}, not ${String(cache)}`);
 }
 

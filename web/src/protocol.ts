@@ -37,7 +37,7 @@ export interface PostedLoadOptions {
   nCtx: number | undefined;
   headers: Record<string, string>;
   stallTimeout: number;
-  /** Undefined where nothing is kept; the folder is Node's. */
+  /** Undefined where nothing is kept; the folder is Node's, undefined for the user's own. */
   cache: { folder: string | undefined } | undefined;
   kv: KvKinds;
   spareMemory: number;

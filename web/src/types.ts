@@ -48,8 +48,9 @@ export interface LoadOptions extends HubOptions {
    */
   spareMemory?: number | undefined;
   /**
-   * Whether files from URLs are kept and read again. Default true in browsers; in Node a folder
-   * keeps them, otherwise nothing does. See {@link ModelCache}.
+   * Whether files from URLs are kept and read again; in Node also the folder that keeps them, by
+   * default `KINGLET_CACHE` of the environment, or else `kinglet` in the user's folder for caches.
+   * Default true. See {@link ModelCache}.
    */
   cache?: boolean | string | undefined;
   /**

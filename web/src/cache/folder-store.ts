@@ -18,10 +18,12 @@ export class FolderStore implements CacheStore {
     this.#folder = folder;
   }
 
-  static async open(folder: string): Promise<FolderStore> {
+  /** `folder`: undefined for the user's own. */
+  static async open(folder: string | undefined): Promise<FolderStore> {
     const fs = await importNode('fs');
-    fs.mkdirSync(folder, { recursive: true });
-    return new FolderStore(fs, folder);
+    const path = folder ?? (await usersFolder());
+    fs.mkdirSync(path, { recursive: true });
+    return new FolderStore(fs, path);
   }
 
   names(): Promise<string[]> {
@@ -108,6 +110,18 @@ export class FolderStore implements CacheStore {
   #path(name: string): string {
     return `${this.#folder}/${name}`;
   }
+}
+
+/** Where the system's programs keep what they can have again. */
+async function usersFolder(): Promise<string> {
+  const { homedir, platform } = await importNode('os');
+  const { KINGLET_CACHE, LOCALAPPDATA, XDG_CACHE_HOME } = process.env;
+  if (KINGLET_CACHE) return KINGLET_CACHE;
+  if (platform() === 'win32')
+    return `${LOCALAPPDATA ?? `${homedir()}/AppData/Local`}/kinglet/cache`;
+  if (platform() === 'darwin') return `${homedir()}/Library/Caches/kinglet`;
+  if (XDG_CACHE_HOME) return `${XDG_CACHE_HOME}/kinglet`;
+  return `${homedir()}/.cache/kinglet`;
 }
 
 class NodeFile implements RandomAccess {

@@ -22,13 +22,13 @@ export interface CachedFile {
 
 /**
  * The files that {@link Kinglet.load} has kept, one for each part of a split model. In Node the
- * cache is a folder.
+ * cache is a folder: the one that is given, or that load() takes where its option names none.
  */
 export class ModelCache {
   readonly #folder: string | undefined;
 
   constructor(folder?: string) {
-    if (isNode !== (typeof folder === 'string')) {
+    if (folder !== undefined && (!isNode || folder === '')) {
       throw new KingletError('invalid_argument', 'the cache is a folder in Node, and only there');
     }
     this.#folder = folder;
@@ -78,15 +78,15 @@ export class ModelCache {
   }
 
   async #stores(): Promise<CacheStore[]> {
-    if (this.#folder !== undefined) return [await FolderStore.open(this.#folder)];
+    if (isNode) return [await FolderStore.open(this.#folder)];
     const stores = await Promise.all([OpfsStore.open(), CacheApiStore.open()]);
     return stores.filter((store) => store !== undefined);
   }
 }
 
-/** Where a worker keeps what it downloads: the best that there is. */
+/** Where a worker keeps what it downloads: the best that there is. The folder is Node's. */
 export async function openStore(folder: string | undefined): Promise<CacheStore | undefined> {
-  if (folder !== undefined) return FolderStore.open(folder);
+  if (isNode) return FolderStore.open(folder);
   // Without these handles, which only workers have, the file system could not be written to.
   const hasHandles =
     typeof FileSystemFileHandle === 'function' &&

@@ -14,7 +14,7 @@ import { KeptFile } from './kept-file.ts';
 const patienceMs = 5000;
 
 export interface CacheOptions {
-  /** In Node; undefined in browsers. */
+  /** Node's; undefined for the user's own. */
   folder: string | undefined;
   onWarning: (warning: KingletError) => void;
 }
