@@ -50,7 +50,14 @@ export default defineConfig(
     languageOptions: {
       parserOptions: { ecmaFeatures: { jsx: true } },
       globals: globals([
-        ...['MessageChannel', 'SharedWorker', 'URLSearchParams', 'Worker', 'addEventListener'],
+        ...[
+          'AbortController',
+          'MessageChannel',
+          'SharedWorker',
+          'URLSearchParams',
+          'Worker',
+          'addEventListener',
+        ],
         ...['document', 'location', 'navigator', 'parent', 'self', 'window'],
       ]),
     },

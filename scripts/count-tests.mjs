@@ -1,12 +1,12 @@
 // Adds the counts that suites left in build/test-results/: those of npm test, or, run as a program
-// after .ci/run's steps, those of npm run sanitize too.
+// after .ci/run's steps, those of npm run test:bundlers and sanitize too.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { root } from './tools.mjs';
 
 export const testSuites = ['native', 'wasm-simd128', 'wasm-relaxed-simd', 'vitest'];
-const sanitizedSuites = ['sanitize', 'sanitize-thread'];
+const furtherSuites = ['bundlers', 'sanitize', 'sanitize-thread'];
 
 /** A suite that left no counts, because it was not built or crashed, counts as one failure. */
 export function countTests(suites) {
@@ -35,6 +35,6 @@ function countSuite(file) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const { passed, failed } = countTests([...testSuites, ...sanitizedSuites]);
+  const { passed, failed } = countTests([...testSuites, ...furtherSuites]);
   console.log(`${passed} passed, ${failed} failed`);
 }

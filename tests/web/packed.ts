@@ -9,11 +9,17 @@ export interface Packed {
   unpackedSize: number;
 }
 
-/** Installs the package in that folder below build/, and says what it consists of. */
+/** Installs the package in a new folder of that name below build/, and says what it consists of. */
 export function installPacked(name: string): { folder: string; packed: Packed } {
   const folder = join(root, 'build', name);
-  const target = join(folder, 'node_modules/kinglet');
   rmSync(folder, { recursive: true, force: true });
+  return { folder, packed: addPacked(folder) };
+}
+
+/** Installs the package in a folder, beside what it has. */
+export function addPacked(folder: string): Packed {
+  const target = join(folder, 'node_modules/kinglet');
+  rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
   const answer = execFileSync('npm', ['pack', '--json', '--pack-destination', folder], {
     ...{ cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
@@ -26,5 +32,5 @@ export function installPacked(name: string): { folder: string; packed: Packed } 
     target,
     '--strip-components=1',
   ]);
-  return { folder, packed };
+  return packed;
 }

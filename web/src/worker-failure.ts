@@ -40,7 +40,7 @@ function notStarted({ address }: WorkerScript): string {
 
 /** What the address answers now. */
 async function fetchAgain(address: string): Promise<{ found: string; advice: string }> {
-  const advice = address.includes('/.vite/') ? adviceOnVite : adviceOnPath;
+  const advice = address.includes('/deps/worker/worker.js') ? adviceOnVite : adviceOnPath;
   try {
     const response = await fetch(address);
     void response.body?.cancel();
