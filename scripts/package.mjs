@@ -47,17 +47,6 @@ async function buildModules() {
     minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
   });
   await bundle.close();
-  leaveSourcesOut();
-}
-
-/** The maps name the sources without containing them: 280 KB that a page's user never needs. */
-function leaveSourcesOut() {
-  for (const name of readdirSync(join(root, 'dist'), { recursive: true })) {
-    if (!name.endsWith('.js.map')) continue;
-    const file = join(root, 'dist', name);
-    const { sourcesContent, ...map } = JSON.parse(readFileSync(file, 'utf8'));
-    if (sourcesContent) writeFileSync(file, JSON.stringify(map));
-  }
 }
 
 /**

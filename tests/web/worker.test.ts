@@ -1,5 +1,6 @@
 // Both ends of the worker protocol, joined without a worker, over an engine without wasm.
 import { beforeEach, describe, expect, it } from 'vitest';
+import { inspect } from '../../web/src/inspect.ts';
 import { Kinglet } from '../../web/src/kinglet.ts';
 import { postedLoadOptions } from '../../web/src/options.ts';
 import type { Session } from '../../web/src/session.ts';
@@ -658,6 +659,48 @@ describe('failing', () => {
     });
   });
 
+  it.each([
+    [{ bos: true }, (model: Kinglet, options: object) => model.tokenize('a', options)],
+    [{ bos: true }, (model: Kinglet, options: object) => model.countTokens('a', options)],
+    [{ control: true }, (model: Kinglet, options: object) => model.detokenize([1], options)],
+    [{ special: 'no' }, (model: Kinglet, options: object) => model.detokenize([1], options)],
+    [{ cache: false }, (_: Kinglet, options: object) => inspect(new Blob(), options)],
+  ])('refuses %o, and lists what there is', async (options, call) => {
+    await expect(call(await load(), options)).rejects.toMatchObject({
+      code: 'invalid_argument',
+      message: expect.stringMatching(/the options are \w+|special must be true or false/) as string,
+    });
+  });
+
+  it('says that a stream which is being read cannot be sent', async () => {
+    const stream = new ReadableStream<Uint8Array>();
+    stream.getReader();
+    const post: StartWorker = (listener, place) =>
+      start(listener, place).then((link) => ({
+        ...link,
+        post: (message, transfer = []) => {
+          link.post(structuredClone(message, { transfer }));
+        },
+      }));
+    await expect(Kinglet.loadWith(post, stream, {})).rejects.toMatchObject({
+      ...{ name: 'KingletError', code: 'invalid_argument' },
+      message: expect.stringContaining('cannot be sent to the worker') as string,
+    });
+  });
+
+  it.each([
+    [{ worker: 'worker.js' }, 'worker must be a function'],
+    [{ blobWorker: 'yes' }, 'blobWorker must be true or false'],
+    [{ workerUrl: 'http://[' }, '"http://[" is not a URL'],
+    [{ engineUrl: 'http://[' }, '"http://[" is not a URL'],
+    [{ worker: () => undefined, workerUrl: 'worker.js' }, 'leave workerUrl and blobWorker out'],
+  ])('refuses the place %o', async (options: object, message) => {
+    await expect(Kinglet.loadWith(start, new Blob(['story']), options)).rejects.toMatchObject({
+      code: 'invalid_argument',
+      message: expect.stringContaining(message) as string,
+    });
+  });
+
   it('refuses unknown load options and kernel sets', async () => {
     const source = new Blob(['story']);
     const misspelt: object = { threads: 2 };
@@ -703,6 +746,20 @@ describe('failing', () => {
     model.dispose();
     await expect(result).rejects.toMatchObject({ code: 'disposed' });
     await expect(model.generate('a').result).rejects.toMatchObject({ code: 'disposed' });
+    expect(terminated).toBe(1);
+  });
+
+  it('is disposed of at the end of a block, as its sessions are', async () => {
+    const model = await load();
+    const [one, other] = [await model.newSession(), await model.newSession()];
+    one[Symbol.dispose]();
+    await other[Symbol.asyncDispose]();
+    for (const session of [one, other]) {
+      await expect(session.tokens()).rejects.toMatchObject({ code: 'disposed' });
+    }
+    model[Symbol.dispose]();
+    await model[Symbol.asyncDispose]();
+    await expect(model.tokenize('a')).rejects.toMatchObject({ code: 'disposed' });
     expect(terminated).toBe(1);
   });
 });

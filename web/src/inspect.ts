@@ -3,6 +3,7 @@
 // Source of the layout: the GGUF specification (ggml's docs/gguf.md), versions 2 and 3.
 import { KingletError, messageOf } from './errors.ts';
 import { Cursor, magic, TooShort, valueType } from './gguf-cursor.ts';
+import { refuseUnknown } from './options.ts';
 import { sourceUrls } from './source.ts';
 import { tensorTypes } from './type-tables.generated.ts';
 import type { HubOptions } from './types.ts';
@@ -43,6 +44,7 @@ export async function inspect(
   source: string | URL | Blob,
   options: HubOptions & { signal?: AbortSignal | undefined } = {},
 ): Promise<FileDescription> {
+  refuseUnknown(options, ['hubBase', 'signal']);
   const { stream, size } = await open(source, options);
   const reader = stream.getReader();
   try {

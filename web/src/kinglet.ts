@@ -1,4 +1,5 @@
 import { layOutChat, renderChat } from './chat-template.ts';
+import { asyncDispose, dispose } from './dispose.ts';
 import { KingletError } from './errors.ts';
 import type { Generation } from './generation.ts';
 import { loadInWorker } from './load-in-worker.ts';
@@ -6,6 +7,7 @@ import {
   checkedChat,
   checkedDocuments,
   checkedRerankOptions,
+  checkedSpelling,
   checkedText,
   checkedTexts,
   checkedTokens,
@@ -146,8 +148,10 @@ export class Kinglet {
   }
 
   async detokenize(tokens: ArrayLike<number>, options: DetokenizeOptions = {}): Promise<string> {
-    const { special = false } = options;
-    const request = { type: 'detokenize', tokens: checkedTokens(tokens), special } as const;
+    const request = {
+      ...({ type: 'detokenize', tokens: checkedTokens(tokens) } as const),
+      special: checkedSpelling(options),
+    };
     return (await this.#client.ask(request, 'detokenized')).text;
   }
 
@@ -219,5 +223,16 @@ export class Kinglet {
   /** Ends the worker and frees its memory. What is still running rejects with `disposed`. */
   dispose(): void {
     this.#client.close(new KingletError('disposed', 'the model has been disposed of'));
+  }
+
+  /** As dispose(), at the end of a block with `using model = …`. */
+  [dispose](): void {
+    this.dispose();
+  }
+
+  /** As dispose(), for `await using`. */
+  [asyncDispose](): Promise<void> {
+    this.dispose();
+    return Promise.resolve();
   }
 }

@@ -19,6 +19,7 @@ import { isNode } from './runtime.ts';
 import { absoluteUrl } from './source.ts';
 import { kvRows } from './type-tables.generated.ts';
 import type {
+  DetokenizeOptions,
   EmbedOptions,
   GenerateOptions,
   KvOption,
@@ -210,11 +211,19 @@ function checkedKv(kv: KvOption): KvKinds {
   return { k, v };
 }
 
-export function postedEncoding({ addBos, parseSpecial }: TokenizeOptions): PostedEncoding {
+export function postedEncoding(options: TokenizeOptions): PostedEncoding {
+  refuseUnknown(options, ['addBos', 'parseSpecial']);
+  const { addBos, parseSpecial } = options;
   return {
     addBos: checkedFlag('addBos', addBos ?? true),
     parseSpecial: checkedFlag('parseSpecial', parseSpecial ?? false),
   };
+}
+
+/** Whether control tokens are spelled out. */
+export function checkedSpelling(options: DetokenizeOptions): boolean {
+  refuseUnknown(options, ['special']);
+  return checkedFlag('special', options.special ?? false);
 }
 
 export function postedPrompt(
@@ -348,7 +357,7 @@ export function checkedFlag(name: string, value: unknown): boolean {
   throw new KingletError('invalid_argument', `${name} must be true or false, not ${String(value)}`);
 }
 
-function refuseUnknown(options: object, known: string[]): void {
+export function refuseUnknown(options: object, known: string[]): void {
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) {
       throw new KingletError(

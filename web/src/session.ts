@@ -1,4 +1,5 @@
 import { layOutChat } from './chat-template.ts';
+import { asyncDispose, dispose } from './dispose.ts';
 import { Generation } from './generation.ts';
 import type { GenerationSink } from './generation.ts';
 import {
@@ -144,6 +145,17 @@ export class Session {
   /** Frees its memory. What still runs or waits rejects with `disposed`; the model lives on. */
   dispose(): void {
     this.#client.post({ type: 'closeSession', session: this.#id });
+  }
+
+  /** As dispose(), at the end of a block with `using session = …`. */
+  [dispose](): void {
+    this.dispose();
+  }
+
+  /** As dispose(), for `await using`. */
+  [asyncDispose](): Promise<void> {
+    this.dispose();
+    return Promise.resolve();
   }
 
   /** @internal As generate(), anywhere in the context. */
