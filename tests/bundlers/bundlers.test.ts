@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { launchChromium } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
 import { addPacked } from '../web/packed.ts';
-import { root, storyModel, tellByCli } from '../web/support.ts';
+import { root, storyModel, tellByCli, withChatTemplate } from '../web/support.ts';
 
 const folder = join(root, 'build/bundlers');
 const inFolder = (...path: string[]) => join(folder, ...path);
@@ -66,6 +66,12 @@ async function open(built: string, page: string, load: object = {}): Promise<str
 const importVite = (folderOfIt: string): Promise<typeof Vite> =>
   import(pathToFileURL(join(folderOfIt, 'dist/node/index.js')).href) as Promise<typeof Vite>;
 
+function addressOf({ httpServer }: Vite.ViteDevServer): string {
+  const address = httpServer?.address();
+  if (typeof address !== 'object' || address === null) throw new Error('no port');
+  return `http://127.0.0.1:${String(address.port)}/`;
+}
+
 describe.each([
   { version: 5, place: inFolder('node_modules/vite5') },
   { version: 6, place: inFolder('node_modules/vite6') },
@@ -92,9 +98,7 @@ describe.each([
     });
     onTestFinished(() => server.close());
     await server.listen();
-    const address = server.httpServer?.address();
-    if (typeof address !== 'object' || address === null) throw new Error('no port');
-    return read(`http://127.0.0.1:${String(address.port)}/`);
+    return read(addressOf(server));
   };
 
   it('serves a page that runs while it is written', async () => {
@@ -108,6 +112,34 @@ describe.each([
         : /^worker_unavailable: .*\/deps\/worker\/worker\.js.*optimizeDeps: \{ exclude: \['kinglet'\] \}/,
     );
   });
+});
+
+it('the first page of README chats in Vite as it stands', async () => {
+  const [, page = ''] =
+    /^```html\n([^]*?)^```$/m.exec(readFileSync(`${root}README.md`, 'utf8')) ?? [];
+  expect(page.trimEnd().split('\n').length).toBeLessThanOrEqual(15);
+  const greedy = '{ temperature: 0, maxTokens: 40 }';
+  const here = page
+    .replace(/'hf:.*?'/, "'chat.gguf'")
+    .replace('.chat(messages)', `.chat(messages, ${greedy})`);
+  writeFileSync(inFolder('first.html'), here);
+  const model = withChatTemplate(readFileSync(storyModel), '{{ messages[0].content }}');
+  writeFileSync(inFolder('public/chat.gguf'), model);
+  const vite = await importVite(join(root, 'node_modules/vite'));
+  const server = await vite.createServer({
+    ...{ root: folder, configFile: false, logLevel: 'silent', server: { host: '127.0.0.1' } },
+    cacheDir: inFolder('out/cache/first'),
+  });
+  const view = await browser.newPage();
+  onTestFinished(async () => {
+    await view.close();
+    await server.close();
+  });
+  await server.listen();
+  await view.goto(`${addressOf(server)}first.html`);
+  await view.locator('input').fill('Once upon a time');
+  await view.locator('input').press('Enter');
+  await expect.poll(() => view.locator('output').textContent()).toBe(story);
 });
 
 describe.each([
@@ -171,14 +203,19 @@ describe('Node', () => {
     expect(node('program.mjs')).toMatchObject({ stdout: story, stderr: '' });
 
     const out = 'out/node/program.mjs';
-    run('esbuild/bin/esbuild', [
-      ...['program.mjs', '--bundle', '--platform=node', '--format=esm', `--outfile=${out}`],
-    ]);
+    const bundle = (...options: string[]) =>
+      run('esbuild/bin/esbuild', [
+        ...['program.mjs', '--bundle', '--platform=node', '--format=esm', `--outfile=${out}`],
+        ...options,
+      ]);
+    bundle();
     expect(node(out).stderr).toMatch(
       /KingletError: the worker could not be started from file:\S+out\/node\/worker\/worker\.js/,
     );
     const workerUrl = 'node_modules/kinglet/dist/worker/worker.js';
     expect(node(out, { workerUrl })).toMatchObject({ stdout: story, stderr: '' });
+    bundle('--external:kinglet');
+    expect(node(out)).toMatchObject({ stdout: story, stderr: '' });
   });
 });
 
@@ -197,7 +234,8 @@ describe('TypeScript 5.7', () => {
       `import { Kinglet } from 'kinglet';
        import { openAI } from 'kinglet/openai';
        export const model: Kinglet = await Kinglet.load('model.gguf', { workerUrl: 'worker.js' });
-       export const client = openAI(model);`,
+       export const client = openAI(model);
+       { using session = await model.newSession(); }`,
     );
     writeFileSync(
       inFolder('tsconfig.json'),
