@@ -10,6 +10,8 @@ import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { launchChromium, launchChromiumWithProfile } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
+import type { AnyPage } from './any-browser.ts';
+import { openAnyPage } from './any-browser.ts';
 import { root, storyModel, tellByCli } from './support.ts';
 
 interface Told {
@@ -148,7 +150,7 @@ describe('a package on another origin', () => {
   ])('runs from a blob: $nThreads threads', async ({ isolated, nThreads }) => {
     const { origin } = new URL(elsewhere.url);
     const policy =
-      `default-src 'none'; script-src 'self' 'wasm-unsafe-eval' ${origin}; worker-src blob: ${origin}; ` +
+      `default-src 'none'; script-src 'self' 'wasm-unsafe-eval' ${origin}; worker-src blob:; ` +
       `connect-src 'self' ${origin}; img-src data:`;
     const url = await site({ isolated, headers: { 'Content-Security-Policy': policy } });
     expect(await visit(url, 'page', { ...load(), blobWorker: true, nThreads: 2 })).toEqual({
@@ -231,6 +233,48 @@ describe('workers', () => {
         /no worker .* \((Shared|Service)WorkerGlobalScope\).* in a page/,
       ) as string,
     });
+  });
+});
+
+describe.each(['Firefox', 'WebKit'] as const)('%s', (name) => {
+  let page: AnyPage;
+  beforeAll(async () => {
+    page = await openAnyPage(name);
+  });
+  afterAll(async () => {
+    await page.close();
+  });
+
+  const visitHere = async (base: string, place: string, load: object) => {
+    const query = new URLSearchParams({ place, load: JSON.stringify(load) });
+    await page.goto(`${base}index.html?${String(query)}`);
+    const told = await page.evaluate(async () => {
+      for (;;) {
+        const { textContent } = document.querySelector('output')!;
+        if (textContent) return textContent;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    });
+    return JSON.parse(told) as Told;
+  };
+
+  it('says what a package on another origin needs, and runs it from a blob', async () => {
+    const url = await site({ isolated: true });
+    const load = { from: `${elsewhere.url}index.js`, nThreads: 2 };
+    expect(await visitHere(url, 'page', load)).toEqual(
+      unavailable(`${elsewhere.url}worker/worker.js`, url.slice(0, -1), 'blobWorker: true'),
+    );
+    const told = await visitHere(url, 'page', { ...load, blobWorker: true });
+    expect(told).toEqual({ text: story, nThreads: 2 });
+  });
+
+  it('says what a sandboxed frame needs, and runs there', async () => {
+    const url = await site({ headers: anyOrigin });
+    expect(await visitHere(url, 'sandboxed frame', {})).toEqual(
+      unavailable('kinglet/worker/worker.js', 'blobWorker: true'),
+    );
+    const told = await visitHere(url, 'sandboxed frame', { blobWorker: true });
+    expect(told).toEqual({ text: story, nThreads: 1 });
   });
 });
 

@@ -13,9 +13,15 @@ export const startBrowserWorker: StartWorker = (listener, place) => {
   const onEnd = () => {
     listener.onCrash('it ended');
   };
-  worker.onmessage = ({ data }: MessageEvent<WorkerMessage | LifeSign>) => {
+  const onMissing = () => {
+    void whyNoScript(script).then((message) => {
+      listener.onUnavailable(message);
+    });
+  };
+  worker.onmessage = ({ data }: MessageEvent<WorkerMessage | LifeSign | { type: 'missing' }>) => {
     hasSpoken = true;
     if (data.type === 'alive') watchLife(data, onEnd);
+    else if (data.type === 'missing') onMissing();
     else listener.onMessage(data);
   };
   worker.onerror = (event) => {
@@ -23,11 +29,7 @@ export const startBrowserWorker: StartWorker = (listener, place) => {
     // A script that does not come is an event without words.
     if (event.message) listener.onCrash(event.message);
     else if (hasSpoken) onEnd();
-    else {
-      void whyNoScript(script).then((message) => {
-        listener.onUnavailable(message);
-      });
-    }
+    else onMissing();
   };
   return Promise.resolve({
     post: (message, transfer = []) => {
@@ -91,7 +93,11 @@ function makeImporting(address: string | undefined): MadeWorker {
     const message = 'blobWorker needs workerUrl where a bundler has moved the worker';
     throw new KingletError('invalid_argument', message);
   }
-  const own = addressOf(`import ${JSON.stringify(address)};\n${importingThreads}`);
+  const own = addressOf(
+    `const address = ${JSON.stringify(address)}, importer = ${JSON.stringify(importer)};\n` +
+      importingThreads +
+      importer,
+  );
   const start = () => new Worker(own, { type: 'module', name: 'kinglet' });
   const release = () => {
     URL.revokeObjectURL(own);
@@ -109,15 +115,32 @@ function addressOf(code: string): string {
     : URL.createObjectURL(new Blob([code], { type: 'text/javascript' }));
 }
 
-/** In that worker: the engine's threads come from the other origin, too. */
+/**
+ * Imports the module at `address` into a worker, and gives it the messages that came before. An
+ * import of its own making counts as a script to all browsers; to WebKit one that the script begins
+ * with counts as a worker, which in isolated pages needs more headers.
+ */
+const importer = `const early = [];
+const keep = (event) => early.push(event);
+self.onmessage = keep;
+import(address).then(
+  () => {
+    if (self.onmessage === keep) self.onmessage = null;
+    for (const { data, ports } of early) {
+      self.dispatchEvent(new MessageEvent('message', { data, ports: [...ports] }));
+    }
+  },
+  () => self.postMessage({ type: 'missing' }),
+);
+`;
+
+/** In such a worker: the engine's threads come from the other origin, too. */
 const importingThreads = `const { Worker } = self;
 if (Worker) {
   self.Worker = class extends Worker {
     constructor(address, options) {
-      const code = new Blob([\`import \${JSON.stringify(String(address))}\`], {
-        type: 'text/javascript',
-      });
-      super(URL.createObjectURL(code), options);
+      const code = 'const address = ' + JSON.stringify(String(address)) + ';' + importer;
+      super(URL.createObjectURL(new Blob([code], { type: 'text/javascript' })), options);
     }
   };
 }
