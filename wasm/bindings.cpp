@@ -21,6 +21,7 @@
 #include "base/thread_pool.h"
 #include "gguf/file.h"
 #include "kernels/kernels.h"
+#include "model/embedding_table.h"
 #include "model/encode.h"
 #include "model/pooling.h"
 #include "session/encoder_input.h"
@@ -385,6 +386,7 @@ class EngineModel {
     set(fields, "pooling", config.pooling ? pooling_name(*config.pooling) : "");
     set(fields, "embeddingSize", to_number(model.weights().head.embedding_dim()));
     set(fields, "weightBytes", to_number(model.weight_bytes()));
+    set(fields, "storedBytes", to_number(model.stored_bytes()));
     set(fields, "kernels", model.kernels().name);
     set(fields, "chatTemplate", metadata("tokenizer.chat_template"));
     set(fields, "sampling", sampling());
@@ -478,10 +480,27 @@ std::optional<uint64_t> announced(double file_bytes) {
   return file_bytes > 0 ? std::optional(from_number<uint64_t>(file_bytes)) : std::nullopt;
 }
 
+// A file that JavaScript reads, on the thread that calls the engine.
+class JsFile final : public RandomAccessFile {
+ public:
+  explicit JsFile(val read) : read_(std::move(read)) {}
+
+  Status read(uint64_t offset, std::span<std::byte> bytes) const override {
+    const double address = to_number(reinterpret_cast<uintptr_t>(bytes.data()));
+    const std::string problem = text(read_(to_number(offset), address, to_number(bytes.size())));
+    return problem.empty() ? Status() : Error{ErrorCode::io, problem};
+  }
+
+ private:
+  val read_;
+};
+
 // Of one part. What prepares a file goes before it does.
 struct PartLoader {
-  PartLoader(double file_bytes, const KernelSet& kernels)
-      : loader(announced(file_bytes)), preparation(kernels, thread_pool()) {}
+  PartLoader(double file_bytes, const KernelSet& kernels,
+             std::shared_ptr<const RandomAccessFile> storage = nullptr, StoredChoice choice = {})
+      : loader(announced(file_bytes), std::move(storage), choice),
+        preparation(kernels, thread_pool()) {}
 
   GgufLoader loader;
   Preparation preparation;
@@ -489,14 +508,24 @@ struct PartLoader {
 
 class EngineLoader {
  public:
-  EngineLoader(double file_bytes, const KernelSet& kernels) : kernels_(kernels) {
-    part_.emplace(file_bytes, kernels_);
+  EngineLoader(double file_bytes, const KernelSet& kernels, const val& tables) : kernels_(kernels) {
+    if (tables.isUndefined()) {
+      part_.emplace(file_bytes, kernels_);
+    } else {
+      part_.emplace(
+          file_bytes, kernels_, std::make_shared<const JsFile>(get(tables, "read")),
+          StoredChoice{tables_read_by_rows, from_number<uint64_t>(number(tables, "minBytes"))});
+    }
   }
 
   val next_part(double file_bytes) {
     const Status status = end_part();
     if (status.ok()) part_.emplace(file_bytes, kernels_);
     return to_js(status);
+  }
+
+  double skip(double max_bytes) {
+    return to_number(part_->loader.skip(from_number<uint64_t>(max_bytes)));
   }
 
   val reserve(double max_bytes) {
@@ -546,10 +575,10 @@ class EngineLoader {
   Prepared prepared_;
 };
 
-val new_loader(double file_bytes, const std::string& kernels) {
+val new_loader(double file_bytes, const std::string& kernels, const val& tables) {
   const auto chosen = choose_kernels(kernels);
   if (!chosen.ok()) return failure(chosen.error());
-  return success(val(std::make_shared<EngineLoader>(file_bytes, *chosen.value())));
+  return success(val(std::make_shared<EngineLoader>(file_bytes, *chosen.value(), tables)));
 }
 
 }  // namespace
@@ -559,6 +588,7 @@ EMSCRIPTEN_BINDINGS(kinglet) {
 
   class_<EngineLoader>("EngineLoader")
       .smart_ptr<std::shared_ptr<EngineLoader>>("EngineLoader")
+      .function("skip", &EngineLoader::skip)
       .function("reserve", &EngineLoader::reserve)
       .function("commit", &EngineLoader::commit)
       .function("fileBytes", &EngineLoader::file_bytes)

@@ -14,10 +14,11 @@ namespace kinglet::cli {
 
 // How a model is run.
 struct RunOptions {
-  std::string model;       // path of a GGUF file
-  uint32_t n_threads = 0;  // 0: as many as are fastest, at most half of the machine's or 2
-  std::string kernels;     // "": the fastest
-  uint32_t n_ctx = 0;      // 0: the model's
+  std::string model;            // path of a GGUF file
+  std::string tables = "auto";  // where embedding tables are: auto, memory, file
+  uint32_t n_threads = 0;       // 0: as many as are fastest, at most half of the machine's or 2
+  std::string kernels;          // "": the fastest
+  uint32_t n_ctx = 0;           // 0: the model's
   std::string kv = "f32";
   uint32_t kv_page = 0;  // positions in a page of the KV cache; 0: it is in one piece
   bool measures_kernels = false;
@@ -61,6 +62,7 @@ struct LogprobsOptions {
 
 struct EncoderOptions {
   std::string model;
+  std::string tables = "auto";  // where embedding tables are: auto, memory, file
   uint32_t n_threads = 0;       // 0: at most half of the machine's or 2
   std::string kernels;          // "": the fastest
   std::vector<TokenId> tokens;  // of the one text; none: the lines of standard input are texts

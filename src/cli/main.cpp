@@ -16,6 +16,12 @@ template <class Options>
 void add_model_options(CLI::App& command, Options& options) {
   command.add_option("-m,--model", options.model, "GGUF file")->required();
   command
+      .add_option("--embedding-tables", options.tables,
+                  "Tables that are read by rows only: in memory, left in the file, or auto: there "
+                  "from 64 MiB on")
+      ->check(CLI::IsMember({"auto", "memory", "file"}))
+      ->capture_default_str();
+  command
       .add_option("--threads", options.n_threads,
                   "Threads (default: the fastest number, at most half of the machine's or 2)")
       ->check(CLI::Range(1u, 1024u));

@@ -20,6 +20,11 @@ size_t threads_for(uint32_t asked) {
   return std::max({size_t{1}, std::min<size_t>(n_hardware, 2), n_hardware / 2});
 }
 
+StoredChoice choose_stored(const std::string& tables) {
+  if (tables == "memory") return {};
+  return {tables_read_by_rows, tables == "file" ? 0 : kLargeTableBytes};
+}
+
 // "int8" for both sides, or "k=q8,v=q4".
 Status parse_kv(std::string_view text, SessionOptions& options) {
   const auto kind = [](std::string_view name, KvKind& out) -> Status {
@@ -58,7 +63,7 @@ Result<std::unique_ptr<Run>> start_run(const RunOptions& options) {
   session.n_ctx = options.n_ctx;
   session.page_positions = options.kv_page;
   KINGLET_TRY(parse_kv(options.kv, session));
-  KINGLET_ASSIGN(GgufFile file, read_gguf_file(options.model));
+  KINGLET_ASSIGN(GgufFile file, read_gguf_file(options.model, choose_stored(options.tables)));
   KINGLET_ASSIGN(const KernelSet* kernels, choose_kernels(options.kernels));
   if (options.measures_kernels) kernels = &measured_kernels(*kernels);
   KINGLET_ASSIGN(LanguageModel loaded, load_language_model(std::move(file), *kernels));
@@ -74,7 +79,7 @@ void choose_sampling(const Model& model, const SamplerChoice& chosen, SamplerOpt
 }
 
 Result<std::unique_ptr<EncoderRun>> start_encoder(const EncoderOptions& options) {
-  KINGLET_ASSIGN(GgufFile file, read_gguf_file(options.model));
+  KINGLET_ASSIGN(GgufFile file, read_gguf_file(options.model, choose_stored(options.tables)));
   KINGLET_ASSIGN(LanguageModel loaded, load_language_model(std::move(file), options.kernels));
   KINGLET_TRY(check_has_weights(loaded.model));
   return std::make_unique<EncoderRun>(std::move(loaded), threads_for(options.n_threads));

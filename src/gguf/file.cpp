@@ -1,5 +1,7 @@
 #include "gguf/file.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -31,28 +33,92 @@ std::span<const std::byte> fill(std::span<std::byte> target, std::span<const std
 }
 
 // Memory for a file's tensors, all of which a model reads.
-Result<AlignedBuffer> allocate_data(const GgufHeader& header) {
-  KINGLET_ASSIGN(AlignedBuffer data, AlignedBuffer::allocate(header.data_bytes, "the tensor data"));
+Result<AlignedBuffer> allocate_data(uint64_t bytes) {
+  KINGLET_ASSIGN(AlignedBuffer data, AlignedBuffer::allocate(bytes, "the tensor data"));
   data.expect_full_use();
   return data;
 }
 
 }  // namespace
 
-TensorView GgufFile::tensor(const TensorInfo& info) {
-  std::span<std::byte> data = data_.bytes();
-  uint64_t offset = info.offset;
-  for (GgufFile& part : other_parts_) {
-    if (offset < data.size()) break;
-    offset -= data.size();
-    data = part.data_.bytes();
+GgufFile::Place GgufFile::place_of(const TensorInfo& info) const {
+  Place place{this, info.offset};
+  for (const GgufFile& part : other_parts_) {
+    if (place.offset < place.part->section_bytes_) break;
+    place.offset -= place.part->section_bytes_;
+    place.part = &part;
   }
-  return {info.name, info.type, info.shape,
-          from(data, offset).first(static_cast<size_t>(info.bytes))};
+  return place;
 }
 
-GgufLoader::GgufLoader(std::optional<uint64_t> file_bytes)
-    : announced_bytes_(file_bytes), next_try_(kFirstTry) {}
+const GgufFile::Gap* GgufFile::next_gap(uint64_t offset) const {
+  const auto gap = std::find_if(gaps_.begin(), gaps_.end(),
+                                [offset](const Gap& each) { return offset < each.end; });
+  return gap == gaps_.end() ? nullptr : &*gap;
+}
+
+bool GgufFile::is_in_gap(uint64_t offset) const {
+  const Gap* gap = next_gap(offset);
+  return gap != nullptr && offset >= gap->begin;
+}
+
+uint64_t GgufFile::in_memory(uint64_t offset) const {
+  uint64_t n_left_out = 0;
+  for (const Gap& gap : gaps_) {
+    if (offset > gap.begin) n_left_out += std::min(offset, gap.end) - gap.begin;
+  }
+  return offset - n_left_out;
+}
+
+uint64_t GgufFile::bytes_in_memory() const {
+  uint64_t n = data_.size();
+  for (const GgufFile& part : other_parts_) n += part.data_.size();
+  return n;
+}
+
+TensorView GgufFile::tensor(const TensorInfo& info) {
+  const auto [part, offset] = place_of(info);
+  TensorView view{info.name, info.type, info.shape, {}};
+  if (part->is_in_gap(offset)) return view;
+  // The part is this file or one of its own.
+  auto& data = const_cast<GgufFile*>(part)->data_;
+  view.bytes = from(data.bytes(), part->in_memory(offset)).first(static_cast<size_t>(info.bytes));
+  return view;
+}
+
+std::optional<StoredTensor> GgufFile::stored(const TensorInfo& info) const {
+  const auto [part, offset] = place_of(info);
+  if (!part->is_in_gap(offset)) return std::nullopt;
+  return StoredTensor{part->storage_, part->header_.data_offset + offset};
+}
+
+GgufLoader::GgufLoader(std::optional<uint64_t> file_bytes,
+                       std::shared_ptr<const RandomAccessFile> storage, StoredChoice choice)
+    : announced_bytes_(file_bytes), choice_(choice), next_try_(kFirstTry) {
+  file_.storage_ = std::move(storage);
+}
+
+uint64_t GgufLoader::skip(uint64_t max_bytes) {
+  const uint64_t data_offset = file_.header_.data_offset;
+  if (!has_header_ || received_ < data_offset) return 0;
+  const uint64_t offset = received_ - data_offset;
+  if (!file_.is_in_gap(offset)) return 0;
+  const uint64_t n = std::min(max_bytes, file_.next_gap(offset)->end - offset);
+  reserved_ = 0;
+  received_ += n;
+  return n;
+}
+
+// Of a file whose header is there: memory for the bytes that come next.
+std::span<std::byte> GgufLoader::next_room() {
+  if (received_ < file_.header_.data_offset) return from(file_.header_bytes_.bytes(), received_);
+  if (received_ >= file_.file_bytes()) return {};
+  const uint64_t offset = received_ - file_.header_.data_offset;
+  const auto room = from(file_.data_.bytes(), file_.in_memory(offset));
+  const GgufFile::Gap* gap = file_.next_gap(offset);
+  if (gap == nullptr) return room;
+  return room.first(static_cast<size_t>(gap->begin - std::min(offset, gap->begin)));
+}
 
 Result<std::span<std::byte>> GgufLoader::reserve(size_t max_bytes) {
   if (error_) return *error_;
@@ -63,10 +129,8 @@ Result<std::span<std::byte>> GgufLoader::reserve(size_t max_bytes) {
   if (!has_header_) {
     if (received_ == file_.header_bytes_.size()) KINGLET_TRY(grow_header());
     room = from(file_.header_bytes_.bytes(), received_);
-  } else if (received_ < file_.header_.data_offset) {
-    room = from(file_.header_bytes_.bytes(), received_);
-  } else if (received_ < file_.file_bytes()) {
-    room = from(file_.data_.bytes(), received_ - file_.header_.data_offset);
+  } else {
+    room = next_room();
   }
   room = room.first(std::min(room.size(), max_bytes));
   reserved_ = room.size();
@@ -107,7 +171,7 @@ GgufFile* GgufLoader::file() {
 std::span<const std::byte> GgufLoader::arrived() {
   const uint64_t data_offset = file_.header_.data_offset;
   const uint64_t n = has_header_ && received_ > data_offset ? received_ - data_offset : 0;
-  return file_.data_.bytes().first(static_cast<size_t>(n));
+  return file_.data_.bytes().first(static_cast<size_t>(file_.in_memory(n)));
 }
 
 uint64_t GgufFile::header_hash() const {
@@ -161,32 +225,55 @@ Status GgufLoader::try_header(std::optional<uint64_t> file_bytes) {
 Status GgufLoader::place(const GgufHeader& header, std::optional<uint64_t> file_bytes) {
   auto header_bytes = AlignedBuffer::allocate(header.data_offset, "the header");
   if (!header_bytes.ok()) return fail(std::move(header_bytes.error()));
-  auto data = allocate_data(header);
+  if (file_.storage_ != nullptr && announced_bytes_) leave_out(header);
+  auto data = allocate_data(file_.in_memory(header.data_bytes));
   if (!data.ok()) return fail(std::move(data.error()));
 
   const AlignedBuffer collected = std::move(file_.header_bytes_);
   file_.header_bytes_ = std::move(header_bytes.value());
   file_.data_ = std::move(data.value());
+  file_.section_bytes_ = header.data_bytes;
   const auto arrived = collected.bytes().first(static_cast<size_t>(received_));
-  fill(file_.data_.bytes(), fill(file_.header_bytes_.bytes(), arrived));
+  auto rest = fill(file_.header_bytes_.bytes(), arrived);
 
   // Parsed anew, so that its views point at the final memory.
   auto placed = parse_gguf_header(file_.header_bytes_.bytes(), file_bytes);
   if (!placed.ok()) return fail(std::move(placed.error()));
   file_.header_ = std::move(placed.value());
   has_header_ = true;
+  for (received_ -= rest.size(); !rest.empty();) {
+    rest = rest.subspan(static_cast<size_t>(skip(rest.size())));
+    const auto room = next_room();
+    const auto left = room.empty() ? room : fill(room, rest);  // the file's end may be there too
+    received_ += rest.size() - left.size();
+    rest = left;
+  }
   return {};
+}
+
+// Gaps keep the alignment of what comes behind them: the last bytes of a tensor may be in memory
+// too.
+void GgufLoader::leave_out(const GgufHeader& header) {
+  if (choice_.choose == nullptr) return;
+  for (const TensorInfo* tensor : choice_.choose(header)) {
+    const uint64_t n = tensor->bytes / kAlignment * kAlignment;
+    if (n == 0 || tensor->bytes < choice_.min_bytes) continue;
+    file_.gaps_.push_back({tensor->offset, tensor->offset + n});
+  }
+  std::sort(file_.gaps_.begin(), file_.gaps_.end(),
+            [](const auto& a, const auto& b) { return a.begin < b.begin; });
 }
 
 // A stream that did not tell its size has ended, which may tell what its last tensor is.
 Status GgufLoader::settle_size() {
   auto header = parse_gguf_header(file_.header_bytes_.bytes(), received_);
   if (!header.ok()) return {};  // finish() says how much is missing
-  auto data = allocate_data(header.value());
+  auto data = allocate_data(header.value().data_bytes);
   if (!data.ok()) return fail(std::move(data.error()));
   fill(data.value().bytes(), file_.data_.bytes());
   file_.data_ = std::move(data.value());
   file_.header_ = std::move(header.value());
+  file_.section_bytes_ = file_.header_.data_bytes;
   return {};
 }
 
@@ -215,15 +302,46 @@ std::optional<uint64_t> size_of(std::FILE* file) {
   return static_cast<uint64_t>(size);
 }
 
-Result<GgufFile> read_one(const std::string& path) {
-  const FilePointer file(std::fopen(path.c_str(), "rb"));
-  if (file == nullptr) return io_error(path, "open");
-  GgufLoader loader(size_of(file.get()));
+class OpenFile final : public RandomAccessFile {
+ public:
+  OpenFile(std::string path, FilePointer file) : path_(std::move(path)), file_(std::move(file)) {}
+
+  // Threads may read at the same time.
+  Status read(uint64_t offset, std::span<std::byte> bytes) const override {
+    while (!bytes.empty()) {
+      const auto n =
+          pread(fileno(file_.get()), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      if (n < 0) return io_error(path_, "read");
+      if (n == 0) {
+        return Error{ErrorCode::io, cat(path_, " ends at byte ", offset,
+                                        ": it became shorter since the model was loaded")};
+      }
+      bytes = bytes.subspan(static_cast<size_t>(n));
+      offset += static_cast<uint64_t>(n);
+    }
+    return {};
+  }
+
+ private:
+  std::string path_;
+  FilePointer file_;
+};
+
+Result<GgufFile> read_one(const std::string& path, StoredChoice choice) {
+  FilePointer opened(std::fopen(path.c_str(), "rb"));
+  if (opened == nullptr) return io_error(path, "open");
+  std::FILE* const file = opened.get();
+  GgufLoader loader(size_of(file), std::make_shared<const OpenFile>(path, std::move(opened)),
+                    choice);
   while (true) {
+    const uint64_t n_skipped = loader.skip(std::numeric_limits<uint64_t>::max());
+    if (n_skipped > 0 && fseeko(file, static_cast<off_t>(n_skipped), SEEK_CUR) != 0) {
+      return io_error(path, "read");
+    }
     KINGLET_ASSIGN(const auto room, loader.reserve(std::numeric_limits<size_t>::max()));
     if (room.empty()) break;
-    const size_t n = std::fread(room.data(), 1, room.size(), file.get());
-    if (std::ferror(file.get()) != 0) return io_error(path, "read");
+    const size_t n = std::fread(room.data(), 1, room.size(), file);
+    if (std::ferror(file) != 0) return io_error(path, "read");
     KINGLET_TRY(loader.commit(n));
     if (n < room.size()) break;
   }
@@ -232,10 +350,10 @@ Result<GgufFile> read_one(const std::string& path) {
 
 }  // namespace
 
-Result<GgufFile> read_gguf_file(const std::string& path) {
+Result<GgufFile> read_gguf_file(const std::string& path, StoredChoice choice) {
   std::vector<GgufFile> parts;
   for (const std::string& part_path : split_paths(path)) {
-    KINGLET_ASSIGN(GgufFile part, read_one(part_path));
+    KINGLET_ASSIGN(GgufFile part, read_one(part_path, choice));
     parts.push_back(std::move(part));
   }
   return GgufFile::join(std::move(parts));

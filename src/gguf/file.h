@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,10 +12,12 @@
 #include "base/aligned_buffer.h"
 #include "base/result.h"
 #include "gguf/header.h"
+#include "gguf/stored_tensor.h"
 
 namespace kinglet {
 
-// Owns the header's bytes and the data section, apart: 64-byte aligned weights without a copy.
+// Owns the header's bytes and the data section, apart: 64-byte aligned weights without a copy. Some
+// tensors may be left where they are stored.
 class GgufFile {
  public:
   // One file of the parts that a larger one was split into (their split.* metadata), in any order:
@@ -32,14 +35,41 @@ class GgufFile {
   // A hash of the header, that of all parts: of the metadata and the table of tensors.
   uint64_t header_hash() const;
 
-  // The bytes of a tensor of header(); mutable so that weights can be packed in place.
+  // Bytes of the data section that are in memory.
+  uint64_t bytes_in_memory() const;
+
+  // The bytes of a tensor of header(); mutable so that weights can be packed in place. None of a
+  // tensor that is stored.
   TensorView tensor(const TensorInfo& info);
+
+  // Where a tensor of header() stays; nothing where it is in memory.
+  std::optional<StoredTensor> stored(const TensorInfo& info) const;
 
  private:
   friend class GgufLoader;
+
+  // What memory leaves out of the data section.
+  struct Gap {
+    uint64_t begin;
+    uint64_t end;
+  };
+  struct Place {
+    const GgufFile* part;
+    uint64_t offset;  // in its data section
+  };
+  Place place_of(const TensorInfo& info) const;
+  // The gap around this byte of the data section, or the next one behind it; null where none is.
+  const Gap* next_gap(uint64_t offset) const;
+  bool is_in_gap(uint64_t offset) const;
+  // Where in memory this byte of the data section is, or the first one behind its gap.
+  uint64_t in_memory(uint64_t offset) const;
+
   AlignedBuffer header_bytes_;
   AlignedBuffer data_;
   GgufHeader header_;
+  uint64_t section_bytes_ = 0;  // of the own data section
+  std::vector<Gap> gaps_;       // in order
+  std::shared_ptr<const RandomAccessFile> storage_;
   std::vector<GgufFile> other_parts_;  // in order
 };
 
@@ -48,15 +78,25 @@ class GgufFile {
 //   loop: span = reserve(n); write up to span.size() bytes there; commit(bytes written)
 //   file = finish()
 //
+// Where tensors stay in `storage`, skip() is asked before each reserve().
+//
 // The header is collected in a buffer that grows; once it is complete, the data section's size is
 // known and allocated in one piece. After an error the loader only repeats that error.
 class GgufLoader {
  public:
   // `file_bytes`: the size of the file where the source tells it (it is checked, never trusted).
-  explicit GgufLoader(std::optional<uint64_t> file_bytes = std::nullopt);
+  // `storage` is the same file, and `choice` tells what stays there; nothing does where the size is
+  // not known.
+  explicit GgufLoader(std::optional<uint64_t> file_bytes = std::nullopt,
+                      std::shared_ptr<const RandomAccessFile> storage = nullptr,
+                      StoredChoice choice = {});
+
+  // Passes over bytes that come next and stay in the storage: up to `max_bytes`. How many.
+  uint64_t skip(uint64_t max_bytes);
 
   // Where the next bytes go: at least 1 and at most `max_bytes` (> 0) of them. Empty once the whole
-  // file is there: bytes behind the last tensor are padding, and are not wanted.
+  // file is there, as bytes behind the last tensor are padding and are not wanted, and in front of
+  // bytes to skip.
   Result<std::span<std::byte>> reserve(size_t max_bytes);
 
   // `n` bytes were written to the front of the last reserved span.
@@ -65,7 +105,7 @@ class GgufLoader {
   // Bytes of the file, header included, once the header has been read.
   std::optional<uint64_t> file_bytes() const;
 
-  // Bytes committed so far.
+  // Bytes committed or skipped so far.
   uint64_t received() const;
 
   // The header, once it has been read: whether a model can be used is known before its weights
@@ -77,7 +117,7 @@ class GgufLoader {
   // tell what its tensors are.
   GgufFile* file();
 
-  // The front of the data section that is there.
+  // The front of the data section in memory that is there.
   std::span<const std::byte> arrived();
 
   // The complete file, or ErrorCode::truncated with how far it got. Ends the loader.
@@ -87,10 +127,13 @@ class GgufLoader {
   Status grow_header();
   Status try_header(std::optional<uint64_t> file_bytes);
   Status place(const GgufHeader& header, std::optional<uint64_t> file_bytes);
+  void leave_out(const GgufHeader& header);
+  std::span<std::byte> next_room();
   Status settle_size();
   Error fail(Error error);
 
   std::optional<uint64_t> announced_bytes_;
+  StoredChoice choice_;
   GgufFile file_;  // header_bytes_ collects what arrives until the header is complete
   bool has_header_ = false;
   uint64_t received_ = 0;
@@ -100,7 +143,8 @@ class GgufLoader {
 };
 
 // Reads the file at `path`; of a split one, "NAME-00002-of-00003.gguf", all parts that lie beside
-// it. ErrorCode::io names the path and the reason.
-Result<GgufFile> read_gguf_file(const std::string& path);
+// it. What is chosen stays in the files, which are open as long as it does. ErrorCode::io names the
+// path and the reason.
+Result<GgufFile> read_gguf_file(const std::string& path, StoredChoice choice = {});
 
 }  // namespace kinglet

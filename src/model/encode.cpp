@@ -137,9 +137,17 @@ Status Encoder::begin(std::span<const std::span<const int32_t>> texts,
     n_done_ = 0;
     return {};
   }
-  n_left_ = model_->weights().layers.size();
-  for_each_batch([&](Step& step) { step.embed({tokens_ + step.first_row(), step.n_tokens()}); });
-  return {};
+  n_left_ = 0;
+  Status status;
+  for_each_batch([&](Step& step) {
+    if (status.ok()) status = step.embed({tokens_ + step.first_row(), step.n_tokens()});
+  });
+  if (status.ok()) {
+    n_left_ = model_->weights().layers.size();
+  } else {
+    texts_.spans.clear();
+  }
+  return status;
 }
 
 Status Encoder::advance() {

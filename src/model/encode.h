@@ -40,7 +40,8 @@ class Encoder {
 
   // Begins to compute the last states of the texts' tokens, in place of what was begun or computed
   // before. ErrorCode::invalid_argument (no texts, an empty one, a token outside the vocabulary);
-  // context_full (a text longer than the model's context, or more tokens than there is room for).
+  // context_full (a text longer than the model's context, or more tokens than there is room for);
+  // those of EmbeddingTable::read(), with which there are no texts.
   Status begin(std::span<const std::span<const int32_t>> texts,
                const Cancellation& cancellation = {});
 

@@ -61,8 +61,8 @@ Status forward(const Model& model, ThreadPool& pool, Scratch& scratch, SequenceS
   KINGLET_TRY(check_tokens(model, scratch, state, tokens));
   KINGLET_TRY(state.reserve(static_cast<uint32_t>(tokens.size())));
   Step step(model, pool, scratch, state, tokens.size());
-  step.embed(tokens);
-  Status status = run_layers(step, model.weights().layers, cancellation);
+  Status status = step.embed(tokens);
+  if (status.ok()) status = run_layers(step, model.weights().layers, cancellation);
   if (!status.ok()) {
     state.rollback();
     return status;

@@ -29,7 +29,7 @@ Status check_vocabulary(const Model& model, std::span<const int32_t> tokens);
 // Appends 1 to scratch.n_batch tokens to the sequence. On an error it is as it was.
 // ErrorCode::context_full; cancelled, heard of before each layer; invalid_argument (a token outside
 // the vocabulary, or no tokens); unsupported_feature (an encoder,
-// or logits of a model that makes embeddings).
+// or logits of a model that makes embeddings); those of EmbeddingTable::read().
 //
 // The last n_guesses < scratch.n_logit_rows of the tokens may be guesses of what comes next: the
 // state is then left for the caller to commit, as far as they were right, or to roll back.

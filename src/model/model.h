@@ -27,7 +27,9 @@ class Model {
   const Weights& weights() const { return weights_; }
   const KernelSet& kernels() const { return *kernels_; }
   const StateShape& state_shape() const { return weights_.state; }
-  uint64_t weight_bytes() const { return header().data_bytes; }
+  // Of the weights that are in memory, and of those that stay in the file.
+  uint64_t weight_bytes() const { return file_.bytes_in_memory(); }
+  uint64_t stored_bytes() const { return header().data_bytes - weight_bytes(); }
   uint64_t n_parameters() const;
 
   // A hash of the header and of the output norm's weights, which tell tunings of one model apart.

@@ -59,6 +59,7 @@ Result<Scratch> Scratch::create(const Model& model, uint32_t n_batch, size_t n_t
                                                 model.kernels().activation_block_bytes);
     scratch.tables = arena.take<SumTable>(tabulated / kTableColumns);
     scratch.negative_sums = arena.take<int32_t>(tabulated / kActivationBlock);
+    scratch.stored_rows = arena.take<std::byte>(rows * model.weights().token_embedding.row_bytes());
     scratch.blocks = arena.take<std::byte>(needs.n_bytes);
     return arena.n_bytes();
   };

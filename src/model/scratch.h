@@ -42,7 +42,8 @@ struct Scratch {
   SumTable* tables = nullptr;
   int32_t* negative_sums = nullptr;
 
-  std::byte* blocks = nullptr;  // what the block that runs takes for itself
+  std::byte* stored_rows = nullptr;  // of the embeddings, as their file has them
+  std::byte* blocks = nullptr;       // what the block that runs takes for itself
   uint32_t n_batch = 0;
   uint32_t n_logit_rows = 0;
 

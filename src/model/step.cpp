@@ -49,12 +49,12 @@ size_t Step::position_of(size_t token) const {
   return row - texts_->span_of(row).first;
 }
 
-void Step::embed(std::span<const int32_t> tokens) {
+Status Step::embed(std::span<const int32_t> tokens) {
   const Weights& w = model_.weights();
   const size_t width = config().hidden_dim;
+  KINGLET_TRY(w.token_embedding.read(tokens.first(n_tokens_), scratch_.stored_rows, stream_));
   for (size_t t = 0; t < n_tokens_; ++t) {
     float* row = stream_ + t * width;
-    dequantize_row(w.token_embedding, static_cast<size_t>(tokens[t]), row);
     for (size_t i = 0; i < width; ++i) row[i] *= config().embedding_scale;
     add_embedding(w.token_types, 0, row);
     add_embedding(w.position_embedding, position_of(t), row);
@@ -63,6 +63,7 @@ void Step::embed(std::span<const int32_t> tokens) {
   if (config().layer_input_dim > 0) compute_layer_inputs(tokens);
   compute_angles(Rotation::scaled);
   if (config().rope.has_local) compute_angles(Rotation::local);
+  return {};
 }
 
 // Adds a row of the table to the stream's, where there is a table.

@@ -48,8 +48,9 @@ class Step {
 
   // --- The stream [n_tokens][hidden_dim] --------------------------------------------------------
 
-  // Begins it: the tokens' embeddings, and the angles of their positions.
-  void embed(std::span<const int32_t> tokens);
+  // Begins it: the tokens' embeddings, and the angles of their positions. Errors: those of
+  // EmbeddingTable::read().
+  Status embed(std::span<const int32_t> tokens);
 
   // The stream, normalized where there is such a norm; until the next call.
   const float* normalize_stream(const Norm& norm);

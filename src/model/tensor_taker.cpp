@@ -25,6 +25,14 @@ Result<PackedMatrix> TensorTaker::matrix(std::string_view name, uint64_t n_rows,
   return pack(tensor, tensor);
 }
 
+Result<EmbeddingTable> TensorTaker::table(std::string_view name, uint64_t n_rows,
+                                          uint64_t n_columns) {
+  KINGLET_ASSIGN(const TensorInfo* info, take_info(name, {n_columns, n_rows, 1, 1}));
+  if (const auto stored = file_.stored(*info)) return EmbeddingTable(*info, *stored);
+  KINGLET_ASSIGN(const PackedMatrix resident, matrix(name, n_rows, n_columns));
+  return EmbeddingTable(resident);
+}
+
 Result<PackedMatrix> TensorTaker::pack(const TensorView& tensor, const TensorView& part) {
   if (early_ == nullptr) return pack_in_place(part, kernels_);
   const PackedMatrix matrix = packed_form(part, kernels_);
@@ -104,8 +112,7 @@ Status TensorTaker::expect_none_left() const {
   return {};
 }
 
-Result<TensorView> TensorTaker::take(std::string_view name, const Shape& expected,
-                                     std::optional<DType> type) {
+Result<const TensorInfo*> TensorTaker::take_info(std::string_view name, const Shape& expected) {
   const TensorInfo* info = file_.header().find_tensor(name);
   if (info == nullptr) {
     return Error{ErrorCode::missing_tensor,
@@ -116,12 +123,22 @@ Result<TensorView> TensorTaker::take(std::string_view name, const Shape& expecte
                  cat("tensor ", name, " has shape ", shape_text(info->shape), ", expected ",
                      shape_text(expected))};
   }
+  taken_[static_cast<size_t>(info - file_.header().tensors.data())] = true;
+  return info;
+}
+
+Result<TensorView> TensorTaker::take(std::string_view name, const Shape& expected,
+                                     std::optional<DType> type) {
+  KINGLET_ASSIGN(const TensorInfo* info, take_info(name, expected));
   if (type && info->type != *type) {
     return Error{ErrorCode::wrong_type,
                  cat("tensor ", name, " has type ", dtype_info(info->type).name, ", expected ",
                      dtype_info(*type).name)};
   }
-  taken_[static_cast<size_t>(info - file_.header().tensors.data())] = true;
+  if (file_.stored(*info)) {
+    return Error{ErrorCode::invalid_argument,
+                 cat("tensor ", name, " is needed in memory, but was left in its file")};
+  }
   const TensorView tensor = file_.tensor(*info);
   if (const auto block = find_bad_block(tensor)) {
     return Error{ErrorCode::not_finite,

@@ -14,6 +14,7 @@
 #include "kernels/kernels.h"
 #include "model/config.h"
 #include "model/early_weights.h"
+#include "model/embedding_table.h"
 #include "model/linear.h"
 
 namespace kinglet {
@@ -35,6 +36,9 @@ class TensorTaker {
   Result<const float*> vector(std::string_view name, uint64_t n, uint64_t n_columns);
 
   Result<PackedMatrix> matrix(std::string_view name, uint64_t n_rows, uint64_t n_columns);
+
+  // One that is read by rows, and may be stored: see tables_read_by_rows().
+  Result<EmbeddingTable> table(std::string_view name, uint64_t n_rows, uint64_t n_columns);
 
   // The slices of a tensor that holds several matrices of as many columns, one behind the other:
   // their rows as given, each packed on its own.
@@ -59,6 +63,8 @@ class TensorTaker {
  private:
   Result<TensorView> take(std::string_view name, const Shape& expected,
                           std::optional<DType> type = std::nullopt);
+  // Marks it as taken, whether it is in memory or not.
+  Result<const TensorInfo*> take_info(std::string_view name, const Shape& expected);
   // Packs a part of a tensor that holds whole rows of it.
   Result<PackedMatrix> pack(const TensorView& tensor, const TensorView& part);
   // The first block that holds NaN or infinity.

@@ -22,7 +22,7 @@ Status take_embeddings(TensorTaker& tensors, const GgufHeader& header, ModelConf
   const TensorInfo* embedding = header.find_tensor(kEmbedding);
   if (embedding != nullptr) config.vocab_size = static_cast<uint32_t>(embedding->shape[1]);
   KINGLET_ASSIGN(weights.token_embedding,
-                 tensors.matrix(kEmbedding, config.vocab_size, config.hidden_dim));
+                 tensors.table(kEmbedding, config.vocab_size, config.hidden_dim));
   if (config.architecture->learned_positions) {
     KINGLET_ASSIGN(
         weights.position_embedding,
@@ -67,7 +67,7 @@ Status take_output(TensorTaker& tensors, const ModelConfig& config, Weights& wei
     return {};
   }
   weights.head = Head(config.hidden_dim);
-  weights.output.matrix = weights.token_embedding;
+  weights.output.matrix = weights.token_embedding.matrix();
   if (tensors.has(kOutput)) {
     KINGLET_ASSIGN(weights.output.matrix,
                    tensors.matrix(kOutput, config.vocab_size, config.hidden_dim));

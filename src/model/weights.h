@@ -9,6 +9,7 @@
 #include "kv/state_shape.h"
 #include "model/config.h"
 #include "model/early_weights.h"
+#include "model/embedding_table.h"
 #include "model/layer.h"
 #include "model/linear.h"
 #include "model/pooling.h"
@@ -23,7 +24,7 @@ struct LayerInputWeights {
 };
 
 struct Weights {
-  PackedMatrix token_embedding;     // [vocab_size][hidden_dim]
+  EmbeddingTable token_embedding;   // [vocab_size][hidden_dim]
   PackedMatrix position_embedding;  // [context_length][hidden_dim]; no rows where positions rotate
   PackedMatrix token_types;         // [.][hidden_dim]; no rows: there are none
   Norm embedding_norm;

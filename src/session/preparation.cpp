@@ -71,7 +71,7 @@ void Preparation::plan_touching(std::span<const std::byte> arrived) {
   if (pool_.n_threads() == 1) return;
   data_ = arrived.data();
   touched_ = std::max(touched_, arrived.size());
-  const auto data_bytes = static_cast<size_t>(file_->header().data_bytes);
+  const auto data_bytes = static_cast<size_t>(file_->bytes_in_memory());
   const size_t end = std::min(data_bytes, arrived.size() + kAheadBytes);
   if (end > touched_) n_touched_ = (end - touched_ + kTouchBytes - 1) / kTouchBytes;
 }
@@ -87,7 +87,7 @@ void Preparation::end_round() {
 void Preparation::run(size_t i, size_t thread) {
   if (i < n_touched_) {
     const size_t begin = touched_ + i * kTouchBytes;
-    const auto data_bytes = static_cast<size_t>(file_->header().data_bytes);
+    const auto data_bytes = static_cast<size_t>(file_->bytes_in_memory());
     touch(data_ + begin, data_ + std::min(data_bytes, begin + kTouchBytes));
     return;
   }

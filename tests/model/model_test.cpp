@@ -31,7 +31,7 @@ TEST(Model, LoadsTheSmallestOne) {
   EXPECT_EQ(model.value().kernels().name, "scalar");
   // Tied: the output matrix is the embedding.
   EXPECT_EQ(model.value().weights().output.matrix.data,
-            model.value().weights().token_embedding.data);
+            model.value().weights().token_embedding.matrix().data);
 }
 
 TEST(Model, HeadsMayBeWiderThanTheirShareOfTheHiddenState) {

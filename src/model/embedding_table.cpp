@@ -1,0 +1,79 @@
+#include "model/embedding_table.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/format.h"
+#include "kernels/packing.h"
+#include "model/config.h"
+#include "tensor/finite.h"
+
+namespace kinglet {
+namespace {
+
+constexpr int32_t kNone = std::numeric_limits<int32_t>::max();
+
+// The smallest of the ids that is `least` or more.
+int32_t next_id(std::span<const int32_t> ids, int32_t least) {
+  int32_t next = kNone;
+  for (const int32_t id : ids) {
+    if (id >= least) next = std::min(next, id);
+  }
+  return next;
+}
+
+}  // namespace
+
+EmbeddingTable::EmbeddingTable(const TensorInfo& tensor, StoredTensor stored)
+    : stored_(std::move(stored)), name_(tensor.name) {
+  matrix_.type = tensor.type;
+  matrix_.n_columns = static_cast<size_t>(tensor.shape[0]);
+  row_bytes_ = dtype_info(tensor.type).row_bytes(matrix_.n_columns);
+}
+
+Status EmbeddingTable::read(std::span<const int32_t> ids, std::byte* room, float* rows) const {
+  const size_t width = matrix_.n_columns;
+  if (stored_.file == nullptr) {
+    for (size_t i = 0; i < ids.size(); ++i) {
+      dequantize_row(matrix_, static_cast<size_t>(ids[i]), rows + i * width);
+    }
+    return {};
+  }
+  for (int32_t first = next_id(ids, 0); first != kNone;) {
+    int32_t end = first + 1;
+    while (next_id(ids, end) == end) ++end;
+    KINGLET_TRY(read_stored(first, {room, static_cast<size_t>(end - first) * row_bytes_}));
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] < first || ids[i] >= end) continue;
+      const std::byte* row = room + static_cast<size_t>(ids[i] - first) * row_bytes_;
+      dtype_info(matrix_.type).dequantize(row, rows + i * width, width);
+    }
+    first = next_id(ids, end);
+  }
+  return {};
+}
+
+// Rows from `first` on, as they are stored.
+Status EmbeddingTable::read_stored(int32_t first, std::span<std::byte> bytes) const {
+  const uint64_t offset = stored_.offset + static_cast<uint64_t>(first) * row_bytes_;
+  KINGLET_TRY(stored_.file->read(offset, bytes));
+  const auto block = find_not_finite(matrix_.type, bytes);
+  if (!block) return {};
+  const size_t n_before = *block * dtype_info(matrix_.type).block_bytes / row_bytes_;
+  return Error{ErrorCode::not_finite,
+               cat("row ", static_cast<size_t>(first) + n_before, " of tensor ", name_,
+                   " holds NaN or infinity: the file is damaged")};
+}
+
+std::vector<const TensorInfo*> tables_read_by_rows(const GgufHeader& header) {
+  const auto config = read_config(header);
+  const TensorInfo* embedding = header.find_tensor("token_embd.weight");
+  if (!config.ok() || embedding == nullptr) return {};
+  const bool makes_logits =
+      config.value().makes_text() && header.find_tensor("output.weight") == nullptr;
+  if (makes_logits) return {};
+  return {embedding};
+}
+
+}  // namespace kinglet
