@@ -7,6 +7,7 @@
 #include "kv/kv_plan.h"
 #include "kv/recurrent_state.h"
 #include "model/architecture.h"
+#include "model/embedding_table.h"
 #include "tensor/dtype.h"
 #include "tensor/kv_kind.h"
 
@@ -18,6 +19,15 @@ void print_tensor_types() {
   for (const DTypeInfo& info : dtypes()) {
     std::printf("%s\"%u\": \"%s\"", separator, static_cast<unsigned>(info.type),
                 std::string(info.name).c_str());
+    separator = ", ";
+  }
+}
+
+void print_tensor_blocks() {
+  const char* separator = "";
+  for (const DTypeInfo& info : dtypes()) {
+    std::printf("%s\"%u\": [%zu, %zu]", separator, static_cast<unsigned>(info.type),
+                static_cast<size_t>(info.block_size), static_cast<size_t>(info.block_bytes));
     separator = ", ";
   }
 }
@@ -120,7 +130,11 @@ void print_attention_intervals() {
 int main() {
   std::printf("{\"tensorTypes\": {");
   kinglet::print_tensor_types();
-  std::printf("},\n\"valueBytes\": [");
+  std::printf("},\n\"tensorBlocks\": {");
+  kinglet::print_tensor_blocks();
+  std::printf("},\n\"largeTableBytes\": %llu",
+              static_cast<unsigned long long>(kinglet::kLargeTableBytes));
+  std::printf(",\n\"valueBytes\": [");
   kinglet::print_value_bytes();
   std::printf("],\n\"kvRows\": {");
   if (!kinglet::print_kv_rows()) return 1;

@@ -25,8 +25,13 @@ export interface EngineModule {
   /**
    * `fileBytes`: 0 where the source does not tell. `kernels`: a name from kernelSets(), or "" for
    * the fastest. Weights are packed on other threads, where there are any, while bytes arrive.
+   * `tables`: what stays in the first file; undefined: nothing does.
    */
-  newLoader(fileBytes: number, kernels: string): EngineResult<EngineLoader>;
+  newLoader(
+    fileBytes: number,
+    kernels: string,
+    tables: EngineTables | undefined,
+  ): EngineResult<EngineLoader>;
   /**
    * Where in the heap the id (uint32) of the work stands that is to end. In modules with threads the
    * page may write it while a call is running.
@@ -34,11 +39,24 @@ export interface EngineModule {
   cancelAddress(): number;
 }
 
+/** Embedding tables that are read by rows only stay in the file. */
+export interface EngineTables {
+  /** Smaller ones are loaded. */
+  minBytes: number;
+  /**
+   * Called while the engine computes: copies bytes of the file, from byte `at` on, to `address` of
+   * HEAPU8. What went wrong, or "".
+   */
+  read(at: number, address: number, bytes: number): string;
+}
+
 /**
- * reserve → write into HEAPU8 → commit, until reserve gives 0 bytes; then finish, or nextPart and
+ * skip → reserve → write into HEAPU8 → commit, until reserve gives 0 bytes; then finish, or nextPart and
  * the same again where the model comes in several files.
  */
 export interface EngineLoader extends EngineHandle {
+  /** Bytes that come next and stay in the file, up to `maxBytes`: they are left out. */
+  skip(maxBytes: number): number;
   reserve(maxBytes: number): EngineResult<{ address: number; bytes: number }>;
   commit(bytes: number): EngineResult<null>;
   /** Of the part that is being loaded; 0 until its header has been read. */
@@ -66,7 +84,9 @@ export interface EngineModelInfo {
   pooling: string;
   /** Numbers of an embedding. */
   embeddingSize: number;
+  /** Of the weights in memory, and of those that stay in the file. */
   weightBytes: number;
+  storedBytes: number;
   kernels: string;
   /** What the file recommends; nothing else is set. */
   sampling: EngineSampling;

@@ -57,6 +57,7 @@ export class FakeEngine implements EngineModule {
     let address = 8;
     const loader: EngineLoader = {
       ...this.#handle(),
+      skip: () => 0,
       // Gives little room at a time, and moves the heap every time, as growing memory does.
       reserve: (maxBytes) => {
         address += 3;
@@ -94,7 +95,7 @@ export class FakeEngine implements EngineModule {
         nTokens: 256,
         contextLength: 100_000,
         ...{ purpose: this.purpose, pooling: this.pooling, embeddingSize: 2 },
-        weightBytes: text.length,
+        ...{ weightBytes: text.length, storedBytes: 0 },
         kernels,
         sampling: this.sampling,
         chatTemplate: "{% for m in messages %}{{ bos_token + m['content'] }}{% endfor %}",

@@ -58,6 +58,16 @@ function headerOf(sizes: Record<string, number | number[]>): Uint8Array {
       add(value, 4);
     }
   }
+  addText('token_embd.weight');
+  for (const [value, nBytes] of [
+    [2, 4],
+    [48, 8],
+    [7, 8],
+    [0, 4],
+    [0, 8],
+  ] as const) {
+    add(value, nBytes); // 7 rows of 48 floats, at the front of the data
+  }
   return Uint8Array.from(header);
 }
 
@@ -79,6 +89,7 @@ describe('the shape in a header', () => {
         windowValueDim: 64,
         layerInputDim: 0,
         vocabSize: 2048,
+        tables: [], // logits are made of its embeddings
       },
     });
     for (const length of [0, 3, 4, 23, 24, 100, 1000, 10_000]) {
@@ -193,6 +204,7 @@ describe('the plan', () => {
     ...{ ffnDim: 8192, keyDim: 128, valueDim: 128, vocabSize: 128_256 },
     ...{ nWindowHeads: 0, window: 0, nRecurrent: 0, recurrentDim: 0, makesText: true },
     ...{ windowKeyDim: 128, windowValueDim: 128, layerInputDim: 0 },
+    tables: [],
   };
 
   it('reserves what the model takes and what is to be spared, then less', () => {
@@ -218,6 +230,7 @@ describe('the plan', () => {
       ...{ ffnDim: 3072, keyDim: 64, valueDim: 64, vocabSize: 30_522 },
       ...{ nWindowHeads: 0, window: 0, nRecurrent: 0, recurrentDim: 0, makesText: false },
       ...{ windowKeyDim: 64, windowValueDim: 64, layerInputDim: 0 },
+      tables: [],
     };
     const { maxima } = planMemory(137 * mib, nomic, postedLoadOptions({ spareMemory: 0 }));
     const rows = 2048 * 4 * 3 * 768; // the stream, keys and values
@@ -237,6 +250,18 @@ describe('the plan', () => {
     expect(nCheckpoints).toBe(4);
     expect(more).toBeGreaterThan((3 + nCheckpoints) * 4 * nRecurrent);
     expect(more).toBeLessThan((3 + nCheckpoints) * 4 * nRecurrent + 16 * mib);
+  });
+
+  it('leaves in the file what may stay there, and says what could', () => {
+    const table = { bytes: gib + 32, rowBytes: 4096 };
+    const untied = { ...shape, tables: [table, { bytes: 2 ** 20, rowBytes: 64 }] };
+    const plan = (isStored: boolean, embeddingTables: 'auto' | 'file' | 'memory' = 'auto') =>
+      planMemory(4 * gib, untied, postedLoadOptions({ nCtx: 16, embeddingTables }), isStored);
+    expect(plan(true).storedBytes).toBe(gib);
+    expect(plan(true, 'file').storedBytes).toBe(gib + 2 ** 20);
+    expect(plan(true).maxima[2]).toBeLessThan(3.2 * gib);
+    expect(() => plan(true, 'memory')).toThrow(/4.29 GB.*smaller quantization of it$/);
+    expect(() => plan(false)).toThrow(/4.29 GB.*1.07 GB of it need no memory.*from a file/);
   });
 
   it('refuses what cannot fit, and says what would', () => {

@@ -1,5 +1,6 @@
 // Splits a GGUF file as llama.cpp's gguf-split does, and makes a larger one of it.
 const alignment = 32;
+const embeddingName = 'token_embd.weight';
 
 /** The files that `model` becomes, the tensors dealt out in turn. */
 export function splitModel(model: Uint8Array, nParts: number): Uint8Array<ArrayBuffer>[] {
@@ -68,6 +69,25 @@ export function deepModel(model: Uint8Array, nLayers: number): Uint8Array<ArrayB
     offset += data.at(-1)!.length;
   }
   return new Uint8Array(Buffer.concat([padded(Buffer.concat([head, changed, ...infos])), ...data]));
+}
+
+/** The model with a copy of its embeddings that makes the logits: its text stays the same. */
+export function untiedModel(model: Uint8Array): Uint8Array<ArrayBuffer> {
+  const { metadata, nMetadata, tensors, dataStart } = read(Buffer.from(model));
+  const embedding = tensors.find(({ info }) => info.includes(embeddingName))!;
+  const name = Buffer.from('output.weight');
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(name.length));
+  const info = Buffer.concat([length, name, embedding.info.subarray(8 + embeddingName.length)]);
+  const data = Buffer.from(model.subarray(dataStart));
+  info.writeBigUInt64LE(BigInt(padded(data).length), info.length - 8);
+  const head = Buffer.from(model.subarray(0, 24));
+  head.writeBigUInt64LE(BigInt(tensors.length + 1), 8);
+  head.writeBigUInt64LE(BigInt(nMetadata), 16);
+  const header = Buffer.concat([head, metadata, ...tensors.map((tensor) => tensor.info), info]);
+  const begin = dataStart + embedding.offset;
+  const copy = Buffer.from(model.subarray(begin, begin + embedding.bytes));
+  return new Uint8Array(Buffer.concat([padded(header), padded(data), copy]));
 }
 
 function read(file: Buffer) {

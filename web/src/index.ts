@@ -20,6 +20,7 @@ export type {
   ChatTokensOptions,
   DecodeOptions,
   DetokenizeOptions,
+  EmbeddingTables,
   EmbedOptions,
   EncodeOptions,
   EncodeProgress,

@@ -29,13 +29,18 @@ export async function loadInWorker(
   options: PostedLoadOptions,
   listeners: Listeners,
 ): Promise<LoadedInWorker> {
-  let { nThreads } = options;
+  let { nThreads, embeddingTables } = options;
   let nSilent = 0;
   let wasReminded = false;
   for (;;) {
     const client = await WorkerClient.start(start, place);
     try {
-      const loaded = await askToLoad(client, sources, { ...options, nThreads }, listeners);
+      const loaded = await askToLoad(
+        client,
+        sources,
+        { ...options, nThreads, embeddingTables },
+        listeners,
+      );
       const { runtime } = loaded.info;
       if (nSilent > 0 && runtime.nThreads === 1) runtime.singleThreadReason = 'refused';
       return { client, loaded };
@@ -50,6 +55,10 @@ export async function loadInWorker(
         wasReminded = true;
         await remindOfGarbage();
         listeners.signal?.throwIfAborted();
+      } else if (error instanceof KingletError && error.code === 'cache_unavailable') {
+        if (embeddingTables === 'memory' || hasStream(sources)) throw error;
+        embeddingTables = 'memory'; // what was not read into memory is not in the cache either
+        listeners.onWarning?.(error);
       } else throw error;
     }
   }

@@ -20,6 +20,7 @@ import { absoluteUrl } from './source.ts';
 import { kvRows } from './type-tables.generated.ts';
 import type {
   DetokenizeOptions,
+  EmbeddingTables,
   EmbedOptions,
   GenerateOptions,
   KvOption,
@@ -122,6 +123,7 @@ export function postedLoadOptions(options: LoadOptions): PostedLoadOptions {
     ...['onProgress', 'signal', 'nThreads', 'kernels', 'nCtx'],
     ...['kv', 'hubBase', 'headers', 'stallTimeout', 'cache', 'onWarning', 'spareMemory'],
     ...['workerUrl', 'engineUrl', 'blobWorker', 'worker'],
+    'embeddingTables',
   ]);
   const { nThreads, kernels, nCtx, kv = 'f32', headers = {}, stallTimeout = 30_000 } = options;
   if (nThreads !== undefined) {
@@ -137,6 +139,7 @@ export function postedLoadOptions(options: LoadOptions): PostedLoadOptions {
   return {
     ...{ nThreads, kernels, nCtx, stallTimeout, spareMemory },
     kv: checkedKv(kv),
+    embeddingTables: checkedTables(options.embeddingTables ?? 'auto'),
     headers: checkedHeaders(headers),
     cache: postedCache(options.cache ?? true),
     engineUrl: options.engineUrl === undefined ? undefined : folderUrl(options.engineUrl),
@@ -163,6 +166,14 @@ export function workerPlace(options: LoadOptions): WorkerPlace {
 function folderUrl(folder: string | URL): string {
   const url = absoluteUrl(folder);
   return url.endsWith('/') ? url : `${url}/`;
+}
+
+function checkedTables(place: unknown): EmbeddingTables {
+  if (place === 'auto' || place === 'memory' || place === 'file') return place;
+  throw new KingletError(
+    'invalid_argument',
+    `embeddingTables must be "auto", "memory" or "file", not ${String(place)}`,
+  );
 }
 
 function postedCache(cache: unknown): PostedLoadOptions['cache'] {

@@ -3,6 +3,7 @@
 import type { KingletErrorCode } from './errors.ts';
 import type { HubRepository } from './hub.ts';
 import type {
+  EmbeddingTables,
   EncodeProgress,
   GenerateOptions,
   GenerationResult,
@@ -43,6 +44,7 @@ export interface PostedLoadOptions {
   spareMemory: number;
   /** Absolute, with a slash at its end; undefined where the engine lies beside the worker. */
   engineUrl: string | undefined;
+  embeddingTables: EmbeddingTables;
 }
 
 export interface KvKinds {

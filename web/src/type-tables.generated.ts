@@ -34,6 +34,43 @@ export const tensorTypes: Readonly<Record<number, string>> = {
   143: 'PTQ1_0',
 };
 
+/** Weights and bytes of a block of each of them. */
+export const tensorBlocks: Readonly<Record<number, readonly [size: number, bytes: number]>> = {
+  0: [1, 4],
+  1: [1, 2],
+  2: [32, 18],
+  3: [32, 20],
+  6: [32, 22],
+  7: [32, 24],
+  8: [32, 34],
+  10: [256, 84],
+  11: [256, 110],
+  12: [256, 144],
+  13: [256, 176],
+  14: [256, 210],
+  16: [256, 66],
+  17: [256, 74],
+  18: [256, 98],
+  19: [256, 50],
+  20: [32, 18],
+  21: [256, 110],
+  22: [256, 82],
+  23: [256, 136],
+  29: [256, 56],
+  30: [1, 2],
+  34: [256, 54],
+  35: [256, 66],
+  39: [32, 17],
+  40: [64, 36],
+  41: [128, 18],
+  42: [64, 18],
+  142: [128, 34],
+  143: [128, 28],
+};
+
+/** Tables that are read by rows only may stay in their file; smaller ones are worth their memory. */
+export const largeTableBytes = 67108864;
+
 /** Bytes of a value of metadata, by the number of its type; 0 for strings and arrays. */
 export const valueBytes: readonly number[] = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
 

@@ -48,6 +48,14 @@ export interface LoadOptions extends HubOptions {
    */
   spareMemory?: number | undefined;
   /**
+   * Where tables of embeddings are of which only the rows of a text's tokens are read: those that no
+   * logits are made of. `'auto'`, the default, leaves them in the file from 64 MiB on, where it can
+   * be read again: a Blob or File in browsers, a path in Node, or a URL whose file is kept in the
+   * cache (in browsers, in the origin private file system). `'file'` does so with smaller ones too,
+   * `'memory'` with none.
+   */
+  embeddingTables?: EmbeddingTables | undefined;
+  /**
    * Whether files from URLs are kept and read again; in Node also the folder that keeps them, by
    * default `KINGLET_CACHE` of the environment, or else `kinglet` in the user's folder for caches.
    * Default true. See {@link ModelCache}.
@@ -95,6 +103,8 @@ export interface LoadOptions extends HubOptions {
    */
   worker?: (() => Worker) | undefined;
 }
+
+export type EmbeddingTables = 'auto' | 'memory' | 'file';
 
 /**
  * How the keys and values of past tokens are stored, largest first: floats of 32 and 16 bits; 8-bit
@@ -213,6 +223,8 @@ export interface ModelInfo {
   /** Of the weights, and of the session that the model has from the start. */
   memory: {
     weightBytes: number;
+    /** Of the file's weights, those that stay there: see {@link LoadOptions.embeddingTables}. */
+    storedBytes: number;
     kvBytes: number;
     /** Of recurrent layers; 0 in models without them. */
     recurrentBytes: number;

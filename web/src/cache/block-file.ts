@@ -98,6 +98,33 @@ export class BlockFile implements BlockWriter {
   }
 }
 
+/**
+ * The bytes of a whole file, in places: each block is compared with its checksum when it is first
+ * needed. `read` reads the entry at once and gives the number of bytes.
+ */
+export function readPlaces(
+  read: (target: Uint8Array, at: number) => number,
+): (target: Uint8Array, at: number) => number {
+  const table = new Uint32Array(maxBlocks);
+  read(new Uint8Array(table.buffer), tableAt);
+  const checked = new Set<number>();
+  const check = (index: number) => {
+    const block = new Uint8Array(blockBytes);
+    const nRead = read(block, dataAt + index * blockBytes);
+    if (checksum(block.subarray(0, nRead)) !== table[index]) {
+      throw new Error(`block ${String(index)} of the cached copy differs from its checksum`);
+    }
+    checked.add(index);
+  };
+  return (target, at) => {
+    const last = Math.floor((at + target.length - 1) / blockBytes);
+    for (let index = Math.floor(at / blockBytes); index <= last; ++index) {
+      if (!checked.has(index)) check(index);
+    }
+    return read(target, dataAt + at);
+  };
+}
+
 /** Never 0, which says that there is no block. */
 function checksum(bytes: Uint8Array): number {
   return xxh32(bytes) || 1;

@@ -1,8 +1,8 @@
 // The cache in a folder, for Node.
-import { BlockFile } from './block-file.ts';
+import { BlockFile, readPlaces } from './block-file.ts';
 import type { RandomAccess } from './block-file.ts';
 import { importNode } from '../runtime.ts';
-import type { BlockReader, BlockWriter, CacheEntryInfo, CacheStore } from './store.ts';
+import type { BlockReader, BlockWriter, CacheEntryInfo, CacheStore, PlaceReader } from './store.ts';
 
 type Fs = typeof import('node:fs');
 
@@ -47,6 +47,15 @@ export class FolderStore implements CacheStore {
 
   openReader(name: string): Promise<BlockReader> {
     return Promise.resolve(this.#open(name));
+  }
+
+  openPlaces(name: string): Promise<PlaceReader> {
+    const file = this.#openFile(name);
+    const read = readPlaces((target, at) => file.read(target, at));
+    const close = () => {
+      file.close();
+    };
+    return Promise.resolve({ read, close });
   }
 
   openWriter(name: string, nBlocks: number): Promise<BlockWriter> {
@@ -96,7 +105,7 @@ export class FolderStore implements CacheStore {
    * A plain file of the folder alone: who can put a link there must not have another file read or
    * overwritten, nor stop the load by a pipe.
    */
-  #open(name: string, flags = 0): BlockFile {
+  #openFile(name: string, flags = 0): NodeFile {
     // Windows, where links take rights of their own, knows neither.
     const { O_NOFOLLOW = 0, O_NONBLOCK = 0 } = this.#fs.constants as Partial<Fs['constants']>;
     const descriptor = this.#fs.openSync(this.#path(name), flags | O_NOFOLLOW | O_NONBLOCK);
@@ -104,7 +113,11 @@ export class FolderStore implements CacheStore {
       this.#fs.closeSync(descriptor);
       throw new Error(`${this.#path(name)} is not a file`);
     }
-    return new BlockFile(new NodeFile(this.#fs, descriptor));
+    return new NodeFile(this.#fs, descriptor);
+  }
+
+  #open(name: string, flags = 0): BlockFile {
+    return new BlockFile(this.#openFile(name, flags));
   }
 
   #path(name: string): string {

@@ -1,8 +1,9 @@
 // The cache in the origin private file system. Reading works everywhere; writing needs the
 // synchronous handles that only workers have.
-import { BlockFile } from './block-file.ts';
+import { blobReader } from '../worker/stored-file.ts';
+import { BlockFile, readPlaces } from './block-file.ts';
 import type { RandomAccess } from './block-file.ts';
-import type { BlockReader, BlockWriter, CacheEntryInfo, CacheStore } from './store.ts';
+import type { BlockReader, BlockWriter, CacheEntryInfo, CacheStore, PlaceReader } from './store.ts';
 import { storageRoom, webLock } from './store.ts';
 
 const folderName = 'kinglet';
@@ -53,12 +54,28 @@ export class OpfsStore implements CacheStore {
 
   async openReader(name: string): Promise<BlockReader> {
     try {
-      // Other tabs may read it too, where browsers know this mode; else they take the way below.
-      const mode = { mode: 'read-only' };
-      return new BlockFile(new SyncFile(await this.#handle(name, false, mode)));
+      return new BlockFile(await this.#shared(name));
     } catch {
       return new BlockFile(await this.#blob(name));
     }
+  }
+
+  async openPlaces(name: string): Promise<PlaceReader> {
+    let file: SyncFile | undefined;
+    try {
+      file = await this.#shared(name);
+    } catch {
+      // as a Blob
+    }
+    const readFile = file && ((target: Uint8Array, at: number) => file.read(target, at));
+    const read = readFile ?? blobReader(await this.#file(name));
+    if (!read) throw new Error('blobs cannot be read at once here');
+    return {
+      read: readPlaces(read),
+      close: () => {
+        file?.close();
+      },
+    };
   }
 
   async openWriter(name: string, nBlocks: number): Promise<BlockWriter> {
@@ -89,9 +106,17 @@ export class OpfsStore implements CacheStore {
     return (file as WorkerFileHandle).createSyncAccessHandle(options);
   }
 
+  /** Other tabs may read it too, where browsers know this mode; else they read it as a Blob. */
+  async #shared(name: string): Promise<SyncFile> {
+    return new SyncFile(await this.#handle(name, false, { mode: 'read-only' }));
+  }
+
   async #blob(name: string): Promise<BlobFile> {
-    const file = await this.#folder.getFileHandle(name);
-    return new BlobFile(await file.getFile());
+    return new BlobFile(await this.#file(name));
+  }
+
+  async #file(name: string): Promise<File> {
+    return (await this.#folder.getFileHandle(name)).getFile();
   }
 }
 

@@ -31,6 +31,13 @@ export interface BlockReader {
   close(): void;
 }
 
+/** A whole entry that is read at once, in places. */
+export interface PlaceReader {
+  /** Fills the target from byte `at` of the file on; the number of bytes that there were. */
+  read(target: Uint8Array, at: number): number;
+  close(): void;
+}
+
 /** Nobody else writes to the entry while it is open. */
 export interface BlockWriter extends BlockReader {
   /** Blocks come in order. `bytes` begin at a multiple of four of their buffer. */
@@ -52,6 +59,8 @@ export interface CacheStore {
   /** Undefined where there is no such entry, or nothing that can be read. */
   peek(name: string): Promise<CacheEntryInfo | undefined>;
   openReader(name: string): Promise<BlockReader>;
+  /** Undefined in stores that cannot be read at once. */
+  openPlaces?(name: string): Promise<PlaceReader>;
   /** Keeps the first `nBlocks` blocks of what is there. */
   openWriter(name: string, nBlocks: number): Promise<BlockWriter>;
   /** Does nothing where there is no such entry. */

@@ -1,6 +1,7 @@
 // The bytes of a file, wherever they come from.
 import type { LoadPhase } from '../types.ts';
 import type { Download } from './download.ts';
+import type { StoredFile } from './stored-file.ts';
 
 /** A file that is open. */
 export interface ByteSource {
@@ -10,6 +11,17 @@ export interface ByteSource {
   pieces: AsyncIterable<SourcePiece>;
   /** To be called once, behind the last piece that is taken. */
   end(outcome: Outcome): Promise<void>;
+  /** Leaves out bytes behind those that were given; undefined while that cannot be done. */
+  skip?: ((bytes: number) => void) | undefined;
+  /** Of a file that can be read again, in places. */
+  stored?: Stored | undefined;
+}
+
+export interface Stored {
+  /** False once it turns out that the bytes are not kept. */
+  isKept(): boolean;
+  /** To be called once the source has ended as complete. */
+  open(): Promise<StoredFile>;
 }
 
 /** `broken`: more could come another time; `useless`: these bytes are no model. */

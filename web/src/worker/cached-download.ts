@@ -4,11 +4,12 @@ import type { CacheHead, CacheStore } from '../cache/store.ts';
 import { blockBytes, keyOf, slotNames } from '../cache/store.ts';
 import { KingletError, messageOf } from '../errors.ts';
 import { isSameVersion } from '../file-version.ts';
-import type { ByteSource, SourcePiece } from './byte-source.ts';
+import type { ByteSource, SourcePiece, Stored } from './byte-source.ts';
 import { plainSource } from './byte-source.ts';
 import { Download, StaleBytes } from './download.ts';
 import type { RequestOptions } from './http.ts';
 import { KeptFile } from './kept-file.ts';
+import { storedFile } from './stored-file.ts';
 
 /** Where there is a whole copy, the server has this long to say that it has a newer one. */
 const patienceMs = 5000;
@@ -116,16 +117,21 @@ export class FileCache {
   #readWhole(name: string, { bytes: size = 0, url }: CacheHead): ByteSource {
     const store = this.#store;
     const warn = this.#warn;
+    let at = 0;
     async function* pieces(): AsyncGenerator<SourcePiece> {
       try {
         const reader = await store.openReader(name);
         try {
-          for (let at = 0; at < size; at += blockBytes) {
-            const bytes = await reader.read(at / blockBytes);
-            if (bytes?.length !== Math.min(blockBytes, size - at)) {
-              throw new Error(`it is damaged at byte ${String(at)}`);
+          while (at < size) {
+            const index = Math.floor(at / blockBytes);
+            const start = index * blockBytes;
+            const bytes = await reader.read(index);
+            if (bytes?.length !== Math.min(blockBytes, size - start)) {
+              throw new Error(`it is damaged at byte ${String(start)}`);
             }
-            yield { bytes, phase: 'cache' };
+            const left = bytes.subarray(at - start);
+            at = start + bytes.length;
+            yield { bytes: left, phase: 'cache' };
           }
         } finally {
           reader.close();
@@ -137,7 +143,28 @@ export class FileCache {
         throw new StaleBytes(message);
       }
     }
-    return { size, pieces: pieces(), end: () => Promise.resolve() };
+    const skip = (bytes: number) => {
+      at += bytes;
+    };
+    const stored = this.#stored(name, () => true);
+    return { size, pieces: pieces(), end: () => Promise.resolve(), skip, stored };
+  }
+
+  /** Undefined in a store that cannot be read at once. */
+  #stored(name: string, isKept: () => boolean): Stored | undefined {
+    const store = this.#store;
+    if (!store.openPlaces) return undefined;
+    const open = async () => {
+      const places = await store.openPlaces?.(name);
+      if (!places) throw new Error('there is no such entry');
+      return storedFile(
+        (target, at) => places.read(target, at),
+        () => {
+          places.close();
+        },
+      );
+    };
+    return { isKept, open };
   }
 
   /** Begins with the blocks that the download leaves out, and writes what it brings. */
@@ -151,7 +178,8 @@ export class FileCache {
     const { size = 0 } = download.version;
     const hasRest = await kept.open();
     if (!hasRest) throw new StaleBytes('what was there of the file cannot be read');
-    return { size, pieces: kept.pieces(), end: (outcome) => kept.end(outcome) };
+    const stored = this.#stored(name, () => kept.isKept);
+    return { size, pieces: kept.pieces(), end: (outcome) => kept.end(outcome), stored };
   }
 }
 

@@ -38,6 +38,11 @@ export class KeptFile {
     this.#nBlocks = download.offset / blockBytes;
   }
 
+  /** False once there is nothing to write to. */
+  get isKept(): boolean {
+    return this.#entry !== undefined;
+  }
+
   /** Whether the bytes can be had that the download leaves out. */
   async open(): Promise<boolean> {
     const { size } = this.#download.version;

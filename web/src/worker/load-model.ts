@@ -1,7 +1,7 @@
 // Streams a model's bytes into the heap of an engine that is opened for it.
 import type { EngineLoader, EngineModel, EngineModule } from '#engine';
 import type { KingletErrorCode } from '../errors.ts';
-import { KingletError } from '../errors.ts';
+import { KingletError, messageOf } from '../errors.ts';
 import type { NamedSources, PostedLoadOptions, PostedSources } from '../protocol.ts';
 import type { LoadPhase, LoadProgress } from '../types.ts';
 import type { ByteSource, Outcome, SourcePiece } from './byte-source.ts';
@@ -10,12 +10,13 @@ import { StaleBytes } from './download.ts';
 import { unwrap } from './engine-error.ts';
 import { nameFiles } from './hub-listing.ts';
 import type { MemoryPlan } from './memory-plan.ts';
-import { checkModelBytes, planMemory } from './memory-plan.ts';
+import { checkModelBytes, leastStored, planMemory } from './memory-plan.ts';
 import type { ModelShape } from './model-shape.ts';
 import { readShape } from './model-shape.ts';
 import type { OpenEngine } from './open-engine.ts';
 import type { Access } from './open-source.ts';
 import { isPath, openSource, sizeOfSource } from './open-source.ts';
+import { StoredTables, unreadable } from './stored-file.ts';
 
 export interface LoadedModel {
   running: OpenEngine;
@@ -49,11 +50,13 @@ export async function loadModel(
     try {
       // Opened before the engine: a wrong address should not cost the engine's download.
       const first = await load.openFirst();
-      const { maxima } = await load.plan(first, options);
+      const { maxima, storedBytes } = await load.plan(first, options);
       running ??= await environment.openEngine(options.nThreads, options.kernels, maxima);
       const kernels = checkedKernels(running.engine, options);
       const choosesThreads = options.nThreads === undefined;
-      return { running, model: await load.run(running.engine, first, kernels, choosesThreads) };
+      const tables = storedBytes > 0 ? new StoredTables(leastStored(options)) : undefined;
+      const model = await load.run(running.engine, first, kernels, choosesThreads, tables);
+      return { running, model };
     } catch (error) {
       if (!(error instanceof StaleBytes)) throw error;
       if (attempt === maxAttempts) throw new KingletError('file_changed', error.message);
@@ -112,8 +115,9 @@ class Load {
     // Parts whose size is not known are taken to be like the first.
     const modelBytes = size && others.reduce<number>((sum, other) => sum + (other ?? size), size);
     try {
-      if (modelBytes) checkModelBytes(modelBytes);
-      return planMemory(modelBytes, await peekShape(first), options);
+      if (modelBytes && !first.stored) checkModelBytes(modelBytes);
+      const shape = await peekShape(first);
+      return planMemory(modelBytes, shape, options, first.stored?.isKept() ?? false);
     } catch (error) {
       await first.end(isAboutBytes(error) ? 'useless' : 'broken');
       throw error;
@@ -125,17 +129,21 @@ class Load {
     first: ByteSource,
     kernels: string,
     choosesThreads: boolean,
+    tables: StoredTables | undefined,
   ): Promise<EngineModel> {
-    const loader = unwrap(engine.newLoader(first.size, kernels));
+    const loader = unwrap(engine.newLoader(first.size, kernels, tables?.for(engine)));
     try {
       this.#progress.begin();
       for (const [index, posted] of this.#sources.entries()) {
         const source = index === 0 ? first : await openSource(posted, this.#access);
         if (index > 0) unwrap(loader.nextPart(source.size));
-        await this.#loadPart(engine, loader, index, source);
+        await this.#loadPart(engine, loader, index, source, index === 0 ? tables : undefined);
       }
       this.#progress.end();
       return unwrap(loader.finish(choosesThreads));
+    } catch (error) {
+      tables?.file?.close();
+      throw error;
     } finally {
       loader.delete();
     }
@@ -146,16 +154,24 @@ class Load {
     loader: EngineLoader,
     index: number,
     source: ByteSource,
+    tables: StoredTables | undefined,
   ): Promise<void> {
     let outcome: Outcome = 'useless';
     let loaded = 0;
     try {
       for await (const { bytes, phase } of source.pieces) {
-        const taken = feed(engine, loader, bytes);
+        if (tables && !source.stored?.isKept()) throw unreadable('it is not kept');
+        let taken = feed(engine, loader, bytes);
+        const isWhole = taken === bytes.length;
+        if (isWhole && source.skip) {
+          const nSkipped = loader.skip(Number.MAX_SAFE_INTEGER);
+          if (nSkipped > 0) source.skip(nSkipped);
+          taken += nSkipped;
+        }
         loaded += taken;
         this.#sizes[index] = loader.fileBytes() || this.#sizes[index];
         this.#progress.advance(taken, this.#sizes, phase);
-        if (taken < bytes.length) break;
+        if (!isWhole) break;
       }
       if (loaded > 0 && loaded === loader.fileBytes()) outcome = 'complete';
     } catch (error) {
@@ -164,6 +180,15 @@ class Load {
     } finally {
       await source.end(outcome);
     }
+    if (tables && outcome === 'complete') await openTables(tables, source);
+  }
+}
+
+async function openTables(tables: StoredTables, { stored }: ByteSource): Promise<void> {
+  try {
+    tables.file = await stored?.open();
+  } catch (error) {
+    throw unreadable(messageOf(error));
   }
 }
 
@@ -212,6 +237,7 @@ class Progress {
 function isAboutBytes(error: unknown): boolean {
   const others: KingletErrorCode[] = [
     ...(['io', 'network', 'not_found', 'access_denied', 'cors'] as const),
+    'cache_unavailable' as const,
     ...(['invalid_argument', 'too_large', 'out_of_memory'] as const),
   ];
   return error instanceof KingletError && !others.includes(error.code);
@@ -221,7 +247,11 @@ function isAboutBytes(error: unknown): boolean {
 async function peekShape(source: ByteSource): Promise<ModelShape | undefined> {
   const iterator = source.pieces[Symbol.asyncIterator]();
   const taken: SourcePiece[] = [];
-  source.pieces = rejoined(taken, iterator);
+  const { skip } = source;
+  source.skip = undefined;
+  source.pieces = rejoined(taken, iterator, () => {
+    source.skip = skip;
+  });
   let start = new Uint8Array(1 << 16);
   let length = 0;
   for (let nextTry = 1; ;) {
@@ -250,9 +280,13 @@ const maxPeekBytes = 2 ** 25;
 async function* rejoined(
   taken: SourcePiece[],
   rest: AsyncIterator<SourcePiece>,
+  onLast: () => void,
 ): AsyncGenerator<SourcePiece, void, void> {
   try {
-    for (let piece = taken.shift(); piece; piece = taken.shift()) yield piece;
+    for (let piece = taken.shift(); piece; piece = taken.shift()) {
+      if (taken.length === 0) onLast();
+      yield piece;
+    }
     for (;;) {
       const next = await rest.next();
       if (next.done) return;
@@ -266,7 +300,9 @@ async function* rejoined(
 /** Copies a piece to where the loader wants it; how much of it was wanted. */
 function feed(engine: EngineModule, loader: EngineLoader, piece: Uint8Array): number {
   let taken = 0;
-  while (taken < piece.length) {
+  for (;;) {
+    taken += loader.skip(piece.length - taken);
+    if (taken === piece.length) break;
     const { address, bytes } = unwrap(loader.reserve(piece.length - taken));
     if (bytes === 0) break;
     // Reserving may have grown the memory, which replaces HEAPU8.

@@ -1,9 +1,9 @@
 // How much memory a model takes, estimated before there is an engine to tell.
 import { KingletError } from '../errors.ts';
 import type { KvKinds, PostedLoadOptions } from '../protocol.ts';
-import { keptWindows, kvRows, recurrentStates } from '../type-tables.generated.ts';
+import { keptWindows, kvRows, largeTableBytes, recurrentStates } from '../type-tables.generated.ts';
 import type { KvKind } from '../types.ts';
-import type { ModelShape } from './model-shape.ts';
+import type { ModelShape, Table } from './model-shape.ts';
 
 /** 32-bit WebAssembly has no more. */
 const maxMemoryBytes = 2 ** 32;
@@ -31,22 +31,52 @@ export function defaultNCtx(contextLength: number): number {
 export interface MemoryPlan {
   /** Bytes of memory to reserve where that must be done in advance; the first that is granted. */
   maxima: number[];
+  /** Bytes of the model that stay in its file. */
+  storedBytes: number;
 }
 
+/** Tables of as many bytes may stay in their file. */
+export function leastStored({ embeddingTables }: PostedLoadOptions): number {
+  return { auto: largeTableBytes, memory: Infinity, file: 0 }[embeddingTables];
+}
+
+/** What lies behind a table keeps its alignment. */
+const alignment = 64;
+
 /**
- * `modelBytes` and `shape` are undefined where they are not known.
+ * `fileBytes` and `shape` are undefined where they are not known. `isStored`: the file can be read
+ * again while the model is used.
  *
  * @throws KingletError too_large: the model cannot fit.
  */
 export function planMemory(
-  modelBytes: number | undefined,
+  fileBytes: number | undefined,
   shape: ModelShape | undefined,
-  { nCtx, kv, spareMemory }: PostedLoadOptions,
+  options: PostedLoadOptions,
+  isStored = false,
 ): MemoryPlan {
-  if (modelBytes !== undefined) checkModelBytes(modelBytes);
-  if (modelBytes === undefined || !shape) {
-    return { maxima: [4, 2, 1, 0.5].map((gibibytes) => gibibytes * 2 ** 30) };
+  const { nCtx, kv, spareMemory } = options;
+  const mayStay = (shape?.tables ?? []).filter(({ bytes }) => bytes >= leastStored(options));
+  const bytesOf = (tables: Table[]) =>
+    tables.reduce((sum, { bytes }) => sum + Math.floor(bytes / alignment) * alignment, 0);
+  const tables = isStored && fileBytes !== undefined ? mayStay : [];
+  const storedBytes = bytesOf(tables);
+  if (fileBytes !== undefined) {
+    checkModelBytes(fileBytes - storedBytes, isStored ? 0 : bytesOf(mayStay));
   }
+  if (fileBytes === undefined || !shape) {
+    return { maxima: [4, 2, 1, 0.5].map((gibibytes) => gibibytes * 2 ** 30), storedBytes };
+  }
+  const rowsBytes = tables.reduce((sum, { rowBytes }) => sum + nBatch * rowBytes, 0);
+  const modelBytes = fileBytes - storedBytes + rowsBytes;
+  return { maxima: maximaFor(modelBytes, shape, { nCtx, kv, spareMemory }), storedBytes };
+}
+
+function maximaFor(
+  modelBytes: number,
+  shape: ModelShape,
+  { nCtx, kv, spareMemory }: Pick<PostedLoadOptions, 'nCtx' | 'kv' | 'spareMemory'>,
+): number[] {
   if (!shape.makesText) return planFor(modelBytes + encoderBytes(shape), spareMemory);
   const nPositions = nCtx ?? defaultNCtx(shape.contextLength);
   const kvBytes = kvCacheBytes(shape, nPositions, kv) + recurrentStateBytes(shape);
@@ -61,19 +91,28 @@ export function planMemory(
   return planFor(modelBytes + kvBytes + scratchBytes(shape, nBatch, nLogitRows), spareMemory);
 }
 
-function planFor(modelAndBuffers: number, spareMemory: number): MemoryPlan {
+function planFor(modelAndBuffers: number, spareMemory: number): number[] {
   const needed = modelAndBuffers + overheadBytes;
   const maxima = [needed + spareMemory, needed + spareMemory / 4, needed];
-  return { maxima: maxima.map((bytes) => Math.min(bytes, maxMemoryBytes)) };
+  return maxima.map((bytes) => Math.min(bytes, maxMemoryBytes));
 }
 
-/** @throws KingletError too_large. */
-export function checkModelBytes(modelBytes: number): void {
+/**
+ * `tableBytes`: of them, those that could stay in a file.
+ *
+ * @throws KingletError too_large.
+ */
+export function checkModelBytes(modelBytes: number, tableBytes = 0): void {
   if (modelBytes <= maxModelBytes) return;
+  const otherWay =
+    tableBytes > 0
+      ? `; ${inGigabytes(tableBytes)} of it need no memory where the model is loaded from a file ` +
+        'or can be kept in the cache'
+      : '';
   throw new KingletError(
     'too_large',
     `the model has ${inGigabytes(modelBytes)}, WebAssembly memory takes ` +
-      `${inGigabytes(maxModelBytes)} at most: take a smaller quantization of it`,
+      `${inGigabytes(maxModelBytes)} at most: take a smaller quantization of it${otherWay}`,
   );
 }
 

@@ -341,7 +341,8 @@ function cancelWord(engine: EngineModule): CancelWord | undefined {
 }
 
 function describe(model: EngineModel, session: SessionInfo, opened: OpenEngine): ModelInfo {
-  const { weightBytes, kernels, chatTemplate, hasWeights, pooling, ...info } = model.info();
+  const { weightBytes, storedBytes, kernels, chatTemplate, hasWeights, pooling, ...info } =
+    model.info();
   const nThreads = opened.engine.nPoolThreads();
   return {
     ...info,
@@ -349,7 +350,7 @@ function describe(model: EngineModel, session: SessionInfo, opened: OpenEngine):
     pooling: isPooling(pooling) ? pooling : undefined,
     chatTemplate: chatTemplate || undefined,
     nCtx: info.purpose === 'text' ? session.nCtx : info.contextLength,
-    memory: { weightBytes, ...session.memory, heapBytes: opened.engine.HEAPU8.length },
+    memory: { weightBytes, storedBytes, ...session.memory, heapBytes: opened.engine.HEAPU8.length },
     runtime: {
       variant: opened.variant,
       kernels,

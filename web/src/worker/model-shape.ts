@@ -6,9 +6,16 @@ import { Cursor, magic, TooShort, valueType } from '../gguf-cursor.ts';
 import {
   attentionIntervals,
   encoders,
+  tensorBlocks,
   valueBytes,
   windowsByArchitecture,
 } from '../type-tables.generated.ts';
+
+/** In bytes. */
+export interface Table {
+  bytes: number;
+  rowBytes: number;
+}
 
 /** Numbers of elements. */
 export interface ModelShape {
@@ -37,6 +44,8 @@ export interface ModelShape {
   windowKeyDim: number;
   windowValueDim: number;
   vocabSize: number;
+  /** Of this file, those that are read by rows only: see src/model/embedding_table.cpp. */
+  tables: Table[];
 }
 
 /**
@@ -45,8 +54,10 @@ export interface ModelShape {
  */
 export function readShape(bytes: Uint8Array): ModelShape | 'more' | undefined {
   try {
-    const numbers = readNumbers(new Cursor(bytes));
-    return numbers && shapeOf(numbers);
+    const cursor = new Cursor(bytes);
+    const numbers = readNumbers(cursor);
+    const shape = numbers && shapeOf(numbers);
+    return shape && { ...shape, tables: readTables(cursor, numbers, shape.makesText) };
   } catch (error) {
     if (error instanceof TooShort) return 'more';
     throw error;
@@ -103,7 +114,27 @@ function readArray(cursor: Cursor, key: string, numbers: Numbers): boolean {
   return true;
 }
 
-function shapeOf(numbers: Numbers): ModelShape | undefined {
+/** The tensors follow. */
+function readTables(cursor: Cursor, numbers: Numbers, makesText: boolean): Table[] {
+  let embedding: Table | undefined;
+  let isTied = makesText;
+  for (let n = numbers.get('tensors') ?? 0; n > 0; --n) {
+    const name = cursor.text();
+    const nDims = cursor.uint(4);
+    if (nDims > 4) return []; // which is no tensor
+    const [width = 0, ...others] = Array.from({ length: nDims }, () => cursor.uint(8));
+    const [size, bytes] = tensorBlocks[cursor.uint(4)] ?? [1, 0];
+    cursor.skip(8);
+    const rowBytes = (width / size) * bytes;
+    if (name === 'output.weight') isTied = false;
+    if (name === 'token_embd.weight') {
+      embedding = { rowBytes, bytes: others.reduce((product, n) => product * n, rowBytes) };
+    }
+  }
+  return embedding && !isTied ? [embedding] : [];
+}
+
+function shapeOf(numbers: Numbers): Omit<ModelShape, 'tables'> | undefined {
   const mark = 'architecture ';
   const architecture = [...numbers.keys()].find((key) => key.startsWith(mark))?.slice(mark.length);
   const get = (key: string) => numbers.get(`${architecture ?? ''}.${key}`);

@@ -8,6 +8,7 @@ import type { FileCache } from './cached-download.ts';
 import { Download } from './download.ts';
 import type { RequestOptions } from './http.ts';
 import { requestSize } from './http.ts';
+import { blobReader, storedFile } from './stored-file.ts';
 
 /** How the files of URLs are had; `cache` is undefined where there is none. */
 export interface Access {
@@ -21,9 +22,9 @@ export async function openSource(
 ): Promise<ByteSource> {
   switch (source.kind) {
     case 'blob':
-      return streamed(source.blob.stream(), source.blob.size);
+      return openBlob(source.blob);
     case 'stream':
-      return streamed(source.stream, 0);
+      return { size: 0, pieces: read(source.stream), end: () => Promise.resolve() };
     case 'url':
       if (isPath(source.url)) return openFile(source.url);
       return cache
@@ -48,8 +49,39 @@ export async function sizeOfSource(
   }
 }
 
-function streamed(stream: ReadableStream<Uint8Array>, size: number): ByteSource {
-  return { size, pieces: read(stream), end: () => Promise.resolve() };
+function openBlob(blob: Blob): ByteSource {
+  const reader = blobReader(blob);
+  return {
+    ...fromPlaces(blob.size, (at) => blob.slice(at).stream()),
+    stored: reader && {
+      isKept: () => true,
+      open: () => Promise.resolve(storedFile(reader)),
+    },
+  };
+}
+
+/** `openAt` gives the bytes behind the first ones. */
+function fromPlaces(
+  size: number,
+  openAt: (at: number) => ReadableStream<Uint8Array>,
+): ByteSource & { skip: (bytes: number) => void } {
+  let at = 0;
+  let opened = -1;
+  async function* pieces(): AsyncGenerator<SourcePiece> {
+    while (opened !== at) {
+      opened = at;
+      for await (const piece of read(openAt(at))) {
+        const next = at + piece.bytes.length;
+        opened = at = next;
+        yield piece;
+        if (at !== next) break; // some were left out
+      }
+    }
+  }
+  const skip = (bytes: number) => {
+    at += bytes;
+  };
+  return { size, pieces: pieces(), end: () => Promise.resolve(), skip };
 }
 
 async function* read(stream: ReadableStream<Uint8Array>): AsyncGenerator<SourcePiece> {
@@ -75,11 +107,26 @@ export function isPath(url: string): boolean {
 async function openFile(url: string): Promise<ByteSource> {
   const { Readable } = await importNode('stream');
   try {
-    const { open } = await importNode('fs/promises');
-    const file = await open(new URL(url));
+    const files = await importNode('fs/promises');
+    const file = await files.open(new URL(url));
     const { size } = await file.stat();
-    const chunks = file.createReadStream({ highWaterMark: 1 << 20 });
-    return streamed(Readable.toWeb(chunks) as ReadableStream<Uint8Array>, size);
+    await file.close();
+    const { createReadStream, openSync, readSync, closeSync } = await importNode('fs');
+    const openAt = (start: number) => {
+      const chunks = createReadStream(new URL(url), { start, highWaterMark: 1 << 20 });
+      return Readable.toWeb(chunks) as ReadableStream<Uint8Array>;
+    };
+    const open = () => {
+      const descriptor = openSync(new URL(url), 'r');
+      return storedFile(
+        (target, at) => readSync(descriptor, target, 0, target.length, at),
+        () => {
+          closeSync(descriptor);
+        },
+      );
+    };
+    const stored = { isKept: () => true, open: () => Promise.resolve().then(open) };
+    return { ...fromPlaces(size, openAt), stored };
   } catch (error) {
     throw new KingletError('io', `cannot open ${url}: ${messageOf(error)}`);
   }

@@ -1,0 +1,79 @@
+// Files that stay open while a model is used: rows of its embeddings are read there, at once and in
+// the thread that computes.
+import type { EngineModule, EngineTables } from '#engine';
+import { KingletError, messageOf } from '../errors.ts';
+
+/** A file that is read in places. */
+export interface StoredFile {
+  /** Fills the target from byte `at` on; throws where that cannot be done. */
+  read(target: Uint8Array, at: number): void;
+  close(): void;
+}
+
+// Of TypeScript's library for workers, which cannot be had beside that for pages.
+interface BlobReader {
+  readAsArrayBuffer(blob: Blob): ArrayBuffer;
+}
+type BlobReaderClass = new () => BlobReader;
+
+/** How a blob is read at once; undefined outside of browsers' workers. */
+export function blobReader(blob: Blob): ((target: Uint8Array, at: number) => number) | undefined {
+  const { FileReaderSync } = globalThis as { FileReaderSync?: BlobReaderClass };
+  if (!FileReaderSync) return undefined;
+  const reader = new FileReaderSync();
+  return (target, at) => {
+    const bytes = new Uint8Array(reader.readAsArrayBuffer(blob.slice(at, at + target.length)));
+    target.set(bytes);
+    return bytes.length;
+  };
+}
+
+/** `read` gives the number of bytes. */
+export function storedFile(
+  read: (target: Uint8Array, at: number) => number,
+  close: () => void = () => undefined,
+): StoredFile {
+  return {
+    read: (target, at) => {
+      const n = read(target, at);
+      if (n < target.length) throw new Error(`it ends at byte ${String(at + n)}`);
+    },
+    close,
+  };
+}
+
+/** What stays in a file, as the engine asks for it. */
+export class StoredTables {
+  /** Set once the file can be read. */
+  file: StoredFile | undefined;
+  readonly #minBytes: number;
+  #buffer = new Uint8Array(0);
+
+  constructor(minBytes: number) {
+    this.#minBytes = minBytes;
+  }
+
+  for(engine: EngineModule): EngineTables {
+    return {
+      minBytes: this.#minBytes,
+      read: (at, address, bytes) => {
+        try {
+          // Not every browser reads into memory that threads share.
+          if (this.#buffer.length < bytes) this.#buffer = new Uint8Array(bytes);
+          const rows = this.#buffer.subarray(0, bytes);
+          if (!this.file) throw new Error('it is not open');
+          this.file.read(rows, at);
+          engine.HEAPU8.set(rows, address);
+          return '';
+        } catch (error) {
+          return `the model's file cannot be read any more: ${messageOf(error)}`;
+        }
+      },
+    };
+  }
+}
+
+/** What the engine was to leave in the file cannot be read there: load it into memory. */
+export function unreadable(why: string): KingletError {
+  return new KingletError('cache_unavailable', `embedding tables cannot stay in the file: ${why}`);
+}
