@@ -498,7 +498,7 @@ class JsFile final : public RandomAccessFile {
 // Of one part. What prepares a file goes before it does.
 struct PartLoader {
   PartLoader(double file_bytes, const KernelSet& kernels,
-             std::shared_ptr<const RandomAccessFile> storage = nullptr, StoredChoice choice = {})
+             std::unique_ptr<const RandomAccessFile> storage = nullptr, StoredChoice choice = {})
       : loader(announced(file_bytes), std::move(storage), choice),
         preparation(kernels, thread_pool()) {}
 
@@ -509,13 +509,13 @@ struct PartLoader {
 class EngineLoader {
  public:
   EngineLoader(double file_bytes, const KernelSet& kernels, const val& tables) : kernels_(kernels) {
-    if (tables.isUndefined()) {
-      part_.emplace(file_bytes, kernels_);
-    } else {
-      part_.emplace(
-          file_bytes, kernels_, std::make_shared<const JsFile>(get(tables, "read")),
-          StoredChoice{tables_read_by_rows, from_number<uint64_t>(number(tables, "minBytes"))});
+    std::unique_ptr<const RandomAccessFile> storage;
+    StoredChoice choice;
+    if (!tables.isUndefined()) {
+      storage = std::make_unique<const JsFile>(get(tables, "read"));
+      choice = {tables_read_by_rows, from_number<uint64_t>(number(tables, "minBytes"))};
     }
+    part_.emplace(file_bytes, kernels_, std::move(storage), choice);
   }
 
   val next_part(double file_bytes) {

@@ -86,14 +86,14 @@ TensorView GgufFile::tensor(const TensorInfo& info) {
   return view;
 }
 
-std::optional<StoredTensor> GgufFile::stored(const TensorInfo& info) const {
+StoredTensor GgufFile::stored(const TensorInfo& info) const {
   const auto [part, offset] = place_of(info);
-  if (!part->is_in_gap(offset)) return std::nullopt;
-  return StoredTensor{part->storage_, part->header_.data_offset + offset};
+  if (!part->is_in_gap(offset)) return {};
+  return {part->storage_.get(), part->header_.data_offset + offset};
 }
 
 GgufLoader::GgufLoader(std::optional<uint64_t> file_bytes,
-                       std::shared_ptr<const RandomAccessFile> storage, StoredChoice choice)
+                       std::unique_ptr<const RandomAccessFile> storage, StoredChoice choice)
     : announced_bytes_(file_bytes), choice_(choice), next_try_(kFirstTry) {
   file_.storage_ = std::move(storage);
 }
@@ -258,10 +258,12 @@ void GgufLoader::leave_out(const GgufHeader& header) {
   for (const TensorInfo* tensor : choice_.choose(header)) {
     const uint64_t n = tensor->bytes / kAlignment * kAlignment;
     if (n == 0 || tensor->bytes < choice_.min_bytes) continue;
-    file_.gaps_.push_back({tensor->offset, tensor->offset + n});
+    auto& gaps = file_.gaps_;
+    gaps.push_back({tensor->offset, tensor->offset + n});
+    for (size_t i = gaps.size() - 1; i > 0 && gaps[i].begin < gaps[i - 1].begin; --i) {
+      std::swap(gaps[i], gaps[i - 1]);
+    }
   }
-  std::sort(file_.gaps_.begin(), file_.gaps_.end(),
-            [](const auto& a, const auto& b) { return a.begin < b.begin; });
 }
 
 // A stream that did not tell its size has ended, which may tell what its last tensor is.
@@ -331,7 +333,7 @@ Result<GgufFile> read_one(const std::string& path, StoredChoice choice) {
   FilePointer opened(std::fopen(path.c_str(), "rb"));
   if (opened == nullptr) return io_error(path, "open");
   std::FILE* const file = opened.get();
-  GgufLoader loader(size_of(file), std::make_shared<const OpenFile>(path, std::move(opened)),
+  GgufLoader loader(size_of(file), std::make_unique<const OpenFile>(path, std::move(opened)),
                     choice);
   while (true) {
     const uint64_t n_skipped = loader.skip(std::numeric_limits<uint64_t>::max());

@@ -42,8 +42,8 @@ class GgufFile {
   // tensor that is stored.
   TensorView tensor(const TensorInfo& info);
 
-  // Where a tensor of header() stays; nothing where it is in memory.
-  std::optional<StoredTensor> stored(const TensorInfo& info) const;
+  // Where a tensor of header() stays; no file where it is in memory.
+  StoredTensor stored(const TensorInfo& info) const;
 
  private:
   friend class GgufLoader;
@@ -69,7 +69,7 @@ class GgufFile {
   GgufHeader header_;
   uint64_t section_bytes_ = 0;  // of the own data section
   std::vector<Gap> gaps_;       // in order
-  std::shared_ptr<const RandomAccessFile> storage_;
+  std::unique_ptr<const RandomAccessFile> storage_;
   std::vector<GgufFile> other_parts_;  // in order
 };
 
@@ -88,7 +88,7 @@ class GgufLoader {
   // `storage` is the same file, and `choice` tells what stays there; nothing does where the size is
   // not known.
   explicit GgufLoader(std::optional<uint64_t> file_bytes = std::nullopt,
-                      std::shared_ptr<const RandomAccessFile> storage = nullptr,
+                      std::unique_ptr<const RandomAccessFile> storage = nullptr,
                       StoredChoice choice = {});
 
   // Passes over bytes that come next and stay in the storage: up to `max_bytes`. How many.

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -24,8 +23,8 @@ class RandomAccessFile {
 };
 
 struct StoredTensor {
-  std::shared_ptr<const RandomAccessFile> file;
-  uint64_t offset = 0;  // of the tensor in the file
+  const RandomAccessFile* file = nullptr;  // which the GgufFile owns
+  uint64_t offset = 0;                     // of the tensor in the file
 };
 
 // Which tensors need not be in memory. They stay in the file where they have `min_bytes` or more.

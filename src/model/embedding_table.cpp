@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
+#include <string_view>
 
 #include "base/format.h"
 #include "kernels/packing.h"
@@ -25,8 +25,8 @@ int32_t next_id(std::span<const int32_t> ids, int32_t least) {
 
 }  // namespace
 
-EmbeddingTable::EmbeddingTable(const TensorInfo& tensor, StoredTensor stored)
-    : stored_(std::move(stored)), name_(tensor.name) {
+EmbeddingTable::EmbeddingTable(const TensorInfo& tensor, const StoredTensor& stored)
+    : stored_(stored), name_(tensor.name) {
   matrix_.type = tensor.type;
   matrix_.n_columns = static_cast<size_t>(tensor.shape[0]);
   row_bytes_ = dtype_info(tensor.type).row_bytes(matrix_.n_columns);
@@ -68,12 +68,15 @@ Status EmbeddingTable::read_stored(int32_t first, std::span<std::byte> bytes) co
 
 std::vector<const TensorInfo*> tables_read_by_rows(const GgufHeader& header) {
   const auto config = read_config(header);
-  const TensorInfo* embedding = header.find_tensor("token_embd.weight");
-  if (!config.ok() || embedding == nullptr) return {};
-  const bool makes_logits =
-      config.value().makes_text() && header.find_tensor("output.weight") == nullptr;
-  if (makes_logits) return {};
-  return {embedding};
+  if (!config.ok()) return {};
+  std::vector<const TensorInfo*> tables;
+  const auto add = [&](std::string_view name) {
+    if (const TensorInfo* tensor = header.find_tensor(name)) tables.push_back(tensor);
+  };
+  const bool is_tied = header.find_tensor("output.weight") == nullptr;
+  if (!is_tied || !config.value().makes_text()) add("token_embd.weight");
+  if (config.value().layer_input_dim > 0) add("per_layer_token_embd.weight");
+  return tables;
 }
 
 }  // namespace kinglet

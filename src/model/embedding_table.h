@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -21,7 +21,7 @@ class EmbeddingTable {
   EmbeddingTable() = default;
   explicit EmbeddingTable(const PackedMatrix& matrix) : matrix_(matrix) {}
   // A tensor [n_rows][n_columns] that is stored.
-  EmbeddingTable(const TensorInfo& tensor, StoredTensor stored);
+  EmbeddingTable(const TensorInfo& tensor, const StoredTensor& stored);
 
   // Of a table in memory; without rows where it is stored.
   const PackedMatrix& matrix() const { return matrix_; }
@@ -39,12 +39,13 @@ class EmbeddingTable {
 
   PackedMatrix matrix_;  // its data are null where the table is stored
   StoredTensor stored_;
-  std::string name_;
+  std::string_view name_;  // in the file's header
   size_t row_bytes_ = 0;
 };
 
-// The file's tensors that are read by rows only, and so may stay where they are stored: those of
-// token_embd.weight where another matrix makes the logits, or none.
+// The file's tensors that are read by rows only, and so may stay where they are stored:
+// token_embd.weight where another matrix makes the logits, or none does, and
+// per_layer_token_embd.weight.
 std::vector<const TensorInfo*> tables_read_by_rows(const GgufHeader& header);
 
 }  // namespace kinglet

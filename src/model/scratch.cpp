@@ -33,6 +33,7 @@ ScratchNeeds needs_of_blocks(const Model& model, const BatchShape& batch) {
 
 Result<Scratch> Scratch::create(const Model& model, uint32_t n_batch, size_t n_threads) {
   const ModelConfig& config = model.config();
+  const Weights& weights = model.weights();
   const ScratchNeeds needs = needs_of_blocks(model, {n_batch, n_threads});
   const uint64_t width = round_up(needs.row_width, kRowStep);
   const uint64_t rows = n_batch;
@@ -52,14 +53,15 @@ Result<Scratch> Scratch::create(const Model& model, uint32_t n_batch, size_t n_t
       angles.cosines = arena.take<float>(rows * angles.n_pairs);
       angles.sines = arena.take<float>(rows * angles.n_pairs);
     }
-    const uint64_t n_inputs = config.layer_input_dim == 0 ? 0 : rows + 1;
-    scratch.layer_inputs = arena.take<float>(n_inputs * config.n_layers * config.layer_input_dim);
+    scratch.layer_inputs = arena.take<float>(2 * rows * config.n_layers * config.layer_input_dim);
     scratch.logits = arena.take<float>(uint64_t{scratch.n_logit_rows} * config.vocab_size);
     scratch.activations = arena.take<std::byte>(rows * width / kActivationBlock *
                                                 model.kernels().activation_block_bytes);
     scratch.tables = arena.take<SumTable>(tabulated / kTableColumns);
     scratch.negative_sums = arena.take<int32_t>(tabulated / kActivationBlock);
-    scratch.stored_rows = arena.take<std::byte>(rows * model.weights().token_embedding.row_bytes());
+    scratch.stored_rows =
+        arena.take<std::byte>(rows * std::max(weights.token_embedding.row_bytes(),
+                                              weights.layer_inputs.table.row_bytes()));
     scratch.blocks = arena.take<std::byte>(needs.n_bytes);
     return arena.n_bytes();
   };

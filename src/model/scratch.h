@@ -33,7 +33,7 @@ struct Scratch {
   float* normed = nullptr;      // [hidden_dim]
   float* projection = nullptr;  // [hidden_dim]: what a block adds to the stream
   Angles angles[kRotationTables];
-  float* layer_inputs = nullptr;  // [n_layers * layer_input_dim], and one more row
+  float* layer_inputs = nullptr;  // [n_layers * layer_input_dim], 2 n_batch rows
   float* logits = nullptr;        // [vocab_size], n_logit_rows in all
 
   // Quantized activations, as wide as the widest row that is multiplied.

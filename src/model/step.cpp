@@ -60,7 +60,7 @@ Status Step::embed(std::span<const int32_t> tokens) {
     add_embedding(w.position_embedding, position_of(t), row);
   }
   replace_stream(w.embedding_norm);
-  if (config().layer_input_dim > 0) compute_layer_inputs(tokens);
+  if (config().layer_input_dim > 0) KINGLET_TRY(compute_layer_inputs(tokens));
   compute_angles(Rotation::scaled);
   if (config().rope.has_local) compute_angles(Rotation::local);
   return {};
@@ -74,20 +74,21 @@ void Step::add_embedding(const PackedMatrix& table, size_t index, float* row) {
 }
 
 // Of all layers: (norm(projected embedding) + sqrt(layer_input_dim) · the token's row) / sqrt(2).
-void Step::compute_layer_inputs(std::span<const int32_t> tokens) {
+Status Step::compute_layer_inputs(std::span<const int32_t> tokens) {
   const LayerInputWeights& w = model_.weights().layer_inputs;
-  const size_t width = w.table.n_columns;
+  const size_t width = w.projection.matrix.n_rows;
   const float scale = std::sqrt(static_cast<float>(config().layer_input_dim));
   const float share = std::sqrt(0.5f);
-  float* const table_row = scratch_.layer_inputs + n_tokens_ * width;
+  float* const table_rows = scratch_.layer_inputs + n_tokens_ * width;
+  KINGLET_TRY(w.table.read(tokens.first(n_tokens_), scratch_.stored_rows, table_rows));
   project(stream_, n_tokens_, {{&w.projection, scratch_.layer_inputs}});
   normalize(scratch_.layer_inputs, w.norm, n_tokens_, width, scratch_.layer_inputs);
   for (size_t t = 0; t < n_tokens_; ++t) {
     float* row = scratch_.layer_inputs + t * width;
-    dequantize_row(w.table, static_cast<size_t>(tokens[t]), table_row);
-    kernels().add_scaled(row, table_row, scale, width);
+    kernels().add_scaled(row, table_rows + t * width, scale, width);
     for (size_t i = 0; i < width; ++i) row[i] *= share;
   }
+  return {};
 }
 
 void Step::compute_angles(Rotation rotation) {

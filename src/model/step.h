@@ -127,7 +127,7 @@ class Step {
 
  private:
   void add_embedding(const PackedMatrix& table, size_t index, float* row);
-  void compute_layer_inputs(std::span<const int32_t> tokens);
+  Status compute_layer_inputs(std::span<const int32_t> tokens);
   void compute_angles(Rotation rotation);
   void multiply(const Projection& projection, const Activations& x, size_t n_rows, size_t from,
                 size_t to) const;

@@ -28,7 +28,8 @@ Result<PackedMatrix> TensorTaker::matrix(std::string_view name, uint64_t n_rows,
 Result<EmbeddingTable> TensorTaker::table(std::string_view name, uint64_t n_rows,
                                           uint64_t n_columns) {
   KINGLET_ASSIGN(const TensorInfo* info, take_info(name, {n_columns, n_rows, 1, 1}));
-  if (const auto stored = file_.stored(*info)) return EmbeddingTable(*info, *stored);
+  const StoredTensor stored = file_.stored(*info);
+  if (stored.file != nullptr) return EmbeddingTable(*info, stored);
   KINGLET_ASSIGN(const PackedMatrix resident, matrix(name, n_rows, n_columns));
   return EmbeddingTable(resident);
 }
@@ -135,7 +136,7 @@ Result<TensorView> TensorTaker::take(std::string_view name, const Shape& expecte
                  cat("tensor ", name, " has type ", dtype_info(info->type).name, ", expected ",
                      dtype_info(*type).name)};
   }
-  if (file_.stored(*info)) {
+  if (file_.stored(*info).file != nullptr) {
     return Error{ErrorCode::invalid_argument,
                  cat("tensor ", name, " is needed in memory, but was left in its file")};
   }

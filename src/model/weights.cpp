@@ -45,7 +45,7 @@ Status take_layer_inputs(TensorTaker& tensors, const ModelConfig& config,
   if (dim == 0) return {};
   const uint64_t width = uint64_t{config.n_layers} * dim;
   KINGLET_ASSIGN(inputs.table,
-                 tensors.matrix("per_layer_token_embd.weight", config.vocab_size, width));
+                 tensors.table("per_layer_token_embd.weight", config.vocab_size, width));
   KINGLET_ASSIGN(inputs.projection.matrix,
                  tensors.matrix("per_layer_model_proj.weight", width, config.hidden_dim));
   inputs.projection.scale = 1.0f / std::sqrt(static_cast<float>(config.hidden_dim));

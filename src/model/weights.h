@@ -18,9 +18,9 @@ namespace kinglet {
 
 // What makes the inputs that each token brings to each layer: see LayerInput.
 struct LayerInputWeights {
-  PackedMatrix table;  // [vocab_size][n_layers * layer_input_dim]; no rows: there are none
-  Linear projection;   // [n_layers * layer_input_dim][hidden_dim], of the embedding
-  Norm norm;           // of each layer's part of what that gives
+  EmbeddingTable table;  // [vocab_size][n_layers * layer_input_dim]
+  Linear projection;     // [n_layers * layer_input_dim][hidden_dim], of the embedding
+  Norm norm;             // of each layer's part of what that gives
 };
 
 struct Weights {

@@ -175,7 +175,8 @@ function scratchBytes(
   const valueDim = Math.max(shape.valueDim, shape.windowValueDim);
   const heads = (3 * nHeads + 2 * nKvHeads) * (keyDim + valueDim);
   const tables = 2 * Math.max(hiddenDim, ffnDim);
-  const rows = 6 * hiddenDim + 3 * ffnDim + heads + 4 * recurrentDim + shape.layerInputDim + tables;
+  const rows =
+    6 * hiddenDim + 3 * ffnDim + heads + 4 * recurrentDim + 2 * shape.layerInputDim + tables;
   return 4 * (nTokens * rows + nRowsOfLogits * vocabSize);
 }
 

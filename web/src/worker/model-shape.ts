@@ -57,7 +57,7 @@ export function readShape(bytes: Uint8Array): ModelShape | 'more' | undefined {
     const cursor = new Cursor(bytes);
     const numbers = readNumbers(cursor);
     const shape = numbers && shapeOf(numbers);
-    return shape && { ...shape, tables: readTables(cursor, numbers, shape.makesText) };
+    return shape && { ...shape, tables: readTables(cursor, numbers.get('tensors') ?? 0, shape) };
   } catch (error) {
     if (error instanceof TooShort) return 'more';
     throw error;
@@ -115,10 +115,13 @@ function readArray(cursor: Cursor, key: string, numbers: Numbers): boolean {
 }
 
 /** The tensors follow. */
-function readTables(cursor: Cursor, numbers: Numbers, makesText: boolean): Table[] {
-  let embedding: Table | undefined;
-  let isTied = makesText;
-  for (let n = numbers.get('tensors') ?? 0; n > 0; --n) {
+function readTables(
+  cursor: Cursor,
+  nTensors: number,
+  { makesText, layerInputDim }: Omit<ModelShape, 'tables'>,
+): Table[] {
+  const found = new Map<string, Table>();
+  for (let n = nTensors; n > 0; --n) {
     const name = cursor.text();
     const nDims = cursor.uint(4);
     if (nDims > 4) return []; // which is no tensor
@@ -126,12 +129,14 @@ function readTables(cursor: Cursor, numbers: Numbers, makesText: boolean): Table
     const [size, bytes] = tensorBlocks[cursor.uint(4)] ?? [1, 0];
     cursor.skip(8);
     const rowBytes = (width / size) * bytes;
-    if (name === 'output.weight') isTied = false;
-    if (name === 'token_embd.weight') {
-      embedding = { rowBytes, bytes: others.reduce((product, n) => product * n, rowBytes) };
-    }
+    const table = { rowBytes, bytes: others.reduce((product, dim) => product * dim, rowBytes) };
+    if (/^(output|token_embd|per_layer_token_embd)\.weight$/.test(name)) found.set(name, table);
   }
-  return embedding && !isTied ? [embedding] : [];
+  const isTied = makesText && !found.has('output.weight');
+  return [
+    isTied ? undefined : found.get('token_embd.weight'),
+    layerInputDim > 0 ? found.get('per_layer_token_embd.weight') : undefined,
+  ].filter((table) => table !== undefined);
 }
 
 function shapeOf(numbers: Numbers): Omit<ModelShape, 'tables'> | undefined {
