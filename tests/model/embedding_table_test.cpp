@@ -40,7 +40,7 @@ class MemoryFile final : public RandomAccessFile {
   Status read(uint64_t offset, std::span<std::byte> bytes) const override {
     if (is_broken) return Error{ErrorCode::io, "the disk is gone"};
     reads_.push_back({offset, bytes.size()});
-    std::memcpy(bytes.data(), &bytes_[offset], bytes.size());
+    std::memcpy(bytes.data(), &bytes_[static_cast<size_t>(offset)], bytes.size());
     return {};
   }
 
@@ -162,7 +162,7 @@ TEST(EmbeddingTable, ReadsEachRowOnceAndNeighboursTogether) {
   const size_t row = table.row_bytes();
   const std::vector<int32_t> ids = {5, 2, 3, 9, 2, 5, 4};
   std::vector<std::byte> room(ids.size() * row);
-  std::vector<float> rows(ids.size() * info.shape[0]);
+  std::vector<float> rows(ids.size() * static_cast<size_t>(info.shape[0]));
   ASSERT_TRUE(table.read(ids, room.data(), rows.data()).ok());
   EXPECT_EQ(file->reads(),
             (std::vector<MemoryFile::Range>{{start + 2 * row, 4 * row}, {start + 9 * row, row}}));
