@@ -1,4 +1,4 @@
-// Letters of ASCII, whatever the locale.
+// Letters and digits of ASCII, whatever the locale.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,10 @@ namespace kinglet {
 constexpr char to_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
+
+constexpr bool is_letter(char c) { return to_lower(c) >= 'a' && to_lower(c) <= 'z'; }
+
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;

@@ -1,0 +1,735 @@
+#include "text/jinja/interpreter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include "base/format.h"
+#include "base/quoted.h"
+#include "text/jinja/functions.h"
+#include "text/jinja/strings.h"
+
+namespace kinglet::jinja {
+namespace {
+
+// Of blocks and expressions inside each other, by calls too: what the stack has room for.
+constexpr int kMaxDepth = 400;
+constexpr size_t kMaxValueDepth = 200;  // of lists in lists
+
+// How a statement ended.
+enum class Flow : uint8_t { on, leave, proceed };
+
+Result<int64_t> checked(bool overflows, int64_t value) {
+  if (overflows) return refusal("a whole number grows too large");
+  return value;
+}
+
+Result<Value> add(const Value& a, const Value& b) {
+  if (a.is_whole() && b.is_whole()) {
+    int64_t sum = 0;
+    const bool overflows = __builtin_add_overflow(a.as_integer(), b.as_integer(), &sum);
+    KINGLET_ASSIGN(sum, checked(overflows, sum));
+    return Value::integer(sum);
+  }
+  if (a.is_number() && b.is_number()) return Value::real(a.as_real() + b.as_real());
+  if (a.is(Kind::text) && b.is(Kind::text)) {
+    Text text = a.as_text();
+    text.append(b.as_text());
+    return Value::text(std::move(text));
+  }
+  if (a.is_sequence() && a.kind() == b.kind()) {
+    List items = a.items();
+    items.insert(items.end(), b.items().begin(), b.items().end());
+    return a.is(Kind::list) ? Value::list(std::move(items)) : Value::tuple(std::move(items));
+  }
+  return refusal(cat("cannot add ", a.type_name(), " and ", b.type_name()));
+}
+
+// A text or a list, `n` times.
+Result<Value> repeat(const Value& value, int64_t n) {
+  const auto times = static_cast<size_t>(std::max<int64_t>(n, 0));
+  const size_t size = value.is(Kind::text) ? value.as_text().size() : value.items().size();
+  const size_t most = value.is(Kind::text) ? Text::kMostBytes : kMostItems;
+  if (times > 0 && size > most / times) return refusal("a repetition is too long");
+  if (value.is(Kind::text)) {
+    Text text;
+    for (size_t i = 0; i < times; ++i) text.append(value.as_text());
+    return Value::text(std::move(text));
+  }
+  List items;
+  for (size_t i = 0; i < times; ++i) {
+    items.insert(items.end(), value.items().begin(), value.items().end());
+  }
+  return value.is(Kind::list) ? Value::list(std::move(items)) : Value::tuple(std::move(items));
+}
+
+// "%s", "%d" and "%%" only.
+Result<Value> format_percent(const Text& text, const Value& values) {
+  const List given = values.is(Kind::tuple) ? values.items() : List{values};
+  Text out;
+  size_t n_used = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text.bytes()[at] != '%') {
+      out.append(text.cut(at, at + 1));
+      continue;
+    }
+    const char kind = at + 1 < text.size() ? text.bytes()[at + 1] : '\0';
+    ++at;
+    if (kind == '%') {
+      out.append("%");
+    } else if ((kind == 's' ||
+                (kind == 'd' && n_used < given.size() && given[n_used].is_whole())) &&
+               n_used < given.size()) {
+      out.append(given[n_used++].to_text());
+    } else {
+      return refusal(cat("% of a text: ", quoted(text.bytes()), " does not fit its values"));
+    }
+  }
+  return Value::text(std::move(out));
+}
+
+// Rounds towards minus infinity, as Python does.
+int64_t floored(int64_t a, int64_t b) {
+  return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+}
+
+Result<Value> operate(std::string_view spelled, const Value& a, const Value& b) {
+  // Of one character: "f" is "//", "p" is "**".
+  const char sign = spelled == "//" ? 'f' : spelled == "**" ? 'p' : spelled.front();
+  if (sign == '+') return add(a, b);
+  if (sign == '%' && a.is(Kind::text)) return format_percent(a.as_text(), b);
+  const auto repeats = [](const Value& what, const Value& n) {
+    return (what.is(Kind::text) || what.is_sequence()) && n.is_whole();
+  };
+  if (sign == '*' && repeats(a, b)) return repeat(a, b.as_integer());
+  if (sign == '*' && repeats(b, a)) return repeat(b, a.as_integer());
+  if (!a.is_number() || !b.is_number()) {
+    return refusal(cat("cannot compute ", a.type_name(), " ", spelled, " ", b.type_name()));
+  }
+  const bool is_division = sign == '/' || sign == 'f' || sign == '%';
+  if (is_division && b.as_real() == 0) return refusal("a division by zero");
+  if (a.is_whole() && b.is_whole() && sign != '/') {
+    const int64_t x = a.as_integer();
+    const int64_t y = b.as_integer();
+    int64_t result = 0;
+    bool overflows = false;
+    if (sign == '-') {
+      overflows = __builtin_sub_overflow(x, y, &result);
+    } else if (sign == '*') {
+      overflows = __builtin_mul_overflow(x, y, &result);
+    } else if (is_division) {
+      if (y == -1) {
+        overflows = __builtin_sub_overflow(int64_t{0}, x, &result);
+        if (sign == '%') result = 0;
+      } else {
+        result = sign == 'f' ? floored(x, y) : x - floored(x, y) * y;
+      }
+    } else {
+      if (y < -4096 || y > 4096) return refusal("a power is known here up to 4096");
+      result = 1;
+      for (int64_t i = 0; i < std::abs(y) && !overflows; ++i) {
+        overflows = __builtin_mul_overflow(result, x, &result);
+      }
+      if (y < 0 && x == 0) return refusal("a division by zero");
+      if (y < 0 && !overflows) return Value::real(1 / static_cast<double>(result));
+    }
+    KINGLET_ASSIGN(result, checked(overflows, result));
+    return Value::integer(result);
+  }
+  const double x = a.as_real();
+  const double y = b.as_real();
+  if (sign == '-') return Value::real(x - y);
+  if (sign == '*') return Value::real(x * y);
+  if (sign == '/') return Value::real(x / y);
+  if (sign == 'f') return Value::real(std::floor(x / y));
+  if (sign == '%') return Value::real(x - std::floor(x / y) * y);
+  return refusal(cat("cannot compute float ", spelled, " here"));
+}
+
+}  // namespace
+
+// The names of a block that has its own, and of those around it. Names belong to the template or to
+// its variables.
+struct Scope {
+  // `innermost` is this one while it lives.
+  Scope(Scope*& innermost, uint64_t number, Scope* around)
+      : id(number), outer(around), before(innermost), innermost_(innermost) {
+    innermost = this;
+  }
+  ~Scope() { innermost_ = before; }
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+  const Value* find(std::string_view name) const {
+    for (const Scope* scope = this; scope != nullptr; scope = scope->outer) {
+      for (const auto& [known, value] : scope->names) {
+        if (known == name) return &value;
+      }
+    }
+    return nullptr;
+  }
+
+  void set(std::string_view name, const Value& value) {
+    for (auto& [known, old] : names) {
+      if (known == name) {
+        old = value;
+        return;
+      }
+    }
+    names.emplace_back(name, value);
+  }
+
+  const uint64_t id;
+  Scope* const outer;
+  Scope* const before;  // of those that live, the next older one
+  std::vector<std::pair<std::string_view, Value>> names = {};
+
+ private:
+  Scope*& innermost_;
+};
+
+namespace {
+
+class Interpreter {
+ public:
+  explicit Interpreter(const Now& now) : now_(now) {}
+
+  Result<Text> run(const Node& block, const Dict& variables) {
+    Scope scope = new_scope(nullptr);
+    for (const auto& [name, value] : variables.entries) scope.set(name.as_bytes(), value);
+    KINGLET_TRY(run_block(block, scope, out_));
+    return std::move(out_);
+  }
+
+ private:
+  // A statement's and an expression's line is told once, by the innermost.
+  Error at_line(const Node& node, Error error) {
+    if (!has_line_ && error.code == ErrorCode::invalid_argument) {
+      error.message = cat("line ", node.line, ": ", error.message);
+    }
+    has_line_ = true;
+    return error;
+  }
+
+  static Error too_much(std::string_view what) {
+    return {ErrorCode::out_of_memory, cat("the template ", what)};
+  }
+
+  Status count_step() {
+    if (++n_steps_ <= kMostSteps) return {};
+    return too_much(cat("runs for more than ", kMostSteps, " steps"));
+  }
+
+  // What an operation is about to go through.
+  Status count_operand(const Value& value) {
+    work_ += value.weight();
+    if (value.weight() <= kMostAtOnce && work_ <= kMostWork) return {};
+    return too_much("goes through texts and lists that are too long");
+  }
+
+  // What an operation has made.
+  Status count_made(const Value& value) {
+    constexpr size_t kOfItem = 128;
+    const bool is_text = value.is(Kind::text);
+    const size_t n_items = value.is_sequence()    ? value.items().size()
+                           : value.is(Kind::dict) ? value.entries().entries.size()
+                                                  : 0;
+    made_ += is_text ? value.as_text().size() : n_items * kOfItem;
+    if (made_ > kMostMade || n_items > kMostItems || (is_text && value.as_text().is_full())) {
+      return too_much("makes texts and lists that are too long");
+    }
+    if (value.depth() > kMaxValueDepth) return refusal("too many lists are in lists");
+    return {};
+  }
+
+  Scope new_scope(Scope* outer) { return {innermost_, ++n_scopes_, outer}; }
+
+  struct Level {
+    explicit Level(int& depth) : depth_(depth) { ++depth_; }
+    ~Level() { --depth_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+    int& depth_;
+  };
+
+  // --- Statements
+
+  Result<Flow> run_block(const Node& block, Scope& scope, Text& out) {
+    const Level level(depth_);
+    if (depth_ > kMaxDepth) return refusal("too much is inside of something else");
+    for (const NodePtr& child : block.children) {
+      auto flow = run_statement(*child, scope, out);
+      if (!flow.ok()) return at_line(*child, std::move(flow.error()));
+      if (flow.value() != Flow::on) return flow;
+    }
+    return Flow::on;
+  }
+
+  Result<Flow> run_statement(const Node& node, Scope& scope, Text& out) {
+    KINGLET_TRY(count_step());
+    switch (node.kind) {
+      case NodeKind::output: {
+        KINGLET_ASSIGN(const Value value, evaluate(*node.children[0], scope));
+        return print(value, out);
+      }
+      case NodeKind::block:
+        return run_block(node, scope, out);
+      case NodeKind::branch:
+        return run_branch(node, scope, out);
+      case NodeKind::loop:
+        return run_loop(node, scope, out);
+      case NodeKind::assign: {
+        KINGLET_ASSIGN(const Value value, evaluate(*node.children[1], scope));
+        KINGLET_TRY(assign(*node.children[0], value, scope));
+        return Flow::on;
+      }
+      case NodeKind::assign_block: {
+        KINGLET_ASSIGN(const Value value,
+                       text_of_block(*node.children[1], *node.children[2], scope));
+        KINGLET_TRY(assign(*node.children[0], value, scope));
+        return Flow::on;
+      }
+      case NodeKind::macro:
+        scope.set(node.name, make_macro(node, scope));
+        return Flow::on;
+      case NodeKind::call_block: {
+        const Value caller = make_macro(*node.children[1], scope);
+        KINGLET_ASSIGN(const Value value, call(*node.children[0], scope, &caller));
+        return print(value, out);
+      }
+      case NodeKind::filter_block: {
+        KINGLET_ASSIGN(const Value value,
+                       text_of_block(*node.children[0], *node.children[1], scope));
+        return print(value, out);
+      }
+      case NodeKind::with:
+        return run_with(node, scope, out);
+      case NodeKind::leave:
+        return Flow::leave;
+      case NodeKind::proceed:
+        return Flow::proceed;
+      default:
+        return refusal("an expression stands alone");
+    }
+  }
+
+  Result<Flow> print(const Value& value, Text& out) {
+    KINGLET_TRY(count_operand(value));
+    out.append(value.to_text());
+    if (!out.is_full()) return Flow::on;
+    return too_much(cat("writes more than ", Text::kMostBytes, " bytes"));
+  }
+
+  Result<Flow> run_branch(const Node& node, Scope& scope, Text& out) {
+    KINGLET_ASSIGN(const Value condition, evaluate(*node.children[0], scope));
+    if (condition.is_true()) return run_block(*node.children[1], scope, out);
+    if (!node.children[2]) return Flow::on;
+    // "elif" is a branch of its own.
+    const Node& otherwise = *node.children[2];
+    return otherwise.kind == NodeKind::branch ? run_branch(otherwise, scope, out)
+                                              : run_block(otherwise, scope, out);
+  }
+
+  Result<Value> values_of_loop(const Node& node, Scope& scope) {
+    KINGLET_ASSIGN(const Value through, evaluate(*node.children[1], scope));
+    KINGLET_ASSIGN(Value values, elements(through));
+    if (!node.children[2]) return values;
+    List kept;
+    for (const Value& value : values.items()) {
+      Scope inner = new_scope(&scope);
+      KINGLET_TRY(assign(*node.children[0], value, inner));
+      KINGLET_ASSIGN(const Value condition, evaluate(*node.children[2], inner));
+      if (condition.is_true()) kept.push_back(value);
+    }
+    return Value::list(std::move(kept));
+  }
+
+  // `self`: how often the loop has run.
+  static Result<Value> cycle(const Value& self, Arguments& arguments) {
+    const List& given = arguments.positional;
+    if (given.empty()) return refusal("loop.cycle: expected values");
+    return given[static_cast<size_t>(self.as_integer()) % given.size()];
+  }
+
+  static Value loop_variable(const List& values, size_t i) {
+    const auto n = static_cast<int64_t>(values.size());
+    const auto index = static_cast<int64_t>(i);
+    Dict loop;
+    const auto set = [&](const char* name, const Value& value) {
+      loop.set(Value::text(name), value);
+    };
+    set("index0", Value::integer(index));
+    set("index", Value::integer(index + 1));
+    set("revindex0", Value::integer(n - index - 1));
+    set("revindex", Value::integer(n - index));
+    set("first", Value::boolean(i == 0));
+    set("last", Value::boolean(index + 1 == n));
+    set("length", Value::integer(n));
+    set("previtem", i > 0 ? values[i - 1] : Value::undefined("loop.previtem"));
+    set("nextitem", index + 1 < n ? values[i + 1] : Value::undefined("loop.nextitem"));
+    set("cycle", Value::function(cycle, Value::integer(index)));
+    return Value::space(std::move(loop));
+  }
+
+  Result<Flow> run_loop(const Node& node, Scope& scope, Text& out) {
+    KINGLET_ASSIGN(const Value through, values_of_loop(node, scope));
+    const List& values = through.items();
+    if (values.empty() && node.children[4]) return run_block(*node.children[4], scope, out);
+    for (size_t i = 0; i < values.size(); ++i) {
+      KINGLET_TRY(count_step());
+      Scope inner = new_scope(&scope);
+      KINGLET_TRY(assign(*node.children[0], values[i], inner));
+      if (!node.name.empty()) inner.set(node.name, loop_variable(values, i));
+      KINGLET_ASSIGN(const Flow flow, run_block(*node.children[3], inner, out));
+      if (flow == Flow::leave) break;
+    }
+    return Flow::on;
+  }
+
+  Result<Flow> run_with(const Node& node, Scope& scope, Text& out) {
+    Scope inner = new_scope(&scope);
+    const size_t n = node.children.size() - 1;
+    for (size_t i = 0; i < n; i += 2) {
+      KINGLET_ASSIGN(const Value value, evaluate(*node.children[i + 1], scope));
+      KINGLET_TRY(assign(*node.children[i], value, inner));
+    }
+    return run_block(*node.children[n], inner, out);
+  }
+
+  // The block's text behind the filters.
+  Result<Value> text_of_block(const Node& block, const Node& filters, Scope& scope) {
+    Scope inner = new_scope(&scope);
+    Text text;
+    KINGLET_TRY(run_block(block, inner, text));
+    inner.set(kBlockText, Value::text(std::move(text)));
+    return evaluate(filters, inner);
+  }
+
+  Status assign(const Node& target, const Value& value, Scope& scope) {
+    if (target.kind == NodeKind::name) {
+      scope.set(target.name, value);
+      return {};
+    }
+    if (target.kind == NodeKind::attribute) {
+      KINGLET_ASSIGN(Value space, evaluate(*target.children[0], scope));
+      if (!space.is(Kind::space)) {
+        return refusal(
+            cat("cannot set an attribute of ", space.type_name(), ": only of a namespace"));
+      }
+      if (value.is(Kind::space) || value.holds_space()) {
+        return refusal("a namespace cannot be in another here");
+      }
+      space.entries().set(Value::text(target.name), value);
+      return {};
+    }
+    KINGLET_ASSIGN(const Value through, elements(value));
+    const List& values = through.items();
+    if (values.size() != target.children.size()) {
+      return refusal(cat(values.size(), " values for ", target.children.size(), " names"));
+    }
+    for (size_t i = 0; i < values.size(); ++i) {
+      KINGLET_TRY(assign(*target.children[i], values[i], scope));
+    }
+    return {};
+  }
+
+  static Value make_macro(const Node& macro, Scope& scope) {
+    return Value::macro({.node = &macro, .scope = &scope, .scope_id = scope.id});
+  }
+
+  // A macro sees the names around its definition, as they are when it is called. A namespace can
+  // take it out of the block whose names these are, which has ended then.
+  Result<Value> run_macro(const Macro& macro, Arguments& arguments) {
+    const Scope* living = innermost_;
+    while (living != nullptr && living->id != macro.scope_id) living = living->before;
+    if (living == nullptr) {
+      return refusal(cat("macro ", quoted(macro.node->name), " is called behind its block"));
+    }
+    Scope inner = new_scope(macro.scope);
+    KINGLET_TRY(bind_parameters(*macro.node, arguments, inner));
+    Text text;
+    KINGLET_TRY(run_block(*macro.node->children[0], inner, text));
+    return Value::text(std::move(text));
+  }
+
+  Status bind_parameters(const Node& macro, Arguments& arguments, Scope& scope) {
+    const size_t n = macro.names.size();
+    const size_t n_required = n - (macro.children.size() - 1);
+    if (arguments.positional.size() > n) {
+      return refusal(cat("macro ", quoted(macro.name), " takes ", n, " arguments, not ",
+                         arguments.positional.size()));
+    }
+    for (size_t i = 0; i < n; ++i) {
+      const std::string& name = macro.names[i];
+      const auto named = std::find_if(arguments.named.begin(), arguments.named.end(),
+                                      [&](const auto& argument) { return argument.first == name; });
+      Value value = Value::undefined(cat("parameter ", quoted(name)));
+      if (i < arguments.positional.size()) {
+        value = arguments.positional[i];
+      } else if (named != arguments.named.end()) {
+        value = named->second;
+      } else if (i >= n_required) {
+        KINGLET_ASSIGN(value, evaluate(*macro.children[1 + i - n_required], scope));
+      }
+      scope.set(name, value);
+    }
+    for (const auto& [name, value] : arguments.named) {
+      if (name == "caller") {
+        scope.set("caller", value);
+      } else if (std::find(macro.names.begin(), macro.names.end(), name) == macro.names.end()) {
+        return refusal(cat("macro ", quoted(macro.name), " has no parameter ", quoted(name)));
+      }
+    }
+    return {};
+  }
+
+  // --- Expressions
+
+  Result<Value> evaluate(const Node& node, Scope& scope) {
+    const Level level(depth_);
+    if (depth_ > kMaxDepth) return refusal("too much is inside of something else");
+    KINGLET_TRY(count_step());
+    auto value = evaluate_kind(node, scope);
+    if (!value.ok()) return at_line(node, std::move(value.error()));
+    if (makes_value(node.kind)) {
+      Status status = count_made(value.value());
+      if (!status.ok()) return at_line(node, std::move(status.error()));
+    }
+    return value;
+  }
+
+  static bool makes_value(NodeKind kind) {
+    switch (kind) {
+      case NodeKind::list:
+      case NodeKind::tuple:
+      case NodeKind::dict:
+      case NodeKind::slice:
+      case NodeKind::call:
+      case NodeKind::filter:
+      case NodeKind::operation:
+      case NodeKind::concat:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  Result<Value> evaluate_kind(const Node& node, Scope& scope) {
+    const auto child = [&](size_t i) { return evaluate(*node.children[i], scope); };
+    switch (node.kind) {
+      case NodeKind::literal:
+        return node.value;
+      case NodeKind::name:
+        return look_up(node.name, scope);
+      case NodeKind::list:
+      case NodeKind::tuple: {
+        List items;
+        for (size_t i = 0; i < node.children.size(); ++i) {
+          KINGLET_ASSIGN(Value item, child(i));
+          items.push_back(std::move(item));
+        }
+        return node.kind == NodeKind::list ? Value::list(std::move(items))
+                                           : Value::tuple(std::move(items));
+      }
+      case NodeKind::dict: {
+        Dict dict;
+        for (size_t i = 0; i < node.children.size(); i += 2) {
+          KINGLET_ASSIGN(const Value key, child(i));
+          KINGLET_ASSIGN(const Value value, child(i + 1));
+          dict.set(key, value);
+        }
+        return Value::dict(std::move(dict));
+      }
+      case NodeKind::attribute: {
+        KINGLET_ASSIGN(const Value of, child(0));
+        return attribute(of, node.name);
+      }
+      case NodeKind::subscript: {
+        KINGLET_ASSIGN(const Value of, child(0));
+        KINGLET_ASSIGN(const Value index, child(1));
+        return element(of, index);
+      }
+      case NodeKind::slice:
+        return slice(node, scope);
+      case NodeKind::call:
+        return call(node, scope, nullptr);
+      case NodeKind::filter: {
+        KINGLET_ASSIGN(Arguments arguments, arguments_of(node, 0, scope));
+        return find_filter(node.name)(arguments);
+      }
+      case NodeKind::test: {
+        KINGLET_ASSIGN(const Arguments arguments, arguments_of(node, 0, scope));
+        KINGLET_ASSIGN(const bool holds, find_test(node.name)(arguments.positional));
+        return Value::boolean(holds);
+      }
+      case NodeKind::negate: {
+        KINGLET_ASSIGN(const Value value, child(0));
+        return Value::boolean(!value.is_true());
+      }
+      case NodeKind::minus:
+      case NodeKind::plus: {
+        KINGLET_ASSIGN(const Value value, child(0));
+        return operate(node.kind == NodeKind::minus ? "-" : "+", Value::integer(0), value);
+      }
+      case NodeKind::both:
+      case NodeKind::either: {
+        KINGLET_ASSIGN(Value first, child(0));
+        return first.is_true() == (node.kind == NodeKind::both) ? child(1) : first;
+      }
+      case NodeKind::condition: {
+        KINGLET_ASSIGN(const Value condition, child(1));
+        if (condition.is_true()) return child(0);
+        return node.children[2] ? child(2) : Value::undefined("a condition without else");
+      }
+      case NodeKind::operation: {
+        KINGLET_ASSIGN(const Value a, child(0));
+        KINGLET_ASSIGN(const Value b, child(1));
+        KINGLET_TRY(count_operand(a));
+        KINGLET_TRY(count_operand(b));
+        return operate(node.name, a, b);
+      }
+      case NodeKind::concat: {
+        Text text;
+        for (size_t i = 0; i < node.children.size(); ++i) {
+          KINGLET_ASSIGN(const Value part, child(i));
+          KINGLET_TRY(count_operand(part));
+          text.append(part.to_text());
+        }
+        return Value::text(std::move(text));
+      }
+      case NodeKind::comparisons:
+        return compare_all(node, scope);
+      default:
+        return refusal("a statement stands in an expression");
+    }
+  }
+
+  Result<Value> look_up(const std::string& name, Scope& scope) const {
+    if (const Value* found = scope.find(name)) return *found;
+    return find_global(name, now_);
+  }
+
+  Result<Value> compare_all(const Node& node, Scope& scope) {
+    KINGLET_ASSIGN(Value left, evaluate(*node.children[0], scope));
+    for (size_t i = 0; i < node.names.size(); ++i) {
+      KINGLET_ASSIGN(Value right, evaluate(*node.children[i + 1], scope));
+      KINGLET_TRY(count_operand(right));
+      const std::string& sign = node.names[i];
+      bool holds = false;
+      if (sign == "==" || sign == "!=") {
+        holds = (left == right) == (sign == "==");
+      } else if (sign == "in" || sign == "not in") {
+        KINGLET_ASSIGN(const bool is_in, contains(right, left));
+        holds = is_in == (sign == "in");
+      } else {
+        KINGLET_ASSIGN(const int order, compare(left, right));
+        holds = sign == "<"    ? order < 0
+                : sign == "<=" ? order <= 0
+                : sign == ">"  ? order > 0
+                               : order >= 0;
+      }
+      if (!holds) return Value::boolean(false);
+      left = std::move(right);
+    }
+    return Value::boolean(true);
+  }
+
+  static Result<bool> contains(const Value& whole, const Value& part) {
+    if (whole.is(Kind::text)) {
+      if (!part.is(Kind::text)) return refusal(cat(part.type_name(), " cannot be in a str"));
+      return whole.as_bytes().find(part.as_bytes()) != std::string::npos;
+    }
+    KINGLET_ASSIGN(const Value through, elements(whole));
+    const List& items = through.items();
+    return std::find(items.begin(), items.end(), part) != items.end();
+  }
+
+  Result<Value> slice(const Node& node, Scope& scope) {
+    KINGLET_ASSIGN(const Value of, evaluate(*node.children[0], scope));
+    std::optional<int64_t> bounds[3];
+    for (size_t i = 0; i < 3; ++i) {
+      if (!node.children[i + 1]) continue;
+      KINGLET_ASSIGN(const Value bound, evaluate(*node.children[i + 1], scope));
+      if (bound.is(Kind::none)) continue;
+      if (!bound.is_whole()) return refusal(cat("a slice by ", bound.type_name()));
+      bounds[i] = bound.as_integer();
+    }
+    const bool is_text = of.is(Kind::text);
+    if (!is_text && !of.is_sequence()) return refusal(cat("a slice of ", of.type_name()));
+    const auto n = is_text ? length(of.as_text()) : static_cast<int64_t>(of.items().size());
+    const int64_t step = bounds[2].value_or(1);
+    if (step == 0) return refusal("a slice of step 0");
+    const int64_t lowest = step > 0 ? 0 : -1;
+    const int64_t highest = step > 0 ? n : n - 1;
+    const auto place = [&](std::optional<int64_t> bound, int64_t otherwise) {
+      if (!bound) return otherwise;
+      const int64_t at = *bound < 0 ? *bound + n : *bound;
+      return std::clamp(at, lowest, highest);
+    };
+    const int64_t begin = place(bounds[0], step > 0 ? 0 : n - 1);
+    const int64_t end = place(bounds[1], step > 0 ? n : -1);
+    if (is_text && step == 1) {
+      const Text& text = of.as_text();
+      return Value::text(text.cut(byte_of(text, begin), byte_of(text, std::max(begin, end))));
+    }
+    KINGLET_ASSIGN(const Value through, elements(of));
+    const List& items = through.items();
+    List kept;
+    // Counted from its end, so that no sum overflows.
+    const uint64_t distance = static_cast<uint64_t>(step > 0 ? end - begin : begin - end);
+    const uint64_t stride =
+        step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
+    const bool is_empty = step > 0 ? begin >= end : begin <= end;
+    for (uint64_t at = 0; !is_empty && at < distance; at += std::min(stride, distance)) {
+      const int64_t i = begin + (step > 0 ? static_cast<int64_t>(at) : -static_cast<int64_t>(at));
+      kept.push_back(items[static_cast<size_t>(i)]);
+    }
+    if (is_text) return Value::text(join(kept, Text()));
+    return of.is(Kind::list) ? Value::list(std::move(kept)) : Value::tuple(std::move(kept));
+  }
+
+  Result<Arguments> arguments_of(const Node& node, size_t first, Scope& scope) {
+    Arguments arguments;
+    for (size_t i = first; i < node.children.size(); ++i) {
+      KINGLET_ASSIGN(Value value, evaluate(*node.children[i], scope));
+      KINGLET_TRY(count_operand(value));
+      arguments.positional.push_back(std::move(value));
+    }
+    for (const auto& [name, child] : node.named) {
+      KINGLET_ASSIGN(Value value, evaluate(*child, scope));
+      arguments.named.emplace_back(name, std::move(value));
+    }
+    return arguments;
+  }
+
+  Result<Value> call(const Node& node, Scope& scope, const Value* caller) {
+    KINGLET_ASSIGN(const Value function, evaluate(*node.children[0], scope));
+    if (!function.is(Kind::function) && !function.is(Kind::macro)) {
+      return refusal(cat(function.type_name(), " cannot be called"));
+    }
+    KINGLET_TRY(count_operand(function));
+    KINGLET_ASSIGN(Arguments arguments, arguments_of(node, 1, scope));
+    if (caller != nullptr) arguments.named.emplace_back("caller", *caller);
+    if (function.is(Kind::macro)) return run_macro(function.as_macro(), arguments);
+    return function.call(arguments);
+  }
+
+  const Now& now_;
+  Text out_;
+  Scope* innermost_ = nullptr;
+  uint64_t n_scopes_ = 0;
+  size_t n_steps_ = 0;
+  uint64_t work_ = 0;
+  size_t made_ = 0;
+  int depth_ = 0;
+  bool has_line_ = false;
+};
+
+}  // namespace
+
+Result<Text> run(const Node& block, const Dict& variables, const Now& now) {
+  return Interpreter(now).run(block, variables);
+}
+
+}  // namespace kinglet::jinja

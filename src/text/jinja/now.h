@@ -1,0 +1,15 @@
+// The time that a template is told.
+#pragma once
+
+namespace kinglet::jinja {
+
+struct Now {
+  int year = 2024;
+  int month = 7;  // 1 to 12
+  int day = 26;
+  int hour = 0;
+  int minute = 0;
+  int second = 0;
+};
+
+}  // namespace kinglet::jinja

@@ -1,0 +1,821 @@
+#include "text/jinja/parser.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <span>
+
+#include "base/format.h"
+#include "base/quoted.h"
+#include "text/jinja/functions.h"
+#include "text/jinja/lexer.h"
+#include "text/jinja/numbers.h"
+
+namespace kinglet::jinja {
+namespace {
+
+// Of brackets and blocks within each other, so that no template exhausts the stack.
+constexpr int kMaxDepth = 120;
+
+// What a function gives that has told what is wrong: no node, no name, or false.
+struct Failed {
+  operator NodePtr() const { return nullptr; }  // NOLINT: implicit
+  operator std::string() const { return {}; }   // NOLINT: implicit
+  operator bool() const { return false; }       // NOLINT: implicit
+};
+
+class Parser {
+ public:
+  explicit Parser(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
+
+  Result<NodePtr> run() {
+    NodePtr block = parse_block({});
+    return block ? Result<NodePtr>(std::move(block)) : std::move(error_);
+  }
+
+ private:
+  const Token& here() const { return tokens_[at_]; }
+  const Token& next() const { return tokens_[std::min(at_ + 1, tokens_.size() - 1)]; }
+  void advance() { ++at_; }
+
+  bool is(TokenKind kind, std::string_view text) const {
+    return here().kind == kind && here().text == text;
+  }
+  bool is_name(std::string_view name) const { return is(TokenKind::name, name); }
+  bool is_sign(std::string_view sign) const { return is(TokenKind::sign, sign); }
+
+  bool take_name(std::string_view name) {
+    if (!is_name(name)) return false;
+    advance();
+    return true;
+  }
+  bool take_sign(std::string_view sign) {
+    if (!is_sign(sign)) return false;
+    advance();
+    return true;
+  }
+
+  Failed failure(std::string_view what) {
+    error_ = {ErrorCode::unsupported_feature, cat("line ", here().line, ": ", what)};
+    return {};
+  }
+  Failed unexpected(std::string_view expected) {
+    const bool is_end = here().text.empty();
+    return failure(
+        cat("found ", is_end ? "the end of a tag" : quoted(here().text), ", expected ", expected));
+  }
+
+  bool expect_sign(std::string_view sign) { return take_sign(sign) || unexpected(quoted(sign)); }
+  bool expect_name(std::string_view name) { return take_name(name) || unexpected(name); }
+  bool expect(TokenKind kind, std::string_view what) {
+    if (here().kind != kind) return unexpected(what);
+    advance();
+    return true;
+  }
+  std::string take_any_name() {
+    if (here().kind != TokenKind::name) return unexpected("a name");
+    std::string name = here().text;
+    advance();
+    return name;
+  }
+
+  NodePtr make(NodeKind kind) const {
+    auto node = std::make_unique<Node>();
+    node->kind = kind;
+    node->line = here().line;
+    return node;
+  }
+  static NodePtr with(NodePtr node, NodePtr child) {
+    node->children.push_back(std::move(child));
+    return node;
+  }
+  NodePtr around(NodeKind kind, NodePtr child) const {
+    NodePtr node = make(kind);
+    node->line = child->line;
+    return with(std::move(node), std::move(child));
+  }
+
+  // Counts how deep the parser is while it lives.
+  struct Level {
+    explicit Level(int& depth) : depth_(depth) { ++depth_; }
+    ~Level() { --depth_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+    int& depth_;
+  };
+  bool check_depth() {
+    return depth_ <= kMaxDepth || failure("too much is inside of something else");
+  }
+
+  // --- Statements
+
+  // Up to a block that begins with one of these names, which is not taken.
+  NodePtr parse_block(std::initializer_list<std::string_view> ends) {
+    const Level level(depth_);
+    if (!check_depth()) return Failed();
+    NodePtr block = make(NodeKind::block);
+    while (true) {
+      if (here().kind == TokenKind::end) {
+        if (ends.size() == 0) return block;
+        return failure(cat("the template ends without ", *(ends.end() - 1)));
+      }
+      if (here().kind == TokenKind::block_begin &&
+          std::find(ends.begin(), ends.end(), next().text) != ends.end()) {
+        return block;
+      }
+      NodePtr statement = parse_statement();
+      if (!statement) return Failed();
+      block->children.push_back(std::move(statement));
+    }
+  }
+
+  // Takes {% name %}.
+  bool take_end(std::string_view name) {
+    advance();
+    if (!expect_name(name)) return Failed();
+    return expect(TokenKind::block_end, "%}");
+  }
+  NodePtr parse_body(std::string_view end) {
+    if (!expect(TokenKind::block_end, "%}")) return Failed();
+    NodePtr block = parse_block({end});
+    if (!block) return Failed();
+    if (!take_end(end)) return Failed();
+    return block;
+  }
+
+  NodePtr parse_statement() {
+    if (here().kind == TokenKind::data) {
+      NodePtr text = make(NodeKind::literal);
+      text->value = Value::text(here().text);
+      NodePtr output = around(NodeKind::output, std::move(text));
+      advance();
+      return output;
+    }
+    if (here().kind == TokenKind::variable_begin) {
+      advance();
+      NodePtr value = parse_tuple();
+      if (!value) return Failed();
+      if (!expect(TokenKind::variable_end, "}}")) return Failed();
+      return around(NodeKind::output, std::move(value));
+    }
+    advance();  // {%
+    const std::string name = take_any_name();
+    if (name.empty()) return Failed();
+    if (name == "if") return parse_if();
+    if (name == "for") return parse_for();
+    if (name == "set") return parse_set();
+    if (name == "macro") return parse_macro();
+    if (name == "call") return parse_call_block();
+    if (name == "filter") return parse_filter_block();
+    if (name == "with") return parse_with();
+    if (name == "generation") return parse_body("endgeneration");
+    if (name == "break" || name == "continue") {
+      NodePtr node = make(name == "break" ? NodeKind::leave : NodeKind::proceed);
+      if (n_loops_ == 0) return failure(cat(name, " outside of a loop"));
+      if (!expect(TokenKind::block_end, "%}")) return Failed();
+      return node;
+    }
+    return failure(cat("statement ", quoted(name), " is unknown here"));
+  }
+
+  NodePtr parse_if() {
+    NodePtr node = make(NodeKind::branch);
+    NodePtr condition = parse_tuple();
+    if (!condition) return Failed();
+    if (!expect(TokenKind::block_end, "%}")) return Failed();
+    NodePtr block = parse_block({"elif", "else", "endif"});
+    if (!block) return Failed();
+    NodePtr otherwise;
+    advance();  // {%
+    if (take_name("elif")) {
+      const Level level(depth_);
+      if (!check_depth()) return Failed();
+      otherwise = parse_if();
+      if (!otherwise) return Failed();
+    } else if (take_name("else")) {
+      otherwise = parse_body("endif");
+      if (!otherwise) return Failed();
+    } else {
+      if (!expect_name("endif")) return Failed();
+      if (!expect(TokenKind::block_end, "%}")) return Failed();
+    }
+    node->children.push_back(std::move(condition));
+    node->children.push_back(std::move(block));
+    node->children.push_back(std::move(otherwise));
+    return node;
+  }
+
+  NodePtr parse_for() {
+    NodePtr node = make(NodeKind::loop);
+    NodePtr target = parse_target();
+    if (!target) return Failed();
+    if (!expect_name("in")) return Failed();
+    // A condition behind belongs to the loop.
+    NodePtr values = parse_tuple(false);
+    if (!values) return Failed();
+    NodePtr condition;
+    if (take_name("if")) {
+      condition = parse_expression();
+      if (!condition) return Failed();
+    }
+    if (is_name("recursive")) return failure("recursive loops are not known here");
+    if (!expect(TokenKind::block_end, "%}")) return Failed();
+    ++n_loops_;
+    const size_t n_before = n_loop_names_;
+    NodePtr block = parse_block({"else", "endfor"});
+    if (!block) return Failed();
+    --n_loops_;
+    if (n_loop_names_ > n_before) node->name = "loop";
+    NodePtr otherwise;
+    advance();  // {%
+    if (take_name("else")) {
+      otherwise = parse_body("endfor");
+      if (!otherwise) return Failed();
+    } else {
+      if (!expect_name("endfor")) return Failed();
+      if (!expect(TokenKind::block_end, "%}")) return Failed();
+    }
+    for (NodePtr* child : {&target, &values, &condition, &block, &otherwise}) {
+      node->children.push_back(std::move(*child));
+    }
+    return node;
+  }
+
+  // What is assigned to: a name, names, or an attribute of a namespace.
+  NodePtr parse_target() {
+    NodePtr first = parse_one_target();
+    if (!first) return Failed();
+    if (!is_sign(",")) return first;
+    NodePtr tuple = around(NodeKind::tuple, std::move(first));
+    while (take_sign(",")) {
+      if (here().kind != TokenKind::name && !is_sign("(")) break;
+      NodePtr more = parse_one_target();
+      if (!more) return Failed();
+      tuple->children.push_back(std::move(more));
+    }
+    return tuple;
+  }
+
+  NodePtr parse_one_target() {
+    const Level level(depth_);
+    if (!check_depth()) return Failed();
+    if (take_sign("(")) {
+      NodePtr inner = parse_target();
+      if (!inner) return Failed();
+      if (!expect_sign(")")) return Failed();
+      return inner;
+    }
+    NodePtr target = make(NodeKind::name);
+    target->name = take_any_name();
+    if (target->name.empty()) return Failed();
+    if (!take_sign(".")) return target;
+    NodePtr attribute = around(NodeKind::attribute, std::move(target));
+    attribute->name = take_any_name();
+    if (attribute->name.empty()) return Failed();
+    return attribute;
+  }
+
+  NodePtr parse_set() {
+    NodePtr node = make(NodeKind::assign);
+    NodePtr target = parse_target();
+    if (!target) return Failed();
+    node->children.push_back(std::move(target));
+    if (take_sign("=")) {
+      NodePtr value = parse_tuple();
+      if (!value) return Failed();
+      if (!expect(TokenKind::block_end, "%}")) return Failed();
+      return with(std::move(node), std::move(value));
+    }
+    node->kind = NodeKind::assign_block;
+    NodePtr filters = block_text();
+    if (take_sign("|")) {
+      filters = parse_filters(std::move(filters));
+      if (!filters) return Failed();
+    }
+    NodePtr block = parse_body("endset");
+    if (!block) return Failed();
+    node->children.push_back(std::move(block));
+    return with(std::move(node), std::move(filters));
+  }
+
+  // Stands for the text of a block that filters are for.
+  NodePtr block_text() const {
+    NodePtr name = make(NodeKind::name);
+    name->name = kBlockText;
+    return name;
+  }
+
+  bool parse_parameters(Node& macro) {
+    if (!expect_sign("(")) return Failed();
+    while (!take_sign(")")) {
+      if (!macro.names.empty() && !expect_sign(",")) return Failed();
+      std::string name = take_any_name();
+      if (name.empty()) return Failed();
+      macro.names.push_back(std::move(name));
+      if (take_sign("=")) {
+        NodePtr value = parse_expression();
+        if (!value) return Failed();
+        macro.children.push_back(std::move(value));
+      } else if (macro.children.size() > 1) {
+        return failure("a parameter without a value behind one with a value");
+      }
+    }
+    return true;
+  }
+
+  NodePtr parse_macro() {
+    NodePtr macro = make(NodeKind::macro);
+    macro->name = take_any_name();
+    if (macro->name.empty()) return Failed();
+    macro->children.emplace_back();
+    if (!parse_parameters(*macro)) return Failed();
+    const int n_outer = std::exchange(n_loops_, 0);
+    macro->children.front() = parse_body("endmacro");
+    if (!macro->children.front()) return Failed();
+    n_loops_ = n_outer;
+    return macro;
+  }
+
+  NodePtr parse_call_block() {
+    NodePtr node = make(NodeKind::call_block);
+    NodePtr caller = make(NodeKind::macro);
+    caller->name = "caller";
+    caller->children.emplace_back();
+    if (is_sign("(") && !parse_parameters(*caller)) return Failed();
+    NodePtr call = parse_expression();
+    if (!call) return Failed();
+    if (call->kind != NodeKind::call) return failure("expected a call");
+    caller->children.front() = parse_body("endcall");
+    if (!caller->children.front()) return Failed();
+    node->children.push_back(std::move(call));
+    return with(std::move(node), std::move(caller));
+  }
+
+  NodePtr parse_filter_block() {
+    NodePtr node = make(NodeKind::filter_block);
+    NodePtr filters = parse_filters(block_text());
+    if (!filters) return Failed();
+    NodePtr block = parse_body("endfilter");
+    if (!block) return Failed();
+    node->children.push_back(std::move(block));
+    return with(std::move(node), std::move(filters));
+  }
+
+  NodePtr parse_with() {
+    NodePtr node = make(NodeKind::with);
+    while (here().kind != TokenKind::block_end) {
+      if (!node->children.empty() && !expect_sign(",")) return Failed();
+      NodePtr target = parse_one_target();
+      if (!target) return Failed();
+      node->children.push_back(std::move(target));
+      if (!expect_sign("=")) return Failed();
+      NodePtr value = parse_expression();
+      if (!value) return Failed();
+      node->children.push_back(std::move(value));
+    }
+    NodePtr block = parse_body("endwith");
+    if (!block) return Failed();
+    return with(std::move(node), std::move(block));
+  }
+
+  // --- Expressions, from the loosest to the tightest
+
+  bool ends_tuple() const {
+    return here().kind == TokenKind::variable_end || here().kind == TokenKind::block_end ||
+           is_sign(")");
+  }
+
+  // One expression, or several with commas.
+  NodePtr parse_tuple(bool with_condition = true) {
+    const auto parse_one = [&] { return with_condition ? parse_expression() : parse_either(); };
+    NodePtr first = parse_one();
+    if (!first) return Failed();
+    if (!is_sign(",")) return first;
+    NodePtr tuple = around(NodeKind::tuple, std::move(first));
+    while (take_sign(",")) {
+      if (ends_tuple()) break;
+      NodePtr more = parse_one();
+      if (!more) return Failed();
+      tuple->children.push_back(std::move(more));
+    }
+    return tuple;
+  }
+
+  NodePtr parse_expression() {
+    const Level level(depth_);
+    if (!check_depth()) return Failed();
+    NodePtr value = parse_either();
+    if (!value) return Failed();
+    while (take_name("if")) {
+      NodePtr node = around(NodeKind::condition, std::move(value));
+      NodePtr condition = parse_either();
+      if (!condition) return Failed();
+      node->children.push_back(std::move(condition));
+      NodePtr otherwise;
+      if (take_name("else")) {
+        otherwise = parse_expression();
+        if (!otherwise) return Failed();
+      }
+      node->children.push_back(std::move(otherwise));
+      value = std::move(node);
+    }
+    return value;
+  }
+
+  NodePtr parse_either() {
+    NodePtr left = parse_both();
+    if (!left) return Failed();
+    while (take_name("or")) {
+      NodePtr node = around(NodeKind::either, std::move(left));
+      NodePtr right = parse_both();
+      if (!right) return Failed();
+      left = with(std::move(node), std::move(right));
+    }
+    return left;
+  }
+
+  NodePtr parse_both() {
+    NodePtr left = parse_not();
+    if (!left) return Failed();
+    while (take_name("and")) {
+      NodePtr node = around(NodeKind::both, std::move(left));
+      NodePtr right = parse_not();
+      if (!right) return Failed();
+      left = with(std::move(node), std::move(right));
+    }
+    return left;
+  }
+
+  NodePtr parse_not() {
+    const Level level(depth_);
+    if (!check_depth()) return Failed();
+    if (!is_name("not")) return parse_comparisons();
+    advance();
+    NodePtr value = parse_not();
+    if (!value) return Failed();
+    return around(NodeKind::negate, std::move(value));
+  }
+
+  // "==", "in", "not in" …; empty where there is none.
+  std::string take_comparison() {
+    for (const std::string_view sign : {"==", "!=", "<=", ">=", "<", ">"}) {
+      if (take_sign(sign)) return std::string(sign);
+    }
+    if (take_name("in")) return "in";
+    if (is_name("not") && next().kind == TokenKind::name && next().text == "in") {
+      advance();
+      advance();
+      return "not in";
+    }
+    return {};
+  }
+
+  NodePtr parse_comparisons() {
+    NodePtr first = parse_sum();
+    if (!first) return Failed();
+    NodePtr node;
+    for (std::string sign = take_comparison(); !sign.empty(); sign = take_comparison()) {
+      if (!node) node = around(NodeKind::comparisons, std::move(first));
+      node->names.push_back(std::move(sign));
+      NodePtr more = parse_sum();
+      if (!more) return Failed();
+      node->children.push_back(std::move(more));
+    }
+    return node ? std::move(node) : std::move(first);
+  }
+
+  template <class Operand>
+  NodePtr parse_operations(std::initializer_list<std::string_view> signs, const Operand& operand) {
+    NodePtr left = operand();
+    if (!left) return Failed();
+    while (true) {
+      const auto* sign =
+          std::find_if(signs.begin(), signs.end(), [&](std::string_view s) { return is_sign(s); });
+      if (sign == signs.end()) return left;
+      advance();
+      NodePtr node = around(NodeKind::operation, std::move(left));
+      node->name = *sign;
+      NodePtr right = operand();
+      if (!right) return Failed();
+      left = with(std::move(node), std::move(right));
+    }
+  }
+
+  NodePtr parse_sum() {
+    return parse_operations({"+", "-"}, [&] { return parse_concat(); });
+  }
+
+  NodePtr parse_concat() {
+    NodePtr first = parse_product();
+    if (!first) return Failed();
+    if (!is_sign("~")) return first;
+    NodePtr node = around(NodeKind::concat, std::move(first));
+    while (take_sign("~")) {
+      NodePtr more = parse_product();
+      if (!more) return Failed();
+      node->children.push_back(std::move(more));
+    }
+    return node;
+  }
+
+  NodePtr parse_product() {
+    return parse_operations({"*", "/", "//", "%"}, [&] { return parse_power(); });
+  }
+
+  NodePtr parse_power() {
+    return parse_operations({"**"}, [&] { return parse_unary(true); });
+  }
+
+  NodePtr parse_unary(bool with_filters) {
+    const Level level(depth_);
+    if (!check_depth()) return Failed();
+    NodePtr value;
+    if (is_sign("-") || is_sign("+")) {
+      const NodeKind kind = is_sign("-") ? NodeKind::minus : NodeKind::plus;
+      advance();
+      NodePtr operand = parse_unary(false);
+      if (!operand) return Failed();
+      value = around(kind, std::move(operand));
+    } else {
+      value = parse_primary();
+      if (!value) return Failed();
+    }
+    value = parse_postfix(std::move(value));
+    if (!value) return Failed();
+    if (!with_filters) return value;
+    return parse_filters_and_tests(std::move(value));
+  }
+
+  NodePtr literal(Value value) const {
+    NodePtr node = make(NodeKind::literal);
+    node->value = std::move(value);
+    return node;
+  }
+
+  NodePtr parse_primary() {
+    const std::string& text = here().text;
+    switch (here().kind) {
+      case TokenKind::name:
+        return parse_word();
+      case TokenKind::text: {
+        NodePtr node = make(NodeKind::literal);
+        std::string joined;
+        for (; here().kind == TokenKind::text; advance()) joined += here().text;
+        node->value = Value::text(std::move(joined));
+        return node;
+      }
+      case TokenKind::integer: {
+        NodePtr node = literal(Value::integer(read_whole(text).value_or(0)));
+        advance();
+        return node;
+      }
+      case TokenKind::real: {
+        NodePtr node = literal(Value::real(read_number(text).value_or(0)));
+        advance();
+        return node;
+      }
+      default:
+        break;
+    }
+    if (take_sign("(")) return parse_in_brackets();
+    if (is_sign("[")) return parse_list();
+    if (is_sign("{")) return parse_dict();
+    return unexpected("a value");
+  }
+
+  NodePtr parse_word() {
+    const std::string word = here().text;
+    NodePtr node;
+    if (word == "true" || word == "True") {
+      node = literal(Value::boolean(true));
+    } else if (word == "false" || word == "False") {
+      node = literal(Value::boolean(false));
+    } else if (word == "none" || word == "None") {
+      node = literal(Value::none());
+    } else {
+      node = make(NodeKind::name);
+      node->name = word;
+      n_loop_names_ += word == "loop" ? 1 : 0;
+    }
+    advance();
+    return node;
+  }
+
+  NodePtr parse_in_brackets() {
+    if (is_sign(")")) {
+      NodePtr empty = make(NodeKind::tuple);
+      advance();
+      return empty;
+    }
+    NodePtr value = parse_tuple();
+    if (!value) return Failed();
+    if (!expect_sign(")")) return Failed();
+    return value;
+  }
+
+  NodePtr parse_list() {
+    NodePtr list = make(NodeKind::list);
+    advance();
+    while (!take_sign("]")) {
+      if (!list->children.empty()) {
+        if (!expect_sign(",")) return Failed();
+        if (take_sign("]")) break;
+      }
+      NodePtr item = parse_expression();
+      if (!item) return Failed();
+      list->children.push_back(std::move(item));
+    }
+    return list;
+  }
+
+  NodePtr parse_dict() {
+    NodePtr dict = make(NodeKind::dict);
+    advance();
+    while (!take_sign("}")) {
+      if (!dict->children.empty()) {
+        if (!expect_sign(",")) return Failed();
+        if (take_sign("}")) break;
+      }
+      NodePtr key = parse_expression();
+      if (!key) return Failed();
+      dict->children.push_back(std::move(key));
+      if (!expect_sign(":")) return Failed();
+      NodePtr value = parse_expression();
+      if (!value) return Failed();
+      dict->children.push_back(std::move(value));
+    }
+    return dict;
+  }
+
+  NodePtr parse_postfix(NodePtr value) {
+    for (int n = 0;; ++n) {
+      if (n == kMaxDepth) return failure("too many attributes of attributes");
+      if (take_sign(".")) {
+        NodePtr node = around(NodeKind::attribute, std::move(value));
+        if (here().kind == TokenKind::integer) {
+          node->kind = NodeKind::subscript;
+          node->children.push_back(literal(Value::integer(read_whole(here().text).value_or(0))));
+          advance();
+        } else {
+          node->name = take_any_name();
+          if (node->name.empty()) return Failed();
+        }
+        value = std::move(node);
+      } else if (is_sign("[")) {
+        value = parse_subscript(std::move(value));
+        if (!value) return Failed();
+      } else if (is_sign("(")) {
+        NodePtr call = around(NodeKind::call, std::move(value));
+        if (!parse_arguments(*call)) return Failed();
+        value = std::move(call);
+      } else {
+        return value;
+      }
+    }
+  }
+
+  NodePtr parse_subscript(NodePtr value) {
+    advance();
+    NodePtr node = around(NodeKind::subscript, std::move(value));
+    NodePtr begin;
+    if (!is_sign(":")) {
+      begin = parse_expression();
+      if (!begin) return Failed();
+    }
+    if (take_sign("]")) return with(std::move(node), std::move(begin));
+    node->kind = NodeKind::slice;
+    node->children.push_back(std::move(begin));
+    for (int i = 0; i < 2; ++i) {
+      NodePtr part;
+      if (take_sign(":") && !is_sign(":") && !is_sign("]")) {
+        part = parse_expression();
+        if (!part) return Failed();
+      }
+      node->children.push_back(std::move(part));
+    }
+    if (!expect_sign("]")) return Failed();
+    return node;
+  }
+
+  bool parse_arguments(Node& call) {
+    if (!expect_sign("(")) return Failed();
+    for (bool is_first = true; !take_sign(")"); is_first = false) {
+      if (!is_first) {
+        if (!expect_sign(",")) return Failed();
+        if (take_sign(")")) break;
+      }
+      if (is_sign("*") || is_sign("**")) return failure("arguments with * are not known here");
+      if (here().kind == TokenKind::name && next().kind == TokenKind::sign && next().text == "=") {
+        std::string name = here().text;
+        advance();
+        advance();
+        NodePtr value = parse_expression();
+        if (!value) return Failed();
+        call.named.emplace_back(std::move(name), std::move(value));
+      } else {
+        if (!call.named.empty())
+          return failure("an argument without a name behind one with a name");
+        NodePtr value = parse_expression();
+        if (!value) return Failed();
+        call.children.push_back(std::move(value));
+      }
+    }
+    return true;
+  }
+
+  // Names joined by dots.
+  std::string take_dotted_name() {
+    std::string name = take_any_name();
+    if (name.empty()) return Failed();
+    while (take_sign(".")) {
+      const std::string more = take_any_name();
+      if (more.empty()) return Failed();
+      name += "." + more;
+    }
+    return name;
+  }
+
+  // The filter whose name is here, and those behind it.
+  NodePtr parse_filters(NodePtr value) {
+    do {
+      NodePtr filter = around(NodeKind::filter, std::move(value));
+      filter->line = here().line;
+      filter->name = take_dotted_name();
+      if (filter->name.empty()) return Failed();
+      if (find_filter(filter->name) == nullptr) {
+        return failure(cat("filter ", quoted(filter->name), " is unknown here"));
+      }
+      if (is_sign("(") && !parse_arguments(*filter)) return Failed();
+      value = std::move(filter);
+    } while (take_sign("|"));
+    return value;
+  }
+
+  NodePtr parse_filters_and_tests(NodePtr value) {
+    for (int n = 0;; ++n) {
+      if (n == kMaxDepth) return failure("too many filters");
+      if (take_sign("|")) {
+        value = parse_filters(std::move(value));
+        if (!value) return Failed();
+      } else if (take_name("is")) {
+        value = parse_test(std::move(value));
+        if (!value) return Failed();
+      } else if (is_sign("(")) {
+        NodePtr call = around(NodeKind::call, std::move(value));
+        if (!parse_arguments(*call)) return Failed();
+        value = std::move(call);
+      } else {
+        return value;
+      }
+    }
+  }
+
+  bool begins_argument() const {
+    switch (here().kind) {
+      case TokenKind::text:
+      case TokenKind::integer:
+      case TokenKind::real:
+        return true;
+      case TokenKind::name:
+        return !is_name("else") && !is_name("or") && !is_name("and") && !is_name("is") &&
+               !is_name("if") && !is_name("in") && !is_name("not");
+      default:
+        return is_sign("[") || is_sign("{");
+    }
+  }
+
+  NodePtr parse_test(NodePtr value) {
+    const bool is_negated = take_name("not");
+    NodePtr test = around(NodeKind::test, std::move(value));
+    test->name = take_dotted_name();
+    if (test->name.empty()) return Failed();
+    if (find_test(test->name) == nullptr) {
+      return failure(cat("test ", quoted(test->name), " is unknown here"));
+    }
+    if (is_sign("(")) {
+      if (!parse_arguments(*test)) return Failed();
+    } else if (begins_argument()) {
+      NodePtr argument = parse_primary();
+      if (!argument) return Failed();
+      argument = parse_postfix(std::move(argument));
+      if (!argument) return Failed();
+      test->children.push_back(std::move(argument));
+    }
+    return is_negated ? around(NodeKind::negate, std::move(test)) : std::move(test);
+  }
+
+  std::vector<Token> tokens_;
+  size_t at_ = 0;
+  int depth_ = 0;
+  int n_loops_ = 0;
+  size_t n_loop_names_ = 0;
+  Error error_ = {};
+};
+
+}  // namespace
+
+Result<NodePtr> parse(std::string_view source) {
+  KINGLET_ASSIGN(std::vector<Token> tokens, tokenize(source));
+  return Parser(std::move(tokens)).run();
+}
+
+}  // namespace kinglet::jinja

@@ -1,0 +1,44 @@
+// What Python's str can do, in characters of UTF-8.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "text/jinja/text.h"
+#include "text/jinja/value.h"
+
+namespace kinglet::jinja {
+
+// Characters.
+int64_t length(const Text& text);
+
+// The byte at which a character begins; the size for those behind the last.
+size_t byte_of(const Text& text, int64_t character);
+
+// The bytes of [begin, end) that `strip` leaves of a text: without such characters at its ends,
+// white space where there are none.
+enum class Ends : uint8_t { both, left, right };
+Text strip(const Text& text, std::string_view characters, Ends ends);
+
+// At most `n` of them, -1: all.
+Text replace(const Text& text, std::string_view old, const Text& with, int64_t n);
+
+// At most a few more than kMostItems: parts between separators, or between white space without one;
+// at most n cuts, -1: all.
+List split(const Text& text, const Text* separator, int64_t n);
+List split_from_right(const Text& text, const Text* separator, int64_t n);
+List split_lines(const Text& text, bool keeps_ends);
+
+Text join(const List& parts, const Text& separator);
+
+// Of ASCII letters; nullopt where a letter of another script might change: case folding of all of
+// Unicode is not here.
+std::optional<Text> upper(const Text& text);
+std::optional<Text> lower(const Text& text);
+std::optional<Text> title(const Text& text);
+std::optional<Text> capitalize(const Text& text);
+
+bool is_blank(std::string_view character);  // white space of Unicode
+
+}  // namespace kinglet::jinja

@@ -1,0 +1,378 @@
+#include "text/jinja/value.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
+#include "base/format.h"
+#include "text/jinja/numbers.h"
+#include "text/utf8.h"
+
+namespace kinglet::jinja {
+namespace {
+
+// What Python calls not printable, of what is assigned: spaces but " ", and marks without a shape.
+bool is_printable(char32_t code) {
+  constexpr std::pair<char32_t, char32_t> kOthers[] = {
+      {0x00, 0x1f},     {0x7f, 0xa0},       {0xad, 0xad},       {0x600, 0x605},   {0x61c, 0x61c},
+      {0x6dd, 0x6dd},   {0x70f, 0x70f},     {0x1680, 0x1680},   {0x180e, 0x180e}, {0x2000, 0x200f},
+      {0x2028, 0x202f}, {0x205f, 0x206f},   {0x3000, 0x3000},   {0xd800, 0xf8ff}, {0xfeff, 0xfeff},
+      {0xfff9, 0xfffb}, {0xe0000, 0xe007f}, {0xf0000, 0x10ffff}};
+  return std::none_of(std::begin(kOthers), std::end(kOthers), [&](const auto& range) {
+    return range.first <= code && code <= range.second;
+  });
+}
+
+// A character as repr() spells it between such quotes.
+void append_repr(Text& out, std::string_view character, char32_t code, bool is_said, char quote) {
+  if (is_printable(code)) {
+    if (character.front() == quote || character.front() == '\\') out.append("\\");
+    out.append(character, is_said);
+    return;
+  }
+  switch (code) {
+    case '\n':
+      return out.append("\\n", is_said);
+    case '\r':
+      return out.append("\\r", is_said);
+    case '\t':
+      return out.append("\\t", is_said);
+    default:
+      break;
+  }
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  out.append(code < 0x100 ? "\\x" : code < 0x10000 ? "\\u" : "\\U", is_said);
+  for (int shift = code < 0x100 ? 4 : code < 0x10000 ? 12 : 28; shift >= 0; shift -= 4) {
+    out.append(kDigits.substr((code >> shift) & 0xf, 1), is_said);
+  }
+}
+
+Text repr_of_text(const Text& text) {
+  const std::string& bytes = text.bytes();
+  const bool has_single = bytes.find('\'') != std::string::npos;
+  const char quote = has_single && bytes.find('"') == std::string::npos ? '"' : '\'';
+  Text out(std::string(1, quote));
+  for (size_t at = 0; at < bytes.size();) {
+    const Utf8Char character = decode_utf8(std::string_view(bytes).substr(at));
+    append_repr(out, std::string_view(bytes).substr(at, character.n_bytes), character.code_point,
+                text.is_said(at), quote);
+    at += character.n_bytes;
+  }
+  out.append(std::string_view(&quote, 1));
+  return out;
+}
+
+Text repr_of_items(const List& items, std::string_view open, std::string_view close) {
+  Text out{std::string(open)};
+  for (size_t i = 0; i < items.size() && !out.is_full(); ++i) {
+    if (i > 0) out.append(", ");
+    out.append(items[i].to_repr());
+  }
+  out.append(close);
+  return out;
+}
+
+Text repr_of_dict(const Dict& dict) {
+  Text out("{");
+  for (size_t i = 0; i < dict.entries.size() && !out.is_full(); ++i) {
+    if (i > 0) out.append(", ");
+    out.append(dict.entries[i].first.to_repr());
+    out.append(": ");
+    out.append(dict.entries[i].second.to_repr());
+  }
+  out.append("}");
+  return out;
+}
+
+}  // namespace
+
+Arguments::Arguments() = default;
+Arguments::Arguments(List by_place, std::vector<std::pair<std::string, Value>> by_name)
+    : positional(std::move(by_place)), named(std::move(by_name)) {}
+Arguments::Arguments(Arguments&& other) noexcept = default;
+Arguments& Arguments::operator=(Arguments&& other) noexcept = default;
+Arguments::~Arguments() = default;
+
+const Value* Dict::find(const Value& key) const {
+  for (const auto& [known, value] : entries) {
+    if (known == key) return &value;
+  }
+  return nullptr;
+}
+
+const Value* Dict::find(std::string_view key) const {
+  for (const auto& [known, value] : entries) {
+    if (known.is(Kind::text) && known.as_bytes() == key) return &value;
+  }
+  return nullptr;
+}
+
+void Dict::set(const Value& key, const Value& value) {
+  for (auto& [known, old] : entries) {
+    if (known == key) {
+      old = value;
+      return;
+    }
+  }
+  entries.emplace_back(key, value);
+}
+
+Value::Value(const Value& other) = default;
+Value::Value(Value&& other) noexcept = default;
+Value& Value::operator=(const Value& other) = default;
+Value& Value::operator=(Value&& other) noexcept = default;
+Value::~Value() = default;
+
+Value::Value(Kind kind, Content content)
+    : kind_(kind), content_(std::make_shared<Content>(std::move(content))) {
+  Content& made = *content_;
+  made.weight = made.text.size();
+  for (const Value& item : made.items) made.count(item);
+  for (const auto& [key, value] : made.entries.entries) {
+    made.count(key);
+    made.count(value);
+  }
+}
+
+void Value::Content::count(const Value& value) {
+  constexpr size_t kOfOne = 128;
+  depth = std::max(depth, value.depth() + 1);
+  weight = std::min(weight + value.weight() + kOfOne, std::numeric_limits<size_t>::max() / 4);
+  holds_space = holds_space || value.is(Kind::space) || value.holds_space();
+}
+
+Value Value::undefined(std::string_view what) { return {Kind::undefined, {.text = Text(what)}}; }
+
+Value Value::none() {
+  Value value;
+  value.kind_ = Kind::none;
+  return value;
+}
+
+Value Value::boolean(bool truth) {
+  Value value;
+  value.kind_ = Kind::boolean;
+  value.integer_ = truth ? 1 : 0;
+  return value;
+}
+
+Value Value::integer(int64_t number) {
+  Value value;
+  value.kind_ = Kind::integer;
+  value.integer_ = number;
+  return value;
+}
+
+Value Value::real(double number) {
+  Value value;
+  value.kind_ = Kind::real;
+  value.real_ = number;
+  return value;
+}
+
+Value Value::text(Text text) { return {Kind::text, {.text = std::move(text)}}; }
+
+Value Value::text(std::string_view bytes, bool is_said) { return text(Text(bytes, is_said)); }
+
+Value Value::list(List items) { return {Kind::list, {.items = std::move(items)}}; }
+
+Value Value::tuple(List items) { return {Kind::tuple, {.items = std::move(items)}}; }
+
+Value Value::dict(Dict entries) { return {Kind::dict, {.entries = std::move(entries)}}; }
+
+Value Value::space(Dict entries) { return {Kind::space, {.entries = std::move(entries)}}; }
+
+Value Value::function(Function function, const Value& self) {
+  return {Kind::function, {.items = {self}, .function = function}};
+}
+
+Value Value::failure(Error&& error) { return {Kind::failure, {.error = std::move(error)}}; }
+
+Value Value::macro(const Macro& macro) { return {Kind::macro, {.macro = macro}}; }
+
+Result<Value> Value::call(Arguments& arguments) const {
+  return content_->function(content_->items.front(), arguments);
+}
+
+double Value::as_real() const { return is(Kind::real) ? real_ : static_cast<double>(integer_); }
+
+bool Value::is_true() const {
+  switch (kind_) {
+    case Kind::undefined:
+    case Kind::none:
+      return false;
+    case Kind::boolean:
+    case Kind::integer:
+      return integer_ != 0;
+    case Kind::real:
+      return real_ != 0;
+    case Kind::text:
+      return !as_text().empty();
+    case Kind::list:
+    case Kind::tuple:
+      return !items().empty();
+    case Kind::dict:
+      return !entries().entries.empty();
+    case Kind::space:
+    case Kind::function:
+    case Kind::macro:
+    case Kind::failure:
+      break;
+  }
+  return true;
+}
+
+std::string Value::type_name() const {
+  switch (kind_) {
+    case Kind::undefined:
+      return cat("undefined ", content_ ? content_->text.bytes() : "value");
+    case Kind::none:
+      return "None";
+    case Kind::boolean:
+      return "bool";
+    case Kind::integer:
+      return "int";
+    case Kind::real:
+      return "float";
+    case Kind::text:
+      return "str";
+    case Kind::list:
+      return "list";
+    case Kind::tuple:
+      return "tuple";
+    case Kind::dict:
+      return "dict";
+    case Kind::space:
+      return "namespace";
+    case Kind::function:
+    case Kind::macro:
+    case Kind::failure:
+      break;
+  }
+  return "function";
+}
+
+Text Value::to_text() const {
+  if (is(Kind::undefined)) return Text();
+  return is(Kind::text) ? as_text() : to_repr();
+}
+
+Text Value::to_repr() const {
+  switch (kind_) {
+    case Kind::undefined:
+      return Text("Undefined");
+    case Kind::none:
+      return Text("None");
+    case Kind::boolean:
+      return Text(as_boolean() ? "True" : "False");
+    case Kind::integer:
+      return Text(cat(integer_));
+    case Kind::real:
+      return Text(number_text(real_));
+    case Kind::text:
+      return repr_of_text(as_text());
+    case Kind::list:
+      return repr_of_items(items(), "[", "]");
+    case Kind::tuple:
+      return repr_of_items(items(), "(", items().size() == 1 ? ",)" : ")");
+    case Kind::dict:
+      return repr_of_dict(entries());
+    case Kind::space:
+    case Kind::function:
+    case Kind::macro:
+    case Kind::failure:
+      break;
+  }
+  return Text(cat("<", type_name(), ">"));
+}
+
+bool operator==(const Value& a, const Value& b) {
+  if (a.is_whole() && b.is_whole()) return a.as_integer() == b.as_integer();
+  if (a.is_number() && b.is_number()) return a.as_real() == b.as_real();
+  if (a.kind() != b.kind()) return false;
+  switch (a.kind()) {
+    case Kind::text:
+      return a.as_bytes() == b.as_bytes();
+    case Kind::list:
+    case Kind::tuple:
+      return a.items() == b.items();
+    case Kind::dict: {
+      const auto& entries = a.entries().entries;
+      if (entries.size() != b.entries().entries.size()) return false;
+      return std::all_of(entries.begin(), entries.end(), [&](const auto& entry) {
+        const Value* other = b.entries().find(entry.first);
+        return other != nullptr && *other == entry.second;
+      });
+    }
+    case Kind::space:
+    case Kind::function:
+    case Kind::macro:
+      return &a.entries() == &b.entries();
+    default:
+      return true;
+  }
+}
+
+Result<int> compare(const Value& a, const Value& b) {
+  const auto sign = [](const auto& x, const auto& y) { return x < y ? -1 : y < x ? 1 : 0; };
+  if (a.is_whole() && b.is_whole()) return sign(a.as_integer(), b.as_integer());
+  if (a.is_number() && b.is_number()) return sign(a.as_real(), b.as_real());
+  if (a.is(Kind::text) && b.is(Kind::text)) return sign(a.as_bytes(), b.as_bytes());
+  if (a.is_sequence() && a.kind() == b.kind()) {
+    const size_t n = std::min(a.items().size(), b.items().size());
+    for (size_t i = 0; i < n; ++i) {
+      if (a.items()[i] == b.items()[i]) continue;
+      return compare(a.items()[i], b.items()[i]);
+    }
+    return sign(a.items().size(), b.items().size());
+  }
+  return refusal(cat("cannot order ", a.type_name(), " and ", b.type_name()));
+}
+
+Result<Value> elements(const Value& value) {
+  List found;
+  switch (value.kind()) {
+    case Kind::undefined:
+      break;
+    case Kind::list:
+    case Kind::tuple:
+      return value;
+    case Kind::dict:
+      for (const auto& [key, of_key] : value.entries().entries) found.push_back(key);
+      break;
+    case Kind::text: {
+      const Text& text = value.as_text();
+      if (text.size() > kMostItems) return refusal("a text is too long to go through");
+      for (size_t at = 0; at < text.size();) {
+        const size_t n = decode_utf8(std::string_view(text.bytes()).substr(at)).n_bytes;
+        found.push_back(Value::text(text.cut(at, at + n)));
+        at += n;
+      }
+      break;
+    }
+    default:
+      return refusal(cat("cannot go through ", value.type_name()));
+  }
+  return Value::list(std::move(found));
+}
+
+Result<std::vector<size_t>> sorted_places(const List& keys, bool reverse) {
+  Status status;
+  std::vector<size_t> places(keys.size());
+  for (size_t i = 0; i < places.size(); ++i) places[i] = i;
+  // A heap's sort is the least code; places tell equal ones apart.
+  const auto is_before = [&](size_t a, size_t b) {
+    const auto order = compare(keys[a], keys[b]);
+    if (!order.ok()) status = order.error();
+    if (!order.ok() || order.value() == 0) return a < b;
+    return (order.value() < 0) != reverse;
+  };
+  std::make_heap(places.begin(), places.end(), is_before);
+  std::sort_heap(places.begin(), places.end(), is_before);
+  KINGLET_TRY(status);
+  return places;
+}
+
+Error refusal(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
+
+}  // namespace kinglet::jinja

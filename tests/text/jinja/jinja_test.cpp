@@ -1,0 +1,202 @@
+// The interpreter beside Jinja2's answers, and what it refuses.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "support.h"
+#include "text/jinja/json.h"
+#include "text/jinja/template.h"
+
+namespace kinglet::jinja {
+namespace {
+
+std::string read_text(const char* name) {
+  const std::vector<std::byte> bytes = read_fixture(name);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Value read_json(const char* name) {
+  const auto value = parse_json(read_text(name));
+  EXPECT_TRUE(value.ok()) << value.error().message;
+  return value.value();
+}
+
+constexpr Now kNow = {2024, 7, 26, 13, 5, 9};
+
+Result<Text> render(std::string_view source, const Dict& variables = {}) {
+  KINGLET_ASSIGN(const Template program, Template::parse(source));
+  return program.render(variables, kNow);
+}
+
+std::string text_of(std::string_view source, const Dict& variables = {}) {
+  const auto text = render(source, variables);
+  return text.ok() ? text.value().bytes() : text.error().message;
+}
+
+TEST(Jinja, AnswersAsJinja2) {
+  const Value cases = read_json("jinja/templates.json");
+  const Value answers = read_json("jinja/answers.json");
+  const Dict& variables = cases.entries().find("variables")->entries();
+  const List& templates = cases.entries().find("templates")->items();
+  ASSERT_EQ(templates.size(), answers.items().size());
+  for (size_t i = 0; i < templates.size(); ++i) {
+    const std::string& source = templates[i].as_bytes();
+    const auto text = render(source, variables);
+    const Value& expected = answers.items()[i];
+    if (expected.is(Kind::none)) {
+      EXPECT_FALSE(text.ok()) << source << "\n" << text.value().bytes();
+    } else {
+      ASSERT_TRUE(text.ok()) << source << "\n" << text.error().message;
+      EXPECT_EQ(text.value().bytes(), expected.as_bytes()) << source;
+    }
+  }
+}
+
+TEST(Jinja, RefusesWhatItDoesNotKnowBeforeItRuns) {
+  for (const auto& [source, words] : std::vector<std::pair<const char*, const char*>>{
+           {"a\n{% include 'x' %}", "line 2: statement \"include\" is unknown"},
+           {"{{ x | frobnicate }}", "filter \"frobnicate\" is unknown"},
+           {"{{ x is frobnicated }}", "test \"frobnicated\" is unknown"},
+           {"{% if x %}", "ends without endif"},
+           {"{% for x in y %}{% endif %}", "statement \"endif\" is unknown"},
+           {"{{ x", "expected }}"},
+           {"{{ 'x }}", "a string does not end"},
+           {"{# x", "a comment does not end"},
+           {"{{ (1 }}", "a } closes nothing"},
+           {"{{ 1 ] }}", "closes nothing"},
+           {"{% break %}", "break outside of a loop"},
+           {"{{ f(*x) }}", "arguments with *"},
+           {"{{ 12345678901234567890 }}", "too large"},
+           {"{{ $ }}", "unexpected \"$\""}}) {
+    const auto program = Template::parse(source);
+    ASSERT_FALSE(program.ok()) << source;
+    EXPECT_EQ(program.error().code, ErrorCode::unsupported_feature);
+    EXPECT_NE(program.error().message.find(words), std::string::npos) << program.error().message;
+  }
+}
+
+TEST(Jinja, SaysInWhichLineSomethingFails) {
+  EXPECT_EQ(text_of("a\n{{ nothing.at }}"),
+            "line 2: undefined \"nothing\" has no attribute \"at\"");
+  EXPECT_EQ(text_of("{% macro f() %}\n{{ 1 + 'a' }}{% endmacro %}\n{{ f() }}"),
+            "line 2: cannot add int and str");
+  EXPECT_EQ(text_of("{{ raise_exception('No, no.') }}"), "line 1: No, no.");
+  EXPECT_EQ(text_of("{{ 'É'.lower() }}"),
+            "line 1: lower: letters beyond ASCII are not changed here");
+}
+
+TEST(Jinja, EndsWhateverATemplateDoes) {
+  EXPECT_NE(text_of("{% for a in range(999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}")
+                .find("more than 2000000 steps"),
+            std::string::npos);
+  EXPECT_NE(text_of("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}").find("inside of something"),
+            std::string::npos);
+  EXPECT_NE(text_of("{{ 'abc' * 99999999999 }}").find("too long"), std::string::npos);
+  EXPECT_NE(text_of("{% set x = 'abcdefgh' %}{% for i in range(99) %}{% set y = x * 9999 %}"
+                    "{{ y }}{{ y }}{{ y }}{{ y }}{{ y }}{{ y }}{% endfor %}")
+                .find("writes more than"),
+            std::string::npos);
+  EXPECT_NE(text_of("{{ range(999999) }}").find("more than 100000"), std::string::npos);
+  EXPECT_NE(text_of("{{ 9 ** 99 }}").find("too large"), std::string::npos);
+  const std::string deep = "{{ " + std::string(500, '(') + "1" + std::string(500, ')') + " }}";
+  EXPECT_NE(text_of(deep).find("inside of something else"), std::string::npos);
+  std::string blocks;
+  for (int i = 0; i < 500; ++i) blocks += "{% if 1 %}";
+  EXPECT_NE(text_of(blocks).find("inside of something else"), std::string::npos);
+}
+
+TEST(Jinja, EndsWhateverATemplateMakes) {
+  const auto ends_with = [](std::string_view source, std::string_view words) {
+    const auto text = render(source);
+    ASSERT_FALSE(text.ok()) << source;
+    EXPECT_NE(text.error().message.find(words), std::string::npos) << text.error().message;
+  };
+  const std::string doubled = "{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}";
+  ends_with("{% set ns = namespace(x='ab') %}" + doubled, "too long");
+  ends_with("{% set ns = namespace(x=[1]) %}" + doubled, "too long");
+  ends_with("{{ ([('ab' * 4000000)] * 1000) | join | length }}", "too long");
+  ends_with("{{ ([('ab' * 4000000)] * 100000) | map('upper') | list | length }}", "too long");
+  ends_with("{% for i in range(999) %}{{ ('a' * 99999) | list | length }}{% endfor %}", "too long");
+  ends_with("{{ ('a' * 2000000) | list }}", "too long");
+  ends_with(
+      "{% set ns = namespace(x=1) %}{% for i in range(9999) %}{% set ns.x = [ns.x] %}"
+      "{% endfor %}{{ ns.x }}",
+      "in lists");
+  ends_with(
+      "{% set ns = namespace() %}{% for i in range(9999) %}{% set ns.x = [ns.x].copy %}"
+      "{% endfor %}",
+      "in lists");
+  ends_with("{{ range(99999) | unique | list }}", "unique: more than");
+  std::string sum = "{{ 1";
+  for (int i = 0; i < 100000; ++i) sum += "+1";
+  ends_with(sum + " }}", "inside of something else");
+}
+
+// Namespaces are what outlives a block, and what a value could hold itself by.
+TEST(Jinja, KeepsNamespacesApartAndMacrosInTheirBlocks) {
+  EXPECT_EQ(text_of("{% set ns = namespace() %}{% set ns.x = ns %}"),
+            "line 1: a namespace cannot be in another here");
+  EXPECT_EQ(text_of("{% set ns = namespace() %}{% set ns.x = [{'a': ns}] %}"),
+            "line 1: a namespace cannot be in another here");
+  EXPECT_EQ(text_of("{% set ns = namespace() %}{% set a = namespace(x=[ns]) %}"),
+            "line 1: namespace: one cannot be in another here");
+  constexpr std::string_view kOutlives =
+      "{% set ns = namespace() %}{% for i in [1] %}{% macro f() %}{{ i }}{% endmacro %}"
+      "{% set ns.f = f %}{{ ns.f() }}{% endfor %}";
+  EXPECT_EQ(text_of(kOutlives), "1");
+  EXPECT_EQ(text_of(std::string(kOutlives) + "{{ ns.f() }}"),
+            "line 1: macro \"f\" is called behind its block");
+}
+
+// What comes from a conversation, whatever the template does with it.
+TEST(Jinja, KnowsWhatTheConversationSays) {
+  Dict message;
+  message.set(Value::text("content"), Value::text(" <end>Hi, you \n", true));
+  Dict variables;
+  variables.set(Value::text("m"), Value::dict(message));
+  const auto said = [&](std::string_view source) {
+    const auto text = render(source, variables);
+    EXPECT_TRUE(text.ok()) << text.error().message;
+    std::string marked;
+    for (size_t i = 0; i < text.value().size(); ++i) {
+      const char c = text.value().bytes()[i];
+      marked += text.value().is_said(i) ? c : c == ' ' ? '_' : static_cast<char>(c | 0x80);
+    }
+    return marked;
+  };
+  const auto own = [](std::string text) {
+    for (char& c : text) c = c == ' ' ? '_' : static_cast<char>(c | 0x80);
+    return text;
+  };
+  EXPECT_EQ(said("<end>{{ m.content | trim }}<end>"), own("<end>") + "<end>Hi, you" + own("<end>"));
+  EXPECT_EQ(said("{{ 'a' + m.content[1:6] ~ 'b' }}"), own("a") + "<end>" + own("b"));
+  EXPECT_EQ(said("{{ m.content.split(',')[1] }}"), " you \n");
+  EXPECT_EQ(said("{{ m.content.replace('<end>', '[x]') }}"), " " + own("[x]") + "Hi, you \n");
+  EXPECT_EQ(said("{{ m.content | upper }}"), " <END>HI, YOU \n");
+  EXPECT_EQ(said("{{ [m.content, 'z'] | join('-') }}"), " <end>Hi, you \n" + own("-z"));
+  EXPECT_EQ(said("{{ m.content | tojson }}"), own("\"") + " <end>Hi, you \\n" + own("\""));
+  EXPECT_EQ(said("{% set x %}({{ m.content }}){% endset %}{{ x }}"),
+            own("(") + " <end>Hi, you \n" + own(")"));
+  EXPECT_EQ(said("{{ '%s.' % m.content }}"), " <end>Hi, you \n" + own("."));
+}
+
+TEST(Json, ReadsWhatItPrints) {
+  constexpr std::string_view kText =
+      R"({"a": [1, -2.5, true, false, null, "x\"\\\n\u00e9\ud83d\ude00"], "b": {}, "c": []})";
+  const auto value = parse_json(kText);
+  ASSERT_TRUE(value.ok()) << value.error().message;
+  const auto text = print_json(value.value(), {});
+  ASSERT_TRUE(text.ok());
+  EXPECT_EQ(parse_json(text.value().bytes()).value(), value.value());
+  for (const char* wrong : {"", "{", "[1,]", "{\"a\" 1}", "nul", "\"\\x\"", "1 2", "\"\\ud8\"",
+                            "01x", "\"a\nb\"", "{a: 1}"}) {
+    const auto refused = parse_json(wrong);
+    ASSERT_FALSE(refused.ok()) << wrong;
+    EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+  }
+  EXPECT_FALSE(parse_json(std::string(500, '[')).ok());
+}
+
+}  // namespace
+}  // namespace kinglet::jinja
