@@ -17,18 +17,25 @@ namespace kinglet::cli {
 namespace {
 
 Result<ChatTemplate> choose_template(const GgufHeader& header, const Vocabulary& vocabulary,
-                                     const std::string& format) {
+                                     const std::string& format, const std::string& path) {
+  if (!path.empty()) {
+    KINGLET_ASSIGN(const std::string source, read_text_file(path));
+    return ChatTemplate::parse(source, vocabulary);
+  }
   auto chosen = format.empty() ? ChatTemplate::from_gguf(header, vocabulary)
                                : ChatTemplate::named(format, vocabulary);
-  if (!chosen.ok() && format.empty()) chosen.error().message += "; --format NAME chooses one";
+  if (!chosen.ok() && format.empty()) {
+    chosen.error().message += "; --format NAME or --chat-template FILE chooses one";
+  }
   return chosen;
 }
 
-Date today() {
+jinja::Now local_time() {
   const std::time_t now = std::time(nullptr);
   const std::tm* local = std::localtime(&now);
-  if (local == nullptr) return kinglet::ChatOptions().today;
-  return {local->tm_year + 1900, local->tm_mon + 1, local->tm_mday};
+  if (local == nullptr) return {};
+  return {local->tm_year + 1900, local->tm_mon + 1, local->tm_mday,
+          local->tm_hour,        local->tm_min,     local->tm_sec};
 }
 
 std::vector<ChatMessage> opening(const std::string& system) {
@@ -69,8 +76,8 @@ class Conversation {
  private:
   Result<std::string> stream_answer() {
     const auto start = Clock::now();
-    KINGLET_ASSIGN(ChatText laid_out,
-                   template_.render(messages_, {.thinking = options_.thinking, .today = today()}));
+    KINGLET_ASSIGN(ChatText laid_out, template_.render(messages_, {.thinking = options_.thinking,
+                                                                   .now = local_time()}));
     if (options_.trust_content) laid_out.said.clear();
     const std::vector<TokenId> prompt = run_.loaded.tokenizer->encode(
         laid_out.text, {.add_bos = true, .parse_special = true}, laid_out.said);
@@ -118,7 +125,7 @@ Status chat(ChatOptions options) {
   choose_sampling(run->loaded.model, options.sampling, options.generation.sampler);
   KINGLET_ASSIGN(ChatTemplate chat_template,
                  choose_template(run->loaded.model.header(), run->loaded.tokenizer->vocabulary(),
-                                 options.format));
+                                 options.format, options.chat_template));
   Conversation conversation(*run, std::move(chat_template), options);
   const bool at_terminal = isatty(STDIN_FILENO) != 0;
   std::string line;
@@ -139,7 +146,8 @@ Status prompt(const PromptOptions& options) {
   KINGLET_ASSIGN(const GgufFile file, read_gguf_file(options.model));
   KINGLET_ASSIGN(const auto tokenizer, Tokenizer::from_gguf(file.header()));
   KINGLET_ASSIGN(const ChatTemplate chat_template,
-                 choose_template(file.header(), tokenizer->vocabulary(), options.format));
+                 choose_template(file.header(), tokenizer->vocabulary(), options.format,
+                                 options.chat_template));
   const std::string input = read_input();
   std::vector<ChatMessage> messages = opening(options.system);
   ChatRole role = ChatRole::user;
@@ -147,8 +155,9 @@ Status prompt(const PromptOptions& options) {
     messages.push_back({role, std::string(content)});
     role = role == ChatRole::user ? ChatRole::assistant : ChatRole::user;
   }
-  KINGLET_ASSIGN(const ChatText laid_out,
-                 chat_template.render(messages, {.thinking = options.thinking, .today = today()}));
+  KINGLET_ASSIGN(
+      const ChatText laid_out,
+      chat_template.render(messages, {.thinking = options.thinking, .now = local_time()}));
   std::fwrite(laid_out.text.data(), 1, laid_out.text.size(), stdout);
   return {};
 }

@@ -39,7 +39,8 @@ struct ChatOptions {
   RunOptions run;
   SamplerChoice sampling;  // the rest is as the file recommends
   std::string system;
-  std::string format;  // a built-in chat format; "": that of the file's template
+  std::string format;         // a built-in chat format; "": the file's template
+  std::string chat_template;  // path of a Jinja file in place of either
   bool thinking = true;
   bool trust_content = false;  // what messages spell are control tokens too
   GenerationOptions generation;
@@ -50,6 +51,7 @@ struct PromptOptions {
   std::string model;
   std::string system;
   std::string format;
+  std::string chat_template;
   bool thinking = true;
 };
 

@@ -90,6 +90,10 @@ template <class Options>
 void add_chat_options(CLI::App& command, Options& options) {
   command.add_option("--system", options.system, "System message");
   command.add_option("--format", options.format, "Chat format by name (default: the file's)");
+  command
+      .add_option("--chat-template", options.chat_template,
+                  "File with a Jinja template in place of the model's")
+      ->excludes("--format");
   command.add_flag("--thinking,!--no-thinking", options.thinking,
                    "Let models that reason first do so, or not");
 }

@@ -1,8 +1,5 @@
-// The built-in chat formats: how a conversation becomes the one text that a model continues.
-//
-// A file's tokenizer.chat_template is a Jinja program. It is not run here: each format is a row of
-// a table, recognised by what only its templates contain. Sources: the templates of the models
-// named in the table.
+// How a conversation becomes the one text that a model continues: by the Jinja program that a file
+// brings along, or by a format that is asked for by name.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +11,9 @@
 #include "base/result.h"
 #include "gguf/header.h"
 #include "text/added_tokens.h"
+#include "text/jinja/now.h"
+#include "text/jinja/template.h"
+#include "text/jinja/value.h"
 #include "text/vocabulary.h"
 
 namespace kinglet {
@@ -25,15 +25,9 @@ struct ChatMessage {
   std::string content;
 };
 
-struct Date {
-  int year;
-  int month;  // 1 to 12
-  int day;
-};
-
 struct ChatOptions {
   bool thinking = true;  // false asks models that reason first, and can do without, for an answer
-  Date today = {2024, 7, 26};  // what templates say that are not told
+  jinja::Now now = {};   // what templates say that are not told
 };
 
 // A conversation as one text.
@@ -44,48 +38,50 @@ struct ChatText {
   std::vector<TextRange> said;
 };
 
-struct ChatFormat;
-struct Turn;
+// The keys under which a file has its templates: the usual one, and that for tools.
+constexpr const char* kChatTemplateKey = "tokenizer.chat_template";
+constexpr const char* kToolTemplateKey = "tokenizer.chat_template.tool_use";
+
+// What a template is to know, of a JSON object: `messages`, and whatever else (`tools`,
+// `add_generation_prompt` …). All texts in it count as said by the conversation, but the names of
+// roles, of which some templates make control tokens. ErrorCode::invalid_argument.
+Result<jinja::Dict> chat_variables(std::string_view json);
+
+// Whether there are any.
+bool has_tools(const jinja::Dict& variables);
 
 class ChatTemplate {
  public:
-  // The format of the file's own template. ErrorCode::missing_metadata where it has none;
-  // unsupported_feature names the formats that are known where it is none of them.
-  static Result<ChatTemplate> from_gguf(const GgufHeader& header, const Vocabulary& vocabulary);
+  // The file's own template; with tools, the one that it has for them. ErrorCode::missing_metadata
+  // where it has none; unsupported_feature where it cannot be read, with what is wrong in which
+  // line.
+  static Result<ChatTemplate> from_gguf(const GgufHeader& header, const Vocabulary& vocabulary,
+                                        bool with_tools = false);
 
-  // The format of a template's text; `bos` and `eos` are how the vocabulary spells its marks.
-  static Result<ChatTemplate> recognise(std::string_view source, std::string_view bos,
-                                        std::string_view eos);
+  // ErrorCode::unsupported_feature.
+  static Result<ChatTemplate> parse(std::string_view source, const Vocabulary& vocabulary);
+
+  // `bos` and `eos` are how the vocabulary spells its marks. ErrorCode::unsupported_feature.
+  static Result<ChatTemplate> parse(std::string_view source, std::string_view bos,
+                                    std::string_view eos);
 
   // The format called `name`, whatever the file says. ErrorCode::invalid_argument names those
   // known.
   static Result<ChatTemplate> named(std::string_view name, const Vocabulary& vocabulary);
 
-  std::string_view format_name() const;
-
   // The text up to where the model's next answer begins, to be encoded with the special tokens of
-  // the format parsed, those that the messages spell not.
-  // `messages`: at most one of the system, at the front, then the user's and the assistant's in
-  // turn, the user's first and last; else ErrorCode::invalid_argument, as for a system message in a
-  // format that knows none.
+  // the template parsed, those that the messages spell not. ErrorCode::invalid_argument: the
+  // template refuses the conversation, in its words; out_of_memory: it does not end.
   Result<ChatText> render(std::span<const ChatMessage> messages, const ChatOptions& options) const;
 
+  // The same of all that the template is to know, as chat_variables() gives it.
+  Result<ChatText> render(jinja::Dict variables, const jinja::Now& now) const;
+
  private:
-  ChatTemplate(const ChatFormat& format, std::string_view source, std::string_view bos,
-               std::string_view eos);
+  ChatTemplate(jinja::Template program, std::string_view bos, std::string_view eos)
+      : program_(std::move(program)), bos_(bos), eos_(eos) {}
 
-  // What the system's turn says; empty where there is none.
-  ChatText system_text(std::string_view given, const ChatOptions& options) const;
-  // An earlier answer, without its thoughts where the template cuts these.
-  std::string_view past_answer(const ChatMessage& message) const;
-  // The empty thoughts that stand in front of an answer without any.
-  std::string_view no_thoughts(const ChatOptions& options, bool in_past) const;
-  void append_turn(ChatText& out, const Turn& turn, const ChatText& front,
-                   const ChatText& content) const;
-  void append_marks(ChatText& out, std::string_view pattern) const;
-
-  const ChatFormat* format_;
-  std::string source_;  // with \n as the character that it spells
+  jinja::Template program_;
   std::string bos_;
   std::string eos_;
 };

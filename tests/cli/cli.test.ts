@@ -139,8 +139,8 @@ describe('stop strings', () => {
 
 describe('chat', () => {
   const chatMl =
-    "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>' }}" +
-    '{% endfor %}';
+    "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}" +
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
   const model = file(withChatTemplate(readFileSync(stories), chatMl));
   const greedy = ['--temp', '0', '-n', '24'];
   const turn = (role: string, content: string) => `<|im_start|>${role}\n${content}<|im_end|>\n`;
@@ -182,9 +182,15 @@ describe('chat', () => {
   });
 
   test('refuses files without a template and templates that it does not know', () => {
-    expectFailure(['chat', '-m', stories], /has no chat template.*--format NAME chooses one/);
-    const other = file(withChatTemplate(readFileSync(stories), '{{ messages }}'));
-    expectFailure(['chat', '-m', other], /none of the known formats \(.*chatml.*--format NAME/);
+    expectFailure(
+      ['chat', '-m', stories],
+      /has no chat template.*--format NAME or --chat-template FILE chooses one/,
+    );
+    const other = file(withChatTemplate(readFileSync(stories), '\n{% frob %}'));
+    expectFailure(
+      ['chat', '-m', other],
+      /cannot be read: line 2: statement "frob" is unknown here; --format NAME or --chat/,
+    );
   });
 
   test('refuses a conversation that does not fit', () => {

@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "support.h"
+#include "text/jinja/json.h"
 #include "text/test_tokenizers.h"
 
 namespace kinglet {
 namespace {
 
-// As long a template as it takes to be recognised; the package's tests have the real ones.
 struct Case {
   const char* format;
-  const char* source;
   const char* expected;  // of kConversation
 };
 
@@ -26,59 +26,64 @@ const std::vector<ChatMessage> kConversation = {{ChatRole::system, "Be kind."},
                                                 {ChatRole::user, " Who? "}};
 
 const Case kCases[] = {
-    {"chatml", "{{'<|im_start|>' + '<|im_end|>'}}",
+    {"chatml",
      "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nHello<|im_end|>\n"
      "<|im_start|>assistant\nHi there<|im_end|>\n<|im_start|>user\n Who? <|im_end|>\n"
      "<|im_start|>assistant\n"},
-    {"phi4", "<|im_start|><|im_sep|>",
+    {"phi4",
      "<|im_start|>system<|im_sep|>Be kind.<|im_end|><|im_start|>user<|im_sep|>Hello<|im_end|>"
      "<|im_start|>assistant<|im_sep|>Hi there<|im_end|><|im_start|>user<|im_sep|> Who? <|im_end|>"
      "<|im_start|>assistant<|im_sep|>"},
-    {"llama3", "{{bos_token}}<|start_header_id|><|end_header_id|>",
+    {"llama3",
      "<s><|start_header_id|>system<|end_header_id|>\n\nBe kind.<|eot_id|>"
      "<|start_header_id|>user<|end_header_id|>\n\nHello<|eot_id|>"
      "<|start_header_id|>assistant<|end_header_id|>\n\nHi there<|eot_id|>"
      "<|start_header_id|>user<|end_header_id|>\n\nWho?<|eot_id|>"
      "<|start_header_id|>assistant<|end_header_id|>\n\n"},
-    {"gemma", "{{ bos_token }}<start_of_turn><end_of_turn>",
+    {"gemma",
      "<s><start_of_turn>user\nBe kind.\n\nHello<end_of_turn>\n<start_of_turn>model\n"
      "Hi there<end_of_turn>\n<start_of_turn>user\nWho?<end_of_turn>\n<start_of_turn>model\n"},
-    {"phi3", "'<|assistant|>\\n' '<|end|>\\n'",
+    {"phi3",
      "<|system|>\nBe kind.<|end|>\n<|user|>\nHello<|end|>\n<|assistant|>\nHi there<|end|>\n"
      "<|user|>\n Who? <|end|>\n<|assistant|>\n"},
-    {"zephyr", "'<|assistant|>\n'  + message['content'] + eos_token",
+    {"zephyr",
      "<|system|>\nBe kind.</s>\n<|user|>\nHello</s>\n<|assistant|>\nHi there</s>\n"
      "<|user|>\n Who? </s>\n<|assistant|>\n"},
-    {"olmo2", "'<|user|>\\n' + message['content'] + '\\n' '<|assistant|>\\n' eos_token",
+    {"olmo2",
      "<|system|>\nBe kind.\n<|user|>\nHello\n<|assistant|>\nHi there</s>\n<|user|>\n Who? \n"
      "<|assistant|>\n"},
-    {"granite", "'<|start_of_role|>user<|end_of_role|>'",
+    {"granite",
      "<|start_of_role|>system<|end_of_role|>Be kind.<|end_of_text|>\n"
      "<|start_of_role|>user<|end_of_role|>Hello<|end_of_text|>\n"
      "<|start_of_role|>assistant<|end_of_role|>Hi there<|end_of_text|>\n"
      "<|start_of_role|>user<|end_of_role|> Who? <|end_of_text|>\n"
      "<|start_of_role|>assistant<|end_of_role|>"},
-    {"deepseek", "{{bos_token}}'<｜User｜>' '<｜Assistant｜><think>\\n'",
+    {"deepseek",
      "<s>Be kind.<｜User｜>Hello<｜Assistant｜>Hi there<｜end▁of▁sentence｜><｜User｜> Who? "
      "<｜Assistant｜><think>\n"},
-    {"llama2", "{{bos_token + '[INST] ' + '<<SYS>>\\n'}}",
+    {"llama2",
      "<s>[INST] <<SYS>>\nBe kind.\n<</SYS>>\n\nHello [/INST] Hi there </s><s>[INST] Who? [/INST]"},
-    {"mistral-v1", "{{bos_token}}' [INST] ' ' [/INST]'",
-     "<s> [INST] Be kind.\n\nHello [/INST] Hi there</s> [INST]  Who?  [/INST]"},
-    {"mistral-v3", "{{bos_token}}[AVAILABLE_TOOLS] \"[INST] \"",
-     "<s>[INST] Hello[/INST] Hi there</s>[INST] Be kind.\n\n Who? [/INST]"},
-    {"mistral-tekken", "{{bos_token}}[AVAILABLE_TOOLS] \"[INST]\"",
-     "<s>[INST]Hello[/INST]Hi there</s>[INST]Be kind.\n\n Who? [/INST]"},
-    {"phi4-mini", "'<|assistant|>' '<|' + role + '|>' + message['content'] + '<|end|>'",
+    {"mistral-v1", "<s> [INST] Be kind.\n\nHello [/INST] Hi there</s> [INST]  Who?  [/INST]"},
+    {"mistral-v3", "<s>[INST] Hello[/INST] Hi there</s>[INST] Be kind.\n\n Who? [/INST]"},
+    {"mistral-tekken", "<s>[INST]Hello[/INST]Hi there</s>[INST]Be kind.\n\n Who? [/INST]"},
+    {"phi4-mini",
      "<|system|>Be kind.<|end|><|user|>Hello<|end|><|assistant|>Hi there<|end|><|user|> Who? "
      "<|end|><|assistant|>"},
 };
 
-TEST(ChatTemplate, RecognisesAndRendersEachFormat) {
+std::unique_ptr<Tokenizer> plain_tokenizer() {
+  GgufBuilder builder = spm_builder(spm_base_tokens());
+  builder.set_uint32("tokenizer.ggml.bos_token_id", 1).set_uint32("tokenizer.ggml.eos_token_id", 2);
+  auto tokenizer = build_tokenizer(builder);
+  EXPECT_TRUE(tokenizer.ok());
+  return std::move(tokenizer.value());
+}
+
+TEST(ChatTemplate, RendersEachFormatByName) {
+  const auto tokenizer = plain_tokenizer();
   for (const Case& c : kCases) {
-    const auto chat = ChatTemplate::recognise(c.source, "<s>", "</s>");
+    const auto chat = ChatTemplate::named(c.format, tokenizer->vocabulary());
     ASSERT_TRUE(chat.ok()) << c.format << ": " << chat.error().message;
-    EXPECT_EQ(chat.value().format_name(), c.format);
     const auto text = chat.value().render(kConversation, {});
     ASSERT_TRUE(text.ok()) << c.format << ": " << text.error().message;
     EXPECT_EQ(text.value().text, c.expected) << c.format;
@@ -87,77 +92,37 @@ TEST(ChatTemplate, RecognisesAndRendersEachFormat) {
 
 std::string rendered(std::string_view source, const std::vector<ChatMessage>& messages,
                      const ChatOptions& options = {}) {
-  const auto chat = ChatTemplate::recognise(source, "<s>", "</s>");
+  const auto chat = ChatTemplate::parse(source, "<s>", "</s>");
   if (!chat.ok()) return chat.error().message;
   const auto text = chat.value().render(messages, options);
   return text.ok() ? text.value().text : text.error().message;
 }
 
-TEST(ChatTemplate, SaysWhatTheTemplateSaysWhereNoSystemMessageIsGiven) {
+TEST(ChatTemplate, RunsTheFilesOwnWithWhatItMayAskFor) {
   const std::vector<ChatMessage> hello = {{ChatRole::user, "Hello"}};
-  EXPECT_EQ(rendered("'<|im_start|>system\\n' + x + '<|im_end|>\\n'"
-                     "'<|im_start|>system\\nBe brief.<|im_end|>\\n'",
+  EXPECT_EQ(rendered("{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m['content'] }}"
+                     "{{ eos_token }}{% endfor %}{% if add_generation_prompt %}>{% endif %}",
                      hello),
-            "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHello<|im_end|>\n"
-            "<|im_start|>assistant\n");
-  EXPECT_EQ(rendered("<|start_header_id|>Cutting Knowledge Date strftime_now", hello,
-                     {.today = {2026, 3, 9}}),
-            "<|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date: December 2023\n"
-            "Today Date: 09 Mar 2026\n\n<|eot_id|><|start_header_id|>user<|end_header_id|>\n\n"
-            "Hello<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n");
-  EXPECT_EQ(rendered("<|start_of_role|><|end_of_role|>Knowledge Cutoff Date: April 2024.", hello,
-                     {.today = {2026, 3, 9}}),
-            "<|start_of_role|>system<|end_of_role|>Knowledge Cutoff Date: April 2024.\n"
-            "Today's Date: March 09, 2026.\nYou are Granite, developed by IBM. You are a helpful "
-            "AI assistant.<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>Hello"
-            "<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>");
+            "<s>user: Hello</s>>");
+  EXPECT_EQ(rendered("{{ strftime_now('%d %b %Y') }}{{ tools is none }}", hello,
+                     {.now = {.year = 2026, .month = 3, .day = 9}}),
+            "09 Mar 2026True");
+  constexpr std::string_view kThinks =
+      "{{ enable_thinking is defined and enable_thinking is false }}";
+  EXPECT_EQ(rendered(kThinks, hello), "False");
+  EXPECT_EQ(rendered(kThinks, hello, {.thinking = false}), "True");
 }
 
-TEST(ChatTemplate, CutsEarlierThoughtsAndAsksForNoneWhereTheTemplateDoes) {
-  const std::vector<ChatMessage> messages = {{ChatRole::user, "1+1?"},
-                                             {ChatRole::assistant, "<think>\nHm.\n</think>\n\n2"},
-                                             {ChatRole::user, "2+2?"}};
-  const std::string plain =
-      "<|im_start|>user\n1+1?<|im_end|>\n<|im_start|>assistant\n2<|im_end|>\n"
-      "<|im_start|>user\n2+2?<|im_end|>\n<|im_start|>assistant\n";
-  const std::string qwen3 =
-      "<|im_start|><|im_end|>content.split('</think>')[-1].lstrip('\\n') enable_thinking";
-  EXPECT_EQ(rendered(qwen3, messages), plain);
-  EXPECT_EQ(rendered(qwen3, messages, {.thinking = false}), plain + "<think>\n\n</think>\n\n");
-  EXPECT_NE(rendered("<|im_start|><|im_end|>", messages, {.thinking = false}).find("Hm."),
-            std::string::npos);
-}
-
-TEST(ChatTemplate, RefusesASystemMessageInFormatsWithout) {
-  for (const char* source :
-       {"'[INST] ' ' [/INST]'", "<start_of_turn><end_of_turn>System role not supported"}) {
-    EXPECT_NE(rendered(source, kConversation).find("has no system message"), std::string::npos);
-    EXPECT_NE(rendered(source, {{ChatRole::user, "Hello"}}).find("Hello"), std::string::npos);
-  }
-}
-
-TEST(ChatTemplate, RefusesMessagesOutOfTurn) {
-  const char* const source = "<|im_start|><|im_end|>";
-  const ChatMessage user = {ChatRole::user, "a"};
-  const ChatMessage assistant = {ChatRole::assistant, "b"};
-  const ChatMessage system = {ChatRole::system, "c"};
-  EXPECT_EQ(rendered(source, {}), "the last message is not by the user");
-  EXPECT_EQ(rendered(source, {system}), "the last message is not by the user");
-  EXPECT_EQ(rendered(source, {user, assistant}), "the last message is not by the user");
-  for (const std::vector<ChatMessage>& wrong : std::vector<std::vector<ChatMessage>>{
-           {assistant}, {user, user, user}, {user, system, user}, {system, assistant, user}}) {
-    EXPECT_NE(rendered(source, wrong).find("must take turns"), std::string::npos);
-  }
-}
-
-TEST(ChatTemplate, NamesTheFormatsWhereATemplateIsNone) {
-  for (const char* source : {"", "{{ messages }}", "'[INST] ' ' [/INST]' [SYSTEM_PROMPT]"}) {
-    const auto chat = ChatTemplate::recognise(source, "", "");
-    ASSERT_FALSE(chat.ok());
-    EXPECT_EQ(chat.error().code, ErrorCode::unsupported_feature);
-    EXPECT_NE(chat.error().message.find("none of the known formats (smollm3, phi4, chatml"),
-              std::string::npos);
-  }
+TEST(ChatTemplate, SaysWhyATemplateRefuses) {
+  EXPECT_EQ(rendered("{% for m in messages %}\n{% if m.role == 'system' %}"
+                     "{{ raise_exception('System role not supported') }}{% endif %}{% endfor %}",
+                     kConversation),
+            "the chat template refuses this conversation: line 2: System role not supported");
+  const auto chat = ChatTemplate::parse("{% frob %}", "", "");
+  ASSERT_FALSE(chat.ok());
+  EXPECT_EQ(chat.error().code, ErrorCode::unsupported_feature);
+  EXPECT_EQ(chat.error().message,
+            "the chat template cannot be read: line 1: statement \"frob\" is unknown here");
 }
 
 TEST(ChatTemplate, ReadsTheFilesOwnOrTakesANamedOne) {
@@ -165,8 +130,7 @@ TEST(ChatTemplate, ReadsTheFilesOwnOrTakesANamedOne) {
   builder.set_uint32("tokenizer.ggml.bos_token_id", 1).set_uint32("tokenizer.ggml.eos_token_id", 2);
   const Bytes without = builder.build();
   const Bytes with =
-      builder.set("tokenizer.chat_template", "'<|assistant|>' message['content'] + eos_token")
-          .build();
+      builder.set("tokenizer.chat_template", "{{ messages[0].content + eos_token }}").build();
   const auto tokenizer = build_tokenizer(builder);
   ASSERT_TRUE(tokenizer.ok());
   const Vocabulary& vocabulary = tokenizer.value()->vocabulary();
@@ -174,7 +138,7 @@ TEST(ChatTemplate, ReadsTheFilesOwnOrTakesANamedOne) {
 
   const auto own = ChatTemplate::from_gguf(parse_gguf_header(with).value(), vocabulary);
   ASSERT_TRUE(own.ok()) << own.error().message;
-  EXPECT_EQ(own.value().render(hello, {}).value().text, "<|user|>\nHello</s>\n<|assistant|>\n");
+  EXPECT_EQ(own.value().render(hello, {}).value().text, "Hello</s>");
   const auto none = ChatTemplate::from_gguf(parse_gguf_header(without).value(), vocabulary);
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, ErrorCode::missing_metadata);
@@ -185,6 +149,83 @@ TEST(ChatTemplate, ReadsTheFilesOwnOrTakesANamedOne) {
   const auto unknown = ChatTemplate::named("klingon", vocabulary);
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().code, ErrorCode::invalid_argument);
+}
+
+std::string read_text(const std::string& name) {
+  const std::vector<std::byte> bytes = read_fixture(name);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+jinja::Value read_json(const std::string& name) {
+  const auto value = jinja::parse_json(read_text(name));
+  EXPECT_TRUE(value.ok()) << name << ": " << value.error().message;
+  return value.value();
+}
+
+// Whole conversations, with tools too, by the templates of models.
+TEST(ChatTemplate, LaysOutAsJinja2) {
+  const jinja::Value conversations = read_json("jinja/conversations.json");
+  const jinja::Value chats = read_json("jinja/chats.json");
+  ASSERT_GT(chats.entries().entries.size(), 20u);
+  for (const auto& [name, answers] : chats.entries().entries) {
+    const std::string source = read_text("chat/" + name.as_bytes() + ".jinja");
+    const auto chat = ChatTemplate::parse(source, "<s>", "</s>");
+    ASSERT_TRUE(chat.ok()) << name.as_bytes() << ": " << chat.error().message;
+    ASSERT_EQ(answers.items().size(), conversations.items().size());
+    for (size_t i = 0; i < answers.items().size(); ++i) {
+      const auto json = jinja::print_json(conversations.items()[i], {});
+      ASSERT_TRUE(json.ok());
+      auto variables = chat_variables(json.value().bytes());
+      ASSERT_TRUE(variables.ok()) << variables.error().message;
+      const auto text = chat.value().render(std::move(variables.value()), {});
+      const jinja::Value& expected = answers.items()[i];
+      ASSERT_EQ(text.ok(), expected.is(jinja::Kind::text))
+          << name.as_bytes() << ", " << i << ": "
+          << (text.ok() ? text.value().text : text.error().message);
+      if (text.ok()) {
+        EXPECT_EQ(text.value().text, expected.as_bytes()) << name.as_bytes();
+      }
+    }
+  }
+}
+
+TEST(ChatTemplate, IsGivenMessagesAndToolsAsJson) {
+  const auto variables = chat_variables(
+      R"({"messages": [{"role": "user", "content": "a"}, {"role": "a b", "content": ""}],
+          "tools": [{}], "n": 1})");
+  ASSERT_TRUE(variables.ok()) << variables.error().message;
+  EXPECT_TRUE(has_tools(variables.value()));
+  EXPECT_FALSE(has_tools(chat_variables(R"({"messages": [], "tools": []})").value()));
+  EXPECT_FALSE(has_tools(chat_variables(R"({"messages": [], "tools": null})").value()));
+  const auto chat = ChatTemplate::parse(
+      "{% for m in messages %}{{ m.role }}{% endfor %}{{ n }}{{ bos_token }}", "<s>", "</s>");
+  const auto text = chat.value().render(variables.value(), {});
+  ASSERT_TRUE(text.ok());
+  EXPECT_EQ(text.value().text, "usera b1<s>");
+  // A role that is a word is the template's, any other text a message's.
+  ASSERT_EQ(text.value().said.size(), 1u);
+  EXPECT_EQ(text.value().said[0].begin, 4u);
+  EXPECT_EQ(text.value().said[0].end, 7u);
+  for (const char* wrong : {"", "[]", "{}", R"({"messages": 1})", R"({"messages": ["\ud800"]})"}) {
+    const auto refused = chat_variables(wrong);
+    ASSERT_FALSE(refused.ok()) << wrong;
+    EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+  }
+}
+
+TEST(ChatTemplate, TakesTheFilesOneForTools) {
+  GgufBuilder builder = spm_builder(spm_base_tokens());
+  builder.set("tokenizer.chat_template", "usual").set("tokenizer.chat_template.tool_use", "tools");
+  const Bytes file = builder.build();
+  const auto tokenizer = build_tokenizer(builder);
+  ASSERT_TRUE(tokenizer.ok());
+  const auto header = parse_gguf_header(file);
+  for (const bool with_tools : {false, true}) {
+    const auto chat =
+        ChatTemplate::from_gguf(header.value(), tokenizer.value()->vocabulary(), with_tools);
+    ASSERT_TRUE(chat.ok()) << chat.error().message;
+    EXPECT_EQ(chat.value().render({}, ChatOptions()).value().text, with_tools ? "tools" : "usual");
+  }
 }
 
 // Of many models, and two that the formats spell as ordinary words.
@@ -226,18 +267,18 @@ class UntrustedMessages : public testing::Test {
       formats_.push_back(names.substr(at, end - at));
       at = end;
     }
-    ASSERT_EQ(formats_.size(), 17u);
+    ASSERT_EQ(formats_.size(), 14u);
   }
 
   // A system message where the format has such, a question, an answer and a question.
   ChatText laid_out(const std::string& format, const Contents& contents) const {
-    const auto chat = ChatTemplate::named(format, tokenizer_->vocabulary()).value();
+    const auto chat = ChatTemplate::named(format, tokenizer_->vocabulary());
     const std::vector<ChatMessage> messages = {{ChatRole::system, contents[0]},
                                                {ChatRole::user, contents[1]},
                                                {ChatRole::assistant, contents[2]},
                                                {ChatRole::user, contents[3]}};
-    auto text = chat.render(messages, {});
-    if (!text.ok()) text = chat.render(std::span(messages).subspan(1), {});
+    auto text = chat.value().render(messages, {});
+    if (!text.ok()) text = chat.value().render(std::span(messages).subspan(1), {});
     return text.value();
   }
 
