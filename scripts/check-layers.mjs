@@ -33,11 +33,9 @@ for (const folder of subfolders('src')) {
 }
 for (const file of files('wasm', /\.(h|cpp)$/)) checkIncludes(file, wasmMayInclude);
 
-// The package sees of the engine only the built module and its types, and one file the package that
-// runs chat templates.
+// The package sees of the engine only the built module and its types.
 for (const file of files('web/src', /\.ts$/)) {
-  const own = file === 'web/src/jinja.ts' ? '@huggingface/jinja' : '#engine';
-  checkImports(file, (target) => target.startsWith('web/src/') || target === own);
+  checkImports(file, (target) => target.startsWith('web/src/') || target === '#engine');
 }
 // The page sees of the package only its public entry, and one file what renders Markdown.
 for (const file of files('demo/src', /\.(ts|js)$/)) {

@@ -23,7 +23,6 @@ export async function buildPackage() {
   rmSync(join(root, 'dist'), { recursive: true, force: true });
   runBin('typescript', 'tsc', ['-p', 'web/tsconfig.types.json']);
   await buildModules();
-  await bundleJinja();
   await copyEngine();
   stamp('build/package.stamp');
 }
@@ -38,7 +37,7 @@ async function buildModules() {
     cwd: root,
     input: ['web/src/index.ts', 'web/src/openai/index.ts', 'web/src/worker/worker.ts'],
     platform: 'neutral',
-    external: ['@huggingface/jinja', /^node:/],
+    external: /^node:/,
   });
   await bundle.write({
     ...{ dir: 'dist', format: 'es', entryFileNames: '[name].js', sourcemap: true },
@@ -47,29 +46,6 @@ async function buildModules() {
     minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
   });
   await bundle.close();
-}
-
-/**
- * In place of the module that names the package: so that a page without a bundler can import it,
- * and users have nothing to install.
- */
-async function bundleJinja() {
-  const { build, minify } = await import('vite');
-  rmSync(join(root, 'dist/jinja.js.map'), { force: true });
-  await build({
-    ...{ root, configFile: false, publicDir: false, logLevel: 'warn' },
-    build: {
-      ...{ outDir: 'dist', emptyOutDir: false, target: 'es2022' },
-      lib: { entry: 'web/src/jinja.ts', formats: ['es'], fileName: 'jinja' },
-    },
-  });
-  const file = join(root, 'dist/jinja.js');
-  const { code } = await minify(file, readFileSync(file, 'utf8'), { module: true });
-  writeFileSync(file, code);
-  copyFileSync(
-    join(root, 'node_modules/@huggingface/jinja/LICENSE'),
-    join(root, 'dist/jinja.LICENSE'),
-  );
 }
 
 /** The modules with their glue minified: an -O1 link leaves it as it was written. */

@@ -31,6 +31,7 @@
 #include "session/session.h"
 #include "session/state.h"
 #include "session/thread_choice.h"
+#include "text/chat_template.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
 
@@ -388,11 +389,31 @@ class EngineModel {
     set(fields, "weightBytes", to_number(model.weight_bytes()));
     set(fields, "storedBytes", to_number(model.stored_bytes()));
     set(fields, "kernels", model.kernels().name);
-    set(fields, "chatTemplate", metadata("tokenizer.chat_template"));
+    set(fields, "chatTemplate",
+        chat_template_ ? std::string_view(*chat_template_) : metadata(kChatTemplateKey));
+    set(fields, "toolChatTemplate", chat_template_ ? "" : metadata(kToolTemplateKey));
     set(fields, "sampling", sampling());
     set(fields, "bosToken", spelling(loaded_->tokenizer->bos()));
     set(fields, "eosToken", spelling(loaded_->tokenizer->eos()));
     return fields;
+  }
+
+  // From now on in place of the file's.
+  val use_chat_template(const std::string& source) {
+    const auto read = ChatTemplate::parse(source, loaded_->tokenizer->vocabulary());
+    if (!read.ok()) return failure(read.error());
+    chat_template_ = source;
+    return success(val::null());
+  }
+
+  val lay_out(const std::string& variables, const val& now) const {
+    const auto chat = chat_text(variables, {.year = from_number<int>(number(now, "year")),
+                                            .month = from_number<int>(number(now, "month")),
+                                            .day = from_number<int>(number(now, "day")),
+                                            .hour = from_number<int>(number(now, "hour")),
+                                            .minute = from_number<int>(number(now, "minute")),
+                                            .second = from_number<int>(number(now, "second"))});
+    return chat.ok() ? success(texts_in_turn(chat.value())) : failure(chat.error());
   }
 
   val encode(const val& texts, bool add_bos, bool parse_special) const {
@@ -439,6 +460,32 @@ class EngineModel {
   }
 
  private:
+  Result<ChatText> chat_text(const std::string& json, const jinja::Now& now) const {
+    KINGLET_ASSIGN(jinja::Dict variables, chat_variables(json));
+    const Vocabulary& vocabulary = loaded_->tokenizer->vocabulary();
+    KINGLET_ASSIGN(const ChatTemplate chat_template,
+                   chat_template_ ? ChatTemplate::parse(*chat_template_, vocabulary)
+                                  : ChatTemplate::from_gguf(loaded_->model.header(), vocabulary,
+                                                            has_tools(variables)));
+    return chat_template.render(std::move(variables), now);
+  }
+
+  // Of the template and of the messages, the template's first: as encode() takes them.
+  static val texts_in_turn(const ChatText& chat) {
+    val texts = val::array();
+    size_t at = 0;
+    const auto push = [&](size_t end) {
+      texts.call<void>("push", replace_ill_formed(chat.text.substr(at, end - at)));
+      at = end;
+    };
+    for (const TextRange& said : chat.said) {
+      push(said.begin);
+      push(said.end);
+    }
+    if (at < chat.text.size()) push(chat.text.size());
+    return texts;
+  }
+
   // What the file was made for.
   std::string_view purpose() const {
     const Model& model = loaded_->model;
@@ -473,6 +520,7 @@ class EngineModel {
   }
 
   std::shared_ptr<const LanguageModel> loaded_;
+  std::optional<std::string> chat_template_;
 };
 
 // 0 where the source does not tell.
@@ -597,6 +645,8 @@ EMSCRIPTEN_BINDINGS(kinglet) {
   class_<EngineModel>("EngineModel")
       .smart_ptr<std::shared_ptr<EngineModel>>("EngineModel")
       .function("info", &EngineModel::info)
+      .function("useChatTemplate", &EngineModel::use_chat_template)
+      .function("layOut", &EngineModel::lay_out)
       .function("encode", &EngineModel::encode)
       .function("decode", &EngineModel::decode)
       .function("piece", &EngineModel::piece)

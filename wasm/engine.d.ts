@@ -92,6 +92,8 @@ export interface EngineModelInfo {
   sampling: EngineSampling;
   /** The file's own, a Jinja program; empty where it has none. */
   chatTemplate: string;
+  /** The one that it has for conversations with tools; empty where it has none. */
+  toolChatTemplate: string;
   /** How the vocabulary spells its marks; empty where it has none. */
   bosToken: string;
   eosToken: string;
@@ -106,8 +108,26 @@ export interface EngineSampling {
   repeatLastN?: number;
 }
 
+/** What templates say that the time is. */
+export interface EngineTime {
+  year: number;
+  /** 1 to 12. */
+  month: number;
+  day: number;
+  hour: number;
+  minute: number;
+  second: number;
+}
+
 export interface EngineModel extends EngineHandle {
   info(): EngineModelInfo;
+  /** From now on in place of the file's. */
+  useChatTemplate(source: string): EngineResult<null>;
+  /**
+   * What the chat template makes of a conversation, in turn its own text and what the messages say,
+   * its own first. `variables`: JSON, with `messages`.
+   */
+  layOut(variables: string, now: EngineTime): EngineResult<string[]>;
   /**
    * The ids of the joined texts. With `parseSpecial` control tokens are recognised in every other
    * one, the first among them.

@@ -1,87 +1,150 @@
-// Both renderers on the same conversations: the core's built-in formats through the desktop
-// program, and the templates themselves, run by the package.
+// What the desktop program and the package make of conversations, beside Jinja2: see
+// scripts/jinja-answers.py.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Kinglet } from 'kinglet';
+import type { ChatMessage } from 'kinglet';
 import { afterAll, describe, expect, test } from 'vitest';
-import { renderChat } from '../../web/src/chat-template.ts';
 import { writeVocabulary } from './vocabulary-file.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const templates = join(root, 'tests/fixtures/chat');
+const fixtures = join(root, 'tests/fixtures');
 const folder = mkdtempSync(join(tmpdir(), 'kinglet-'));
 afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-const bosToken = '<s>';
-const eosToken = '</s>';
+interface Conversation {
+  messages: ChatMessage[];
+  add_generation_prompt: boolean;
+  enable_thinking?: boolean;
+  tools?: object[];
+}
 
-/** The user's and the assistant's messages in turn. */
-const conversations = [
-  ['Hello'],
-  ['Hello', 'Hi there', 'Who are you?'],
-  ['2 + 2?', '   4   ', '  And "3 + 3"?\n', '6', "It's so — {eos} {{ x }} <b>"],
-  ['1 + 1?', '<think>\nOne and one.\n</think>\n\n2', 'Sure?'],
-];
-const system = 'You are a kind\nassistant.';
+const readJson = (name: string): unknown =>
+  JSON.parse(readFileSync(join(fixtures, 'jinja', name), 'utf8'));
+const conversations = readJson('conversations.json') as Conversation[];
+/** By template; null where Jinja2 refuses. */
+const chats = readJson('chats.json') as Record<string, (string | null)[]>;
 
-/** What the desktop program makes of them, with a file that has the template. */
-function promptByCli(path: string, contents: string[], options: string[]) {
-  const { stdout, stderr } = spawnSync(
-    join(root, 'build/native/kinglet'),
-    ['prompt', '-m', path, ...options],
-    { encoding: 'utf8', input: contents.map((content) => `${content}\0`).join('') },
-  );
+/** The answer as of today: Jinja2 was told that it is the 26th of July 2024. */
+function asOfToday(answer: string | null | undefined): string | null {
+  const now = new Date();
+  const day = String(now.getDate()).padStart(2, '0');
+  const year = String(now.getFullYear());
+  const month = now.toLocaleString('en', { month: 'long' });
+  const spelled = (name: string) => `${day} ${name} ${year}`;
+  if (typeof answer !== 'string') return null;
+  return answer
+    .replace('26 July 2024', spelled(month))
+    .replace('26 Jul 2024', spelled(month.slice(0, 3)))
+    .replace('July 26, 2024', `${month} ${day}, ${year}`);
+}
+
+/** What the desktop program makes of a system message, if any, and of others in turn. */
+function promptByCli(path: string, { messages, enable_thinking: thinks }: Conversation) {
+  const system = messages.find(({ role }) => role === 'system');
+  const others = messages.filter((message) => message !== system);
+  const options = [
+    ...(system ? ['--system', system.content] : []),
+    ...(thinks === false ? ['--no-thinking'] : []),
+  ];
+  return prompt(['-m', path, ...options], others);
+}
+
+function prompt(options: string[], messages: ChatMessage[]) {
+  const { stdout, stderr } = spawnSync(join(root, 'build/native/kinglet'), ['prompt', ...options], {
+    encoding: 'utf8',
+    input: messages.map(({ content }) => `${content}\0`).join(''),
+  });
   return stderr || stdout;
 }
 
-describe.each(readdirSync(templates).map((file) => file.replace('.jinja', '')))('%s', (name) => {
-  const chatTemplate = readFileSync(join(templates, `${name}.jinja`), 'utf8');
-  const info = { chatTemplate, bosToken, eosToken };
+/** The program's conversations begin and end with the user, and know no tools. */
+const isKnownToProgram = ({ messages, tools, add_generation_prompt: isOpen }: Conversation) =>
+  !tools &&
+  isOpen &&
+  messages[0]!.content !== '' &&
+  messages
+    .filter(({ role }) => role !== 'system')
+    .every(({ role }, i) => role === (i % 2 ? 'assistant' : 'user'));
+
+function writeModel(name: string, chatTemplate: string): string {
   const path = join(folder, `${name}.gguf`);
   writeVocabulary(path, {
-    ...{ model: 'gpt2', pre: 'gpt-2', tokens: [bosToken, eosToken], types: [3, 3], merges: [] },
+    ...{ model: 'gpt2', pre: 'gpt-2', tokens: ['<s>', '</s>'], types: [3, 3], merges: [] },
     extra: {
       'tokenizer.ggml.bos_token_id': 0,
       'tokenizer.ggml.eos_token_id': 1,
       'tokenizer.chat_template': chatTemplate,
     },
   });
-  const messagesOf = (contents: string[]) =>
-    contents.map((content, i) => ({ role: i % 2 ? 'assistant' : 'user', content }));
+  return path;
+}
 
-  test.each(conversations.map((contents) => [contents]))('says %j', async (conversation) => {
-    // The package's lstrip('\n') takes all white space, Python's only the newlines.
-    const strips = chatTemplate.includes('content.lstrip("\\n")');
-    const contents = strips ? conversation.map((content) => content.trimStart()) : conversation;
-    const expected = await renderChat(info, messagesOf(contents));
-    expect(expected).toContain(contents[0]!.trim());
-    expect(promptByCli(path, contents, [])).toBe(expected);
-  });
+describe.each(Object.keys(chats))('%s', (name) => {
+  const chatTemplate = readFileSync(join(fixtures, `chat/${name}.jinja`), 'utf8');
+  const path = writeModel(name, chatTemplate);
+  const tellsTime = chatTemplate.includes('strftime_now');
+  const answers = chats[name]!.map((answer) => (tellsTime ? asOfToday(answer) : answer));
 
-  test('says a system message, or that there is none', async () => {
-    const contents = conversations[1]!;
-    const messages = [{ role: 'system', content: system }, ...messagesOf(contents)];
-    const found = promptByCli(path, contents, ['--system', system]);
-    const expected = await renderChat(info, messages).catch((error: unknown) => error as Error);
-    if (typeof expected === 'string') {
-      expect(expected).toContain(system);
-      expect(found).toBe(expected);
-    } else {
-      expect(expected.message).toMatch(/refuses this conversation/);
-      expect(found).toMatch(/has no system message/);
+  test('is run by the program', () => {
+    const known = conversations.filter(isKnownToProgram);
+    expect(known.length).toBeGreaterThan(4);
+    for (const conversation of known) {
+      const expected = answers[conversations.indexOf(conversation)];
+      const found = promptByCli(path, conversation);
+      if (expected === null) {
+        expect(found).toMatch(/the chat template refuses this conversation: line \d+: /);
+      } else expect(found).toBe(expected);
     }
   });
 
-  test('asks for an answer without thoughts where it can', async () => {
-    const contents = conversations[1]!;
-    const variables = { enable_thinking: false };
-    const expected = await renderChat(info, messagesOf(contents), { variables });
-    expect(promptByCli(path, contents, ['--no-thinking'])).toBe(expected);
-    const thinking = await renderChat(info, messagesOf(contents));
-    expect(expected !== thinking).toBe(['qwen3', 'smollm3'].includes(name));
+  test('is run by the package', async () => {
+    const model = await Kinglet.load(new Blob([readFileSync(path)]), { nThreads: 1 });
+    for (const [i, { messages, ...given }] of conversations.entries()) {
+      const { add_generation_prompt: addGenerationPrompt, ...variables } = given;
+      const found = await model
+        .chatPrompt(messages, { addGenerationPrompt, variables })
+        .catch((error: unknown) => error as Error);
+      if (found instanceof Error) {
+        expect(answers[i]).toBeNull();
+        expect(found.message).toMatch(/the chat template refuses this conversation: line \d+: /);
+      } else expect(found).toBe(answers[i]);
+    }
+    model.dispose();
+  });
+});
+
+test('a template may come from elsewhere', async () => {
+  const path = writeModel('other', '{{ 1 }}');
+  const source = '{% for m in messages %}[{{ m.role }}]{{ m.content + eos_token }}{% endfor %}';
+  const file = join(folder, 'own.jinja');
+  writeFileSync(file, source);
+  const messages = [{ role: 'user', content: 'Hi' }];
+  expect(prompt(['-m', path], messages)).toBe('1');
+  expect(prompt(['-m', path, '--chat-template', file], messages)).toBe('[user]Hi</s>');
+  writeFileSync(file, '{% if %}');
+  expect(prompt(['-m', path, '--chat-template', file], messages)).toMatch(
+    /the chat template cannot be read: line 1: /,
+  );
+  expect(prompt(['-m', path, '--chat-template', `${file}x`], messages)).toMatch(/own.jinjax/);
+
+  const blob = new Blob([readFileSync(path)]);
+  const model = await Kinglet.load(blob, { nThreads: 1, chatTemplate: source });
+  expect(model.info.chatTemplate).toBe(source);
+  expect(await model.chatPrompt(messages)).toBe('[user]Hi</s>');
+  model.dispose();
+  await expect(Kinglet.load(blob, { nThreads: 1, chatTemplate: '{% if %}' })).rejects.toMatchObject(
+    {
+      code: 'unsupported_feature',
+      message: expect.stringMatching(/the chat template cannot be read: line 1: /) as string,
+    },
+  );
+  await expect(Kinglet.load(blob, { chatTemplate: 1 as unknown as string })).rejects.toMatchObject({
+    code: 'invalid_argument',
   });
 });

@@ -99,9 +99,15 @@ export class FakeEngine implements EngineModule {
         kernels,
         sampling: this.sampling,
         chatTemplate: "{% for m in messages %}{{ bos_token + m['content'] }}{% endfor %}",
+        toolChatTemplate: '',
         bosToken: '^',
         eosToken: '$',
       }),
+      useChatTemplate: () => ({ value: null }),
+      layOut: (variables) => {
+        const { messages } = JSON.parse(variables) as { messages: { content: string }[] };
+        return { value: messages.flatMap(({ content }) => ['^', content]) };
+      },
       encode: (texts, addBos) =>
         Int32Array.from([...(addBos ? [1] : []), ...Array.from(texts.join(''), codePoint)]),
       piece: (id) => String.fromCodePoint(id),

@@ -11,10 +11,10 @@ import type {
   MessageParam,
 } from 'kinglet/openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { layOutChat } from '../../web/src/chat-template.ts';
 import { Generation } from '../../web/src/generation.ts';
 import type { ChatText } from '../../web/src/protocol.ts';
 import type { ChatMessage, ChatTokensOptions, GenerateOptions } from '../../web/src/types.ts';
+import { layOutBy } from './laid-out.ts';
 import { storyModel, withChatTemplate } from './support.ts';
 import { chatTemplate } from './tool-templates.ts';
 
@@ -45,7 +45,7 @@ function scripted(template: string, pieces: string[], finishReason: 'stop' | 'le
   const model = {
     info,
     layOut: (messages: ChatMessage[], options: ChatTokensOptions) =>
-      layOutChat(info, messages, options),
+      layOutBy(info.chatTemplate, messages, options),
     answer: ({ texts }: ChatText, options: GenerateOptions) => {
       calls.push({ prompt: texts.join(''), texts, options });
       return new Generation((sink) => {

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { Kinglet } from 'kinglet';
 import type { ChatMessage } from 'kinglet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { layOutChat, renderChat } from '../../web/src/chat-template.ts';
 import { writeVocabulary } from '../cli/vocabulary-file.ts';
+import { layOutBy } from './laid-out.ts';
 import { root } from './support.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kinglet-'));
@@ -209,14 +209,13 @@ describe.each([
 });
 
 describe('a template', () => {
-  const layOut = (chatTemplate: string, messages: ChatMessage[], variables = {}) =>
-    layOutChat({ chatTemplate, bosToken: '<s>', eosToken: '</s>' }, messages, { variables });
+  const layOut = (chatTemplate: string, messages: ChatMessage[]) =>
+    layOutBy(chatTemplate, messages);
   /** What is its own of a text. */
   const own = async (...args: Parameters<typeof layOut>) => {
     const { texts } = await layOut(...args);
-    const [chatTemplate, messages, variables] = args;
-    const info = { chatTemplate, bosToken: '<s>', eosToken: '</s>' };
-    expect(texts.join('')).toBe(await renderChat(info, messages, { variables }));
+    const trusted = await layOutBy(...args, { trustContent: true });
+    expect(trusted.texts).toEqual([texts.join('')]);
     return texts.filter((_, i) => i % 2 === 0);
   };
   const says = (...contents: string[]) => inTurn(contents);
@@ -338,25 +337,12 @@ describe('a template', () => {
     expect(await own(chatTemplate, [{ role, content: 'a' }])).toEqual(['<|', '|>', '<|end|>']);
   });
 
-  it('can be refused where nobody can tell what is its own', async () => {
-    const sorting = "{{ messages[0].content }}{{ ['b', 'a'] | sort | join }}";
-    await expect(layOut(sorting, says('x'))).rejects.toMatchObject({
-      code: 'unsupported_feature',
-      message: expect.stringContaining('trustContent') as string,
-    });
-    const info = { chatTemplate: sorting, bosToken: '', eosToken: '' };
-    expect(await layOutChat(info, says('x'), { trustContent: true })).toEqual({ texts: ['xab'] });
+  it('is told from messages, whatever it does with them', async () => {
+    const sorting = "{{ messages[0].content }}{{ ['b', messages[0].content, 'a'] | sort | join }}";
+    expect(await layOut(sorting, says('aa'))).toEqual({ texts: ['', 'aa', 'a', 'aa', 'b'] });
     const wrong = { trustContent: 'yes' as unknown as boolean };
-    await expect(layOutChat(info, says('x'), wrong)).rejects.toMatchObject({
+    await expect(layOutBy(sorting, says('x'), wrong)).rejects.toMatchObject({
       code: 'invalid_argument',
     });
-  });
-
-  it('is told from messages that hold its stand-ins', async () => {
-    const said = Array.from({ length: 300 }, (_, i) => String.fromCharCode(0xe000 + i)).join('');
-    const chatTemplate = '<s>{{ messages[0].content }}</s>';
-    expect(await layOut(chatTemplate, says(said))).toEqual({ texts: ['<s>', said, '</s>'] });
-    const everything = Array.from({ length: 6400 }, (_, i) => String.fromCharCode(0xe000 + i));
-    expect(await own(chatTemplate, says(everything.join('')))).toEqual(['']);
   });
 });

@@ -15,6 +15,7 @@ export { Session } from './session.ts';
 export { similarity } from './similarity.ts';
 export type {
   ChatMessage,
+  ChatToolCall,
   ChatOptions,
   ChatPromptOptions,
   ChatTokensOptions,

@@ -1,10 +1,9 @@
-import { layOutChat, renderChat } from './chat-template.ts';
+import { conversationOf } from './chat-template.ts';
 import { asyncDispose, dispose } from './dispose.ts';
 import { KingletError } from './errors.ts';
 import type { Generation } from './generation.ts';
 import { loadInWorker } from './load-in-worker.ts';
 import {
-  checkedChat,
   checkedDocuments,
   checkedRerankOptions,
   checkedSpelling,
@@ -98,7 +97,7 @@ export class Kinglet {
     return this.#session.start(prompt, options, { replacesContext: true });
   }
 
-  /** Answers the last of the messages, laid out by the file's chat template. As generate(). */
+  /** Answers the last of the messages, laid out by the model's chat template. As generate(). */
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
     return this.#session.chat(messages, options);
   }
@@ -112,26 +111,30 @@ export class Kinglet {
   }
 
   /**
-   * The text that the file's chat template makes of a conversation, to look at: it does not tell
+   * The text that the model's chat template makes of a conversation, to look at: it does not tell
    * the template's control tokens from those that a message spells. {@link chatTokens} does.
    */
-  chatPrompt(messages: readonly ChatMessage[], options: ChatPromptOptions = {}): Promise<string> {
-    return renderChat(this.info, messages, options);
+  async chatPrompt(
+    messages: readonly ChatMessage[],
+    options: ChatPromptOptions = {},
+  ): Promise<string> {
+    return (await this.layOut(messages, options)).texts.join('');
   }
 
-  /** The tokens that the file's chat template makes of a conversation, as chat() reads them. */
+  /** The tokens that the model's chat template makes of a conversation, as chat() reads them. */
   async chatTokens(
     messages: readonly ChatMessage[],
     options: ChatTokensOptions = {},
   ): Promise<number[]> {
-    const text = checkedChat(await this.layOut(messages, options));
+    const text = conversationOf(messages, options);
     const request = { type: 'tokenize', text, ...postedEncoding({}) } as const;
     return [...(await this.#client.ask(request, 'tokens')).tokens];
   }
 
   /** @internal A conversation for {@link answer}. */
-  layOut(messages: readonly ChatMessage[], options: ChatTokensOptions): Promise<ChatText> {
-    return layOutChat(this.info, messages, options);
+  async layOut(messages: readonly ChatMessage[], options: ChatTokensOptions): Promise<ChatText> {
+    const conversation = conversationOf(messages, options);
+    return (await this.#client.ask({ type: 'layOut', conversation }, 'laidOut')).chat;
   }
 
   /** @internal As generate(). */

@@ -4,6 +4,7 @@ import { KingletError, messageOf } from './errors.ts';
 import { grammarOfSchema } from './json-schema/index.ts';
 import type {
   ChatText,
+  Conversation,
   GenerateNumbers,
   KvKinds,
   PostedEmbedOptions,
@@ -124,6 +125,7 @@ export function postedLoadOptions(options: LoadOptions): PostedLoadOptions {
     ...['kv', 'hubBase', 'headers', 'stallTimeout', 'cache', 'onWarning', 'spareMemory'],
     ...['workerUrl', 'engineUrl', 'blobWorker', 'worker'],
     'embeddingTables',
+    'chatTemplate',
   ]);
   const { nThreads, kernels, nCtx, kv = 'f32', headers = {}, stallTimeout = 30_000 } = options;
   if (nThreads !== undefined) {
@@ -133,11 +135,15 @@ export function postedLoadOptions(options: LoadOptions): PostedLoadOptions {
   if (kernels !== undefined && typeof kernels !== 'string') {
     throw new KingletError('invalid_argument', 'kernels must be the name of a kernel set');
   }
+  const chatTemplate =
+    options.chatTemplate === undefined
+      ? undefined
+      : checkedText(options.chatTemplate, 'chatTemplate');
   checkedNumber('stallTimeout', stallTimeout, { min: 1, max: maxInt32 });
   const spareMemory = options.spareMemory ?? 2 ** 28;
   checkedNumber('spareMemory', spareMemory, { min: 0, max: 2 ** 32 });
   return {
-    ...{ nThreads, kernels, nCtx, stallTimeout, spareMemory },
+    ...{ nThreads, kernels, nCtx, stallTimeout, spareMemory, chatTemplate },
     kv: checkedKv(kv),
     embeddingTables: checkedTables(options.embeddingTables ?? 'auto'),
     headers: checkedHeaders(headers),
@@ -238,12 +244,12 @@ export function checkedSpelling(options: DetokenizeOptions): boolean {
 }
 
 export function postedPrompt(
-  prompt: string | ArrayLike<number> | ChatText,
+  prompt: string | ArrayLike<number> | ChatText | Conversation,
   { addBos, parseSpecial }: Pick<GenerateOptions, 'addBos' | 'parseSpecial'>,
   place: PromptPlace,
 ): PostedPrompt {
   return {
-    content: isChatText(prompt) ? checkedChat(prompt) : checkedContent(prompt),
+    content: isChat(prompt) ? prompt : checkedContent(prompt),
     ...place,
     addBos: addBos === undefined ? undefined : checkedFlag('addBos', addBos),
     parseSpecial: checkedFlag('parseSpecial', parseSpecial ?? false),
@@ -325,13 +331,10 @@ export function checkedText(text: unknown, name = 'text'): string {
   return text;
 }
 
-function isChatText(prompt: string | ArrayLike<number> | ChatText): prompt is ChatText {
-  return typeof prompt === 'object' && 'texts' in prompt;
-}
-
-export function checkedChat(chat: ChatText): ChatText {
-  checkedText(chat.texts.join(''), 'conversation');
-  return chat;
+function isChat(
+  prompt: string | ArrayLike<number> | ChatText | Conversation,
+): prompt is ChatText | Conversation {
+  return typeof prompt === 'object' && ('texts' in prompt || 'variables' in prompt);
 }
 
 function checkedContent(prompt: string | ArrayLike<number>): string | Int32Array {

@@ -45,6 +45,8 @@ export interface PostedLoadOptions {
   /** Absolute, with a slash at its end; undefined where the engine lies beside the worker. */
   engineUrl: string | undefined;
   embeddingTables: EmbeddingTables;
+  /** In place of the file's. */
+  chatTemplate: string | undefined;
 }
 
 export interface KvKinds {
@@ -100,6 +102,14 @@ export interface CancelWord {
   address: number;
 }
 
+/** A conversation that the engine is to lay out. */
+export interface Conversation {
+  /** Of the chat template, the messages among them: JSON. */
+  variables: string;
+  /** What the messages say counts as the template's own text. */
+  trustContent: boolean;
+}
+
 /** A conversation as a chat template lays it out. */
 export interface ChatText {
   /**
@@ -117,7 +127,7 @@ export interface PromptPlace {
 
 /** The prompt of a generation. */
 export interface PostedPrompt extends PromptPlace {
-  content: string | Int32Array | ChatText;
+  content: string | Int32Array | ChatText | Conversation;
   /** Undefined: at the start of a context. */
   addBos: boolean | undefined;
   /** Of a string. */
@@ -151,7 +161,8 @@ export type ClientMessage =
   | { type: 'score'; id: number; query: string; documents: string[]; truncate: boolean }
   /** Ends what the session does, refuses what waits for it, and frees it. */
   | { type: 'closeSession'; session: number }
-  | ({ type: 'tokenize'; id: number; text: string | ChatText } & PostedEncoding)
+  | { type: 'layOut'; id: number; conversation: Conversation }
+  | ({ type: 'tokenize'; id: number; text: string | Conversation } & PostedEncoding)
   | { type: 'detokenize'; id: number; tokens: Int32Array; special: boolean }
   /** Ends the work `target` at its next step; unknown ids are ignored. */
   | { type: 'cancel'; target: number };
@@ -185,6 +196,7 @@ export type WorkerMessage =
   | { type: 'encoded'; id: number; progress: EncodeProgress }
   | { type: 'embeddings'; id: number; embeddings: Float32Array[]; nTokens: number[] }
   | { type: 'scores'; id: number; scores: Float32Array }
+  | { type: 'laidOut'; id: number; chat: ChatText }
   | { type: 'detokenized'; id: number; text: string }
   | { type: 'failed'; id: number; code: KingletErrorCode; message: string }
   /** The engine trapped: its state is unknown and the worker must be ended. */

@@ -1,4 +1,4 @@
-import { layOutChat } from './chat-template.ts';
+import { conversationOf } from './chat-template.ts';
 import { asyncDispose, dispose } from './dispose.ts';
 import { Generation } from './generation.ts';
 import type { GenerationSink } from './generation.ts';
@@ -9,7 +9,7 @@ import {
   postedGenerateOptions,
   postedPrompt,
 } from './options.ts';
-import type { ChatText, PromptPlace } from './protocol.ts';
+import type { ChatText, Conversation, PromptPlace } from './protocol.ts';
 import type {
   ChatMessage,
   ChatOptions,
@@ -19,7 +19,9 @@ import type {
   ModelInfo,
   SessionInfo,
 } from './types.ts';
-import type { Answer, AnswerOf, WorkerClient } from './worker-client.ts';
+import type { WorkerClient } from './worker-client.ts';
+
+type Prompt = string | ArrayLike<number> | ChatText | Conversation;
 
 /**
  * A context of its own: what the model has read and written, kept as keys and values so that only
@@ -34,8 +36,6 @@ export class Session {
   readonly #model: ModelInfo;
   readonly #client: WorkerClient;
   readonly #id: number;
-  /** While messages are laid out: settles when all that was asked so far is posted. */
-  #tail: Promise<void> | undefined;
 
   /** @internal */
   constructor(client: WorkerClient, id: number, model: ModelInfo, info: SessionInfo) {
@@ -57,13 +57,13 @@ export class Session {
   }
 
   /**
-   * Answers the last of the messages, laid out by the file's chat template. The messages become the
+   * Answers the last of the messages, laid out by the model's chat template. The messages become the
    * context: what the session already holds of them, such as the turns before, is not computed
    * again.
    */
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
     const { variables, trustContent, ...generating } = options;
-    const prompt = layOutChat(this.#model, messages, { variables, trustContent });
+    const prompt = () => conversationOf(messages, { variables, trustContent });
     return this.#generation(prompt, generating, { replacesContext: true });
   }
 
@@ -74,7 +74,7 @@ export class Session {
   async decode(tokens: ArrayLike<number>, { signal }: DecodeOptions = {}): Promise<Float32Array> {
     const checked = checkedTokens(tokens);
     const request = { type: 'decode', session: this.#id, tokens: checked } as const;
-    return (await this.#ask(request, 'logits', signal)).logits;
+    return (await this.#client.ask(request, 'logits', signal)).logits;
   }
 
   /**
@@ -82,7 +82,7 @@ export class Session {
    * keys and values, on this machine or another, nothing must be computed again.
    */
   async save(): Promise<Uint8Array<ArrayBuffer>> {
-    return (await this.#ask({ type: 'save', session: this.#id }, 'state')).bytes;
+    return (await this.#client.ask({ type: 'save', session: this.#id }, 'state')).bytes;
   }
 
   /**
@@ -92,13 +92,13 @@ export class Session {
    */
   async restore(bytes: Uint8Array): Promise<void> {
     const request = { type: 'restore', session: this.#id, bytes: checkedBytes(bytes) } as const;
-    await this.#ask(request, 'done');
+    await this.#client.ask(request, 'done');
   }
 
   /** The tokens of the context, when the calls before are done. */
   async tokens(): Promise<number[]> {
     const request = { type: 'tokens', session: this.#id } as const;
-    return [...(await this.#ask(request, 'tokens')).tokens];
+    return [...(await this.#client.ask(request, 'tokens')).tokens];
   }
 
   /** How many tokens the context holds, when the calls before are done. */
@@ -110,7 +110,7 @@ export class Session {
   async truncate(nPositions: number): Promise<void> {
     const checked = checkedPositions(nPositions);
     const request = { type: 'truncate', session: this.#id, nPositions: checked } as const;
-    await this.#ask(request, 'done');
+    await this.#client.ask(request, 'done');
   }
 
   /**
@@ -120,7 +120,7 @@ export class Session {
   async keepPrefix(tokens: ArrayLike<number>): Promise<number> {
     const checked = checkedTokens(tokens);
     const request = { type: 'keepPrefix', session: this.#id, tokens: checked } as const;
-    return (await this.#ask(request, 'kept')).nPositions;
+    return (await this.#client.ask(request, 'kept')).nPositions;
   }
 
   /**
@@ -138,7 +138,7 @@ export class Session {
    */
   async fork(): Promise<Session> {
     const request = { type: 'fork', session: this.#id } as const;
-    const { id, session } = await this.#ask(request, 'session');
+    const { id, session } = await this.#client.ask(request, 'session');
     return new Session(this.#client, id, this.#model, session);
   }
 
@@ -164,76 +164,17 @@ export class Session {
     options: GenerateOptions,
     place: PromptPlace,
   ): Generation {
-    return this.#generation(prompt, options, place);
+    return this.#generation(() => prompt, options, place);
   }
 
-  #generation(
-    prompt: string | ArrayLike<number> | ChatText | Promise<ChatText>,
-    options: GenerateOptions,
-    place: PromptPlace,
-  ): Generation {
-    return new Generation((sink) => {
-      let isCancelled = false;
-      let cancel = () => {
-        isCancelled = true;
-      };
-      const begin = (ready: string | ArrayLike<number> | ChatText) => {
-        cancel = this.#run(sink, ready, options, place);
-        if (isCancelled) cancel();
-      };
-      if (prompt instanceof Promise) {
-        const laidOut = prompt.then(
-          (chat) => () => {
-            begin(chat);
-          },
-          (error: unknown) => () => {
-            sink.fail(error);
-          },
-        );
-        this.#inOrder(laidOut);
-      } else {
-        this.#inOrder(() => {
-          begin(prompt);
-        });
-      }
-      return () => {
-        cancel();
-      };
-    });
-  }
-
-  /** As {@link WorkerClient.ask}, behind what was asked before. */
-  #ask<T extends Answer['type']>(
-    request: Parameters<WorkerClient['ask']>[0],
-    expected: T,
-    signal?: AbortSignal,
-  ): Promise<AnswerOf<T>> {
-    return new Promise((resolve, reject) => {
-      this.#inOrder(() => {
-        this.#client.ask(request, expected, signal).then(resolve, reject);
-      });
-    });
-  }
-
-  /** Posts at once, unless messages of a call before are still being laid out. */
-  #inOrder(post: (() => void) | Promise<() => void>): void {
-    if (!this.#tail && typeof post === 'function') {
-      post();
-      return;
-    }
-    const tail = Promise.all([post, this.#tail]).then(([ready]) => {
-      ready();
-    });
-    this.#tail = tail;
-    void tail.then(() => {
-      if (this.#tail === tail) this.#tail = undefined;
-    });
+  #generation(prompt: () => Prompt, options: GenerateOptions, place: PromptPlace): Generation {
+    return new Generation((sink) => this.#run(sink, prompt, options, place));
   }
 
   /** Posts a generation whose answers go to `sink`; gives what cancels it. */
   #run(
     sink: GenerationSink,
-    prompt: string | ArrayLike<number> | ChatText,
+    prompt: () => Prompt,
     { addBos, parseSpecial, ...options }: GenerateOptions,
     place: PromptPlace,
   ): () => void {
@@ -249,7 +190,7 @@ export class Session {
         {
           type: 'generate',
           session: this.#id,
-          prompt: postedPrompt(prompt, { addBos, parseSpecial }, place),
+          prompt: postedPrompt(prompt(), { addBos, parseSpecial }, place),
           options: postedGenerateOptions(options, this.#model.sampling),
         },
         {

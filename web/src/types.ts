@@ -102,6 +102,11 @@ export interface LoadOptions extends HubOptions {
    * `kinglet/worker`, and be a new one each time.
    */
   worker?: (() => Worker) | undefined;
+  /**
+   * A chat template in place of the file's: a Jinja program, as `chat_template` of a
+   * `tokenizer_config.json` has it. One that cannot be read rejects with `unsupported_feature`.
+   */
+  chatTemplate?: string | undefined;
 }
 
 export type EmbeddingTables = 'auto' | 'memory' | 'file';
@@ -210,8 +215,10 @@ export interface ModelInfo {
   contextLength: number;
   /** Tokens of context that fit this instance. */
   nCtx: number;
-  /** The file's chat template, a Jinja program; undefined where it has none. */
+  /** The chat template, a Jinja program: the option's or the file's; undefined where it has none. */
   chatTemplate: string | undefined;
+  /** The one for conversations with tools, where the file has one of its own for them. */
+  toolChatTemplate: string | undefined;
   /**
    * What the file recommends to draw tokens with: the defaults of generate() and chat(). Empty where
    * it says nothing.
@@ -315,7 +322,22 @@ export interface GenerateOptions {
 export interface ChatMessage {
   /** "system", "user", "assistant", or what else the model's template knows. */
   role: string;
+  /** Of a message that only calls tools: "". */
   content: string;
+  /** The tools that the assistant called. */
+  tool_calls?: readonly ChatToolCall[] | undefined;
+  /** Of a tool's result: the call that it answers, and the tool. */
+  tool_call_id?: string | undefined;
+  name?: string | undefined;
+  /** What the assistant thought before it answered. */
+  reasoning_content?: string | undefined;
+}
+
+/** Templates expect an object of arguments, not its JSON. */
+export interface ChatToolCall {
+  id?: string | undefined;
+  type?: string | undefined;
+  function: { name: string; arguments: unknown };
 }
 
 export interface ChatPromptOptions {

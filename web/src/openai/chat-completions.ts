@@ -100,8 +100,10 @@ async function prepare(
   signal: AbortSignal,
 ): Promise<ChatRequest> {
   refuseUnknown(params, known);
-  const style = toolStyle(model.info.chatTemplate);
   const tools = chosenTools(params);
+  const { chatTemplate, toolChatTemplate } = model.info;
+  const own = tools.tools.length > 0 ? toolChatTemplate : undefined;
+  const style = toolStyle(own ?? chatTemplate);
   const { isForced } = tools;
   const messages = templateMessages(params.messages, tools.tools, style);
   const variables = {

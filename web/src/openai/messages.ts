@@ -36,6 +36,7 @@ function taughtMessage(message: MessageParam): ChatMessage {
     ...(calls.length > 0 && { tool_calls: calls }),
     ...(message.tool_call_id !== undefined && { tool_call_id: message.tool_call_id }),
     ...(message.name !== undefined && { name: message.name }),
+    ...thoughtsOf(message),
   };
 }
 
@@ -47,7 +48,11 @@ function untaughtMessage(message: MessageParam): ChatMessage {
   }
   const calls = functionCalls(message).map((call) => spellCall(call.function));
   const lines = content === '' ? calls : [content, ...calls];
-  return { role: roleOf(message), content: lines.join('\n') };
+  return { role: roleOf(message), content: lines.join('\n'), ...thoughtsOf(message) };
+}
+
+function thoughtsOf({ reasoning_content: thoughts }: MessageParam) {
+  return typeof thoughts === 'string' && { reasoning_content: thoughts };
 }
 
 function withInstructions(messages: ChatMessage[], instructions: string): ChatMessage[] {

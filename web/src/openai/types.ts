@@ -66,6 +66,8 @@ export interface MessageParam {
   tool_calls?: readonly (FunctionCall | { type: 'custom' })[];
   tool_call_id?: string;
   name?: string;
+  /** Beyond OpenAI's: what the assistant thought, for templates that say it again. */
+  reasoning_content?: string | null;
 }
 
 export interface ChatCompletionParams extends SamplingParams {

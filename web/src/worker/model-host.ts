@@ -8,10 +8,11 @@ import { appendTokens } from './append-tokens.ts';
 import { embedTexts, scoreTexts } from './encode-texts.ts';
 import type { EncodingWork } from './encode-texts.ts';
 import { unwrap } from './engine-error.ts';
+import { encoded, layOut } from './lay-out.ts';
 import { loadModel } from './load-model.ts';
 import { defaultNCtx } from './memory-plan.ts';
 import type { OpenEngine } from './open-engine.ts';
-import { encoded, runGeneration } from './run-generation.ts';
+import { runGeneration } from './run-generation.ts';
 
 export interface HostEnvironment {
   post(message: WorkerMessage, transfer?: Transferable[]): void;
@@ -129,6 +130,12 @@ export class ModelHost {
       case 'cancel':
         this.#wanted.delete(message.target);
         break;
+      case 'layOut':
+        void this.#answer(message.id, () => {
+          const { id, conversation } = message;
+          return { type: 'laidOut', id, chat: layOut(this.#ready(), conversation) };
+        });
+        break;
       case 'tokenize':
         void this.#answer(message.id, () => {
           const { id, text } = message;
@@ -229,6 +236,7 @@ export class ModelHost {
       },
     });
     this.#model = model;
+    if (options.chatTemplate !== undefined) unwrap(model.useChatTemplate(options.chatTemplate));
     const { hasWeights, purpose, contextLength } = model.info();
     const nCtx = options.nCtx ?? defaultNCtx(contextLength);
     const { session } =
@@ -341,14 +349,14 @@ function cancelWord(engine: EngineModule): CancelWord | undefined {
 }
 
 function describe(model: EngineModel, session: SessionInfo, opened: OpenEngine): ModelInfo {
-  const { weightBytes, storedBytes, kernels, chatTemplate, hasWeights, pooling, ...info } =
-    model.info();
+  const { weightBytes, storedBytes, kernels, hasWeights, pooling, ...info } = model.info();
   const nThreads = opened.engine.nPoolThreads();
   return {
     ...info,
     hasWeights: Boolean(hasWeights),
     pooling: isPooling(pooling) ? pooling : undefined,
-    chatTemplate: chatTemplate || undefined,
+    chatTemplate: info.chatTemplate || undefined,
+    toolChatTemplate: info.toolChatTemplate || undefined,
     nCtx: info.purpose === 'text' ? session.nCtx : info.contextLength,
     memory: { weightBytes, storedBytes, ...session.memory, heapBytes: opened.engine.HEAPU8.length },
     runtime: {

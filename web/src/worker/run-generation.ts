@@ -1,9 +1,10 @@
 // One generation in the worker: steps of the engine, pieces for the page, and what it all took.
 import type { EngineModel, EngineSession, EngineStep } from '#engine';
-import type { ChatText, PostedEncoding, PostedGenerateOptions, PostedPrompt } from '../protocol.ts';
+import type { PostedGenerateOptions, PostedPrompt } from '../protocol.ts';
 import type { FinishReason, GenerationResult, Piece } from '../types.ts';
 import { BatchPace } from './batch-pace.ts';
 import { unwrap } from './engine-error.ts';
+import { encoded } from './lay-out.ts';
 import { yieldToMessages } from './yield.ts';
 
 export interface GenerationRun {
@@ -77,16 +78,6 @@ function promptTokens(
   if (content instanceof Int32Array) return content;
   const atStart = replacesContext || session.nPositions() === 0;
   return encoded(model, content, { addBos: addBos ?? atStart, parseSpecial });
-}
-
-export function encoded(
-  model: EngineModel,
-  text: string | ChatText,
-  { addBos, parseSpecial }: PostedEncoding,
-): Int32Array {
-  return typeof text === 'string'
-    ? model.encode([text], addBos, parseSpecial)
-    : model.encode(text.texts, addBos, true);
 }
 
 function pieceOf(model: EngineModel, step: EngineStep, logprobs: number): Piece {

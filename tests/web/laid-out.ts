@@ -1,0 +1,36 @@
+// Conversations laid out by templates, without a model's weights.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Kinglet } from 'kinglet';
+import type { ChatMessage, ChatTokensOptions } from 'kinglet';
+import type { ChatText } from '../../web/src/protocol.ts';
+import { writeVocabulary } from '../cli/vocabulary-file.ts';
+
+function vocabulary(): Blob {
+  const folder = mkdtempSync(join(tmpdir(), 'kinglet-'));
+  const path = join(folder, 'vocabulary.gguf');
+  writeVocabulary(path, {
+    ...{ model: 'gpt2', pre: 'gpt-2', tokens: ['<s>', '</s>'], types: [3, 3], merges: [] },
+    extra: { 'tokenizer.ggml.bos_token_id': 0, 'tokenizer.ggml.eos_token_id': 1 },
+  });
+  const bytes = readFileSync(path);
+  rmSync(folder, { recursive: true });
+  return new Blob([bytes]);
+}
+
+const file = vocabulary();
+
+/** What this template makes of a conversation; its marks are `<s>` and `</s>`. */
+export async function layOutBy(
+  chatTemplate: string,
+  messages: readonly ChatMessage[],
+  options: ChatTokensOptions = {},
+): Promise<ChatText> {
+  const model = await Kinglet.load(file, { nThreads: 1, chatTemplate });
+  try {
+    return await model.layOut(messages, options);
+  } finally {
+    model.dispose();
+  }
+}
