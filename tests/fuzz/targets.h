@@ -24,6 +24,7 @@ void bpe(Bytes input);            // text to byte-level tokens and back, every p
 void wordpiece(Bytes input);      // text to WordPiece tokens and back
 void unigram(Bytes input);        // text to unigram tokens and back
 void chat_template(Bytes input);  // templates and conversations
+void answer(Bytes input);         // what models write, thoughts and calls of tools
 void grammar(Bytes input);        // grammars, and ways through them
 void sampler(Bytes input);        // options and logits
 void state(Bytes input);          // saved sessions, damaged
@@ -47,6 +48,7 @@ constexpr Target kTargets[] = {
     {"wordpiece", wordpiece},
     {"unigram", unigram},
     {"chat_template", chat_template},
+    {"answer", answer},
     {"grammar", grammar},
     {"sampler", sampler},
     {"state", state},

@@ -1,0 +1,111 @@
+#include "text/answer/answer_format.h"
+
+#include <algorithm>
+#include <array>
+
+namespace kinglet {
+
+namespace {
+
+constexpr std::string_view kArguments = "[ARGS]";
+constexpr std::string_view kCallId = "[CALL_ID]";
+
+// Found by the mark that ends them: some templates write only that one, to cut thoughts off.
+constexpr auto kThoughtMarks = std::to_array<ThoughtMarks>({
+    {"<think>", "</think>"},                                  // Qwen, DeepSeek R1, SmolLM3 …
+    {"<|channel>thought", "<channel|>"},                      // Gemma 4
+    {"[THINK]", "[/THINK]"},                                  // Mistral
+    {"<seed:think>", "</seed:think>"},                        // Seed-OSS
+    {"<|inner_prefix|>", "<|inner_suffix|>"},                 // Apertus
+    {"<|START_THINKING|>", "<|END_THINKING|>"},               // Command A
+    {"Here is my thought process:", "Here is my response:"},  // Granite 3.2
+});
+
+struct KnownCalls {
+  std::string_view sign;  // in a template of this format
+  CallMarks marks;
+};
+
+// The first row whose sign a template has is its format.
+constexpr auto kCalls = std::to_array<KnownCalls>({
+    // Gemma 4; FunctionGemma
+    {"<|tool_call>", {CallSyntax::named_object, "<|tool_call>", "<tool_call|>", "<|\"|>"}},
+    {"<start_function_call>",
+     {CallSyntax::named_object, "<start_function_call>", "<end_function_call>", "<escape>"}},
+    // LFM2
+    {"<|tool_call_start|>", {CallSyntax::python, "<|tool_call_start|>", "<|tool_call_end|>", {}}},
+    {"<|tool_list_start|>", {CallSyntax::python, "<|tool_call_start|>", "<|tool_call_end|>", {}}},
+    // MiniCPM5
+    {"<function name=", {CallSyntax::xml, "<function", {}, {}}},
+    // Qwen 3.5 and Qwen3-Coder
+    {"<function=", {CallSyntax::parameters, "<tool_call>", "</tool_call>", {}}},
+    // Hermes, Qwen 2.5 and 3, SmolLM3, Granite 4
+    {"<tool_call>", {CallSyntax::json, "<tool_call>", "</tool_call>", {}}},
+    // Granite 3
+    {"<|tool_call|>", {CallSyntax::json, "<|tool_call|>", {}, {}}},
+    // Mistral, with and without names in front
+    {kArguments, {CallSyntax::named_json, "[TOOL_CALLS]", {}, {}}},
+    {"[TOOL_CALLS]", {CallSyntax::json, "[TOOL_CALLS]", {}, {}}},
+    // Llama 3
+    {"<|python_tag|>", {CallSyntax::json, {}, {}, {}}},
+});
+
+constexpr CallMarks kHermes = {CallSyntax::json, "<tool_call>", "</tool_call>", {}};
+constexpr CallMarks kBare = {CallSyntax::json, {}, {}, {}};
+
+bool is_name_character(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+// Whether a template reads the variable `tools`, and not only tools_in_user_message or the like.
+bool names_tools(std::string_view text) {
+  constexpr std::string_view kName = "tools";
+  for (size_t at = text.find(kName); at != std::string_view::npos; at = text.find(kName, at + 1)) {
+    const size_t end = at + kName.size();
+    const bool begins = at == 0 || !is_name_character(text[at - 1]);
+    if (begins && (end == text.size() || !is_name_character(text[end]))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+AnswerFormat find_answer_format(std::string_view chat_template) {
+  const auto has = [&](std::string_view mark) {
+    return chat_template.find(mark) != std::string_view::npos;
+  };
+  AnswerFormat format;
+  for (const ThoughtMarks& marks : kThoughtMarks) {
+    if (!has(marks.end)) continue;
+    format.thoughts = marks;
+    break;
+  }
+  format.knows_tools = names_tools(chat_template);
+  format.calls = format.knows_tools ? kBare : kHermes;
+  if (!format.knows_tools) return format;
+  for (const KnownCalls& known : kCalls) {
+    if (!has(known.sign)) continue;
+    format.calls = known.marks;
+    break;
+  }
+  return format;
+}
+
+std::vector<std::string_view> AnswerFormat::marks(bool with_calls) const {
+  std::vector<std::string_view> found;
+  if (with_calls) {
+    found = {calls.begin, calls.end, calls.quote};
+    if (calls.syntax == CallSyntax::named_json) found.insert(found.end(), {kArguments, kCallId});
+    if (calls.begin.empty()) found.emplace_back("<|python_tag|>");
+  }
+  if (thoughts) {
+    // A mark may be a control token and a word.
+    constexpr std::string_view kChannel = "<|channel>";
+    const bool is_channel = thoughts->begin.starts_with(kChannel);
+    found.insert(found.end(), {is_channel ? kChannel : thoughts->begin, thoughts->end});
+  }
+  std::erase(found, std::string_view());
+  return found;
+}
+
+}  // namespace kinglet

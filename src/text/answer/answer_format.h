@@ -1,0 +1,38 @@
+// How a model marks what it thinks and the tools that it calls, told by its chat template.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "text/answer/calls.h"
+
+namespace kinglet {
+
+struct ThoughtMarks {
+  std::string_view begin;
+  std::string_view end;
+};
+
+struct CallMarks {
+  CallSyntax syntax;
+  std::string_view begin;  // empty: an answer that calls is nothing but calls
+  std::string_view end;    // empty: calls go on to the end of the answer
+  std::string_view quote;  // around strings, beside the usual ones; may be empty
+};
+
+struct AnswerFormat {
+  std::optional<ThoughtMarks> thoughts;  // none: the template knows of no thoughts
+  CallMarks calls;
+  bool knows_tools = false;  // the template tells the model of tools
+
+  // The marks that may be control tokens, whose text is to be in an answer that is read, those of
+  // calls among them or not.
+  std::vector<std::string_view> marks(bool with_calls) const;
+};
+
+// The format of `chat_template`, a Jinja program. A template that knows no tools leaves it to its
+// user to tell the model of them: in Hermes' syntax.
+AnswerFormat find_answer_format(std::string_view chat_template);
+
+}  // namespace kinglet

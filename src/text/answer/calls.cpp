@@ -1,0 +1,278 @@
+#include "text/answer/calls.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "text/answer/marks.h"
+
+namespace kinglet {
+
+namespace {
+
+// Ends a call that was read as far as `reader` came.
+CallPrefix finished(CallPrefix call, Reading reading, std::string_view text,
+                    const LiteralReader& reader) {
+  call.reading = reading;
+  call.n_bytes = text.size() - reader.rest.size();
+  return call;
+}
+
+// The members of the object that a call is, or that it holds under "function".
+Reading read_members(LiteralReader& reader, CallPrefix& call, bool is_inner) {
+  if (const Reading read = reader.skip("{"); read != Reading::whole) return read;
+  for (bool is_first = true;; is_first = false) {
+    reader.skip_space();
+    if (reader.rest.starts_with('}')) {
+      reader.rest.remove_prefix(1);
+      return is_inner || !call.name.empty() ? Reading::whole : Reading::broken;
+    }
+    if (!is_first) {
+      if (const Reading read = reader.skip(","); read != Reading::whole) return read;
+    }
+    std::string key;
+    Reading read = reader.plain_string(key);
+    if (read == Reading::whole) read = reader.skip(":");
+    if (read != Reading::whole) return read;
+    reader.skip_space();
+    const bool is_string = reader.rest.starts_with('"');
+    if (key == "name" && call.name.empty()) {
+      read = reader.plain_string(call.name);
+    } else if (key == "function" && !is_inner && !is_string) {
+      read = read_members(reader, call, true);
+    } else if (key == "arguments" || key == "parameters") {
+      // Some models write the arguments' JSON as a string.
+      read = is_string ? reader.plain_string(call.arguments) : reader.value(call.arguments);
+    } else if (key == "function" && call.name.empty() && is_string) {
+      read = reader.plain_string(call.name);
+    } else {
+      std::string ignored;
+      read = reader.value(ignored);
+    }
+    if (read != Reading::whole) return read;
+  }
+}
+
+CallPrefix read_json(std::string_view text, std::string_view quote) {
+  CallPrefix call;
+  LiteralReader reader{text, quote};
+  const Reading read = read_members(reader, call, false);
+  if (read == Reading::whole && call.arguments.empty()) call.arguments = "{}";
+  return finished(std::move(call), read, text, reader);
+}
+
+bool is_identifier(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+         c == '-' || c == '.';
+}
+
+// The identifier that is followed by something else; empty where there is none.
+Reading read_identifier(LiteralReader& reader, std::string& name) {
+  reader.skip_space();
+  const auto end = std::find_if_not(reader.rest.begin(), reader.rest.end(), is_identifier);
+  if (end == reader.rest.end()) return Reading::open;
+  const auto n = static_cast<size_t>(end - reader.rest.begin());
+  if (n == 0) return Reading::broken;
+  name = reader.rest.substr(0, n);
+  reader.rest.remove_prefix(n);
+  return Reading::whole;
+}
+
+CallPrefix read_named_json(std::string_view text, std::string_view quote) {
+  CallPrefix call;
+  LiteralReader reader{text, quote};
+  Reading read = read_identifier(reader, call.name);
+  if (read == Reading::whole) {
+    const size_t begin = reader.rest.find('{');
+    if (reader.rest.substr(0, begin).find('\n', 1) != std::string_view::npos) {
+      read = Reading::broken;
+    } else if (begin == std::string_view::npos) {
+      read = Reading::open;
+    } else {
+      reader.rest.remove_prefix(begin);
+      read = reader.value(call.arguments);
+    }
+  }
+  return finished(std::move(call), read, text, reader);
+}
+
+CallPrefix read_named_object(std::string_view text, std::string_view quote) {
+  CallPrefix call;
+  LiteralReader reader{text, quote};
+  Reading read = reader.skip("call:");
+  if (read == Reading::whole) read = read_identifier(reader, call.name);
+  if (read == Reading::whole) {
+    read = reader.rest.starts_with('{') ? reader.value(call.arguments) : Reading::broken;
+  }
+  return finished(std::move(call), read, text, reader);
+}
+
+// keyword=value, …)
+Reading read_keywords(LiteralReader& reader, std::string& arguments) {
+  arguments = "{";
+  for (bool is_first = true;; is_first = false) {
+    reader.skip_space();
+    if (reader.rest.starts_with(')')) {
+      reader.rest.remove_prefix(1);
+      arguments += '}';
+      return Reading::whole;
+    }
+    if (!is_first) {
+      if (const Reading read = reader.skip(","); read != Reading::whole) return read;
+      reader.skip_space();
+      if (reader.rest.starts_with(')')) continue;
+    }
+    std::string keyword;
+    Reading read = read_identifier(reader, keyword);
+    if (read == Reading::whole) read = reader.skip("=");
+    if (read != Reading::whole) return read;
+    if (!is_first) arguments += ',';
+    arguments += '"' + keyword + "\":";
+    read = reader.value(arguments);
+    if (read != Reading::whole) return read;
+  }
+}
+
+CallPrefix read_python(std::string_view text, std::string_view quote) {
+  CallPrefix call;
+  LiteralReader reader{text, quote};
+  Reading read = read_identifier(reader, call.name);
+  if (read == Reading::whole) read = reader.skip("(");
+  if (read == Reading::whole) read = read_keywords(reader, call.arguments);
+  return finished(std::move(call), read, text, reader);
+}
+
+// The marks of a call whose arguments stand between marks of their own.
+struct TagMarks {
+  std::string_view name_begin, parameter_begin, name_end, parameter_end, call_end;
+};
+
+constexpr TagMarks kParameterTags = {.name_begin = "<function=",
+                                     .parameter_begin = "<parameter=",
+                                     .name_end = ">",
+                                     .parameter_end = "</parameter>",
+                                     .call_end = "</function>"};
+constexpr TagMarks kXmlTags = {.name_begin = "name=\"",  // behind the mark "<function"
+                               .parameter_begin = "<param name=\"",
+                               .name_end = "\">",
+                               .parameter_end = "</param>",
+                               .call_end = "</function>"};
+
+constexpr std::string_view kCdataBegin = "<![CDATA[";
+constexpr std::string_view kCdataEnd = "]]>";
+
+// What stands before `end`, which is skipped too.
+Reading read_until(LiteralReader& reader, std::string_view end, std::string& out) {
+  const size_t at = reader.rest.find(end);
+  if (at == std::string_view::npos) return Reading::open;
+  out = reader.rest.substr(0, at);
+  reader.rest.remove_prefix(at + end.size());
+  return Reading::whole;
+}
+
+// A string as it stands, without the line breaks that set it apart from its marks.
+Reading read_text(LiteralReader& reader, std::string_view end, std::string& arguments) {
+  std::string_view& rest = reader.rest;
+  if (rest.starts_with('\n')) rest.remove_prefix(1);
+  arguments += '"';
+  if (const size_t at = rest.find(end); at != std::string_view::npos) {
+    const std::string_view text = rest.substr(0, at);
+    append_json_escaped(arguments, text.substr(0, text.size() - (text.ends_with('\n') ? 1 : 0)));
+    arguments += '"';
+    rest.remove_prefix(at + end.size());
+    return Reading::whole;
+  }
+  std::string_view certain = rest.substr(0, rest.size() - unfinished_mark(rest, end));
+  if (certain.ends_with('\n')) certain.remove_suffix(1);
+  append_json_escaped(arguments, certain);
+  return Reading::open;
+}
+
+Reading read_parameter(LiteralReader& reader, const TagMarks& marks, bool is_text,
+                       std::string& arguments) {
+  const std::string_view value_begin = reader.rest;
+  Reading read = reader.skip(kCdataBegin);
+  if (read == Reading::open) return read;
+  const bool is_cdata = read == Reading::whole;
+  if (!is_cdata) reader.rest = value_begin;  // with the white space that a string may begin with
+  const std::string_view end = is_cdata ? kCdataEnd : marks.parameter_end;
+  if (is_text || is_cdata) {
+    read = read_text(reader, end, arguments);
+  } else {
+    std::string value;
+    read = read_until(reader, end, value);
+    if (read == Reading::whole && !read_whole_value(value, arguments)) {
+      arguments += '"';
+      append_json_escaped(arguments, without_trailing_space(without_leading_space(value)));
+      arguments += '"';
+    }
+  }
+  return read == Reading::whole && is_cdata ? reader.skip(marks.parameter_end) : read;
+}
+
+bool has(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+Reading read_parameters(LiteralReader& reader, const TagMarks& marks, const KnownTool* tool,
+                        std::string& arguments) {
+  arguments = "{";
+  for (bool is_first = true;; is_first = false) {
+    Reading read = reader.skip(marks.call_end);
+    if (read == Reading::whole) arguments += '}';
+    if (read != Reading::broken) return read;
+    read = reader.skip(marks.parameter_begin);
+    std::string name;
+    if (read == Reading::whole) read = read_until(reader, marks.name_end, name);
+    if (read != Reading::whole) return read;
+    if (!is_first) arguments += ',';
+    arguments += '"';
+    append_json_escaped(arguments, name);
+    arguments += "\":";
+    const bool is_text = tool != nullptr && has(tool->text_parameters, name);
+    read = read_parameter(reader, marks, is_text, arguments);
+    if (read != Reading::whole) return read;
+  }
+}
+
+CallPrefix read_tagged(std::string_view text, const TagMarks& marks,
+                       const std::vector<KnownTool>& tools) {
+  CallPrefix call;
+  LiteralReader reader{text, {}};
+  Reading read = reader.skip(marks.name_begin);
+  if (read == Reading::whole) read = read_until(reader, marks.name_end, call.name);
+  if (read == Reading::whole) {
+    read = read_parameters(reader, marks, find_tool(tools, call.name), call.arguments);
+  }
+  return finished(std::move(call), read, text, reader);
+}
+
+}  // namespace
+
+const KnownTool* find_tool(const std::vector<KnownTool>& tools, std::string_view name) {
+  for (const KnownTool& tool : tools) {
+    if (tool.name == name) return &tool;
+  }
+  return nullptr;
+}
+
+CallPrefix read_call(CallSyntax syntax, std::string_view text, std::string_view quote,
+                     const std::vector<KnownTool>& tools) {
+  if (without_leading_space(text).starts_with('{')) return read_json(text, quote);
+  switch (syntax) {
+    case CallSyntax::json:
+      return read_json(text, quote);
+    case CallSyntax::named_json:
+      return read_named_json(text, quote);
+    case CallSyntax::python:
+      return read_python(text, quote);
+    case CallSyntax::named_object:
+      return read_named_object(text, quote);
+    case CallSyntax::parameters:
+      return read_tagged(text, kParameterTags, tools);
+    case CallSyntax::xml:
+      return read_tagged(text, kXmlTags, tools);
+  }
+  return {};
+}
+
+}  // namespace kinglet
