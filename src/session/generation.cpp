@@ -83,7 +83,7 @@ Generation::Generation(Session& session, const Tokenizer& tokenizer, uint32_t n_
       cancellation_(options.cancellation),
       lookup_(session.n_ctx(), options.n_lookup),
       sampler_(options.sampler, session.model().config().vocab_size, session.model().kernels()),
-      decoder_(tokenizer, follows_added_token(session, tokenizer)),
+      decoder_(tokenizer, follows_added_token(session, tokenizer), options.marks),
       stop_(std::move(stop)) {
   if (options.grammar != nullptr) {
     constraint_.emplace(options.grammar, tokenizer, follows_added_token(session, tokenizer));

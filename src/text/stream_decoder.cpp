@@ -1,10 +1,14 @@
+#include <algorithm>
+
 #include "text/tokenizer.h"
 #include "text/utf8.h"
 
 namespace kinglet {
 
 std::string StreamDecoder::next(TokenId id) {
-  tokenizer_->append_text(id, false, at_start_, pending_);
+  const std::string_view piece = tokenizer_->piece(id, true);
+  const bool is_mark = std::find(marks_.begin(), marks_.end(), piece) != marks_.end();
+  tokenizer_->append_text(id, is_mark, at_start_, pending_);
   std::string text;
   std::string_view rest = pending_;
   while (!rest.empty()) {

@@ -100,8 +100,10 @@ class StreamDecoder {
  public:
   // `tokenizer` must outlive the decoder. `at_start`: the first piece begins the text, so that the
   // space which encode() puts in front of a text is dropped from it.
-  explicit StreamDecoder(const Tokenizer& tokenizer, bool at_start = false)
-      : tokenizer_(&tokenizer), at_start_(at_start) {}
+  // `marks`: control tokens that are part of the text all the same.
+  explicit StreamDecoder(const Tokenizer& tokenizer, bool at_start = false,
+                         std::vector<std::string> marks = {})
+      : tokenizer_(&tokenizer), marks_(std::move(marks)), at_start_(at_start) {}
 
   // The text that `id` completes; empty while a character is unfinished.
   std::string next(TokenId id);
@@ -111,6 +113,7 @@ class StreamDecoder {
 
  private:
   const Tokenizer* tokenizer_;
+  std::vector<std::string> marks_;
   std::string pending_;  // the beginning of a character
   bool at_start_;
 };

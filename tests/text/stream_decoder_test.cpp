@@ -84,5 +84,13 @@ TEST(StreamDecoder, JoinsToTheTextThatDecodeGives) {
   }
 }
 
+TEST_F(StreamDecoderTest, TellsTheControlTokensThatAreMarks) {
+  StreamDecoder plain(*tokenizer_);
+  EXPECT_EQ(plain.next(tokenizer_->bos()), "");
+  StreamDecoder marked(*tokenizer_, false, {"<s>"});
+  EXPECT_EQ(marked.next(tokenizer_->bos()), "<s>");
+  EXPECT_EQ(marked.next(tokenizer_->eos()), "");
+}
+
 }  // namespace
 }  // namespace kinglet
