@@ -1,5 +1,6 @@
 #include "text/jinja/functions.h"
 
+#include <algorithm>
 #include <array>
 #include <span>
 
@@ -170,8 +171,11 @@ Result<Value> tell_time(const Value& self, Arguments& arguments) {
   ArgumentReader reader("strftime_now", arguments, 0);
   const Text format = reader.take_text("format");
   KINGLET_TRY(reader.check());
-  const auto number = [&](size_t i) { return static_cast<int>(self.items()[i].as_integer()); };
-  const Now now = {number(0), number(1), number(2), number(3), number(4), number(5)};
+  const auto number = [&](size_t i, int64_t least, int64_t most) {
+    return static_cast<int>(std::clamp(self.items()[i].as_integer(), least, most));
+  };
+  const Now now = {number(0, 1, 9999), number(1, 1, 12), number(2, 1, 31),
+                   number(3, 0, 23),   number(4, 0, 59), number(5, 0, 60)};
   KINGLET_ASSIGN(std::string text, format_time(now, format.bytes()));
   return Value::text(std::move(text));
 }

@@ -181,6 +181,15 @@ TEST(Jinja, KnowsWhatTheConversationSays) {
   EXPECT_EQ(said("{{ '%s.' % m.content }}"), " <end>Hi, you \n" + own("."));
 }
 
+TEST(Jinja, TellsATimeThatIsNone) {
+  const auto program = Template::parse("{{ strftime_now('%A %B %Y-%m-%d %H:%M:%S') }}");
+  ASSERT_TRUE(program.ok());
+  EXPECT_EQ(program.value().render({}, {-5198, 0, -3, -1, -1, -1}).value().bytes(),
+            "Monday January 0001-01-01 00:00:00");
+  EXPECT_EQ(program.value().render({}, {70000, 13, 99, 99, 99, 99}).value().bytes(),
+            "Friday December 9999-12-31 23:59:60");
+}
+
 TEST(Json, ReadsWhatItPrints) {
   constexpr std::string_view kText =
       R"({"a": [1, -2.5, true, false, null, "x\"\\\n\u00e9\ud83d\ude00"], "b": {}, "c": []})";
