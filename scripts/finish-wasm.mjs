@@ -1,4 +1,5 @@
-// What follows the link of a module: finish-wasm.mjs LINKED.js OUTPUT_FOLDER [--names]
+// What follows the link of a module: finish-wasm.mjs LINKED.js OUTPUT_FOLDER [--names], LINKED.wasm
+// where it has no glue.
 // Optimizes the wasm, checks its size, lets every text cross as it is, and makes the glue of old
 // Emscriptens run as an ES module in Node and in module workers, threads included. With --names, for profiles, functions keep their
 // names, and the size may be any.
@@ -20,15 +21,15 @@ const exactDecoder = `const TextDecoder = class extends globalThis.TextDecoder {
 };
 `;
 
-const [linkedGlue, folder] = process.argv.slice(2);
+const [linked, folder] = process.argv.slice(2);
 const withNames = process.argv.includes('--names');
-const name = basename(linkedGlue, '.js');
+const name = basename(linked).replace(/\.(js|wasm)$/, '');
 mkdirSync(folder, { recursive: true });
 
 const wasm = join(folder, `${name}.wasm`);
 const unchecked = `${wasm}.unchecked`;
 optimizeWasm(
-  linkedGlue.replace(/\.js$/, '.wasm'),
+  linked.replace(/\.js$/, '.wasm'),
   unchecked,
   [
     ...['-Oz', '--converge', '--strip-producers', '--strip-target-features'],
@@ -39,10 +40,12 @@ optimizeWasm(
 );
 if (!withNames) checkSize(readFileSync(unchecked));
 
-const workerScript = linkedGlue.replace(/\.js$/, '.worker.js');
-const linked = readFileSync(linkedGlue, 'utf8');
-const glue = isOld(linked) ? modernize(linked) : linked;
-writeFileSync(join(folder, `${name}.js`), exactDecoder + glue);
+const workerScript = linked.replace(/\.js$/, '.worker.js');
+if (linked.endsWith('.js')) {
+  const text = readFileSync(linked, 'utf8');
+  const glue = isOld(text) ? modernize(text) : text;
+  writeFileSync(join(folder, `${name}.js`), exactDecoder + glue);
+}
 renameSync(unchecked, wasm);
 
 function checkSize(bytes) {

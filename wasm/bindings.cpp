@@ -31,7 +31,8 @@
 #include "session/session.h"
 #include "session/state.h"
 #include "session/thread_choice.h"
-#include "text/chat_template.h"
+#include "text/answer/answer_reader.h"
+#include "text/chat_keys.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
 
@@ -136,6 +137,12 @@ double cancel_address() { return to_number(reinterpret_cast<uintptr_t>(&cancelle
 
 Cancellation to_cancellation(double id) { return {&cancelled_id, from_number<uint32_t>(id)}; }
 
+std::vector<std::string> texts(const val& list) {
+  std::vector<std::string> out;
+  for (uint32_t i = 0; i < length(list); ++i) out.push_back(text(list[i]));
+  return out;
+}
+
 Status read_generation_options(const val& fields, GenerationOptions& options) {
   options.max_tokens = from_number<uint32_t>(number(fields, "maxTokens"));
   options.sampler.temperature = static_cast<float>(number(fields, "temperature"));
@@ -153,8 +160,8 @@ Status read_generation_options(const val& fields, GenerationOptions& options) {
     options.sampler.logit_bias.push_back(
         {from_number<TokenId>(number(bias, "0")), static_cast<float>(number(bias, "1"))});
   }
-  const val stop = get(fields, "stop");
-  for (uint32_t i = 0; i < length(stop); ++i) options.stop.push_back(text(stop[i]));
+  options.stop = texts(get(fields, "stop"));
+  options.marks = texts(get(fields, "marks"));
   const double n_logprobs = number(fields, "logprobs");
   if (n_logprobs >= 0) options.n_logprobs = from_number<uint32_t>(n_logprobs);
   options.n_lookup = from_number<uint32_t>(number(fields, "lookup"));
@@ -317,6 +324,67 @@ class EngineSession {
   std::optional<Generation> generation_;
 };
 
+class EngineAnswerReader {
+ public:
+  EngineAnswerReader(const AnswerFormat& format, std::vector<KnownTool> tools,
+                     std::string_view prompt)
+      : marks_(format.marks(!tools.empty())), reader_(format, std::move(tools), prompt) {}
+
+  val marks() const {
+    val list = val::array();
+    for (const std::string_view mark : marks_) list.call<void>("push", std::string(mark));
+    return list;
+  }
+
+  val push(const std::string& text) {
+    std::vector<AnswerPart> parts;
+    reader_.push(text, parts);
+    return to_js(parts);
+  }
+
+  val end() {
+    std::vector<AnswerPart> parts;
+    reader_.end(parts);
+    return to_js(parts);
+  }
+
+ private:
+  static val to_js(const std::vector<AnswerPart>& parts) {
+    constexpr const char* kKinds[] = {"text", "thought", "call", "arguments"};
+    val list = val::array();
+    for (const AnswerPart& part : parts) {
+      val fields = val::object();
+      set(fields, "kind", kKinds[static_cast<size_t>(part.kind)]);
+      set(fields, "text", part.text);
+      list.call<void>("push", fields);
+    }
+    return list;
+  }
+
+  std::vector<std::string_view> marks_;
+  AnswerReader reader_;
+};
+
+val tool_format(const std::string& chat_template) {
+  const AnswerFormat format = find_answer_format(chat_template);
+  val fields = val::object();
+  set(fields, "knowsTools", format.knows_tools);
+  set(fields, "toolCallMark", format.calls.begin);
+  return fields;
+}
+
+std::shared_ptr<EngineAnswerReader> new_answer_reader(const val& options) {
+  AnswerFormat format = find_answer_format(text(get(options, "chatTemplate")));
+  if (number(options, "isConstrained") != 0) format.thoughts.reset();
+  std::vector<KnownTool> tools;
+  const val given = get(options, "tools");
+  for (uint32_t i = 0; i < length(given); ++i) {
+    tools.push_back({text(get(given[i], "name")), texts(get(given[i], "textParameters"))});
+  }
+  return std::make_shared<EngineAnswerReader>(format, std::move(tools),
+                                              text(get(options, "prompt")));
+}
+
 // As EngineSession, keeps the model alive.
 class EngineEncoder {
  public:
@@ -389,31 +457,12 @@ class EngineModel {
     set(fields, "weightBytes", to_number(model.weight_bytes()));
     set(fields, "storedBytes", to_number(model.stored_bytes()));
     set(fields, "kernels", model.kernels().name);
-    set(fields, "chatTemplate",
-        chat_template_ ? std::string_view(*chat_template_) : metadata(kChatTemplateKey));
-    set(fields, "toolChatTemplate", chat_template_ ? "" : metadata(kToolTemplateKey));
+    set(fields, "chatTemplate", metadata(kChatTemplateKey));
+    set(fields, "toolChatTemplate", metadata(kToolTemplateKey));
     set(fields, "sampling", sampling());
     set(fields, "bosToken", spelling(loaded_->tokenizer->bos()));
     set(fields, "eosToken", spelling(loaded_->tokenizer->eos()));
     return fields;
-  }
-
-  // From now on in place of the file's.
-  val use_chat_template(const std::string& source) {
-    const auto read = ChatTemplate::parse(source, loaded_->tokenizer->vocabulary());
-    if (!read.ok()) return failure(read.error());
-    chat_template_ = source;
-    return success(val::null());
-  }
-
-  val lay_out(const std::string& variables, const val& now) const {
-    const auto chat = chat_text(variables, {.year = from_number<int>(number(now, "year")),
-                                            .month = from_number<int>(number(now, "month")),
-                                            .day = from_number<int>(number(now, "day")),
-                                            .hour = from_number<int>(number(now, "hour")),
-                                            .minute = from_number<int>(number(now, "minute")),
-                                            .second = from_number<int>(number(now, "second"))});
-    return chat.ok() ? success(texts_in_turn(chat.value())) : failure(chat.error());
   }
 
   val encode(const val& texts, bool add_bos, bool parse_special) const {
@@ -460,32 +509,6 @@ class EngineModel {
   }
 
  private:
-  Result<ChatText> chat_text(const std::string& json, const jinja::Now& now) const {
-    KINGLET_ASSIGN(jinja::Dict variables, chat_variables(json));
-    const Vocabulary& vocabulary = loaded_->tokenizer->vocabulary();
-    KINGLET_ASSIGN(const ChatTemplate chat_template,
-                   chat_template_ ? ChatTemplate::parse(*chat_template_, vocabulary)
-                                  : ChatTemplate::from_gguf(loaded_->model.header(), vocabulary,
-                                                            has_tools(variables)));
-    return chat_template.render(std::move(variables), now);
-  }
-
-  // Of the template and of the messages, the template's first: as encode() takes them.
-  static val texts_in_turn(const ChatText& chat) {
-    val texts = val::array();
-    size_t at = 0;
-    const auto push = [&](size_t end) {
-      texts.call<void>("push", replace_ill_formed(chat.text.substr(at, end - at)));
-      at = end;
-    };
-    for (const TextRange& said : chat.said) {
-      push(said.begin);
-      push(said.end);
-    }
-    if (at < chat.text.size()) push(chat.text.size());
-    return texts;
-  }
-
   // What the file was made for.
   std::string_view purpose() const {
     const Model& model = loaded_->model;
@@ -520,7 +543,6 @@ class EngineModel {
   }
 
   std::shared_ptr<const LanguageModel> loaded_;
-  std::optional<std::string> chat_template_;
 };
 
 // 0 where the source does not tell.
@@ -645,8 +667,6 @@ EMSCRIPTEN_BINDINGS(kinglet) {
   class_<EngineModel>("EngineModel")
       .smart_ptr<std::shared_ptr<EngineModel>>("EngineModel")
       .function("info", &EngineModel::info)
-      .function("useChatTemplate", &EngineModel::use_chat_template)
-      .function("layOut", &EngineModel::lay_out)
       .function("encode", &EngineModel::encode)
       .function("decode", &EngineModel::decode)
       .function("piece", &EngineModel::piece)
@@ -654,6 +674,11 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("embeddingTokens", &EngineModel::embedding_tokens)
       .function("rankingTokens", &EngineModel::ranking_tokens)
       .function("newEncoder", &EngineModel::new_encoder);
+  class_<EngineAnswerReader>("EngineAnswerReader")
+      .smart_ptr<std::shared_ptr<EngineAnswerReader>>("EngineAnswerReader")
+      .function("marks", &EngineAnswerReader::marks)
+      .function("push", &EngineAnswerReader::push)
+      .function("end", &EngineAnswerReader::end);
   class_<EngineEncoder>("EngineEncoder")
       .smart_ptr<std::shared_ptr<EngineEncoder>>("EngineEncoder")
       .function("begin", &EngineEncoder::begin)
@@ -685,6 +710,8 @@ EMSCRIPTEN_BINDINGS(kinglet) {
   function("kernelSets", &kernel_sets);
   function("nPoolThreads", &n_pool_threads);
   function("newLoader", &new_loader);
+  function("toolFormat", &tool_format);
+  function("newAnswerReader", &new_answer_reader);
 }
 
 }  // namespace kinglet

@@ -32,6 +32,9 @@ export interface EngineModule {
     kernels: string,
     tables: EngineTables | undefined,
   ): EngineResult<EngineLoader>;
+  /** What a chat template tells of tools. */
+  toolFormat(chatTemplate: string): EngineToolFormat;
+  newAnswerReader(options: EngineAnswerOptions): EngineAnswerReader;
   /**
    * Where in the heap the id (uint32) of the work stands that is to end. In modules with threads the
    * page may write it while a call is running.
@@ -108,26 +111,8 @@ export interface EngineSampling {
   repeatLastN?: number;
 }
 
-/** What templates say that the time is. */
-export interface EngineTime {
-  year: number;
-  /** 1 to 12. */
-  month: number;
-  day: number;
-  hour: number;
-  minute: number;
-  second: number;
-}
-
 export interface EngineModel extends EngineHandle {
   info(): EngineModelInfo;
-  /** From now on in place of the file's. */
-  useChatTemplate(source: string): EngineResult<null>;
-  /**
-   * What the chat template makes of a conversation, in turn its own text and what the messages say,
-   * its own first. `variables`: JSON, with `messages`.
-   */
-  layOut(variables: string, now: EngineTime): EngineResult<string[]>;
   /**
    * The ids of the joined texts. With `parseSpecial` control tokens are recognised in every other
    * one, the first among them.
@@ -177,6 +162,41 @@ export interface EngineSessionOptions {
   kvPool: number;
 }
 
+export interface EngineToolFormat {
+  /** Whether the template tells the model of tools. */
+  knowsTools: number;
+  /** In front of the calls that the model writes; empty where an answer that calls is JSON. */
+  toolCallMark: string;
+}
+
+/** A part of an answer; `arguments` are of the call that began last, a piece of a JSON object. */
+export interface EngineAnswerPart {
+  kind: 'text' | 'thought' | 'call' | 'arguments';
+  /** Of a call: the tool's name. */
+  text: string;
+}
+
+export interface EngineAnswerOptions {
+  /** It tells how the model marks thoughts and calls. */
+  chatTemplate: string;
+  /** What may be called; their parameters that are strings, whatever they spell. */
+  tools: readonly { name: string; textParameters: string[] }[];
+  /** The end of the prompt, which may have begun a thought or the calls. */
+  prompt: string;
+  /** The answer must match a grammar, and has no thoughts. */
+  isConstrained: boolean;
+}
+
+/** Parts an answer while it is written. */
+export interface EngineAnswerReader extends EngineHandle {
+  /** Control tokens that must be part of its text. */
+  marks(): string[];
+  /** What is certain with this text. */
+  push(text: string): EngineAnswerPart[];
+  /** What was held back. */
+  end(): EngineAnswerPart[];
+}
+
 export interface EngineGenerateOptions {
   maxTokens: number;
   temperature: number;
@@ -201,6 +221,8 @@ export interface EngineGenerateOptions {
   replacesContext: boolean;
   /** GBNF that the answer must match. */
   grammar: string | undefined;
+  /** Control tokens that are part of the text all the same. */
+  marks: readonly string[];
 }
 
 export interface EngineStep {

@@ -37,9 +37,9 @@ struct GenerationOptions {
   // What the whole answer must match, unless its length is cut: only tokens that fit are drawn, and
   // the answer ends where nothing can follow. Null: any text.
   std::shared_ptr<const Grammar> grammar;
-  std::vector<std::string> stop;        // end the text, and are not part of it; UTF-8
-  std::vector<std::string> marks;  // control tokens that are told as text; others are not
-  std::optional<uint32_t> n_logprobs;   // measure them, of so many of the best tokens too
+  std::vector<std::string> stop;       // end the text, and are not part of it; UTF-8
+  std::vector<std::string> marks;      // control tokens that are told as text; others are not
+  std::optional<uint32_t> n_logprobs;  // measure them, of so many of the best tokens too
   // The prompt is the whole context: what the session holds and the prompt does not begin with is
   // forgotten, the rest is not computed again.
   bool replaces_context = false;

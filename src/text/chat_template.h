@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "gguf/header.h"
 #include "text/added_tokens.h"
+#include "text/chat_keys.h"
 #include "text/jinja/now.h"
 #include "text/jinja/template.h"
 #include "text/jinja/value.h"
@@ -37,10 +38,6 @@ struct ChatText {
   // so that a message cannot spell the end of its turn and the beginning of another's.
   std::vector<TextRange> said;
 };
-
-// The keys under which a file has its templates: the usual one, and that for tools.
-constexpr const char* kChatTemplateKey = "tokenizer.chat_template";
-constexpr const char* kToolTemplateKey = "tokenizer.chat_template.tool_use";
 
 // What a template is to know, of a JSON object: `messages`, and whatever else (`tools`,
 // `add_generation_prompt` …). All texts in it count as said by the conversation, but the names of

@@ -1,5 +1,6 @@
 // An engine without wasm: its "model" is a text file whose characters are the tokens it generates.
 import type {
+  EngineAnswerReader,
   EngineEncoder,
   EngineError,
   EngineGenerateOptions,
@@ -10,7 +11,9 @@ import type {
   EngineSampling,
   EngineSession,
   EngineSessionOptions,
+  EngineToolFormat,
 } from '#engine';
+import type { ChatEngine } from '../../web/src/worker/lay-out.ts';
 
 const codePoint = (character: string) => character.codePointAt(0) ?? 0;
 
@@ -50,6 +53,19 @@ export class FakeEngine implements EngineModule {
 
   cancelAddress(): number {
     return 4;
+  }
+
+  toolFormat(): EngineToolFormat {
+    return { knowsTools: 0, toolCallMark: '<tool_call>' };
+  }
+
+  newAnswerReader(): EngineAnswerReader {
+    return {
+      ...this.#handle(),
+      marks: () => [],
+      push: (text) => (text === '' ? [] : [{ kind: 'text', text }]),
+      end: () => [],
+    };
   }
 
   newLoader(fileBytes: number, kernels: string): EngineResult<EngineLoader> {
@@ -103,11 +119,6 @@ export class FakeEngine implements EngineModule {
         bosToken: '^',
         eosToken: '$',
       }),
-      useChatTemplate: () => ({ value: null }),
-      layOut: (variables) => {
-        const { messages } = JSON.parse(variables) as { messages: { content: string }[] };
-        return { value: messages.flatMap(({ content }) => ['^', content]) };
-      },
       encode: (texts, addBos) =>
         Int32Array.from([...(addBos ? [1] : []), ...Array.from(texts.join(''), codePoint)]),
       piece: (id) => String.fromCodePoint(id),
@@ -284,3 +295,11 @@ export class FakeEngine implements EngineModule {
     };
   }
 }
+
+/** Lays conversations out as the fake engine's template says. */
+export const fakeChatEngine: ChatEngine = {
+  layOut: ({ variables }) => {
+    const { messages } = JSON.parse(variables) as { messages: { content: string }[] };
+    return { value: messages.flatMap(({ content }) => ['^', content]) };
+  },
+};

@@ -8,7 +8,7 @@ import type { LoadOptions, ModelSource } from '../../web/src/index.ts';
 import type { StartWorker } from '../../web/src/worker-link.ts';
 import type { HostEnvironment } from '../../web/src/worker/model-host.ts';
 import { ModelHost } from '../../web/src/worker/model-host.ts';
-import { FakeEngine } from './fake-engine.ts';
+import { fakeChatEngine, FakeEngine } from './fake-engine.ts';
 
 const second = 1000;
 
@@ -30,7 +30,11 @@ function workers(openEngine: OpenEngine) {
     const post = (message: WorkerMessage) => {
       if (alive) listener.onMessage(structuredClone(message));
     };
-    const host = new ModelHost({ post, openEngine });
+    const host = new ModelHost({
+      post,
+      openEngine,
+      openChatEngine: () => Promise.resolve(fakeChatEngine),
+    });
     return Promise.resolve({
       post: (message) =>
         setTimeout(() => {

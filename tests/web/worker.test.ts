@@ -15,7 +15,7 @@ import type {
 import type { StartWorker } from '../../web/src/worker-link.ts';
 import { BatchPace } from '../../web/src/worker/batch-pace.ts';
 import { ModelHost } from '../../web/src/worker/model-host.ts';
-import { FakeEngine } from './fake-engine.ts';
+import { fakeChatEngine, FakeEngine } from './fake-engine.ts';
 
 let engine: FakeEngine;
 let terminated: number;
@@ -32,6 +32,7 @@ const start: StartWorker = (listener) => {
         if (alive) listener.onMessage(structuredClone(message));
       });
     },
+    openChatEngine: () => Promise.resolve(fakeChatEngine),
     openEngine: () =>
       Promise.resolve({ engine, variant: 'fake', singleThreadReason: 'requested' as const }),
   });
@@ -771,6 +772,7 @@ async function hostAnswers(stream: ReadableStream<Uint8Array>) {
       post: (message) => {
         if (message.type === 'loaded' || message.type === 'failed') resolve([message]);
       },
+      openChatEngine: () => Promise.resolve(fakeChatEngine),
       openEngine: () =>
         Promise.resolve({ engine, variant: 'fake', singleThreadReason: 'requested' as const }),
     });

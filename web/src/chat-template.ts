@@ -10,11 +10,15 @@ import type { ChatMessage, ChatTokensOptions } from './types.ts';
  */
 export function conversationOf(
   messages: readonly ChatMessage[],
-  { addGenerationPrompt = true, variables = {}, trustContent = false }: ChatTokensOptions = {},
+  { addGenerationPrompt = true, tools, variables, trustContent = false }: ChatTokensOptions = {},
 ): Conversation {
   checkMessages(messages);
-  const given = { messages, add_generation_prompt: addGenerationPrompt, ...variables };
-  return { variables: jsonOf(given), trustContent: checkedFlag('trustContent', trustContent) };
+  const given = { messages, add_generation_prompt: addGenerationPrompt, tools, ...variables };
+  return {
+    variables: jsonOf(given),
+    hasTools: Array.isArray(given.tools) && given.tools.length > 0,
+    trustContent: checkedFlag('trustContent', trustContent),
+  };
 }
 
 function jsonOf(variables: object): string {

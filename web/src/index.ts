@@ -19,6 +19,7 @@ export type {
   ChatOptions,
   ChatPromptOptions,
   ChatTokensOptions,
+  ChatTool,
   DecodeOptions,
   DetokenizeOptions,
   EmbeddingTables,
@@ -48,4 +49,6 @@ export type {
   SingleThreadReason,
   TokenizeOptions,
   TokenLogprob,
+  ToolCall,
+  ToolCallPiece,
 } from './types.ts';

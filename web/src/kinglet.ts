@@ -25,6 +25,7 @@ import type {
   ChatOptions,
   ChatPromptOptions,
   ChatTokensOptions,
+  ChatTool,
   DetokenizeOptions,
   EmbedOptions,
   EncodeOptions,
@@ -37,6 +38,7 @@ import type {
   SessionOptions,
   TokenizeOptions,
 } from './types.ts';
+import { knownTools } from './tools.ts';
 import type { AnswerOf, WorkerClient } from './worker-client.ts';
 import type { StartWorker } from './worker-link.ts';
 
@@ -137,9 +139,10 @@ export class Kinglet {
     return (await this.#client.ask({ type: 'layOut', conversation }, 'laidOut')).chat;
   }
 
-  /** @internal As generate(). */
-  answer(chat: ChatText, options: GenerateOptions): Generation {
-    return this.#session.start(chat, options, { replacesContext: true });
+  /** @internal As chat(). */
+  answer(chat: ChatText, tools: readonly ChatTool[], options: GenerateOptions): Generation {
+    const place = { replacesContext: true, tools: knownTools(tools) };
+    return this.#session.start(chat, options, place);
   }
 
   async tokenize(text: string, options: TokenizeOptions = {}): Promise<number[]> {

@@ -20,6 +20,7 @@ import { isNode } from './runtime.ts';
 import { absoluteUrl } from './source.ts';
 import { kvRows } from './type-tables.generated.ts';
 import type {
+  ChatOptions,
   DetokenizeOptions,
   EmbeddingTables,
   EmbedOptions,
@@ -243,9 +244,12 @@ export function checkedSpelling(options: DetokenizeOptions): boolean {
   return checkedFlag('special', options.special ?? false);
 }
 
+export type PromptOptions = Pick<GenerateOptions, 'addBos' | 'parseSpecial'> &
+  Pick<ChatOptions, 'prefix'>;
+
 export function postedPrompt(
   prompt: string | ArrayLike<number> | ChatText | Conversation,
-  { addBos, parseSpecial }: Pick<GenerateOptions, 'addBos' | 'parseSpecial'>,
+  { addBos, parseSpecial, prefix }: PromptOptions,
   place: PromptPlace,
 ): PostedPrompt {
   return {
@@ -253,6 +257,7 @@ export function postedPrompt(
     ...place,
     addBos: addBos === undefined ? undefined : checkedFlag('addBos', addBos),
     parseSpecial: checkedFlag('parseSpecial', parseSpecial ?? false),
+    prefix: prefix === undefined ? undefined : checkedContent(prefix),
   };
 }
 

@@ -106,6 +106,8 @@ export interface CancelWord {
 export interface Conversation {
   /** Of the chat template, the messages among them: JSON. */
   variables: string;
+  /** There are tools among them. */
+  hasTools: boolean;
   /** What the messages say counts as the template's own text. */
   trustContent: boolean;
 }
@@ -119,10 +121,19 @@ export interface ChatText {
   texts: readonly string[];
 }
 
-/** Where a prompt stands in its session. */
+/** Where a prompt stands in its session, and how its answer is read. */
 export interface PromptPlace {
   /** The prompt is the whole context, of which what the session already holds is kept. */
   replacesContext: boolean;
+  /** The tools whose calls are told from the answer, as thoughts are. Undefined: it is all text. */
+  tools?: readonly KnownTool[] | undefined;
+}
+
+/** What is known of a tool to read its calls. */
+export interface KnownTool {
+  name: string;
+  /** Those whose values are strings, whatever they spell. */
+  textParameters: string[];
 }
 
 /** The prompt of a generation. */
@@ -132,6 +143,8 @@ export interface PostedPrompt extends PromptPlace {
   addBos: boolean | undefined;
   /** Of a string. */
   parseSpecial: boolean;
+  /** What the answer goes on from, as if the model had written it. */
+  prefix: string | Int32Array | undefined;
 }
 
 /**

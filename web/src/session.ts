@@ -9,6 +9,7 @@ import {
   postedGenerateOptions,
   postedPrompt,
 } from './options.ts';
+import type { PromptOptions } from './options.ts';
 import type { ChatText, Conversation, PromptPlace } from './protocol.ts';
 import type {
   ChatMessage,
@@ -19,6 +20,7 @@ import type {
   ModelInfo,
   SessionInfo,
 } from './types.ts';
+import { knownTools } from './tools.ts';
 import type { WorkerClient } from './worker-client.ts';
 
 type Prompt = string | ArrayLike<number> | ChatText | Conversation;
@@ -60,11 +62,15 @@ export class Session {
    * Answers the last of the messages, laid out by the model's chat template. The messages become the
    * context: what the session already holds of them, such as the turns before, is not computed
    * again.
+   *
+   * Where the template marks what the model thinks, or calls of tools, these come apart from the
+   * text: see {@link Piece}.
    */
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
-    const { variables, trustContent, ...generating } = options;
-    const prompt = () => conversationOf(messages, { variables, trustContent });
-    return this.#generation(prompt, generating, { replacesContext: true });
+    const { tools, variables, trustContent, ...generating } = options;
+    const prompt = () => conversationOf(messages, { tools, variables, trustContent });
+    const place = () => ({ replacesContext: true, tools: knownTools(tools ?? []) });
+    return this.#generation(prompt, generating, place);
   }
 
   /**
@@ -164,10 +170,18 @@ export class Session {
     options: GenerateOptions,
     place: PromptPlace,
   ): Generation {
-    return this.#generation(() => prompt, options, place);
+    return this.#generation(
+      () => prompt,
+      options,
+      () => place,
+    );
   }
 
-  #generation(prompt: () => Prompt, options: GenerateOptions, place: PromptPlace): Generation {
+  #generation(
+    prompt: () => Prompt,
+    options: GenerateOptions & PromptOptions,
+    place: () => PromptPlace,
+  ): Generation {
     return new Generation((sink) => this.#run(sink, prompt, options, place));
   }
 
@@ -175,8 +189,8 @@ export class Session {
   #run(
     sink: GenerationSink,
     prompt: () => Prompt,
-    { addBos, parseSpecial, ...options }: GenerateOptions,
-    place: PromptPlace,
+    { addBos, parseSpecial, prefix, ...options }: GenerateOptions & PromptOptions,
+    place: () => PromptPlace,
   ): () => void {
     const { signal } = options;
     let id = 0;
@@ -190,7 +204,7 @@ export class Session {
         {
           type: 'generate',
           session: this.#id,
-          prompt: postedPrompt(prompt(), { addBos, parseSpecial }, place),
+          prompt: postedPrompt(prompt(), { addBos, parseSpecial, prefix }, place()),
           options: postedGenerateOptions(options, this.#model.sampling),
         },
         {

@@ -219,6 +219,10 @@ export interface ModelInfo {
   chatTemplate: string | undefined;
   /** The one for conversations with tools, where the file has one of its own for them. */
   toolChatTemplate: string | undefined;
+  /** The chat template tells the model of `tools`. */
+  knowsTools: boolean;
+  /** What the model writes in front of calls; empty where an answer that calls is nothing but JSON. */
+  toolCallMark: string;
   /**
    * What the file recommends to draw tokens with: the defaults of generate() and chat(). Empty where
    * it says nothing.
@@ -340,10 +344,23 @@ export interface ChatToolCall {
   function: { name: string; arguments: unknown };
 }
 
+/** A tool that the model may call. */
+export interface ChatTool {
+  type: 'function';
+  function: {
+    name: string;
+    description?: string;
+    /** A JSON schema of the arguments. */
+    parameters?: Record<string, unknown>;
+  };
+}
+
 export interface ChatPromptOptions {
   /** End where the model's answer begins. Default true. */
   addGenerationPrompt?: boolean | undefined;
-  /** Further variables of the template, such as `enable_thinking: false` or `tools`. */
+  /** What the model may call, where its template tells it of tools: see `info.knowsTools`. */
+  tools?: readonly ChatTool[] | undefined;
+  /** Further variables of the template, such as `enable_thinking: false`. */
   variables?: Record<string, unknown> | undefined;
 }
 
@@ -357,20 +374,43 @@ export interface ChatTokensOptions extends ChatPromptOptions {
 }
 
 export type ChatOptions = Omit<GenerateOptions, 'addBos' | 'parseSpecial'> &
-  Pick<ChatTokensOptions, 'variables' | 'trustContent'>;
+  Pick<ChatTokensOptions, 'tools' | 'variables' | 'trustContent'> & {
+    /** The answer goes on from this, as if the model had written it. The result does not repeat it. */
+    prefix?: string | ArrayLike<number> | undefined;
+  };
 
 export interface Piece {
   /**
    * Whole characters, ready to append. Empty while a character's bytes are incomplete, or what may
-   * become a stop string.
+   * become a stop string, a thought or a call.
    */
   text: string;
+  /** In an answer to chat(): what the model thinks first, where its template marks thoughts. */
+  reasoning?: string;
+  /** In an answer to chat() with tools: what is new of calls. */
+  toolCalls?: ToolCallPiece[];
   /** The token drawn; each comes in one piece. -1 in a last piece of text that was held back. */
   token: number;
   /** The natural logarithm of the token's probability, where `logprobs` asks for it. */
   logprob?: number;
   /** The most probable tokens in its place, best first. */
   top?: TokenLogprob[];
+}
+
+/** A call of a tool, or what comes next of one. */
+export interface ToolCallPiece {
+  /** Which call of the answer, from 0 on. */
+  index: number;
+  /** In the first piece of a call. */
+  name?: string;
+  /** JSON, ready to append; of an answer that was cut it may end early. */
+  arguments: string;
+}
+
+export interface ToolCall {
+  name: string;
+  /** A JSON object, as OpenAI's API gives it; of an answer that was cut it may end early. */
+  arguments: string;
 }
 
 export interface TokenLogprob {
@@ -435,6 +475,10 @@ export type FinishReason = 'stop' | 'length' | 'context' | 'cancelled';
 
 export interface GenerationResult {
   text: string;
+  /** In an answer to chat(): what the model thought first; undefined where it did not. */
+  reasoning?: string;
+  /** In an answer to chat() with tools: those that the model calls; undefined where there are none. */
+  toolCalls?: ToolCall[];
   finishReason: FinishReason;
   seed: number;
   usage: {

@@ -60,7 +60,12 @@ export async function promptTokens(
   { mode, prompt }: Pick<Exchange, 'mode' | 'prompt'>,
   before: readonly Exchange[],
 ): Promise<number[]> {
-  if (mode === 'write') return kinglet.tokenize(prompt);
+  return mode === 'write'
+    ? kinglet.tokenize(prompt)
+    : kinglet.chatTokens(messagesOf(prompt, before));
+}
+
+function messagesOf(prompt: string, before: readonly Exchange[]): ChatMessage[] {
   const messages: ChatMessage[] = before
     .filter((earlier) => earlier.mode === 'chat')
     .flatMap((earlier) => [
@@ -70,7 +75,7 @@ export async function promptTokens(
   const { system } = settings.value;
   if (system) messages.unshift({ role: 'system', content: system });
   messages.push({ role: 'user', content: prompt });
-  return kinglet.chatTokens(messages);
+  return messages;
 }
 
 /** Goes on from exactly these tokens. What the session holds of them is not computed again. */
@@ -109,12 +114,16 @@ async function run(
   exchange.begin(kept);
   try {
     const before = exchanges.value.slice(0, exchanges.value.indexOf(exchange));
-    const prompt = await promptTokens(model, exchange, before);
-    const generation = await continueFrom(
-      model.session,
-      [...prompt, ...kept.map(({ token }) => token)],
-      { ...generateOptions(settings.value), logprobs: nAlternatives, signal },
-    );
+    const prefix = kept.map(({ token }) => token).filter((token) => token >= 0);
+    const options = { ...generateOptions(settings.value), logprobs: nAlternatives, signal };
+    const generation =
+      exchange.mode === 'chat'
+        ? model.session.chat(messagesOf(exchange.prompt, before), { ...options, prefix })
+        : await continueFrom(
+            model.session,
+            [...(await promptTokens(model, exchange, before)), ...prefix],
+            options,
+          );
     for await (const piece of generation) exchange.add(piece);
     exchange.end(await generation.result);
   } catch (error) {

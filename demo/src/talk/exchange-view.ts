@@ -11,6 +11,7 @@ export class ExchangeView {
   readonly #exchange: Exchange;
   readonly #onGrowth: () => void;
   readonly #prompt: HTMLElement;
+  readonly #thoughts: HTMLDetailsElement;
   readonly #answer: HTMLElement;
   readonly #tokens: TokenView;
   readonly #actions: HTMLElement;
@@ -27,12 +28,13 @@ export class ExchangeView {
     this.#prompt = h(isChat ? 'div' : 'span', { class: 'prompt-text' });
     this.#answer = h(isChat ? 'div' : 'span', { class: isChat ? 'answer markdown' : 'answer' });
     this.#showText = textPainter(this.#answer, isChat);
+    this.#thoughts = h('details', { class: 'thoughts' }, h('summary', {}), h('p', {}));
     this.#tokens = new TokenView((index, piece) => branch(exchange, index, piece));
     this.#tokens.element.hidden = true;
     this.#note = h('span', { class: 'note' });
     this.#actions = h('div', { class: 'actions' });
     const body = isChat
-      ? [this.#prompt, this.#answer, this.#tokens.element]
+      ? [this.#prompt, this.#thoughts, this.#answer, this.#tokens.element]
       : [h('p', { class: 'written' }, this.#prompt, this.#answer, this.#tokens.element)];
     this.element = h(
       'article',
@@ -85,6 +87,7 @@ export class ExchangeView {
     this.#prompt.textContent = prompt;
     this.element.ariaBusy = String(isRunning);
     this.element.dataset.state = state;
+    this.#showThoughts();
     this.#showText(text);
     if (!this.#tokens.element.hidden) this.#tokens.update(this.#exchange.pieces);
     for (const action of this.#actions.querySelectorAll('button')) action.disabled = isRunning;
@@ -93,6 +96,14 @@ export class ExchangeView {
     else if (state === 'stopped') this.#note.textContent = 'Stopped';
     else if (result) this.#note.textContent = summary(result);
     this.#onGrowth();
+  }
+
+  #showThoughts(): void {
+    const { reasoning, text, isRunning } = this.#exchange;
+    const [summary, body] = this.#thoughts.children;
+    this.#thoughts.hidden = reasoning === '';
+    if (summary) summary.textContent = isRunning && text === '' ? 'Thinking …' : 'Thoughts';
+    if (body) body.textContent = reasoning;
   }
 
   /** In place of the text, or the text again. */

@@ -16,6 +16,8 @@ export class Exchange {
 
   state: ExchangeState = 'reading';
   text = '';
+  /** What the model thought before it answered. */
+  reasoning = '';
   /** The answer, token by token. */
   pieces: Piece[] = [];
   /** Milliseconds from the start of work to each of the pieces that came since then. */
@@ -40,6 +42,7 @@ export class Exchange {
     this.state = 'reading';
     this.pieces = [...kept];
     this.text = kept.map(({ text }) => text).join('');
+    this.reasoning = kept.map(({ reasoning = '' }) => reasoning).join('');
     this.arrivals = [];
     this.nPromptTokens = 0;
     this.result = undefined;
@@ -52,6 +55,7 @@ export class Exchange {
     this.state = 'writing';
     this.pieces.push(piece);
     this.text += piece.text;
+    this.reasoning += piece.reasoning ?? '';
     this.arrivals.push(performance.now() - this.#startedAt);
     this.updates.notify();
   }

@@ -37,7 +37,8 @@ export class TokenView {
   /** Spaces before a word, and where lines end, stay outside of what can be clicked. */
   #append(piece: Piece): void {
     const index = this.#tokens.length;
-    const [, space = '', word = '', end = ''] = /^( ?)(.*?)(\n*)$/s.exec(piece.text) ?? [];
+    const text = piece.text || (piece.reasoning ?? '');
+    const [, space = '', word = '', end = ''] = /^( ?)(.*?)(\n*)$/s.exec(text) ?? [];
     // No button element: tokens are parts of a text, which breaks its lines between words only.
     const made = h(
       'span',
@@ -49,7 +50,7 @@ export class TokenView {
           this.#open(index);
         },
       },
-      word === '' ? spelled(piece.text) : spelled(word) + (end === '' ? '' : '↵'),
+      word === '' ? spelled(text) : spelled(word) + (end === '' ? '' : '↵'),
     );
     if (piece.logprob !== undefined) {
       made.style.setProperty('--surprise', (1 - Math.exp(piece.logprob)).toFixed(3));

@@ -1,7 +1,7 @@
 import { KingletError } from '../errors.ts';
 import type { Kinglet } from '../kinglet.ts';
 import type { ChatText } from '../protocol.ts';
-import type { GenerateOptions, GenerationResult } from '../types.ts';
+import type { GenerateOptions, GenerationResult, ToolCallPiece } from '../types.ts';
 import {
   answerHead,
   AnswerStream,
@@ -19,8 +19,8 @@ import {
   refuseUnknown,
   samplingOptions,
 } from './sampling.ts';
-import { answerReader, callSchema, chosenTools, toolStyle } from './tools.ts';
-import type { AnswerPart, ChosenTools, ToolStyle } from './tools.ts';
+import { callSchema, chosenTools, toolStyle } from './tools.ts';
+import type { ChosenTools } from './tools.ts';
 import type {
   ChatCompletion,
   ChatCompletionChunk,
@@ -35,6 +35,7 @@ import type {
   ResponseFormat,
   Streaming,
   TokenLogprob,
+  ToolCallDelta,
 } from './types.ts';
 
 const known = [
@@ -89,7 +90,6 @@ interface ChatRequest {
   nChoices: number;
   withLogprobs: boolean;
   tools: ChosenTools;
-  style: ToolStyle;
   nCallsAtMost: number;
 }
 
@@ -101,17 +101,17 @@ async function prepare(
 ): Promise<ChatRequest> {
   refuseUnknown(params, known);
   const tools = chosenTools(params);
-  const { chatTemplate, toolChatTemplate } = model.info;
-  const own = tools.tools.length > 0 ? toolChatTemplate : undefined;
-  const style = toolStyle(own ?? chatTemplate);
+  const style = toolStyle(model.info);
   const { isForced } = tools;
   const messages = templateMessages(params.messages, tools.tools, style);
-  const variables = {
-    ...(tools.tools.length > 0 && style.isTaught && { tools: tools.tools }),
-    ...(params.reasoning_effort === 'none' && { enable_thinking: false }),
-    ...params.chat_template_kwargs,
-  };
-  const opening = await model.layOut(messages, { variables, trustContent });
+  const opening = await model.layOut(messages, {
+    tools: tools.tools.length > 0 && style.isTaught ? tools.tools : undefined,
+    variables: {
+      ...(params.reasoning_effort === 'none' && { enable_thinking: false }),
+      ...params.chat_template_kwargs,
+    },
+    trustContent,
+  });
   const jsonSchema = isForced
     ? callSchema(tools.tools, style)
     : responseSchema(params.response_format);
@@ -124,7 +124,7 @@ async function prepare(
     maxTokens: params.max_completion_tokens ?? params.max_tokens ?? model.info.nCtx,
   };
   return {
-    ...{ model, options, tools, style },
+    ...{ model, options, tools },
     // A call that must be made is begun for the model, which then has only the JSON to write.
     prompt: isForced && style.mark !== '' ? withOwnText(opening, `${style.mark}\n`) : opening,
     nChoices: numberOfChoices(params),
@@ -155,41 +155,42 @@ function responseSchema(format: ResponseFormat | undefined): object | undefined 
   }
 }
 
-type AnswerEvent = ({ text: string } | { call: FunctionCall; index: number }) & {
+interface AnswerEvent {
+  text: string;
+  reasoning: string;
+  calls: ToolCallDelta[];
   logprobs: TokenLogprob[];
-};
+}
 
-/** One answer, text and calls in the order they are written. Returns how it ended. */
+/** One answer as it is written. Returns how it ended. */
 async function* answerEvents(
   request: ChatRequest,
   choice: number,
   results: GenerationResult[],
 ): AsyncGenerator<AnswerEvent, ChatFinishReason, void> {
-  const { model, prompt, options, withLogprobs } = request;
-  const generation = model.answer(prompt, optionsOfChoice(options, choice));
-  const reader = answerReader(request.tools, request.style);
+  const { model, prompt, options, tools, withLogprobs, nCallsAtMost } = request;
+  const generation = model.answer(prompt, tools.tools, optionsOfChoice(options, choice));
   let nCalls = 0;
   let logprobs: TokenLogprob[] = []; // of the tokens read since the last event
-  const events = function* (parts: AnswerPart[]): Generator<AnswerEvent> {
-    for (const part of parts) {
-      const told = { logprobs };
-      logprobs = [];
-      if ('text' in part) {
-        yield { ...part, ...told };
-      } else if (nCalls < request.nCallsAtMost) {
-        const call = { id: randomName(9), type: 'function', function: part.call } as const;
-        yield { call, index: nCalls++, ...told };
-      }
-    }
-  };
   for await (const piece of generation) {
-    if (withLogprobs) logprobs.push(tokenLogprob(piece));
-    yield* events(reader.push(piece.text));
+    const { text, reasoning = '', toolCalls = [] } = piece;
+    if (withLogprobs && piece.token >= 0) logprobs.push(tokenLogprob(piece));
+    const calls = toolCalls.filter(({ index }) => index < nCallsAtMost).map(toolCallDelta);
+    if (text === '' && reasoning === '' && calls.length === 0) continue;
+    nCalls = Math.max(nCalls, (calls.at(-1)?.index ?? -1) + 1);
+    yield { text, reasoning, calls, logprobs };
+    logprobs = [];
   }
-  yield* events(reader.end());
   const result = await generation.result;
   results.push(result);
+  if (logprobs.length > 0) yield { text: '', reasoning: '', calls: [], logprobs };
   return nCalls > 0 ? 'tool_calls' : finishReasonOf(result);
+}
+
+function toolCallDelta({ index, name, arguments: given }: ToolCallPiece): ToolCallDelta {
+  return name === undefined
+    ? { index, function: { arguments: given } }
+    : { index, id: randomName(9), type: 'function', function: { name, arguments: given } };
 }
 
 async function wholeChoice(
@@ -201,12 +202,16 @@ async function wholeChoice(
   const logprobs: TokenLogprob[] = [];
   const calls: FunctionCall[] = [];
   let content = '';
+  let reasoning = '';
   let next = await events.next();
   for (; !next.done; next = await events.next()) {
     const event = next.value;
     logprobs.push(...event.logprobs);
-    if ('text' in event) content += event.text;
-    else calls.push(event.call);
+    content += event.text;
+    reasoning += event.reasoning;
+    event.calls.forEach((delta) => {
+      addDelta(calls, delta);
+    });
   }
   return {
     index,
@@ -214,11 +219,18 @@ async function wholeChoice(
       role: 'assistant',
       content: content === '' && calls.length > 0 ? null : content,
       refusal: null,
+      ...(reasoning !== '' && { reasoning_content: reasoning }),
       ...(calls.length > 0 && { tool_calls: calls }),
     },
     finish_reason: next.value,
     logprobs: request.withLogprobs ? { content: logprobs, refusal: null } : null,
   };
+}
+
+function addDelta(calls: FunctionCall[], { index, ...delta }: ToolCallDelta): void {
+  const call = calls[index];
+  if (call) call.function.arguments += delta.function.arguments;
+  else if ('id' in delta) calls.push({ ...delta, function: { ...delta.function } });
 }
 
 async function* streamChunks(
@@ -243,12 +255,12 @@ async function* streamChunks(
     try {
       let next = await events.next();
       for (; !next.done; next = await events.next()) {
-        const { logprobs: tokens, ...event } = next.value;
-        const delta: ChatCompletionDelta =
-          'text' in event
-            ? { content: event.text }
-            : { tool_calls: [{ index: event.index, ...event.call }] };
-        if ('text' in event && event.text === '' && tokens.length === 0) continue;
+        const { text, reasoning, calls, logprobs: tokens } = next.value;
+        const delta: ChatCompletionDelta = {
+          ...(reasoning !== '' && { reasoning_content: reasoning }),
+          ...((text !== '' || (reasoning === '' && calls.length === 0)) && { content: text }),
+          ...(calls.length > 0 && { tool_calls: calls }),
+        };
         const logprobs = request.withLogprobs ? { content: tokens, refusal: null } : null;
         yield chunk(index, delta, null, logprobs);
       }

@@ -164,6 +164,8 @@ export interface ChatCompletionMessage {
   role: 'assistant';
   content: string | null;
   refusal: null;
+  /** What the model thought first, where it does. */
+  reasoning_content?: string;
   tool_calls?: FunctionCall[];
 }
 
@@ -190,8 +192,13 @@ export interface ChatCompletion extends Answer {
 export interface ChatCompletionDelta {
   role?: 'assistant';
   content?: string;
-  tool_calls?: (FunctionCall & { index: number })[];
+  reasoning_content?: string;
+  tool_calls?: ToolCallDelta[];
 }
+
+/** Its name comes first, its arguments piece by piece. */
+export type ToolCallDelta =
+  (FunctionCall & { index: number }) | { index: number; function: { arguments: string } };
 
 export interface ChatCompletionChunk extends Answer {
   object: 'chat.completion.chunk';

@@ -2,13 +2,21 @@
 import type { EngineModel, EngineModule, EngineSession } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
 import { isPooling } from '../pooling.ts';
-import type { CancelWord, ClientMessage, KvKinds, WorkerMessage } from '../protocol.ts';
+import type {
+  CancelWord,
+  ChatText,
+  ClientMessage,
+  Conversation,
+  KvKinds,
+  WorkerMessage,
+} from '../protocol.ts';
 import type { KvPages, ModelInfo, SessionInfo } from '../types.ts';
 import { appendTokens } from './append-tokens.ts';
 import { embedTexts, scoreTexts } from './encode-texts.ts';
 import type { EncodingWork } from './encode-texts.ts';
 import { unwrap } from './engine-error.ts';
-import { encoded, layOut } from './lay-out.ts';
+import { ChatLayout, encoded } from './lay-out.ts';
+import type { ChatEngine, Templates } from './lay-out.ts';
 import { loadModel } from './load-model.ts';
 import { defaultNCtx } from './memory-plan.ts';
 import type { OpenEngine } from './open-engine.ts';
@@ -28,6 +36,7 @@ export interface HostEnvironment {
     onStarting: (nThreads: number) => void,
     engineUrl: string | undefined,
   ): Promise<OpenEngine>;
+  openChatEngine(engineUrl: string | undefined): Promise<ChatEngine>;
 }
 
 type Message<T extends ClientMessage['type']> = Extract<ClientMessage, { type: T }>;
@@ -51,7 +60,9 @@ interface HostedSession extends MadeSession {
  */
 export class ModelHost {
   readonly #environment: HostEnvironment;
+  #engine: EngineModule | undefined;
   #model: EngineModel | undefined;
+  #chat: ChatLayout | undefined;
   readonly #sessions = new Map<number, HostedSession>();
   /** What can be cancelled and is running or waiting; cancelling takes it out. */
   readonly #wanted = new Set<number>();
@@ -131,15 +142,16 @@ export class ModelHost {
         this.#wanted.delete(message.target);
         break;
       case 'layOut':
-        void this.#answer(message.id, () => {
+        void this.#answer(message.id, async () => {
           const { id, conversation } = message;
-          return { type: 'laidOut', id, chat: layOut(this.#ready(), conversation) };
+          return { type: 'laidOut', id, chat: await this.#layOut(conversation) };
         });
         break;
       case 'tokenize':
-        void this.#answer(message.id, () => {
+        void this.#answer(message.id, async () => {
           const { id, text } = message;
-          return { type: 'tokens', id, tokens: encoded(this.#ready(), text, message) };
+          const content = typeof text === 'string' ? text : await this.#layOut(text);
+          return { type: 'tokens', id, tokens: encoded(this.#ready(), content, message) };
         });
         break;
       case 'detokenize':
@@ -185,6 +197,12 @@ export class ModelHost {
   #ready(): EngineModel {
     if (!this.#model) throw new KingletError('invalid_argument', 'no model is loaded');
     return this.#model;
+  }
+
+  #layOut(conversation: Conversation): Promise<ChatText> {
+    this.#ready();
+    if (!this.#chat) throw new KingletError('invalid_argument', 'no model is loaded');
+    return this.#chat.layOut(conversation);
   }
 
   /** For what a vocabulary alone cannot do. */
@@ -235,15 +253,21 @@ export class ModelHost {
         this.#environment.post({ type: 'warning', id, code, message });
       },
     });
+    this.#engine = running.engine;
     this.#model = model;
-    if (options.chatTemplate !== undefined) unwrap(model.useChatTemplate(options.chatTemplate));
+    const templates = templatesOf(model, options.chatTemplate);
+    this.#chat = new ChatLayout(
+      () => this.#environment.openChatEngine(options.engineUrl),
+      templates,
+    );
+    if (options.chatTemplate !== undefined) await this.#chat.check();
     const { hasWeights, purpose, contextLength } = model.info();
     const nCtx = options.nCtx ?? defaultNCtx(contextLength);
     const { session } =
       hasWeights && purpose === 'text'
         ? this.#newSession({ id, options: { nCtx, kv: options.kv, kvPool: 0 } })
         : { session: noSession(options.kv) };
-    const info = describe(model, session, running);
+    const info = describe(model, session, running, templates);
     return { type: 'loaded', id, info, session, cancelWord: cancelWord(running.engine) };
   }
 
@@ -280,7 +304,9 @@ export class ModelHost {
   ): Promise<WorkerMessage> {
     const result = await runGeneration({
       ...{ id, prompt, options },
+      engine: this.#engine,
       model: this.#ready(),
+      chat: this.#chat,
       session: session.engine,
       isWanted: () => this.#isWanted(session, id),
       onPiece: (piece) => {
@@ -348,15 +374,31 @@ function cancelWord(engine: EngineModule): CancelWord | undefined {
     : undefined;
 }
 
-function describe(model: EngineModel, session: SessionInfo, opened: OpenEngine): ModelInfo {
+/** `own`: in place of the file's. */
+function templatesOf(model: EngineModel, own: string | undefined): Templates {
+  const { chatTemplate, toolChatTemplate, bosToken, eosToken } = model.info();
+  return own === undefined
+    ? { chatTemplate, toolChatTemplate, bosToken, eosToken }
+    : { chatTemplate: own, toolChatTemplate: '', bosToken, eosToken };
+}
+
+function describe(
+  model: EngineModel,
+  session: SessionInfo,
+  opened: OpenEngine,
+  { chatTemplate, toolChatTemplate }: Templates,
+): ModelInfo {
   const { weightBytes, storedBytes, kernels, hasWeights, pooling, ...info } = model.info();
+  const tools = opened.engine.toolFormat(toolChatTemplate || chatTemplate);
   const nThreads = opened.engine.nPoolThreads();
   return {
     ...info,
     hasWeights: Boolean(hasWeights),
+    knowsTools: Boolean(tools.knowsTools),
+    toolCallMark: tools.toolCallMark,
     pooling: isPooling(pooling) ? pooling : undefined,
-    chatTemplate: info.chatTemplate || undefined,
-    toolChatTemplate: info.toolChatTemplate || undefined,
+    chatTemplate: chatTemplate || undefined,
+    toolChatTemplate: toolChatTemplate || undefined,
     nCtx: info.purpose === 'text' ? session.nCtx : info.contextLength,
     memory: { weightBytes, storedBytes, ...session.memory, heapBytes: opened.engine.HEAPU8.length },
     runtime: {

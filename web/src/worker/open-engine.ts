@@ -59,7 +59,7 @@ export async function openEngine(
   }
 }
 
-function startError(error: unknown): KingletError {
+export function startError(error: unknown): KingletError {
   if (error instanceof KingletError) return error;
   if (error instanceof MissingFile) {
     const advice = "say with engineUrl where the files of the package's folder engine are";
@@ -164,6 +164,11 @@ async function importGlue(glue: URL): Promise<typeof createEngine> {
   } catch (error) {
     throw new MissingFile(glue, messageOf(error));
   }
+}
+
+/** A module that needs no glue. */
+export async function compileFile(wasm: URL): Promise<WebAssembly.Module> {
+  return isNode ? WebAssembly.compile(await readBytes(wasm)) : compile(wasm);
 }
 
 async function compile(wasm: URL): Promise<WebAssembly.Module> {

@@ -16,6 +16,12 @@ export function variantFiles(variant: Variant, folder: string | undefined): Vari
   return { glue: file('js'), wasm: file('wasm') };
 }
 
+/** What lays out conversations, in every variant. */
+export function chatFile(folder: string | undefined): URL {
+  if (folder !== undefined) return new URL('kinglet-chat.wasm', folder);
+  return new URL('../engine/kinglet-chat.wasm', import.meta.url);
+}
+
 // Written out because bundlers find assets by exactly this expression. Only what runs is fetched.
 function filesBeside(variant: Variant): VariantFiles {
   switch (variant) {

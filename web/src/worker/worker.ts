@@ -3,6 +3,7 @@ import { giveLifeSign } from '../life-sign.ts';
 import type { ClientMessage, WorkerMessage } from '../protocol.ts';
 import { importNode, isNode } from '../runtime.ts';
 import { ModelHost } from './model-host.ts';
+import { openChatEngine } from './open-chat-engine.ts';
 import { openEngine } from './open-engine.ts';
 
 if (isNode) {
@@ -12,6 +13,7 @@ if (isNode) {
         parentPort?.postMessage(message, transfer as import('node:worker_threads').Transferable[]);
       },
       openEngine,
+      openChatEngine,
     });
     parentPort?.on('message', (message: ClientMessage) => {
       host.receive(message);
@@ -23,6 +25,7 @@ if (isNode) {
       self.postMessage(message, { transfer });
     },
     openEngine,
+    openChatEngine,
   });
   self.onmessage = (event: MessageEvent<ClientMessage>) => {
     host.receive(event.data);
