@@ -3,7 +3,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Site } from './demo-page.ts';
-import { answered, ask, openPage, openPanel, openSite, opening } from './demo-page.ts';
+import {
+  accessibilityFaults,
+  answered,
+  ask,
+  openPage,
+  openPanel,
+  openSite,
+  opening,
+} from './demo-page.ts';
 import { startFaultyServer } from './faulty-server.ts';
 import {
   root,
@@ -97,9 +105,9 @@ describe('chatting', () => {
     '{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}' +
     '{% if add_generation_prompt %}assistant:{% endif %}';
 
-  async function openChat(): Promise<Page> {
+  async function openChat(source = template): Promise<Page> {
     const page = await open('?temperature=0&tokens=20');
-    const bytes = withChatTemplate(readFileSync(storyModel), template);
+    const bytes = withChatTemplate(readFileSync(storyModel), source);
     await openPanel(page, 'models');
     await page.locator('#file').setInputFiles({
       ...{ name: 'chat.gguf', mimeType: 'application/octet-stream', buffer: Buffer.from(bytes) },
@@ -116,6 +124,18 @@ describe('chatting', () => {
     const said = tellByCli('user: Tell me of Tim.\nassistant:', 20);
     const context = `user: Tell me of Tim.\nassistant: ${said}\nuser: And Lily?\nassistant:`;
     expect(second.trim()).toBe(cliText(context));
+  });
+
+  it('folds what the model thinks', async () => {
+    const page = await openChat(`${template}{{ '<think>\\n' }}{# </think> #}`);
+    expect(await ask(page, 'Tell me of Tim.')).toBe('');
+    const thoughts = page.locator('.thoughts');
+    expect(await thoughts.locator('summary').textContent()).toBe('Thoughts');
+    expect(await thoughts.locator('p').isVisible()).toBe(false);
+    await thoughts.locator('summary').click();
+    const thought = tellByCli('user: Tell me of Tim.\nassistant:<think>\n', 20);
+    expect(await thoughts.locator('p').textContent()).toBe(thought.trim());
+    expect(await accessibilityFaults(page)).toEqual([]);
   });
 
   it('begins with an opener, and forgets what followed an edited question', async () => {

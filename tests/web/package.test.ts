@@ -664,6 +664,48 @@ describe('a model with a chat template', () => {
     }
   });
 
+  describe('that begins a thought', () => {
+    const thinking = `${template}{{ '<think>\n' }}{# </think> #}`;
+    let thinker: Kinglet;
+    beforeAll(async () => {
+      thinker = await Kinglet.load(bytes, { nThreads: 1, chatTemplate: thinking });
+    });
+    afterAll(() => {
+      thinker.dispose();
+    });
+
+    it('tells what the model thinks apart from its answer', async () => {
+      const answer = thinker.chat(messages, greedy);
+      let reasoning = '';
+      for await (const piece of answer) {
+        expect(piece.text).toBe('');
+        reasoning += piece.reasoning ?? '';
+      }
+      const result = await answer.result;
+      expect(result).toMatchObject({ text: '', reasoning });
+      const raw = await thinker.generate(await thinker.chatTokens(messages), greedy).result;
+      expect(reasoning).toBe(raw.text.trim());
+    });
+
+    it('goes on from a prefix, which may end the thought', async () => {
+      const prefix = 'Let me see.\n</think>\n\n';
+      const { text, reasoning } = await thinker.chat(messages, { ...greedy, prefix }).result;
+      expect(reasoning).toBeUndefined();
+      const tokens = await thinker.chatTokens(messages);
+      const more = await thinker.tokenize(prefix, { addBos: false });
+      const raw = await thinker.generate([...tokens, ...more], greedy).result;
+      expect(text).toBe(raw.text.trimStart());
+      const asTokens = await thinker.chat(messages, { ...greedy, prefix: more }).result;
+      expect(asTokens.text).toBe(text);
+    });
+
+    it('has no thoughts in an answer that must match a schema', async () => {
+      const { text, reasoning } = await thinker.chat(messages, { jsonSchema: { enum: [7] } })
+        .result;
+      expect({ text, reasoning }).toEqual({ text: '7', reasoning: undefined });
+    });
+  });
+
   it('refuses a template that is none', async () => {
     const damaged = await Kinglet.load(withChatTemplate(bytes, '{% for %}'), { nThreads: 1 });
     await expect(damaged.chatPrompt(messages)).rejects.toMatchObject({
