@@ -89,7 +89,7 @@ describe('in Node', () => {
   it('what cannot be read again is loaded', async () => {
     const stream = new Blob([bytes]).stream();
     for (const source of [bytes, stream, server.url + path.slice(1)]) {
-      const model = await Kinglet.load(source, onDemand);
+      const model = await Kinglet.load(source, { ...onDemand, cache: false });
       expect(model.info.memory.storedBytes).toBe(0);
       expect(await tell(model)).toBe(story);
       model.dispose();
