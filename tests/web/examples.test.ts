@@ -35,7 +35,7 @@ function build(example: string, program: string, args: string[]): void {
   });
 }
 
-/** What the page answers, and which of the engine's builds it has fetched. */
+/** What the page answers, and which of the package's modules it has fetched. */
 async function chat(served: string, isolated: boolean) {
   const model = withChatTemplate(readFileSync(storyModel), '{{ messages[0].content }}');
   writeFileSync(join(served, 'model.gguf'), model);
@@ -82,10 +82,14 @@ describe.each([
   ])('answers %s isolation headers', async (_, isolated) => {
     const { answer, fetched } = await chat(join(folder, served), isolated);
     expect(answer).toBe(tellByCli('Once upon a time', 100));
-    // One build of the engine, under whatever name the bundler gave it.
-    expect(fetched).toHaveLength(1);
-    const engine = `dist/engine/kinglet-relaxed-simd${isolated ? '-threads' : ''}.wasm`;
-    const found = readFileSync(join(folder, served, fetched[0]!));
-    expect(found.equals(readFileSync(join(root, engine)))).toBe(true);
+    // One build of the engine and what lays out the chat, under whatever names the bundler gave them.
+    const modules = [`relaxed-simd${isolated ? '-threads' : ''}`, 'chat'];
+    expect(fetched).toHaveLength(modules.length);
+    modules.forEach((module, i) => {
+      const found = readFileSync(join(folder, served, fetched[i]!));
+      expect(found.equals(readFileSync(join(root, `dist/engine/kinglet-${module}.wasm`)))).toBe(
+        true,
+      );
+    });
   });
 });
