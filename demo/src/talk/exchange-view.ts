@@ -28,7 +28,12 @@ export class ExchangeView {
     this.#prompt = h(isChat ? 'div' : 'span', { class: 'prompt-text' });
     this.#answer = h(isChat ? 'div' : 'span', { class: isChat ? 'answer markdown' : 'answer' });
     this.#showText = textPainter(this.#answer, isChat);
-    this.#thoughts = h('details', { class: 'thoughts' }, h('summary', {}), h('p', {}));
+    this.#thoughts = h(
+      'details',
+      { class: 'thoughts', hidden: true },
+      h('summary', {}, 'Thoughts'),
+      h('p', {}),
+    );
     this.#tokens = new TokenView((index, piece) => branch(exchange, index, piece));
     this.#tokens.element.hidden = true;
     this.#note = h('span', { class: 'note' });
