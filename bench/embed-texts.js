@@ -31,7 +31,7 @@ function wordsOf(nTokens, index) {
 }
 
 /**
- * Texts per second { passages, queries }, by `embed(texts)`, behind a few queries to warm up.
+ * Texts per second { passages, queries }, by `embed(texts)`, after a few queries to warm up.
  */
 export async function measureEmbedding(of, embed) {
   const { passages, queries } = embedTexts(of);

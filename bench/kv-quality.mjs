@@ -10,7 +10,7 @@ const prompt = text.slice(0, text.indexOf('.') + 1);
 
 /**
  * By kind, the perplexity of the first nWindows windows of the held-out stories, and how many
- * greedy tokens behind their first sentence are those of the first kind.
+ * greedy tokens after their first sentence are those of the first kind.
  */
 export function measureQuality(model, kinds, { contextTokens, greedyTokens, nWindows }) {
   const folder = mkdtempSync(join(tmpdir(), 'kinglet-kv-'));

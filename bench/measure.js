@@ -7,7 +7,7 @@ const nCtx = 1024;
 
 /**
  * A prompt of that many tokens, as text and as ids. The models' vocabularies know single bytes and
- * words that no text holds, so that every engine cuts the text into its bytes, behind the beginning
+ * words that no text holds, so that every engine cuts the text into its bytes, after the beginning
  * of sequence and the three bytes of the mark that stands for a space. Another index gives another
  * prompt.
  */
@@ -28,7 +28,7 @@ function tokenOfByte(byte) {
 }
 
 /**
- * Reads a prompt of 128 tokens, draws 64 behind it, and reads one of 512: tokens per second of every
+ * Reads a prompt of 128 tokens, draws 64 after it, and reads one of 512: tokens per second of every
  * repeat. Reading lasts until the first token is there.
  */
 export async function measureKinglet(Kinglet, source, { kernels, threads, repeats, long = true }) {

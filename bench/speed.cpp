@@ -1,5 +1,5 @@
 // Speed of a model file, natively, as the desktop program runs it: reading prompts of 128 and 512
-// tokens, and drawing 64 tokens behind the shorter one. Prints tokens per second of every repeat,
+// tokens, and drawing 64 tokens after the shorter one. Prints tokens per second of every repeat,
 // one JSON object for each kernel set and number of threads.
 // Usage: kinglet_speed MODEL [KERNELS [THREADS [REPEATS]]]; KERNELS "" means all but scalar,
 // "fastest" what would be chosen.

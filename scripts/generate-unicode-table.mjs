@@ -87,7 +87,7 @@ const pairs = new Map(); // of two parts, to what decomposes into them
 for (let codePoint = 0; codePoint < 0x110000; ++codePoint) {
   if (codePoint >= 0xac00 && codePoint <= 0xdfff) continue; // Hangul, by formula; surrogates
   const character = String.fromCodePoint(codePoint);
-  // One letter becomes two, U+0130, whose accent stays behind it.
+  // One letter becomes two, U+0130, whose accent stays after it.
   const [low] = codePoints(character.toLowerCase());
   if (low !== codePoint) lowers.push([codePoint, low]);
   const parts = codePoints(character.normalize('NFD').replaceAll(/\p{Mn}/gu, ''));

@@ -33,7 +33,7 @@ function logSoftmax(logits) {
 
 const argmax = (numbers) => numbers.indexOf(Math.max(...numbers));
 
-// The logits behind each of the tokens.
+// The logits after each of the tokens.
 async function evaluate(sequence, ids) {
   const options = { generateNext: { logits: true, options: { temperature: 0 } } };
   const results = await sequence.controlledEvaluate(ids.map((id) => [id, options]));

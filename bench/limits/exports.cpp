@@ -16,7 +16,7 @@ alignas(64) std::byte operands[kOperandBytes];
 
 #define KINGLET_EXPORT(name) extern "C" __attribute__((export_name(#name)))
 
-// Null behind the last set.
+// Null after the last set.
 KINGLET_EXPORT(name) const char* limits_name(uint32_t set) {
   return set < available_limits().size() ? available_limits()[set]->name : nullptr;
 }

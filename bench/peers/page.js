@@ -1,8 +1,9 @@
-// The peers that run in a page. Each reads the prompt and draws tokens behind it, greedily, as this
+// The peers that run in a page. Each reads the prompt and draws tokens after it, greedily, as this
 // project does in ../measure.js.
 import { measureKinglet, promptOf } from '../measure.js';
 import './embed.js';
 import './first-token.js';
+import './pictures.js';
 import './products.js';
 import { openWllama2, openWllama3 } from './wllama.js';
 

@@ -3,7 +3,7 @@
 import { onnxModel } from './onnx-model.js';
 
 const modules = '/build/bench/peers/node_modules';
-/** One behind the other, as in a layer: a single one would stay in the cache. */
+/** One after the other, as in a layer: a single one would stay in the cache. */
 const nMatrices = 8;
 
 /** GMAC/s of `bits` 4 (MatMulNBits) or 8 (MatMulInteger). */

@@ -6,8 +6,8 @@ namespace kinglet {
 
 // Mean and squares are updated as by Welford (1962), which never cancels digits away.
 void LatencyHistogram::add(double microseconds) {
-  const auto behind = std::upper_bound(kBucketBegins.begin(), kBucketBegins.end(), microseconds);
-  const auto bucket = std::max<ptrdiff_t>(behind - kBucketBegins.begin() - 1, 0);
+  const auto after = std::upper_bound(kBucketBegins.begin(), kBucketBegins.end(), microseconds);
+  const auto bucket = std::max<ptrdiff_t>(after - kBucketBegins.begin() - 1, 0);
   ++buckets_[static_cast<size_t>(bucket)];
   min_ = count_ == 0 ? microseconds : std::min(min_, microseconds);
   max_ = count_ == 0 ? microseconds : std::max(max_, microseconds);

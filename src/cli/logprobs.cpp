@@ -46,7 +46,7 @@ Result<std::vector<uint32_t>> sorted_positions(const LogprobsOptions& options) {
   positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
   if (positions.back() > last) {
     return Error{ErrorCode::invalid_argument,
-                 cat("--positions: ", positions.back(), " is behind the last token's, ", last)};
+                 cat("--positions: ", positions.back(), " is after the last token's, ", last)};
   }
   return positions;
 }

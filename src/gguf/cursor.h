@@ -32,7 +32,7 @@ inline std::string_view as_text(std::span<const std::byte> bytes) {
 
 class Cursor {
  public:
-  // `bytes` are the front of a file of `file_bytes`, where that is known. Nothing behind
+  // `bytes` are the front of a file of `file_bytes`, where that is known. Nothing after
   // kMaxHeaderBytes is read.
   Cursor(std::span<const std::byte> bytes, std::optional<uint64_t> file_bytes);
 

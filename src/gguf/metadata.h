@@ -58,7 +58,7 @@ class MetadataValue {
   std::span<const std::byte> bytes_;  // the stored value, after its type
 };
 
-// Elements of one type, stored one behind the other.
+// Elements of one type, stored one after the other.
 class MetadataArray {
  public:
   MetadataArray(ValueType element_type, uint64_t size, std::span<const std::byte> elements)

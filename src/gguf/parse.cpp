@@ -382,7 +382,7 @@ Result<uint64_t> HeaderReader::end_of(const TensorInfo& tensor) const {
   const auto end = checked_add(tensor.offset, tensor.bytes);
   const auto file_end = end ? checked_add(header_.data_offset, *end) : std::nullopt;
   if (!file_end) {
-    return Error{ErrorCode::corrupt, cat(placed(tensor), " ends behind byte 2^64 of the file")};
+    return Error{ErrorCode::corrupt, cat(placed(tensor), " ends after byte 2^64 of the file")};
   }
   if (file_bytes_ && *file_end > *file_bytes_) {
     return Error{ErrorCode::truncated, cat(placed(tensor), " ends at byte ", *file_end,

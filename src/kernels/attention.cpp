@@ -104,10 +104,10 @@ class Rows {
     const size_t left = tile_.n_positions == 0 ? tile_.window - 1 : tile_.window / 2;
     const bool sees_all = tile_.window == 0;
     begin_[row] = sees_all || own <= left ? 0 : own - left;
-    end_[row] = own + 1;
+    end_[row] = std::max(own + 1, tile_.n_seen);
     if (tile_.n_positions == 0) return;
-    const size_t behind = tile_.n_positions - end_[row];
-    end_[row] += sees_all ? behind : std::min(behind, left);
+    const size_t after = tile_.n_positions - end_[row];
+    end_[row] += sees_all ? after : std::min(after, left);
   }
 
   void attend_block(size_t position, size_t n, const KvRows& keys, const KvRows& values) {

@@ -99,10 +99,10 @@ constexpr size_t kAttentionBlock = 64;
 constexpr size_t kMaxQueryRows = 16;
 
 // What attention does with one KvKind. Queries and outputs of kinds that rotate are rotated, too
-// (see rotate_blocks). Rows of scores and weights are kAttentionBlock apart; weights behind
+// (see rotate_blocks). Rows of scores and weights are kAttentionBlock apart; weights after
 // n_positions are 0.
 struct AttentionKernels {
-  // scores[row][p] = queries[row] · keys[p], for n_rows rows. Numbers behind n_positions are
+  // scores[row][p] = queries[row] · keys[p], for n_rows rows. Numbers after n_positions are
   // overwritten too.
   void (*score)(const Queries& queries, size_t n_rows, const KvRows& keys, size_t n_positions,
                 float* scores);
@@ -121,7 +121,7 @@ struct AttentionKernels {
 // first-level cache holds them. A token's results do not depend on how many come with it.
 struct DeltaRule {
   const float* from;      // M before
-  float* to;              // M behind; may be `from`
+  float* to;              // M after; may be `from`
   const float* query;     // [n_tokens][n_keys], rows row_stride floats apart
   const float* key;       // [n_tokens][n_keys], the same
   const float* value;     // [n_tokens][n_values], the same
@@ -141,7 +141,7 @@ struct DeltaRule {
 //   S ← decay S + (step x) inputᵀ;  output = S readout + skip x
 struct StateSpace {
   const float* from;     // S before
-  float* to;             // S behind; may be `from`
+  float* to;             // S after; may be `from`
   const float* x;        // [n_tokens][n_channels], rows row_stride floats apart
   const float* input;    // [n_tokens][n_states], the same: B
   const float* readout;  // [n_tokens][n_states], the same: C

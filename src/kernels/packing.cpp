@@ -76,7 +76,7 @@ uint64_t from_planes(uint64_t planes) {
   return bits;
 }
 
-// Bit pairs as their low bits, and behind these their high bits.
+// Bit pairs as their low bits, and after these their high bits.
 uint64_t split_pairs(uint64_t pairs) {
   const auto gather = [](uint64_t bits) {  // every other bit
     bits &= 0x5555555555555555;

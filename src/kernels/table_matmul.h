@@ -93,7 +93,7 @@ struct TableMatmul {
   }
 
   // sums[r] = Σ code · x_code over the 32 columns of `part`, less the sums that tables leave out.
-  // The vectors' second group, if any, is `next` bytes behind the first.
+  // The vectors' second group, if any, is `next` bytes after the first.
   template <class Format>
   static void look_up_part(const std::byte* block, size_t next, const SumTable* tables, size_t part,
                            int16_t* sums) {

@@ -33,7 +33,7 @@ struct VectorMath {
     return V::add_exponent(p, shifted);
   }
 
-  // Elements [i, i + kLanes) of a row of n, zeros behind its end. Rows are seldom cut: the cut is
+  // Elements [i, i + kLanes) of a row of n, zeros after its end. Rows are seldom cut: the cut is
   // kept out of the loops, and so is a second copy of every function for single numbers.
   static Float load(const float* row, size_t i, size_t n) {
     return i + kLanes <= n ? V::load(row + i) : load_end(row + i, n - i);

@@ -295,7 +295,7 @@ bool KvCache::is_needed(uint32_t page) const {
 
 void KvCache::give_back() {
   if (window_ == 0) return;
-  for (uint32_t i = 0; i < pages_for(size_); ++i) {  // behind them are pages of a step
+  for (uint32_t i = 0; i < pages_for(size_); ++i) {  // after them are pages of a step
     if (pages_[i] == kNoPage || is_needed(i)) continue;
     store_->release_page(pages_[i]);
     pages_[i] = kNoPage;

@@ -24,7 +24,7 @@ namespace kinglet {
 //
 // A cache with a window gives back the pages that no token will see any more. It keeps those of its
 // end, kWindowSpare positions more than the window, and of other places that it is told to keep: a
-// list of places is all there is to remember, as rows are never changed while one behind them is
+// list of places is all there is to remember, as rows are never changed while one after them is
 // kept. Other positions are not there: reachable() tells where the cache can be cut.
 //
 // `layer` is one of the store's layers, `head` one of its heads.

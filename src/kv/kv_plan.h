@@ -17,7 +17,7 @@ constexpr uint32_t kWindowPage = 64;
 // back. Less than a page would not outlast KvCache::drop().
 constexpr uint32_t kWindowSpare = 64;
 
-// What places behind the end may take, to which a sequence goes back: the one where a call began,
+// What places after the end may take, to which a sequence goes back: the one where a call began,
 // and checkpoints. How many windows they are at least and at most.
 constexpr uint64_t kWindowBudget = uint64_t{32} << 20;
 constexpr uint32_t kFewestKeptWindows = 2;

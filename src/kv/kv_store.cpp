@@ -37,7 +37,7 @@ std::optional<uint64_t> most_bytes(const KvStoreConfig& config) {
   return sum ? checked_mul(*sum, config.n_pages) : sum;
 }
 
-// A side that begins at `end`, which moves behind it. Its numbers fit, as most_bytes() does.
+// A side that begins at `end`, which moves after it. Its numbers fit, as most_bytes() does.
 KvSide lay_out(KvKind kind, const RowShape& shape, uint32_t page_positions, size_t& end) {
   const KvKindInfo& info = kv_kind_info(kind);
   KvSide side{.kind = &info,

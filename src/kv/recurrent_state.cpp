@@ -121,7 +121,7 @@ uint64_t RecurrentState::bytes() const { return pool_->bytes(); }
 
 const float* RecurrentState::before() const { return pool_->floats(live_.slot); }
 
-float* RecurrentState::behind() { return pool_->floats(next_.slot); }
+float* RecurrentState::after() { return pool_->floats(next_.slot); }
 
 void RecurrentState::commit(uint32_t n_positions) {
   const uint32_t position = live_.position + n_positions;

@@ -54,7 +54,7 @@ class RecurrentState {
   // --- A step -----------------------------------------------------------------------------------
 
   const float* before() const;  // [n_floats]: read by the step
-  float* behind();              // [n_floats]: all of it is to be written by the step
+  float* after();               // [n_floats]: all of it is to be written by the step
 
   // Makes what was written the state, n_positions further on.
   void commit(uint32_t n_positions);
@@ -73,7 +73,7 @@ class RecurrentState {
   // state held, the state's own, or 0.
   uint32_t reachable(uint32_t n_positions) const;
 
-  // Goes back to reachable(n_positions), and forgets the places behind it.
+  // Goes back to reachable(n_positions), and forgets the places after it.
   void truncate(uint32_t n_positions);
 
   // Makes the n_floats in `bytes` the state of `position`, and forgets every other place.

@@ -108,7 +108,7 @@ class SequenceState {
   uint32_t first_row(uint32_t rows, uint32_t n_positions, uint32_t n_spare) const;
 
   // Makes this a sequence of n_positions whose rows the caller is to write, with the bytes of the
-  // recurrent floats behind them. Windows keep n_spare positions, or kWindowSpare, more than the
+  // recurrent floats after them. Windows keep n_spare positions, or kWindowSpare, more than the
   // next token sees. ErrorCode::context_full, out_of_memory; nothing has changed then.
   Status overwrite(uint32_t n_positions, uint32_t n_spare, std::span<const std::byte> recurrent);
 

@@ -9,7 +9,7 @@
 
 namespace kinglet {
 
-// Hands out buffers one behind the other. Passed by value it is a stack: what a callee takes is
+// Hands out buffers one after the other. Passed by value it is a stack: what a callee takes is
 // free again when it returns. Without memory it only counts, so that one piece of code tells both
 // how much it needs and where things are.
 class Arena {

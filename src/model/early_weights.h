@@ -57,7 +57,7 @@ class EarlyWeights {
   };
 
   size_t row_bytes(const Matrix& matrix) const;
-  // The first matrix at or behind this byte.
+  // The first matrix at or after this byte.
   std::vector<Matrix>::const_iterator first_at(const std::byte* data) const;
 
   std::vector<Matrix> matrices_;  // in the order of the file

@@ -15,7 +15,7 @@ struct Layer {
   Norm mixer_norm;
   std::unique_ptr<const Block> mixer;
   Norm mixer_post_norm;
-  Norm mixer_sum_norm;     // of the stream behind the mixer
+  Norm mixer_sum_norm;     // of the stream after the mixer
   Norm mixer_second_norm;  // the same, when the layer's input has been added once more
   bool parallel = false;   // the feed-forward block reads what the mixer read
   Norm ffn_norm;
@@ -24,7 +24,7 @@ struct Layer {
   Norm ffn_sum_norm;
   std::unique_ptr<const Block> input;  // see LayerInput; null: there is none
   Norm input_post_norm;
-  float scale = 1;  // multiplies the stream behind all
+  float scale = 1;  // multiplies the stream after all
 };
 
 // Errors: those of the blocks' tensors.

@@ -16,7 +16,7 @@
 
 namespace kinglet {
 
-// Names are those behind "blk.N.": "attn_q" is the tensor "blk.N.attn_q.weight", its bias
+// Names are those after "blk.N.": "attn_q" is the tensor "blk.N.attn_q.weight", its bias
 // "blk.N.attn_q.bias", its scale "blk.N.attn_q.scale". Errors: those of TensorTaker.
 class LayerLoader {
  public:
@@ -71,7 +71,7 @@ class LayerLoader {
   // A norm of heads, n wide together, as the architecture says; none where it has none.
   Result<Norm> head_norm(std::string_view part, uint32_t n) const;
 
-  // F32 numbers [n], or [n / n_columns][n_columns]; `tensor` is the name behind "blk.N.".
+  // F32 numbers [n], or [n / n_columns][n_columns]; `tensor` is the name after "blk.N.".
   Result<const float*> vector(std::string_view tensor, uint64_t n) const {
     return vector(tensor, n, n);
   }

@@ -19,7 +19,7 @@ struct Norm {
   const float* weight = nullptr;  // [n_weights]
   const float* bias = nullptr;
   size_t width = 0;      // of the rows that are normalized
-  size_t n_weights = 0;  // a multiple of width: rows one behind the other have weights of their own
+  size_t n_weights = 0;  // a multiple of width: rows one after the other have weights of their own
 };
 
 }  // namespace kinglet

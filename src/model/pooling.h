@@ -60,11 +60,11 @@ class Head {
   Status take_scores(TensorTaker& tensors, const ModelConfig& config);
   void activate(Step& step, float* rows) const;
 
-  std::vector<Linear> dense_;  // one behind the other, without activations
+  std::vector<Linear> dense_;  // one after the other, without activations
   size_t embedding_dim_;
   size_t widest_ = 0;  // rows of the largest matrix
   Linear hidden_;      // "cls"; no rows: there is none
-  Norm norm_;          // behind its activation
+  Norm norm_;          // after its activation
   Linear output_;      // "cls.output"; the same
 };
 

@@ -15,7 +15,7 @@ struct TextSpan {
   size_t n_tokens;
 };
 
-// Rows of all tokens, one text behind the other. The keys and values are those of the layer that
+// Rows of all tokens, one text after the other. The keys and values are those of the layer that
 // runs: each writes over those of the one before it.
 struct Texts {
   std::vector<TextSpan> spans;  // one or more, none of them empty

@@ -26,7 +26,7 @@ std::vector<CodePointRange> normalized(std::vector<CodePointRange> ranges, bool 
 }
 
 // Characters of equal length, cut so that from some byte on every byte may be anything, while the
-// bytes in front of it are a range behind what is the same in all.
+// bytes in front of it are a range after what is the same in all.
 CodePointRange first_byte_sequence(CodePointRange range) {
   // The last characters of one, two, three (below the surrogates, they, above) and four bytes.
   constexpr char32_t kLast[] = {0x7f, 0x7ff, 0xd7ff, 0xdfff, 0xffff, kLastCodePoint};

@@ -14,7 +14,7 @@ Constraint::Constraint(std::shared_ptr<const Grammar> grammar, const Tokenizer& 
 bool Constraint::allows(TokenId id) {
   if (tokenizer_->is_end_of_generation(id)) return matcher_.is_complete(state_);
   if (matcher_.is_full()) state_ = matcher_.forget_all_but(state_);
-  return behind(id) != GrammarMatcher::kRefused;
+  return after(id) != GrammarMatcher::kRefused;
 }
 
 void Constraint::mask(std::span<float> logits) {
@@ -66,12 +66,12 @@ void Constraint::mask_text(std::span<float> logits) {
 }
 
 void Constraint::accept(TokenId id) {
-  state_ = behind(id);
+  state_ = after(id);
   tokenizer_->append_text(id, false, at_start_, scratch_);
   scratch_.clear();
 }
 
-GrammarMatcher::State Constraint::behind(TokenId id) {
+GrammarMatcher::State Constraint::after(TokenId id) {
   std::string_view text = tokenizer_->piece(id);
   if (at_start_) {
     bool at_start = true;
@@ -94,7 +94,7 @@ Error Constraint::dead_end() const {
             "the grammar is too ambiguous: there are too many ways to read the text so far"};
   }
   return {ErrorCode::grammar_dead_end,
-          "the grammar cannot go on: no token of the vocabulary fits behind the text so far"};
+          "the grammar cannot go on: no token of the vocabulary fits after the text so far"};
 }
 
 }  // namespace kinglet

@@ -41,7 +41,7 @@ class Constraint {
   Error dead_end() const;
 
  private:
-  GrammarMatcher::State behind(TokenId id);
+  GrammarMatcher::State after(TokenId id);
   void mask_text(std::span<float> logits);
 
   GrammarMatcher matcher_;
@@ -49,7 +49,7 @@ class Constraint {
   const Tokenizer* tokenizer_;
   bool at_start_;  // whether the next token begins a text, or follows an added one
   std::string scratch_;
-  std::vector<GrammarMatcher::State> path_;  // behind each byte of a token; scratch of mask
+  std::vector<GrammarMatcher::State> path_;  // after each byte of a token; scratch of mask
 };
 
 }  // namespace kinglet

@@ -37,7 +37,7 @@ Status fit(std::vector<TokenId>& tokens, size_t n_document, size_t n_behind, siz
 
 // The texts around and between the places of a template.
 struct RankingTemplate {
-  std::string_view before, between, behind;
+  std::string_view before, between, after;
   bool query_first;
 };
 
@@ -70,7 +70,7 @@ std::vector<TokenId> fill_template(const Tokenizer& tokenizer, const RankingTemp
   append_plain(parts.query_first ? query : document);
   whole += parts.between;
   append_plain(parts.query_first ? document : query);
-  whole += parts.behind;
+  whole += parts.after;
   return tokenizer.encode(whole, {.parse_special = true}, plain);
 }
 

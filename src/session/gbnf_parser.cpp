@@ -33,16 +33,16 @@ void append_copy(Steps& steps, const Steps& part) {
   for (const GrammarStep& step : part) steps.push_back(GrammarStep(step));
 }
 
-// Puts a split in front of every alternative but the last, and a jump to the end behind it.
+// Puts a split in front of every alternative but the last, and a jump to the end after it.
 class Alternatives {
  public:
   explicit Alternatives(Steps& steps) : steps_(steps), first_(steps.size()) {}
 
   void begin_another() {
-    const int32_t behind = distance(first_, steps_.size() + 2);
+    const int32_t after = distance(first_, steps_.size() + 2);
     steps_.push_back({Kind::split});
     for (size_t i = steps_.size() - 1; i > first_; --i) steps_[i] = steps_[i - 1];
-    steps_[first_] = {Kind::split, 0, 0, behind};
+    steps_[first_] = {Kind::split, 0, 0, after};
     steps_.push_back({Kind::jump, 0, 0, last_jump_});
     first_ = steps_.size();
     last_jump_ = distance(0, first_ - 1);
@@ -383,7 +383,7 @@ size_t GbnfParser::digits(uint32_t base, size_t n_most, uint32_t& value) {
   return at_ - begin;
 }
 
-// Comments are space; a line ends a rule, except in a group and behind "|" and "::=".
+// Comments are space; a line ends a rule, except in a group and after "|" and "::=".
 void GbnfParser::skip_space(bool newlines_too) {
   while (!at_end()) {
     if (peek() == '#') {

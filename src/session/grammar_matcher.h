@@ -52,7 +52,7 @@ class GrammarMatcher {
 
   State start() const { return start_; }
 
-  // The state behind another byte, or kRefused. kRefused also where there are more ways to read the
+  // The state after another byte, or kRefused. kRefused also where there are more ways to read the
   // text than can be followed: is_too_ambiguous() tells.
   State next(State state, uint8_t byte) {
     const size_t transition =
@@ -83,13 +83,14 @@ class GrammarMatcher {
 
   State compute_next(State state, uint8_t byte, size_t transition);
   void follow(GrammarThread thread);
+  uint32_t frame_behind(uint32_t call, uint32_t frame);
   State take_found();
   void reset_states();
 
   std::shared_ptr<const Grammar> grammar_;
   GrammarThreadLists states_;       // sorted threads
   std::vector<State> transitions_;  // [states × byte classes]
-  GrammarThreadLists frames_;       // each is the one thread that goes on behind a call
+  GrammarThreadLists frames_;       // each is the one thread that goes on after a call
   State start_;
   bool is_too_ambiguous_ = false;
   bool is_full_ = false;

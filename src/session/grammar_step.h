@@ -8,13 +8,13 @@ namespace kinglet {
 // A schema of many pages makes some thousand steps; 2 MB of them are a mistake, or an attack.
 constexpr uint32_t kMaxGrammarSteps = 1 << 18;
 
-// One step of a rule, which goes on with the step behind it unless told otherwise.
+// One step of a rule, which goes on with the step after it unless told otherwise.
 struct GrammarStep {
   enum class Kind : uint8_t {
     take,   // takes a byte from `low` to `high`
-    split,  // goes on behind, and at the target
+    split,  // goes on after, and at the target
     jump,   // goes on at the target
-    call,   // runs the rule at the target, then goes on behind
+    call,   // runs the rule at the target, then goes on after
     end,    // of a rule; the target is its first step
   };
   Kind kind;

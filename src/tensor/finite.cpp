@@ -13,7 +13,7 @@
 namespace kinglet {
 namespace {
 
-// The 16-bit words of a block, one behind the other, that hold a float's exponent. Where all its
+// The 16-bit words of a block, one after the other, that hold a float's exponent. Where all its
 // bits are set, weights are NaN or infinite; nowhere else, as codes are small.
 struct Exponents {
   uint16_t bits = 0;
@@ -46,7 +46,7 @@ bool is_finite(const BlockNVFP4& block) {
                       [](uint8_t scale) { return (scale & 0x7f) == 0x7f; });
 }
 
-// The smallest weight, or its scale, stands behind the scale.
+// The smallest weight, or its scale, comes after the scale.
 template <class Block>
 constexpr bool has_minimum() {
   return requires(const Block& block) { block.minimum; }

@@ -28,7 +28,7 @@ class AddedTokens {
  public:
   explicit AddedTokens(const Vocabulary& vocabulary);
 
-  // The first added token of `text` at or behind `from`, the longest where several begin there;
+  // The first added token of `text` at or after `from`, the longest where several begin there;
   // {text.size(), text.size(), kNoToken} where there is none. Tokens that reach into `plain`,
   // ranges in order and none of them empty, count only where they are user-defined. `vocabulary` is
   // that of the constructor.

@@ -14,8 +14,8 @@ class CharacterMap {
  public:
   // `packed`: a number for each pair, seven bits a byte, the lowest first, with bit 7 on all bytes
   // but the last. In it are, from bit 0 on: how many code points stand between this pair's first
-  // and that of the pair before (2 bits; 3 means that the number behind says how many more),
-  // whether a last number behind says how often the same steps follow (1 bit), and how far this
+  // and that of the pair before (2 bits; 3 means that the number after says how many more),
+  // whether a last number after says how often the same steps follow (1 bit), and how far this
   // pair's second is from that of the pair before, twice as much, or one less than that if
   // negative.
   explicit CharacterMap(std::span<const uint8_t> packed);
@@ -46,7 +46,7 @@ constexpr size_t kNumBasesBytes = 4143;
 constexpr size_t kNumSecondsBytes = 114;
 constexpr size_t kNumLowersBytes = 620;
 extern const uint8_t kPackedBases[kNumBasesBytes];  // the first part, or one that has two itself
-extern const uint8_t kPackedSeconds[kNumSecondsBytes];  // the part behind it
+extern const uint8_t kPackedSeconds[kNumSecondsBytes];  // the part after it
 extern const uint8_t kPackedLowers[kNumLowersBytes];
 
 }  // namespace kinglet

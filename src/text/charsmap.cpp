@@ -57,7 +57,7 @@ Result<Charsmap> Charsmap::from_gguf(const GgufHeader& header) {
   std::memcpy(&n_trie_bytes, bytes.data(), kSizeBytes);
   if (n_trie_bytes >= bytes.size() - kSizeBytes) {
     return corrupt(cat("has a trie of ", n_trie_bytes, " bytes and ", bytes.size() - kSizeBytes,
-                       " in all, expected some for replacements behind it"));
+                       " in all, expected some for replacements after it"));
   }
   map.nodes_.resize(n_trie_bytes / sizeof(uint32_t));
   if (!map.nodes_.empty()) {

@@ -63,7 +63,7 @@ class Merger {
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  // Puts a symbol and the one behind it in line, if there is one and the two may merge.
+  // Puts a symbol and the one after it in line, if there is one and the two may merge.
   void offer(std::string_view text, uint32_t i) {
     Symbol& left = symbols_[i];
     left.merge = left.next == kNone ? kNoMerge : rule_.find(text, left, symbols_[left.next]);

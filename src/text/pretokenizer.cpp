@@ -31,7 +31,7 @@ bool is(Piece piece, size_t at, char32_t code_point) {
 
 bool is_newline(Piece piece, size_t at) { return is(piece, at, '\r') || is(piece, at, '\n'); }
 
-// The first place at or behind `at` where `belongs` is false.
+// The first place at or after `at` where `belongs` is false.
 template <class F>
 size_t skip_while(Piece piece, size_t at, F belongs) {
   while (at < piece.size() && belongs(piece[at])) ++at;
@@ -94,7 +94,7 @@ enum class Letters : uint8_t {
   after_any,    // [^\r\n\p{L}\p{N}]?\p{L}+
   with_marks,   // [^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+
   after_sign,   // [!-/:-@\[-`{-~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+
-  by_case,      // with_marks, but a capital behind a small letter begins a word
+  by_case,      // with_marks, but a capital after a small letter begins a word
 };
 
 // What is neither letter, number nor space, with one space in front.

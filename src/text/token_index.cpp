@@ -9,7 +9,7 @@ namespace {
 
 // Most tokens differ in their first bytes, which are compared as one number.
 struct Key {
-  uint64_t first_bytes;  // eight, the first one highest; 0 behind the end
+  uint64_t first_bytes;  // eight, the first one highest; 0 after the end
   TokenId id;
 };
 

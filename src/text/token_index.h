@@ -1,5 +1,5 @@
 // The tokens of a vocabulary in the order of their bytes: what is known of a prefix holds for all
-// tokens that share it, which stand behind one another.
+// tokens that share it, which stand one after another.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class TokenIndex {
   struct Entry {
     TokenId id;
     uint32_t n_shared;    // bytes that it begins with, as the entry before does
-    uint32_t rest_begin;  // where the bytes behind those are; they end where the next entry's begin
+    uint32_t rest_begin;  // where the bytes after those are; they end where the next entry's begin
   };
 
   // Takes the tokens that stand for text and do not end generation. Sorts: about 30 ms for 50,000.

@@ -39,7 +39,7 @@ constexpr std::string_view kEndsOfTurn =
 struct CodeMark {
   std::string_view key;      // of the id
   std::string_view old_key;  // of the same
-  bool ends_generation;      // what comes behind is padding, or another file
+  bool ends_generation;      // what follows is padding, or another file
   std::string_view names;
 };
 constexpr CodeMark kCodeMarks[] = {

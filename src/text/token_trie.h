@@ -36,7 +36,7 @@ class TokenTrie {
   TokenId token(Node node) const { return tokens_[node]; }
 
  private:
-  // By node, in the order of their depth, those below one node behind one another.
+  // By node, in the order of their depth, those below one node one after another.
   std::vector<uint8_t> labels_;  // the byte that leads here
   std::vector<TokenId> tokens_;
   std::vector<uint32_t> first_children_;  // they end where the next node's begin

@@ -49,7 +49,7 @@ class Tokenizer {
   std::string_view piece(TokenId id, bool special = false) const;
 
   // Appends what `id` adds to a text: its piece, without the space that encode() puts in front of
-  // plain text at the start and (SentencePiece-style BPE) behind an added token. `at_start` says
+  // plain text at the start and (SentencePiece-style BPE) after an added token. `at_start` says
   // whether `id` stands in such a place, and is then set for the id that follows.
   void append_text(TokenId id, bool special, bool& at_start, std::string& out) const;
 
@@ -80,7 +80,7 @@ class Tokenizer {
       : vocabulary_(std::move(vocabulary)), added_tokens_(vocabulary_) {}
 
  private:
-  // Appends the ids of plain text, at least one byte of it, that stands at the start or behind an
+  // Appends the ids of plain text, at least one byte of it, that stands at the start or after an
   // added token.
   virtual void encode_plain(std::string_view text, std::vector<TokenId>& ids) const = 0;
 

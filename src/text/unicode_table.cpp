@@ -27,8 +27,8 @@ UnicodeTable::UnicodeTable() {
 }
 
 uint16_t UnicodeTable::traits(char32_t code_point) const {
-  const uint32_t behind = (static_cast<uint32_t>(code_point) + 1) << kTraitBits;
-  const uint32_t run = *std::prev(std::lower_bound(runs_.begin(), runs_.end(), behind));
+  const uint32_t after = (static_cast<uint32_t>(code_point) + 1) << kTraitBits;
+  const uint32_t run = *std::prev(std::lower_bound(runs_.begin(), runs_.end(), after));
   constexpr uint32_t kAlternates = trait::kUpper | trait::kLower;
   if ((run & kAlternates) != kAlternates) {
     return run & ((1u << kTraitBits) - 1);

@@ -61,7 +61,7 @@ UnigramTokenizer::UnigramTokenizer(Vocabulary read, Charsmap charsmap, bool merg
   unknown_score_ = lowest - kUnknownPenalty;
 }
 
-// A text without a space of its own behind an added token gets one, as at the start.
+// A text without a space of its own after an added token gets one, as at the start.
 std::string UnigramTokenizer::normalize(std::string_view text) const {
   std::string out;
   out.reserve(text.size() + 1);

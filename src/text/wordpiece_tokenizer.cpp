@@ -181,7 +181,7 @@ void WordPieceTokenizer::tidy(std::string& text) const {
     const char next = at(whole, i + 1);
     return whole[i] == ' ' && (next == '?' || next == '!' || next == '.' || next == ',');
   });
-  size_t removed_until = 0;  // behind the last lone apostrophe and its spaces
+  size_t removed_until = 0;  // after the last lone apostrophe and its spaces
   remove_if(text, [&](std::string_view whole, size_t i) {
     if (i < removed_until) return whole[i] == ' ';
     const bool is_lone = whole.substr(i, 3) == " ' ";

@@ -13,7 +13,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// The two formats behind one face, and their values by the book: (-1)^sign * 1.fraction *
+// The two formats after one face, and their values by the book: (-1)^sign * 1.fraction *
 // 2^(exponent - bias), or 0.fraction * 2^(1 - bias) where the exponent is 0.
 struct E4M3 {
   static constexpr int kFractionBits = 3;

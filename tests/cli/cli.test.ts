@@ -298,7 +298,7 @@ describe('bad files', () => {
     expectFailure(['inspect', path], message);
   });
 
-  // The number behind a metadata key and its type, or `skip` bytes behind a tensor's name.
+  // The number after a metadata key and its type, or `skip` bytes after a tensor's name.
   const withUint32 = (name: string, value: number, skip = 4) =>
     file(patched(whole.indexOf(name) + name.length + skip, value));
 
@@ -471,7 +471,7 @@ describe('logprobs', () => {
   test('refuses ids and positions that do not exist', () => {
     const logprobs = ['logprobs', '-m', fixture('arch/llama.gguf')];
     expectFailure([...logprobs, '--tokens', '1,512'], /token 512 is outside the vocabulary of 512/);
-    expectFailure([...logprobs, '--tokens', '1,2', '--positions', '2'], /2 is behind the last/);
+    expectFailure([...logprobs, '--tokens', '1,2', '--positions', '2'], /2 is after the last/);
   });
 });
 

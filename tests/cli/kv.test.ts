@@ -118,7 +118,7 @@ describe('perplexity', () => {
     };
   };
 
-  test('is that of the second half of each window, behind BOS', () => {
+  test('is that of the second half of each window, after BOS', () => {
     const { stdout } = kinglet(['tokenize', '-m', stories, '--bos', '--text', text]);
     const tokens = stdout.trim().split(' ').map(Number);
     const nWindows = Math.floor(tokens.length / 32);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kWhole = 1 << 30;
 
-// Small, with padding behind the header and between the tensors.
+// Small, with padding after the header and between the tensors.
 Bytes sample() {
   GgufBuilder builder;
   builder.set("general.architecture", "llama")

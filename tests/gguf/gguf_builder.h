@@ -116,7 +116,7 @@ class GgufBuilder {
     return set_uint32("general.alignment", alignment);
   }
 
-  // A tensor behind those before it; `dims` innermost first, 1 to 4 of them.
+  // A tensor after those before it; `dims` innermost first, 1 to 4 of them.
   GgufBuilder& add_tensor(std::string_view name, DType type, const std::vector<uint64_t>& dims,
                           std::span<const std::byte> bytes) {
     add_tensor_raw(name, static_cast<uint32_t>(type), dims, data_.size());

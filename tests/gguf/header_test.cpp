@@ -213,7 +213,7 @@ TEST(GgufHeader, HoldsLengthsAgainstTheSizeOfTheFile) {
 }
 
 TEST(GgufHeader, HoldsTheHeaderAgainstItsLimit) {
-  // A first array of 128 MiB fits, a second one would end behind the limit.
+  // A first array of 128 MiB fits, a second one would end after the limit.
   Bytes array;
   append_number<uint32_t>(array, 10);
   append_number(array, kMaxArraySize);
@@ -425,7 +425,7 @@ TEST(GgufHeader, RefusesBadTensorOffsets) {
                "file, but the file has 224");
   expect_error(with_offsets(0, std::numeric_limits<uint64_t>::max() - 31), ErrorCode::corrupt,
                "tensor \"b\" of 64 bytes at byte 18446744073709551584 of the data section ends "
-               "behind byte 2^64 of the file");
+               "after byte 2^64 of the file");
 }
 
 TEST(GgufHeader, ShowsNoControlCharactersInMessages) {

@@ -154,7 +154,7 @@ class Lengths {
   }
 
   const Bytes& bytes_;
-  size_t at_ = 8;  // behind magic and version
+  size_t at_ = 8;  // after magic and version
   std::vector<Place> places_;
 };
 

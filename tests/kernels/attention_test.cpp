@@ -294,7 +294,7 @@ TEST_P(Attention, CapsItsScores) {
   check(KvKind::int8, KvKind::f16, shape, 90);
 }
 
-// Texts, whose tokens see those behind them: of any length, with windows, with ALiBi.
+// Texts, whose tokens see those after them: of any length, with windows, with ALiBi.
 TEST_P(Attention, OfATextSeesBothDirections) {
   constexpr size_t kHeads = 3;
   const float slopes[kHeads] = {0.5f, 0.25f, 0.01f};

@@ -277,7 +277,7 @@ TEST_P(EachKernelSet, MultipliesTheLargestCodesAndActivations) {
   expect_products(DType::nvfp4, uniform_blocks<BlockNVFP4>);
 }
 
-// Reading a prompt in batches must not change what is said behind it. Rows are short, or so wide
+// Reading a prompt in batches must not change what is said after it. Rows are short, or so wide
 // that only a few or none are widened together.
 TEST_P(EachKernelSet, ProductsAreTheSameInEveryBatch) {
   constexpr size_t kRows = 69;

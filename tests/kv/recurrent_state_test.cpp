@@ -24,7 +24,7 @@ struct Tracked {
   static Tracked create() { return Tracked(std::move(RecurrentState::create(kFloats).value())); }
 
   void step(uint32_t n, float value) {
-    std::fill_n(state.behind(), kFloats, value);
+    std::fill_n(state.after(), kFloats, value);
     state.commit(n);
     history.resize(state.position(), -1.0f);  // positions inside a step cannot be gone back to
     history.push_back(value);
@@ -56,7 +56,7 @@ TEST(RecurrentState, BeginsWithZeros) {
 TEST(RecurrentState, AStepThatIsNotCommittedChangesNothing) {
   Tracked tracked = Tracked::create();
   tracked.step(3, 1.0f);
-  std::fill_n(tracked.state.behind(), kFloats, 9.0f);
+  std::fill_n(tracked.state.after(), kFloats, 9.0f);
   EXPECT_EQ(tracked.state.position(), 3u);
   tracked.check();
 }

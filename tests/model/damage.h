@@ -15,7 +15,7 @@
 
 namespace kinglet {
 
-// Where the text stands in a file, behind its length.
+// Where the text stands in a file, after its length.
 inline size_t find_text(const Bytes& file, std::string_view text) {
   const auto same = [](std::byte a, char b) { return a == static_cast<std::byte>(b); };
   const auto at = std::search(file.begin(), file.end(), text.begin(), text.end(), same);

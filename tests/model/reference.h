@@ -23,7 +23,7 @@ struct Reference {
   std::vector<int32_t> greedy;
 };
 
-// The numbers of the first array named `name` at or behind `from`, which moves to its end.
+// The numbers of the first array named `name` at or after `from`, which moves to its end.
 inline std::vector<double> read_numbers(const std::string& json, std::string_view name,
                                         size_t& from) {
   std::vector<double> numbers;

@@ -52,7 +52,7 @@ struct Runner {
   Runner(Model m, size_t n_threads, Scratch s, SequenceState c)
       : model(std::move(m)), pool(n_threads), scratch(std::move(s)), state(std::move(c)) {}
 
-  // Appends tokens in batches; the logits are those behind the last one.
+  // Appends tokens in batches; the logits are those after the last one.
   std::vector<float> append(std::span<const int32_t> tokens) {
     while (!tokens.empty()) {
       const auto batch = tokens.first(std::min<size_t>(tokens.size(), scratch.n_batch));

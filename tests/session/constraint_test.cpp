@@ -104,7 +104,7 @@ TEST(Constraint, RefusesTokensWithoutText) {
   EXPECT_FALSE(constraint.allows(tokenizer->n_tokens()));  // a row of the output without a token
 }
 
-// A text has not the space that SentencePiece's tokens begin with behind a mark.
+// A text has not the space that SentencePiece's tokens begin with after a mark.
 TEST(Constraint, MatchesTheTextAsItComesOut) {
   const auto tokenizer = spm_tokenizer({{"▁a"}, {"▁▁a"}, {"a"}, {"▁"}});
   ASSERT_NE(tokenizer, nullptr);

@@ -35,7 +35,7 @@ constexpr KvKind kKinds[] = {KvKind::f32, KvKind::q4};
 
 struct Answer {
   std::vector<TokenId> tokens;
-  std::vector<float> logits;  // behind the last one
+  std::vector<float> logits;  // after the last one
 };
 
 class Determinism : public testing::TestWithParam<std::tuple<const char*, const KernelSet*>> {

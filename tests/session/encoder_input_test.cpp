@@ -27,7 +27,7 @@ LanguageModel load(const char* fixture) { return load(read_fixture(fixture)); }
 // The fixture with a text in its metadata. Tensors stay aligned, as the text is padded by spaces.
 Bytes with_text(const char* fixture, std::string_view key, std::string text) {
   constexpr size_t kAlignment = 32;
-  constexpr size_t kCounts = 8;  // behind magic and version
+  constexpr size_t kCounts = 8;  // after magic and version
   constexpr size_t kMetadata = 24;
   const size_t n = 8 + key.size() + 4 + 8 + text.size();
   text.resize(text.size() + (kAlignment - n % kAlignment) % kAlignment, ' ');

@@ -97,7 +97,7 @@ TEST(Grammar, FollowsReferences) {
 
 TEST(Grammar, ReadsCommentsAndLines) {
   expect_accepts(
-      "# a comment\r\n\r\nroot ::= # another\r\n  \"a\" # behind\r\n\r\nb ::= (\n\"c\" # in"
+      "# a comment\r\n\r\nroot ::= # another\r\n  \"a\" # after\r\n\r\nb ::= (\n\"c\" # in"
       "\n|\n\"d\")\n# last",
       {"a"}, {"b"});
   expect_accepts("root ::= \"a\" |\n  \"b\" \"#\"", {"a", "b#"}, {"b"});

@@ -135,7 +135,7 @@ TEST_P(EachModel, CancelledAnywhereItIsAsItWas) {
   EXPECT_EQ(cancelled.error().code, ErrorCode::cancelled);
   EXPECT_EQ(one->n_positions(), 20u);
   EXPECT_EQ(one->state().size(), 20u);
-  // A step behind the first batches fails too: an id outside the vocabulary.
+  // A step after the first batches fails too: an id outside the vocabulary.
   auto bad = more;
   bad[25] = static_cast<TokenId>(loaded_->model.config().vocab_size);
   EXPECT_EQ(one->append(bad).error().code, ErrorCode::invalid_argument);
@@ -277,7 +277,7 @@ TEST_P(EachModel, RefusesToShiftWhatHoldsTheDroppedTokens) {
 }
 
 // Twenty turns whose prompts are the whole conversation: each computes what is new, and at most
-// what lies behind the last checkpoint.
+// what comes after the last checkpoint.
 TEST_P(EachModel, ALongChatComputesOnlyWhatIsNew) {
   const auto one = session();
   std::vector<TokenId> conversation = tokens(12);

@@ -22,7 +22,7 @@ std::u32string bare(std::u32string_view text) {
 
 TEST(CharacterMap, UnpacksStepsAndRuns) {
   // 5 to 7 (the fifth after 4 others, up by 7); then three more, each the next but one, up by 1;
-  // then the one 130 behind, down by 10.
+  // then the one 130 after, down by 10.
   const uint8_t packed[] = {7 << 4 | 3, 2, 1 << 4 | 4 | 1, 2, 0x80 | (19 << 3 & 127) | 3, 1, 126};
   const CharacterMap map(packed);
   EXPECT_EQ(map[5], 7u);

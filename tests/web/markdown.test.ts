@@ -58,7 +58,7 @@ describe('hostile Markdown', () => {
       '<math><mtext><style><img src=x onerror="harmed = true"></style></mtext></math>',
     ],
     ['a name of the page', '<a id="prompt" name="prompt">x</a><p id=send>y</p>'],
-  ])('leaves no harm behind: %s', async (_, text) => {
+  ])('leaves no harm after: %s', async (_, text) => {
     for (const step of [text.length, 1]) {
       const { tags, attributes } = await drawn(text, step);
       expect(tags.filter((tag) => !['p', 'a', 'em'].includes(tag))).toEqual([]);

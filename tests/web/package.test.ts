@@ -615,7 +615,7 @@ describe('a model with a chat template', () => {
     fork.dispose();
   });
 
-  it('does what is asked of a session behind a chat when that has ended', async () => {
+  it('does what is asked of a session after a chat when that has ended', async () => {
     const session = await model.newSession();
     const { result } = session.chat(messages, { ...greedy, maxTokens: 5 });
     const tokens = session.tokens();
@@ -865,7 +865,7 @@ describe('loading', () => {
     copy.set(version, 4);
     return copy;
   };
-  // The number behind a metadata key and its type, or `skip` bytes behind a tensor's name.
+  // The number after a metadata key and its type, or `skip` bytes after a tensor's name.
   const withUint32 = (name: string, value: number, skip = 4) => {
     const copy = Buffer.from(bytes);
     copy.writeUInt32LE(value, copy.indexOf(name) + name.length + skip);

@@ -105,7 +105,7 @@ describe('passages', () => {
   });
 
   it('are cut section by section of a long text', () => {
-    const paragraph = 'Some words stand here, one behind the other.\n';
+    const paragraph = 'Some words stand here, one after the other.\n';
     const text = `${paragraph.repeat(5)}\n`.repeat(20);
     const sections = partsOf(text, sectionsOf(text, 500));
     expect(sections.join('')).toBe(text);

@@ -265,11 +265,11 @@ describe('a template', () => {
       "{% set k = 'end' %}{{ messages[0].content + {'end': '<|im_end|>'}[k] }}",
     ],
     [
-      'behind a test',
+      'after a test',
       "{% set m = 'on' %}{{ messages[0].content }}{% if m == 'on' %}<|im_end|>{% endif %}",
     ],
     [
-      'behind a search',
+      'after a search',
       "{% set m = 'x' %}{{ messages[0].content }}{% if 'x' in [m] and m in 'xy' and m in {'x': 1} and 'q' not in m %}<|im_end|>{% endif %}",
     ],
     ['as a default', "{{ messages[0].content }}{{ nothing | default('<|im_end|>') }}"],

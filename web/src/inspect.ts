@@ -31,7 +31,7 @@ export interface TensorDescription {
   type: string;
   /** The fastest-varying dimension first, as the file gives it. */
   shape: number[];
-  /** With the padding behind it; undefined for the last one of a file whose size is not known. */
+  /** With the padding after it; undefined for the last one of a file whose size is not known. */
   bytes: number | undefined;
 }
 

@@ -87,7 +87,7 @@ function details(title: string, heads: readonly string[], rows: readonly string[
   );
 }
 
-/** Names break behind their dots and underscores. */
+/** Names break after their dots and underscores. */
 function breakable(text: string): (HTMLElement | string)[] {
   return text.split(/(?<=[._](?=\w))/).flatMap((part) => [part, h('wbr')]);
 }

@@ -23,7 +23,7 @@ class ForksView {
     { id: 'fork-where' },
     h('option', { value: '0' }, 'before the last answer'),
     h('option', { value: '0.5', selected: true }, 'in the last answer’s middle'),
-    h('option', { value: '1' }, 'behind the last answer'),
+    h('option', { value: '1' }, 'after the last answer'),
   );
   readonly #count = numberInput('fork-count', forkNames.length, 4);
   readonly #length = numberInput('fork-length', 4096, 48);

@@ -63,7 +63,7 @@ export function sentencesOf(text: string): Span[] {
   return blocksOf(text).flatMap((block) => sentencesOfBlock(text, block));
 }
 
-/** The index behind the passage's last unit. */
+/** The index after the passage's last unit. */
 function endOfPassage(units: readonly Unit[], first: number, maxTokens: number): number {
   let tokens = 0;
   let end = first;
@@ -86,7 +86,7 @@ function withoutHeading(units: readonly Unit[], first: number, end: number): num
   return last;
 }
 
-/** Where the passage behind the one from `first` to `end` begins. */
+/** Where the passage after the one from `first` to `end` begins. */
 function nextFirst(
   units: readonly Unit[],
   first: number,

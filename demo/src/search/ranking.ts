@@ -1,6 +1,6 @@
 // Which vectors point most nearly the way that a query's does.
 
-/** Vectors of length 1, one behind the other. */
+/** Vectors of length 1, one after the other. */
 export interface Vectors {
   values: Float32Array;
   /** Numbers of each. */

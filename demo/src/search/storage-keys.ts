@@ -30,7 +30,7 @@ export function modelKey(model: ModelIdentity): string {
   ]);
 }
 
-/** The last part of an address or path, without what a server is told behind it. */
+/** The last part of an address or path, without what a server is told after it. */
 export function fileNameOf(address: string): string {
   return (
     address

@@ -89,8 +89,8 @@ void BidirectionalAttention::attend(Step& step, const Buffers& buffers) const {
                             const size_t to = std::min(from + n_tokens, step.n_tokens());
                             for (size_t first = from; first < to;) {
                               const TextSpan& text = step.texts().span_of(step.first_row() + first);
-                              const size_t behind = text.first + text.n_tokens - step.first_row();
-                              const size_t n = std::min(behind, to) - first;
+                              const size_t after = text.first + text.n_tokens - step.first_row();
+                              const size_t n = std::min(after, to) - first;
                               attend_rows(step, buffers, kv_head, first, n,
                                           buffers.per_thread + thread * scratch_bytes);
                               first += n;

@@ -33,7 +33,7 @@ void CausalConvolution::run(Step& step, float* input, float* out) const {
     step.kernels().convolve(window, taps_.data(), bias_, width_, n_channels_,
                             out + t * n_channels_);
   });
-  std::copy_n(rows + step.n_tokens() * n_channels_, n_kept(), state.behind() + state_);
+  std::copy_n(rows + step.n_tokens() * n_channels_, n_kept(), state.after() + state_);
 }
 
 }  // namespace kinglet

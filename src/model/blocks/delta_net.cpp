@@ -105,7 +105,7 @@ void DeltaNet::normalize_keys(Step& step, const Buffers& buffers) const {
 void DeltaNet::apply_rule(Step& step, const Buffers& buffers) const {
   const size_t n_floats = size_t{head_dim_} * head_dim_;
   const float* before = step.state().recurrent().before() + state_;
-  float* behind = step.state().recurrent().behind() + state_;
+  float* after = step.state().recurrent().after() + state_;
   step.for_each(n_value_heads_, [&](size_t head) {
     for (size_t t = 0; t < step.n_tokens(); ++t) {
       float& alpha = buffers.alpha[t * n_value_heads_ + head];
@@ -115,7 +115,7 @@ void DeltaNet::apply_rule(Step& step, const Buffers& buffers) const {
     }
     const float* query = buffers.mixed + head % n_key_heads_ * head_dim_;
     step.kernels().delta_rule({.from = before + head * n_floats,
-                               .to = behind + head * n_floats,
+                               .to = after + head * n_floats,
                                .query = query,
                                .key = query + key_dim(),
                                .value = buffers.mixed + 2 * key_dim() + head * head_dim_,

@@ -83,7 +83,7 @@ Status Mamba2::run(Step& step, Arena arena, const float* x, float* out) const {
 void Mamba2::scan(Step& step, const Buffers& buffers) const {
   const size_t n_floats = size_t{head_dim_} * n_states_;
   const float* before = step.state().recurrent().before() + state_;
-  float* behind = step.state().recurrent().behind() + state_;
+  float* after = step.state().recurrent().after() + state_;
   step.for_each(n_heads_, [&](size_t head) {
     for (size_t t = 0; t < step.n_tokens(); ++t) {
       float& dt = buffers.dt[t * n_heads_ + head];
@@ -93,7 +93,7 @@ void Mamba2::scan(Step& step, const Buffers& buffers) const {
     const size_t group = head / (n_heads_ / n_groups_);
     const float* input = buffers.mixed + inner_dim() + group * n_states_;
     step.kernels().state_space({.from = before + head * n_floats,
-                                .to = behind + head * n_floats,
+                                .to = after + head * n_floats,
                                 .x = buffers.mixed + head * head_dim_,
                                 .input = input,
                                 .readout = input + n_groups_ * n_states_,

@@ -13,7 +13,7 @@ namespace kinglet::jinja {
 // Characters.
 int64_t length(const Text& text);
 
-// The byte at which a character begins; the size for those behind the last.
+// The byte at which a character begins; the size for those after the last.
 size_t byte_of(const Text& text, int64_t character);
 
 // The bytes of [begin, end) that `strip` leaves of a text: without such characters at its ends,

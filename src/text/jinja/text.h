@@ -45,7 +45,7 @@ class Text {
 
  private:
   void add_range(size_t begin, size_t end);
-  // The first range that ends behind that byte.
+  // The first range that ends after that byte.
   std::vector<TextRange>::const_iterator first_behind(size_t at) const;
 
   std::string bytes_;

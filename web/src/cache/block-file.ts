@@ -1,6 +1,6 @@
 // An entry of the cache as one file:
 //
-//   [0, 4096)        "XXXXXXXX {…}": the checksum of the JSON behind it in hexadecimal, the head as
+//   [0, 4096)        "XXXXXXXX {…}": the checksum of the JSON after it in hexadecimal, the head as
 //                    JSON, spaces
 //   [4096, 32768)    the checksum of each block of 1 MiB, u32, little-endian; 0: not there
 //   [32768, …)       the blocks

@@ -6,7 +6,7 @@ import type { Work } from './work.ts';
 import { yieldToMessages } from './yield.ts';
 
 /**
- * Appends tokens to a session in batches, between which messages are heard; the logits behind the
+ * Appends tokens to a session in batches, between which messages are heard; the logits after the
  * last of them. When it fails or is no longer wanted, the session is as it was; it then rejects.
  */
 export async function appendTokens(

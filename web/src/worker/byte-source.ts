@@ -9,9 +9,9 @@ export interface ByteSource {
   size: number;
   /** From the first byte to the last; each piece is valid until the next one is asked for. */
   pieces: AsyncIterable<SourcePiece>;
-  /** To be called once, behind the last piece that is taken. */
+  /** To be called once, after the last piece that is taken. */
   end(outcome: Outcome): Promise<void>;
-  /** Leaves out bytes behind those that were given; undefined while that cannot be done. */
+  /** Leaves out bytes after those that were given; undefined while that cannot be done. */
   skip?: ((bytes: number) => void) | undefined;
   /** Of a file that can be read again, in places. */
   stored?: Stored | undefined;

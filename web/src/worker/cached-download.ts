@@ -55,7 +55,7 @@ export class FileCache {
   }
 
   /**
-   * The cached copy, unless the server shows another version; else a download that is kept, behind
+   * The cached copy, unless the server shows another version; else a download that is kept, after
    * what an earlier one has left.
    */
   async openUrl(url: string, request: RequestOptions): Promise<ByteSource> {

@@ -36,7 +36,7 @@ export class Download {
   }
 
   /**
-   * Begins at the start of the file, or, of `part`, behind the bytes that are there already, where
+   * Begins at the start of the file, or, of `part`, after the bytes that are there already, where
    * the server still has that version and gives parts of it.
    */
   static async open(

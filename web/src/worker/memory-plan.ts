@@ -40,7 +40,7 @@ export function leastStored({ embeddingTables }: PostedLoadOptions): number {
   return { auto: largeTableBytes, memory: Infinity, file: 0 }[embeddingTables];
 }
 
-/** What lies behind a table keeps its alignment. */
+/** What comes after a table keeps its alignment. */
 const alignment = 64;
 
 /**

@@ -60,7 +60,7 @@ function openBlob(blob: Blob): ByteSource {
   };
 }
 
-/** `openAt` gives the bytes behind the first ones. */
+/** `openAt` gives the bytes after the first ones. */
 function fromPlaces(
   size: number,
   openAt: (at: number) => ReadableStream<Uint8Array>,
