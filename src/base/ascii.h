@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 namespace kinglet {
@@ -13,6 +14,15 @@ constexpr char to_lower(char c) {
 constexpr bool is_letter(char c) { return to_lower(c) >= 'a' && to_lower(c) <= 'z'; }
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+constexpr std::string_view kHexDigits = "0123456789abcdef";
+
+// What a hexadecimal digit stands for; nullopt for anything else.
+constexpr std::optional<unsigned> hex_digit(char c) {
+  const size_t digit = kHexDigits.find(to_lower(c));
+  if (digit == kHexDigits.npos) return std::nullopt;
+  return static_cast<unsigned>(digit);
+}
 
 constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;

@@ -12,7 +12,9 @@
 #include "text/jinja/functions.h"
 #include "text/jinja/json.h"
 #include "text/jinja/numbers.h"
+#include "text/jinja/search.h"
 #include "text/jinja/strings.h"
+#include "text/jinja/text_filters.h"
 
 namespace kinglet::jinja {
 namespace {
@@ -50,6 +52,7 @@ Result<Value> to_json(Arguments& arguments) {
 Result<Value> trim(Arguments& arguments) {
   ArgumentReader reader("trim", arguments);
   const Value* characters = reader.take("chars");
+  KINGLET_TRY(reader.check_end());
   const bool is_default = characters == nullptr || !characters->is(Kind::text);
   return Value::text(
       strip(text_of(arguments), is_default ? "" : characters->as_bytes(), Ends::both));
@@ -58,7 +61,7 @@ Result<Value> trim(Arguments& arguments) {
 Result<Value> count(Arguments& arguments) {
   const Value& of = filtered(arguments);
   if (of.is(Kind::text)) return Value::integer(length(of.as_text()));
-  if (!of.is_undefined() && !of.is_sequence() && !of.is(Kind::dict)) {
+  if (!of.is_undefined() && !of.is_sequence() && !of.is(Kind::dict) && !of.is(Kind::view)) {
     return refusal(cat("length: ", of.type_name(), " has none"));
   }
   KINGLET_ASSIGN(const Value through, elements(of));
@@ -83,7 +86,7 @@ Result<Value> join_filter(Arguments& arguments) {
   ArgumentReader reader("join", arguments);
   const Text separator = reader.take_text("d");
   const Value* path = reader.take("attribute");
-  KINGLET_TRY(reader.check());
+  KINGLET_TRY(reader.check_end());
   KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
   List items = through.items();
   for (Value& item : items) {
@@ -94,7 +97,7 @@ Result<Value> join_filter(Arguments& arguments) {
 }
 
 Result<Value> map_filter(Arguments& arguments) {
-  if (!filtered(arguments).is_true()) return Value::list({});  // None, too
+  if (!filtered(arguments).is_true()) return Value::generator({});  // None, too
   KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
   List items = through.items();
   const auto named = [&](std::string_view name) -> const Value* {
@@ -109,7 +112,7 @@ Result<Value> map_filter(Arguments& arguments) {
       KINGLET_ASSIGN(item, deep_attribute(item, *path));
       if (item.is_undefined() && otherwise != nullptr) item = *otherwise;
     }
-    return Value::list(std::move(items));
+    return Value::generator(std::move(items));
   }
   if (arguments.positional.size() < 2 || !arguments.positional[1].is(Kind::text)) {
     return refusal("map: expected the name of a filter, or an attribute");
@@ -123,12 +126,12 @@ Result<Value> map_filter(Arguments& arguments) {
                               arguments.positional.end());
     KINGLET_ASSIGN(item, filter(of_item));
   }
-  return Value::list(std::move(items));
+  return Value::generator(std::move(items));
 }
 
 // select, reject, selectattr and rejectattr.
 Result<Value> select_by(const Arguments& arguments, bool by_attribute, bool selects) {
-  if (!filtered(arguments).is_true()) return Value::list({});  // None, too
+  if (!filtered(arguments).is_true()) return Value::generator({});  // None, too
   KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
   const List& items = through.items();
   const List& given = arguments.positional;
@@ -155,7 +158,7 @@ Result<Value> select_by(const Arguments& arguments, bool by_attribute, bool sele
     }
     if (holds == selects) kept.push_back(item);
   }
-  return Value::list(std::move(kept));
+  return Value::generator(std::move(kept));
 }
 
 template <bool kByAttribute, bool kSelects>
@@ -165,6 +168,7 @@ Result<Value> select_filter(Arguments& arguments) {
 
 template <bool kLast>
 Result<Value> end_filter(Arguments& arguments) {
+  if (kLast && filtered(arguments).is(Kind::generator)) return refusal("last: of a generator");
   KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
   const List& items = through.items();
   if (items.empty()) return Value::undefined("the end of nothing");
@@ -175,6 +179,7 @@ Result<Value> default_filter(Arguments& arguments) {
   ArgumentReader reader("default", arguments);
   const Value* otherwise = reader.take("default_value");
   const bool looks_at_truth = reader.take_truth("boolean", false);
+  KINGLET_TRY(reader.check_end());
   const Value& value = filtered(arguments);
   const bool is_missing = value.is_undefined() || (looks_at_truth && !value.is_true());
   if (!is_missing) return value;
@@ -186,7 +191,7 @@ Result<Value> replace_filter(Arguments& arguments) {
   const Text old = reader.take_text("old");
   const Text with = reader.take_text("new");
   const Value* n = reader.take("count");
-  KINGLET_TRY(reader.check());
+  KINGLET_TRY(reader.check_end());
   const bool has_count = n != nullptr && n->is_whole();
   return Value::text(
       replace(text_of(arguments), old.bytes(), with, has_count ? n->as_integer() : -1));
@@ -197,13 +202,16 @@ Result<Value> indent_filter(Arguments& arguments) {
   const Value* width = reader.take("width");
   const bool indents_first = reader.take_truth("first", false);
   const bool indents_blank = reader.take_truth("blank", false);
+  KINGLET_TRY(reader.check_end());
   Text space("    ");
   if (width != nullptr && width->is(Kind::text)) space = width->as_text();
   if (width != nullptr && width->is_whole()) {
     space = Text(
         std::string(static_cast<size_t>(std::clamp<int64_t>(width->as_integer(), 0, 1000)), ' '));
   }
-  Text text = text_of(arguments);
+  const Value& value = filtered(arguments);
+  if (!value.is(Kind::text)) return refusal(cat("indent: ", value.type_name(), " is no str"));
+  Text text = value.as_text();
   text.append("\n");  // this quirk is necessary for splitlines, as there
   const List lines = split_lines(text, false);
   Text out;
@@ -220,9 +228,10 @@ Result<Value> to_integer(Arguments& arguments) {
   ArgumentReader reader("int", arguments);
   const int64_t otherwise = reader.take_integer("default", 0);
   const int64_t base = reader.take_integer("base", 10);
-  KINGLET_TRY(reader.check());
+  KINGLET_TRY(reader.check_end());
   if (base != 10) return refusal("int: only base 10 is known here");
   const Value& value = filtered(arguments);
+  if (value.is_undefined()) return refusal(cat("int: ", value.type_name(), " is no number"));
   if (value.is_whole()) return Value::integer(value.as_integer());
   std::optional<double> real;
   if (value.is(Kind::real)) real = value.as_real();
@@ -238,7 +247,9 @@ Result<Value> to_integer(Arguments& arguments) {
 Result<Value> to_real(Arguments& arguments) {
   ArgumentReader reader("float", arguments);
   const Value* otherwise = reader.take("default");
+  KINGLET_TRY(reader.check_end());
   const Value& value = filtered(arguments);
+  if (value.is_undefined()) return refusal(cat("float: ", value.type_name(), " is no number"));
   if (value.is_number()) return Value::real(value.as_real());
   std::optional<double> real;
   if (value.is(Kind::text)) {
@@ -254,6 +265,22 @@ Result<Value> sort_key(const Value& value, bool case_counts) {
   return text_or_refuse(lower(value.as_text()), "sort");
 }
 
+// What "a,b.c" names of an item, as a list: attributes that are missing in both are equal.
+Result<Value> sort_keys(const Value& item, const Value* path, bool case_counts) {
+  List paths = {path == nullptr ? Value::none() : *path};
+  const Text comma(",");
+  if (paths.front().is(Kind::text)) paths = split(path->as_text(), &comma, -1);
+  for (Value& place : paths) {
+    if (place.is(Kind::none)) {
+      place = item;
+    } else {
+      KINGLET_ASSIGN(place, deep_attribute(item, place));
+    }
+    KINGLET_ASSIGN(place, sort_key(place, case_counts));
+  }
+  return Value::list(std::move(paths));
+}
+
 // The values in the order of their keys.
 Result<Value> sorted(const List& keys, const List& values, bool reverse) {
   KINGLET_ASSIGN(const std::vector<size_t> places, sorted_places(keys, reverse));
@@ -267,19 +294,97 @@ Result<Value> sort_filter(Arguments& arguments) {
   const bool reverse = reader.take_truth("reverse", false);
   const bool case_counts = reader.take_truth("case_sensitive", false);
   const Value* path = reader.take("attribute");
-  KINGLET_TRY(reader.check());
+  KINGLET_TRY(reader.check_end());
   KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
   const List& items = through.items();
   List keys;
   for (const Value& item : items) {
-    Value key = item;
-    if (path != nullptr && !path->is(Kind::none)) {
-      KINGLET_ASSIGN(key, deep_attribute(item, *path));
-    }
-    KINGLET_ASSIGN(key, sort_key(key, case_counts));
+    KINGLET_ASSIGN(Value key, sort_keys(item, path, case_counts));
     keys.push_back(std::move(key));
   }
   return sorted(keys, items, reverse);
+}
+
+// [(key, values)], each also by the names `grouper` and `list`.
+Result<Value> group_filter(Arguments& arguments) {
+  ArgumentReader reader("groupby", arguments);
+  const Value* path = reader.take("attribute");
+  const Value* otherwise = reader.take("default");
+  const bool case_counts = reader.take_truth("case_sensitive", false);
+  KINGLET_TRY(reader.check_end());
+  if (path == nullptr) return refusal("groupby: expected an attribute");
+  KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
+  const List& items = through.items();
+  List names;
+  List keys;
+  for (const Value& item : items) {
+    KINGLET_ASSIGN(Value name, deep_attribute(item, *path));
+    if (name.is_undefined() && otherwise != nullptr) name = *otherwise;
+    KINGLET_ASSIGN(Value key, sort_key(name, case_counts));
+    names.push_back(std::move(name));
+    keys.push_back(std::move(key));
+  }
+  KINGLET_ASSIGN(const std::vector<size_t> places, sorted_places(keys, false));
+  List groups;
+  for (size_t at = 0; at < places.size();) {
+    const size_t first = places[at];
+    List values;
+    for (; at < places.size() && keys[places[at]] == keys[first]; ++at) {
+      values.push_back(items[places[at]]);
+    }
+    groups.push_back(Value::group(names[first], Value::list(std::move(values))));
+  }
+  return Value::list(std::move(groups));
+}
+
+// In lists of so many, the last one filled up where a value is given for it.
+Result<Value> batch_filter(Arguments& arguments) {
+  ArgumentReader reader("batch", arguments);
+  const int64_t size = reader.take_integer("linecount", 0);
+  const Value* fill = reader.take("fill_with");
+  KINGLET_TRY(reader.check_end());
+  const bool fills = fill != nullptr && !fill->is(Kind::none);
+  KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
+  if (size < 1 || (fills && size > static_cast<int64_t>(kMostItems))) {
+    return refusal("batch: expected how many belong together");
+  }
+  List batches;
+  List batch;
+  for (const Value& item : through.items()) {
+    if (batch.size() == static_cast<size_t>(size)) {
+      batches.push_back(Value::list(std::exchange(batch, {})));
+    }
+    batch.push_back(item);
+  }
+  if (batch.empty()) return Value::generator(std::move(batches));
+  if (fills) batch.resize(static_cast<size_t>(size), *fill);
+  batches.push_back(Value::list(std::move(batch)));
+  return Value::generator(std::move(batches));
+}
+
+// In so many lists of nearly the same size.
+Result<Value> slice_filter(Arguments& arguments) {
+  ArgumentReader reader("slice", arguments);
+  const int64_t given = reader.take_integer("slices", 0);
+  const Value* fill = reader.take("fill_with");
+  KINGLET_TRY(reader.check_end());
+  KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
+  if (given < 1 || given > static_cast<int64_t>(kMostItems)) {
+    return refusal("slice: expected a number of lists");
+  }
+  const List& items = through.items();
+  const auto n = static_cast<size_t>(given);
+  List slices;
+  auto at = items.begin();
+  for (size_t i = 0; i < n; ++i) {
+    const bool is_longer = i < items.size() % n;
+    const auto end = at + static_cast<ptrdiff_t>(items.size() / n + (is_longer ? 1 : 0));
+    List slice(at, end);
+    if (fill != nullptr && !fill->is(Kind::none) && !is_longer) slice.push_back(*fill);
+    slices.push_back(Value::list(std::move(slice)));
+    at = end;
+  }
+  return Value::generator(std::move(slices));
 }
 
 Result<Value> sort_dict(Arguments& arguments) {
@@ -287,7 +392,7 @@ Result<Value> sort_dict(Arguments& arguments) {
   const bool case_counts = reader.take_truth("case_sensitive", false);
   const Text by = reader.take_text("by", "key");
   const bool reverse = reader.take_truth("reverse", false);
-  KINGLET_TRY(reader.check());
+  KINGLET_TRY(reader.check_end());
   if (!filtered(arguments).is(Kind::dict)) return refusal("dictsort: expected a dict");
   List keys;
   List pairs;
@@ -303,6 +408,7 @@ Result<Value> unique(Arguments& arguments) {
   ArgumentReader reader("unique", arguments);
   const bool case_counts = reader.take_truth("case_sensitive", false);
   const Value* path = reader.take("attribute");
+  KINGLET_TRY(reader.check_end());
   KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
   const List& items = through.items();
   constexpr size_t kMostCompared = 5000;  // each with each
@@ -319,7 +425,7 @@ Result<Value> unique(Arguments& arguments) {
     keys.push_back(key);
     kept.push_back(item);
   }
-  return Value::list(std::move(kept));
+  return Value::generator(std::move(kept));
 }
 
 Result<Value> reverse_filter(Arguments& arguments) {
@@ -327,7 +433,7 @@ Result<Value> reverse_filter(Arguments& arguments) {
   List items = through.items();
   std::reverse(items.begin(), items.end());
   if (filtered(arguments).is(Kind::text)) return Value::text(join(items, Text()));
-  return Value::list(std::move(items));
+  return Value::generator(std::move(items));
 }
 
 template <int kSign>
@@ -348,6 +454,7 @@ Result<Value> extreme(Arguments& arguments) {
 Result<Value> sum(Arguments& arguments) {
   ArgumentReader reader("sum", arguments);
   const Value* path = reader.take("attribute");
+  KINGLET_TRY(reader.check_end());
   KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
   const List& items = through.items();
   double total = 0;
@@ -375,17 +482,23 @@ Result<Value> round_filter(Arguments& arguments) {
   ArgumentReader reader("round", arguments);
   const int64_t precision = reader.take_integer("precision", 0);
   const Text method = reader.take_text("method", "common");
-  KINGLET_TRY(reader.check());
+  KINGLET_TRY(reader.check_end());
   const Value& value = filtered(arguments);
   if (!value.is_number()) return refusal(cat("round: ", value.type_name(), " is no number"));
   if (precision < 0 || precision > 15) return refusal("round: a precision from 0 to 15");
+  const double number = value.as_real();
+  const bool is_up = method.bytes() == "ceil";
+  if (!is_up && method.bytes() != "floor") {
+    if (method.bytes() != "common") return refusal("round: the method is common, ceil or floor");
+    if (value.is_whole()) return Value::integer(value.as_integer());
+    if (!std::isfinite(number)) return value;
+    const std::string rounded = fixed_text(number, static_cast<size_t>(precision));
+    return Value::real(read_number(rounded).value_or(number));
+  }
   double scale = 1;
   for (int64_t n = 0; n < precision; ++n) scale *= 10;
-  const double scaled = value.as_real() * scale;
-  const double rounded = method.bytes() == "ceil"    ? std::ceil(scaled)
-                         : method.bytes() == "floor" ? std::floor(scaled)
-                                                     : std::nearbyint(scaled);
-  return Value::real(rounded / scale);
+  const double scaled = number * scale;
+  return Value::real((is_up ? std::ceil(scaled) : std::floor(scaled)) / scale);
 }
 
 Result<Value> escape(Arguments& arguments) {
@@ -410,10 +523,27 @@ Result<Value> escape(Arguments& arguments) {
 
 Result<Value> items_filter(Arguments& arguments) {
   const Value& value = filtered(arguments);
-  if (value.is_undefined()) return Value::list({});
+  if (value.is_undefined()) return Value::generator({});
   if (!value.is(Kind::dict)) return refusal(cat("items: ", value.type_name(), " is no dict"));
   Arguments none;
-  return find_method(value, "items").call(none);
+  KINGLET_ASSIGN(const Value view, find_method(value, "items").call(none));
+  return Value::generator(view.items());
+}
+
+// Each first letter large: of the text, and after blanks and opening brackets.
+std::optional<Text> words_up(const Text& text) {
+  const std::optional<Text> small = lower(text);
+  if (!small) return std::nullopt;
+  Text out;
+  bool is_first = true;
+  for (size_t at = 0; at < small->size(); ++at) {
+    const std::string_view c = std::string_view(small->bytes()).substr(at, 1);
+    const bool is_small = is_letter(c.front());
+    const char large = static_cast<char>(c.front() - (is_first && is_small ? 32 : 0));
+    out.append(std::string_view(&large, 1), small->is_said(at));
+    is_first = is_blank(c) || c.find_first_of("-({[<") == 0;
+  }
+  return out;
 }
 
 struct NamedFilter {
@@ -452,7 +582,17 @@ constexpr NamedFilter kFilters[] = {
     {"escape", escape},
     {"e", escape},
     {"items", items_filter},
-    {"safe", [](Arguments& arguments) -> Result<Value> { return filtered(arguments); }},
+    {"groupby", group_filter},
+    {"batch", batch_filter},
+    {"slice", slice_filter},
+    {"center", center_filter},
+    {"format", format_filter},
+    {"pprint", pprint_filter},
+    {"truncate", truncate_filter},
+    {"urlencode", urlencode_filter},
+    {"wordcount", wordcount_filter},
+    {"filesizeformat", filesize_filter},
+    {"safe", [](Arguments& arguments) -> Result<Value> { return Value::text(text_of(arguments)); }},
     {"string",
      [](Arguments& arguments) -> Result<Value> { return Value::text(text_of(arguments)); }},
     {"list",
@@ -465,7 +605,7 @@ constexpr NamedFilter kFilters[] = {
     {"lower",
      [](Arguments& arguments) { return text_or_refuse(lower(text_of(arguments)), "lower"); }},
     {"title",
-     [](Arguments& arguments) { return text_or_refuse(title(text_of(arguments)), "title"); }},
+     [](Arguments& arguments) { return text_or_refuse(words_up(text_of(arguments)), "title"); }},
     {"capitalize",
      [](Arguments& arguments) {
        return text_or_refuse(capitalize(text_of(arguments)), "capitalize");
@@ -474,7 +614,9 @@ constexpr NamedFilter kFilters[] = {
      [](Arguments& arguments) -> Result<Value> {
        ArgumentReader reader("attr", arguments);
        const Text name = reader.take_text("name");
-       KINGLET_TRY(reader.check());
+       KINGLET_TRY(reader.check_end());
+       const Value& of = filtered(arguments);
+       if (of.is_undefined()) return refusal(cat("attr: ", of.type_name(), " has none"));
        return find_method(filtered(arguments), name.bytes());
      }},
 };
@@ -532,8 +674,11 @@ Result<bool> is_divisible(const List& arguments) {
 Result<bool> is_in(const List& arguments) {
   if (arguments.size() != 2) return refusal("in: expected one argument");
   const Value& whole = arguments[1];
-  if (whole.is(Kind::text) && arguments[0].is(Kind::text)) {
-    return whole.as_bytes().find(arguments[0].as_bytes()) != std::string::npos;
+  if (whole.is(Kind::text)) {
+    if (!arguments[0].is(Kind::text)) {
+      return refusal(cat(arguments[0].type_name(), " cannot be in a str"));
+    }
+    return find_text(whole.as_bytes(), arguments[0].as_bytes()) != std::string_view::npos;
   }
   KINGLET_ASSIGN(const Value through, elements(whole));
   const List& items = through.items();
@@ -548,6 +693,13 @@ Result<bool> is_truth(const List& arguments) {
 bool is_iterable(const Value& value) {
   return value.is_undefined() || value.is(Kind::text) || value.is_sequence() ||
          value.is(Kind::dict);
+}
+
+// Whether the value is the name of one.
+template <auto kFind>
+Result<bool> is_known(const List& arguments) {
+  const Value& name = tested(arguments);
+  return name.is(Kind::text) && kFind(name.as_bytes()) != nullptr;
 }
 
 struct NamedTest {
@@ -569,7 +721,13 @@ constexpr NamedTest kTests[] = {
        return tested(a).is(Kind::function) || tested(a).is(Kind::macro);
      }},
     {"number", [](const List& a) -> Result<bool> { return tested(a).is_number(); }},
-    {"iterable", [](const List& a) -> Result<bool> { return is_iterable(tested(a)); }},
+    {"filter", [](const List& a) { return is_known<find_filter>(a); }},
+    {"test", [](const List& a) { return is_known<find_test>(a); }},
+    {"escaped", [](const List&) -> Result<bool> { return false; }},
+    {"iterable",
+     [](const List& a) -> Result<bool> {
+       return is_iterable(tested(a)) || tested(a).is(Kind::view) || tested(a).is(Kind::generator);
+     }},
     {"sequence", [](const List& a) -> Result<bool> { return is_iterable(tested(a)); }},
     {"true", is_truth<true>},
     {"false", is_truth<false>},

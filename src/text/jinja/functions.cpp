@@ -8,7 +8,11 @@
 #include "base/format.h"
 #include "base/quoted.h"
 #include "text/jinja/arguments.h"
+#include "text/jinja/format.h"
+#include "text/jinja/search.h"
 #include "text/jinja/strings.h"
+#include "text/jinja/text_filters.h"
+#include "text/utf8.h"
 
 namespace kinglet::jinja {
 namespace {
@@ -33,7 +37,9 @@ Result<Value> range(const Value&, Arguments& arguments) {
     if (numbers.size() == kMostRange) return refusal(cat("range: more than ", kMostRange));
     numbers.push_back(Value::integer(i));
   }
-  return Value::list(std::move(numbers));
+  const std::string repr = step == 1 ? cat("range(", begin, ", ", end, ")")
+                                     : cat("range(", begin, ", ", end, ", ", step, ")");
+  return Value::range(repr, std::move(numbers));
 }
 
 Result<Value> make_dict(const Value&, Arguments& arguments) {
@@ -70,7 +76,7 @@ Result<Value> next_separator(const Value& self, Arguments&) {
 Result<Value> make_joiner(const Value&, Arguments& arguments) {
   ArgumentReader reader("joiner", arguments, 0);
   const Text separator = reader.take_text("sep", ", ");
-  KINGLET_TRY(reader.check());
+  KINGLET_TRY(reader.check_end());
   Dict entries;
   entries.set(Value::text("sep"), Value::text(separator));
   return Value::function(next_separator, Value::space(std::move(entries)));
@@ -170,7 +176,7 @@ Result<std::string> format_time(const Now& now, std::string_view format) {
 Result<Value> tell_time(const Value& self, Arguments& arguments) {
   ArgumentReader reader("strftime_now", arguments, 0);
   const Text format = reader.take_text("format");
-  KINGLET_TRY(reader.check());
+  KINGLET_TRY(reader.check_end());
   const auto number = [&](size_t i, int64_t least, int64_t most) {
     return static_cast<int>(std::clamp(self.items()[i].as_integer(), least, most));
   };
@@ -194,6 +200,7 @@ template <Ends kEnds>
 Result<Value> strip_method(const Value& of, Arguments& arguments) {
   ArgumentReader reader("strip", arguments, 0);
   const Value* characters = reader.take("chars");
+  KINGLET_TRY(reader.check_end());
   const bool is_default = characters == nullptr || characters->is(Kind::none);
   if (!is_default && !characters->is(Kind::text)) return refusal("strip: expected str");
   if (!is_default && characters->as_text().empty()) return of;
@@ -205,7 +212,7 @@ Result<Value> split_method(const Value& of, Arguments& arguments) {
   ArgumentReader reader("split", arguments, 0);
   const Value* separator = reader.take("sep");
   const int64_t n = reader.take_integer("maxsplit", -1);
-  KINGLET_TRY(reader.check());
+  KINGLET_TRY(reader.check_end());
   const bool is_default = separator == nullptr || separator->is(Kind::none);
   if (is_default) return Value::list(kSplit(of.as_text(), nullptr, n));
   if (!separator->is(Kind::text) || separator->as_text().empty()) {
@@ -219,6 +226,7 @@ template <class F>
 Result<Value> any_of(const char* name, Arguments& arguments, const F& f) {
   ArgumentReader reader(name, arguments, 0);
   const Value* given = reader.take("prefix");
+  KINGLET_TRY(reader.check_end());
   if (given == nullptr) return refusal(cat(name, ": expected str"));
   const List all = given->is(Kind::tuple) ? given->items() : List{*given};
   bool found = false;
@@ -236,7 +244,8 @@ Result<int64_t> place_of(const Value& of, Arguments& arguments) {
   const Text wanted = reader.take_text("sub");
   KINGLET_TRY(reader.check_end());
   const std::string& bytes = of.as_bytes();
-  const size_t at = kFromRight ? bytes.rfind(wanted.bytes()) : bytes.find(wanted.bytes());
+  const size_t at =
+      kFromRight ? find_last_text(bytes, wanted.bytes()) : find_text(bytes, wanted.bytes());
   if (at == std::string::npos) return int64_t{-1};
   return length(of.as_text().cut(0, at));
 }
@@ -260,36 +269,77 @@ Result<Value> all_characters(const Value& of, const F& f) {
   return Value::boolean(all);
 }
 
-// "{}", "{0}" and "{name}" with nothing more.
 Result<Value> format_method(const Value& of, Arguments& arguments) {
-  Text out;
-  const Text& text = of.as_text();
-  const std::string& bytes = text.bytes();
-  size_t n_used = 0;
-  for (size_t at = 0; at < bytes.size(); ++at) {
-    const char c = bytes[at];
-    const bool is_double = at + 1 < bytes.size() && bytes[at + 1] == c;
-    if ((c != '{' && c != '}') || is_double) {
-      out.append(text.cut(at, at + 1));
-      if (c == '{' || c == '}') ++at;
-      continue;
-    }
-    const size_t end = bytes.find('}', at);
-    if (c == '}' || end == std::string::npos) return refusal("format: a bracket stands alone");
-    const std::string field = bytes.substr(at + 1, end - at - 1);
-    const Value* value = nullptr;
-    if (field.empty() || (field.size() == 1 && is_digit(field[0]))) {
-      const size_t i = field.empty() ? n_used++ : static_cast<size_t>(field[0] - '0');
-      if (i < arguments.positional.size()) value = &arguments.positional[i];
-    }
-    for (const auto& [name, named] : arguments.named) {
-      if (name == field) value = &named;
-    }
-    if (value == nullptr) return refusal(cat("format: {", field, "} is unknown here"));
-    out.append(value->to_text());
-    at = end;
-  }
+  KINGLET_ASSIGN(Text text, format_braces(of.as_text(), arguments));
+  return Value::text(std::move(text));
+}
+
+constexpr int64_t kMostWidth = 10000;
+
+// ljust, rjust, center: the place of the text in the width.
+enum class Place : uint8_t { left, right, middle };
+
+template <Place kPlace>
+Result<Value> justify_method(const Value& of, Arguments& arguments) {
+  ArgumentReader reader("justify", arguments, 0);
+  const int64_t width = reader.take_integer("width", -1);
+  const Text fill = reader.take_text("fillchar", " ");
+  KINGLET_TRY(reader.check_end());
+  if (width > kMostWidth || length(fill) != 1) return refusal("a width and one character");
+  if (kPlace == Place::middle) return Value::text(centered(of.as_text(), width, fill.bytes()));
+  Text filled;
+  for (int64_t n = width - length(of.as_text()); n > 0; --n) filled.append(fill);
+  Text out = kPlace == Place::left ? of.as_text() : filled;
+  out.append(kPlace == Place::left ? filled : of.as_text());
   return Value::text(std::move(out));
+}
+
+Result<Value> zfill_method(const Value& of, Arguments& arguments) {
+  ArgumentReader reader("zfill", arguments, 0);
+  const int64_t width = reader.take_integer("width", -1);
+  KINGLET_TRY(reader.check_end());
+  if (width > kMostWidth) return refusal(cat("zfill: more than ", kMostWidth));
+  const Text& text = of.as_text();
+  const bool has_sign = text.bytes().starts_with('-') || text.bytes().starts_with('+');
+  Text out = text.cut(0, has_sign ? 1 : 0);
+  for (int64_t n = width - length(text); n > 0; --n) out.append("0");
+  out.append(text.cut(has_sign ? 1 : 0, text.size()));
+  return Value::text(std::move(out));
+}
+
+// In front of the separator, itself, and after it.
+template <bool kFromRight>
+Result<Value> partition_method(const Value& of, Arguments& arguments) {
+  ArgumentReader reader("partition", arguments, 0);
+  const Text between = reader.take_text("sep");
+  KINGLET_TRY(reader.check_end());
+  if (between.empty()) return refusal("partition: expected a separator that is not empty");
+  const Text& text = of.as_text();
+  const size_t at = kFromRight ? find_last_text(text.bytes(), between.bytes())
+                               : find_text(text.bytes(), between.bytes());
+  if (at == std::string::npos) {
+    const Value nothing = Value::text("");
+    return kFromRight ? Value::tuple({nothing, nothing, of}) : Value::tuple({of, nothing, nothing});
+  }
+  const size_t end = at + between.size();
+  return Value::tuple({Value::text(text.cut(0, at)), Value::text(between),
+                       Value::text(text.cut(end, text.size()))});
+}
+
+// Of the case: at least one letter, and all of them.
+template <bool kUpper>
+Result<Value> is_case(const Value& of, Arguments&) {
+  const std::string& bytes = of.as_bytes();
+  bool has_letter = false;
+  bool all = true;
+  for (const char c : bytes) {
+    if (static_cast<unsigned char>(c) >= 0x80) {
+      return refusal("characters beyond ASCII are not told apart here");
+    }
+    has_letter = has_letter || is_letter(c);
+    all = all && (!is_letter(c) || (to_lower(c) != c) == kUpper);
+  }
+  return Value::boolean(has_letter && all);
 }
 
 constexpr NamedFunction kTextMethods[] = {
@@ -301,7 +351,9 @@ constexpr NamedFunction kTextMethods[] = {
     {"splitlines",
      [](const Value& of, Arguments& arguments) -> Result<Value> {
        ArgumentReader reader("splitlines", arguments, 0);
-       return Value::list(split_lines(of.as_text(), reader.take_truth("keepends", false)));
+       const bool keeps_ends = reader.take_truth("keepends", false);
+       KINGLET_TRY(reader.check_end());
+       return Value::list(split_lines(of.as_text(), keeps_ends));
      }},
     {"startswith",
      [](const Value& of, Arguments& arguments) {
@@ -329,14 +381,14 @@ constexpr NamedFunction kTextMethods[] = {
        const Text old = reader.take_text("old");
        const Text with = reader.take_text("new");
        const int64_t n = reader.take_integer("count", -1);
-       KINGLET_TRY(reader.check());
+       KINGLET_TRY(reader.check_end());
        return Value::text(replace(of.as_text(), old.bytes(), with, n));
      }},
     {"join",
      [](const Value& of, Arguments& arguments) -> Result<Value> {
        ArgumentReader reader("join", arguments, 0);
        const Value* parts = reader.take("iterable");
-       KINGLET_TRY(reader.check());
+       KINGLET_TRY(reader.check_end());
        if (parts == nullptr) return refusal("join: expected a list");
        KINGLET_ASSIGN(const Value through, elements(*parts));
        const List& items = through.items();
@@ -356,11 +408,28 @@ constexpr NamedFunction kTextMethods[] = {
      [](const Value& of, Arguments& arguments) -> Result<Value> {
        ArgumentReader reader("count", arguments, 0);
        const Text wanted = reader.take_text("sub");
-       KINGLET_TRY(reader.check());
+       KINGLET_TRY(reader.check_end());
        if (wanted.empty()) return Value::integer(length(of.as_text()) + 1);
        return Value::integer(static_cast<int64_t>(split(of.as_text(), &wanted, -1).size()) - 1);
      }},
+    {"rindex",
+     [](const Value& of, Arguments& arguments) -> Result<Value> {
+       KINGLET_ASSIGN(const int64_t at, place_of<true>(of, arguments));
+       return at < 0 ? Result<Value>(refusal("rindex: not found")) : Value::integer(at);
+     }},
     {"format", format_method},
+    {"ljust", justify_method<Place::left>},
+    {"rjust", justify_method<Place::right>},
+    {"center", justify_method<Place::middle>},
+    {"zfill", zfill_method},
+    {"partition", partition_method<false>},
+    {"rpartition", partition_method<true>},
+    {"isupper", is_case<true>},
+    {"islower", is_case<false>},
+    {"casefold",
+     [](const Value& of, Arguments&) { return text_or_refuse(lower(of.as_text()), "casefold"); }},
+    {"isdecimal", [](const Value& of, Arguments&) { return all_characters(of, is_digit); }},
+    {"isnumeric", [](const Value& of, Arguments&) { return all_characters(of, is_digit); }},
     {"isdigit", [](const Value& of, Arguments&) { return all_characters(of, is_digit); }},
     {"isalpha", [](const Value& of, Arguments&) { return all_characters(of, is_letter); }},
     {"isalnum",
@@ -375,7 +444,7 @@ constexpr NamedFunction kTextMethods[] = {
      [](const Value& of, Arguments& arguments) -> Result<Value> {
        ArgumentReader reader("removeprefix", arguments, 0);
        const Text start = reader.take_text("prefix");
-       KINGLET_TRY(reader.check());
+       KINGLET_TRY(reader.check_end());
        const Text& text = of.as_text();
        return text.bytes().starts_with(start.bytes())
                   ? Value::text(text.cut(start.size(), text.size()))
@@ -385,7 +454,7 @@ constexpr NamedFunction kTextMethods[] = {
      [](const Value& of, Arguments& arguments) -> Result<Value> {
        ArgumentReader reader("removesuffix", arguments, 0);
        const Text end = reader.take_text("suffix");
-       KINGLET_TRY(reader.check());
+       KINGLET_TRY(reader.check_end());
        const Text& text = of.as_text();
        return text.bytes().ends_with(end.bytes())
                   ? Value::text(text.cut(0, text.size() - end.size()))
@@ -402,20 +471,25 @@ constexpr NamedFunction kDictMethods[] = {
      [](const Value& of, Arguments&) -> Result<Value> {
        List pairs;
        for (const auto& entry : of.entries().entries) pairs.push_back(pair(entry));
-       return Value::list(std::move(pairs));
+       return Value::view("dict_items", std::move(pairs));
      }},
-    {"keys", [](const Value& of, Arguments&) -> Result<Value> { return elements(of); }},
+    {"keys",
+     [](const Value& of, Arguments&) -> Result<Value> {
+       KINGLET_ASSIGN(const Value keys, elements(of));
+       return Value::view("dict_keys", keys.items());
+     }},
     {"values",
      [](const Value& of, Arguments&) -> Result<Value> {
        List values;
        for (const auto& [key, value] : of.entries().entries) values.push_back(value);
-       return Value::list(std::move(values));
+       return Value::view("dict_values", std::move(values));
      }},
     {"get",
      [](const Value& of, Arguments& arguments) -> Result<Value> {
        ArgumentReader reader("get", arguments, 0);
        const Value* key = reader.take("key");
        const Value* otherwise = reader.take("default");
+       KINGLET_TRY(reader.check_end());
        if (key == nullptr) return refusal("get: expected a key");
        if (const Value* found = of.entries().find(*key)) return *found;
        return otherwise == nullptr ? Value::none() : *otherwise;
@@ -428,6 +502,7 @@ constexpr NamedFunction kListMethods[] = {
      [](const Value& of, Arguments& arguments) -> Result<Value> {
        ArgumentReader reader("index", arguments, 0);
        const Value* wanted = reader.take("value");
+       KINGLET_TRY(reader.check_end());
        for (size_t i = 0; wanted != nullptr && i < of.items().size(); ++i) {
          if (of.items()[i] == *wanted) return Value::integer(static_cast<int64_t>(i));
        }
@@ -437,6 +512,7 @@ constexpr NamedFunction kListMethods[] = {
      [](const Value& of, Arguments& arguments) -> Result<Value> {
        ArgumentReader reader("count", arguments, 0);
        const Value* wanted = reader.take("value");
+       KINGLET_TRY(reader.check_end());
        int64_t n = 0;
        for (const Value& item : of.items()) n += wanted != nullptr && item == *wanted ? 1 : 0;
        return Value::integer(n);
@@ -484,7 +560,7 @@ Result<Value> attribute(const Value& of, std::string_view name) {
     return found == nullptr ? Value::undefined(quoted(name)) : *found;
   }
   Value method = find_method(of, name);
-  if (!method.is_undefined() || !of.is(Kind::dict)) return method;
+  if (!method.is_undefined() || !(of.is(Kind::dict) || of.is(Kind::tuple))) return method;
   const Value* found = of.entries().find(name);
   return found == nullptr ? method : *found;
 }
@@ -494,13 +570,20 @@ Result<Value> element(const Value& of, const Value& index) {
   if (of.is(Kind::dict) || of.is(Kind::space)) {
     if (const Value* found = of.entries().find(index)) return *found;
   }
-  const bool is_text = of.is(Kind::text);
-  if ((of.is_sequence() || is_text) && index.is_whole()) {
-    const int64_t n = is_text ? length(of.as_text()) : static_cast<int64_t>(of.items().size());
-    const int64_t at = index.as_integer() < 0 ? index.as_integer() + n : index.as_integer();
-    if (at < 0 || at >= n) return Value::undefined(cat("element ", index.as_integer()));
-    if (!is_text) return of.items()[static_cast<size_t>(at)];
-    return Value::text(of.as_text().cut(byte_of(of.as_text(), at), byte_of(of.as_text(), at + 1)));
+  if ((of.is_sequence() || of.is(Kind::text)) && index.is_whole()) {
+    const int64_t given = index.as_integer();
+    const auto missing = [&] { return Value::undefined(cat("element ", given)); };
+    if (of.is(Kind::text)) {
+      const Text& text = of.as_text();
+      const int64_t at = given < 0 ? given + length(text) : given;
+      const size_t begin = at < 0 ? text.size() : byte_of(text, at);
+      if (begin >= text.size()) return missing();
+      const size_t n = decode_utf8(std::string_view(text.bytes()).substr(begin)).n_bytes;
+      return Value::text(text.cut(begin, begin + n));
+    }
+    const auto n = static_cast<int64_t>(of.items().size());
+    const int64_t at = given < 0 ? given + n : given;
+    return at < 0 || at >= n ? missing() : of.items()[static_cast<size_t>(at)];
   }
   if (index.is(Kind::text)) return attribute(of, index.as_bytes());
   return Value::undefined(cat("element ", index.to_repr().bytes()));

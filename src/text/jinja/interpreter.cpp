@@ -7,7 +7,10 @@
 
 #include "base/format.h"
 #include "base/quoted.h"
+#include "text/jinja/format.h"
 #include "text/jinja/functions.h"
+#include "text/jinja/level.h"
+#include "text/jinja/search.h"
 #include "text/jinja/strings.h"
 
 namespace kinglet::jinja {
@@ -64,31 +67,6 @@ Result<Value> repeat(const Value& value, int64_t n) {
   return value.is(Kind::list) ? Value::list(std::move(items)) : Value::tuple(std::move(items));
 }
 
-// "%s", "%d" and "%%" only.
-Result<Value> format_percent(const Text& text, const Value& values) {
-  const List given = values.is(Kind::tuple) ? values.items() : List{values};
-  Text out;
-  size_t n_used = 0;
-  for (size_t at = 0; at < text.size(); ++at) {
-    if (text.bytes()[at] != '%') {
-      out.append(text.cut(at, at + 1));
-      continue;
-    }
-    const char kind = at + 1 < text.size() ? text.bytes()[at + 1] : '\0';
-    ++at;
-    if (kind == '%') {
-      out.append("%");
-    } else if ((kind == 's' ||
-                (kind == 'd' && n_used < given.size() && given[n_used].is_whole())) &&
-               n_used < given.size()) {
-      out.append(given[n_used++].to_text());
-    } else {
-      return refusal(cat("% of a text: ", quoted(text.bytes()), " does not fit its values"));
-    }
-  }
-  return Value::text(std::move(out));
-}
-
 // Rounds towards minus infinity, as Python does.
 int64_t floored(int64_t a, int64_t b) {
   return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
@@ -98,7 +76,10 @@ Result<Value> operate(std::string_view spelled, const Value& a, const Value& b) 
   // Of one character: "f" is "//", "p" is "**".
   const char sign = spelled == "//" ? 'f' : spelled == "**" ? 'p' : spelled.front();
   if (sign == '+') return add(a, b);
-  if (sign == '%' && a.is(Kind::text)) return format_percent(a.as_text(), b);
+  if (sign == '%' && a.is(Kind::text)) {
+    KINGLET_ASSIGN(Text text, format_percent(a.as_text(), b));
+    return Value::text(std::move(text));
+  }
   const auto repeats = [](const Value& what, const Value& n) {
     return (what.is(Kind::text) || what.is_sequence()) && n.is_whole();
   };
@@ -198,7 +179,10 @@ class Interpreter {
   Result<Text> run(const Node& block, const Dict& variables) {
     Scope scope = new_scope(nullptr);
     for (const auto& [name, value] : variables.entries) scope.set(name.as_bytes(), value);
-    KINGLET_TRY(run_block(block, scope, out_));
+    root_ = &scope;
+    const Result<Flow> flow = run_block(block, scope, out_);
+    root_ = nullptr;
+    if (!flow.ok()) return flow.error();
     return std::move(out_);
   }
 
@@ -223,16 +207,35 @@ class Interpreter {
 
   // What an operation is about to go through.
   Status count_operand(const Value& value) {
-    work_ += value.weight();
-    if (value.weight() <= kMostAtOnce && work_ <= kMostWork) return {};
+    if (value.weight() <= kMostAtOnce) return count_work(value.weight());
     return too_much("goes through texts and lists that are too long");
+  }
+
+  Status count_work(size_t n_bytes) {
+    work_ += n_bytes;
+    if (work_ <= kMostWork) return {};
+    return too_much("goes through texts and lists that are too long");
+  }
+
+  // Characters are counted, up to `last` where that is known; keys are compared with each other.
+  Status count_search(const Value& of, const Value& last = Value()) {
+    constexpr size_t kOfKey = 16;
+    constexpr size_t kOfCharacter = 64;
+    if (of.is(Kind::dict)) return count_work(of.entries().entries.size() * kOfKey);
+    if (!of.is(Kind::text)) return {};
+    size_t n = of.as_text().size();
+    if (last.is_whole() && last.as_integer() >= 0) {
+      n = std::min(n, static_cast<size_t>(last.as_integer()));
+    }
+    return count_work(n * kOfCharacter);
   }
 
   // What an operation has made.
   Status count_made(const Value& value) {
     constexpr size_t kOfItem = 128;
     const bool is_text = value.is(Kind::text);
-    const size_t n_items = value.is_sequence()    ? value.items().size()
+    const bool has_items = value.is_sequence() || value.is(Kind::view) || value.is(Kind::generator);
+    const size_t n_items = has_items              ? value.items().size()
                            : value.is(Kind::dict) ? value.entries().entries.size()
                                                   : 0;
     made_ += is_text ? value.as_text().size() : n_items * kOfItem;
@@ -244,14 +247,6 @@ class Interpreter {
   }
 
   Scope new_scope(Scope* outer) { return {innermost_, ++n_scopes_, outer}; }
-
-  struct Level {
-    explicit Level(int& depth) : depth_(depth) { ++depth_; }
-    ~Level() { --depth_; }
-    Level(const Level&) = delete;
-    Level& operator=(const Level&) = delete;
-    int& depth_;
-  };
 
   // --- Statements
 
@@ -275,6 +270,11 @@ class Interpreter {
       }
       case NodeKind::block:
         return run_block(node, scope, out);
+      case NodeKind::named_block: {
+        // What loops and macros have set is not seen in it.
+        Scope inner = new_scope(node.name == "scoped" ? &scope : root_);
+        return run_block(*node.children[0], inner, out);
+      }
       case NodeKind::branch:
         return run_branch(node, scope, out);
       case NodeKind::loop:
@@ -301,6 +301,7 @@ class Interpreter {
       case NodeKind::filter_block: {
         KINGLET_ASSIGN(const Value value,
                        text_of_block(*node.children[0], *node.children[1], scope));
+        if (!value.is(Kind::text)) return refusal(cat("a filter gives ", value.type_name()));
         return print(value, out);
       }
       case NodeKind::with:
@@ -352,7 +353,18 @@ class Interpreter {
     return given[static_cast<size_t>(self.as_integer()) % given.size()];
   }
 
-  static Value loop_variable(const List& values, size_t i) {
+  // `self`: a space that keeps what the last call was given.
+  static Result<Value> changed(const Value& self, Arguments& arguments) {
+    const Value given = Value::tuple(arguments.positional);
+    if (given.holds_space()) return refusal("loop.changed: a namespace is not compared here");
+    Dict& entries = Value(self).entries();
+    const Value* last = entries.find("last");
+    const bool is_same = last != nullptr && *last == given;
+    entries.set(Value::text("last"), given);
+    return Value::boolean(!is_same);
+  }
+
+  static Value loop_variable(const List& values, size_t i, const Value& state) {
     const auto n = static_cast<int64_t>(values.size());
     const auto index = static_cast<int64_t>(i);
     Dict loop;
@@ -368,6 +380,9 @@ class Interpreter {
     set("length", Value::integer(n));
     set("previtem", i > 0 ? values[i - 1] : Value::undefined("loop.previtem"));
     set("nextitem", index + 1 < n ? values[i + 1] : Value::undefined("loop.nextitem"));
+    set("depth", Value::integer(1));  // of loops that call themselves, which are not known here
+    set("depth0", Value::integer(0));
+    set("changed", Value::function(changed, state));
     set("cycle", Value::function(cycle, Value::integer(index)));
     return Value::space(std::move(loop));
   }
@@ -376,11 +391,12 @@ class Interpreter {
     KINGLET_ASSIGN(const Value through, values_of_loop(node, scope));
     const List& values = through.items();
     if (values.empty() && node.children[4]) return run_block(*node.children[4], scope, out);
+    const Value state = Value::space({});
     for (size_t i = 0; i < values.size(); ++i) {
       KINGLET_TRY(count_step());
       Scope inner = new_scope(&scope);
       KINGLET_TRY(assign(*node.children[0], values[i], inner));
-      if (!node.name.empty()) inner.set(node.name, loop_variable(values, i));
+      if (!node.name.empty()) inner.set(node.name, loop_variable(values, i, state));
       KINGLET_ASSIGN(const Flow flow, run_block(*node.children[3], inner, out));
       if (flow == Flow::leave) break;
     }
@@ -397,7 +413,7 @@ class Interpreter {
     return run_block(*node.children[n], inner, out);
   }
 
-  // The block's text behind the filters.
+  // The block's text after the filters.
   Result<Value> text_of_block(const Node& block, const Node& filters, Scope& scope) {
     Scope inner = new_scope(&scope);
     Text text;
@@ -444,7 +460,7 @@ class Interpreter {
     const Scope* living = innermost_;
     while (living != nullptr && living->id != macro.scope_id) living = living->before;
     if (living == nullptr) {
-      return refusal(cat("macro ", quoted(macro.node->name), " is called behind its block"));
+      return refusal(cat("macro ", quoted(macro.node->name), " is called after its block"));
     }
     Scope inner = new_scope(macro.scope);
     KINGLET_TRY(bind_parameters(*macro.node, arguments, inner));
@@ -456,31 +472,50 @@ class Interpreter {
   Status bind_parameters(const Node& macro, Arguments& arguments, Scope& scope) {
     const size_t n = macro.names.size();
     const size_t n_required = n - (macro.children.size() - 1);
-    if (arguments.positional.size() > n) {
-      return refusal(cat("macro ", quoted(macro.name), " takes ", n, " arguments, not ",
-                         arguments.positional.size()));
+    List& given = arguments.positional;
+    if (given.size() > n && !macro.takes_varargs) {
+      return refusal(
+          cat("macro ", quoted(macro.name), " takes ", n, " arguments, not ", given.size()));
     }
     for (size_t i = 0; i < n; ++i) {
       const std::string& name = macro.names[i];
       const auto named = std::find_if(arguments.named.begin(), arguments.named.end(),
                                       [&](const auto& argument) { return argument.first == name; });
       Value value = Value::undefined(cat("parameter ", quoted(name)));
-      if (i < arguments.positional.size()) {
-        value = arguments.positional[i];
+      if (i < given.size()) {
+        value = given[i];
       } else if (named != arguments.named.end()) {
         value = named->second;
+        arguments.named.erase(named);
       } else if (i >= n_required) {
         KINGLET_ASSIGN(value, evaluate(*macro.children[1 + i - n_required], scope));
       }
       scope.set(name, value);
     }
+    if (macro.takes_varargs) {
+      const auto n_bound = static_cast<ptrdiff_t>(std::min(n, given.size()));
+      scope.set("varargs", Value::tuple(List(given.begin() + n_bound, given.end())));
+    }
+    return bind_others(macro, arguments, scope);
+  }
+
+  // What is given by names that are no parameters.
+  static Status bind_others(const Node& macro, const Arguments& arguments, Scope& scope) {
+    const auto& names = macro.names;
+    const bool sets_caller =
+        macro.takes_caller && std::find(names.begin(), names.end(), "caller") == names.end();
+    if (sets_caller) scope.set("caller", Value::undefined("caller"));
+    Dict others;
     for (const auto& [name, value] : arguments.named) {
-      if (name == "caller") {
+      if (sets_caller && name == "caller") {
         scope.set("caller", value);
-      } else if (std::find(macro.names.begin(), macro.names.end(), name) == macro.names.end()) {
+      } else if (macro.takes_kwargs) {
+        others.set(Value::text(name), value);
+      } else {
         return refusal(cat("macro ", quoted(macro.name), " has no parameter ", quoted(name)));
       }
     }
+    if (macro.takes_kwargs) scope.set("kwargs", Value::dict(std::move(others)));
     return {};
   }
 
@@ -548,6 +583,7 @@ class Interpreter {
       case NodeKind::subscript: {
         KINGLET_ASSIGN(const Value of, child(0));
         KINGLET_ASSIGN(const Value index, child(1));
+        KINGLET_TRY(count_search(of, index));
         return element(of, index);
       }
       case NodeKind::slice:
@@ -638,7 +674,7 @@ class Interpreter {
   static Result<bool> contains(const Value& whole, const Value& part) {
     if (whole.is(Kind::text)) {
       if (!part.is(Kind::text)) return refusal(cat(part.type_name(), " cannot be in a str"));
-      return whole.as_bytes().find(part.as_bytes()) != std::string::npos;
+      return find_text(whole.as_bytes(), part.as_bytes()) != std::string_view::npos;
     }
     KINGLET_ASSIGN(const Value through, elements(whole));
     const List& items = through.items();
@@ -657,6 +693,7 @@ class Interpreter {
     }
     const bool is_text = of.is(Kind::text);
     if (!is_text && !of.is_sequence()) return refusal(cat("a slice of ", of.type_name()));
+    KINGLET_TRY(count_search(of));
     const auto n = is_text ? length(of.as_text()) : static_cast<int64_t>(of.items().size());
     const int64_t step = bounds[2].value_or(1);
     if (step == 0) return refusal("a slice of step 0");
@@ -689,16 +726,45 @@ class Interpreter {
     return of.is(Kind::list) ? Value::list(std::move(kept)) : Value::tuple(std::move(kept));
   }
 
+  static Status add_name(const std::string& name, const Value& value, Arguments& arguments) {
+    for (const auto& [known, other] : arguments.named) {
+      if (known == name) return refusal(cat("argument ", quoted(name), " is given twice"));
+    }
+    arguments.named.emplace_back(name, value);
+    return {};
+  }
+
+  // The entries of a dict as arguments of their names.
+  static Status spread_names(const Value& dict, Arguments& arguments) {
+    constexpr size_t kMostNames = 1000;  // each is compared with each
+    if (!dict.is(Kind::dict)) return refusal(cat("** of ", dict.type_name(), ": expected a dict"));
+    const auto& entries = dict.entries().entries;
+    if (entries.size() > kMostNames) return refusal(cat("more than ", kMostNames, " arguments"));
+    for (const auto& [name, value] : entries) {
+      if (!name.is(Kind::text)) return refusal("** of a dict with keys that are no str");
+      KINGLET_TRY(add_name(name.as_bytes(), value, arguments));
+    }
+    return {};
+  }
+
   Result<Arguments> arguments_of(const Node& node, size_t first, Scope& scope) {
     Arguments arguments;
     for (size_t i = first; i < node.children.size(); ++i) {
-      KINGLET_ASSIGN(Value value, evaluate(*node.children[i], scope));
+      const Node& child = *node.children[i];
+      const bool is_spread = child.kind == NodeKind::spread;
+      KINGLET_ASSIGN(Value value, evaluate(is_spread ? *child.children[0] : child, scope));
       KINGLET_TRY(count_operand(value));
-      arguments.positional.push_back(std::move(value));
+      if (is_spread) {
+        KINGLET_ASSIGN(const Value through, elements(value));
+        arguments.positional.insert(arguments.positional.end(), through.items().begin(),
+                                    through.items().end());
+      } else {
+        arguments.positional.push_back(std::move(value));
+      }
     }
     for (const auto& [name, child] : node.named) {
-      KINGLET_ASSIGN(Value value, evaluate(*child, scope));
-      arguments.named.emplace_back(name, std::move(value));
+      KINGLET_ASSIGN(const Value value, evaluate(*child, scope));
+      KINGLET_TRY(name.empty() ? spread_names(value, arguments) : add_name(name, value, arguments));
     }
     return arguments;
   }
@@ -710,13 +776,14 @@ class Interpreter {
     }
     KINGLET_TRY(count_operand(function));
     KINGLET_ASSIGN(Arguments arguments, arguments_of(node, 1, scope));
-    if (caller != nullptr) arguments.named.emplace_back("caller", *caller);
+    if (caller != nullptr) KINGLET_TRY(add_name("caller", *caller, arguments));
     if (function.is(Kind::macro)) return run_macro(function.as_macro(), arguments);
     return function.call(arguments);
   }
 
   const Now& now_;
   Text out_;
+  Scope* root_ = nullptr;
   Scope* innermost_ = nullptr;
   uint64_t n_scopes_ = 0;
   size_t n_steps_ = 0;

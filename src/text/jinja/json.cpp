@@ -20,7 +20,7 @@ class Parser {
   Result<Value> run() {
     KINGLET_ASSIGN(Value value, parse_value(0));
     skip_spaces();
-    if (at_ < text_.size()) return failure("more behind the value");
+    if (at_ < text_.size()) return failure("more after the value");
     return value;
   }
 
@@ -89,10 +89,9 @@ class Parser {
   Result<char32_t> parse_unit() {
     char32_t unit = 0;
     for (int i = 0; i < 4; ++i, ++at_) {
-      const char c = at_ < text_.size() ? text_[at_] : '\0';
-      const char letter = to_lower(c);
-      if (!is_digit(c) && (letter < 'a' || letter > 'f')) return failure("expected four digits");
-      unit = unit * 16 + static_cast<char32_t>(is_digit(c) ? c - '0' : letter - 'a' + 10);
+      const auto digit = at_ < text_.size() ? hex_digit(text_[at_]) : std::nullopt;
+      if (!digit) return failure("expected four digits");
+      unit = unit * 16 + *digit;
     }
     return unit;
   }
@@ -201,7 +200,7 @@ class Printer {
   }
 
   void separate() {
-    // With an indent, Python leaves out the space behind its usual comma.
+    // With an indent, Python leaves out the space after its usual comma.
     const bool is_usual = style_.indent && style_.item_separator.bytes() == ", ";
     out_.append(is_usual ? Text(",") : style_.item_separator);
   }
@@ -291,10 +290,9 @@ class Printer {
   }
 
   void print_unit(char32_t unit, bool is_said) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
     out_.append("\\u", is_said);
     for (int shift = 12; shift >= 0; shift -= 4) {
-      out_.append(kDigits.substr((unit >> shift) & 0xf, 1), is_said);
+      out_.append(kHexDigits.substr((unit >> shift) & 0xf, 1), is_said);
     }
   }
 

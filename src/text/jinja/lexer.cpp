@@ -115,7 +115,7 @@ class Lexer {
     return std::all_of(indent.begin(), indent.end(), is_space) ? text.substr(0, line) : text;
   }
 
-  // The word behind white space, and a mark of it.
+  // The word after white space, and a mark of it.
   std::string_view word_at(size_t at) const {
     while (at < source_.size() && is_space(source_[at])) ++at;
     size_t end = at;
@@ -123,7 +123,7 @@ class Lexer {
     return std::string_view(source_).substr(at, end - at);
   }
 
-  // Takes `close` with its mark, and the white space that the mark or trim_blocks takes behind it;
+  // Takes `close` with its mark, and the white space that the mark or trim_blocks takes after it;
   // false where it is not here.
   bool take_close(std::string_view close, bool trims_newline) {
     std::string_view here = rest();
@@ -157,7 +157,7 @@ class Lexer {
   Status read_raw() {
     advance(rest().find("raw") + 3);
     skip_spaces();
-    if (!take_close("%}", false)) return failure("expected %} behind raw");
+    if (!take_close("%}", false)) return failure("expected %} after raw");
     const size_t begin = at_;
     for (size_t at = source_.find("{%", at_); at != std::string::npos;
          at = source_.find("{%", at + 2)) {
@@ -168,7 +168,7 @@ class Lexer {
       advance(word - at_);
       advance(rest().find("endraw") + 6);
       skip_spaces();
-      return take_close("%}", true) ? Status() : failure("expected %} behind endraw");
+      return take_close("%}", true) ? Status() : failure("expected %} after endraw");
     }
     return failure("a raw block does not end");
   }
@@ -277,7 +277,7 @@ class Lexer {
     return {};
   }
 
-  // Appends what the escape at `at`, behind its backslash, stands for; how many bytes it takes
+  // Appends what the escape at `at`, after its backslash, stands for; how many bytes it takes
   // beyond the first. As Python's strings: unknown ones stay as they are.
   size_t append_escape(size_t at, std::string& text) const {
     constexpr std::string_view kNames = "\\'\"abfnrtv";
@@ -293,11 +293,9 @@ class Lexer {
       char32_t code = 0;
       bool is_number = true;
       for (size_t i = 1; i <= n_digits; ++i) {
-        const char digit = source_[at + i];
-        const bool is_letter = (digit | 0x20) >= 'a' && (digit | 0x20) <= 'f';
-        if (!is_digit(digit) && !is_letter) is_number = false;
-        code = code * 16 +
-               static_cast<char32_t>(is_digit(digit) ? digit - '0' : (digit | 0x20) - 'a' + 10);
+        const auto digit = hex_digit(source_[at + i]);
+        is_number = is_number && digit;
+        code = code * 16 + digit.value_or(0);
       }
       if (is_number && code < 0x110000 && (code < 0xd800 || code >= 0xe000)) {
         append_utf8(text, code);
@@ -322,7 +320,7 @@ class Lexer {
   std::string source_;
   size_t at_ = 0;
   uint32_t line_ = 1;
-  bool line_begins_ = true;  // behind the last tag
+  bool line_begins_ = true;  // after the last tag
   std::vector<Token> tokens_;
 };
 

@@ -37,6 +37,20 @@ class Whole {
     for (; exponent > 0; --exponent) multiply_add(base);
   }
 
+  // What is left.
+  uint32_t divide(uint32_t divisor) {
+    uint64_t rest = 0;
+    for (size_t i = words_.size(); i-- > 0;) {
+      rest = rest << 32 | words_[i];
+      words_[i] = static_cast<uint32_t>(rest / divisor);
+      rest %= divisor;
+    }
+    while (!words_.empty() && words_.back() == 0) words_.pop_back();
+    return static_cast<uint32_t>(rest);
+  }
+
+  bool is_zero() const { return words_.empty(); }
+
   // -1, 0 or 1, as this and what is added to it is less than the other, the same or more.
   int compare(const Whole& other, const Whole* addend = nullptr) const {
     Whole sum = *this;
@@ -206,6 +220,37 @@ std::string number_text(double value) {
   return cat(sign, digits.substr(0, n_whole), ".", digits.substr(n_whole));
 }
 
+std::string fixed_text(double value, size_t n_decimals) {
+  if (!std::isfinite(value)) return number_text(value);
+  // mantissa / 2^n = mantissa x 5^n / 10^n
+  const Parts parts(std::fabs(value));
+  Whole number(parts.mantissa);
+  number.multiply_power(2, parts.exponent);
+  number.multiply_power(5, -parts.exponent);
+  const auto n_exact = static_cast<size_t>(std::max(0, -parts.exponent));
+  std::string digits;
+  while (!number.is_zero()) digits += static_cast<char>('0' + number.divide(10));
+  if (digits.size() <= n_exact) digits.append(n_exact + 1 - digits.size(), '0');
+  std::reverse(digits.begin(), digits.end());
+  const size_t n_whole = digits.size() - n_exact;
+  if (n_decimals >= n_exact) {
+    digits.append(n_decimals - n_exact, '0');
+  } else {
+    const std::string rest = digits.substr(n_whole + n_decimals);
+    digits.resize(n_whole + n_decimals);
+    const bool is_half = rest.find_first_not_of('0', 1) == std::string::npos && rest[0] == '5';
+    const bool is_odd = (digits.back() - '0') % 2 == 1;
+    if (is_half ? is_odd : rest[0] >= '5') {
+      size_t at = digits.size();
+      while (at > 0 && digits[at - 1] == '9') digits[--at] = '0';
+      if (at == 0) digits.insert(0, "1");
+      if (at > 0) ++digits[at - 1];
+    }
+  }
+  if (n_decimals > 0) digits.insert(digits.size() - n_decimals, ".");
+  return cat(std::signbit(value) ? "-" : "", digits);
+}
+
 std::optional<int64_t> read_whole(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   int64_t value = 0;
@@ -217,7 +262,7 @@ std::optional<int64_t> read_whole(std::string_view text) {
 }
 
 std::optional<double> read_number(std::string_view text) {
-  constexpr int kMostDigits = 800;  // what lies behind them decides nothing
+  constexpr int kMostDigits = 800;  // what comes after them decides nothing
   constexpr int kFarOut = 5000;     // an exponent of nothing or of infinity
   const bool is_negative = text.starts_with('-');
   if (is_negative || text.starts_with('+')) text.remove_prefix(1);

@@ -12,6 +12,9 @@ namespace kinglet::jinja {
 // The shortest decimal that reads back as the same number, as repr() of Python.
 std::string number_text(double value);
 
+// With so many decimals, rounded as its exact value lies, as "%.2f" of Python.
+std::string fixed_text(double value, size_t n_decimals);
+
 // A whole number of 64 bits; nullopt where the text is anything else.
 std::optional<int64_t> read_whole(std::string_view text);
 

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "base/quoted.h"
 #include "text/jinja/functions.h"
+#include "text/jinja/level.h"
 #include "text/jinja/lexer.h"
 #include "text/jinja/numbers.h"
 
@@ -94,14 +95,6 @@ class Parser {
     return with(std::move(node), std::move(child));
   }
 
-  // Counts how deep the parser is while it lives.
-  struct Level {
-    explicit Level(int& depth) : depth_(depth) { ++depth_; }
-    ~Level() { --depth_; }
-    Level(const Level&) = delete;
-    Level& operator=(const Level&) = delete;
-    int& depth_;
-  };
   bool check_depth() {
     return depth_ <= kMaxDepth || failure("too much is inside of something else");
   }
@@ -167,6 +160,7 @@ class Parser {
     if (name == "call") return parse_call_block();
     if (name == "filter") return parse_filter_block();
     if (name == "with") return parse_with();
+    if (name == "block") return parse_named_block();
     if (name == "generation") return parse_body("endgeneration");
     if (name == "break" || name == "continue") {
       NodePtr node = make(name == "break" ? NodeKind::leave : NodeKind::proceed);
@@ -209,7 +203,7 @@ class Parser {
     NodePtr target = parse_target();
     if (!target) return Failed();
     if (!expect_name("in")) return Failed();
-    // A condition behind belongs to the loop.
+    // A condition after it belongs to the loop.
     NodePtr values = parse_tuple(false);
     if (!values) return Failed();
     NodePtr condition;
@@ -304,6 +298,41 @@ class Parser {
     return name;
   }
 
+  // Without a template that extends this one, a block stands where it is.
+  NodePtr parse_named_block() {
+    NodePtr node = make(NodeKind::named_block);
+    const std::string name = take_any_name();
+    if (name.empty()) return Failed();
+    if (std::find(block_names_.begin(), block_names_.end(), name) != block_names_.end()) {
+      return failure(cat("block ", quoted(name), " is there twice"));
+    }
+    block_names_.push_back(name);
+    if (take_name("scoped")) node->name = "scoped";
+    if (!expect(TokenKind::block_end, "%}")) return Failed();
+    const int n_outer = std::exchange(n_loops_, 0);
+    NodePtr block = parse_block({"endblock"});
+    if (!block) return Failed();
+    n_loops_ = n_outer;
+    advance();  // {%
+    advance();  // endblock
+    if (here().kind == TokenKind::name && !expect_name(name)) return Failed();
+    if (!expect(TokenKind::block_end, "%}")) return Failed();
+    return with(std::move(node), std::move(block));
+  }
+
+  // How often the names have been said that make a macro take more than its parameters.
+  struct Mentions {
+    size_t varargs = 0;
+    size_t kwargs = 0;
+    size_t caller = 0;
+  };
+
+  void note_mentions(Node& macro, const Mentions& before) const {
+    macro.takes_varargs = mentions_.varargs > before.varargs;
+    macro.takes_kwargs = mentions_.kwargs > before.kwargs;
+    macro.takes_caller = mentions_.caller > before.caller;
+  }
+
   bool parse_parameters(Node& macro) {
     if (!expect_sign("(")) return Failed();
     while (!take_sign(")")) {
@@ -316,7 +345,7 @@ class Parser {
         if (!value) return Failed();
         macro.children.push_back(std::move(value));
       } else if (macro.children.size() > 1) {
-        return failure("a parameter without a value behind one with a value");
+        return failure("a parameter without a value after one with a value");
       }
     }
     return true;
@@ -327,11 +356,13 @@ class Parser {
     macro->name = take_any_name();
     if (macro->name.empty()) return Failed();
     macro->children.emplace_back();
+    const Mentions before = mentions_;
     if (!parse_parameters(*macro)) return Failed();
     const int n_outer = std::exchange(n_loops_, 0);
     macro->children.front() = parse_body("endmacro");
     if (!macro->children.front()) return Failed();
     n_loops_ = n_outer;
+    note_mentions(*macro, before);
     return macro;
   }
 
@@ -344,8 +375,10 @@ class Parser {
     NodePtr call = parse_expression();
     if (!call) return Failed();
     if (call->kind != NodeKind::call) return failure("expected a call");
+    const Mentions before = mentions_;
     caller->children.front() = parse_body("endcall");
     if (!caller->children.front()) return Failed();
+    note_mentions(*caller, before);
     node->children.push_back(std::move(call));
     return with(std::move(node), std::move(caller));
   }
@@ -422,23 +455,20 @@ class Parser {
   }
 
   NodePtr parse_either() {
-    NodePtr left = parse_both();
-    if (!left) return Failed();
-    while (take_name("or")) {
-      NodePtr node = around(NodeKind::either, std::move(left));
-      NodePtr right = parse_both();
-      if (!right) return Failed();
-      left = with(std::move(node), std::move(right));
-    }
-    return left;
+    return parse_joined("or", NodeKind::either, [&] { return parse_both(); });
   }
 
   NodePtr parse_both() {
-    NodePtr left = parse_not();
+    return parse_joined("and", NodeKind::both, [&] { return parse_not(); });
+  }
+
+  template <class Operand>
+  NodePtr parse_joined(std::string_view word, NodeKind kind, const Operand& operand) {
+    NodePtr left = operand();
     if (!left) return Failed();
-    while (take_name("and")) {
-      NodePtr node = around(NodeKind::both, std::move(left));
-      NodePtr right = parse_not();
+    while (take_name(word)) {
+      NodePtr node = around(kind, std::move(left));
+      NodePtr right = operand();
       if (!right) return Failed();
       left = with(std::move(node), std::move(right));
     }
@@ -595,6 +625,9 @@ class Parser {
       node = make(NodeKind::name);
       node->name = word;
       n_loop_names_ += word == "loop" ? 1 : 0;
+      mentions_.varargs += word == "varargs" ? 1 : 0;
+      mentions_.kwargs += word == "kwargs" ? 1 : 0;
+      mentions_.caller += word == "caller" ? 1 : 0;
     }
     advance();
     return node;
@@ -696,6 +729,44 @@ class Parser {
     return node;
   }
 
+  bool parse_argument(Node& call) {
+    const auto& named = call.named;
+    const bool is_last = !named.empty() && named.back().first.empty();
+    const bool is_spread =
+        std::any_of(call.children.begin(), call.children.end(),
+                    [](const NodePtr& child) { return child && child->kind == NodeKind::spread; });
+    if (is_last) return failure("an argument after one with **");
+    if (take_sign("**")) {
+      NodePtr value = parse_expression();
+      if (!value) return Failed();
+      call.named.emplace_back("", std::move(value));
+      return true;
+    }
+    if (take_sign("*")) {
+      if (is_spread) return failure("two arguments with *");
+      NodePtr value = parse_expression();
+      if (!value) return Failed();
+      call.children.push_back(around(NodeKind::spread, std::move(value)));
+      return true;
+    }
+    if (here().kind == TokenKind::name && next().kind == TokenKind::sign && next().text == "=") {
+      std::string name = here().text;
+      advance();
+      advance();
+      NodePtr value = parse_expression();
+      if (!value) return Failed();
+      call.named.emplace_back(std::move(name), std::move(value));
+      return true;
+    }
+    if (!named.empty() || is_spread) {
+      return failure("an argument without a name after one with a name or *");
+    }
+    NodePtr value = parse_expression();
+    if (!value) return Failed();
+    call.children.push_back(std::move(value));
+    return true;
+  }
+
   bool parse_arguments(Node& call) {
     if (!expect_sign("(")) return Failed();
     for (bool is_first = true; !take_sign(")"); is_first = false) {
@@ -703,21 +774,7 @@ class Parser {
         if (!expect_sign(",")) return Failed();
         if (take_sign(")")) break;
       }
-      if (is_sign("*") || is_sign("**")) return failure("arguments with * are not known here");
-      if (here().kind == TokenKind::name && next().kind == TokenKind::sign && next().text == "=") {
-        std::string name = here().text;
-        advance();
-        advance();
-        NodePtr value = parse_expression();
-        if (!value) return Failed();
-        call.named.emplace_back(std::move(name), std::move(value));
-      } else {
-        if (!call.named.empty())
-          return failure("an argument without a name behind one with a name");
-        NodePtr value = parse_expression();
-        if (!value) return Failed();
-        call.children.push_back(std::move(value));
-      }
+      if (!parse_argument(call)) return Failed();
     }
     return true;
   }
@@ -734,7 +791,7 @@ class Parser {
     return name;
   }
 
-  // The filter whose name is here, and those behind it.
+  // The filter whose name is here, and those after it.
   NodePtr parse_filters(NodePtr value) {
     do {
       NodePtr filter = around(NodeKind::filter, std::move(value));
@@ -808,6 +865,8 @@ class Parser {
   int depth_ = 0;
   int n_loops_ = 0;
   size_t n_loop_names_ = 0;
+  Mentions mentions_ = {};
+  std::vector<std::string> block_names_ = {};
   Error error_ = {};
 };
 

@@ -1,8 +1,10 @@
 #include "text/jinja/strings.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/ascii.h"
+#include "text/jinja/search.h"
 #include "text/utf8.h"
 
 namespace kinglet::jinja {
@@ -17,12 +19,15 @@ size_t begin_before(std::string_view bytes, size_t end) {
   return at + size_at(bytes, at) == end ? at : end - 1;
 }
 
-bool is_one_of(std::string_view character, std::string_view characters) {
-  if (characters.empty()) return is_blank(character);
-  for (size_t at = 0; at < characters.size(); at += size_at(characters, at)) {
-    if (characters.substr(at, size_at(characters, at)) == character) return true;
+// The characters of a text, in an order.
+std::vector<std::string_view> sorted_characters(std::string_view bytes) {
+  std::vector<std::string_view> characters;
+  for (size_t at = 0; at < bytes.size(); at += size_at(bytes, at)) {
+    characters.push_back(bytes.substr(at, size_at(bytes, at)));
   }
-  return false;
+  std::make_heap(characters.begin(), characters.end());
+  std::sort_heap(characters.begin(), characters.end());
+  return characters;
 }
 
 // Maps each ASCII character by f(character, whether a letter stands in front of it).
@@ -131,13 +136,17 @@ Text strip(const Text& text, std::string_view characters, Ends ends) {
   const std::string_view bytes = text.bytes();
   size_t begin = 0;
   size_t end = bytes.size();
-  while (ends != Ends::right && begin < end &&
-         is_one_of(bytes.substr(begin, size_at(bytes, begin)), characters)) {
+  const std::vector<std::string_view> wanted = sorted_characters(characters);
+  const auto goes = [&](std::string_view character) {
+    return wanted.empty() ? is_blank(character)
+                          : std::binary_search(wanted.begin(), wanted.end(), character);
+  };
+  while (ends != Ends::right && begin < end && goes(bytes.substr(begin, size_at(bytes, begin)))) {
     begin += size_at(bytes, begin);
   }
   while (ends != Ends::left && begin < end) {
     const size_t last = begin_before(bytes, end);
-    if (!is_one_of(bytes.substr(last, end - last), characters)) break;
+    if (!goes(bytes.substr(last, end - last))) break;
     end = last;
   }
   return text.cut(begin, end);
@@ -157,8 +166,8 @@ Text replace(const Text& text, std::string_view old, const Text& with, int64_t n
     }
     return out;
   }
-  for (size_t found = text.bytes().find(old); found != std::string::npos && n != 0;
-       found = text.bytes().find(old, at), --n) {
+  for (size_t found = find_text(text.bytes(), old); found != std::string::npos && n != 0;
+       found = find_text(text.bytes(), old, at), --n) {
     out.append(text.cut(at, found));
     out.append(with);
     at = found + old.size();
@@ -172,9 +181,9 @@ List split(const Text& text, const Text* separator, int64_t n) {
   List parts;
   const std::string& between = separator->bytes();
   size_t at = 0;
-  for (size_t found = text.bytes().find(between);
+  for (size_t found = find_text(text.bytes(), between);
        found != std::string::npos && n != 0 && parts.size() <= kMostItems;
-       found = text.bytes().find(between, at), --n) {
+       found = find_text(text.bytes(), between, at), --n) {
     parts.push_back(Value::text(text.cut(at, found)));
     at = found + between.size();
   }
@@ -188,7 +197,7 @@ List split_from_right(const Text& text, const Text* separator, int64_t n) {
   const std::string& between = separator->bytes();
   size_t end = text.size();
   while (n != 0 && end >= between.size() && parts.size() <= kMostItems) {
-    const size_t found = text.bytes().rfind(between, end - between.size());
+    const size_t found = find_last_text(text.bytes(), between, end - between.size());
     if (found == std::string::npos) break;
     parts.push_back(Value::text(text.cut(found + between.size(), end)));
     end = found;
@@ -230,7 +239,8 @@ std::optional<Text> lower(const Text& text) {
 }
 
 std::optional<Text> title(const Text& text) {
-  return map_letters(text, [](char c, bool behind) { return behind ? to_lower(c) : to_upper(c); });
+  return map_letters(text,
+                     [](char c, bool is_later) { return is_later ? to_lower(c) : to_upper(c); });
 }
 
 std::optional<Text> capitalize(const Text& text) {

@@ -26,6 +26,7 @@ enum class NodeKind : uint8_t {
   subscript,    // children[0][children[1]]
   slice,        // children[0][begin:end:step], null where one is left out
   call,         // children[0](children[1] …, named)
+  spread,       // *children[0] among the arguments of a call; **value is named ""
   filter,       // children[0] | name(children[1] …, named)
   test,         // children[0] is name(children[1] …)
   negate,       // not children[0]
@@ -39,9 +40,10 @@ enum class NodeKind : uint8_t {
   comparisons,  // children[0] names[0] children[1] names[1] children[2] …
 
   // --- Statements
-  output,  // children
-  block,   // children, one after the other
-  branch,  // children[0]: condition, [1]: block, [2]: block or null
+  output,       // children
+  block,        // children, one after the other
+  named_block,  // children[0]: block; name: "scoped" where it sees the names around it
+  branch,       // children[0]: condition, [1]: block, [2]: block or null
   loop,    // children[0]: target, [1]: what is gone through, [2]: condition or null, [3]: block,
            // [4]: block for nothing, or null; name: "loop" where the block says it
   assign,  // children[0]: target, [1]: value
@@ -67,6 +69,10 @@ struct Node {
   std::vector<NodePtr> children = {};
   std::vector<std::string> names = {};
   std::vector<std::pair<std::string, NodePtr>> named = {};  // arguments
+  // Of a macro: which of what a call may give beyond the parameters it speaks of.
+  bool takes_varargs = false;
+  bool takes_kwargs = false;
+  bool takes_caller = false;
 };
 
 }  // namespace kinglet::jinja

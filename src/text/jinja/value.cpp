@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <utility>
 
+#include "base/ascii.h"
 #include "base/format.h"
 #include "text/jinja/numbers.h"
 #include "text/utf8.h"
@@ -40,10 +42,9 @@ void append_repr(Text& out, std::string_view character, char32_t code, bool is_s
     default:
       break;
   }
-  constexpr std::string_view kDigits = "0123456789abcdef";
   out.append(code < 0x100 ? "\\x" : code < 0x10000 ? "\\u" : "\\U", is_said);
   for (int shift = code < 0x100 ? 4 : code < 0x10000 ? 12 : 28; shift >= 0; shift -= 4) {
-    out.append(kDigits.substr((code >> shift) & 0xf, 1), is_said);
+    out.append(kHexDigits.substr((code >> shift) & 0xf, 1), is_said);
   }
 }
 
@@ -81,6 +82,19 @@ Text repr_of_dict(const Dict& dict) {
     out.append(dict.entries[i].second.to_repr());
   }
   out.append("}");
+  return out;
+}
+
+// A namespace, or what a loop tells of itself.
+Text repr_of_space(const Dict& dict) {
+  const Value* index = dict.find("index");
+  const Value* length = dict.find("length");
+  if (index != nullptr && length != nullptr && dict.find("revindex0") != nullptr) {
+    return Text(cat("<LoopContext ", index->as_integer(), "/", length->as_integer(), ">"));
+  }
+  Text out("<Namespace ");
+  out.append(repr_of_dict(dict));
+  out.append(">");
   return out;
 }
 
@@ -176,7 +190,26 @@ Value Value::text(std::string_view bytes, bool is_said) { return text(Text(bytes
 
 Value Value::list(List items) { return {Kind::list, {.items = std::move(items)}}; }
 
+Value Value::view(std::string_view name, List items) {
+  return {Kind::view, {.text = Text(name), .items = std::move(items)}};
+}
+
+Value Value::range(std::string_view repr, List numbers) {
+  return {Kind::list, {.text = Text(repr), .items = std::move(numbers)}};
+}
+
+Value Value::generator(List items) { return {Kind::generator, {.items = std::move(items)}}; }
+
+List Value::take_items() const { return std::exchange(content_->items, {}); }
+
 Value Value::tuple(List items) { return {Kind::tuple, {.items = std::move(items)}}; }
+
+Value Value::group(const Value& grouper, const Value& items) {
+  Dict names;
+  names.set(Value::text("grouper"), grouper);
+  names.set(Value::text("list"), items);
+  return {Kind::tuple, {.items = {grouper, items}, .entries = std::move(names)}};
+}
 
 Value Value::dict(Dict entries) { return {Kind::dict, {.entries = std::move(entries)}}; }
 
@@ -210,9 +243,11 @@ bool Value::is_true() const {
       return !as_text().empty();
     case Kind::list:
     case Kind::tuple:
+    case Kind::view:
       return !items().empty();
     case Kind::dict:
       return !entries().entries.empty();
+    case Kind::generator:
     case Kind::space:
     case Kind::function:
     case Kind::macro:
@@ -242,6 +277,10 @@ std::string Value::type_name() const {
       return "tuple";
     case Kind::dict:
       return "dict";
+    case Kind::view:
+      return content_->text.bytes();
+    case Kind::generator:
+      return "generator";
     case Kind::space:
       return "namespace";
     case Kind::function:
@@ -272,12 +311,16 @@ Text Value::to_repr() const {
     case Kind::text:
       return repr_of_text(as_text());
     case Kind::list:
-      return repr_of_items(items(), "[", "]");
+      return content_->text.empty() ? repr_of_items(items(), "[", "]") : content_->text;
     case Kind::tuple:
       return repr_of_items(items(), "(", items().size() == 1 ? ",)" : ")");
     case Kind::dict:
       return repr_of_dict(entries());
+    case Kind::view:
+      return repr_of_items(items(), cat(content_->text.bytes(), "(["), "])");
     case Kind::space:
+      return repr_of_space(entries());
+    case Kind::generator:
     case Kind::function:
     case Kind::macro:
     case Kind::failure:
@@ -304,6 +347,8 @@ bool operator==(const Value& a, const Value& b) {
         return other != nullptr && *other == entry.second;
       });
     }
+    case Kind::view:
+    case Kind::generator:
     case Kind::space:
     case Kind::function:
     case Kind::macro:
@@ -337,6 +382,10 @@ Result<Value> elements(const Value& value) {
     case Kind::list:
     case Kind::tuple:
       return value;
+    case Kind::view:
+      return Value::list(value.items());
+    case Kind::generator:
+      return Value::list(value.take_items());
     case Kind::dict:
       for (const auto& [key, of_key] : value.entries().entries) found.push_back(key);
       break;

@@ -64,7 +64,9 @@ enum class Kind : uint8_t {
   list,
   tuple,
   dict,
-  space,  // namespace(): a dict whose entries a template may set
+  view,       // d.items() and the like: gone through as often as one wants, without places
+  generator,  // what some filters give: gone through once, and true
+  space,      // namespace(): a dict whose entries a template may set
   function,
   macro,
   failure,  // of a Result
@@ -89,7 +91,12 @@ class Value {
   static Value text(Text value);
   static Value text(std::string_view bytes, bool is_said = false);
   static Value list(List items);
+  static Value view(std::string_view name, List items);     // of the type that Python has
+  static Value range(std::string_view repr, List numbers);  // a list that prints as this
+  static Value generator(List items);
   static Value tuple(List items);
+  // A tuple whose elements are also its attributes `grouper` and `list`.
+  static Value group(const Value& grouper, const Value& items);
   static Value dict(Dict entries);
   static Value space(Dict entries);
   static Value function(Function function, const Value& self);
@@ -112,6 +119,7 @@ class Value {
   const List& items() const { return content_->items; }
   const Dict& entries() const { return content_->entries; }
   Dict& entries() { return content_->entries; }
+  List take_items() const;                         // of a generator, which is empty then
   Result<Value> call(Arguments& arguments) const;  // of a function
   const Macro& as_macro() const { return content_->macro; }
   Error& as_error() const { return content_->error; }
@@ -135,7 +143,7 @@ class Value {
  private:
   // Of the kinds that are no numbers; shared by copies, of which only namespaces change.
   struct Content {
-    Text text = {};
+    Text text = {};   // of a view: its type; of a range: how it prints
     List items = {};  // of a function: its self
     Dict entries = {};
     Function function = nullptr;

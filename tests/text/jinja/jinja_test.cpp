@@ -66,7 +66,12 @@ TEST(Jinja, RefusesWhatItDoesNotKnowBeforeItRuns) {
            {"{{ (1 }}", "a } closes nothing"},
            {"{{ 1 ] }}", "closes nothing"},
            {"{% break %}", "break outside of a loop"},
-           {"{{ f(*x) }}", "arguments with *"},
+           {"{{ f(**x, y) }}", "an argument after one with **"},
+           {"{{ f(*x, y) }}", "an argument without a name after one with a name or *"},
+           {"{{ f(*x, *y) }}", "two arguments with *"},
+           {"{{ x | random }}", "filter \"random\" is unknown"},
+           {"{% block a %}{% endblock b %}", "expected a"},
+           {"{% block a %}{% block a %}", "block \"a\" is there twice"},
            {"{{ 12345678901234567890 }}", "too large"},
            {"{{ $ }}", "unexpected \"$\""}}) {
     const auto program = Template::parse(source);
@@ -128,9 +133,29 @@ TEST(Jinja, EndsWhateverATemplateMakes) {
       "{% endfor %}",
       "in lists");
   ends_with("{{ range(99999) | unique | list }}", "unique: more than");
+  ends_with("{% set x = 'é' * 4000000 %}{% for i in range(99999) %}{{ x[3999999] }}{% endfor %}",
+            "too long");
   std::string sum = "{{ 1";
   for (int i = 0; i < 100000; ++i) sum += "+1";
   ends_with(sum + " }}", "inside of something else");
+}
+
+// Where each place of a text nearly holds what is looked for, the work must not be the product.
+TEST(Jinja, FindsInLinearTime) {
+  const std::string set = "{% set a = 'a' * 4000000 %}{% set b = 'a' * 2000000 ~ 'b' %}";
+  EXPECT_EQ(text_of(set + "{{ b in a }}{{ a is in b }}{{ (a ~ b) is in (a ~ b) }}"),
+            "FalseFalseTrue");
+  EXPECT_EQ(text_of(set + "{{ a.find(b) }} {{ (a ~ b).find(b) }} {{ (b ~ a).rfind(b) }}"),
+            "-1 4000000 0");
+  EXPECT_EQ(text_of(set + "{{ a.rfind('b' ~ a[:2000000]) }} {{ a.count(b) }}"), "-1 0");
+  EXPECT_EQ(text_of(set + "{{ a.replace(b, 'x') | length }} {{ (a ~ b).split(b) | length }}"),
+            "4000000 2");
+  EXPECT_EQ(text_of(set + "{{ (a ~ b ~ b).rsplit(b)[0] | length }} {{ a.strip(b) | length }}"),
+            "4000000 0");
+  // Parts of more than a few bytes, which are not found by comparing each place.
+  EXPECT_EQ(text_of("{% set x = 'abcabcabcabcabcabcabcabcabcabcabcabd' %}{{ ('abc' * 5 ~ x ~ x)"
+                    ".find(x) }} {{ (x ~ x ~ 'abc').rfind(x) }} {{ (x ~ x)[1:].find(x) }}"),
+            "15 36 35");
 }
 
 // Namespaces are what outlives a block, and what a value could hold itself by.
@@ -146,7 +171,7 @@ TEST(Jinja, KeepsNamespacesApartAndMacrosInTheirBlocks) {
       "{% set ns.f = f %}{{ ns.f() }}{% endfor %}";
   EXPECT_EQ(text_of(kOutlives), "1");
   EXPECT_EQ(text_of(std::string(kOutlives) + "{{ ns.f() }}"),
-            "line 1: macro \"f\" is called behind its block");
+            "line 1: macro \"f\" is called after its block");
 }
 
 // What comes from a conversation, whatever the template does with it.
@@ -179,6 +204,13 @@ TEST(Jinja, KnowsWhatTheConversationSays) {
   EXPECT_EQ(said("{% set x %}({{ m.content }}){% endset %}{{ x }}"),
             own("(") + " <end>Hi, you \n" + own(")"));
   EXPECT_EQ(said("{{ '%s.' % m.content }}"), " <end>Hi, you \n" + own("."));
+  EXPECT_EQ(said("{{ '%.6s.' | format(m.content) }}"), " <end>" + own("."));
+  EXPECT_EQ(said("{{ '{:>18}{}'.format(m.content, 'z') }}"),
+            own("   ") + " <end>Hi, you \n" + own("z"));
+  EXPECT_EQ(said("{{ m.content | truncate(9, true, '', 0) }}"), " <end>Hi,");
+  EXPECT_EQ(said("{{ (m.content | urlencode)[:6] }}"), "%20%3C");
+  EXPECT_EQ(said("{{ m.content | center(19) | title }}"),
+            own("  ") + " <End>hi, You \n" + own("  "));
 }
 
 TEST(Jinja, TellsATimeThatIsNone) {

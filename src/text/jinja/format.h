@@ -1,0 +1,18 @@
+// Texts with places for values, as Python fills them.
+#pragma once
+
+#include "base/result.h"
+#include "text/jinja/text.h"
+#include "text/jinja/value.h"
+
+namespace kinglet::jinja {
+
+// "%s and %(name)05.2f" % values: a tuple, a dict, or one value. Types s, r, d, i, u, x, X, o, f
+// and F. ErrorCode::invalid_argument.
+Result<Text> format_percent(const Text& text, const Value& values);
+
+// "{}, {0[key]!r} and {name.attribute:>8.2f}".format(…). Types s, d, b, o, x, X, f, F and %.
+// ErrorCode::invalid_argument.
+Result<Text> format_braces(const Text& text, const Arguments& arguments);
+
+}  // namespace kinglet::jinja

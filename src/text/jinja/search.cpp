@@ -1,0 +1,51 @@
+#include "text/jinja/search.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace kinglet::jinja {
+namespace {
+
+// Of shorter parts the plain search is at most this many times slower.
+constexpr size_t kShort = 32;
+
+// Where the part ends in the whole, both read by place. Source: Knuth, Morris and Pratt, "Fast
+// pattern matching in strings".
+template <class Whole, class Part>
+size_t find_end(const Whole& whole, size_t n_whole, const Part& part, size_t n_part) {
+  // Of each beginning of the part: how long its longest own beginning is that also ends it.
+  std::vector<uint32_t> borders(n_part + 1);
+  for (uint32_t i = 1, n = 0; i < n_part; ++i) {
+    while (n > 0 && part(i) != part(n)) n = borders[n];
+    n += part(i) == part(n) ? 1 : 0;
+    borders[i + 1] = n;
+  }
+  for (size_t i = 0, n = 0; i < n_whole; ++i) {
+    while (n > 0 && whole(i) != part(n)) n = borders[n];
+    n += whole(i) == part(n) ? 1 : 0;
+    if (n == n_part) return i + 1;
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace
+
+size_t find_text(std::string_view whole, std::string_view part, size_t from) {
+  if (part.size() <= kShort) return whole.find(part, from);
+  if (from >= whole.size() || whole.size() - from < part.size()) return std::string_view::npos;
+  const size_t end = find_end([&](size_t i) { return whole[from + i]; }, whole.size() - from,
+                              [&](size_t i) { return part[i]; }, part.size());
+  return end == std::string_view::npos ? end : from + end - part.size();
+}
+
+size_t find_last_text(std::string_view whole, std::string_view part, size_t last) {
+  if (part.size() <= kShort) return whole.rfind(part, last);
+  if (whole.size() < part.size()) return std::string_view::npos;
+  const size_t n = std::min(last, whole.size() - part.size()) + part.size();
+  const size_t end = find_end([&](size_t i) { return whole[n - 1 - i]; }, n,
+                              [&](size_t i) { return part[part.size() - 1 - i]; }, part.size());
+  return end == std::string_view::npos ? end : n - end;
+}
+
+}  // namespace kinglet::jinja
