@@ -2,8 +2,19 @@
 // should cover: scripts/reference-answers.mjs then asks llama.cpp for the answers.
 // Usage: node scripts/make-architecture-fixtures.mjs OUTPUT_FOLDER [NAME…]
 // The same names give the same bytes, always.
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import {
+  bool,
+  f32,
+  i32,
+  list,
+  normalNumbers,
+  randomNumbers,
+  text,
+  u32,
+  writeGguf,
+} from './gguf-fixture.mjs';
 
 const vocabSize = 288;
 const hidden = 48;
@@ -12,15 +23,6 @@ const kvHeads = 2;
 const headDim = hidden / heads;
 const ffn = 64;
 const expertFfn = 32;
-const alignment = 32;
-
-/** Values of GGUF metadata, tagged with their type (gguf_metadata_value_type). */
-const u32 = (value) => ({ type: 4, value });
-const i32 = (value) => ({ type: 5, value });
-const f32 = (value) => ({ type: 6, value });
-const bool = (value) => ({ type: 7, value });
-const text = (value) => ({ type: 8, value });
-const list = (make, values) => ({ type: 9, element: make(0).type, values });
 
 /** The tensors of a layer; parts that a fixture names in `without` are left out. */
 const norms = (bias) => ({ attn_norm: { norm: hidden, bias }, ffn_norm: { norm: hidden, bias } });
@@ -427,6 +429,27 @@ const fixtures = {
     },
     layer: { ...norms(), ...attention(), ...headNorms, ...experts(8) },
   },
+  qwen2vl: {
+    architecture: 'qwen2vl',
+    keys: { ...rms, ...rope, 'rope.dimension_sections': list(i32, [2, 3, 1, 0]) },
+    layer: { ...norms(), ...attention(), ...gatedFfn },
+    qkvBiases: true,
+  },
+  // A picture adds to the stream behind the first layers, too.
+  qwen3vl: {
+    architecture: 'qwen3vl',
+    layers: 3,
+    keys: {
+      ...rms,
+      ...rope,
+      'rope.dimension_sections': list(i32, [2, 2, 2, 0]),
+      'attention.key_length': u32(headDim),
+      'attention.value_length': u32(headDim),
+      n_deepstack_layers: u32(2),
+    },
+    layer: { ...norms(), ...attention(), ...headNorms, ...gatedFfn },
+    tied: true,
+  },
   olmoe: {
     architecture: 'olmoe',
     // OLMoE has as many KV heads as heads.
@@ -576,39 +599,6 @@ const fixtures = {
   },
 };
 
-/** Numbers in [0, 1) that depend on the seed alone (mulberry32). */
-function randomNumbers(seed) {
-  let state = [...seed].reduce(
-    (hash, c) => Math.imul(hash ^ c.charCodeAt(0), 16777619),
-    2166136261,
-  );
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let x = Math.imul(state ^ (state >>> 15), state | 1);
-    x ^= x + Math.imul(x ^ (x >>> 7), x | 61);
-    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-/** Nearly normal numbers, without functions that differ between machines. */
-function normalNumbers(n, scale, random) {
-  return Float32Array.from({ length: n }, () => {
-    let sum = -6;
-    for (let i = 0; i < 12; ++i) sum += random();
-    return sum * scale;
-  });
-}
-
-/** Half floats, cut off; too small numbers become 0. */
-function halves(values) {
-  const bits = new Uint32Array(values.buffer);
-  return Uint16Array.from(bits, (word) => {
-    const exponent = ((word >>> 23) & 255) - 112;
-    const sign = (word >>> 16) & 0x8000;
-    return exponent <= 0 ? sign : sign | (exponent << 10) | ((word >>> 13) & 1023);
-  });
-}
-
 function tensorsOf(fixture) {
   const tensors = [];
   const random = randomNumbers(fixture.name);
@@ -709,82 +699,6 @@ function metadataOf(fixture) {
   };
 }
 
-class GgufBytes {
-  #chunks = [];
-  #size = 0;
-
-  bytes(chunk) {
-    this.#chunks.push(chunk);
-    this.#size += chunk.length;
-  }
-  number(write, bytes, value) {
-    const chunk = Buffer.alloc(bytes);
-    chunk[write](value);
-    this.bytes(chunk);
-  }
-  u32(value) {
-    this.number('writeUInt32LE', 4, value);
-  }
-  u64(value) {
-    this.number('writeBigUInt64LE', 8, BigInt(value));
-  }
-  string(value) {
-    const chunk = Buffer.from(value);
-    this.u64(chunk.length);
-    this.bytes(chunk);
-  }
-  value(type, value) {
-    if (type === 4) this.u32(value);
-    else if (type === 5) this.number('writeInt32LE', 4, value);
-    else if (type === 6) this.number('writeFloatLE', 4, value);
-    else if (type === 7) this.number('writeUInt8', 1, value ? 1 : 0);
-    else this.string(value);
-  }
-  pad() {
-    this.bytes(Buffer.alloc((alignment - (this.#size % alignment)) % alignment));
-  }
-  get size() {
-    return this.#size;
-  }
-  concat() {
-    return Buffer.concat(this.#chunks);
-  }
-}
-
-function write(fixture, path) {
-  const file = new GgufBytes();
-  const data = new GgufBytes();
-  const metadata = Object.entries(metadataOf(fixture));
-  const tensors = tensorsOf(fixture);
-  file.bytes(Buffer.from('GGUF'));
-  file.u32(3);
-  file.u64(tensors.length);
-  file.u64(metadata.length);
-  for (const [key, entry] of metadata) {
-    file.string(key);
-    file.u32(entry.type);
-    if (entry.values) {
-      file.u32(entry.element);
-      file.u64(entry.values.length);
-      for (const value of entry.values) file.value(entry.element, value);
-    } else {
-      file.value(entry.type, entry.value);
-    }
-  }
-  for (const { name, shape, values, type } of tensors) {
-    file.string(name);
-    file.u32(shape.length);
-    for (const n of shape) file.u64(n);
-    file.u32(type === 'F16' ? 1 : 0);
-    file.u64(data.size);
-    data.bytes(Buffer.from((type === 'F16' ? halves(values) : values).buffer));
-    data.pad();
-  }
-  file.pad();
-  file.bytes(data.concat());
-  writeFileSync(path, file.concat());
-}
-
 const [folder, ...wanted] = process.argv.slice(2);
 if (!folder) {
   console.error('usage: make-architecture-fixtures.mjs OUTPUT_FOLDER [NAME…]');
@@ -793,6 +707,7 @@ if (!folder) {
 mkdirSync(folder, { recursive: true });
 for (const [name, fixture] of Object.entries(fixtures)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
-  write({ name, layers: 2, ...fixture }, join(folder, `${name}.gguf`));
+  const whole = { name, layers: 2, ...fixture };
+  writeGguf(join(folder, `${name}.gguf`), metadataOf(whole), tensorsOf(whole));
   console.log(`${name}.gguf: written`);
 }

@@ -1,0 +1,185 @@
+// What scripts that write fixtures share: random numbers that are always the same, and GGUF files.
+import { writeFileSync } from 'node:fs';
+
+const alignment = 32;
+
+/** Values of GGUF metadata, tagged with their type (gguf_metadata_value_type). */
+export const u32 = (value) => ({ type: 4, value });
+export const i32 = (value) => ({ type: 5, value });
+export const f32 = (value) => ({ type: 6, value });
+export const bool = (value) => ({ type: 7, value });
+export const text = (value) => ({ type: 8, value });
+export const list = (make, values) => ({ type: 9, element: make(0).type, values });
+
+/** Numbers in [0, 1) that depend on the seed alone (mulberry32). */
+export function randomNumbers(seed) {
+  let state = [...seed].reduce(
+    (hash, c) => Math.imul(hash ^ c.charCodeAt(0), 16777619),
+    2166136261,
+  );
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let x = Math.imul(state ^ (state >>> 15), state | 1);
+    x ^= x + Math.imul(x ^ (x >>> 7), x | 61);
+    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Nearly normal numbers, without functions that differ between machines. */
+export function normalNumbers(n, scale, random) {
+  return Float32Array.from({ length: n }, () => {
+    let sum = -6;
+    for (let i = 0; i < 12; ++i) sum += random();
+    return sum * scale;
+  });
+}
+
+/** Half floats, cut off; too small numbers become 0. */
+function halves(values) {
+  const bits = new Uint32Array(values.buffer);
+  return Uint16Array.from(bits, (word) => {
+    const exponent = ((word >>> 23) & 255) - 112;
+    const sign = (word >>> 16) & 0x8000;
+    return exponent <= 0 ? sign : sign | (exponent << 10) | ((word >>> 13) & 1023);
+  });
+}
+
+/** What halves() keeps of numbers. */
+function keptByHalves(values) {
+  const words = new Uint32Array(values.buffer).map((word) =>
+    ((word >>> 23) & 255) <= 112 ? word & 0x80000000 : word & 0xffffe000,
+  );
+  return new Float32Array(words.buffer);
+}
+
+/** Blocks of 32 numbers that share a half as their scale: `code` writes the integers after it. */
+function blocks(values, { bytes, largest, code }) {
+  const size = 32;
+  const out = Buffer.alloc((values.length / size) * bytes);
+  const kept = new Float32Array(values.length);
+  for (let first = 0, at = 0; first < values.length; first += size, at += bytes) {
+    const block = values.subarray(first, first + size);
+    const peak = block.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
+    const scale = Float32Array.of(peak / largest);
+    out.writeUInt16LE(halves(scale)[0], at);
+    const [d] = keptByHalves(scale);
+    const codes = Array.from(block, (x) =>
+      Math.max(-largest, Math.min(largest, Math.round(x / (d || 1)))),
+    );
+    code(out.subarray(at + 2, at + bytes), codes);
+    codes.forEach((q, i) => (kept[first + i] = d * q));
+  }
+  return { bytes: out, kept };
+}
+
+/** Of each type that is written: its id, the bytes, and the numbers that these stand for. */
+const types = {
+  F32: { id: 0, encode: (values) => ({ bytes: Buffer.from(values.buffer), kept: values }) },
+  F16: {
+    id: 1,
+    encode: (values) => ({
+      bytes: Buffer.from(halves(values).buffer),
+      kept: keptByHalves(values),
+    }),
+  },
+  Q4_0: {
+    id: 2,
+    encode: (values) =>
+      blocks(values, {
+        bytes: 18,
+        largest: 7,
+        code: (out, codes) => {
+          for (let i = 0; i < 16; ++i) out[i] = (codes[i] + 8) | ((codes[i + 16] + 8) << 4);
+        },
+      }),
+  },
+  Q8_0: {
+    id: 8,
+    encode: (values) =>
+      blocks(values, {
+        bytes: 34,
+        largest: 127,
+        code: (out, codes) => codes.forEach((q, i) => out.writeInt8(q, i)),
+      }),
+  },
+};
+
+class GgufBytes {
+  #chunks = [];
+  #size = 0;
+
+  bytes(chunk) {
+    this.#chunks.push(chunk);
+    this.#size += chunk.length;
+  }
+  number(write, bytes, value) {
+    const chunk = Buffer.alloc(bytes);
+    chunk[write](value);
+    this.bytes(chunk);
+  }
+  u32(value) {
+    this.number('writeUInt32LE', 4, value);
+  }
+  u64(value) {
+    this.number('writeBigUInt64LE', 8, BigInt(value));
+  }
+  string(value) {
+    const chunk = Buffer.from(value);
+    this.u64(chunk.length);
+    this.bytes(chunk);
+  }
+  value(type, value) {
+    if (type === 4) this.u32(value);
+    else if (type === 5) this.number('writeInt32LE', 4, value);
+    else if (type === 6) this.number('writeFloatLE', 4, value);
+    else if (type === 7) this.number('writeUInt8', 1, value ? 1 : 0);
+    else this.string(value);
+  }
+  pad() {
+    this.bytes(Buffer.alloc((alignment - (this.#size % alignment)) % alignment));
+  }
+  get size() {
+    return this.#size;
+  }
+  concat() {
+    return Buffer.concat(this.#chunks);
+  }
+}
+
+/**
+ * Writes a file of metadata and of tensors { name, shape, values, type }; `wide`: every tensor as
+ * the floats that its type stands for.
+ */
+export function writeGguf(path, keys, tensors, { wide = false } = {}) {
+  const file = new GgufBytes();
+  const data = new GgufBytes();
+  const metadata = Object.entries(keys);
+  file.bytes(Buffer.from('GGUF'));
+  file.u32(3);
+  file.u64(tensors.length);
+  file.u64(metadata.length);
+  for (const [key, entry] of metadata) {
+    file.string(key);
+    file.u32(entry.type);
+    if (entry.values) {
+      file.u32(entry.element);
+      file.u64(entry.values.length);
+      for (const value of entry.values) file.value(entry.element, value);
+    } else {
+      file.value(entry.type, entry.value);
+    }
+  }
+  for (const { name, shape, values, type } of tensors) {
+    file.string(name);
+    file.u32(shape.length);
+    for (const n of shape) file.u64(n);
+    file.u32(wide ? 0 : types[type].id);
+    file.u64(data.size);
+    const { bytes, kept } = types[type].encode(values);
+    data.bytes(wide ? Buffer.from(kept.buffer) : bytes);
+    data.pad();
+  }
+  file.pad();
+  file.bytes(data.concat());
+  writeFileSync(path, file.concat());
+}
