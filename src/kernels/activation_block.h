@@ -9,6 +9,11 @@
 
 namespace kinglet {
 
+// What V keeps of the codes of two neighbouring tokens together, for instructions that multiply
+// with both: nothing, but where V says otherwise.
+template <class V>
+struct PairedCodes {};
+
 // x[i] ≈ scale * code[i], |code| <= 127, for kActivationBlock numbers, and what products need of
 // the codes' sums. A block that holds NaN or infinity has zeros for codes and a scale that is not
 // finite, so that every product with it is NaN.
@@ -19,7 +24,7 @@ namespace kinglet {
 //
 // All that belongs to a block stands together, so that a token takes one pointer.
 template <class V>
-struct ActivationBlock {
+struct ActivationBlock : PairedCodes<V> {
   static constexpr size_t kCopies = V::kCopies;  // of a 32-bit number
 
   typename V::Codes steps[kActivationBlock / 4];

@@ -42,9 +42,12 @@ struct AttentionTile {
   float scale;      // multiplies the scores
   float softcap;    // bounds them, see KernelSet::softcap; 0: does not
 
-  // Of a text: a token sees the positions behind it, too, all of so many. A window is then one to
+  // Of a text: a token sees the positions after it, too, all of so many. A window is then one to
   // both sides: positions no more than window / 2 away. 0: causal.
   size_t n_positions = 0;
+  // Of rows of a picture: what all of them see up to, or their own position if that is after it.
+  // The window is as before. 0: causal.
+  size_t n_seen = 0;
   // [n_heads]: how much a score falls with each position of distance (ALiBi, Press et al., 2022);
   // null: does not.
   const float* slopes = nullptr;

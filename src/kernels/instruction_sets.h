@@ -6,11 +6,19 @@
 namespace kinglet {
 
 // Sets that one build can have, scalar among them.
-constexpr size_t kMostKernelSets = 3;
+#if defined(__wasm__)
+constexpr size_t kMostKernelSets = 2;
+#else
+constexpr size_t kMostKernelSets = 4;
+#endif
 
 const KernelSet& simd128_kernels();
 const KernelSet& relaxed_simd_kernels();
 const KernelSet& avx2_kernels();
+const KernelSet& avx_vnni_kernels();
 const KernelSet& avx512_vnni_kernels();
+const KernelSet& neon_kernels();
+const KernelSet& neon_dotprod_kernels();
+const KernelSet& neon_i8mm_kernels();
 
 }  // namespace kinglet

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/arm_features.h"
 #include "kernels/instruction_sets.h"
 
 namespace kinglet {
@@ -33,8 +34,13 @@ Available detect() {
   }
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
       __builtin_cpu_supports("f16c")) {
+    if (__builtin_cpu_supports("avxvnni")) available.add(avx_vnni_kernels());
     available.add(avx2_kernels());
   }
+#elif defined(__aarch64__)
+  if (arm::has_matrix_products()) available.add(neon_i8mm_kernels());
+  if (arm::has_dot_products()) available.add(neon_dotprod_kernels());
+  available.add(neon_kernels());
 #endif
   available.add(scalar_kernels());
   return available;

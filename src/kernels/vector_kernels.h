@@ -13,8 +13,11 @@
 //   Unsigned, Signed  codes made ready for dot products with activations
 //   NibbleDot         sums at most 8 steps of codes 0..15, or 4 of codes 0..31; may overflow past
 //                     that
-//   UnsignedDot       sums any number of steps of codes 0..127
-//   SignedDot         sums any number of steps of codes -127..127
+//   UnsignedDot       sums at most 4 steps of codes 0..63; may overflow past that
+//   SignedDot         sums any even number of steps of codes -127..127
+//                     A dot adds a step by add(weights, Codes), or, where it has kConstantSteps, by
+//                     add<I>(weights, Codes*), which takes step I of up to 8; those with I / 4
+//                     alike come in order.
 //   kTokens           tokens of a tile, as measured; kTokensOf256 for blocks of 256 columns,
 //                     kTokensOfBytes for codes that are bytes, kTokensOfFloats for floats
 //   kNibbleSteps      steps of codes 0..15 that one sum takes, 4 or 8

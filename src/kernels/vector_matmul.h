@@ -78,6 +78,11 @@ struct VectorMatmul {
         sums[i / kHalf] = V::add_int(sums[i / kHalf], rounded);
       }
       block->set(amax / 127.0f, V::horizontal_sum_int(sums[0]), V::horizontal_sum_int(sums[1]));
+      if constexpr (!std::is_empty_v<PairedCodes<V>>) {
+        // The first of two tokens has room for both; there may be no second one.
+        const size_t which = token % 2;
+        (block - which * (x.n_columns / kActivationBlock))->put(which, block->steps);
+      }
       values += kActivationBlock;
       ++block;
     }

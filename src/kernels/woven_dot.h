@@ -28,6 +28,28 @@ KINGLET_INLINE inline void unroll(const F& f) {
   (std::make_index_sequence<N>());
 }
 
+// The sums of a tile's tokens over N neighbouring blocks of activations, 8 steps each; V may have
+// its own, of several tokens at once.
+template <class V, class Sum, size_t N, size_t T>
+struct TokenSums {
+  Sum sums[N][T];
+
+  template <size_t Step, class Weights>
+  KINGLET_INLINE void add(const Weights& w, const Tile<V, T>& tile, size_t x_block) {
+    for (size_t t = 0; t < T; ++t) {
+      const auto& x = tile.x[t][x_block + Step / 8];
+      if constexpr (Sum::kConstantSteps) {
+        sums[Step / 8][t].template add<Step % 8>(w, x.steps);
+      } else {
+        sums[Step / 8][t].template add<Step % 8>(w, x.steps[Step % 8]);
+      }
+    }
+  }
+  KINGLET_INLINE typename V::Int total(size_t block, size_t t) const {
+    return sums[block][t].template total<V>();
+  }
+};
+
 // Formats with a scale, and maybe a minimum, for every 32 columns:
 // Σ w x = scale · x_scale · (Σ code · x_code − kOffset · Σ x_code) + minimum · x_scale · Σ x_code.
 template <class Format>
@@ -47,11 +69,13 @@ struct BlockDot {
  private:
   static constexpr size_t kScales = Format::kWidth / kActivationBlock;
   static constexpr size_t kSteps = kActivationBlock / 4;  // for each scale
+  template <class V, size_t T>
+  using Sums = TokenSums<V, typename Format::Sum, kScales, T>;
 
   template <class V, size_t T>
   KINGLET_INLINE static void accumulate_part(Tile<V, T>& tile, const Format& block, size_t part,
                                              size_t x_block) {
-    typename Format::Sum sums[kScales][T];
+    Sums<V, T> sums;
     if constexpr (Format::kSharesBytes) {
       unroll<Format::kWidth / 8>([&](auto step) KINGLET_INLINE {
         add_step<step>(tile, block, part, x_block, sums);
@@ -62,7 +86,7 @@ struct BlockDot {
       for (size_t step = 0; step < kSteps; ++step) {
         const auto codes = block.unpack(step);
         for (size_t t = 0; t < T; ++t) {
-          sums[0][t].template add<0>(codes, tile.x[t][x_block].steps[step]);
+          sums.sums[0][t].parts[0].add(codes, tile.x[t][x_block].steps[step]);
         }
       }
     } else {
@@ -70,29 +94,25 @@ struct BlockDot {
                          KINGLET_INLINE { add_step<step>(tile, block, part, x_block, sums); });
     }
     for (size_t i = 0; i < kScales; ++i) {
-      add_scaled(tile, block, sums[i], part * kScales + i, x_block + i);
+      add_scaled(tile, block, sums, i, part * kScales + i, x_block + i);
     }
   }
 
   template <size_t Step, class V, size_t T>
   KINGLET_INLINE static void add_step(const Tile<V, T>& tile, const Format& block, size_t part,
-                                      size_t x_block, typename Format::Sum (&sums)[kScales][T]) {
-    const auto codes = block.template unpack<Step>(part);
-    for (size_t t = 0; t < T; ++t) {
-      const auto& x = tile.x[t][x_block + Step / kSteps];
-      sums[Step / kSteps][t].template add<Step % kSteps>(codes, x.steps[Step % kSteps]);
-    }
+                                      size_t x_block, Sums<V, T>& sums) {
+    sums.template add<Step>(block.template unpack<Step>(part), tile, x_block);
   }
 
   template <class V, size_t T>
   KINGLET_INLINE static void add_scaled(Tile<V, T>& tile, const Format& block,
-                                        const typename Format::Sum (&sums)[T], size_t sub_block,
+                                        const Sums<V, T>& sums, size_t i, size_t sub_block,
                                         size_t x_block) {
     const auto scale = block.scale(sub_block);
     for (size_t t = 0; t < T; ++t) {
       const ActivationBlock<V>& x = tile.x[t][x_block];
       auto& product = tile.products[t];
-      auto sum = sums[t].template total<V>();
+      auto sum = sums.total(i, t);
       if constexpr (Format::kOffset != 0) {
         sum = V::sub(sum, V::mul_int(V::broadcast_int(x.sum), V::splat_int(Format::kOffset)));
       }
@@ -142,9 +162,18 @@ struct SubBlockDot {
     for (size_t t = 0; t < T; ++t) minima[t] = totals[t] = V::splat_int(0);
     for (size_t i = 0; i < 2; ++i) {
       typename Format::Dot dots[T];
-      for (size_t unit = 4 * i; unit < 4 * i + 4; ++unit) {
-        const auto codes = block.template unpack<Quarter>(half, unit);
-        for (size_t t = 0; t < T; ++t) dots[t].add(codes, tile.x[t][x_block].steps[unit]);
+      if constexpr (WantsConstantSteps<typename Format::Dot>) {
+        unroll<4>([&](auto step) KINGLET_INLINE {
+          const auto codes = block.template unpack<Quarter>(half, 4 * i + step);
+          for (size_t t = 0; t < T; ++t) {
+            dots[t].template add<step>(codes, tile.x[t][x_block].steps + 4 * i);
+          }
+        });
+      } else {
+        for (size_t unit = 4 * i; unit < 4 * i + 4; ++unit) {
+          const auto codes = block.template unpack<Quarter>(half, unit);
+          for (size_t t = 0; t < T; ++t) dots[t].add(codes, tile.x[t][x_block].steps[unit]);
+        }
       }
       const size_t sub_block = half * 8 + Quarter * 2 + i;
       const Int scale = block.sub_scale(sub_block);

@@ -37,15 +37,26 @@ struct WovenBlocks {
   }
 };
 
+// Whether a sum's steps are constants of its type: so that one load brings four of them, say.
+template <class Dot>
+concept WantsConstantSteps = requires {
+  Dot::kConstantSteps;
+};
+
 // A sum of up to eight steps, as narrower ones that hold kSteps each.
 template <class Dot, size_t kSteps>
 struct StepSum {
   static_assert(kSteps == 4 || kSteps == 8);
   Dot parts[8 / kSteps];
 
+  static constexpr bool kConstantSteps = WantsConstantSteps<Dot>;
   template <size_t Step, class Weights, class Codes>
   void add(const Weights& w, const Codes& x) {
     parts[Step / kSteps].add(w, x);
+  }
+  template <size_t Step, class Weights, class Codes>
+  void add(const Weights& w, const Codes (&x)[8]) {
+    parts[Step / kSteps].template add<Step>(w, x);
   }
   template <class V>
   typename V::Int total() const {

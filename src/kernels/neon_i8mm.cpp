@@ -1,0 +1,65 @@
+// NEON with products of 8-bit matrices: 2 rows by 8 columns, with 2 tokens at once.
+#include "kernels/instruction_sets.h"
+#include "kernels/neon_dot.h"
+#include "kernels/vector_kernels.h"
+
+namespace kinglet {
+namespace {
+
+// A single token has no use for them.
+struct NeonI8mm : NeonDotVector {
+  static constexpr size_t kTokens = 8;
+};
+
+}  // namespace
+
+// The codes of two tokens side by side, 8 columns after the other.
+template <>
+struct PairedCodes<NeonI8mm> {
+  int8_t pairs[kActivationBlock / 8][16];
+
+  void put(size_t which, const NeonI8mm::Codes (&steps)[kActivationBlock / 4]) {
+    for (size_t i = 0; i < kActivationBlock / 8; ++i) {
+      std::memcpy(pairs[i] + which * 8, steps + 2 * i, 8);
+    }
+  }
+};
+
+template <class Sum, size_t N, size_t T>
+requires(T % 2 == 0) struct TokenSums<NeonI8mm, Sum, N, T> {
+  using V = NeonI8mm;
+  // Of each pair of tokens: two rows of the first, two rows of the second.
+  V::Int rows01[N][T / 2] = {};
+  V::Int rows23[N][T / 2] = {};
+  V::Bytes even[2 * N];  // a step of each half of a block, which waits for the next one
+
+  template <size_t Step>
+  [[gnu::always_inline]] void add(V::Bytes w, const Tile<V, T>& tile, size_t x_block) {
+    V::Bytes& before = even[Step / 4];
+    if constexpr (Step % 2 == 0) {
+      before = w;
+    } else {
+      constexpr size_t kBlock = Step / 8;
+      const int8x16_t w01 = V::s8(vzip1q_s32(before, w));
+      const int8x16_t w23 = V::s8(vzip2q_s32(before, w));
+      for (size_t i = 0; i < T / 2; ++i) {
+        const auto& pairs = tile.x[2 * i][x_block + kBlock].pairs;
+        const int8x16_t x = vld1q_s8(pairs[Step % 8 / 2]);
+        rows01[kBlock][i] = vmmlaq_s32(rows01[kBlock][i], x, w01);
+        rows23[kBlock][i] = vmmlaq_s32(rows23[kBlock][i], x, w23);
+      }
+    }
+  }
+  [[gnu::always_inline]] V::Int total(size_t block, size_t t) const {
+    const int64x2_t a = vreinterpretq_s64_s32(rows01[block][t / 2]);
+    const int64x2_t b = vreinterpretq_s64_s32(rows23[block][t / 2]);
+    return vreinterpretq_s32_s64(t % 2 == 0 ? vzip1q_s64(a, b) : vzip2q_s64(a, b));
+  }
+};
+
+const KernelSet& neon_i8mm_kernels() {
+  static const KernelSet kernels = VectorKernels<NeonI8mm>::kernel_set("neon-i8mm");
+  return kernels;
+}
+
+}  // namespace kinglet
