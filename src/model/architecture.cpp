@@ -49,6 +49,11 @@ constexpr Architecture kArchitectures[] = {
     {.name = "qwen3",
      .head_norm = HeadNorm::shared,
      .ranking = {.pooling = Pooling::last, .softmax = true}},
+    {.name = "qwen2vl", .qkv_biases = Presence::required, .sections = Sections::in_order},
+    {.name = "qwen3vl",
+     .head_norm = HeadNorm::shared,
+     .deepstack = true,
+     .sections = Sections::woven},
     {.name = "qwen3moe", .head_norm = HeadNorm::shared, .experts = Presence::required},
     {.name = "seed_oss", .ffn_norm = "post_attention_norm"},
     {.name = "hunyuan-dense",
@@ -71,6 +76,7 @@ constexpr Architecture kArchitectures[] = {
      .post_norms = true,
      .gate = Gate::fused,
      .rope = RopeKind::interleaved,
+     .sections = Sections::in_order,
      .sections_are_halves = true},
     {.name = "olmo2",
      .pre_norms = false,
@@ -168,7 +174,8 @@ constexpr Architecture kArchitectures[] = {
      .full_attention_interval = 4,
      .gated_attention = true,
      .ffn_norm = "post_attention_norm",
-     .head_norm = HeadNorm::shared},
+     .head_norm = HeadNorm::shared,
+     .sections = Sections::woven},
     {.name = "qwen35moe",
      .recurrent_mixer = MixerKind::delta_net,
      .full_attention_interval = 4,
@@ -176,7 +183,8 @@ constexpr Architecture kArchitectures[] = {
      .ffn_norm = "post_attention_norm",
      .head_norm = HeadNorm::shared,
      .experts = Presence::required,
-     .gates_shared_expert = true},
+     .gates_shared_expert = true,
+     .sections = Sections::woven},
     {.name = "mamba2", .mixer = MixerKind::mamba2, .has_ffn = false, .rope = RopeKind::none},
     {.name = "granitehybrid",
      .recurrent_mixer = MixerKind::mamba2,
@@ -257,6 +265,12 @@ Result<const Architecture*> find_architecture(const GgufHeader& header) {
   const auto* row = std::find_if(std::begin(kArchitectures), std::end(kArchitectures),
                                  [name](const Architecture& known) { return known.name == name; });
   if (row != std::end(kArchitectures)) return row;
+  if (name == "clip") {
+    return Error{
+        ErrorCode::unsupported_architecture,
+        "the file is the picture reader (mmproj) of another model: load it with that model, "
+        "not in its place"};
+  }
   std::string known;
   for (const Architecture& architecture : kArchitectures) {
     known += cat(known.empty() ? "" : ", ", architecture.name);

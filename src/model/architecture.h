@@ -22,6 +22,9 @@ enum class RopeKind : uint8_t {
   halves,       // (x[0], x[n / 2]), (x[1], x[n / 2 + 1]), … of the n that are rotated (GPT-NeoX)
 };
 
+// What rope.dimension_sections tells: see RopeConfig.
+enum class Sections : uint8_t { none, in_order, woven };
+
 // How the tokens of a layer learn of those before them, or of all.
 enum class MixerKind : uint8_t {
   attention,
@@ -71,7 +74,7 @@ enum class Pooling : uint8_t {
 // How a reranker makes scores of a text: the names of its tensors are the same everywhere.
 struct Ranking {
   Pooling pooling = Pooling::cls;  // of the vector that is scored
-  bool gelu = false;               // behind "cls", in place of tanh
+  bool gelu = false;               // after "cls", in place of tanh
   bool softmax = false;            // over the scores
 };
 
@@ -97,7 +100,7 @@ struct Architecture {
 
   NormKind norm = NormKind::rms;
   bool pre_norms = true;             // in front of attention and of the feed-forward network
-  bool post_norms = false;           // behind each, before it is added to the stream
+  bool post_norms = false;           // after each, before it is added to the stream
   bool sum_norms = false;            // of the stream itself, after each was added (BERT)
   bool may_lack_first_norm = false;  // in front of the first layer's attention
   Presence norm_biases = Presence::required;  // of layer norms of the stream
@@ -140,13 +143,15 @@ struct Architecture {
   // by sqrt(head_dim): no key tells.
   uint32_t n_layers_of_wide_scale = 0;
 
-  bool layer_inputs = false;    // see LayerInput
-  bool scales_layers = false;   // the stream behind each, where the file has "layer_output_scale"
-  bool embedding_norm = false;  // of the stream, before the first layer
-  bool token_types = false;     // the vector of the first is added, where there are any
+  bool layer_inputs = false;       // see LayerInput
+  bool deepstack = false;          // n_deepstack_layers: see ModelConfig
+  bool scales_layers = false;      // the stream after each, where the file has "layer_output_scale"
+  bool embedding_norm = false;     // of the stream, before the first layer
+  bool token_types = false;        // the vector of the first is added, where there are any
   bool learned_positions = false;  // vectors, added to the embedding
   bool alibi = false;              // scores fall with the distance
   RopeKind rope = RopeKind::halves;
+  Sections sections = Sections::none;
   bool sections_are_halves = false;    // where rope.dimension_sections is there, rope is halves
   bool rope_alpha = false;             // rope.scaling.alpha scales the base
   bool yarn_log_multiplier = false;    // rope.scaling.yarn_log_multiplier scales magnitudes

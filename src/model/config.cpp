@@ -48,8 +48,8 @@ Status read_purpose(const Keys& keys, ModelConfig& config) {
   KINGLET_ASSIGN(const bool causal, keys.flag("attention.causal", !is_encoder));
   if (causal == is_encoder) {
     return keys.error(ErrorCode::unsupported_feature, "attention.causal",
-                      causal ? "tells that tokens do not see those behind them: not supported"
-                             : "tells that tokens see those behind them: not supported");
+                      causal ? "tells that tokens do not see those after them: not supported"
+                             : "tells that tokens see those after them: not supported");
   }
   KINGLET_ASSIGN(const uint32_t pooling, keys.number("pooling_type", uint32_t{0}));
   constexpr auto kLast = static_cast<uint32_t>(Pooling::rank);
@@ -320,28 +320,33 @@ Status read_rope_scaling(const Keys& keys, ModelConfig& config) {
 }
 
 // Sections are pairs that images turn by their rows and columns, text by its position alone: in
-// text they change nothing, but that pairs are halves then. Those of the last section would stand
-// still.
+// text they change nothing, but that pairs may be halves then. Those of the last section would
+// stand still.
 Status read_sections(const Keys& keys, ModelConfig& config) {
   constexpr std::string_view kKey = "rope.dimension_sections";
   constexpr size_t kSections = 4;
   const MetadataValue* value = keys.find(kKey);
-  if (!config.architecture->sections_are_halves || value == nullptr) return {};
+  const Architecture& traits = *config.architecture;
+  if (traits.sections == Sections::none || value == nullptr) return {};
   std::vector<uint64_t> sizes;
   if (value->type() == ValueType::array && value->as_array()->size() == kSections) {
     value->as_array()->for_each([&](uint64_t, const MetadataValue& element) {
       if (const auto size = element.as_uint()) sizes.push_back(*size);
     });
   }
-  if (sizes.size() != kSections) {
-    return keys.error(ErrorCode::corrupt, kKey, "is not an array of 4 sizes");
-  }
+  const bool are_sizes =
+      sizes.size() == kSections && *std::max_element(sizes.begin(), sizes.end()) <= kMaxDim;
+  if (!are_sizes) return keys.error(ErrorCode::corrupt, kKey, "is not an array of 4 sizes");
   if (sizes[0] == 0 || sizes[1] == 0) return {};
   if (sizes[3] > 0) {
     return keys.error(ErrorCode::unsupported_feature, kKey,
                       cat("has a fourth section of ", sizes[3], ": not supported"));
   }
-  config.rope_kind = RopeKind::halves;
+  if (traits.sections_are_halves) config.rope_kind = RopeKind::halves;
+  for (uint32_t i = 0; i < kRopeAxes; ++i) {
+    config.rope.sections[i] = static_cast<uint32_t>(sizes[i]);
+  }
+  config.rope.weaves_sections = traits.sections == Sections::woven;
   return {};
 }
 
@@ -477,6 +482,15 @@ Status read_layer_inputs(const Keys& keys, ModelConfig& config) {
                         " layers exceeds ", kMaxDim));
 }
 
+Status read_deepstack(const Keys& keys, ModelConfig& config) {
+  constexpr std::string_view kKey = "n_deepstack_layers";
+  if (!config.architecture->deepstack) return {};
+  KINGLET_ASSIGN(config.n_deepstack_layers, keys.number(kKey, uint32_t{0}));
+  if (config.n_deepstack_layers <= config.n_layers) return {};
+  return keys.error(ErrorCode::corrupt, kKey,
+                    cat("is ", config.n_deepstack_layers, " of ", config.n_layers, " layers"));
+}
+
 }  // namespace
 
 Status check_makes_text(const ModelConfig& config) {
@@ -514,6 +528,7 @@ Result<ModelConfig> read_config(const GgufHeader& header) {
   KINGLET_TRY(read_heads(keys, config));
   KINGLET_TRY(read_shared_rows(keys, config));
   KINGLET_TRY(read_layer_inputs(keys, config));
+  KINGLET_TRY(read_deepstack(keys, config));
   KINGLET_TRY(read_experts(keys, config));
   KINGLET_TRY(read_scales(keys, config));
   KINGLET_TRY(read_rope(keys, config));

@@ -50,16 +50,17 @@ struct LayerConfig {
 struct ModelConfig {
   const Architecture* architecture = nullptr;
   uint32_t n_layers = 0;
-  uint32_t n_skipped_layers = 0;  // behind them, which predict further tokens: not computed
+  uint32_t n_skipped_layers = 0;  // after them, which predict further tokens: not computed
   uint32_t hidden_dim = 0;
   uint32_t layer_input_dim = 0;  // what each token brings to each layer: see LayerInput; 0: nothing
   uint32_t vocab_size = 0;
-  uint32_t context_length = 0;  // positions the model was trained for
-  uint32_t n_experts = 0;       // 0: one dense feed-forward network
-  uint32_t n_experts_used = 0;  // for a token
-  uint32_t expert_dim = 0;      // width of an expert
-  uint32_t shared_dim = 0;      // width of the expert that every token goes through; 0: none
-  uint32_t n_dense_layers = 0;  // first layers, without experts
+  uint32_t n_deepstack_layers = 0;  // first layers after which more of a picture is added
+  uint32_t context_length = 0;      // positions the model was trained for
+  uint32_t n_experts = 0;           // 0: one dense feed-forward network
+  uint32_t n_experts_used = 0;      // for a token
+  uint32_t expert_dim = 0;          // width of an expert
+  uint32_t shared_dim = 0;          // width of the expert that every token goes through; 0: none
+  uint32_t n_dense_layers = 0;      // first layers, without experts
   ExpertGating expert_gating = ExpertGating::softmax;
   Activation activation = Activation::silu;
   float norm_epsilon = 0;
@@ -73,6 +74,9 @@ struct ModelConfig {
   RopeKind rope_kind = RopeKind::none;
   RopeConfig rope;
   std::vector<LayerConfig> layers;  // [n_layers]
+
+  // Of a row of a picture: what begins the stream, and what is added after the first layers.
+  uint32_t image_width() const { return hidden_dim * (1 + n_deepstack_layers); }
 
   // Elements of a head that are rotated together, by two: those of scaled or of local.
   size_t n_pairs(size_t rotation) const {

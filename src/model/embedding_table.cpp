@@ -36,6 +36,7 @@ Status EmbeddingTable::read(std::span<const int32_t> ids, std::byte* room, float
   const size_t width = matrix_.n_columns;
   if (stored_.file == nullptr) {
     for (size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] < 0) continue;
       dequantize_row(matrix_, static_cast<size_t>(ids[i]), rows + i * width);
     }
     return {};

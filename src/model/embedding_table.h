@@ -29,9 +29,10 @@ class EmbeddingTable {
   // Bytes that read() needs for each id; 0 where the table is in memory.
   size_t row_bytes() const { return row_bytes_; }
 
-  // rows [ids.size()][n_columns] = those of the ids, all of them rows of the table. Of a stored one
-  // each row is read once, in the order of the file, and neighbours together. `room`: row_bytes()
-  // for each id. ErrorCode::io; not_finite (a row holds NaN or infinity).
+  // rows [ids.size()][n_columns] = those of the ids, all of them rows of the table; what is beside
+  // a negative id is left as it is. Of a stored one each row is read once, in the order of the
+  // file, and neighbours together. `room`: row_bytes() for each id. ErrorCode::io; not_finite (a
+  // row holds NaN or infinity).
   Status read(std::span<const int32_t> ids, std::byte* room, float* rows) const;
 
  private:

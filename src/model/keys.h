@@ -46,6 +46,9 @@ class Keys {
   Result<uint32_t> number(std::string_view key, uint32_t fallback) const {
     return header_.get_uint(prefix_ + std::string(key), fallback);
   }
+  Result<uint32_t> count(std::string_view key) const {
+    return header_.require_uint(prefix_ + std::string(key));
+  }
   Result<float> number(std::string_view key) const {
     return header_.require_float(prefix_ + std::string(key));
   }

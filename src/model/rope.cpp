@@ -42,6 +42,17 @@ float yarn_length(const RopeConfig& config, float multiplier) {
 
 }  // namespace
 
+uint8_t RopeConfig::axis_of(uint32_t pair) const {
+  if (!has_sections()) return 0;
+  const uint32_t place = pair % (sections[0] + sections[1] + sections[2]);
+  if (weaves_sections) {
+    const uint32_t axis = place % kRopeAxes;
+    return place < kRopeAxes * sections[axis] ? static_cast<uint8_t>(axis) : uint8_t{0};
+  }
+  if (place < sections[0]) return 0;
+  return place < sections[0] + sections[1] ? 1 : 2;
+}
+
 RopeTable RopeTable::scaled(const RopeConfig& config, const float* factors) {
   const auto scale = 1.0 / static_cast<double>(config.factor);
   const YarnRamp ramp(config);
@@ -55,6 +66,7 @@ RopeTable RopeTable::scaled(const RopeConfig& config, const float* factors) {
     if (factors != nullptr) trained /= static_cast<double>(factors[pair]);
     const double share = config.yarn ? ramp(pair) : 1.0;
     table.frequencies.push_back(trained * (scale * share + (1.0 - share)));
+    table.axes.push_back(config.axis_of(pair));
   }
   return table;
 }
@@ -64,6 +76,7 @@ RopeTable RopeTable::local(const RopeConfig& config) {
   for (uint32_t pair = 0; pair < config.local_dim / 2; ++pair) {
     table.frequencies.push_back(
         frequency(static_cast<double>(config.local_theta), pair, config.local_dim));
+    table.axes.push_back(config.axis_of(pair));
   }
   return table;
 }

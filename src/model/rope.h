@@ -6,6 +6,13 @@
 
 namespace kinglet {
 
+// Where a token or a row of a picture stands: its time, line and column, which are one number of a
+// token, and how many they are.
+constexpr uint32_t kRopeAxes = 3;
+struct RopePosition {
+  uint32_t of[kRopeAxes];
+};
+
 // How the rotation was scaled after training, as the keys rope.* tell.
 struct RopeConfig {
   uint32_t dim = 0;               // leading elements of a head that are rotated; even; 0: none
@@ -20,11 +27,19 @@ struct RopeConfig {
   float yarn_beta_slow = 1;       // below which: divided by factor
   float yarn_log_multiplier = 0;  // see RopeTable; 0: none
   uint32_t original_context = 0;  // positions before scaling
+  // Pairs that turn by each axis (M-RoPE, Qwen2-VL, 2024), one section after the other, or woven:
+  // pair i by axis i % 3, as many as the section has. The others turn by time. 0: there are none.
+  uint32_t sections[kRopeAxes] = {};
+  bool weaves_sections = false;
+
+  bool has_sections() const { return sections[0] > 0; }
+  uint8_t axis_of(uint32_t pair) const;
 };
 
 // What a position turns each pair by.
 struct RopeTable {
   std::vector<double> frequencies;  // [dim / 2], or [local_dim / 2]: radians per position
+  std::vector<uint8_t> axes;        // the same: which number of a position is counted
   float magnitude = 1.0f;           // multiplies cosines and sines
 
   // Frequencies theta^(-2i / dim), scaled. factors [dim / 2] divide them too (Llama 3, LongRoPE),

@@ -2,21 +2,10 @@
 
 #include <algorithm>
 
-#include "base/checked.h"
 #include "model/arena.h"
 
 namespace kinglet {
 namespace {
-
-// Quantized rows are padded to whole blocks of every format.
-constexpr uint64_t kRowStep = 256;
-
-bool needs_tables(const Model& model) {
-  const auto& tensors = model.header().tensors;
-  return std::any_of(tensors.begin(), tensors.end(), [&](const TensorInfo& tensor) {
-    return matmul_kernel(model.kernels(), tensor.type).activations == ActivationFormat::tables;
-  });
-}
 
 ScratchNeeds needs_of_blocks(const Model& model, const BatchShape& batch) {
   ScratchNeeds needs;
@@ -31,16 +20,16 @@ ScratchNeeds needs_of_blocks(const Model& model, const BatchShape& batch) {
 
 }  // namespace
 
-Result<Scratch> Scratch::create(const Model& model, uint32_t n_batch, size_t n_threads) {
+Result<Scratch> Scratch::create(const Model& model, uint32_t n_batch, size_t n_threads,
+                                uint32_t n_logit_rows) {
   const ModelConfig& config = model.config();
   const Weights& weights = model.weights();
   const ScratchNeeds needs = needs_of_blocks(model, {n_batch, n_threads});
-  const uint64_t width = round_up(needs.row_width, kRowStep);
   const uint64_t rows = n_batch;
-  const uint64_t tabulated = needs_tables(model) ? rows * width : 0;
+  const bool is_tabulated = needs_tables(model.header(), model.kernels());
   Scratch scratch;
   scratch.n_batch = n_batch;
-  scratch.n_logit_rows = config.makes_text() ? std::min(n_batch, kMostLogitRows) : 0;
+  scratch.n_logit_rows = config.makes_text() ? std::min(n_batch, n_logit_rows) : 0;
 
   // No product here overflows: config's dimensions are at most 2^20, the batch 2^32.
   const auto lay_out = [&](Arena arena) {
@@ -55,10 +44,8 @@ Result<Scratch> Scratch::create(const Model& model, uint32_t n_batch, size_t n_t
     }
     scratch.layer_inputs = arena.take<float>(2 * rows * config.n_layers * config.layer_input_dim);
     scratch.logits = arena.take<float>(uint64_t{scratch.n_logit_rows} * config.vocab_size);
-    scratch.activations = arena.take<std::byte>(rows * width / kActivationBlock *
-                                                model.kernels().activation_block_bytes);
-    scratch.tables = arena.take<SumTable>(tabulated / kTableColumns);
-    scratch.negative_sums = arena.take<int32_t>(tabulated / kActivationBlock);
+    static_cast<ProjectionScratch&>(scratch) =
+        ProjectionScratch::take(arena, model.kernels(), rows, needs.row_width, is_tabulated);
     scratch.stored_rows =
         arena.take<std::byte>(rows * std::max(weights.token_embedding.row_bytes(),
                                               weights.layer_inputs.table.row_bytes()));

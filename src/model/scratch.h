@@ -9,6 +9,7 @@
 #include "kernels/kernels.h"
 #include "model/config.h"
 #include "model/model.h"
+#include "model/projection.h"
 
 namespace kinglet {
 
@@ -19,12 +20,14 @@ struct Angles {
   float* sines = nullptr;    // [n_pairs]
 };
 
-// Rows of logits that a step computes at most: see forward().
+// Rows of logits that a step of a sequence computes at most: see forward().
 constexpr uint32_t kMostLogitRows = 8;
 
-struct Scratch {
-  // n_threads: of the pool that steps will run on.
-  static Result<Scratch> create(const Model& model, uint32_t n_batch, size_t n_threads);
+struct Scratch : ProjectionScratch {
+  // n_threads: of the pool that steps will run on. n_logit_rows: at most, where the model makes
+  // text.
+  static Result<Scratch> create(const Model& model, uint32_t n_batch, size_t n_threads,
+                                uint32_t n_logit_rows = kMostLogitRows);
 
   uint64_t bytes() const { return memory.size(); }
 
@@ -35,12 +38,6 @@ struct Scratch {
   Angles angles[kRotationTables];
   float* layer_inputs = nullptr;  // [n_layers * layer_input_dim], 2 n_batch rows
   float* logits = nullptr;        // [vocab_size], n_logit_rows in all
-
-  // Quantized activations, as wide as the widest row that is multiplied.
-  std::byte* activations = nullptr;
-  // Where a matrix is multiplied by looking sums up.
-  SumTable* tables = nullptr;
-  int32_t* negative_sums = nullptr;
 
   std::byte* stored_rows = nullptr;  // of the embeddings, as their file has them
   std::byte* blocks = nullptr;       // what the block that runs takes for itself

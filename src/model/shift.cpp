@@ -26,10 +26,8 @@ Turn turn_back(const RopeTable& table, uint32_t n) {
 
 }  // namespace
 
-Status shift_positions(const Model& model, SequenceState& state, uint32_t first, uint32_t n) {
+Status check_can_shift(const Model& model) {
   const ModelConfig& config = model.config();
-  const KernelSet& kernels = model.kernels();
-  const RopeKind kind = config.rope_kind;
   if (config.architecture->learned_positions) {
     return Error{ErrorCode::unsupported_feature,
                  "this model's positions are learned: a full context cannot be shifted"};
@@ -44,6 +42,14 @@ Status shift_positions(const Model& model, SequenceState& state, uint32_t first,
                  cat("a full context cannot be shifted: layers of ", config.architecture->name,
                      " keep a recurrent state, which holds what is to be dropped")};
   }
+  return {};
+}
+
+Status shift_positions(const Model& model, SequenceState& state, uint32_t first, uint32_t n) {
+  KINGLET_TRY(check_can_shift(model));
+  const ModelConfig& config = model.config();
+  const KernelSet& kernels = model.kernels();
+  const RopeKind kind = config.rope_kind;
   Turn turns[kRotationTables];
   turns[static_cast<size_t>(Rotation::scaled)] =
       turn_back(model.rope_table(Rotation::scaled, state.capacity()), n);

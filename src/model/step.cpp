@@ -3,28 +3,26 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/checked.h"
 #include "base/sin_cos.h"
 #include "kernels/packing.h"
 
 namespace kinglet {
-namespace {
-
-size_t padded_rows(const Step::Projection& projection) {
-  return static_cast<size_t>(round_up(projection.n_rows(), kPartGrain));
-}
-
-}  // namespace
-
 Step::Step(const Model& model, ThreadPool& pool, Scratch& scratch, SequenceState& state,
-           size_t n_tokens)
+           size_t n_tokens, PlacedImages images)
     : model_(model),
       pool_(pool),
       scratch_(scratch),
       state_(&state),
+      images_(images),
       n_tokens_(n_tokens),
       stream_(scratch.hidden) {
   std::copy(std::begin(scratch.angles), std::end(scratch.angles), angles_);
+}
+
+Step::Step(const Model& model, ThreadPool& pool, Scratch& scratch,
+           std::span<SequenceState* const> sequences)
+    : Step(model, pool, scratch, *sequences.front(), sequences.size(), {}) {
+  sequences_ = sequences;
 }
 
 Step::Step(const Model& model, ThreadPool& pool, Scratch& scratch, const Texts& texts,
@@ -44,7 +42,7 @@ Step::Step(const Model& model, ThreadPool& pool, Scratch& scratch, const Texts& 
 }
 
 size_t Step::position_of(size_t token) const {
-  if (texts_ == nullptr) return position() + token;
+  if (texts_ == nullptr) return state_of(token).size() + token % n_successive();
   const size_t row = first_row_ + token;
   return row - texts_->span_of(row).first;
 }
@@ -55,7 +53,12 @@ Status Step::embed(std::span<const int32_t> tokens) {
   KINGLET_TRY(w.token_embedding.read(tokens.first(n_tokens_), scratch_.stored_rows, stream_));
   for (size_t t = 0; t < n_tokens_; ++t) {
     float* row = stream_ + t * width;
-    for (size_t i = 0; i < width; ++i) row[i] *= config().embedding_scale;
+    const float* of_image = image_row(t);
+    if (of_image != nullptr) std::copy_n(of_image, width, row);
+    // A scale by the width is for the table's small numbers; one of the file's own is for all.
+    if (of_image == nullptr || !config().architecture->scales_embedding) {
+      for (size_t i = 0; i < width; ++i) row[i] *= config().embedding_scale;
+    }
     add_embedding(w.token_types, 0, row);
     add_embedding(w.position_embedding, position_of(t), row);
   }
@@ -64,6 +67,15 @@ Status Step::embed(std::span<const int32_t> tokens) {
   compute_angles(Rotation::scaled);
   if (config().rope.has_local) compute_angles(Rotation::local);
   return {};
+}
+
+// The row [image_width] of a picture that stands at a token's position; null: none does.
+const float* Step::image_row(size_t token) const {
+  if (images_.empty()) return nullptr;
+  const size_t at = position_of(token);
+  const PlacedImage* placed = image_at(images_, at);
+  if (placed == nullptr) return nullptr;
+  return placed->image->rows.data() + (at - placed->first) * config().image_width();
 }
 
 // Adds a row of the table to the stream's, where there is a table.
@@ -96,13 +108,23 @@ void Step::compute_angles(Rotation rotation) {
   const RopeTable& table = model_.rope_table(rotation, n_ctx);
   const Angles& angles = angles_[static_cast<size_t>(rotation)];
   for (size_t t = 0; t < n_tokens_; ++t) {
-    const auto at = static_cast<double>(position_of(t));
+    const RopePosition at = rope_position_of(t);
     for (size_t i = 0; i < angles.n_pairs; ++i) {
-      const auto [sin, cos] = sin_cos(at * table.frequencies[i]);
+      const auto [sin, cos] = sin_cos(at.of[table.axes[i]] * table.frequencies[i]);
       angles.cosines[t * angles.n_pairs + i] = table.magnitude * static_cast<float>(cos);
       angles.sines[t * angles.n_pairs + i] = table.magnitude * static_cast<float>(sin);
     }
   }
+}
+
+RopePosition Step::rope_position_of(size_t token) const {
+  const size_t position = position_of(token);
+  return rope_position(config().rope.has_sections() ? images_ : PlacedImages(), position);
+}
+
+size_t Step::n_seen() const {
+  const PlacedImage* placed = images_.empty() ? nullptr : image_at(images_, position_of(0));
+  return placed != nullptr && placed->image->sees_all ? placed->end() : 0;
 }
 
 const float* Step::normalize_stream(const Norm& norm) {
@@ -134,6 +156,14 @@ void Step::add_to_stream(const float* rows) {
   kernels().add_scaled(stream_, rows, 1.0f, n_tokens_ * config().hidden_dim);
 }
 
+void Step::add_image_parts(uint32_t part) {
+  const size_t width = config().hidden_dim;
+  for (size_t t = 0; t < n_tokens_; ++t) {
+    const float* row = image_row(t);
+    if (row != nullptr) kernels().add_scaled(stream_ + t * width, row + part * width, 1.0f, width);
+  }
+}
+
 void Step::finish_hidden() {
   normalize(stream_, model_.weights().output_norm, n_tokens_, config().hidden_dim, scratch_.normed);
 }
@@ -149,50 +179,6 @@ void Step::finish_logits(size_t n_rows) {
   }
   if (config().logit_softcap > 0) {
     kernels().softcap(scratch_.logits, config().logit_softcap, n_logits);
-  }
-}
-
-void Step::project(const float* x, size_t n_rows, std::initializer_list<Projection> projections) {
-  const size_t n_columns = projections.begin()->weights->matrix.n_columns;
-  const Activations activations{x, n_columns, scratch_.activations, scratch_.tables,
-                                scratch_.negative_sums};
-  // Each format holds what those before it do.
-  auto format = ActivationFormat::f32;
-  for (const Projection& projection : projections) {
-    const DType type = projection.weights->matrix.type;
-    format = std::max(format, matmul_kernel(kernels(), type).activations);
-  }
-  if (format != ActivationFormat::f32) {
-    for_each(n_rows, [&](size_t t) { prepare_activations(kernels(), format, activations, t); });
-  }
-  // The rows of all matrices, one matrix behind the other, each rounded up to whole grains.
-  size_t n_padded = 0;
-  for (const Projection& projection : projections) n_padded += padded_rows(projection);
-  for_each_part(n_padded, [&](size_t begin, size_t end) {
-    size_t first = 0;
-    for (const Projection& projection : projections) {
-      const size_t width = projection.n_rows();
-      const size_t from = std::clamp(begin, first, first + width) - first;
-      const size_t to = std::clamp(end, first, first + width) - first;
-      if (from < to) multiply(projection, activations, n_rows, from, to);
-      first += padded_rows(projection);
-    }
-  });
-}
-
-// Rows [from, to) of a matrix, their scale and their biases.
-void Step::multiply(const Projection& projection, const Activations& x, size_t n_rows, size_t from,
-                    size_t to) const {
-  const auto& [matrix, bias, scale] = *projection.weights;
-  multiply_rows(kernels(), matrix, x, n_rows, projection.y, matrix.n_rows, from, to);
-  if (scale != 1) {
-    for (size_t t = 0; t < n_rows; ++t) {
-      for (size_t i = from; i < to; ++i) projection.y[t * matrix.n_rows + i] *= scale;
-    }
-  }
-  if (bias == nullptr) return;
-  for (size_t t = 0; t < n_rows; ++t) {
-    kernels().add_scaled(projection.y + t * matrix.n_rows + from, bias + from, 1.0f, to - from);
   }
 }
 

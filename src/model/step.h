@@ -9,21 +9,24 @@
 #include "base/thread_pool.h"
 #include "kv/sequence_state.h"
 #include "model/blocks/block.h"
+#include "model/images.h"
 #include "model/linear.h"
 #include "model/model.h"
+#include "model/projection.h"
 #include "model/scratch.h"
 #include "model/texts.h"
 
 namespace kinglet {
 
-// Items that a thread takes at a time: a multiple of every kernel's interleave.
-constexpr size_t kPartGrain = 32;
-
 class Step {
  public:
-  // Of tokens that are appended to a sequence.
+  // Of tokens that are appended to a sequence, and of rows of its pictures.
   Step(const Model& model, ThreadPool& pool, Scratch& scratch, SequenceState& state,
-       size_t n_tokens);
+       size_t n_tokens, PlacedImages images);
+
+  // Of one token for each of several sequences, which have the same capacity.
+  Step(const Model& model, ThreadPool& pool, Scratch& scratch,
+       std::span<SequenceState* const> sequences);
 
   // Of an encoder: rows [first_row, first_row + n_tokens) of the texts.
   Step(const Model& model, ThreadPool& pool, Scratch& scratch, const Texts& texts, size_t first_row,
@@ -38,9 +41,19 @@ class Step {
 
   size_t position_of(size_t token) const;  // in its sequence or text
 
+  // Positions that all tokens of the step see, those after them too: they are the rows of a
+  // picture that see each other. 0: each sees those before it.
+  size_t n_seen() const;
+
   // Of a step that has a sequence.
   SequenceState& state() const { return *state_; }
-  size_t position() const { return state_->size(); }  // of the first token
+
+  // The sequence that a token is appended to, of one or several.
+  SequenceState& state_of(size_t token) const {
+    return sequences_.empty() ? *state_ : *sequences_[token];
+  }
+  // Tokens that follow each other in a sequence: all, or one.
+  size_t n_successive() const { return sequences_.empty() ? n_tokens_ : 1; }
 
   // Of an encoder's step.
   const Texts& texts() const { return *texts_; }
@@ -48,8 +61,8 @@ class Step {
 
   // --- The stream [n_tokens][hidden_dim] --------------------------------------------------------
 
-  // Begins it: the tokens' embeddings, and the angles of their positions. Errors: those of
-  // EmbeddingTable::read().
+  // Begins it: the tokens' embeddings, or the rows of pictures, and the angles of their positions.
+  // Errors: those of EmbeddingTable::read().
   Status embed(std::span<const int32_t> tokens);
 
   // The stream, normalized where there is such a norm; until the next call.
@@ -86,25 +99,23 @@ class Step {
   const float* copy_stream();
   void add_to_stream(const float* rows);
 
-  // scratch.normed [n_tokens] = the stream behind the last norm.
+  // Adds what rows of pictures bring to the stream after a layer: their part `part` > 0, as wide
+  // as the stream.
+  void add_image_parts(uint32_t part);
+
+  // scratch.normed [n_tokens] = the stream after the last norm.
   void finish_hidden();
 
-  // scratch.logits = those behind each of the last n_rows tokens.
+  // scratch.logits = those after each of the last n_rows tokens.
   void finish_logits(size_t n_rows);
 
   // --- Rows -------------------------------------------------------------------------------------
 
-  // y [n_rows][matrix rows] = scale x · matrix^T + bias.
-  struct Projection {
-    const Linear* weights;
-    float* y;
-
-    size_t n_rows() const { return weights->matrix.n_rows; }
-  };
-
   // Multiplies rows x [n_rows][n_columns] with every matrix [.][n_columns], in one go for all
   // threads. n_rows is at most the batch.
-  void project(const float* x, size_t n_rows, std::initializer_list<Projection> projections);
+  void project(const float* x, size_t n_rows, std::initializer_list<Projection> projections) {
+    project_rows(kernels(), pool_, scratch_, x, n_rows, projections);
+  }
 
   // out = norm(x), in every row of n_columns as many times as the norm is wide. Nothing happens
   // without a norm. out may be x.
@@ -126,16 +137,18 @@ class Step {
   }
 
  private:
+  const float* image_row(size_t token) const;
+  RopePosition rope_position_of(size_t token) const;
   void add_embedding(const PackedMatrix& table, size_t index, float* row);
   Status compute_layer_inputs(std::span<const int32_t> tokens);
   void compute_angles(Rotation rotation);
-  void multiply(const Projection& projection, const Activations& x, size_t n_rows, size_t from,
-                size_t to) const;
 
   const Model& model_;
   ThreadPool& pool_;
   Scratch& scratch_;
   SequenceState* state_ = nullptr;
+  PlacedImages images_;
+  std::span<SequenceState* const> sequences_;  // of the tokens; none: all are of state_
   const Texts* texts_ = nullptr;
   size_t first_row_ = 0;
   size_t n_tokens_;

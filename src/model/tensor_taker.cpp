@@ -25,6 +25,14 @@ Result<PackedMatrix> TensorTaker::matrix(std::string_view name, uint64_t n_rows,
   return pack(tensor, tensor);
 }
 
+Result<PackedMatrix> TensorTaker::filters(std::string_view name, uint64_t n_filters,
+                                          uint64_t n_channels, uint64_t size) {
+  KINGLET_ASSIGN(const TensorView tensor, take(name, {size, size, n_channels, n_filters}));
+  const TensorView rows{
+      tensor.name, tensor.type, {n_channels * size * size, n_filters, 1, 1}, tensor.bytes};
+  return pack(tensor, rows);
+}
+
 Result<EmbeddingTable> TensorTaker::table(std::string_view name, uint64_t n_rows,
                                           uint64_t n_columns) {
   KINGLET_ASSIGN(const TensorInfo* info, take_info(name, {n_columns, n_rows, 1, 1}));

@@ -37,10 +37,14 @@ class TensorTaker {
 
   Result<PackedMatrix> matrix(std::string_view name, uint64_t n_rows, uint64_t n_columns);
 
+  // The filters of a convolution, [n_filters][n_channels][size][size], each as a row.
+  Result<PackedMatrix> filters(std::string_view name, uint64_t n_filters, uint64_t n_channels,
+                               uint64_t size);
+
   // One that is read by rows, and may be stored: see tables_read_by_rows().
   Result<EmbeddingTable> table(std::string_view name, uint64_t n_rows, uint64_t n_columns);
 
-  // The slices of a tensor that holds several matrices of as many columns, one behind the other:
+  // The slices of a tensor that holds several matrices of as many columns, one after the other:
   // their rows as given, each packed on its own.
   Result<std::vector<PackedMatrix>> fused(std::string_view name, std::vector<uint64_t> n_rows,
                                           uint64_t n_columns);

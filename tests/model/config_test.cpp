@@ -139,7 +139,7 @@ TEST(Config, RefusesWhatNoArchitectureHereComputes) {
       tiny_model("llama",
                  [](GgufBuilder& file) { file.set_bool("llama.attention.causal", false); }),
       ErrorCode::unsupported_feature,
-      "llama.attention.causal tells that tokens see those behind them: not supported");
+      "llama.attention.causal tells that tokens see those after them: not supported");
 }
 
 TinyModel tiny_encoder(const std::string& architecture,
@@ -326,6 +326,34 @@ TEST(Config, SectionsOfGlm4MakeItsPairsHalves) {
   expect_error(with({2, 1, 1}), ErrorCode::corrupt,
                "glm4.rope.dimension_sections is not an array of 4 sizes");
   expect_error(with({2, 1, -1, 0}), ErrorCode::corrupt, "is not an array of 4 sizes");
+}
+
+TEST(Config, SectionsTellByWhatPairsTurn) {
+  const auto axes_of = [](const char* architecture, const std::vector<int32_t>& sections) {
+    const auto config = read(tiny_model(architecture, [&](GgufBuilder& file) {
+      file.set_array(std::string(architecture) + ".rope.dimension_sections", sections);
+    }));
+    EXPECT_TRUE(config.ok());
+    std::vector<int> axes;
+    for (uint32_t pair = 0; pair < 8; ++pair) axes.push_back(config.value().rope.axis_of(pair));
+    return axes;
+  };
+  EXPECT_EQ(axes_of("glm4", {4, 2, 2, 0}), (std::vector<int>{0, 0, 0, 0, 1, 1, 2, 2}));
+  EXPECT_EQ(axes_of("glm4", {2, 1, 1, 0}), (std::vector<int>{0, 0, 1, 2, 0, 0, 1, 2}));
+  EXPECT_EQ(axes_of("qwen2vl", {4, 2, 2, 0}), (std::vector<int>{0, 0, 0, 0, 1, 1, 2, 2}));
+  EXPECT_EQ(axes_of("qwen3vl", {4, 2, 2, 0}), (std::vector<int>{0, 1, 2, 0, 1, 2, 0, 0}));
+  EXPECT_EQ(axes_of("qwen3vl", {0, 0, 0, 0}), std::vector<int>(8, 0));
+  EXPECT_EQ(axes_of("llama", {4, 2, 2, 0}), std::vector<int>(8, 0));
+}
+
+TEST(Config, RowsOfPicturesMayBeWiderThanTheStream) {
+  const auto with = [](uint32_t n) {
+    return tiny_model("qwen3vl",
+                      [n](GgufBuilder& file) { file.set_uint32("qwen3vl.n_deepstack_layers", n); });
+  };
+  EXPECT_EQ(read(tiny_model("qwen3vl")).value().image_width(), TinyModel{}.hidden_dim);
+  EXPECT_EQ(read(with(2)).value().image_width(), 3 * TinyModel{}.hidden_dim);
+  expect_error(with(99), ErrorCode::corrupt, "qwen3vl.n_deepstack_layers is 99 of ");
 }
 
 TEST(Config, AlphaOfHunyuanScalesTheBase) {

@@ -116,6 +116,8 @@ constexpr Fixture kFixtures[] = {
     {"arch/mixtral.gguf", "arch/mixtral.json", false, false},
     {"arch/granitemoe.gguf", "arch/granitemoe.json", false, false},
     {"arch/qwen3moe.gguf", "arch/qwen3moe.json", false, false},
+    {"arch/qwen2vl.gguf", "arch/qwen2vl.json", false, false},
+    {"arch/qwen3vl.gguf", "arch/qwen3vl.json", false, false},
     {"arch/olmoe.gguf", "arch/olmoe.json", false, false},
     {"arch/ernie4_5.gguf", "arch/ernie4_5.json", false, false},
     {"arch/internlm2.gguf", "arch/internlm2.json", false, false},

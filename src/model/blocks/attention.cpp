@@ -70,19 +70,21 @@ void Attention::part_gates(Step& step, const Buffers& buffers) const {
 Status Attention::store(Step& step, const Buffers& buffers) const {
   const size_t width = kv_dim();
   for (size_t t = 0; t < step.n_tokens(); ++t) {
-    KINGLET_TRY(step.state().push(rows_, {buffers.key + t * width, width},
-                                  {buffers.value + t * width, width}));
+    KINGLET_TRY(step.state_of(t).push(rows_, {buffers.key + t * width, width},
+                                      {buffers.value + t * width, width}));
   }
   return {};
 }
 
-// Causal: a token sees every position of its window up to its own. Work is cut into the heads that
-// share keys, times a few tokens.
+// A token sees every position of its window up to its own, and where the step is a picture whose
+// rows see each other, up to its end. Work is cut into the heads that share keys, times a few
+// tokens of one sequence.
 void Attention::attend(Step& step, const Buffers& buffers) const {
   const LayerConfig& layer = inputs_.layer;
   const size_t n_heads = layer.n_heads / layer.n_kv_heads;
-  const size_t n_tokens = tile_tokens(n_heads);
+  const size_t n_tokens = std::min(tile_tokens(n_heads), step.n_successive());
   const size_t n_tiles = (step.n_tokens() + n_tokens - 1) / n_tokens;
+  const size_t n_seen = step.n_seen();
   step.pool().for_range(
       layer.n_kv_heads * n_tiles, 1, [&](size_t begin, size_t end, size_t thread) {
         for (size_t item = begin; item < end; ++item) {
@@ -96,11 +98,12 @@ void Attention::attend(Step& step, const Buffers& buffers) const {
                            .n_tokens = std::min(n_tokens, step.n_tokens() - first),
                            .n_heads = n_heads,
                            .head_dim = head_dim(),
-                           .position = step.position() + first,
+                           .position = step.position_of(first),
                            .window = layer.window,
                            .scale = layer.attention_scale,
-                           .softcap = step.config().attention_softcap},
-                          step.state().view(rows_, kv_head),
+                           .softcap = step.config().attention_softcap,
+                           .n_seen = n_seen},
+                          step.state_of(first).view(rows_, kv_head),
                           buffers.per_thread + thread * attention_scratch_bytes(head_dim()));
         }
       });

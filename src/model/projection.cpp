@@ -1,0 +1,90 @@
+#include "model/projection.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+
+namespace kinglet {
+namespace {
+
+// Quantized rows are padded to whole blocks of every format.
+constexpr uint64_t kRowStep = 256;
+
+size_t padded_rows(const Projection& projection) {
+  return static_cast<size_t>(round_up(projection.n_rows(), kPartGrain));
+}
+
+// Rows [from, to) of a matrix, their scale and their biases.
+void multiply(const KernelSet& kernels, const Projection& projection, const Activations& x,
+              size_t n_rows, size_t from, size_t to) {
+  const auto& [matrix, bias, scale] = *projection.weights;
+  multiply_rows(kernels, matrix, x, n_rows, projection.y, matrix.n_rows, from, to);
+  if (scale != 1) {
+    for (size_t t = 0; t < n_rows; ++t) {
+      for (size_t i = from; i < to; ++i) projection.y[t * matrix.n_rows + i] *= scale;
+    }
+  }
+  if (bias == nullptr) return;
+  for (size_t t = 0; t < n_rows; ++t) {
+    kernels.add_scaled(projection.y + t * matrix.n_rows + from, bias + from, 1.0f, to - from);
+  }
+}
+
+}  // namespace
+
+bool needs_tables(const GgufHeader& header, const KernelSet& kernels) {
+  return std::any_of(header.tensors.begin(), header.tensors.end(), [&](const TensorInfo& tensor) {
+    return matmul_kernel(kernels, tensor.type).activations == ActivationFormat::tables;
+  });
+}
+
+ProjectionScratch ProjectionScratch::take(Arena& arena, const KernelSet& kernels, uint64_t n_rows,
+                                          uint64_t width, bool is_tabulated) {
+  const uint64_t n = n_rows * round_up(width, kRowStep);
+  const uint64_t tabulated = is_tabulated ? n : 0;
+  ProjectionScratch scratch;
+  scratch.activations =
+      arena.take<std::byte>(n / kActivationBlock * kernels.activation_block_bytes);
+  scratch.tables = arena.take<SumTable>(tabulated / kTableColumns);
+  scratch.negative_sums = arena.take<int32_t>(tabulated / kActivationBlock);
+  return scratch;
+}
+
+void project_rows(const KernelSet& kernels, ThreadPool& pool, const ProjectionScratch& scratch,
+                  const float* x, size_t n_rows, std::initializer_list<Projection> projections) {
+  const size_t n_columns = projections.begin()->weights->matrix.n_columns;
+  const Activations activations{x, n_columns, scratch.activations, scratch.tables,
+                                scratch.negative_sums};
+  // Each format holds what those before it do.
+  auto format = ActivationFormat::f32;
+  for (const Projection& projection : projections) {
+    const DType type = projection.weights->matrix.type;
+    format = std::max(format, matmul_kernel(kernels, type).activations);
+  }
+  if (format != ActivationFormat::f32) {
+    const auto prepare = [&](size_t begin, size_t end, size_t /*thread*/) {
+      for (size_t t = begin; t < end; ++t) prepare_activations(kernels, format, activations, t);
+    };
+    // A single row is not worth waking other threads for.
+    if (n_rows == 1) {
+      prepare(0, 1, 0);
+    } else {
+      pool.for_range(n_rows, 1, prepare);
+    }
+  }
+  // The rows of all matrices, one matrix after the other, each rounded up to whole grains.
+  size_t n_padded = 0;
+  for (const Projection& projection : projections) n_padded += padded_rows(projection);
+  pool.for_range(n_padded, kPartGrain, [&](size_t begin, size_t end, size_t) {
+    size_t first = 0;
+    for (const Projection& projection : projections) {
+      const size_t width = projection.n_rows();
+      const size_t from = std::clamp(begin, first, first + width) - first;
+      const size_t to = std::clamp(end, first, first + width) - first;
+      if (from < to) multiply(kernels, projection, activations, n_rows, from, to);
+      first += padded_rows(projection);
+    }
+  });
+}
+
+}  // namespace kinglet
