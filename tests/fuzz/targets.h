@@ -29,6 +29,7 @@ void grammar(Bytes input);        // grammars, and ways through them
 void sampler(Bytes input);        // options and logits
 void state(Bytes input);          // saved sessions, damaged
 void model(Bytes input);          // whole files, loaded and run
+void vision(Bytes input);         // picture readers, and pictures
 
 struct Target {
   std::string_view name;
@@ -53,6 +54,7 @@ constexpr Target kTargets[] = {
     {"sampler", sampler},
     {"state", state},
     {"model", model},
+    {"vision", vision},
 };
 
 // Whoever runs the targets says what a report does: ends the program, or fails the test.

@@ -1,0 +1,160 @@
+#include "vision/vision_config.h"
+
+#include <cmath>
+#include <string_view>
+
+#include "base/format.h"
+#include "base/quoted.h"
+#include "model/keys.h"
+
+namespace kinglet {
+namespace {
+
+constexpr uint32_t kMaxLayers = 1024;
+constexpr uint32_t kMaxPatchSize = 256;
+constexpr uint32_t kMaxMerge = 16;
+constexpr uint32_t kMaxImageSize = 1 << 12;
+constexpr uint32_t kMaxLongestEdge = 1 << 14;
+
+// Of the tiles of LFM2-VL, whatever the file says.
+constexpr uint32_t kFreeTileSize = 512;
+
+Status check_purpose(const GgufHeader& header) {
+  KINGLET_ASSIGN(const std::string_view name, header.require_string("general.architecture"));
+  if (name != "clip") {
+    return Error{ErrorCode::unsupported_architecture,
+                 cat("architecture ", quoted(name),
+                     " is that of a text model, expected a picture reader (mmproj): \"clip\"")};
+  }
+  KINGLET_ASSIGN(const bool sees, header.get_bool("clip.has_vision_encoder", false));
+  if (sees) return {};
+  KINGLET_ASSIGN(const bool hears, header.get_bool("clip.has_audio_encoder", false));
+  return Error{ErrorCode::unsupported_feature,
+               hears ? "the file reads sounds only, expected one that reads pictures"
+                     : "clip.has_vision_encoder does not tell that the file reads pictures"};
+}
+
+Result<const Projector*> read_projector(const GgufHeader& header) {
+  KINGLET_ASSIGN(std::string_view name, header.get_string("clip.projector_type", ""));
+  if (name.empty()) {
+    KINGLET_ASSIGN(name, header.require_string("clip.vision.projector_type"));
+  }
+  return find_projector(name);
+}
+
+Result<TowerActivation> read_activation(const GgufHeader& header) {
+  KINGLET_ASSIGN(const bool gelu, header.get_bool("clip.use_gelu", false));
+  KINGLET_ASSIGN(const bool silu, header.get_bool("clip.use_silu", false));
+  if (gelu && silu) {
+    return Error{ErrorCode::corrupt, "clip.use_gelu and clip.use_silu are both true"};
+  }
+  if (gelu) return TowerActivation::gelu;
+  return silu ? TowerActivation::silu : TowerActivation::quick_gelu;
+}
+
+Status read_channels(const GgufHeader& header, std::string_view key, float (&numbers)[kChannels]) {
+  KINGLET_ASSIGN(const MetadataArray array, header.require_array(key, ValueType::float32));
+  if (array.size() < kChannels) {
+    return Error{ErrorCode::corrupt,
+                 cat(key, " has ", array.size(), " numbers, expected ", kChannels)};
+  }
+  bool is_finite = true;
+  array.for_each([&](uint64_t i, const MetadataValue& value) {
+    if (i >= kChannels) return;
+    numbers[i] = static_cast<float>(*value.as_float());
+    is_finite = is_finite && std::isfinite(numbers[i]);
+  });
+  if (is_finite) return {};
+  return Error{ErrorCode::not_finite, cat(key, " holds NaN or infinity")};
+}
+
+Status read_normalization(const GgufHeader& header, VisionConfig& config) {
+  constexpr std::string_view kDeviation = "clip.vision.image_std";
+  KINGLET_TRY(read_channels(header, "clip.vision.image_mean", config.mean));
+  KINGLET_TRY(read_channels(header, kDeviation, config.deviation));
+  for (const float deviation : config.deviation) {
+    if (!(deviation > 0)) {
+      return Error{ErrorCode::corrupt,
+                   cat(kDeviation, " is ", deviation, ", which is not positive")};
+    }
+  }
+  return {};
+}
+
+Status read_heads(const Keys& keys, VisionConfig& config) {
+  constexpr std::string_view kHeads = "attention.head_count";
+  KINGLET_ASSIGN(config.n_heads, keys.size(kHeads, kMaxHeads));
+  if (config.hidden_dim % config.n_heads != 0) {
+    return keys.error(ErrorCode::corrupt, kHeads,
+                      cat("is ", config.n_heads, ", which does not divide ", config.hidden_dim));
+  }
+  config.head_dim = config.hidden_dim / config.n_heads;
+  KINGLET_ASSIGN(const uint32_t n_kv_heads, keys.number("attention.head_count_kv", config.n_heads));
+  KINGLET_ASSIGN(const uint32_t head_dim, keys.number("attention.head_dim", config.head_dim));
+  if (n_kv_heads != config.n_heads || head_dim != config.head_dim) {
+    return keys.error(ErrorCode::unsupported_feature, kHeads,
+                      cat("is ", config.n_heads, " beside ", n_kv_heads, " KV heads of ", head_dim,
+                          ", which is not supported"));
+  }
+  if (config.rotates() && config.head_dim % 4 != 0) {
+    return keys.error(ErrorCode::corrupt, kHeads,
+                      cat("makes heads of ", config.head_dim, ", expected a multiple of 4"));
+  }
+  return {};
+}
+
+Status read_sizes(const Keys& keys, VisionConfig& config) {
+  const Projector& projector = *config.projector;
+  KINGLET_ASSIGN(config.patch_size, keys.size("patch_size", kMaxPatchSize));
+  KINGLET_ASSIGN(config.image_size, keys.size("image_size", kMaxImageSize));
+  KINGLET_ASSIGN(config.merge, keys.size(projector.merge_key, kMaxMerge, projector.merge));
+  if (projector.counts_grid && config.merge != projector.merge) {
+    return keys.error(ErrorCode::unsupported_feature, projector.merge_key,
+                      cat("is ", config.merge, ", expected ", projector.merge));
+  }
+  if (projector.sizing == Sizing::tiles) {
+    KINGLET_ASSIGN(config.longest_edge, keys.number("preproc_image_size", uint32_t{0}));
+    if (config.longest_edge > kMaxLongestEdge) {
+      return keys.error(ErrorCode::corrupt, "preproc_image_size",
+                        cat("is ", config.longest_edge, ", expected at most ", kMaxLongestEdge));
+    }
+  }
+  if (projector.sizing == Sizing::tiles_or_free) config.image_size = kFreeTileSize;
+  if (projector.sizing == Sizing::free || config.image_size % config.row_size() == 0) return {};
+  return keys.error(ErrorCode::unsupported_feature, "patch_size",
+                    cat("is ", config.patch_size, ": ", config.merge,
+                        " of them do not divide a square of ", config.image_size, " pixels"));
+}
+
+// A period of 0: there are no windows.
+Status read_windows(const Keys& keys, VisionConfig& config) {
+  const uint32_t size = config.projector->window_size;
+  if (size == 0) return {};
+  KINGLET_ASSIGN(config.whole_period, keys.count("n_wa_pattern"));
+  if (config.whole_period == 0) return {};
+  config.window = size / config.row_size() * config.merge;
+  if (config.window > 0) return {};
+  return keys.error(ErrorCode::unsupported_feature, "patch_size",
+                    cat("is ", config.patch_size, ": ", config.merge,
+                        " of them are wider than a window of ", size, " pixels"));
+}
+
+}  // namespace
+
+Result<VisionConfig> read_vision_config(const GgufHeader& header) {
+  KINGLET_TRY(check_purpose(header));
+  const Keys keys(header, "clip.vision");
+  VisionConfig config;
+  KINGLET_ASSIGN(config.projector, read_projector(header));
+  KINGLET_ASSIGN(config.n_layers, keys.size("block_count", kMaxLayers));
+  KINGLET_ASSIGN(config.hidden_dim, keys.size("embedding_length", kMaxDim));
+  KINGLET_ASSIGN(config.norm_epsilon, keys.number("attention.layer_norm_epsilon"));
+  KINGLET_ASSIGN(config.activation, read_activation(header));
+  KINGLET_TRY(read_heads(keys, config));
+  KINGLET_TRY(read_sizes(keys, config));
+  KINGLET_TRY(read_windows(keys, config));
+  KINGLET_TRY(read_normalization(header, config));
+  return config;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,120 @@
+// Picture readers that are refused, and with what words.
+#include "vision/vision_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+
+#include "base/bit_cast.h"
+#include "model/damage.h"
+
+namespace kinglet {
+namespace {
+
+constexpr const char* kFixture = "vision/idefics3.gguf";
+
+Result<VisionModel> load_reader(const Bytes& bytes) {
+  KINGLET_ASSIGN(GgufFile file, load_gguf(bytes));
+  return VisionModel::load(std::move(file), scalar_kernels());
+}
+
+void expect_refused(const Bytes& bytes, ErrorCode code, const std::string& words) {
+  const auto model = load_reader(bytes);
+  ASSERT_FALSE(model.ok()) << "expected: " << words;
+  EXPECT_EQ(error_code_name(model.error().code), error_code_name(code)) << model.error().message;
+  EXPECT_NE(model.error().message.find(words), std::string::npos) << model.error().message;
+}
+
+// A text's bytes follow its key, its type and its length.
+Bytes with_text(const char* fixture, std::string_view key, std::string_view text) {
+  Bytes file = read_fixture(fixture);
+  std::memcpy(&file[find_text(file, key) + key.size() + 12], text.data(), text.size());
+  return file;
+}
+
+uint32_t bits(float number) { return bit_cast<uint32_t>(number); }
+
+TEST(VisionModel, RefusesATextModel) {
+  expect_refused(TinyModel{}.build(), ErrorCode::unsupported_architecture,
+                 "architecture \"llama\" is that of a text model, expected a picture reader");
+}
+
+TEST(VisionModel, IsRefusedAsATextModel) {
+  expect_error(read_fixture(kFixture), ErrorCode::unsupported_architecture,
+               "the picture reader (mmproj) of another model: load it with that model");
+}
+
+TEST(VisionModel, RefusesReadersOfSounds) {
+  GgufBuilder file;
+  file.set("general.architecture", "clip").set_bool("clip.has_audio_encoder", true);
+  expect_refused(file.build(), ErrorCode::unsupported_feature, "reads sounds only");
+}
+
+TEST(VisionModel, RefusesAnUnknownProjector) {
+  expect_refused(with_text(kFixture, "clip.projector_type", "idefics4"),
+                 ErrorCode::unsupported_feature,
+                 "projector \"idefics4\" is not supported (supported: idefics3, lfm2, gemma3, ");
+}
+
+TEST(VisionModel, RefusesMissingAndSuperfluousTensors) {
+  expect_refused(without_tensor(kFixture, "v.blk.1.ffn_up.weight"), ErrorCode::missing_tensor,
+                 "tensor v.blk.1.ffn_up.weight is missing");
+  expect_refused(without_tensor(kFixture, "mm.model.fc.weight"), ErrorCode::missing_tensor,
+                 "tensor mm.model.fc.weight is missing");
+  expect_refused(without_tensor(kFixture, "v.position_embd.weight"), ErrorCode::missing_tensor,
+                 "tensor v.position_embd.weight is missing");
+  expect_refused(without_tensor(kFixture, "v.patch_embd.bias"), ErrorCode::unsupported_feature,
+                 "has no place in this architecture");
+}
+
+TEST(VisionModel, RefusesSizesOutOfRange) {
+  const auto expect = [](const char* key, uint32_t value, const char* words) {
+    expect_refused(with_number(kFixture, key, value), ErrorCode::corrupt, words);
+  };
+  expect("vision.image_size", 0, "clip.vision.image_size is 0, expected 1 to 4096");
+  expect("vision.patch_size", 0, "clip.vision.patch_size is 0, expected 1 to 256");
+  expect("vision.embedding_length", 0, "clip.vision.embedding_length is 0");
+  expect("vision.block_count", 0, "clip.vision.block_count is 0");
+  expect("attention.head_count", 0, "clip.vision.attention.head_count is 0");
+  expect("attention.head_count", 3, "is 3, which does not divide 64");
+  expect("projector.scale_factor", 0, "clip.vision.projector.scale_factor is 0, expected 1 to 16");
+  expect("preproc_image_size", 99999, "clip.vision.preproc_image_size is 99999");
+  expect_refused(with_number(kFixture, "projector.scale_factor", 3), ErrorCode::unsupported_feature,
+                 "do not divide a square of 160 pixels");
+  expect_refused(with_number("vision/qwen3vl.gguf", "spatial_merge_size", 3),
+                 ErrorCode::unsupported_feature, "spatial_merge_size is 3, expected 2");
+  expect_refused(with_number("vision/qwen25vl.gguf", "vision.patch_size", 64),
+                 ErrorCode::unsupported_feature, "2 of them are wider than a window of 112 pixels");
+}
+
+TEST(VisionModel, RefusesAWrongNormalization) {
+  expect_refused(with_element(kFixture, "vision.image_std", 1, bits(0)), ErrorCode::corrupt,
+                 "clip.vision.image_std is 0, which is not positive");
+  expect_refused(
+      with_element(kFixture, "vision.image_mean", 2, bits(std::numeric_limits<float>::quiet_NaN())),
+      ErrorCode::not_finite, "clip.vision.image_mean holds NaN");
+}
+
+TEST(VisionModel, RefusesWrongShapes) {
+  expect_refused(with_number(kFixture, "vision.image_size", 192), ErrorCode::wrong_shape,
+                 "tensor v.position_embd.weight has shape");
+  expect_refused(with_number(kFixture, "vision.patch_size", 8), ErrorCode::wrong_shape,
+                 "tensor v.patch_embd.weight has shape");
+}
+
+TEST(VisionModel, KnowsWhichModelItFits) {
+  const auto model = load_reader(read_fixture("vision/qwen3vl-deepstack.gguf"));
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_EQ(model.value().width(), 96u);
+  EXPECT_TRUE(check_fits(model.value(), 96).ok());
+  const Status status = check_fits(model.value(), 48);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::wrong_shape);
+  EXPECT_EQ(status.error().message,
+            "the picture reader makes rows of 96 numbers, the model reads rows of 48: it belongs "
+            "to another model");
+}
+
+}  // namespace
+}  // namespace kinglet
