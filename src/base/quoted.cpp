@@ -1,5 +1,7 @@
 #include "base/quoted.h"
 
+#include "base/ascii.h"
+
 namespace kinglet {
 namespace {
 
@@ -10,7 +12,6 @@ bool is_printable(char c) { return c >= ' ' && c <= '~'; }
 }  // namespace
 
 std::string quoted(std::string_view text) {
-  constexpr std::string_view kHexDigits = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : text.substr(0, kMaxQuotedBytes)) {
     if (is_printable(c)) {

@@ -251,7 +251,7 @@ Status GgufLoader::place(const GgufHeader& header, std::optional<uint64_t> file_
   return {};
 }
 
-// Gaps keep the alignment of what comes behind them: the last bytes of a tensor may be in memory
+// Gaps keep the alignment of what comes after them: the last bytes of a tensor may be in memory
 // too.
 void GgufLoader::leave_out(const GgufHeader& header) {
   if (choice_.choose == nullptr) return;
@@ -329,33 +329,40 @@ class OpenFile final : public RandomAccessFile {
   FilePointer file_;
 };
 
-Result<GgufFile> read_one(const std::string& path, StoredChoice choice) {
+// Bytes that are read between two reports of progress.
+constexpr size_t kReportedBytes = size_t{8} << 20;
+
+Result<GgufFile> read_one(const std::string& path, StoredChoice choice,
+                          const ReadProgress& on_progress) {
   FilePointer opened(std::fopen(path.c_str(), "rb"));
   if (opened == nullptr) return io_error(path, "open");
   std::FILE* const file = opened.get();
-  GgufLoader loader(size_of(file), std::make_unique<const OpenFile>(path, std::move(opened)),
-                    choice);
+  const auto n_bytes = size_of(file);
+  GgufLoader loader(n_bytes, std::make_unique<const OpenFile>(path, std::move(opened)), choice);
   while (true) {
     const uint64_t n_skipped = loader.skip(std::numeric_limits<uint64_t>::max());
     if (n_skipped > 0 && fseeko(file, static_cast<off_t>(n_skipped), SEEK_CUR) != 0) {
       return io_error(path, "read");
     }
-    KINGLET_ASSIGN(const auto room, loader.reserve(std::numeric_limits<size_t>::max()));
+    const size_t most = on_progress ? kReportedBytes : std::numeric_limits<size_t>::max();
+    KINGLET_ASSIGN(const auto room, loader.reserve(most));
     if (room.empty()) break;
     const size_t n = std::fread(room.data(), 1, room.size(), file);
     if (std::ferror(file) != 0) return io_error(path, "read");
     KINGLET_TRY(loader.commit(n));
     if (n < room.size()) break;
+    if (on_progress) on_progress(static_cast<uint64_t>(ftello(file)), n_bytes.value_or(0));
   }
   return loader.finish();
 }
 
 }  // namespace
 
-Result<GgufFile> read_gguf_file(const std::string& path, StoredChoice choice) {
+Result<GgufFile> read_gguf_file(const std::string& path, StoredChoice choice,
+                                const ReadProgress& on_progress) {
   std::vector<GgufFile> parts;
   for (const std::string& part_path : split_paths(path)) {
-    KINGLET_ASSIGN(GgufFile part, read_one(part_path, choice));
+    KINGLET_ASSIGN(GgufFile part, read_one(part_path, choice, on_progress));
     parts.push_back(std::move(part));
   }
   return GgufFile::join(std::move(parts));

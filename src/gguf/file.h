@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,7 +23,7 @@ class GgufFile {
  public:
   // One file of the parts that a larger one was split into (their split.* metadata), in any order:
   // the first part's metadata without these, and the tensors of all, whose offsets count as if the
-  // data sections lay one behind the other. A file that is whole stays as it is.
+  // data sections lay one after the other. A file that is whole stays as it is.
   // ErrorCode::truncated names missing parts; corrupt: a part twice, or parts that do not belong
   // together.
   static Result<GgufFile> join(std::vector<GgufFile> parts);
@@ -58,10 +59,10 @@ class GgufFile {
     uint64_t offset;  // in its data section
   };
   Place place_of(const TensorInfo& info) const;
-  // The gap around this byte of the data section, or the next one behind it; null where none is.
+  // The gap around this byte of the data section, or the next one after it; null where none is.
   const Gap* next_gap(uint64_t offset) const;
   bool is_in_gap(uint64_t offset) const;
-  // Where in memory this byte of the data section is, or the first one behind its gap.
+  // Where in memory this byte of the data section is, or the first one after its gap.
   uint64_t in_memory(uint64_t offset) const;
 
   AlignedBuffer header_bytes_;
@@ -95,7 +96,7 @@ class GgufLoader {
   uint64_t skip(uint64_t max_bytes);
 
   // Where the next bytes go: at least 1 and at most `max_bytes` (> 0) of them. Empty once the whole
-  // file is there, as bytes behind the last tensor are padding and are not wanted, and in front of
+  // file is there, as bytes after the last tensor are padding and are not wanted, and in front of
   // bytes to skip.
   Result<std::span<std::byte>> reserve(size_t max_bytes);
 
@@ -142,9 +143,13 @@ class GgufLoader {
   std::optional<Error> error_;
 };
 
+// Told of bytes that were read, and of those that the file has, each part of a split one by itself.
+using ReadProgress = std::function<void(uint64_t n_read, uint64_t n_bytes)>;
+
 // Reads the file at `path`; of a split one, "NAME-00002-of-00003.gguf", all parts that lie beside
 // it. What is chosen stays in the files, which are open as long as it does. ErrorCode::io names the
 // path and the reason.
-Result<GgufFile> read_gguf_file(const std::string& path, StoredChoice choice = {});
+Result<GgufFile> read_gguf_file(const std::string& path, StoredChoice choice = {},
+                                const ReadProgress& on_progress = {});
 
 }  // namespace kinglet

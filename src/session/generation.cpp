@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "model/shift.h"
 
 namespace kinglet {
 
@@ -31,6 +32,37 @@ bool follows_added_token(const Session& session, const Tokenizer& tokenizer) {
   return tokenizer.vocabulary().contains(last) && tokenizer.vocabulary().is_added(last);
 }
 
+// Half of what comes after n_kept, as each shift rounds the keys of some kinds once more; more
+// where `n_wanted` tokens ask for it.
+uint32_t n_to_drop(const Session& session, uint32_t n_kept, uint32_t n_wanted) {
+  const uint32_t n_movable = session.n_positions() - std::min(n_kept, session.n_positions());
+  return std::max((n_movable + 1) / 2, n_wanted);
+}
+
+Status check_shift(const Session& session, const GenerationOptions& options) {
+  if (!options.shifts_context) return {};
+  if (options.n_kept >= session.n_ctx()) {
+    return Error{ErrorCode::invalid_argument,
+                 cat("a full context is to keep its first ", options.n_kept,
+                     " tokens, but holds only ", session.n_ctx())};
+  }
+  return check_can_shift(session.model());
+}
+
+// Makes room for a prompt after what the session holds, where that may be: the tokens dropped.
+Result<uint32_t> make_room_for(size_t n_prompt, Session& session,
+                               const GenerationOptions& options) {
+  const uint32_t room = session.n_ctx() - session.n_positions();
+  if (!options.shifts_context || options.replaces_context || n_prompt <= room) return 0u;
+  const uint32_t n_computed = session.n_positions() - session.n_left();
+  const uint32_t n_most = n_computed - std::min(n_computed, options.n_kept);
+  if (n_prompt - room > n_most) return 0u;  // more than can be dropped
+  const uint32_t n_wanted = static_cast<uint32_t>(n_prompt) - room;
+  const uint32_t n = std::min(n_most, n_to_drop(session, options.n_kept, n_wanted));
+  KINGLET_TRY(session.shift(options.n_kept, n));
+  return n;
+}
+
 }  // namespace
 
 Result<Generation> Generation::start(Session& session, const Tokenizer& tokenizer,
@@ -47,11 +79,9 @@ Result<Generation> Generation::start(Session& session, const Tokenizer& tokenize
   if (prompt.empty() && (options.replaces_context || session.n_positions() == 0)) {
     return Error{ErrorCode::invalid_argument, "the prompt is empty: there is nothing to continue"};
   }
-  if (options.shifts_context && options.n_kept >= session.n_ctx()) {
-    return Error{ErrorCode::invalid_argument,
-                 cat("a full context is to keep its first ", options.n_kept,
-                     " tokens, but holds only ", session.n_ctx())};
-  }
+  KINGLET_TRY(check_shift(session, options));
+  KINGLET_ASSIGN(StopStrings stop, StopStrings::create(options.stop));
+  KINGLET_ASSIGN(const uint32_t n_dropped, make_room_for(prompt.size(), session, options));
   const uint32_t n_before = options.replaces_context ? 0 : session.n_positions();
   const uint32_t room = session.n_ctx() - n_before;
   if (prompt.size() > room) {
@@ -59,25 +89,26 @@ Result<Generation> Generation::start(Session& session, const Tokenizer& tokenize
                  cat("the prompt has ", prompt.size(), " tokens, but the context has room for ",
                      room, " (it holds ", n_before, " of ", session.n_ctx(), " positions)")};
   }
-  KINGLET_ASSIGN(StopStrings stop, StopStrings::create(options.stop));
   if (prompt.empty()) {
     KINGLET_TRY(session.begin_logits(options.cancellation));
   } else {
     KINGLET_TRY(session.begin(prompt, {.replaces_context = options.replaces_context,
-                                       .cancellation = options.cancellation}));
+                                       .cancellation = options.cancellation,
+                                       .images = options.images}));
   }
   session.keep_checkpoint();  // another prompt may begin here
-  return Generation(session, tokenizer, static_cast<uint32_t>(prompt.size()), options,
+  return Generation(session, tokenizer, static_cast<uint32_t>(prompt.size()), n_dropped, options,
                     std::move(stop));
 }
 
 Generation::Generation(Session& session, const Tokenizer& tokenizer, uint32_t n_prompt,
-                       const GenerationOptions& options, StopStrings stop)
+                       uint32_t n_dropped, const GenerationOptions& options, StopStrings stop)
     : session_(&session),
       tokenizer_(&tokenizer),
       n_prompt_(n_prompt),
       n_prompt_done_(n_prompt - std::min(n_prompt, session.n_left())),
       max_tokens_(options.max_tokens),
+      n_dropped_(n_dropped),
       shifts_context_(options.shifts_context),
       n_kept_(options.n_kept),
       cancellation_(options.cancellation),
@@ -100,16 +131,25 @@ Result<GenerationStep> Generation::step(uint32_t max_batch) {
   return finish(FinishReason::cancelled);
 }
 
+bool Generation::draws_next() const {
+  return !is_reading_ && !is_complete() && n_generated_ < max_tokens_ && !is_full_;
+}
+
+Result<GenerationStep> Generation::cancel() {
+  KINGLET_TRY(session_->abandon());
+  return finish(FinishReason::cancelled);
+}
+
 Result<GenerationStep> Generation::advance(uint32_t max_batch) {
   if (is_reading_) return read_prompt(max_batch);
-  const bool is_complete = stop_.found() || (constraint_ && constraint_->is_finished());
-  if (is_complete) return finish(FinishReason::stop);
+  if (is_complete()) return finish(FinishReason::stop);
   if (n_generated_ == max_tokens_) return finish(FinishReason::length);
   if (is_full_) return finish(FinishReason::context);
-  const bool is_first = session_->n_left() == 0;  // behind the prompt
-  if (!is_first) KINGLET_TRY(compute_drawn());
+  // The logits are there after the prompt, or where they were computed elsewhere.
+  const bool is_computed = session_->n_left() == 0;
+  if (!is_computed) KINGLET_TRY(compute_drawn());
   GenerationStep step = new_step();
-  step.n_computed = is_first ? 0 : 1;
+  step.n_computed = is_computed ? 0 : 1;
   KINGLET_TRY(draw(step));
   if (tokenizer_->is_end_of_generation(step.token)) return finish(FinishReason::stop);
   if (constraint_) constraint_->accept(step.token);
@@ -120,7 +160,7 @@ Result<GenerationStep> Generation::advance(uint32_t max_batch) {
   return step;
 }
 
-// The logits behind the token drawn before: another step may have computed them ahead.
+// The logits after the token drawn before: another step may have computed them ahead.
 Status Generation::compute_drawn() {
   if (cancellation_.requested()) return Error{ErrorCode::cancelled, "cancelled before a step"};
   KINGLET_ASSIGN(const bool was_guessed, session_->take_guess());
@@ -158,6 +198,7 @@ GenerationStep Generation::new_step() const {
   step.n_prompt_done = n_prompt_done();
   step.n_guessed = n_guessed_;
   step.n_kept = n_guesses_kept_;
+  step.n_dropped = n_dropped_;
   return step;
 }
 
@@ -166,6 +207,9 @@ Status Generation::draw(GenerationStep& step) {
   if (logprobs_) {
     logprobs_->measure(session_->logits());
     step.top.assign(logprobs_->top().begin(), logprobs_->top().end());
+  }
+  for (const TokenId id : tokenizer_->vocabulary().suppressed()) {
+    session_->logits()[static_cast<size_t>(id)] = kRefusedLogit;
   }
   step.token = sampler_.sample(session_->logits(), constraint_ ? &*constraint_ : nullptr);
   if (step.token == kNoToken) return constraint_->dead_end();
@@ -182,11 +226,12 @@ Status Generation::keep(TokenId token) {
   return session_->defer(token);
 }
 
-// By halves, as each shift rounds the keys of some kinds once more.
 Status Generation::make_room() {
   lookup_.forget();
-  const uint32_t n_movable = session_->n_positions() - n_kept_;
-  return session_->shift(n_kept_, (n_movable + 1) / 2);
+  const uint32_t n = n_to_drop(*session_, n_kept_, 1);
+  KINGLET_TRY(session_->shift(n_kept_, n));
+  n_dropped_ += n;
+  return {};
 }
 
 GenerationStep Generation::finish(FinishReason reason) {

@@ -43,7 +43,10 @@ struct GenerationOptions {
   // The prompt is the whole context: what the session holds and the prompt does not begin with is
   // forgotten, the rest is not computed again.
   bool replaces_context = false;
-  // A full context drops the older half of what comes after its first n_kept tokens, and goes on.
+  // Pictures that the prompt has rows of: see AppendOptions.
+  std::vector<SharedImage> images;
+  // A full context drops the older half of what comes after its first n_kept tokens, and goes on;
+  // so does one that has no room for the prompt.
   bool shifts_context = false;
   uint32_t n_kept = 0;
   // Tokens that are guessed at a time, at most, where the context repeats itself; see
@@ -61,6 +64,7 @@ struct GenerationStep {
   TokenId token = kNoToken;  // the token drawn in this step; none while the prompt is computed
   uint32_t n_guessed = 0;    // tokens that were guessed and computed ahead so far
   uint32_t n_kept = 0;       // … of which so many were drawn, so that their steps cost nothing
+  uint32_t n_dropped = 0;    // tokens that a full context dropped so far
   std::string text;          // whole UTF-8 characters that are now certain; may be empty
   // Where they are measured: of the token drawn, and of the best, whose weights they are.
   float logprob = 0;
@@ -69,13 +73,12 @@ struct GenerationStep {
 };
 
 // The session ends up with the prompt and the tokens drawn, as far as they fit. The last of them is
-// not computed: the next prompt does that together with its own. Session::abandon() ends a
-// generation before its finish.
+// not computed: the next prompt does that together with its own.
 class Generation {
  public:
   // Continues `session` with `prompt`; without tokens, where its context ends. Session and
   // tokenizer must outlive the generation. ErrorCode::prompt_too_long; invalid_argument (an option,
-  // nothing to continue).
+  // nothing to continue); unsupported_feature (a model whose context cannot be shifted).
   static Result<Generation> start(Session& session, const Tokenizer& tokenizer,
                                   const std::vector<TokenId>& prompt,
                                   const GenerationOptions& options);
@@ -84,14 +87,23 @@ class Generation {
   // called after finish. Errors: those of Session::append; grammar_dead_end.
   Result<GenerationStep> step(uint32_t max_batch = UINT32_MAX);
 
+  // Ends it before its finish: the last step, with the text that was held back. Not to be called
+  // after finish. Errors: those of Session::abandon().
+  Result<GenerationStep> cancel();
+
   // Prompt tokens computed so far, or found in the context.
   uint32_t n_prompt_done() const { return n_prompt_done_; }
 
+  // Whether the next step draws a token. What is left to compute before it may then be computed
+  // elsewhere: see Session::compute_together().
+  bool draws_next() const;
+
  private:
-  Generation(Session& session, const Tokenizer& tokenizer, uint32_t n_prompt,
+  Generation(Session& session, const Tokenizer& tokenizer, uint32_t n_prompt, uint32_t n_dropped,
              const GenerationOptions& options, StopStrings stop);
 
   Result<GenerationStep> advance(uint32_t max_batch);
+  bool is_complete() const { return stop_.found() || (constraint_ && constraint_->is_finished()); }
   Result<GenerationStep> read_prompt(uint32_t max_batch);
   GenerationStep new_step() const;
   Status compute_drawn();
@@ -110,6 +122,7 @@ class Generation {
   uint32_t n_generated_ = 0;
   uint32_t n_guessed_ = 0;
   uint32_t n_guesses_kept_ = 0;
+  uint32_t n_dropped_ = 0;
   bool shifts_context_;
   uint32_t n_kept_;
   bool is_full_ = false;  // the token drawn has no place in the context

@@ -106,8 +106,7 @@ void GrammarMatcher::follow(GrammarThread thread) {
         todo_.push_back(make_thread(target, frame));
         break;
       case Kind::call:
-        todo_.push_back(
-            make_thread(target, frames_.find_or_add_one(make_thread(index + 1, frame))));
+        todo_.push_back(make_thread(target, frame_behind(index, frame)));
         break;
       case Kind::end:
         if (thread == kEndOfText) {
@@ -118,6 +117,18 @@ void GrammarMatcher::follow(GrammarThread thread) {
         break;
     }
   }
+}
+
+// Where a call returns to. One that ends its rule returns to where that does: a rule that goes on
+// by calling itself needs no more frames the longer its text is. The start's own call keeps its
+// frame, which frame 0 could not tell from the end.
+uint32_t GrammarMatcher::frame_behind(uint32_t call, uint32_t frame) {
+  uint32_t index = call + 1;
+  while (grammar_->steps()[index].kind == Kind::jump) {
+    index += static_cast<uint32_t>(grammar_->steps()[index].target);  // wraps
+  }
+  if (frame != 0 && grammar_->steps()[index].kind == Kind::end) return frame;
+  return frames_.find_or_add_one(make_thread(call + 1, frame));
 }
 
 // The state of what was found.
@@ -144,7 +155,7 @@ void GrammarMatcher::reset_states() {
   transitions_.resize(grammar_->n_byte_classes(), kRefused);
 }
 
-// Frames are numbered behind those that they return to, and keep their order.
+// Frames are numbered after those that they return to, and keep their order.
 GrammarMatcher::State GrammarMatcher::forget_all_but(State state) {
   for (const GrammarThread thread : states_[state]) found_.push_back(thread);
   std::vector<uint32_t> numbers(frames_.size());  // first 1 for those that are needed

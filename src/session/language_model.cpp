@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "model/architecture.h"
 
 namespace kinglet {
 
@@ -26,7 +27,12 @@ Result<LanguageModel> load_language_model(GgufFile file, std::string_view kernel
 Result<LanguageModel> load_language_model(GgufFile file, const KernelSet& kernels,
                                           Prepared prepared) {
   if (!prepared.tokenizer) prepared.tokenizer.emplace(Tokenizer::from_gguf(file.header()));
-  KINGLET_ASSIGN(auto tokenizer, std::move(*prepared.tokenizer));
+  if (!prepared.tokenizer->ok()) {
+    // A file that is no text model at all says more than that it has no tokenizer.
+    KINGLET_TRY(find_architecture(file.header()));
+    return prepared.tokenizer->error();
+  }
+  auto tokenizer = std::move(prepared.tokenizer->value());
   KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels, &prepared.weights));
   if (model.has_weights() &&
       static_cast<uint32_t>(tokenizer->n_tokens()) > model.config().vocab_size) {

@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kShortMatch = 3;
 constexpr size_t kLongMatch = 6;
 
-// Guesses behind a short match.
+// Guesses after a short match.
 constexpr size_t kFewGuesses = 3;
 
 // The purse counts in 64ths of what a step of one token costs.
@@ -25,12 +25,12 @@ constexpr int32_t kFullPurse = 3 * kMostGuesses * kGuess;
 PromptLookup::PromptLookup(uint32_t n_ctx, uint32_t most)
     : most_(std::min(most, kMostGuesses)), purse_(kFirstPurse) {
   if (most_ == 0) return;
-  behind_.resize(2 * std::bit_ceil(size_t{n_ctx}), kNowhere);  // few share a place
+  seen_after_.resize(2 * std::bit_ceil(size_t{n_ctx}), kNowhere);  // few share a place
   guesses_.reserve(kMostGuesses);
 }
 
 void PromptLookup::forget() {
-  std::fill(behind_.begin(), behind_.end(), kNowhere);
+  std::fill(seen_after_.begin(), seen_after_.end(), kNowhere);
   n_indexed_ = 0;
   source_ = kNowhere;
 }
@@ -51,20 +51,22 @@ std::span<const TokenId> PromptLookup::guess(std::span<const TokenId> tokens, si
   const size_t n = affordable(n_matched, n_room);
   for (size_t i = source_; guesses_.size() < n; ++i) {
     // Where the context ends, its repetition goes on with itself.
-    guesses_.push_back(i < tokens.size() ? tokens[i] : guesses_[i - tokens.size()]);
+    const TokenId next = i < tokens.size() ? tokens[i] : guesses_[i - tokens.size()];
+    if (next < 0) break;  // no answer holds a picture
+    guesses_.push_back(next);
   }
-  purse_ -= static_cast<int32_t>(n) * kGuess;
+  purse_ -= static_cast<int32_t>(guesses_.size()) * kGuess;
   return guesses_;
 }
 
-// Where to read guesses: behind the last place that the hash knows, or where they were read before
+// Where to read guesses: after the last place that the hash knows, or where they were read before
 // if more of that matches.
 uint32_t PromptLookup::find(std::span<const TokenId> tokens) {
   for (; n_indexed_ + 1 < tokens.size(); ++n_indexed_) {
     const size_t n = n_indexed_ + 1;
-    if (n >= kShortMatch) behind_[slot_of(tokens.first(n))] = static_cast<uint32_t>(n);
+    if (n >= kShortMatch) seen_after_[slot_of(tokens.first(n))] = static_cast<uint32_t>(n);
   }
-  const uint32_t found = behind_[slot_of(tokens)];
+  const uint32_t found = seen_after_[slot_of(tokens)];
   if (source_ == kNowhere) return found;
   const auto followed = static_cast<uint32_t>(source_ + tokens.size() - source_end_);
   return match(tokens, followed) > match(tokens, found) ? followed : found;
@@ -76,7 +78,7 @@ size_t PromptLookup::slot_of(std::span<const TokenId> tokens) const {
   for (const TokenId token : tokens.last(kShortMatch)) {
     hash = (hash + static_cast<uint32_t>(token)) * 0x9e3779b97f4a7c15u;
   }
-  return static_cast<size_t>(hash >> 32) & (behind_.size() - 1);
+  return static_cast<size_t>(hash >> 32) & (seen_after_.size() - 1);
 }
 
 // How many tokens before `source` are the last ones of the context, as far as it matters.

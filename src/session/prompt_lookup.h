@@ -53,10 +53,11 @@ class PromptLookup {
 
   uint32_t most_;
   int32_t purse_;
-  std::vector<uint32_t> behind_;  // by the hash of 3 tokens: the position behind the last such ones
-  size_t n_indexed_ = 0;          // tokens whose successors' positions are in it
-  uint32_t source_ = kNowhere;    // where the last guesses were read
-  size_t source_end_ = 0;         // … and how many tokens the context had then
+  std::vector<uint32_t>
+      seen_after_;              // by the hash of 3 tokens: the position after the last such ones
+  size_t n_indexed_ = 0;        // tokens whose successors' positions are in it
+  uint32_t source_ = kNowhere;  // where the last guesses were read
+  size_t source_end_ = 0;       // … and how many tokens the context had then
   std::vector<TokenId> guesses_;
 };
 

@@ -142,7 +142,7 @@ bool Sampler::has_penalties() const {
 }
 
 void Sampler::accept(TokenId token) {
-  if (recent_.capacity() == 0) return;
+  if (recent_.capacity() == 0 || token < 0) return;
   if (recent_.size() < static_cast<size_t>(options_.repeat_last_n)) {
     recent_.push_back(token);
   } else {

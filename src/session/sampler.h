@@ -71,7 +71,7 @@ class Sampler {
   // `constraint` allows: kNoToken where it allows none.
   TokenId sample(std::span<float> logits, Constraint* constraint = nullptr);
 
-  // Records a token of the prompt or of the answer, for the penalties.
+  // Records a token of the prompt or of the answer, for the penalties; a row of a picture is none.
   void accept(TokenId token);
 
  private:

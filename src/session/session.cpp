@@ -90,6 +90,7 @@ Result<std::unique_ptr<Session>> Session::fork() const {
   KINGLET_ASSIGN(SequenceState state, state_.fork());
   KINGLET_ASSIGN(auto session, create_with(std::move(state), model_, pool_, n_batch()));
   session->tokens_.assign(tokens_.begin(), tokens_.end());
+  session->images_ = images_;
   return session;
 }
 
@@ -100,42 +101,147 @@ Status Session::truncate(uint32_t n_positions) {
         cat("cannot truncate to ", n_positions, " positions, the context holds ", tokens_.size())};
   }
   forget_guesses();
-  KINGLET_TRY(state_.truncate(std::min(n_positions, state_.size())));
+  KINGLET_TRY(state_.truncate(place_before(std::min(n_positions, state_.size()))));
   tokens_.resize(n_positions);
+  cut_images(n_positions);
   end_appending();
   return {};
 }
 
-uint32_t Session::keep_prefix(std::span<const TokenId> tokens) {
+uint32_t Session::n_kept_of(std::span<const TokenId> tokens) const {
   const size_t n_most = std::min(tokens_.size(), tokens.empty() ? 0 : tokens.size() - 1);
   const auto end = tokens_.begin() + static_cast<ptrdiff_t>(n_most);
   const auto n_same = static_cast<uint32_t>(
       std::mismatch(tokens_.begin(), end, tokens.begin()).first - tokens_.begin());
-  (void)truncate(n_same);  // never past the end
-  tokens_.resize(state_.size());
+  return place_before(std::min(n_same, state_.size()));
+}
+
+uint32_t Session::keep_prefix(std::span<const TokenId> tokens) {
+  (void)truncate(n_kept_of(tokens));  // never past the end
   return n_positions();
 }
 
 Status Session::shift(uint32_t n_kept, uint32_t n_dropped) {
   forget_guesses();
+  if (model_.config().rope.has_sections() && !images_.empty()) {
+    return Error{ErrorCode::unsupported_feature,
+                 "a full context with pictures cannot be shifted: this model counts their lines "
+                 "and columns"};
+  }
+  const bool is_inside = n_kept <= n_positions() && n_dropped <= n_positions() - n_kept;
+  const uint32_t rest = is_inside ? n_kept + n_dropped : 0;
+  const PlacedImage* cut = n_dropped > 0 ? image_at(images_, rest) : nullptr;
+  if (cut != nullptr && cut->first < rest) n_dropped = cut->end() - n_kept;
   KINGLET_TRY(shift_positions(model_, state_, n_kept, n_dropped));
   const auto first = tokens_.begin() + static_cast<ptrdiff_t>(n_kept);
   tokens_.erase(first, first + static_cast<ptrdiff_t>(n_dropped));
-  return {};
+  size_t n_images = 0;
+  for (PlacedImage& placed : images_) {
+    if (placed.first >= n_kept + n_dropped) {
+      placed.first -= n_dropped;
+    } else {
+      placed.n_rows = std::min(placed.end(), std::max(n_kept, placed.first)) - placed.first;
+    }
+    if (placed.n_rows > 0) std::swap(images_[n_images++], placed);
+  }
+  while (images_.size() > n_images) images_.pop_back();
+  const uint32_t place = place_before(state_.size());
+  return place < state_.size() ? state_.truncate(place) : Status();
 }
 
-Status Session::overwrite(std::span<const TokenId> tokens, uint32_t n_computed, uint32_t n_spare,
+Status Session::overwrite(std::span<const TokenId> tokens, std::vector<PlacedImage> images,
+                          uint32_t n_computed, uint32_t n_spare,
                           std::span<const std::byte> recurrent) {
   forget_guesses();
   KINGLET_TRY(state_.overwrite(n_computed, n_spare, recurrent));
+  for (PlacedImage& placed : images) {
+    placed.image = find_image(image_token(*placed.image, 0), {&placed.image, 1});
+  }
+  images_ = std::move(images);
   tokens_.assign(tokens.begin(), tokens.end());
   end_appending();
   return {};
 }
 
+// --- Pictures -----------------------------------------------------------------------------------
+
+// One that is given or held, with its rows if they are known; null: there is none.
+SharedImage Session::find_image(TokenId first_token, std::span<const SharedImage> given) const {
+  SharedImage found;
+  const auto look_at = [&](const SharedImage& image) {
+    const bool is_better = found == nullptr || (found->rows.empty() && !image->rows.empty());
+    if (is_better && image_token(*image, 0) == first_token) found = image;
+  };
+  for (const SharedImage& image : given) look_at(image);
+  for (const PlacedImage& placed : images_) look_at(placed.image);
+  return found;
+}
+
+// Finds the pictures among tokens that stand from position `first` on.
+Status Session::place_images(std::span<const TokenId> tokens, uint32_t first,
+                             std::span<const SharedImage> given,
+                             std::vector<PlacedImage>& placed) const {
+  for (size_t i = 0; i < tokens.size();) {
+    if (!is_image_token(tokens[i])) {
+      ++i;
+      continue;
+    }
+    const auto position = first + static_cast<uint32_t>(i);
+    SharedImage image = find_image(tokens[i], given);
+    if (image == nullptr) {
+      return Error{ErrorCode::invalid_argument,
+                   cat("token ", tokens[i], " at position ", position,
+                       " is not the first row of a picture that was given")};
+    }
+    const uint32_t n_rows = n_rows_at(*image, tokens.subspan(i));
+    placed.push_back({std::move(image), position, n_rows});
+    i += n_rows;
+  }
+  return {};
+}
+
+// Whether everything after the first n_computed positions can be computed.
+Status Session::check_images(PlacedImages images, uint32_t n_computed) const {
+  for (const PlacedImage& placed : images) {
+    if (placed.end() <= n_computed || placed.has_rows()) continue;
+    return Error{ErrorCode::invalid_argument,
+                 cat("the rows of the picture at position ", placed.first,
+                     " are to be computed, but were not given")};
+  }
+  return {};
+}
+
+void Session::cut_images(uint32_t n_positions) {
+  while (!images_.empty() && images_.back().first >= n_positions) images_.pop_back();
+  if (images_.empty()) return;
+  PlacedImage& last = images_.back();
+  last.n_rows = std::min(last.n_rows, n_positions - last.first);
+}
+
+// The last place at or before n_positions to which the state can go back, and that tears no
+// picture.
+uint32_t Session::place_before(uint32_t n_positions) const {
+  uint32_t place = state_.reachable(n_positions);
+  while (const PlacedImage* placed = image_at(images_, place)) {
+    if (!placed->is_torn_at(place)) break;
+    place = state_.reachable(placed->first);
+  }
+  return place;
+}
+
+// --- Appending ----------------------------------------------------------------------------------
+
 Status Session::append(std::span<const TokenId> tokens, Output output,
                        const Cancellation& cancellation) {
   KINGLET_TRY(begin(tokens, {.output = output, .cancellation = cancellation}));
+  while (appending_) KINGLET_TRY(advance());
+  return {};
+}
+
+Status Session::append_image(const SharedImage& image, Output output,
+                             const Cancellation& cancellation) {
+  KINGLET_TRY(begin(image_tokens(*image),
+                    {.output = output, .cancellation = cancellation, .images = {&image, 1}}));
   while (appending_) KINGLET_TRY(advance());
   return {};
 }
@@ -155,7 +261,19 @@ Status Session::begin(std::span<const TokenId> tokens, const AppendOptions& opti
                      tokens.size(), " more do not fit")};
   }
   forget_guesses();
+  for (const SharedImage& image : options.images) {
+    KINGLET_TRY(check_image(*image, model_.config()));
+  }
+  std::vector<PlacedImage> images;
+  if (!options.replaces_context) images = images_;
+  for (PlacedImage& placed : images) {
+    placed.image = find_image(image_token(*placed.image, 0), options.images);
+  }
+  KINGLET_TRY(place_images(tokens, n_old, options.images, images));
+  const uint32_t n_kept = options.replaces_context ? n_kept_of(tokens) : state_.size();
+  KINGLET_TRY(check_images(images, n_kept));
   if (options.replaces_context) tokens = tokens.subspan(keep_prefix(tokens));
+  images_ = std::move(images);
   appending_ = {.output = options.output,
                 .cancellation = options.cancellation,
                 .n_before = n_positions(),
@@ -171,9 +289,11 @@ Status Session::begin_logits(const Cancellation& cancellation) {
     return Error{ErrorCode::invalid_argument, "an empty context has no logits"};
   }
   forget_guesses();
+  const uint32_t place = n_left() == 0 ? place_before(n_positions() - 1) : state_.size();
+  KINGLET_TRY(check_images(images_, place));
   if (n_left() == 0) {
-    KINGLET_TRY(state_.unshare(n_positions() - 1));  // may fail, which must be known before
-    KINGLET_TRY(state_.truncate(n_positions() - 1));
+    KINGLET_TRY(state_.unshare(place));  // may fail, which must be known before
+    KINGLET_TRY(state_.truncate(place));
   }
   appending_ = {.output = Output::logits,
                 .cancellation = cancellation,
@@ -202,15 +322,18 @@ Status Session::abandon() {
 Status Session::look_ahead(std::span<const TokenId> guesses, const Cancellation& cancellation) {
   KINGLET_TRY(begin_logits(cancellation));
   guesses = guesses.first(std::min(guesses.size(), size_t{n_guesses_room()}));
-  if (guesses.empty()) return advance();
+  if (guesses.empty()) {
+    while (appending_) KINGLET_TRY(advance());
+    return {};
+  }
   std::vector<TokenId>& ahead = guesses_.tokens;
   ahead.assign(guesses.begin(), guesses.end());
   guesses_.first = n_positions();
   const uint32_t n = n_left();
   tokens_.insert(tokens_.end(), ahead.begin(), ahead.end());
   const auto batch = std::span<const TokenId>(tokens_).subspan(state_.size());
-  Status status =
-      forward(model_, pool_, scratch_, state_, batch, Output::logits, cancellation, ahead.size());
+  Status status = forward(model_, pool_, scratch_, state_, batch, Output::logits, cancellation,
+                          ahead.size(), images_);
   tokens_.resize(guesses_.first);
   if (status.ok()) status = commit_guesses(n);
   if (status.ok()) status = check_finite(logits(), n_positions());
@@ -240,7 +363,7 @@ Status Session::settle() {
   return forward(
       model_, pool_, scratch_, state_,
       std::span<const TokenId>(tokens_).subspan(state_.size(), n_computed - state_.size()),
-      Output::none);
+      Output::none, {}, 0, images_);
 }
 
 uint32_t Session::n_guesses_room() const {
@@ -253,7 +376,7 @@ uint32_t Session::n_guesses_room() const {
   return state_.recurrent().is_empty() ? room : std::min(room, left_to(kCheckpointInterval));
 }
 
-// A recurrent state is committed when it is that behind the context.
+// A recurrent state is committed when it is that after the context.
 Status Session::commit_guesses(uint32_t n) {
   if (state_.recurrent().is_empty()) return state_.commit(n);
   if (!guesses_.is_taken()) return {};
@@ -285,14 +408,37 @@ Status Session::defer(TokenId token) {
 }
 
 Status Session::compute_batch(uint32_t max_batch) {
-  const uint32_t n = std::min({n_left(), n_batch(), max_batch});
+  const uint32_t n = n_next(std::min(n_batch(), max_batch));
   const Output output = n == n_left() ? appending_->output : Output::none;
   const uint32_t n_before = state_.size();
+  if (n > n_batch()) {
+    KINGLET_ASSIGN(scratch_, Scratch::create(model_, n, pool_.n_threads()));
+  }
   KINGLET_TRY(forward(model_, pool_, scratch_, state_,
                       std::span<const TokenId>(tokens_).subspan(n_before, n), output,
-                      appending_->cancellation));
-  if (state_.size() / kCheckpointInterval > n_before / kCheckpointInterval) keep_checkpoint();
+                      appending_->cancellation, 0, images_));
+  const bool is_due = state_.size() / kCheckpointInterval > n_before / kCheckpointInterval;
+  if (is_due || state_.size() == image_checkpoint()) keep_checkpoint();
   return output == Output::logits ? check_finite(logits(), state_.size()) : Status();
+}
+
+// Tokens of the next batch: at most so many, but all rows of a picture that see each other.
+uint32_t Session::n_next(uint32_t most) const {
+  const uint32_t begin = state_.size();
+  const uint32_t n = std::min(n_left(), most);
+  for (const PlacedImage& placed : images_) {
+    if (!placed.image->sees_all || placed.end() <= begin) continue;
+    return placed.first > begin ? std::min(n, placed.first - begin) : placed.n_rows;
+  }
+  const uint32_t stop = image_checkpoint();
+  return begin < stop ? std::min(n, stop - begin) : n;
+}
+
+// Where a checkpoint is due after the last picture, so that another question about it need not
+// compute it again; 0: nowhere.
+uint32_t Session::image_checkpoint() const {
+  const bool goes_anywhere = state_.recurrent().is_empty() && state_.groups().size() == 1;
+  return goes_anywhere || images_.empty() ? 0 : images_.back().end();
 }
 
 // Of the first n_before positions.
@@ -301,7 +447,7 @@ Status Session::check_finite(std::span<const float> output, uint32_t n_before) c
   const auto bad =
       std::find_if_not(output.begin(), output.end(), [](float x) { return std::isfinite(x); });
   return Error{ErrorCode::not_finite,
-               cat("number ", bad - output.begin(), " of the output behind position ", n_before - 1,
+               cat("number ", bad - output.begin(), " of the output after position ", n_before - 1,
                    " is not finite: the weights are damaged")};
 }
 

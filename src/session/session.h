@@ -1,5 +1,5 @@
-// A conversation with a model: its tokens, what the layers keep of them, scratch memory, and the
-// step that grows them.
+// A conversation with a model: its tokens and pictures, what the layers keep of them, scratch
+// memory, and the step that grows them.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "base/thread_pool.h"
 #include "kv/sequence_state.h"
 #include "model/forward.h"
+#include "model/images.h"
 #include "model/model.h"
 #include "model/scratch.h"
 #include "text/vocabulary.h"
@@ -23,8 +24,10 @@ namespace kinglet {
 constexpr uint32_t kDefaultMaxCtx = 4096;
 
 struct SessionOptions {
-  uint32_t n_ctx = 0;     // positions in the KV cache; 0: the model's, at most kDefaultMaxCtx
-  uint32_t n_batch = 64;  // tokens that a step computes together; more are cut into batches
+  uint32_t n_ctx = 0;  // positions in the KV cache; 0: the model's, at most kDefaultMaxCtx
+  // Tokens that a step computes together; more are cut into batches. A picture whose rows see each
+  // other is one batch: with the first that is larger, batches grow to it.
+  uint32_t n_batch = 64;
   KvKind k_kind = KvKind::f32;
   KvKind v_kind = KvKind::f32;
   uint32_t page_positions = 0;  // of a paged KV cache; 0 or n_ctx and more: it is in one piece
@@ -39,6 +42,9 @@ struct AppendOptions {
   // them is not computed again.
   bool replaces_context = false;
   Cancellation cancellation = {};
+  // Pictures whose image_tokens() are among the tokens. Not needed are those whose rows are all
+  // computed and stay, and those that the session holds already, wherever they are.
+  std::span<const SharedImage> images = {};
 };
 
 // Long prompts leave a checkpoint about every so many positions.
@@ -78,31 +84,49 @@ class Session {
   Status append(std::span<const TokenId> tokens, Output output = Output::logits,
                 const Cancellation& cancellation = {});
 
+  // The same with the rows of a picture. ErrorCode: those of append() and of check_image() too.
+  Status append_image(const SharedImage& image, Output output = Output::logits,
+                      const Cancellation& cancellation = {});
+
   // The same, to be computed by advance(), so that the caller can stop between two batches. What
-  // was begun before and has not come to its end is abandoned. Errors: those of append().
+  // was begun before and has not come to its end is abandoned. Errors: those of append(), and of
+  // check_image(); invalid_argument (rows of a picture that is neither given nor held).
   Status begin(std::span<const TokenId> tokens, const AppendOptions& options);
 
-  // Begins what gives the logits behind the last token: the tokens that are left to compute, or
+  // Begins what gives the logits after the last token: the tokens that are left to compute, or
   // else the last one again. ErrorCode::invalid_argument without positions; out_of_memory where its
   // page is shared and cannot be copied, which changes nothing.
   Status begin_logits(const Cancellation& cancellation = {});
 
-  // Computes the next batch of what was begun, of at most max_batch > 0 tokens. An error abandons
-  // it; they are those of append().
+  // Computes the next batch of what was begun: at most max_batch > 0 tokens, or all rows of a
+  // picture that see each other. An error abandons what was begun; they are those of append(), and
+  // out_of_memory where batches cannot grow to a picture.
   Status advance(uint32_t max_batch = UINT32_MAX);
+
+  // Whether compute_together() can take this one: a single token is left, nothing was begun, and
+  // nothing is known of what follows it, and no pictures are in its context.
+  bool can_join() const {
+    return n_left() == 1 && !appending_.has_value() && guesses_.tokens.empty() && images_.empty();
+  }
+
+  // Computes the token that is left of each session, in one pass through the model: logits() of
+  // each are then those after its last token, the same as alone. All are of one model, context and
+  // pool, and different; `scratch` has a row of logits for each. ErrorCode::not_finite; those of
+  // forward_together(). After an error nothing has changed.
+  static Status compute_together(std::span<Session* const> sessions, Scratch& scratch);
 
   // Computes what is left, of at most a batch, and in the same step the first
   // n_guesses_room() of `guesses`, tokens that may follow: the context does not hold them. logits()
-  // are then those behind its last token. Errors: those of append(); what was left is still left
+  // are then those after its last token. Errors: those of append(); what was left is still left
   // then.
   Status look_ahead(std::span<const TokenId> guesses, const Cancellation& cancellation = {});
 
   // Whether the one token that was deferred since is the next of those guesses: then logits() are
-  // now those behind it, as if it had been computed on its own. Else the guesses are forgotten.
+  // now those after it, as if it had been computed on its own. Else the guesses are forgotten.
   // ErrorCode::not_finite.
   Result<bool> take_guess();
 
-  // Forgets guesses. Where layers keep a recurrent state, which is that behind all of them, those
+  // Forgets guesses. Where layers keep a recurrent state, which is that after all of them, those
   // that were taken are computed again. Errors: those of append(), which leave them to be computed.
   Status settle();
 
@@ -118,14 +142,14 @@ class Session {
   // which costs little more than they do alone. ErrorCode::context_full.
   Status defer(TokenId token);
 
-  // Logits [vocab_size] behind the last appended token, until the next append.
+  // Logits [vocab_size] after the last appended token, until the next append.
   std::span<float> logits() {
     const size_t n = model_.config().vocab_size;
     return {scratch_.logits + guesses_.n_taken * n, n};
   }
 
   // Forgets every position from n_positions on. Where layers keep a recurrent state, or a window
-  // and n_positions lies more than kWindowSpare back, the tokens behind the last checkpoint are
+  // and n_positions lies more than kWindowSpare back, the tokens after the last checkpoint are
   // computed again by the next append. ErrorCode::invalid_argument past the end.
   Status truncate(uint32_t n_positions);
 
@@ -139,21 +163,30 @@ class Session {
   // compared.
   uint32_t keep_prefix(std::span<const TokenId> tokens);
 
-  // Drops n_dropped positions behind the first n_kept and moves the later ones down, their keys
-  // rotated to the new positions. Keys of a kind that rounds are rounded once more.
+  // How many positions keep_prefix() would keep.
+  uint32_t n_kept_of(std::span<const TokenId> tokens) const;
+
+  // Drops n_dropped positions after the first n_kept and moves the later ones down, their keys
+  // rotated to the new positions. Keys of a kind that rounds are rounded once more. Of a picture of
+  // which a part is dropped, all that follows is dropped too.
   // ErrorCode::invalid_argument past what is computed; unsupported_feature where positions are not
-  // rotations or layers keep a recurrent state.
+  // rotations, layers keep a recurrent state, or the lines and columns of pictures are counted.
   Status shift(uint32_t n_kept, uint32_t n_dropped);
 
-  // Makes these the tokens of the context. The caller is to write the keys and values of the first
-  // n_computed of them through state(), see SequenceState::overwrite(); the bytes of the recurrent
-  // state behind those are given, and the other tokens are computed by the next append.
-  // ErrorCode::context_full, out_of_memory; nothing has changed then.
-  Status overwrite(std::span<const TokenId> tokens, uint32_t n_computed, uint32_t n_spare,
-                   std::span<const std::byte> recurrent);
+  // Makes these the tokens of the context, with these pictures among them. The caller is to write
+  // the keys and values of the first n_computed of them through state(), see
+  // SequenceState::overwrite(); the bytes of the recurrent state after those are given, and the
+  // other tokens are computed by the next append. ErrorCode::context_full, out_of_memory; nothing
+  // has changed then.
+  Status overwrite(std::span<const TokenId> tokens, std::vector<PlacedImage> images,
+                   uint32_t n_computed, uint32_t n_spare, std::span<const std::byte> recurrent);
 
-  // The tokens of all positions.
+  // The tokens of all positions; negative where rows of pictures stand, see image_tokens().
   std::span<const TokenId> tokens() const { return tokens_; }
+
+  // The pictures. Their rows are held as long as the context has some of them, so that they can be
+  // computed again wherever tokens can.
+  PlacedImages images() const { return images_; }
 
   const Model& model() const { return model_; }
   uint32_t n_positions() const { return static_cast<uint32_t>(tokens_.size()); }
@@ -190,6 +223,14 @@ class Session {
     bool is_taken() const { return n_taken == tokens.size(); }
   };
 
+  Status place_images(std::span<const TokenId> tokens, uint32_t first,
+                      std::span<const SharedImage> given, std::vector<PlacedImage>& placed) const;
+  SharedImage find_image(TokenId first_token, std::span<const SharedImage> given) const;
+  Status check_images(PlacedImages images, uint32_t n_computed) const;
+  void cut_images(uint32_t n_positions);
+  uint32_t place_before(uint32_t n_positions) const;
+  uint32_t n_next(uint32_t most) const;
+  uint32_t image_checkpoint() const;
   void end_appending();
   void forget_guesses();
   Status compute_batch(uint32_t max_batch);
@@ -201,6 +242,7 @@ class Session {
   SequenceState state_;
   Scratch scratch_;
   std::vector<TokenId> tokens_;  // [n_positions], with room for n_ctx; state_ may be behind
+  std::vector<PlacedImage> images_;
   std::optional<Appending> appending_;
   Guesses guesses_;  // room for those of a step
 };

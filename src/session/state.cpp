@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/format.h"
@@ -31,6 +32,7 @@ uint64_t row_bytes(const StateHeader& header, const RowShape& shape) {
 // No sum overflows where the header's numbers are those of a session in memory.
 uint64_t bytes_of(const StateHeader& header, const std::vector<RowShape>& shapes) {
   uint64_t sum = sizeof header + header.n_tokens * uint64_t{sizeof(TokenId)} +
+                 header.n_images * uint64_t{sizeof(StateImage)} +
                  header.n_recurrent * sizeof(float);
   for (const RowShape& shape : shapes) {
     sum += (header.n_positions - first_row(header, shape)) * row_bytes(header, shape);
@@ -46,7 +48,7 @@ StateHeader header_of(const Session& session) {
   KvStoreConfig kv = session.kv_store().config();
   kv.rows = shapes_of(session);
   StateHeader header{.magic = {'K', 'G', 'L', 'S'},
-                     .version = kStateVersion,
+                     .version = session.images().empty() ? kTextStateVersion : kStateVersion,
                      .checksum = 0,
                      .model = session.model().identity(),
                      .n_recurrent = session.model().state_shape().n_recurrent,
@@ -56,7 +58,7 @@ StateHeader header_of(const Session& session) {
                      .n_tokens = session.n_positions(),
                      .n_positions = session.state().size(),
                      .n_spare = session.state().n_spare(),
-                     .reserved = 0,
+                     .n_images = static_cast<uint32_t>(session.images().size()),
                      .n_bytes = 0};
   header.n_bytes = bytes_of(header, shapes_of(session));
   return header;
@@ -74,9 +76,10 @@ Result<StateHeader> read_header(std::span<const std::byte> bytes) {
   std::memcpy(&header, bytes.data(), sizeof header);
   if (std::string_view(header.magic, sizeof header.magic) != "KGLS")
     return corrupt("it begins otherwise");
-  if (header.version != kStateVersion) {
-    return Error{ErrorCode::unsupported_version, cat("a session's state of version ",
-                                                     header.version, ", expected ", kStateVersion)};
+  if (header.version != kStateVersion && header.version != kTextStateVersion) {
+    return Error{ErrorCode::unsupported_version,
+                 cat("a session's state of version ", header.version, ", expected ",
+                     kTextStateVersion, " or ", kStateVersion)};
   }
   if (header.n_bytes != bytes.size()) {
     return corrupt(cat(bytes.size(), " bytes, expected ", header.n_bytes));
@@ -105,7 +108,8 @@ Status check_shape(const StateHeader& found, const Session& session) {
                                               " positions, the session ", session.n_ctx())};
   }
   const bool has_spare = found.n_spare <= kWindowSpare || found.n_spare == SequenceState::kAllRows;
-  if (found.n_positions > found.n_tokens || !has_spare || found.reserved != 0 ||
+  if (found.n_positions > found.n_tokens || !has_spare ||
+      (found.n_images > 0) != (found.version == kStateVersion) ||
       found.n_bytes != bytes_of(found, shapes_of(session))) {
     return corrupt(cat(found.n_bytes, " bytes for ", found.n_tokens, " tokens, ", found.n_positions,
                        " of them computed"));
@@ -113,8 +117,50 @@ Status check_shape(const StateHeader& found, const Session& session) {
   return {};
 }
 
-Status check_tokens(std::span<const TokenId> tokens, uint32_t vocab_size) {
-  for (const TokenId token : tokens) {
+StateImage state_of(const PlacedImage& placed) {
+  const ImageRows& image = *placed.image;
+  return {.checksum = image.checksum,
+          .first = placed.first,
+          .n_held = placed.n_rows,
+          .n_rows = image.n_rows,
+          .width = image.width,
+          .grid_width = image.grid_width,
+          .grid_height = image.grid_height,
+          .sees_all = image.sees_all ? 1u : 0u,
+          .reserved = 0};
+}
+
+// Where the rows of pictures stand among the tokens.
+Status place_images(std::span<const std::byte> bytes, std::span<const TokenId> tokens,
+                    const ModelConfig& config, std::vector<PlacedImage>& placed) {
+  uint32_t end = 0;
+  for (; !bytes.empty(); bytes = bytes.subspan(sizeof(StateImage))) {
+    StateImage saved;
+    std::memcpy(&saved, bytes.data(), sizeof saved);
+    auto image = std::make_shared<ImageRows>();
+    image->n_rows = saved.n_rows;
+    image->width = saved.width;
+    image->grid_width = saved.grid_width;
+    image->grid_height = saved.grid_height;
+    image->sees_all = saved.sees_all != 0;
+    image->checksum = saved.checksum;
+    const bool is_known = saved.sees_all <= 1 && saved.reserved == 0;
+    const bool is_inside = saved.first >= end && saved.first < tokens.size() &&
+                           saved.n_held <= tokens.size() - saved.first;
+    if (!is_known || !is_inside || !check_image(*image, config).ok() || saved.n_held == 0 ||
+        n_rows_at(*image, tokens.subspan(saved.first)) != saved.n_held) {
+      return corrupt(cat("the picture at position ", saved.first, " has other rows"));
+    }
+    placed.push_back({std::move(image), saved.first, saved.n_held});
+    end = placed.back().end();
+  }
+  return {};
+}
+
+Status check_tokens(std::span<const TokenId> tokens, PlacedImages images, uint32_t vocab_size) {
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const TokenId token = tokens[i];
+    if (image_at(images, i) != nullptr) continue;
     if (token < 0 || static_cast<uint32_t>(token) >= vocab_size) {
       return corrupt(cat("token ", token, " is outside the vocabulary of ", vocab_size));
     }
@@ -122,7 +168,7 @@ Status check_tokens(std::span<const TokenId> tokens, uint32_t vocab_size) {
   return {};
 }
 
-// Fills `values` and returns what is behind them. An empty vector has no place to copy to.
+// Fills `values` and returns what is after them. An empty vector has no place to copy to.
 template <class T>
 std::span<const std::byte> read_values(std::span<const std::byte> bytes, std::vector<T>& values) {
   const size_t n = values.size() * sizeof(T);
@@ -215,6 +261,11 @@ Result<AlignedBuffer> save_state(const Session& session) {
                  AlignedBuffer::allocate(header.n_bytes, "a session's state"));
   const std::span<const std::byte> tokens = std::as_bytes(session.tokens());
   std::byte* at = std::copy(tokens.begin(), tokens.end(), buffer.data() + sizeof header);
+  for (const PlacedImage& placed : session.images()) {
+    const StateImage image = state_of(placed);
+    std::memcpy(at, &image, sizeof image);
+    at += sizeof image;
+  }
   const std::span<const std::byte> recurrent = session.state().recurrent().as_bytes();
   std::byte* rows = std::copy(recurrent.begin(), recurrent.end(), at);
   copy_rows(header, session, nullptr, rows);
@@ -228,15 +279,21 @@ Status restore_state(Session& session, std::span<const std::byte> bytes) {
   KINGLET_ASSIGN(const StateHeader header, read_header(bytes));
   KINGLET_TRY(check_shape(header, session));
   std::vector<TokenId> tokens(header.n_tokens);
-  const std::span<const std::byte> behind = read_values(bytes.subspan(sizeof header), tokens);
-  const auto recurrent = behind.first(static_cast<size_t>(header.n_recurrent) * sizeof(float));
-  const auto rows = behind.subspan(recurrent.size());
-  KINGLET_TRY(check_tokens(tokens, session.model().config().vocab_size));
+  const std::span<const std::byte> images = read_values(bytes.subspan(sizeof header), tokens);
+  const auto after = images.subspan(header.n_images * sizeof(StateImage));
+  const auto recurrent = after.first(static_cast<size_t>(header.n_recurrent) * sizeof(float));
+  const auto rows = after.subspan(recurrent.size());
+  const ModelConfig& config = session.model().config();
+  std::vector<PlacedImage> placed;
+  KINGLET_TRY(
+      place_images(images.first(header.n_images * sizeof(StateImage)), tokens, config, placed));
+  KINGLET_TRY(check_tokens(tokens, placed, config.vocab_size));
   KINGLET_TRY(check_recurrent(recurrent));
   KINGLET_TRY(check_rows(header, shapes_of(session), rows));
 
-  if (!has_all_rows(header, session)) return session.overwrite(tokens, 0, 0, {});
-  KINGLET_TRY(session.overwrite(tokens, header.n_positions, header.n_spare, recurrent));
+  if (!has_all_rows(header, session)) return session.overwrite(tokens, std::move(placed), 0, 0, {});
+  KINGLET_TRY(
+      session.overwrite(tokens, std::move(placed), header.n_positions, header.n_spare, recurrent));
   copy_rows(header, session, rows.data(), nullptr);
   return {};
 }

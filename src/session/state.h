@@ -2,8 +2,9 @@
 //
 //   bytes        content
 //   0            StateHeader
-//   72           the tokens, int32 [n_tokens]
-//                the recurrent layers' state behind n_positions, float [n_recurrent]
+//   72           the tokens, int32 [n_tokens]: negative where rows of pictures stand
+//                the pictures, StateImage [n_images]
+//                the recurrent layers' state after n_positions, float [n_recurrent]
 //                the keys and values as they are stored, position by position: for each layer that
 //                keeps the position and each KV head the key's codes and scales, then the value's
 //                (see tensor/kv_kind.h)
@@ -24,11 +25,12 @@
 
 namespace kinglet {
 
-constexpr uint32_t kStateVersion = 5;
+constexpr uint32_t kStateVersion = 6;
+constexpr uint32_t kTextStateVersion = 5;  // without pictures: it is written where there are none
 
 struct StateHeader {
   char magic[4];            // "KGLS"
-  uint32_t version;         // kStateVersion
+  uint32_t version;         // kStateVersion or kTextStateVersion
   uint64_t checksum;        // hash_bytes of all that follows
   uint64_t model;           // Model::identity()
   uint64_t n_recurrent;     // floats
@@ -38,10 +40,24 @@ struct StateHeader {
   uint32_t n_tokens;
   uint32_t n_positions;  // computed: of the first tokens
   uint32_t n_spare;      // positions that windows keep beside those that the next token sees
-  uint32_t reserved;     // 0
-  uint64_t n_bytes;      // of the state, this header included
+  uint32_t n_images;
+  uint64_t n_bytes;  // of the state, this header included
 };
 static_assert(sizeof(StateHeader) == 72);
+
+// A picture without its rows: see PlacedImage and ImageRows.
+struct StateImage {
+  uint64_t checksum;
+  uint32_t first;
+  uint32_t n_held;  // of its rows, by the context
+  uint32_t n_rows;
+  uint32_t width;
+  uint32_t grid_width;
+  uint32_t grid_height;
+  uint32_t sees_all;  // 0 or 1
+  uint32_t reserved;  // 0
+};
+static_assert(sizeof(StateImage) == 40);
 
 // ErrorCode::out_of_memory.
 Result<AlignedBuffer> save_state(const Session& session);
@@ -49,7 +65,8 @@ Result<AlignedBuffer> save_state(const Session& session);
 // Makes the session what it was when `bytes` were saved, without its checkpoints; its logits are
 // undefined. Its context may be longer or shorter than the saved one's, in one piece or in pages.
 // One that keeps all rows of layers with a window computes all tokens again where the saved one did
-// not keep them.
+// not keep them. The rows of pictures are not saved: where they are to be computed again, and the
+// session does not hold them, they have to be given then.
 // On an error it is as it was before. ErrorCode::corrupt: bytes that save_state() did not write or
 // that were changed since; unsupported_version; wrong_shape: another model, or KV kinds that are
 // not the session's; context_full: more positions than fit; out_of_memory.

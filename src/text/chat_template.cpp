@@ -141,11 +141,6 @@ Result<jinja::Dict> chat_variables(std::string_view json) {
   return std::move(parsed.entries());
 }
 
-bool has_tools(const jinja::Dict& variables) {
-  const jinja::Value* tools = variables.find("tools");
-  return tools != nullptr && tools->is_true();
-}
-
 Result<ChatTemplate> ChatTemplate::from_gguf(const GgufHeader& header, const Vocabulary& vocabulary,
                                              bool with_tools) {
   const bool has_own = with_tools && header.find(kToolTemplateKey) != nullptr;

@@ -44,9 +44,6 @@ struct ChatText {
 // roles, of which some templates make control tokens. ErrorCode::invalid_argument.
 Result<jinja::Dict> chat_variables(std::string_view json);
 
-// Whether there are any.
-bool has_tools(const jinja::Dict& variables);
-
 class ChatTemplate {
  public:
   // The file's own template; with tools, the one that it has for them. ErrorCode::missing_metadata

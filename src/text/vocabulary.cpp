@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/ascii.h"
 #include "base/format.h"
 #include "base/quoted.h"
 #include "text/token_names.h"
@@ -16,13 +17,7 @@ constexpr std::string_view kScoresKey = "tokenizer.ggml.scores";
 constexpr std::string_view kTypesKey = "tokenizer.ggml.token_type";
 // Only some converters write it (Ollama's), beside the one of eos_token_id.
 constexpr std::string_view kEndsKey = "tokenizer.ggml.eos_token_ids";
-
-std::optional<unsigned> hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return std::nullopt;
-}
+constexpr std::string_view kSuppressedKey = "tokenizer.ggml.suppress_tokens";
 
 // The value of "<0x0A>".
 std::optional<uint8_t> parse_byte_token(std::string_view text) {
@@ -51,6 +46,7 @@ Result<Vocabulary> Vocabulary::from_gguf(const GgufHeader& header, const Vocabul
   KINGLET_TRY(vocabulary.read_scores(header));
   KINGLET_TRY(vocabulary.read_texts(header, texts, kind));
   KINGLET_TRY(vocabulary.read_special_ids(header, kind));
+  KINGLET_TRY(vocabulary.read_suppressed(header));
   KINGLET_TRY(vocabulary.read_flags(header, kind));
   vocabulary.build_index();
   return vocabulary;
@@ -200,6 +196,17 @@ Status Vocabulary::read_further_ends(const GgufHeader& header) {
     }
   });
   return status;
+}
+
+Status Vocabulary::read_suppressed(const GgufHeader& header) {
+  if (header.find(kSuppressedKey) == nullptr) return {};
+  KINGLET_ASSIGN(const auto ids, header.require_array(kSuppressedKey, ValueType::int32));
+  // Ids outside the vocabulary suppress nothing, as in llama.cpp.
+  ids.for_each([&](uint64_t, const MetadataValue& value) {
+    const auto id = value.as_int();
+    if (id && *id >= 0 && *id < size()) suppressed_.push_back(static_cast<TokenId>(*id));
+  });
+  return {};
 }
 
 Status Vocabulary::read_flags(const GgufHeader& header, const VocabularyKind& kind) {

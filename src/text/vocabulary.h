@@ -49,9 +49,10 @@ struct VocabularyKind {
 
 class Vocabulary {
  public:
-  // Reads tokenizer.ggml.{tokens, scores, token_type, *_token_id, add_*}; `header` may go away.
-  // ErrorCode::missing_metadata (no tokens), wrong_type (of an array or an id), corrupt (arrays of
-  // different sizes, an id outside the vocabulary, a type that does not exist), not_finite.
+  // Reads tokenizer.ggml.{tokens, scores, token_type, *_token_id, suppress_tokens, add_*}; `header`
+  // may go away. ErrorCode::missing_metadata (no tokens), wrong_type (of an array or an id),
+  // corrupt (arrays of different sizes, an id outside the vocabulary, a type that does not exist),
+  // not_finite.
   static Result<Vocabulary> from_gguf(const GgufHeader& header, const VocabularyKind& kind);
 
   TokenId size() const { return static_cast<TokenId>(tokens_.size()) - 1; }
@@ -67,13 +68,16 @@ class Vocabulary {
   float score(TokenId id) const { return token(id).score; }  // 0 where the file has no scores
   bool is_end_of_generation(TokenId id) const { return token(id).ends_generation; }
 
+  // Tokens that the file says are never to be generated.
+  const std::vector<TokenId>& suppressed() const { return suppressed_; }
+
   // Whether the token is recognised as a whole where a text spells it, never by merging.
   bool is_added(TokenId id) const {
     return type(id) == TokenType::control || type(id) == TokenType::user_defined ||
            type(id) == TokenType::unknown;
   }
 
-  // Whether white space behind the token, where it is recognised, belongs to it: Phi-3 was trained
+  // Whether white space after the token, where it is recognised, belongs to it: Phi-3 was trained
   // with its marks of structure on lines of their own that it never saw the ends of. The three are
   // those that its tokenizer excepts.
   bool takes_spaces_behind(TokenId id) const {
@@ -98,14 +102,14 @@ class Vocabulary {
   TokenId unknown() const { return unknown_; }
   TokenId separator() const { return separator_; }  // of two texts: BERT's "[SEP]"
 
-  // Between two texts, behind what ends the first; kNoToken: nothing.
+  // Between two texts, after what ends the first; kNoToken: nothing.
   TokenId pair_separator() const { return pair_separator_; }
 
   bool add_bos() const { return add_bos_; }
   bool add_eos() const { return add_eos_; }
   TokenId end_of_text() const { return end_of_text_; }  // what add_eos() adds: eos or the separator
   bool add_space_prefix() const { return add_space_prefix_; }
-  // Whether decoding drops the space in front of plain text behind an added token, too. It cannot
+  // Whether decoding drops the space in front of plain text after an added token, too. It cannot
   // be told from one of the text where spaces merge.
   bool drops_later_prefixes() const { return drops_later_prefixes_; }
 
@@ -131,6 +135,7 @@ class Vocabulary {
   [[gnu::noinline]] void unset_end(std::string_view name, TokenType type);
   void unset_ends_of_parts();
   Status read_further_ends(const GgufHeader& header);
+  Status read_suppressed(const GgufHeader& header);
   Status read_flags(const GgufHeader& header, const VocabularyKind& kind);
   Result<TokenId> read_id(const GgufHeader& header, std::string_view key,
                           TokenId fallback = kNoToken) const;
@@ -139,9 +144,10 @@ class Vocabulary {
   size_t slot_of(std::string_view wanted) const;
 
   std::vector<Token> tokens_;   // [size + 1]: the last one only ends its predecessor
-  std::string bytes_;           // of all tokens, one behind the other
+  std::string bytes_;           // of all tokens, one after the other
   std::vector<TokenId> slots_;  // open addressing over normal tokens; a power of two, half empty
-  bool has_doubles_ = false;    // normal tokens that stand for the same bytes
+  std::vector<TokenId> suppressed_;
+  bool has_doubles_ = false;  // normal tokens that stand for the same bytes
   size_t max_normal_bytes_ = 0;
   std::array<TokenId, 256> byte_tokens_;
   bool has_all_bytes_ = false;

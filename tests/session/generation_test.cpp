@@ -85,7 +85,7 @@ TEST(Generation, SameSeedSameStory) {
 }
 
 TEST(Generation, EndsWhereTheModelDoes) {
-  const LanguageModel loaded = load_stories();
+  const LanguageModel loaded = load_stories("scalar");  // others choose other tokens
   ThreadPool pool;
   const auto session = make_session(loaded, pool);
   GenerationOptions options;
@@ -96,6 +96,33 @@ TEST(Generation, EndsWhereTheModelDoes) {
   EXPECT_LT(told.tokens.size(), 500u);
   for (const TokenId token : told.tokens) {
     EXPECT_FALSE(loaded.tokenizer->is_end_of_generation(token));
+  }
+}
+
+// Whatever is drawn, and whatever else decides on it.
+TEST(Generation, NeverDrawsWhatTheFileSuppresses) {
+  const LanguageModel free = load_tiny();
+  ThreadPool pool;
+  const auto session = make_session(free, pool);
+  const Told told = tell(free, *session, "", greedy(4));
+  ASSERT_FALSE(told.tokens.empty());
+  const TokenId first = told.tokens.front();
+
+  TinyModel tiny;
+  tiny.edit = [first](GgufBuilder& file) {
+    file.set_array("tokenizer.ggml.suppress_tokens", std::vector<int32_t>{first});
+  };
+  const LanguageModel loaded = load_tiny(tiny);
+  const auto other = make_session(loaded, pool);
+  for (const float temperature : {0.0f, 5.0f}) {
+    GenerationOptions options = greedy(20);
+    options.sampler.temperature = temperature;
+    options.sampler.top_k = 0;
+    options.sampler.logit_bias = {{first, 100.0f}};
+    ASSERT_TRUE(other->truncate(0).ok());
+    const Told without = tell(loaded, *other, "", options);
+    EXPECT_FALSE(without.tokens.empty());
+    EXPECT_EQ(std::count(without.tokens.begin(), without.tokens.end(), first), 0);
   }
 }
 
@@ -146,6 +173,78 @@ TEST(Generation, StopsWhenTheContextIsFull) {
 }
 
 // What a session holds does not depend on how often the text was taken up again.
+TEST(Generation, GoesOnInAFullContextThatMayDropTokens) {
+  const LanguageModel loaded = load_stories("scalar");
+  ThreadPool pool;
+  const auto session = make_session(loaded, pool, {.n_ctx = 32});
+  GenerationOptions options = greedy(60);
+  options.shifts_context = true;
+  options.n_kept = 3;
+  const std::vector<TokenId> prompt = loaded.tokenizer->encode("Once upon a time");
+  auto generation = Generation::start(*session, *loaded.tokenizer, prompt, options);
+  ASSERT_TRUE(generation.ok());
+  uint32_t n_drawn = 0;
+  uint32_t n_dropped = 0;
+  for (FinishReason finish = FinishReason::none; finish == FinishReason::none;) {
+    const auto step = generation.value().step();
+    ASSERT_TRUE(step.ok());
+    n_drawn += step.value().token == kNoToken ? 0 : 1;
+    n_dropped = step.value().n_dropped;
+    finish = step.value().finish;
+  }
+  EXPECT_EQ(n_drawn, 60u);
+  EXPECT_GT(n_dropped, 0u);
+  EXPECT_EQ(session->n_positions(), prompt.size() + 60 - n_dropped);
+  EXPECT_TRUE(std::equal(prompt.begin(), prompt.begin() + 3, session->tokens().begin()));
+}
+
+// A prompt, too, finds room where the context is full; but never after what is to be kept.
+TEST(Generation, MakesRoomForAPromptInAFullContextThatMayDropTokens) {
+  const LanguageModel loaded = load_stories("scalar");
+  ThreadPool pool;
+  const auto session = make_session(loaded, pool, {.n_ctx = 32});
+  EXPECT_EQ(tell(loaded, *session, "Once upon a time", greedy(60)).finish, FinishReason::context);
+  const std::vector<TokenId> more(20, loaded.tokenizer->encode(" and").back());
+  GenerationOptions options = greedy(1);
+  const auto start = [&] { return Generation::start(*session, *loaded.tokenizer, more, options); };
+  EXPECT_EQ(start().error().code, ErrorCode::prompt_too_long);
+  options.shifts_context = true;
+  options.n_kept = 13;
+  EXPECT_EQ(start().error().code, ErrorCode::prompt_too_long);
+  EXPECT_EQ(session->n_positions(), 32u);
+  options.n_kept = 5;
+  auto generation = start();
+  ASSERT_TRUE(generation.ok());
+  EXPECT_EQ(run(generation.value()).tokens.size(), 1u);
+  const auto tokens = session->tokens();
+  EXPECT_TRUE(std::search(tokens.begin() + 5, tokens.end(), more.begin(), more.end()) !=
+              tokens.end());
+}
+
+TEST(Generation, GivesTheTextItHeldBackWhereItIsCancelled) {
+  const LanguageModel loaded = load_stories("scalar");
+  ThreadPool pool;
+  const auto session = make_session(loaded, pool);
+  GenerationOptions options = greedy(24);
+  options.stop = {" little girl named Anna"};
+  auto generation = Generation::start(*session, *loaded.tokenizer,
+                                      loaded.tokenizer->encode("Once upon a time"), options);
+  ASSERT_TRUE(generation.ok());
+  std::string text;
+  uint32_t n_drawn = 0;
+  while (n_drawn < 7) {  // ", there was a little girl named"
+    const auto step = generation.value().step();
+    ASSERT_TRUE(step.ok());
+    text += step.value().text;
+    n_drawn += step.value().token == kNoToken ? 0 : 1;
+  }
+  EXPECT_EQ(text, ", there was a");
+  const auto last = generation.value().cancel();
+  ASSERT_TRUE(last.ok());
+  EXPECT_EQ(last.value().finish, FinishReason::cancelled);
+  EXPECT_EQ(last.value().text, " little girl named");
+}
+
 TEST(Generation, ContinuesItsOwnAnswer) {
   const LanguageModel loaded = load_stories("scalar");
   ThreadPool pool;

@@ -363,6 +363,19 @@ TEST(GrammarMatcher, TellsWhetherTextsMayEndAndGoOn) {
   EXPECT_TRUE(matcher.can_continue(half));
 }
 
+// An automaton is written as rules that go on by calling each other: it stays finite.
+TEST(GrammarMatcher, IsInTheSameStateWhereARuleEndsByCallingAnother) {
+  GrammarMatcher matcher(
+      grammar_of("root ::= \"[\" even \"]\"\neven ::= \"a\" odd | \"\"\nodd ::= (\"a\" (even))\n"));
+  GrammarMatcher::State state = matcher.next(matcher.start(), '[');
+  state = matcher.next(matcher.next(state, 'a'), 'a');
+  const GrammarMatcher::State even = state;
+  for (int i = 0; i < 10'000; ++i) state = matcher.next(matcher.next(state, 'a'), 'a');
+  EXPECT_EQ(state, even);
+  EXPECT_EQ(matcher.next(matcher.next(state, 'a'), ']'), GrammarMatcher::kRefused);
+  EXPECT_TRUE(matcher.is_complete(matcher.next(state, ']')));
+}
+
 TEST(GrammarMatcher, ForgetsWithoutLosingItsPlace) {
   const std::string text = R"({"a":[[{"b":[1,{"c":[[true,"é"]]}]},null],{"d":{}}],"e":-1.5e3})";
   GrammarMatcher matcher(grammar_of(kJsonGrammar));
@@ -377,7 +390,7 @@ TEST(GrammarMatcher, ForgetsWithoutLosingItsPlace) {
       for (int byte = 0; byte < 256; ++byte) {
         ASSERT_EQ(matcher.next(state, static_cast<uint8_t>(byte)) == 0,
                   forgetful.next(other, static_cast<uint8_t>(byte)) == 0)
-            << "byte " << byte << " behind " << text.substr(0, i + 1);
+            << "byte " << byte << " after " << text.substr(0, i + 1);
       }
     }
     EXPECT_TRUE(forgetful.is_complete(other));
@@ -399,7 +412,7 @@ TEST(GrammarMatcher, IsFullWhenTheCacheIsLarge) {
   EXPECT_TRUE(matcher.is_complete(state));
 }
 
-// Every "a" may open one of two calls, so that there are 2^n stacks behind n of them.
+// Every "a" may open one of two calls, so that there are 2^n stacks after n of them.
 TEST(GrammarMatcher, StopsWhereAmbiguityExplodes) {
   GrammarMatcher matcher(grammar_of("root ::= \"a\" root \"b\" | \"a\" root \"c\" | \"x\""));
   EXPECT_TRUE(accepts(matcher, "aaaxbcb"));

@@ -64,13 +64,13 @@ size_t memory_in_use() {
 
 TEST(Memory, IsTheSameAfter500LivesOfAModel) {
   const std::string stories = KINGLET_SOURCE_DIR "/demo/models/kinglet-stories-5m-Q4_0.gguf";
-  size_t after_ten = 0;
+  size_t early = 0;  // the most: the system is given memory back now and then
   for (int life = 1; life <= 500; ++life) {
     ASSERT_TRUE(tell(read_gguf_file(stories)).ok());
-    if (life == 10) after_ten = memory_in_use();
+    if (life <= 50) early = std::max(early, memory_in_use());
   }
-  ASSERT_GT(after_ten, 0u);
-  EXPECT_LE(static_cast<double>(memory_in_use()), 1.02 * static_cast<double>(after_ten));
+  ASSERT_GT(early, 0u);
+  EXPECT_LE(static_cast<double>(memory_in_use()), 1.02 * static_cast<double>(early));
 }
 
 #endif

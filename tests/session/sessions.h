@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -47,7 +48,22 @@ inline std::unique_ptr<Session> make_session(const LanguageModel& loaded, Thread
   return std::move(session.value());
 }
 
-// The logits behind these tokens, which the session appends.
+// A file that says another number than it has, after the first key that ends so.
+inline Bytes with_number(Bytes file, std::string_view key, uint32_t n) {
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  const size_t at = text.find(key);
+  EXPECT_NE(at, text.npos);
+  std::memcpy(&file[at + key.size() + sizeof n], &n, sizeof n);  // after its type
+  return file;
+}
+
+// A file that says that its model was trained for a long context. They do not notice.
+constexpr uint32_t kLong = 4096;
+inline Bytes with_long_context(Bytes file) {
+  return with_number(std::move(file), ".context_length", kLong);
+}
+
+// The logits after these tokens, which the session appends.
 inline std::vector<float> logits_after(Session& session, std::span<const TokenId> tokens) {
   const Status status = session.append(tokens);
   EXPECT_TRUE(status.ok()) << status.error().message;

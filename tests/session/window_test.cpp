@@ -19,24 +19,11 @@
 namespace kinglet {
 namespace {
 
-constexpr uint32_t kLong = 4096;
-
 std::vector<TokenId> tokens_of(size_t n, uint32_t seed = 1) {
   std::mt19937 random(seed);
   std::vector<TokenId> ids(n);
   for (TokenId& id : ids) id = static_cast<TokenId>(3 + random() % 250);
   return ids;
-}
-
-// A file that says that its model was trained for a long context. They do not notice.
-Bytes with_long_context(Bytes file) {
-  const std::string_view key = ".context_length";
-  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  const size_t at = text.find(key);
-  EXPECT_NE(at, text.npos);
-  const uint32_t n = kLong;
-  std::memcpy(&file[at + key.size() + sizeof n], &n, sizeof n);  // behind its type
-  return file;
 }
 
 class EachWindow : public testing::TestWithParam<const char*> {
@@ -331,6 +318,44 @@ INSTANTIATE_TEST_SUITE_P(Models, EachWindow,
                                          "arch/gemma4-kv.gguf", "arch/olmo2-window.gguf",
                                          "arch/cohere2.gguf", "hybrid/lfm2-window.gguf"),
                          [](const auto& test) { return test_name(test.param); });
+
+// What a shift leaves to be computed may be more than a batch: the next token is drawn after all
+// of it.
+TEST(Window, ATokenIsDrawnBehindAllThatAShiftLeft) {
+  constexpr uint32_t kWindow = 200;
+  auto file = load_gguf(
+      with_number(with_long_context(read_fixture("arch/gemma3.gguf")), ".sliding_window", kWindow));
+  ASSERT_TRUE(file.ok());
+  const auto loaded = load_language_model(std::move(file.value()));
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  ThreadPool pool;
+  std::vector<std::vector<TokenId>> answers;
+  for (const uint32_t n_batch : {16u, 256u}) {
+    const auto one = make_session(loaded.value(), pool, {.n_ctx = kLong, .n_batch = n_batch});
+    ASSERT_EQ(one->state().groups().size(), 2u);
+    GenerationOptions options;
+    options.max_tokens = 12;
+    options.sampler.seed = 3;
+    options.sampler.temperature = 2;
+    options.shifts_context = true;
+    options.n_kept = kLong - 330;
+    const auto prompt = tokens_of(kLong - 4);
+    auto generation = Generation::start(*one, *loaded.value().tokenizer, prompt, options);
+    ASSERT_TRUE(generation.ok());
+    answers.emplace_back();
+    uint32_t n_most_left = 0;
+    for (;;) {
+      const auto step = generation.value().step();
+      ASSERT_TRUE(step.ok()) << step.error().message;
+      if (step.value().finish != FinishReason::none) break;
+      if (step.value().token == kNoToken) continue;
+      answers.back().push_back(step.value().token);
+      n_most_left = std::max(n_most_left, one->n_left());
+    }
+    EXPECT_GT(n_most_left, 100u);
+  }
+  EXPECT_EQ(answers[0], answers[1]);
+}
 
 }  // namespace
 }  // namespace kinglet

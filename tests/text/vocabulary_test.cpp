@@ -285,6 +285,19 @@ TEST(Vocabulary, GenerationEndsAtEveryTokenOfAFilesList) {
   }
 }
 
+TEST(Vocabulary, ReadsWhatIsNeverToBeGenerated) {
+  constexpr const char* kKey = "tokenizer.ggml.suppress_tokens";
+  const auto result = build_tokenizer(
+      spm_builder(spm_base_tokens()).set_array(kKey, std::vector<int32_t>{70, -1, 3, 100'000}));
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(result.value()->vocabulary().suppressed(), (Ids{70, 3}));
+
+  const auto refused =
+      build_tokenizer(spm_builder(spm_base_tokens()).set_array(kKey, std::vector<uint32_t>{70}));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::wrong_type);
+}
+
 TEST(Vocabulary, OnlyPhi3TakesTheSpacesBehindItsMarks) {
   auto tokens = spm_base_tokens();
   tokens[0].type = TokenType::control;  // as in Phi-3's files

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
+
 namespace kinglet {
 
 namespace {
@@ -12,14 +14,20 @@ constexpr std::string_view kCallId = "[CALL_ID]";
 
 // Found by the mark that ends them: some templates write only that one, to cut thoughts off.
 constexpr auto kThoughtMarks = std::to_array<ThoughtMarks>({
-    {"<think>", "</think>"},                                  // Qwen, DeepSeek R1, SmolLM3 …
-    {"<|channel>thought", "<channel|>"},                      // Gemma 4
-    {"[THINK]", "[/THINK]"},                                  // Mistral
-    {"<seed:think>", "</seed:think>"},                        // Seed-OSS
-    {"<|inner_prefix|>", "<|inner_suffix|>"},                 // Apertus
-    {"<|START_THINKING|>", "<|END_THINKING|>"},               // Command A
-    {"Here is my thought process:", "Here is my response:"},  // Granite 3.2
+    {"<think>", "</think>", {}},                                  // Qwen, DeepSeek R1, SmolLM3 …
+    {"<|channel>thought", "<channel|>", "<|channel>"},            // Gemma 4
+    {"[THINK]", "[/THINK]", {}},                                  // Mistral
+    {"<seed:think>", "</seed:think>", {}},                        // Seed-OSS
+    {"<|inner_prefix|>", "<|inner_suffix|>", {}},                 // Apertus
+    {"<|START_THINKING|>", "<|END_THINKING|>", {}},               // Command A
+    {"Here is my thought process:", "Here is my response:", {}},  // Granite 3.2
 });
+
+// Hermes, Qwen 2.5 and 3, SmolLM3, Granite 4
+constexpr CallMarks kHermes = {CallSyntax::json, "<tool_call>", "</tool_call>", {}};
+// Llama 3, and what is not known
+constexpr CallMarks kBare = {CallSyntax::json, {}, {}, {}};
+constexpr CallMarks kLfm2 = {CallSyntax::python, "<|tool_call_start|>", "<|tool_call_end|>", {}};
 
 struct KnownCalls {
   std::string_view sign;  // in a template of this format
@@ -32,30 +40,21 @@ constexpr auto kCalls = std::to_array<KnownCalls>({
     {"<|tool_call>", {CallSyntax::named_object, "<|tool_call>", "<tool_call|>", "<|\"|>"}},
     {"<start_function_call>",
      {CallSyntax::named_object, "<start_function_call>", "<end_function_call>", "<escape>"}},
-    // LFM2
-    {"<|tool_call_start|>", {CallSyntax::python, "<|tool_call_start|>", "<|tool_call_end|>", {}}},
-    {"<|tool_list_start|>", {CallSyntax::python, "<|tool_call_start|>", "<|tool_call_end|>", {}}},
+    {"<|tool_call_start|>", kLfm2},
+    {"<|tool_list_start|>", kLfm2},
     // MiniCPM5
     {"<function name=", {CallSyntax::xml, "<function", {}, {}}},
     // Qwen 3.5 and Qwen3-Coder
     {"<function=", {CallSyntax::parameters, "<tool_call>", "</tool_call>", {}}},
-    // Hermes, Qwen 2.5 and 3, SmolLM3, Granite 4
-    {"<tool_call>", {CallSyntax::json, "<tool_call>", "</tool_call>", {}}},
+    {"<tool_call>", kHermes},
     // Granite 3
     {"<|tool_call|>", {CallSyntax::json, "<|tool_call|>", {}, {}}},
     // Mistral, with and without names in front
     {kArguments, {CallSyntax::named_json, "[TOOL_CALLS]", {}, {}}},
     {"[TOOL_CALLS]", {CallSyntax::json, "[TOOL_CALLS]", {}, {}}},
-    // Llama 3
-    {"<|python_tag|>", {CallSyntax::json, {}, {}, {}}},
 });
 
-constexpr CallMarks kHermes = {CallSyntax::json, "<tool_call>", "</tool_call>", {}};
-constexpr CallMarks kBare = {CallSyntax::json, {}, {}, {}};
-
-bool is_name_character(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
+bool is_name_character(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 
 // Whether a template reads the variable `tools`, and not only tools_in_user_message or the like.
 bool names_tools(std::string_view text) {
@@ -96,13 +95,11 @@ std::vector<std::string_view> AnswerFormat::marks(bool with_calls) const {
   if (with_calls) {
     found = {calls.begin, calls.end, calls.quote};
     if (calls.syntax == CallSyntax::named_json) found.insert(found.end(), {kArguments, kCallId});
-    if (calls.begin.empty()) found.emplace_back("<|python_tag|>");
+    if (calls.begin.empty()) found.push_back(kPythonTag);
   }
   if (thoughts) {
-    // A mark may be a control token and a word.
-    constexpr std::string_view kChannel = "<|channel>";
-    const bool is_channel = thoughts->begin.starts_with(kChannel);
-    found.insert(found.end(), {is_channel ? kChannel : thoughts->begin, thoughts->end});
+    const bool is_word = thoughts->token.empty();
+    found.insert(found.end(), {is_word ? thoughts->begin : thoughts->token, thoughts->end});
   }
   std::erase(found, std::string_view());
   return found;

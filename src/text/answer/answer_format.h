@@ -9,9 +9,13 @@
 
 namespace kinglet {
 
+// In front of Llama 3's calls, where it writes anything.
+constexpr std::string_view kPythonTag = "<|python_tag|>";
+
 struct ThoughtMarks {
   std::string_view begin;
   std::string_view end;
+  std::string_view token;  // a control token that `begin` starts with; empty: text can spell it
 };
 
 struct CallMarks {

@@ -9,7 +9,6 @@ namespace kinglet {
 
 namespace {
 
-constexpr std::string_view kPythonTag = "<|python_tag|>";  // in front of Llama 3's calls
 constexpr size_t kNowhere = std::string::npos;
 
 size_t find_mark(const std::string& text, std::string_view mark) {
@@ -29,9 +28,6 @@ std::string_view behind_python_tag(std::string_view text) {
   return text.starts_with(kPythonTag) ? without_leading_space(text.substr(kPythonTag.size()))
                                       : text;
 }
-
-// Gemma's marks are tokens that no text spells; others are words, which text may hold.
-bool is_word(std::string_view mark) { return !mark.starts_with("<|channel>"); }
 
 }  // namespace
 
@@ -87,9 +83,9 @@ void AnswerReader::tell_up_to(size_t n_bytes, AnswerPart::Kind kind,
   take(n_bytes);
 }
 
-// Words begin a thought where the answer begins; further on they are text.
+// What text can spell begins a thought where the answer begins; further on it is text.
 bool AnswerReader::can_think() const {
-  return format_.thoughts && (!has_text_ || !is_word(format_.thoughts->begin));
+  return format_.thoughts && (!has_text_ || !format_.thoughts->token.empty());
 }
 
 bool AnswerReader::read_text(std::vector<AnswerPart>& parts) {
@@ -115,7 +111,7 @@ bool AnswerReader::read_text(std::vector<AnswerPart>& parts) {
       without_trailing_space(std::string_view(held_).substr(0, std::min(at_thought, at_calls)))
           .size();
   if (at_thought < at_calls) {
-    if (n_text > 0 && is_word(thought)) {
+    if (n_text > 0 && format_.thoughts->token.empty()) {
       tell_up_to(at_thought + thought.size(), AnswerPart::Kind::text, parts);
       return true;
     }
@@ -152,7 +148,7 @@ bool AnswerReader::read_thought(std::vector<AnswerPart>& parts) {
   return true;
 }
 
-// In front of a call, or behind the last.
+// In front of a call, or after the last.
 bool AnswerReader::read_calls(std::vector<AnswerPart>& parts) {
   if (in_call_) return read_one_call(parts);
   const CallMarks& marks = format_.calls;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
 #include "text/answer/marks.h"
 
 namespace kinglet {
@@ -61,8 +62,7 @@ CallPrefix read_json(std::string_view text, std::string_view quote) {
 }
 
 bool is_identifier(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-         c == '-' || c == '.';
+  return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
 }
 
 // The identifier that is followed by something else; empty where there is none.
@@ -151,7 +151,7 @@ constexpr TagMarks kParameterTags = {.name_begin = "<function=",
                                      .name_end = ">",
                                      .parameter_end = "</parameter>",
                                      .call_end = "</function>"};
-constexpr TagMarks kXmlTags = {.name_begin = "name=\"",  // behind the mark "<function"
+constexpr TagMarks kXmlTags = {.name_begin = "name=\"",  // after the mark "<function"
                                .parameter_begin = "<param name=\"",
                                .name_end = "\">",
                                .parameter_end = "</param>",

@@ -1,7 +1,9 @@
 #include "text/answer/literal.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "base/ascii.h"
 #include "text/answer/marks.h"
 #include "text/utf8.h"
 
@@ -11,11 +13,8 @@ namespace {
 
 constexpr int kMaxDepth = 64;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 bool is_word(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' ||
-         c == '+' || c == '-';
+  return is_digit(c) || is_letter(c) || c == '_' || c == '.' || c == '+' || c == '-';
 }
 
 size_t skip_digits(std::string_view text, size_t at) {
@@ -44,23 +43,14 @@ bool is_json_number(std::string_view text) {
   return at == text.size();
 }
 
-int hex_digit(char c) {
-  if (is_digit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-constexpr std::string_view kHexDigits = "0123456789abcdef";
-
-// The number of the four digits that `text` begins with; -1 where it does not.
-int hex_quad(std::string_view text) {
-  if (text.size() < 4) return -1;
-  int number = 0;
-  for (size_t i = 0; i < 4; ++i) {
-    const int digit = hex_digit(text[i]);
-    if (digit < 0) return -1;
-    number = number * 16 + digit;
+// The number of the four digits that `text` begins with; nullopt where it does not.
+std::optional<char32_t> hex_quad(std::string_view text) {
+  if (text.size() < 4) return std::nullopt;
+  char32_t number = 0;
+  for (const char c : text.substr(0, 4)) {
+    const auto digit = hex_digit(c);
+    if (!digit) return std::nullopt;
+    number = number * 16 + *digit;
   }
   return number;
 }
@@ -208,7 +198,7 @@ Reading LiteralReader::string(std::string& out) {
         break;
       case 'u':
         if (rest.size() - at < 5) return Reading::open;
-        if (hex_quad(rest.substr(at + 1)) < 0) return Reading::broken;
+        if (!hex_quad(rest.substr(at + 1))) return Reading::broken;
         out += '\\';
         out += rest.substr(at, 5);
         at += 4;
@@ -274,13 +264,13 @@ Reading LiteralReader::plain_string(std::string& out) {
         out += '\t';
         break;
       case 'u': {
-        auto character = static_cast<char32_t>(hex_quad(std::string_view(json).substr(at + 1)));
+        const std::string_view digits = std::string_view(json).substr(at + 1);
+        char32_t character = hex_quad(digits).value_or(0);
         at += 4;
-        const int low = json.compare(at + 1, 2, "\\u") == 0
-                            ? hex_quad(std::string_view(json).substr(at + 3))
-                            : -1;
+        const std::string_view next = digits.substr(4);
+        const char32_t low = next.starts_with("\\u") ? hex_quad(next.substr(2)).value_or(0) : 0;
         if (character >= 0xD800 && character < 0xDC00 && low >= 0xDC00 && low < 0xE000) {
-          character = 0x10000 + ((character - 0xD800) << 10) + static_cast<char32_t>(low - 0xDC00);
+          character = 0x10000 + ((character - 0xD800) << 10) + (low - 0xDC00);
           at += 6;
         }
         const bool is_half = character >= 0xD800 && character < 0xE000;
