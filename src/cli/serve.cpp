@@ -1,0 +1,79 @@
+#include "server/serve.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/images.h"
+#include "cli/picture_file.h"
+#include "cli/run.h"
+
+namespace kinglet::cli {
+namespace {
+
+// The file's own name for the model, or else the file's.
+std::string model_name(const ServeOptions& options, const GgufHeader& header) {
+  if (!options.name.empty()) return options.name;
+  const auto name = header.get_string("general.name", "");
+  if (name.ok() && !name.value().empty()) return std::string(name.value());
+  return std::filesystem::path(options.run.model).stem().string();
+}
+
+// Pixels of a client's picture: 200 MB, where the program's own user may take more.
+constexpr uint64_t kMostPixels = uint64_t{1} << 26;
+
+Result<Picture> decode_sent(const std::string& file) {
+  return decode_picture("a picture", file, kMostPixels);
+}
+
+// The demo page, where the program runs in the folder that it was built in.
+std::string page_folder(const ServeOptions& options) {
+  if (!options.page.empty()) return options.page;
+  std::error_code ignored;
+  return std::filesystem::exists("demo/dist/index.html", ignored) ? "demo/dist" : "";
+}
+
+// Of each answer's session, in a store of pages for all.
+server::SchedulerOptions scheduler_options(const ServeOptions& options, SessionOptions session,
+                                           const Model& model) {
+  const uint32_t trained = model.config().context_length;
+  if (session.n_ctx == 0) session.n_ctx = std::min(trained, kDefaultMaxCtx);
+  session.page_positions = std::min(session.page_positions, session.n_ctx);
+  const uint64_t usual = uint64_t{session.n_ctx} * options.n_parallel;
+  const uint64_t pool = options.pool == 0 ? usual : options.pool;
+  return {.session = session,
+          .pool_positions = static_cast<uint32_t>(std::min<uint64_t>(pool, UINT32_MAX)),
+          .n_parallel = options.n_parallel,
+          .n_queue = options.n_queue};
+}
+
+}  // namespace
+
+Status serve(const ServeOptions& options) {
+  SessionOptions session;
+  KINGLET_ASSIGN(const auto run, load_run(options.run, session));
+  const Model& model = run->loaded.model;
+  KINGLET_TRY(check_has_weights(model));
+  std::unique_ptr<PictureReader> reader;
+  if (!options.mmproj.empty()) {
+    KINGLET_TRY(check_makes_text(model.config()));
+    KINGLET_ASSIGN(reader, PictureReader::open(options.mmproj, options.run.model, *run));
+  }
+  server::ServeOptions served;
+  served.name = model_name(options, model.header());
+  choose_sampling(model, options.sampling, served.sampling);
+  served.scheduler = scheduler_options(options, session, model);
+  served.http = {.guard = {options.host, options.api_key, options.cors},
+                 .port = options.port,
+                 .max_body = options.max_body,
+                 .timeout = std::chrono::seconds(options.timeout),
+                 // Beside those that wait: who is refused, and who asks how the server does.
+                 .n_threads = size_t{options.n_parallel} + options.n_queue + 32,
+                 .page = page_folder(options),
+                 .decode = reader == nullptr ? server::Decoder() : decode_sent};
+  if (reader != nullptr) served.scheduler.vision = &reader->model();
+  return server::serve(run->loaded, run->pool, served);
+}
+
+}  // namespace kinglet::cli

@@ -1,0 +1,260 @@
+#include "server/answer_writer.h"
+
+#include <ctime>
+#include <random>
+#include <utility>
+
+#include "base/format.h"
+
+namespace kinglet::server {
+namespace {
+
+// A full context cuts an answer short as a limit does.
+std::string finish_name(FinishReason reason) {
+  return reason == FinishReason::length || reason == FinishReason::context ? "length" : "stop";
+}
+
+}  // namespace
+
+std::string random_name(size_t length) {
+  constexpr std::string_view kAlphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+  std::random_device random;
+  std::string name;
+  while (name.size() < length) name += kAlphabet[random() % kAlphabet.size()];
+  return name;
+}
+
+Json Usage::to_json() const {
+  return {{"prompt_tokens", prompt_tokens},
+          {"completion_tokens", completion_tokens},
+          {"total_tokens", prompt_tokens + completion_tokens},
+          {"prompt_tokens_details", {{"cached_tokens", cached_tokens}}},
+          {"completion_tokens_details",
+           {{"accepted_prediction_tokens", kept_guesses},
+            {"rejected_prediction_tokens", guessed_tokens - kept_guesses}}}};
+}
+
+AnswerWriter::AnswerWriter(const GenerationRequest& request, const Tokenizer& tokenizer,
+                           std::string_view id, std::string_view object,
+                           std::string_view chunk_object)
+    : request_(request),
+      tokenizer_(tokenizer),
+      id_(cat(id, "-", random_name(24))),
+      created_(std::time(nullptr)),
+      object_(object),
+      chunk_object_(chunk_object) {}
+
+void AnswerWriter::begin_choice(const GenerationPrompt& prompt, bool is_first_of_prompt,
+                                uint32_t index, std::vector<Json>& chunks) {
+  index_ = index;
+  last_ = {};
+  choices_.push_back({{"index", index}});
+  if (is_first_of_prompt) usage_.prompt_tokens += prompt.tokens.size();
+  counts_cached_ = is_first_of_prompt;
+  begin(prompt, chunks);
+}
+
+void AnswerWriter::read(const GenerationEvent& event, std::vector<Json>& chunks) {
+  const GenerationStep& step = event.step;
+  if (std::exchange(counts_cached_, false)) usage_.cached_tokens += event.n_cached;
+  usage_.completion_tokens += step.token != kNoToken;
+  usage_.guessed_tokens += step.n_guessed - last_.n_guessed;
+  usage_.kept_guesses += step.n_kept - last_.n_kept;
+  last_.n_guessed = step.n_guessed;
+  last_.n_kept = step.n_kept;
+  add(event, chunks);
+}
+
+Json AnswerWriter::head(std::string_view object) const {
+  return {{"id", id_}, {"object", object}, {"created", created_}, {"model", request_.model}};
+}
+
+Json AnswerWriter::chunk(Json choice) const {
+  Json made = head(chunk_object_);
+  made["choices"] = Json::array({std::move(choice)});
+  return made;
+}
+
+Json AnswerWriter::whole() const {
+  Json made = head(object_);
+  made["choices"] = choices_;
+  made["usage"] = usage_.to_json();
+  return made;
+}
+
+Json AnswerWriter::usage_chunk() const {
+  Json made = head(chunk_object_);
+  made["choices"] = Json::array();
+  made["usage"] = usage_.to_json();
+  return made;
+}
+
+std::string AnswerWriter::token_text(TokenId token) const {
+  return std::string(tokenizer_.piece(token));
+}
+
+Json AnswerWriter::token_logprob(TokenId token, float logprob) const {
+  const std::string text = token_text(token);
+  Json bytes = Json::array();
+  for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
+  return {{"token", text}, {"bytes", std::move(bytes)}, {"logprob", logprob}};
+}
+
+// --- Chat
+// ------------------------------------------------------------------------------------------
+
+ChatWriter::ChatWriter(const ChatRequest& request, const Tokenizer& tokenizer)
+    : AnswerWriter(request, tokenizer, "chatcmpl", "chat.completion", "chat.completion.chunk"),
+      chat_(request) {}
+
+void ChatWriter::begin(const GenerationPrompt&, std::vector<Json>& chunks) {
+  reader_.emplace(chat_.format, chat_.tools, chat_.prompt_text);
+  n_calls_ = 0;
+  logprobs_ = Json::array();
+  Json& made = choice();
+  made["message"] = {{"role", "assistant"}, {"content", ""}, {"refusal", nullptr}};
+  made["finish_reason"] = nullptr;
+  made["logprobs"] = nullptr;
+  if (measures()) made["logprobs"] = {{"content", Json::array()}, {"refusal", nullptr}};
+  chunks.push_back(chunk({{"index", index()},
+                          {"delta", {{"role", "assistant"}, {"content", ""}}},
+                          {"finish_reason", nullptr},
+                          {"logprobs", nullptr}}));
+}
+
+void ChatWriter::add(const GenerationEvent& event, std::vector<Json>& chunks) {
+  const GenerationStep& step = event.step;
+  if (measures() && step.token != kNoToken) {
+    Json told = token_logprob(step.token, step.logprob);
+    told["top_logprobs"] = Json::array();
+    for (const Candidate& other : step.top) {
+      told["top_logprobs"].push_back(token_logprob(other.token, other.weight));
+    }
+    choice()["logprobs"]["content"].push_back(told);
+    logprobs_.push_back(std::move(told));
+  }
+  std::vector<AnswerPart> parts;
+  reader_->push(step.text, parts);
+  if (event.is_last()) reader_->end(parts);
+  Json delta = delta_of(parts);
+  if (!delta.empty() || (event.is_last() && !logprobs_.empty())) {
+    if (delta.empty()) delta["content"] = "";
+    Json logprobs = nullptr;
+    if (measures()) logprobs = {{"content", logprobs_}, {"refusal", nullptr}};
+    logprobs_ = Json::array();
+    chunks.push_back(chunk({{"index", index()},
+                            {"delta", std::move(delta)},
+                            {"finish_reason", nullptr},
+                            {"logprobs", std::move(logprobs)}}));
+  }
+  if (!event.is_last()) return;
+  Json& message = choice()["message"];
+  const bool has_called = message.contains("tool_calls");
+  if (has_called && message["content"] == "") message["content"] = nullptr;
+  choice()["finish_reason"] = has_called ? "tool_calls" : finish_name(step.finish);
+  chunks.push_back(chunk({{"index", index()},
+                          {"delta", Json::object()},
+                          {"finish_reason", choice()["finish_reason"]},
+                          {"logprobs", nullptr}}));
+}
+
+// What the parts add to the message, as a delta; empty where that is nothing.
+Json ChatWriter::delta_of(const std::vector<AnswerPart>& parts) {
+  Json& message = choice()["message"];
+  Json delta = Json::object();
+  const auto append = [](Json& object, const char* key, const std::string& text) {
+    object[key] = object.value(key, std::string()) + text;
+  };
+  for (const AnswerPart& part : parts) {
+    if (part.kind == AnswerPart::Kind::call || part.kind == AnswerPart::Kind::arguments) {
+      add_call(part, delta);
+    } else if (!part.text.empty()) {
+      const char* key = part.kind == AnswerPart::Kind::text ? "content" : "reasoning_content";
+      append(message, key, part.text);
+      append(delta, key, part.text);
+    }
+  }
+  return delta;
+}
+
+// The beginning of a call, or a piece of its arguments; nothing of a call that is one too many. A
+// delta has no two pieces of one call.
+void ChatWriter::add_call(const AnswerPart& part, Json& delta) {
+  const bool begins = part.kind == AnswerPart::Kind::call;
+  n_calls_ += begins;
+  if (n_calls_ > chat_.n_calls_most) return;
+  Json& calls = choice()["message"]["tool_calls"];
+  Json& pieces = delta["tool_calls"];
+  if (begins) {
+    calls.push_back({{"id", random_name(9)},
+                     {"type", "function"},
+                     {"function", {{"name", part.text}, {"arguments", ""}}}});
+    pieces.push_back({{"index", n_calls_ - 1}});
+    pieces.back().update(calls.back());
+    return;
+  }
+  if (pieces.empty()) {
+    pieces.push_back({{"index", n_calls_ - 1}, {"function", {{"arguments", ""}}}});
+  }
+  for (Json* call : {&calls.back(), &pieces.back()}) {
+    (*call)["function"]["arguments"].get_ref<std::string&>() += part.text;
+  }
+}
+
+// --- Text
+// -------------------------------------------------------------------------------------------
+
+CompletionWriter::CompletionWriter(const GenerationRequest& request, const Tokenizer& tokenizer)
+    : AnswerWriter(request, tokenizer, "cmpl", "text_completion", "text_completion") {}
+
+Json CompletionWriter::no_logprobs() const {
+  if (!measures()) return nullptr;
+  return {{"tokens", Json::array()},
+          {"token_logprobs", Json::array()},
+          {"top_logprobs", Json::array()},
+          {"text_offset", Json::array()}};
+}
+
+void CompletionWriter::begin(const GenerationPrompt& prompt, std::vector<Json>& chunks) {
+  offset_ = 0;
+  Json& made = choice();
+  made["text"] = "";
+  made["logprobs"] = no_logprobs();
+  made["finish_reason"] = nullptr;
+  if (!prompt.echo.empty()) tell(prompt.echo, no_logprobs(), nullptr, chunks);
+}
+
+void CompletionWriter::add(const GenerationEvent& event, std::vector<Json>& chunks) {
+  const GenerationStep& step = event.step;
+  Json logprobs = no_logprobs();
+  if (measures() && step.token != kNoToken) {
+    Json top = Json::object();
+    for (const Candidate& other : step.top) top[token_text(other.token)] = other.weight;
+    logprobs["tokens"].push_back(token_text(step.token));
+    logprobs["token_logprobs"].push_back(step.logprob);
+    logprobs["top_logprobs"].push_back(std::move(top));
+    logprobs["text_offset"].push_back(offset_);
+  }
+  const bool has_news = !step.text.empty() || (measures() && step.token != kNoToken);
+  if (has_news) tell(step.text, std::move(logprobs), nullptr, chunks);
+  if (event.is_last()) tell("", no_logprobs(), finish_name(step.finish), chunks);
+}
+
+void CompletionWriter::tell(const std::string& text, Json logprobs, Json finish,
+                            std::vector<Json>& chunks) {
+  Json& made = choice();
+  made["text"].get_ref<std::string&>() += text;
+  for (const auto& [name, values] : logprobs.items()) {
+    for (const Json& value : values) made["logprobs"][name].push_back(value);
+  }
+  made["finish_reason"] = finish;
+  // Characters, of which every byte but those that go on with one begins one.
+  for (const char c : text) offset_ += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  chunks.push_back(chunk({{"text", text},
+                          {"index", index()},
+                          {"logprobs", std::move(logprobs)},
+                          {"finish_reason", std::move(finish)}}));
+}
+
+}  // namespace kinglet::server

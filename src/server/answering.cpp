@@ -1,0 +1,86 @@
+#include "server/answering.h"
+
+#include <utility>
+
+namespace kinglet::server {
+namespace {
+
+// How often patience is asked for.
+constexpr std::chrono::milliseconds kTick{50};
+
+// The server was stopped: nobody else cancels a job that is waited for.
+ApiError told_error(const Error& error) {
+  ApiError told = api_error(error);
+  if (error.code == ErrorCode::cancelled) told.status = 503;
+  return told;
+}
+
+// Submits the job and waits for it.
+template <class T, class J>
+ApiResult<T> result_of(Scheduler& scheduler, const std::shared_ptr<J>& job,
+                       const Patience& patience) {
+  scheduler.submit(job);
+  std::optional<Result<T>> result;
+  while (!(result = job->wait(kTick))) {
+    if (ApiStatus status = patience(); !status.ok()) {
+      job->cancel();
+      return status.error();
+    }
+  }
+  if (!result->ok()) return told_error(result->error());
+  return std::move(result->value());
+}
+
+}  // namespace
+
+Answering::Answering(Scheduler& scheduler, std::shared_ptr<const GenerationRequest> request,
+                     std::unique_ptr<AnswerWriter> writer, Patience patience)
+    : scheduler_(scheduler),
+      request_(std::move(request)),
+      writer_(std::move(writer)),
+      patience_(std::move(patience)) {}
+
+Answering::~Answering() {
+  if (job_ != nullptr) job_->cancel();
+}
+
+bool Answering::is_done() const {
+  return job_ == nullptr && n_begun_ == request_->prompts.size() * request_->n_choices;
+}
+
+ApiStatus Answering::advance(std::vector<Json>& chunks) {
+  if (job_ == nullptr) begin_choice(chunks);
+  std::optional<GenerationEvent> event;
+  while (!(event = job_->wait(kTick))) KINGLET_TRY(patience_());
+  if (Clock::now() >= next_check_) {
+    KINGLET_TRY(patience_());
+    next_check_ = Clock::now() + kTick;
+  }
+  if (event->error) return told_error(*event->error);
+  writer_->read(*event, chunks);
+  if (event->is_last()) job_ = nullptr;
+  return {};
+}
+
+void Answering::begin_choice(std::vector<Json>& chunks) {
+  const GenerationPrompt& prompt = request_->prompts[n_begun_ / request_->n_choices];
+  const uint32_t choice = n_begun_ % request_->n_choices;
+  writer_->begin_choice(prompt, choice == 0, n_begun_, chunks);
+  job_ = std::make_shared<GenerationJob>(prompt.tokens, options_of_choice(*request_, choice));
+  ++n_begun_;
+  scheduler_.submit(job_);
+}
+
+ApiResult<EncodingJob::Rows> encode(Scheduler& scheduler, std::vector<std::vector<TokenId>> texts,
+                                    Pooling pooling, const Patience& patience) {
+  return result_of<EncodingJob::Rows>(
+      scheduler, std::make_shared<EncodingJob>(std::move(texts), pooling), patience);
+}
+
+ApiResult<PictureJob::Parts> read_picture(Scheduler& scheduler, Picture picture,
+                                          const Patience& patience) {
+  return result_of<PictureJob::Parts>(scheduler, std::make_shared<PictureJob>(std::move(picture)),
+                                      patience);
+}
+
+}  // namespace kinglet::server

@@ -1,0 +1,65 @@
+// What a client is told when its request is not answered, in the form of OpenAI's API.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+
+namespace kinglet::server {
+
+struct ApiError {
+  int status = 400;  // of HTTP
+  std::string message;
+  std::string type = "invalid_request_error";
+  std::string param = {};  // that is wrong; "": none in particular
+  std::string code = {};   // "": none
+};
+
+// What a request asks for is wrong, or not supported.
+ApiError invalid(std::string message, std::string param = "");
+
+// An error of the engine: the client's where it is about what was asked for, else the server's.
+ApiError api_error(const Error& error);
+
+// {"error": {"message", "type", "param", "code"}}
+std::string to_json(const ApiError& error);
+
+// A Result whose errors are for clients; the engine's errors become such.
+template <class T>
+class [[nodiscard]] ApiResult {
+ public:
+  ApiResult(T value) : value_(std::move(value)) {}             // NOLINT: implicit by design
+  ApiResult(ApiError error) : error_(std::move(error)) {}      // NOLINT: implicit by design
+  ApiResult(const Error& error) : error_(api_error(error)) {}  // NOLINT: implicit by design
+
+  bool ok() const { return value_.has_value(); }
+  T& value() { return *value_; }
+  const T& value() const { return *value_; }
+  ApiError& error() { return error_; }
+  const ApiError& error() const { return error_; }
+
+ private:
+  std::optional<T> value_;
+  ApiError error_;  // empty beside a value
+};
+
+template <>
+class [[nodiscard]] ApiResult<void> {
+ public:
+  ApiResult() = default;
+  ApiResult(ApiError error) : error_(std::move(error)) {}      // NOLINT: implicit by design
+  ApiResult(const Error& error) : error_(api_error(error)) {}  // NOLINT: implicit by design
+
+  bool ok() const { return !error_.has_value(); }
+  ApiError& error() { return *error_; }
+  const ApiError& error() const { return *error_; }
+
+ private:
+  std::optional<ApiError> error_;
+};
+
+using ApiStatus = ApiResult<void>;
+
+}  // namespace kinglet::server

@@ -1,0 +1,146 @@
+#include <utility>
+
+#include "base/format.h"
+#include "server/generation_request.h"
+#include "server/json_schema.h"
+#include "server/messages.h"
+#include "server/picture_parts.h"
+#include "server/shared_fields.h"
+#include "server/tools.h"
+#include "session/image_prompt.h"
+
+namespace kinglet::server {
+namespace {
+
+// What the template is told beside messages and tools.
+ApiResult<Json> read_variables(Fields& fields) {
+  Json variables = {{"add_generation_prompt", true}};
+  std::string effort;
+  KINGLET_TRY(fields.take("reasoning_effort", effort));
+  if (effort == "none") variables["enable_thinking"] = false;
+  KINGLET_ASSIGN(const Json* given, fields.take_object("chat_template_kwargs"));
+  if (given != nullptr) variables.update(*given);
+  return variables;
+}
+
+ApiStatus read_limits(Fields& fields, const ServedModel& model, ChatRequest& request) {
+  std::optional<int64_t> max_tokens = model.n_ctx();
+  KINGLET_TRY(fields.take("max_tokens", max_tokens, 1, UINT32_MAX));
+  KINGLET_TRY(fields.take("max_completion_tokens", max_tokens, 1, UINT32_MAX));
+  request.options.max_tokens = static_cast<uint32_t>(*max_tokens);
+  bool is_parallel = true;
+  KINGLET_TRY(fields.take("parallel_tool_calls", is_parallel));
+  if (!is_parallel) request.n_calls_most = 1;
+  return {};
+}
+
+ApiStatus read_logprobs(Fields& fields, ChatRequest& request) {
+  bool is_wanted = false;
+  std::optional<int64_t> n_top;
+  KINGLET_TRY(fields.take("logprobs", is_wanted));
+  KINGLET_TRY(fields.take("top_logprobs", n_top, 0, kMaxLogprobs));
+  if (is_wanted) request.options.n_logprobs = static_cast<uint32_t>(n_top.value_or(0));
+  return {};
+}
+
+ApiStatus constrain_by_schema(const Json& schema, ChatRequest& request) {
+  KINGLET_ASSIGN(const std::string grammar, grammar_of_schema(schema));
+  return constrain(grammar, request);
+}
+
+// {"type": "text" | "json_object" | "json_schema", "json_schema": {"schema": …}}
+ApiStatus read_response_format(Fields& fields, ChatRequest& request) {
+  KINGLET_ASSIGN(const Json* format, fields.take_object("response_format"));
+  if (format == nullptr) return {};
+  const Json type = format->value("type", Json());
+  if (type == "text") return {};
+  if (type == "json_object") return constrain_by_schema({{"type", "object"}}, request);
+  const Json given = format->value("json_schema", Json());
+  if (type != "json_schema" || !given.is_object()) {
+    return invalid(cat("the response_format ", print(type),
+                       " is not supported: expected \"text\", \"json_object\" or \"json_schema\" "
+                       "with a json_schema"),
+                   "response_format");
+  }
+  return constrain_by_schema(given.value("schema", Json::object()), request);
+}
+
+ApiStatus read_grammar(Fields& fields, ChatRequest& request) {
+  std::string grammar;
+  KINGLET_TRY(fields.take("grammar", grammar));
+  return grammar.empty() ? ApiStatus() : constrain(grammar, request);
+}
+
+// The text's tokens, with the rows of its pictures.
+ApiStatus encode_with_pictures(const ChatText& laid_out, const GivenPictures& pictures,
+                               const ServedModel& model, const Look& look, ChatRequest& request) {
+  std::vector<std::vector<ImagePart>> parts;
+  for (const std::string& file : pictures.files) {
+    KINGLET_ASSIGN(const PictureJob::Parts seen, look(file));
+    parts.push_back(*seen);
+  }
+  KINGLET_ASSIGN(ImagePrompt prompt,
+                 encode_with_images(model.tokenizer(), laid_out.text, laid_out.said, pictures.mark,
+                                    parts, {.parse_special = true}));
+  request.prompts.push_back({std::move(prompt.tokens), ""});
+  request.options.images = std::move(prompt.images);
+  return {};
+}
+
+// The conversation as the text and the tokens that the model goes on from. A call that must be made
+// is begun for the model, which then has only the JSON to write.
+ApiStatus lay_out(Json variables, const ChosenTools& chosen, const GivenPictures& pictures,
+                  const ServedModel& model, const Look& look, ChatRequest& request) {
+  const bool tells_tools = !chosen.tools.empty() && model.tool_style().is_taught;
+  if (tells_tools) variables["tools"] = chosen.tools;
+  KINGLET_ASSIGN(ChatText laid_out, model.lay_out(variables, tells_tools));
+  const std::string& mark = model.tool_style().mark;
+  if (chosen.is_forced && !mark.empty()) laid_out.text += cat(mark, "\n");
+  if (pictures.files.empty()) {
+    request.prompts.push_back(
+        {model.tokenizer().encode(laid_out.text, {.parse_special = true}, laid_out.said), ""});
+  } else {
+    KINGLET_TRY(encode_with_pictures(laid_out, pictures, model, look, request));
+  }
+  request.prompt_text = std::move(laid_out.text);
+  return {};
+}
+
+}  // namespace
+
+ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& model,
+                                         const Look& look) {
+  KINGLET_TRY(model.check_makes_text());
+  ChatRequest request;
+  Fields fields(body);
+  KINGLET_TRY(read_generation_fields(fields, model, request));
+  KINGLET_TRY(read_limits(fields, model, request));
+  KINGLET_TRY(read_logprobs(fields, request));
+  KINGLET_ASSIGN(const ChosenTools chosen, read_tools(fields));
+  if (chosen.is_forced) {
+    KINGLET_TRY(constrain_by_schema(call_schema(chosen.tools, model.tool_style()), request));
+  }
+  KINGLET_TRY(read_response_format(fields, request));
+  KINGLET_TRY(read_grammar(fields, request));
+  KINGLET_ASSIGN(Json variables, read_variables(fields));
+  const Json* messages = fields.find("messages");
+  KINGLET_TRY(fields.check_all_known());
+  if (messages == nullptr) return invalid("messages are missing", "messages");
+  Json texts = *messages;
+  GivenPictures pictures;
+  if (look) {
+    KINGLET_ASSIGN(pictures, take_pictures(texts));
+  }
+  KINGLET_ASSIGN(variables["messages"], template_messages(texts, chosen.tools, model.tool_style()));
+  KINGLET_TRY(lay_out(std::move(variables), chosen, pictures, model, look, request));
+  request.tools = known_tools(chosen.tools);
+  request.format = model.answer_format(!chosen.tools.empty());
+  if (request.options.grammar != nullptr) request.format.thoughts.reset();
+  for (const std::string_view mark : request.format.marks(!request.tools.empty())) {
+    request.options.marks.emplace_back(mark);
+  }
+  KINGLET_TRY(check(request, model));
+  return request;
+}
+
+}  // namespace kinglet::server

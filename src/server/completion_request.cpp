@@ -1,0 +1,53 @@
+#include <utility>
+
+#include "server/generation_request.h"
+#include "server/shared_fields.h"
+
+namespace kinglet::server {
+namespace {
+
+constexpr uint32_t kUsualTokens = 16;
+
+ApiStatus read_prompts(Fields& fields, const ServedModel& model, GenerationRequest& request) {
+  bool echoes = false;
+  KINGLET_TRY(fields.take("echo", echoes));
+  KINGLET_ASSIGN(std::vector<std::vector<TokenId>> prompts,
+                 read_texts(fields, "prompt", model, kMostPrompts, [&](const std::string& text) {
+                   return model.tokenizer().encode(text, {.parse_special = true});
+                 }));
+  const Json& given = *fields.find("prompt");
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    GenerationPrompt prompt{std::move(prompts[i]), ""};
+    const Json& text = given.is_array() && !given[0].is_number() ? given[i] : given;
+    if (echoes && text.is_string()) prompt.echo = text.get<std::string>();
+    if (echoes && !text.is_string()) {
+      KINGLET_ASSIGN(prompt.echo, model.tokenizer().decode(prompt.tokens));
+    }
+    request.prompts.push_back(std::move(prompt));
+  }
+  return {};
+}
+
+}  // namespace
+
+ApiResult<GenerationRequest> read_completion_request(const Json& body, const ServedModel& model) {
+  KINGLET_TRY(model.check_makes_text());
+  GenerationRequest request;
+  Fields fields(body);
+  KINGLET_TRY(read_generation_fields(fields, model, request));
+  std::optional<int64_t> max_tokens = kUsualTokens;
+  KINGLET_TRY(fields.take("max_tokens", max_tokens, 1, UINT32_MAX));
+  request.options.max_tokens = static_cast<uint32_t>(*max_tokens);
+  std::optional<int64_t> n_logprobs;
+  KINGLET_TRY(fields.take("logprobs", n_logprobs, 0, kMaxLogprobs));
+  if (n_logprobs) request.options.n_logprobs = static_cast<uint32_t>(*n_logprobs);
+  std::string grammar;
+  KINGLET_TRY(fields.take("grammar", grammar));
+  if (!grammar.empty()) KINGLET_TRY(constrain(grammar, request));
+  KINGLET_TRY(read_prompts(fields, model, request));
+  KINGLET_TRY(fields.check_all_known());
+  KINGLET_TRY(check(request, model));
+  return request;
+}
+
+}  // namespace kinglet::server

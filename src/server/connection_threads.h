@@ -1,0 +1,70 @@
+// A thread for each connection, up to a number of them: most of their time they wait.
+#pragma once
+
+#include <httplib.h>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace kinglet::server {
+
+class ConnectionThreads final : public httplib::TaskQueue {
+ public:
+  explicit ConnectionThreads(size_t most) : most_(most) {}
+  ~ConnectionThreads() override { ConnectionThreads::shutdown(); }
+
+  // Waits while all threads have a connection and as many others wait for one: further clients
+  // stay with the system then.
+  void enqueue(std::function<void()> task) override {
+    std::unique_lock lock(mutex_);
+    has_room_.wait(lock, [&] { return tasks_.size() < most_; });
+    tasks_.push_back(std::move(task));
+    if (tasks_.size() > n_idle_ && threads_.size() < most_) {
+      threads_.emplace_back([this] { run(); });
+    }
+    has_task_.notify_one();
+  }
+
+  // Returns when all connections have ended.
+  void shutdown() override {
+    {
+      const std::scoped_lock lock(mutex_);
+      is_ending_ = true;
+      has_task_.notify_all();
+    }
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      ++n_idle_;
+      has_task_.wait(lock, [&] { return is_ending_ || !tasks_.empty(); });
+      --n_idle_;
+      if (tasks_.empty()) return;
+      const std::function<void()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      has_room_.notify_one();
+      lock.unlock();
+      task();
+      lock.lock();
+    }
+  }
+
+  const size_t most_;
+  std::mutex mutex_;
+  std::condition_variable has_task_;
+  std::condition_variable has_room_;
+  std::deque<std::function<void()>> tasks_;
+  std::vector<std::thread> threads_;
+  size_t n_idle_ = 0;
+  bool is_ending_ = false;
+};
+
+}  // namespace kinglet::server

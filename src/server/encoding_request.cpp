@@ -1,0 +1,116 @@
+#include "server/encoding_request.h"
+
+#include <utility>
+
+#include "base/format.h"
+#include "model/pooling.h"
+#include "server/fields.h"
+#include "server/shared_fields.h"
+#include "session/encoder_input.h"
+
+namespace kinglet::server {
+namespace {
+
+ApiStatus read_pooling(Fields& fields, const ServedModel& model, EmbeddingRequest& request) {
+  std::string name;
+  KINGLET_TRY(fields.take("pooling", name));
+  if (name.empty()) {
+    KINGLET_ASSIGN(request.pooling, file_pooling(model.model().config()));
+  } else {
+    KINGLET_ASSIGN(request.pooling, find_pooling(name));
+  }
+  if (request.pooling != Pooling::none && request.pooling != Pooling::rank) return {};
+  return invalid(
+      cat("the pooling \"", pooling_name(request.pooling), "\" does not make one vector of a text"),
+      "pooling");
+}
+
+ApiStatus read_vector_form(Fields& fields, const ServedModel& model, EmbeddingRequest& request) {
+  std::string format = "float";
+  KINGLET_TRY(fields.take("encoding_format", format));
+  request.in_base64 = format == "base64";
+  if (!request.in_base64 && format != "float") {
+    return invalid(cat("the encoding_format \"", format, "\" is not supported"), "encoding_format");
+  }
+  std::optional<int64_t> dimensions = 0;
+  const auto width = static_cast<int64_t>(model.model().weights().head.embedding_dim());
+  KINGLET_TRY(fields.take("dimensions", dimensions, 1, width));
+  request.dimensions = static_cast<uint32_t>(*dimensions);
+  return {};
+}
+
+// A text, or {"text": …} as other servers take it.
+const std::string* document_text(const Json& document) {
+  const Json* text = &document;
+  if (document.is_object() && document.contains("text")) text = &document["text"];
+  return text->get_ptr<const std::string*>();
+}
+
+ApiStatus read_documents(Fields& fields, const std::string& query, const ServedModel& model,
+                         RerankRequest& request) {
+  const Json* documents = fields.find("documents");
+  bool returns_documents = false;
+  KINGLET_TRY(fields.take("return_documents", returns_documents));
+  if (documents == nullptr || !documents->is_array() || documents->empty()) {
+    return invalid("documents must be a list of texts", "documents");
+  }
+  if (documents->size() > kMostTexts) {
+    return invalid(
+        cat("there are ", documents->size(), " documents, expected ", kMostTexts, " at most"),
+        "documents");
+  }
+  for (const Json& document : *documents) {
+    const std::string* text = document_text(document);
+    if (text == nullptr) return wrong_value("documents", document, "a list of texts");
+    KINGLET_ASSIGN(std::vector<TokenId> tokens,
+                   ranking_tokens(model.loaded(), query, *text, TooLong::cut));
+    request.texts.push_back(std::move(tokens));
+    if (returns_documents) request.documents.push_back(*text);
+  }
+  return {};
+}
+
+}  // namespace
+
+ApiResult<EmbeddingRequest> read_embedding_request(const Json& body, const ServedModel& model) {
+  EmbeddingRequest request{.model = model.name()};
+  Fields fields(body);
+  fields.ignore({"user"});
+  KINGLET_TRY(fields.take("model", request.model));
+  KINGLET_TRY(read_pooling(fields, model, request));
+  KINGLET_TRY(read_vector_form(fields, model, request));
+  KINGLET_ASSIGN(request.texts,
+                 read_texts(fields, "input", model, kMostTexts,
+                            [&](const std::string& text) -> ApiResult<std::vector<TokenId>> {
+                              KINGLET_ASSIGN(std::vector<TokenId> tokens,
+                                             embedding_tokens(model.loaded(), text, TooLong::fail));
+                              return tokens;
+                            }));
+  KINGLET_TRY(fields.check_all_known());
+  const size_t context = model.model().config().context_length;
+  for (const auto& text : request.texts) {
+    if (text.size() <= context) continue;
+    return Error{ErrorCode::prompt_too_long,
+                 cat("a text has ", text.size(), " tokens, the model's context ", context)};
+  }
+  return request;
+}
+
+ApiResult<RerankRequest> read_rerank_request(const Json& body, const ServedModel& model) {
+  KINGLET_TRY(check_ranks(model.model().config()));
+  RerankRequest request{.model = model.name()};
+  Fields fields(body);
+  fields.ignore({"user"});
+  KINGLET_TRY(fields.take("model", request.model));
+  std::string query;
+  KINGLET_TRY(fields.take("query", query));
+  if (query.empty()) return invalid("the query is missing", "query");
+  KINGLET_TRY(read_documents(fields, query, model, request));
+  std::optional<int64_t> n_top = static_cast<int64_t>(request.texts.size());
+  KINGLET_TRY(fields.take("top_n", n_top, 1, kMostTexts));
+  request.n_top = std::min(request.texts.size(), static_cast<size_t>(*n_top));
+  KINGLET_TRY(fields.check_all_known());
+  return request;
+}
+
+}  // namespace kinglet::server

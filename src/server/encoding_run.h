@@ -1,0 +1,47 @@
+// Makes vectors or scores of a job's texts, one step at a time.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "model/encode.h"
+#include "server/job.h"
+
+namespace kinglet::server {
+
+class EncodingRun {
+ public:
+  // The model and the pool must outlive it.
+  EncodingRun(const Model& model, ThreadPool& pool) : model_(model), pool_(pool) {}
+
+  bool is_busy() const { return job_ != nullptr; }
+
+  // Only where it is not busy.
+  void begin(std::shared_ptr<EncodingJob> job);
+
+  // Computes a step. The job is told its result after the last, or what failed.
+  void advance();
+
+  // Tells the job, if there is one, that it failed.
+  void abandon(const Error& error);
+
+ private:
+  Status advance_group();
+  Status begin_group();
+  Status read_group();
+
+  const Model& model_;
+  ThreadPool& pool_;
+  std::optional<Encoder> encoder_;  // with room for n_room_ tokens
+  size_t n_room_ = 0;
+  std::shared_ptr<EncodingJob> job_;
+  size_t n_begun_ = 0;  // texts, those of the group that runs included
+  EncodingJob::Rows rows_;
+};
+
+}  // namespace kinglet::server

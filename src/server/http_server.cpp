@@ -1,0 +1,441 @@
+#include "server/http_server.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "base/format.h"
+#include "base/quoted.h"
+#include "server/connection_threads.h"
+#include "server/encoding_request.h"
+#include "text/chat_keys.h"
+
+namespace kinglet::server {
+namespace {
+
+// For a request to arrive, headers and body.
+constexpr std::chrono::seconds kTimeToRead{10};
+
+// For a picture of somebody else's to be done with, before patience is asked for.
+constexpr std::chrono::milliseconds kTimeToTry{50};
+
+// What metrics tell apart.
+constexpr std::string_view kPaths[] = {
+    "/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/rerank",
+    "/v1/models",           "/health",         "/metrics"};
+
+constexpr const char* kJson = "application/json";
+
+// What the library's handlers are not given: each thread serves one connection at a time.
+thread_local const Connection* current_connection = nullptr;
+
+// What the line of the log tells of the request beside its status.
+thread_local std::string log_details;
+
+void set_json(httplib::Response& response, int status, const std::string& json) {
+  response.status = status;
+  response.set_content(json, kJson);
+}
+
+void set_error(httplib::Response& response, const ApiError& error) {
+  if (error.status == 503) response.set_header("Retry-After", "1");
+  if (error.status == 401) response.set_header("WWW-Authenticate", "Bearer");
+  set_json(response, error.status, to_json(error));
+}
+
+// Of what the library refuses by itself.
+ApiError library_error(const httplib::Request& request, int status) {
+  switch (status) {
+    case 404:
+      return {.status = 404,
+              .message =
+                  cat("there is nothing at ", request.method, " ", kinglet::quoted(request.path)),
+              .code = "unknown_url"};
+    case 413:
+    case 414:
+      return {.status = status, .message = "the request is too large", .code = "too_large"};
+    default:
+      return status < 500
+                 ? ApiError{.status = status, .message = "this is no HTTP request"}
+                 : ApiError{
+                       .status = status, .message = "the server failed", .type = "server_error"};
+  }
+}
+
+// "prompt 12 (5 known), answer 30"
+std::string told(const Usage& usage) {
+  return cat(", prompt ", usage.prompt_tokens, " (", usage.cached_tokens, " known), answer ",
+             usage.completion_tokens);
+}
+
+std::string event_line(const std::string& json) { return cat("data: ", json, "\n\n"); }
+
+// An answer that is sent while it is made.
+struct Streaming {
+  std::shared_ptr<Answering> answering;
+  std::shared_ptr<Scheduler::Place> place;  // given up before the client knows of the end
+  std::vector<Json> chunks;                 // that were made before
+};
+
+// The next chunks, as server-sent events. Errors come as an event too: the status has been sent by
+// then.
+bool stream_next(Streaming& streaming, httplib::DataSink& sink) {
+  Answering& answering = *streaming.answering;
+  std::vector<Json> chunks = std::exchange(streaming.chunks, {});
+  ApiStatus status;
+  if (chunks.empty()) status = answering.advance(chunks);
+  std::string text;
+  for (const Json& chunk : chunks) text += event_line(print(chunk));
+  const bool ends = !status.ok() || answering.is_done();
+  if (!status.ok()) {
+    if (status.error().status == 499) return false;
+    text += event_line(to_json(status.error()));
+  } else if (ends) {
+    if (answering.request().includes_usage) {
+      text += event_line(print(answering.writer().usage_chunk()));
+    }
+    text += event_line("[DONE]");
+  }
+  if (ends) streaming.place = nullptr;
+  log_details = told(answering.writer().usage());
+  if (!text.empty() && !sink.write(text.data(), text.size())) return false;
+  if (ends) sink.done();
+  return true;
+}
+
+// Base64 of the floats' bytes, as they stand in memory of this machine: little-endian.
+std::string base64(std::span<const float> numbers) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const auto* bytes = reinterpret_cast<const unsigned char*>(numbers.data());
+  const size_t n = numbers.size_bytes();
+  std::string out;
+  for (size_t i = 0; i < n; i += 3) {
+    const size_t left = n - i;
+    const uint32_t bits = static_cast<uint32_t>(bytes[i]) << 16 |
+                          (left > 1 ? static_cast<uint32_t>(bytes[i + 1]) << 8 : 0) |
+                          (left > 2 ? bytes[i + 2] : 0);
+    for (size_t digit = 0; digit < 4; ++digit) {
+      out += digit <= left ? kDigits[bits >> (18 - 6 * digit) & 63] : '=';
+    }
+  }
+  return out;
+}
+
+size_t count_tokens(const std::vector<std::vector<TokenId>>& texts) {
+  size_t n = 0;
+  for (const auto& text : texts) n += text.size();
+  return n;
+}
+
+int set_socket_options(socket_t socket) {
+  const int yes = 1;  // but not SO_REUSEPORT: two servers would share a port unnoticed
+  return setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+}
+
+}  // namespace
+
+HttpServer::HttpServer(const HttpOptions& options, const ServedModel& model, Scheduler& scheduler,
+                       Metrics& metrics)
+    : options_(options), model_(model), scheduler_(scheduler), metrics_(metrics) {
+  new_task_queue = [n = options.n_threads] { return new ConnectionThreads(n); };
+  set_handlers();
+  add_routes();
+  if (!options.page.empty()) add_page(options.page);
+}
+
+void HttpServer::set_handlers() {
+  set_socket_options([](socket_t socket) { server::set_socket_options(socket); });
+  set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+    return guard(request, response);
+  });
+  set_error_handler([](const httplib::Request& request, httplib::Response& response) {
+    if (response.body.empty()) set_error(response, library_error(request, response.status));
+  });
+  set_exception_handler([](const httplib::Request&, httplib::Response& response,
+                           std::exception_ptr) {  // NOLINT(performance-unnecessary-value-param)
+    set_error(response, {.status = 500, .message = "the server failed", .type = "server_error"});
+  });
+  set_logger([this](const httplib::Request& request, const httplib::Response& response) {
+    log(request, response);
+  });
+}
+
+Result<int> HttpServer::bind() {
+  const std::string& host = options_.guard.host;
+  const int port = options_.port == 0                  ? bind_to_any_port(host)
+                   : bind_to_port(host, options_.port) ? options_.port
+                                                       : -1;
+  if (port > 0) return port;
+  return Error{ErrorCode::io, cat("cannot listen at ", host, ", port ", options_.port,
+                                  ": is it taken, or not this machine's?")};
+}
+
+void HttpServer::end() {
+  is_ending_ = true;
+  stop();
+}
+
+// In place of the library's: a connection is closed after its answer, so that clients that keep
+// theirs open take no thread.
+bool HttpServer::process_and_close_socket(socket_t socket) {
+  Connection connection(socket, std::min(kTimeToRead, options_.timeout));
+  current_connection = &connection;
+  log_details.clear();
+  bool is_closed = false;
+  // Packing answers would take longer than sending them.
+  const auto refuse_packing = [](httplib::Request& request) {
+    request.headers.erase("Accept-Encoding");
+  };
+  const bool ok = process_request(connection, /*close_connection=*/true, is_closed, refuse_packing);
+  current_connection = nullptr;
+  connection.finish();
+  return ok;
+}
+
+// --- Paths
+// -----------------------------------------------------------------------------------------
+
+void HttpServer::add_routes() {
+  Get("/health", [](const httplib::Request&, httplib::Response& response) {
+    set_json(response, 200, R"({"status":"ok"})");
+  });
+  Get("/v1/models", [this](const httplib::Request&, httplib::Response& response) {
+    set_json(response, 200, print(model_list()));
+  });
+  Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
+    response.set_content(metrics_.print(), "text/plain; version=0.0.4");
+  });
+  add_post("/v1/chat/completions", &HttpServer::answer_chat);
+  add_post("/v1/completions", &HttpServer::answer_completion);
+  add_post("/v1/embeddings", &HttpServer::answer_embeddings);
+  add_post("/v1/rerank", &HttpServer::answer_rerank);
+}
+
+// With the headers that give a page shared memory, and so threads, and one that tells it that the
+// server it came from answers too.
+void HttpServer::add_page(const std::string& folder) {
+  set_mount_point("/", folder,
+                  {{"Cross-Origin-Opener-Policy", "same-origin"},
+                   {"Cross-Origin-Embedder-Policy", "require-corp"},
+                   {"Cache-Control", "no-cache"},
+                   {"Kinglet-Server", "v1"}});
+  set_file_extension_and_mimetype_mapping("mjs", "text/javascript");
+  set_file_extension_and_mimetype_mapping("wasm", "application/wasm");
+}
+
+void HttpServer::add_post(const std::string& path, Answer answer) {
+  Post(path, [this, answer = std::move(answer)](const httplib::Request& request,
+                                                httplib::Response& response,
+                                                const httplib::ContentReader& reader) {
+    const auto body = read_body(request, reader);
+    if (!body.ok()) return set_error(response, body.error());
+    auto place = scheduler_.admit();
+    if (!place || is_ending_) {
+      return set_error(response, {.status = 503,
+                                  .message = is_ending_ ? "the server is being stopped"
+                                                        : "too many requests wait: try again",
+                                  .type = "server_error",
+                                  .code = "overloaded"});
+    }
+    Exchange exchange{body.value(), response, patience_with(*current_connection),
+                      std::make_shared<Scheduler::Place>(std::move(*place))};
+    const ApiStatus status = answer(*this, exchange);
+    if (!status.ok()) set_error(response, status.error());
+  });
+}
+
+httplib::Server::HandlerResponse HttpServer::guard(const httplib::Request& request,
+                                                   httplib::Response& response) const {
+  add_cors(request, response);
+  // What a browser asks before it lets a page ask; it carries no key.
+  const bool is_preflight =
+      request.method == "OPTIONS" && may_read(options_.guard, request.get_header_value("Origin"));
+  if (is_preflight) {
+    response.status = 204;
+    return HandlerResponse::Handled;
+  }
+  const auto refused =
+      refuse(options_.guard, {.path = request.path,
+                              .host = request.get_header_value("Host"),
+                              .origin = request.get_header_value("Origin"),
+                              .authorization = request.get_header_value("Authorization")});
+  if (!refused) return HandlerResponse::Unhandled;
+  set_error(response, *refused);
+  return HandlerResponse::Handled;
+}
+
+void HttpServer::add_cors(const httplib::Request& request, httplib::Response& response) const {
+  const std::string origin = request.get_header_value("Origin");
+  if (!may_read(options_.guard, origin)) return;
+  response.set_header("Access-Control-Allow-Origin", options_.guard.page_from);
+  response.set_header("Vary", "Origin");
+  response.set_header("Access-Control-Allow-Methods", "GET, POST");
+  // Those that a client says it will send; the library has refused line breaks.
+  const std::string headers = request.get_header_value("Access-Control-Request-Headers");
+  if (!headers.empty()) response.set_header("Access-Control-Allow-Headers", headers);
+}
+
+ApiResult<Json> HttpServer::read_body(const httplib::Request& request,
+                                      const httplib::ContentReader& reader) const {
+  if (request.is_multipart_form_data()) return invalid("the body is a form, expected JSON");
+  std::string body;
+  bool is_too_large = false;
+  const bool is_whole = reader([&](const char* data, size_t size) {
+    is_too_large = body.size() + size > options_.max_body;
+    if (!is_too_large) body.append(data, size);
+    return !is_too_large;
+  });
+  if (is_too_large) {
+    return ApiError{.status = 413,
+                    .message = cat("the body has more than ", options_.max_body, " bytes"),
+                    .code = "too_large"};
+  }
+  if (!is_whole) {
+    return ApiError{.status = 408, .message = "the body did not arrive, or not in time"};
+  }
+  KINGLET_ASSIGN(Json json, parse_json(body));
+  if (!json.is_object()) return invalid("the body is not a JSON object");
+  return json;
+}
+
+Patience HttpServer::patience_with(const Connection& connection) const {
+  return [&connection, timeout = options_.timeout]() -> ApiStatus {
+    if (connection.is_gone()) return ApiError{.status = 499, .message = "the client has gone"};
+    if (Clock::now() - connection.begin() < timeout) return {};
+    return ApiError{.status = 504,
+                    .message = cat("there was no answer within ", timeout.count(), " s"),
+                    .type = "server_error",
+                    .code = "timeout"};
+  };
+}
+
+// "127.0.0.1 POST /v1/completions 200, prompt 5 (0 known), answer 30, 0.412 s"
+void HttpServer::log(const httplib::Request& request, const httplib::Response& response) {
+  const bool is_known =
+      std::find(std::begin(kPaths), std::end(kPaths), request.path) != std::end(kPaths);
+  metrics_.count_answer(is_known ? request.path : "other", response.status);
+  const double seconds =
+      current_connection == nullptr ? 0 : seconds_since(current_connection->begin());
+  std::fprintf(stderr, "%s %s %s %d%s, %.3f s\n", request.remote_addr.c_str(),
+               kinglet::quoted(request.method).c_str(), kinglet::quoted(request.path).c_str(),
+               response.status, log_details.c_str(), seconds);
+}
+
+// --- Answers
+// ---------------------------------------------------------------------------------------
+
+Json HttpServer::model_list() const {
+  const auto chat_template = model_.model().header().get_string(kChatTemplateKey, "");
+  const bool can_chat = chat_template.ok() && !chat_template.value().empty();
+  return {{"object", "list"},
+          {"data", Json::array({Json{{"id", model_.name()},
+                                     {"object", "model"},
+                                     {"created", 0},
+                                     {"owned_by", "kinglet"},
+                                     {"context_length", model_.n_ctx()},
+                                     {"can_chat", can_chat}}})}};
+}
+
+ApiResult<PictureJob::Parts> HttpServer::look(const std::string& file, const Patience& patience) {
+  std::unique_lock lock(open_picture_, std::defer_lock);
+  while (!lock.try_lock_for(kTimeToTry)) KINGLET_TRY(patience());
+  auto picture = options_.decode(file);
+  if (picture.ok()) return read_picture(scheduler_, std::move(picture.value()), patience);
+  const Error& error = picture.error();
+  if (error.code == ErrorCode::out_of_memory) return error;
+  ApiError refused = invalid(error.message, "messages");
+  refused.code = error_code_name(error.code);
+  return refused;
+}
+
+ApiStatus HttpServer::answer_chat(Exchange& exchange) {
+  Look seeing;
+  if (options_.decode) {
+    seeing = [&](const std::string& file) { return look(file, exchange.patience); };
+  }
+  KINGLET_ASSIGN(ChatRequest read, read_chat_request(exchange.body, model_, seeing));
+  const auto request = std::make_shared<const ChatRequest>(std::move(read));
+  return answer_generation(exchange, request,
+                           std::make_unique<ChatWriter>(*request, model_.tokenizer()));
+}
+
+ApiStatus HttpServer::answer_completion(Exchange& exchange) {
+  KINGLET_ASSIGN(GenerationRequest read, read_completion_request(exchange.body, model_));
+  const auto request = std::make_shared<const GenerationRequest>(std::move(read));
+  return answer_generation(exchange, request,
+                           std::make_unique<CompletionWriter>(*request, model_.tokenizer()));
+}
+
+ApiStatus HttpServer::answer_generation(Exchange& exchange,
+                                        std::shared_ptr<const GenerationRequest> request,
+                                        std::unique_ptr<AnswerWriter> writer) {
+  const auto answering = std::make_shared<Answering>(scheduler_, std::move(request),
+                                                     std::move(writer), exchange.patience);
+  std::vector<Json> chunks;
+  if (answering->request().streams) {
+    KINGLET_TRY(answering->advance(chunks));  // what fails at once has a status of its own
+    exchange.response.set_header("Cache-Control", "no-cache");
+    const auto streaming =
+        std::make_shared<Streaming>(Streaming{answering, exchange.place, std::move(chunks)});
+    exchange.response.set_chunked_content_provider(
+        "text/event-stream",
+        [streaming](size_t, httplib::DataSink& sink) { return stream_next(*streaming, sink); });
+    return {};
+  }
+  while (!answering->is_done()) KINGLET_TRY(answering->advance(chunks));
+  log_details = told(answering->writer().usage());
+  set_json(exchange.response, 200, print(answering->writer().whole()));
+  return {};
+}
+
+ApiStatus HttpServer::answer_embeddings(Exchange& exchange) {
+  KINGLET_ASSIGN(EmbeddingRequest request, read_embedding_request(exchange.body, model_));
+  const size_t n_tokens = count_tokens(request.texts);
+  KINGLET_ASSIGN(EncodingJob::Rows rows,
+                 encode(scheduler_, std::move(request.texts), request.pooling, exchange.patience));
+  metrics_.encoded_tokens += n_tokens;
+  Json data = Json::array();
+  for (std::vector<float>& row : rows) {
+    if (request.dimensions > 0) row.resize(request.dimensions);
+    normalize_length(row);
+    Json vector = request.in_base64 ? Json(base64(row)) : Json(row);
+    data.push_back(
+        {{"object", "embedding"}, {"index", data.size()}, {"embedding", std::move(vector)}});
+  }
+  set_json(exchange.response, 200,
+           print(Json{{"object", "list"},
+                      {"data", std::move(data)},
+                      {"model", request.model},
+                      {"usage", {{"prompt_tokens", n_tokens}, {"total_tokens", n_tokens}}}}));
+  return {};
+}
+
+ApiStatus HttpServer::answer_rerank(Exchange& exchange) {
+  KINGLET_ASSIGN(RerankRequest request, read_rerank_request(exchange.body, model_));
+  const size_t n_tokens = count_tokens(request.texts);
+  KINGLET_ASSIGN(EncodingJob::Rows rows,
+                 encode(scheduler_, std::move(request.texts), Pooling::rank, exchange.patience));
+  metrics_.encoded_tokens += n_tokens;
+  std::vector<size_t> order(rows.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return rows[a].front() != rows[b].front() ? rows[a].front() > rows[b].front() : a < b;
+  });
+  order.resize(request.n_top);
+  Json results = Json::array();
+  for (const size_t i : order) {
+    Json result = {{"index", i}, {"relevance_score", rows[i].front()}};
+    if (!request.documents.empty()) result["document"] = {{"text", request.documents[i]}};
+    results.push_back(std::move(result));
+  }
+  set_json(exchange.response, 200,
+           print(Json{{"model", request.model},
+                      {"results", std::move(results)},
+                      {"usage", {{"prompt_tokens", n_tokens}, {"total_tokens", n_tokens}}}}));
+  return {};
+}
+
+}  // namespace kinglet::server

@@ -1,0 +1,148 @@
+// Work that one thread asks for and the thread that computes does: where the two meet.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/cancellation.h"
+#include "base/result.h"
+#include "model/pooling.h"
+#include "session/generation.h"
+#include "vision/image_part.h"
+#include "vision/pixels.h"
+
+namespace kinglet::server {
+
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+class Job {
+ public:
+  Job() = default;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  // Nobody waits for it any more.
+  void cancel() { cancelled_.store(1, std::memory_order_relaxed); }
+  bool is_cancelled() const { return cancellation().requested(); }
+  Cancellation cancellation() const { return {&cancelled_, 1}; }
+  Clock::time_point begin() const { return begin_; }
+
+ private:
+  std::atomic<uint32_t> cancelled_ = 0;
+  Clock::time_point begin_ = Clock::now();
+};
+
+// A step of an answer. The last one has a finish, or an error.
+struct GenerationEvent {
+  GenerationStep step = {};
+  uint32_t n_cached = 0;  // tokens of the prompt that were not computed again
+  std::optional<Error> error = {};
+
+  bool is_last() const { return error || step.finish != FinishReason::none; }
+};
+
+// One answer to one prompt.
+class GenerationJob : public Job {
+ public:
+  GenerationJob(std::vector<TokenId> prompt, GenerationOptions options)
+      : prompt_(std::move(prompt)), options_(std::move(options)) {
+    options_.cancellation = cancellation();
+  }
+
+  const std::vector<TokenId>& prompt() const { return prompt_; }
+  const GenerationOptions& options() const { return options_; }
+
+  // The next step, if there is one within that time.
+  std::optional<GenerationEvent> wait(std::chrono::milliseconds at_most) {
+    std::unique_lock lock(mutex_);
+    if (!is_told_.wait_for(lock, at_most, [&] { return !events_.empty(); })) return std::nullopt;
+    GenerationEvent event = std::move(events_.front());
+    events_.pop_front();
+    return event;
+  }
+
+  void tell(GenerationEvent event) {
+    {
+      const std::scoped_lock lock(mutex_);
+      events_.push_back(std::move(event));
+    }
+    is_told_.notify_one();
+  }
+
+ private:
+  std::vector<TokenId> prompt_;
+  GenerationOptions options_;
+  std::mutex mutex_;
+  std::condition_variable is_told_;
+  std::deque<GenerationEvent> events_;
+};
+
+// Work with one result, told when it is there.
+template <class T>
+class ResultJob : public Job {
+ public:
+  // The result, if it is there within that time.
+  std::optional<Result<T>> wait(std::chrono::milliseconds at_most) {
+    std::unique_lock lock(mutex_);
+    is_told_.wait_for(lock, at_most, [&] { return result_.has_value(); });
+    return std::exchange(result_, std::nullopt);
+  }
+
+  void tell(Result<T> result) {
+    {
+      const std::scoped_lock lock(mutex_);
+      result_.emplace(std::move(result));
+    }
+    is_told_.notify_one();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable is_told_;
+  std::optional<Result<T>> result_;
+};
+
+// Vectors or scores of texts: the vector, or the scores, of each.
+class EncodingJob : public ResultJob<std::vector<std::vector<float>>> {
+ public:
+  using Rows = std::vector<std::vector<float>>;
+
+  // Pooling::rank: scores.
+  EncodingJob(std::vector<std::vector<TokenId>> texts, Pooling pooling)
+      : texts_(std::move(texts)), pooling_(pooling) {}
+
+  const std::vector<std::vector<TokenId>>& texts() const { return texts_; }
+  Pooling pooling() const { return pooling_; }
+
+ private:
+  std::vector<std::vector<TokenId>> texts_;
+  Pooling pooling_;
+};
+
+// What a text model is to see of a picture.
+class PictureJob : public ResultJob<std::shared_ptr<const std::vector<ImagePart>>> {
+ public:
+  using Parts = std::shared_ptr<const std::vector<ImagePart>>;
+
+  explicit PictureJob(Picture picture) : picture_(std::move(picture)) {}
+
+  // Which whoever begins the job needs once.
+  Picture take_picture() { return std::move(picture_); }
+
+ private:
+  Picture picture_;
+};
+
+}  // namespace kinglet::server

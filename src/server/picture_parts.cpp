@@ -1,0 +1,120 @@
+#include "server/picture_parts.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/format.h"
+#include "base/quoted.h"
+
+namespace kinglet::server {
+namespace {
+
+// Of an address that an error quotes.
+constexpr size_t kMostQuoted = 60;
+
+ApiError wrong_part(std::string message) { return invalid(std::move(message), "messages"); }
+
+constexpr uint8_t kNoDigit = 64;
+
+constexpr std::array<uint8_t, 256> base64_values() {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::array<uint8_t, 256> values{};
+  values.fill(kNoDigit);
+  for (size_t i = 0; i < kDigits.size(); ++i) {
+    values[static_cast<unsigned char>(kDigits[i])] = static_cast<uint8_t>(i);
+  }
+  return values;
+}
+
+// Padding may be left out. Nothing: it is no Base64.
+std::optional<std::string> from_base64(std::string_view text) {
+  static constexpr auto kValues = base64_values();
+  for (int i = 0; i < 2 && text.ends_with('='); ++i) text.remove_suffix(1);
+  if (text.size() % 4 == 1) return std::nullopt;
+  std::string bytes;
+  bytes.reserve(text.size() / 4 * 3 + 2);
+  uint32_t bits = 0;
+  int n_bits = 0;
+  for (const char digit : text) {
+    const uint8_t value = kValues[static_cast<unsigned char>(digit)];
+    if (value == kNoDigit) return std::nullopt;
+    bits = bits << 6 | value;
+    n_bits += 6;
+    if (n_bits < 8) continue;
+    n_bits -= 8;
+    bytes += static_cast<char>(bits >> n_bits & 0xFF);
+  }
+  return bytes;
+}
+
+// data:[TYPE][;base64],DATA, of RFC 2397. What the bytes are, they tell themselves.
+ApiResult<std::string> file_of(std::string_view url) {
+  if (!url.starts_with("data:")) {
+    return wrong_part(cat("the image_url ",
+                          kinglet::quoted(std::string(url.substr(0, kMostQuoted))),
+                          " is no data URL: the server fetches nothing, so send the file itself "
+                          "(data:image/png;base64,…)"));
+  }
+  const size_t comma = url.find(',');
+  if (comma == url.npos || !url.substr(0, comma).ends_with(";base64")) {
+    return wrong_part("the data URL of a picture must begin as data:image/png;base64, does");
+  }
+  auto bytes = from_base64(url.substr(comma + 1));
+  if (!bytes || bytes->empty()) {
+    return wrong_part("the data URL of a picture holds no Base64");
+  }
+  return std::move(*bytes);
+}
+
+// {"type": "image_url", "image_url": {"url": …, "detail": …}}, or the URL alone. How much detail is
+// asked for changes nothing: readers have their own sizes.
+ApiResult<std::string> file_of_part(const Json& part) {
+  const Json given = part.value("image_url", Json());
+  const Json url = given.is_object() ? given.value("url", Json()) : given;
+  if (!url.is_string()) {
+    return wrong_part(R"(a part of type "image_url" must hold "image_url": {"url": …})");
+  }
+  return file_of(url.get_ref<const std::string&>());
+}
+
+bool is_picture(const Json& part) {
+  return part.is_object() && part.value("type", Json()) == "image_url";
+}
+
+// That nothing in the messages spells.
+std::string unused_mark(const Json& messages) {
+  const std::string text = print(messages);
+  for (size_t i = 0;; ++i) {
+    std::string mark = cat("<picture-", i, ">");
+    if (text.find(mark) == text.npos) return mark;
+  }
+}
+
+}  // namespace
+
+ApiResult<GivenPictures> take_pictures(Json& messages) {
+  GivenPictures pictures;
+  if (!messages.is_array()) return pictures;
+  for (Json& message : messages) {
+    if (!message.is_object() || !message.contains("content")) continue;
+    Json& content = message["content"];
+    if (!content.is_array()) continue;
+    for (Json& part : content) {
+      if (!is_picture(part)) continue;
+      if (pictures.files.size() == kMostPictures) {
+        return wrong_part(cat("the messages hold more than ", kMostPictures, " pictures"));
+      }
+      KINGLET_ASSIGN(std::string file, file_of_part(part));
+      if (pictures.files.empty()) pictures.mark = unused_mark(messages);
+      pictures.files.push_back(std::move(file));
+      part = {{"type", "text"}, {"text", pictures.mark}};
+    }
+  }
+  return pictures;
+}
+
+}  // namespace kinglet::server

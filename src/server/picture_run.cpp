@@ -1,0 +1,84 @@
+#include "server/picture_run.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace kinglet::server {
+namespace {
+
+// Of the first rows: the picture's and the reader's.
+uint64_t checksum_of(std::span<const ImagePart> parts) {
+  const auto rows = std::find_if(parts.begin(), parts.end(),
+                                 [](const ImagePart& part) { return !part.is_text(); });
+  return rows == parts.end() ? 0 : rows->image.checksum;
+}
+
+size_t bytes_of(std::span<const ImagePart> parts) {
+  size_t n = 0;
+  for (const ImagePart& part : parts) n += part.image.rows.size() * sizeof(float);
+  return n;
+}
+
+}  // namespace
+
+void PictureRun::begin(std::shared_ptr<PictureJob> job) {
+  job_ = std::move(job);
+  if (const Status status = start(); !status.ok()) return tell(status.error());
+  if (find_kept()) reader_.reset();
+}
+
+Status PictureRun::start() {
+  if (model_ == nullptr) {
+    return Error{ErrorCode::unsupported_feature, "nothing here reads pictures"};
+  }
+  KINGLET_ASSIGN(reader_, ImageReader::create(*model_, pool_));
+  const Picture picture = job_->take_picture();
+  return reader_->begin(picture.view(), job_->cancellation());
+}
+
+// Whether what the picture makes was there.
+bool PictureRun::find_kept() {
+  const uint64_t checksum = checksum_of(reader_->parts());
+  const auto known = std::find_if(kept_.begin(), kept_.end(), [&](const PictureJob::Parts& parts) {
+    return checksum_of(*parts) == checksum;
+  });
+  if (known == kept_.end()) return false;
+  PictureJob::Parts parts = std::move(*known);
+  kept_.erase(known);
+  kept_.push_front(parts);
+  tell(std::move(parts));
+  return true;
+}
+
+void PictureRun::advance() {
+  if (const Status status = reader_->advance(); !status.ok()) {
+    reader_.reset();
+    return tell(status.error());
+  }
+  if (reader_->n_left() > 0) return;
+  const auto parts = std::make_shared<const std::vector<ImagePart>>(reader_->take_parts());
+  reader_.reset();
+  ++metrics_.pictures;
+  keep(parts);
+  tell(parts);
+}
+
+// At the cost of those that were not asked for for longest.
+void PictureRun::keep(PictureJob::Parts parts) {
+  kept_.push_front(std::move(parts));
+  size_t n_bytes = 0;
+  for (const PictureJob::Parts& each : kept_) n_bytes += bytes_of(*each);
+  for (; n_bytes > kMostKept; kept_.pop_back()) n_bytes -= bytes_of(*kept_.back());
+}
+
+void PictureRun::abandon(const Error& error) {
+  reader_.reset();
+  if (is_busy()) tell(error);
+}
+
+void PictureRun::tell(Result<PictureJob::Parts> result) {
+  std::exchange(job_, nullptr)->tell(std::move(result));
+}
+
+}  // namespace kinglet::server

@@ -1,0 +1,275 @@
+#include "server/scheduler.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace kinglet::server {
+namespace {
+
+Error stopped() { return {ErrorCode::cancelled, "the server is being stopped"}; }
+
+uint32_t pages_of(uint64_t n_positions, uint32_t page) {
+  return static_cast<uint32_t>((n_positions + page - 1) / page);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Scheduler>> Scheduler::create(const LanguageModel& loaded, ThreadPool& pool,
+                                                     const SchedulerOptions& options,
+                                                     Metrics& metrics) {
+  std::unique_ptr<Scheduler> scheduler(new Scheduler(loaded, pool, options, metrics));
+  if (loaded.model.config().makes_text()) {
+    const SessionOptions& session = options.session;
+    const uint32_t n_positions = std::max(session.n_ctx, options.pool_positions);
+    KINGLET_ASSIGN(auto store, make_kv_store(loaded.model, n_positions, session.page_positions,
+                                             session.k_kind, session.v_kind));
+    // What is wrong with a session is wrong with every one.
+    KINGLET_TRY(Session::create_in(store, loaded.model, pool, session));
+    metrics.kv_pages = store->config().n_pages;
+    scheduler->sessions_.emplace(loaded.model, pool, std::move(store), session,
+                                 2 * size_t{options.n_parallel});
+    if (options.n_parallel > 1 && can_run_together(loaded.model)) {
+      KINGLET_ASSIGN(scheduler->together_, Scratch::create(loaded.model, options.n_parallel,
+                                                           pool.n_threads(), options.n_parallel));
+    }
+  }
+  scheduler->thread_ = std::thread([&at = *scheduler] { at.run(); });
+  return scheduler;
+}
+
+Scheduler::Scheduler(const LanguageModel& loaded, ThreadPool& pool, const SchedulerOptions& options,
+                     Metrics& metrics)
+    : loaded_(loaded),
+      options_(options),
+      metrics_(metrics),
+      encoding_(loaded.model, pool),
+      picture_(options.vision, pool, metrics) {}
+
+std::optional<Scheduler::Place> Scheduler::admit() {
+  const uint64_t most = uint64_t{options_.n_parallel} + options_.n_queue;
+  if (++metrics_.requests <= most) return Place(*this);
+  --metrics_.requests;
+  ++metrics_.refused;
+  return std::nullopt;
+}
+
+void Scheduler::submit(std::shared_ptr<GenerationJob> job) {
+  const std::scoped_lock lock(mutex_);
+  if (is_stopping_) return job->tell({.error = stopped()});
+  waiting_.push_back(std::move(job));
+  metrics_.waiting = waiting_.size();
+  has_work_.notify_one();
+}
+
+void Scheduler::submit(std::shared_ptr<EncodingJob> job) {
+  const std::scoped_lock lock(mutex_);
+  if (is_stopping_) return job->tell(stopped());
+  waiting_encodings_.push_back(std::move(job));
+  has_work_.notify_one();
+}
+
+void Scheduler::submit(std::shared_ptr<PictureJob> job) {
+  const std::scoped_lock lock(mutex_);
+  if (is_stopping_) return job->tell(stopped());
+  waiting_pictures_.push_back(std::move(job));
+  has_work_.notify_one();
+}
+
+void Scheduler::stop() {
+  {
+    const std::scoped_lock lock(mutex_);
+    is_stopping_ = true;
+    has_work_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Scheduler::run() {
+  while (wait_for_work()) {
+    begin_waiting();
+    begin_encoding();
+    begin_picture();
+    run_round();
+  }
+  cancel_all();
+}
+
+bool Scheduler::wait_for_work() {
+  std::unique_lock lock(mutex_);
+  has_work_.wait(lock, [&] {
+    return is_stopping_ || !running_.empty() || encoding_.is_busy() || picture_.is_busy() ||
+           !waiting_.empty() || !waiting_encodings_.empty() || !waiting_pictures_.empty();
+  });
+  return !is_stopping_;
+}
+
+void Scheduler::begin_waiting() {
+  while (auto job = take_waiting()) begin(std::move(job));
+}
+
+// The one that waits longest, if it can be begun.
+std::shared_ptr<GenerationJob> Scheduler::take_waiting() {
+  const std::scoped_lock lock(mutex_);
+  if (waiting_.empty()) return nullptr;
+  const bool is_wanted = !waiting_.front()->is_cancelled();
+  if (is_wanted && sessions_ && !running_.empty()) {
+    const uint32_t n_pages =
+        std::accumulate(running_.begin(), running_.end(), pages_for(*waiting_.front()),
+                        [](uint32_t n, const auto& running) { return n + running->n_pages; });
+    if (running_.size() >= options_.n_parallel || n_pages > sessions_->store().config().n_pages) {
+      return nullptr;
+    }
+  }
+  auto job = std::move(waiting_.front());
+  waiting_.pop_front();
+  metrics_.waiting = waiting_.size();
+  return job;
+}
+
+// That an answer takes at most.
+uint32_t Scheduler::pages_for(const GenerationJob& job) const {
+  const uint64_t n = uint64_t{job.prompt().size()} + job.options().max_tokens;
+  return pages_of(std::min<uint64_t>(n, options_.session.n_ctx), options_.session.page_positions);
+}
+
+void Scheduler::begin(std::shared_ptr<GenerationJob> job) {
+  auto running = std::make_unique<Running>();
+  running->n_pages = pages_for(*job);
+  running->job = std::move(job);
+  if (const Status status = start(*running); !status.ok()) {
+    running->job->tell({.error = status.error()});
+    return;
+  }
+  running_.push_back(std::move(running));
+  metrics_.running = running_.size();
+}
+
+Status Scheduler::start(Running& running) {
+  if (running.job->is_cancelled()) {
+    ++metrics_.cancelled;
+    return Error{ErrorCode::cancelled, "cancelled before it was begun"};
+  }
+  KINGLET_TRY(check_makes_text(loaded_.model.config()));
+  std::vector<const Session*> donors;
+  for (const auto& other : running_) donors.push_back(other->session.get());
+  const std::vector<TokenId>& prompt = running.job->prompt();
+  KINGLET_ASSIGN(running.session, sessions_->take(prompt, donors));
+  KINGLET_ASSIGN(running.generation, Generation::start(*running.session, *loaded_.tokenizer, prompt,
+                                                       running.job->options()));
+  running.n_cached = running.generation->n_prompt_done();
+  metrics_.prompt_tokens += prompt.size();
+  metrics_.cached_tokens += running.n_cached;
+  return {};
+}
+
+void Scheduler::run_round() {
+  make_room();
+  compute_together();
+  for (const auto& running : running_) step(*running);
+  std::erase_if(running_, [](const auto& running) { return running->is_over; });
+  metrics_.running = running_.size();
+  if (encoding_.is_busy()) encoding_.advance();
+  if (picture_.is_busy()) picture_.advance();
+  count_pages();
+}
+
+// For the pages that a round takes at most: those of a batch, and a copy of one that is shared.
+void Scheduler::make_room() {
+  if (!sessions_) return;
+  const SessionOptions& session = options_.session;
+  const uint32_t of_batch = pages_of(session.n_batch, session.page_positions) + 1;
+  uint32_t n_pages = 0;
+  for (const auto& running : running_) {
+    const bool is_reading = running->session->n_left() > 1;
+    n_pages += is_reading ? of_batch + 1 : 2;
+  }
+  sessions_->make_room(n_pages);
+}
+
+// The tokens drawn in the last turn. What fails is left for each answer's own step, which tells.
+void Scheduler::compute_together() {
+  if (!together_) return;
+  std::vector<Session*> sessions;
+  for (const auto& running : running_) {
+    const bool joins = running->generation->draws_next() && running->session->can_join() &&
+                       !running->job->is_cancelled();
+    if (joins) sessions.push_back(running->session.get());
+  }
+  if (sessions.size() < 2) return;
+  if (!Session::compute_together(sessions, *together_).ok()) return;
+  ++metrics_.decoding_steps;
+  metrics_.decoded_tokens += sessions.size();
+}
+
+void Scheduler::step(Running& running) {
+  auto step = running.generation->step();
+  if (!step.ok()) {
+    running.job->tell({.error = std::move(step.error())});
+    running.generation.reset();
+    running.session.reset();
+    return end(running);
+  }
+  GenerationStep& done = step.value();
+  if (done.token != kNoToken) {
+    ++metrics_.generated_tokens;
+    metrics_.decoded_tokens += done.n_computed;
+    metrics_.decoding_steps += done.n_computed;
+    if (!running.has_answered) metrics_.first_token.add(seconds_since(running.job->begin()));
+    running.has_answered = true;
+  }
+  const bool is_last = done.finish != FinishReason::none;
+  if (done.finish == FinishReason::cancelled) ++metrics_.cancelled;
+  const bool is_news = is_last || done.token != kNoToken || !done.text.empty();
+  if (is_news) running.job->tell({.step = std::move(done), .n_cached = running.n_cached});
+  if (is_last) end(running);
+}
+
+void Scheduler::end(Running& running) {
+  metrics_.answers.add(seconds_since(running.job->begin()));
+  running.generation.reset();
+  if (running.session != nullptr && running.session->abandon().ok()) {
+    sessions_->give_back(std::move(running.session));
+  }
+  running.is_over = true;
+}
+
+void Scheduler::count_pages() {
+  if (!sessions_) return;
+  metrics_.idle_sessions = sessions_->n_idle();
+  metrics_.kv_pages_used = sessions_->store().n_used();
+}
+
+void Scheduler::begin_encoding() {
+  const std::scoped_lock lock(mutex_);
+  if (encoding_.is_busy() || waiting_encodings_.empty()) return;
+  encoding_.begin(std::move(waiting_encodings_.front()));
+  waiting_encodings_.pop_front();
+}
+
+void Scheduler::begin_picture() {
+  std::shared_ptr<PictureJob> job;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (picture_.is_busy() || waiting_pictures_.empty()) return;
+    job = std::move(waiting_pictures_.front());
+    waiting_pictures_.pop_front();
+  }
+  picture_.begin(std::move(job));
+}
+
+void Scheduler::cancel_all() {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& running : running_) running->job->tell({.error = stopped()});
+  running_.clear();
+  encoding_.abandon(stopped());
+  picture_.abandon(stopped());
+  for (const auto& job : waiting_) job->tell({.error = stopped()});
+  waiting_.clear();
+  for (const auto& job : waiting_encodings_) job->tell(stopped());
+  waiting_encodings_.clear();
+  for (const auto& job : waiting_pictures_) job->tell(stopped());
+  waiting_pictures_.clear();
+}
+
+}  // namespace kinglet::server

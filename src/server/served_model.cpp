@@ -1,0 +1,74 @@
+#include "server/served_model.h"
+
+#include <ctime>
+#include <string_view>
+#include <utility>
+
+#include "base/format.h"
+#include "text/chat_keys.h"
+
+namespace kinglet::server {
+namespace {
+
+std::string metadata(const GgufHeader& header, std::string_view key) {
+  auto found = header.get_string(key, "");
+  return found.ok() ? std::string(found.value()) : std::string();
+}
+
+// The file's template, the one that it has for tools first where it has such.
+std::string template_source(const GgufHeader& header, bool with_tools) {
+  std::string source = with_tools ? metadata(header, kToolTemplateKey) : "";
+  return source.empty() ? metadata(header, kChatTemplateKey) : source;
+}
+
+// Llama 3 writes "parameters" where others write "arguments".
+bool says_parameters(std::string_view source) {
+  return source.find("\"parameters\": dictionary") != std::string_view::npos ||
+         source.find("\"parameters\":dictionary") != std::string_view::npos;
+}
+
+ToolStyle tool_style_of(const AnswerFormat& format, std::string_view source) {
+  const bool is_llama = format.calls.begin.empty() && says_parameters(source);
+  return {std::string(format.calls.begin), format.knows_tools,
+          is_llama ? "parameters" : "arguments"};
+}
+
+jinja::Now local_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  if (localtime_r(&now, &local) == nullptr) return {};
+  return {local.tm_year + 1900, local.tm_mon + 1, local.tm_mday,
+          local.tm_hour,        local.tm_min,     local.tm_sec};
+}
+
+}  // namespace
+
+ServedModel::ServedModel(const LanguageModel& loaded, std::string name, uint32_t n_ctx,
+                         SamplerOptions sampling)
+    : loaded_(loaded),
+      name_(std::move(name)),
+      n_ctx_(n_ctx),
+      sampling_(std::move(sampling)),
+      template_(ChatTemplate::from_gguf(loaded.model.header(), loaded.tokenizer->vocabulary())),
+      template_with_tools_(
+          ChatTemplate::from_gguf(loaded.model.header(), loaded.tokenizer->vocabulary(), true)),
+      format_(find_answer_format(template_source(loaded.model.header(), false))),
+      format_with_tools_(find_answer_format(template_source(loaded.model.header(), true))),
+      tool_style_(tool_style_of(format_with_tools_, template_source(loaded.model.header(), true))) {
+}
+
+ApiResult<ChatText> ServedModel::lay_out(const Json& variables, bool has_tools) const {
+  const Result<ChatTemplate>& chosen = has_tools ? template_with_tools_ : template_;
+  if (!chosen.ok()) return chosen.error();
+  KINGLET_ASSIGN(jinja::Dict given, chat_variables(print(variables)));
+  KINGLET_ASSIGN(ChatText text, chosen.value().render(std::move(given), local_time()));
+  return text;
+}
+
+ApiStatus ServedModel::check_makes_text() const {
+  const Status status = kinglet::check_makes_text(model().config());
+  if (!status.ok()) return status.error();
+  return {};
+}
+
+}  // namespace kinglet::server

@@ -1,0 +1,171 @@
+#include "server/shared_fields.h"
+
+#include <charconv>
+#include <limits>
+#include <memory>
+#include <random>
+#include <utility>
+
+#include "base/format.h"
+#include "session/stop_strings.h"
+
+namespace kinglet::server {
+namespace {
+
+ApiStatus read_sampling(Fields& fields, SamplerOptions& sampler) {
+  SamplerChoice chosen;
+  KINGLET_TRY(fields.take("temperature", chosen.temperature));
+  KINGLET_TRY(fields.take("top_p", chosen.top_p));
+  KINGLET_TRY(fields.take("min_p", chosen.min_p));
+  KINGLET_TRY(fields.take("repeat_penalty", chosen.repeat_penalty));
+  KINGLET_TRY(fields.take("frequency_penalty", chosen.frequency_penalty));
+  KINGLET_TRY(fields.take("presence_penalty", chosen.presence_penalty));
+  std::optional<int64_t> top_k;
+  KINGLET_TRY(fields.take("top_k", top_k, 0, std::numeric_limits<int32_t>::max()));
+  if (top_k) chosen.top_k = static_cast<int32_t>(*top_k);
+  chosen.apply_to(sampler);
+  return {};
+}
+
+// {"50256": -100}
+ApiStatus read_logit_bias(Fields& fields, SamplerOptions& sampler) {
+  KINGLET_ASSIGN(const Json* biases, fields.take_object("logit_bias"));
+  if (biases == nullptr) return {};
+  for (const auto& [key, value] : biases->items()) {
+    TokenId token = 0;
+    const char* end = key.data() + key.size();
+    if (std::from_chars(key.data(), end, token).ptr != end || !value.is_number()) {
+      return wrong_value("logit_bias", *biases, "numbers by the ids of tokens");
+    }
+    sampler.logit_bias.push_back({token, static_cast<float>(value.get<double>())});
+  }
+  return {};
+}
+
+uint64_t random_seed() {
+  std::random_device random;
+  return uint64_t{random()} << 32 | random();
+}
+
+ApiStatus read_seed(Fields& fields, GenerationRequest& request) {
+  std::optional<int64_t> seed;
+  constexpr auto kMost = std::numeric_limits<int64_t>::max();
+  KINGLET_TRY(fields.take("seed", seed, -kMost, kMost));
+  request.has_seed = seed.has_value();
+  request.options.sampler.seed = seed ? static_cast<uint64_t>(*seed) : random_seed();
+  return {};
+}
+
+ApiStatus read_stream(Fields& fields, GenerationRequest& request) {
+  KINGLET_TRY(fields.take("stream", request.streams));
+  KINGLET_ASSIGN(const Json* given, fields.take_object("stream_options"));
+  if (given == nullptr) return {};
+  Fields options(*given);
+  KINGLET_TRY(options.take("include_usage", request.includes_usage));
+  options.ignore({"include_obfuscation"});
+  return options.check_all_known();
+}
+
+bool is_tokens(const Json& value) {
+  return value.is_array() && !value.empty() && value[0].is_number();
+}
+
+ApiResult<std::vector<TokenId>> read_tokens(const std::string& name, const Json& value,
+                                            TokenId n_tokens) {
+  std::vector<TokenId> tokens;
+  for (const Json& item : value) {
+    if (!item.is_number_integer() || item < 0 || item >= n_tokens) {
+      return wrong_value(name, item, cat("the id of a token, from 0 to ", n_tokens - 1));
+    }
+    tokens.push_back(item.get<TokenId>());
+  }
+  return tokens;
+}
+
+}  // namespace
+
+ApiStatus read_generation_fields(Fields& fields, const ServedModel& model,
+                                 GenerationRequest& request) {
+  request.model = model.name();
+  KINGLET_TRY(fields.take("model", request.model));
+  request.options.sampler = model.sampling();
+  KINGLET_TRY(read_sampling(fields, request.options.sampler));
+  KINGLET_TRY(read_logit_bias(fields, request.options.sampler));
+  KINGLET_TRY(read_seed(fields, request));
+  KINGLET_TRY(fields.take("stop", request.options.stop));
+  std::optional<int64_t> n = 1;
+  KINGLET_TRY(fields.take("n", n, 1, kMostChoices));
+  request.n_choices = static_cast<uint32_t>(*n);
+  KINGLET_TRY(read_stream(fields, request));
+  request.options.replaces_context = true;
+  fields.ignore({"metadata", "store", "user", "safety_identifier", "service_tier", "verbosity",
+                 "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",
+                 "prediction"});
+  return {};
+}
+
+ApiStatus constrain(std::string_view gbnf, GenerationRequest& request) {
+  if (request.options.grammar != nullptr) {
+    return invalid("a grammar, a response_format and a tool that must be called exclude each other",
+                   "grammar");
+  }
+  KINGLET_ASSIGN(Grammar grammar, Grammar::parse(gbnf));
+  request.options.grammar = std::make_shared<const Grammar>(std::move(grammar));
+  return {};
+}
+
+ApiStatus check(const GenerationRequest& request, const ServedModel& model) {
+  if (const Status status = validate(request.options.sampler, model.model().config().vocab_size);
+      !status.ok()) {
+    return status.error();
+  }
+  if (const auto stops = StopStrings::create(request.options.stop); !stops.ok()) {
+    return stops.error();
+  }
+  for (const GenerationPrompt& prompt : request.prompts) {
+    if (prompt.tokens.empty()) return invalid("the prompt is empty: there is nothing to continue");
+    if (prompt.tokens.size() > model.n_ctx()) {
+      return Error{ErrorCode::prompt_too_long,
+                   cat("the prompt has ", prompt.tokens.size(),
+                       " tokens, but the context has room for ", model.n_ctx())};
+    }
+  }
+  return {};
+}
+
+GenerationOptions options_of_choice(const GenerationRequest& request, uint32_t choice) {
+  GenerationOptions options = request.options;
+  if (choice > 0)
+    options.sampler.seed = request.has_seed ? options.sampler.seed + choice : random_seed();
+  return options;
+}
+
+ApiResult<std::vector<std::vector<TokenId>>> read_texts(
+    Fields& fields, const std::string& name, const ServedModel& model, size_t most,
+    const std::function<ApiResult<std::vector<TokenId>>(const std::string&)>& encode) {
+  const Json* value = fields.find(name);
+  constexpr std::string_view kExpected = "a text, tokens, or a list of either";
+  if (value == nullptr) return invalid(cat(name, " is missing, expected ", kExpected), name);
+  const bool is_one = value->is_string() || is_tokens(*value);
+  const Json items = is_one ? Json::array({*value}) : *value;
+  if (!items.is_array() || items.empty()) return wrong_value(name, *value, kExpected);
+  if (items.size() > most) {
+    return invalid(cat(name, " has ", items.size(), " texts, expected ", most, " at most"), name);
+  }
+  std::vector<std::vector<TokenId>> texts;
+  for (const Json& item : items) {
+    if (item.is_string()) {
+      KINGLET_ASSIGN(std::vector<TokenId> tokens, encode(item.get<std::string>()));
+      texts.push_back(std::move(tokens));
+    } else if (is_tokens(item)) {
+      KINGLET_ASSIGN(std::vector<TokenId> tokens,
+                     read_tokens(name, item, model.tokenizer().n_tokens()));
+      texts.push_back(std::move(tokens));
+    } else {
+      return wrong_value(name, item, kExpected);
+    }
+  }
+  return texts;
+}
+
+}  // namespace kinglet::server

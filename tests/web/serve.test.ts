@@ -1,0 +1,491 @@
+// `kinglet serve`, as OpenAI's client and worse clients see it.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectFailure, fixture, kinglet, stories } from '../cli/program.ts';
+import { metric, rawConnection, serve, type Served } from './serve-program.ts';
+import { withChatTemplate } from './support.ts';
+import { chatTemplate } from './tool-templates.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'kinglet-serve-'));
+
+/** The greedy continuation of a prompt by the program itself. */
+function told(prompt: string, nTokens: number): string {
+  const args = ['generate', '-m', stories, '-p', prompt, '-n', String(nTokens), '--temp', '0'];
+  return kinglet(args).stdout.slice(0, -1);
+}
+
+let served: Served; // the story model, with a chat template
+let narrow: Served; // one answer at a time, and one that waits
+let encoder: Served;
+let reranker: Served;
+
+beforeAll(async () => {
+  const chatty = join(folder, 'chatty.gguf');
+  writeFileSync(chatty, withChatTemplate(readFileSync(stories), chatTemplate('qwen2.5')));
+  [served, narrow, encoder, reranker] = await Promise.all([
+    serve(chatty, ['--parallel', '8', '--max-body', '100000']),
+    serve(stories, [
+      ...['--parallel', '1', '--max-queue', '1', '--timeout', '2', '--name', 'narrow'],
+      ...['--api-key', 'secret', '--cors', 'https://page.example'],
+    ], 'secret'), // prettier-ignore
+    serve(fixture('encoder/bert.gguf')),
+    serve(fixture('encoder/bert-rerank.gguf')),
+  ]);
+});
+
+afterAll(async () => {
+  await Promise.all([served, narrow, encoder, reranker].map((each) => each.stop('SIGKILL')));
+  rmSync(folder, { recursive: true });
+});
+
+const once = { model: 'any', prompt: 'Once upon a time', temperature: 0, max_tokens: 24 };
+const messages = [{ role: 'user' as const, content: 'Tell me of a cat.' }];
+
+describe('text completions', () => {
+  test('continue as the program does, and count tokens', async () => {
+    const answer = await served.client.completions.create(once);
+    expect(answer.choices[0]?.text).toBe(told('Once upon a time', 24));
+    expect(answer).toMatchObject({
+      ...{ object: 'text_completion', model: 'any' },
+      choices: [{ index: 0, finish_reason: 'length', logprobs: null }],
+      usage: { prompt_tokens: 5, completion_tokens: 24, total_tokens: 29 },
+    });
+  });
+
+  test('stream the same', async () => {
+    const options = { stream: true as const, stream_options: { include_usage: true } };
+    let text = '';
+    let last;
+    for await (const chunk of await served.client.completions.create({ ...once, ...options })) {
+      text += chunk.choices[0]?.text ?? '';
+      last = chunk;
+    }
+    expect(text).toBe(told('Once upon a time', 24));
+    expect(last).toMatchObject({ choices: [], usage: { completion_tokens: 24 } });
+  });
+
+  test('take several prompts, texts or tokens, and echo them', async () => {
+    const ids = kinglet(['tokenize', '-m', stories, '--text', 'One day', '--bos']).stdout;
+    const both = await served.client.completions.create({
+      ...{ ...once, echo: true, n: 2, max_tokens: 4 },
+      prompt: [ids.trim().split(' ').map(Number)],
+    });
+    const whole = `One day${told('One day', 4)}`;
+    expect(both.choices.map(({ text }) => text.trim())).toEqual([whole, whole]);
+    const texts = await served.client.completions.create({
+      ...{ ...once, max_tokens: 4, prompt: ['One day', 'The cat'] },
+    });
+    expect(texts.choices.map(({ text }) => text)).toEqual([told('One day', 4), told('The cat', 4)]);
+  });
+
+  test('draw by a seed, and differently for each choice', async () => {
+    const drawn = { ...once, temperature: 1, seed: 5, n: 2 };
+    const texts = async () =>
+      (await served.client.completions.create(drawn)).choices.map(({ text }) => text);
+    const first = await texts();
+    expect(await texts()).toEqual(first);
+    expect(first[0]).not.toBe(first[1]);
+  });
+
+  test('tell log probabilities', async () => {
+    const answer = await served.client.completions.create({ ...once, logprobs: 3, max_tokens: 3 });
+    const lists = answer.choices[0]?.logprobs;
+    expect(lists?.tokens?.join('')).toBe(told('Once upon a time', 3));
+    expect(lists?.text_offset).toEqual([0, 1, 7]);
+    for (const [i, logprob] of (lists?.token_logprobs ?? []).entries()) {
+      const top = lists?.top_logprobs?.[i] ?? {};
+      expect(Object.keys(top)).toHaveLength(3);
+      expect(Math.max(...Object.values(top))).toBe(logprob); // greedy
+      expect(logprob).toBeLessThanOrEqual(0);
+    }
+  });
+
+  test('end at stop texts, and follow a grammar', async () => {
+    const stopped = await served.client.completions.create({ ...once, stop: ['Lily'] });
+    expect(stopped.choices[0]).toMatchObject({
+      text: ', there was a little girl named ',
+      finish_reason: 'stop',
+    });
+    const grammar = 'root ::= " yes" | " no"';
+    const followed = await served.client.completions.create({ ...once, grammar } as typeof once);
+    expect(followed.choices[0]?.text).toMatch(/^ (yes|no)$/);
+  });
+});
+
+describe('chat', () => {
+  test('answers messages, at once and streamed', async () => {
+    const params = { model: 'm', messages, temperature: 0, max_completion_tokens: 12 };
+    const whole = await served.client.chat.completions.create(params);
+    const { message } = whole.choices[0] ?? {};
+    expect(whole.object).toBe('chat.completion');
+    expect(message?.role).toBe('assistant');
+    expect(message?.content).not.toBe('');
+    let text = '';
+    let finish;
+    const stream = await served.client.chat.completions.create({ ...params, stream: true });
+    for await (const { choices } of stream) {
+      text += choices[0]?.delta.content ?? '';
+      finish = choices[0]?.finish_reason ?? finish;
+    }
+    expect(text).toBe(message?.content);
+    expect(finish).toBe(whole.choices[0]?.finish_reason);
+  });
+
+  test('tells log probabilities of every token', async () => {
+    const answer = await served.client.chat.completions.create({
+      ...{
+        model: 'm',
+        messages,
+        temperature: 0,
+        max_completion_tokens: 5,
+        logprobs: true,
+        top_logprobs: 2,
+      },
+    });
+    const tokens = answer.choices[0]?.logprobs?.content ?? [];
+    expect(tokens).toHaveLength(answer.usage?.completion_tokens ?? 0);
+    for (const { token, bytes, logprob, top_logprobs: top } of tokens) {
+      expect(bytes).toEqual([...Buffer.from(token)]);
+      expect(top.map((one) => one.logprob)).toContain(logprob);
+      expect(top).toHaveLength(2);
+    }
+  });
+
+  test('follows a JSON schema', async () => {
+    const schema = {
+      type: 'object',
+      properties: {
+        kind: { enum: ['cat', 'dog'] },
+        age: { type: 'integer' },
+        tame: { type: ['boolean', 'null'] },
+      },
+      required: ['kind', 'age', 'tame'],
+      additionalProperties: false,
+    };
+    for (const drawn of [{ seed: 1 }, { seed: 2 }, { seed: 3 }]) {
+      const answer = await served.client.chat.completions.create({
+        ...{ ...drawn, model: 'm', messages, max_completion_tokens: 100 },
+        response_format: { type: 'json_schema', json_schema: { name: 'pet', schema } },
+      });
+      const pet = JSON.parse(answer.choices[0]?.message.content ?? '') as Record<string, unknown>;
+      expect(Object.keys(pet)).toEqual(['kind', 'age', 'tame']);
+      expect(['cat', 'dog']).toContain(pet.kind);
+      expect(Number.isInteger(pet.age)).toBe(true);
+    }
+  });
+
+  test('calls a tool that it must call, at once and streamed', async () => {
+    const params = {
+      ...{ model: 'm', messages, seed: 1, max_tokens: 200 },
+      tools: [
+        {
+          type: 'function' as const,
+          function: {
+            name: 'get_weather',
+            parameters: {
+              type: 'object',
+              properties: { place: { enum: ['Rome', 'Oslo'] } },
+              required: ['place'],
+              additionalProperties: false,
+            },
+          },
+        },
+      ],
+      tool_choice: 'required' as const,
+    };
+    const whole = await served.client.chat.completions.create(params);
+    expect(whole.choices[0]?.finish_reason).toBe('tool_calls');
+    const [call] = whole.choices[0]?.message.tool_calls ?? [];
+    if (call?.type !== 'function') throw new Error('no call');
+    expect(call.id).toMatch(/^\w{9}$/);
+    expect(call.function.name).toBe('get_weather');
+    expect(call.function.arguments).toMatch(/^\{\s*"place":\s*"(Rome|Oslo)"\s*\}$/);
+    let streamed = '';
+    for await (const { choices } of await served.client.chat.completions.create({
+      ...{ ...params, stream: true },
+    })) {
+      streamed += choices[0]?.delta.tool_calls?.[0]?.function?.arguments ?? '';
+    }
+    expect(streamed).toBe(call.function.arguments);
+  });
+
+  test('does not compute again what another conversation began with', async () => {
+    const long = Array.from({ length: 100 }, (_, i) => `cat number ${String(i)}`).join(', ');
+    const ask = (question: string) =>
+      served.client.chat.completions.create({
+        ...{ model: 'm', temperature: 0, max_completion_tokens: 2 },
+        messages: [
+          { role: 'system', content: long.slice(0, 400) },
+          { role: 'user', content: question },
+        ],
+      });
+    await ask('Who?');
+    const { usage } = await ask('Where?');
+    const cached = usage?.prompt_tokens_details?.cached_tokens ?? 0;
+    expect(cached).toBeGreaterThan(32);
+    expect(cached).toBeLessThan(usage?.prompt_tokens ?? 0);
+  });
+});
+
+describe('vectors and scores', () => {
+  test('embeddings are those of the program, of length 1', async () => {
+    const answer = await encoder.client.embeddings.create({ model: 'm', input: ['a cat', 'dogs'] });
+    const lines = kinglet(['embed', '-m', fixture('encoder/bert.gguf'), '--normalize'], 'a cat\ndogs')
+      .stdout.trim()
+      .split('\n'); // prettier-ignore
+    for (const [i, line] of lines.entries()) {
+      const { embedding } = JSON.parse(line) as { embedding: number[] };
+      const given = answer.data[i]?.embedding ?? [];
+      expect(given).toHaveLength(embedding.length);
+      given.forEach((number, at) => {
+        expect(number).toBeCloseTo(embedding[at] ?? NaN, 5);
+      });
+    }
+    expect(answer.usage.total_tokens).toBeGreaterThan(3);
+    const floats = await encoder.client.embeddings.create({
+      ...{ model: 'm', input: 'a cat', encoding_format: 'float', dimensions: 4 },
+    });
+    expect(floats.data[0]?.embedding).toHaveLength(4);
+  });
+
+  test('rerank orders documents by their scores', async () => {
+    const response = await fetch(`${reranker.url}/v1/rerank`, {
+      method: 'POST',
+      body: JSON.stringify({
+        ...{ query: 'cat', documents: ['a dog', 'the cat', 'a tree'], top_n: 2 },
+        return_documents: true,
+      }),
+    });
+    const { results } = (await response.json()) as {
+      results: { index: number; relevance_score: number; document: { text: string } }[];
+    };
+    expect(results).toHaveLength(2);
+    expect(results[0]?.relevance_score).toBeGreaterThanOrEqual(results[1]?.relevance_score ?? NaN);
+    expect(['a dog', 'the cat', 'a tree'][results[0]?.index ?? 9]).toBe(results[0]?.document.text);
+  });
+
+  test('models are asked only for what they can make', async () => {
+    await expect(encoder.client.completions.create(once)).rejects.toThrow(/400.*vectors/s);
+    await expect(
+      served.client.embeddings.create({ model: 'm', input: 'x', dimensions: 1e6 }),
+    ).rejects.toThrow(/400/);
+    await expect(served.client.post('/rerank', { body: {} })).rejects.toThrow(/400/);
+  });
+});
+
+describe('refusals', () => {
+  const refused = async (body: string | object, path = '/v1/completions') => {
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    const response = await fetch(`${served.url}${path}`, { method: 'POST', body: text });
+    const { error } = (await response.json()) as { error: Record<string, unknown> };
+    return { status: response.status, ...error };
+  };
+
+  test('say in OpenAI’s form what is wrong', async () => {
+    await expect(
+      served.client.completions.create({ ...once, temperature: -1 }),
+    ).rejects.toBeInstanceOf(OpenAI.BadRequestError);
+    expect(await refused({ ...once, best_of: 2 })).toEqual({
+      ...{ status: 400, type: 'invalid_request_error', param: 'best_of', code: null },
+      message: 'the parameter "best_of" is not supported',
+    });
+    expect(await refused({ ...once, max_tokens: 1.5 })).toMatchObject({
+      message: 'max_tokens is 1.5, expected a whole number from 1 to 4294967295',
+    });
+    expect(await refused({ ...once, prompt: 'a '.repeat(2000) })).toMatchObject({
+      ...{ status: 400, code: 'context_length_exceeded' },
+    });
+    expect(await refused({ ...once, grammar: 'root ::= (' })).toMatchObject({
+      code: 'invalid_grammar',
+    });
+    const format = {
+      type: 'json_schema',
+      json_schema: { schema: { type: 'string', pattern: 'a' } },
+    };
+    expect(
+      await refused({ messages, response_format: format }, '/v1/chat/completions'),
+    ).toMatchObject({ message: 'the JSON schema at #: "pattern" is not supported here' });
+    expect(await refused(once, '/v1/nothing')).toMatchObject({ status: 404, code: 'unknown_url' });
+  });
+
+  test('come for what is no JSON, or too much of it', async () => {
+    for (const body of ['', '{', '[]', '\xff{}', '{"prompt":"a"} x', '['.repeat(5000)]) {
+      expect(await refused(body)).toMatchObject({ status: 400 });
+    }
+    const keys = Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`k${String(i)}`, 1]));
+    expect(await refused({ ...once, logit_bias: keys })).toMatchObject({ status: 400 });
+    expect(await refused({ prompt: 'a'.repeat(200_000) })).toMatchObject({ status: 413 });
+    const form = new FormData();
+    form.append('prompt', 'x');
+    const response = await fetch(`${served.url}/v1/completions`, { method: 'POST', body: form });
+    expect(response.status).toBe(400);
+  });
+
+  test('a chunked body is cut at the limit too', async () => {
+    const { socket, answer } = rawConnection(served.port);
+    socket.write('POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n');
+    socket.write('Transfer-Encoding: chunked\r\n\r\n');
+    for (let i = 0; i < 20; ++i) socket.write(`2710\r\n${'a'.repeat(0x2710)}\r\n`);
+    expect(await answer).toMatch(/^HTTP\/1.1 413 /);
+  });
+
+  test('come for garbage in place of HTTP', async () => {
+    for (const garbage of [
+      '\0\x01\x02\r\n\r\n',
+      'GET\r\n\r\n',
+      `GET /${'a'.repeat(9000)} HTTP/1.1`,
+    ]) {
+      const { socket, answer } = rawConnection(served.port);
+      socket.end(garbage);
+      expect(await answer).toMatch(/^(HTTP\/1.1 4\d\d |$)/);
+    }
+    expect((await fetch(`${served.url}/health`)).status).toBe(200);
+  });
+
+  test('come for names of other machines, and for pages of other origins', async () => {
+    const { socket, answer } = rawConnection(served.port);
+    socket.write('GET /v1/models HTTP/1.1\r\nHost: evil.example\r\n\r\n');
+    expect(await answer).toMatch(/^HTTP\/1.1 403 .*wrong_host/s);
+    const headers = { Origin: 'https://evil.example' };
+    const response = await fetch(`${served.url}/v1/models`, { headers });
+    expect(response.status).toBe(403);
+    expect(response.headers.has('access-control-allow-origin')).toBe(false);
+  });
+
+  test('come without the key, or with another', async () => {
+    const status = async (path: string, headers = {}) =>
+      (await fetch(`${narrow.url}${path}`, { headers })).status;
+    expect(await status('/v1/models')).toBe(401);
+    expect(await status('/metrics')).toBe(401);
+    expect(await status('/v1/models', { Authorization: 'Bearer secre' })).toBe(401);
+    expect(await status('/v1/models', { Authorization: 'Bearer secret' })).toBe(200);
+    expect(await status('/health')).toBe(200);
+    const { data } = await narrow.client.models.list();
+    expect(data.map(({ id }) => id)).toEqual(['narrow']);
+  });
+
+  test('pages of the origin that is allowed are answered, and may ask first', async () => {
+    const headers = {
+      ...{ Origin: 'https://page.example', 'Access-Control-Request-Method': 'POST' },
+      'Access-Control-Request-Headers': 'authorization, content-type',
+    };
+    const response = await fetch(`${narrow.url}/v1/completions`, { method: 'OPTIONS', headers });
+    expect(response.status).toBe(204);
+    expect(response.headers.get('access-control-allow-origin')).toBe('https://page.example');
+    expect(response.headers.get('access-control-allow-headers')).toBe(
+      'authorization, content-type',
+    );
+  });
+});
+
+describe('clients that vanish or drip', () => {
+  const endless = { ...once, max_tokens: 500, logit_bias: { 1: -100, 2: -100 } };
+
+  test('one that leaves a stream, or stops waiting, ends its answer', async () => {
+    const before = await metric(served, 'cancelled_answers_total');
+    const many = { ...endless, n: 100 };
+    const stream = await served.client.completions.create({ ...many, stream: true });
+    for await (const chunk of stream) {
+      expect(chunk.choices).toHaveLength(1);
+      break;
+    }
+    const leaving = new AbortController();
+    const waiting = served.client.completions.create(many, { signal: leaving.signal });
+    setTimeout(() => {
+      leaving.abort();
+    }, 100);
+    await expect(waiting).rejects.toThrow(/abort/i);
+    await expect.poll(() => metric(served, 'running_answers')).toBe(0);
+    await expect.poll(() => metric(served, 'requests')).toBe(0);
+    expect(await metric(served, 'cancelled_answers_total')).toBe(before + 2);
+  });
+
+  test('one that drips its request is given up, and blocks nobody', async () => {
+    const { socket, answer } = rawConnection(narrow.port);
+    socket.write('POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n');
+    const dripping = setInterval(() => socket.write('X'), 100);
+    const body = rawConnection(narrow.port);
+    body.socket.write('POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n');
+    body.socket.write('Authorization: Bearer secret\r\nContent-Length: 100\r\n\r\n{"prompt"');
+    expect((await fetch(`${narrow.url}/health`)).status).toBe(200);
+    expect(await body.answer).toMatch(/^HTTP\/1.1 408 /);
+    await answer; // the connection is closed
+    clearInterval(dripping);
+  });
+
+  test('more than may wait are told to come again, and too slow answers are cut', async () => {
+    const ask = () => narrow.client.completions.create({ ...endless, n: 128 });
+    const results = await Promise.allSettled([ask(), ask(), ask(), ask()]);
+    const statuses = results.map((result) =>
+      result.status === 'rejected' ? (result.reason as InstanceType<typeof OpenAI.APIError>) : null,
+    );
+    const of = (status: number) => statuses.filter((error) => error?.status === status);
+    expect(of(503)).toHaveLength(2);
+    expect(of(503)[0]?.headers?.get('retry-after')).toBe('1');
+    expect(of(503)[0]?.code).toBe('overloaded');
+    expect(of(504)).toHaveLength(2);
+  });
+});
+
+test('64 at once are each answered as if alone', async () => {
+  const prompts = Array.from({ length: 64 }, (_, i) => {
+    const [who, what] = [['cat', 'dog', 'girl', 'boy'][i % 4], ['saw', 'had', 'ate'][i % 3]];
+    return `The ${String(who)} ${String(what)} a ${['big', 'red', 'small', 'new', 'old'][i % 5] ?? ''} `;
+  });
+  const ask = async (prompt: string, i: number) => {
+    const params = { ...once, prompt, max_tokens: 8 + (i % 7) };
+    if (i % 2 === 0) return (await served.client.completions.create(params)).choices[0]?.text;
+    let text = '';
+    const stream = await served.client.completions.create({ ...params, stream: true });
+    for await (const { choices } of stream) text += choices[0]?.text ?? '';
+    return text;
+  };
+  const together = await Promise.all(prompts.map(ask));
+  const alone: (string | undefined)[] = [];
+  for (const [i, prompt] of prompts.entries()) {
+    alone.push(i < 60 ? await ask(prompt, i) : told(prompt, 8 + (i % 7)));
+  }
+  expect(together).toEqual(alone);
+  await expect.poll(() => metric(served, 'requests')).toBe(0);
+});
+
+describe('the server', () => {
+  test('serves a page, and nothing beside its folder', async () => {
+    const page = join(folder, 'page');
+    mkdirSync(page);
+    writeFileSync(join(page, 'index.html'), '<title>page</title>');
+    const paged = await serve(stories, ['--page', page]);
+    const response = await fetch(paged.url);
+    expect(await response.text()).toBe('<title>page</title>');
+    expect(response.headers.get('cross-origin-embedder-policy')).toBe('require-corp');
+    expect(response.headers.has('kinglet-server')).toBe(true); // which shows the page its switch
+    expect((await paged.client.models.list()).data).toMatchObject([{ can_chat: false }]);
+    expect((await served.client.models.list()).data).toMatchObject([{ can_chat: true }]);
+    const { socket, answer } = rawConnection(paged.port);
+    socket.write('GET /../chatty.gguf HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    expect(await answer).toMatch(/^HTTP\/1.1 404 /);
+    expect(await paged.stop()).toBe(0);
+  });
+
+  test('ends answers before it ends, and takes no others', async () => {
+    const ending = await serve(stories);
+    const answer = ending.client.completions.create({ ...once, max_tokens: 100, n: 20 });
+    await expect.poll(() => metric(ending, 'generated_tokens_total')).toBeGreaterThan(0);
+    const code = ending.stop('SIGINT');
+    expect((await answer).choices).toHaveLength(20);
+    expect(await code).toBe(0);
+    expect(ending.log()).toMatch(/POST.*\/v1\/completions" 200, prompt 5 \(0 known\), answer \d+/);
+    await expect(fetch(`${ending.url}/health`)).rejects.toThrow();
+  });
+
+  test('says why it cannot start', () => {
+    expectFailure(
+      ['serve', '-m', stories, '--port', String(served.port)],
+      /cannot listen at 127.0.0.1, port \d+: is it taken/,
+    );
+    expectFailure(['serve', '-m', stories, '--ctx', '100000'], /the model was trained for/);
+  });
+});
