@@ -1,120 +1,191 @@
-#include <unistd.h>
-
-#include <algorithm>
-#include <chrono>
+#include <array>
 #include <cstdio>
-#include <ctime>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/format.h"
+#include "base/quoted.h"
 #include "cli/commands.h"
+#include "cli/conversation.h"
+#include "cli/images.h"
 #include "cli/input.h"
+#include "cli/markdown.h"
+#include "cli/progress.h"
 #include "cli/run.h"
-#include "text/chat_template.h"
+#include "cli/terminal.h"
 
 namespace kinglet::cli {
 namespace {
 
-Result<ChatTemplate> choose_template(const GgufHeader& header, const Vocabulary& vocabulary,
-                                     const std::string& format, const std::string& path) {
-  if (!path.empty()) {
-    KINGLET_ASSIGN(const std::string source, read_text_file(path));
-    return ChatTemplate::parse(source, vocabulary);
-  }
-  auto chosen = format.empty() ? ChatTemplate::from_gguf(header, vocabulary)
-                               : ChatTemplate::named(format, vocabulary);
-  if (!chosen.ok() && format.empty()) {
-    chosen.error().message += "; --format NAME or --chat-template FILE chooses one";
-  }
-  return chosen;
+constexpr char kHelp[] =
+    "/system TEXT  begin anew with this system message\n"
+    "/clear        begin anew\n"
+    "/file PATH    put a text file in front of the next message\n"
+    "/image PATH   put a picture in front of it, where the model reads pictures\n"
+    "/save PATH    write the conversation as JSON\n"
+    "/load PATH    go on with a conversation that was saved\n"
+    "/help         show this\n"
+    "/exit         end, as Ctrl-D does\n"
+    "A line that ends with \\ goes on in the next one, and so does all between two \"\"\".\n"
+    "Ctrl-C stops an answer.\n";
+
+void write(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
 }
 
-jinja::Now local_time() {
-  const std::time_t now = std::time(nullptr);
-  const std::tm* local = std::localtime(&now);
-  if (local == nullptr) return {};
-  return {local->tm_year + 1900, local->tm_mon + 1, local->tm_mday,
-          local->tm_hour,        local->tm_min,     local->tm_sec};
-}
-
-std::vector<ChatMessage> opening(const std::string& system) {
-  if (system.empty()) return {};
-  return {{ChatRole::system, system}};
-}
-
-// A line without its end; false where input has ended.
-bool read_line(std::string& line) {
-  line.clear();
-  int c = std::getchar();
-  if (c == EOF) return false;
-  for (; c != EOF && c != '\n'; c = std::getchar()) line += static_cast<char>(c);
-  return true;
-}
-
-class Conversation {
+// Shows an answer; at a terminal with colours, and thoughts in grey.
+class AnswerPrinter {
  public:
-  Conversation(Run& run, ChatTemplate chat_template, const ChatOptions& options)
-      : run_(run),
-        template_(std::move(chat_template)),
-        options_(options),
-        messages_(opening(options.system)) {}
+  AnswerPrinter() : styles_(writes_to_terminal()) {}
 
-  // Streams the answer to `line`. After an error the conversation is as it was.
-  Status answer(const std::string& line) {
-    KINGLET_TRY(check_utf8("message", line));
-    messages_.push_back({ChatRole::user, line});
-    auto text = stream_answer();
-    if (!text.ok()) {
-      messages_.pop_back();
-      return text.error();
+  void print(std::string_view text, bool is_thought) {
+    if (!styles_) return write(text);
+    if (is_thought != is_thought_) write(is_thought ? "\x1b[90m" : "\x1b[0m\n\n");
+    is_thought_ = is_thought;
+    if (is_thought) return write(text);
+    write(styler_.push(text));
+  }
+
+  void end() {
+    if (styles_) write(styler_.end());
+    write("\n");
+  }
+
+ private:
+  bool styles_;
+  bool is_thought_ = false;
+  MarkdownStyler styler_;
+};
+
+using Pictures = std::vector<std::vector<ImagePart>>;
+
+Status answer(Conversation& conversation, std::string_view message, const Pictures& pictures,
+              const Cancellation& cancellation) {
+  ProgressBar bar("Reading");
+  AnswerPrinter printer;
+  const AnswerListener listener = {
+      .on_prompt = [&](uint32_t n_done, uint32_t n) { bar.update(n_done, n); },
+      .on_text =
+          [&](std::string_view text, bool is_thought) {
+            bar.clear();
+            printer.print(text, is_thought);
+          }};
+  const Status status = conversation.answer(message, pictures, listener, cancellation);
+  bar.clear();
+  if (status.ok()) printer.end();
+  return status;
+}
+
+Status write_text_file(const std::string& path, std::string_view text) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(text.data(), static_cast<std::streamsize>(text.size()));
+  file.close();
+  if (!file) return Error{ErrorCode::io, cat("cannot write ", path)};
+  return {};
+}
+
+// What reads pictures, opened when the first one comes.
+class Eye {
+ public:
+  Eye(const ChatOptions& options, Run& run) : options_(options), run_(run) {}
+
+  Status read(const std::string& path, const Cancellation& cancellation, Pictures& pictures) {
+    if (reader_ == nullptr) {
+      KINGLET_ASSIGN(reader_,
+                     PictureReader::open(options_.images.mmproj, options_.run.model, run_));
     }
-    messages_.push_back({ChatRole::assistant, std::move(text.value())});
+    KINGLET_ASSIGN(auto parts, reader_->read(path, cancellation));
+    pictures.push_back(std::move(parts));
     return {};
   }
 
  private:
-  Result<std::string> stream_answer() {
-    const auto start = Clock::now();
-    KINGLET_ASSIGN(ChatText laid_out, template_.render(messages_, {.thinking = options_.thinking,
-                                                                   .now = local_time()}));
-    if (options_.trust_content) laid_out.said.clear();
-    const std::vector<TokenId> prompt = run_.loaded.tokenizer->encode(
-        laid_out.text, {.add_bos = true, .parse_special = true}, laid_out.said);
-    GenerationOptions options = options_.generation;
-    options.replaces_context = true;
-    KINGLET_ASSIGN(Generation generation,
-                   Generation::start(*run_.session, *run_.loaded.tokenizer, prompt, options));
-    const uint32_t n_reused = generation.n_prompt_done();
-    std::string answer;
-    size_t n_generated = 0;
-    uint32_t n_kept = 0;
-    for (FinishReason reason = FinishReason::none; reason == FinishReason::none;) {
-      KINGLET_ASSIGN(const GenerationStep step, generation.step());
-      n_generated += step.token != kNoToken;
-      answer += step.text;
-      std::fwrite(step.text.data(), 1, step.text.size(), stdout);
-      std::fflush(stdout);
-      reason = step.finish;
-      n_kept = step.n_kept;
+  const ChatOptions& options_;
+  Run& run_;
+  std::unique_ptr<PictureReader> reader_;
+};
+
+// The person at the terminal, who talks to the model and, with a slash, to the program.
+class Dialogue {
+ public:
+  Dialogue(Conversation& conversation, Eye& eye, Pictures pictures)
+      : conversation_(conversation), eye_(eye), pictures_(std::move(pictures)) {}
+
+  // False where the dialogue ends.
+  bool take(const std::string& line) {
+    Status status;
+    if (line == "/exit" || line == "/bye") return false;
+    if (line.starts_with('/')) {
+      const size_t space = std::min(line.find(' '), line.size());
+      status = command(line.substr(0, space), line.substr(std::min(space + 1, line.size())));
+    } else if (line.find_first_not_of(" \n") != line.npos) {
+      status = answer(conversation_, attached_ + line, pictures_, next_interrupt());
+      if (status.ok()) detach();
     }
-    std::fputc('\n', stdout);
-    if (options_.show_speed) {
-      const std::chrono::duration<double> seconds = Clock::now() - start;
-      std::fprintf(stderr,
-                   "prompt: %zu tokens, %u of them known; answer: %zu tokens, %u of them guessed; "
-                   "%.1f s\n",
-                   prompt.size(), n_reused, n_generated, n_kept, seconds.count());
-    }
-    return answer;
+    if (!status.ok()) std::fprintf(stderr, "kinglet: %s\n", status.error().message.c_str());
+    return true;
   }
 
-  using Clock = std::chrono::steady_clock;
+ private:
+  Status command(std::string_view name, const std::string& argument) {
+    if (name == "/help" || name == "/?") {
+      std::fputs(kHelp, stdout);
+      return {};
+    }
+    if (name == "/clear" || name == "/system") {
+      detach();
+      KINGLET_TRY(check_utf8("system message", argument));
+      conversation_.restart(name == "/system" ? argument : system_message());
+      return {};
+    }
+    if (name != "/file" && name != "/image" && name != "/save" && name != "/load") {
+      return Error{ErrorCode::invalid_argument,
+                   cat(quoted(name), " is no command; /help shows those that there are")};
+    }
+    if (argument.empty()) {
+      return Error{ErrorCode::invalid_argument, cat(name, " needs the path of a file")};
+    }
+    if (name == "/save") {
+      KINGLET_ASSIGN(const std::string json, conversation_.to_json());
+      return write_text_file(argument, json);
+    }
+    if (name == "/image") return eye_.read(argument, next_interrupt(), pictures_);
+    KINGLET_ASSIGN(const std::string text, read_text_file(argument));
+    KINGLET_TRY(check_utf8("file", text));
+    if (name == "/load") return load(text);
+    attached_ += text + "\n\n";
+    return {};
+  }
 
-  Run& run_;
-  ChatTemplate template_;
-  const ChatOptions& options_;
-  std::vector<ChatMessage> messages_;
+  // Shows what was said, so that one knows where one is.
+  Status load(std::string_view json) {
+    KINGLET_TRY(conversation_.from_json(json));
+    for (const ChatMessage& message : conversation_.messages()) {
+      if (message.role == ChatRole::system) continue;
+      const char* mark = message.role == ChatRole::user ? "> " : "";
+      std::printf("%s%s\n", mark, message.content.c_str());
+    }
+    return {};
+  }
+
+  std::string system_message() const {
+    const auto& messages = conversation_.messages();
+    const bool has_one = !messages.empty() && messages[0].role == ChatRole::system;
+    return has_one ? messages[0].content : std::string();
+  }
+
+  void detach() {
+    attached_.clear();
+    pictures_.clear();
+  }
+
+  Conversation& conversation_;
+  Eye& eye_;
+  std::string attached_;  // files in front of the next message
+  Pictures pictures_;     // the same
 };
 
 }  // namespace
@@ -123,31 +194,34 @@ Status chat(ChatOptions options) {
   KINGLET_TRY(check_utf8("system message", options.system));
   KINGLET_ASSIGN(const auto run, start_run(options.run));
   choose_sampling(run->loaded.model, options.sampling, options.generation.sampler);
-  KINGLET_ASSIGN(ChatTemplate chat_template,
-                 choose_template(run->loaded.model.header(), run->loaded.tokenizer->vocabulary(),
-                                 options.format, options.chat_template));
-  Conversation conversation(*run, std::move(chat_template), options);
-  const bool at_terminal = isatty(STDIN_FILENO) != 0;
-  std::string line;
-  while (true) {
-    if (at_terminal) std::fputs("> ", stdout);
-    std::fflush(stdout);
-    if (!read_line(line)) break;
-    const Status status = conversation.answer(line);
-    if (status.ok()) continue;
-    if (!at_terminal) return status;
-    std::fprintf(stderr, "kinglet: %s\n", status.error().message.c_str());
+  KINGLET_ASSIGN(ChatFormat format,
+                 choose_format(run->loaded.model.header(), run->loaded.tokenizer->vocabulary(),
+                               options.format, options.chat_template));
+  Conversation conversation(*run, std::move(format), options);
+  Eye eye(options, *run);
+  Pictures pictures;
+  for (const std::string& path : options.images.files) KINGLET_TRY(eye.read(path, {}, pictures));
+  MessageReader reader;
+  if (!reads_from_terminal()) {
+    for (; const auto line = reader.next(); pictures.clear()) {
+      KINGLET_TRY(answer(conversation, *line, pictures, {}));
+    }
+    return {};
   }
-  if (at_terminal) std::fputc('\n', stdout);
+  catch_interrupts();
+  Dialogue dialogue(conversation, eye, std::move(pictures));
+  while (const auto line = reader.next()) {
+    if (!dialogue.take(*line)) return {};
+  }
+  std::fputc('\n', stdout);
   return {};
 }
 
 Status prompt(const PromptOptions& options) {
-  KINGLET_ASSIGN(const GgufFile file, read_gguf_file(options.model));
+  KINGLET_ASSIGN(const GgufFile file, read_model(options.model));
   KINGLET_ASSIGN(const auto tokenizer, Tokenizer::from_gguf(file.header()));
-  KINGLET_ASSIGN(const ChatTemplate chat_template,
-                 choose_template(file.header(), tokenizer->vocabulary(), options.format,
-                                 options.chat_template));
+  KINGLET_ASSIGN(const ChatFormat format, choose_format(file.header(), tokenizer->vocabulary(),
+                                                        options.format, options.chat_template));
   const std::string input = read_input();
   std::vector<ChatMessage> messages = opening(options.system);
   ChatRole role = ChatRole::user;
@@ -155,9 +229,8 @@ Status prompt(const PromptOptions& options) {
     messages.push_back({role, std::string(content)});
     role = role == ChatRole::user ? ChatRole::assistant : ChatRole::user;
   }
-  KINGLET_ASSIGN(
-      const ChatText laid_out,
-      chat_template.render(messages, {.thinking = options.thinking, .now = local_time()}));
+  const ::kinglet::ChatOptions layout = {.thinking = options.thinking, .now = local_time()};
+  KINGLET_ASSIGN(const ChatText laid_out, format.chat_template.render(messages, layout));
   std::fwrite(laid_out.text.data(), 1, laid_out.text.size(), stdout);
   return {};
 }

@@ -24,10 +24,17 @@ struct RunOptions {
   bool measures_kernels = false;
 };
 
+// Pictures in what a model is given.
+struct ImageOptions {
+  std::vector<std::string> files;  // PNG, JPEG
+  std::string mmproj;              // what reads them; "": the one beside the model
+};
+
 struct GenerateOptions {
   RunOptions run;
   SamplerChoice sampling;  // the rest is as the file recommends
   std::string prompt;
+  ImageOptions images;  // where the prompt says <image>, or else in front of it
   bool add_bos = true;
   bool parse_special = true;
   GenerationOptions generation;
@@ -39,6 +46,7 @@ struct ChatOptions {
   RunOptions run;
   SamplerChoice sampling;  // the rest is as the file recommends
   std::string system;
+  ImageOptions images;        // of the first message
   std::string format;         // a built-in chat format; "": the file's template
   std::string chat_template;  // path of a Jinja file in place of either
   bool thinking = true;
@@ -87,6 +95,23 @@ struct RerankOptions {
 struct PerplexityOptions {
   RunOptions run;
   std::string file;  // text
+};
+
+struct ServeOptions {
+  RunOptions run;
+  SamplerChoice sampling;  // of requests that leave it out; the rest is as the file recommends
+  std::string name;        // of the model; "": the file's
+  std::string host = "127.0.0.1";
+  int port = 8080;  // 0: a free one
+  std::string api_key;
+  std::string cors;    // origin whose pages may ask
+  std::string page;    // folder of a page; "": the demo page, if it was built
+  std::string mmproj;  // what reads pictures; "": nothing does
+  uint32_t n_parallel = 4;
+  uint32_t n_queue = 64;
+  uint32_t pool = 0;  // positions that all answers share; 0: n_parallel contexts
+  uint64_t max_body = uint64_t{8} << 20;
+  uint32_t timeout = 600;  // seconds
 };
 
 struct TokenizeOptions {
@@ -138,6 +163,10 @@ Status rerank(const RerankOptions& options);
 // into windows as long as the context, each begins with BOS where the model wants one, and the
 // second half of each counts.
 Status perplexity(const PerplexityOptions& options);
+
+// Answers over HTTP, in the form of OpenAI's API, until a signal ends it. Lines for requests go to
+// standard error.
+Status serve(const ServeOptions& options);
 
 // Writes the input's weights in another type.
 Status quantize(const QuantizeOptions& options);

@@ -5,10 +5,13 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/images.h"
 #include "cli/input.h"
+#include "cli/progress.h"
 #include "cli/run.h"
 #include "kernels/measured.h"
 #include "session/generation.h"
+#include "session/image_prompt.h"
 
 namespace kinglet::cli {
 namespace {
@@ -57,6 +60,30 @@ void print_metrics(const Run& run, size_t n_prompt, double first_token_seconds, 
                static_cast<unsigned long long>(run.session->scratch_bytes()));
 }
 
+constexpr std::string_view kImageMark = "<image>";
+
+// The prompt's tokens, with those of its pictures.
+Result<ImagePrompt> encode_prompt(const GenerateOptions& options, Run& run) {
+  const EncodeOptions encoding = {.add_bos = options.add_bos,
+                                  .parse_special = options.parse_special};
+  const Tokenizer& tokenizer = *run.loaded.tokenizer;
+  if (options.images.files.empty()) {
+    return ImagePrompt{tokenizer.encode(options.prompt, encoding), {}};
+  }
+  KINGLET_ASSIGN(const auto reader,
+                 PictureReader::open(options.images.mmproj, options.run.model, run));
+  std::vector<std::vector<ImagePart>> pictures;
+  for (const std::string& path : options.images.files) {
+    KINGLET_ASSIGN(auto parts, reader->read(path, {}));
+    pictures.push_back(std::move(parts));
+  }
+  std::string text = options.prompt;
+  if (text.find(kImageMark) == text.npos) {
+    for (size_t i = 0; i < pictures.size(); ++i) text.insert(0, kImageMark);
+  }
+  return encode_with_images(tokenizer, text, {}, kImageMark, pictures, encoding);
+}
+
 Result<std::shared_ptr<const Grammar>> read_grammar(const std::string& path) {
   KINGLET_ASSIGN(const std::string text, read_text_file(path));
   KINGLET_ASSIGN(Grammar grammar, Grammar::parse(text));
@@ -72,8 +99,9 @@ Status generate(GenerateOptions options) {
   }
   KINGLET_ASSIGN(const auto run, start_run(options.run));
   choose_sampling(run->loaded.model, options.sampling, options.generation.sampler);
-  const std::vector<TokenId> prompt = run->loaded.tokenizer->encode(
-      options.prompt, {.add_bos = options.add_bos, .parse_special = options.parse_special});
+  KINGLET_ASSIGN(ImagePrompt composed, encode_prompt(options, *run));
+  const std::vector<TokenId>& prompt = composed.tokens;
+  options.generation.images = std::move(composed.images);
   KINGLET_ASSIGN(Generation generation, Generation::start(*run->session, *run->loaded.tokenizer,
                                                           prompt, options.generation));
   const auto start = Clock::now();
@@ -82,8 +110,11 @@ Status generate(GenerateOptions options) {
   FinishReason reason = FinishReason::none;
   uint32_t n_guessed = 0;
   uint32_t n_kept = 0;
+  ProgressBar bar("Reading");
   while (reason == FinishReason::none) {
     KINGLET_ASSIGN(const GenerationStep step, generation.step());
+    if (step.token == kNoToken) bar.update(step.n_prompt_done, prompt.size());
+    if (!step.text.empty()) bar.clear();
     if (step.token != kNoToken && n_generated++ == 0) first_token = Clock::now();
     std::fwrite(step.text.data(), 1, step.text.size(), stdout);
     std::fflush(stdout);

@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "base/quoted.h"
 #include "cli/commands.h"
+#include "cli/run.h"
 #include "gguf/file.h"
 #include "gguf/recipe.h"
 
@@ -51,7 +52,7 @@ std::string entry_text(const MetadataEntry& entry) {
 }  // namespace
 
 Status inspect(const std::string& model) {
-  KINGLET_ASSIGN(const GgufFile file, read_gguf_file(model));
+  KINGLET_ASSIGN(const GgufFile file, read_model(model));
   const GgufHeader& header = file.header();
   std::printf("GGUF version %u, %zu metadata values, %zu tensors, alignment %u, %llu bytes\n\n",
               header.version, header.metadata.size(), header.tensors.size(), header.alignment,

@@ -7,6 +7,8 @@
 
 #include "base/format.h"
 #include "cli/commands.h"
+#include "cli/manual.h"
+#include "cli/models.h"
 
 namespace kinglet::cli {
 namespace {
@@ -14,7 +16,9 @@ namespace {
 // Of commands that compute with a model.
 template <class Options>
 void add_model_options(CLI::App& command, Options& options) {
-  command.add_option("-m,--model", options.model, "GGUF file")->required();
+  command
+      .add_option("-m,--model", options.model, "GGUF file, or the address of one that was pulled")
+      ->required();
   command
       .add_option("--embedding-tables", options.tables,
                   "Tables that are read by rows only: in memory, left in the file, or auto: there "
@@ -26,7 +30,8 @@ void add_model_options(CLI::App& command, Options& options) {
                   "Threads (default: the fastest number, at most half of the machine's or 2)")
       ->check(CLI::Range(1u, 1024u));
   command.add_option("--kernels", options.kernels,
-                     "Kernel set: scalar, avx2, avx512-vnni (default: the fastest)");
+                     "Kernel set: scalar, avx2, avx-vnni, avx512-vnni; on ARM scalar, neon, "
+                     "neon-dotprod, neon-i8mm (default: the fastest)");
 }
 
 void add_encoder_options(CLI::App& command, EncoderOptions& options) {
@@ -85,6 +90,15 @@ void add_lookup_option(CLI::App& command, GenerationOptions& generation) {
       ->capture_default_str();
 }
 
+void add_image_options(CLI::App& command, ImageOptions& images, const char* where) {
+  command.add_option("--image", images.files, where)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.add_option("--mmproj", images.mmproj,
+                     "What reads pictures: a GGUF file, or the address of one that was pulled "
+                     "(default: the one beside the model)");
+}
+
 // Of commands that lay out a conversation.
 template <class Options>
 void add_chat_options(CLI::App& command, Options& options) {
@@ -98,6 +112,48 @@ void add_chat_options(CLI::App& command, Options& options) {
                    "Let models that reason first do so, or not");
 }
 
+#if defined(KINGLET_SERVER)
+void add_serve_options(CLI::App& command, ServeOptions& options) {
+  options.run.kv_page = kDefaultPagePositions;
+  add_run_options(command, options.run);
+  command.get_option("--kv-page")
+      ->description("Positions in a page of the KV cache, which answers can share")
+      ->check(CLI::Range(1u, UINT32_MAX));
+  add_sampler_options(command, options.sampling);
+  command.add_option("--name", options.name, "Name of the model (default: the file's)");
+  command.add_option("--mmproj", options.mmproj,
+                     "What reads pictures: a GGUF file, or the address of one that was pulled");
+  command
+      .add_option("--host", options.host,
+                  "Address to listen at; others than this machine's "
+                  "let others ask")
+      ->capture_default_str();
+  command.add_option("--port", options.port, "Port; 0: a free one")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  command.add_option("--api-key", options.api_key, "Key that requests must bring")
+      ->envname("KINGLET_API_KEY");
+  command.add_option("--cors", options.cors,
+                     "Origin whose pages may ask, or * (default: those of the server itself)");
+  command.add_option("--page", options.page, "Folder of a page (default: the demo page, if built)");
+  command.add_option("--parallel", options.n_parallel, "Answers that are computed at a time")
+      ->check(CLI::Range(1u, 256u))
+      ->capture_default_str();
+  command.add_option("--max-queue", options.n_queue, "Requests that wait beside them, at most")
+      ->check(CLI::Range(0u, 4096u))
+      ->capture_default_str();
+  command.add_option("--pool", options.pool,
+                     "Positions of the KV cache that all answers share (default: a context for "
+                     "each at a time)");
+  command.add_option("--max-body", options.max_body, "Bytes of a request, at most")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32))
+      ->capture_default_str();
+  command.add_option("--timeout", options.timeout, "Seconds for an answer, waiting included")
+      ->check(CLI::Range(1u, 86400u))
+      ->capture_default_str();
+}
+#endif
+
 int run(int argc, char** argv) {
   CLI::App app("Runs language models from GGUF files.");
   app.require_subcommand(1);
@@ -107,6 +163,9 @@ int run(int argc, char** argv) {
   auto* generate_command = app.add_subcommand("generate", "Continue a text");
   add_run_options(*generate_command, generating.run);
   generate_command->add_option("-p,--prompt", generating.prompt, "Text to continue");
+  add_image_options(*generate_command, generating.images,
+                    "PNG or JPEG file that stands where the prompt says <image>, or else in front "
+                    "of it; may be given several times");
   generate_command->add_option("-n,--n-tokens", generating.generation.max_tokens, "Tokens at most")
       ->capture_default_str();
   generate_command->add_flag("--bos,!--no-bos", generating.add_bos,
@@ -138,6 +197,8 @@ int run(int argc, char** argv) {
   auto* chat_command = app.add_subcommand("chat", "Hold a conversation, a line at a time");
   add_run_options(*chat_command, chatting.run);
   add_chat_options(*chat_command, chatting);
+  add_image_options(*chat_command, chatting.images,
+                    "PNG or JPEG file in front of the first message; may be given several times");
   chat_command->add_flag("--trust-content", chatting.trust_content,
                          "Recognise control tokens in messages too");
   chat_command->add_option("-n,--n-tokens", chatting.generation.max_tokens, "Tokens of an answer")
@@ -197,6 +258,13 @@ int run(int argc, char** argv) {
   rerank_command->add_option("--query", ranking.query, "What is asked; not with --tokens");
   rerank_command->callback([&] { command = [&] { return rerank(ranking); }; });
 
+#if defined(KINGLET_SERVER)
+  ServeOptions serving;
+  auto* serve_command = app.add_subcommand("serve", "Answer over HTTP as OpenAI's API does");
+  add_serve_options(*serve_command, serving);
+  serve_command->callback([&] { command = [&] { return serve(serving); }; });
+#endif
+
   PerplexityOptions measuring;
   auto* perplexity_command =
       app.add_subcommand("perplexity", "Measure how well a text is foreseen");
@@ -229,6 +297,39 @@ int run(int argc, char** argv) {
   quantize_command->add_option("mix", quantizing.mix, "Mix of types: Q4_0, Q8_0, Q4_K_M, …")
       ->required();
   quantize_command->callback([&] { command = [&] { return quantize(quantizing); }; });
+
+  std::string address;
+  const auto add_address = [&](CLI::App& of) {
+    of.add_option("address", address, "hf:owner/repo:TYPE or hf:owner/repo/file.gguf")->required();
+  };
+  auto* pull_command =
+      app.add_subcommand("pull", "Download a model from the hub; -m takes its address then");
+  add_address(*pull_command);
+  pull_command->callback([&] { command = [&] { return pull(address); }; });
+  app.add_subcommand("list", "Print the models that were pulled")->callback([&] {
+    command = list_models;
+  });
+  auto* remove_command = app.add_subcommand("rm", "Delete a model that was pulled");
+  add_address(*remove_command);
+  remove_command->callback([&] { command = [&] { return remove_model(address); }; });
+
+  std::string shell;
+  auto* completions_command =
+      app.add_subcommand("completions", "Print a script that completes commands in a shell");
+  completions_command->add_option("shell", shell, "bash, fish or zsh")->required();
+  completions_command->callback([&] {
+    command = [&]() -> Status {
+      KINGLET_ASSIGN(const std::string script, completions(app, shell));
+      std::fputs(script.c_str(), stdout);
+      return {};
+    };
+  });
+  app.add_subcommand("man", "Print the manual page, for man -l")->callback([&] {
+    command = [&]() -> Status {
+      std::fputs(manual_page(app).c_str(), stdout);
+      return {};
+    };
+  });
 
   try {
     app.parse(argc, argv);

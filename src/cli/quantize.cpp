@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "cli/commands.h"
+#include "cli/run.h"
 #include "gguf/file.h"
 #include "gguf/recipe.h"
 #include "gguf/writer.h"
@@ -143,7 +144,7 @@ Status write(GgufFile& file, const Conversion& conversion, GgufWriter& out) {
 
 Status quantize(const QuantizeOptions& options) {
   KINGLET_ASSIGN(const Recipe recipe, find_recipe(options.mix));
-  KINGLET_ASSIGN(GgufFile file, read_gguf_file(options.input));
+  KINGLET_ASSIGN(GgufFile file, read_model(options.input));
   const GgufHeader& header = file.header();
   KINGLET_ASSIGN(const ModelTraits model, read_traits(header));
   const std::vector<DType> types = recipe_types(recipe, model, header.tensors);

@@ -5,6 +5,8 @@
 #include <thread>
 
 #include "base/format.h"
+#include "cli/models.h"
+#include "cli/progress.h"
 #include "kernels/measured.h"
 #include "session/thread_choice.h"
 
@@ -58,17 +60,29 @@ Status parse_kv(std::string_view text, SessionOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<Run>> start_run(const RunOptions& options) {
-  SessionOptions session;
+Result<GgufFile> read_model(const std::string& model, const std::string& tables) {
+  KINGLET_ASSIGN(const std::string path, model_path(model));
+  ProgressBar bar("Loading");
+  return read_gguf_file(path, choose_stored(tables),
+                        [&](uint64_t n_read, uint64_t n_bytes) { bar.update(n_read, n_bytes); });
+}
+
+Result<std::unique_ptr<Run>> load_run(const RunOptions& options, SessionOptions& session) {
   session.n_ctx = options.n_ctx;
   session.page_positions = options.kv_page;
   KINGLET_TRY(parse_kv(options.kv, session));
-  KINGLET_ASSIGN(GgufFile file, read_gguf_file(options.model, choose_stored(options.tables)));
+  KINGLET_ASSIGN(GgufFile file, read_model(options.model, options.tables));
   KINGLET_ASSIGN(const KernelSet* kernels, choose_kernels(options.kernels));
   if (options.measures_kernels) kernels = &measured_kernels(*kernels);
   KINGLET_ASSIGN(LanguageModel loaded, load_language_model(std::move(file), *kernels));
   auto run = std::make_unique<Run>(std::move(loaded), threads_for(options.n_threads));
   if (options.n_threads == 0) KINGLET_TRY(choose_threads(run->loaded.model, run->pool));
+  return run;
+}
+
+Result<std::unique_ptr<Run>> start_run(const RunOptions& options) {
+  SessionOptions session;
+  KINGLET_ASSIGN(auto run, load_run(options, session));
   KINGLET_ASSIGN(run->session, Session::create(run->loaded.model, run->pool, session));
   return run;
 }
@@ -79,7 +93,7 @@ void choose_sampling(const Model& model, const SamplerChoice& chosen, SamplerOpt
 }
 
 Result<std::unique_ptr<EncoderRun>> start_encoder(const EncoderOptions& options) {
-  KINGLET_ASSIGN(GgufFile file, read_gguf_file(options.model, choose_stored(options.tables)));
+  KINGLET_ASSIGN(GgufFile file, read_model(options.model, options.tables));
   KINGLET_ASSIGN(LanguageModel loaded, load_language_model(std::move(file), options.kernels));
   KINGLET_TRY(check_has_weights(loaded.model));
   return std::make_unique<EncoderRun>(std::move(loaded), threads_for(options.n_threads));

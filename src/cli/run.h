@@ -7,11 +7,16 @@
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "cli/commands.h"
+#include "gguf/file.h"
 #include "model/encode.h"
 #include "session/language_model.h"
 #include "session/session.h"
 
 namespace kinglet::cli {
+
+// The file that is given as a model: a path, or the address of one that was pulled. `tables`: see
+// RunOptions.
+Result<GgufFile> read_model(const std::string& model, const std::string& tables = "memory");
 
 struct Run {
   LanguageModel loaded;
@@ -22,6 +27,9 @@ struct Run {
 };
 
 Result<std::unique_ptr<Run>> start_run(const RunOptions& options);
+
+// The same without a session, of which `session` gets the options.
+Result<std::unique_ptr<Run>> load_run(const RunOptions& options, SessionOptions& session);
 
 // The options that were chosen, or else what the file recommends.
 void choose_sampling(const Model& model, const SamplerChoice& chosen, SamplerOptions& options);

@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/run.h"
 #include "gguf/file.h"
 #include "text/tokenizer.h"
 
@@ -12,7 +13,7 @@ namespace kinglet::cli {
 namespace {
 
 Result<std::unique_ptr<Tokenizer>> read_tokenizer(const std::string& path) {
-  KINGLET_ASSIGN(const GgufFile file, read_gguf_file(path));
+  KINGLET_ASSIGN(const GgufFile file, read_model(path));
   return Tokenizer::from_gguf(file.header());
 }
 

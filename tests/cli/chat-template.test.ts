@@ -17,8 +17,10 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
+type TextMessage = ChatMessage & { content: string };
+
 interface Conversation {
-  messages: ChatMessage[];
+  messages: TextMessage[];
   add_generation_prompt: boolean;
   enable_thinking?: boolean;
   tools?: object[];
@@ -55,7 +57,7 @@ function promptByCli(path: string, { messages, enable_thinking: thinks }: Conver
   return prompt(['-m', path, ...options], others);
 }
 
-function prompt(options: string[], messages: ChatMessage[]) {
+function prompt(options: string[], messages: TextMessage[]) {
   const { stdout, stderr } = spawnSync(join(root, 'build/native/kinglet'), ['prompt', ...options], {
     encoding: 'utf8',
     input: messages.map(({ content }) => `${content}\0`).join(''),

@@ -12,6 +12,13 @@ function runIn(kilobytes: number, args: string[], input = '') {
   return { status, stderr };
 }
 
+/** With less the system cannot even load the program and its libraries. */
+function leastKilobytes(): number {
+  let kilobytes = 8000;
+  while (runIn(kilobytes, ['--help']).status !== 0) kilobytes += 1000;
+  return kilobytes;
+}
+
 it.each([
   {
     name: 'a model is loaded and run',
@@ -27,7 +34,7 @@ it.each([
   },
 ])('where $name', ({ args, input, nRefusals }) => {
   const messages = new Set<string>();
-  for (let kilobytes = 8000; ; kilobytes += 200) {
+  for (let kilobytes = leastKilobytes(); ; kilobytes += 200) {
     const { status, stderr } = runIn(kilobytes, args, input);
     if (status === 0) break;
     expect(status).toBe(1);

@@ -1,0 +1,212 @@
+#include "cli/conversation.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <random>
+#include <utility>
+
+#include "base/format.h"
+#include "base/quoted.h"
+#include "cli/input.h"
+#include "session/image_prompt.h"
+#include "text/answer/answer_reader.h"
+#include "text/jinja/json.h"
+
+namespace kinglet::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct RoleName {
+  ChatRole role;
+  std::string_view name;
+};
+
+constexpr auto kRoles = std::to_array<RoleName>(
+    {{ChatRole::system, "system"}, {ChatRole::user, "user"}, {ChatRole::assistant, "assistant"}});
+
+Result<ChatMessage> message_of(const jinja::Value& value) {
+  const jinja::Value* role = value.is(jinja::Kind::dict) ? value.entries().find("role") : nullptr;
+  const jinja::Value* content =
+      value.is(jinja::Kind::dict) ? value.entries().find("content") : nullptr;
+  if (role == nullptr || content == nullptr || !role->is(jinja::Kind::text) ||
+      !content->is(jinja::Kind::text)) {
+    return Error{ErrorCode::invalid_argument, "a message needs a role and a content, both texts"};
+  }
+  const auto known = std::find_if(kRoles.begin(), kRoles.end(), [&](const RoleName& candidate) {
+    return candidate.name == role->as_bytes();
+  });
+  if (known == kRoles.end()) {
+    return Error{ErrorCode::invalid_argument,
+                 cat("the role ", quoted(role->as_bytes()),
+                     " is unknown here (known: system, user, assistant)")};
+  }
+  return ChatMessage{known->role, content->as_bytes()};
+}
+
+}  // namespace
+
+Result<ChatFormat> choose_format(const GgufHeader& header, const Vocabulary& vocabulary,
+                                 const std::string& format, const std::string& path) {
+  if (!path.empty()) {
+    KINGLET_ASSIGN(const std::string source, read_text_file(path));
+    KINGLET_ASSIGN(ChatTemplate chosen, ChatTemplate::parse(source, vocabulary));
+    return ChatFormat{std::move(chosen), find_answer_format(source)};
+  }
+  if (!format.empty()) {
+    KINGLET_ASSIGN(ChatTemplate chosen, ChatTemplate::named(format, vocabulary));
+    return ChatFormat{std::move(chosen), find_answer_format({})};
+  }
+  auto chosen = ChatTemplate::from_gguf(header, vocabulary);
+  if (!chosen.ok()) {
+    chosen.error().message += "; --format NAME or --chat-template FILE chooses one";
+    return chosen.error();
+  }
+  const auto* value = header.find(kChatTemplateKey);
+  const auto source = value != nullptr ? value->as_string() : std::nullopt;
+  return ChatFormat{std::move(chosen.value()), find_answer_format(source.value_or(""))};
+}
+
+jinja::Now local_time() {
+  const std::time_t now = std::time(nullptr);
+  const std::tm* local = std::localtime(&now);
+  if (local == nullptr) return {};
+  return {local->tm_year + 1900, local->tm_mon + 1, local->tm_mday,
+          local->tm_hour,        local->tm_min,     local->tm_sec};
+}
+
+std::vector<ChatMessage> opening(const std::string& system) {
+  if (system.empty()) return {};
+  return {{ChatRole::system, system}};
+}
+
+Conversation::Conversation(Run& run, ChatFormat format, const ChatOptions& options)
+    : run_(run),
+      format_(std::move(format)),
+      options_(options),
+      messages_(opening(options.system)),
+      image_mark_(cat("<picture ", std::random_device()(), std::random_device()(), ">")) {}
+
+void Conversation::restart(const std::string& system) {
+  messages_ = opening(system);
+  pictures_.clear();
+}
+
+Status Conversation::answer(std::string_view message,
+                            std::span<const std::vector<ImagePart>> pictures,
+                            const AnswerListener& listener, const Cancellation& cancellation) {
+  KINGLET_TRY(check_utf8("message", message));
+  std::string content;
+  for (size_t i = 0; i < pictures.size(); ++i) content += image_mark_;
+  messages_.push_back({ChatRole::user, content + std::string(message)});
+  const size_t n_before = pictures_.size();
+  pictures_.insert(pictures_.end(), pictures.begin(), pictures.end());
+  auto text = stream_answer(listener, cancellation);
+  if (!text.ok()) {
+    messages_.pop_back();
+    pictures_.resize(n_before);
+    return text.error();
+  }
+  messages_.push_back({ChatRole::assistant, std::move(text.value())});
+  return {};
+}
+
+// The answer without its thoughts, which templates leave out of later turns.
+Result<std::string> Conversation::stream_answer(const AnswerListener& listener,
+                                                const Cancellation& cancellation) {
+  const auto start = Clock::now();
+  const ::kinglet::ChatOptions layout = {.thinking = options_.thinking, .now = local_time()};
+  KINGLET_ASSIGN(ChatText laid_out, format_.chat_template.render(messages_, layout));
+  if (options_.trust_content) laid_out.said.clear();
+  KINGLET_ASSIGN(
+      ImagePrompt composed,
+      encode_with_images(*run_.loaded.tokenizer, laid_out.text, laid_out.said, image_mark_,
+                         pictures_, {.add_bos = true, .parse_special = true}));
+  const std::vector<TokenId>& prompt = composed.tokens;
+  GenerationOptions options = options_.generation;
+  options.images = std::move(composed.images);
+  options.replaces_context = true;
+  options.cancellation = cancellation;
+  for (const std::string_view mark : format_.answers.marks(false)) options.marks.emplace_back(mark);
+  KINGLET_ASSIGN(Generation generation,
+                 Generation::start(*run_.session, *run_.loaded.tokenizer, prompt, options));
+  const uint32_t n_reused = generation.n_prompt_done();
+  AnswerReader reader(format_.answers, {}, laid_out.text);
+  std::vector<AnswerPart> parts;
+  std::string answer;
+  const auto tell = [&] {
+    for (const AnswerPart& part : parts) {
+      const bool is_thought = part.kind == AnswerPart::Kind::thought;
+      if (!is_thought) answer += part.text;
+      listener.on_text(part.text, is_thought);
+    }
+    parts.clear();
+  };
+  size_t n_generated = 0;
+  uint32_t n_kept = 0;
+  for (FinishReason reason = FinishReason::none; reason == FinishReason::none;) {
+    KINGLET_ASSIGN(const GenerationStep step, generation.step());
+    if (n_generated == 0) {
+      listener.on_prompt(step.n_prompt_done, static_cast<uint32_t>(prompt.size()));
+    }
+    n_generated += step.token != kNoToken;
+    reader.push(step.text, parts);
+    tell();
+    reason = step.finish;
+    n_kept = step.n_kept;
+  }
+  reader.end(parts);
+  tell();
+  if (options_.show_speed) {
+    const std::chrono::duration<double> seconds = Clock::now() - start;
+    std::fprintf(stderr,
+                 "\nprompt: %zu tokens, %u of them known; answer: %zu tokens, %u of them guessed; "
+                 "%.1f s\n",
+                 prompt.size(), n_reused, n_generated, n_kept, seconds.count());
+  }
+  return answer;
+}
+
+Result<std::string> Conversation::to_json() const {
+  if (!pictures_.empty()) {
+    return Error{ErrorCode::unsupported_feature, "a conversation with pictures cannot be saved"};
+  }
+  jinja::List list;
+  for (const ChatMessage& message : messages_) {
+    const auto known = std::find_if(kRoles.begin(), kRoles.end(), [&](const RoleName& candidate) {
+      return candidate.role == message.role;
+    });
+    jinja::Dict entries;
+    entries.set(jinja::Value::text("role"), jinja::Value::text(known->name));
+    entries.set(jinja::Value::text("content"), jinja::Value::text(message.content));
+    list.push_back(jinja::Value::dict(std::move(entries)));
+  }
+  jinja::Dict whole;
+  whole.set(jinja::Value::text("messages"), jinja::Value::list(std::move(list)));
+  KINGLET_ASSIGN(const jinja::Text text,
+                 jinja::print_json(jinja::Value::dict(std::move(whole)), {.indent = 2}));
+  return text.bytes() + "\n";
+}
+
+Status Conversation::from_json(std::string_view json) {
+  KINGLET_ASSIGN(const jinja::Value whole, jinja::parse_json(json));
+  const jinja::Value* list =
+      whole.is(jinja::Kind::dict) ? whole.entries().find("messages") : nullptr;
+  if (list == nullptr || !list->is(jinja::Kind::list)) {
+    return Error{ErrorCode::invalid_argument, "a conversation needs a list \"messages\""};
+  }
+  std::vector<ChatMessage> messages;
+  for (const jinja::Value& value : list->items()) {
+    KINGLET_ASSIGN(ChatMessage message, message_of(value));
+    messages.push_back(std::move(message));
+  }
+  messages_ = std::move(messages);
+  pictures_.clear();
+  return {};
+}
+
+}  // namespace kinglet::cli

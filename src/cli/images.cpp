@@ -1,0 +1,60 @@
+#include "cli/images.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "base/format.h"
+#include "cli/models.h"
+#include "cli/picture_file.h"
+#include "cli/progress.h"
+
+namespace kinglet::cli {
+
+namespace {
+
+Result<std::string> find_mmproj(const std::string& model) {
+  KINGLET_ASSIGN(const std::string path, model_path(model));
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& file :
+       std::filesystem::directory_iterator(folder.empty() ? "." : folder, error)) {
+    const std::string name = file.path().filename().string();
+    if (name.starts_with("mmproj") && name.ends_with(".gguf"))
+      found.push_back(file.path().string());
+  }
+  if (found.size() == 1) return found[0];
+  return Error{ErrorCode::io,
+               cat("beside ", path, " are ", found.size(),
+                   " files mmproj….gguf, which read pictures for it; --mmproj FILE names one")};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PictureReader>> PictureReader::open(const std::string& mmproj,
+                                                           const std::string& model, Run& run) {
+  std::string path = mmproj;
+  if (path.empty()) {
+    KINGLET_ASSIGN(path, find_mmproj(model));
+  }
+  KINGLET_ASSIGN(GgufFile file, read_model(path));
+  KINGLET_ASSIGN(VisionModel vision,
+                 VisionModel::load(std::move(file), run.loaded.model.kernels()));
+  KINGLET_TRY(check_fits(vision, run.loaded.model.config().image_width()));
+  return std::unique_ptr<PictureReader>(new PictureReader(std::move(vision), run.pool));
+}
+
+Result<std::vector<ImagePart>> PictureReader::read(const std::string& path,
+                                                   const Cancellation& cancellation) {
+  KINGLET_ASSIGN(const Picture picture, read_picture(path));
+  KINGLET_ASSIGN(ImageReader reader, ImageReader::create(model_, pool_));
+  KINGLET_TRY(reader.begin(picture.view(), cancellation));
+  ProgressBar bar("Looking");
+  while (reader.n_left() > 0) {
+    KINGLET_TRY(reader.advance());
+    bar.update(reader.n_steps() - reader.n_left(), reader.n_steps());
+  }
+  return reader.take_parts();
+}
+
+}  // namespace kinglet::cli

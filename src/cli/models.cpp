@@ -1,0 +1,205 @@
+#include "cli/models.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "base/ascii.h"
+#include "base/format.h"
+#include "cli/http.h"
+#include "cli/hub.h"
+#include "cli/progress.h"
+#include "cli/sha256.h"
+#include "gguf/split.h"
+
+namespace kinglet::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPartial = ".part";     // what is not complete yet
+constexpr std::string_view kVersion = ".version";  // the server's name for what it is a part of
+
+// Files of the hub that lie here, by their addresses.
+struct StoredFile {
+  std::string address;
+  fs::path path;
+  bool is_complete;
+};
+
+Result<std::vector<StoredFile>> stored_files() {
+  KINGLET_ASSIGN(const fs::path folder, models_folder());
+  std::vector<StoredFile> files;
+  std::error_code error;
+  for (auto it = fs::recursive_directory_iterator(folder, error);
+       !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+    if (!it->is_regular_file() || it->path().extension() == kVersion) continue;
+    const bool is_complete = it->path().extension() != kPartial;
+    fs::path name = it->path().lexically_relative(folder);
+    if (!is_complete) name.replace_extension();
+    files.push_back({"hf:" + name.generic_string(), it->path(), is_complete});
+  }
+  std::sort(files.begin(), files.end(),
+            [](const StoredFile& a, const StoredFile& b) { return a.address < b.address; });
+  return files;
+}
+
+fs::path path_of(const fs::path& folder, const HubAddress& address, const std::string& path) {
+  return folder / address.repository / path;
+}
+
+// The path in its repository of a file that is here.
+Result<std::string> stored_path(const HubAddress& address) {
+  if (!address.path.empty()) return address.path;
+  KINGLET_ASSIGN(const auto files, stored_files());
+  const std::string prefix = cat("hf:", address.repository, "/");
+  std::vector<std::string> paths;
+  for (const StoredFile& file : files) {
+    if (file.address.starts_with(prefix)) paths.push_back(file.address.substr(prefix.size()));
+  }
+  return pick_file(paths, address.type, address.repository);
+}
+
+std::string first_line(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+bool is_sha256(const std::string& version) {
+  return version.size() == 64 && std::all_of(version.begin(), version.end(),
+                                             [](char c) { return hex_digit(c).has_value(); });
+}
+
+// What arrived is what the server promised.
+Status check_download(const fs::path& path, const RemoteFile& remote) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  if (error || (remote.bytes && size != *remote.bytes)) {
+    return Error{ErrorCode::io, cat("the download ended after ", error ? 0 : size, " of ",
+                                    remote.bytes.value_or(0), " bytes; pull goes on there")};
+  }
+  if (!is_sha256(remote.version)) return {};
+  ProgressBar bar("Checking");
+  const auto on_progress = [&](uint64_t n_done) { bar.update(n_done, size); };
+  KINGLET_ASSIGN(const std::string found, sha256_of_file(path.string(), on_progress));
+  if (equal_ignoring_case(found, remote.version)) return {};
+  fs::remove(path, error);
+  return Error{ErrorCode::corrupt, cat("the SHA-256 of the download is ", found, ", the hub says ",
+                                       remote.version, "; it was deleted, pull it again")};
+}
+
+Status pull_file(const HubAddress& address, const std::string& path, const fs::path& target) {
+  std::error_code error;
+  if (fs::exists(target, error)) {
+    std::fprintf(stderr, "%s is here\n", path.c_str());
+    return {};
+  }
+  fs::create_directories(target.parent_path(), error);
+  if (error) {
+    return Error{ErrorCode::io,
+                 cat("cannot make ", target.parent_path().string(), ": ", error.message())};
+  }
+  const fs::path partial = cat(target.string(), kPartial);
+  const fs::path version = cat(target.string(), kVersion);
+  const std::string url = hub_file_url(address, path);
+  KINGLET_ASSIGN(const RemoteFile remote, ask_about_file(url));
+  // The beginning of another version is no beginning of this one; of which nobody knows which it
+  // is, neither.
+  if (remote.version.empty() || first_line(version) != remote.version) fs::remove(partial, error);
+  std::ofstream(version) << remote.version << '\n';
+  const auto n_there = fs::file_size(partial, error);
+  if (error || !remote.bytes || n_there < *remote.bytes) {
+    ProgressBar bar(path);
+    KINGLET_TRY(download_rest(url, partial.string(), [&](uint64_t n_done, uint64_t n_bytes) {
+      bar.update(n_done, n_bytes);
+    }));
+  }
+  KINGLET_TRY(check_download(partial, remote));
+  fs::rename(partial, target, error);
+  if (error)
+    return Error{ErrorCode::io, cat("cannot name ", target.string(), ": ", error.message())};
+  fs::remove(version, error);
+  std::printf("%s\n", target.c_str());
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> models_folder() {
+  const auto variable = [](const char* name) -> std::string {
+    const char* value = std::getenv(name);
+    return value != nullptr ? value : "";
+  };
+  if (const std::string own = variable("KINGLET_MODELS"); !own.empty()) return own;
+  if (const std::string data = variable("XDG_DATA_HOME"); data.starts_with('/')) {
+    return data + "/kinglet/models";
+  }
+  if (const std::string home = variable("HOME"); home.starts_with('/')) {
+    return home + "/.local/share/kinglet/models";
+  }
+  return Error{ErrorCode::io, "neither KINGLET_MODELS nor HOME says where models are"};
+}
+
+Result<std::string> model_path(const std::string& model) {
+  if (!is_hub_address(model)) return model;
+  KINGLET_ASSIGN(const HubAddress address, parse_hub_address(model));
+  KINGLET_ASSIGN(const fs::path folder, models_folder());
+  const auto path = stored_path(address);
+  const fs::path file = path.ok() ? path_of(folder, address, path.value()) : fs::path();
+  std::error_code error;
+  if (path.ok() && fs::exists(file, error)) return file.string();
+  return Error{ErrorCode::io, cat(model, " is not here: kinglet pull ", model)};
+}
+
+Status pull(const std::string& text) {
+  KINGLET_ASSIGN(const HubAddress address, parse_hub_address(text));
+  KINGLET_ASSIGN(const fs::path folder, models_folder());
+  std::string path = address.path;
+  if (path.empty()) {
+    KINGLET_ASSIGN(const std::string listing, get_text(hub_listing_url(address)));
+    KINGLET_ASSIGN(const std::vector<std::string> paths, hub_paths(listing));
+    KINGLET_ASSIGN(path, pick_file(paths, address.type, address.repository));
+  }
+  for (const std::string& part : split_paths(path)) {
+    KINGLET_TRY(pull_file(address, part, path_of(folder, address, part)));
+  }
+  return {};
+}
+
+Status list_models() {
+  KINGLET_ASSIGN(const auto files, stored_files());
+  for (const StoredFile& file : files) {
+    std::error_code error;
+    const auto megabytes = static_cast<double>(fs::file_size(file.path, error)) / 1e6;
+    std::printf("%s  %.1f MB%s\n", file.address.c_str(), megabytes,
+                file.is_complete ? "" : ", not complete");
+  }
+  return {};
+}
+
+Status remove_model(const std::string& text) {
+  KINGLET_ASSIGN(const HubAddress address, parse_hub_address(text));
+  KINGLET_ASSIGN(const fs::path folder, models_folder());
+  KINGLET_ASSIGN(const std::string path, stored_path(address));
+  bool is_removed = false;
+  for (const std::string& part : split_paths(path)) {
+    const std::string file = path_of(folder, address, part).string();
+    for (const std::string& name : {file, cat(file, kPartial), cat(file, kVersion)}) {
+      std::error_code error;
+      is_removed = fs::remove(name, error) || is_removed;
+      if (error) return Error{ErrorCode::io, cat("cannot delete ", name, ": ", error.message())};
+    }
+  }
+  if (!is_removed) return Error{ErrorCode::io, cat(text, " is not here")};
+  return {};
+}
+
+}  // namespace kinglet::cli

@@ -1,0 +1,197 @@
+#include "cli/picture_file.h"
+
+#include "base/format.h"
+#include "cli/input.h"
+
+#ifdef KINGLET_HAS_PICTURES
+#include <jpeglib.h>
+#include <png.h>
+
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+#include <vector>
+#endif
+
+namespace kinglet::cli {
+
+#ifdef KINGLET_HAS_PICTURES
+
+namespace {
+
+Error damaged(const std::string& path, std::string_view why) {
+  return {ErrorCode::corrupt, cat(path, " cannot be read as a picture: ", why)};
+}
+
+// An empty picture of that size.
+Result<Picture> picture_for(const std::string& path, uint32_t width, uint32_t height,
+                            uint64_t most_pixels) {
+  KINGLET_TRY(check_size({width, height, {}}));
+  if (uint64_t{width} * height <= most_pixels) return Picture::create(width, height);
+  return Error{ErrorCode::invalid_argument,
+               cat(path, " is ", width, " x ", height, " pixels large, expected at most ",
+                   most_pixels, ": scale it down first")};
+}
+
+Result<Picture> read_png(const std::string& path, std::string_view bytes, uint64_t most_pixels) {
+  png_image image = {};
+  image.version = PNG_IMAGE_VERSION;
+  if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0) {
+    return damaged(path, image.message);
+  }
+  image.format = PNG_FORMAT_RGB;
+  auto picture = picture_for(path, image.width, image.height, most_pixels);
+  const png_color white = {255, 255, 255};
+  if (!picture.ok() ||
+      png_image_finish_read(&image, &white, picture.value().row(0), 0, nullptr) == 0) {
+    png_image_free(&image);
+    return picture.ok() ? damaged(path, image.message) : picture.error();
+  }
+  return picture;
+}
+
+// How the camera was held, 1 to 8; 1: upright. Source: Exif 2.3, tag 0x0112 of the first directory
+// of a TIFF structure in an APP1 segment.
+unsigned exif_orientation(const jpeg_decompress_struct& jpeg) {
+  constexpr std::string_view kMark{"Exif\0\0", 6};
+  for (auto* marker = jpeg.marker_list; marker != nullptr; marker = marker->next) {
+    const std::string_view data(reinterpret_cast<const char*>(marker->data), marker->data_length);
+    if (!data.starts_with(kMark) || data.size() < kMark.size() + 8) continue;
+    const std::string_view tiff = data.substr(kMark.size());
+    const bool is_little = tiff.starts_with("II");
+    const auto number = [&](size_t at, size_t n_bytes) {
+      size_t value = 0;
+      for (size_t i = 0; i < n_bytes && at + i < tiff.size(); ++i) {
+        const auto byte = static_cast<unsigned char>(tiff[at + i]);
+        value |= size_t{byte} << (8 * (is_little ? i : n_bytes - 1 - i));
+      }
+      return value;
+    };
+    const size_t directory = number(4, 4);
+    const size_t n_entries = number(directory, 2);
+    for (size_t i = 0; i < n_entries && directory + 2 + 12 * (i + 1) <= tiff.size(); ++i) {
+      const size_t entry = directory + 2 + 12 * i;
+      if (number(entry, 2) == 0x0112) return static_cast<unsigned>(number(entry + 8, 2));
+    }
+  }
+  return 1;
+}
+
+// The same picture upright.
+Result<Picture> turned(Picture picture, unsigned orientation) {
+  if (orientation < 2 || orientation > 8) return picture;
+  const bool swaps = orientation >= 5;
+  const uint32_t width = picture.width();
+  const uint32_t height = picture.height();
+  KINGLET_ASSIGN(Picture out, Picture::create(swaps ? height : width, swaps ? width : height));
+  for (uint32_t y = 0; y < out.height(); ++y) {
+    for (uint32_t x = 0; x < out.width(); ++x) {
+      const uint32_t along = swaps ? y : x;
+      const uint32_t across = swaps ? x : y;
+      const bool from_right = orientation == 2 || orientation == 3 || orientation >= 7;
+      const bool from_bottom =
+          orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+      const uint32_t from_x = from_right ? width - 1 - along : along;
+      const uint32_t from_y = from_bottom ? height - 1 - across : across;
+      std::memcpy(out.row(y) + size_t{x} * kChannels,
+                  picture.row(from_y) + size_t{from_x} * kChannels, kChannels);
+    }
+  }
+  return out;
+}
+
+// libjpeg leaves its functions by longjmp() where it cannot go on: what must be destroyed is a
+// member, so that the functions which it jumps to have nothing of that kind.
+class JpegReader {
+ public:
+  explicit JpegReader(std::string_view bytes) {
+    jpeg_.err = jpeg_std_error(&error_.manager);
+    error_.manager.error_exit = leave;
+    error_.manager.emit_message = [](j_common_ptr jpeg, int level) {
+      if (level < 0) ++jpeg->err->num_warnings;
+    };
+    jpeg_create_decompress(&jpeg_);
+    jpeg_save_markers(&jpeg_, JPEG_APP0 + 1, 0xFFFF);
+    jpeg_mem_src(&jpeg_, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  }
+  ~JpegReader() { jpeg_destroy_decompress(&jpeg_); }
+  JpegReader(const JpegReader&) = delete;
+  JpegReader& operator=(const JpegReader&) = delete;
+
+  bool begin() {
+    if (setjmp(error_.place) != 0) return false;
+    jpeg_read_header(&jpeg_, TRUE);
+    jpeg_.out_color_space = JCS_RGB;
+    jpeg_start_decompress(&jpeg_);
+    return true;
+  }
+
+  // Into a picture of width() and height().
+  bool read(Picture& picture) {
+    if (setjmp(error_.place) != 0) return false;
+    while (jpeg_.output_scanline < jpeg_.output_height) {
+      JSAMPROW row = picture.row(jpeg_.output_scanline);
+      jpeg_read_scanlines(&jpeg_, &row, 1);
+    }
+    return true;
+  }
+
+  uint32_t width() const { return jpeg_.output_width; }
+  uint32_t height() const { return jpeg_.output_height; }
+  unsigned orientation() const { return exif_orientation(jpeg_); }
+  // What is missing is grey.
+  bool is_damaged() const { return error_.manager.num_warnings > 0; }
+  const char* message() const { return error_.message; }
+
+ private:
+  struct Error {
+    jpeg_error_mgr manager;
+    std::jmp_buf place;
+    char message[JMSG_LENGTH_MAX];
+  };
+
+  static void leave(j_common_ptr jpeg) {
+    auto* error = reinterpret_cast<Error*>(jpeg->err);
+    jpeg->err->format_message(jpeg, error->message);
+    std::longjmp(error->place, 1);
+  }
+
+  jpeg_decompress_struct jpeg_ = {};
+  Error error_ = {};
+};
+
+Result<Picture> read_jpeg(const std::string& path, std::string_view bytes, uint64_t most_pixels) {
+  JpegReader reader(bytes);
+  if (!reader.begin()) return damaged(path, reader.message());
+  KINGLET_ASSIGN(Picture picture, picture_for(path, reader.width(), reader.height(), most_pixels));
+  if (!reader.read(picture)) return damaged(path, reader.message());
+  if (reader.is_damaged()) return damaged(path, "its data is damaged or ends too early");
+  return turned(std::move(picture), reader.orientation());
+}
+
+}  // namespace
+
+Result<Picture> decode_picture(const std::string& name, std::string_view bytes,
+                               uint64_t most_pixels) {
+  if (bytes.starts_with("\x89PNG")) return read_png(name, bytes, most_pixels);
+  if (bytes.starts_with("\xFF\xD8")) return read_jpeg(name, bytes, most_pixels);
+  return Error{ErrorCode::unsupported_feature, cat(name, " is neither a PNG nor a JPEG file")};
+}
+
+#else
+
+Result<Picture> decode_picture(const std::string& name, std::string_view, uint64_t) {
+  return Error{ErrorCode::unsupported_feature,
+               cat(name, ": this program was built without libpng and libjpeg")};
+}
+
+#endif
+
+Result<Picture> read_picture(const std::string& path) {
+  const auto file = read_text_file(path);
+  if (!file.ok()) return file.error();
+  return decode_picture(path, file.value());
+}
+
+}  // namespace kinglet::cli

@@ -1,0 +1,45 @@
+// Files of PNG and JPEG, made without a library.
+import { crc32, deflateSync } from 'node:zlib';
+
+export type Pixel = [red: number, green: number, blue: number, opacity: number];
+
+function chunk(type: string, data: Uint8Array): Buffer {
+  const content = Buffer.concat([Buffer.from(type), data]);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(data.length);
+  const sum = Buffer.alloc(4);
+  sum.writeUInt32BE(crc32(content));
+  return Buffer.concat([length, content, sum]);
+}
+
+/** With 8 bits of red, green, blue and opacity; of so many lines, whatever it says. */
+export function png(
+  width: number,
+  height: number,
+  pixel: (x: number, y: number) => Pixel,
+  nLines = height,
+): Buffer {
+  const rows = Array.from({ length: nLines }, (_, y) => [
+    0,
+    ...Array.from({ length: width }, (__, x) => pixel(x, y)).flat(),
+  ]);
+  const header = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 8, 6, 0, 0, 0]);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  return Buffer.concat([
+    Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
+    chunk('IHDR', header),
+    chunk('IDAT', deflateSync(Buffer.from(rows.flat()))),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
+}
+
+/** 32 by 16, red and blue side by side, turned to the right by its EXIF: red above blue. */
+export const turnedJpeg = Buffer.from(
+  `/9j/4AAQSkZJRgABAQAAAQABAAD/4QAiRXhpZgAATU0AKgAAAAgAAQESAAMAAAABAAYAAAAAAAD/2wBDAAMCAgMCAgMDAwMEAwME
+BQgFBQQEBQoHBwYIDAoMDAsKCwsNDhIQDQ4RDgsLEBYQERMUFRUVDA8XGBYUGBIUFRT/2wBDAQMEBAUEBQkFBQkUDQsNFBQUFBQU
+FBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBT/wAARCAAQACADAREAAhEBAxEB/8QAFgABAQEAAAAA
+AAAAAAAAAAAAAAcI/8QAFBABAAAAAAAAAAAAAAAAAAAAAP/EABYBAQEBAAAAAAAAAAAAAAAAAAAJB//EABQRAQAAAAAAAAAAAAAA
+AAAAAAD/2gAMAwEAAhEDEQA/AM6MMVTAQJcZHQBfUOViwECXGR0Af//Z`,
+  'base64',
+);

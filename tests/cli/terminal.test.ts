@@ -1,0 +1,175 @@
+// The desktop program with a person in front of it: a pseudo-terminal, which script(1) makes.
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
+import { kinglet, program, stories } from './program.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'kinglet-terminal-'));
+const template = join(folder, 'said.jinja');
+writeFileSync(template, '{% for message in messages %}{{ message.content }}{% endfor %}');
+
+const ctrlC = '\u0003';
+const ctrlD = '\u0004';
+
+/** A program in a terminal: what it shows, and what is typed. */
+class Terminal {
+  shown = '';
+  readonly ended: Promise<number | null>;
+  readonly #process;
+
+  constructor(args: string[]) {
+    const command = [program, ...args].map((word) => `'${word}'`).join(' ');
+    this.#process = spawn('script', ['-qefc', `exec ${command}`, '/dev/null'], {
+      env: { ...process.env, XDG_STATE_HOME: folder, TERM: 'xterm' },
+    });
+    this.#process.stdout.setEncoding('utf8').on('data', (text: string) => {
+      this.shown += text;
+    });
+    this.ended = new Promise((resolve) => this.#process.on('close', resolve));
+  }
+
+  /** Waits for `text` among what is shown after the last call, then types. */
+  async type(keys: string, text: string | RegExp = /> $/): Promise<void> {
+    const message = () => `waited for ${String(text)}, got ${JSON.stringify(this.shown)}`;
+    await vi.waitFor(
+      () => {
+        expect(this.shown.search(text), message()).toBeGreaterThan(-1);
+      },
+      {
+        timeout: 20_000,
+        interval: 10,
+      },
+    );
+    this.shown = '';
+    this.#process.stdin.write(keys);
+  }
+
+  kill(): void {
+    this.#process.kill();
+  }
+}
+
+const open: Terminal[] = [];
+function chat(...options: string[]): Terminal {
+  const args = ['chat', '-m', stories, '--chat-template', template, '--temp', '0', ...options];
+  const terminal = new Terminal(args);
+  open.push(terminal);
+  return terminal;
+}
+
+afterEach(() => {
+  for (const terminal of open.splice(0)) terminal.kill();
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+function savedMessages(path: string): { role: string; content: string }[] {
+  const { messages } = JSON.parse(readFileSync(path, 'utf8')) as {
+    messages: { role: string; content: string }[];
+  };
+  return messages;
+}
+
+const answer = ', there was a little girl named Lily.';
+
+describe('chat in a terminal', () => {
+  test('goes on after Ctrl-C in an answer, in a line and in none, and saves and loads', async () => {
+    const saved = join(folder, 'saved.json');
+    const terminal = chat('-n', '400', '--kernels', 'scalar');
+    await terminal.type('Once upon a time\r');
+    await terminal.type(ctrlC, answer);
+    await terminal.type(`/save ${saved}\r`);
+    await terminal.type('/clear\r');
+    await terminal.type('not this');
+    await terminal.type(ctrlC, 'not this');
+    await terminal.type(ctrlC, /\n> $/);
+    await terminal.type(`/load ${saved}\r`, /\n> $/);
+    await terminal.type(ctrlD, /named Lily\.[^]*> $/);
+    expect(await terminal.ended).toBe(0);
+    const messages = savedMessages(saved);
+    expect(messages[0]).toEqual({ role: 'user', content: 'Once upon a time' });
+    expect(messages[1]!.content.startsWith(answer)).toBe(true);
+    expect(messages[1]!.content.length).toBeLessThan(1200); // of some 1400 characters
+    expect(messages).toHaveLength(2);
+  });
+
+  test('takes messages of several lines, and files', async () => {
+    const file = join(folder, 'file.txt');
+    const saved = join(folder, 'lines.json');
+    writeFileSync(file, 'From a file.');
+    const terminal = chat('-n', '1');
+    await terminal.type('/system Be kind.\r');
+    await terminal.type('one\\\r');
+    await terminal.type('zwölf\r', /\. $/);
+    await terminal.type(`/file ${file}\r`);
+    await terminal.type('"""three\r');
+    await terminal.type('four"""\r', /\. $/);
+    await terminal.type(`/save ${saved}\r`);
+    await terminal.type('/exit\r');
+    expect(await terminal.ended).toBe(0);
+    const messages = savedMessages(saved);
+    const said = messages.filter(({ role }) => role !== 'assistant');
+    expect(said.map(({ content }) => content)).toEqual([
+      'Be kind.',
+      'one\nzwölf',
+      'From a file.\n\nthree\nfour',
+    ]);
+  });
+
+  test('says what is wrong and goes on', async () => {
+    const terminal = chat('-n', '1');
+    const broken = join(folder, 'broken.json');
+    writeFileSync(broken, '{"messages": [{"role": "robot", "content": ""}]}');
+    await terminal.type('/frob\r');
+    await terminal.type('/save\r', /"\/frob" is no command; \/help shows[^]*> $/);
+    await terminal.type('/load /nowhere\r', /\/save needs the path of a file[^]*> $/);
+    await terminal.type(`/load ${broken}\r`, /cannot open \/nowhere[^]*> $/);
+    await terminal.type('/exit\r', /the role "robot" is unknown here[^]*> $/);
+    expect(await terminal.ended).toBe(0);
+  });
+
+  test('remembers lines, for the user alone', async () => {
+    const first = chat('-n', '1');
+    await first.type('/help\r');
+    await first.type('/exit\r');
+    expect(await first.ended).toBe(0);
+    expect(statSync(join(folder, 'kinglet/chat-history')).mode & 0o777).toBe(0o600);
+    const second = chat('-n', '1');
+    await second.type('\u001b[A\u001b[A\r'); // twice up: the line before /exit
+    await second.type('/exit\r', /write the conversation as JSON[^]*> $/);
+    expect(await second.ended).toBe(0);
+  });
+});
+
+describe('what is generated from the options', () => {
+  test('completes commands and options in bash', () => {
+    const script = kinglet(['completions', 'bash']).stdout;
+    const complete = (...words: string[]) => {
+      const last = String(words.length - 1);
+      const call = `COMP_WORDS=(${words.join(' ')}) COMP_CWORD=${last}; _kinglet`;
+      const command = `${script}${call}; echo "\${COMPREPLY[@]}"`;
+      return spawnSync('bash', ['-c', command], { encoding: 'utf8' }).stdout.trim();
+    };
+    expect(complete('kinglet', 'qua')).toBe('quantize');
+    expect(complete('kinglet', 'chat', '--sy')).toBe('--system');
+  });
+
+  test.each(['fish', 'zsh'])('makes a script for %s', (shell) => {
+    const { status, stdout } = kinglet(['completions', shell]);
+    expect(status).toBe(0);
+    expect(stdout).toContain('quantize');
+    expect(stdout).toContain('repeat-penalty');
+  });
+
+  test('makes a manual page with every command', () => {
+    const { stdout } = kinglet(['man']);
+    const named = [...stdout.matchAll(/^\.SS kinglet (\w+)/gm)].map(([, name]) => name);
+    const help = kinglet(['--help']).stdout;
+    const listed = [...help.split('Subcommands:')[1]!.matchAll(/^ {2}(\w+)/gm)];
+    expect(named).toEqual(listed.map(([, name]) => name));
+    expect(named.length).toBeGreaterThan(10);
+  });
+});
