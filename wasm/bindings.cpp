@@ -1,11 +1,8 @@
 // The wasm module as JavaScript sees it: engine.d.ts describes everything that is bound here.
 #include <emscripten/bind.h>
-#include <emscripten/val.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,14 +12,14 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "base/cancellation.h"
+#include "base/ascii.h"
 #include "base/format.h"
 #include "base/result.h"
-#include "base/thread_pool.h"
 #include "gguf/file.h"
 #include "kernels/kernels.h"
 #include "model/embedding_table.h"
 #include "model/encode.h"
+#include "model/images.h"
 #include "model/pooling.h"
 #include "session/encoder_input.h"
 #include "session/generation.h"
@@ -35,107 +32,20 @@
 #include "text/chat_keys.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
+#include "wasm/values.h"
 
 namespace kinglet {
 namespace {
 
-using emscripten::val;
-
-// Fields are read and set one by one through these few functions: an Embind value object would take
-// several times the code, and Embind's templates once more for each length of a name.
-[[gnu::noinline]] val get(const val& fields, const char* name) { return fields[name]; }
-
-[[gnu::noinline]] double number(const val& fields, const char* name) {
-  return get(fields, name).as<double>();
-}
-
-[[gnu::noinline]] std::string text(const val& field) { return field.as<std::string>(); }
-
-[[gnu::noinline]] void set(val& fields, const char* name, const val& value) {
-  fields.set(name, value);
-}
-
-[[gnu::noinline]] void set(val& fields, const char* name, double value) {
-  set(fields, name, val(value));
-}
-
-[[gnu::noinline]] void set(val& fields, const char* name, std::string_view value) {
-  set(fields, name, val(std::string(value)));
-}
-
-[[gnu::noinline]] val failure(const Error& error) {
-  val fields = val::object();
-  set(fields, "code", error_code_name(error.code));
-  set(fields, "message", error.message);
-  val result = val::object();
-  set(result, "error", fields);
-  return result;
-}
-
-[[gnu::noinline]] val success(const val& value) {
-  val result = val::object();
-  set(result, "value", value);
-  return result;
-}
-
-[[gnu::noinline]] val to_js(const Status& status) {
-  return status.ok() ? success(val::null()) : failure(status.error());
-}
-
-// JavaScript's numbers are doubles; whole numbers up to 2^53 pass without loss.
-double to_number(uint64_t value) { return static_cast<double>(value); }
-
-// What is not in the range, NaN included, becomes the nearest number that is.
-template <class T>
-T from_number(double value) {
-  constexpr auto kMax = static_cast<double>(std::numeric_limits<T>::max());
-  if (!(value > 0)) return 0;
-  return value >= kMax ? std::numeric_limits<T>::max() : static_cast<T>(value);
-}
-
 std::vector<TokenId> to_ids(const val& ids) {
   return emscripten::convertJSArrayToNumberVector<TokenId>(ids);
-}
-
-// The array is copied: a view would be lost when memory grows.
-template <class T>
-val to_js_array(const char* type, std::span<const T> numbers) {
-  return val::global(type).new_(val(emscripten::typed_memory_view(numbers.size(), numbers.data())));
 }
 
 val to_js_ids(std::span<const TokenId> ids) { return to_js_array("Int32Array", ids); }
 
 val to_js_floats(std::span<const float> numbers) { return to_js_array("Float32Array", numbers); }
 
-// One pool for the instance, as its workers can only start while no call is running.
-ThreadPool& thread_pool() {
-#if defined(__EMSCRIPTEN_PTHREADS__)
-  static ThreadPool pool(from_number<size_t>(val::module_property("nThreads").as<double>()));
-#else
-  static ThreadPool pool;
-#endif
-  return pool;
-}
-
-size_t n_pool_threads() { return thread_pool().n_threads(); }
-
-val kernel_sets() {
-  val names = val::array();
-  for (const KernelSet* kernels : available_kernels()) {
-    names.call<void>("push", std::string(kernels->name));
-  }
-  return names;
-}
-
 uint32_t length(const val& list) { return from_number<uint32_t>(number(list, "length")); }
-
-// Holds the id of the work that is to end: a page can write it through shared memory while the
-// engine computes.
-std::atomic<uint32_t> cancelled_id{0};
-
-double cancel_address() { return to_number(reinterpret_cast<uintptr_t>(&cancelled_id)); }
-
-Cancellation to_cancellation(double id) { return {&cancelled_id, from_number<uint32_t>(id)}; }
 
 std::vector<std::string> texts(const val& list) {
   std::vector<std::string> out;
@@ -166,6 +76,9 @@ Status read_generation_options(const val& fields, GenerationOptions& options) {
   if (n_logprobs >= 0) options.n_logprobs = from_number<uint32_t>(n_logprobs);
   options.n_lookup = from_number<uint32_t>(number(fields, "lookup"));
   options.replaces_context = number(fields, "replacesContext") != 0;
+  const double n_kept = number(fields, "nKept");
+  options.shifts_context = n_kept >= 0;
+  if (options.shifts_context) options.n_kept = from_number<uint32_t>(n_kept);
   options.cancellation = to_cancellation(number(fields, "id"));
   if (const val grammar = get(fields, "grammar"); !grammar.isUndefined()) {
     KINGLET_ASSIGN(Grammar parsed, Grammar::parse(text(grammar)));
@@ -192,6 +105,30 @@ Result<SessionOptions> to_session_options(const val& fields) {
   return options;
 }
 
+// As vision.cpp spells it: JavaScript's numbers do not hold 64 bits.
+uint64_t from_hexadecimal(std::string_view digits) {
+  uint64_t number = 0;
+  for (const char digit : digits) number = number << 4 | hex_digit(digit).value_or(0);
+  return number;
+}
+
+SharedImage to_image(const val& fields) {
+  auto image = std::make_shared<ImageRows>();
+  const val rows = get(fields, "rows");
+  image->rows = std::vector<float>(length(rows));
+  val(emscripten::typed_memory_view(image->rows.size(), image->rows.data()))
+      .call<void>("set", rows);
+  image->n_rows = from_number<uint32_t>(number(fields, "nRows"));
+  image->width = from_number<uint32_t>(number(fields, "width"));
+  image->grid_width = from_number<uint32_t>(number(fields, "gridWidth"));
+  image->grid_height = from_number<uint32_t>(number(fields, "gridHeight"));
+  image->sees_all = number(fields, "seesAll") != 0;
+  image->checksum = from_hexadecimal(text(get(fields, "checksum")));
+  return image;
+}
+
+val tokens_of_image(const val& fields) { return to_js_ids(image_tokens(*to_image(fields))); }
+
 // Sessions share the model and keep it alive, even when JavaScript deletes it first.
 class EngineSession {
  public:
@@ -201,6 +138,7 @@ class EngineSession {
   val start(const val& prompt, const val& options) {
     generation_.reset();
     GenerationOptions core_options;
+    core_options.images = std::exchange(images_, {});
     const Status read = read_generation_options(options, core_options);
     if (!read.ok()) return failure(read.error());
     auto generation =
@@ -222,6 +160,7 @@ class EngineSession {
     set(fields, "nComputed", step.value().n_computed);
     set(fields, "nGuessed", step.value().n_guessed);
     set(fields, "nKept", step.value().n_kept);
+    set(fields, "nDropped", step.value().n_dropped);
     set(fields, "token", step.value().token);
     set(fields, "text", step.value().text);
     set(fields, "logprob", step.value().logprob);
@@ -238,17 +177,38 @@ class EngineSession {
   }
 
   val cancel() {
+    if (!generation_) {
+      const Status status = session_->abandon();
+      return status.ok() ? success(val(std::string())) : failure(status.error());
+    }
+    const auto step = generation_->cancel();
     generation_.reset();
-    return to_js(session_->abandon());
+    return step.ok() ? success(val(step.value().text)) : failure(step.error());
   }
 
   val begin(const val& tokens, double id) {
     generation_.reset();
-    const Status status = session_->begin(to_ids(tokens), {.cancellation = to_cancellation(id)});
+    const std::vector<SharedImage> images = std::exchange(images_, {});
+    const Status status =
+        session_->begin(to_ids(tokens), {.cancellation = to_cancellation(id), .images = images});
     return status.ok() ? success(val(to_number(session_->n_left()))) : failure(status.error());
   }
 
-  // With the logits behind the last batch.
+  uint32_t give_image(const val& image) {
+    images_.push_back(to_image(image));
+    return static_cast<uint32_t>(images_.size());
+  }
+
+  val held_images() const {
+    const PlacedImages images = session_->images();
+    std::vector<TokenId> ids(images.size());
+    for (size_t i = 0; i < ids.size(); ++i) {
+      ids[i] = images[i].has_rows() ? image_token(*images[i].image, 0) : kNoToken;
+    }
+    return to_js_ids(ids);
+  }
+
+  // With the logits after the last batch.
   val advance(double max_batch) {
     const Status status = session_->advance(from_number<uint32_t>(max_batch));
     if (!status.ok()) return failure(status.error());
@@ -296,6 +256,8 @@ class EngineSession {
     return session_->keep_prefix(to_ids(tokens));
   }
 
+  uint32_t n_kept_of(const val& tokens) const { return session_->n_kept_of(to_ids(tokens)); }
+
   uint32_t n_positions() const { return session_->n_positions(); }
   uint32_t n_ctx() const { return session_->n_ctx(); }
   uint32_t n_batch() const { return session_->n_batch(); }
@@ -322,6 +284,7 @@ class EngineSession {
   std::shared_ptr<const LanguageModel> loaded_;
   std::unique_ptr<Session> session_;
   std::optional<Generation> generation_;
+  std::vector<SharedImage> images_;  // for what is begun next
 };
 
 class EngineAnswerReader {
@@ -454,6 +417,7 @@ class EngineModel {
     set(fields, "purpose", purpose());
     set(fields, "pooling", config.pooling ? pooling_name(*config.pooling) : "");
     set(fields, "embeddingSize", to_number(model.weights().head.embedding_dim()));
+    set(fields, "imageWidth", config.layer_input_dim > 0 ? 0 : config.image_width());
     set(fields, "weightBytes", to_number(model.weight_bytes()));
     set(fields, "storedBytes", to_number(model.stored_bytes()));
     set(fields, "kernels", model.kernels().name);
@@ -544,11 +508,6 @@ class EngineModel {
 
   std::shared_ptr<const LanguageModel> loaded_;
 };
-
-// 0 where the source does not tell.
-std::optional<uint64_t> announced(double file_bytes) {
-  return file_bytes > 0 ? std::optional(from_number<uint64_t>(file_bytes)) : std::nullopt;
-}
 
 // A file that JavaScript reads, on the thread that calls the engine.
 class JsFile final : public RandomAccessFile {
@@ -691,6 +650,8 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("step", &EngineSession::step)
       .function("cancel", &EngineSession::cancel)
       .function("begin", &EngineSession::begin)
+      .function("giveImage", &EngineSession::give_image)
+      .function("heldImages", &EngineSession::held_images)
       .function("advance", &EngineSession::advance)
       .function("save", &EngineSession::save)
       .function("restore", &EngineSession::restore)
@@ -698,6 +659,7 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("tokens", &EngineSession::tokens)
       .function("truncate", &EngineSession::truncate)
       .function("keepPrefix", &EngineSession::keep_prefix)
+      .function("nKeptOf", &EngineSession::n_kept_of)
       .function("nPositions", &EngineSession::n_positions)
       .function("nCtx", &EngineSession::n_ctx)
       .function("nBatch", &EngineSession::n_batch)
@@ -712,6 +674,7 @@ EMSCRIPTEN_BINDINGS(kinglet) {
   function("newLoader", &new_loader);
   function("toolFormat", &tool_format);
   function("newAnswerReader", &new_answer_reader);
+  function("imageTokens", &tokens_of_image);
 }
 
 }  // namespace kinglet

@@ -36,6 +36,11 @@ export interface EngineModule {
   toolFormat(chatTemplate: string): EngineToolFormat;
   newAnswerReader(options: EngineAnswerOptions): EngineAnswerReader;
   /**
+   * The ids that stand for a picture's rows in a prompt: negative, and made of all but the rows,
+   * which may be left empty.
+   */
+  imageTokens(image: EngineImageRows): Int32Array;
+  /**
    * Where in the heap the id (uint32) of the work stands that is to end. In modules with threads the
    * page may write it while a call is running.
    */
@@ -87,6 +92,8 @@ export interface EngineModelInfo {
   pooling: string;
   /** Numbers of an embedding. */
   embeddingSize: number;
+  /** Numbers of a picture's row; 0 of models that read none. */
+  imageWidth: number;
   /** Of the weights in memory, and of those that stay in the file. */
   weightBytes: number;
   storedBytes: number;
@@ -219,6 +226,11 @@ export interface EngineGenerateOptions {
   id: number;
   /** The prompt is the whole context; what the session holds of it is not computed again. */
   replacesContext: boolean;
+  /**
+   * A full context drops the older half of what comes after its first so many tokens, and goes on;
+   * -1: it ends the answer.
+   */
+  nKept: number;
   /** GBNF that the answer must match. */
   grammar: string | undefined;
   /** Control tokens that are part of the text all the same. */
@@ -233,6 +245,8 @@ export interface EngineStep {
   /** Tokens that were guessed and computed ahead so far, and those of them that were drawn. */
   nGuessed: number;
   nKept: number;
+  /** Tokens that the full context dropped so far. */
+  nDropped: number;
   /** The token drawn in this step; -1 while the prompt is computed and in the last step. */
   token: number;
   /** Whole characters that are now certain; may be empty. */
@@ -264,6 +278,21 @@ export interface EnginePages {
   users: Uint32Array;
 }
 
+/** What a vision tower made of a picture. */
+export interface EngineImageRows {
+  /** [nRows][width], copied. */
+  rows: Float32Array;
+  nRows: number;
+  width: number;
+  /** How they lie in the picture; 0: they are counted one by one. */
+  gridWidth: number;
+  gridHeight: number;
+  /** They see each other in both directions. */
+  seesAll: boolean;
+  /** Of the picture, and of what made the rows of it: 16 hexadecimal digits. */
+  checksum: string;
+}
+
 export interface EngineSession extends EngineHandle {
   /**
    * Begins to continue the context with a prompt; without tokens, where the context ends. The number
@@ -277,25 +306,35 @@ export interface EngineSession extends EngineHandle {
    * be computed, with those left from before.
    */
   begin(tokens: Int32Array, id: number): EngineResult<number>;
+  /**
+   * A picture for the next start() or begin(), which checks it, and whose tokens are among theirs.
+   * Not needed where they are found in the context, or the session holds it. How many were given.
+   */
+  giveImage(image: EngineImageRows): number;
+  /** The first tokens of the pictures in the context; -1 where a restored one's rows are not held. */
+  heldImages(): Int32Array;
   /** Computes a batch of at most `maxBatch` of them. After an error the session is as it was. */
   advance(maxBatch: number): EngineResult<EngineBatch>;
   /**
    * Ends what start() or begin() began. Tokens that were not read to their end are forgotten, but
-   * for what was computed of a prompt that replaces the context.
+   * for what was computed of a prompt that replaces the context. The text that a generation held
+   * back.
    */
-  cancel(): EngineResult<null>;
+  cancel(): EngineResult<string>;
   /** All that restore() needs to make a session what this one is. */
   save(): EngineResult<Uint8Array<ArrayBuffer>>;
   /** On an error the session is as it was. */
   restore(bytes: Uint8Array): EngineResult<null>;
   /** A session with the same context, in the same pages or in memory of its own. */
   fork(): EngineResult<EngineSession>;
-  /** Of all positions. */
+  /** Of all positions; negative where rows of pictures stand. */
   tokens(): Int32Array;
   /** Forgets every position from nPositions on. */
   truncate(nPositions: number): EngineResult<null>;
   /** Forgets what is not the beginning of `tokens`; how many stay, fewer than these. */
   keepPrefix(tokens: Int32Array): number;
+  /** How many keepPrefix() would keep. */
+  nKeptOf(tokens: Int32Array): number;
   nPositions(): number;
   nCtx(): number;
   /** Tokens that are computed together. */

@@ -1,11 +1,11 @@
 // Chooses a build of the engine and starts it.
-import type createEngine from '#engine';
 import type { EngineModule, EngineOverrides } from '#engine';
+import type { VisionModule } from '#vision';
 import { KingletError, messageOf } from '../errors.ts';
 import { importNode, isNode } from '../runtime.ts';
 import type { SingleThreadReason } from '../types.ts';
-import type { Variant, VariantFiles } from './variants.ts';
-import { detectSimd, variantFiles } from './variants.ts';
+import type { Simd, Variant, VariantFiles } from './variants.ts';
+import { detectSimd, variantFiles, visionFiles } from './variants.ts';
 
 /** A running engine and how it was chosen. */
 export interface OpenEngine {
@@ -56,6 +56,48 @@ export async function openEngine(
     return { engine, variant: simd, singleThreadReason: reason };
   } catch (error) {
     throw startError(error);
+  }
+}
+
+const maxVisionSeconds = 10;
+
+/** The module that reads pictures, with as many threads as the engine has, if they start. */
+export async function openVision(
+  { engine, variant }: OpenEngine,
+  fileBytes: number,
+  engineUrl: string | undefined,
+): Promise<VisionModule> {
+  const start = (build: Variant, nThreads: number, memory?: WebAssembly.Memory) =>
+    startVariant<VisionModule>(visionFiles(build, engineUrl), nThreads, () => undefined, memory);
+  const simd: Simd = variant.startsWith('relaxed-simd') ? 'relaxed-simd' : 'simd128';
+  try {
+    const nThreads = engine.nPoolThreads();
+    if (nThreads > 1) {
+      try {
+        const memory = reserveShared([2 ** 30, 2 ** 28].map((spare) => fileBytes + spare));
+        return await inTime(start(`${simd}-threads`, nThreads, memory));
+      } catch {
+        // One needs no shared memory and no other workers.
+      }
+    }
+    return await start(simd, 1);
+  } catch (error) {
+    throw startError(error);
+  }
+}
+
+/** Threads that do not start say nothing. */
+async function inTime<T>(started: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const givenUp = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new Error('the threads did not start'));
+    }, 1000 * maxVisionSeconds);
+  });
+  try {
+    return await Promise.race([started, givenUp]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
@@ -123,24 +165,25 @@ function reserveShared(maxima: readonly number[]): WebAssembly.Memory {
   throw refusal;
 }
 
-async function startVariant(
+/** Of the engine, or of another module that is made as it is. */
+async function startVariant<Module extends object = EngineModule>(
   { glue, wasm }: VariantFiles,
   nThreads: number,
   onStarting: (nThreads: number) => void,
   wasmMemory?: WebAssembly.Memory,
-): Promise<EngineModule> {
+): Promise<Module> {
   const overrides = { nThreads, ...(wasmMemory && { wasmMemory }) };
   if (isNode) {
     const wasmBinary = await readBytes(wasm);
     onStarting(nThreads);
-    return (await importGlue(glue))({ ...overrides, wasmBinary });
+    return (await importGlue<Module>(glue))({ ...overrides, wasmBinary });
   }
   const onSign = () => {
     onStarting(nThreads);
   };
   const module = underWay(compile(wasm), onSign);
   module.catch(() => undefined); // told below, if the glue is there
-  const create = await underWay(importGlue(glue), onSign);
+  const create = await underWay(importGlue<Module>(glue), onSign);
   return new Promise((resolve, reject) => {
     const instantiateWasm: EngineOverrides['instantiateWasm'] = (imports, onInstance) => {
       module
@@ -155,10 +198,12 @@ async function startVariant(
   });
 }
 
-async function importGlue(glue: URL): Promise<typeof createEngine> {
+type Create<Module> = (overrides?: EngineOverrides) => Promise<Module>;
+
+async function importGlue<Module>(glue: URL): Promise<Create<Module>> {
   try {
     const module = (await import(/* webpackIgnore: true */ /* @vite-ignore */ glue.href)) as {
-      default: typeof createEngine;
+      default: Create<Module>;
     };
     return module.default;
   } catch (error) {

@@ -16,6 +16,13 @@ export function variantFiles(variant: Variant, folder: string | undefined): Vari
   return { glue: file('js'), wasm: file('wasm') };
 }
 
+/** Of the module that reads pictures; `folder` as above. */
+export function visionFiles(variant: Variant, folder: string | undefined): VariantFiles {
+  if (folder === undefined) return visionFilesBeside(variant);
+  const file = (type: string) => new URL(`kinglet-vision-${variant}.${type}`, folder);
+  return { glue: file('js'), wasm: file('wasm') };
+}
+
 /** What lays out conversations, in every variant. */
 export function chatFile(folder: string | undefined): URL {
   if (folder !== undefined) return new URL('kinglet-chat.wasm', folder);
@@ -44,6 +51,31 @@ function filesBeside(variant: Variant): VariantFiles {
       return {
         glue: new URL('../engine/kinglet-relaxed-simd-threads.js', import.meta.url),
         wasm: new URL('../engine/kinglet-relaxed-simd-threads.wasm', import.meta.url),
+      };
+  }
+}
+
+function visionFilesBeside(variant: Variant): VariantFiles {
+  switch (variant) {
+    case 'simd128':
+      return {
+        glue: new URL('../engine/kinglet-vision-simd128.js', import.meta.url),
+        wasm: new URL('../engine/kinglet-vision-simd128.wasm', import.meta.url),
+      };
+    case 'simd128-threads':
+      return {
+        glue: new URL('../engine/kinglet-vision-simd128-threads.js', import.meta.url),
+        wasm: new URL('../engine/kinglet-vision-simd128-threads.wasm', import.meta.url),
+      };
+    case 'relaxed-simd':
+      return {
+        glue: new URL('../engine/kinglet-vision-relaxed-simd.js', import.meta.url),
+        wasm: new URL('../engine/kinglet-vision-relaxed-simd.wasm', import.meta.url),
+      };
+    case 'relaxed-simd-threads':
+      return {
+        glue: new URL('../engine/kinglet-vision-relaxed-simd-threads.js', import.meta.url),
+        wasm: new URL('../engine/kinglet-vision-relaxed-simd-threads.wasm', import.meta.url),
       };
   }
 }

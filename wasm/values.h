@@ -1,0 +1,118 @@
+// What the modules that JavaScript calls share: values that cross, the pool of threads, and the
+// wish to cancel.
+#pragma once
+
+#include <emscripten/bind.h>
+#include <emscripten/val.h>
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/cancellation.h"
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "kernels/kernels.h"
+
+namespace kinglet {
+
+using emscripten::val;
+
+// Fields are read and set one by one through these few functions: an Embind value object would take
+// several times the code, and Embind's templates once more for each length of a name.
+[[gnu::noinline]] inline val get(const val& fields, const char* name) { return fields[name]; }
+
+[[gnu::noinline]] inline double number(const val& fields, const char* name) {
+  return get(fields, name).as<double>();
+}
+
+[[gnu::noinline]] inline std::string text(const val& field) { return field.as<std::string>(); }
+
+[[gnu::noinline]] inline void set(val& fields, const char* name, const val& value) {
+  fields.set(name, value);
+}
+
+[[gnu::noinline]] inline void set(val& fields, const char* name, double value) {
+  set(fields, name, val(value));
+}
+
+[[gnu::noinline]] inline void set(val& fields, const char* name, std::string_view value) {
+  set(fields, name, val(std::string(value)));
+}
+
+[[gnu::noinline]] inline val failure(const Error& error) {
+  val fields = val::object();
+  set(fields, "code", error_code_name(error.code));
+  set(fields, "message", error.message);
+  val result = val::object();
+  set(result, "error", fields);
+  return result;
+}
+
+[[gnu::noinline]] inline val success(const val& value) {
+  val result = val::object();
+  set(result, "value", value);
+  return result;
+}
+
+[[gnu::noinline]] inline val to_js(const Status& status) {
+  return status.ok() ? success(val::null()) : failure(status.error());
+}
+
+// JavaScript's numbers are doubles; whole numbers up to 2^53 pass without loss.
+inline double to_number(uint64_t value) { return static_cast<double>(value); }
+
+// What is not in the range, NaN included, becomes the nearest number that is.
+template <class T>
+T from_number(double value) {
+  constexpr auto kMax = static_cast<double>(std::numeric_limits<T>::max());
+  if (!(value > 0)) return 0;
+  return value >= kMax ? std::numeric_limits<T>::max() : static_cast<T>(value);
+}
+
+// The array is copied: a view would be lost when memory grows.
+template <class T>
+val to_js_array(const char* type, std::span<const T> numbers) {
+  return val::global(type).new_(val(emscripten::typed_memory_view(numbers.size(), numbers.data())));
+}
+
+// One pool for the instance, as its workers can only start while no call is running.
+inline ThreadPool& thread_pool() {
+#if defined(__EMSCRIPTEN_PTHREADS__)
+  static ThreadPool pool(from_number<size_t>(val::module_property("nThreads").as<double>()));
+#else
+  static ThreadPool pool;
+#endif
+  return pool;
+}
+
+inline size_t n_pool_threads() { return thread_pool().n_threads(); }
+
+inline val kernel_sets() {
+  val names = val::array();
+  for (const KernelSet* kernels : available_kernels()) {
+    names.call<void>("push", std::string(kernels->name));
+  }
+  return names;
+}
+
+// Holds the id of the work that is to end: a page can write it through shared memory while the
+// engine computes.
+inline std::atomic<uint32_t> cancelled_id{0};
+
+inline double cancel_address() { return to_number(reinterpret_cast<uintptr_t>(&cancelled_id)); }
+
+inline Cancellation to_cancellation(double id) {
+  return {&cancelled_id, from_number<uint32_t>(id)};
+}
+
+// 0 where the source does not tell.
+inline std::optional<uint64_t> announced(double file_bytes) {
+  return file_bytes > 0 ? std::optional(from_number<uint64_t>(file_bytes)) : std::nullopt;
+}
+
+}  // namespace kinglet

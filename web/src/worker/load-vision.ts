@@ -1,0 +1,93 @@
+// Loads what reads pictures, in a module with memory of its own.
+import type { VisionModule, VisionReader } from '#vision';
+import { KingletError } from '../errors.ts';
+import type { NamedSource } from '../protocol.ts';
+import type { LoadProgress } from '../types.ts';
+import type { ByteSource, Outcome } from './byte-source.ts';
+import { StaleBytes } from './download.ts';
+import { unwrap } from './engine-error.ts';
+import { isAboutBytes, maxAttempts } from './load-model.ts';
+import { checkModelBytes } from './memory-plan.ts';
+import type { Access } from './open-source.ts';
+import { openSource } from './open-source.ts';
+
+export interface LoadedVision {
+  module: VisionModule;
+  reader: VisionReader;
+}
+
+export interface VisionLoad {
+  access: Access;
+  /** With room for a file of so many bytes; 0 where nobody tells. */
+  openModule(fileBytes: number): Promise<VisionModule>;
+  /** Numbers of a row that the model reads. */
+  width: number;
+  onProgress: (progress: LoadProgress) => void;
+  /** Throws where the file is not wanted any more. */
+  checkWanted: () => void;
+}
+
+/** @throws KingletError: those of a model's load; wrong_shape where it belongs to another model. */
+export async function loadVision(source: NamedSource, load: VisionLoad): Promise<LoadedVision> {
+  let module: VisionModule | undefined;
+  for (let attempt = 1; ; ++attempt) {
+    try {
+      const file = await openSource(source, load.access);
+      let outcome: Outcome = 'broken';
+      try {
+        checkModelBytes(file.size);
+        module ??= await load.openModule(file.size);
+        const reader = await readFile(module, file, load);
+        outcome = 'complete';
+        return { module, reader: fitting(reader, load.width) };
+      } catch (error) {
+        if (isAboutBytes(error) && outcome !== 'complete') outcome = 'useless';
+        throw error;
+      } finally {
+        await file.end(outcome);
+      }
+    } catch (error) {
+      if (!(error instanceof StaleBytes)) throw error;
+      if (attempt === maxAttempts) throw new KingletError('file_changed', error.message);
+    }
+  }
+}
+
+async function readFile(
+  module: VisionModule,
+  { size, pieces }: ByteSource,
+  { onProgress, checkWanted }: VisionLoad,
+): Promise<VisionReader> {
+  const loader = unwrap(module.newLoader(size, ''));
+  let loaded = 0;
+  try {
+    for await (const { bytes, phase } of pieces) {
+      checkWanted();
+      let taken = 0;
+      while (taken < bytes.length) {
+        const room = unwrap(loader.reserve(bytes.length - taken));
+        if (room.bytes === 0) break;
+        // Reserving may have grown the memory, which replaces HEAPU8.
+        module.HEAPU8.set(bytes.subarray(taken, taken + room.bytes), room.address);
+        unwrap(loader.commit(room.bytes));
+        taken += room.bytes;
+      }
+      loaded += taken;
+      onProgress({ loaded, total: loader.fileBytes() || size || undefined, phase });
+      if (taken < bytes.length) break;
+    }
+    return unwrap(loader.finish());
+  } finally {
+    loader.delete();
+  }
+}
+
+function fitting(reader: VisionReader, width: number): VisionReader {
+  try {
+    unwrap(reader.checkFits(width));
+    return reader;
+  } catch (error) {
+    reader.delete();
+    throw error;
+  }
+}
