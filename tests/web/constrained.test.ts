@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Kinglet } from 'kinglet';
 import type { GenerateOptions } from 'kinglet';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { schemaCases } from './schemas.ts';
 import { storyModel } from './support.ts';
 import { validator } from './validator.ts';
@@ -42,8 +43,29 @@ test('a wrong option is refused, in words', async () => {
       message: expect.stringContaining(message) as string,
     });
   await refused({ grammar: 7 }, 'the grammar must be a string, not number');
-  await refused({ jsonSchema: { not: {} } }, 'jsonSchema, at #: "not" is not supported');
+  await refused({ jsonSchema: { if: {} } }, 'jsonSchema, at #: "if" is not supported');
   await refused({ jsonSchema: {}, grammar: '' }, 'cannot match a grammar and a jsonSchema');
+});
+
+test('an answer is what Zod asks for, and indented as it should be', async () => {
+  const type = z.object({
+    id: z.uuid(),
+    mail: z.email().max(20),
+    host: z.hostname(),
+    day: z.iso.date(),
+    wait: z.iso.duration(),
+    name: z.string().startsWith('Li').min(4).max(9),
+    price: z.number().multipleOf(0.25).min(0.5).lt(99),
+    count: z.partialRecord(z.enum(['a', 'b']), z.uint32()),
+  });
+  const jsonSchema = z.toJSONSchema(type);
+  for (const [seed, indent] of [0, 2, 4].entries()) {
+    const { text, finishReason } = await answer({ jsonSchema, indent, seed, maxTokens: 400 });
+    if (finishReason !== 'stop') continue;
+    expect(type.safeParse(JSON.parse(text)).error).toBeUndefined();
+    expect(text.split('\n').length > 1).toBe(indent > 0);
+    expect(text).toContain(indent === 0 ? '","mail":"' : `",\n${' '.repeat(indent)}"mail": "`);
+  }
 });
 
 describe('a finished answer is valid under the schema', () => {

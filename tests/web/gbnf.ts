@@ -24,6 +24,7 @@ export function randomFrom(seed: number): Random {
 
 export class Gbnf {
   readonly #rules = new Map<string, Node>();
+  readonly #depths = new Map<string, number>();
 
   constructor(text: string) {
     for (const line of text.split('\n').filter(Boolean)) {
@@ -108,23 +109,36 @@ export class Gbnf {
     return rule;
   }
 
+  #findDepths(): void {
+    for (const name of this.#rules.keys()) this.#depths.set(name, Infinity);
+    for (let isNew = true; isNew;) {
+      isNew = false;
+      for (const [name, rule] of this.#rules) {
+        const depth = this.#depth(rule);
+        isNew ||= depth < (this.#depths.get(name) ?? 0);
+        this.#depths.set(name, depth);
+      }
+    }
+  }
+
   #shallowest(parts: Node[]): Node[] {
-    const depths = parts.map((part) => this.#depth(part, 0));
+    const depths = parts.map((part) => this.#depth(part));
     const least = Math.min(...depths);
     return parts.filter((_, i) => depths[i] === least);
   }
 
-  #depth(node: Node, nRules: number): number {
-    if (nRules > 12) return 1000;
+  /** How many rules it takes at least to write all of it. */
+  #depth(node: Node): number {
+    if (this.#depths.size === 0) this.#findDepths();
     switch (node.kind) {
       case 'rule':
-        return 1 + this.#depth(this.#rule(node.name), nRules + 1);
+        return 1 + (this.#depths.get(node.name) ?? Infinity);
       case 'sequence':
-        return Math.max(0, ...node.parts.map((part) => this.#depth(part, nRules)));
+        return Math.max(0, ...node.parts.map((part) => this.#depth(part)));
       case 'choice':
-        return Math.min(...node.parts.map((part) => this.#depth(part, nRules)));
+        return Math.min(...node.parts.map((part) => this.#depth(part)));
       case 'repeat':
-        return node.least === 0 ? 0 : this.#depth(node.part, nRules);
+        return node.least === 0 ? 0 : this.#depth(node.part);
       default:
         return 0;
     }

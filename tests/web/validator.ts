@@ -2,7 +2,7 @@
 import addFormats from 'ajv-formats';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 
-const ajv = new Ajv2020({ strict: false });
+const ajv = new Ajv2020({ strict: false, multipleOfPrecision: 9 });
 addFormats(ajv);
 
 export function validator(schema: unknown): (value: unknown) => boolean {

@@ -1,10 +1,13 @@
 /** JSON schemas (draft 2020-12) → GBNF. */
 import { KingletError } from '../errors.ts';
-import { alternatives, complement, literal, repeat, sequence } from './gbnf.ts';
-import type { CodePoints } from './gbnf.ts';
-import { anyInteger, anyNumber, decimals, integers } from './numbers.ts';
+import type { RuleSink } from './automaton.ts';
+import { alternatives, literal, repeat, sequence } from './gbnf.ts';
+import { Languages } from './language.ts';
+import type { Language } from './language.ts';
+import { textsOf } from './merge.ts';
+import { anyInteger, anyNumber, NumberError, numbersToGbnf } from './numbers.ts';
 import type { Bound } from './numbers.ts';
-import { PatternError, patternToGbnf } from './pattern.ts';
+import { PatternError } from './pattern.ts';
 import { SchemaResolver } from './resolve.ts';
 import {
   below,
@@ -13,30 +16,36 @@ import {
   keywordsOf,
   listOf,
   numberOf,
+  patternPropertiesOf,
   propertiesOf,
   requiredOf,
   schemaError,
-  textOf,
   typeNames,
   typesOf,
 } from './schema.ts';
 import type { SchemaObject } from './schema.ts';
-import { anyCharacter, characters, formats, inner } from './strings.ts';
+import { anyCharacter, formats, namesOfPatterns } from './strings.ts';
+import { languageToGbnf, patternLanguage, patternToGbnf } from './texts.ts';
 
 /**
  * The grammar, in GBNF, of JSON texts that are valid under the schema.
  *
  * It may say less than the schema allows, never more: properties come in the order of the schema,
  * an object that names its properties has no others unless `additionalProperties` says so, tuples
- * are whole, numbers have at most 15 digits, and there is little white space.
+ * are whole, and numbers have at most 15 digits.
  *
+ * @param indent How many spaces each level is indented by, as JSON.stringify does it down to some
+ * depth; 0: the text has no white space.
  * @throws KingletError `invalid_argument`, naming the place and the keyword that is not supported.
  */
-export function grammarOfSchema(schema: unknown): string {
+export function grammarOfSchema(schema: unknown, indent = 0): string {
   try {
-    return new SchemaCompiler(schema).compile();
+    return new SchemaCompiler(schema, indent).compile();
   } catch (error) {
     if (error instanceof KingletError) throw error;
+    if (error instanceof PatternError) {
+      throw schemaError('#', `what is asked of its strings is not supported: ${error.message}`);
+    }
     // Values in a circle, or nested so deep that the stack ends.
     throw schemaError('#', `it is no JSON: ${String(error)}`);
   }
@@ -45,20 +54,15 @@ export function grammarOfSchema(schema: unknown): string {
 /** Schemas in schemas, as far as the program's own stack allows. */
 const maxDepth = 200;
 
-/** Bounds of numbers that have fractions: beyond, rounding might reach them. */
-const maxDecimalBound = 1e9;
+/** Levels that are indented, each with rules of its own: schemas may refer to themselves. */
+const maxLevels = 12;
 
 /** Rules that every schema may use; the value is their text, with the rules they refer to. */
 const commonRules: Record<string, string> = {
-  value: 'object | array | string | number | "true" | "false" | "null"',
-  object: '"{" ws (pair ("," ws pair)*)? ws "}"',
-  pair: 'string ":" ws value',
-  array: '"[" ws (value ("," ws value)*)? ws "]"',
   string: String.raw`"\"" char* "\""`,
   char: anyCharacter,
   number: anyNumber,
   integer: anyInteger,
-  ws: String.raw`(" " | "\n" [ \t]{0,20})?`,
 };
 
 class SchemaCompiler {
@@ -68,10 +72,17 @@ class SchemaCompiler {
   readonly #namesOfBodies = new Map<string, string>();
   readonly #namesOfReferences = new Map<string, string>();
   readonly #nNames = new Map<string, number>();
+  readonly #languages = new Languages();
+  readonly #indent: number;
+  readonly #nLevels: number;
   #depth = 0;
+  /** Objects and lists around what is being converted, as far as they are indented. */
+  #level = 0;
 
-  constructor(schema: unknown) {
+  constructor(schema: unknown, indent: number) {
     this.#schema = schema;
+    this.#indent = indent;
+    this.#nLevels = indent > 0 ? maxLevels : 0;
     this.#resolver = new SchemaResolver(schema);
   }
 
@@ -110,10 +121,11 @@ class SchemaCompiler {
   #reference(reference: unknown, at: string): string {
     const target = this.#resolver.resolve(reference, at);
     const pointer = String(reference);
-    const known = this.#namesOfReferences.get(pointer);
+    const key = `${String(this.#level)} ${pointer}`;
+    const known = this.#namesOfReferences.get(key);
     if (known !== undefined) return known;
     const name = this.#newName(pointer);
-    this.#namesOfReferences.set(pointer, name);
+    this.#namesOfReferences.set(key, name);
     this.#rules.set(name, ''); // its place among the rules, and its name
     const body = this.#convert(target, pointer);
     if (body === undefined) throw schemaError(pointer, 'no value is valid');
@@ -125,7 +137,7 @@ class SchemaCompiler {
   #variant(schema: SchemaObject, at: string): string | undefined {
     if (schema.enum !== undefined) return this.#enumeration(schema, at);
     const keywords = Object.keys(schema);
-    if (keywords.length === 0) return this.#common('value');
+    if (keywords.length === 0) return this.#anyValue();
     const types = schema.type === undefined ? impliedTypes(keywords) : typesOf(schema, at);
     return union(
       types
@@ -161,76 +173,101 @@ class SchemaCompiler {
     const values = listOf(schema, 'enum', at).filter((value) =>
       types.some((t) => isOfType(value, t)),
     );
-    return union(values.map((value) => literal(JSON.stringify(value))));
+    const lines = (value: unknown) =>
+      this.#isIndented()
+        ? JSON.stringify(value, null, this.#indent).replaceAll('\n', this.#lineBreak(0))
+        : JSON.stringify(value);
+    return union(values.map((value) => literal(lines(value))));
   }
 
   #object(schema: SchemaObject, at: string): string | undefined {
     const properties = propertiesOf(schema, at);
+    const patterns = Object.entries(patternPropertiesOf(schema, at));
     const required = requiredOf(schema, at);
-    const isClosed = schema.properties !== undefined || required.length > 0;
-    const { additionalProperties = !isClosed, propertyNames } = schema;
-    if (propertyNames !== undefined && isClosed) {
-      throw schemaError(at, '"propertyNames" beside "properties" or "required" is not supported');
-    }
+    const isClosed = patterns.length > 0 || schema.properties !== undefined || required.length > 0;
+    const names = this.#names(schema, at);
+    const declared = new Set([...Object.keys(properties), ...(names.all ?? []), ...required]);
+    const additional = schema.additionalProperties ?? (names.all !== undefined || !isClosed);
     const members: Member[] = [];
-    for (const name of new Set([...Object.keys(properties), ...required])) {
-      const isDeclared = Object.hasOwn(properties, name);
-      const value = isDeclared
-        ? this.#convert(properties[name], below(at, 'properties', name))
-        : this.#convert(schema.additionalProperties ?? true, below(at, 'additionalProperties'));
+    for (const name of declared) {
       const isRequired = required.includes(name);
+      const value = this.#deeper(() => this.#property(name, schema, names, at));
       if (value === undefined && isRequired) return undefined;
       if (value === undefined) continue;
-      const text = sequence(literal(`${JSON.stringify(name)}:`), this.#common('ws'), value);
+      const text = sequence(literal(JSON.stringify(name)), this.#colon(), value);
       members.push({ text: this.#rule(below(at, name), text), isRequired });
     }
-    const additional = this.#convert(additionalProperties, below(at, 'additionalProperties'));
-    const pair =
-      additional === undefined ? undefined : this.#additionalPair(schema, additional, at);
-    return this.#rule(at, this.#braces(members, pair, at));
+    const values = patterns.map(([pattern, value]) => ({
+      ...{ value, place: below(at, 'patternProperties', pattern) },
+      names: this.#pattern(pattern, at),
+    }));
+    const isOpen = names.all === undefined && additional !== false;
+    const other = { value: additional, place: below(at, 'additionalProperties') };
+    const pairs = (isOpen ? [...values, { ...other, names: names.language }] : values).map(
+      ({ value, place, names: own }) => {
+        const others = values
+          .filter((pattern) => pattern.names !== own)
+          .map((pattern) => pattern.names);
+        const taken = [...others, ...[...declared].map((name) => this.#languages.text(name))];
+        const free = this.#languages.not(this.#languages.union(...taken));
+        return this.#pair(this.#languages.both(names.language, own, free), value, place);
+      },
+    );
+    return this.#rule(at, this.#braces(members, union(pairs), at));
   }
 
-  /** A property that the schema does not name. */
-  #additionalPair(schema: SchemaObject, value: string, at: string): string | undefined {
-    const names = [...Object.keys(propertiesOf(schema, at)), ...requiredOf(schema, at)];
-    let name: string | undefined = this.#common('string');
-    if (schema.propertyNames !== undefined) {
-      const place = below(at, 'propertyNames');
-      name = this.#convert({ allOf: [{ type: 'string' }, schema.propertyNames] }, place);
-      if (name === undefined) return undefined;
-    } else if (names.length > 0) {
-      name = this.#rule(below(at, 'other'), this.#otherName(names.map(inner), below(at, 'other')));
+  /** The value of a property that is declared, required or one of all names that there may be. */
+  #property(
+    name: string,
+    schema: SchemaObject,
+    names: PropertyNames,
+    at: string,
+  ): string | undefined {
+    if (!this.#languages.has(names.language, name)) return undefined;
+    const properties = propertiesOf(schema, at);
+    const demands: [schema: unknown, at: string][] = [];
+    if (Object.hasOwn(properties, name)) {
+      demands.push([properties[name], below(at, 'properties', name)]);
     }
-    return this.#rule(below(at, 'pair'), sequence(name, '":"', this.#common('ws'), value));
-  }
-
-  /** Names that are none of `names`, followed by the quotation mark: each way to be different. */
-  #otherName(names: string[], at: string): string {
-    return sequence(String.raw`"\""`, this.#unlike(names, at));
-  }
-
-  #unlike(names: string[], at: string): string {
-    const byFirst = new Map<string, string[]>();
-    for (const name of names) {
-      if (name === '') continue;
-      const [first = ''] = /^(\\u.{4}|\\.|.)/su.exec(name) ?? [];
-      byFirst.set(first, [...(byFirst.get(first) ?? []), name.slice(first.length)]);
+    for (const [pattern, value] of Object.entries(patternPropertiesOf(schema, at))) {
+      if (!this.#languages.has(this.#pattern(pattern, at), name)) continue;
+      demands.push([value, below(at, 'patternProperties', pattern)]);
     }
-    const taken = [...byFirst.keys()].map((first): CodePoints => {
-      const code = (JSON.parse(`"${first}"`) as string).codePointAt(0) ?? 0;
-      return [code, code];
-    });
-    const branches = names.includes('') ? [] : [String.raw`"\""`];
-    const rest = this.#rule('spelled', String.raw`${this.#plainCharacter()}* "\""`);
-    branches.push(sequence(alternatives(characters(complement(taken))), rest));
-    for (const [first, rests] of byFirst) {
-      branches.push(sequence(literal(first), this.#rule(at, this.#unlike(rests, at))));
+    const [first, second] = demands;
+    if (!first) {
+      return this.#convert(schema.additionalProperties ?? true, below(at, 'additionalProperties'));
     }
-    return alternatives(branches);
+    return second
+      ? this.#convert({ allOf: demands.map(([demand]) => demand) }, first[1])
+      : this.#convert(...first);
   }
 
-  #plainCharacter(): string {
-    return this.#rule('plain', alternatives(characters(complement([]))));
+  /** What `propertyNames` allows. */
+  #names({ propertyNames }: SchemaObject, at: string): PropertyNames {
+    if (propertyNames === undefined) return { language: this.#languages.anyText };
+    const place = below(at, 'propertyNames');
+    const variants = this.#resolver.variants({ allOf: [{ type: 'string' }, propertyNames] }, place);
+    const isText = (value: unknown) => typeof value === 'string';
+    const lists = variants.map((variant) =>
+      variant.enum === undefined ? undefined : listOf(variant, 'enum', place).filter(isText),
+    );
+    const languages = variants.map((variant, i) =>
+      lists[i]
+        ? this.#languages.union(...lists[i].map((name) => this.#languages.text(name)))
+        : this.#texts(variant, place),
+    );
+    const all = lists.every((list) => list !== undefined) ? lists.flat() : undefined;
+    return { language: this.#languages.union(...languages), all };
+  }
+
+  /** A property with one of these names. */
+  #pair(names: Language, value: unknown, at: string): string | undefined {
+    const text = this.#deeper(() => this.#convert(value, at));
+    if (text === undefined) return undefined;
+    const name =
+      names === this.#languages.anyText ? this.#common('string') : this.#quoted(names, at);
+    if (name === undefined) return undefined;
+    return this.#rule(below(at, 'pair'), sequence(name, this.#colon(), text));
   }
 
   /**
@@ -238,22 +275,82 @@ class SchemaCompiler {
    * has been written yet, `next` where one has.
    */
   #braces(members: Member[], pair: string | undefined, at: string): string {
-    const ws = this.#common('ws');
-    let next = pair === undefined ? '' : repeat(sequence('","', ws, pair), 0, undefined);
-    let first = pair === undefined ? '' : repeat(sequence(pair, next), 0, 1);
+    const comma = this.#comma();
+    let next = pair === undefined ? '' : repeat(sequence(comma, pair), 0, undefined);
+    let first = pair === undefined ? undefined : sequence(pair, next);
+    let mayBeEmpty = true;
     for (const { text, isRequired } of [...members].reverse()) {
-      const behind = next === '' ? [] : [this.#rule(below(at, 'next'), next)];
-      const another = sequence('","', ws, text, ...behind);
-      const only = sequence(text, ...behind);
+      const after = next === '' ? [] : [this.#rule(below(at, 'next'), next)];
+      const another = sequence(comma, text, ...after);
+      const only = sequence(text, ...after);
       if (isRequired) {
         next = another;
         first = only;
+        mayBeEmpty = false;
       } else {
-        next = behind[0] === undefined ? `${another}?` : alternatives([another, behind[0]]);
-        first = first === '' ? `${only}?` : alternatives([only, first]);
+        next = after[0] === undefined ? `${another}?` : alternatives([another, after[0]]);
+        first = first === undefined ? only : alternatives([only, first]);
       }
     }
-    return first === '' ? sequence('"{"', ws, '"}"') : sequence('"{"', ws, first, ws, '"}"');
+    return this.#enclosed('{', first, '}', mayBeEmpty);
+  }
+
+  /** With a line of its own for what is inside, where lines are indented. */
+  #enclosed(open: string, inside: string | undefined, close: string, mayBeEmpty: boolean): string {
+    const empty = literal(open + close);
+    if (inside === undefined) return empty;
+    const full = sequence(
+      literal(open + this.#lineBreak(1)),
+      inside,
+      literal(this.#lineBreak(0) + close),
+    );
+    return mayBeEmpty ? alternatives([empty, full]) : full;
+  }
+
+  #isIndented(): boolean {
+    return this.#level < this.#nLevels;
+  }
+
+  /** So many levels deeper than here. */
+  #lineBreak(deeper: 0 | 1): string {
+    return this.#isIndented() ? `\n${' '.repeat(this.#indent * (this.#level + deeper))}` : '';
+  }
+
+  #deeper<T>(make: () => T): T {
+    const level = this.#level;
+    this.#level = Math.min(level + 1, this.#nLevels);
+    try {
+      return make();
+    } finally {
+      this.#level = level;
+    }
+  }
+
+  #colon(): string {
+    return literal(this.#isIndented() ? ': ' : ':');
+  }
+
+  /** Between members. */
+  #comma(): string {
+    return literal(`,${this.#lineBreak(1)}`);
+  }
+
+  #anyValue(): string {
+    const key = `${String(this.#level)} value`;
+    const known = this.#namesOfReferences.get(key);
+    if (known !== undefined) return known;
+    const name = this.#newName('value');
+    this.#namesOfReferences.set(key, name);
+    this.#rules.set(name, '');
+    const inner = this.#deeper(() => this.#anyValue());
+    const comma = this.#comma();
+    const several = (item: string) => sequence(item, repeat(sequence(comma, item), 0, undefined));
+    const pair = this.#rule('pair', sequence(this.#common('string'), this.#colon(), inner));
+    const object = this.#rule('object', this.#enclosed('{', several(pair), '}', true));
+    const array = this.#rule('array', this.#enclosed('[', several(inner), ']', true));
+    const others = [this.#common('string'), this.#common('number'), '"true"', '"false"', '"null"'];
+    this.#rules.set(name, alternatives([object, array, ...others]));
+    return name;
   }
 
   #array(schema: SchemaObject, at: string): string | undefined {
@@ -262,64 +359,132 @@ class SchemaCompiler {
     let most = countOf(schema, 'maxItems', at) ?? Infinity;
     const tuple: string[] = [];
     for (const [i, item] of prefix.entries()) {
-      const text = i < most ? this.#convert(item, below(at, 'prefixItems', i)) : undefined;
+      const place = below(at, 'prefixItems', i);
+      const text = i < most ? this.#deeper(() => this.#convert(item, place)) : undefined;
       if (text === undefined) most = Math.min(most, i);
       else if (tuple.length === i) tuple.push(text);
     }
     const { items = prefix.length === 0 || least > prefix.length } = schema;
-    const item = most > tuple.length ? this.#convert(items, below(at, 'items')) : undefined;
+    const item =
+      most > tuple.length
+        ? this.#deeper(() => this.#convert(items, below(at, 'items')))
+        : undefined;
     if (item === undefined) most = Math.min(most, tuple.length);
     return least > most ? undefined : this.#rule(at, this.#brackets(tuple, item, least, most));
   }
 
   #brackets(tuple: string[], item: string | undefined, least: number, most: number): string {
-    const ws = this.#common('ws');
-    const parts = tuple.flatMap((text, i) => (i === 0 ? [text] : ['","', ws, text]));
-    if (item !== undefined) {
-      const bound = (n: number) => (most === Infinity ? undefined : most - n);
-      const others = (n: number) =>
-        repeat(sequence('","', ws, item), Math.max(0, least - n), bound(n));
-      if (tuple.length > 0) parts.push(others(tuple.length));
-      else parts.push(repeat(sequence(item, others(1)), Math.min(least, 1), 1));
+    const comma = this.#comma();
+    const others = (n: number) =>
+      item === undefined
+        ? []
+        : [
+            repeat(
+              sequence(comma, item),
+              Math.max(0, least - n),
+              most === Infinity ? undefined : most - n,
+            ),
+          ];
+    if (tuple.length > 0) {
+      const parts = tuple.flatMap((text, i) => (i === 0 ? [text] : [comma, text]));
+      return this.#enclosed('[', sequence(...parts, ...others(tuple.length)), ']', false);
     }
-    return parts.length === 0
-      ? sequence('"["', ws, '"]"')
-      : sequence('"["', ws, ...parts, ws, '"]"');
+    const inside = item === undefined ? undefined : sequence(item, ...others(1));
+    return this.#enclosed('[', inside, ']', least === 0);
   }
 
   #string(schema: SchemaObject, at: string): string | undefined {
-    const quote = String.raw`"\""`;
-    const [keyword, second] = keywordsOf.string
-      .filter((name) => schema[name] !== undefined)
-      .map((name) => name.replace(/^(min|max)L/, 'l'))
-      .filter((name, i, names) => names.indexOf(name) === i);
-    if (second !== undefined) {
-      throw schemaError(at, `"${String(keyword)}" and "${second}" at once are not supported`);
+    const patterns = this.#patterns(schema, at);
+    const least = countOf(schema, 'minLength', at) ?? 0;
+    const most = countOf(schema, 'maxLength', at) ?? Infinity;
+    if (least > most) return undefined;
+    const isOfAnyLength = least === 0 && most === Infinity;
+    const [pattern] = patterns;
+    if (pattern === undefined) {
+      if (isOfAnyLength) return this.#common('string');
+      const text = repeat(this.#common('char'), least, most === Infinity ? undefined : most);
+      return sequence(quote, text, quote);
     }
-    if (keyword === undefined) return this.#common('string');
-    if (keyword === 'length') {
-      const least = countOf(schema, 'minLength', at) ?? 0;
-      const most = countOf(schema, 'maxLength', at);
-      if (most !== undefined && least > most) return undefined;
-      return sequence(quote, repeat(this.#common('char'), least, most), quote);
-    }
-    const text = textOf(schema, keyword, at) ?? '';
-    if (keyword === 'pattern') return this.#rule(at, sequence(quote, patternOf(text, at), quote));
-    const format = formats.get(text);
-    if (format === undefined) {
+    const plain =
+      patterns.length === 1 && isOfAnyLength
+        ? this.#followed(pattern, at, () => patternToGbnf(pattern))
+        : undefined;
+    if (plain !== undefined) return this.#rule(at, sequence(quote, plain, quote));
+    return this.#quoted(this.#texts(schema, at), at);
+  }
+
+  /** Of `pattern` and `format`. */
+  #patterns(schema: SchemaObject, at: string): string[] {
+    const patterns = textsOf(schema, 'pattern', at);
+    const ofFormats = textsOf(schema, 'format', at).flatMap((name) => {
+      const pattern = formats.get(name);
+      if (pattern !== undefined) return [pattern];
+      if (namesOfPatterns.has(name) && patterns.length > 0) return [];
       const known = [...formats.keys()].join(', ');
-      throw schemaError(at, `the format "${text}" is not supported; these are: ${known}`);
+      throw schemaError(at, `the format "${name}" is not supported; these are: ${known}`);
+    });
+    return [...new Set([...patterns, ...ofFormats])];
+  }
+
+  /** All that is asked of a string. */
+  #texts(schema: SchemaObject, at: string): Language {
+    const least = countOf(schema, 'minLength', at) ?? 0;
+    const most = countOf(schema, 'maxLength', at) ?? Infinity;
+    const patterns = this.#patterns(schema, at).map((pattern) => this.#pattern(pattern, at));
+    if (least > most) return this.#languages.none;
+    const length = this.#languages.repeat(this.#languages.anyCharacter, least, most);
+    return this.#languages.both(length, ...patterns);
+  }
+
+  #pattern(pattern: string, at: string): Language {
+    return this.#followed(pattern, at, () => patternLanguage(pattern, this.#languages));
+  }
+
+  #followed<T>(pattern: string, at: string, follow: () => T): T {
+    try {
+      return follow();
+    } catch (error) {
+      if (!(error instanceof PatternError)) throw error;
+      const spelled = JSON.stringify(pattern);
+      throw schemaError(at, `the pattern ${spelled} is not supported: ${error.message}`);
     }
-    return sequence(quote, this.#rule(text, format), quote);
+  }
+
+  /** Strings whose text is in the language. */
+  #quoted(language: Language, at: string): string | undefined {
+    try {
+      const text = languageToGbnf(language, this.#languages, this.#sink(at));
+      return text === undefined ? undefined : this.#rule(at, sequence(quote, text, quote));
+    } catch (error) {
+      if (!(error instanceof PatternError)) throw error;
+      throw schemaError(at, `what is asked of a string is not supported: ${error.message}`);
+    }
   }
 
   #number(type: 'integer' | 'number', schema: SchemaObject, at: string): string | undefined {
     const least = tighter(schema, 'minimum', 'exclusiveMinimum', 1, at);
     const most = tighter(schema, 'maximum', 'exclusiveMaximum', -1, at);
-    if (!least && !most) return this.#common(type);
-    const parts =
-      type === 'integer' ? wholeNumbers(least, most, at) : numbersWithFractions(least, most, at);
-    return parts.length > 0 ? this.#rule(at, alternatives(parts)) : undefined;
+    const step = stepOf(schema, at);
+    if (!least && !most && step === undefined) return this.#common(type);
+    try {
+      const isWhole = type === 'integer';
+      const numbers = numbersToGbnf({ least, most, step, isWhole }, this.#sink(at));
+      return numbers === undefined ? undefined : this.#rule(at, numbers);
+    } catch (error) {
+      if (!(error instanceof NumberError)) throw error;
+      throw schemaError(at, `what is asked of a number is not supported: ${error.message}`);
+    }
+  }
+
+  #sink(at: string): RuleSink {
+    return {
+      newName: () => {
+        const name = this.#newName(at);
+        this.#rules.set(name, ''); // it is taken
+        return name;
+      },
+      define: (name, body) => this.#rules.set(name, body),
+    };
   }
 
   /** The name of a rule that matches `body`. */
@@ -336,9 +501,7 @@ class SchemaCompiler {
     if (!this.#rules.has(name)) {
       const body = commonRules[name] ?? '';
       this.#rules.set(name, body);
-      for (const [used] of body.replace(/"(\\.|[^"\\])*"|\[[^\]]*\]/g, '').matchAll(/[a-z]+/g)) {
-        this.#common(used);
-      }
+      if (name === 'string') this.#common('char');
     }
     return name;
   }
@@ -358,6 +521,14 @@ class SchemaCompiler {
     this.#nNames.set(stem, n);
     return name;
   }
+}
+
+const quote = String.raw`"\""`;
+
+interface PropertyNames {
+  language: Language;
+  /** Where they are listed. */
+  all?: string[] | undefined;
 }
 
 interface Member {
@@ -384,18 +555,6 @@ function isOfType(value: unknown, type: string): boolean {
   return typeof value === type;
 }
 
-function patternOf(pattern: string, at: string): string {
-  try {
-    return patternToGbnf(pattern);
-  } catch (error) {
-    if (!(error instanceof PatternError)) throw error;
-    throw schemaError(
-      at,
-      `the pattern ${JSON.stringify(pattern)} is not supported: ${error.message}`,
-    );
-  }
-}
-
 /** The tighter of an inclusive and an exclusive bound; `sign` 1 for the lower end. */
 function tighter(
   schema: SchemaObject,
@@ -407,35 +566,13 @@ function tighter(
   const closed = numberOf(schema, inclusive, at);
   const open = numberOf(schema, exclusive, at);
   if (open !== undefined && (closed === undefined || sign * open >= sign * closed)) {
-    return { value: open, open: true };
+    return { value: open, isOpen: true };
   }
-  return closed === undefined ? undefined : { value: closed, open: false };
+  return closed === undefined ? undefined : { value: closed, isOpen: false };
 }
 
-function wholeNumbers(least: Bound | undefined, most: Bound | undefined, at: string): string[] {
-  const first = least && (least.open ? Math.floor(least.value) + 1 : Math.ceil(least.value));
-  const last = most && (most.open ? Math.ceil(most.value) - 1 : Math.floor(most.value));
-  for (const bound of [first, last]) {
-    if (bound !== undefined && !Number.isSafeInteger(bound)) {
-      throw schemaError(at, `the bound ${String(bound)} is beyond 2^53`);
-    }
-  }
-  return integers(first, last);
-}
-
-function numbersWithFractions(
-  least: Bound | undefined,
-  most: Bound | undefined,
-  at: string,
-): string[] {
-  for (const { value } of [least, most].filter((bound) => bound !== undefined)) {
-    if (!Number.isInteger(value) || Math.abs(value) > maxDecimalBound) {
-      throw schemaError(
-        at,
-        `the bound ${String(value)} of a number is not supported, only whole ones up to ` +
-          `${String(maxDecimalBound)} are; an "integer" may have others`,
-      );
-    }
-  }
-  return decimals(least, most);
+function stepOf(schema: SchemaObject, at: string): number | undefined {
+  const step = numberOf(schema, 'multipleOf', at);
+  if (step === undefined || step > 0) return step;
+  throw schemaError(at, `"multipleOf" is ${String(step)}, expected a number above 0`);
 }

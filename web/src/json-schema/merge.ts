@@ -8,12 +8,14 @@ import {
   requiredOf,
   schemaError,
   spelled,
+  textOf,
   typesOf,
 } from './schema.ts';
 import type { SchemaObject } from './schema.ts';
 
 /** Without $ref, allOf, anyOf and oneOf. Undefined where no value can be valid. */
 export function merge(a: SchemaObject, b: SchemaObject, at: string): SchemaObject | undefined {
+  checkPatternProperties(a, b, at);
   const merged: Record<string, unknown> = { ...a };
   for (const keyword of Object.keys(b)) {
     if (b[keyword] === undefined) continue;
@@ -29,6 +31,18 @@ export function merge(a: SchemaObject, b: SchemaObject, at: string): SchemaObjec
     (keyword) => Array.isArray(merged[keyword]) && merged[keyword].length === 0,
   );
   return isImpossible ? undefined : merged;
+}
+
+/** Names of one would have to be looked for among the patterns of the other. */
+function checkPatternProperties(a: SchemaObject, b: SchemaObject, at: string): void {
+  const speaks = (schema: SchemaObject) =>
+    ['properties', 'additionalProperties', 'patternProperties'].some(
+      (keyword) => schema[keyword] !== undefined,
+    );
+  const has = [a, b].some(({ patternProperties }) => patternProperties !== undefined);
+  if (!has || !speaks(a) || !speaks(b)) return;
+  const message = '"patternProperties" beside another schema of the object is not supported';
+  throw schemaError(at, message);
 }
 
 function mergeKeyword(keyword: string, a: SchemaObject, b: SchemaObject, at: string): unknown {
@@ -58,14 +72,41 @@ function mergeKeyword(keyword: string, a: SchemaObject, b: SchemaObject, at: str
     case 'maxLength':
       return Math.min(countOf(a, keyword, at) ?? 0, countOf(b, keyword, at) ?? 0);
     case 'pattern':
-    case 'format':
-      if (a[keyword] !== b[keyword]) {
-        throw schemaError(at, `two different demands of "${keyword}" at once are not supported`);
-      }
-      return a[keyword];
+    case 'format': {
+      const texts = new Set([...textsOf(a, keyword, at), ...textsOf(b, keyword, at)]);
+      return new Several([...texts]);
+    }
+    case 'multipleOf':
+      return commonMultiple(numberOf(a, keyword, at) ?? 1, numberOf(b, keyword, at) ?? 1, at);
     default:
       return a[keyword];
   }
+}
+
+/** Texts that merged schemas ask for together. */
+class Several {
+  constructor(readonly texts: readonly string[]) {}
+}
+
+/** Those of a keyword whose demands may be merged. */
+export function textsOf(schema: SchemaObject, keyword: string, at: string): readonly string[] {
+  const value = schema[keyword];
+  if (value instanceof Several) return value.texts;
+  const text = textOf(schema, keyword, at);
+  return text === undefined ? [] : [text];
+}
+
+/** The least number that is a multiple of both. */
+function commonMultiple(a: number, b: number, at: string): number {
+  const nDecimals = Math.max(...[a, b].map((x) => (String(x).split('.')[1] ?? '').length));
+  const [x, y] = [a, b].map((value) => Math.round(value * 10 ** nDecimals)) as [number, number];
+  let [divisor, rest] = [x, y];
+  while (rest > 0) [divisor, rest] = [rest, divisor % rest];
+  const multiple = (x / divisor) * y;
+  if (Number.isSafeInteger(multiple) && divisor > 0 && !`${String(a)}${String(b)}`.includes('e')) {
+    return multiple / 10 ** nDecimals;
+  }
+  throw schemaError(at, `multiples of both ${String(a)} and ${String(b)} are not supported`);
 }
 
 function commonTypes(a: string[], b: string[]): string[] {

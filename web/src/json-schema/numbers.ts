@@ -1,109 +1,209 @@
-// Ranges of numbers as what their digits may be.
-import { alternatives, literal, repeat, sequence, set } from './gbnf.ts';
+// Numbers between bounds and in steps, as the digits that they are written with.
+import { automatonOf, automatonToGbnf } from './automaton.ts';
+import type { RuleSink } from './automaton.ts';
+import { merged, set } from './gbnf.ts';
+import type { CodePoints } from './gbnf.ts';
 
-/** An end of a range; `open`: it does not belong to it. */
+/** An end of a range; `isOpen`: it does not belong to it. */
 export interface Bound {
   value: number;
-  open: boolean;
+  isOpen: boolean;
 }
 
-/** As many digits as doubles hold exactly. */
+export interface NumberRange {
+  least: Bound | undefined;
+  most: Bound | undefined;
+  /** What it is a multiple of. */
+  step: number | undefined;
+  isWhole: boolean;
+}
+
+/** As many digits as doubles hold exactly, so that rounding never reaches a bound. */
 const maxDigits = 15;
-const fractionDigits = 6;
+const usualFractionDigits = 6;
+/** States that an automaton may take while it is made, and come to. */
+const maxStates = 50_000;
+const maxRules = 3000;
 
 export const anyInteger = `"-"? ("0" | [1-9] [0-9]{0,${String(maxDigits - 1)}})`;
 export const anyNumber = `${anyInteger} ("." [0-9]{1,${String(maxDigits)}})? ([eE] [-+]? [0-9]{1,2})?`;
 
-/** Whole numbers from least to most, undefined without bound; none where the range is empty. */
-export function integers(least: number | undefined, most: number | undefined): string[] {
-  const out: string[] = [];
-  if (least === undefined || least < 0) {
-    const magnitudes = naturals(Math.max(1, -(most ?? -1)), least === undefined ? least : -least);
-    if (magnitudes.length > 0) out.push(sequence('"-"', alternatives(magnitudes)));
+/** Why numbers cannot be held to a range. */
+export class NumberError extends Error {}
+
+/** What matches the numbers of a range; undefined where there are none. */
+export function numbersToGbnf(range: NumberRange, rules: RuleSink): string | undefined {
+  const reader = new NumberReader(range);
+  const automaton = automatonOf<Reading>(
+    {
+      start: {
+        ...{ phase: 'start', isNegative: false, isZero: true, nWhole: 0, nFraction: 0 },
+        ...{ toLeast: 0, toMost: 0, remainder: 0 },
+      },
+      keyOf: (state) => Object.values(state).join(),
+      accepts: (state) => reader.accepts(state),
+      restOf: () => undefined,
+      movesOf: (state) => reader.movesOf(state),
+    },
+    maxStates,
+  );
+  if (!automaton || automaton.states.length > maxRules) {
+    throw new NumberError('it takes too large an automaton');
   }
-  if (most === undefined || most >= 0) out.push(...naturals(Math.max(0, least ?? 0), most));
-  return out;
+  if (automaton.states.length === 0) {
+    for (const { value } of [range.least, range.most].filter((bound) => bound !== undefined)) {
+      if (Math.abs(value) < 10 ** maxDigits) continue;
+      const most = String(maxDigits);
+      throw new NumberError(`the bound ${String(value)} takes more than ${most} digits`);
+    }
+    return undefined;
+  }
+  return automatonToGbnf(automaton, (ranges) => [set(merged(ranges))], rules);
 }
 
-/** Numbers between two bounds, of which there is at least one, both of them whole. */
-export function decimals(least: Bound | undefined, most: Bound | undefined): string[] {
-  const zero: Bound = { value: 0, open: false };
-  const out: string[] = [];
-  if (!least || least.value < 0) {
-    const nearest = !most || most.value >= 0 ? { value: 0, open: true } : negated(most);
-    const magnitudes = nonNegative(nearest, least && negated(least));
-    if (magnitudes.length > 0) out.push(sequence('"-"', alternatives(magnitudes)));
-  }
-  if (!most || most.value >= 0) {
-    out.push(...nonNegative(!least || least.value < 0 ? zero : least, most));
-  }
-  return out;
+/** A number that is being read. */
+interface Reading {
+  phase: 'start' | 'sign' | 'zero' | 'whole' | 'point' | 'fraction';
+  isNegative: boolean;
+  isZero: boolean;
+  nWhole: number;
+  nFraction: number;
+  /** How the digits compare with those of the bounds, as far as they go: -1, 0 or 1. */
+  toLeast: number;
+  toMost: number;
+  /** Of the digits divided by those of the step. */
+  remainder: number;
 }
 
-function negated({ value, open }: Bound): Bound {
-  return { value: -value, open };
+class NumberReader {
+  readonly #least: DecimalBound | undefined;
+  readonly #most: DecimalBound | undefined;
+  readonly #divisor: number;
+  readonly #nDecimals: number;
+  readonly #nFractionMost: number;
+
+  constructor({ least, most, step = 0, isWhole }: NumberRange) {
+    this.#least = least && decimalBound(least);
+    this.#most = most && decimalBound(most);
+    const { whole, fraction } = decimalOf(step);
+    this.#divisor = Number(whole + fraction) || 1;
+    this.#nDecimals = fraction.length;
+    if (step < 0 || this.#divisor > 10 ** maxDigits / 10) {
+      throw new NumberError(`multiples of ${String(step)} are not supported`);
+    }
+    const nOfBounds = [this.#least, this.#most].map((bound) => (bound?.fraction.length ?? 0) + 1);
+    const nUsual = Math.min(Math.max(usualFractionDigits, ...nOfBounds), maxDigits - 1);
+    this.#nFractionMost = isWhole ? 0 : step > 0 ? this.#nDecimals : nUsual;
+  }
+
+  /** Zero has no sign. */
+  accepts(state: Reading): boolean {
+    const { phase, isNegative, isZero, nFraction } = state;
+    if (phase === 'start' || phase === 'sign' || phase === 'point') return false;
+    if (isNegative && isZero) return false;
+    let { remainder } = state;
+    for (let n = nFraction; n < this.#nDecimals; n += 1)
+      remainder = (remainder * 10) % this.#divisor;
+    if (remainder !== 0) return false;
+    const above = this.#least ? compared(state, state.toLeast, this.#least) : 1;
+    const below = this.#most ? -compared(state, state.toMost, this.#most) : 1;
+    return (
+      (above > 0 || (above === 0 && !this.#least?.isOpen)) &&
+      (below > 0 || (below === 0 && !this.#most?.isOpen))
+    );
+  }
+
+  movesOf(state: Reading): [CodePoints[], Reading][] {
+    const { phase, nWhole, nFraction } = state;
+    const moves: [CodePoints[], Reading][] = [];
+    const nDigits = nWhole + nFraction;
+    if (phase === 'start') {
+      moves.push([character('-'), { ...state, phase: 'sign', isNegative: true }]);
+    }
+    if ((phase === 'zero' || phase === 'whole') && this.#nFractionMost > 0 && nDigits < maxDigits) {
+      moves.push([character('.'), { ...this.#wholeRead(state), phase: 'point' }]);
+    }
+    const mayGoOn =
+      phase === 'point' || phase === 'fraction'
+        ? nFraction < this.#nFractionMost
+        : phase !== 'zero';
+    if (!mayGoOn || nDigits >= maxDigits) return moves;
+    for (let digit = 0; digit <= 9; digit += 1) {
+      moves.push([character(String(digit)), this.#withDigit(state, digit)]);
+    }
+    return moves;
+  }
+
+  #withDigit(state: Reading, digit: number): Reading {
+    const { phase, nWhole, nFraction } = state;
+    const isFraction = phase === 'point' || phase === 'fraction';
+    const to = (known: number, bound: DecimalBound | undefined): number => {
+      if (!bound) return 0;
+      if (!isFraction && nWhole >= bound.whole.length) return 1; // it has more digits
+      const other = isFraction ? (bound.fraction[nFraction] ?? '0') : bound.whole[nWhole];
+      return known === 0 ? Math.sign(digit - Number(other)) : known;
+    };
+    return {
+      ...state,
+      phase: isFraction ? 'fraction' : phase !== 'whole' && digit === 0 ? 'zero' : 'whole',
+      isZero: state.isZero && digit === 0,
+      nWhole: isFraction ? nWhole : nWhole + 1,
+      nFraction: isFraction ? nFraction + 1 : 0,
+      toLeast: to(state.toLeast, this.#least),
+      toMost: to(state.toMost, this.#most),
+      remainder: (state.remainder * 10 + digit) % this.#divisor,
+    };
+  }
+
+  /** Bounds with more digits are farther from 0. */
+  #wholeRead(state: Reading): Reading {
+    const to = (known: number, bound: DecimalBound | undefined) =>
+      bound && state.nWhole < bound.whole.length ? -1 : known;
+    const [toLeast, toMost] = [to(state.toLeast, this.#least), to(state.toMost, this.#most)];
+    return { ...state, toLeast, toMost };
+  }
 }
 
-/** Few enough digits behind the point that rounding never reaches a bound. */
-function nonNegative(least: Bound, most: Bound | undefined): string[] {
-  const fraction = repeat(sequence('"."', `[0-9]{1,${String(fractionDigits)}}`), 0, 1);
-  const noFraction = repeat(sequence('"."', `"0"{1,${String(fractionDigits)}}`), 0, 1);
-  // At least one digit that is not 0.
-  const someFraction = sequence('"."', `"0"{0,${String(fractionDigits - 1)}}`, '[1-9]', '[0-9]?');
-  if (most && most.value <= least.value) {
-    const isPoint = most.value === least.value && !most.open && !least.open;
-    return isPoint ? [sequence(literal(String(least.value)), noFraction)] : [];
-  }
-  const out = [sequence(literal(String(least.value)), least.open ? someFraction : fraction)];
-  const between = naturals(least.value + 1, most && most.value - 1);
-  if (between.length > 0) out.push(sequence(alternatives(between), fraction));
-  if (most && !most.open) out.push(sequence(literal(String(most.value)), noFraction));
-  return out;
+/** The sign of what has been read less the bound. */
+function compared(
+  { isNegative, phase, nWhole, nFraction }: Reading,
+  known: number,
+  bound: DecimalBound,
+): number {
+  if (isNegative !== bound.isNegative) return isNegative ? -1 : 1;
+  const isShorter = phase !== 'fraction' && nWhole < bound.whole.length;
+  const isBehind = known === 0 && /[1-9]/.test(bound.fraction.slice(nFraction));
+  const magnitude = isShorter || isBehind ? -1 : known;
+  return isNegative ? -magnitude : magnitude;
 }
 
-/** Whole numbers from least >= 0 to most, without leading zeros. */
-function naturals(least: number, most: number | undefined): string[] {
-  if (most !== undefined && most < least) return [];
-  const first = String(least);
-  const last = String(most ?? 9);
-  const nDigits = most === undefined ? first.length : last.length;
-  const out: string[] = [];
-  for (let n = first.length; n <= nDigits; n += 1) {
-    const low = n === first.length ? first : `1${'0'.repeat(n - 1)}`;
-    const high = n === last.length && most !== undefined ? last : '9'.repeat(n);
-    out.push(...equallyLong(low, high));
-  }
-  if (most === undefined && first.length < maxDigits) {
-    const [least_, most_] = [first.length, maxDigits - 1];
-    out.push(sequence('[1-9]', repeat('[0-9]', least_, most_)));
-  }
-  return out;
+/** Digits on both sides of the point, without zeros that change nothing. */
+interface Decimal {
+  isNegative: boolean;
+  whole: string;
+  fraction: string;
 }
 
-/** Numbers of as many digits, leading zeros included. */
-function equallyLong(low: string, high: string): string[] {
-  if (low === high) return [literal(low)];
-  let nSame = 0;
-  while (low[nSame] === high[nSame]) nSame += 1;
-  const nRest = low.length - nSame - 1;
-  let first = Number(low[nSame]);
-  let last = Number(high[nSame]);
-  const [lowRest, highRest] = [low.slice(nSame + 1), high.slice(nSame + 1)];
-  const [zeros, nines] = ['0'.repeat(nRest), '9'.repeat(nRest)];
-  const branches: string[] = [];
-  if (lowRest !== zeros) {
-    branches.push(sequence(literal(String(first)), alternatives(equallyLong(lowRest, nines))));
-    first += 1;
-  }
-  const cutsHigh = highRest !== nines;
-  if (cutsHigh) last -= 1;
-  if (first <= last) {
-    const digit = set([[0x30 + first, 0x30 + last]]);
-    branches.push(nRest === 0 ? digit : sequence(digit, repeat('[0-9]', nRest, nRest)));
-  }
-  if (cutsHigh) {
-    branches.push(sequence(literal(String(last + 1)), alternatives(equallyLong(zeros, highRest))));
-  }
-  if (nSame === 0) return branches;
-  return [sequence(literal(low.slice(0, nSame)), alternatives(branches))];
+type DecimalBound = Decimal & Pick<Bound, 'isOpen'>;
+
+function decimalBound({ value, isOpen }: Bound): DecimalBound {
+  return { ...decimalOf(value), isOpen };
+}
+
+function decimalOf(value: number): Decimal {
+  const [digits = '', exponent = '0'] = String(Math.abs(value)).split('e');
+  const [whole = '', fraction = ''] = digits.split('.');
+  const shift = Number(exponent);
+  const all = '0'.repeat(Math.max(0, -shift)) + whole + fraction + '0'.repeat(Math.max(0, shift));
+  const nWhole = whole.length + Math.max(0, shift);
+  return {
+    isNegative: value < 0,
+    whole: all.slice(0, nWhole).replace(/^0+(?=.)/, '') || '0',
+    fraction: all.slice(nWhole).replace(/0+$/, ''),
+  };
+}
+
+function character(text: string): CodePoints[] {
+  const code = text.charCodeAt(0);
+  return [[code, code]];
 }

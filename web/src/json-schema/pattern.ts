@@ -1,11 +1,16 @@
-// Regular expressions (ECMA-262 with the u flag, as JSON Schema asks for) → GBNF of the JSON strings
-// that match, without quotation marks.
-import { alternatives, complement, lastCodePoint, repeat, sequence } from './gbnf.ts';
+// Regular expressions (ECMA-262 with the u flag, as JSON Schema asks for), read into trees.
+import { complement, lastCodePoint } from './gbnf.ts';
 import type { CodePoints } from './gbnf.ts';
-import { characters } from './strings.ts';
 
 /** Why a pattern cannot be followed. */
 export class PatternError extends Error {}
+
+export type Pattern =
+  | { kind: 'set'; ranges: CodePoints[] }
+  | { kind: 'sequence' | 'choice'; parts: Pattern[] }
+  | { kind: 'repeat'; part: Pattern; least: number; most: number }
+  | { kind: 'start' | 'end' }
+  | { kind: 'look'; part: Pattern; isNegated: boolean };
 
 const digits: CodePoints[] = [[0x30, 0x39]];
 const wordCharacters: CodePoints[] = [...digits, [0x41, 0x5a], [0x5f, 0x5f], [0x61, 0x7a]];
@@ -43,8 +48,7 @@ const controls = new Map([
   ['0', 0x00],
 ]);
 
-/** A pattern matches anywhere in a text: where it has no anchor, anything may be around it. */
-export function patternToGbnf(pattern: string): string {
+export function readPattern(pattern: string): Pattern {
   try {
     new RegExp(pattern, 'u');
   } catch {
@@ -52,6 +56,9 @@ export function patternToGbnf(pattern: string): string {
   }
   return new PatternReader(pattern).read();
 }
+
+/** Those that were asked for: finding one takes a while. */
+const properties = new Map<string, CodePoints[]>();
 
 /** Groups in groups, as grammars have them. */
 const maxDepth = 100;
@@ -66,70 +73,64 @@ class PatternReader {
     this.#characters = Array.from(pattern);
   }
 
-  read(): string {
-    const branches: string[] = [];
-    do {
-      const before = this.#take('^') ? [] : [anything];
-      const body = this.#sequence();
-      const after = this.#take('$') ? [] : [anything];
-      branches.push(sequence(...before, ...body, ...after));
-    } while (this.#take('|'));
-    if (this.#peek() !== undefined) throw new PatternError('an anchor is not at its end');
-    return alternatives(branches);
+  read(): Pattern {
+    const whole = this.#choice();
+    if (this.#peek() !== undefined) throw new PatternError('it ends too early');
+    return whole;
   }
 
-  #alternatives(): string {
-    const branches: string[] = [];
-    do branches.push(sequence(...this.#sequence()));
+  #choice(): Pattern {
+    const parts: Pattern[] = [];
+    do parts.push(this.#sequence());
     while (this.#take('|'));
-    return alternatives(branches);
+    return parts.length === 1 && parts[0] ? parts[0] : { kind: 'choice', parts };
   }
 
-  #sequence(): string[] {
-    const parts: string[] = [];
-    for (
-      let next = this.#peek();
-      next !== undefined && !'|)$'.includes(next);
-      next = this.#peek()
-    ) {
-      if (next === '^') throw new PatternError('an anchor is not at its beginning');
+  #sequence(): Pattern {
+    const parts: Pattern[] = [];
+    for (let next = this.#peek(); next !== undefined && !'|)'.includes(next); next = this.#peek()) {
       parts.push(this.#quantified(this.#atom()));
     }
-    return parts;
+    return { kind: 'sequence', parts };
   }
 
-  #atom(): string {
+  #atom(): Pattern {
     const character = this.#next();
+    if (character === '^') return { kind: 'start' };
+    if (character === '$') return { kind: 'end' };
     if (character === '(') return this.#group();
-    if (character === '.') return oneOf(complement(lineEnds));
-    if (character === '[') return oneOf(this.#set());
-    if (character === '\\') return oneOf(this.#escape());
-    return oneOf([codePoint(character)]);
+    if (character === '.') return { kind: 'set', ranges: complement(lineEnds) };
+    if (character === '[') return { kind: 'set', ranges: this.#set() };
+    if (character === '\\') return { kind: 'set', ranges: this.#escape() };
+    return { kind: 'set', ranges: [codePoint(character)] };
   }
 
-  #group(): string {
+  #group(): Pattern {
+    let look: string | undefined;
     if (this.#take('?')) {
       const kind = this.#next();
-      if (kind === '<' && this.#peek() !== '=' && this.#peek() !== '!') {
+      if (kind === '=' || kind === '!') look = kind;
+      else if (kind === '<' && this.#peek() !== '=' && this.#peek() !== '!') {
         while (this.#next() !== '>');
       } else if (kind !== ':') {
-        throw new PatternError('it looks ahead or behind');
+        throw new PatternError(kind === '<' ? 'it looks behind' : 'it changes flags');
       }
     }
     if ((this.#depth += 1) > maxDepth) {
       throw new PatternError(`its groups are nested more than ${String(maxDepth)} deep`);
     }
-    const inside = this.#alternatives();
+    const part = this.#choice();
     this.#depth -= 1;
-    if (!this.#take(')')) throw new PatternError('an anchor is in a group');
-    return inside;
+    this.#next(); // the bracket
+    return look === undefined ? part : { kind: 'look', part, isNegated: look === '!' };
   }
 
-  #quantified(part: string): string {
+  #quantified(part: Pattern): Pattern {
     const bounds = this.#quantifier();
     if (!bounds) return part;
     this.#take('?'); // lazy: the same texts
-    return repeat(part, ...bounds);
+    const [least, most = Infinity] = bounds;
+    return { kind: 'repeat', part, least, most };
   }
 
   #quantifier(): [number, number | undefined] | undefined {
@@ -183,8 +184,27 @@ class PatternReader {
     if (name === 'u') return [single(this.#unicode())];
     if (/[bB]/.test(name)) throw new PatternError('it asks for borders of words');
     if (/[1-9k]/.test(name)) throw new PatternError('it refers back to a group');
-    if (/[pP]/.test(name)) throw new PatternError('it asks for Unicode properties');
+    if (name === 'p' || name === 'P') return this.#property(name);
     return [codePoint(name)];
+  }
+
+  /** As the runtime knows them. */
+  #property(name: string): CodePoints[] {
+    this.#take('{');
+    let property = '';
+    for (let next = this.#next(); next !== '}'; next = this.#next()) property += next;
+    const known = properties.get(name + property);
+    if (known) return known;
+    const isInside = new RegExp(`\\${name}{${property}}`, 'u');
+    const ranges: CodePoints[] = [];
+    for (let code = 0; code <= lastCodePoint; code += 1) {
+      if (!isInside.test(String.fromCodePoint(code))) continue;
+      const last = ranges.at(-1);
+      if (last?.[1] === code - 1) last[1] = code;
+      else ranges.push([code, code]);
+    }
+    properties.set(name + property, ranges);
+    return ranges;
   }
 
   #unicode(): number {
@@ -230,11 +250,3 @@ function codePoint(character: string): CodePoints {
 function single(code: number): CodePoints {
   return [code, code];
 }
-
-function oneOf(ranges: CodePoints[]): string {
-  const spellings = characters(ranges);
-  if (spellings.length === 0) throw new PatternError('a part of it matches no character');
-  return alternatives(spellings);
-}
-
-const anything = repeat(oneOf([[0, lastCodePoint]]), 0, undefined);

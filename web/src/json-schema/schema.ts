@@ -10,10 +10,13 @@ export const typeNames = ['object', 'array', 'string', 'number', 'integer', 'boo
 
 /** Keywords by the type of value that they speak of. */
 export const keywordsOf = {
-  object: ['properties', 'required', 'additionalProperties', 'propertyNames'],
+  object: [
+    ...['properties', 'required', 'additionalProperties', 'propertyNames'],
+    'patternProperties',
+  ],
   array: ['items', 'prefixItems', 'minItems', 'maxItems'],
   string: ['minLength', 'maxLength', 'pattern', 'format'],
-  number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
+  number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
 };
 
 const combining = ['$ref', 'allOf', 'anyOf', 'oneOf'];
@@ -23,6 +26,8 @@ const annotations = new Set([
   ...['$schema', '$id', '$anchor', '$comment', '$defs', 'definitions', 'title', 'description'],
   ...['default', 'examples', 'deprecated', 'readOnly', 'writeOnly'],
   ...['contentEncoding', 'contentMediaType'],
+  // OpenAPI's, as Pydantic writes it: "oneOf" says the same.
+  'discriminator',
 ]);
 
 /** `at`: where in the schema, as "#/properties/name". */
@@ -37,6 +42,8 @@ export function checkedSchema(value: unknown, at: string): { schema: Schema; key
   const keywords: string[] = [];
   for (const [keyword, content] of Object.entries(value)) {
     if (content === undefined || (keyword === 'uniqueItems' && content === false)) continue;
+    if (keyword === 'not' && isAnything(content)) return { schema: false, keywords: [] };
+    if (keyword === 'not' && content === false) continue;
     if (supported.has(keyword)) keywords.push(keyword);
     else if (!annotations.has(keyword)) throw schemaError(at, `"${keyword}" is not supported`);
     else if (keyword === '$id' && at !== '#') {
@@ -44,6 +51,10 @@ export function checkedSchema(value: unknown, at: string): { schema: Schema; key
     }
   }
   return { schema: value, keywords };
+}
+
+function isAnything(schema: unknown): boolean {
+  return schema === true || (isObject(schema) && Object.keys(schema).length === 0);
 }
 
 export function isObject(value: unknown): value is SchemaObject {
@@ -58,9 +69,18 @@ export function listOf(schema: SchemaObject, keyword: string, at: string): unkno
 }
 
 export function propertiesOf(schema: SchemaObject, at: string): SchemaObject {
-  const value = schema.properties ?? {};
+  return objectOf(schema, 'properties', at);
+}
+
+/** Schemas by patterns of names. */
+export function patternPropertiesOf(schema: SchemaObject, at: string): SchemaObject {
+  return objectOf(schema, 'patternProperties', at);
+}
+
+function objectOf(schema: SchemaObject, keyword: string, at: string): SchemaObject {
+  const value = schema[keyword] ?? {};
   if (isObject(value)) return value;
-  throw schemaError(at, `"properties" is ${spelled(value)}, expected an object`);
+  throw schemaError(at, `"${keyword}" is ${spelled(value)}, expected an object`);
 }
 
 export function requiredOf(schema: SchemaObject, at: string): string[] {

@@ -39,23 +39,63 @@ export function inner(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-const days = String.raw`("0" [1-9] | [12] [0-9] | "3" [01])`;
-const leapYear = String.raw`([0-9] [0-9] ("0" [48] | [2468] [048] | [13579] [26]) | ([02468] [048] | [13579] [26]) "00")`;
-const date = String.raw`([0-9]{4} "-" (("0" [13578] | "1" [02]) "-" ${days} | ("0" [469] | "11") "-" ("0" [1-9] | [12] [0-9] | "30") | "02-" ("0" [1-9] | "1" [0-9] | "2" [0-8])) | ${leapYear} "-02-29")`;
-const hour = String.raw`([01] [0-9] | "2" [0-3])`;
-const time = String.raw`(${hour} ":" [0-5] [0-9] ":" [0-5] [0-9] ("." [0-9]{1,9})? ("Z" | [+-] ${hour} ":" [0-5] [0-9]))`;
-const octet = String.raw`("25" [0-5] | "2" [0-4] [0-9] | "1" [0-9] [0-9] | [1-9]? [0-9])`;
-const label = String.raw`[a-z0-9] ([a-z0-9-]{0,20} [a-z0-9])?`;
+const days = '(?:0[1-9]|[12]\\d|3[01])';
+const leapYear = '(?:\\d\\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)';
+const date =
+  `(?:\\d{4}-(?:(?:0[13578]|1[02])-${days}|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)` +
+  `|02-(?:0[1-9]|1\\d|2[0-8]))|${leapYear}-02-29)`;
+const hour = '(?:[01]\\d|2[0-3])';
+const time = `${hour}:[0-5]\\d:[0-5]\\d(?:\\.\\d{1,9})?(?:Z|[+-]${hour}:[0-5]\\d)`;
+const octet = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)';
+const ipv4 = `${octet}(?:\\.${octet}){3}`;
+const group = '[0-9a-f]{1,4}';
+const groupsBehind = (n: number) => `(?:${group}:){${String(n)}}`;
+/** Whole, or with one gap. */
+const ipv6 = [
+  `${groupsBehind(7)}${group}`,
+  ...[1, 2, 3, 4, 5, 6].map((n) => `${groupsBehind(n)}(?::${group}){1,${String(7 - n)}}`),
+  `:(?::${group}){1,7}`,
+  `(?:${group}:){1,7}:`,
+  '::',
+].join('|');
+const label = '[a-z0-9](?:[a-z0-9-]{0,20}[a-z0-9])?';
+const domain = `(?:${label}\\.){1,3}[a-z]{2,10}`;
+const digits = '\\d{1,4}';
+const pathCharacter = "[a-zA-Z0-9._~!$&'()*+,;=:@-]";
+const uri =
+  `(?:https?|ftp|wss?)://${domain}(?::[1-9]\\d{0,3})?(?:/${pathCharacter}*)*` +
+  `(?:\\?(?:${pathCharacter}|[/?])*)?(?:#(?:${pathCharacter}|[/?])*)?`;
+const base64url = '[A-Za-z0-9_-]';
 
-/** What `format` can ask for: RFC 3339, RFC 9562, and the usual kinds of addresses. */
-export const formats = new Map([
-  ['date', date],
-  ['time', time],
-  ['date-time', `(${date} "T" ${time})`],
-  ['uuid', `([0-9a-f]{8} ("-" [0-9a-f]{4}){3} "-" [0-9a-f]{12})`],
-  [
-    'email',
-    `([a-zA-Z0-9_+-]{1,30} ("." [a-zA-Z0-9_+-]{1,30}){0,2} "@" ${label} ("." ${label}){1,3})`,
-  ],
-  ['ipv4', `(${octet} ("." ${octet}){3})`],
+/**
+ * What `format` can ask for, as patterns of whole texts: RFC 3339 with its durations, RFC 9562, and the
+ * usual kinds of addresses. They may be narrower than the format is.
+ */
+export const formats = new Map(
+  Object.entries({
+    date,
+    time,
+    'date-time': `${date}T${time}`,
+    duration:
+      `P(?:${digits}W|(?!$)(?:${digits}Y)?(?:${digits}M)?(?:${digits}D)?` +
+      `(?:T(?!$)(?:${digits}H)?(?:${digits}M)?(?:${digits}S)?)?)`,
+    uuid: '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}',
+    email: `[a-zA-Z0-9_+-]{1,30}(?:\\.[a-zA-Z0-9_+-]{1,30}){0,2}@${domain}`,
+    hostname: `${label}(?:\\.${label}){0,3}`,
+    ipv4,
+    ipv6,
+    uri,
+    'uri-reference': `${uri}|(?:/${pathCharacter}*)+`,
+    base64: '(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?',
+    base64url: `(?:${base64url}{4})*(?:${base64url}{2,3})?`,
+  }).map(([name, pattern]) => [name, `^(?:${pattern})$`]),
+);
+
+/** Names that Zod gives patterns, which say all there is. */
+export const namesOfPatterns = new Set([
+  ...['nanoid', 'cuid', 'cuid2', 'ulid', 'xid', 'ksuid', 'emoji', 'cidrv4', 'cidrv6', 'e164'],
+  ...['mac', 'hex', 'lowercase', 'uppercase', 'starts_with', 'ends_with', 'includes', 'regex'],
+  ...['md5', 'sha1', 'sha256', 'sha384', 'sha512'].flatMap((hash) =>
+    ['hex', 'base64', 'base64url'].map((spelling) => `${hash}_${spelling}`),
+  ),
 ]);

@@ -1,0 +1,219 @@
+// What is asked of a string, by patterns, lengths and names that are taken → GBNF of the JSON strings
+// that match, without quotation marks.
+import { automatonOf, automatonToGbnf } from './automaton.ts';
+import type { RuleSink } from './automaton.ts';
+import { alternatives, lastCodePoint, repeat, sequence } from './gbnf.ts';
+import type { CodePoints } from './gbnf.ts';
+import { alphabetOf, Languages } from './language.ts';
+import type { Language } from './language.ts';
+import { PatternError, readPattern } from './pattern.ts';
+import type { Pattern } from './pattern.ts';
+import { characters } from './strings.ts';
+
+/** States that an automaton may take while it is made. */
+const maxStates = 20_000;
+/** Rules and branches that it may come to. */
+const maxMoves = 10_000;
+/** Copies of a part that looks ahead. */
+const maxCopies = 50;
+
+/** A plain pattern as it is written; undefined where it looks around. */
+export function patternToGbnf(pattern: string): string | undefined {
+  const whole = readPattern(pattern);
+  const branches = whole.kind === 'choice' ? whole.parts : [whole];
+  const written = branches.map(branchToGbnf);
+  if (written.includes(undefined)) return undefined;
+  return alternatives(written.filter((branch) => branch !== undefined));
+}
+
+/** A pattern matches anywhere in a text: where it has no anchor, anything may be around it. */
+function branchToGbnf(branch: Pattern): string | undefined {
+  const parts = branch.kind === 'sequence' ? branch.parts : [branch];
+  const isAnchored = parts[0]?.kind === 'start';
+  const isEnded = parts.length > 0 && parts.at(-1)?.kind === 'end';
+  const inner = parts.slice(isAnchored ? 1 : 0, isEnded ? -1 : undefined);
+  if (inner.some(looksAround)) return undefined;
+  const around = oneOf([[0, lastCodePoint]]);
+  const anything = repeat(around, 0, undefined);
+  return sequence(
+    ...(isAnchored ? [] : [anything]),
+    ...inner.map(plainToGbnf),
+    ...(isEnded ? [] : [anything]),
+  );
+}
+
+function looksAround(pattern: Pattern): boolean {
+  if ('part' in pattern) return pattern.kind === 'look' || looksAround(pattern.part);
+  return 'parts' in pattern ? pattern.parts.some(looksAround) : pattern.kind !== 'set';
+}
+
+function plainToGbnf(pattern: Pattern): string {
+  switch (pattern.kind) {
+    case 'set':
+      return oneOf(pattern.ranges);
+    case 'sequence':
+      return sequence(...pattern.parts.map(plainToGbnf));
+    case 'choice':
+      return alternatives(pattern.parts.map(plainToGbnf));
+    case 'repeat': {
+      const { part, least, most } = pattern;
+      return repeat(plainToGbnf(part), least, most === Infinity ? undefined : most);
+    }
+    default:
+      throw new PatternError('it looks around');
+  }
+}
+
+function oneOf(ranges: CodePoints[]): string {
+  const spellings = characters(ranges);
+  if (spellings.length === 0) throw new PatternError('a part of it matches no character');
+  return alternatives(spellings);
+}
+
+/** Whether the start of the text is here. */
+type AtStart = 'yes' | 'no' | 'maybe';
+
+/** The texts in which a pattern matches somewhere. */
+export function patternLanguage(pattern: string, languages: Languages): Language {
+  const whole = readPattern(pattern);
+  const { anyCharacter, anyText } = languages;
+  const reader = new PatternLanguage(languages);
+  const later = languages.sequence(anyCharacter, anyText, reader.before(whole, anyText, 'no'));
+  return languages.union(reader.before(whole, anyText, 'yes'), later);
+}
+
+class PatternLanguage {
+  readonly #languages: Languages;
+
+  constructor(languages: Languages) {
+    this.#languages = languages;
+  }
+
+  /** The texts of which a beginning matches the pattern and the rest is one of `rest`. */
+  before(pattern: Pattern, rest: Language, atStart: AtStart): Language {
+    const languages = this.#languages;
+    switch (pattern.kind) {
+      case 'set':
+        return languages.sequence(languages.set(pattern.ranges), rest);
+      case 'sequence': {
+        const places: AtStart[] = [];
+        for (let i = 0, at = atStart; i < pattern.parts.length; i += 1) {
+          places.push(at);
+          at = placeAfter(pattern.parts[i], at);
+        }
+        return pattern.parts.reduceRight(
+          (after, part, i) => this.before(part, after, places[i] ?? 'no'),
+          rest,
+        );
+      }
+      case 'choice':
+        return languages.union(...pattern.parts.map((part) => this.before(part, rest, atStart)));
+      case 'repeat':
+        return this.#repeated(pattern, rest, atStart);
+      case 'start':
+        if (atStart === 'maybe') throw new PatternError('an anchor may be at its beginning');
+        return atStart === 'yes' ? rest : languages.none;
+      case 'end':
+        return languages.both(languages.emptyText, rest);
+      case 'look': {
+        const seen = this.before(pattern.part, languages.anyText, atStart);
+        return languages.both(pattern.isNegated ? languages.not(seen) : seen, rest);
+      }
+    }
+  }
+
+  #repeated(
+    { part, least, most }: Extract<Pattern, { kind: 'repeat' }>,
+    rest: Language,
+    atStart: AtStart,
+  ): Language {
+    const languages = this.#languages;
+    if (!looksAround(part)) {
+      const one = this.before(part, languages.emptyText, 'no');
+      return languages.sequence(languages.repeat(one, least, most), rest);
+    }
+    if (most > maxCopies) {
+      throw new PatternError(
+        `it looks around in what is repeated more than ${String(maxCopies)} times`,
+      );
+    }
+    let found = rest;
+    for (let i = most; i > 0; i -= 1) {
+      const place = i === 1 || atStart === 'no' ? atStart : 'maybe';
+      const once = this.before(part, found, place);
+      found = i > least ? languages.union(rest, once) : once;
+    }
+    return found;
+  }
+}
+
+function placeAfter(pattern: Pattern | undefined, place: AtStart): AtStart {
+  if (!pattern || place === 'no') return place;
+  const [least, most] = lengthsOf(pattern);
+  if (most === 0) return place;
+  return least > 0 ? 'no' : 'maybe';
+}
+
+/** Of what a pattern matches: whether it may be empty, and whether it must be. */
+function lengthsOf(pattern: Pattern): [least: number, most: number] {
+  switch (pattern.kind) {
+    case 'set':
+      return [1, 1];
+    case 'sequence': {
+      const lengths = pattern.parts.map(lengthsOf);
+      return [sum(lengths.map(([least]) => least)), sum(lengths.map(([, most]) => most))];
+    }
+    case 'choice': {
+      const lengths = pattern.parts.map(lengthsOf);
+      return [
+        Math.min(...lengths.map(([least]) => least)),
+        Math.max(...lengths.map(([, most]) => most)),
+      ];
+    }
+    case 'repeat': {
+      const [least, most] = lengthsOf(pattern.part);
+      return [least * pattern.least, most === 0 ? 0 : most * pattern.most];
+    }
+    default:
+      return [0, 0];
+  }
+}
+
+function sum(numbers: number[]): number {
+  return numbers.reduce((total, n) => total + n, 0);
+}
+
+/**
+ * Undefined where no text is in the language.
+ *
+ * @throws PatternError where that takes too many states.
+ */
+export function languageToGbnf(
+  language: Language,
+  languages: Languages,
+  rules: RuleSink,
+): string | undefined {
+  const plain = alternatives(characters([[0, lastCodePoint]]));
+  const alphabet = alphabetOf(language).filter((ranges) => characters(ranges).length > 0);
+  const automaton = automatonOf<Language>(
+    {
+      start: language,
+      keyOf: ({ id }) => id,
+      accepts: ({ hasEmptyText }) => hasEmptyText,
+      restOf: ({ kind, parts, least, most }) =>
+        kind === 'repeat' && parts[0] === languages.anyCharacter
+          ? repeat(plain, least, most === Infinity ? undefined : most)
+          : undefined,
+      movesOf: (state) =>
+        alphabet.flatMap((ranges): [CodePoints[], Language][] => {
+          const next = languages.after(state, ranges[0]?.[0] ?? 0);
+          return next === languages.none ? [] : [[ranges, next]];
+        }),
+    },
+    maxStates,
+  );
+  if (!automaton || sum(automaton.states.map(({ moves }) => moves.length)) > maxMoves) {
+    throw new PatternError('it takes too large an automaton');
+  }
+  return automaton.states.length === 0 ? undefined : automatonToGbnf(automaton, characters, rules);
+}
