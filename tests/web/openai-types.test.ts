@@ -6,6 +6,7 @@ import { expect, it } from 'vitest';
 
 type Chat = OpenAI.Chat.Completions.ChatCompletion;
 type ChatChunk = OpenAI.Chat.Completions.ChatCompletionChunk;
+type Events = AsyncIterable<OpenAI.Responses.ResponseStreamEvent>;
 
 /** The part of the official client that is answered here, as its users call it. */
 interface Official {
@@ -35,6 +36,16 @@ interface Official {
       options?: { signal?: AbortSignal },
     ): Promise<OpenAI.CreateEmbeddingResponse>;
   };
+  responses: {
+    create(
+      params: OpenAI.Responses.ResponseCreateParamsNonStreaming,
+      options?: { signal?: AbortSignal },
+    ): Promise<OpenAI.Responses.Response>;
+    create(
+      params: OpenAI.Responses.ResponseCreateParamsStreaming,
+      options?: { signal?: AbortSignal },
+    ): Promise<Events & { controller: AbortController }>;
+  };
 }
 
 const asOfficial = (facade: Facade): Official => facade;
@@ -50,6 +61,18 @@ async function nextTurn(facade: Facade) {
   return facade.chat.completions.create({ messages, stream: true });
 }
 
+/** The items of an answer, too. */
+async function nextResponse(facade: Facade) {
+  const input: OpenAI.Responses.ResponseInputItem[] = [{ role: 'user', content: 'Hello' }];
+  const answer = await facade.responses.create({
+    input: [{ role: 'user', content: 'Hello' }],
+    tools: [{ type: 'function', name: 'get_time', parameters: null, strict: null }],
+  });
+  input.push(...answer.output);
+  const items = [{ role: 'user', content: 'Hello' }, ...answer.output];
+  return facade.responses.create({ input: items, stream: true });
+}
+
 it('fits where the official client does', () => {
-  expect([openAI, asOfficial, nextTurn]).toHaveLength(3);
+  expect([openAI, asOfficial, nextTurn, nextResponse]).toHaveLength(4);
 });

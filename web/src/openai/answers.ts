@@ -44,10 +44,13 @@ export function randomName(length: number): string {
   return Array.from(bytes, (byte) => alphabet[byte % alphabet.length]).join('');
 }
 
+/** What was generated, and how many of its tokens were thoughts, where somebody counted. */
+export type CountedResult = GenerationResult & { reasoningTokens?: number };
+
 /** Of several choices for one prompt, which is counted once. */
-export function usageOf(results: readonly GenerationResult[]): CompletionUsage {
+export function usageOf(results: readonly CountedResult[]): CompletionUsage {
   const promptTokens = results[0]?.usage.promptTokens ?? 0;
-  const total = (count: (result: GenerationResult) => number) =>
+  const total = (count: (result: CountedResult) => number) =>
     results.reduce((sum, result) => sum + count(result), 0);
   const completionTokens = total(({ usage }) => usage.completionTokens);
   return {
@@ -56,6 +59,7 @@ export function usageOf(results: readonly GenerationResult[]): CompletionUsage {
     total_tokens: promptTokens + completionTokens,
     prompt_tokens_details: { cached_tokens: results[0]?.usage.cachedTokens ?? 0 },
     completion_tokens_details: {
+      reasoning_tokens: total(({ reasoningTokens = 0 }) => reasoningTokens),
       accepted_prediction_tokens: total(({ timings }) => timings.keptTokens),
       rejected_prediction_tokens: total(
         ({ timings }) => timings.guessedTokens - timings.keptTokens,

@@ -1,20 +1,26 @@
 import type { Kinglet } from '../kinglet.ts';
 import { ChatCompletions } from './chat-completions.ts';
 import { Embeddings } from './embeddings.ts';
+import { Responses } from './responses.ts';
 import { TextCompletions } from './text-completions.ts';
 import type { OpenAIOptions } from './types.ts';
 
 export type { AnswerStream } from './answers.ts';
 export type { ChatCompletions } from './chat-completions.ts';
 export type { Embeddings } from './embeddings.ts';
+export { createFetch } from './fetch.ts';
+export type { RerankAnswer, RerankParams } from './rerank.ts';
+export type { Responses } from './responses.ts';
+export type * from './responses-types.ts';
 export type { TextCompletions } from './text-completions.ts';
 export type * from './types.ts';
 
-/** A model behind the methods of OpenAI's client. */
+/** A model after the methods of OpenAI's client. */
 export interface OpenAI {
   chat: { completions: ChatCompletions };
   completions: TextCompletions;
   embeddings: Embeddings;
+  responses: Responses;
 }
 
 /**
@@ -33,5 +39,6 @@ export function openAI(model: Kinglet, options: OpenAIOptions = {}): OpenAI {
     chat: { completions: new ChatCompletions(model, options) },
     completions: new TextCompletions(model),
     embeddings: new Embeddings(model),
+    responses: new Responses(model, options),
   };
 }

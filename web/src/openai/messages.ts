@@ -1,9 +1,9 @@
 // Messages as OpenAI's API has them, made into those that chat templates expect.
 import { KingletError } from '../errors.ts';
-import type { ChatMessage } from '../types.ts';
+import type { ChatMessage, ContentPart } from '../types.ts';
 import { spellCall, toolInstructions } from './tools.ts';
 import type { ToolStyle } from './tools.ts';
-import type { FunctionCall, FunctionTool, MessageParam } from './types.ts';
+import type { FunctionCall, FunctionTool, MessagePart, MessageParam } from './types.ts';
 
 export function templateMessages(
   messages: readonly MessageParam[],
@@ -32,7 +32,7 @@ function taughtMessage(message: MessageParam): ChatMessage {
   );
   return {
     role: roleOf(message),
-    content: textOf(message),
+    content: contentOf(message),
     ...(calls.length > 0 && { tool_calls: calls }),
     ...(message.tool_call_id !== undefined && { tool_call_id: message.tool_call_id }),
     ...(message.name !== undefined && { name: message.name }),
@@ -40,15 +40,28 @@ function taughtMessage(message: MessageParam): ChatMessage {
   };
 }
 
-/** Other templates know text alone. */
+/** Other templates know text and pictures alone. */
 function untaughtMessage(message: MessageParam): ChatMessage {
-  const content = textOf(message);
+  const content = contentOf(message);
   if (message.role === 'tool') {
-    return { role: 'user', content: `<tool_response>\n${content}\n</tool_response>` };
+    return { role: 'user', content: within('<tool_response>\n', content, '\n</tool_response>') };
   }
-  const calls = functionCalls(message).map((call) => spellCall(call.function));
-  const lines = content === '' ? calls : [content, ...calls];
-  return { role: roleOf(message), content: lines.join('\n'), ...thoughtsOf(message) };
+  const calls = functionCalls(message)
+    .map((call) => spellCall(call.function))
+    .join('\n');
+  const separator = content === '' || calls === '' ? '' : '\n';
+  return {
+    role: roleOf(message),
+    content: within('', content, separator + calls),
+    ...thoughtsOf(message),
+  };
+}
+
+type Content = ChatMessage['content'];
+
+function within(before: string, content: Content, after: string): Content {
+  if (typeof content === 'string') return before + content + after;
+  return [{ type: 'text', text: before }, ...content, { type: 'text', text: after }];
 }
 
 function thoughtsOf({ reasoning_content: thoughts }: MessageParam) {
@@ -58,7 +71,7 @@ function thoughtsOf({ reasoning_content: thoughts }: MessageParam) {
 function withInstructions(messages: ChatMessage[], instructions: string): ChatMessage[] {
   const [first, ...rest] = messages;
   return first?.role === 'system'
-    ? [{ ...first, content: `${first.content}\n\n${instructions}` }, ...rest]
+    ? [{ ...first, content: within('', first.content, `\n\n${instructions}`) }, ...rest]
     : [{ role: 'system', content: instructions }, ...messages];
 }
 
@@ -67,19 +80,43 @@ function roleOf({ role }: MessageParam): string {
   return role === 'developer' ? 'system' : role;
 }
 
-function textOf({ content }: MessageParam): string {
+/** Text, unless there are pictures. */
+function contentOf({ content }: MessageParam): Content {
   if (content === null || content === undefined) return '';
   if (typeof content === 'string') return content;
-  return content
-    .map(({ type, text, refusal }) => {
-      const said = type === 'text' ? text : type === 'refusal' ? refusal : undefined;
-      if (said !== undefined) return said;
-      throw new KingletError(
-        'invalid_argument',
-        `a part of type "${type}" is not supported: the model reads text only`,
-      );
-    })
-    .join('');
+  const given: unknown = content;
+  if (!Array.isArray(given)) {
+    throw new KingletError('invalid_argument', 'content must be a text or a list of parts');
+  }
+  const parts = content.map(partOf);
+  return parts.every((part) => part.type === 'text')
+    ? parts.map(({ text }) => text).join('')
+    : parts;
+}
+
+function partOf({ type, text, refusal, image_url: image }: MessagePart): ContentPart {
+  if (type === 'image_url') return { type: 'image', image: checkedAddress(image) };
+  const said = type === 'text' ? text : type === 'refusal' ? refusal : undefined;
+  if (said !== undefined) return { type: 'text', text: said };
+  throw new KingletError(
+    'invalid_argument',
+    `a part of type "${type}" is not supported: models read text and pictures (image_url) only`,
+  );
+}
+
+/** All that the model can see is seen, which is `detail: "high"`. */
+function checkedAddress(image: MessagePart['image_url']): string {
+  const { url, detail = 'auto' } = (image ?? {}) as { url?: unknown; detail?: unknown };
+  if (detail !== 'auto' && detail !== 'high') {
+    const message = `an image_url's detail must be "auto" or "high", not ${String(detail)}`;
+    throw new KingletError('invalid_argument', message);
+  }
+  // No file: messages may come from others.
+  if (typeof url === 'string' && /^(https?|data):/i.test(url)) return url;
+  throw new KingletError(
+    'invalid_argument',
+    'the url of an image_url must begin with "https:", "http:" or "data:"',
+  );
 }
 
 function functionCalls({ tool_calls: calls = [] }: MessageParam): FunctionCall[] {

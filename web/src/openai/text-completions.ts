@@ -157,6 +157,7 @@ function sum(usages: readonly CompletionUsage[]): CompletionUsage {
       cached_tokens: total((usage) => usage.prompt_tokens_details.cached_tokens),
     },
     completion_tokens_details: {
+      reasoning_tokens: 0,
       accepted_prediction_tokens: total(
         (usage) => usage.completion_tokens_details.accepted_prediction_tokens,
       ),

@@ -59,10 +59,19 @@ export interface FunctionCall {
   function: { name: string; arguments: string };
 }
 
+/** Of `type` "text", or "image_url" with the URL of a picture, which may be a data URL. */
+export interface MessagePart {
+  type: string;
+  text?: string;
+  refusal?: string;
+  /** `detail`: "auto" or "high", which are the same. */
+  image_url?: { url: string; detail?: string };
+}
+
 export interface MessageParam {
   role: 'developer' | 'system' | 'user' | 'assistant' | 'tool' | 'function';
-  /** Text, or parts of `type` "text". */
-  content?: string | readonly { type: string; text?: string; refusal?: string }[] | null;
+  /** Text, or parts. */
+  content?: string | readonly MessagePart[] | null;
   tool_calls?: readonly (FunctionCall | { type: 'custom' })[];
   tool_call_id?: string;
   name?: string;
@@ -138,8 +147,10 @@ export interface CompletionUsage {
   completion_tokens: number;
   total_tokens: number;
   prompt_tokens_details: { cached_tokens: number };
-  /** Tokens that were guessed ahead, as `lookup` of `generate()` does: drawn, or in vain. */
   completion_tokens_details: {
+    /** Up to the end of what the model thought first, the marks of thoughts among them. */
+    reasoning_tokens: number;
+    /** Tokens that were guessed ahead, as `lookup` of `generate()` does: drawn, or in vain. */
     accepted_prediction_tokens: number;
     rejected_prediction_tokens: number;
   };
@@ -147,7 +158,7 @@ export interface CompletionUsage {
 
 export interface TopLogprob {
   token: string;
-  bytes: number[] | null;
+  bytes: number[];
   logprob: number;
 }
 

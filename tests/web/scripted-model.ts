@@ -1,0 +1,101 @@
+// A model that says what the test wants, its prompts laid out, and its answers read, by the template
+// of a real one.
+import type { Kinglet } from 'kinglet';
+import { Generation } from '../../web/src/generation.ts';
+import type { ChatText, PromptPlace } from '../../web/src/protocol.ts';
+import { knownTools } from '../../web/src/tools.ts';
+import type {
+  ChatMessage,
+  ChatTokensOptions,
+  ChatTool,
+  GenerateOptions,
+} from '../../web/src/types.ts';
+import { layOutBy } from './laid-out.ts';
+import { answerReading } from './read-answer.ts';
+import { chatTemplate } from './tool-templates.ts';
+
+/** Of the templates that do not have Hermes' mark. */
+const toolCallMarks: Record<string, string> = { llama: '', mistral: '[TOOL_CALLS]' };
+
+export interface ScriptedCall {
+  prompt: string;
+  /** The template's and the messages' text, in turn. */
+  texts: readonly string[];
+  options: GenerateOptions;
+}
+
+export interface Scripted {
+  model: Kinglet;
+  /** What was asked, in order. */
+  calls: ScriptedCall[];
+}
+
+/** A model with the template of that name, whose answer number i comes in `answer(i)`'s pieces. */
+export function scriptedModel(
+  template: string,
+  answer: (index: number) => string[],
+  finishReason: 'stop' | 'length' = 'stop',
+  nCtx = 512,
+): Scripted {
+  const calls: ScriptedCall[] = [];
+  const source = chatTemplate(template);
+  const knowsTools = /\btools\b/.test(source);
+  const info = {
+    ...{ name: 'Scripted', nCtx, bosToken: '<s>', eosToken: '</s>', purpose: 'text' },
+    ...{ chatTemplate: source, knowsTools, toolCallMark: toolCallMarks[template] ?? '<tool_call>' },
+    hasWeights: true,
+  };
+  const say = (
+    { texts }: ChatText,
+    options: GenerateOptions,
+    tools: ReturnType<typeof knownTools>,
+  ) => {
+    const pieces = answer(calls.length);
+    calls.push({ prompt: texts.join(''), texts, options });
+    return new Generation((sink) => {
+      const tail = texts.length % 2 === 1 ? texts.at(-1) : '';
+      const reading = answerReading(source, tools, tail, options.jsonSchema !== undefined);
+      for (const text of pieces) sink.push({ ...reading.push(text), token: 7, logprob: -0.5 });
+      sink.push({ ...reading.end(), token: -1 });
+      reading.delete();
+      sink.end({
+        ...{ text: pieces.join(''), finishReason, seed: 1 },
+        usage: { promptTokens: 5, cachedTokens: 2, completionTokens: pieces.length },
+        timings: { guessedTokens: 7, keptTokens: 4 } as never,
+      });
+      return () => undefined;
+    });
+  };
+  const layOut = (messages: ChatMessage[], options: ChatTokensOptions) =>
+    layOutBy(source, messages, options);
+  const session = {
+    info: { nCtx },
+    start: (chat: ChatText, options: GenerateOptions, { tools = [] }: PromptPlace) =>
+      say(chat, options, [...tools]),
+    keepPrefix: () => Promise.resolve(0),
+    decode: () => Promise.resolve(new Float32Array()),
+    fork: () => Promise.resolve(session),
+    dispose: () => undefined,
+  };
+  const model = {
+    ...{ info, layOut, newSession: () => Promise.resolve(session) },
+    answer: (chat: ChatText, tools: readonly ChatTool[], options: GenerateOptions) =>
+      say(chat, options, knownTools(tools)),
+    // A character is a token.
+    chatTokens: async (messages: ChatMessage[], options: ChatTokensOptions) =>
+      Array.from((await layOut(messages, options)).texts.join(''), () => 7),
+  };
+  return { model: model as unknown as Kinglet, calls };
+}
+
+/** `text` in pieces of that many characters. */
+export const inPieces = (text: string, size: number) =>
+  Array.from({ length: Math.ceil(text.length / size) }, (_, i) =>
+    text.slice(i * size, (i + 1) * size),
+  );
+
+export async function collect<T>(chunks: AsyncIterable<T>): Promise<T[]> {
+  const all = [];
+  for await (const chunk of chunks) all.push(chunk);
+  return all;
+}
