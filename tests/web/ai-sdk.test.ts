@@ -1,0 +1,213 @@
+// The AI SDK over a model in the page: its own functions, over one that says what the test wants, and
+// over the real one.
+import { readFileSync } from 'node:fs';
+import { embed, embedMany, generateText, Output, rerank, stepCountIs, streamText, tool } from 'ai';
+import { Kinglet } from 'kinglet';
+import { embeddingModel, languageModel, rerankingModel } from 'kinglet/ai-sdk';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { collect, inPieces, scriptedModel } from './scripted-model.ts';
+import { root, storyModel, withChatTemplate } from './support.ts';
+
+const opening = 'Once upon a time';
+const spelled = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>';
+const get_weather = tool({
+  description: 'The weather somewhere',
+  inputSchema: z.object({ city: z.string() }),
+  execute: ({ city }) => `Rain in ${city}`,
+});
+
+/** Thinks, speaks and calls; then says what the tool gave. */
+function caller() {
+  const said = `<think>\nHm.\n</think>\n\nI look.\n${spelled}`;
+  const { model, calls } = scriptedModel('qwen3', (i) => inPieces(i === 0 ? said : 'It rains.', 4));
+  return { model: languageModel(model), calls };
+}
+
+describe('a language model', () => {
+  it('runs the tools that it calls, and asks again', async () => {
+    const { model, calls } = caller();
+    const { text, steps } = await generateText({
+      ...{ model, system: 'Be kind.', prompt: 'Weather?' },
+      ...{ tools: { get_weather }, stopWhen: stepCountIs(3) },
+    });
+    expect(text).toBe('It rains.');
+    expect(steps).toHaveLength(2);
+    expect(steps[0]).toMatchObject({
+      ...{ text: 'I look.', reasoningText: 'Hm.', finishReason: 'tool-calls' },
+      toolCalls: [{ toolName: 'get_weather', input: { city: 'Oslo' } }],
+      usage: { inputTokens: 5, inputTokenDetails: { cacheReadTokens: 2 } },
+    });
+    const { outputTokenDetails: details } = steps[0]!.usage;
+    expect(details.reasoningTokens).toBeGreaterThan(0);
+    expect(details.reasoningTokens).toBeLessThan(details.textTokens!);
+    const [first, second] = calls;
+    expect(first!.prompt).toContain('<|im_start|>system\nBe kind.');
+    expect(first!.prompt).toContain('The weather somewhere');
+    expect(second!.prompt).toContain('<tool_response>\nRain in Oslo\n</tool_response>');
+    expect(second!.prompt).toContain('<think>\nHm.\n</think>');
+  });
+
+  it('streams thoughts, text and the arguments of calls', async () => {
+    const { model } = caller();
+    const { fullStream } = streamText({
+      ...{ model, prompt: 'Weather?', tools: { get_weather }, stopWhen: stepCountIs(3) },
+    });
+    const parts = await collect(fullStream);
+    const joined = (type: 'text-delta' | 'reasoning-delta') =>
+      parts.map((part) => (part.type === type ? part.text : '')).join('');
+    expect(joined('reasoning-delta')).toBe('Hm.');
+    expect(joined('text-delta')).toBe('I look.It rains.');
+    const deltas = parts.filter((part) => part.type === 'tool-input-delta');
+    expect(deltas.length).toBeGreaterThan(2);
+    expect(deltas.map(({ delta }) => delta).join('')).toBe('{"city":"Oslo"}');
+    expect(parts.find((part) => part.type === 'tool-result')).toMatchObject({
+      output: 'Rain in Oslo',
+    });
+  });
+
+  it('is asked for what the SDK can ask for', async () => {
+    const call = '{"name": "get_weather", "arguments": {"city": "Oslo"}}';
+    const { model, calls } = scriptedModel('qwen3', (i) => [i === 1 ? call : '{}']);
+    const { warnings } = await generateText({
+      ...{ model: languageModel(model), prompt: 'Hi', maxOutputTokens: 9, temperature: 0.5 },
+      ...{ topP: 0.9, topK: 3, seed: 4, presencePenalty: 1, frequencyPenalty: 2 },
+      stopSequences: ['END'],
+      providerOptions: {
+        kinglet: { minP: 0.1, repeatPenalty: 1.1, variables: { enable_thinking: false } },
+      },
+    });
+    expect(warnings).toEqual([]);
+    expect(calls[0]!.options).toMatchObject({
+      ...{ maxTokens: 9, temperature: 0.5, topP: 0.9, topK: 3, seed: 4, stop: ['END'] },
+      ...{ presencePenalty: 1, frequencyPenalty: 2, minP: 0.1, repeatPenalty: 1.1 },
+    });
+    expect(calls[0]!.prompt).toMatch(/<think>\n\n<\/think>\n\n$/);
+    const ask = { model: languageModel(model), prompt: 'Hi', tools: { get_weather } };
+    await generateText({ ...ask, toolChoice: { type: 'tool', toolName: 'get_weather' } });
+    expect(calls[1]!.prompt).toMatch(/<tool_call>\n$/);
+    await generateText({ ...ask, toolChoice: 'none' });
+    expect(calls[2]!.prompt).not.toContain('get_weather');
+    const both = await generateText({ ...ask, output: Output.json() });
+    expect(both.warnings).toMatchObject([{ message: expect.stringMatching(/no tools/) as string }]);
+  });
+
+  it('refuses what it cannot do in words', async () => {
+    const { model, calls } = scriptedModel('qwen3', () => ['']);
+    const image = { type: 'image', image: new Uint8Array([1]), mediaType: 'image/png' } as const;
+    const ask = { model: languageModel(model), maxRetries: 0 };
+    await expect(
+      generateText({ ...ask, messages: [{ role: 'user', content: [image] }] }),
+    ).rejects.toMatchObject({ code: 'invalid_argument', message: /reads text only/ });
+    await expect(
+      generateText({ ...ask, prompt: 'Hi', providerOptions: { kinglet: { warmth: 1 } } }),
+    ).rejects.toMatchObject({ code: 'invalid_argument', message: /"warmth"/ });
+    expect(calls).toEqual([]);
+  });
+});
+
+describe('over the engine', () => {
+  let kinglet: Kinglet;
+  beforeAll(async () => {
+    const bytes = new Uint8Array(readFileSync(storyModel));
+    const template = '{% for m in messages %}{{ m.content }}{% endfor %}';
+    kinglet = await Kinglet.load(withChatTemplate(bytes, template), { nThreads: 1 });
+  });
+  afterAll(() => {
+    kinglet.dispose();
+  });
+
+  it('makes text, at once and in a stream', async () => {
+    const model = languageModel(kinglet);
+    const ask = { model, prompt: opening, temperature: 0, maxOutputTokens: 20 };
+    const expected = await kinglet.generate(opening, { temperature: 0, maxTokens: 20 }).result;
+    const answer = await generateText(ask);
+    expect(answer).toMatchObject({ text: expected.text, finishReason: 'length' });
+    expect(answer.usage).toMatchObject({ outputTokens: 20 });
+    expect(answer.response.modelId).toBe(kinglet.info.name);
+    expect((await collect(streamText(ask).textStream)).join('')).toBe(expected.text);
+  });
+
+  it('makes objects of a schema, and calls that parse', async () => {
+    const model = languageModel(kinglet);
+    const schema = z.object({ age: z.int(), mood: z.enum(['happy', 'sad']) });
+    const { output } = await generateText({
+      ...{ model, prompt: opening, seed: 1, output: Output.object({ schema }) },
+    });
+    expect(schema.parse(output)).toEqual(output);
+    const { partialOutputStream } = streamText({
+      ...{ model, prompt: opening, seed: 1, output: Output.object({ schema }) },
+    });
+    expect((await collect(partialOutputStream)).at(-1)).toEqual(output);
+    const place = z.object({ place: z.enum(['garden', 'sea']) });
+    const { toolCalls } = await generateText({
+      ...{ model, prompt: opening, toolChoice: 'required', seed: 1 },
+      tools: { go: tool({ inputSchema: place }) },
+    });
+    expect(toolCalls[0]!.toolName).toBe('go');
+    expect(place.safeParse(toolCalls[0]!.input).success).toBe(true);
+  });
+
+  it('ends the work when it is aborted', async () => {
+    const model = languageModel(kinglet);
+    const ask = { model, prompt: opening, temperature: 0 };
+    const soon = AbortSignal.timeout(50);
+    await expect(generateText({ ...ask, abortSignal: soon })).rejects.toMatchObject({
+      name: 'TimeoutError',
+    });
+    const controller = new AbortController();
+    const types: string[] = [];
+    for await (const { type } of streamText({ ...ask, abortSignal: controller.signal })
+      .fullStream) {
+      if (types.push(type) && type === 'text-delta') controller.abort();
+    }
+    expect(types.at(-1)).toBe('abort');
+    const start = performance.now();
+    await kinglet.generate('a', { maxTokens: 1 }).result;
+    expect(performance.now() - start).toBeLessThan(500);
+  });
+
+  it('tells of errors before the stream, and within it', async () => {
+    const long = 'dog '.repeat(5000);
+    await expect(
+      generateText({ model: languageModel(kinglet), prompt: long, maxRetries: 0 }),
+    ).rejects.toMatchObject({ code: 'prompt_too_long' });
+    const bytes = new Uint8Array(readFileSync(storyModel));
+    const template = '{{ messages[0].content }}';
+    const other = await Kinglet.load(withChatTemplate(bytes, template), { nThreads: 1 });
+    const errors: unknown[] = [];
+    const { fullStream } = streamText({
+      ...{ model: languageModel(other), prompt: opening },
+      onError: ({ error }) => {
+        errors.push(error);
+      },
+    });
+    for await (const { type } of fullStream) if (type === 'text-start') other.dispose();
+    expect(errors).toMatchObject([{ code: 'disposed' }]);
+  });
+
+  it('makes vectors of texts', async () => {
+    const values = ['A dog ran.', 'Lily was happy.'];
+    const expected = await kinglet.embed(values, { dimensions: 8 });
+    const model = embeddingModel(kinglet, { dimensions: 8 });
+    const { embeddings, usage } = await embedMany({ model, values });
+    expect(embeddings).toEqual(expected.map((vector) => [...vector]));
+    const counts = await Promise.all(values.map((text) => kinglet.countTokens(text)));
+    expect(usage.tokens).toBe(counts[0]! + counts[1]!);
+    const abortSignal = AbortSignal.abort('no');
+    await expect(embed({ model, value: 'A dog.', abortSignal })).rejects.toBe('no');
+  });
+
+  it('ranks documents', async () => {
+    const file = readFileSync(`${root}tests/fixtures/encoder/jina-bert-v2-rerank.gguf`);
+    const ranker = await Kinglet.load(new Blob([file]), { nThreads: 1 });
+    const documents = ['A dog ran.', 'Rain fell.', 'It was late.'];
+    const model = rerankingModel(ranker);
+    const { ranking } = await rerank({ model, documents, query: 'rain', topN: 2 });
+    const expected = await ranker.rerank('rain', documents, { topN: 2 });
+    expect(ranking.map(({ originalIndex, score }) => [originalIndex, score])).toEqual(
+      expected.map(({ index, score }) => [index, score]),
+    );
+    ranker.dispose();
+  });
+});

@@ -1,0 +1,26 @@
+import type { EmbeddingModelV3 } from '@ai-sdk/provider';
+import type { Kinglet } from '../kinglet.ts';
+import type { EmbedOptions } from '../types.ts';
+
+/** As {@link Kinglet.embed} has them. */
+export type EmbeddingSettings = Pick<
+  EmbedOptions,
+  'pooling' | 'normalize' | 'dimensions' | 'prompt' | 'truncate'
+>;
+
+/** For `embed` and `embedMany` of the AI SDK. */
+export function embeddingModel(model: Kinglet, settings: EmbeddingSettings = {}): EmbeddingModelV3 {
+  return {
+    ...{ specificationVersion: 'v3', provider: 'kinglet', modelId: model.info.name },
+    maxEmbeddingsPerCall: Infinity,
+    supportsParallelCalls: false,
+    async doEmbed({ values, abortSignal: signal }) {
+      const { embeddings, nTokens } = await model.embedCounted(values, { ...settings, signal });
+      return {
+        embeddings: embeddings.map((vector) => [...vector]),
+        usage: { tokens: nTokens.reduce((sum, n) => sum + n, 0) },
+        warnings: [],
+      };
+    },
+  };
+}

@@ -1,0 +1,171 @@
+// What the AI SDK asks for, said as OpenAI's API of chats does.
+import type {
+  JSONValue,
+  LanguageModelV3CallOptions,
+  LanguageModelV3Prompt,
+  LanguageModelV3ToolResultOutput,
+  SharedV3Warning,
+} from '@ai-sdk/provider';
+import { KingletError } from '../errors.ts';
+import type {
+  ChatCompletionParams,
+  FunctionCall,
+  FunctionTool,
+  MessageParam,
+  ResponseFormat,
+  ToolChoice,
+} from '../openai/types.ts';
+
+/** What `providerOptions: { kinglet: … }` may say beyond the AI SDK's own settings. */
+export interface KingletProviderOptions {
+  /** As in `generate()`. */
+  minP?: number;
+  repeatPenalty?: number;
+  /** Further variables of the file's chat template, such as `enable_thinking: false`. */
+  variables?: Record<string, JSONValue>;
+}
+
+export interface Asked {
+  params: ChatCompletionParams;
+  /** Of what cannot be done as it was asked. */
+  warnings: SharedV3Warning[];
+}
+
+/** @throws KingletError `invalid_argument` where it cannot be done at all. */
+export function askedOf(options: LanguageModelV3CallOptions): Asked {
+  const { responseFormat, toolChoice } = options;
+  const warnings: SharedV3Warning[] = [];
+  const tools = functionTools(options, warnings);
+  const isSchema = responseFormat?.type === 'json';
+  if (isSchema && tools.length > 0 && (toolChoice ?? { type: 'auto' }).type === 'auto') {
+    warnings.push({
+      type: 'other',
+      message: 'an answer that is held to a schema is JSON from the start, and calls no tools',
+    });
+  }
+  const params: ChatCompletionParams = {
+    messages: options.prompt.flatMap(messagesOf),
+    max_completion_tokens: options.maxOutputTokens,
+    temperature: options.temperature,
+    top_p: options.topP,
+    top_k: options.topK,
+    presence_penalty: options.presencePenalty,
+    frequency_penalty: options.frequencyPenalty,
+    stop: options.stopSequences,
+    seed: options.seed,
+    response_format: isSchema ? schemaFormat(responseFormat) : undefined,
+    tools,
+    tool_choice: toolChoice && toolChoiceOf(toolChoice),
+    ...ownParams(options.providerOptions?.kinglet ?? {}),
+  };
+  return { params, warnings };
+}
+
+function ownParams(options: KingletProviderOptions): Partial<ChatCompletionParams> {
+  const { minP, repeatPenalty, variables, ...others } = options;
+  for (const name of Object.keys(others)) {
+    const message = `unknown provider option "${name}"; they are minP, repeatPenalty, variables`;
+    throw new KingletError('invalid_argument', message);
+  }
+  return { min_p: minP, repeat_penalty: repeatPenalty, chat_template_kwargs: variables };
+}
+
+function schemaFormat({
+  schema,
+  name = 'answer',
+}: Extract<
+  NonNullable<LanguageModelV3CallOptions['responseFormat']>,
+  { type: 'json' }
+>): ResponseFormat {
+  return schema
+    ? { type: 'json_schema', json_schema: { name, schema: schema as Record<string, unknown> } }
+    : { type: 'json_object' };
+}
+
+function functionTools(
+  { tools = [] }: LanguageModelV3CallOptions,
+  warnings: SharedV3Warning[],
+): FunctionTool[] {
+  return tools.flatMap((tool) => {
+    if (tool.type !== 'function') {
+      warnings.push({ type: 'unsupported', feature: `the provider's tool ${tool.id}` });
+      return [];
+    }
+    const { name, description, inputSchema } = tool;
+    const parameters = inputSchema as Record<string, unknown>;
+    const described = description === undefined ? {} : { description };
+    return { type: 'function', function: { name, ...described, parameters } };
+  });
+}
+
+function toolChoiceOf(choice: NonNullable<LanguageModelV3CallOptions['toolChoice']>): ToolChoice {
+  return choice.type === 'tool'
+    ? { type: 'function', function: { name: choice.toolName } }
+    : choice.type;
+}
+
+type Message = LanguageModelV3Prompt[number];
+
+function messagesOf(message: Message): MessageParam[] {
+  switch (message.role) {
+    case 'system':
+      return [{ role: 'system', content: message.content }];
+    case 'user':
+      return [{ role: 'user', content: message.content.map(textOf).join('') }];
+    case 'assistant':
+      return [assistantMessage(message)];
+    case 'tool':
+      return message.content.flatMap(
+        (part) =>
+          part.type === 'tool-result'
+            ? {
+                ...{ role: 'tool', tool_call_id: part.toolCallId, name: part.toolName },
+                content: outputText(part.output),
+              }
+            : [], // whether a call may be made is settled before the model hears of it
+      );
+  }
+}
+
+function textOf(part: { type: string; text?: string }): string {
+  if (part.type === 'text' && part.text !== undefined) return part.text;
+  throw unsupported(part.type);
+}
+
+function assistantMessage({ content }: Extract<Message, { role: 'assistant' }>): MessageParam {
+  let [text, thoughts] = ['', ''];
+  const calls: FunctionCall[] = [];
+  for (const part of content) {
+    if (part.type === 'text') text += part.text;
+    else if (part.type === 'reasoning') thoughts += part.text;
+    else if (part.type === 'tool-call') {
+      const { toolCallId: id, toolName: name, input } = part;
+      calls.push({ id, type: 'function', function: { name, arguments: JSON.stringify(input) } });
+    } else throw unsupported(part.type);
+  }
+  return {
+    ...{ role: 'assistant', content: text },
+    ...(thoughts !== '' && { reasoning_content: thoughts }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+}
+
+function outputText(output: LanguageModelV3ToolResultOutput): string {
+  switch (output.type) {
+    case 'text':
+    case 'error-text':
+      return output.value;
+    case 'json':
+    case 'error-json':
+      return JSON.stringify(output.value);
+    case 'execution-denied':
+      return output.reason ?? 'The call was denied.';
+    case 'content':
+      return output.value.map(textOf).join('');
+  }
+}
+
+function unsupported(type: string): KingletError {
+  const message = `a part of type "${type}" is not supported: the model reads text only`;
+  return new KingletError('invalid_argument', message);
+}
