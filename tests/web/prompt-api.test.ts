@@ -1,0 +1,338 @@
+// Chrome's Prompt API: over a model that says what the test wants, and over the real one.
+import { readFileSync } from 'node:fs';
+import { Kinglet } from 'kinglet';
+import { installPromptApi, languageModelClass } from 'kinglet/prompt-api';
+import type {
+  DownloadProgressEvent,
+  LanguageModelCreateOptions,
+  LanguageModelPrompt,
+  LanguageModelStatic,
+  PromptSession,
+} from 'kinglet/prompt-api';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { serve } from '../../scripts/serve.mjs';
+import { collect, inPieces, scriptedModel } from './scripted-model.ts';
+import { root, storyModel, withChatTemplate } from './support.ts';
+
+const opening = 'Once upon a time';
+const template = `{% for m in messages %}{{ m.content }} {% endfor %}`;
+const modelBytes = withChatTemplate(new Uint8Array(readFileSync(storyModel)), template);
+
+/** A session of a model whose answer number i comes in those pieces. */
+async function scripted(
+  answer: (index: number) => string[],
+  options: LanguageModelCreateOptions = {},
+  { template = 'qwen3', nCtx = 512 } = {},
+) {
+  const { model, calls } = scriptedModel(template, answer, 'stop', nCtx);
+  const session = await languageModelClass({ model }).create(options);
+  return { session, calls };
+}
+
+describe('a session', () => {
+  it('keeps the conversation', async () => {
+    const { session, calls } = await scripted(
+      (i) => [`<think>\nHm.\n</think>\n\nNo. ${String(i)}`],
+      {
+        initialPrompts: [
+          { role: 'system', content: 'Be kind.' },
+          { role: 'user', content: [{ type: 'text', value: 'Hi' }] },
+          { role: 'assistant', content: 'Hello!' },
+        ],
+      },
+    );
+    expect(await session.prompt('How are you?')).toBe('No. 0');
+    await session.append([{ role: 'user', content: 'Listen.' }]);
+    expect(await session.prompt('And now?')).toBe('No. 1');
+    expect(calls[1]!.prompt).toBe(
+      '<|im_start|>system\nBe kind.<|im_end|>\n' +
+        '<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello!<|im_end|>\n' +
+        '<|im_start|>user\nHow are you?<|im_end|>\n<|im_start|>assistant\nNo. 0<|im_end|>\n' +
+        '<|im_start|>user\nListen.\n\nAnd now?<|im_end|>\n<|im_start|>assistant\n',
+    );
+  });
+
+  it('goes on from a prefix', async () => {
+    const { session, calls } = await scripted(() => ['Lily.'], {}, { template: 'smollm2' });
+    const prompt: LanguageModelPrompt = [
+      { role: 'user', content: 'Who?' },
+      { role: 'assistant', content: '<|im_end|>It was ', prefix: true },
+    ];
+    expect(await session.prompt(prompt)).toBe('Lily.');
+    expect(calls[0]!.prompt).toMatch(/<\|im_start\|>assistant\n<\|im_end\|>It was $/);
+    // What the page says has no control tokens.
+    expect(calls[0]!.texts.at(-1)).toBe('<|im_end|>It was ');
+    await session.prompt('And?');
+    expect(calls[1]!.prompt).toContain('It was Lily.<|im_end|>');
+  });
+
+  it('runs the tools that the model calls', async () => {
+    const call = (city: string) =>
+      `<tool_call>\n{"name": "weather", "arguments": {"city": "${city}"}}\n</tool_call>`;
+    const answers = [`I look.\n${call('Oslo')}\n${call('Rome')}`, 'Rain, and no Rome.'];
+    const options: LanguageModelCreateOptions = {
+      tools: [
+        {
+          ...{ name: 'weather', description: 'The weather somewhere' },
+          inputSchema: { type: 'object', properties: { city: { type: 'string' } } },
+          execute: ({ city }: { city: string }) => {
+            if (city !== 'Oslo') throw new Error(`no ${city}`);
+            return Promise.resolve({ sky: 'rain' });
+          },
+        },
+      ],
+    };
+    const pieces = (i: number) => inPieces(answers[i] ?? '', 5);
+    const { session, calls } = await scripted(pieces, options, { nCtx: 4096 });
+    const deltas = await collect(session.promptStreaming('Weather?'));
+    expect(deltas.join('')).toBe('I look.Rain, and no Rome.');
+    expect(deltas.length).toBeGreaterThan(3);
+    expect(calls[0]!.prompt).toContain('The weather somewhere');
+    expect(calls[1]!.prompt).toContain('<tool_response>\n{"sky":"rain"}\n</tool_response>');
+    expect(calls[1]!.prompt).toContain('<tool_response>\nError: no Rome\n</tool_response>');
+  });
+
+  it('holds answers to schemas and expressions, and tells the model of them', async () => {
+    const answers = ['{"a":1}', '"a\\"\\n\\u00e9\\ud83d\\ude00"', '"2024"'];
+    const { session, calls } = await scripted((i) => inPieces(answers[i] ?? '', 2));
+    const schema = { type: 'object', properties: { a: { type: 'number' } } };
+    expect(await session.prompt('Hi', { responseConstraint: schema })).toBe('{"a":1}');
+    expect(calls[0]!.options.jsonSchema).toEqual(schema);
+    expect(calls[0]!.prompt).toContain(`Hi\n\nAnswer with JSON that is valid`);
+    expect(await session.prompt('Hi', { responseConstraint: /a[^]*/ })).toBe('a"\né😀');
+    expect(calls[1]!.options.jsonSchema).toEqual({ type: 'string', pattern: '^(?:a[^]*)$' });
+    const ask = { responseConstraint: /^\d{4}$/, omitResponseConstraintInput: true };
+    expect(await session.prompt('When?', ask)).toBe('2024');
+    expect(calls[2]!.options.jsonSchema).toEqual({ type: 'string', pattern: '^\\d{4}$' });
+    expect(calls[2]!.prompt).toMatch(/When\?<\|im_end\|>\n<\|im_start\|>assistant\n$/);
+    await expect(session.prompt('Hi', { responseConstraint: /a/i })).rejects.toMatchObject({
+      name: 'NotSupportedError',
+    });
+  });
+
+  it('drops the oldest turns, and says so, but not the initial prompts', async () => {
+    const { session, calls } = await scripted(() => ['Yes.'], {
+      initialPrompts: [{ role: 'system', content: 'Be kind.' }],
+    });
+    const heard: string[] = [];
+    session.oncontextoverflow = ({ type }) => {
+      heard.push(`on ${type}`);
+    };
+    session.addEventListener('contextoverflow', ({ type }) => heard.push(type));
+    session.onquotaoverflow = ({ type }) => {
+      heard.push(`on ${type}`);
+    };
+    // A character is a token, of 512.
+    await session.prompt(`first ${'a'.repeat(100)}`);
+    await session.prompt(`second ${'b'.repeat(80)}`);
+    expect(heard).toEqual([]);
+    await session.prompt(`third ${'c'.repeat(100)}`);
+    expect(heard).toEqual(['on contextoverflow', 'contextoverflow', 'on quotaoverflow']);
+    const { prompt } = calls.at(-1)!;
+    expect(prompt).not.toContain('first');
+    expect(prompt).toContain('Be kind.');
+    expect(prompt).toContain('second');
+
+    const usage = session.contextUsage;
+    await expect(session.prompt('d'.repeat(600))).rejects.toMatchObject({
+      ...{ name: 'QuotaExceededError', quota: 512, requested: expect.any(Number) as number },
+    });
+    expect(session.contextUsage).toBe(usage);
+    expect(heard).toHaveLength(3);
+  });
+
+  it.each<[LanguageModelCreateOptions, string]>([
+    [{ temperature: 1 }, 'NotSupportedError'],
+    [{ temperature: -1, topK: 3 }, 'RangeError'],
+    [{ temperature: 1, topK: 0 }, 'RangeError'],
+    [{ expectedInputs: [{ type: 'image' }] }, 'NotSupportedError'],
+    [{ initialPrompts: 'Hi' as never }, 'TypeError'],
+    [{ initialPrompts: [{ role: 'king' as 'user', content: 'Hi' }] }, 'TypeError'],
+    [
+      {
+        initialPrompts: [
+          { role: 'user', content: 'Hi' },
+          { role: 'system', content: 'No' },
+        ],
+      },
+      'TypeError',
+    ],
+    [
+      { initialPrompts: [{ role: 'user', content: [{ type: 'image', value: 1 }] }] },
+      'NotSupportedError',
+    ],
+    [{ initialPrompts: [{ role: 'user', content: 'a'.repeat(600) }] }, 'QuotaExceededError'],
+  ])('is not made with %j', async (options, name) => {
+    await expect(scripted(() => [], options)).rejects.toMatchObject({ name });
+  });
+
+  it('refuses prompts as Chrome does', async () => {
+    const { session, calls } = await scripted(() => ['Yes.']);
+    const ask = (input: unknown) => session.prompt(input as LanguageModelPrompt);
+    await expect(ask([{ role: 'system', content: 'No' }])).rejects.toMatchObject({
+      name: 'NotSupportedError',
+    });
+    await expect(ask(5)).rejects.toBeInstanceOf(TypeError);
+    await expect(ask([{ role: 'user', content: 5 }])).rejects.toBeInstanceOf(TypeError);
+    await expect(ask([{ role: 'user', content: 'Hi', prefix: true }])).rejects.toBeInstanceOf(
+      TypeError,
+    );
+    expect(calls).toEqual([]);
+    expect(await session.prompt('Hi')).toBe('Yes.');
+  });
+});
+
+describe('over the engine', () => {
+  let kinglet: Kinglet;
+  let LanguageModel: LanguageModelStatic;
+  const greedy = { temperature: 0, topK: 1 };
+  /** Short enough to be told in a moment: the context ends it. */
+  const small = (text: string) => text.slice(0, 40);
+  beforeAll(async () => {
+    kinglet = await Kinglet.load(modelBytes, { nThreads: 1, nCtx: 128 });
+    LanguageModel = languageModelClass({ model: kinglet });
+  });
+  afterAll(() => {
+    kinglet.dispose();
+  });
+
+  it('answers as chat() does, at once and in a stream', async () => {
+    const messages = [{ role: 'user', content: opening }];
+    const expected = await kinglet.chat(messages, { temperature: 0, topK: 1, maxTokens: 128 })
+      .result;
+    const session = await LanguageModel.create(greedy);
+    expect(session).toMatchObject({ ...greedy, contextUsage: 0, contextWindow: 128 });
+    const clone = await session.clone();
+    expect(await session.prompt(opening)).toBe(expected.text);
+    expect((await collect(clone.promptStreaming(opening))).join('')).toBe(expected.text);
+    expect(session.contextUsage).toBeGreaterThan(100);
+    expect(session.inputUsage).toBe(session.contextUsage);
+    session.destroy();
+    clone.destroy();
+  });
+
+  it('reads at once what it is given, and forks it', async () => {
+    const initialPrompts = [{ role: 'user', content: 'Lily had a dog.' } as const];
+    const session = await LanguageModel.create({ ...greedy, initialPrompts });
+    const text = 'The dog ran.';
+    const before = session.contextUsage;
+    expect(before).toBe(
+      (await kinglet.chatTokens(initialPrompts, { addGenerationPrompt: false })).length,
+    );
+    const measured = await session.measureContextUsage(text);
+    await session.append(text);
+    expect(session.contextUsage - before).toBe(measured);
+    const clone = await session.clone();
+    expect(clone).toBeInstanceOf(LanguageModel);
+    expect(clone.contextUsage).toBe(session.contextUsage);
+    const [mine, theirs] = await Promise.all([session.prompt('She'), clone.prompt('She')]);
+    expect(theirs).toBe(mine);
+    clone.destroy();
+    expect(small(await session.prompt('Then'))).not.toBe('');
+    session.destroy();
+  });
+
+  it('matches expressions', async () => {
+    const session = await LanguageModel.create({ temperature: 1, topK: 40 });
+    const responseConstraint = /(happy|sad), [1-9][0-9]?/;
+    expect(await session.prompt(opening, { responseConstraint })).toMatch(
+      /^(happy|sad), [1-9][0-9]?$/,
+    );
+    const wrong = { responseConstraint: { type: 'spoon' } };
+    await expect(session.prompt(opening, wrong)).rejects.toMatchObject({
+      name: 'NotSupportedError',
+    });
+    session.destroy();
+  });
+
+  it('ends where a signal says so, the reader leaves, or it is destroyed', async () => {
+    const session = await LanguageModel.create(greedy);
+    await expect(session.prompt(opening, { signal: AbortSignal.abort('no') })).rejects.toBe('no');
+    const controller = new AbortController();
+    const { signal } = controller;
+    const reader = session.promptStreaming(opening, { signal }).getReader();
+    await reader.read();
+    controller.abort();
+    await expect(
+      (async () => {
+        while (!(await reader.read()).done);
+      })(),
+    ).rejects.toMatchObject({ name: 'AbortError' });
+    for await (const delta of session.promptStreaming(opening)) if (delta !== '') break;
+    expect(session.contextUsage).toBe(0); // nothing of it was kept
+    const running = session.prompt(opening);
+    const waiting = session.prompt(opening);
+    session.destroy();
+    for (const asked of [running, waiting, session.prompt(opening), session.clone()]) {
+      await expect(asked).rejects.toMatchObject({ name: 'InvalidStateError' });
+    }
+    await expect(session.append(opening)).rejects.toMatchObject({ name: 'InvalidStateError' });
+    expect(session.contextWindow).toBe(128);
+    await kinglet.generate('a', { maxTokens: 1 }).result; // the model lives on
+  });
+
+  it('is unavailable where the model makes no text', async () => {
+    const file = readFileSync(`${root}tests/fixtures/encoder/nomic-bert.gguf`);
+    const embedder = await Kinglet.load(new Blob([file]), { nThreads: 1 });
+    const Other = languageModelClass({ model: embedder });
+    expect(await Other.availability()).toBe('unavailable');
+    await expect(Other.create()).rejects.toMatchObject({ name: 'NotSupportedError' });
+    embedder.dispose();
+  });
+});
+
+describe('the model', () => {
+  it('is loaded by the first session, with progress, and shared', async () => {
+    const LanguageModel = languageModelClass({ model: new Blob([modelBytes]), nThreads: 1 });
+    expect(await LanguageModel.availability()).toBe('available'); // nothing to download
+    expect(await LanguageModel.params()).toMatchObject({
+      defaultTopK: 40,
+      defaultTemperature: 0.8,
+    });
+    const shares: number[] = [];
+    const monitor: LanguageModelCreateOptions['monitor'] = (target) => {
+      target.addEventListener('downloadprogress', (event) => {
+        shares.push((event as DownloadProgressEvent).loaded);
+      });
+    };
+    const making = LanguageModel.create({ monitor });
+    const second = LanguageModel.create();
+    expect(await LanguageModel.availability()).toBe('downloading');
+    const sessions = await Promise.all([making, second]);
+    expect([shares[0], shares.at(-1)]).toEqual([0, 1]);
+    expect(shares).toEqual([...new Set(shares)].sort((a, b) => a - b));
+    expect(await LanguageModel.availability()).toBe('available');
+    expect(await LanguageModel.availability({ expectedInputs: [{ type: 'audio' }] })).toBe(
+      'unavailable',
+    );
+    for (const session of sessions) session.destroy();
+    expect(() => new (LanguageModel as unknown as new () => PromptSession)()).toThrow(TypeError);
+  });
+
+  it('is downloaded as long as somebody waits for it', async () => {
+    const { url, server } = await serve(root, { isolated: false });
+    const address = `${url}demo/models/none.gguf`;
+    const LanguageModel = languageModelClass({ model: address, cache: false });
+    expect(await LanguageModel.availability()).toBe('downloadable');
+    await expect(LanguageModel.create()).rejects.toMatchObject({ name: 'NetworkError' });
+    const controller = new AbortController();
+    const making = LanguageModel.create({ signal: controller.signal });
+    controller.abort('enough');
+    await expect(making).rejects.toBe('enough');
+    expect(await LanguageModel.availability()).toBe('downloadable');
+    server.closeAllConnections();
+    server.close();
+  });
+
+  it('is installed where there is none, or in its place', () => {
+    const scope = globalThis as { LanguageModel?: unknown };
+    const options = { model: new Blob([modelBytes]) };
+    const installed = installPromptApi(options);
+    expect(scope.LanguageModel).toBe(installed);
+    expect(installPromptApi(options)).toBe(installed);
+    const other = installPromptApi({ ...options, replace: true });
+    expect(other).not.toBe(installed);
+    expect(scope.LanguageModel).toBe(other);
+    delete scope.LanguageModel;
+  });
+});

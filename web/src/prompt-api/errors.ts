@@ -1,0 +1,34 @@
+// What goes wrong, by the names that the Prompt API has for it.
+import { KingletError } from '../errors.ts';
+import type { KingletErrorCode } from '../errors.ts';
+
+/** Others are an OperationError. */
+const names: Partial<Record<KingletErrorCode, string>> = {
+  ...{ invalid_argument: 'NotSupportedError', unsupported_feature: 'NotSupportedError' },
+  ...{ invalid_grammar: 'NotSupportedError', missing_tensor: 'NotSupportedError' },
+  ...{ network: 'NetworkError', not_found: 'NetworkError', access_denied: 'NetworkError' },
+  ...{ cors: 'NetworkError', io: 'NetworkError', file_changed: 'NetworkError' },
+  ...{ disposed: 'InvalidStateError', worker_crashed: 'InvalidStateError' },
+  ...{ prompt_too_long: 'QuotaExceededError', context_full: 'QuotaExceededError' },
+};
+
+/** The error as the Prompt API throws it; what is none of the package's stays as it is. */
+export function domError(error: unknown): unknown {
+  if (!(error instanceof KingletError)) return error;
+  return new DOMException(error.message, names[error.code] ?? 'OperationError');
+}
+
+export function notSupported(message: string): DOMException {
+  return new DOMException(message, 'NotSupportedError');
+}
+
+export function destroyedError(): DOMException {
+  return new DOMException('The session has been destroyed.', 'InvalidStateError');
+}
+
+/** Of a prompt of `requested` tokens where `quota` fit. */
+export function quotaError(requested: number, quota: number): DOMException {
+  const message = `The input takes ${String(requested)} tokens of ${String(quota)}.`;
+  const error = new DOMException(message, 'QuotaExceededError');
+  return Object.assign(error, { requested, quota });
+}

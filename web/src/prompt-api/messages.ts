@@ -1,0 +1,127 @@
+// Prompts, and the conversation that they become.
+import type { KnownTool } from '../protocol.ts';
+import type { Kinglet } from '../kinglet.ts';
+import { templateMessages } from '../openai/messages.ts';
+import { toolStyle } from '../openai/tools.ts';
+import type { FunctionTool, MessageParam } from '../openai/types.ts';
+import { knownTools } from '../tools.ts';
+import type { ChatMessage, ChatTokensOptions } from '../types.ts';
+import { notSupported } from './errors.ts';
+import type { LanguageModelMessage, LanguageModelPrompt, LanguageModelTool } from './types.ts';
+
+/** A message of the conversation. */
+export type Said = MessageParam & { content: string };
+
+export interface ReadPrompt {
+  messages: Said[];
+  /** How the answer begins. */
+  prefix: string;
+}
+
+/** @throws a TypeError, or a `NotSupportedError`. */
+export function readPrompt(input: LanguageModelPrompt): ReadPrompt {
+  const given: readonly LanguageModelMessage[] =
+    typeof input === 'string' ? [{ role: 'user', content: input }] : input;
+  const messages = readMessages(given);
+  if (messages.some(({ role }) => role === 'system')) {
+    throw notSupported('A system message can only be the first of the initialPrompts.');
+  }
+  const last = given.at(-1);
+  if (last?.prefix !== true) return { messages, prefix: '' };
+  if (last.role !== 'assistant') throw new TypeError('Only an assistant message is a prefix.');
+  return { messages: messages.slice(0, -1), prefix: textOf(last) };
+}
+
+/** @throws a TypeError, or a `NotSupportedError`. */
+export function readInitialPrompts(given: readonly LanguageModelMessage[]): Said[] {
+  const messages = readMessages(given);
+  if (messages.some(({ role }, i) => role === 'system' && i > 0)) {
+    throw new TypeError('A system message can only be the first of the initialPrompts.');
+  }
+  if (given.some(({ prefix }) => prefix === true)) {
+    throw new TypeError('The initialPrompts cannot have a prefix.');
+  }
+  return messages;
+}
+
+const roles = ['system', 'user', 'assistant'];
+
+function readMessages(given: readonly LanguageModelMessage[]): Said[] {
+  const messages: unknown = given;
+  if (!Array.isArray(messages)) throw new TypeError('A prompt is a text or a list of messages.');
+  return given.map((message) => {
+    if (!roles.includes((message as LanguageModelMessage | null)?.role ?? '')) {
+      throw new TypeError(`The role of a message must be one of ${roles.join(', ')}.`);
+    }
+    return { role: message.role, content: textOf(message) };
+  });
+}
+
+function textOf({ content }: LanguageModelMessage): string {
+  if (typeof content === 'string') return content;
+  const given: unknown = content;
+  if (!Array.isArray(given)) throw new TypeError('The content must be text.');
+  return content
+    .map(({ type, value }) => {
+      if (type === 'text' && typeof value === 'string') return value;
+      throw notSupported(`The model reads text only, not "${type}".`);
+    })
+    .join('');
+}
+
+/** Lays conversations out, in the words of a model that may or may not know tools. */
+export class Layout {
+  readonly known: KnownTool[];
+  readonly #tools: FunctionTool[];
+  readonly #model: Kinglet;
+
+  constructor(model: Kinglet, tools: readonly LanguageModelTool[]) {
+    this.#model = model;
+    this.#tools = tools.map(({ name, description, inputSchema }) => ({
+      type: 'function',
+      function: { name, description, parameters: inputSchema as Record<string, unknown> },
+    }));
+    this.known = knownTools(this.#tools);
+  }
+
+  /** For an answer that begins with `prefix`. */
+  async chat(messages: readonly Said[], prefix: string) {
+    const { texts } = await this.#model.layOut(this.#chatMessages(messages), this.#options());
+    if (prefix === '') return { texts };
+    // The prefix stands where messages' text does: it has no control tokens.
+    return texts.length % 2 === 1
+      ? { texts: [...texts, prefix] }
+      : { texts: [...texts.slice(0, -1), `${texts.at(-1) ?? ''}${prefix}`] };
+  }
+
+  /** The tokens of what was said, up to where an answer would begin or just before. */
+  async tokens(messages: readonly Said[], isAsking = false): Promise<number[]> {
+    if (messages.length === 0) return [];
+    const options = { ...this.#options(), addGenerationPrompt: isAsking };
+    return this.#model.chatTokens(this.#chatMessages(messages), options);
+  }
+
+  #options(): ChatTokensOptions {
+    const isTaught = this.#tools.length > 0 && toolStyle(this.#model.info).isTaught;
+    return isTaught ? { tools: this.#tools } : {};
+  }
+
+  #chatMessages(messages: readonly Said[]): ChatMessage[] {
+    return templateMessages(merged(messages), this.#tools, toolStyle(this.#model.info));
+  }
+}
+
+/** Templates want user and assistant to take turns: what one says in a row is one message. */
+function merged(messages: readonly Said[]): Said[] {
+  const result: Said[] = [];
+  for (const message of messages) {
+    const last = result.at(-1);
+    const isMore = last?.role === message.role && message.role !== 'tool' && !last.tool_calls;
+    if (!isMore) result.push(message);
+    else {
+      const content = [last.content, message.content].filter((text) => text !== '').join('\n\n');
+      result[result.length - 1] = { ...last, ...message, content };
+    }
+  }
+  return result;
+}
