@@ -41,6 +41,13 @@ export async function openKinglet(page: AnyPage, url: string): Promise<void> {
   if (!isThere) throw new Error(`${url}: the package did not load`);
 }
 
+/** A driven WebKit stores nothing for good, and forgets a cache that no page holds. */
+export async function holdCache(page: AnyPage): Promise<void> {
+  await page.evaluate(async () => {
+    (globalThis as { heldCache?: Cache }).heldCache = await caches.open('kinglet');
+  });
+}
+
 async function openInChromium(): Promise<AnyPage> {
   const browser = await launchChromium();
   const page = await browser.newPage();

@@ -59,6 +59,10 @@ export class FakeEngine implements EngineModule {
     return { knowsTools: 0, toolCallMark: '<tool_call>' };
   }
 
+  imageTokens(): Int32Array {
+    return new Int32Array();
+  }
+
   newAnswerReader(): EngineAnswerReader {
     return {
       ...this.#handle(),
@@ -110,7 +114,7 @@ export class FakeEngine implements EngineModule {
         nLayers: 1,
         nTokens: 256,
         contextLength: 100_000,
-        ...{ purpose: this.purpose, pooling: this.pooling, embeddingSize: 2 },
+        ...{ purpose: this.purpose, pooling: this.pooling, embeddingSize: 2, imageWidth: 2 },
         ...{ weightBytes: text.length, storedBytes: 0 },
         kernels,
         sampling: this.sampling,
@@ -207,7 +211,7 @@ export class FakeEngine implements EngineModule {
           ...{
             nPromptDone,
             nComputed: batch.length,
-            ...{ nGuessed: 0, nKept: 0 },
+            ...{ nGuessed: 0, nKept: 0, nDropped: 0 },
             token: -1,
             text: '',
             finishReason: 'none' as const,
@@ -233,7 +237,7 @@ export class FakeEngine implements EngineModule {
         this.calls.push('cancel');
         if (appended.length > 0) tokens.length = nBefore;
         appended = [];
-        return { value: null };
+        return { value: '' };
       },
       begin: (more, appendId) => {
         id = appendId;
@@ -273,6 +277,9 @@ export class FakeEngine implements EngineModule {
         tokens.length = Math.max(nSame, 0);
         return tokens.length;
       },
+      nKeptOf: () => 0,
+      giveImage: () => 1,
+      heldImages: () => new Int32Array(),
       nPositions: () => tokens.length,
       nCtx: () => nCtx,
       nBatch: () => nBatch,

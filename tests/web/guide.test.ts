@@ -1,9 +1,10 @@
-// The code of the guide, run in Chromium as it stands: it must not fail, and must print the block of
+// The code of the guide and of the pages beside it, run in Chromium as it stands: it must not fail, and must print the block of
 // text that follows it, where one does.
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { rolldown } from 'rolldown';
 import { launchChromium } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
 import { root, storyModel, withChatTemplate } from './support.ts';
@@ -27,7 +28,27 @@ function recipes(markdown: string): Recipe[] {
 }
 
 const folder = join(root, 'build/guide');
-const imports = { kinglet: './kinglet/index.js', 'kinglet/openai': './kinglet/openai/index.js' };
+/** The packages that recipes use beside this one, and the names of their bundles. */
+const clients = { ai: 'ai', openai: 'openai', '@langchain/openai': 'langchain' };
+const imports = Object.fromEntries([
+  ['kinglet', './kinglet/index.js'],
+  ...['openai', 'ai-sdk', 'prompt-api'].map((name) => [
+    `kinglet/${name}`,
+    `./kinglet/${name}/index.js`,
+  ]),
+  ...Object.entries(clients).map(([name, file]) => [name, `./clients/${file}.js`]),
+]) as Record<string, string>;
+
+async function bundleClients(): Promise<void> {
+  const bundle = await rolldown({
+    cwd: root,
+    input: Object.fromEntries(Object.entries(clients).map(([name, file]) => [file, name])),
+    platform: 'browser',
+    transform: { define: { 'process.env.NODE_ENV': '"production"' } },
+  });
+  await bundle.write({ dir: join(folder, 'clients'), format: 'es', entryFileNames: '[name].js' });
+  await bundle.close();
+}
 
 let browser: Browser;
 let served: Awaited<ReturnType<typeof serve>>;
@@ -35,6 +56,7 @@ beforeAll(async () => {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   cpSync(join(root, 'dist'), join(folder, 'kinglet'), { recursive: true });
+  await bundleClients();
   const template = '{% for m in messages %}{{ m.content }}\n{% endfor %}';
   writeFileSync(
     join(folder, 'model.gguf'),
@@ -43,6 +65,11 @@ beforeAll(async () => {
   const encoders = join(root, 'tests/fixtures/encoder');
   cpSync(join(encoders, 'nomic-bert.gguf'), join(folder, 'embedder.gguf'));
   cpSync(join(encoders, 'jina-bert-v2-rerank.gguf'), join(folder, 'reranker.gguf'));
+  writeFileSync(
+    join(folder, 'seeing-model.gguf'),
+    withChatTemplate(readFileSync(join(root, 'tests/fixtures/arch/smollm3.gguf')), template),
+  );
+  cpSync(join(root, 'tests/fixtures/vision/idefics3-old.gguf'), join(folder, 'mmproj.gguf'));
   writeFileSync(
     join(folder, 'index.html'),
     '<!doctype html><link rel="icon" href="data:,">' +
@@ -76,12 +103,17 @@ async function run(code: string): Promise<string> {
   return printed.join('');
 }
 
-const guide = readFileSync(join(root, 'docs/guide.md'), 'utf8');
-const found = recipes(guide);
+describe.each([
+  ['guide.md', 8],
+  ['openai.md', 2],
+  ['ai-sdk.md', 2],
+  ['prompt-api.md', 1],
+])('%s', (name, atLeast) => {
+  const guide = readFileSync(join(root, 'docs', name), 'utf8');
+  const found = recipes(guide);
 
-describe('the guide', () => {
   it('has no code that is not run', () => {
-    expect(found.length).toBeGreaterThan(8);
+    expect(found.length).toBeGreaterThan(atLeast);
     expect(guide.match(/^```(js|ts|html)/gm)).toHaveLength(found.length);
   });
 

@@ -7,6 +7,7 @@ import {
   hubPaths,
   parseHubAddress,
   pickFile,
+  pickReader,
 } from '../../web/src/hub.ts';
 
 const base = 'https://huggingface.co';
@@ -70,5 +71,25 @@ describe('the file of a type', () => {
     [['README.md'], '', /no GGUF file$/],
   ])('is not guessed: %j, %s', (paths, type, message) => {
     expect(() => pickFile(paths, type, 'a/b')).toThrow(message);
+  });
+});
+
+describe('what reads pictures', () => {
+  const file = (type: string) => `mmproj-x-${type}.gguf`;
+  it.each([
+    [['x-Q8_0.gguf', file('F16'), file('Q8_0'), file('BF16')], '', file('Q8_0')],
+    [['x-Q8_0.gguf', file('F32'), file('f16')], '', file('f16')],
+    [['x-Q8_0.gguf', 'a/mmproj.gguf'], '', 'a/mmproj.gguf'],
+    [[file('F16'), file('BF16')], 'BF16', file('BF16')],
+  ])('is chosen: %j, %s', (paths, type, path) => {
+    expect(pickReader(paths, type, 'a/b')).toBe(path);
+  });
+
+  it.each([
+    [['x-Q8_0.gguf'], '', /a\/b has no mmproj file/],
+    [[file('F32'), file('BF16')], '', /does not tell .* mmproj-x-F32\.gguf, mmproj-x-BF16/],
+    [[file('F32')], 'Q8_0', /give as the option mmproj one of: mmproj-x-F32/],
+  ])('is not guessed: %j, %s', (paths, type, message) => {
+    expect(() => pickReader(paths, type, 'a/b')).toThrow(message);
   });
 });

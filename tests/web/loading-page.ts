@@ -1,6 +1,7 @@
-// Loads models in a page of headless Chromium, and tells what happened.
+// Loads models in a page, and tells what happened.
 import type { ModelInfo } from 'kinglet';
 import type { Page } from 'playwright-core';
+import type { AnyPage } from './any-browser.ts';
 
 declare global {
   /** The package, in a page of the faulty server. */
@@ -31,20 +32,20 @@ export interface LoadOutcome {
 export const opening = 'Once upon a time';
 export const nTokens = 20;
 
+const nothing = { text: undefined, code: undefined, message: undefined, info: undefined };
+
 /** Loads the model and has it tell the beginning of its greedy story. */
-export function loadInPage(
-  page: Page,
+export async function loadInPage(
+  page: Page | AnyPage,
   source: string | string[],
   options: PageLoadOptions = {},
 ): Promise<LoadOutcome> {
-  return page.evaluate(
+  const told = await (page as AnyPage).evaluate(
     async ([from, { abortAt, ...loadOptions }, prompt, maxTokens]) => {
       const { Kinglet } = kinglet;
       const controller = new AbortController();
-      const outcome: LoadOutcome = {
-        ...{ text: undefined, code: undefined, message: undefined, info: undefined },
-        ...{ phases: [], progress: [], warnings: [] },
-      };
+      const outcome: Partial<LoadOutcome> & Pick<LoadOutcome, 'phases' | 'progress' | 'warnings'> =
+        { phases: [], progress: [], warnings: [] };
       try {
         const model = await Kinglet.load(from, {
           nThreads: 1,
@@ -70,4 +71,5 @@ export function loadInPage(
     },
     [source, options, opening, nTokens] as const,
   );
+  return { ...nothing, ...told };
 }

@@ -34,6 +34,7 @@ function workers(openEngine: OpenEngine) {
       post,
       openEngine,
       openChatEngine: () => Promise.resolve(fakeChatEngine),
+      openVision: () => Promise.reject(new Error('there is none')),
     });
     return Promise.resolve({
       post: (message) =>

@@ -33,6 +33,7 @@ const start: StartWorker = (listener) => {
       });
     },
     openChatEngine: () => Promise.resolve(fakeChatEngine),
+    openVision: () => Promise.reject(new Error('there is none')),
     openEngine: () =>
       Promise.resolve({ engine, variant: 'fake', singleThreadReason: 'requested' as const }),
   });
@@ -319,7 +320,7 @@ describe('sessions', () => {
     await expect(fork.kvPages()).rejects.toMatchObject({ code: 'disposed' });
   });
 
-  it('do what they are asked in order, a fork and tokens behind a running generation too', async () => {
+  it('do what they are asked in order, a fork and tokens after a running generation too', async () => {
     const session = await (await load()).newSession();
     const generation = session.generate('a').result;
     const tokens = session.tokens();
@@ -374,7 +375,7 @@ describe('sessions', () => {
     expect((await model.generate('a', { maxTokens: 2 }).result).text).toBe('xx');
   });
 
-  it('decode tokens and give the logits behind the last, between generations', async () => {
+  it('decode tokens and give the logits after the last, between generations', async () => {
     const session = await (await load()).newSession();
     const generation = session.generate([5], { maxTokens: 1 }).result;
     expect(await session.decode([7, 8, 9])).toEqual(Float32Array.of(8, 9));
@@ -566,6 +567,63 @@ describe('cancelling', () => {
     expect(nSteps).toBeLessThan(500);
   });
 
+  it('by cancel() resolves with what there is, and ends the loop', async () => {
+    const model = await load(long);
+    const generation = model.chat([{ role: 'user', content: 'a' }], { maxTokens: 2000 });
+    let text = '';
+    let cancelled: Promise<unknown> | undefined;
+    for await (const piece of generation) {
+      text += piece.text;
+      if (text.length === 3) cancelled = generation.cancel();
+    }
+    const result = await generation.result;
+    expect(await cancelled).toBe(result);
+    expect(result).toMatchObject({ text, finishReason: 'cancelled', usage: { promptTokens: 3 } });
+    expect(result.usage.completionTokens).toBe(text.length);
+    expect(text.length).toBeGreaterThan(2);
+    // Where it has ended it stays as it is, and one that waits has nothing.
+    const whole = model.generate('a', { maxTokens: 3 });
+    expect(await model.generate('b').cancel()).toMatchObject({
+      text: '',
+      finishReason: 'cancelled',
+    });
+    await whole.result;
+    expect(await whole.cancel()).toMatchObject({ text: 'xxx', finishReason: 'stop' });
+  });
+
+  it('by a signal keeps what there is for partial and cancel()', async () => {
+    const model = await load(long);
+    const controller = new AbortController();
+    const generation = model.generate('a', { maxTokens: 2000, signal: controller.signal });
+    let read = '';
+    const reading = (async () => {
+      for await (const piece of generation) {
+        read += piece.text;
+        if (read.length === 3) controller.abort('enough');
+      }
+    })();
+    await expect(reading).rejects.toBe('enough');
+    await expect(generation.result).rejects.toBe('enough');
+    const partial = await generation.partial;
+    expect(partial.finishReason).toBe('cancelled');
+    expect(partial.text.startsWith(read)).toBe(true);
+    expect(partial.usage.completionTokens).toBe(partial.text.length);
+    expect(await generation.cancel()).toBe(partial);
+
+    const early = model.generate('a', { signal: controller.signal });
+    await expect(early.result).rejects.toBe('enough');
+    expect(await early.partial).toMatchObject({ text: '', finishReason: 'cancelled' });
+  });
+
+  it('does not hide an error', async () => {
+    const model = await load(long);
+    const generation = model.generate('a', { maxTokens: 2000 });
+    for await (const piece of generation) if (piece.text !== '') break;
+    model.dispose();
+    await expect(generation.cancel()).rejects.toMatchObject({ code: 'disposed' });
+    await expect(model.generate('a').cancel()).rejects.toMatchObject({ code: 'disposed' });
+  });
+
   it('rejects with an AbortError, and the model goes on working', async () => {
     const model = await load(long);
     const controller = new AbortController();
@@ -640,6 +698,9 @@ describe('failing', () => {
     [{ topP: 1.5 }, 'topP must be a number from 0 to 1, not 1.5'],
     [{ repeatPenalty: 0 }, 'repeatPenalty must be a number more than 0, up to 100, not 0'],
     [{ repeatLastN: 65_537 }, 'repeatLastN must be a whole number from 0 to 65536, not 65537'],
+    [{ onFull: 'dropOldest' }, 'onFull must be "error" or "shift", not "dropOldest": only chat()'],
+    [{ indent: 11, jsonSchema: true }, 'indent must be a whole number from 0 to 10, not 11'],
+    [{ indent: 2 }, 'indent is for answers that match a jsonSchema'],
     [{ temprature: 1 }, 'unknown option "temprature"; the options are maxTokens, temperature'],
   ];
   it.each(refused)('refuses %o', async (options, message) => {
@@ -650,6 +711,35 @@ describe('failing', () => {
       message: expect.stringContaining(message) as string,
     });
     expect(engine.calls).toEqual([]);
+  });
+
+  it.each([
+    [
+      'chat',
+      { addBos: true },
+      ['tools', 'variables', 'trustContent', 'prefix', 'onFull'],
+      'addBos',
+    ],
+    ['generate', { tools: [] }, ['addBos', 'parseSpecial', 'indent', 'onFull'], 'tools'],
+    ['chatPrompt', { trustContent: true }, ['addGenerationPrompt', 'tools'], 'trustContent'],
+    ['chatTokens', { onFull: 'error' }, ['addGenerationPrompt', 'trustContent'], 'onFull'],
+    ['decode', { maxTokens: 1 }, ['signal'], 'maxTokens'],
+  ])('%s() refuses an unknown option, and lists its own', async (call, options, known, unknown) => {
+    const model = await load();
+    const messages = [{ role: 'user', content: 'a' }];
+    const calls: Record<string, () => Promise<unknown>> = {
+      chat: () => model.chat(messages, options as object).result,
+      generate: () => model.generate('a', options as object).result,
+      chatPrompt: () => model.chatPrompt(messages, options as object),
+      chatTokens: () => model.chatTokens(messages, options as object),
+      decode: async () => (await model.newSession()).decode([1], options as object),
+    };
+    const error = await calls[call]!().catch((thrown: unknown) => thrown as Error);
+    const [, refused, list = ''] =
+      /^unknown option "(.*)"; the options are (.*)$/.exec((error as Error).message) ?? [];
+    expect(refused).toBe(unknown);
+    expect(list.split(', ')).toEqual(expect.arrayContaining(known));
+    expect(list.split(', ')).not.toContain(unknown);
   });
 
   it('refuses half a surrogate pair in a prompt and says where it is', async () => {
@@ -773,6 +863,7 @@ async function hostAnswers(stream: ReadableStream<Uint8Array>) {
         if (message.type === 'loaded' || message.type === 'failed') resolve([message]);
       },
       openChatEngine: () => Promise.resolve(fakeChatEngine),
+      openVision: () => Promise.reject(new Error('there is none')),
       openEngine: () =>
         Promise.resolve({ engine, variant: 'fake', singleThreadReason: 'requested' as const }),
     });

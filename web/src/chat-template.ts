@@ -1,5 +1,6 @@
 import { KingletError, messageOf } from './errors.ts';
 import { checkedFlag } from './options.ts';
+import { takePictures } from './pictures.ts';
 import type { Conversation } from './protocol.ts';
 import type { ChatMessage, ChatTokensOptions } from './types.ts';
 
@@ -13,11 +14,18 @@ export function conversationOf(
   { addGenerationPrompt = true, tools, variables, trustContent = false }: ChatTokensOptions = {},
 ): Conversation {
   checkMessages(messages);
-  const given = { messages, add_generation_prompt: addGenerationPrompt, tools, ...variables };
+  const { texts, pictures } = takePictures(messages);
+  const given = {
+    messages: texts,
+    add_generation_prompt: addGenerationPrompt,
+    tools,
+    ...variables,
+  };
   return {
     variables: jsonOf(given),
     hasTools: Array.isArray(given.tools) && given.tools.length > 0,
     trustContent: checkedFlag('trustContent', trustContent),
+    pictures,
   };
 }
 
@@ -39,11 +47,12 @@ function checkMessages(messages: unknown): void {
     'role' in message &&
     'content' in message &&
     typeof message.role === 'string' &&
-    typeof message.content === 'string';
+    (typeof message.content === 'string' || Array.isArray(message.content));
   if (!Array.isArray(messages) || messages.length === 0 || !messages.every(isMessage)) {
     throw new KingletError(
       'invalid_argument',
-      'the messages must be a list of at least one { role, content }, both of them strings',
+      'the messages must be a list of at least one { role, content }, both of them strings, or the ' +
+        'content a list of parts',
     );
   }
 }

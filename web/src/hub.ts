@@ -24,7 +24,7 @@ const usualTypes = ['Q4_K_M', 'Q4_0', 'Q8_0'];
 
 /**
  * hf:owner/repo/file.gguf, the file in folders or not; hf:owner/repo:Q4_K_M, the file of that type;
- * hf:owner/repo. With @revision behind the repository, where a slash is given as %2F, as in the
+ * hf:owner/repo. With @revision after the repository, where a slash is given as %2F, as in the
  * hub's own addresses.
  */
 export function parseHubAddress(
@@ -102,6 +102,36 @@ export function pickFile(paths: readonly string[], type: string, repository: str
       `${repository} has ${found} for ${asked}; name one of: ${list}${all.length > 20 ? ', …' : ''}`,
     );
   }
+}
+
+/** The best that is not large, of those that read pictures. */
+const usualReaderTypes = ['Q8_0', 'F16'];
+
+/**
+ * The file that reads pictures for a repository's models, of a type or, without one, the usual.
+ *
+ * @throws KingletError not_found: none, or several that may be meant.
+ */
+export function pickReader(paths: readonly string[], type: string, repository: string): string {
+  const readers = paths.filter((path) => /mmproj[^/]*\.gguf$/i.test(path));
+  if (readers.length === 0) {
+    throw new KingletError(
+      'not_found',
+      `${repository} has no mmproj file, which reads pictures: if this model can see at all, give it ` +
+        'as the option mmproj',
+    );
+  }
+  for (const name of type === '' ? usualReaderTypes : [type]) {
+    const [path, other] = matching(readers, name);
+    if (path !== undefined && other === undefined) return path;
+  }
+  const [only, other] = readers;
+  if (type === '' && only !== undefined && other === undefined) return only;
+  throw new KingletError(
+    'not_found',
+    `${repository} does not tell which of its files reads pictures; give as the option mmproj one of: ` +
+      readers.slice(0, 20).join(', '),
+  );
 }
 
 /** Models and the first parts of split ones, not what is beside them. */

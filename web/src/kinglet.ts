@@ -4,6 +4,7 @@ import { KingletError } from './errors.ts';
 import type { Generation } from './generation.ts';
 import { loadInWorker } from './load-in-worker.ts';
 import {
+  chatPromptOptionNames,
   checkedDocuments,
   checkedRerankOptions,
   checkedSpelling,
@@ -14,9 +15,11 @@ import {
   postedEncoding,
   postedLoadOptions,
   postedSessionOptions,
+  refuseUnknown,
   workerPlace,
 } from './options.ts';
 import type { ChatText } from './protocol.ts';
+import { markPattern } from './pictures.ts';
 import { Session } from './session.ts';
 import { postedSources } from './source.ts';
 import { startWorker } from './start-worker.ts';
@@ -76,7 +79,7 @@ export class Kinglet {
     source: ModelSource | readonly ModelSource[],
     options: LoadOptions,
   ): Promise<Kinglet> {
-    const posted = postedLoadOptions(options);
+    const posted = postedLoadOptions(options, source);
     const place = workerPlace(options);
     const sources = postedSources(source, options);
     options.signal?.throwIfAborted();
@@ -114,20 +117,28 @@ export class Kinglet {
 
   /**
    * The text that the model's chat template makes of a conversation, to look at: it does not tell
-   * the template's control tokens from those that a message spells. {@link chatTokens} does.
+   * the template's control tokens from those that a message spells. {@link chatTokens} does. Pictures
+   * are `[picture 0]` and so on.
    */
   async chatPrompt(
     messages: readonly ChatMessage[],
     options: ChatPromptOptions = {},
   ): Promise<string> {
-    return (await this.layOut(messages, options)).texts.join('');
+    refuseUnknown(options, chatPromptOptionNames);
+    const { texts, pictures } = await this.layOut(messages, options);
+    const text = texts.join('');
+    return pictures ? text.replace(markPattern(pictures), '[picture $1]') : text;
   }
 
-  /** The tokens that the model's chat template makes of a conversation, as chat() reads them. */
+  /**
+   * The tokens that the model's chat template makes of a conversation, as chat() reads them. Those
+   * of pictures are negative.
+   */
   async chatTokens(
     messages: readonly ChatMessage[],
     options: ChatTokensOptions = {},
   ): Promise<number[]> {
+    refuseUnknown(options, [...chatPromptOptionNames, 'trustContent']);
     const text = conversationOf(messages, options);
     const request = { type: 'tokenize', text, ...postedEncoding({}) } as const;
     return [...(await this.#client.ask(request, 'tokens')).tokens];
@@ -136,7 +147,9 @@ export class Kinglet {
   /** @internal A conversation for {@link answer}. */
   async layOut(messages: readonly ChatMessage[], options: ChatTokensOptions): Promise<ChatText> {
     const conversation = conversationOf(messages, options);
-    return (await this.#client.ask({ type: 'layOut', conversation }, 'laidOut')).chat;
+    const { pictures, ...texts } = conversation;
+    const request = { type: 'layOut', conversation: { ...texts, pictures: undefined } } as const;
+    return { ...(await this.#client.ask(request, 'laidOut')).chat, pictures };
   }
 
   /** @internal As chat(). */

@@ -2,7 +2,7 @@
 // do not start: in Firefox, a worker that starts another may stop for good while developer tools or
 // test drivers watch its workers.
 import { KingletError } from './errors.ts';
-import type { PostedLoadOptions, PostedSources } from './protocol.ts';
+import type { PostedLoadOptions, PostedSource, PostedSources } from './protocol.ts';
 import { SilenceWatch } from './silence-watch.ts';
 import type { LoadOptions } from './types.ts';
 import type { AnswerOf, RequestListener } from './worker-client.ts';
@@ -29,6 +29,7 @@ export async function loadInWorker(
   options: PostedLoadOptions,
   listeners: Listeners,
 ): Promise<LoadedInWorker> {
+  const isReadOnce = streamsOf(sources, options).length > 0;
   let { nThreads, embeddingTables } = options;
   let nSilent = 0;
   let wasReminded = false;
@@ -47,16 +48,16 @@ export async function loadInWorker(
     } catch (error) {
       client.close(new KingletError('disposed', 'the model was not loaded'));
       if (error instanceof SilentEngine) {
-        nThreads = fewerThreads(error, ++nSilent, sources);
+        nThreads = fewerThreads(error, ++nSilent, isReadOnce);
         const message = `${error.message}; the load starts over with ${String(nThreads)}`;
         listeners.onWarning?.(new KingletError('worker_crashed', message));
       } else if (error instanceof NoRoomForEngine) {
-        if (wasReminded || hasStream(sources)) throw error.refusal;
+        if (wasReminded || isReadOnce) throw error.refusal;
         wasReminded = true;
         await remindOfGarbage();
         listeners.signal?.throwIfAborted();
       } else if (error instanceof KingletError && error.code === 'cache_unavailable') {
-        if (embeddingTables === 'memory' || hasStream(sources)) throw error;
+        if (embeddingTables === 'memory' || isReadOnce) throw error;
         embeddingTables = 'memory'; // what was not read into memory is not in the cache either
         listeners.onWarning?.(error);
       } else throw error;
@@ -87,8 +88,9 @@ async function remindOfGarbage(): Promise<void> {
   }
 }
 
-function hasStream(sources: PostedSources): boolean {
-  return sources.some(({ kind }) => kind === 'stream');
+function streamsOf(sources: PostedSources, { mmproj }: PostedLoadOptions): ReadableStream[] {
+  const all: PostedSource[] = mmproj ? [...sources, mmproj] : sources;
+  return all.flatMap((posted) => (posted.kind === 'stream' ? [posted.stream] : []));
 }
 
 class SilentEngine extends Error {
@@ -102,10 +104,10 @@ class SilentEngine extends Error {
 function fewerThreads(
   { nThreads, message }: SilentEngine,
   nSilent: number,
-  sources: PostedSources,
+  isReadOnce: boolean,
 ): number {
   if (nThreads === 1) throw new KingletError('worker_crashed', message);
-  if (hasStream(sources)) {
+  if (isReadOnce) {
     const why = 'a stream can be read only once: give it anew, with nThreads: 1';
     throw new KingletError('worker_crashed', `${message}, and ${why}`);
   }
@@ -154,7 +156,7 @@ async function askToLoad(
       client.request(
         { type: 'load', sources, options },
         { onAnswer, onError },
-        sources.flatMap((posted) => (posted.kind === 'stream' ? [posted.stream] : [])),
+        streamsOf(sources, options),
       );
     });
   } finally {

@@ -17,7 +17,7 @@ import type {
 } from './protocol.ts';
 import { isPooling } from './pooling.ts';
 import { isNode } from './runtime.ts';
-import { absoluteUrl } from './source.ts';
+import { absoluteUrl, hubRepositoryOf, postedSource } from './source.ts';
 import { kvRows } from './type-tables.generated.ts';
 import type {
   ChatOptions,
@@ -27,6 +27,8 @@ import type {
   GenerateOptions,
   KvOption,
   LoadOptions,
+  ModelSource,
+  OnFull,
   Pooling,
   RerankOptions,
   SessionInfo,
@@ -73,15 +75,24 @@ export const generateRules: Record<keyof GenerateNumbers, NumberRule & { default
   lookup: { default: 7, min: 0, max: 7, integer: true },
 };
 
-/** `recommended`: the file's, where the caller says nothing. */
+export const generateOptionNames = [
+  ...Object.keys(generateRules),
+  ...['stop', 'logitBias', 'grammar', 'jsonSchema', 'indent', 'onFull', 'signal'],
+  ...['addBos', 'parseSpecial'],
+];
+
+export const chatPromptOptionNames = ['addGenerationPrompt', 'tools', 'variables'];
+
+export const chatOptionNames = [
+  ...generateOptionNames.filter((name) => name !== 'addBos' && name !== 'parseSpecial'),
+  ...['tools', 'variables', 'trustContent', 'prefix', 'onImage'],
+];
+
+/** Their names are known. `recommended`: the file's, where the caller says nothing. */
 export function postedGenerateOptions(
   options: GenerateOptions,
   recommended: Partial<GenerateNumbers> = {},
 ): PostedGenerateOptions {
-  refuseUnknown(options, [
-    ...Object.keys(generateRules),
-    ...['stop', 'logitBias', 'grammar', 'jsonSchema', 'signal', 'addBos', 'parseSpecial'],
-  ]);
   const numberOf = (name: keyof GenerateNumbers): number => {
     const given = options[name];
     const rule = generateRules[name];
@@ -112,21 +123,29 @@ function checkedLogitBias(biases: Record<number, number>): [number, number][] {
   });
 }
 
-function checkedGrammar({ grammar, jsonSchema }: GenerateOptions): string | undefined {
+function checkedGrammar({ grammar, jsonSchema, indent = 0 }: GenerateOptions): string | undefined {
+  checkedNumber('indent', indent, { min: 0, max: 10, integer: true });
   if (grammar !== undefined && jsonSchema !== undefined) {
     throw new KingletError('invalid_argument', 'an answer cannot match a grammar and a jsonSchema');
   }
-  if (jsonSchema !== undefined) return grammarOfSchema(jsonSchema);
+  if (indent > 0 && jsonSchema === undefined) {
+    throw new KingletError('invalid_argument', 'indent is for answers that match a jsonSchema');
+  }
+  if (jsonSchema !== undefined) return grammarOfSchema(jsonSchema, indent);
   return grammar === undefined ? undefined : checkedText(grammar, 'grammar');
 }
 
-export function postedLoadOptions(options: LoadOptions): PostedLoadOptions {
+/** `model`: where a file that reads pictures may lie beside it. */
+export function postedLoadOptions(
+  options: LoadOptions,
+  model?: ModelSource | readonly ModelSource[],
+): PostedLoadOptions {
   refuseUnknown(options, [
     ...['onProgress', 'signal', 'nThreads', 'kernels', 'nCtx'],
     ...['kv', 'hubBase', 'headers', 'stallTimeout', 'cache', 'onWarning', 'spareMemory'],
     ...['workerUrl', 'engineUrl', 'blobWorker', 'worker'],
     'embeddingTables',
-    'chatTemplate',
+    ...['chatTemplate', 'mmproj'],
   ]);
   const { nThreads, kernels, nCtx, kv = 'f32', headers = {}, stallTimeout = 30_000 } = options;
   if (nThreads !== undefined) {
@@ -150,6 +169,8 @@ export function postedLoadOptions(options: LoadOptions): PostedLoadOptions {
     headers: checkedHeaders(headers),
     cache: postedCache(options.cache ?? true),
     engineUrl: options.engineUrl === undefined ? undefined : folderUrl(options.engineUrl),
+    mmproj: options.mmproj === undefined ? undefined : postedSource(options.mmproj, options),
+    hub: hubRepositoryOf(model, options),
   };
 }
 
@@ -245,11 +266,11 @@ export function checkedSpelling(options: DetokenizeOptions): boolean {
 }
 
 export type PromptOptions = Pick<GenerateOptions, 'addBos' | 'parseSpecial'> &
-  Pick<ChatOptions, 'prefix'>;
+  Pick<ChatOptions, 'prefix' | 'onFull'>;
 
 export function postedPrompt(
   prompt: string | ArrayLike<number> | ChatText | Conversation,
-  { addBos, parseSpecial, prefix }: PromptOptions,
+  { addBos, parseSpecial, prefix, onFull = 'error' }: PromptOptions,
   place: PromptPlace,
 ): PostedPrompt {
   return {
@@ -258,7 +279,17 @@ export function postedPrompt(
     addBos: addBos === undefined ? undefined : checkedFlag('addBos', addBos),
     parseSpecial: checkedFlag('parseSpecial', parseSpecial ?? false),
     prefix: prefix === undefined ? undefined : checkedContent(prefix),
+    onFull: checkedOnFull(onFull, typeof prompt === 'object' && 'variables' in prompt),
   };
+}
+
+function checkedOnFull(onFull: unknown, isConversation: boolean): OnFull {
+  if (onFull === 'error' || onFull === 'shift') return onFull;
+  if (onFull === 'dropOldest' && isConversation) return onFull;
+  const choices = isConversation ? '"error", "dropOldest" or "shift"' : '"error" or "shift"';
+  const reason = onFull === 'dropOldest' ? ': only chat() has messages that can be dropped' : '';
+  const message = `onFull must be ${choices}, not ${JSON.stringify(onFull)}${reason}`;
+  throw new KingletError('invalid_argument', message);
 }
 
 export function checkedTexts(
@@ -346,10 +377,12 @@ function checkedContent(prompt: string | ArrayLike<number>): string | Int32Array
   return typeof prompt === 'string' ? checkedText(prompt) : checkedTokens(prompt);
 }
 
-export function checkedTokens(tokens: ArrayLike<number>): Int32Array {
-  return Int32Array.from(tokens, (token, index) =>
-    checkedNumber(`token ${String(index)}`, token, { min: 0, max: maxInt32, integer: true }),
-  );
+/** `mayHavePictures`: the ids that stand for their rows are below -1, which stands for no token. */
+export function checkedTokens(tokens: ArrayLike<number>, mayHavePictures = false): Int32Array {
+  return Int32Array.from(tokens, (token, index) => {
+    const min = mayHavePictures && token < -1 ? -maxInt32 - 1 : 0;
+    return checkedNumber(`token ${String(index)}`, token, { min, max: maxInt32, integer: true });
+  });
 }
 
 function checkedNumber(name: string, value: unknown, rule: NumberRule): number {
@@ -376,7 +409,7 @@ export function checkedFlag(name: string, value: unknown): boolean {
   throw new KingletError('invalid_argument', `${name} must be true or false, not ${String(value)}`);
 }
 
-export function refuseUnknown(options: object, known: string[]): void {
+export function refuseUnknown(options: object, known: readonly string[]): void {
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) {
       throw new KingletError(

@@ -7,10 +7,12 @@ import type {
   EncodeProgress,
   GenerateOptions,
   GenerationResult,
+  ImageProgress,
   KvKind,
   KvPages,
   LoadProgress,
   ModelInfo,
+  OnFull,
   Piece,
   Pooling,
   SessionInfo,
@@ -47,6 +49,10 @@ export interface PostedLoadOptions {
   embeddingTables: EmbeddingTables;
   /** In place of the file's. */
   chatTemplate: string | undefined;
+  /** What reads pictures. */
+  mmproj: PostedSource | undefined;
+  /** Where to look for it otherwise, when a picture comes. */
+  hub: HubRepository | undefined;
 }
 
 export interface KvKinds {
@@ -61,10 +67,12 @@ export interface PostedSessionOptions {
   kvPool: number;
 }
 
-/** Every option of a generation that is a number. */
+/** Every option of a generation that is a number for the engine. */
 export type GenerateNumbers = {
   [
-    K in keyof GenerateOptions as GenerateOptions[K] extends number | undefined ? K : never
+    K in Exclude<keyof GenerateOptions, 'indent'> as GenerateOptions[K] extends number | undefined
+      ? K
+      : never
   ]-?: number;
 };
 
@@ -102,6 +110,22 @@ export interface CancelWord {
   address: number;
 }
 
+/** A picture in a form that can be posted. */
+export type PostedImage =
+  | { kind: 'file'; blob: Blob }
+  /** Absolute; of data too. */
+  | { kind: 'url'; url: string }
+  /** 3 or 4 bytes a pixel. */
+  | { kind: 'pixels'; width: number; height: number; data: Uint8Array }
+  | { kind: 'bitmap'; bitmap: ImageBitmap };
+
+/** The pictures of a conversation, and what stands in their places. */
+export interface Pictures {
+  /** Picture i stands where this does, with i for its "#". No message can guess it. */
+  mark: string;
+  images: PostedImage[];
+}
+
 /** A conversation that the engine is to lay out. */
 export interface Conversation {
   /** Of the chat template, the messages among them: JSON. */
@@ -110,6 +134,8 @@ export interface Conversation {
   hasTools: boolean;
   /** What the messages say counts as the template's own text. */
   trustContent: boolean;
+  /** Undefined where there are none. */
+  pictures: Pictures | undefined;
 }
 
 /** A conversation as a chat template lays it out. */
@@ -119,6 +145,8 @@ export interface ChatText {
    * say, where they are not. Joined they are the whole.
    */
   texts: readonly string[];
+  /** Those whose marks are among the texts. */
+  pictures?: Pictures | undefined;
 }
 
 /** Where a prompt stands in its session, and how its answer is read. */
@@ -145,6 +173,8 @@ export interface PostedPrompt extends PromptPlace {
   parseSpecial: boolean;
   /** What the answer goes on from, as if the model had written it. */
   prefix: string | Int32Array | undefined;
+  /** `dropOldest`: of a conversation. */
+  onFull: OnFull;
 }
 
 /**
@@ -198,6 +228,7 @@ export type WorkerMessage =
     }
   | { type: 'session'; id: number; session: SessionInfo }
   | { type: 'piece'; id: number; piece: Piece }
+  | { type: 'imageRead'; id: number; progress: ImageProgress }
   | { type: 'generated'; id: number; result: GenerationResult }
   | { type: 'tokens'; id: number; tokens: Int32Array }
   | { type: 'kept'; id: number; nPositions: number }

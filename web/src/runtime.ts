@@ -20,3 +20,8 @@ export function importNode<K extends keyof NodeModules>(name: K): Promise<NodeMo
   const module = import(/* webpackIgnore: true */ /* @vite-ignore */ `node:${name}`);
   return module as Promise<NodeModules[K]>;
 }
+
+/** A package that need not be installed; bundlers do not look for it, as above. */
+export function importOptional<T>(name: string): Promise<T> {
+  return import(/* webpackIgnore: true */ /* @vite-ignore */ name) as Promise<T>;
+}

@@ -1,13 +1,17 @@
 import { conversationOf } from './chat-template.ts';
 import { asyncDispose, dispose } from './dispose.ts';
+import { emptyResult } from './empty-result.ts';
 import { Generation } from './generation.ts';
 import type { GenerationSink } from './generation.ts';
 import {
   checkedBytes,
   checkedPositions,
   checkedTokens,
+  generateOptionNames,
+  chatOptionNames,
   postedGenerateOptions,
   postedPrompt,
+  refuseUnknown,
 } from './options.ts';
 import type { PromptOptions } from './options.ts';
 import type { ChatText, Conversation, PromptPlace } from './protocol.ts';
@@ -24,6 +28,7 @@ import { knownTools } from './tools.ts';
 import type { WorkerClient } from './worker-client.ts';
 
 type Prompt = string | ArrayLike<number> | ChatText | Conversation;
+type RunOptions = Omit<GenerateOptions, 'onFull'> & PromptOptions;
 
 /**
  * A context of its own: what the model has read and written, kept as keys and values so that only
@@ -67,20 +72,24 @@ export class Session {
    * text: see {@link Piece}.
    */
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
-    const { tools, variables, trustContent, ...generating } = options;
-    const prompt = () => conversationOf(messages, { tools, variables, trustContent });
+    const { tools, variables, trustContent, onImage, ...generating } = options;
+    const prompt = () => {
+      refuseUnknown(options, chatOptionNames);
+      return conversationOf(messages, { tools, variables, trustContent });
+    };
     const place = () => ({ replacesContext: true, tools: knownTools(tools ?? []) });
-    return this.#generation(prompt, generating, place);
+    return this.#generation(prompt, generating, place, onImage);
   }
 
   /**
-   * Appends tokens to the context; the logits behind the last one, a number for each token of the
+   * Appends tokens to the context; the logits after the last one, a number for each token of the
    * vocabulary. For samplers of your own.
    */
-  async decode(tokens: ArrayLike<number>, { signal }: DecodeOptions = {}): Promise<Float32Array> {
+  async decode(tokens: ArrayLike<number>, options: DecodeOptions = {}): Promise<Float32Array> {
+    refuseUnknown(options, ['signal']);
     const checked = checkedTokens(tokens);
     const request = { type: 'decode', session: this.#id, tokens: checked } as const;
-    return (await this.#client.ask(request, 'logits', signal)).logits;
+    return (await this.#client.ask(request, 'logits', options.signal)).logits;
   }
 
   /**
@@ -101,7 +110,7 @@ export class Session {
     await this.#client.ask(request, 'done');
   }
 
-  /** The tokens of the context, when the calls before are done. */
+  /** The tokens of the context, when the calls before are done; negative where pictures stand. */
   async tokens(): Promise<number[]> {
     const request = { type: 'tokens', session: this.#id } as const;
     return [...(await this.#client.ask(request, 'tokens')).tokens];
@@ -124,7 +133,7 @@ export class Session {
    * be read again. At least the last one must, as its logits are where an answer begins.
    */
   async keepPrefix(tokens: ArrayLike<number>): Promise<number> {
-    const checked = checkedTokens(tokens);
+    const checked = checkedTokens(tokens, true);
     const request = { type: 'keepPrefix', session: this.#id, tokens: checked } as const;
     return (await this.#client.ask(request, 'kept')).nPositions;
   }
@@ -170,47 +179,55 @@ export class Session {
     options: GenerateOptions,
     place: PromptPlace,
   ): Generation {
-    return this.#generation(
-      () => prompt,
-      options,
-      () => place,
-    );
+    const checked = () => {
+      refuseUnknown(options, generateOptionNames);
+      return prompt;
+    };
+    return this.#generation(checked, options, () => place);
   }
 
   #generation(
     prompt: () => Prompt,
-    options: GenerateOptions & PromptOptions,
+    options: RunOptions,
     place: () => PromptPlace,
+    onImage?: ChatOptions['onImage'],
   ): Generation {
-    return new Generation((sink) => this.#run(sink, prompt, options, place));
+    return new Generation((sink) => this.#run(sink, prompt, options, place, onImage));
   }
 
   /** Posts a generation whose answers go to `sink`; gives what cancels it. */
   #run(
     sink: GenerationSink,
     prompt: () => Prompt,
-    { addBos, parseSpecial, prefix, ...options }: GenerateOptions & PromptOptions,
+    { addBos, parseSpecial, prefix, onFull, ...options }: RunOptions,
     place: () => PromptPlace,
+    onImage: ChatOptions['onImage'],
   ): () => void {
     const { signal } = options;
     let id = 0;
     const onAbort = () => {
-      this.#client.abandon(id);
-      sink.fail(signal?.reason);
+      sink.abort(signal?.reason);
+      this.#client.cancel(id);
     };
     try {
-      signal?.throwIfAborted();
+      if (signal?.aborted) {
+        sink.abort(signal.reason);
+        sink.end(emptyResult(options.seed));
+        return () => undefined;
+      }
       id = this.#client.request(
         {
           type: 'generate',
           session: this.#id,
-          prompt: postedPrompt(prompt(), { addBos, parseSpecial, prefix }, place()),
+          prompt: postedPrompt(prompt(), { addBos, parseSpecial, prefix, onFull }, place()),
           options: postedGenerateOptions(options, this.#model.sampling),
         },
         {
           onAnswer: (answer) => {
             if (answer.type === 'piece') {
               sink.push(answer.piece);
+            } else if (answer.type === 'imageRead') {
+              onImage?.(answer.progress);
             } else if (answer.type === 'generated') {
               signal?.removeEventListener('abort', onAbort);
               sink.end(answer.result);

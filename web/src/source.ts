@@ -1,5 +1,6 @@
 import { KingletError } from './errors.ts';
 import { hubFileUrl, parseHubAddress } from './hub.ts';
+import type { HubRepository } from './hub.ts';
 import type { PostedSource, PostedSources } from './protocol.ts';
 import { isNode } from './runtime.ts';
 import type { HubOptions, ModelSource } from './types.ts';
@@ -53,8 +54,10 @@ export function splitUrls<T extends ModelSource>(source: T): (T | string)[] {
  * The source in a form that can be posted to the worker. Buffers become a Blob, which copies them
  * once: transferring would take them from the caller, and cloning a view would send its whole
  * buffer.
+ *
+ * @internal
  */
-function postedSource(source: ModelSource, options: HubOptions): PostedSource {
+export function postedSource(source: ModelSource, options: HubOptions): PostedSource {
   if (typeof source === 'string' || source instanceof URL) {
     return postedAddress(String(source), options);
   }
@@ -72,10 +75,25 @@ function postedSource(source: ModelSource, options: HubOptions): PostedSource {
 function postedAddress(address: string, options: HubOptions): PostedSource {
   if (!address.startsWith('hf:')) return { kind: 'url', url: absoluteUrl(address) };
   const { repository, path, type } = parseHubAddress(address, options);
-  const absolute = { ...repository, base: absoluteUrl(repository.base).replace(/\/$/, '') };
   return path === undefined
-    ? { kind: 'hub', repository: absolute, type }
-    : { kind: 'url', url: hubFileUrl(absolute, path) };
+    ? { kind: 'hub', repository: absoluteRepository(repository), type }
+    : { kind: 'url', url: hubFileUrl(absoluteRepository(repository), path) };
+}
+
+function absoluteRepository(repository: HubRepository): HubRepository {
+  return { ...repository, base: absoluteUrl(repository.base).replace(/\/$/, '') };
+}
+
+/** @internal That of a model's first file; undefined where it is not on the hub. */
+export function hubRepositoryOf(
+  source: ModelSource | readonly ModelSource[] | undefined,
+  options: HubOptions,
+): HubRepository | undefined {
+  const first = source !== undefined && isList(source) ? source[0] : source;
+  const isOnHub =
+    (typeof first === 'string' || first instanceof URL) && String(first).startsWith('hf:');
+  if (!isOnHub) return undefined;
+  return absoluteRepository(parseHubAddress(String(first), options).repository);
 }
 
 /** Relative to the page, or in Node (where a plain string is a path) to the current folder. */

@@ -19,7 +19,7 @@ export type LoadPhase = 'download' | 'cache' | 'read' | 'prepare';
 export interface LoadProgress {
   /** Bytes that are in the engine's memory; 0 again when a file must be begun anew. */
   loaded: number;
-  /** Bytes of the whole model, all its files; undefined while nobody has told. */
+  /** Bytes of the whole model, all its files begun so far; undefined while nobody has told. */
   total: number | undefined;
   phase: LoadPhase;
 }
@@ -107,6 +107,13 @@ export interface LoadOptions extends HubOptions {
    * `tokenizer_config.json` has it. One that cannot be read rejects with `unsupported_feature`.
    */
   chatTemplate?: string | undefined;
+  /**
+   * The file that reads pictures for this model, its `mmproj`, from a source as the model's. It is
+   * loaded after the model, so that one of another model rejects with `wrong_shape` here. Default: of
+   * a model from the hub, the one that lies beside it, looked for and loaded when the first picture
+   * comes; of others none.
+   */
+  mmproj?: ModelSource | undefined;
 }
 
 export type EmbeddingTables = 'auto' | 'memory' | 'file';
@@ -231,6 +238,13 @@ export interface ModelInfo {
   /** How the vocabulary spells its marks of beginning and end; empty where it has none. */
   bosToken: string;
   eosToken: string;
+  /**
+   * Numbers of each row that a picture becomes, in place of a token's embedding; 0 of models that
+   * take none.
+   */
+  imageWidth: number;
+  /** What reads pictures, in memory of its own; undefined where no `mmproj` was given. */
+  images: ImageReaderInfo | undefined;
   /** Of the weights, and of the session that the model has from the start. */
   memory: {
     weightBytes: number;
@@ -255,8 +269,21 @@ export interface ModelInfo {
   };
 }
 
+/** Of the `mmproj` file: see {@link LoadOptions.mmproj}. */
+export interface ImageReaderInfo {
+  name: string;
+  /** How it makes rows for the model, as the file names it: "idefics3", "gemma3", "lfm2". */
+  projector: string;
+  weightBytes: number;
+  /** Of WebAssembly memory, after loading; large pictures take more. */
+  heapBytes: number;
+}
+
 /** A JSON schema, as an object or a boolean; `$ref` may point into the schema itself. */
 export type JsonSchema = object | boolean;
+
+/** What happens where a conversation fills the context: see `onFull` of {@link ChatOptions}. */
+export type OnFull = 'error' | 'dropOldest' | 'shift';
 
 export interface GenerateOptions {
   /** Tokens to generate at most. Default 256. */
@@ -309,9 +336,16 @@ export interface GenerateOptions {
   /**
    * The answer is a JSON text that is valid under this schema (draft 2020-12), unless `maxTokens`
    * cuts it; `true` allows any JSON. A keyword that is not supported is refused by name. The model
-   * does not see the schema: the prompt should ask for it.
+   * does not see the schema: the prompt should ask for it. The text has no white space between its
+   * parts, see {@link GenerateOptions.indent}.
    */
   jsonSchema?: JsonSchema | undefined;
+  /**
+   * Of an answer that matches a `jsonSchema`: how many spaces its lines are indented by at each
+   * level, 0 to 10, as JSON.stringify does it; 12 levels down it has no white space. Default 0:
+   * nowhere.
+   */
+  indent?: number | undefined;
   /**
    * Of a prompt given as text: put the vocabulary's beginning-of-sequence token in front, where it
    * asks for one and the text does not spell it. Default: at the start of a context.
@@ -319,7 +353,18 @@ export interface GenerateOptions {
   addBos?: boolean | undefined;
   /** Of a prompt given as text: recognise control tokens that it spells out. Default false. */
   parseSpecial?: boolean | undefined;
-  /** Aborting takes effect at the next token, in the prompt at the next batch. */
+  /**
+   * Where the context is full. `error`: a prompt that does not fit rejects with `prompt_too_long`, and
+   * an answer that fills the context ends with `finishReason` `context`. `shift`: the context drops
+   * the older half of what comes after its first tokens, as often as it is full, and the answer goes
+   * on; so does a session that has no room for the prompt. Models with recurrent layers or learned
+   * positions cannot do that, and reject with `unsupported_feature`. Default `error`.
+   */
+  onFull?: 'error' | 'shift' | undefined;
+  /**
+   * Aborting takes effect at the next token, in the prompt at the next batch, and rejects with the
+   * signal's reason. What there is by then: see {@link Generation.partial}.
+   */
   signal?: AbortSignal | undefined;
 }
 
@@ -327,7 +372,7 @@ export interface ChatMessage {
   /** "system", "user", "assistant", or what else the model's template knows. */
   role: string;
   /** Of a message that only calls tools: "". */
-  content: string;
+  content: string | readonly ContentPart[];
   /** The tools that the assistant called. */
   tool_calls?: readonly ChatToolCall[] | undefined;
   /** Of a tool's result: the call that it answers, and the tool. */
@@ -335,6 +380,33 @@ export interface ChatMessage {
   name?: string | undefined;
   /** What the assistant thought before it answered. */
   reasoning_content?: string | undefined;
+}
+
+export type ContentPart = { type: 'text'; text: string } | { type: 'image'; image: ImageSource };
+
+/**
+ * A picture. A string is a URL, relative to the page (in Node a path may do too), or a data URL;
+ * bytes and blobs are files: PNG, JPEG, and in browsers WebP, AVIF and BMP. In Node files are read by
+ * the package `sharp`, where it is installed. What is transparent is seen over white, and turned as its
+ * file says. What came from a URL is taken to stay as it is while the model lives.
+ */
+export type ImageSource =
+  Blob | ImageBitmap | ImageData | ImagePixels | URL | string | Uint8Array<ArrayBuffer>;
+
+export interface ImagePixels {
+  width: number;
+  height: number;
+  /** Line by line from the top, 3 bytes a pixel (red, green, blue) or 4 (and alpha). */
+  data: Uint8Array | Uint8ClampedArray;
+}
+
+/** How far the pictures of a prompt are read; those that were read before are not among them. */
+export interface ImageProgress {
+  /** Which picture of the messages, from 0 on. */
+  image: number;
+  /** Steps of it. */
+  done: number;
+  total: number;
 }
 
 /** Templates expect an object of arguments, not its JSON. */
@@ -373,10 +445,24 @@ export interface ChatTokensOptions extends ChatPromptOptions {
   trustContent?: boolean | undefined;
 }
 
-export type ChatOptions = Omit<GenerateOptions, 'addBos' | 'parseSpecial'> &
+export type ChatOptions = Omit<GenerateOptions, 'addBos' | 'parseSpecial' | 'onFull'> &
   Pick<ChatTokensOptions, 'tools' | 'variables' | 'trustContent'> & {
     /** The answer goes on from this, as if the model had written it. The result does not repeat it. */
     prefix?: string | ArrayLike<number> | undefined;
+    /**
+     * Where the conversation is longer than the context. `error`: it rejects with
+     * `prompt_too_long`, and an answer that fills the context ends with `finishReason` `context`.
+     * `dropOldest`: the oldest exchanges after the system's messages are left out, whole, until the
+     * rest and `maxTokens` fit, of which at most half of the context is kept free; then the oldest
+     * calls of tools with their results. The last question always stays. Some turns are left out at
+     * once, so that those that follow are read from where they are new. `shift`: the same, and an
+     * answer that fills the context goes on: the older half of what comes after the system's
+     * messages is dropped then, which some models cannot do (`unsupported_feature`). The result
+     * tells what was `dropped`. Default `error`.
+     */
+    onFull?: OnFull | undefined;
+    /** Called while pictures are read. Aborting and leaving the loop take effect between steps. */
+    onImage?: ((progress: ImageProgress) => void) | undefined;
   };
 
 export interface Piece {
@@ -470,7 +556,10 @@ export interface DecodeOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** `stop`: the model ended, or a stop string came; `length`: maxTokens; `context`: full; `cancelled`: you left the loop. */
+/**
+ * `stop`: the model ended, or a stop string came; `length`: maxTokens; `context`: full; `cancelled`:
+ * you left the loop, or said so.
+ */
 export type FinishReason = 'stop' | 'length' | 'context' | 'cancelled';
 
 export interface GenerationResult {
@@ -480,6 +569,10 @@ export interface GenerationResult {
   /** In an answer to chat() with tools: those that the model calls; undefined where there are none. */
   toolCalls?: ToolCall[];
   finishReason: FinishReason;
+  /** With `onFull` in an answer to chat(): how many of the messages were left out. */
+  dropped?: number;
+  /** With `onFull: 'shift'`: tokens that the full context dropped while it read and wrote. */
+  droppedTokens?: number;
   seed: number;
   usage: {
     promptTokens: number;

@@ -163,7 +163,8 @@ export class WorkerClient {
 
 /** Answers that others follow. */
 const notFinal: Answer['type'][] = [
-  ...(['loading', 'starting', 'started', 'progress', 'warning', 'piece', 'encoded'] as const),
+  ...(['loading', 'starting', 'started', 'progress', 'warning', 'piece'] as const),
+  ...(['encoded', 'imageRead'] as const),
 ];
 
 function isAnswer<T extends Answer['type']>(answer: Answer, type: T): answer is AnswerOf<T> {

@@ -60,7 +60,7 @@ export class ModelCache {
    * Deletes a model, given as to {@link Kinglet.load}: of a split one all parts. Nothing happens
    * where it is not there.
    *
-   * @throws {@link KingletError} `cache_unavailable` while it is being downloaded.
+   * @throws {@link KingletError} `cache_unavailable` while it is being downloaded or read.
    */
   async delete(source: string | URL, options: HubOptions = {}): Promise<void> {
     const urls = sourceUrls(source, options);
@@ -95,10 +95,20 @@ export async function openStore(folder: string | undefined): Promise<CacheStore 
   return store ?? CacheApiStore.open();
 }
 
+/** How long a file may still be held by what has just been disposed of or closed, in ms. */
+const releaseWaits = [20, 50, 100, 200, 400];
+
 async function remove(store: CacheStore, name: string): Promise<void> {
-  try {
-    await store.remove(name);
-  } catch (error) {
-    throw new KingletError('cache_unavailable', `the file is in use: ${messageOf(error)}`);
+  for (const wait of [...releaseWaits, undefined]) {
+    try {
+      await store.remove(name);
+      return;
+    } catch (error) {
+      if (wait === undefined) {
+        throw new KingletError('cache_unavailable', `the file is in use: ${messageOf(error)}`);
+      }
+      // A worker lets go of its files a moment after it was told to end.
+      await new Promise((resolve) => setTimeout(resolve, wait));
+    }
   }
 }

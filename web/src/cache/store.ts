@@ -118,7 +118,9 @@ export async function webLock(name: string): Promise<(() => void) | undefined> {
   });
 }
 
+/** Undefined where the browser does not tell. */
 export async function storageRoom(): Promise<number | undefined> {
-  const { quota, usage } = await navigator.storage.estimate();
+  const { storage } = navigator as { storage?: StorageManager };
+  const { quota, usage } = (await storage?.estimate()) ?? {};
   return quota === undefined ? undefined : quota - (usage ?? 0);
 }

@@ -57,7 +57,9 @@ export async function requestFile(
     return { ...placeOf(response, offset), body: response.body, abort };
   } catch (error) {
     if (error instanceof KingletError) throw error;
-    throw await unreachable(url, error);
+    // Not every browser throws the reason that it was given.
+    const { signal } = controller;
+    throw await unreachable(url, signal.aborted ? signal.reason : error);
   } finally {
     clearTimeout(timer);
   }

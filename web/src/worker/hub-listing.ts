@@ -1,6 +1,6 @@
 // Asks the hub which files a repository has.
 import { KingletError, messageOf } from '../errors.ts';
-import { hubFileUrl, hubListingUrl, hubPathOf, hubPaths, pickFile } from '../hub.ts';
+import { hubFileUrl, hubListingUrl, hubPathOf, hubPaths, pickFile, pickReader } from '../hub.ts';
 import type { HubRepository } from '../hub.ts';
 import type { NamedSource, NamedSources, PostedSource, PostedSources } from '../protocol.ts';
 import { atLeastOne, splitUrls } from '../source.ts';
@@ -22,6 +22,14 @@ async function nameFile(source: PostedSource, access: Access): Promise<NamedSour
   const { repository, type } = source;
   const path = pickFile(await pathsOf(repository, access), type, repository.name);
   return splitUrls(hubFileUrl(repository, path)).map((url) => ({ kind: 'url', url }));
+}
+
+/** The same of what reads pictures. */
+export async function nameReader(source: PostedSource, access: Access): Promise<NamedSource> {
+  if (source.kind !== 'hub') return source;
+  const { repository, type } = source;
+  const path = pickReader(await pathsOf(repository, access), type, repository.name);
+  return { kind: 'url', url: hubFileUrl(repository, path) };
 }
 
 async function pathsOf(repository: HubRepository, access: Access): Promise<string[]> {

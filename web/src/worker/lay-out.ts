@@ -2,7 +2,8 @@
 // fetched when it is first needed.
 import type { EngineModel, EngineModelInfo, EngineResult } from '#engine';
 import { KingletError } from '../errors.ts';
-import type { ChatText, Conversation, PostedEncoding } from '../protocol.ts';
+import { markPattern } from '../pictures.ts';
+import type { ChatText, Conversation, Pictures, PostedEncoding } from '../protocol.ts';
 import { unwrap } from './engine-error.ts';
 
 /** A template, and what it is run on. */
@@ -26,37 +27,64 @@ export type Templates = Pick<
 >;
 
 export class ChatLayout {
-  readonly templates: Templates;
   readonly #open: () => Promise<ChatEngine>;
+  readonly #templates: Templates;
   #engine: Promise<ChatEngine> | undefined;
+  /** Of templates that were run. */
+  readonly #readsParts = new Map<string, boolean>();
 
   constructor(open: () => Promise<ChatEngine>, templates: Templates) {
     this.#open = open;
-    this.templates = templates;
+    this.#templates = templates;
   }
 
   /** Rejects where the template cannot be read. */
   async check(): Promise<void> {
-    await this.#run({ template: this.templates.chatTemplate, variables: '' });
+    await this.#run({ template: this.#templates.chatTemplate, variables: '' });
   }
 
-  async layOut({ variables, hasTools, trustContent }: Conversation): Promise<ChatText> {
-    const { chatTemplate, toolChatTemplate } = this.templates;
-    const template = (hasTools && toolChatTemplate) || chatTemplate;
+  /** Empty where there is none. */
+  template(hasTools: boolean): string {
+    const { chatTemplate, toolChatTemplate } = this.#templates;
+    return (hasTools && toolChatTemplate) || chatTemplate;
+  }
+
+  async layOut({ variables, hasTools, trustContent, pictures }: Conversation): Promise<ChatText> {
+    const template = this.template(hasTools);
     if (template === '') {
       throw new KingletError(
         'missing_metadata',
         'this file has no chat template: metadata "tokenizer.chat_template" is missing',
       );
     }
-    const texts = await this.#run({ template, variables });
-    return { texts: trustContent ? [texts.join('')] : texts };
+    const readsParts = this.#readsParts.get(template) ?? (await this.#findReadsParts(template));
+    this.#readsParts.set(template, readsParts);
+    const given = readsParts ? withParts(variables) : variables;
+    const texts = await this.#run({ template, variables: given });
+    if (pictures) checkPictures(pictures, variables, texts);
+    return { texts: trustContent ? [texts.join('')] : texts, pictures };
+  }
+
+  /** Whether a template leaves out what a message says unless it comes as a list of parts. */
+  async #findReadsParts(template: string): Promise<boolean> {
+    const mark = 'any text';
+    const messages = [{ role: 'user', content: mark }];
+    const plain = JSON.stringify({ messages, add_generation_prompt: true });
+    const saysIt = async (variables: string) => {
+      try {
+        return (await this.#run({ template, variables })).join('').includes(mark);
+      } catch (error) {
+        if (!(error instanceof KingletError) || error.code === 'worker_unavailable') throw error;
+        return false;
+      }
+    };
+    return !(await saysIt(plain)) && (await saysIt(withParts(plain)));
   }
 
   async #run(request: Pick<LayOutRequest, 'template' | 'variables'>): Promise<string[]> {
     this.#engine ??= this.#open();
     try {
-      const { bosToken: bos, eosToken: eos } = this.templates;
+      const { bosToken: bos, eosToken: eos } = this.#templates;
       return unwrap((await this.#engine).layOut({ ...request, bos, eos }));
     } catch (error) {
       // One that could not be fetched may be there next time; one that trapped is not used again.
@@ -68,6 +96,16 @@ export class ChatLayout {
   }
 }
 
+/** The messages with their texts as parts, the form in which OpenAI's API has pictures too. */
+function withParts(variables: string): string {
+  const { messages, ...others } = JSON.parse(variables) as { messages: { content: string }[] };
+  const made = messages.map(({ content, ...message }) => ({
+    ...message,
+    content: [{ type: 'text', text: content }],
+  }));
+  return JSON.stringify({ ...others, messages: made });
+}
+
 /** The tokens of a text, or of a conversation that is laid out, with the template's control tokens. */
 export function encoded(
   model: EngineModel,
@@ -77,4 +115,15 @@ export function encoded(
   return typeof content === 'string'
     ? model.encode([content], addBos, parseSpecial)
     : model.encode(content.texts, addBos, true);
+}
+
+/** @throws KingletError unsupported_feature: the template leaves out one of a message. */
+function checkPictures(pictures: Pictures, variables: string, texts: readonly string[]): void {
+  const marks = (text: string) => [...text.matchAll(markPattern(pictures))].map(([mark]) => mark);
+  const laidOut = new Set(marks(texts.join('')));
+  if (marks(variables).every((mark) => laidOut.has(mark))) return;
+  throw new KingletError(
+    'unsupported_feature',
+    'the chat template leaves out a picture of the messages',
+  );
 }

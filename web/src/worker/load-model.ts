@@ -35,7 +35,7 @@ export interface LoadEnvironment {
 }
 
 /** Beginning anew this often, a file that keeps changing is given up. */
-const maxAttempts = 3;
+export const maxAttempts = 3;
 
 /** `sources`: one file, or all that the model is split into, each opened when its turn comes. */
 export async function loadModel(
@@ -44,7 +44,7 @@ export async function loadModel(
   environment: LoadEnvironment,
 ): Promise<LoadedModel> {
   let running: OpenEngine | undefined;
-  const access = await accessTo(sources, options, environment);
+  const access = await accessTo(sources, options, environment.onWarning);
   const load = new Load(await nameFiles(sources, access), access, environment);
   for (let attempt = 1; ; ++attempt) {
     try {
@@ -64,10 +64,10 @@ export async function loadModel(
   }
 }
 
-async function accessTo(
+export async function accessTo(
   sources: PostedSources,
   { headers, stallTimeout, cache: wanted }: PostedLoadOptions,
-  { onWarning }: LoadEnvironment,
+  onWarning: LoadEnvironment['onWarning'],
 ): Promise<Access> {
   const isDownload = sources.some(
     (source) => source.kind === 'hub' || (source.kind === 'url' && !isPath(source.url)),
@@ -234,7 +234,7 @@ class Progress {
 }
 
 /** Whether an error says that the bytes are no model, not just that they, or room, cannot be had. */
-function isAboutBytes(error: unknown): boolean {
+export function isAboutBytes(error: unknown): boolean {
   const others: KingletErrorCode[] = [
     ...(['io', 'network', 'not_found', 'access_denied', 'cors'] as const),
     'cache_unavailable' as const,

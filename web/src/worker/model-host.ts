@@ -1,5 +1,6 @@
 // The worker's end of the protocol: one model, its requests in order, one engine step at a time.
 import type { EngineModel, EngineModule, EngineSession } from '#engine';
+import type { VisionModule } from '#vision';
 import { KingletError, messageOf } from '../errors.ts';
 import { isPooling } from '../pooling.ts';
 import type {
@@ -8,19 +9,28 @@ import type {
   ClientMessage,
   Conversation,
   KvKinds,
+  PostedEncoding,
+  PostedLoadOptions,
   WorkerMessage,
 } from '../protocol.ts';
-import type { KvPages, ModelInfo, SessionInfo } from '../types.ts';
+import type { KvPages, LoadProgress, ModelInfo, SessionInfo } from '../types.ts';
 import { appendTokens } from './append-tokens.ts';
 import { embedTexts, scoreTexts } from './encode-texts.ts';
 import type { EncodingWork } from './encode-texts.ts';
 import { unwrap } from './engine-error.ts';
-import { ChatLayout, encoded } from './lay-out.ts';
+import { nameReader } from './hub-listing.ts';
+import { ChatLayout } from './lay-out.ts';
 import type { ChatEngine, Templates } from './lay-out.ts';
-import { loadModel } from './load-model.ts';
+import { accessTo, loadModel } from './load-model.ts';
+import { loadVision } from './load-vision.ts';
 import { defaultNCtx } from './memory-plan.ts';
 import type { OpenEngine } from './open-engine.ts';
+import { noReader, PictureReading } from './picture-reading.ts';
+import { promptTokens } from './prompt-tokens.ts';
 import { runGeneration } from './run-generation.ts';
+import type { LoadedModel } from './run-generation.ts';
+import { checkWanted } from './work.ts';
+import type { Work } from './work.ts';
 
 export interface HostEnvironment {
   post(message: WorkerMessage, transfer?: Transferable[]): void;
@@ -37,6 +47,12 @@ export interface HostEnvironment {
     engineUrl: string | undefined,
   ): Promise<OpenEngine>;
   openChatEngine(engineUrl: string | undefined): Promise<ChatEngine>;
+  /** Beside a running engine; with room for a file of so many bytes, 0 where nobody tells. */
+  openVision(
+    running: OpenEngine,
+    fileBytes: number,
+    engineUrl: string | undefined,
+  ): Promise<VisionModule>;
 }
 
 type Message<T extends ClientMessage['type']> = Extract<ClientMessage, { type: T }>;
@@ -60,9 +76,7 @@ interface HostedSession extends MadeSession {
  */
 export class ModelHost {
   readonly #environment: HostEnvironment;
-  #engine: EngineModule | undefined;
-  #model: EngineModel | undefined;
-  #chat: ChatLayout | undefined;
+  #loaded: LoadedModel | undefined;
   readonly #sessions = new Map<number, HostedSession>();
   /** What can be cancelled and is running or waiting; cancelling takes it out. */
   readonly #wanted = new Set<number>();
@@ -144,20 +158,21 @@ export class ModelHost {
       case 'layOut':
         void this.#answer(message.id, async () => {
           const { id, conversation } = message;
-          return { type: 'laidOut', id, chat: await this.#layOut(conversation) };
+          const { texts } = await this.#ready().chat.layOut(conversation);
+          return { type: 'laidOut', id, chat: { texts } };
         });
         break;
       case 'tokenize':
         void this.#answer(message.id, async () => {
           const { id, text } = message;
-          const content = typeof text === 'string' ? text : await this.#layOut(text);
-          return { type: 'tokens', id, tokens: encoded(this.#ready(), content, message) };
+          return { type: 'tokens', id, tokens: await this.#tokensOf(id, text, message) };
         });
         break;
       case 'detokenize':
         void this.#answer(message.id, () => {
           const { id, tokens, special } = message;
-          return { type: 'detokenized', id, text: unwrap(this.#ready().decode(tokens, special)) };
+          const { model } = this.#ready();
+          return { type: 'detokenized', id, text: unwrap(model.decode(tokens, special)) };
         });
         break;
     }
@@ -194,20 +209,14 @@ export class ModelHost {
     }
   }
 
-  #ready(): EngineModel {
-    if (!this.#model) throw new KingletError('invalid_argument', 'no model is loaded');
-    return this.#model;
-  }
-
-  #layOut(conversation: Conversation): Promise<ChatText> {
-    this.#ready();
-    if (!this.#chat) throw new KingletError('invalid_argument', 'no model is loaded');
-    return this.#chat.layOut(conversation);
+  #ready(): LoadedModel {
+    if (!this.#loaded) throw new KingletError('invalid_argument', 'no model is loaded');
+    return this.#loaded;
   }
 
   /** For what a vocabulary alone cannot do. */
   #withWeights(): EngineModel {
-    const model = this.#ready();
+    const { model } = this.#ready();
     if (model.info().hasWeights) return model;
     throw new KingletError(
       'missing_tensor',
@@ -236,6 +245,15 @@ export class ModelHost {
 
   async #load({ id, sources, options }: Message<'load'>): Promise<WorkerMessage> {
     this.#environment.post({ type: 'loading', id });
+    let before = 0;
+    const onProgress = (progress: LoadProgress) => {
+      before = progress.total ?? progress.loaded;
+      this.#environment.post({ type: 'progress', id, progress });
+    };
+    const onReaderProgress = ({ loaded, total, phase }: LoadProgress) => {
+      const sum = { loaded: before + loaded, total: total && before + total, phase };
+      this.#environment.post({ type: 'progress', id, progress: sum });
+    };
     const { running, model } = await loadModel(sources, options, {
       openEngine: async (...wanted) => {
         const onStarting = (nThreads: number) => {
@@ -246,29 +264,70 @@ export class ModelHost {
         this.#environment.post({ type: 'started', id });
         return opened;
       },
-      onProgress: (progress) => {
-        this.#environment.post({ type: 'progress', id, progress });
-      },
+      onProgress,
       onWarning: ({ code, message }) => {
         this.#environment.post({ type: 'warning', id, code, message });
       },
     });
-    this.#engine = running.engine;
-    this.#model = model;
     const templates = templatesOf(model, options.chatTemplate);
-    this.#chat = new ChatLayout(
-      () => this.#environment.openChatEngine(options.engineUrl),
-      templates,
-    );
-    if (options.chatTemplate !== undefined) await this.#chat.check();
+    const openChat = () => this.#environment.openChatEngine(options.engineUrl);
+    const chat = new ChatLayout(openChat, templates);
+    const pictures = this.#pictureReading(id, running, model, options, onReaderProgress);
+    this.#loaded = { engine: running.engine, model, chat, pictures };
+    if (options.chatTemplate !== undefined) await chat.check();
+    const images = options.mmproj && (await pictures.open({ id, isWanted: () => true }));
     const { hasWeights, purpose, contextLength } = model.info();
     const nCtx = options.nCtx ?? defaultNCtx(contextLength);
     const { session } =
       hasWeights && purpose === 'text'
         ? this.#newSession({ id, options: { nCtx, kv: options.kv, kvPool: 0 } })
         : { session: noSession(options.kv) };
-    const info = describe(model, session, running, templates);
+    const info = { ...describe(model, session, running, templates), images };
     return { type: 'loaded', id, info, session, cancelWord: cancelWord(running.engine) };
+  }
+
+  /** Of the file that was given, or of the one beside the model on the hub. */
+  #pictureReading(
+    id: number,
+    running: OpenEngine,
+    model: EngineModel,
+    options: PostedLoadOptions,
+    onProgress: (progress: LoadProgress) => void,
+  ): PictureReading {
+    const { mmproj, hub, engineUrl, stallTimeout } = options;
+    const load = async (work: Work) => {
+      const posted = mmproj ?? (hub && ({ kind: 'hub', repository: hub, type: '' } as const));
+      if (!posted) throw noReader();
+      const { imageWidth: width, architecture } = model.info();
+      if (width === 0) {
+        const message = `this ${architecture} model cannot read pictures`;
+        throw new KingletError('unsupported_feature', message);
+      }
+      const access = await accessTo([posted], options, ({ code, message }) => {
+        this.#environment.post({ type: 'warning', id, code, message });
+      });
+      return loadVision(await nameReader(posted, access), {
+        ...{ access, width, onProgress },
+        openModule: (fileBytes) => this.#environment.openVision(running, fileBytes, engineUrl),
+        checkWanted: () => {
+          checkWanted(work);
+        },
+      });
+    };
+    // The headers are for the model's files, and for nobody else.
+    return new PictureReading(load, { headers: {}, stallTimeout, cache: 'default' });
+  }
+
+  /** Pictures are not computed. */
+  async #tokensOf(
+    id: number,
+    text: string | Conversation,
+    encoding: PostedEncoding,
+  ): Promise<Int32Array> {
+    const { chat, ...ready } = this.#ready();
+    const content: string | ChatText = typeof text === 'string' ? text : await chat.layOut(text);
+    const work = { id, isWanted: () => true, session: undefined, onImage: () => undefined };
+    return (await promptTokens(content, encoding, { ...ready, ...work })).tokens;
   }
 
   #newSession({ id, options: { nCtx, kv, kvPool } }: Omit<Message<'newSession'>, 'type'>) {
@@ -304,13 +363,14 @@ export class ModelHost {
   ): Promise<WorkerMessage> {
     const result = await runGeneration({
       ...{ id, prompt, options },
-      engine: this.#engine,
-      model: this.#ready(),
-      chat: this.#chat,
+      ...this.#ready(),
       session: session.engine,
       isWanted: () => this.#isWanted(session, id),
       onPiece: (piece) => {
         this.#environment.post({ type: 'piece', id, piece });
+      },
+      onImage: (progress) => {
+        this.#environment.post({ type: 'imageRead', id, progress });
       },
     });
     return { type: 'generated', id, result };
@@ -387,7 +447,7 @@ function describe(
   session: SessionInfo,
   opened: OpenEngine,
   { chatTemplate, toolChatTemplate }: Templates,
-): ModelInfo {
+): Omit<ModelInfo, 'images'> {
   const { weightBytes, storedBytes, kernels, hasWeights, pooling, ...info } = model.info();
   const tools = opened.engine.toolFormat(toolChatTemplate || chatTemplate);
   const nThreads = opened.engine.nPoolThreads();

@@ -1,68 +1,89 @@
 // One generation in the worker: steps of the engine, pieces for the page, and what it all took.
 import type { EngineModel, EngineModule, EngineSession, EngineStep } from '#engine';
+import { emptyResult } from '../empty-result.ts';
 import { KingletError } from '../errors.ts';
-import type { ChatText, PostedGenerateOptions, PostedPrompt } from '../protocol.ts';
-import type { FinishReason, GenerationResult, Piece } from '../types.ts';
+import type { ChatText, Conversation, PostedGenerateOptions, PostedPrompt } from '../protocol.ts';
+import type { FinishReason, GenerationResult, ImageProgress, Piece } from '../types.ts';
 import { BatchPace } from './batch-pace.ts';
 import { unwrap } from './engine-error.ts';
-import { encoded } from './lay-out.ts';
+import { fitConversation, systemTokens } from './fit-conversation.ts';
 import type { ChatLayout } from './lay-out.ts';
+import type { PictureReading } from './picture-reading.ts';
+import { concatenated, promptTokens } from './prompt-tokens.ts';
+import type { PromptTokens } from './prompt-tokens.ts';
 import { AnswerReading } from './read-answer.ts';
 import type { Said } from './read-answer.ts';
 import { yieldToMessages } from './yield.ts';
 
-type Prompt = string | Int32Array | ChatText;
+/** Models attend to the first tokens whatever they say (StreamingLLM, 2023): a shift keeps them. */
+const nSinks = 4;
 
-export interface GenerationRun {
-  id: number;
-  engine: EngineModule | undefined;
+/** A prompt as it is read. */
+interface ReadPrompt extends PromptTokens {
+  content: string | Int32Array | ChatText;
+  /** Messages that were left out; undefined where none may be. */
+  dropped?: number;
+  /** First tokens that a full context keeps; undefined where it ends the answer. */
+  nKept?: number;
+}
+
+/** A model that runs, and what it needs beside it. */
+export interface LoadedModel {
+  engine: EngineModule;
   model: EngineModel;
-  chat: ChatLayout | undefined;
+  chat: ChatLayout;
+  pictures: PictureReading;
+}
+
+export interface GenerationRun extends LoadedModel {
+  id: number;
   session: EngineSession;
   prompt: PostedPrompt;
   options: PostedGenerateOptions;
   /** Whether to go on, asked before each step. May throw. */
   isWanted(): boolean;
   onPiece(piece: Piece): void;
+  onImage(progress: ImageProgress): void;
 }
 
 export async function runGeneration(run: GenerationRun): Promise<GenerationResult> {
   const startedAt = performance.now();
-  const content = await laidOut(run);
-  const answer = answerReading(run, content);
+  if (!run.isWanted()) return emptyResult(run.options.seed);
+  const read = await readPrompt(run).catch(undefinedIfCancelled);
+  if (!read) return emptyResult(run.options.seed);
+  const answer = answerReading(run, read);
   try {
-    return await generate({ ...run, startedAt, content, answer });
+    return await generate({ ...run, startedAt, read, answer });
   } finally {
     answer?.delete();
   }
 }
 
+/** Of what is thrown where a call was cancelled while pictures were read. */
+function undefinedIfCancelled(error: unknown): undefined {
+  if (!(error instanceof KingletError) || error.code !== 'cancelled') throw error;
+}
+
 interface LaidOutRun extends GenerationRun {
   startedAt: number;
-  content: Prompt;
+  read: ReadPrompt;
   answer: AnswerReading | undefined;
 }
 
 async function generate(run: LaidOutRun): Promise<GenerationResult> {
-  const { id, model, session, prompt, options, startedAt, content, answer } = run;
-  const result: GenerationResult = {
-    text: '',
-    finishReason: 'cancelled',
-    seed: options.seed,
-    usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0 },
-    timings: {
-      ...{ promptMs: 0, firstTokenMs: 0, decodeMs: 0 },
-      ...{ promptTokensPerSecond: 0, tokensPerSecond: 0, guessedTokens: 0, keptTokens: 0 },
-    },
-  };
+  const { id, model, session, prompt, options, startedAt, read, answer } = run;
+  const result = emptyResult(options.seed);
   if (!run.isWanted()) return result;
   const { usage, timings } = result;
   const pace = new BatchPace(session.nBatch());
-  const tokens = withPrefix(model, promptTokens(model, session, content, prompt), prompt);
   const { replacesContext } = prompt;
+  const { tokens, images, dropped, nKept } = read;
   const marks = answer?.marks() ?? [];
-  usage.cachedTokens = unwrap(session.start(tokens, { ...options, replacesContext, marks, id }));
+  const engineOptions = { ...options, replacesContext, nKept: nKept ?? -1, marks, id };
+  for (const image of images) session.giveImage(image);
+  usage.cachedTokens = unwrap(session.start(tokens, engineOptions));
   usage.promptTokens = usage.cachedTokens;
+  if (dropped !== undefined) result.dropped = dropped;
 
   let finish: FinishReason | 'none' = 'none';
   let nRead = 0;
@@ -73,6 +94,7 @@ async function generate(run: LaidOutRun): Promise<GenerationResult> {
     usage.promptTokens = step.nPromptDone;
     timings.guessedTokens = step.nGuessed;
     timings.keptTokens = step.nKept;
+    if (nKept !== undefined) result.droppedTokens = step.nDropped;
     finish = step.finishReason;
     if (step.token < 0 && finish === 'none') {
       timings.promptMs += now - stepAt;
@@ -90,11 +112,18 @@ async function generate(run: LaidOutRun): Promise<GenerationResult> {
     if (finish === 'none') await yieldToMessages();
     else result.finishReason = finish;
   }
-  if (finish === 'none') unwrap(session.cancel());
+  if (finish === 'none') tell(unwrap(session.cancel()), run, result);
   if (answer) end(answer, result, run);
   timings.promptTokensPerSecond = rate(nRead, timings.promptMs);
   timings.tokensPerSecond = rate(usage.completionTokens, timings.decodeMs);
   return result;
+}
+
+/** Tells what the engine held back of an answer that was cancelled. */
+function tell(text: string, run: LaidOutRun, result: GenerationResult): void {
+  const said = run.answer ? run.answer.push(text) : { text };
+  addTo(result, said);
+  if (isSomething(said)) run.onPiece({ ...said, token: -1 });
 }
 
 /** Tells what the answer held back. */
@@ -105,39 +134,57 @@ function end(answer: AnswerReading, result: GenerationResult, run: GenerationRun
   if (answer.calls.length > 0) result.toolCalls = answer.calls;
 }
 
-async function laidOut({ chat, prompt: { content } }: GenerationRun): Promise<Prompt> {
-  if (typeof content === 'string' || !('variables' in content)) return content;
-  if (!chat) throw new KingletError('invalid_argument', 'no model is loaded');
-  return chat.layOut(content);
+async function readPrompt(run: GenerationRun): Promise<ReadPrompt> {
+  const { chat, session, options, prompt } = run;
+  const { content, onFull } = prompt;
+  const most = session.nCtx() - 1;
+  if (typeof content === 'string' || !('variables' in content)) {
+    const read = { content, ...(await promptOf(run, content)) };
+    return onFull === 'shift' ? { ...read, nKept: Math.min(nSinks, most) } : read;
+  }
+  const layOut = async (conversation: Conversation) => {
+    const laidOut = await chat.layOut(conversation);
+    return { content: laidOut, ...(await promptOf(run, laidOut)) };
+  };
+  if (onFull === 'error') return layOut(content);
+  // Room for the answer, but not for the sake of one that might be as long as the context.
+  const nMost = session.nCtx() - Math.min(options.maxTokens, Math.floor(session.nCtx() / 2));
+  const fitted = await fitConversation({ conversation: content, session, nMost, layOut });
+  if (onFull === 'dropOldest') return fitted;
+  const nSystem = await systemTokens(content, fitted.tokens, layOut);
+  return { ...fitted, nKept: Math.min(Math.max(nSinks, nSystem), most) };
 }
 
-function promptTokens(
-  model: EngineModel,
-  session: EngineSession,
-  content: Prompt,
-  { replacesContext, addBos, parseSpecial }: PostedPrompt,
-): Int32Array {
-  if (content instanceof Int32Array) return content;
+async function promptOf(run: GenerationRun, content: ReadPrompt['content']): Promise<PromptTokens> {
+  const { model, session, prompt } = run;
+  const { replacesContext, addBos, parseSpecial } = prompt;
+  if (content instanceof Int32Array) {
+    return withPrefix(model, { tokens: content, images: [] }, prompt);
+  }
   const atStart = replacesContext || session.nPositions() === 0;
-  return encoded(model, content, { addBos: addBos ?? atStart, parseSpecial });
+  const read = await promptTokens(content, { addBos: addBos ?? atStart, parseSpecial }, run);
+  return withPrefix(model, read, prompt);
 }
 
-function withPrefix(model: EngineModel, tokens: Int32Array, { prefix }: PostedPrompt): Int32Array {
-  if (prefix === undefined) return tokens;
+function withPrefix(
+  model: EngineModel,
+  { tokens, images }: PromptTokens,
+  { prefix }: PostedPrompt,
+): PromptTokens {
+  if (prefix === undefined) return { tokens, images };
   const more = typeof prefix === 'string' ? model.encode([prefix], false, false) : prefix;
-  return Int32Array.of(...tokens, ...more);
+  return { tokens: concatenated([tokens, more]), images };
 }
 
 /** Of the answer to a conversation, which the end of its prompt may have begun. */
 function answerReading(
   { engine, model, chat, prompt: { tools, prefix }, options }: GenerationRun,
-  content: Prompt,
+  { content }: ReadPrompt,
 ): AnswerReading | undefined {
-  if (!engine || !chat || !tools) return undefined;
-  const { chatTemplate, toolChatTemplate } = chat.templates;
+  if (!tools) return undefined;
   const { texts = [] } = typeof content === 'object' && 'texts' in content ? content : {};
   const reading = new AnswerReading(engine, {
-    chatTemplate: (tools.length > 0 && toolChatTemplate) || chatTemplate,
+    chatTemplate: chat.template(tools.length > 0),
     tools,
     // Every other text is a message's.
     prompt: texts.length % 2 === 1 ? (texts.at(-1) ?? '') : '',

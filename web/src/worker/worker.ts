@@ -4,7 +4,7 @@ import type { ClientMessage, WorkerMessage } from '../protocol.ts';
 import { importNode, isNode } from '../runtime.ts';
 import { ModelHost } from './model-host.ts';
 import { openChatEngine } from './open-chat-engine.ts';
-import { openEngine } from './open-engine.ts';
+import { openEngine, openVision } from './open-engine.ts';
 
 if (isNode) {
   void importNode('worker_threads').then(({ parentPort }) => {
@@ -14,6 +14,7 @@ if (isNode) {
       },
       openEngine,
       openChatEngine,
+      openVision,
     });
     parentPort?.on('message', (message: ClientMessage) => {
       host.receive(message);
@@ -26,6 +27,7 @@ if (isNode) {
     },
     openEngine,
     openChatEngine,
+    openVision,
   });
   self.onmessage = (event: MessageEvent<ClientMessage>) => {
     host.receive(event.data);

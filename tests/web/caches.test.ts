@@ -1,0 +1,105 @@
+// The cache in each browser: what is kept, read again, gone on with and forgotten. WebKit as Debian
+// drives it offers only the Cache API, the others files. What can go wrong is in cache.test.ts.
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { AnyPage } from './any-browser.ts';
+import { browserNames, holdCache, openAnyPage, openKinglet } from './any-browser.ts';
+import { startFaultyServer } from './faulty-server.ts';
+import type { FaultyServer, ServedFile } from './faulty-server.ts';
+import { loadInPage, nTokens, opening } from './loading-page.ts';
+import type { PageLoadOptions } from './loading-page.ts';
+import { splitModel } from './split-model.ts';
+import { storyModel, tellByCli } from './support.ts';
+
+const bytes = new Uint8Array(readFileSync(storyModel));
+const block = 1 << 20;
+const half = 2 * block + 5000; // of the three MiB
+const path = '/model.gguf';
+const fromNetwork = ['download', 'prepare'];
+const fromCache = ['cache', 'prepare'];
+const fromBoth = ['cache', 'download', 'prepare'];
+
+let story: string;
+beforeAll(() => {
+  story = tellByCli(opening, nTokens);
+});
+
+describe.each(browserNames)('the cache in %s', (name) => {
+  let server: FaultyServer;
+  let page: AnyPage;
+  beforeAll(async () => {
+    server = await startFaultyServer();
+    page = await openAnyPage(name);
+    await openKinglet(page, server.url);
+    await holdCache(page);
+  });
+  afterAll(async () => {
+    await page.close();
+    server.close();
+  });
+  beforeEach(async () => {
+    server.files.clear();
+    server.requests.length = 0;
+    await page.evaluate(() => new kinglet.ModelCache().clear());
+  });
+
+  function serve(file: Partial<ServedFile> = {}): void {
+    server.files.set(path, { bytes, etag: '"1"', ...file });
+  }
+  const load = (options?: PageLoadOptions) => loadInPage(page, path, options);
+  const list = () =>
+    page.evaluate(async () =>
+      (await new kinglet.ModelCache().list()).map(({ url, isComplete }) => ({
+        path: new URL(url).pathname,
+        isComplete,
+      })),
+    );
+
+  it('gives a model the next time, also when the server does not', async () => {
+    serve();
+    expect(await load()).toMatchObject({ text: story, phases: fromNetwork, warnings: [] });
+    const second = await load();
+    expect(second).toMatchObject({ text: story, phases: fromCache, warnings: [] });
+    expect(second.progress.at(-1)).toEqual({ loaded: bytes.length, total: bytes.length });
+    serve({ status: 500 });
+    expect(await load()).toMatchObject({ text: story, phases: fromCache });
+    expect(await list()).toEqual([{ path, isComplete: true }]);
+  });
+
+  it('keeps nothing that is not to be kept', async () => {
+    serve();
+    await load({ cache: false });
+    expect(await list()).toEqual([]);
+  });
+
+  it('goes on with a download that was aborted', async () => {
+    serve({ faults: [{ byte: half, kind: 'stall' }] });
+    expect((await load({ abortAt: half })).code).toBe('AbortError');
+    expect(await list()).toEqual([{ path, isComplete: false }]);
+    expect(await load()).toMatchObject({ text: story, phases: fromBoth, warnings: [] });
+    expect(await load()).toMatchObject({ text: story, phases: fromCache });
+  });
+
+  it('gives way to another version', async () => {
+    serve({ bytes: bytes.map((byte, i) => (i < half ? byte : ~byte)), etag: '"0"' });
+    await load();
+    serve();
+    expect(await load()).toMatchObject({ text: story, phases: fromNetwork });
+    expect(await load()).toMatchObject({ text: story, phases: fromCache });
+  });
+
+  it('keeps the parts of a split model, and forgets them', async () => {
+    const parts = splitModel(bytes, 2);
+    const paths = parts.map((_, i) => `/m-0000${String(i + 1)}-of-00002.gguf`);
+    parts.forEach((part, i) => server.files.set(paths[i]!, { bytes: part, etag: '"p"' }));
+    await loadInPage(page, paths[0]!);
+    expect(await loadInPage(page, paths[0]!)).toMatchObject({ text: story, phases: fromCache });
+    expect((await list()).map((file) => file.path).sort()).toEqual(paths);
+    const size = await page.evaluate(async (first: string) => {
+      const cache = new kinglet.ModelCache();
+      await cache.delete(first);
+      return cache.size();
+    }, paths[0]!);
+    expect(size).toBe(0);
+  });
+});

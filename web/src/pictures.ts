@@ -1,0 +1,91 @@
+// The pictures of a conversation: taken out of its messages, which are text to a chat template, in a
+// form that can be posted.
+import { KingletError } from './errors.ts';
+import type { Pictures, PostedImage } from './protocol.ts';
+import { absoluteUrl } from './source.ts';
+import type { ChatMessage, ContentPart, ImagePixels, ImageSource } from './types.ts';
+
+/** A message whose content is text. */
+export type TextMessage = Omit<ChatMessage, 'content'> & { content: string };
+
+/**
+ * The messages with marks where pictures stand.
+ *
+ * @throws KingletError `invalid_argument` of what is no part, or no picture.
+ */
+export function takePictures(messages: readonly ChatMessage[]): {
+  texts: TextMessage[];
+  pictures: Pictures | undefined;
+} {
+  const random = crypto.getRandomValues(new Uint8Array(16));
+  const digits = Array.from(random, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  const pictures: Pictures = { mark: `picture${digits}x#y`, images: [] };
+  const textOf = (part: ContentPart): string => {
+    const given: unknown = part;
+    if (typeof given !== 'object' || given === null) throw noPart();
+    if (part.type === 'text' && typeof part.text === 'string') return part.text;
+    if ((part.type as string) !== 'image' || !('image' in part)) throw noPart();
+    pictures.images.push(postedImage(part.image));
+    return pictures.mark.replace('#', String(pictures.images.length - 1));
+  };
+  const texts = messages.map((message) => {
+    const { content } = message;
+    return {
+      ...message,
+      content: typeof content === 'string' ? content : content.map(textOf).join(''),
+    };
+  });
+  return { texts, pictures: pictures.images.length > 0 ? pictures : undefined };
+}
+
+/** Finds the marks in a text, each with its number. */
+export function markPattern({ mark }: Pictures): RegExp {
+  return new RegExp(mark.replace('#', '(\\d+)'), 'g');
+}
+
+function noPart(): KingletError {
+  return new KingletError(
+    'invalid_argument',
+    "the parts of a message's content must be { type: 'text', text } or { type: 'image', image }",
+  );
+}
+
+function postedImage(image: ImageSource): PostedImage {
+  if (typeof image === 'string' || image instanceof URL) {
+    const url = String(image);
+    return { kind: 'url', url: /^data:/i.test(url) ? url : absoluteUrl(url) };
+  }
+  if (image instanceof Blob) return { kind: 'file', blob: image };
+  if (image instanceof Uint8Array) return { kind: 'file', blob: new Blob([image]) };
+  if (typeof ImageBitmap === 'function' && image instanceof ImageBitmap) {
+    return { kind: 'bitmap', bitmap: image };
+  }
+  if (isPixels(image)) return postedPixels(image);
+  throw new KingletError(
+    'invalid_argument',
+    'an image must be a Blob, ImageBitmap, ImageData, URL, Uint8Array of a file, or ' +
+      '{ width, height, data }; of an element or a video make one with createImageBitmap()',
+  );
+}
+
+function isPixels(image: unknown): image is ImagePixels {
+  if (typeof image !== 'object' || image === null || !('data' in image)) return false;
+  return image.data instanceof Uint8Array || image.data instanceof Uint8ClampedArray;
+}
+
+function postedPixels({ width, height, data }: ImagePixels): PostedImage {
+  const isSide = (side: unknown) => Number.isInteger(side) && (side as number) > 0;
+  const nBytes = isSide(width) && isSide(height) ? data.length / (width * height) : NaN;
+  if (nBytes !== 3 && nBytes !== 4) {
+    throw new KingletError(
+      'invalid_argument',
+      `an image of ${String(width)} x ${String(height)} pixels has ${String(data.length)} bytes, ` +
+        'expected sides of 1 at least, and 3 bytes a pixel (red, green, blue) or 4 (and alpha)',
+    );
+  }
+  // A view would be posted with its whole buffer.
+  const { buffer, byteOffset, byteLength } = data;
+  const isWhole = byteLength === buffer.byteLength;
+  const bytes = isWhole ? new Uint8Array(buffer, byteOffset, byteLength) : Uint8Array.from(data);
+  return { kind: 'pixels', width, height, data: bytes };
+}

@@ -1,0 +1,66 @@
+// What the first bytes of a picture's file tell: its format, and for most its size, before anything
+// is made of it. Sources: PNG (section 5.3, 11.2.2), ITU T.81 (B.2.2), GIF89a, RFC 9649, ISO 23008-12.
+import { KingletError } from '../errors.ts';
+
+export type PictureFormat = 'png' | 'jpeg' | 'webp' | 'avif' | 'bmp';
+
+/** As src/vision/pixels.h has it. */
+const maxSide = 2 ** 16;
+const maxPixels = 2 ** 28;
+
+/** @throws KingletError invalid_argument: it is none that can be read, or has too many pixels. */
+export function checkedFormat(file: Uint8Array): PictureFormat {
+  const format = formatOf(file);
+  const size = format === 'png' ? pngSize(file) : format === 'jpeg' ? jpegSize(file) : undefined;
+  if (size) checkSize(size.width, size.height);
+  return format;
+}
+
+/** @throws KingletError invalid_argument. */
+export function checkSize(width: number, height: number): void {
+  const isRight =
+    width > 0 && height > 0 && Math.max(width, height) <= maxSide && width * height <= maxPixels;
+  if (isRight) return;
+  throw new KingletError(
+    'invalid_argument',
+    `a picture of ${String(width)} x ${String(height)} pixels, expected sides of 1 to ` +
+      `${String(maxSide)} and at most ${String(maxPixels)} pixels: scale it down first`,
+  );
+}
+
+function formatOf(file: Uint8Array): PictureFormat {
+  const start = String.fromCharCode(...file.subarray(0, 12));
+  if (start.startsWith('\x89PNG\r\n\x1a\n')) return 'png';
+  if (start.startsWith('\xff\xd8\xff')) return 'jpeg';
+  if (/^RIFF[^]{4}WEBP/.test(start)) return 'webp';
+  if (/^[^]{4}ftypavi[fs]/.test(start)) return 'avif';
+  if (start.startsWith('BM')) return 'bmp';
+  const what = /^GIF8[79]a/.test(start)
+    ? 'a GIF, of which a model could see one picture only: give that'
+    : 'no picture of a format that is read: give it';
+  throw new KingletError('invalid_argument', `the image is ${what} as PNG or JPEG`);
+}
+
+interface PictureSize {
+  width: number;
+  height: number;
+}
+
+function pngSize(file: Uint8Array): PictureSize | undefined {
+  if (file.length < 24) return undefined;
+  const header = new DataView(file.buffer, file.byteOffset);
+  return { width: header.getUint32(16), height: header.getUint32(20) };
+}
+
+/** Goes from marker to marker until a frame begins. */
+function jpegSize(file: Uint8Array): PictureSize | undefined {
+  const view = new DataView(file.buffer, file.byteOffset, file.length);
+  for (let at = 2; at + 9 <= file.length; at += 2 + view.getUint16(at + 2)) {
+    while (at + 9 < file.length && view.getUint8(at + 1) === 0xff) ++at; // padding
+    const marker = view.getUint8(at + 1);
+    if (view.getUint8(at) !== 0xff || marker === 0xda) return undefined;
+    const isFrame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
+    if (isFrame) return { height: view.getUint16(at + 5), width: view.getUint16(at + 7) };
+  }
+  return undefined;
+}

@@ -1,0 +1,160 @@
+// Reads pictures for a text model, each one once while it is remembered.
+import type { VisionPart } from '#vision';
+import { KingletError } from '../errors.ts';
+import type { PostedImage } from '../protocol.ts';
+import type { ImageReaderInfo } from '../types.ts';
+import type { DecodedPicture, PictureData } from './decode-picture.ts';
+import { decodePicture, pictureData } from './decode-picture.ts';
+import { unwrap } from './engine-error.ts';
+import type { RequestOptions } from './http.ts';
+import type { LoadedVision } from './load-vision.ts';
+import type { Work } from './work.ts';
+import { checkWanted } from './work.ts';
+import { yieldToMessages } from './yield.ts';
+
+/** A part of a picture: a text, or rows. */
+export interface PicturePart extends VisionPart {
+  /** [nRows][width]; undefined where nobody needed them, and of a text. */
+  rows: Float32Array | undefined;
+}
+
+export interface PictureWork extends Work {
+  /** Whether the rows must be computed, if they are not known. */
+  needsRows: (part: VisionPart) => boolean;
+  onStep(done: number, total: number): void;
+}
+
+/** What is remembered of all pictures together; of the last one at least. */
+const maxKeptBytes = 2 ** 26;
+
+export class PictureReading {
+  readonly #load: (work: Work) => Promise<LoadedVision>;
+  readonly #request: RequestOptions;
+  #loaded: LoadedVision | undefined;
+  /** By what the picture is made of, the one that was used last at the end. */
+  readonly #kept = new Map<string, PicturePart[]>();
+  /** Of URLs, what was found there. */
+  readonly #keyOfUrl = new Map<string, string>();
+  /** One reader reads one picture at a time. */
+  #tail: Promise<unknown> = Promise.resolve();
+
+  constructor(load: (work: Work) => Promise<LoadedVision>, request: RequestOptions) {
+    this.#load = load;
+    this.#request = request;
+  }
+
+  /** Loads what reads pictures. */
+  async open(work: Work): Promise<ImageReaderInfo> {
+    const { module, reader } = (this.#loaded ??= await this.#load(work));
+    const { name, projector, weightBytes } = reader.info();
+    return { name, projector, weightBytes, heapBytes: module.HEAPU8.length };
+  }
+
+  /**
+   * @throws KingletError: those of a load and of pictureData(); invalid_argument (a picture that
+   * cannot be read); cancelled.
+   */
+  read(image: PostedImage, work: PictureWork): Promise<PicturePart[]> {
+    const done = this.#tail.then(() => this.#read(image, work));
+    this.#tail = done.catch(() => undefined);
+    return done;
+  }
+
+  async #read(image: PostedImage, work: PictureWork): Promise<PicturePart[]> {
+    checkWanted(work);
+    const url = image.kind === 'url' && !/^data:/i.test(image.url) ? image.url : undefined;
+    const known = this.#keptFor(url && this.#keyOfUrl.get(url), work);
+    if (known) return known;
+    const data = await pictureData(image, this.#request);
+    const key = await keyOf(data);
+    if (url && key) this.#keyOfUrl.set(url, key);
+    const same = this.#keptFor(key, work);
+    if (same) return same;
+    const picture = await decodePicture(data);
+    this.#loaded ??= await this.#load(work);
+    return this.#compute(this.#loaded, picture, key, work);
+  }
+
+  /** With the rows that are needed. */
+  #keptFor(key: string | undefined, { needsRows }: PictureWork): PicturePart[] | undefined {
+    const parts = key === undefined ? undefined : this.#kept.get(key);
+    if (key === undefined || parts?.some((part) => isUnknown(part) && needsRows(part))) {
+      return undefined;
+    }
+    if (parts) this.#keep(key, parts);
+    return parts;
+  }
+
+  async #compute(
+    { module, reader }: LoadedVision,
+    { width, height, write }: DecodedPicture,
+    keyOfData: string | undefined,
+    work: PictureWork,
+  ): Promise<PicturePart[]> {
+    const nBytes = 3 * width * height;
+    const address = unwrap(reader.reserve(width, height));
+    write(module.HEAPU8.subarray(address, address + nBytes));
+    const total = unwrap(reader.begin(work.id));
+    const found = reader.parts();
+    const key = keyOfData ?? found.map(({ checksum }) => checksum).join();
+    const known = this.#keptFor(key, work);
+    if (known) return known;
+    if (!found.some((part) => part.nRows > 0 && work.needsRows(part))) {
+      return this.#keep(key, found.map(withoutRows));
+    }
+    for (let left = total; left > 0;) {
+      work.onStep(total - left, total);
+      await yieldToMessages();
+      checkWanted(work);
+      left = unwrap(reader.advance());
+    }
+    work.onStep(total, total);
+    const parts = found.map((part, i) =>
+      part.nRows > 0 ? { ...part, rows: unwrap(reader.rows(i)).slice() } : withoutRows(part),
+    );
+    return this.#keep(key, parts);
+  }
+
+  #keep(key: string, parts: PicturePart[]): PicturePart[] {
+    this.#kept.delete(key);
+    this.#kept.set(key, parts);
+    let nBytes = [...this.#kept.values()].reduce((sum, kept) => sum + bytesOf(kept), 0);
+    for (const [oldest, kept] of this.#kept) {
+      if (nBytes <= maxKeptBytes || oldest === key) break;
+      this.#kept.delete(oldest);
+      nBytes -= bytesOf(kept);
+    }
+    return parts;
+  }
+}
+
+function isUnknown({ nRows, rows }: PicturePart): boolean {
+  return nRows > 0 && rows === undefined;
+}
+
+function withoutRows(part: VisionPart): PicturePart {
+  return { ...part, rows: undefined };
+}
+
+function bytesOf(parts: PicturePart[]): number {
+  return parts.reduce((sum, { rows }) => sum + (rows?.byteLength ?? 0), 0);
+}
+
+/** Undefined of a bitmap, and where the browser has no digests: pages without HTTPS. */
+async function keyOf(data: PictureData): Promise<string | undefined> {
+  const subtle = (crypto as Partial<Crypto>).subtle;
+  if (!subtle || (!(data instanceof Uint8Array) && data.kind === 'bitmap')) return undefined;
+  const [bytes, size] =
+    data instanceof Uint8Array ? [data, ''] : [data.data, `${String(data.width)} `];
+  const digest = await subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>);
+  return size + new Uint8Array(digest).join();
+}
+
+/** Of a model that was loaded without a reader, and did not come from the hub. */
+export function noReader(): KingletError {
+  return new KingletError(
+    'invalid_argument',
+    'the messages have a picture, and nothing to read it was loaded: give the file that belongs to ' +
+      'the model (its name has "mmproj") as the option mmproj of Kinglet.load()',
+  );
+}
