@@ -1,16 +1,20 @@
 // Where prompts are written: the field, the mode, and the button that sends or stops.
+import { openPanel } from '../panels/panels.ts';
+import { addPictures, checkSeeing, draft } from '../pictures/draft.ts';
+import { isPicture } from '../pictures/picture.ts';
 import { byId } from '../ui/dom.ts';
 import { canWrite, opened } from '../workspace.ts';
 import { exchanges, running, send, startOver, stop } from './conversation.ts';
-import type { Mode } from './exchange.ts';
+import type { Mode } from './conversation-store.ts';
+import { writer } from './writer.ts';
 
 const form = byId('composer', HTMLFormElement);
 const prompt = byId('prompt', HTMLTextAreaElement);
 const sendButton = byId('send', HTMLButtonElement);
-const clear = byId('clear', HTMLButtonElement);
+const fresh = byId('new', HTMLButtonElement);
 const chat = byId('mode-chat', HTMLInputElement);
 const write = byId('mode-write', HTMLInputElement);
-const chatLabel = byId('mode-chat-label', HTMLElement);
+const chatOff = byId('chat-off', HTMLElement);
 
 export function showComposer(): void {
   form.addEventListener('submit', (event) => {
@@ -19,19 +23,31 @@ export function showComposer(): void {
     else sendPrompt();
   });
   prompt.addEventListener('keydown', onKey);
+  prompt.addEventListener('paste', onPaste);
   // Escape stops, wherever the focus is.
   document.addEventListener('keydown', (event) => {
     if (event.key === 'Escape' && running.value) void stop();
   });
-  clear.addEventListener('click', () => {
+  fresh.addEventListener('click', () => {
     void startOver();
     prompt.focus();
   });
+  for (const id of ['chat-models', 'seeing-models']) {
+    byId(id, HTMLButtonElement).addEventListener('click', () => {
+      openPanel('models');
+    });
+  }
+  draft.subscribe(({ length }) => {
+    // What is asked of a picture is no text to be gone on with.
+    write.disabled = length > 0;
+    if (length > 0) chat.checked = true;
+    showMode();
+  });
   for (const mode of [chat, write]) mode.addEventListener('change', showMode);
-  opened.subscribe((model) => {
-    const canChat = canWrite(model) && model.kinglet.info.chatTemplate !== undefined;
+  writer.subscribe((by) => {
+    const canChat = by?.canChat ?? false;
     chat.disabled = !canChat;
-    chatLabel.title = canChat || !model ? '' : 'This model’s file has no chat template';
+    chatOff.hidden = canChat || !by;
     chat.checked = canChat;
     write.checked = !canChat;
     showMode();
@@ -39,15 +55,24 @@ export function showComposer(): void {
   });
   running.subscribe(showButton);
   exchanges.subscribe(({ length }) => {
-    clear.disabled = length === 0;
+    fresh.disabled = length === 0;
   });
+}
+
+/** Where one goes on; who is in a panel stays there. */
+export function focusPrompt(): void {
+  if (document.activeElement?.closest('#panel:not([hidden])')) return;
+  prompt.focus({ preventScroll: true });
 }
 
 function sendPrompt(): void {
   const text = prompt.value;
-  if (!canWrite(opened.value) || text.trim() === '') return;
+  const pictures = draft.value;
+  if (!writer.value || (text.trim() === '' && pictures.length === 0)) return;
+  if (pictures.length > 0 && !checkSeeing()) return;
   prompt.value = '';
-  void send(currentMode(), text);
+  draft.value = [];
+  void send(currentMode(), text, pictures);
 }
 
 function onKey(event: KeyboardEvent): void {
@@ -64,6 +89,15 @@ function onKey(event: KeyboardEvent): void {
   }
 }
 
+/** Office programs put a picture of the text beside the text. */
+function onPaste(event: ClipboardEvent): void {
+  const { clipboardData: data } = event;
+  const pictures = [...(data?.files ?? [])].filter(isPicture);
+  if (pictures.length === 0 || data?.getData('text/plain')) return;
+  event.preventDefault();
+  void addPictures(pictures);
+}
+
 function currentMode(): Mode {
   return chat.checked ? 'chat' : 'write';
 }
@@ -71,12 +105,10 @@ function currentMode(): Mode {
 function showMode(): void {
   const isVocabulary = opened.value !== undefined && !canWrite(opened.value);
   if (isVocabulary) prompt.placeholder = 'Type a text to see its tokens';
-  else
-    prompt.placeholder =
-      currentMode() === 'chat' ? 'Ask something' : 'Begin a text, and the model goes on with it';
+  else prompt.placeholder = currentMode() === 'chat' ? 'Ask something' : 'Begin a text';
 }
 
 function showButton(): void {
   sendButton.textContent = running.value ? 'Stop' : 'Send';
-  sendButton.disabled = !canWrite(opened.value);
+  sendButton.disabled = !writer.value;
 }

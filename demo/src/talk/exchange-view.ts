@@ -1,22 +1,29 @@
 // How an exchange looks: the prompt, the answer as it grows, and what can be done with it.
+import { pictureList } from '../pictures/thumbnail.ts';
 import { button, h, oncePerFrame } from '../ui/dom.ts';
 import { rate } from '../ui/format.ts';
 import { branch, goOn, resend } from './conversation.ts';
-import type { Exchange } from './exchange.ts';
+import type { Ending, Exchange } from './exchange.ts';
 import { MarkdownView } from './markdown.ts';
 import { TokenView } from './token-view.ts';
+import { writer } from './writer.ts';
 
 export class ExchangeView {
   readonly element: HTMLElement;
   readonly #exchange: Exchange;
   readonly #onGrowth: () => void;
   readonly #prompt: HTMLElement;
+  readonly #looking: HTMLElement;
   readonly #thoughts: HTMLDetailsElement;
   readonly #answer: HTMLElement;
   readonly #tokens: TokenView;
   readonly #actions: HTMLElement;
+  /** Those of the actions that need a model. */
+  readonly #writers: HTMLButtonElement[] = [];
+  #goOn: HTMLButtonElement | undefined;
+  #tokensButton: HTMLButtonElement | undefined;
   readonly #note: HTMLElement;
-  readonly #unsubscribe: () => void;
+  readonly #unsubscribe: (() => void)[];
   /** Draws the answer's text. */
   #showText: (text: string) => void;
 
@@ -26,6 +33,7 @@ export class ExchangeView {
     this.#onGrowth = onGrowth;
     const isChat = exchange.mode === 'chat';
     this.#prompt = h(isChat ? 'div' : 'span', { class: 'prompt-text' });
+    this.#looking = h('p', { class: 'soft looking' });
     this.#answer = h(isChat ? 'div' : 'span', { class: isChat ? 'answer markdown' : 'answer' });
     this.#showText = textPainter(this.#answer, isChat);
     this.#thoughts = h(
@@ -39,24 +47,24 @@ export class ExchangeView {
     this.#note = h('span', { class: 'note' });
     this.#actions = h('div', { class: 'actions' });
     const body = isChat
-      ? [this.#prompt, this.#thoughts, this.#answer, this.#tokens.element]
+      ? [this.#prompt, this.#looking, this.#thoughts, this.#answer, this.#tokens.element]
       : [h('p', { class: 'written' }, this.#prompt, this.#answer, this.#tokens.element)];
     this.element = h(
       'article',
       { class: `exchange ${exchange.mode}`, 'aria-label': isChat ? 'Question and answer' : 'Text' },
+      pictureList(exchange.pictures),
       ...body,
       h('div', { class: 'exchange-foot' }, this.#actions, this.#note),
     );
     this.#addActions();
-    this.#unsubscribe = exchange.updates.subscribe(
-      oncePerFrame(() => {
-        this.#paint();
-      }),
-    );
+    const paint = oncePerFrame(() => {
+      this.#paint();
+    });
+    this.#unsubscribe = [exchange.updates.subscribe(paint), writer.subscribe(paint)];
   }
 
   dispose(): void {
-    this.#unsubscribe();
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
     this.#tokens.dispose();
     this.element.remove();
   }
@@ -69,16 +77,19 @@ export class ExchangeView {
       this.#actions.append(made);
       return made;
     };
-    action('Regenerate', () => resend(exchange));
-    if (!isChat) action('Go on', () => goOn(exchange));
-    action('Edit', () => {
-      this.#edit();
-    });
+    this.#writers.push(action('Regenerate', () => resend(exchange)));
+    this.#goOn = action('Go on', () => goOn(exchange));
+    this.#writers.push(this.#goOn);
+    this.#writers.push(
+      action('Edit', () => {
+        this.#edit();
+      }),
+    );
     const tokens = action('Tokens', () => {
       this.#showTokens(tokens.ariaPressed !== 'true');
-      tokens.ariaPressed = String(!this.#tokens.element.hidden);
     });
     tokens.ariaPressed = 'false';
+    this.#tokensButton = tokens;
     const copy = action('Copy', async () => {
       await navigator.clipboard.writeText(isChat ? exchange.text : exchange.prompt + exchange.text);
       copy.textContent = 'Copied';
@@ -87,19 +98,27 @@ export class ExchangeView {
   }
 
   #paint(): void {
-    const { state, prompt, text, result, error } = this.#exchange;
-    const { isRunning } = this.#exchange;
+    const { state, prompt, looking, text, result, error } = this.#exchange;
+    const { isRunning, hasTokens } = this.#exchange;
     this.#prompt.textContent = prompt;
     this.element.ariaBusy = String(isRunning);
     this.element.dataset.state = state;
+    this.#looking.textContent = looking;
     this.#showThoughts();
     this.#showText(text);
+    if (!isRunning && !hasTokens) this.#showTokens(false);
     if (!this.#tokens.element.hidden) this.#tokens.update(this.#exchange.pieces);
     for (const action of this.#actions.querySelectorAll('button')) action.disabled = isRunning;
+    if (this.#goOn) {
+      const canGoOn = wasCutShort(result) && writer.value?.canGoOnInChats !== false;
+      this.#goOn.hidden = this.#exchange.mode === 'chat' && !canGoOn;
+    }
+    for (const action of this.#writers) action.disabled ||= !writer.value;
+    if (this.#tokensButton) this.#tokensButton.disabled ||= !hasTokens;
     this.#note.classList.toggle('wrong', state === 'failed');
     if (state === 'failed') this.#note.textContent = error;
     else if (state === 'stopped') this.#note.textContent = 'Stopped';
-    else if (result) this.#note.textContent = summary(result);
+    else if (result) this.#note.textContent = summary(this.#exchange, result);
     this.#onGrowth();
   }
 
@@ -115,6 +134,7 @@ export class ExchangeView {
   #showTokens(areShown: boolean): void {
     this.#answer.hidden = areShown;
     this.#tokens.element.hidden = !areShown;
+    if (this.#tokensButton) this.#tokensButton.ariaPressed = String(areShown);
     if (areShown) this.#tokens.update(this.#exchange.pieces);
   }
 
@@ -175,9 +195,22 @@ function textPainter(answer: HTMLElement, isMarkdown: boolean): (text: string) =
   };
 }
 
-function summary({ usage, timings, finishReason }: NonNullable<Exchange['result']>): string {
-  const speed = `${String(usage.completionTokens)} tokens, ${rate(timings.tokensPerSecond)} a second`;
-  if (finishReason === 'length') return `${speed} · length reached`;
-  if (finishReason === 'context') return `${speed} · context full`;
-  return speed;
+/** An answer to a question is otherwise whole. */
+function wasCutShort(result: Ending | undefined): boolean {
+  return result?.finishReason === 'length' || result?.finishReason === 'context';
+}
+
+/** "60 tokens, 310 a second · length reached" */
+function summary({ isCut }: Exchange, result: Ending): string {
+  const { usage, timings, finishReason, dropped = 0 } = result;
+  const nDropped = dropped / 2; // a question and its answer each
+  const parts = [
+    `${String(usage.completionTokens)} tokens, ${rate(timings.tokensPerSecond)} a second`,
+  ];
+  if (finishReason === 'length') parts.push('length reached');
+  if (finishReason === 'context') parts.push('context full');
+  if (nDropped === 1) parts.push('the oldest question no longer fits');
+  if (nDropped > 1) parts.push(`the oldest ${String(nDropped)} questions no longer fit`);
+  if (isCut) parts.push('the beginning no longer fits');
+  return parts.join(' · ');
 }

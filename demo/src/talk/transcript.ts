@@ -4,7 +4,9 @@ import { canWrite, opened } from '../workspace.ts';
 import { exchanges, send } from './conversation.ts';
 import type { Exchange } from './exchange.ts';
 import { ExchangeView } from './exchange-view.ts';
+import { offerView } from './offer.ts';
 import { vocabularyView } from './vocabulary-view.ts';
+import { writer } from './writer.ts';
 
 const list = byId('transcript', HTMLElement);
 const views = new Map<Exchange, ExchangeView>();
@@ -15,8 +17,9 @@ export function showTranscript(): void {
   list.addEventListener('scroll', () => {
     followsEnd = list.scrollHeight - list.scrollTop - list.clientHeight < nearEnd;
   });
+  new ResizeObserver(scrollToEnd).observe(offerView);
   exchanges.subscribe(update);
-  opened.subscribe(() => {
+  writer.subscribe(() => {
     update(exchanges.value);
   });
 }
@@ -35,10 +38,11 @@ function update(current: readonly Exchange[]): void {
     followsEnd = true;
   }
   const model = opened.value;
+  list.append(offerView); // at the end
   welcome.remove();
   vocabularyView.remove();
   if (model && !canWrite(model)) list.append(vocabularyView);
-  else if (current.length === 0 && model?.kinglet.info.chatTemplate) list.append(welcome);
+  else if (current.length === 0 && writer.value?.canChat) list.append(welcome);
 }
 
 function scrollToEnd(): void {

@@ -1,0 +1,67 @@
+// The browser's own database (IndexedDB), by promises.
+
+/** Rejects, or throws, where the browser denies it, as some do in private windows. */
+export function openDatabase(
+  name: string,
+  version: number,
+  onUpgrade: (database: IDBDatabase) => void,
+): Promise<IDBDatabase> {
+  const request = indexedDB.open(name, version);
+  request.onupgradeneeded = () => {
+    onUpgrade(request.result);
+  };
+  return result(request);
+}
+
+export function result<T>(request: IDBRequest<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => {
+      resolve(request.result);
+    };
+    request.onerror = () => {
+      reject(failure(request));
+    };
+  });
+}
+
+/** Changes these stores; resolves when that is safe: a full disk shows at the end only. */
+export function write(
+  database: IDBDatabase,
+  names: string[],
+  change: (stores: IDBObjectStore[]) => unknown,
+): Promise<void> {
+  const transaction = database.transaction(names, 'readwrite');
+  change(names.map((name) => transaction.objectStore(name)));
+  return new Promise((resolve, reject) => {
+    transaction.oncomplete = () => {
+      resolve();
+    };
+    transaction.onabort = () => {
+      reject(transaction.error ?? new Error('the browser did not keep it'));
+    };
+  });
+}
+
+/** Reads no record: an index of numbers is walked through by its keys. */
+export function sumOfKeys(index: IDBIndex): Promise<number> {
+  const request = index.openKeyCursor();
+  let sum = 0;
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => {
+      const cursor = request.result;
+      if (!cursor) {
+        resolve(sum);
+        return;
+      }
+      sum += Number(cursor.key);
+      cursor.continue();
+    };
+    request.onerror = () => {
+      reject(failure(request));
+    };
+  });
+}
+
+function failure({ error }: { error: DOMException | null }): Error {
+  return error ?? new Error('the browser gave no reason');
+}

@@ -1,0 +1,67 @@
+// Small things that the next visit begins with.
+import type { ModelChoice } from '../workspace.ts';
+
+/** A text by that name; lasts as long as the page where the browser denies storage. */
+export class Remembered {
+  readonly #key: string;
+  /** Which is denied when it is asked for. */
+  readonly #storage: () => Storage;
+
+  constructor(key: string, storage = () => localStorage) {
+    this.#key = key;
+    this.#storage = storage;
+  }
+
+  get value(): string | undefined {
+    try {
+      return this.#storage().getItem(this.#key) ?? undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  set value(text: string | undefined) {
+    try {
+      if (text === undefined) this.#storage().removeItem(this.#key);
+      else this.#storage().setItem(this.#key, text);
+    } catch {
+      // Denied or full.
+    }
+  }
+}
+
+export interface RememberedModel {
+  name: string;
+  /** Undefined of a file that was picked: only the visitor can open it again. */
+  source: string | undefined;
+}
+
+/** A model that was chosen. */
+export class RememberedChoice {
+  readonly #text: Remembered;
+
+  constructor(key: string) {
+    this.#text = new Remembered(key);
+  }
+
+  get value(): RememberedModel | undefined {
+    try {
+      const found: unknown = JSON.parse(this.#text.value ?? 'null');
+      if (typeof found !== 'object' || !found) return undefined;
+      const { name, source } = found as Record<string, unknown>;
+      if (typeof name !== 'string') return undefined;
+      return { name, source: typeof source === 'string' ? source : undefined };
+    } catch {
+      return undefined;
+    }
+  }
+
+  remember({ name, source }: ModelChoice): void {
+    const address = source instanceof File ? undefined : String(source);
+    this.#text.value = JSON.stringify({ name, source: address });
+  }
+
+  forget(): void {
+    this.#text.value = undefined;
+  }
+}

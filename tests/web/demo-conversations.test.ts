@@ -1,0 +1,290 @@
+// Conversations, and the model and settings that go with them, from one visit to the next.
+import { readFileSync } from 'node:fs';
+import { Kinglet } from 'kinglet';
+import type { BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { Site } from './demo-page.ts';
+import {
+  accessibilityFaults,
+  answered,
+  ask,
+  openPage,
+  openPanel,
+  openSite,
+  opening,
+} from './demo-page.ts';
+import { storyModel, tellByCli, withChatTemplate } from './support.ts';
+
+const template =
+  '{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}' +
+  '{% if add_generation_prompt %}assistant:{% endif %}';
+
+let site: Site;
+
+beforeAll(async () => {
+  site = await openSite();
+});
+
+afterAll(async () => {
+  await site.close();
+});
+
+const query = '?temperature=0&tokens=20';
+const open = () => openPage(site.browser, `${site.plain.url}${query}`);
+
+async function titles(page: Page): Promise<string[]> {
+  await openPanel(page, 'history');
+  const found = await page.locator('.conversation-title').allTextContents();
+  await page.locator('#panel-close').click();
+  return found.map((title) => title.trim());
+}
+
+/** Gives the page a model that chats, from an address that it can be loaded from again. */
+async function openChat(page: Page): Promise<void> {
+  const bytes = withChatTemplate(readFileSync(storyModel), template);
+  await page
+    .context()
+    .route('**/chat.gguf', (route) => route.fulfill({ body: Buffer.from(bytes) }));
+  await openPanel(page, 'models');
+  await page.locator('#address').fill('chat.gguf');
+  await page.locator('#address').press('Enter');
+  await page.locator('.welcome').waitFor();
+}
+
+/** What the list of conversations saves. */
+async function save(page: Page, title: string, kind: string) {
+  await openPanel(page, 'history');
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: `Save ${title} as ${kind}` }).click();
+  const file = await download;
+  await page.locator('#panel-close').click();
+  return { name: file.suggestedFilename(), text: readFileSync(await file.path(), 'utf8') };
+}
+
+describe('conversations', () => {
+  it('are kept from the first word on, and shown again after a reload', async () => {
+    const page = await open();
+    expect(await titles(page)).toEqual([]); // the page's own story is nobody's
+    const story = await ask(page, 'One day a cat');
+    await page.reload();
+    await page.locator('.exchange').nth(1).waitFor();
+    expect(await page.locator('.exchange').count()).toBe(2);
+    expect(await answered(page)).toBe(story);
+    expect(await titles(page)).toEqual(['One day a cat']);
+    // What was restored can be gone on from: its text is read again.
+    await page.locator('.exchange').last().getByRole('button', { name: 'Go on' }).click();
+    const more = tellByCli(`One day a cat${story}`, 20);
+    await page.locator('.answer', { hasText: story + more }).waitFor();
+  });
+
+  it('begin anew, and are opened from the list', async () => {
+    const page = await open();
+    const cat = await ask(page, 'One day a cat');
+    await page.locator('#new').click();
+    await ask(page, 'A dog');
+    expect(await titles(page)).toEqual(['A dog', 'One day a cat']);
+    await openPanel(page, 'history');
+    expect(await page.locator('[aria-current=true]').textContent()).toContain('A dog');
+    await page.getByRole('button', { name: 'One day a cat', exact: true }).click();
+    await page.locator('.prompt-text', { hasText: 'One day a cat' }).waitFor();
+    expect(await answered(page)).toBe(cat);
+    expect(await page.locator('.exchange').count()).toBe(2);
+    await ask(page, 'The bird');
+    expect(await titles(page)).toEqual(['One day a cat', 'A dog']); // the newest first
+    await openPanel(page, 'history');
+    await page.getByRole('button', { name: 'New conversation' }).click();
+    expect(await page.locator('.exchange').count()).toBe(0);
+    await page.reload();
+    await answered(page); // a new story, as nothing was open
+    expect(await page.locator('.exchange').count()).toBe(1);
+  });
+
+  it('are renamed, deleted, and brought back', async () => {
+    const page = await open();
+    await ask(page, 'One day a cat');
+    await openPanel(page, 'history');
+    await page.getByRole('button', { name: 'Rename One day a cat' }).click();
+    await page.locator('.rename input:focus').waitFor();
+    await page.keyboard.type('Cats');
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Cats', exact: true }).waitFor();
+    await page.locator('.conversation-title:focus').waitFor();
+    await page.getByRole('button', { name: 'Rename Cats' }).click();
+    await page.locator('.rename input:focus').waitFor();
+    await page.keyboard.type('Dogs');
+    await page.keyboard.press('Escape');
+    expect(await page.locator('#panel').isVisible()).toBe(true);
+    await page.locator('#panel-close').click();
+    await page.reload();
+    await page.locator('.exchange').nth(1).waitFor();
+    expect(await titles(page)).toEqual(['Cats']);
+
+    await openPanel(page, 'history');
+    await page.getByRole('button', { name: 'Delete Cats' }).click();
+    await page.locator('[role=status]', { hasText: 'Deleted “Cats”' }).waitFor();
+    expect(await page.locator('.conversation').count()).toBe(0);
+    expect(await page.locator('.exchange').count()).toBe(0);
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.locator('.conversation').waitFor();
+    await page.getByRole('button', { name: 'Delete Cats' }).click();
+    await page.locator('.conversation').waitFor({ state: 'detached' });
+    await page.reload();
+    await answered(page);
+    expect(await titles(page)).toEqual([]);
+  });
+
+  it('are saved as Markdown and as JSON', async () => {
+    const page = await open();
+    await openChat(page);
+    const answer = (await ask(page, 'Tell me of Tim.')).trim();
+    const saved = (kind: string) => save(page, 'Tell me of Tim.', kind);
+    const markdown = await saved('Markdown');
+    expect(markdown.name).toBe('Tell me of Tim.md');
+    expect(markdown.text).toMatch(/^# Tell me of Tim\.\n\nKinglet Stories 5M, \d{4}-\d\d-\d\d\n\n/);
+    expect(markdown.text).toContain('## You\n\nTell me of Tim.\n\n## Kinglet Stories 5M\n\n');
+    expect(markdown.text.replaceAll('\n', ' ')).toContain(answer.replaceAll('\n', ' '));
+    const json = await saved('JSON');
+    expect(json.name).toBe('Tell me of Tim.json');
+    const { title, model, changed, exchanges } = JSON.parse(json.text) as Record<string, unknown>;
+    expect({ title, model }).toEqual({ title: 'Tell me of Tim.', model: 'Kinglet Stories 5M' });
+    expect(Date.parse(String(changed))).toBeGreaterThan(Date.now() - 60_000);
+    expect(exchanges).toEqual([
+      expect.objectContaining({ mode: 'chat', prompt: 'Tell me of Tim.', reasoning: '' }),
+    ]);
+  });
+});
+
+describe('the next visit', () => {
+  it('offers the model again, shows the chat, and goes on with it', async () => {
+    const page = await open();
+    await openChat(page);
+    const first = await ask(page, 'Tell me of Tim.');
+    await page.reload();
+    await page.locator('.offer', { hasText: 'Last time you used chat.gguf' }).waitFor();
+    expect(await page.locator('.offer').textContent()).toMatch(/still on this device, 3\.\d MB/);
+    expect(await answered(page)).toBe(first);
+    expect(await page.locator('#model-name').textContent()).toBe('No model loaded');
+    expect(await page.locator('#send').isDisabled()).toBe(true);
+    expect(await page.getByRole('button', { name: 'Regenerate' }).isDisabled()).toBe(true);
+    expect(await accessibilityFaults(page)).toEqual([]);
+
+    await page.getByRole('button', { name: 'Load chat.gguf' }).click();
+    await page.locator('#send:enabled').waitFor();
+    await page.locator('.offer').waitFor({ state: 'hidden' });
+    const second = await ask(page, 'And Lily?');
+    const said = tellByCli('user: Tell me of Tim.\nassistant:', 20);
+    const context = `user: Tell me of Tim.\nassistant: ${said.trim()}\nuser: And Lily?\nassistant:`;
+    expect(second.trim()).toBe(tellByCli(context, 20).trim());
+  });
+
+  it('asks for a file that the visitor had picked', async () => {
+    const page = await open();
+    await openPanel(page, 'models');
+    const bytes = withChatTemplate(readFileSync(storyModel), template);
+    await page.locator('#file').setInputFiles({
+      ...{ name: 'mine.gguf', mimeType: 'application/octet-stream', buffer: Buffer.from(bytes) },
+    });
+    await page.locator('.welcome').waitFor();
+    await page.reload();
+    await page.locator('.offer', { hasText: 'It was a file of yours' }).waitFor();
+    await page.getByRole('button', { name: 'The small story model' }).click();
+    await page.locator('#send:enabled').waitFor();
+    expect(await ask(page, opening)).toBe(tellByCli(opening, 20));
+    await page.reload();
+    await answered(page);
+    expect(await page.locator('.offer').isVisible()).toBe(false);
+  });
+});
+
+describe('a context that fills up', () => {
+  // The kernels that Node has too: a text that makes little sense hangs on the last digits.
+  const openShort = () =>
+    openPage(site.browser, `${site.plain.url}?temperature=0&tokens=20&ctx=96&kernels=simd128`);
+  const note = (page: Page) => page.locator('.note').last().textContent();
+
+  it('is shown by a meter', async () => {
+    const page = await open();
+    await page.getByText('25 of 512 tokens of context used').waitFor();
+    expect(await page.getByRole('meter').getAttribute('aria-valuenow')).toBe('25');
+    await page.locator('#new').click();
+    await page.getByText('0 of 512 tokens of context used').waitFor();
+    expect(await page.getByRole('meter').getAttribute('aria-valuenow')).toBe('0');
+  });
+
+  it('leaves out the oldest questions of a chat, which goes on', async () => {
+    const page = await openShort();
+    await openChat(page);
+    for (let turn = 0; turn < 5; ++turn) await ask(page, `Tell me of number ${String(turn)}.`);
+    const [, nDropped] = /the oldest (\d+) questions no longer fit/.exec((await note(page))!)!;
+    expect(Number(nDropped)).toBeLessThan(5);
+    const { text } = await save(page, 'Tell me of number 0.', 'JSON');
+    const { exchanges } = JSON.parse(text) as { exchanges: { prompt: string; text: string }[] };
+    const inView = exchanges.slice(Number(nDropped));
+    const last = inView.pop()!;
+    const model = await Kinglet.load(
+      new Blob([withChatTemplate(readFileSync(storyModel), template)]),
+    );
+    onTestFinished(() => {
+      model.dispose();
+    });
+    const messages = inView.flatMap(({ prompt, text: answer }) => [
+      { role: 'user', content: prompt },
+      { role: 'assistant', content: answer },
+    ]);
+    messages.push({ role: 'user', content: last.prompt });
+    const expected = await model.chat(messages, { temperature: 0, maxTokens: 20 }).result;
+    expect(last.text).toBe(expected.text);
+  });
+
+  it('leaves out the beginning of a text, which goes on', async () => {
+    const page = await openShort();
+    for (let length = 40; length <= 140; length += 20) {
+      await page.locator('.exchange').last().getByRole('button', { name: 'Go on' }).click();
+      await page.locator('.exchange[aria-busy=true]').waitFor({ state: 'detached' });
+      await expect.poll(() => note(page)).toMatch(/^\d+ tokens/);
+      if (length === 40) expect(await note(page)).not.toContain('no longer fits');
+    }
+    expect(await note(page)).toContain('the beginning no longer fits');
+    await page.getByRole('button', { name: 'Tokens', exact: true }).click();
+    expect(await page.locator('.token').count()).toBeGreaterThan(96);
+  });
+});
+
+describe('where the browser keeps nothing', () => {
+  it.each([
+    ['there is no database', () => Reflect.deleteProperty(globalThis, 'indexedDB')],
+    [
+      'the database is denied',
+      () => {
+        IDBFactory.prototype.open = () => {
+          throw new DOMException('denied', 'SecurityError');
+        };
+      },
+    ],
+  ])('the list lasts as long as the page, when %s', async (_, deny) => {
+    const context: BrowserContext = await site.browser.newContext({ serviceWorkers: 'block' });
+    onTestFinished(() => context.close());
+    await context.addInitScript(deny);
+    await context.addInitScript(() => {
+      Object.defineProperty(window, 'localStorage', {
+        get: () => {
+          throw new DOMException('denied', 'SecurityError');
+        },
+      });
+    });
+    const page = await context.newPage();
+    const faults: string[] = [];
+    page.on('pageerror', (error) => faults.push(error.message));
+    await page.goto(`${site.plain.url}${query}`);
+    expect(await answered(page)).toBe(tellByCli(opening, 20));
+    await ask(page, 'One day a cat');
+    await page.locator('#new').click();
+    expect(await titles(page)).toEqual(['One day a cat']);
+    await openPanel(page, 'history');
+    await page.getByText('as long as the page is open').waitFor();
+    await page.getByRole('button', { name: 'One day a cat', exact: true }).click();
+    await page.locator('.prompt-text', { hasText: 'One day a cat' }).waitFor();
+    expect(faults).toEqual([]);
+  });
+});
