@@ -1,8 +1,9 @@
-// Keeps the page for visits without a network: itself at once, of the engine the build that runs.
+// Keeps the page for visits without a network: itself at once, of the engine the build that runs, and
+// what reads pictures when a model does.
 // The build puts the list of its files in place of FILES; their names change with their content.
 const files = FILES;
 
-const isEngine = (file) => /kinglet-(simd128|relaxed-simd)/.test(file);
+const isEngine = (file) => /kinglet-(vision-)?(simd128|relaxed-simd)/.test(file);
 const addressOf = (file) => new URL(file, self.registration.scope).href;
 const cacheName = 'kinglet page';
 
@@ -15,9 +16,10 @@ self.addEventListener('activate', (event) => {
   event.waitUntil(forgetOld().then(() => self.clients.claim()));
 });
 
-// The page tells which build of the engine it runs.
-self.addEventListener('message', ({ data: variant }) => {
-  const engine = new RegExp(`kinglet-${variant}-[\\w-]{8}\\.(js|wasm)$`);
+// The page tells which build of the engine it runs, and whether the model reads pictures.
+self.addEventListener('message', ({ data: { variant, isSeeing } }) => {
+  const vision = isSeeing ? '(vision-)?' : '';
+  const engine = new RegExp(`kinglet-${vision}${variant}-[\\w-]{8}\\.(js|wasm)$`);
   void keep(files.filter((file) => engine.test(file)));
 });
 

@@ -1,24 +1,33 @@
 // What several parts of the page ask for: another model, another session, and telling of failure.
+import { clearAlert, showAlert } from './alert.ts';
+import { isReader } from './models/reader-file.ts';
 import { openPanel } from './panels/panels.ts';
 import { chooseModel } from './search/desk.ts';
+import { RememberedChoice } from './storage/remembered.ts';
+import { focusPrompt } from './talk/composer.ts';
 import { startOver, stop } from './talk/conversation.ts';
-import { byId } from './ui/dom.ts';
-import { errorText } from './ui/format.ts';
-import { openModel, OtherPurpose, renewSession } from './workspace.ts';
+import { embedded, opened, openModel, OtherPurpose, renewSession } from './workspace.ts';
 import type { ModelChoice } from './workspace.ts';
 
-const alert = byId('alert', HTMLElement);
+/** The model of the last visit; undefined where it was the page's own. */
+export const rememberedModel = new RememberedChoice('kinglet model');
 
 /**
- * Opens a model, and clears what was said with the one before. One that embeds texts goes to the
- * search panel, beside the one that is open.
+ * Opens a model. Another one than before begins a new conversation. One that embeds texts goes to
+ * the search panel, beside the one that is open.
  */
 export async function useModel(choice: ModelChoice): Promise<boolean> {
   clearAlert();
+  const before = opened.value?.choice;
+  const isAnother = before !== undefined && before.source !== choice.source;
   try {
-    const isOpen = await openModel(choice);
-    if (isOpen) await startOver();
-    return isOpen;
+    if (!isAnother) await stop();
+    if (!(await openModel(choice))) return false;
+    if (isAnother) await startOver();
+    if (choice.source === embedded.source) rememberedModel.forget();
+    else rememberedModel.remember(choice);
+    focusPrompt();
+    return true;
   } catch (error) {
     if (error instanceof OtherPurpose && error.purpose === 'embeddings') {
       openPanel('search');
@@ -26,6 +35,28 @@ export async function useModel(choice: ModelChoice): Promise<boolean> {
     } else showAlert(`${choice.name} could not be loaded`, error);
     return false;
   }
+}
+
+/** Opens files that were dropped or picked: a model, what reads pictures for one, or both. */
+export async function useFiles(files: readonly File[]): Promise<void> {
+  let model: File | undefined;
+  let reader: File | undefined;
+  for (const file of files) {
+    if (await isReader(file)) reader ??= file;
+    else model ??= file;
+  }
+  const before = opened.value?.choice;
+  if (model) await useModel({ name: model.name, source: model, reader });
+  else if (reader && before) await useModel({ ...before, reader });
+  else if (reader) {
+    const why = new Error('it reads pictures for a model; open that first, or both together');
+    showAlert(`${reader.name} could not be loaded`, why);
+  }
+}
+
+/** For settings that hold from the start. */
+export async function reloadModel(): Promise<void> {
+  if (opened.value) await useModel(opened.value.choice);
 }
 
 export async function useNewSession(): Promise<void> {
@@ -36,12 +67,4 @@ export async function useNewSession(): Promise<void> {
   } catch (error) {
     showAlert('The settings could not be used', error);
   }
-}
-
-export function showAlert(what: string, error: unknown): void {
-  alert.textContent = `${what}: ${errorText(error)}.`;
-}
-
-export function clearAlert(): void {
-  alert.textContent = '';
 }

@@ -1,7 +1,8 @@
 // Small models that are known to run here. Those of Bonsai were tried in their shapes and with random
 // weights, not with the files themselves, whose sizes the hub gives.
 
-export interface KnownModel {
+/** A model on the hub. */
+export interface HubModel {
   name: string;
   about: string;
   bytes: number;
@@ -10,7 +11,19 @@ export interface KnownModel {
   address: string;
 }
 
-export const knownModels: readonly KnownModel[] = [
+/** A model that chats. */
+export interface KnownModel extends HubModel {
+  /** Numbers of keys and values that a token leaves: two for each layer and number of its key heads. */
+  kvNumbers: number;
+}
+
+/** A model that reads pictures too, by a second file. `bytes` are those of both. */
+export interface SeeingModel extends KnownModel {
+  reader: { address: string; bytes: number };
+}
+
+/** Those that only go on with a text. */
+export const storyModels: readonly HubModel[] = [
   {
     name: 'Stories 15M',
     about: 'Children’s stories, in whole paragraphs',
@@ -18,11 +31,16 @@ export const knownModels: readonly KnownModel[] = [
     licence: 'MIT',
     address: 'hf:ggml-org/models/tinyllamas/stories15M-q4_0.gguf',
   },
+];
+
+/** Those that answer, smallest first. */
+export const chatModels: readonly KnownModel[] = [
   {
     name: 'SmolLM2 135M Instruct',
     about: 'The smallest that chats',
     bytes: 144_811_456,
     licence: 'Apache 2.0',
+    kvNumbers: 2 * 30 * 192,
     address: 'hf:bartowski/SmolLM2-135M-Instruct-GGUF/SmolLM2-135M-Instruct-Q8_0.gguf',
   },
   {
@@ -30,6 +48,7 @@ export const knownModels: readonly KnownModel[] = [
     about: 'One bit for each weight: a 1.7 B model in a quarter of a gigabyte',
     bytes: 248_302_272,
     licence: 'Apache 2.0',
+    kvNumbers: 2 * 28 * 1024,
     address: 'hf:prism-ml/Bonsai-1.7B-gguf/Bonsai-1.7B-Q1_0.gguf',
   },
   {
@@ -37,6 +56,7 @@ export const knownModels: readonly KnownModel[] = [
     about: 'Many languages, follows instructions',
     bytes: 291_545_600,
     licence: 'Gemma terms',
+    kvNumbers: 2 * 18 * 256,
     address: 'hf:ggml-org/gemma-3-270m-it-GGUF/gemma-3-270m-it-Q8_0.gguf',
   },
   {
@@ -44,6 +64,7 @@ export const knownModels: readonly KnownModel[] = [
     about: 'Chats in English, quick on most laptops',
     bytes: 386_404_992,
     licence: 'Apache 2.0',
+    kvNumbers: 2 * 32 * 320,
     address: 'hf:HuggingFaceTB/SmolLM2-360M-Instruct-GGUF/smollm2-360m-instruct-q8_0.gguf',
   },
   {
@@ -51,6 +72,7 @@ export const knownModels: readonly KnownModel[] = [
     about: 'Chats in many languages, writes a little code',
     bytes: 491_400_032,
     licence: 'Apache 2.0',
+    kvNumbers: 2 * 24 * 128,
     address: 'hf:Qwen/Qwen2.5-0.5B-Instruct-GGUF/qwen2.5-0.5b-instruct-q4_k_m.gguf',
   },
   {
@@ -58,6 +80,7 @@ export const knownModels: readonly KnownModel[] = [
     about: 'One bit for each weight, as large a file as a common 1 B model',
     bytes: 572_270_624,
     licence: 'Apache 2.0',
+    kvNumbers: 2 * 36 * 1024,
     address: 'hf:prism-ml/Bonsai-4B-gguf/Bonsai-4B-Q1_0.gguf',
   },
   {
@@ -65,6 +88,7 @@ export const knownModels: readonly KnownModel[] = [
     about: 'Thinks before it answers',
     bytes: 639_446_688,
     licence: 'Apache 2.0',
+    kvNumbers: 2 * 28 * 1024,
     address: 'hf:Qwen/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q8_0.gguf',
   },
   {
@@ -72,6 +96,7 @@ export const knownModels: readonly KnownModel[] = [
     about: 'Knows more than the smaller ones; wants a fast machine',
     bytes: 807_694_464,
     licence: 'Llama 3.2 Community',
+    kvNumbers: 2 * 16 * 512,
     address: 'hf:bartowski/Llama-3.2-1B-Instruct-GGUF/Llama-3.2-1B-Instruct-Q4_K_M.gguf',
   },
   {
@@ -79,12 +104,53 @@ export const knownModels: readonly KnownModel[] = [
     about: 'The largest that fits a page; wants a fast machine',
     bytes: 1_158_654_496,
     licence: 'Apache 2.0',
+    kvNumbers: 2 * 36 * 1024,
     address: 'hf:prism-ml/Bonsai-8B-gguf/Bonsai-8B-Q1_0.gguf',
   },
 ];
 
+/** Those that answer about pictures, smallest first. Sizes are those that the hub gives. */
+export const seeingModels: readonly SeeingModel[] = [
+  {
+    name: 'SmolVLM 256M Instruct',
+    about: 'The smallest that sees; describes in English',
+    bytes: 278_824_384,
+    licence: 'Apache 2.0',
+    kvNumbers: 2 * 30 * 192,
+    address: 'hf:ggml-org/SmolVLM-256M-Instruct-GGUF/SmolVLM-256M-Instruct-Q8_0.gguf',
+    reader: {
+      address: 'hf:ggml-org/SmolVLM-256M-Instruct-GGUF/mmproj-SmolVLM-256M-Instruct-Q8_0.gguf',
+      bytes: 103_769_856,
+    },
+  },
+  {
+    name: 'LFM2-VL 450M',
+    about: 'Looks at pictures in their own shape, small ones in little time',
+    bytes: 483_105_280,
+    licence: 'LFM Open License',
+    kvNumbers: 2 * 6 * 512,
+    address: 'hf:LiquidAI/LFM2-VL-450M-GGUF/LFM2-VL-450M-Q8_0.gguf',
+    reader: {
+      address: 'hf:LiquidAI/LFM2-VL-450M-GGUF/mmproj-LFM2-VL-450M-Q8_0.gguf',
+      bytes: 104_000_000,
+    },
+  },
+  {
+    name: 'SmolVLM 500M Instruct',
+    about: 'Sees as much as the smaller one, and knows more of it',
+    bytes: 545_590_272,
+    licence: 'Apache 2.0',
+    kvNumbers: 2 * 32 * 320,
+    address: 'hf:ggml-org/SmolVLM-500M-Instruct-GGUF/SmolVLM-500M-Instruct-Q8_0.gguf',
+    reader: {
+      address: 'hf:ggml-org/SmolVLM-500M-Instruct-GGUF/mmproj-SmolVLM-500M-Instruct-Q8_0.gguf',
+      bytes: 108_783_360,
+    },
+  },
+];
+
 /** Models that embed texts, to search them by. Sizes are about those that the hub gives. */
-export const embeddingModels: readonly KnownModel[] = [
+export const embeddingModels: readonly HubModel[] = [
   {
     name: 'all-MiniLM-L6-v2',
     about: 'The smallest and quickest, for English',
@@ -115,8 +181,21 @@ export const embeddingModels: readonly KnownModel[] = [
   },
 ];
 
-/** The page of a model on the hub. */
-export function hubPage({ address }: KnownModel): string {
+/** What a new visitor is offered to chat with, the better ones first. */
+export const firstChatModels: readonly KnownModel[] = [
+  ...['SmolLM2 360M Instruct', 'SmolLM2 135M Instruct'],
+].flatMap((wanted) => chatModels.filter(({ name }) => name === wanted));
+
+/** What writes, in this list or another. */
+export const writingModels: readonly HubModel[] = [...chatModels, ...seeingModels, ...storyModels];
+
+/** The file that reads pictures for a model of the list. */
+export function readerOf(source: unknown): string | undefined {
+  return seeingModels.find(({ address }) => address === source)?.reader.address;
+}
+
+/** The page on the hub of a model with that address. */
+export function hubPage(address: string): string {
   const [owner, repo] = address.slice('hf:'.length).split('/');
   return `https://huggingface.co/${owner ?? ''}/${repo ?? ''}`;
 }

@@ -1,6 +1,7 @@
 // The line at the top: the model in use, and the progress of one that is being loaded.
-import type { SingleThreadReason } from 'kinglet';
 import type { Loading } from './loading.ts';
+import type { RemoteModel } from './server/remote-model.ts';
+import { server } from './server/server.ts';
 import { button, byId, h } from './ui/dom.ts';
 import { bytes, compact, count, seconds } from './ui/format.ts';
 import { loading, opened } from './workspace.ts';
@@ -8,12 +9,15 @@ import type { OpenModel } from './workspace.ts';
 
 const name = byId('model-name', HTMLElement);
 const facts = byId('model-facts', HTMLElement);
-const runtime = byId('runtime', HTMLElement);
 const strip = byId('loading', HTMLElement);
 
 export function showHeader(): void {
   opened.subscribe((model) => {
     if (model) showModel(model);
+  });
+  server.subscribe((model) => {
+    if (model) showRemote(model);
+    else if (!opened.value) showNone();
   });
   const bar = h('progress', { max: '1', 'aria-label': 'Loading the model' });
   const text = h('span', { class: 'loading-text' });
@@ -26,12 +30,18 @@ export function showHeader(): void {
   );
   loading.subscribe((state) => {
     strip.hidden = !state;
+    if (!opened.value && !server.value) showNone();
     if (!state) return;
     const { loaded, total } = state.progress ?? {};
     if (loaded !== undefined && total) bar.value = loaded / total;
     else bar.removeAttribute('value');
     text.textContent = describe(state);
   });
+}
+
+function showNone(): void {
+  name.textContent = loading.value ? 'Loading …' : 'No model loaded';
+  facts.textContent = '\u00a0'; // keeps its line
 }
 
 /** "SmolLM2 135M · 12.0 MB of 145 MB · 3.1 MB/s · 43 s left" */
@@ -56,17 +66,12 @@ function showModel({ name: model, kinglet, session }: OpenModel): void {
         `${compact(info.nParameters)} parameters`,
         bytes(info.memory.weightBytes),
         `${count(session.info.nCtx)} tokens of context`,
+        ...(info.images ? ['reads pictures'] : []),
       ].join(' · ')
     : `A vocabulary of ${count(info.nTokens)} tokens, without weights`;
-  const { variant, kernels, nThreads, singleThreadReason } = info.runtime;
-  const threads = nThreads === 1 ? '1 thread' : `${String(nThreads)} threads`;
-  const why = singleThreadReason ? ` (${reasons[singleThreadReason]})` : '';
-  runtime.textContent = `Engine ${variant}, kernels ${kernels}, ${threads}${why}. Nothing you write leaves this page.`;
 }
 
-const reasons: Record<SingleThreadReason, string> = {
-  not_isolated: 'this site is served without the COOP and COEP headers that threads need',
-  refused: 'this browser refused the memory or the workers that threads need',
-  requested: 'as asked for',
-  one_core: 'this machine has no core to spare',
-};
+function showRemote({ name: model, contextLength }: RemoteModel): void {
+  name.textContent = model;
+  facts.textContent = `on the server · ${count(contextLength)} tokens of context`;
+}

@@ -1,4 +1,6 @@
-import { clearAlert, useModel } from './actions.ts';
+import { rememberedModel, useFiles, useModel } from './actions.ts';
+import { clearAlert } from './alert.ts';
+import { cameraPanel } from './camera/camera-panel.ts';
 import { comparePanel } from './compare/compare-panel.ts';
 import { showHeader } from './header.ts';
 import { lookPanel } from './look/look-panel.ts';
@@ -6,36 +8,68 @@ import { keepForOffline } from './offline.ts';
 import { modelsPanel } from './panels/models.ts';
 import { openPanel, showPanels } from './panels/panels.ts';
 import { settingsPanel } from './panels/settings-panel.ts';
+import { showAddMenu } from './pictures/add-menu.ts';
+import { addPictures } from './pictures/draft.ts';
+import { showDraft } from './pictures/draft-view.ts';
+import { isPicture } from './pictures/picture.ts';
+import { followPlace, lastPlaceWasServer, useServer } from './server/place.ts';
+import { showPlaceSwitch } from './server/place-switch.ts';
+import { isFromServer } from './server/server.ts';
 import { showComposer } from './talk/composer.ts';
+import { showContextMeter } from './talk/context-meter.ts';
 import { addFiles } from './search/desk.ts';
 import { searchPanel } from './search/search-panel.ts';
-import { send } from './talk/conversation.ts';
+import { exchanges, sendSample } from './talk/conversation.ts';
+import { openConversations } from './talk/conversation-list.ts';
+import { historyPanel } from './talk/history-panel.ts';
+import { offerAgain } from './talk/offer.ts';
 import { showTranscript } from './talk/transcript.ts';
 import { acceptDrops } from './ui/drop.ts';
 import { embedded } from './workspace.ts';
 
+followPlace();
 showHeader();
 showComposer();
+showAddMenu();
+showDraft();
+showContextMeter();
 showTranscript();
 showPanels({
-  ...{ models: modelsPanel, search: searchPanel, look: lookPanel },
-  ...{ compare: comparePanel, settings: settingsPanel },
+  ...{ models: modelsPanel, history: historyPanel, search: searchPanel },
+  ...{ look: lookPanel, compare: comparePanel, settings: settingsPanel, camera: cameraPanel },
 });
 acceptDrops((files) => {
-  const [model] = files.filter(isModel);
-  if (model) void useModel({ name: model.name, source: model });
-  const texts = files.filter((file) => !isModel(file));
+  void useFiles(files.filter(isModel));
+  void addPictures(files.filter(isPicture));
+  const texts = files.filter((file) => !isModel(file) && !isPicture(file));
   if (texts.length === 0) return;
   openPanel('search');
   void addFiles(texts);
 });
 
-// A visitor sees at once what the page does.
-if (await useModel(embedded)) {
-  clearAlert();
-  await send('write', 'Once upon a time');
-}
+const restoring = openConversations();
+const isServed = isFromServer().then((isSo) => {
+  if (isSo) showPlaceSwitch(beginInPage);
+  return isSo;
+});
+if (lastPlaceWasServer() && (await isServed) && (await useServer())) await restoring;
+else await beginInPage();
 await keepForOffline();
+
+/** Where no model was open in the page yet. */
+async function beginInPage(): Promise<void> {
+  const last = rememberedModel.value;
+  if (last) {
+    // What a visitor has chosen may be large, and is not loaded unasked.
+    await restoring;
+    await offerAgain(last);
+  } else if (await useModel(embedded)) {
+    clearAlert();
+    await restoring;
+    // A new visitor sees at once what the page does.
+    if (exchanges.value.length === 0) await sendSample('Once upon a time');
+  }
+}
 
 function isModel({ name }: File): boolean {
   return /\.gguf$/i.test(name);

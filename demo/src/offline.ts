@@ -11,7 +11,9 @@ export async function keepForOffline(): Promise<void> {
     await navigator.serviceWorker.register('./service-worker.js');
     const { active } = await navigator.serviceWorker.ready;
     opened.subscribe((model) => {
-      if (model) active?.postMessage(model.kinglet.info.runtime.variant);
+      if (!model) return;
+      const { images, runtime } = model.kinglet.info;
+      active?.postMessage({ variant: runtime.variant, isSeeing: images !== undefined });
     });
   } catch {
     // Denied, as in private windows: the page works as long as there is a network.

@@ -29,6 +29,23 @@ export const kvKinds: readonly KvKind[] = [
   ...(['f32', 'f16', 'q8', 'int8', 'fp8_e4m3', 'fp8_e5m2', 'q4'] as const),
 ];
 
+/** What each is, and the memory that it takes beside 32-bit floats. */
+export const kvKindNames: Record<KvKind, { name: string; about: string }> = {
+  f32: { name: '32-bit floats', about: 'Nothing is rounded.' },
+  f16: { name: '16-bit floats', about: 'Half the memory.' },
+  q8: { name: '8-bit integers, by 32', about: 'About a quarter of the memory; 32 share a scale.' },
+  int8: {
+    name: '8-bit integers, by head',
+    about: 'A quarter of the memory; a head shares a scale.',
+  },
+  fp8_e4m3: { name: '8-bit floats, finer', about: 'A quarter of the memory; finer steps (E4M3).' },
+  fp8_e5m2: {
+    name: '8-bit floats, wider',
+    about: 'A quarter of the memory; a wider range (E5M2).',
+  },
+  q4: { name: '4-bit integers, by 32', about: 'About a seventh of the memory, and the coarsest.' },
+};
+
 export const kernelSets = ['relaxed-simd', 'simd128', 'scalar'] as const;
 
 export type Sampling = Pick<Settings, 'temperature' | 'topK' | 'topP' | 'minP' | 'repeatPenalty'>;

@@ -1,6 +1,7 @@
 // The model in use, the session that the page talks to, and loading another.
 import { Kinglet } from 'kinglet';
 import type { LoadOptions, ModelInfo, Session, SessionOptions } from 'kinglet';
+import { readerOf } from './catalogue.ts';
 import { showLoad } from './loading.ts';
 import type { Loading } from './loading.ts';
 import { followModel, settings } from './settings.ts';
@@ -10,6 +11,8 @@ import { Observable } from './ui/observable.ts';
 export interface ModelChoice {
   name: string;
   source: string | URL | File;
+  /** What reads pictures for it. */
+  reader?: File | undefined;
 }
 
 export interface OpenModel {
@@ -43,7 +46,8 @@ export const loading = new Observable<Loading | undefined>(undefined);
  */
 export async function openModel(choice: ModelChoice): Promise<boolean> {
   const isOpen = await showLoad(loading, choice.name, async (listeners) => {
-    const kinglet = await loadKinglet(choice, settings.value.kernels, listeners);
+    const mmproj = choice.reader ?? readerOf(choice.source);
+    const kinglet = await loadKinglet(choice, settings.value.kernels, { ...listeners, mmproj });
     const session = await firstSession(kinglet);
     if (listeners.signal.aborted) {
       kinglet.dispose();
@@ -61,7 +65,7 @@ export async function openModel(choice: ModelChoice): Promise<boolean> {
 export function loadKinglet(
   { source }: ModelChoice,
   kernels: string | undefined,
-  options: Pick<LoadOptions, 'signal' | 'onProgress'> = {},
+  options: Pick<LoadOptions, 'signal' | 'onProgress' | 'mmproj'> = {},
 ): Promise<Kinglet> {
   return Kinglet.load(source, {
     ...options,
@@ -108,14 +112,17 @@ export async function renewSession(): Promise<void> {
 }
 
 /** Enough for a conversation; what long-context models allow would not fit. */
-const defaultMaxContext = 2048;
+export const defaultMaxContext = 2048;
+/** A picture may take as much as a thousand words. */
+export const defaultSeeingContext = 4096;
 
 export function sessionOptions(
   { nCtx, kvKeys, kvValues }: Settings,
-  { contextLength }: ModelInfo,
+  { contextLength, images }: ModelInfo,
 ): SessionOptions {
+  const usual = images ? defaultSeeingContext : defaultMaxContext;
   return {
-    nCtx: Math.min(nCtx ?? defaultMaxContext, contextLength),
+    nCtx: Math.min(nCtx ?? usual, contextLength),
     kv: { k: kvKeys, v: kvValues },
   };
 }

@@ -89,7 +89,7 @@ describe('writing', () => {
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(
       opening + tellByCli(opening, 30),
     );
-    await page.locator('#clear').click();
+    await page.locator('#new').click();
     expect(await page.locator('.exchange').count()).toBe(0);
   });
 
@@ -235,6 +235,27 @@ describe('the keyboard', () => {
   });
 });
 
+describe('the focus', () => {
+  const focused = (page: Page) => page.evaluate(() => document.activeElement?.id);
+
+  it('is on the prompt when a model is there, but stays in a panel', async () => {
+    const page = await open();
+    expect(await focused(page)).toBe('prompt');
+    await openPanel(page, 'look');
+    await page.locator('#kernels').focus();
+    await page.locator('#kernels').selectOption('scalar');
+    await page.locator('#engine-facts', { hasText: 'kernels scalar' }).waitFor();
+    expect(await focused(page)).toBe('kernels');
+    await openPanel(page, 'models');
+    await page.locator('#file').setInputFiles({
+      ...{ name: 'own.gguf', mimeType: 'application/octet-stream' },
+      buffer: Buffer.from(withChatTemplate(readFileSync(storyModel), 'a template')),
+    });
+    await page.locator('.welcome').waitFor();
+    await expect.poll(() => focused(page)).toBe('prompt');
+  });
+});
+
 describe('settings', () => {
   it('apply presets, and are remembered', async () => {
     const page = await open('');
@@ -276,9 +297,9 @@ describe('settings', () => {
 
   it('load the model again with other kernels', async () => {
     const page = await open();
-    await openPanel(page, 'settings');
+    await openPanel(page, 'look');
     await page.locator('#kernels').selectOption('scalar');
-    await page.locator('#runtime', { hasText: 'kernels scalar' }).waitFor();
+    await page.locator('#engine-facts', { hasText: 'kernels scalar' }).waitFor();
     await page.locator('#panel-close').click();
     expect(await ask(page, opening)).toBe(tellByCli(opening, 30, ['--kernels', 'scalar']));
   });
@@ -289,9 +310,9 @@ describe('settings', () => {
     await page.locator('#nCtx').fill('128');
     await page.locator('#nCtx').blur();
     await page.locator('#model-facts', { hasText: '128 tokens of context' }).waitFor();
+    await openPanel(page, 'look');
     await page.locator('#kvKeys').selectOption('q8');
     await page.locator('#kvValues').selectOption('q4');
-    await openPanel(page, 'look');
     await page.locator('.legend', { hasText: 'of 128 tokens, q8 and q4' }).waitFor();
     await page.locator('#panel-close').click();
     expect(await ask(page, opening)).toMatch(/\w/);
@@ -315,6 +336,16 @@ describe('panels', () => {
 });
 
 describe('looking inside', () => {
+  it('says what it is, and what computes', async () => {
+    const page = await open();
+    expect(await page.locator('main').textContent()).not.toMatch(/kernel|thread|simd/i);
+    await openPanel(page, 'look');
+    expect(await page.locator('.look').textContent()).toMatch(/^The model at work on this machine/);
+    expect(await page.locator('#engine-facts').textContent()).toMatch(
+      /^Engine relaxed-simd, kernels/,
+    );
+  });
+
   it('plots the speed of the last answer', async () => {
     const page = await open('?temperature=0&tokens=200');
     await openPanel(page, 'look');
@@ -392,7 +423,7 @@ describe('forks', () => {
     await fork(page, 2, 5);
     await page.locator('#forks [role=status]', { hasText: 'Close a fork' }).waitFor();
     expect((await strips(page))[0]).toBe('Start: pages 0 shared, 0 copied to write, 1 its own');
-    await page.locator('#clear').click();
+    await page.locator('#new').click();
     await fork(page, 8, 400);
     await page.locator('.fork-text', { hasText: /\w/ }).first().waitFor();
     await page.locator('#fork-run', { hasText: 'Stop' }).click();
@@ -407,7 +438,7 @@ describe('the file inspector', () => {
     await openPanel(page, 'look');
     await page.locator('#inspect').click();
     await page.locator('#file-content summary').first().waitFor();
-    for (const summary of await page.locator('summary').all()) await summary.click();
+    for (const summary of await page.locator('#file-content summary').all()) await summary.click();
     const text = await page.locator('#file-content').textContent();
     expect(text).toContain('llama.context_length512');
     expect(text).toContain('blk.0.attn_q.weightQ4_0256 × 256');
@@ -454,6 +485,17 @@ describe('comparing', () => {
     expect(await before('left')).toBe(await before('right'));
     const [left, right] = await page.locator('mark').allTextContents();
     expect(left).not.toBe(right);
+  });
+
+  it('says what it compares before it is run', async () => {
+    const page = await open();
+    await openPanel(page, 'compare');
+    const right = page.locator('#compare-right');
+    expect(await right.textContent()).toContain('What it writes will stand here.');
+    expect(await right.textContent()).toContain('About a seventh of the memory');
+    await page.getByLabel('Right: keys and values').selectOption('f16');
+    expect(await right.textContent()).toContain('Half the memory.');
+    expect(await page.locator('.compare').textContent()).toContain('Keys and values are what');
   });
 
   it('finds none between a fork of the session and the session itself', async () => {
@@ -536,7 +578,7 @@ describe('models', () => {
   it('open from an address', async () => {
     const page = await open();
     await load(page, `assets/${fileName()}`);
-    await page.locator('#clear:disabled').waitFor();
+    await page.locator('#new:disabled').waitFor();
     expect(await ask(page, opening)).toBe(tellByCli(opening, 30));
   });
 
@@ -561,7 +603,7 @@ describe('models', () => {
   it('are kept, listed with their size, and deleted', async () => {
     const page = await open();
     await load(page, `assets/${fileName()}?second`);
-    await page.locator('#clear:disabled').waitFor();
+    await page.locator('#new:disabled').waitFor();
     await openPanel(page, 'models');
     const kept = page.locator('#kept');
     await kept.locator('h3', { hasText: /^On this device, [36]\.\d MB$/ }).waitFor();

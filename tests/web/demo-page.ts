@@ -81,6 +81,14 @@ export async function openPanel(page: Page, name: string): Promise<void> {
   await page.locator('#panel:visible').waitFor();
 }
 
+/** What the page says of the engine that runs. */
+export async function engineFacts(page: Page): Promise<string> {
+  await openPanel(page, 'look');
+  const facts = await page.locator('#engine-facts').textContent();
+  await page.locator('#panel-close').click();
+  return facts ?? '';
+}
+
 /** Drops files on the page, given by name and content. */
 export async function drop(page: Page, files: Record<string, string>): Promise<void> {
   const transfer = await page.evaluateHandle((contents) => {
@@ -102,4 +110,24 @@ export async function accessibilityFaults(page: Page): Promise<string[]> {
     }),
   );
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+}
+
+/** What can be scrolled sideways, or lies right of the screen; code and tables may scroll by themselves. */
+export function beyondTheEdge(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const nameOf = ({ id, className, tagName }: Element) => id || className || tagName;
+    const scrollers = [...document.querySelectorAll('html, body, #transcript, .panel, .panel *')];
+    const tooWide = scrollers.filter((element) => {
+      const { overflowX } = getComputedStyle(element);
+      const scrolls = element.tagName === 'HTML' || ['auto', 'scroll'].includes(overflowX);
+      return scrolls && element.scrollWidth > element.clientWidth;
+    });
+    const outside = [...document.querySelectorAll('button, input, select, textarea, p, h2')].filter(
+      (element) => {
+        const { width, right } = element.getBoundingClientRect();
+        return width > 1 && right > innerWidth + 0.5;
+      },
+    );
+    return [...tooWide, ...outside].map(nameOf);
+  });
 }

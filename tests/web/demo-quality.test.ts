@@ -22,7 +22,7 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
     const page = await openPage(site.browser, `${site.plain.url}?tokens=20`, options);
     await page.getByRole('button', { name: 'Tokens', exact: true }).click();
     await page.locator('.token').nth(3).click();
-    for (const panel of ['none', 'models', 'search', 'look', 'compare', 'settings']) {
+    for (const panel of ['none', 'models', 'history', 'search', 'look', 'compare', 'settings']) {
       if (panel !== 'none') await openPanel(page, panel);
       if (panel === 'look') {
         await page.locator('#inspect').click();

@@ -1,10 +1,17 @@
 // One prompt, two ways to compute it, side by side.
 import type { KvKind, Piece } from 'kinglet';
 import type { Panel } from '../panels/panels.ts';
-import { generateOptions, kernelSets, kvKinds, presets, settings } from '../settings.ts';
+import {
+  generateOptions,
+  kernelSets,
+  kvKindNames,
+  kvKinds,
+  presets,
+  settings,
+} from '../settings.ts';
 import { latest, stop } from '../talk/conversation.ts';
 import { h, oncePerFrame } from '../ui/dom.ts';
-import { bytes, errorText, rate } from '../ui/format.ts';
+import { bytes, count, errorText, rate } from '../ui/format.ts';
 import { canWrite, opened } from '../workspace.ts';
 import type { WritingModel } from '../workspace.ts';
 import { firstDifference, runWay } from './run.ts';
@@ -51,8 +58,9 @@ class Comparison {
       h(
         'p',
         { class: 'soft' },
-        'One prompt under two kinds of keys and values, or two sets of kernels. Both sides take the ' +
-          'most probable token each time: what differs comes from the arithmetic.',
+        'The same prompt, answered twice: so you see what less memory, or other arithmetic, does to ' +
+          'a text. Keys and values are what the model keeps of a text; kernels are the routines that ' +
+          'multiply. Both sides take the likeliest token each time, so that nothing else differs.',
       ),
       h('div', { class: 'field' }, h('label', { for: 'compare-prompt' }, 'Prompt'), this.#prompt),
       h(
@@ -112,7 +120,7 @@ class Comparison {
     this.#verdict.textContent =
       index === undefined
         ? `No difference in ${String(this.#left.pieces.length)} tokens.`
-        : `The same for ${String(index)} tokens; the first difference is marked.`;
+        : `The same for ${count(index)} ${index === 1 ? 'token' : 'tokens'}; the first difference is marked.`;
   }
 }
 
@@ -124,15 +132,20 @@ class Side {
   pieces: Piece[] = [];
   readonly #kv: HTMLSelectElement;
   readonly #kernels: HTMLSelectElement;
-  readonly #text = h('p', { class: 'written side-text' });
+  readonly #about = h('p', { class: 'soft' });
+  readonly #text = h('p', { class: 'written side-text' }, noText());
   readonly #facts = h('p', { class: 'soft side-facts' }, '\u00a0');
   readonly #paint = oncePerFrame(() => {
-    this.#text.textContent = this.#spell(0);
+    if (this.pieces.length === 0) this.#text.replaceChildren(noText());
+    else this.#text.textContent = this.#spell(0);
   });
 
   constructor(id: string, name: string) {
-    this.#kv = choice(kvKinds, `${name}: keys and values`);
-    this.#kernels = choice(kernelSets, `${name}: kernels`);
+    this.#kv = choice(kvKinds, `${name}: keys and values`, (kind) => kvKindNames[kind].name);
+    this.#kernels = choice(kernelSets, `${name}: kernels`, (set) => set);
+    this.#kv.addEventListener('change', () => {
+      this.#explain();
+    });
     this.element = h(
       'section',
       { id: `compare-${id}`, 'aria-label': name },
@@ -142,6 +155,7 @@ class Side {
         labelled('Keys and values', this.#kv),
         labelled('Kernels', this.#kernels),
       ),
+      this.#about,
       this.#facts,
       this.#text,
     );
@@ -150,6 +164,12 @@ class Side {
   choose({ kv, kernels }: Way): void {
     this.#kv.value = kv;
     this.#kernels.value = kernels;
+    this.#explain();
+  }
+
+  /** What the chosen kind of keys and values is like. */
+  #explain(): void {
+    this.#about.textContent = kvKindNames[this.#kv.value as KvKind].about;
   }
 
   clear(): void {
@@ -171,7 +191,7 @@ class Side {
   mark(index: number | undefined): void {
     if (index === undefined) return;
     const marked = h('mark', {}, this.pieces[index]?.text);
-    // In the next frame, behind a painting that waits.
+    // In the next frame, after a painting that waits.
     requestAnimationFrame(() => {
       this.#text.replaceChildren(this.#spell(0, index), marked, this.#spell(index + 1));
     });
@@ -185,11 +205,20 @@ class Side {
   }
 }
 
-function choice(values: readonly string[], name: string): HTMLSelectElement {
+/** What stands in a text's place before there is one. */
+function noText(): HTMLElement {
+  return h('span', { class: 'soft' }, 'What it writes will stand here.');
+}
+
+function choice<T extends string>(
+  values: readonly T[],
+  name: string,
+  textOf: (value: T) => string,
+): HTMLSelectElement {
   return h(
     'select',
     { 'aria-label': name },
-    ...values.map((value) => h('option', { value }, value)),
+    ...values.map((value) => h('option', { value }, textOf(value))),
   );
 }
 

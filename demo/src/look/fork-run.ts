@@ -41,7 +41,8 @@ export class ForkRun {
     const tokens = await textSoFar(model, share);
     const { nCtx, kv } = model.session.info;
     const kvPool = Math.max(nCtx, tokens.length + nForks * (nTokens + slack));
-    const words = (await model.kinglet.detokenize(tokens.slice(-nEndingTokens))).trim();
+    const last = tokens.slice(-nEndingTokens).filter((token) => token >= 0); // no pictures
+    const words = (await model.kinglet.detokenize(last)).trim();
     const ending = tokens.length > nEndingTokens ? `… ${words}` : words;
     const start = await model.kinglet.newSession({ nCtx, kv, kvPool });
     const run = new ForkRun(start, Math.min(nCtx, tokens.length + nTokens), ending);

@@ -1,6 +1,7 @@
 import type { Panel } from '../panels/panels.ts';
 import { h } from '../ui/dom.ts';
 import { benchmark } from './benchmark.ts';
+import { engine } from './engine.ts';
 import { fileInspector } from './file-inspector.ts';
 import { forks } from './forks.ts';
 import { memoryBars } from './memory-bars.ts';
@@ -9,5 +10,16 @@ import { speedPlot } from './speed-plot.ts';
 export const lookPanel: Panel = {
   title: 'Look inside',
   create: () =>
-    h('div', { class: 'look' }, speedPlot(), memoryBars(), forks(), fileInspector(), benchmark()),
+    h(
+      'div',
+      { class: 'look' },
+      h(
+        'p',
+        { class: 'soft' },
+        'The model at work on this machine: how fast it reads and writes, what it keeps in memory, ' +
+          'how else its text could have gone on, and what its file holds. It reads and writes in ' +
+          'tokens: words, or parts of words.',
+      ),
+      ...[speedPlot(), memoryBars(), engine(), forks(), fileInspector(), benchmark()],
+    ),
 };

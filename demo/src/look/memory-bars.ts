@@ -1,7 +1,7 @@
 // What the model and its session take, and what the context would take in other kinds.
 import type { KvKind, SessionInfo } from 'kinglet';
 import { useNewSession } from '../actions.ts';
-import { changeSettings, kvKinds } from '../settings.ts';
+import { changeSettings, kvKindNames, kvKinds } from '../settings.ts';
 import { h } from '../ui/dom.ts';
 import { bytes, count } from '../ui/format.ts';
 import { canWrite, opened } from '../workspace.ts';
@@ -21,7 +21,7 @@ export function memoryBars(): HTMLElement {
       },
     },
     h('option', { value: 'mixed', hidden: true }, 'keys and values apart'),
-    ...kvKinds.map((kind) => h('option', { value: kind }, kind)),
+    ...kvKinds.map((kind) => h('option', { value: kind }, kvKindNames[kind].name)),
   );
   const section = h(
     'section',
@@ -59,12 +59,18 @@ const totalPart = { name: 'Together', className: 'total' };
 
 function partsOf({ kinglet, session }: WritingModel): Part[] {
   const { memory } = session.info;
+  const { images } = kinglet.info;
   return [
     { name: 'Weights', className: 'weights', size: kinglet.info.memory.weightBytes },
+    ...(images ? [visionPart(images.weightBytes)] : []),
     { name: kvName(session.info), className: 'kv', size: memory.kvBytes },
     ...(memory.recurrentBytes > 0 ? [recurrentPart(memory.recurrentBytes)] : []),
     { name: 'Scratch', className: 'scratch', size: memory.scratchBytes },
   ];
+}
+
+function visionPart(size: number): Part {
+  return { name: 'Weights that read pictures', className: 'vision', size };
 }
 
 function recurrentPart(size: number): Part {

@@ -1,154 +1,190 @@
-// Choosing a model: known ones, an address, a file.
-import { ModelCache } from 'kinglet';
+// Choosing a model: known ones, those on this device, a file, an address.
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
 import type { CachedFile } from 'kinglet';
-import { showAlert, useModel } from '../actions.ts';
-import { hubPage, knownModels } from '../catalogue.ts';
-import type { KnownModel } from '../catalogue.ts';
-import { button, h } from '../ui/dom.ts';
+import { useFiles, useModel } from '../actions.ts';
+import { showAlert } from '../alert.ts';
+import { chatModels, seeingModels, storyModels, writingModels } from '../catalogue.ts';
+import type { HubModel, KnownModel, SeeingModel } from '../catalogue.ts';
+import { fileName, modelCache } from '../models/kept.ts';
+import { hintFor, memoryNeeded, thisMachine } from '../models/machine.ts';
+import { modelCard } from '../models/model-card.ts';
+import { isReaderName } from '../models/reader-file.ts';
+import { h } from '../ui/dom.ts';
+import { drawn } from '../ui/drawn.ts';
 import { bytes } from '../ui/format.ts';
-import { embedded, loading } from '../workspace.ts';
+import { Observable } from '../ui/observable.ts';
+import { embedded, loading, opened } from '../workspace.ts';
 import { closePanel } from './panels.ts';
 import type { Panel } from './panels.ts';
 
 export const modelsPanel: Panel = {
   title: 'Models',
-  create: () =>
-    h(
-      'div',
-      { class: 'models' },
-      fileSection(),
-      addressSection(),
-      keptSection(),
-      h('h3', {}, 'Small models'),
-      h('ul', { class: 'cards' }, embeddedCard(), ...knownModels.map(knownCard)),
-    ),
+  create: () => {
+    loading.subscribe((state) => {
+      if (!state) void readKept();
+    });
+    return drawn(h('div', { class: 'models' }), models, [opened, kept]);
+  },
 };
+
+/** The models that earlier downloads left on this device. */
+const kept = new Observable<readonly CachedFile[]>([]);
+
+function models(): TemplateResult {
+  return html`
+    ${kept.value.length > 0 ? keptSection(kept.value) : nothing}
+    <h3>To chat with</h3>
+    <ul class="cards">
+      ${chatModels.map((model) => chatCard(model, bytes(model.bytes)))}
+    </ul>
+    <h3>To ask about pictures</h3>
+    <ul class="cards">
+      ${seeingModels.map(seeingCard)}
+    </ul>
+    <h3>To tell stories</h3>
+    <ul class="cards">
+      ${embeddedCard()} ${storyModels.map(storyCard)}
+    </ul>
+    <h3>Your own</h3>
+    ${fileForm()} ${addressForm()}
+  `;
+}
 
 function open(name: string, source: string | URL | File): void {
   closePanel();
   void useModel({ name, source });
 }
 
-function embeddedCard(): HTMLElement {
-  return card(embedded.name, 'Very short stories; comes with this page', '3.1 MB · MIT', () => {
-    open(embedded.name, embedded.source);
+function isOpen(source: string | URL): boolean {
+  const now = opened.value?.choice.source;
+  return now !== undefined && !(now instanceof File) && String(now) === String(source);
+}
+
+function embeddedCard(): TemplateResult {
+  const { name, source } = embedded;
+  return modelCard({
+    ...{ name, about: 'Very short stories; comes with this page', facts: '3.1 MB · MIT' },
+    isOpen: opened.value?.choice.source === source,
+    onLoad: () => {
+      open(name, source);
+    },
   });
 }
 
-function knownCard(model: KnownModel): HTMLElement {
+function storyCard({ name, about, bytes: size, licence, address }: HubModel): TemplateResult {
+  return modelCard({
+    ...{ name, about, address, isOpen: isOpen(address) },
+    facts: `${bytes(size)} · ${licence}`,
+    onLoad: () => {
+      open(name, address);
+    },
+  });
+}
+
+function seeingCard(model: SeeingModel): TemplateResult {
+  const { bytes: total, reader } = model;
+  return chatCard(model, `${bytes(total)}, ${bytes(reader.bytes)} of it to see`);
+}
+
+function chatCard(model: KnownModel, size: string): TemplateResult {
   const { name, about, licence, address } = model;
-  const made = card(name, about, `${bytes(model.bytes)} · ${licence}`, () => {
-    open(name, address);
+  const memory = `about ${bytes(memoryNeeded(model))} of memory`;
+  return modelCard({
+    ...{ name, about, address, isOpen: isOpen(address) },
+    facts: [size, memory, licence].join(' · '),
+    hint: hintFor(model, thisMachine()),
+    onLoad: () => {
+      open(name, address);
+    },
   });
-  made.append(
-    h('a', { href: hubPage(model), target: '_blank', rel: 'noopener', class: 'address' }, address),
-  );
-  return made;
 }
 
-function card(name: string, about: string, facts: string, onOpen: () => void): HTMLElement {
-  return h(
-    'li',
-    { class: 'card' },
-    h(
-      'div',
-      {},
-      h('strong', {}, name),
-      about && h('p', {}, about),
-      h('p', { class: 'soft' }, facts),
-    ),
-    button('Load', onOpen, { 'aria-label': `Load ${name}` }),
-  );
+function keptSection(files: readonly CachedFile[]): TemplateResult {
+  const total = files.reduce((sum, file) => sum + file.bytes, 0);
+  return html`<div id="kept">
+    <h3>On this device, ${bytes(total)}</h3>
+    <ul class="cards">
+      ${files.map(keptCard)}
+    </ul>
+  </div>`;
 }
 
-/** The models that earlier downloads left on this device, where there are any. */
-function keptSection(): HTMLElement {
-  const list = h('ul', { class: 'cards' });
-  const title = h('h3', {});
-  const section = h('div', { id: 'kept', hidden: true }, title, list);
-  const cache = new ModelCache();
-
-  async function update(): Promise<void> {
-    const files = await cache.list();
-    const total = files.reduce((sum, file) => sum + file.bytes, 0);
-    title.textContent = `On this device, ${bytes(total)}`;
-    list.replaceChildren(...files.map((file) => keptCard(file, remove)));
-    section.hidden = files.length === 0;
-  }
-
-  async function remove({ url }: CachedFile): Promise<void> {
-    try {
-      await cache.delete(url);
-    } catch (error) {
-      showAlert('The model could not be deleted', error);
-    }
-    await update();
-  }
-
-  loading.subscribe((state) => {
-    if (!state) void update();
-  });
-  return section;
-}
-
-function keptCard(file: CachedFile, remove: (file: CachedFile) => Promise<void>): HTMLElement {
+function keptCard(file: CachedFile): TemplateResult {
   const { url, isComplete, savedAt } = file;
-  const name = fileName(url);
-  const known = knownModels.find(({ address }) => address.endsWith(`/${name}`))?.name ?? name;
-  const state = isComplete ? savedAt.toLocaleDateString() : 'begun';
-  const made = card(known, '', `${bytes(file.bytes)} · ${state}`, () => {
-    open(known, url);
+  const found = fileName(url);
+  const known = writingModels.find(({ address }) => fileName(address) === found);
+  const name = known?.name ?? found;
+  const isModel = !isReaderName(found); // others are loaded with the model that they belong to
+  const state = isComplete ? savedAt.toLocaleDateString() : 'downloaded in part';
+  return modelCard({
+    ...{ name, facts: `${bytes(file.bytes)} · ${isModel ? '' : 'reads pictures · '}${state}` },
+    isOpen: isOpen(url) || (known !== undefined && isOpen(known.address)),
+    onLoad: isModel
+      ? () => {
+          open(name, known?.address ?? url);
+        }
+      : undefined,
+    onDelete: () => deleteKept(file),
   });
-  made.append(button('Delete', () => remove(file), { 'aria-label': `Delete ${known}` }));
-  return made;
 }
 
-function fileName(url: string): string {
-  const name = new URL(url).pathname.split('/').at(-1) ?? url;
+async function readKept(): Promise<void> {
+  kept.value = await modelCache.list().catch(() => []);
+}
+
+async function deleteKept({ url }: CachedFile): Promise<void> {
   try {
-    return decodeURIComponent(name);
-  } catch {
-    return name; // a "%" that encodes nothing
+    await modelCache.delete(url);
+  } catch (error) {
+    showAlert('The model could not be deleted', error);
   }
+  await readKept();
 }
 
-function fileSection(): HTMLElement {
-  const input = h('input', {
-    type: 'file',
-    id: 'file',
-    accept: '.gguf',
-    class: 'visually-hidden',
-    onchange: () => {
-      const file = input.files?.[0];
-      input.value = ''; // so that the same file can be picked again
-      if (file) open(file.name, file);
-    },
-  });
-  return h(
-    'p',
-    { class: 'pick' },
-    input,
-    h('label', { for: 'file', class: 'button' }, 'Open a .gguf file'),
-    h('span', { class: 'soft' }, 'or drop one anywhere on the page'),
-  );
+function fileForm(): TemplateResult {
+  const onChange = ({ target }: Event) => {
+    const input = target as HTMLInputElement;
+    const files = [...(input.files ?? [])];
+    input.value = ''; // so that the same file can be picked again
+    if (files.length === 0) return;
+    closePanel();
+    void useFiles(files);
+  };
+  return html`<p class="pick">
+    <input
+      type="file"
+      id="file"
+      accept=".gguf"
+      multiple
+      class="visually-hidden"
+      @change=${onChange}
+    />
+    <label for="file" class="button">Open a .gguf file</label>
+    <span class="soft">
+      or drop one anywhere on the page. With its mmproj file, together or afterwards, it reads
+      pictures.
+    </span>
+  </p>`;
 }
 
-function addressSection(): HTMLElement {
-  const input = h('input', {
-    ...{ type: 'text', id: 'address', required: true, spellcheck: 'false' },
-    placeholder: 'https://… or hf:owner/repo/file',
-  });
-  return h(
-    'form',
-    {
-      class: 'address-form',
-      onsubmit: (event: SubmitEvent) => {
-        event.preventDefault();
-        const address = input.value.trim();
-        open(address.split('/').at(-1) ?? address, address);
-      },
-    },
-    h('label', { for: 'address' }, 'Address'),
-    h('div', { class: 'row' }, input, h('button', { class: 'button quiet' }, 'Load')),
-  );
+function addressForm(): TemplateResult {
+  const onSubmit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const address = (event.target as HTMLElement).querySelector('input')?.value.trim() ?? '';
+    open(address.split('/').at(-1) ?? address, address);
+  };
+  return html`<form class="address-form" @submit=${onSubmit}>
+    <label for="address">Address</label>
+    <div class="row">
+      <input
+        type="text"
+        id="address"
+        required
+        spellcheck="false"
+        placeholder="https://… or hf:owner/repo/file"
+      />
+      <button class="button quiet">Load</button>
+    </div>
+  </form>`;
 }

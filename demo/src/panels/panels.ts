@@ -7,6 +7,8 @@ export interface Panel {
   isWide?: boolean;
   /** Made when it is first opened, and kept. */
   create: () => HTMLElement;
+  /** Called when it is closed, or gives its place to another. */
+  onClose?: () => void;
 }
 
 const aside = byId('panel', HTMLElement);
@@ -39,6 +41,7 @@ export function showPanels(known: Record<string, Panel>): void {
 export function openPanel(name: string): void {
   const panel = panels[name];
   if (!panel) return;
+  if (current !== undefined) panels[current]?.onClose?.();
   current = name;
   const content = created.get(name) ?? panel.create();
   created.set(name, content);
@@ -52,11 +55,14 @@ export function openPanel(name: string): void {
 }
 
 export function closePanel(): void {
+  if (current !== undefined) panels[current]?.onClose?.();
   const opener = openers().find(({ dataset }) => dataset.panel === current);
   current = undefined;
   aside.hidden = true;
   markOpeners();
-  opener?.focus();
+  // One in a menu that is closed cannot take it.
+  if (opener?.offsetParent) opener.focus();
+  else byId('prompt', HTMLElement).focus();
 }
 
 function openers(): HTMLElement[] {

@@ -5,13 +5,7 @@ import { errorText } from '../ui/format.ts';
 import type { ModelChoice } from '../workspace.ts';
 import { Library } from './library.ts';
 import { readText } from './read-text.ts';
-import {
-  forgetChoice,
-  loadSearchModel,
-  rememberChoice,
-  rememberedChoice,
-  searchModel,
-} from './search-model.ts';
+import { loadSearchModel, rememberedChoice, searchModel } from './search-model.ts';
 import type { OpenSearchModel } from './search-model.ts';
 import { openStore } from './store.ts';
 
@@ -31,7 +25,7 @@ export async function chooseModel(choice: ModelChoice): Promise<void> {
   try {
     const model = await loadSearchModel(choice);
     if (!model) return;
-    rememberChoice(choice);
+    rememberedChoice.remember(choice);
     await replaceModel(model);
   } catch (error) {
     trouble.value = `${choice.name} could not be loaded: ${errorText(error)}.`;
@@ -42,13 +36,13 @@ export async function chooseModel(choice: ModelChoice): Promise<void> {
 
 /** Loads the model of the last visit, where there was one. */
 export async function chooseRemembered(): Promise<void> {
-  const choice = rememberedChoice();
-  if (choice && !searchModel.value) await chooseModel(choice);
+  const { name, source } = rememberedChoice.value ?? {};
+  if (name && source && !searchModel.value) await chooseModel({ name, source });
 }
 
 /** Frees the model's memory. Its vectors are kept. */
 export async function dropModel(): Promise<void> {
-  forgetChoice();
+  rememberedChoice.forget();
   await replaceModel(undefined);
 }
 

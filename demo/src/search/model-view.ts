@@ -1,7 +1,8 @@
 // The embedding model: what it is, how far it has been loaded, or which ones can be had.
-import { embeddingModels, hubPage } from '../catalogue.ts';
-import type { KnownModel } from '../catalogue.ts';
+import { html, render } from 'lit-html';
+import { embeddingModels } from '../catalogue.ts';
 import type { Loading } from '../loading.ts';
+import { modelCard } from '../models/model-card.ts';
 import { button, h } from '../ui/dom.ts';
 import { bytes, count } from '../ui/format.ts';
 import { chooseModel, dropModel } from './desk.ts';
@@ -9,8 +10,8 @@ import { searchModel, searchModelLoading } from './search-model.ts';
 import type { OpenSearchModel } from './search-model.ts';
 
 export function modelView(): HTMLElement {
-  const line = h('div', { id: 'search-model', class: 'search-line' });
-  const loading = h('div', { id: 'search-loading', class: 'search-line', role: 'status' });
+  const line = h('div', { id: 'search-model', class: 'line' });
+  const loading = h('div', { id: 'search-loading', class: 'line', role: 'status' });
   const choices = choicesView();
   searchModel.subscribe((model) => {
     line.hidden = !model;
@@ -51,6 +52,14 @@ function showProgress(
 }
 
 function choicesView(): HTMLElement {
+  const cards = embeddingModels.map(({ name, about, bytes: size, licence, address }) =>
+    modelCard({
+      ...{ name, about, address, facts: `about ${bytes(size)} · ${licence}` },
+      onLoad: () => chooseModel({ name, source: address }),
+    }),
+  );
+  const list = h('ul', { class: 'cards' });
+  render(html`${cards}`, list);
   const input = h('input', {
     ...{ type: 'file', id: 'search-model-file', accept: '.gguf', class: 'visually-hidden' },
     onchange: () => {
@@ -68,7 +77,7 @@ function choicesView(): HTMLElement {
       'Searching by meaning needs a small model of its own, one that turns passages into numbers. It ' +
         'runs beside the model that you talk to, here in this page: your texts stay on this device.',
     ),
-    h('ul', { class: 'cards' }, ...embeddingModels.map(card)),
+    list,
     h(
       'p',
       { class: 'pick' },
@@ -76,22 +85,5 @@ function choicesView(): HTMLElement {
       h('label', { for: 'search-model-file', class: 'button quiet' }, 'Open a .gguf file'),
       h('span', { class: 'soft' }, 'of any embedding model'),
     ),
-  );
-}
-
-function card(model: KnownModel): HTMLElement {
-  const { name, about, licence, address } = model;
-  return h(
-    'li',
-    { class: 'card' },
-    h(
-      'div',
-      {},
-      h('strong', {}, name),
-      h('p', {}, about),
-      h('p', { class: 'soft' }, `about ${bytes(model.bytes)} · ${licence}`),
-    ),
-    button('Load', () => chooseModel({ name, source: address }), { 'aria-label': `Load ${name}` }),
-    h('a', { href: hubPage(model), target: '_blank', rel: 'noopener', class: 'address' }, address),
   );
 }

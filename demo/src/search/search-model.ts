@@ -3,6 +3,7 @@ import { Kinglet } from 'kinglet';
 import { showLoad } from '../loading.ts';
 import type { Loading } from '../loading.ts';
 import { settings } from '../settings.ts';
+import { RememberedChoice } from '../storage/remembered.ts';
 import { Observable } from '../ui/observable.ts';
 import { hubBase } from '../workspace.ts';
 import type { ModelChoice } from '../workspace.ts';
@@ -19,7 +20,8 @@ export interface OpenSearchModel extends SearchModel {
 export const searchModel = new Observable<OpenSearchModel | undefined>(undefined);
 export const searchModelLoading = new Observable<Loading | undefined>(undefined);
 
-const storageKey = 'kinglet search model';
+/** What an earlier visit chose. A file that was picked is not: it cannot be read again. */
+export const rememberedChoice = new RememberedChoice('kinglet search model');
 
 /**
  * Loads an embedding model and gives it; undefined when cancelled, or when a later call has taken
@@ -67,34 +69,4 @@ async function describe({ name, source }: ModelChoice, kinglet: Kinglet): Promis
   const promptTokens = await kinglet.countTokens(prompts.passage);
   const passageTokens = passageTokensOf(info.contextLength, promptTokens);
   return { ...{ name, kinglet, embedder: kinglet, key, size, prompts, passageTokens } };
-}
-
-/** Where the model can be had again: a file that was picked cannot. */
-export function rememberChoice({ name, source }: ModelChoice): void {
-  try {
-    if (source instanceof File) localStorage.removeItem(storageKey);
-    else localStorage.setItem(storageKey, JSON.stringify({ name, source: String(source) }));
-  } catch {
-    // Storage is denied: the choice lasts as long as the page.
-  }
-}
-
-export function forgetChoice(): void {
-  try {
-    localStorage.removeItem(storageKey);
-  } catch {
-    // Nothing was remembered either.
-  }
-}
-
-/** What an earlier visit chose. */
-export function rememberedChoice(): ModelChoice | undefined {
-  try {
-    const found: unknown = JSON.parse(localStorage.getItem(storageKey) ?? 'null');
-    if (typeof found !== 'object' || !found) return undefined;
-    const { name, source } = found as Record<string, unknown>;
-    return typeof name === 'string' && typeof source === 'string' ? { name, source } : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,6 @@
 // Searching one's own texts by meaning.
 import type { Panel } from '../panels/panels.ts';
+import { showMessage } from '../ui/closable.ts';
 import { h } from '../ui/dom.ts';
 import { chooseRemembered, openLibrary, trouble } from './desk.ts';
 import { modelView } from './model-view.ts';
@@ -12,7 +13,9 @@ export const searchPanel: Panel = {
   create: () => {
     const alert = h('div', { id: 'search-alert', role: 'alert' });
     trouble.subscribe((text) => {
-      alert.textContent = text;
+      showMessage(alert, text, () => {
+        trouble.value = '';
+      });
     });
     const panel = h('div', { class: 'search' }, alert, modelView());
     void openLibrary().then((library) => {

@@ -1,4 +1,5 @@
 // Texts and their vectors in the page's storage (IndexedDB), or in memory where there is none.
+import { openDatabase, result, sumOfKeys, write } from '../storage/database.ts';
 
 export interface TextRecord {
   /** Of the text; its key. */
@@ -17,7 +18,7 @@ export interface IndexRecord {
   checksum: string;
   /** Where each passage begins and ends, in UTF-16 units of the text. */
   spans: Uint32Array<ArrayBuffer>;
-  /** Of the first passages, one behind the other; of all of them once the index is complete. */
+  /** Of the first passages, one after the other; of all of them once the index is complete. */
   vectors: Float32Array<ArrayBuffer>;
   /** Numbers of a vector. */
   size: number;
@@ -41,7 +42,7 @@ export interface SearchStore {
 /** The page's storage, or memory where the browser denies it. */
 export async function openStore(): Promise<SearchStore> {
   try {
-    return new DatabaseStore(await openDatabase());
+    return new DatabaseStore(await openSearchDatabase());
   } catch {
     return new MemoryStore();
   }
@@ -108,23 +109,23 @@ class DatabaseStore implements SearchStore {
   }
 
   async putText(record: TextRecord): Promise<void> {
-    await this.#write(['texts'], ([texts]) => texts?.put(record));
+    await write(this.#database, ['texts'], ([texts]) => texts?.put(record));
   }
 
   async putIndex(record: IndexRecord): Promise<void> {
-    await this.#write(['indexes'], ([indexes]) => indexes?.put(record));
+    await write(this.#database, ['indexes'], ([indexes]) => indexes?.put(record));
   }
 
   async remove(checksum: string): Promise<void> {
     const keys = await result(this.#store('indexes').index('checksum').getAllKeys(checksum));
-    await this.#write(['texts', 'indexes'], ([texts, indexes]) => {
+    await write(this.#database, ['texts', 'indexes'], ([texts, indexes]) => {
       texts?.delete(checksum);
       for (const key of keys) indexes?.delete(key);
     });
   }
 
   async clear(): Promise<void> {
-    await this.#write(['texts', 'indexes'], (stores) => {
+    await write(this.#database, ['texts', 'indexes'], (stores) => {
       for (const store of stores) store.clear();
     });
   }
@@ -140,64 +141,13 @@ class DatabaseStore implements SearchStore {
   #store(name: string): IDBObjectStore {
     return this.#database.transaction(name).objectStore(name);
   }
-
-  /** Resolves when what was written is safe: a full disk shows at the end only. */
-  #write(names: string[], change: (stores: IDBObjectStore[]) => unknown): Promise<void> {
-    const transaction = this.#database.transaction(names, 'readwrite');
-    change(names.map((name) => transaction.objectStore(name)));
-    return new Promise((resolve, reject) => {
-      transaction.oncomplete = () => {
-        resolve();
-      };
-      transaction.onabort = () => {
-        reject(transaction.error ?? new Error('the browser did not keep it'));
-      };
-    });
-  }
 }
 
-function openDatabase(): Promise<IDBDatabase> {
-  const request = indexedDB.open('kinglet search', 1);
-  request.onupgradeneeded = () => {
-    const texts = request.result.createObjectStore('texts', { keyPath: 'checksum' });
-    const indexes = request.result.createObjectStore('indexes', { keyPath: ['model', 'checksum'] });
+function openSearchDatabase(): Promise<IDBDatabase> {
+  return openDatabase('kinglet search', 1, (database) => {
+    const texts = database.createObjectStore('texts', { keyPath: 'checksum' });
+    const indexes = database.createObjectStore('indexes', { keyPath: ['model', 'checksum'] });
     indexes.createIndex('checksum', 'checksum');
     for (const store of [texts, indexes]) store.createIndex('bytes', 'bytes');
-  };
-  return result(request);
-}
-
-/** Reads no record: an index of numbers is walked through by its keys. */
-function sumOfKeys(index: IDBIndex): Promise<number> {
-  const request = index.openKeyCursor();
-  let sum = 0;
-  return new Promise((resolve, reject) => {
-    request.onsuccess = () => {
-      const cursor = request.result;
-      if (!cursor) {
-        resolve(sum);
-        return;
-      }
-      sum += Number(cursor.key);
-      cursor.continue();
-    };
-    request.onerror = () => {
-      reject(failure(request));
-    };
   });
-}
-
-function result<T>(request: IDBRequest<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    request.onsuccess = () => {
-      resolve(request.result);
-    };
-    request.onerror = () => {
-      reject(failure(request));
-    };
-  });
-}
-
-function failure({ error }: { error: DOMException | null }): Error {
-  return error ?? new Error('the browser gave no reason');
 }

@@ -90,7 +90,7 @@ class ProgressLine {
       else void embedTexts();
     });
     const parts = [this.#bar, this.#text, this.#button];
-    this.element = h('div', { id: 'search-progress', class: 'search-line' }, ...parts);
+    this.element = h('div', { id: 'search-progress', class: 'line' }, ...parts);
   }
 
   update(): void {

@@ -1,0 +1,46 @@
+// What this machine can be expected to run. Browsers tell little of it, so these are hints only.
+import type { KnownModel, SeeingModel } from '../catalogue.ts';
+import { bytes } from '../ui/format.ts';
+import { defaultMaxContext, defaultSeeingContext } from '../workspace.ts';
+
+export interface Machine {
+  nCores: number;
+  /** Bytes, rounded and at most 8 GB; undefined where the browser does not tell. */
+  memory: number | undefined;
+}
+
+export function thisMachine(): Machine {
+  const { hardwareConcurrency, deviceMemory } = navigator as Navigator & { deviceMemory?: number };
+  return {
+    nCores: hardwareConcurrency || 1,
+    memory: deviceMemory === undefined ? undefined : deviceMemory * 1e9,
+  };
+}
+
+/** Bytes that a model takes while it is in use, nearly: its weights, and a context of usual length. */
+export function memoryNeeded(model: KnownModel | SeeingModel): number {
+  const bytesOfFloat = 4;
+  const context = 'reader' in model ? defaultSeeingContext : defaultMaxContext;
+  return model.bytes + model.kvNumbers * bytesOfFloat * context;
+}
+
+/** Each token reads all weights once, and each thread does its share: about half of the cores have one. */
+const slowBytesPerThread = 300e6;
+
+/** Why a model may be too much for the machine; undefined where nothing speaks against it. */
+export function hintFor(model: KnownModel, { nCores, memory }: Machine): string | undefined {
+  const needed = memoryNeeded(model);
+  // The system and other pages want memory too.
+  if (memory !== undefined && needed > memory / 2) {
+    return `May not fit: this device has ${bytes(memory)} of memory`;
+  }
+  if (model.bytes / Math.max(1, nCores / 2) > slowBytesPerThread) {
+    return `Probably slow: this machine has ${nCores === 1 ? '1 core' : `${String(nCores)} cores`}`;
+  }
+  return undefined;
+}
+
+/** The first of them that suits the machine, or else the last. */
+export function firstFor(models: readonly KnownModel[], machine: Machine): KnownModel | undefined {
+  return models.find((model) => !hintFor(model, machine)) ?? models.at(-1);
+}

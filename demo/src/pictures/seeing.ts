@@ -1,0 +1,22 @@
+// Whether the open model reads pictures.
+import { writingModels } from '../catalogue.ts';
+import { server } from '../server/server.ts';
+import { canWrite } from '../workspace.ts';
+import type { OpenModel, WritingModel } from '../workspace.ts';
+
+export function readsPictures(model: OpenModel | undefined): model is WritingModel {
+  if (!canWrite(model)) return false;
+  const { chatTemplate, images, imageWidth } = model.kinglet.info;
+  // Of others on the hub it shows when the first picture comes: then a reader is looked for there.
+  const { source } = model.choice;
+  const isKnown = writingModels.some(({ address }) => address === source);
+  const isOnHub = typeof source === 'string' && source.startsWith('hf:');
+  const mayRead = imageWidth > 0 && isOnHub && !isKnown;
+  return chatTemplate !== undefined && (images !== undefined || mayRead);
+}
+
+/** Why it does not. */
+export function whyNoPictures(model: OpenModel | undefined): string {
+  if (server.value) return 'the server takes text only';
+  return canWrite(model) ? 'this model reads text only' : 'no model is loaded that could read them';
+}

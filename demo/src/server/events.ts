@@ -1,0 +1,44 @@
+// Answers that a server sends as events, in OpenAI's form.
+
+/** What the page reads of a chunk, of a chat or of a text. */
+export interface Chunk {
+  choices: {
+    text?: string;
+    delta?: { content?: string | null; reasoning_content?: string | null };
+    finish_reason?: string | null;
+  }[];
+  usage?: { completion_tokens: number } | null;
+  error?: { message: string };
+}
+
+/**
+ * The chunks in front of `[DONE]`.
+ *
+ * @throws Error where the answer ends without it, or tells of an error
+ */
+export async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Chunk> {
+  for await (const data of eventsOf(body)) {
+    if (data === '[DONE]') return;
+    const chunk = JSON.parse(data) as Chunk;
+    if (chunk.error) throw new Error(`The server says: ${chunk.error.message}`);
+    yield chunk;
+  }
+  throw new Error('The server broke off in the middle of its answer');
+}
+
+async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const reader = body.getReader(); // which not all browsers can iterate over
+  const decoder = new TextDecoder();
+  let text = '';
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const lines = (text + decoder.decode(value, { stream: true })).split('\n');
+      text = lines.pop() ?? '';
+      for (const line of lines) if (line.startsWith('data: ')) yield line.slice(6);
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}

@@ -1,0 +1,145 @@
+// What the page says of models before one is loaded: which chats, what it costs, what suits the machine.
+import { readFileSync } from 'node:fs';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { firstChatModels } from '../../demo/src/catalogue.ts';
+import type { KnownModel } from '../../demo/src/catalogue.ts';
+import type { Site } from './demo-page.ts';
+import { accessibilityFaults, answered, ask, openPage, openPanel, openSite } from './demo-page.ts';
+import { startFaultyServer } from './faulty-server.ts';
+import { storyModel, withChatTemplate } from './support.ts';
+
+let site: Site;
+
+beforeAll(async () => {
+  site = await openSite();
+});
+
+afterAll(async () => {
+  await site.close();
+});
+
+const small = firstChatModels.find(({ name }) => name.includes('135M'))!;
+const larger = firstChatModels.find(({ name }) => name.includes('360M'))!;
+
+/** The page on a machine that says this of itself; gigabytes. */
+async function openOn(nCores: number, memory: number, query = ''): Promise<Page> {
+  const context = await site.browser.newContext({ serviceWorkers: 'block' });
+  onTestFinished(() => context.close());
+  await context.addInitScript(
+    (machine) => {
+      for (const [name, value] of Object.entries(machine)) {
+        Object.defineProperty(Navigator.prototype, name, { get: () => value });
+      }
+    },
+    { hardwareConcurrency: nCores, deviceMemory: memory },
+  );
+  const page = await context.newPage();
+  await page.goto(`${site.plain.url}?tokens=20&temperature=0${query}`);
+  await answered(page);
+  return page;
+}
+
+const card = (page: Page, name: string) =>
+  page.locator('.card').filter({ has: page.locator('strong', { hasText: name }) });
+
+describe('the first visit', () => {
+  it.each([
+    [8, 8, larger],
+    [2, 8, small],
+    [8, 1, small],
+  ])(
+    'offers one that chats to %i cores and %i GB, and says what it costs',
+    async (n, gb, model) => {
+      const page = await openOn(n, gb);
+      const offer = page.locator('.offer');
+      await offer.getByRole('button', { name: `Load ${model.name}` }).waitFor();
+      const text = (await offer.textContent())!.replace(/\s+/g, ' ');
+      expect(text).toContain(`a download of ${String(Math.round(model.bytes / 1e6))} MB, once`);
+      expect(text).toMatch(/about \d+ MB of memory while you use it/);
+      expect(await accessibilityFaults(page)).toEqual([]);
+      await ask(page, 'The cat');
+      await offer.waitFor({ state: 'hidden' }); // who writes has found what to do
+    },
+  );
+
+  it('loads what is offered, and chats', async () => {
+    const hub = await startFaultyServer();
+    onTestFinished(() => {
+      hub.close();
+    });
+    hub.files.set(pathOf(larger), { bytes: chatModel(), etag: '"1"' });
+    const page = await openOn(8, 8, `&hub=${hub.url.replace(/\/$/, '')}`);
+    await page.locator('.offer').getByRole('button', { name: 'Load' }).click();
+    await page.locator('.welcome').waitFor();
+    expect(await page.locator('#mode-chat').isChecked()).toBe(true);
+    expect(await page.locator('#chat-off').isVisible()).toBe(false);
+    expect(await ask(page, 'Tell me of Tim.')).toMatch(/\w/);
+    // On this device now, and marked in both lists.
+    await openPanel(page, 'models');
+    await expect.poll(() => page.locator('.card[aria-current=true]').count()).toBe(2);
+    expect(await card(page, larger.name).last().textContent()).toContain('Loaded');
+  });
+});
+
+describe('the list of models', () => {
+  it('begins with those that chat, marks the one that is loaded, and folds where they come from', async () => {
+    const page = await openOn(8, 8);
+    await openPanel(page, 'models');
+    const titles = page.locator('#panel-body h3');
+    expect(await titles.allTextContents()).toEqual([
+      ...['To chat with', 'To ask about pictures', 'To tell stories', 'Your own'],
+    ]);
+    const loaded = page.locator('.card[aria-current=true]');
+    expect(await loaded.count()).toBe(1);
+    expect(await loaded.textContent()).toMatch(/Kinglet Stories 5M[^]*Loaded/);
+    expect(await loaded.getByRole('button').count()).toBe(0);
+    const address = card(page, small.name).getByRole('link');
+    expect(await address.isVisible()).toBe(false);
+    await card(page, small.name).locator('summary').click();
+    expect(await address.textContent()).toBe(small.address);
+    expect(await address.getAttribute('href')).toBe(
+      'https://huggingface.co/bartowski/SmolLM2-135M-Instruct-GGUF',
+    );
+  });
+
+  it('says what may be too much for the machine', async () => {
+    const hints = async (page: Page) => {
+      await openPanel(page, 'models');
+      return {
+        small: await card(page, small.name).locator('.hint').allTextContents(),
+        large: await card(page, 'Llama 3.2 1B').locator('.hint').allTextContents(),
+      };
+    };
+    const onSmall = await hints(await openOn(2, 1));
+    expect(onSmall.large).toEqual(['May not fit: this device has 1.0 GB of memory']);
+    const onSlow = await hints(await openOn(2, 8));
+    expect(onSlow).toEqual({ small: [], large: ['Probably slow: this machine has 2 cores'] });
+    expect(await hints(await openOn(8, 8))).toEqual({ small: [], large: [] });
+  });
+});
+
+describe('Chat', () => {
+  it('says why it is off, and where models that chat are', async () => {
+    const page = await openPage(site.browser, `${site.plain.url}?tokens=20`);
+    expect(await page.locator('#mode-chat').isDisabled()).toBe(true);
+    expect(await page.locator('#chat-off').textContent()).toMatch(
+      /Chat is off: .*no chat template/,
+    );
+    expect(await page.locator('#mode-chat').getAttribute('aria-describedby')).toBe('chat-off');
+    await page.getByRole('button', { name: 'Models that chat' }).click();
+    await page.locator('#panel h2', { hasText: 'Models' }).waitFor();
+  });
+});
+
+function chatModel(): Buffer {
+  const template =
+    '{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}' +
+    '{% if add_generation_prompt %}assistant:{% endif %}';
+  return Buffer.from(withChatTemplate(readFileSync(storyModel), template));
+}
+
+function pathOf({ address }: KnownModel): string {
+  const [owner, repo, ...file] = address.slice('hf:'.length).split('/');
+  return `/${owner!}/${repo!}/resolve/main/${file.join('/')}`;
+}
