@@ -7,7 +7,7 @@
 //   --kernels NAME,…                default: all but scalar; --all adds scalar
 //   --repeats N                     default 3; --quick takes 2 and leaves out the long prompt
 //   --json FILE                     also there; always in build/bench/bench.json
-//   --readme                        puts a short table into README.md
+//   --readme                        puts a short table into docs/performance.md
 //   --profile                       instead: the functions that Chromium spends its time in, for
 //                                   the first of each list
 import { writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ import { countsOf, namesOf } from './options.mjs';
 import { places } from './places.mjs';
 import { profile } from './profile.mjs';
 import { describe, fullTable, shortTable } from './report.mjs';
-import { replaceInReadme } from './table.mjs';
+import { replaceInFile } from './table.mjs';
 
 const { values: options } = parseArgs({
   options: {
@@ -99,5 +99,8 @@ function report() {
   console.log(`${machine}. Tokens per second: median of ${repeats} runs (best).\n`);
   console.log(fullTable(results));
   const measured = `${machine}, medians of ${repeats} runs:`;
-  if (options.readme) replaceInReadme('bench', `${measured}\n\n${shortTable(results)}`);
+  if (options.readme) {
+    const tables = `${measured}\n\n${shortTable(results)}`;
+    replaceInFile('docs/performance.md', 'bench -- --readme', 'end of npm run bench', tables);
+  }
 }

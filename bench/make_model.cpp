@@ -108,7 +108,9 @@ constexpr ModelShape kShapes[] = {
     {"smollm2-135m", "llama", 30, 576, 9, 3, 64, 1536, 49152, true},
     {"qwen2.5-0.5b", "llama", 24, 896, 14, 2, 64, 4864, 151936, true},
     {"tinyllama-1.1b", "llama", 22, 2048, 32, 4, 64, 5632, 32000, false},
+    {"smolvlm-256m", "llama", 30, 576, 9, 3, 64, 1536, 49280, true},
     {"lfm2-350m", "lfm2", 16, 1024, 16, 8, 64, 4608, 65536, true, kLfm2},
+    {"lfm2-vl-450m", "lfm2", 16, 1024, 16, 8, 64, 4608, 65536, true, kLfm2},
     {"bonsai-1.7b", "qwen3", 28, 2048, 16, 8, 128, 6144, 151669, true},
     {"bonsai-8b", "qwen3", 36, 4096, 32, 8, 128, 12288, 151669, false},
     {"qwen3.5-0.8b", "qwen35", 24, 1024, 8, 2, 256, 3584, 248320, true, kQwen35},
@@ -304,7 +306,13 @@ std::vector<NamedShape> tensors_of(const ModelShape& model) {
   return tensors;
 }
 
-// <unk>, <s>, </s>, the 256 bytes, and made-up words: enough for every engine to load it.
+// What readers of pictures put before and after a picture of one square.
+constexpr std::string_view kPictureTokens[] = {
+    "\n\n",         "<fake_token_around_image>", "<row_1_col_1>",
+    "<global-img>", "<|image_start|>",           "<|image_end|>"};
+
+// <unk>, <s>, </s>, the 256 bytes, tokens for pictures, and made-up words: enough for every engine
+// to load it.
 void set_vocabulary(GgufWriter& file, uint32_t n_tokens) {
   std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
   std::vector<int32_t> types = {2, 3, 3};
@@ -314,6 +322,10 @@ void set_vocabulary(GgufWriter& file, uint32_t n_tokens) {
     std::snprintf(name, sizeof name, "<0x%02X>", byte);
     tokens.emplace_back(name);
     types.push_back(6);
+  }
+  for (const std::string_view token : kPictureTokens) {
+    tokens.emplace_back(token);
+    types.push_back(3);
   }
   while (tokens.size() < n_tokens) {
     scores[tokens.size()] = -static_cast<float>(tokens.size());

@@ -1,16 +1,18 @@
 // npm run bench:peers: this project beside the engines of bench/peers/package.json, on the same
 // files, prompts and number of threads, in turns, so that whatever else the machine does falls on
 // all. Needs x86-64 Linux, for which llama.cpp is installed.
-//   --measure speed,first-token,products,embeddings   default: all
-//       speed         tokens per second of reading a prompt and of drawing behind it
+//   --measure speed,first-token,products,embeddings,pictures   default: all
+//       speed         tokens per second of reading a prompt and of drawing after it
 //       first-token   seconds from a file that the page keeps to the first token
 //       products      matrix products beside onnxruntime-web's, on one thread
 //       embeddings    texts per second of embedding passages and queries
+//       pictures      seconds of reading a picture, beside wllama 3; the reader's weights are Q8_0
 //   --shapes NAME,…           of those that npm run bench knows; default: smollm2-135m for speed,
-//                             qwen2.5-0.5b for the first token, for embeddings all that have
-//                             targets, and no others; products are always the same
+//                             qwen2.5-0.5b for the first token, for embeddings and pictures all
+//                             that have targets, and no others; products are always the same
 //   --type Q4_0,Q8_0,…        weight types; default: for speed those that the shape has targets
-//                             for, Q4_0 for the first token, F16, Q8_0, Q4_K_M for embeddings
+//                             for, Q4_0 for the first token, F16, Q8_0, Q4_K_M for embeddings,
+//                             Q8_0 for pictures
 //   --threads N               default 1
 //   --rounds N                default 3
 //   --engines NAME,…          default: those that the type has a target with
@@ -32,6 +34,7 @@ import {
   firstTokenNames,
   installPeers,
   openEngines,
+  pictureReaderNames,
   productNames,
 } from './peers/engines.mjs';
 import * as tables from './peers/tables.mjs';
@@ -39,13 +42,15 @@ import {
   comparisonsOf,
   embedShapes,
   embedTypes,
+  pictureShapes,
   productShapes,
   threads as targetThreads,
   typesOf,
 } from './peers/targets.mjs';
+import { preparePictureReader } from './picture-readers.mjs';
 import { markdownTable, replaceInFile } from './table.mjs';
 
-const measurements = ['speed', 'first-token', 'products', 'embeddings'];
+const measurements = ['speed', 'first-token', 'products', 'embeddings', 'pictures'];
 const { values: options } = parseArgs({
   options: {
     measure: { type: 'string', default: measurements.join(',') },
@@ -71,11 +76,12 @@ runNode('scripts/build-wasm.mjs', ['--products']);
 await buildPackage();
 installPeers();
 const engines = await openEngines();
-const results = { speeds: [], firstTokens: [], products: [], embeddings: [] };
+const results = { speeds: [], firstTokens: [], products: [], embeddings: [], pictures: [] };
 if (measured.includes('speed')) await measureSpeeds();
 if (measured.includes('first-token')) await measureFirstTokens();
 if (measured.includes('products')) await measureProducts();
 if (measured.includes('embeddings')) await measureEmbeddings();
+if (measured.includes('pictures')) await measurePictures();
 await engines.close();
 report();
 
@@ -163,6 +169,25 @@ async function measureEmbeddings() {
   }
 }
 
+async function measurePictures() {
+  const names = pictureReaderNames.filter((name) => !chosen || chosen.includes(name));
+  for (const shape of pictureShapes) {
+    if (shapes && !shapes.includes(shape)) continue;
+    const reader = preparePictureReader(shape);
+    for (const type of chosenTypes ?? ['Q8_0']) {
+      const { file } = prepareModel(shape, type);
+      await inRounds(async (round) => {
+        for (const name of names) {
+          const spans = await engines.readPicture(name, { model: file, reader }, threads);
+          const numbers = `${(spans.picture / 1000).toFixed(2)} s, ${spans.nTokens} tokens`;
+          tell(`${shape} ${type}`, round, name, numbers);
+          results.pictures.push({ shape, type, round, name, ...spans });
+        }
+      });
+    }
+  }
+}
+
 function report() {
   const machine = machineName();
   const sizes = wasmSizes();
@@ -179,6 +204,7 @@ function report() {
     ...(results.firstTokens.length > 0 ? tables.firstTokenSection(results.firstTokens) : []),
     ...(results.products.length > 0 ? tables.productSection(results.products) : []),
     ...(results.embeddings.length > 0 ? tables.embedSection(results.embeddings, threads) : []),
+    ...(results.pictures.length > 0 ? tables.pictureSection(results.pictures, threads) : []),
     markdownTable(sizes.map(tables.sizeRow)),
   ].join('\n\n');
   const short = [intro, markdownTable(tables.shortRows(results))].join('\n\n');

@@ -26,12 +26,7 @@ export function markdownTable(rows) {
   return [line(cells[0]), rule, ...cells.slice(1).map(line)].join('\n');
 }
 
-/** Puts a command's tables between the two comments that name it. */
-export function replaceInReadme(command, markdown) {
-  replaceInFile('README.md', `${command} -- --readme`, `end of npm run ${command}`, markdown);
-}
-
-/** The same in any file of the project, between a comment "npm run COMMAND" and another one. */
+/** Puts tables between a comment "npm run COMMAND" of one of the project's files and another one. */
 export function replaceInFile(path, command, endComment, markdown) {
   const file = join(root, path);
   const text = readFileSync(file, 'utf8');

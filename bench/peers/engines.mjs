@@ -58,6 +58,17 @@ const firstTokens = {
 
 export const firstTokenNames = Object.keys(firstTokens);
 
+/**
+ * Reading a picture. Not llama.cpp: node-llama-cpp, by which it is measured, has no calls for
+ * pictures.
+ */
+const pictureReaders = {
+  'chromium relaxed-simd': ['readPictureKinglet', 'relaxed-simd'],
+  'wllama 3.8.1': ['readPictureWllama3'],
+};
+
+export const pictureReaderNames = Object.keys(pictureReaders);
+
 /** Products of matrices; the first is this project's. */
 const products = {
   'chromium relaxed-simd': ['productsOfKinglet', 'relaxed-simd'],
@@ -86,6 +97,7 @@ export function installPeers() {
  * embed(name, file, threads, texts): texts per second { passages, queries }, see embed-texts.js.
  * keep(file, threads), then firstToken(name, file, threads): milliseconds by phases; readKept():
  * { bytes, ms } of reading the same file and doing nothing else.
+ * readPicture(name, { model, reader }, threads): milliseconds, see pictures.js.
  * multiply(name, shape): GMAC/s.
  * Where a page did it, with peakBytes, the most memory that its process had.
  */
@@ -115,6 +127,10 @@ export async function openEngines() {
       return call(f, `/${file}`, { threads, kernels, nPrompt: nWords });
     },
     readKept: () => call('readKept'),
+    readPicture(name, { model, reader }, threads) {
+      const [f, kernels] = pictureReaders[name];
+      return call(f, { model: `/${model}`, reader: `/${reader}` }, { threads, kernels });
+    },
     multiply(name, shape) {
       const [f, kernels] = products[name];
       return call(f, { ...shape, kernels });

@@ -6,6 +6,7 @@ import {
   embedTargets,
   firstTokenTargets,
   openingTarget,
+  pictureTargets,
   threads as targetThreads,
 } from './targets.mjs';
 
@@ -42,7 +43,7 @@ export function speedSection(speeds, ratios) {
     'peak MB': megabytes(runs),
   }));
   return [
-    'Tokens per second of reading a prompt of 128 tokens (prefill) and of drawing 64 behind it ' +
+    'Tokens per second of reading a prompt of 128 tokens (prefill) and of drawing 64 after it ' +
       `(decode). ${spreadText} ${peakText}`,
     markdownTable(rows),
     markdownTable(ratios.map(ratioRow)),
@@ -105,7 +106,7 @@ export function firstTokenSection(firstTokens) {
   return [
     'Seconds from a file that the page keeps to the first token of a prompt of 64: opening it ' +
       '(starting the engine and reading the header, reading the weights, preparing what is left), ' +
-      'reading the prompt with its first draw, and, behind it, a draw alone. ' +
+      'reading the prompt with its first draw, and, after it, a draw alone. ' +
       `${spreadText} ${peakText}`,
     markdownTable(rows),
     markdownTable(firstTokenRatios(firstTokens).map(ratioRow)),
@@ -144,6 +145,44 @@ export function firstTokenRatios(firstTokens) {
   });
 }
 
+/** As firstTokenRatios(). */
+export function pictureRatios(pictures, threads) {
+  return groupsOf(pictures, ['shape', 'type']).flatMap(([{ shape, type, name: ours }, rows]) =>
+    Object.entries(pictureTargets).flatMap(([peer, target]) => {
+      const [here, there] = [ours, peer].map((name) => valuesOf(rows, name, 'picture'));
+      if (there.length === 0 || peer === ours) return [];
+      return {
+        ...{ shape, type, ours, peer, kind: 'picture' },
+        ratio: ratioOf(there, here),
+        spreads: [spread(here), spread(there)],
+        target: threads === targetThreads ? target : undefined,
+      };
+    }),
+  );
+}
+
+export function pictureSection(pictures, threads) {
+  const seconds = (value) => (value === undefined ? '' : (value / 1000).toFixed(2));
+  const rows = groupsOf(pictures, ['shape', 'type', 'name']).map(([group, runs]) => {
+    const times = runs.map(({ picture }) => picture);
+    const seeing = runs.flatMap((run) => run.seeing ?? []);
+    return {
+      ...{ shape: group.shape, type: group.type, engine: group.name },
+      picture: `${seconds(median(times))} (${percent(spread(times))})`,
+      seeing: seeing.length > 0 ? seconds(median(seeing)) : '',
+      tokens: group.nTokens,
+      'peak MB': megabytes(runs),
+    };
+  });
+  return [
+    'Seconds of reading a picture of 512 × 512 pixels, a PNG: how much later the answer to a ' +
+      'question begins with one; and of it, until the tower is done and the model reads what it ' +
+      `made, these tokens. ${spreadText} ${peakText}`,
+    markdownTable(rows),
+    markdownTable(pictureRatios(pictures, threads).map(ratioRow)),
+  ];
+}
+
 export function productSection(products) {
   const keys = ['bits', 'nTokens', 'nColumns', 'nRows'];
   const rows = groupsOf(products, keys).map(([shape, runs]) => {
@@ -168,7 +207,7 @@ export function productSection(products) {
 }
 
 /** What a reader wants to know first; the engines as columns, the peers with their ratios. */
-export function shortRows({ speeds, firstTokens, embeddings }) {
+export function shortRows({ speeds, firstTokens, embeddings, pictures }) {
   const rows = [];
   const [speed] = groupsOf(speeds, ['shape', 'type']);
   if (speed) {
@@ -189,11 +228,17 @@ export function shortRows({ speeds, firstTokens, embeddings }) {
     const title = `embedding passages of 256 tokens: texts/s, ${shape} ${type}`;
     rows.push(shortRow(title, runs, 'passages', 1));
   }
+  const [picture] = groupsOf(pictures, ['shape', 'type']);
+  if (picture) {
+    const [{ shape, type }, runs] = picture;
+    const title = `reading a picture of 512 × 512 pixels: s, ${shape} ${type}`;
+    rows.push(shortRow(title, runs, 'picture', 1000));
+  }
   return rows;
 }
 
 const shortNames = ['chromium relaxed-simd', 'wllama 2.3.1', 'wllama 3.8.1'];
-const lessIsBetter = ['firstToken', 'peakBytes'];
+const lessIsBetter = ['firstToken', 'peakBytes', 'picture'];
 
 function shortRow(title, runs, key, unit) {
   const [here, ...there] = shortNames.map((name) => valuesOf(runs, name, key));

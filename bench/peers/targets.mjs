@@ -44,6 +44,11 @@ export const embedTargets = [
   { ours: 'native', peer: 'llama.cpp', target: 1.5 },
 ];
 
+/** Models that read pictures, and how many times sooner they have read one. */
+export const pictureShapes = ['smolvlm-256m', 'lfm2-vl-450m'];
+
+export const pictureTargets = { 'wllama 3.8.1': 8 };
+
 const small = [
   {
     ours: 'chromium relaxed-simd',

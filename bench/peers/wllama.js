@@ -18,12 +18,12 @@ export async function openWllama2(blob, { threads }) {
   return wllama;
 }
 
-/** `options` beside those that all measurements have. */
-export async function openWllama3(blob, { threads }, options = {}) {
+/** A file, or one and its reader of pictures; `options` beside those that all measurements have. */
+export async function openWllama3(files, { threads }, options = {}) {
   const folder = `${modules}/wllama-3/esm`;
   const { Wllama } = await import(`${folder}/index.js`);
   const wllama = new Wllama({ default: `${folder}/wasm/wllama.wasm` }, { suppressNativeLog: true });
-  await wllama.loadModel([blob], {
+  await wllama.loadModel([files].flat(), {
     ...{ n_threads: threads, n_ctx: nCtx, n_batch: 512, n_ubatch: 512 },
     ...{ n_parallel: 1, n_gpu_layers: 0 },
     ...options,

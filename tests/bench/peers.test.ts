@@ -4,6 +4,8 @@ import { onnxModel } from '../../bench/peers/onnx-model.js';
 import {
   embedRatios,
   firstTokenRatios,
+  pictureRatios,
+  pictureSection,
   productSection,
   shortRows,
   speedRatios,
@@ -85,6 +87,34 @@ describe('the comparison with peers', () => {
     expect(embedRatios(embeddings, 2)).toMatchObject([{ target: undefined }, {}]);
   });
 
+  const seeing = { shape: 'smolvlm-256m', type: 'Q8_0' };
+  const pictures = [
+    ...rounds(
+      { ...seeing, name: 'chromium relaxed-simd', nTokens: 134, peakBytes: 450e6 },
+      { picture: 4000, seeing: 3000 },
+      { picture: 5000, seeing: 3500 },
+      { picture: 8000, seeing: 6000 },
+    ),
+    ...rounds(
+      { ...seeing, name: 'wllama 3.8.1', nTokens: 135, peakBytes: 550e6 },
+      { picture: 60000 },
+      { picture: 50000 },
+      { picture: 40000 },
+    ),
+  ];
+
+  it('compares what a picture costs', () => {
+    expect(pictureRatios(pictures, 1)).toMatchObject([
+      { kind: 'picture', ours: 'chromium relaxed-simd', ratio: 10, target: 8, spreads: [0.8, 0.4] },
+    ]);
+    expect(pictureRatios(pictures, 2)).toMatchObject([{ target: undefined }]);
+    expect(pictureRatios(pictures.slice(3), 1)).toEqual([]);
+    const [, engines = '', ratios] = pictureSection(pictures, 1);
+    expect(engines).toMatch(/chromium relaxed-simd +\| 5\.00 \(80 %\) +\| 3\.50 +\| 134 +\| 450/);
+    expect(engines).toMatch(/wllama 3\.8\.1 +\| 50\.00 \(40 %\) +\| +\| 135 +\| 550/);
+    expect(ratios).toMatch(/10\.00 × .*≥ 8 × .*pass/);
+  });
+
   it('judges only products that have a target', () => {
     const products = [2, undefined].flatMap((target, i) =>
       ['ours', 'peer'].map((name) => ({
@@ -101,10 +131,14 @@ describe('the comparison with peers', () => {
 
   it('tells the most important numbers in few rows', () => {
     const here = { ...embeddings[0], name: 'chromium relaxed-simd' };
-    expect(shortRows({ speeds: [], firstTokens: [], embeddings: [here] })).toMatchObject([
+    const none = { speeds: [], firstTokens: [], embeddings: [], pictures: [] };
+    expect(shortRows({ ...none, embeddings: [here] })).toMatchObject([
       { 'this project': '30.0', 'wllama 3.8.1': '' },
     ]);
-    expect(shortRows({ speeds, firstTokens, embeddings: [] })).toMatchObject([
+    expect(shortRows({ ...none, pictures })).toMatchObject([
+      { 'this project': '5.00', 'wllama 3.8.1': '50.0 (10.0 ×)' },
+    ]);
+    expect(shortRows({ ...none, speeds, firstTokens })).toMatchObject([
       { 'this project': '330', 'wllama 2.3.1': '100 (3.3 ×)' },
       { 'this project': '100', 'wllama 2.3.1': '30.0 (4.0 ×)' },
       { 'this project': '0.90', 'wllama 2.3.1': '9.00 (9.0 ×)' },
