@@ -35,7 +35,7 @@ export default defineConfig(
     languageOptions: {
       globals: globals([
         ...browserGlobals,
-        ...['TextEncoder', 'location', 'navigator', 'onmessage', 'postMessage'],
+        ...['OffscreenCanvas', 'TextEncoder', 'location', 'navigator', 'onmessage', 'postMessage'],
       ]),
     },
   },

@@ -10,7 +10,9 @@ export default defineConfig({
   // The package's tests take it as it is built, worker and wasm included.
   resolve: {
     alias: {
+      'kinglet/ai-sdk': fileURLToPath(new URL('./dist/ai-sdk/index.js', import.meta.url)),
       'kinglet/openai': fileURLToPath(new URL('./dist/openai/index.js', import.meta.url)),
+      'kinglet/prompt-api': fileURLToPath(new URL('./dist/prompt-api/index.js', import.meta.url)),
       kinglet: fileURLToPath(new URL('./dist/index.js', import.meta.url)),
     },
   },

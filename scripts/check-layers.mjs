@@ -11,12 +11,14 @@ const allowed = {
   kernels: ['base', 'tensor'],
   kv: ['base', 'tensor', 'kernels'],
   model: ['base', 'tensor', 'gguf', 'kernels', 'kv'],
+  vision: ['base', 'tensor', 'gguf', 'kernels', 'model'],
   text: ['base', 'gguf'],
-  session: ['base', 'tensor', 'gguf', 'kernels', 'kv', 'model', 'text'],
+  session: ['base', 'tensor', 'gguf', 'kernels', 'kv', 'model', 'text', 'vision'],
 };
 const layers = Object.keys(allowed);
-allowed.cli = layers;
-const wasmMayInclude = layers;
+allowed.server = layers;
+allowed.cli = [...layers, 'server'];
+const wasmMayInclude = ['wasm', ...layers];
 
 const violations = [];
 /** Of each TypeScript file, the files that it imports. */
@@ -33,13 +35,19 @@ for (const folder of subfolders('src')) {
 }
 for (const file of files('wasm', /\.(h|cpp)$/)) checkIncludes(file, wasmMayInclude);
 
-// The package sees of the engine only the built module and its types.
+// The package sees of the engine only the built modules and their types, and one entry the types that
+// it is made to.
 for (const file of files('web/src', /\.ts$/)) {
-  checkImports(file, (target) => target.startsWith('web/src/') || target === '#engine');
+  const others = file.startsWith('web/src/ai-sdk/') ? ['@ai-sdk/provider'] : [];
+  checkImports(
+    file,
+    (target) => target.startsWith('web/src/') || ['#engine', '#vision', ...others].includes(target),
+  );
 }
-// The page sees of the package only its public entry, and one file what renders Markdown.
+// The page sees of the package only its public entry; besides, what draws templates, and one file
+// what renders Markdown.
 for (const file of files('demo/src', /\.(ts|js)$/)) {
-  const others = file === 'demo/src/talk/markdown.ts' ? ['marked', 'dompurify'] : [];
+  const others = file === 'demo/src/talk/markdown.ts' ? ['marked', 'dompurify'] : ['lit-html'];
   checkImports(
     file,
     (target) => target.startsWith('demo/src/') || ['kinglet', ...others].includes(target),

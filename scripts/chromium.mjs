@@ -9,8 +9,8 @@ const options = {
   ],
 };
 
-export function launchChromium() {
-  return chromium.launch(options);
+export function launchChromium(args = []) {
+  return chromium.launch({ ...options, args: [...options.args, ...args] });
 }
 
 /**

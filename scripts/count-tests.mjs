@@ -1,12 +1,12 @@
 // Adds the counts that suites left in build/test-results/: those of npm test, or, run as a program
-// after .ci/run's steps, those of npm run test:bundlers and sanitize too.
+// after .ci/run's steps, those of npm run test:bundlers, sanitize and test:arm64 too.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { root } from './tools.mjs';
 
 export const testSuites = ['native', 'wasm-simd128', 'wasm-relaxed-simd', 'vitest'];
-const furtherSuites = ['bundlers', 'sanitize', 'sanitize-thread'];
+const furtherSuites = ['bundlers', 'sanitize', 'sanitize-thread', 'arm64'];
 
 /** A suite that left no counts, because it was not built or crashed, counts as one failure. */
 export function countTests(suites) {

@@ -18,7 +18,8 @@ export async function buildAll({ withTests = false } = {}) {
 }
 
 export async function buildPackage() {
-  const inputs = ['web', 'wasm/engine.d.ts', 'build/wasm', 'tsconfig.json', 'package.json'];
+  const types = ['wasm/engine.d.ts', 'wasm/vision.d.ts'];
+  const inputs = ['web', ...types, 'build/wasm', 'tsconfig.json', 'package.json'];
   if (isCurrent('build/package.stamp', inputs)) return;
   rmSync(join(root, 'dist'), { recursive: true, force: true });
   runBin('typescript', 'tsc', ['-p', 'web/tsconfig.types.json']);
@@ -35,7 +36,11 @@ async function buildModules() {
   const { rolldown } = await import('rolldown');
   const bundle = await rolldown({
     cwd: root,
-    input: ['web/src/index.ts', 'web/src/openai/index.ts', 'web/src/worker/worker.ts'],
+    input: [
+      ...['index', 'ai-sdk/index', 'openai/index', 'prompt-api/index', 'worker/worker'].map(
+        (name) => `web/src/${name}.ts`,
+      ),
+    ],
     platform: 'neutral',
     external: /^node:/,
   });

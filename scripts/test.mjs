@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { buildAll } from './package.mjs';
 import { countTests, testSuites } from './count-tests.mjs';
+import { inShares, runGoogleTests } from './googletest.mjs';
 import { cmakeBuild, root, run } from './tools.mjs';
 
 const results = 'build/test-results';
@@ -15,34 +16,29 @@ cmakeBuild('build/native', []);
 await buildAll({ withTests: true });
 mkdirSync(join(root, results), { recursive: true });
 
-const googletest = (name) => [
-  '--gtest_brief=1',
-  `--gtest_output=json:${join(root, results)}/${name}.json`,
-];
-suite('GoogleTest, native', 'build/native/tests/kinglet_tests', googletest('native'));
+await googleTests('native', ['build/native/tests/kinglet_tests']);
 for (const simd of ['simd128', 'relaxed-simd']) {
-  suite(`GoogleTest, wasm ${simd}`, process.execPath, [
-    ...relaxedSimdFlags(simd),
-    `build/wasm-${simd}/tests/kinglet_tests.js`,
-    ...googletest(`wasm-${simd}`),
-  ]);
+  const program = `build/wasm-${simd}/tests/kinglet_tests.js`;
+  await googleTests(`wasm-${simd}`, [process.execPath, ...relaxedSimdFlags(simd), program]);
 }
-suite('Package and browser', process.execPath, [
-  'node_modules/vitest/vitest.mjs',
-  'run',
-  '--reporter=default',
-  '--reporter=json',
-  `--outputFile.json=${results}/vitest.json`,
-]);
+console.log('\nPackage and browser');
+const vitest = spawnSync(
+  process.execPath,
+  [
+    ...['node_modules/vitest/vitest.mjs', 'run', '--reporter=default', '--reporter=json'],
+    `--outputFile.json=${results}/vitest.json`,
+  ],
+  { cwd: root, stdio: 'inherit' },
+);
+if (vitest.status !== 0) process.exitCode = 1;
 
 const { passed, failed } = countTests(testSuites);
 console.log(`${passed} passed, ${failed} failed`);
 if (failed > 0 || process.exitCode) process.exitCode = 1;
 
-function suite(title, command, args) {
-  console.log(`\n${title}`);
-  const { status } = spawnSync(command, args, { cwd: root, stdio: 'inherit' });
-  if (status !== 0) process.exitCode = 1;
+async function googleTests(name, command) {
+  console.log(`\nGoogleTest, ${name}`);
+  if (!(await runGoogleTests(name, inShares({ command })))) process.exitCode = 1;
 }
 
 /**

@@ -7,6 +7,7 @@ import { root } from './support';
 interface Manifest {
   dependencies?: Record<string, string>;
   peerDependencies?: Record<string, string>;
+  peerDependenciesMeta?: Record<string, { optional?: boolean }>;
   optionalDependencies?: Record<string, string>;
   scripts?: Record<string, string>;
 }
@@ -21,7 +22,17 @@ describe('what is installed', () => {
   it('is the package alone: no dependencies, no scripts at installation', () => {
     const manifest = readJson('package.json') as Manifest;
     expect(manifest.dependencies ?? {}).toEqual({});
-    expect(manifest.peerDependencies ?? {}).toEqual({});
+    // Optional: an installation leaves them out. Of the first its types are all that is taken, the
+    // second is used where it happens to be there.
+    expect(Object.keys(manifest.peerDependencies ?? {})).toEqual(['@ai-sdk/provider', 'sharp']);
+    expect(manifest.peerDependenciesMeta).toEqual({
+      '@ai-sdk/provider': { optional: true },
+      sharp: { optional: true },
+    });
+    for (const path of readdirSync(join(root, 'dist'), { recursive: true, encoding: 'utf8' })) {
+      if (!path.endsWith('.js')) continue;
+      expect(readFileSync(join(root, 'dist', path), 'utf8'), path).not.toContain('@ai-sdk/');
+    }
     expect(manifest.optionalDependencies ?? {}).toEqual({});
     const atInstallation = ['preinstall', 'install', 'postinstall', 'prepare'];
     for (const name of Object.keys(manifest.scripts ?? {})) {

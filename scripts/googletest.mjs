@@ -1,0 +1,53 @@
+// Runs programs of GoogleTest, several processes at once.
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { root } from './tools.mjs';
+
+/**
+ * Runs the parts of a suite at once and leaves their counts in build/test-results/NAME.json; none
+ * where a part did not come to its end. A part is { command, filter?, env? }. Returns whether all is
+ * well.
+ */
+export async function runGoogleTests(name, parts) {
+  const results = join(root, 'build/test-results');
+  mkdirSync(results, { recursive: true });
+  const report = join(results, `${name}.json`);
+  rmSync(report, { force: true });
+  const ran = await Promise.all(
+    parts.map((part, i) => runPart(part, join(results, `${name}.${i}`))),
+  );
+  if (ran.every(({ testsuites }) => testsuites !== undefined)) {
+    const testsuites = ran.flatMap((part) => part.testsuites);
+    writeFileSync(report, JSON.stringify({ testsuites }));
+  }
+  return ran.every(({ status }) => status === 0);
+}
+
+/** The same as parts for each core, each with its share of the tests. */
+export function inShares(part) {
+  const n = availableParallelism();
+  return Array.from({ length: n }, (_, i) => ({
+    ...part,
+    env: { ...part.env, GTEST_TOTAL_SHARDS: n, GTEST_SHARD_INDEX: i },
+  }));
+}
+
+function runPart({ command: [program, ...args], filter = '*', env }, file) {
+  rmSync(file, { force: true });
+  const options = ['--gtest_brief=1', `--gtest_filter=${filter}`, `--gtest_output=json:${file}`];
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, [...args, ...options], {
+      cwd: root,
+      env: { ...process.env, ...env },
+      stdio: 'inherit',
+    });
+    child.on('error', reject);
+    child.on('close', (status) => {
+      const written = existsSync(file) ? readFileSync(file, 'utf8') : '{}';
+      rmSync(file, { force: true });
+      resolve({ status, testsuites: JSON.parse(written).testsuites });
+    });
+  });
+}
