@@ -1,5 +1,6 @@
-// Relaxed wasm SIMD: 8-bit dot products and fused multiply-add. The dot's second operand must stay
-// in 0..127, where all machines agree on its result.
+// Relaxed wasm SIMD: 8-bit dot products and fused multiply-add. All machines agree on the dot's
+// result where its second operand is in 0..127. Most compute it for any byte, with a sign (ARM) or
+// without (x86 since 2021): there, codes that are bytes take one dot instead of two.
 #include "kernels/instruction_sets.h"
 #include "kernels/vector_kernels.h"
 #include "kernels/wasm_vector.h"
@@ -57,10 +58,45 @@ struct RelaxedSimd : WasmVector {
   };
 };
 
+// Where the dot reads every byte of its second operand as code + kOffset.
+template <int32_t kOffset>
+struct WholeBytes : RelaxedSimd {
+  static constexpr int32_t kSignedOffset = kOffset;
+  using Signed = v128_t;
+  using SignedDot = UnsignedDot;
+
+  static Signed as_signed(Bytes x) {
+    return kOffset == 0 ? x : wasm_v128_xor(x, wasm_u8x16_const_splat(kOffset));
+  }
+};
+
+// Whether this machine's dots of four times the same code and byte are these.
+bool dots_are(v128_t expected) {
+  // Volatile, so that no compiler answers for the machine. The first two are more than machines
+  // hold that add up pairs in 16 bits.
+  const volatile uint32_t codes[] = {0x81818181, 0x7f7f7f7f, 0x81818181, 0x7f7f7f7f};  // ±127
+  const volatile uint32_t bytes[] = {0xffffffff, 0xffffffff, 0x80808080, 0x81818181};
+  const v128_t dots =
+      RelaxedSimd::dot(wasm_u32x4_make(bytes[0], bytes[1], bytes[2], bytes[3]),
+                       wasm_u32x4_make(codes[0], codes[1], codes[2], codes[3]), expected);
+  return wasm_i32x4_all_true(wasm_i32x4_eq(dots, wasm_i32x4_shl(expected, 1)));
+}
+
+KernelSet kernels_of_machine() {
+  KernelSet kernels = VectorKernels<RelaxedSimd>::kernel_set("relaxed-simd");
+  constexpr int32_t kCode = 4 * 127;
+  if (dots_are(wasm_i32x4_make(-255 * kCode, 255 * kCode, -128 * kCode, 129 * kCode))) {
+    VectorKernels<WholeBytes<128>>::use_bytes(kernels);
+  } else if (dots_are(wasm_i32x4_make(kCode, -kCode, 128 * kCode, -127 * kCode))) {
+    VectorKernels<WholeBytes<0>>::use_bytes(kernels);
+  }
+  return kernels;
+}
+
 }  // namespace
 
 const KernelSet& relaxed_simd_kernels() {
-  static const KernelSet kernels = VectorKernels<RelaxedSimd>::kernel_set("relaxed-simd");
+  static const KernelSet kernels = kernels_of_machine();
   return kernels;
 }
 

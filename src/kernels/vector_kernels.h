@@ -78,7 +78,7 @@ struct VectorKernels {
     use(set, DType::f16, {Matmul::template multiply_floats<Half>, ActivationFormat::f32, 1});
     use_woven<BlockDot<WovenQ4_0<V>>, V::kTokens>(set, DType::q4_0);
     use_woven<BlockDot<WovenQ5_0<V>>, V::kTokens>(set, DType::q5_0);
-    use_woven<BlockDot<WovenQ8_0<V>>, V::kTokensOfBytes>(set, DType::q8_0);
+    use_bytes(set);
     use_woven<BlockDot<WovenQ4_K<V>>, V::kTokensOf256>(set, DType::q4_k);
     use_woven<BlockDot<WovenQ5_K<V>>, 2>(set, DType::q5_k);
     use_woven<SubBlockDot<WovenQ6_K<V>>, V::kTokensOf256>(set, DType::q6_k);
@@ -98,6 +98,11 @@ struct VectorKernels {
     use_tables<TablePairs<BlockPQ2_0>>(set, DType::pq2_0);
     use_tables<TableTQ2_0>(set, DType::tq2_0);
     return set;
+  }
+
+  // The type whose codes are bytes.
+  static void use_bytes(KernelSet& set) {
+    use_woven<BlockDot<WovenQ8_0<V>>, V::kTokensOfBytes>(set, DType::q8_0);
   }
 
  private:
