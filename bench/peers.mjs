@@ -17,8 +17,8 @@
 //   --rounds N                default 3
 //   --engines NAME,…          default: those that the type has a target with
 //   --readme                  puts a short table into README.md, all into docs/performance.md
-//   --into FILE               puts the ratios of speed into another document, which names the
-//                             command
+//   --into FILE               puts what was measured into another document, which names the command
+//                             by its --shapes, or else by its --measure
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -103,6 +103,16 @@ async function inRounds(work) {
   for (let round = 1; round <= rounds; ++round) await work(round);
 }
 
+/** wllama's worker crashes at times. */
+async function twice(name, run) {
+  try {
+    return await run();
+  } catch (error) {
+    console.error(`${name} failed, and is run once more: ${error.message}`);
+    return run();
+  }
+}
+
 function tell(what, round, name, numbers) {
   console.error(`${what}, round ${round} of ${rounds}: ${name} ${numbers}`);
 }
@@ -112,7 +122,7 @@ async function measureSpeeds() {
     const { shape, type, file } = model;
     await inRounds(async (round) => {
       for (const name of enginesFor(model)) {
-        const speed = await engines.run(name, file, threads);
+        const speed = await twice(name, () => engines.run(name, file, threads));
         const numbers = `${speed.prefill.toFixed(1)} / ${speed.decode.toFixed(1)} tokens/s`;
         tell(`${shape} ${type}`, round, name, numbers);
         results.speeds.push({ shape, type, round, name, ...speed });
@@ -197,16 +207,14 @@ function report() {
   writeFileSync(join(root, folder, 'peers.json'), json);
 
   const intro = `${machine}. Threads: ${threads}. Medians of ${rounds} rounds.`;
-  const speed = ratios.length > 0 ? tables.speedSection(results.speeds, ratios) : [];
-  const all = [
-    intro,
-    ...speed,
+  const sections = [
+    ...(ratios.length > 0 ? tables.speedSection(results.speeds, ratios) : []),
     ...(results.firstTokens.length > 0 ? tables.firstTokenSection(results.firstTokens) : []),
     ...(results.products.length > 0 ? tables.productSection(results.products) : []),
     ...(results.embeddings.length > 0 ? tables.embedSection(results.embeddings, threads) : []),
     ...(results.pictures.length > 0 ? tables.pictureSection(results.pictures, threads) : []),
-    markdownTable(sizes.map(tables.sizeRow)),
-  ].join('\n\n');
+  ];
+  const all = [intro, ...sections, markdownTable(sizes.map(tables.sizeRow))].join('\n\n');
   const short = [intro, markdownTable(tables.shortRows(results))].join('\n\n');
   console.log(`${short}\n\n${all}`);
   if (options.readme) {
@@ -215,13 +223,10 @@ function report() {
     replaceInFile('docs/performance.md', 'bench:peers -- --readme', end, all);
   }
   if (options.into) {
-    const command = `bench:peers -- --shapes ${options.shapes}`;
-    replaceInFile(
-      options.into,
-      command,
-      `end of npm run ${command}`,
-      [intro, ...speed].join('\n\n'),
-    );
+    const of = options.shapes ? `--shapes ${options.shapes}` : `--measure ${options.measure}`;
+    const command = `bench:peers -- ${of}`;
+    const end = `end of npm run ${command}`;
+    replaceInFile(options.into, command, end, [intro, ...sections].join('\n\n'));
   }
 }
 
