@@ -154,16 +154,20 @@ struct TableMatmul {
     using Block = typename Format::Block;
     constexpr size_t kParts = Block::kSize / kActivationBlock;
     constexpr size_t kBlockBytes = kGroupRows * sizeof(Block);
+    constexpr size_t kPartBytes = kBlockBytes / kParts;
+    constexpr size_t kAhead = 1024 * (1 + Format::kPlanes);  // as measured
     for (Float& product : products) product = V::splat(0.0f);
     for (size_t part = 0; part < n_columns / kActivationBlock; part += kParts) {
-      // At the end of each page the processor would wait for the next one.
-      prefetch(group + 4 * kBlockBytes, kBlockBytes);
-      if constexpr (kRows > kGroupRows) prefetch(group + next + 4 * kBlockBytes, kBlockBytes);
       const Float missing = V::splat(rest<Format>(x, part, kParts));
       Float totals[kFloats];
       for (Float& total : totals) total = missing;
 #pragma GCC unroll 1
       for (size_t i = 0; i < kParts; ++i) {
+        // At the end of each page the processor would wait for the next one. Asked for a part at a
+        // time, as it waits, too, where more is asked for at once than it can remember.
+        const std::byte* later = group + kAhead + i * kPartBytes;
+        prefetch(later, kPartBytes);
+        if constexpr (kRows > kGroupRows) prefetch(later + next, kPartBytes);
         alignas(sizeof(Bytes)) int16_t sums[kRows];
         const SumTable* tables = x.tables + (part + i) * (kActivationBlock / kTableColumns);
         look_up_part<Format>(group, next, tables, i, sums);
