@@ -10,13 +10,14 @@ namespace {
 
 struct RelaxedSimd : WasmVector {
   static constexpr size_t kTokens = 8;
-  static constexpr size_t kTokensOf256 = 8;
+  static constexpr size_t kTokensOf256 = 4;
   static constexpr size_t kTokensOfBytes = 4;
   static constexpr size_t kTokensOfFloats = 3;
   // Unrolled, tiles of Q8_0 need more registers than 16.
   static constexpr bool kRollSteps = true;
+  static constexpr size_t kCopies = 1;
   struct Codes {
-    int8_t codes[16];  // 4, four times
+    int8_t codes[4];
   };
   using Unsigned = v128_t;
   // The code is low_bits - 128 signs.
@@ -26,9 +27,11 @@ struct RelaxedSimd : WasmVector {
   };
 
   static Float fma(Float a, Float b, Float c) { return wasm_f32x4_relaxed_madd(a, b, c); }
+  static Float broadcast(const float (&x)[kCopies]) { return wasm_v128_load32_splat(x); }
+  static Int broadcast_int(const int32_t (&x)[kCopies]) { return wasm_v128_load32_splat(x); }
   static void store_codes(int8_t* p, Int x) {
     const v128_t words = wasm_i16x8_narrow_i32x4(x, x);
-    wasm_v128_store(p, wasm_i8x16_narrow_i16x8(words, words));
+    wasm_v128_store32_lane(p, wasm_i8x16_narrow_i16x8(words, words), 0);
   }
   static Bytes look_up(const int8_t (&table)[16], Bytes i) {
     return wasm_i8x16_relaxed_swizzle(wasm_v128_load(table), i);
@@ -42,7 +45,7 @@ struct RelaxedSimd : WasmVector {
   // One instruction on ARM and on x86 since 2021.
   struct UnsignedDot {
     Int sums = wasm_i32x4_const_splat(0);
-    void add(Unsigned w, const Codes& x) { sums = dot(w, wasm_v128_load(x.codes), sums); }
+    void add(Unsigned w, const Codes& x) { sums = dot(w, wasm_v128_load32_splat(x.codes), sums); }
     Int sum() const { return sums; }
   };
   using NibbleDot = UnsignedDot;
@@ -50,7 +53,7 @@ struct RelaxedSimd : WasmVector {
     Int low_sums = wasm_i32x4_const_splat(0);
     Int sign_sums = wasm_i32x4_const_splat(0);
     void add(Signed w, const Codes& x) {
-      const v128_t codes = wasm_v128_load(x.codes);
+      const v128_t codes = wasm_v128_load32_splat(x.codes);
       low_sums = dot(w.low_bits, codes, low_sums);
       sign_sums = dot(w.signs, codes, sign_sums);
     }

@@ -13,6 +13,7 @@ struct Simd128 : WasmVector {
   static constexpr size_t kTokensOfBytes = 8;
   static constexpr size_t kTokensOfFloats = 3;
   static constexpr bool kRollSteps = false;
+  static constexpr size_t kCopies = 4;
   struct Codes {
     int16_t codes[8];  // 4, twice
   };
@@ -24,6 +25,8 @@ struct Simd128 : WasmVector {
   using Signed = Words;
 
   static Float fma(Float a, Float b, Float c) { return add(mul(a, b), c); }
+  static Float broadcast(const float (&x)[kCopies]) { return wasm_v128_load(x); }
+  static Int broadcast_int(const int32_t (&x)[kCopies]) { return wasm_v128_load(x); }
   static void store_codes(int16_t* p, Int x) { wasm_v128_store(p, wasm_i16x8_narrow_i32x4(x, x)); }
   static Bytes look_up(const int8_t (&table)[16], Bytes i) {
     return wasm_i8x16_swizzle(wasm_v128_load(table), i);

@@ -18,7 +18,6 @@ struct WasmVector {
   using Bytes = v128_t;
   static constexpr size_t kLanes = 4;
   static constexpr size_t kNibbleSteps = 4;  // a product waits for the one before: two chains
-  static constexpr size_t kCopies = 4;
   static constexpr int32_t kSignedOffset = 0;
 
   static Float load(const float* p) { return wasm_v128_load(p); }
@@ -64,8 +63,6 @@ struct WasmVector {
     return wasm_i32x4_add(p, wasm_i32x4_shl(shifted, 23));
   }
 
-  static Float broadcast(const float (&x)[kCopies]) { return wasm_v128_load(x); }
-  static Int broadcast_int(const int32_t (&x)[kCopies]) { return wasm_v128_load(x); }
   static Int splat_int(int32_t x) { return wasm_i32x4_splat(x); }
   static Int add_int(Int a, Int b) { return wasm_i32x4_add(a, b); }
   static Int sub(Int a, Int b) { return wasm_i32x4_sub(a, b); }
