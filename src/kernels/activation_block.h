@@ -20,9 +20,9 @@ struct PairedCodes {};
 //
 // A dot product multiplies 4 codes with the same 4 columns of every row: they, and the other
 // numbers, are wanted in every lane. Where loading a number into all lanes costs more than loading
-// a vector, a number stands in memory as often as a vector V has room for it. That has a price, too:
-// a row's blocks are read again for every few rows of weights, and should stay in the first-level
-// cache.
+// a vector, a number stands in memory as often as a vector V has room for it. That has a price,
+// too: a row's blocks are read again for every few rows of weights, and should stay in the
+// first-level cache.
 //
 // All that belongs to a block stands together, so that a token takes one pointer.
 template <class V>
