@@ -24,6 +24,14 @@ void Constraint::mask(std::span<float> logits) {
     }
     return;
   }
+  // What the grammar names is judged by itself: it may be a control token, or one whose text is not
+  // what the grammar takes.
+  const auto named = matcher_.grammar().tokens();
+  named_.clear();
+  for (const TokenId id : named) {
+    named_.push_back(after_named(id) == GrammarMatcher::kRefused ? kRefusedLogit
+                                                                 : logits[static_cast<size_t>(id)]);
+  }
   mask_text(logits);
   const bool is_complete = matcher_.is_complete(state_);
   for (const TokenId id : tokenizer_->index().others()) {
@@ -32,6 +40,9 @@ void Constraint::mask(std::span<float> logits) {
   }
   const auto n_tokens = static_cast<size_t>(tokenizer_->n_tokens());
   for (float& unused : logits.subspan(n_tokens)) unused = kRefusedLogit;
+  for (size_t i = 0; i < named.size(); ++i) {
+    if (named_[i] != kRefusedLogit) logits[static_cast<size_t>(named[i])] = named_[i];
+  }
 }
 
 // Token by token in the order of their bytes, from where each parts from the one before.
@@ -71,7 +82,17 @@ void Constraint::accept(TokenId id) {
   scratch_.clear();
 }
 
+// As a token that the grammar names; one that ends generation is no part of the text.
+GrammarMatcher::State Constraint::after_named(TokenId id) {
+  const bool is_text = id < tokenizer_->n_tokens() && !tokenizer_->is_end_of_generation(id);
+  return is_text ? matcher_.next_token(state_, id) : GrammarMatcher::kRefused;
+}
+
 GrammarMatcher::State Constraint::after(TokenId id) {
+  if (!matcher_.grammar().tokens().empty()) {
+    const GrammarMatcher::State state = after_named(id);
+    if (state != GrammarMatcher::kRefused) return state;
+  }
   std::string_view text = tokenizer_->piece(id);
   if (at_start_) {
     bool at_start = true;

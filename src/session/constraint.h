@@ -22,8 +22,9 @@ class Constraint {
   // that the grammar describes.
   Constraint(std::shared_ptr<const Grammar> grammar, const Tokenizer& tokenizer, bool at_start);
 
-  // Whether the text may go on with this token: with all of its bytes, of which there is at least
-  // one. A token that ends generation is allowed where the text is complete.
+  // Whether the text may go on with this token: where the grammar names it, or with all of its
+  // bytes, of which there is at least one. A token that ends generation is allowed where the text
+  // is complete.
   bool allows(TokenId id);
 
   // Sets the logits [n_tokens or more] of all tokens that are not allowed to kRefusedLogit.
@@ -42,6 +43,7 @@ class Constraint {
 
  private:
   GrammarMatcher::State after(TokenId id);
+  GrammarMatcher::State after_named(TokenId id);
   void mask_text(std::span<float> logits);
 
   GrammarMatcher matcher_;
@@ -50,6 +52,7 @@ class Constraint {
   bool at_start_;  // whether the next token begins a text, or follows an added one
   std::string scratch_;
   std::vector<GrammarMatcher::State> path_;  // after each byte of a token; scratch of mask
+  std::vector<float> named_;                 // logits of tokens that are allowed; scratch of mask
 };
 
 }  // namespace kinglet

@@ -87,6 +87,7 @@ class GbnfParser {
   bool sequence(bool in_group);
   bool symbol();
   bool literal();
+  bool token();
   bool set();
   bool group();
   void reference();
@@ -190,8 +191,9 @@ bool GbnfParser::symbol() {
     reference();
     return true;
   }
+  if (take("<[")) return token();
   if (peek() == '<' || peek() == '!') {
-    return fail(begin, {"tokens (\"<name>\", \"<[id]>\") are not supported, only their text is"});
+    return fail(begin, {"tokens are only supported by their ids (\"<[7]>\"), or as text"});
   }
   return expected("a symbol, \"|\" or the end of the rule");
 }
@@ -204,6 +206,16 @@ bool GbnfParser::literal() {
     if (!character(code_point)) return false;
     if (!append_set({code_points(code_point, code_point)}, false, begin)) return false;
   }
+  return true;
+}
+
+bool GbnfParser::token() {
+  const size_t begin = at_ - 2;
+  uint32_t id = 0;
+  if (digits(10, text_.size(), id) == 0) return expected("the id of a token");
+  if (!take("]>")) return expected("\"]>\"");
+  if (id > INT32_MAX) return fail(begin, {"this is not the id of a token"});
+  steps_.push_back({Kind::token, 0, 0, static_cast<int32_t>(id)});
   return true;
 }
 

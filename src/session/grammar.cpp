@@ -108,6 +108,7 @@ std::vector<uint32_t> Linker::reach(bool over_bytes) const {
     const uint32_t to = target(step);
     switch (steps_[step].kind) {
       case Kind::take:
+      case Kind::token:
         if (over_bytes) go(step + 1);
         break;
       case Kind::split:
@@ -211,6 +212,7 @@ Result<Grammar> Grammar::parse(std::string_view gbnf) {
 Grammar::Grammar(std::vector<GrammarStep> steps) : steps_(std::move(steps)) {
   std::array<bool, 257> begins{};
   for (const GrammarStep& step : steps_) {
+    if (step.kind == Kind::token) tokens_.push_back(step.target);
     if (step.kind != Kind::take) continue;
     begins[step.low] = true;
     begins[step.high + 1u] = true;
@@ -221,6 +223,8 @@ Grammar::Grammar(std::vector<GrammarStep> steps) : steps_(std::move(steps)) {
     byte_classes_[byte] = current;
   }
   n_byte_classes_ = current + 1u;
+  std::sort(tokens_.begin(), tokens_.end());
+  tokens_.erase(std::unique(tokens_.begin(), tokens_.end()), tokens_.end());
 }
 
 }  // namespace kinglet

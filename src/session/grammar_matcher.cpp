@@ -81,7 +81,17 @@ GrammarMatcher::State GrammarMatcher::compute_next(State state, uint8_t byte, si
   return transitions_[transition] = take_found();
 }
 
-// Finds the threads that take a byte, or end the text, from this one on.
+GrammarMatcher::State GrammarMatcher::next_token(State state, int32_t id) {
+  for (const GrammarThread thread : states_[state]) {
+    const GrammarStep& step = grammar_->steps()[step_of(thread)];
+    if (step.kind == Kind::token && step.target == id) {
+      follow(make_thread(step_of(thread) + 1, frame_of(thread)));
+    }
+  }
+  return take_found();
+}
+
+// Finds the threads that take a byte or a token, or end the text, from this one on.
 void GrammarMatcher::follow(GrammarThread thread) {
   todo_.push_back(thread);
   while (!todo_.empty() && visited_.size() < kMaxThreads) {
@@ -96,6 +106,7 @@ void GrammarMatcher::follow(GrammarThread thread) {
     const uint32_t target = index + static_cast<uint32_t>(step.target);  // wraps
     switch (step.kind) {
       case Kind::take:
+      case Kind::token:
         found_.push_back(thread);
         break;
       case Kind::split:

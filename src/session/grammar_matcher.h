@@ -1,9 +1,9 @@
 // Where a text stands in a grammar, byte by byte.
 //
-// A state holds all ways to read the text so far, each a thread: the step that takes the next byte,
-// and the frames of the calls that it is in. States and frames are numbered by their content, so
-// that a transition is computed once and then looked up: the grammar becomes a deterministic
-// automaton as far as texts go there (as in RE2, R. Cox, 2010), over stacks.
+// A state holds all ways to read the text so far, each a thread: the step that takes the next byte
+// or token, and the frames of the calls that it is in. States and frames are numbered by their
+// content, so that a transition is computed once and then looked up: the grammar becomes a
+// deterministic automaton as far as texts go there (as in RE2, R. Cox, 2010), over stacks.
 #pragma once
 
 #include <cstddef>
@@ -60,6 +60,11 @@ class GrammarMatcher {
     const State known = transitions_[transition];
     return known != kUnknown ? known : compute_next(state, byte, transition);
   }
+
+  // The state after a whole token, or kRefused where no step takes that token.
+  State next_token(State state, int32_t id);
+
+  const Grammar& grammar() const { return *grammar_; }
 
   // Whether the text may end here. Where it can neither end nor go on, the state is kRefused.
   bool is_complete(State state) const {

@@ -12,6 +12,7 @@ constexpr uint32_t kMaxGrammarSteps = 1 << 18;
 struct GrammarStep {
   enum class Kind : uint8_t {
     take,   // takes a byte from `low` to `high`
+    token,  // takes a whole token, whose id is the target
     split,  // goes on after, and at the target
     jump,   // goes on at the target
     call,   // runs the rule at the target, then goes on after
@@ -20,7 +21,7 @@ struct GrammarStep {
   Kind kind;
   uint8_t low = 0;
   uint8_t high = 0;
-  int32_t target = 0;  // relative to this step
+  int32_t target = 0;  // relative to this step, but of a token
 };
 
 }  // namespace kinglet

@@ -51,6 +51,24 @@ TEST(Constraint, AllowsTokensThatFit) {
   EXPECT_EQ(allowed(constraint, *tokenizer), Ids{kEos});
 }
 
+TEST(Constraint, AllowsTokensThatTheGrammarNames) {
+  const auto tokenizer = spm_tokenizer(
+      {{"<call>", 0, TokenType::control}, {"<b>", 0, TokenType::user_defined}, {"b"}});
+  ASSERT_NE(tokenizer, nullptr);
+  const TokenId call = kFirstExtra;
+  for (const bool at_start : {false, true}) {
+    Constraint constraint(grammar_of("root ::= <[259]> (\"b\" <[260]> | <[2]> | <[99999]>)+"),
+                          *tokenizer, at_start);
+    EXPECT_EQ(allowed(constraint, *tokenizer), Ids{call});
+    constraint.accept(call);
+    EXPECT_EQ(allowed(constraint, *tokenizer), (Ids{byte_id('b'), kFirstExtra + 2}));
+    constraint.accept(kFirstExtra + 2);
+    EXPECT_EQ(allowed(constraint, *tokenizer), Ids{kFirstExtra + 1});
+    constraint.accept(kFirstExtra + 1);
+    EXPECT_EQ(allowed(constraint, *tokenizer), (Ids{kEos, byte_id('b'), kFirstExtra + 2}));
+  }
+}
+
 TEST(Constraint, AllowsTheEndExactlyWhereTheTextIsComplete) {
   const auto tokenizer = spm_tokenizer({});
   ASSERT_NE(tokenizer, nullptr);

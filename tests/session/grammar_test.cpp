@@ -156,8 +156,14 @@ TEST(Grammar, SaysWhereTheTextIsWrong) {
   EXPECT_EQ(error_of("root ::= \"a\"{1;"),
             "line 1, column 15 of the grammar: found \";\", expected \"}\"");
   EXPECT_EQ(error_of("root ::= <think>"),
-            "line 1, column 10 of the grammar: tokens (\"<name>\", \"<[id]>\") are not supported, "
-            "only their text is");
+            "line 1, column 10 of the grammar: tokens are only supported by their ids (\"<[7]>\"), "
+            "or as text");
+  EXPECT_EQ(error_of("root ::= <[x]>"),
+            "line 1, column 12 of the grammar: found \"x\", expected the id of a token");
+  EXPECT_EQ(error_of("root ::= <[7>"),
+            "line 1, column 13 of the grammar: found \">\", expected \"]>\"");
+  EXPECT_EQ(error_of("root ::= <[2147483648]>"),
+            "line 1, column 10 of the grammar: this is not the id of a token");
 }
 
 TEST(Grammar, SaysWhichEscapeIsWrong) {
