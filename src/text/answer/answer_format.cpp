@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/ascii.h"
+#include "text/answer/marks.h"
 
 namespace kinglet {
 
@@ -24,10 +25,13 @@ constexpr auto kThoughtMarks = std::to_array<ThoughtMarks>({
 });
 
 // Hermes, Qwen 2.5 and 3, SmolLM3, Granite 4
-constexpr CallMarks kHermes = {CallSyntax::json, "<tool_call>", "</tool_call>", {}};
-// Llama 3, and what is not known
-constexpr CallMarks kBare = {CallSyntax::json, {}, {}, {}};
-constexpr CallMarks kLfm2 = {CallSyntax::python, "<|tool_call_start|>", "<|tool_call_end|>", {}};
+constexpr CallMarks kHermes = {
+    CallSyntax::json, "<tool_call>", "</tool_call>", {}, &kHermesNotation};
+// What is not known
+constexpr CallMarks kBare = {CallSyntax::json, {}, {}, {}, &kJsonNotation};
+constexpr CallMarks kLlama = {CallSyntax::json, {}, {}, {}, &kLlamaNotation};
+constexpr CallMarks kLfm2 = {
+    CallSyntax::python, "<|tool_call_start|>", "<|tool_call_end|>", {}, &kLfm2Notation};
 
 struct KnownCalls {
   std::string_view sign;  // in a template of this format
@@ -37,21 +41,28 @@ struct KnownCalls {
 // The first row whose sign a template has is its format.
 constexpr auto kCalls = std::to_array<KnownCalls>({
     // Gemma 4; FunctionGemma
-    {"<|tool_call>", {CallSyntax::named_object, "<|tool_call>", "<tool_call|>", "<|\"|>"}},
+    {"<|tool_call>",
+     {CallSyntax::named_object, "<|tool_call>", "<tool_call|>", "<|\"|>", &kGemma4Notation}},
     {"<start_function_call>",
-     {CallSyntax::named_object, "<start_function_call>", "<end_function_call>", "<escape>"}},
+     {CallSyntax::named_object, "<start_function_call>", "<end_function_call>", "<escape>",
+      &kFunctionGemmaNotation}},
     {"<|tool_call_start|>", kLfm2},
     {"<|tool_list_start|>", kLfm2},
     // MiniCPM5
-    {"<function name=", {CallSyntax::xml, "<function", {}, {}}},
+    {"<function name=", {CallSyntax::xml, "<function", {}, {}, &kMiniCpm5Notation}},
     // Qwen 3.5 and Qwen3-Coder
-    {"<function=", {CallSyntax::parameters, "<tool_call>", "</tool_call>", {}}},
+    {"<function=", {CallSyntax::parameters, "<tool_call>", "</tool_call>", {}, &kQwen35Notation}},
     {"<tool_call>", kHermes},
     // Granite 3
-    {"<|tool_call|>", {CallSyntax::json, "<|tool_call|>", {}, {}}},
+    {"<|tool_call|>", {CallSyntax::json, "<|tool_call|>", {}, {}, &kGranite3Notation}},
     // Mistral, with and without names in front
-    {kArguments, {CallSyntax::named_json, "[TOOL_CALLS]", {}, {}}},
-    {"[TOOL_CALLS]", {CallSyntax::json, "[TOOL_CALLS]", {}, {}}},
+    {kCallId, {CallSyntax::named_json, "[TOOL_CALLS]", {}, {}, &kNumberedMistralNotation}},
+    {kArguments, {CallSyntax::named_json, "[TOOL_CALLS]", {}, {}, &kNamedMistralNotation}},
+    {"[TOOL_CALLS] [", {CallSyntax::json, "[TOOL_CALLS]", {}, {}, &kSpacedMistralNotation}},
+    {"[TOOL_CALLS]", {CallSyntax::json, "[TOOL_CALLS]", {}, {}, &kMistralNotation}},
+    // Llama 3
+    {"\"parameters\": dictionary", kLlama},
+    {"\"parameters\":dictionary", kLlama},
 });
 
 bool is_name_character(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
@@ -90,6 +101,10 @@ AnswerFormat find_answer_format(std::string_view chat_template) {
   return format;
 }
 
+bool AnswerFormat::is_thinking_after(std::string_view prompt) const {
+  return thoughts && without_trailing_space(prompt).ends_with(thoughts->begin);
+}
+
 std::vector<std::string_view> AnswerFormat::marks(bool with_calls) const {
   std::vector<std::string_view> found;
   if (with_calls) {
@@ -102,6 +117,16 @@ std::vector<std::string_view> AnswerFormat::marks(bool with_calls) const {
     found.insert(found.end(), {is_word ? thoughts->begin : thoughts->token, thoughts->end});
   }
   std::erase(found, std::string_view());
+  return found;
+}
+
+std::vector<MarkToken> mark_tokens(const AnswerFormat& format, const Tokenizer& tokenizer) {
+  std::vector<MarkToken> found;
+  for (const std::string_view mark : format.marks(true)) {
+    const auto ids = tokenizer.encode(mark, {.add_bos = false, .parse_special = true});
+    const bool is_token = ids.size() == 1 && tokenizer.piece(ids[0], true) == mark;
+    if (is_token) found.push_back({mark, ids[0]});
+  }
   return found;
 }
 

@@ -35,7 +35,7 @@ AnswerReader::AnswerReader(const AnswerFormat& format, std::vector<KnownTool> to
                            std::string_view prompt)
     : format_(format), tools_(std::move(tools)) {
   prompt = without_trailing_space(prompt);
-  if (format_.thoughts && prompt.ends_with(format_.thoughts->begin)) {
+  if (format_.is_thinking_after(prompt)) {
     place_ = Place::thought;
     drops_space_ = true;
   } else if (can_call() && !format_.calls.begin.empty() && prompt.ends_with(format_.calls.begin)) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/ascii.h"
+#include "text/answer/call_notation.h"
 #include "text/answer/marks.h"
 
 namespace kinglet {
@@ -61,14 +61,10 @@ CallPrefix read_json(std::string_view text, std::string_view quote) {
   return finished(std::move(call), read, text, reader);
 }
 
-bool is_identifier(char c) {
-  return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
-}
-
-// The identifier that is followed by something else; empty where there is none.
-Reading read_identifier(LiteralReader& reader, std::string& name) {
+// The name without quotes that is followed by something else; empty where there is none.
+Reading read_plain_name(LiteralReader& reader, std::string& name) {
   reader.skip_space();
-  const auto end = std::find_if_not(reader.rest.begin(), reader.rest.end(), is_identifier);
+  const auto end = std::find_if_not(reader.rest.begin(), reader.rest.end(), is_plain);
   if (end == reader.rest.end()) return Reading::open;
   const auto n = static_cast<size_t>(end - reader.rest.begin());
   if (n == 0) return Reading::broken;
@@ -80,7 +76,7 @@ Reading read_identifier(LiteralReader& reader, std::string& name) {
 CallPrefix read_named_json(std::string_view text, std::string_view quote) {
   CallPrefix call;
   LiteralReader reader{text, quote};
-  Reading read = read_identifier(reader, call.name);
+  Reading read = read_plain_name(reader, call.name);
   if (read == Reading::whole) {
     const size_t begin = reader.rest.find('{');
     if (reader.rest.substr(0, begin).find('\n', 1) != std::string_view::npos) {
@@ -99,7 +95,7 @@ CallPrefix read_named_object(std::string_view text, std::string_view quote) {
   CallPrefix call;
   LiteralReader reader{text, quote};
   Reading read = reader.skip("call:");
-  if (read == Reading::whole) read = read_identifier(reader, call.name);
+  if (read == Reading::whole) read = read_plain_name(reader, call.name);
   if (read == Reading::whole) {
     read = reader.rest.starts_with('{') ? reader.value(call.arguments) : Reading::broken;
   }
@@ -122,7 +118,7 @@ Reading read_keywords(LiteralReader& reader, std::string& arguments) {
       if (reader.rest.starts_with(')')) continue;
     }
     std::string keyword;
-    Reading read = read_identifier(reader, keyword);
+    Reading read = read_plain_name(reader, keyword);
     if (read == Reading::whole) read = reader.skip("=");
     if (read != Reading::whole) return read;
     if (!is_first) arguments += ',';
@@ -135,7 +131,7 @@ Reading read_keywords(LiteralReader& reader, std::string& arguments) {
 CallPrefix read_python(std::string_view text, std::string_view quote) {
   CallPrefix call;
   LiteralReader reader{text, quote};
-  Reading read = read_identifier(reader, call.name);
+  Reading read = read_plain_name(reader, call.name);
   if (read == Reading::whole) read = reader.skip("(");
   if (read == Reading::whole) read = read_keywords(reader, call.arguments);
   return finished(std::move(call), read, text, reader);

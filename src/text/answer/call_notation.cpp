@@ -1,0 +1,104 @@
+#include "text/answer/call_notation.h"
+
+namespace kinglet {
+
+namespace {
+
+constexpr CallNotation in_json(std::string_view begin, std::string_view between,
+                               std::string_view end) {
+  return {.begin = begin, .name_end = R"(", "arguments": )", .between = between, .end = end};
+}
+
+constexpr CallNotation mistral(std::string_view begin) {
+  CallNotation notation = in_json(begin, R"(}, {"name": ")", "}]");
+  notation.id_member = R"(, "id": ")";
+  return notation;
+}
+
+constexpr CallNotation named_mistral(std::string_view id_mark) {
+  return {.begin = "[TOOL_CALLS]",
+          .id_mark = id_mark,
+          .name_end = "[ARGS]",
+          .between = "[TOOL_CALLS]",
+          .has_plain_names = true};
+}
+
+constexpr CallNotation gemma(std::string_view begin, std::string_view between, std::string_view end,
+                             std::string_view text_quote) {
+  return {.begin = begin,
+          .between = between,
+          .end = end,
+          .separator = ",",
+          .colon = ":",
+          .text_quote = text_quote,
+          .has_plain_names = true,
+          .has_plain_keys = true,
+          .sorts_keys = true,
+          .has_python_words = true};
+}
+
+}  // namespace
+
+constexpr CallNotation kHermesNotation = in_json(
+    "<tool_call>\n{\"name\": \"", "}\n</tool_call>\n<tool_call>\n{\"name\": \"", "}\n</tool_call>");
+
+constexpr CallNotation kLlamaNotation = [] {
+  CallNotation notation = in_json(R"({"name": ")", {}, "}");
+  notation.name_end = R"(", "parameters": )";
+  return notation;
+}();
+
+constexpr CallNotation kJsonNotation = in_json(R"({"name": ")", {}, "}");
+
+constexpr CallNotation kMistralNotation = mistral(R"([TOOL_CALLS][{"name": ")");
+constexpr CallNotation kSpacedMistralNotation = mistral(R"([TOOL_CALLS] [{"name": ")");
+constexpr CallNotation kNamedMistralNotation = named_mistral({});
+constexpr CallNotation kNumberedMistralNotation = named_mistral("[CALL_ID]");
+
+constexpr CallNotation kGranite3Notation =
+    in_json(R"(<|tool_call|>[{"name": ")", R"(}, {"name": ")", "}]");
+
+constexpr CallNotation kLfm2Notation = {.begin = "<|tool_call_start|>[",
+                                        .between = ", ",
+                                        .end = "]<|tool_call_end|>",
+                                        .arguments_begin = "(",
+                                        .key_end = "=",
+                                        .argument_separator = ", ",
+                                        .arguments_end = ")",
+                                        .quotes = "\"'",
+                                        .has_plain_names = true,
+                                        .has_python_words = true};
+
+constexpr CallNotation kGemma4Notation =
+    gemma("<|tool_call>call:", "<tool_call|><|tool_call>call:", "<tool_call|>", "<|\"|>");
+constexpr CallNotation kFunctionGemmaNotation =
+    gemma("<start_function_call>call:", "<end_function_call><start_function_call>call:",
+          "<end_function_call>", "<escape>");
+
+// What is no string is JSON, in the words of either.
+constexpr CallNotation kQwen35Notation = {.begin = "<tool_call>\n<function=",
+                                          .name_end = ">\n",
+                                          .between = "\n</tool_call>\n<tool_call>\n<function=",
+                                          .end = "\n</tool_call>",
+                                          .argument_begin = "<parameter=",
+                                          .key_end = ">\n",
+                                          .value_end = "\n</parameter>\n",
+                                          .arguments_end = "</function>",
+                                          .text_end = "</parameter>",
+                                          .has_plain_names = true,
+                                          .has_python_words = true};
+
+constexpr CallNotation kMiniCpm5Notation = {.begin = "<function name=\"",
+                                            .name_end = "\">",
+                                            .between = "<function name=\"",
+                                            .argument_begin = "<param name=\"",
+                                            .key_end = "\">",
+                                            .value_end = "</param>",
+                                            .arguments_end = "</function>",
+                                            .text_end = "<",
+                                            .cdata_begin = "<![CDATA[",
+                                            .cdata_end = "]]>",
+                                            .has_plain_names = true,
+                                            .has_python_words = true};
+
+}  // namespace kinglet
