@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "server/call_grammar.h"
 #include "server/generation_request.h"
 #include "server/json_schema.h"
 #include "server/messages.h"
@@ -71,6 +72,13 @@ ApiStatus read_grammar(Fields& fields, ChatRequest& request) {
   return grammar.empty() ? ApiStatus() : constrain(grammar, request);
 }
 
+ApiStatus constrain_to_calls(const Json& tools, const ServedModel& model, ChatRequest& request) {
+  const CallRules rules{tools, request.tools, request.format, model.tokenizer(),
+                        request.n_calls_most > 1};
+  KINGLET_ASSIGN(const std::string grammar, grammar_of_calls(rules, request.prompt_text));
+  return constrain(grammar, request);
+}
+
 // The text's tokens, with the rows of its pictures.
 ApiStatus encode_with_pictures(const ChatText& laid_out, const GivenPictures& pictures,
                                const ServedModel& model, const Look& look, ChatRequest& request) {
@@ -87,15 +95,12 @@ ApiStatus encode_with_pictures(const ChatText& laid_out, const GivenPictures& pi
   return {};
 }
 
-// The conversation as the text and the tokens that the model goes on from. A call that must be made
-// is begun for the model, which then has only the JSON to write.
+// The conversation as the text and the tokens that the model goes on from.
 ApiStatus lay_out(Json variables, const ChosenTools& chosen, const GivenPictures& pictures,
                   const ServedModel& model, const Look& look, ChatRequest& request) {
-  const bool tells_tools = !chosen.tools.empty() && model.tool_style().is_taught;
+  const bool tells_tools = !chosen.tools.empty() && model.knows_tools();
   if (tells_tools) variables["tools"] = chosen.tools;
   KINGLET_ASSIGN(ChatText laid_out, model.lay_out(variables, tells_tools));
-  const std::string& mark = model.tool_style().mark;
-  if (chosen.is_forced && !mark.empty()) laid_out.text += cat(mark, "\n");
   if (pictures.files.empty()) {
     request.prompts.push_back(
         {model.tokenizer().encode(laid_out.text, {.parse_special = true}, laid_out.said), ""});
@@ -117,9 +122,6 @@ ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& mo
   KINGLET_TRY(read_limits(fields, model, request));
   KINGLET_TRY(read_logprobs(fields, request));
   KINGLET_ASSIGN(const ChosenTools chosen, read_tools(fields));
-  if (chosen.is_forced) {
-    KINGLET_TRY(constrain_by_schema(call_schema(chosen.tools, model.tool_style()), request));
-  }
   KINGLET_TRY(read_response_format(fields, request));
   KINGLET_TRY(read_grammar(fields, request));
   KINGLET_ASSIGN(Json variables, read_variables(fields));
@@ -131,11 +133,16 @@ ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& mo
   if (look) {
     KINGLET_ASSIGN(pictures, take_pictures(texts));
   }
-  KINGLET_ASSIGN(variables["messages"], template_messages(texts, chosen.tools, model.tool_style()));
+  KINGLET_ASSIGN(variables["messages"],
+                 template_messages(texts, chosen.tools, model.knows_tools()));
   KINGLET_TRY(lay_out(std::move(variables), chosen, pictures, model, look, request));
   request.tools = known_tools(chosen.tools);
   request.format = model.answer_format(!chosen.tools.empty());
-  if (request.options.grammar != nullptr) request.format.thoughts.reset();
+  if (chosen.is_forced) {
+    KINGLET_TRY(constrain_to_calls(chosen.tools, model, request));
+  } else if (request.options.grammar != nullptr) {
+    request.format.thoughts.reset();
+  }
   for (const std::string_view mark : request.format.marks(!request.tools.empty())) {
     request.options.marks.emplace_back(mark);
   }

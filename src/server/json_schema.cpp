@@ -8,23 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/format.h"
+#include "server/value_style.h"
 
 namespace kinglet::server {
 namespace {
-
-// What every schema may use.
-constexpr std::string_view kCommonRules = R"gbnf(
-value ::= object | array | string | number | "true" | "false" | "null"
-object ::= "{" ws (pair ("," ws pair)*)? ws "}"
-pair ::= string ":" ws value
-array ::= "[" ws (value ("," ws value)*)? ws "]"
-string ::= "\"" char* "\""
-char ::= [^"\\\x00-\x1f] | "\\" (["\\/bfnrt] | "u" ([0-9a-cA-CefEF] [0-9a-fA-F]{3} | [dD] [0-7] [0-9a-fA-F]{2}))
-number ::= integer ("." [0-9]{1,15})? ([eE] [-+]? [0-9]{1,2})?
-integer ::= "-"? ("0" | [1-9] [0-9]{0,14})
-ws ::= (" " | "\n" [ \t]{0,20})?
-)gbnf";
 
 // Keywords that say nothing about what is valid, or are read elsewhere.
 constexpr auto kAnnotations = std::to_array<std::string_view>(
@@ -34,58 +23,44 @@ constexpr auto kAnnotations = std::to_array<std::string_view>(
 constexpr size_t kMostReferences = 512;
 constexpr int64_t kMostItems = 1000;
 
-// A literal of GBNF.
-std::string literal(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += {'\\', c};
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += {'\\', 'x', kDigits[byte / 16], kDigits[byte % 16]};
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
-
-std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
-  std::string out;
-  for (const std::string& part : parts) out += cat(out.empty() ? "" : separator, part);
-  return parts.size() == 1 ? out : cat("(", out, ")");
-}
-
 ApiError schema_error(const std::string& at, std::string_view message) {
   return invalid(cat("the JSON schema at ", at, ": ", message), "response_format");
+}
+
+std::string optional_list(const std::string& item, const std::string& separator) {
+  return cat("(", item, " (", separator, " ", item, ")*)?");
 }
 
 // Where a member of the schema stands, as a JSON pointer.
 std::string below(const std::string& at, std::string_view name) { return cat(at, "/", name); }
 
+// Python's lower(), as far as letters are ASCII.
+std::string lower(std::string text) {
+  for (char& c : text) c = to_lower(c);
+  return text;
+}
+
 class SchemaCompiler {
  public:
-  explicit SchemaCompiler(const Json& schema) : schema_(schema) {}
+  SchemaCompiler(const Json& schema, const ValueStyle& style, SchemaRules& rules)
+      : schema_(schema), style_(style), rules_(rules) {}
 
-  ApiResult<std::string> compile() {
-    KINGLET_ASSIGN(const std::string root, convert(schema_, "#"));
-    std::string grammar = cat("root ::= ", root, "\n");
-    for (const auto& [pointer, rule] : references_) {
-      grammar += cat(rule.name, " ::= ", rule.body, "\n");
-    }
-    grammar += kCommonRules;
-    return grammar;
+  ApiResult<std::string> compile() { return convert(schema_, "#"); }
+
+  // Arguments of a call, those named in `texts` without quotes.
+  ApiResult<std::string> compile_arguments(const std::vector<std::string>& texts) {
+    if (style_.has_texts()) texts_ = texts;
+    place_ = Place::arguments;
+    return compile();
   }
 
  private:
-  struct Rule {
-    std::string name;
-    std::string body;
-  };
+  // What is being converted: the arguments of a call, one of them, which may be a string without
+  // quotes, or any other value.
+  enum class Place : uint8_t { arguments, text, argument, value };
 
   ApiResult<std::string> convert(const Json& schema, const std::string& at) {
-    if (schema == true) return std::string("value");
+    if (schema == true) return any_value();
     if (!schema.is_object()) {
       return schema_error(at, cat("found ", schema.type_name(), ", expected an object or true"));
     }
@@ -93,7 +68,7 @@ class SchemaCompiler {
     if (schema.contains("anyOf")) return any_of(schema, at);
     if (schema.contains("const")) {
       KINGLET_TRY(check_keywords(schema, at, {"const", "type"}));
-      return literal(print(schema["const"]));
+      return spelled(schema["const"], at);
     }
     if (schema.contains("enum")) return enumeration(schema, at);
     const auto type = schema.find("type");
@@ -124,7 +99,30 @@ class SchemaCompiler {
     }
     if (schema.contains("items")) return array(schema, at, false);
     KINGLET_TRY(check_keywords(schema, at, {}));
-    return std::string("value");
+    return any_value();
+  }
+
+  bool in_arguments() const { return place_ == Place::arguments && style_.has_arguments(); }
+
+  std::string any_object() const { return in_arguments() ? "arguments" : "object"; }
+
+  std::string any_value() const {
+    if (place_ == Place::arguments) return any_object();
+    return place_ == Place::argument ? style_.any_argument() : "value";
+  }
+
+  ApiStatus check_is_value(const std::string& at) const {
+    if (place_ != Place::arguments) return {};
+    return schema_error(at, "the arguments of a call must be an object");
+  }
+
+  ApiResult<std::string> spelled(const Json& value, const std::string& at) const {
+    KINGLET_TRY(check_is_value(at));
+    std::string text = place_ != Place::text ? style_.spell(value)
+                       : value.is_string()   ? style_.spell_text(value.get<std::string>())
+                                             : "";
+    if (!text.empty()) return text;
+    return schema_error(at, cat("a call of this model cannot have the value ", print(value)));
   }
 
   // `is_one_of`: the schema may have keywords of other types too.
@@ -138,8 +136,10 @@ class SchemaCompiler {
     }
     KINGLET_TRY(is_one_of ? check_keywords(schema, at, kOfSeveralTypes)
                           : check_keywords(schema, at, {"type"}));
-    if (type == "boolean") return std::string("(\"true\" | \"false\")");
-    return type == "null" ? "\"null\"" : type;
+    KINGLET_TRY(check_is_value(at));
+    if (type == "boolean") return cat("(", style_.word("true"), " | ", style_.word("false"), ")");
+    if (type == "null") return style_.word("null");
+    return type == "string" && place_ == Place::text ? "text" : type;
   }
 
   ApiResult<std::string> enumeration(const Json& schema, const std::string& at) {
@@ -149,7 +149,10 @@ class SchemaCompiler {
       return schema_error(at, "\"enum\" must be a list of values");
     }
     std::vector<std::string> branches;
-    for (const Json& value : values) branches.push_back(literal(print(value)));
+    for (const Json& value : values) {
+      KINGLET_ASSIGN(std::string branch, spelled(value, at));
+      branches.push_back(std::move(branch));
+    }
     return joined(branches, " | ");
   }
 
@@ -172,17 +175,16 @@ class SchemaCompiler {
     KINGLET_TRY(check_keywords(schema, at, {"$ref"}));
     if (!schema["$ref"].is_string()) return schema_error(at, "\"$ref\" must be a text");
     const auto pointer = schema["$ref"].get<std::string>();
-    if (const auto known = references_.find(pointer); known != references_.end()) {
-      return known->second.name;
-    }
+    const std::pair key(place_, pointer);
+    if (const auto known = references_.find(key); known != references_.end()) return known->second;
     if (references_.size() == kMostReferences) {
       return schema_error(at, cat("more than ", kMostReferences, " schemas are referred to"));
     }
     KINGLET_ASSIGN(const Json* target, find_target(pointer, at));
-    const std::string name = cat("ref-", references_.size());
-    references_[pointer] = {name, ""};
+    const std::string name = rules_.reserve();
+    references_[key] = name;
     KINGLET_ASSIGN(std::string body, convert(*target, pointer));
-    references_[pointer].body = std::move(body);
+    rules_.define(name, std::move(body));
     return name;
   }
 
@@ -228,11 +230,44 @@ class SchemaCompiler {
 
   ApiResult<std::string> open_object(const Json& schema, const std::string& at) {
     const Json additional = schema.value("additionalProperties", Json(true));
-    if (additional == true) return std::string("object");
-    if (additional == false) return std::string("\"{\" ws \"}\"");
-    KINGLET_ASSIGN(const std::string value, convert(additional, below(at, "additionalProperties")));
-    const std::string pair = cat("string \":\" ws ", value);
-    return cat("(\"{\" ws (", pair, " (\",\" ws ", pair, ")*)? ws \"}\")");
+    if (additional == true) return any_object();
+    const ObjectStyle& style = object_style();
+    if (additional == false) return cat("(", style.begin, " ", style.end, ")");
+    const std::string key = in_arguments() ? "argument-key" : "key";
+    KINGLET_ASSIGN(const std::string value,
+                   convert_value(Place::value, additional, below(at, "additionalProperties")));
+    return cat("(", style.begin, " ",
+               optional_list(cat(key, " ", value, style.value_end), style.separator), " ",
+               style.end, ")");
+  }
+
+  const ObjectStyle& object_style() const {
+    return in_arguments() ? style_.arguments() : style_.object();
+  }
+
+  // What is in an object or a list.
+  ApiResult<std::string> convert_value(Place place, const Json& schema, const std::string& at) {
+    const Place outer = std::exchange(place_, place);
+    auto converted = convert(schema, at);
+    place_ = outer;
+    return converted;
+  }
+
+  ApiResult<std::string> member(const std::string& name, const Json& schema,
+                                const std::string& at) {
+    if (in_arguments() ? !is_plain_name(name) : !style_.can_be_key(name)) {
+      return schema_error(at, cat("a call of this model cannot have the name ", print(name)));
+    }
+    KINGLET_ASSIGN(const std::string body, convert_value(place_of(name), schema, at));
+    return cat(in_arguments() ? style_.argument_key(name) : style_.key(name), " ", body, " ",
+               object_style().value_end);
+  }
+
+  // Of a member of the object that is being converted.
+  Place place_of(const std::string& name) const {
+    if (!in_arguments()) return Place::value;
+    const bool is_text = std::find(texts_.begin(), texts_.end(), name) != texts_.end();
+    return is_text ? Place::text : Place::argument;
   }
 
   // The properties in their order. From the last to the first, `next` matches what may follow a
@@ -243,16 +278,17 @@ class SchemaCompiler {
     std::string next;
     std::string first;
     bool may_be_empty = true;
-    std::vector<std::pair<std::string, std::string>> members(properties.size());
-    size_t n = 0;
-    for (const auto& [name, value] : properties.items()) {
-      KINGLET_ASSIGN(std::string body, convert(value, below(at, cat("properties/", name))));
-      members[n++] = {name, cat(literal(print(name) + ":"), " ws ", body)};
+    std::vector<std::pair<std::string, std::string>> members;
+    for (const std::string& name : ordered_names(properties)) {
+      KINGLET_ASSIGN(std::string body,
+                     member(name, properties[name], below(at, cat("properties/", name))));
+      members.emplace_back(name, std::move(body));
     }
+    const ObjectStyle& style = object_style();
     for (auto member = members.rbegin(); member != members.rend(); ++member) {
-      const std::string text = add_rule(member->second);
-      const std::string after = next.empty() ? "" : cat(" ", add_rule(next));
-      const std::string another = cat("\",\" ws ", text, after);
+      const std::string text = rules_.add(member->second);
+      const std::string after = next.empty() ? "" : cat(" ", rules_.add(next));
+      const std::string another = cat(style.separator, " ", text, after);
       const bool is_required = required.contains(member->first);
       if (is_required) {
         next = another;
@@ -263,7 +299,22 @@ class SchemaCompiler {
       }
       may_be_empty = may_be_empty && !is_required;
     }
-    return cat("(\"{\" ws ", may_be_empty ? cat("(", first, ")?") : first, " ws \"}\")");
+    return cat("(", style.begin, " ", may_be_empty ? cat("(", first, ")?") : first, " ", style.end,
+               ")");
+  }
+
+  std::vector<std::string> ordered_names(const Json& properties) const {
+    std::vector<std::pair<std::string, size_t>> keys;
+    std::vector<std::string> names;
+    for (const auto& [name, value] : properties.items()) {
+      keys.emplace_back(lower(name), names.size());
+      names.push_back(name);
+    }
+    if (!style_.sorts_keys()) return names;
+    std::sort(keys.begin(), keys.end());
+    std::vector<std::string> sorted;
+    for (const auto& [key, index] : keys) sorted.push_back(names[index]);
+    return sorted;
   }
 
   ApiResult<std::string> array(const Json& schema, const std::string& at, bool is_one_of) {
@@ -272,18 +323,20 @@ class SchemaCompiler {
     KINGLET_ASSIGN(const int64_t least, count(schema, "minItems", 0, at));
     KINGLET_ASSIGN(const int64_t most, count(schema, "maxItems", -1, at));
     if (most >= 0 && least > most) return schema_error(at, "\"minItems\" is above \"maxItems\"");
+    KINGLET_TRY(check_is_value(at));
     std::string item = "value";
     if (schema.contains("items")) {
-      KINGLET_ASSIGN(item, convert(schema["items"], below(at, "items")));
+      KINGLET_ASSIGN(item, convert_value(Place::value, schema["items"], below(at, "items")));
     }
-    if (most == 0) return std::string("(\"[\" ws \"]\")");
+    const ObjectStyle& style = style_.list();
+    if (most == 0) return cat("(", style.begin, " ", style.end, ")");
     std::string items = item;
     if (most != 1) {
       const std::string last = most < 0 ? "" : cat(most - 1);
-      items = cat("(", item, " (\",\" ws ", item, "){", std::max<int64_t>(least - 1, 0), ",", last,
-                  "})");
+      items = cat("(", item, " (", style.separator, " ", item, "){",
+                  std::max<int64_t>(least - 1, 0), ",", last, "})");
     }
-    return cat("(\"[\" ws ", items, least == 0 ? "?" : "", " ws \"]\")");
+    return cat("(", style.begin, " ", items, least == 0 ? "?" : "", " ", style.end, ")");
   }
 
   ApiResult<int64_t> count(const Json& schema, const char* keyword, int64_t otherwise,
@@ -292,15 +345,6 @@ class SchemaCompiler {
     const Json& value = schema[keyword];
     if (value.is_number_integer() && value >= 0 && value <= kMostItems) return value.get<int64_t>();
     return schema_error(at, cat("\"", keyword, "\" must be a whole number from 0 to ", kMostItems));
-  }
-
-  std::string add_rule(const std::string& body) {
-    const auto known = names_.find(body);
-    if (known != names_.end()) return known->second;
-    const std::string name = cat("part-", names_.size());
-    names_[body] = name;
-    references_[name] = {name, body};
-    return name;
   }
 
   using Keywords = std::vector<std::string_view>;
@@ -324,14 +368,31 @@ class SchemaCompiler {
       "type", "properties", "required", "additionalProperties", "items", "minItems", "maxItems"};
 
   const Json& schema_;
-  std::map<std::string, Rule> references_;    // by pointer, or by their own name
-  std::map<std::string, std::string> names_;  // of parts, by their bodies
+  const ValueStyle& style_;
+  SchemaRules& rules_;
+  Place place_ = Place::value;
+  std::vector<std::string> texts_;                                   // see compile_arguments()
+  std::map<std::pair<Place, std::string>, std::string> references_;  // rules, by pointer
 };
 
 }  // namespace
 
+std::string SchemaRules::add(const std::string& body) {
+  const auto [found, is_new] = names_.try_emplace(body, cat("part-", names_.size()));
+  if (is_new) define(found->second, body);
+  return found->second;
+}
+
 ApiResult<std::string> grammar_of_schema(const Json& schema) {
-  return SchemaCompiler(schema).compile();
+  const ValueStyle json;
+  SchemaRules rules;
+  KINGLET_ASSIGN(const std::string root, SchemaCompiler(schema, json, rules).compile());
+  return cat("root ::= ", root, "\n", rules.text(), json.rules());
+}
+
+ApiResult<std::string> compile_arguments(const Json& schema, const std::vector<std::string>& texts,
+                                         const ValueStyle& style, SchemaRules& rules) {
+  return SchemaCompiler(schema, style, rules).compile_arguments(texts);
 }
 
 }  // namespace kinglet::server

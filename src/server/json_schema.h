@@ -1,10 +1,15 @@
 // JSON schemas (draft 2020-12) → GBNF: the part of them that answers are usually asked for in.
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <string>
+#include <vector>
 
+#include "base/format.h"
 #include "server/api_error.h"
 #include "server/json.h"
+#include "server/value_style.h"
 
 namespace kinglet::server {
 
@@ -16,5 +21,30 @@ namespace kinglet::server {
 //
 // An error names the place and the keyword that is not supported.
 ApiResult<std::string> grammar_of_schema(const Json& schema);
+
+// Rules that several schemas of a grammar add to, beside those of a ValueStyle.
+class SchemaRules {
+ public:
+  // The name of a rule that is defined later, or of one that matches `body`.
+  std::string reserve() { return cat("ref-", n_references_++); }
+  std::string add(const std::string& body);
+  void define(const std::string& name, const std::string& body) {
+    text_ += cat(name, " ::= ", body, "\n");
+  }
+
+  void add_text(const std::string& rules) { text_ += rules; }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  std::map<std::string, std::string> names_;  // by bodies
+  size_t n_references_ = 0;
+  std::string text_;
+};
+
+// What matches the arguments of a call, an object that is valid under the schema, as `style` writes
+// them; those named in `texts` are strings. Errors as those of grammar_of_schema().
+ApiResult<std::string> compile_arguments(const Json& schema, const std::vector<std::string>& texts,
+                                         const ValueStyle& style, SchemaRules& rules);
 
 }  // namespace kinglet::server

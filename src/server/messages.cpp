@@ -121,17 +121,17 @@ void add_instructions(const std::string& instructions, Json& messages) {
 
 }  // namespace
 
-ApiResult<Json> template_messages(const Json& messages, const Json& tools, const ToolStyle& style) {
+ApiResult<Json> template_messages(const Json& messages, const Json& tools, bool knows_tools) {
   if (!messages.is_array() || messages.empty()) {
     return wrong_message("messages must be a list of at least one object");
   }
   Json made = Json::array();
   for (const Json& message : messages) {
     if (!message.is_object()) return wrong_message("messages must be a list of objects");
-    KINGLET_ASSIGN(Json one, style.is_taught ? taught_message(message) : untaught_message(message));
+    KINGLET_ASSIGN(Json one, knows_tools ? taught_message(message) : untaught_message(message));
     made.push_back(std::move(one));
   }
-  if (!tools.empty() && !style.is_taught) add_instructions(tool_instructions(tools), made);
+  if (!tools.empty() && !knows_tools) add_instructions(tool_instructions(tools), made);
   return made;
 }
 

@@ -3,11 +3,11 @@
 
 #include "server/api_error.h"
 #include "server/json.h"
-#include "server/served_model.h"
 
 namespace kinglet::server {
 
-// `tools`: that the model is to be told of, in a message where its template does not.
-ApiResult<Json> template_messages(const Json& messages, const Json& tools, const ToolStyle& style);
+// `tools`: that the model is to be told of. `knows_tools`: its template does that; else a message
+// does.
+ApiResult<Json> template_messages(const Json& messages, const Json& tools, bool knows_tools);
 
 }  // namespace kinglet::server

@@ -21,18 +21,6 @@ std::string template_source(const GgufHeader& header, bool with_tools) {
   return source.empty() ? metadata(header, kChatTemplateKey) : source;
 }
 
-// Llama 3 writes "parameters" where others write "arguments".
-bool says_parameters(std::string_view source) {
-  return source.find("\"parameters\": dictionary") != std::string_view::npos ||
-         source.find("\"parameters\":dictionary") != std::string_view::npos;
-}
-
-ToolStyle tool_style_of(const AnswerFormat& format, std::string_view source) {
-  const bool is_llama = format.calls.begin.empty() && says_parameters(source);
-  return {std::string(format.calls.begin), format.knows_tools,
-          is_llama ? "parameters" : "arguments"};
-}
-
 jinja::Now local_time() {
   const std::time_t now = std::time(nullptr);
   std::tm local{};
@@ -53,9 +41,7 @@ ServedModel::ServedModel(const LanguageModel& loaded, std::string name, uint32_t
       template_with_tools_(
           ChatTemplate::from_gguf(loaded.model.header(), loaded.tokenizer->vocabulary(), true)),
       format_(find_answer_format(template_source(loaded.model.header(), false))),
-      format_with_tools_(find_answer_format(template_source(loaded.model.header(), true))),
-      tool_style_(tool_style_of(format_with_tools_, template_source(loaded.model.header(), true))) {
-}
+      format_with_tools_(find_answer_format(template_source(loaded.model.header(), true))) {}
 
 ApiResult<ChatText> ServedModel::lay_out(const Json& variables, bool has_tools) const {
   const Result<ChatTemplate>& chosen = has_tools ? template_with_tools_ : template_;

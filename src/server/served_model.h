@@ -17,13 +17,6 @@
 
 namespace kinglet::server {
 
-// How a model is told of tools, and begins a call.
-struct ToolStyle {
-  std::string mark;           // in front of each call; "": the answer is nothing but JSON
-  bool is_taught = false;     // its template tells it of tools
-  std::string arguments_key;  // "arguments" or "parameters"
-};
-
 // Not changed after it is made: any thread may ask it.
 class ServedModel {
  public:
@@ -38,7 +31,9 @@ class ServedModel {
   const std::string& name() const { return name_; }
   uint32_t n_ctx() const { return n_ctx_; }
   const SamplerOptions& sampling() const { return sampling_; }
-  const ToolStyle& tool_style() const { return tool_style_; }
+
+  // Whether its template tells it of tools.
+  bool knows_tools() const { return format_with_tools_.knows_tools; }
 
   // The format of answers to a conversation with or without tools.
   const AnswerFormat& answer_format(bool has_tools) const {
@@ -60,7 +55,6 @@ class ServedModel {
   Result<ChatTemplate> template_with_tools_;
   AnswerFormat format_;
   AnswerFormat format_with_tools_;
-  ToolStyle tool_style_;
 };
 
 }  // namespace kinglet::server

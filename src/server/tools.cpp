@@ -75,9 +75,28 @@ ApiResult<ChosenTools> choose_by_name(const Json& tools, const Json& choice) {
   return all;
 }
 
-bool is_text(const Json& schema) {
+// What `schema` means: the definition that it refers to, where that is one of `parameters`.
+const Json& definition_of(const Json& schema, const Json& parameters) {
+  const auto reference = schema.find("$ref");
+  if (reference == schema.end() || !reference->is_string()) return schema;
+  for (const char* table : {"$defs", "definitions"}) {
+    const std::string prefix = cat("#/", table, "/");
+    const auto pointer = reference->get<std::string>();
+    const auto definitions = parameters.find(table);
+    if (!pointer.starts_with(prefix) || definitions == parameters.end()) continue;
+    if (!definitions->is_object()) continue;
+    const auto found = definitions->find(pointer.substr(prefix.size()));
+    if (found != definitions->end()) return *found;
+  }
+  return schema;
+}
+
+bool is_text(const Json& given, const Json& parameters) {
+  if (!given.is_object()) return false;
+  const Json& schema = definition_of(given, parameters);
   if (!schema.is_object()) return false;
   if (schema.contains("type")) return schema["type"] == "string";
+  if (schema.contains("const")) return schema["const"].is_string();
   const Json values = schema.value("enum", Json());
   return values.is_array() && std::all_of(values.begin(), values.end(),
                                           [](const Json& value) { return value.is_string(); });
@@ -104,25 +123,10 @@ std::vector<KnownTool> known_tools(const Json& tools) {
     const Json parameters = tool["function"].value("parameters", Json::object());
     const Json properties = parameters.value("properties", Json::object());
     for (const auto& [name, schema] : properties.items()) {
-      if (is_text(schema)) one.text_parameters.push_back(name);
+      if (is_text(schema, parameters)) one.text_parameters.push_back(name);
     }
   }
   return known;
-}
-
-Json call_schema(const Json& tools, const ToolStyle& style) {
-  Json schemas = Json::array();
-  for (const Json& tool : tools) {
-    const Json& function = tool["function"];
-    schemas.push_back(
-        {{"type", "object"},
-         {"properties",
-          {{"name", {{"const", function["name"]}}},
-           {style.arguments_key, function.value("parameters", Json{{"type", "object"}})}}},
-         {"required", {"name", style.arguments_key}},
-         {"additionalProperties", false}});
-  }
-  return schemas.size() == 1 ? schemas[0] : Json{{"anyOf", schemas}};
 }
 
 std::string tool_instructions(const Json& tools) {

@@ -8,7 +8,6 @@
 #include "server/api_error.h"
 #include "server/fields.h"
 #include "server/json.h"
-#include "server/served_model.h"
 #include "text/answer/calls.h"
 
 namespace kinglet::server {
@@ -24,9 +23,6 @@ ApiResult<ChosenTools> read_tools(Fields& fields);
 // What must be known of the tools to read calls of them: some models write values without quotes,
 // so that only the schema tells strings from numbers.
 std::vector<KnownTool> known_tools(const Json& tools);
-
-// The schema of one call, for an answer that must be one.
-Json call_schema(const Json& tools, const ToolStyle& style);
 
 // What models are told whose template knows no tools: to write calls as Hermes does.
 std::string tool_instructions(const Json& tools);

@@ -90,8 +90,8 @@ TEST(ParseJson, RefusesWhatWouldTakeLong) {
   EXPECT_FALSE(parse_json("{\"a\":{" + keys + ",\"more\":1}}").ok());
 }
 
-const ToolStyle kTaught{"<tool_call>", true, "arguments"};
-const ToolStyle kUntaught{"<tool_call>", false, "arguments"};
+constexpr bool kTaught = true;
+constexpr bool kUntaught = false;
 
 Json tools() {
   return json(R"([{"type": "function", "function": {"name": "f", "parameters":
