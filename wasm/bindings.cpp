@@ -328,14 +328,6 @@ class EngineAnswerReader {
   AnswerReader reader_;
 };
 
-val tool_format(const std::string& chat_template) {
-  const AnswerFormat format = find_answer_format(chat_template);
-  val fields = val::object();
-  set(fields, "knowsTools", format.knows_tools);
-  set(fields, "toolCallMark", format.calls.begin);
-  return fields;
-}
-
 std::shared_ptr<EngineAnswerReader> new_answer_reader(const val& options) {
   AnswerFormat format = find_answer_format(text(get(options, "chatTemplate")));
   if (number(options, "isConstrained") != 0) format.thoughts.reset();
@@ -346,6 +338,39 @@ std::shared_ptr<EngineAnswerReader> new_answer_reader(const val& options) {
   }
   return std::make_shared<EngineAnswerReader>(format, std::move(tools),
                                               text(get(options, "prompt")));
+}
+
+val to_js(const CallNotation& notation) {
+  struct Piece {
+    const char* name;
+    std::string_view CallNotation::*text;
+  };
+  constexpr Piece kPieces[] = {{"begin", &CallNotation::begin},
+                               {"idMark", &CallNotation::id_mark},
+                               {"nameEnd", &CallNotation::name_end},
+                               {"idMember", &CallNotation::id_member},
+                               {"between", &CallNotation::between},
+                               {"end", &CallNotation::end},
+                               {"argumentsBegin", &CallNotation::arguments_begin},
+                               {"argumentBegin", &CallNotation::argument_begin},
+                               {"keyEnd", &CallNotation::key_end},
+                               {"valueEnd", &CallNotation::value_end},
+                               {"argumentSeparator", &CallNotation::argument_separator},
+                               {"argumentsEnd", &CallNotation::arguments_end},
+                               {"textEnd", &CallNotation::text_end},
+                               {"cdataBegin", &CallNotation::cdata_begin},
+                               {"cdataEnd", &CallNotation::cdata_end},
+                               {"separator", &CallNotation::separator},
+                               {"colon", &CallNotation::colon},
+                               {"quotes", &CallNotation::quotes},
+                               {"textQuote", &CallNotation::text_quote}};
+  val fields = val::object();
+  for (const auto& [name, piece] : kPieces) set(fields, name, notation.*piece);
+  set(fields, "hasPlainNames", notation.has_plain_names);
+  set(fields, "hasPlainKeys", notation.has_plain_keys);
+  set(fields, "sortsKeys", notation.sorts_keys);
+  set(fields, "hasPythonWords", notation.has_python_words);
+  return fields;
 }
 
 // As EngineSession, keeps the model alive.
@@ -449,6 +474,25 @@ class EngineModel {
 
   // What one token spells; half of a character is U+FFFD.
   std::string piece(int32_t id) const { return spelling(id); }
+
+  val tool_format(const std::string& chat_template) const {
+    const AnswerFormat format = find_answer_format(chat_template);
+    val calls = to_js(*format.calls.notation);
+    set(calls, "thoughtBegin", format.thoughts ? format.thoughts->begin : std::string_view());
+    set(calls, "thoughtEnd", format.thoughts ? format.thoughts->end : std::string_view());
+    val marks = val::array();
+    for (const auto& [mark, token] : mark_tokens(format, *loaded_->tokenizer)) {
+      val one = val::object();
+      set(one, "text", mark);
+      set(one, "token", token);
+      marks.call<void>("push", one);
+    }
+    set(calls, "marks", marks);
+    val fields = val::object();
+    set(fields, "knowsTools", format.knows_tools);
+    set(fields, "calls", calls);
+    return fields;
+  }
 
   val new_session(const val& fields) const {
     const auto options = to_session_options(fields);
@@ -629,6 +673,7 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("encode", &EngineModel::encode)
       .function("decode", &EngineModel::decode)
       .function("piece", &EngineModel::piece)
+      .function("toolFormat", &EngineModel::tool_format)
       .function("newSession", &EngineModel::new_session)
       .function("embeddingTokens", &EngineModel::embedding_tokens)
       .function("rankingTokens", &EngineModel::ranking_tokens)
@@ -672,7 +717,6 @@ EMSCRIPTEN_BINDINGS(kinglet) {
   function("kernelSets", &kernel_sets);
   function("nPoolThreads", &n_pool_threads);
   function("newLoader", &new_loader);
-  function("toolFormat", &tool_format);
   function("newAnswerReader", &new_answer_reader);
   function("imageTokens", &tokens_of_image);
 }

@@ -32,8 +32,6 @@ export interface EngineModule {
     kernels: string,
     tables: EngineTables | undefined,
   ): EngineResult<EngineLoader>;
-  /** What a chat template tells of tools. */
-  toolFormat(chatTemplate: string): EngineToolFormat;
   newAnswerReader(options: EngineAnswerOptions): EngineAnswerReader;
   /**
    * The ids that stand for a picture's rows in a prompt: negative, and made of all but the rows,
@@ -128,6 +126,8 @@ export interface EngineModel extends EngineHandle {
   decode(ids: Int32Array, special: boolean): EngineResult<string>;
   /** What one token spells, control tokens too; part of a character is U+FFFD. */
   piece(id: number): string;
+  /** What a chat template tells of tools. */
+  toolFormat(chatTemplate: string): EngineToolFormat;
   newSession(options: EngineSessionOptions): EngineResult<EngineSession>;
   /** With the special tokens that the file asks for. `cuts`: what is too long, which fails else. */
   embeddingTokens(text: string, cuts: boolean): EngineResult<Int32Array>;
@@ -172,8 +172,39 @@ export interface EngineSessionOptions {
 export interface EngineToolFormat {
   /** Whether the template tells the model of tools. */
   knowsTools: number;
-  /** In front of the calls that the model writes; empty where an answer that calls is JSON. */
-  toolCallMark: string;
+  calls: EngineCallFormat;
+}
+
+/** How the model writes calls: see call_notation.h, whose flags are 0 or 1 here. */
+export interface EngineCallFormat {
+  begin: string;
+  idMark: string;
+  nameEnd: string;
+  idMember: string;
+  between: string;
+  end: string;
+  argumentsBegin: string;
+  argumentBegin: string;
+  keyEnd: string;
+  valueEnd: string;
+  argumentSeparator: string;
+  argumentsEnd: string;
+  textEnd: string;
+  cdataBegin: string;
+  cdataEnd: string;
+  separator: string;
+  colon: string;
+  quotes: string;
+  textQuote: string;
+  hasPlainNames: number;
+  hasPlainKeys: number;
+  sortsKeys: number;
+  hasPythonWords: number;
+  /** Around a thought; empty where the template knows of none. */
+  thoughtBegin: string;
+  thoughtEnd: string;
+  /** The marks among all these that the vocabulary has a token for. */
+  marks: { text: string; token: number }[];
 }
 
 /** A part of an answer; `arguments` are of the call that began last, a piece of a JSON object. */

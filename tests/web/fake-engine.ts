@@ -1,6 +1,7 @@
 // An engine without wasm: its "model" is a text file whose characters are the tokens it generates.
 import type {
   EngineAnswerReader,
+  EngineCallFormat,
   EngineEncoder,
   EngineError,
   EngineGenerateOptions,
@@ -11,8 +12,8 @@ import type {
   EngineSampling,
   EngineSession,
   EngineSessionOptions,
-  EngineToolFormat,
 } from '#engine';
+import { json } from '../../web/src/json-schema/notation.ts';
 import type { ChatEngine } from '../../web/src/worker/lay-out.ts';
 
 const codePoint = (character: string) => character.codePointAt(0) ?? 0;
@@ -22,6 +23,12 @@ const fail = (code: string, message: string): { error: EngineError } => ({
 });
 
 const nBatch = 64;
+
+const noCalls: EngineCallFormat = {
+  ...json,
+  ...{ begin: '', idMark: '', nameEnd: '', idMember: '', between: '', end: '', hasPlainNames: 0 },
+  ...{ thoughtBegin: '', thoughtEnd: '' },
+};
 
 export class FakeEngine implements EngineModule {
   HEAPU8: Uint8Array = new Uint8Array(8);
@@ -53,10 +60,6 @@ export class FakeEngine implements EngineModule {
 
   cancelAddress(): number {
     return 4;
-  }
-
-  toolFormat(): EngineToolFormat {
-    return { knowsTools: 0, toolCallMark: '<tool_call>' };
   }
 
   imageTokens(): Int32Array {
@@ -106,6 +109,7 @@ export class FakeEngine implements EngineModule {
   #model(text: string, kernels: string): EngineModel {
     return {
       ...this.#handle(),
+      toolFormat: () => ({ knowsTools: 0, calls: noCalls }),
       info: () => ({
         name: text,
         hasWeights: 1,

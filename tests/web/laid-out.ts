@@ -7,19 +7,20 @@ import type { ChatMessage, ChatTokensOptions } from 'kinglet';
 import type { ChatText } from '../../web/src/protocol.ts';
 import { writeVocabulary } from '../cli/vocabulary-file.ts';
 
-function vocabulary(): Blob {
+/** A file that holds a vocabulary of two marks. */
+export function smallVocabulary(): Uint8Array<ArrayBuffer> {
   const folder = mkdtempSync(join(tmpdir(), 'kinglet-'));
   const path = join(folder, 'vocabulary.gguf');
   writeVocabulary(path, {
     ...{ model: 'gpt2', pre: 'gpt-2', tokens: ['<s>', '</s>'], types: [3, 3], merges: [] },
     extra: { 'tokenizer.ggml.bos_token_id': 0, 'tokenizer.ggml.eos_token_id': 1 },
   });
-  const bytes = readFileSync(path);
+  const bytes = new Uint8Array(readFileSync(path));
   rmSync(folder, { recursive: true });
-  return new Blob([bytes]);
+  return bytes;
 }
 
-const file = vocabulary();
+const file = new Blob([smallVocabulary()]);
 
 /** What this template makes of a conversation; its marks are `<s>` and `</s>`. */
 export async function layOutBy(

@@ -122,7 +122,8 @@ describe('responses', () => {
   });
 
   it('are held to a schema or a call where they must be', async () => {
-    const model = scripted('qwen3', ['{"name": "get_weather", "arguments": {"city": "Oslo"}}']);
+    const json = '{"name": "get_weather", "arguments": {"city": "Oslo"}}';
+    const model = scripted('qwen3', [`<tool_call>\n${json}\n</tool_call>`]);
     const schema = { type: 'object', properties: { a: { type: 'number' } } };
     const format = { type: 'json_schema', name: 'x', schema, strict: true } as const;
     await model.responses.create({ input: 'Hi', text: { format } });
@@ -139,6 +140,7 @@ describe('responses', () => {
       const ask = { input: 'Hi', tools: [weather], tool_choice };
       const { output } = await model.responses.create(ask);
       expect(output).toMatchObject([{ type: 'function_call', arguments: '{"city":"Oslo"}' }]);
+      expect(model.calls.at(-1)!.options.grammar).toContain('get_weather');
     }
     await model.responses.create({ input: 'Hi', reasoning: { effort: 'none' } });
     expect(model.calls.at(-1)!.prompt).toMatch(/<think>\n\n<\/think>\n\n$/);

@@ -11,6 +11,7 @@ import type {
   MessageParam,
 } from 'kinglet/openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Gbnf } from './gbnf.ts';
 import { collect, inPieces, scriptedModel } from './scripted-model.ts';
 import type { ScriptedCall } from './scripted-model.ts';
 import { storyModel, withChatTemplate } from './support.ts';
@@ -223,26 +224,25 @@ describe('tools', () => {
   });
 
   it('must be called where the choice says so: the answer is held to their schema', async () => {
-    const said = '{"name": "get_weather", "arguments": {"city": "Oslo"}}';
-    const model = scripted('qwen3', inPieces(said, 3));
+    const model = scripted('qwen3', inPieces(spelled, 3));
     const choice = { type: 'function', function: { name: 'get_weather' } } as const;
     const answer = await model.chat.completions.create({ ...ask, tool_choice: choice });
     expect(answer.choices[0]!.message.tool_calls![0]!.function).toEqual(oslo);
     const [{ prompt, options }] = model.calls as [ScriptedCall];
-    expect(prompt).toMatch(/<\|im_start\|>assistant\n<tool_call>\n$/);
-    expect(options.jsonSchema).toEqual({
-      type: 'object',
-      properties: { name: { const: 'get_weather' }, arguments: weather.function.parameters },
-      required: ['name', 'arguments'],
-      additionalProperties: false,
-    });
+    expect(prompt).toMatch(/<\|im_start\|>assistant\n$/);
+    const grammar = new Gbnf(options.grammar!);
+    expect(grammar.matches(spelled)).toBe(true);
+    expect(grammar.matches(`${spelled}\n${spelled}`)).toBe(true);
+    expect(grammar.matches(spelled.replace('city', 'town'))).toBe(false);
 
-    await model.chat.completions.create({ ...ask, tool_choice: 'required' });
-    expect(model.calls[1]!.options.jsonSchema).toMatchObject({ anyOf: [{}, {}] });
-    const llama = scripted('llama', ['{"name": "get_time", "parameters": {}}']);
-    await llama.chat.completions.create({ ...ask, tool_choice: 'required' });
-    expect(llama.calls[0]!.prompt).not.toMatch(/<tool_call>\n$/);
-    expect(JSON.stringify(llama.calls[0]!.options.jsonSchema)).toContain('"parameters"');
+    const one = { ...ask, tool_choice: 'required', parallel_tool_calls: false } as const;
+    await model.chat.completions.create(one);
+    const both = new Gbnf(model.calls[1]!.options.grammar!);
+    expect(both.matches(spelled)).toBe(true);
+    expect(both.matches(spelled.replace(/"name.*}/, '"name": "get_time", "arguments": {}}'))).toBe(
+      true,
+    );
+    expect(both.matches(`${spelled}\n${spelled}`)).toBe(false);
   });
 
   it('are not told of, nor found, where the choice is none', async () => {

@@ -2,6 +2,7 @@
 // of a real one.
 import type { Kinglet } from 'kinglet';
 import { Generation } from '../../web/src/generation.ts';
+import { ownEnd } from '../../web/src/protocol.ts';
 import type { ChatText, PromptPlace } from '../../web/src/protocol.ts';
 import { knownTools } from '../../web/src/tools.ts';
 import type {
@@ -11,11 +12,8 @@ import type {
   GenerateOptions,
 } from '../../web/src/types.ts';
 import { layOutBy } from './laid-out.ts';
-import { answerReading } from './read-answer.ts';
+import { answerReading, callFormat } from './read-answer.ts';
 import { chatTemplate } from './tool-templates.ts';
-
-/** Of the templates that do not have Hermes' mark. */
-const toolCallMarks: Record<string, string> = { llama: '', mistral: '[TOOL_CALLS]' };
 
 export interface ScriptedCall {
   prompt: string;
@@ -42,19 +40,19 @@ export function scriptedModel(
   const knowsTools = /\btools\b/.test(source);
   const info = {
     ...{ name: 'Scripted', nCtx, bosToken: '<s>', eosToken: '</s>', purpose: 'text' },
-    ...{ chatTemplate: source, knowsTools, toolCallMark: toolCallMarks[template] ?? '<tool_call>' },
-    hasWeights: true,
+    ...{ chatTemplate: source, knowsTools, callFormat: callFormat(source), hasWeights: true },
   };
   const say = (
     { texts }: ChatText,
     options: GenerateOptions,
-    tools: ReturnType<typeof knownTools>,
+    { tools = [], mustCall = false }: Pick<PromptPlace, 'tools' | 'mustCall'>,
   ) => {
     const pieces = answer(calls.length);
     calls.push({ prompt: texts.join(''), texts, options });
     return new Generation((sink) => {
-      const tail = texts.length % 2 === 1 ? texts.at(-1) : '';
-      const reading = answerReading(source, tools, tail, options.jsonSchema !== undefined);
+      const { grammar, jsonSchema } = options;
+      const isConstrained = (grammar ?? jsonSchema) !== undefined && !mustCall;
+      const reading = answerReading(source, tools, ownEnd({ texts }), isConstrained);
       for (const text of pieces) sink.push({ ...reading.push(text), token: 7, logprob: -0.5 });
       sink.push({ ...reading.end(), token: -1 });
       reading.delete();
@@ -70,8 +68,7 @@ export function scriptedModel(
     layOutBy(source, messages, options);
   const session = {
     info: { nCtx },
-    start: (chat: ChatText, options: GenerateOptions, { tools = [] }: PromptPlace) =>
-      say(chat, options, [...tools]),
+    start: say,
     keepPrefix: () => Promise.resolve(0),
     decode: () => Promise.resolve(new Float32Array()),
     fork: () => Promise.resolve(session),
@@ -79,8 +76,11 @@ export function scriptedModel(
   };
   const model = {
     ...{ info, layOut, newSession: () => Promise.resolve(session) },
-    answer: (chat: ChatText, tools: readonly ChatTool[], options: GenerateOptions) =>
-      say(chat, options, knownTools(tools)),
+    answer: (
+      chat: ChatText,
+      { tools, isForced }: { tools: readonly ChatTool[]; isForced: boolean },
+      options: GenerateOptions,
+    ) => say(chat, options, { tools: knownTools(tools), mustCall: isForced }),
     // A character is a token.
     chatTokens: async (messages: ChatMessage[], options: ChatTokensOptions) =>
       Array.from((await layOut(messages, options)).texts.join(''), () => 7),

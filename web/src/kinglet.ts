@@ -152,9 +152,13 @@ export class Kinglet {
     return { ...(await this.#client.ask(request, 'laidOut')).chat, pictures };
   }
 
-  /** @internal As chat(). */
-  answer(chat: ChatText, tools: readonly ChatTool[], options: GenerateOptions): Generation {
-    const place = { replacesContext: true, tools: knownTools(tools) };
+  /** @internal As chat(). `isForced`: the grammar among the options is of calls. */
+  answer(
+    chat: ChatText,
+    { tools, isForced }: { tools: readonly ChatTool[]; isForced: boolean },
+    options: GenerateOptions,
+  ): Generation {
+    const place = { replacesContext: true, tools: knownTools(tools), mustCall: isForced };
     return this.#session.start(chat, options, place);
   }
 

@@ -149,12 +149,19 @@ export interface ChatText {
   pictures?: Pictures | undefined;
 }
 
+/** What the template itself says at the end; every other text is a message's. */
+export function ownEnd({ texts }: ChatText): string {
+  return texts.length % 2 === 1 ? (texts.at(-1) ?? '') : '';
+}
+
 /** Where a prompt stands in its session, and how its answer is read. */
 export interface PromptPlace {
   /** The prompt is the whole context, of which what the session already holds is kept. */
   replacesContext: boolean;
   /** The tools whose calls are told from the answer, as thoughts are. Undefined: it is all text. */
   tools?: readonly KnownTool[] | undefined;
+  /** Its grammar is of calls, behind a thought that the prompt has begun; of others it is of all. */
+  mustCall?: boolean | undefined;
 }
 
 /** What is known of a tool to read its calls. */

@@ -18,19 +18,34 @@ export function knownTools(tools: readonly ChatTool[]): KnownTool[] {
         'each of the tools must be { type: "function", function: { name, … } }',
       );
     }
-    const properties = Object.entries((parameters as Schema | undefined)?.properties ?? {});
-    const textParameters = properties.filter(([, schema]) => isText(schema)).map(([key]) => key);
+    const root = (parameters ?? {}) as Schema;
+    const properties = Object.entries(root.properties ?? {});
+    const textParameters = properties
+      .filter(([, schema]) => isText(definitionOf(schema, root)))
+      .map(([key]) => key);
     return { name, textParameters };
   });
 }
 
 interface Schema {
   type?: unknown;
+  const?: unknown;
   enum?: unknown;
+  $ref?: unknown;
   properties?: Record<string, Schema>;
+  $defs?: Record<string, Schema>;
+  definitions?: Record<string, Schema>;
 }
 
-function isText({ type, enum: values }: Schema): boolean {
+/** What a property of `root` means: the definition that it refers to, where it does. */
+function definitionOf(schema: Schema, { $defs, definitions }: Schema): Schema {
+  const [, table, name = ''] = /^#\/(\$defs|definitions)\/(.*)$/.exec(String(schema.$ref)) ?? [];
+  if (table === undefined) return schema;
+  return (table === '$defs' ? $defs : definitions)?.[name] ?? schema;
+}
+
+function isText({ type, const: only, enum: values }: Schema): boolean {
   if (type !== undefined) return type === 'string';
+  if (only !== undefined) return typeof only === 'string';
   return Array.isArray(values) && values.every((value) => typeof value === 'string');
 }

@@ -1,3 +1,4 @@
+import type { EngineCallFormat } from '#engine';
 import type { KingletError } from './errors.ts';
 
 /**
@@ -228,8 +229,8 @@ export interface ModelInfo {
   toolChatTemplate: string | undefined;
   /** The chat template tells the model of `tools`. */
   knowsTools: boolean;
-  /** What the model writes in front of calls; empty where an answer that calls is nothing but JSON. */
-  toolCallMark: string;
+  /** @internal How the model writes calls. */
+  callFormat: EngineCallFormat;
   /**
    * What the file recommends to draw tokens with: the defaults of generate() and chat(). Empty where
    * it says nothing.

@@ -1,18 +1,30 @@
 /** JSON schemas (draft 2020-12) → GBNF. */
 import { KingletError } from '../errors.ts';
-import type { RuleSink } from './automaton.ts';
-import { alternatives, literal, repeat, sequence } from './gbnf.ts';
+import { alternatives, lastCodePoint, literal, repeat, sequence } from './gbnf.ts';
 import { Languages } from './language.ts';
 import type { Language } from './language.ts';
 import { textsOf } from './merge.ts';
+import {
+  enclosed,
+  isPlainName,
+  json,
+  plainNameCharacters,
+  plainNames,
+  quotedSpellings,
+  textSpellings,
+  word,
+} from './notation.ts';
+import type { Place, Spelling, ValueNotation } from './notation.ts';
 import { anyInteger, anyNumber, NumberError, numbersToGbnf } from './numbers.ts';
 import type { Bound } from './numbers.ts';
 import { PatternError } from './pattern.ts';
 import { SchemaResolver } from './resolve.ts';
+import { GrammarRules } from './rules.ts';
 import {
   below,
   checkedSchema,
   countOf,
+  isObject,
   keywordsOf,
   listOf,
   numberOf,
@@ -39,8 +51,35 @@ import { languageToGbnf, patternLanguage, patternToGbnf } from './texts.ts';
  * @throws KingletError `invalid_argument`, naming the place and the keyword that is not supported.
  */
 export function grammarOfSchema(schema: unknown, indent = 0): string {
+  const rules = newRules();
+  const root = compiled(new SchemaCompiler(schema, json, rules, indent));
+  if (root === undefined) throw schemaError('#', 'no value is valid');
+  return rules.grammar(root);
+}
+
+/** For several schemas of one notation. */
+export function newRules(): GrammarRules {
+  return new GrammarRules(Object.keys(commonRules));
+}
+
+/**
+ * What matches the arguments of a call, an object that is valid under the schema; undefined where
+ * none is. Those named in `texts` are strings.
+ *
+ * @throws KingletError as {@link grammarOfSchema}.
+ */
+export function argumentsToGbnf(
+  schema: unknown,
+  texts: readonly string[],
+  notation: ValueNotation,
+  rules: GrammarRules,
+): string | undefined {
+  return compiled(new SchemaCompiler(schema, notation, rules, 0, texts));
+}
+
+function compiled(compiler: SchemaCompiler): string | undefined {
   try {
-    return new SchemaCompiler(schema, indent).compile();
+    return compiler.compile();
   } catch (error) {
     if (error instanceof KingletError) throw error;
     if (error instanceof PatternError) {
@@ -68,31 +107,40 @@ const commonRules: Record<string, string> = {
 class SchemaCompiler {
   readonly #schema: unknown;
   readonly #resolver: SchemaResolver;
-  readonly #rules = new Map<string, string>();
-  readonly #namesOfBodies = new Map<string, string>();
+  readonly #rules: GrammarRules;
   readonly #namesOfReferences = new Map<string, string>();
-  readonly #nNames = new Map<string, number>();
   readonly #languages = new Languages();
+  readonly #notation: ValueNotation;
+  readonly #quoted: Spelling[];
+  readonly #textNames: readonly string[];
   readonly #indent: number;
   readonly #nLevels: number;
   #depth = 0;
   /** Objects and lists around what is being converted, as far as they are indented. */
   #level = 0;
+  #place: Place;
 
-  constructor(schema: unknown, indent: number) {
+  /** `texts`: those arguments that are strings, where the schema is of arguments. */
+  constructor(
+    schema: unknown,
+    notation: ValueNotation,
+    rules: GrammarRules,
+    indent: number,
+    texts?: readonly string[],
+  ) {
     this.#schema = schema;
+    this.#notation = notation;
+    this.#rules = rules;
     this.#indent = indent;
     this.#nLevels = indent > 0 ? maxLevels : 0;
     this.#resolver = new SchemaResolver(schema);
+    this.#quoted = quotedSpellings(notation, this.#languages);
+    this.#textNames = texts ?? [];
+    this.#place = texts ? 'arguments' : 'value';
   }
 
-  compile(): string {
-    const root = this.#convert(this.#schema, '#');
-    if (root === undefined) throw schemaError('#', 'no value is valid');
-    const rules = [['root', root], ...this.#rules].map(
-      ([name = '', body = '']) => `${name} ::= ${body}`,
-    );
-    return `${rules.join('\n')}\n`;
+  compile(): string | undefined {
+    return this.#convert(this.#schema, '#');
   }
 
   /** What matches the schema; undefined where no value is valid. */
@@ -121,15 +169,14 @@ class SchemaCompiler {
   #reference(reference: unknown, at: string): string {
     const target = this.#resolver.resolve(reference, at);
     const pointer = String(reference);
-    const key = `${String(this.#level)} ${pointer}`;
+    const key = `${String(this.#level)} ${this.#place} ${pointer}`;
     const known = this.#namesOfReferences.get(key);
     if (known !== undefined) return known;
-    const name = this.#newName(pointer);
+    const name = this.#rules.newName(pointer);
     this.#namesOfReferences.set(key, name);
-    this.#rules.set(name, ''); // its place among the rules, and its name
     const body = this.#convert(target, pointer);
     if (body === undefined) throw schemaError(pointer, 'no value is valid');
-    this.#rules.set(name, body);
+    this.#rules.define(name, body);
     return name;
   }
 
@@ -137,7 +184,7 @@ class SchemaCompiler {
   #variant(schema: SchemaObject, at: string): string | undefined {
     if (schema.enum !== undefined) return this.#enumeration(schema, at);
     const keywords = Object.keys(schema);
-    if (keywords.length === 0) return this.#anyValue();
+    if (keywords.length === 0) return this.#anything(at);
     const types = schema.type === undefined ? impliedTypes(keywords) : typesOf(schema, at);
     return union(
       types
@@ -147,6 +194,7 @@ class SchemaCompiler {
   }
 
   #ofType(type: string, schema: SchemaObject, at: string): string | undefined {
+    if (this.#place === 'arguments' && type !== 'object') return undefined;
     switch (type) {
       case 'object':
         return this.#object(schema, at);
@@ -158,9 +206,9 @@ class SchemaCompiler {
       case 'number':
         return this.#number(type, schema, at);
       case 'boolean':
-        return '("true" | "false")';
+        return alternatives([word('true', this.#notation), word('false', this.#notation)]);
       default:
-        return '"null"';
+        return word('null', this.#notation);
     }
   }
 
@@ -173,11 +221,46 @@ class SchemaCompiler {
     const values = listOf(schema, 'enum', at).filter((value) =>
       types.some((t) => isOfType(value, t)),
     );
-    const lines = (value: unknown) =>
-      this.#isIndented()
-        ? JSON.stringify(value, null, this.#indent).replaceAll('\n', this.#lineBreak(0))
-        : JSON.stringify(value);
-    return union(values.map((value) => literal(lines(value))));
+    if (this.#place === 'arguments') return undefined;
+    return union(values.map((value) => this.#spelled(value, at)));
+  }
+
+  #spelled(value: unknown, at: string): string | undefined {
+    if (this.#isIndented()) {
+      const lines = JSON.stringify(value, null, this.#indent);
+      return literal(lines.replaceAll('\n', this.#lineBreak(0)));
+    }
+    if (this.#notation === json) return literal(JSON.stringify(value));
+    if (typeof value === 'string') return this.#spelledString(value, at);
+    if (this.#place === 'text') return undefined;
+    const inside = (item: unknown) => this.#inside('value', () => this.#spelled(item, at));
+    if (Array.isArray(value)) return this.#spelledParts('[', value.map(inside), ']');
+    if (isObject(value)) {
+      const members = Object.entries(value).map(([name, item]) => {
+        const text = inside(item);
+        return text === undefined ? undefined : sequence(...this.#key(name, at), text);
+      });
+      return this.#spelledParts('{', members, '}');
+    }
+    const text = JSON.stringify(value);
+    return text === 'true' || text === 'false' || text === 'null'
+      ? word(text, this.#notation)
+      : literal(text);
+  }
+
+  #spelledString(text: string, at: string): string {
+    const spellings = this.#spellings()
+      .filter(({ language }) => !language || this.#languages.has(language, text))
+      .map(({ write }) => write(text));
+    if (spellings.length > 0) return alternatives(spellings);
+    throw schemaError(at, `a call of this model cannot have the value ${JSON.stringify(text)}`);
+  }
+
+  #spelledParts(open: string, parts: (string | undefined)[], close: string): string | undefined {
+    if (parts.includes(undefined)) return undefined;
+    const comma = this.#comma();
+    const inside = parts.flatMap((part, i) => (i === 0 ? [part ?? ''] : [comma, part ?? '']));
+    return sequence(literal(open), ...inside, literal(close));
   }
 
   #object(schema: SchemaObject, at: string): string | undefined {
@@ -186,16 +269,20 @@ class SchemaCompiler {
     const required = requiredOf(schema, at);
     const isClosed = patterns.length > 0 || schema.properties !== undefined || required.length > 0;
     const names = this.#names(schema, at);
-    const declared = new Set([...Object.keys(properties), ...(names.all ?? []), ...required]);
+    const declared = this.#inOrder(
+      new Set([...Object.keys(properties), ...(names.all ?? []), ...required]),
+    );
     const additional = schema.additionalProperties ?? (names.all !== undefined || !isClosed);
     const members: Member[] = [];
     for (const name of declared) {
       const isRequired = required.includes(name);
-      const value = this.#deeper(() => this.#property(name, schema, names, at));
+      const value = this.#inside(this.#placeOf(name), () =>
+        this.#deeper(() => this.#property(name, schema, names, at)),
+      );
       if (value === undefined && isRequired) return undefined;
       if (value === undefined) continue;
-      const text = sequence(literal(JSON.stringify(name)), this.#colon(), value);
-      members.push({ text: this.#rule(below(at, name), text), isRequired });
+      const text = this.#member(this.#key(name, below(at, name)), value);
+      members.push({ text: this.#rules.add(below(at, name), text), isRequired });
     }
     const values = patterns.map(([pattern, value]) => ({
       ...{ value, place: below(at, 'patternProperties', pattern) },
@@ -208,12 +295,57 @@ class SchemaCompiler {
         const others = values
           .filter((pattern) => pattern.names !== own)
           .map((pattern) => pattern.names);
-        const taken = [...others, ...[...declared].map((name) => this.#languages.text(name))];
+        const taken = [...others, ...declared.map((name) => this.#languages.text(name))];
         const free = this.#languages.not(this.#languages.union(...taken));
         return this.#pair(this.#languages.both(names.language, own, free), value, place);
       },
     );
-    return this.#rule(at, this.#braces(members, union(pairs), at));
+    return this.#rules.add(at, this.#braces(members, union(pairs), at));
+  }
+
+  /** As Jinja's dictsort, where the notation has names so. */
+  #inOrder(names: ReadonlySet<string>): string[] {
+    if (this.#notation.sortsKeys === 0) return [...names];
+    const lower = (name: string) => name.toLowerCase();
+    return [...names].sort((a, b) => (lower(a) < lower(b) ? -1 : lower(a) > lower(b) ? 1 : 0));
+  }
+
+  /** Whether what is being written are arguments that are no object as any other. */
+  #areTagged(): boolean {
+    return this.#place === 'arguments' && this.#notation.keyEnd !== '';
+  }
+
+  #placeOf(name: string): Place {
+    if (!this.#areTagged()) return 'value';
+    return this.#notation.textEnd !== '' && this.#textNames.includes(name) ? 'text' : 'argument';
+  }
+
+  #inside<T>(place: Place, make: () => T): T {
+    const outer = this.#place;
+    this.#place = place;
+    try {
+      return make();
+    } finally {
+      this.#place = outer;
+    }
+  }
+
+  /** A member's name, and what is between it and the value. */
+  #key(name: string, at: string): string[] {
+    const { argumentBegin, keyEnd } = this.#notation;
+    const hasPlainKeys = this.#notation.hasPlainKeys !== 0;
+    if ((this.#areTagged() || hasPlainKeys) && !isPlainName(name)) {
+      throw schemaError(at, `a call of this model cannot have the name ${JSON.stringify(name)}`);
+    }
+    if (this.#areTagged()) return [literal(`${argumentBegin}${name}${keyEnd}`)];
+    const spellings = this.#quoted.map(({ write }) => write(name));
+    return [hasPlainKeys ? literal(name) : alternatives(spellings), this.#colon()];
+  }
+
+  #member(key: readonly string[], value: string): string {
+    const { valueEnd } = this.#notation;
+    const end = this.#areTagged() && valueEnd !== '' ? [literal(valueEnd)] : [];
+    return sequence(...key, value, ...end);
   }
 
   /** The value of a property that is declared, required or one of all names that there may be. */
@@ -262,12 +394,32 @@ class SchemaCompiler {
 
   /** A property with one of these names. */
   #pair(names: Language, value: unknown, at: string): string | undefined {
-    const text = this.#deeper(() => this.#convert(value, at));
+    const place = this.#areTagged() ? 'argument' : 'value';
+    const text = this.#inside(place, () => this.#deeper(() => this.#convert(value, at)));
     if (text === undefined) return undefined;
-    const name =
-      names === this.#languages.anyText ? this.#common('string') : this.#quoted(names, at);
+    const key = this.#anyKey(names, at);
+    return key === undefined
+      ? undefined
+      : this.#rules.add(below(at, 'pair'), this.#member(key, text));
+  }
+
+  #anyKey(names: Language, at: string): string[] | undefined {
+    const { argumentBegin, keyEnd } = this.#notation;
+    const hasPlainKeys = this.#notation.hasPlainKeys !== 0;
+    const isAny = names === this.#languages.anyText;
+    if (!this.#areTagged() && !hasPlainKeys) {
+      const spellings = this.#quoted.map((spelling) =>
+        isAny ? this.#anyText(spelling) : this.#ofLanguage(spelling, names, at),
+      );
+      const name = union(spellings);
+      return name === undefined ? undefined : [name, this.#colon()];
+    }
+    const plain = this.#languages.repeat(this.#languages.set(plainNameCharacters), 1, Infinity);
+    const name = this.#ofLanguage(plainNames, this.#languages.both(names, plain), at);
     if (name === undefined) return undefined;
-    return this.#rule(below(at, 'pair'), sequence(name, this.#colon(), text));
+    return this.#areTagged()
+      ? [literal(argumentBegin), name, literal(keyEnd)]
+      : [name, this.#colon()];
   }
 
   /**
@@ -275,12 +427,14 @@ class SchemaCompiler {
    * has been written yet, `next` where one has.
    */
   #braces(members: Member[], pair: string | undefined, at: string): string {
-    const comma = this.#comma();
+    const { argumentSeparator, argumentsBegin, argumentsEnd } = this.#notation;
+    const areTagged = this.#areTagged();
+    const comma = areTagged ? literal(argumentSeparator) : this.#comma();
     let next = pair === undefined ? '' : repeat(sequence(comma, pair), 0, undefined);
     let first = pair === undefined ? undefined : sequence(pair, next);
     let mayBeEmpty = true;
     for (const { text, isRequired } of [...members].reverse()) {
-      const after = next === '' ? [] : [this.#rule(below(at, 'next'), next)];
+      const after = next === '' ? [] : [this.#rules.add(below(at, 'next'), next)];
       const another = sequence(comma, text, ...after);
       const only = sequence(text, ...after);
       if (isRequired) {
@@ -292,7 +446,9 @@ class SchemaCompiler {
         first = first === undefined ? only : alternatives([only, first]);
       }
     }
-    return this.#enclosed('{', first, '}', mayBeEmpty);
+    if (!areTagged) return this.#enclosed('{', first, '}', mayBeEmpty);
+    const inside = first === undefined ? '""' : mayBeEmpty ? `${first}?` : first;
+    return sequence(literal(argumentsBegin), inside, literal(argumentsEnd));
   }
 
   /** With a line of its own for what is inside, where lines are indented. */
@@ -327,33 +483,46 @@ class SchemaCompiler {
   }
 
   #colon(): string {
-    return literal(this.#isIndented() ? ': ' : ':');
+    return literal(this.#isIndented() ? ': ' : this.#notation.colon);
   }
 
   /** Between members. */
   #comma(): string {
-    return literal(`,${this.#lineBreak(1)}`);
+    return literal(this.#isIndented() ? `,${this.#lineBreak(1)}` : this.#notation.separator);
+  }
+
+  #anything(at: string): string | undefined {
+    if (this.#place === 'arguments') return this.#object({}, at);
+    // It is read as a value, or else as a string.
+    const isText = this.#place === 'argument' && this.#notation.textEnd !== '';
+    return isText ? this.#inside('text', () => this.#string({}, at)) : this.#anyValue();
   }
 
   #anyValue(): string {
     const key = `${String(this.#level)} value`;
     const known = this.#namesOfReferences.get(key);
     if (known !== undefined) return known;
-    const name = this.#newName('value');
+    const name = this.#rules.newName('value');
     this.#namesOfReferences.set(key, name);
-    this.#rules.set(name, '');
     const inner = this.#deeper(() => this.#anyValue());
     const comma = this.#comma();
     const several = (item: string) => sequence(item, repeat(sequence(comma, item), 0, undefined));
-    const pair = this.#rule('pair', sequence(this.#common('string'), this.#colon(), inner));
-    const object = this.#rule('object', this.#enclosed('{', several(pair), '}', true));
-    const array = this.#rule('array', this.#enclosed('[', several(inner), ']', true));
-    const others = [this.#common('string'), this.#common('number'), '"true"', '"false"', '"null"'];
-    this.#rules.set(name, alternatives([object, array, ...others]));
+    const anyKey = this.#inside('value', () => this.#anyKey(this.#languages.anyText, '#'));
+    const pair = this.#rules.add('pair', sequence(...(anyKey ?? []), inner));
+    const object = this.#rules.add('object', this.#enclosed('{', several(pair), '}', true));
+    const array = this.#rules.add('array', this.#enclosed('[', several(inner), ']', true));
+    const strings = this.#quoted.map((spelling) => this.#anyText(spelling));
+    const words = (['true', 'false', 'null'] as const).map((value) => word(value, this.#notation));
+    const others = [...strings, this.#common('number'), ...words];
+    this.#rules.define(name, alternatives([object, array, ...others]));
     return name;
   }
 
   #array(schema: SchemaObject, at: string): string | undefined {
+    return this.#inside('value', () => this.#list(schema, at));
+  }
+
+  #list(schema: SchemaObject, at: string): string | undefined {
     const prefix = schema.prefixItems === undefined ? [] : listOf(schema, 'prefixItems', at);
     const least = countOf(schema, 'minItems', at) ?? 0;
     let most = countOf(schema, 'maxItems', at) ?? Infinity;
@@ -370,7 +539,7 @@ class SchemaCompiler {
         ? this.#deeper(() => this.#convert(items, below(at, 'items')))
         : undefined;
     if (item === undefined) most = Math.min(most, tuple.length);
-    return least > most ? undefined : this.#rule(at, this.#brackets(tuple, item, least, most));
+    return least > most ? undefined : this.#rules.add(at, this.#brackets(tuple, item, least, most));
   }
 
   #brackets(tuple: string[], item: string | undefined, least: number, most: number): string {
@@ -393,24 +562,53 @@ class SchemaCompiler {
     return this.#enclosed('[', inside, ']', least === 0);
   }
 
+  #spellings(): Spelling[] {
+    return this.#place === 'text' ? textSpellings(this.#notation, this.#languages) : this.#quoted;
+  }
+
   #string(schema: SchemaObject, at: string): string | undefined {
+    return union(this.#spellings().map((spelling) => this.#stringAs(spelling, schema, at)));
+  }
+
+  #stringAs(spelling: Spelling, schema: SchemaObject, at: string): string | undefined {
+    const { characters, language } = spelling;
     const patterns = this.#patterns(schema, at);
     const least = countOf(schema, 'minLength', at) ?? 0;
     const most = countOf(schema, 'maxLength', at) ?? Infinity;
     if (least > most) return undefined;
     const isOfAnyLength = least === 0 && most === Infinity;
     const [pattern] = patterns;
-    if (pattern === undefined) {
-      if (isOfAnyLength) return this.#common('string');
-      const text = repeat(this.#common('char'), least, most === Infinity ? undefined : most);
-      return sequence(quote, text, quote);
+    if (pattern === undefined && isOfAnyLength) return this.#anyText(spelling);
+    if (pattern === undefined && !language) {
+      const text = repeat(
+        this.#anyCharacter(spelling),
+        least,
+        most === Infinity ? undefined : most,
+      );
+      return enclosed(spelling, text);
     }
     const plain =
-      patterns.length === 1 && isOfAnyLength
-        ? this.#followed(pattern, at, () => patternToGbnf(pattern))
+      pattern !== undefined && patterns.length === 1 && isOfAnyLength && !language
+        ? this.#followed(pattern, at, () => patternToGbnf(pattern, characters))
         : undefined;
-    if (plain !== undefined) return this.#rule(at, sequence(quote, plain, quote));
-    return this.#quoted(this.#texts(schema, at), at);
+    if (plain !== undefined) return this.#rules.add(at, enclosed(spelling, plain));
+    return this.#ofLanguage(spelling, this.#texts(schema, at), at);
+  }
+
+  #anyText(spelling: Spelling): string {
+    const { name, language } = spelling;
+    if (spelling === this.#quoted[0] && !language) return this.#common('string');
+    const inside = language
+      ? (languageToGbnf(language, this.#languages, spelling.characters, this.#rules.sink(name)) ??
+        '')
+      : repeat(this.#anyCharacter(spelling), 0, undefined);
+    return this.#rules.add(name, enclosed(spelling, inside));
+  }
+
+  #anyCharacter(spelling: Spelling): string {
+    if (spelling === this.#quoted[0]) return this.#common('char');
+    const characters = alternatives(spelling.characters([[0, lastCodePoint]]));
+    return this.#rules.add('char', characters);
   }
 
   /** Of `pattern` and `format`. */
@@ -451,10 +649,12 @@ class SchemaCompiler {
   }
 
   /** Strings whose text is in the language. */
-  #quoted(language: Language, at: string): string | undefined {
+  #ofLanguage(spelling: Spelling, texts: Language, at: string): string | undefined {
     try {
-      const text = languageToGbnf(language, this.#languages, this.#sink(at));
-      return text === undefined ? undefined : this.#rule(at, sequence(quote, text, quote));
+      const { characters, language = this.#languages.anyText } = spelling;
+      const both = this.#languages.both(texts, language);
+      const text = languageToGbnf(both, this.#languages, characters, this.#rules.sink(at));
+      return text === undefined ? undefined : this.#rules.add(at, enclosed(spelling, text));
     } catch (error) {
       if (!(error instanceof PatternError)) throw error;
       throw schemaError(at, `what is asked of a string is not supported: ${error.message}`);
@@ -468,62 +668,23 @@ class SchemaCompiler {
     if (!least && !most && step === undefined) return this.#common(type);
     try {
       const isWhole = type === 'integer';
-      const numbers = numbersToGbnf({ least, most, step, isWhole }, this.#sink(at));
-      return numbers === undefined ? undefined : this.#rule(at, numbers);
+      const numbers = numbersToGbnf({ least, most, step, isWhole }, this.#rules.sink(at));
+      return numbers === undefined ? undefined : this.#rules.add(at, numbers);
     } catch (error) {
       if (!(error instanceof NumberError)) throw error;
       throw schemaError(at, `what is asked of a number is not supported: ${error.message}`);
     }
   }
 
-  #sink(at: string): RuleSink {
-    return {
-      newName: () => {
-        const name = this.#newName(at);
-        this.#rules.set(name, ''); // it is taken
-        return name;
-      },
-      define: (name, body) => this.#rules.set(name, body),
-    };
-  }
-
-  /** The name of a rule that matches `body`. */
-  #rule(at: string, body: string): string {
-    const known = this.#namesOfBodies.get(body);
-    if (known !== undefined) return known;
-    const name = this.#newName(at);
-    this.#rules.set(name, body);
-    this.#namesOfBodies.set(body, name);
-    return name;
-  }
-
   #common(name: string): string {
     if (!this.#rules.has(name)) {
       const body = commonRules[name] ?? '';
-      this.#rules.set(name, body);
+      this.#rules.define(name, body);
       if (name === 'string') this.#common('char');
     }
     return name;
   }
-
-  /** A name that tells where the rule comes from. */
-  #newName(at: string): string {
-    const words = at
-      .split('/')
-      .slice(-2)
-      .join('-')
-      .replace(/[^A-Za-z0-9]+/g, '-');
-    const stem = words.replace(/^-+|-+$/g, '').replace(/^properties-/, '') || 'schema';
-    let name = stem;
-    const isTaken = () => name === 'root' || name in commonRules || this.#rules.has(name);
-    let n = this.#nNames.get(stem) ?? 1;
-    while (isTaken()) name = `${stem}-${String((n += 1))}`;
-    this.#nNames.set(stem, n);
-    return name;
-  }
 }
-
-const quote = String.raw`"\""`;
 
 interface PropertyNames {
   language: Language;

@@ -20,23 +20,32 @@ const shortEscapes = new Map([
 ]);
 
 const surrogates: CodePoints = [0xd800, 0xdfff];
-const escaped: CodePoints[] = [[0, 0x1f], [0x22, 0x22], [0x5c, 0x5c], surrogates];
 
-/** One of the characters, in its one spelling: alternatives, of which there are none without any. */
-export function characters(ranges: readonly CodePoints[]): string[] {
-  const inside = complement(ranges);
-  const plain = complement([...inside, ...escaped]);
-  const out = plain.length > 0 ? [set(plain)] : [];
-  for (const code of [...Array(0x20).keys(), 0x22, 0x5c]) {
-    if (!merged(ranges).some(([first, last]) => code >= first && code <= last)) continue;
-    out.push(literal(`\\${shortEscapes.get(code) ?? `u${hex(code, 4)}`}`));
-  }
-  return out;
+/** One of the characters: alternatives, of which there are none without any. */
+export type Characters = (ranges: readonly CodePoints[]) => string[];
+
+/** Each in its one spelling between such quotes. */
+export function charactersBetween(quote: string): Characters {
+  const quoteCode = quote.charCodeAt(0);
+  const codes = [...Array(0x20).keys(), quoteCode, 0x5c];
+  const escaped: CodePoints[] = [...codes.map((code): CodePoints => [code, code]), surrogates];
+  return (ranges) => {
+    const plain = complement([...complement(ranges), ...escaped]);
+    const out = plain.length > 0 ? [set(plain)] : [];
+    for (const code of codes) {
+      if (!merged(ranges).some(([first, last]) => code >= first && code <= last)) continue;
+      const name = code === quoteCode ? quote : shortEscapes.get(code);
+      out.push(literal(`\\${name ?? `u${hex(code, 4)}`}`));
+    }
+    return out;
+  };
 }
 
-/** The string's text without quotation marks, as JSON.stringify would write it. */
-export function inner(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
+/** As they are; of control characters only tabs and line breaks. */
+export function plainCharacters(ranges: readonly CodePoints[]): string[] {
+  const control: CodePoints[] = [[0, 8], [0xb, 0x1f], surrogates]; // prettier-ignore
+  const plain = complement([...complement(ranges), ...control]);
+  return plain.length > 0 ? [set(plain)] : [];
 }
 
 const days = '(?:0[1-9]|[12]\\d|3[01])';

@@ -8,7 +8,7 @@ import { alphabetOf, Languages } from './language.ts';
 import type { Language } from './language.ts';
 import { PatternError, readPattern } from './pattern.ts';
 import type { Pattern } from './pattern.ts';
-import { characters } from './strings.ts';
+import type { Characters } from './strings.ts';
 
 /** States that an automaton may take while it is made. */
 const maxStates = 20_000;
@@ -18,26 +18,26 @@ const maxMoves = 10_000;
 const maxCopies = 50;
 
 /** A plain pattern as it is written; undefined where it looks around. */
-export function patternToGbnf(pattern: string): string | undefined {
+export function patternToGbnf(pattern: string, characters: Characters): string | undefined {
   const whole = readPattern(pattern);
   const branches = whole.kind === 'choice' ? whole.parts : [whole];
-  const written = branches.map(branchToGbnf);
+  const written = branches.map((branch) => branchToGbnf(branch, characters));
   if (written.includes(undefined)) return undefined;
   return alternatives(written.filter((branch) => branch !== undefined));
 }
 
 /** A pattern matches anywhere in a text: where it has no anchor, anything may be around it. */
-function branchToGbnf(branch: Pattern): string | undefined {
+function branchToGbnf(branch: Pattern, characters: Characters): string | undefined {
   const parts = branch.kind === 'sequence' ? branch.parts : [branch];
   const isAnchored = parts[0]?.kind === 'start';
   const isEnded = parts.length > 0 && parts.at(-1)?.kind === 'end';
   const inner = parts.slice(isAnchored ? 1 : 0, isEnded ? -1 : undefined);
   if (inner.some(looksAround)) return undefined;
-  const around = oneOf([[0, lastCodePoint]]);
+  const around = oneOf([[0, lastCodePoint]], characters);
   const anything = repeat(around, 0, undefined);
   return sequence(
     ...(isAnchored ? [] : [anything]),
-    ...inner.map(plainToGbnf),
+    ...inner.map((part) => plainToGbnf(part, characters)),
     ...(isEnded ? [] : [anything]),
   );
 }
@@ -47,24 +47,25 @@ function looksAround(pattern: Pattern): boolean {
   return 'parts' in pattern ? pattern.parts.some(looksAround) : pattern.kind !== 'set';
 }
 
-function plainToGbnf(pattern: Pattern): string {
+function plainToGbnf(pattern: Pattern, characters: Characters): string {
+  const inner = (part: Pattern) => plainToGbnf(part, characters);
   switch (pattern.kind) {
     case 'set':
-      return oneOf(pattern.ranges);
+      return oneOf(pattern.ranges, characters);
     case 'sequence':
-      return sequence(...pattern.parts.map(plainToGbnf));
+      return sequence(...pattern.parts.map(inner));
     case 'choice':
-      return alternatives(pattern.parts.map(plainToGbnf));
+      return alternatives(pattern.parts.map(inner));
     case 'repeat': {
       const { part, least, most } = pattern;
-      return repeat(plainToGbnf(part), least, most === Infinity ? undefined : most);
+      return repeat(inner(part), least, most === Infinity ? undefined : most);
     }
     default:
       throw new PatternError('it looks around');
   }
 }
 
-function oneOf(ranges: CodePoints[]): string {
+function oneOf(ranges: CodePoints[], characters: Characters): string {
   const spellings = characters(ranges);
   if (spellings.length === 0) throw new PatternError('a part of it matches no character');
   return alternatives(spellings);
@@ -191,6 +192,7 @@ function sum(numbers: number[]): number {
 export function languageToGbnf(
   language: Language,
   languages: Languages,
+  characters: Characters,
   rules: RuleSink,
 ): string | undefined {
   const plain = alternatives(characters([[0, lastCodePoint]]));

@@ -1,7 +1,10 @@
 // A conversation's answer, read as it is written: what the facades for chats are made of.
 import { KingletError } from '../errors.ts';
+import { grammarOfCalls } from '../json-schema/calls.ts';
 import type { Kinglet } from '../kinglet.ts';
+import { ownEnd } from '../protocol.ts';
 import type { ChatText } from '../protocol.ts';
+import { knownTools } from '../tools.ts';
 import type { GenerateOptions, ToolCallPiece } from '../types.ts';
 import { finishReasonOf, randomName } from './answers.ts';
 import type { CountedResult } from './answers.ts';
@@ -14,7 +17,7 @@ import {
   refuseUnknown,
   samplingOptions,
 } from './sampling.ts';
-import { callSchema, chosenTools, toolStyle } from './tools.ts';
+import { chosenTools } from './tools.ts';
 import type { ChosenTools } from './tools.ts';
 import type {
   ChatCompletionParams,
@@ -49,41 +52,43 @@ export async function prepareChat(
 ): Promise<ChatRequest> {
   refuseUnknown(params, known);
   const tools = chosenTools(params);
-  const style = toolStyle(model.info);
-  const { isForced } = tools;
-  const messages = templateMessages(params.messages, tools.tools, style);
-  const opening = await model.layOut(messages, {
-    tools: tools.tools.length > 0 && style.isTaught ? tools.tools : undefined,
+  const { knowsTools } = model.info;
+  const messages = templateMessages(params.messages, tools.tools, knowsTools);
+  const prompt = await model.layOut(messages, {
+    tools: tools.tools.length > 0 && knowsTools ? tools.tools : undefined,
     variables: {
       ...(params.reasoning_effort === 'none' && { enable_thinking: false }),
       ...params.chat_template_kwargs,
     },
     trustContent,
   });
-  const jsonSchema = isForced
-    ? callSchema(tools.tools, style)
-    : responseSchema(params.response_format);
+  const nCallsAtMost = params.parallel_tool_calls === false ? 1 : Infinity;
   const options: GenerateOptions = {
     ...samplingOptions(params, { signal }),
     ...present({
-      jsonSchema,
+      ...(tools.isForced
+        ? { grammar: callGrammar(model, tools, prompt, nCallsAtMost > 1) }
+        : { jsonSchema: responseSchema(params.response_format) }),
       logprobs: params.logprobs === true ? (params.top_logprobs ?? 0) : undefined,
     }),
     maxTokens: params.max_completion_tokens ?? params.max_tokens ?? model.info.nCtx,
   };
   return {
-    ...{ model, options, tools },
-    // A call that must be made is begun for the model, which then has only the JSON to write.
-    prompt: isForced && style.mark !== '' ? withOwnText(opening, `${style.mark}\n`) : opening,
+    ...{ model, prompt, options, tools },
     nChoices: numberOfChoices(params),
     withLogprobs: params.logprobs === true,
-    nCallsAtMost: params.parallel_tool_calls === false ? 1 : Infinity,
+    nCallsAtMost,
   };
 }
 
-/** Goes on with text that no message says. */
-function withOwnText({ texts, ...chat }: ChatText, text: string): ChatText {
-  return { ...chat, texts: texts.length % 2 === 1 ? [...texts, '', text] : [...texts, text] };
+function callGrammar(
+  { info: { callFormat: format } }: Kinglet,
+  { tools }: ChosenTools,
+  prompt: ChatText,
+  mayBeSeveral: boolean,
+): string {
+  const known = knownTools(tools);
+  return grammarOfCalls({ tools, known, format, mayBeSeveral }, ownEnd(prompt));
 }
 
 function responseSchema(format: ResponseFormat | undefined): object | undefined {
@@ -117,7 +122,7 @@ export async function* answerEvents(
   results: CountedResult[],
 ): AsyncGenerator<AnswerEvent, ChatFinishReason, void> {
   const { model, prompt, options, tools, withLogprobs, nCallsAtMost } = request;
-  const generation = model.answer(prompt, tools.tools, optionsOfChoice(options, choice));
+  const generation = model.answer(prompt, tools, optionsOfChoice(options, choice));
   let nCalls = 0;
   let nTokens = 0;
   let reasoningTokens = 0;

@@ -2,24 +2,21 @@
 import { KingletError } from '../errors.ts';
 import type { ChatMessage, ContentPart } from '../types.ts';
 import { spellCall, toolInstructions } from './tools.ts';
-import type { ToolStyle } from './tools.ts';
 import type { FunctionCall, FunctionTool, MessagePart, MessageParam } from './types.ts';
 
 export function templateMessages(
   messages: readonly MessageParam[],
   tools: readonly FunctionTool[],
-  style: ToolStyle,
+  knowsTools: boolean,
 ): ChatMessage[] {
   const given: unknown = messages;
   if (!Array.isArray(given) || !given.every((item) => typeof item === 'object' && item !== null)) {
     throw new KingletError('invalid_argument', 'messages must be a list of objects');
   }
   const made = messages.map((message) =>
-    style.isTaught ? taughtMessage(message) : untaughtMessage(message),
+    knowsTools ? taughtMessage(message) : untaughtMessage(message),
   );
-  return tools.length === 0 || style.isTaught
-    ? made
-    : withInstructions(made, toolInstructions(tools));
+  return tools.length === 0 || knowsTools ? made : withInstructions(made, toolInstructions(tools));
 }
 
 /** Templates that know tools know these messages too, the arguments being values, not JSON. */

@@ -1,25 +1,7 @@
 // Tools: which ones a request gives, and how models are told of them whose template is not made for it.
 import { KingletError } from '../errors.ts';
-import type { ModelInfo, ToolCall } from '../types.ts';
+import type { ToolCall } from '../types.ts';
 import type { ChatCompletionParams, FunctionTool } from './types.ts';
-
-export interface ToolStyle {
-  /** In front of each call; empty where the answer is nothing but JSON. */
-  mark: string;
-  /** Whether the file's template tells the model of tools. */
-  isTaught: boolean;
-  argumentsKey: 'arguments' | 'parameters';
-}
-
-export function toolStyle({ knowsTools, toolCallMark, ...info }: ModelInfo): ToolStyle {
-  const template = info.toolChatTemplate ?? info.chatTemplate ?? '';
-  const isLlama = toolCallMark === '' && /"parameters": ?dictionary/.test(template);
-  return {
-    mark: toolCallMark,
-    isTaught: knowsTools,
-    argumentsKey: isLlama ? 'parameters' : 'arguments',
-  };
-}
 
 export interface ChosenTools {
   /** What the model is told of; empty where it is to call none. */
@@ -56,20 +38,6 @@ export function chosenTools({
     return { tools: atLeastOne(named(names)), isForced: mode === 'required' };
   }
   throw invalid(`a tool_choice of type "${choice.type}" is not supported`);
-}
-
-/** The schema of one call, for an answer that must be one. */
-export function callSchema(
-  tools: readonly FunctionTool[],
-  { argumentsKey }: ToolStyle,
-): Record<string, unknown> {
-  const schemas = tools.map(({ function: { name, parameters } }) => ({
-    type: 'object',
-    properties: { name: { const: name }, [argumentsKey]: parameters ?? { type: 'object' } },
-    required: ['name', argumentsKey],
-    additionalProperties: false,
-  }));
-  return schemas.length === 1 && schemas[0] ? schemas[0] : { anyOf: schemas };
 }
 
 // Models whose template does not tell them of tools are told to write calls as Hermes does, which

@@ -2,7 +2,6 @@
 import type { KnownTool } from '../protocol.ts';
 import type { Kinglet } from '../kinglet.ts';
 import { templateMessages } from '../openai/messages.ts';
-import { toolStyle } from '../openai/tools.ts';
 import type { FunctionTool, MessageParam } from '../openai/types.ts';
 import { knownTools } from '../tools.ts';
 import type { ChatMessage, ChatTokensOptions } from '../types.ts';
@@ -102,12 +101,12 @@ export class Layout {
   }
 
   #options(): ChatTokensOptions {
-    const isTaught = this.#tools.length > 0 && toolStyle(this.#model.info).isTaught;
+    const isTaught = this.#tools.length > 0 && this.#model.info.knowsTools;
     return isTaught ? { tools: this.#tools } : {};
   }
 
   #chatMessages(messages: readonly Said[]): ChatMessage[] {
-    return templateMessages(merged(messages), this.#tools, toolStyle(this.#model.info));
+    return templateMessages(merged(messages), this.#tools, this.#model.info.knowsTools);
   }
 }
 

@@ -449,13 +449,13 @@ function describe(
   { chatTemplate, toolChatTemplate }: Templates,
 ): Omit<ModelInfo, 'images'> {
   const { weightBytes, storedBytes, kernels, hasWeights, pooling, ...info } = model.info();
-  const tools = opened.engine.toolFormat(toolChatTemplate || chatTemplate);
+  const tools = model.toolFormat(toolChatTemplate || chatTemplate);
   const nThreads = opened.engine.nPoolThreads();
   return {
     ...info,
     hasWeights: Boolean(hasWeights),
     knowsTools: Boolean(tools.knowsTools),
-    toolCallMark: tools.toolCallMark,
+    callFormat: tools.calls,
     pooling: isPooling(pooling) ? pooling : undefined,
     chatTemplate: chatTemplate || undefined,
     toolChatTemplate: toolChatTemplate || undefined,

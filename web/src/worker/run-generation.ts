@@ -2,6 +2,7 @@
 import type { EngineModel, EngineModule, EngineSession, EngineStep } from '#engine';
 import { emptyResult } from '../empty-result.ts';
 import { KingletError } from '../errors.ts';
+import { ownEnd } from '../protocol.ts';
 import type { ChatText, Conversation, PostedGenerateOptions, PostedPrompt } from '../protocol.ts';
 import type { FinishReason, GenerationResult, ImageProgress, Piece } from '../types.ts';
 import { BatchPace } from './batch-pace.ts';
@@ -178,17 +179,15 @@ function withPrefix(
 
 /** Of the answer to a conversation, which the end of its prompt may have begun. */
 function answerReading(
-  { engine, model, chat, prompt: { tools, prefix }, options }: GenerationRun,
+  { engine, model, chat, prompt: { tools, mustCall, prefix }, options }: GenerationRun,
   { content }: ReadPrompt,
 ): AnswerReading | undefined {
   if (!tools) return undefined;
-  const { texts = [] } = typeof content === 'object' && 'texts' in content ? content : {};
   const reading = new AnswerReading(engine, {
     chatTemplate: chat.template(tools.length > 0),
     tools,
-    // Every other text is a message's.
-    prompt: texts.length % 2 === 1 ? (texts.at(-1) ?? '') : '',
-    isConstrained: options.grammar !== undefined,
+    prompt: typeof content === 'object' && 'texts' in content ? ownEnd(content) : '',
+    isConstrained: options.grammar !== undefined && mustCall !== true,
   });
   if (prefix !== undefined) {
     reading.skip(typeof prefix === 'string' ? prefix : unwrap(model.decode(prefix, true)));

@@ -1,0 +1,85 @@
+/** The grammar of answers that must be calls, in the syntax of the model's family. */
+import type { EngineCallFormat } from '#engine';
+import { KingletError, messageOf } from '../errors.ts';
+import type { KnownTool } from '../protocol.ts';
+import type { ChatTool } from '../types.ts';
+import { alternatives, literal, repeat, sequence } from './gbnf.ts';
+import { argumentsToGbnf, newRules } from './index.ts';
+import { Languages } from './language.ts';
+import { isPlainName, pieceOf, without } from './notation.ts';
+import type { GrammarRules } from './rules.ts';
+import { plainCharacters } from './strings.ts';
+import { languageToGbnf } from './texts.ts';
+
+export interface CallRules {
+  /** One of which each call is of; at least one. */
+  tools: readonly ChatTool[];
+  /** The same. */
+  known: readonly KnownTool[];
+  format: EngineCallFormat;
+  /** Calls follow each other, where the syntax allows it. */
+  mayBeSeveral: boolean;
+}
+
+/**
+ * One call or more, and where the end of `prompt` has begun a thought, its rest in front of them.
+ * Marks that the vocabulary has tokens for are those tokens.
+ *
+ * @throws KingletError `invalid_argument`, naming the tool and the place in its schema.
+ */
+export function grammarOfCalls({ tools, known, format, mayBeSeveral }: CallRules, prompt: string) {
+  const rules = newRules();
+  const { marks } = format;
+  const id = repeat('[a-zA-Z0-9]', 9, 9);
+  const idMark = format.idMark === '' ? [] : [pieceOf(format.idMark, marks), id];
+  const idMember = repeat(sequence(literal(format.idMember), id, literal('"')), 0, 1);
+  const calls = tools.map((tool, i) => {
+    const name = tool.function.name;
+    const head = [literal(JSON.stringify(name).slice(1, -1)), ...idMark];
+    const given = argumentsOf(tool, known[i]?.textParameters ?? [], format, rules);
+    return sequence(...head, pieceOf(format.nameEnd, marks), given);
+  });
+  const call = rules.add('call', alternatives(calls));
+  const whole = format.idMember === '' ? call : sequence(call, idMember);
+  const another = sequence(pieceOf(format.between, marks), whole);
+  const others = mayBeSeveral && format.between !== '' ? [repeat(another, 0, undefined)] : [];
+  const parts = [pieceOf(format.begin, marks), whole, ...others, pieceOf(format.end, marks)];
+  return rules.grammar(sequence(...thought(format, prompt, rules), ...parts));
+}
+
+function argumentsOf(
+  { function: { name, parameters = {} } }: ChatTool,
+  texts: readonly string[],
+  format: EngineCallFormat,
+  rules: GrammarRules,
+): string {
+  if (format.hasPlainNames !== 0 && !isPlainName(name)) {
+    throw invalid(`this model cannot call a tool of the name ${JSON.stringify(name)}`);
+  }
+  const at = (message: string) => invalid(`the tool ${JSON.stringify(name)}: ${message}`);
+  let given: string | undefined;
+  try {
+    given = argumentsToGbnf(parameters, texts, format, rules);
+  } catch (error) {
+    throw at(messageOf(error));
+  }
+  if (given === undefined) throw at('its parameters allow no object');
+  return given;
+}
+
+/** What is left of a thought that the prompt has begun. */
+function thought(
+  { thoughtBegin, thoughtEnd, marks }: EngineCallFormat,
+  prompt: string,
+  rules: GrammarRules,
+): string[] {
+  if (thoughtBegin === '' || !prompt.trimEnd().endsWith(thoughtBegin)) return [];
+  const languages = new Languages();
+  const texts = without(thoughtEnd, languages);
+  const text = languageToGbnf(texts, languages, plainCharacters, rules.sink('thought'));
+  return [text ?? '""', pieceOf(thoughtEnd, marks), repeat('"\\n"', 0, 2)];
+}
+
+function invalid(message: string): KingletError {
+  return new KingletError('invalid_argument', message);
+}
