@@ -1,6 +1,7 @@
 # Writes what Jinja2 (Debian: python3-jinja2), set up as transformers runs chat templates, makes
 # - of each template in tests/fixtures/jinja/templates.json: answers.json beside it;
 # - of each conversation in conversations.json by each template in tests/fixtures/chat: chats.json.
+import copy
 import datetime
 import json
 import pathlib
@@ -56,7 +57,8 @@ environment.globals["strftime_now"] = strftime_now
 def answer(template, variables):
     """The text, or null where Jinja2 refuses."""
     try:
-        return environment.from_string(template).render(**variables)
+        # A filter may change a list that it then refuses.
+        return environment.from_string(template).render(**copy.deepcopy(variables))
     except Exception:
         return None
 

@@ -187,8 +187,9 @@ Result<std::string> Conversation::to_json() const {
   }
   jinja::Dict whole;
   whole.set(jinja::Value::text("messages"), jinja::Value::list(std::move(list)));
-  KINGLET_ASSIGN(const jinja::Text text,
-                 jinja::print_json(jinja::Value::dict(std::move(whole)), {.indent = 2}));
+  KINGLET_ASSIGN(const jinja::Text text, jinja::print_json(jinja::Value::dict(std::move(whole)),
+                                                           {.indent = jinja::Text("  "),
+                                                            .item_separator = jinja::Text(",")}));
   return text.bytes() + "\n";
 }
 

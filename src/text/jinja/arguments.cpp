@@ -27,9 +27,23 @@ int64_t ArgumentReader::take_integer(const char* name, int64_t otherwise) {
   return value->is_whole() ? value->as_integer() : otherwise;
 }
 
+std::optional<int64_t> ArgumentReader::take_place(const char* name) {
+  const Value* value = take(name);
+  if (value == nullptr || value->is(Kind::none)) return std::nullopt;
+  if (!value->is_whole()) expect(name, *value, "int");
+  return value->as_integer();
+}
+
 bool ArgumentReader::take_truth(const char* name, bool otherwise) {
   const Value* value = take(name);
   return value == nullptr ? otherwise : value->is_true();
+}
+
+Text ArgumentReader::take_text(const char* name) {
+  const Value* value = take(name);
+  if (value == nullptr) value = &missing_;
+  if (!value->is(Kind::text)) expect(name, *value, "str");
+  return value->is(Kind::text) ? value->as_text() : Text();
 }
 
 Text ArgumentReader::take_text(const char* name, const char* otherwise) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/result.h"
@@ -18,10 +19,12 @@ class ArgumentReader {
   // The next argument, or the one of that name; null where neither is given.
   const Value* take(const char* name);
 
-  // What is of another type is told by check().
+  // What is of another type, or missing, is told by check().
   int64_t take_integer(const char* name, int64_t otherwise);
+  std::optional<int64_t> take_place(const char* name);  // None is none
   bool take_truth(const char* name, bool otherwise);
-  Text take_text(const char* name, const char* otherwise = "");
+  Text take_text(const char* name);
+  Text take_text(const char* name, const char* otherwise);
 
   // ErrorCode::invalid_argument names the first argument of a wrong type.
   Status check() const { return status_; }
@@ -35,6 +38,7 @@ class ArgumentReader {
   const Arguments& arguments_;
   size_t next_;
   size_t n_named_ = 0;
+  const Value missing_ = Value::undefined("argument");
   Status status_;
 };
 

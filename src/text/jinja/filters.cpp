@@ -1,7 +1,6 @@
 // Filters and tests. Source: Jinja's documentation, "List of Builtin Filters" and "… Tests"; tojson
 // as transformers replaces it.
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <optional>
 
@@ -11,8 +10,9 @@
 #include "text/jinja/arguments.h"
 #include "text/jinja/functions.h"
 #include "text/jinja/json.h"
+#include "text/jinja/number_filters.h"
 #include "text/jinja/numbers.h"
-#include "text/jinja/search.h"
+#include "text/jinja/operations.h"
 #include "text/jinja/strings.h"
 #include "text/jinja/text_filters.h"
 
@@ -21,12 +21,26 @@ namespace {
 
 const Value& filtered(const Arguments& arguments) { return arguments.positional.front(); }
 
-// Texts as they are, others as they are printed.
-Text text_of(const Arguments& arguments) { return filtered(arguments).to_text(); }
+// A text as it is, escaped or not; others as they are printed.
+Result<Value> text_value(const Value& value) {
+  return value.is(Kind::text) ? value : Value::text(value.to_text());
+}
 
-Result<Value> text_or_refuse(std::optional<Text> text, std::string_view name) {
-  if (text) return Value::text(std::move(*text));
-  return refusal(cat(name, ": letters beyond ASCII are not changed here"));
+// As the text's method of that name.
+Result<Value> by_method(Arguments& arguments, const char* name) {
+  KINGLET_ASSIGN(const Value text, text_value(filtered(arguments)));
+  arguments.positional.erase(arguments.positional.begin());
+  return find_method(text, name).call(arguments);
+}
+
+// So many spaces, or a text.
+Result<Text> indentation(std::string_view filter, const Value& width) {
+  constexpr int64_t kMostWidth = 1000;
+  if (width.is(Kind::text)) return width.as_text();
+  if (!width.is_whole() || width.as_integer() > kMostWidth) {
+    return refusal(cat(filter, ": the indent is a text or a number up to ", kMostWidth));
+  }
+  return Text(std::string(static_cast<size_t>(std::max<int64_t>(width.as_integer(), 0)), ' '));
 }
 
 Result<Value> to_json(Arguments& arguments) {
@@ -38,79 +52,77 @@ Result<Value> to_json(Arguments& arguments) {
   style.sort_keys = reader.take_truth("sort_keys", false);
   KINGLET_TRY(reader.check_end());
   style.ascii = ascii != nullptr && ascii->is_true();
-  if (indent != nullptr && indent->is_whole()) {
-    style.indent = static_cast<size_t>(std::clamp<int64_t>(indent->as_integer(), 0, 16));
+  if (indent != nullptr && !indent->is(Kind::none)) {
+    KINGLET_ASSIGN(style.indent, indentation("tojson", *indent));
+    style.item_separator = Text(",");
   }
-  if (separators != nullptr && separators->is_sequence() && separators->items().size() == 2) {
-    style.item_separator = separators->items()[0].to_text();
-    style.key_separator = separators->items()[1].to_text();
+  if (separators != nullptr && !separators->is(Kind::none)) {
+    const bool is_pair = separators->is_sequence() && separators->items().size() == 2;
+    for (size_t i = 0; i < 2; ++i) {
+      if (!is_pair || !separators->items()[i].is(Kind::text)) {
+        return refusal("tojson: the separators are two texts");
+      }
+      (i == 0 ? style.item_separator : style.key_separator) = separators->items()[i].as_text();
+    }
   }
   KINGLET_ASSIGN(Text text, print_json(filtered(arguments), style));
   return Value::text(std::move(text));
 }
 
-Result<Value> trim(Arguments& arguments) {
-  ArgumentReader reader("trim", arguments);
-  const Value* characters = reader.take("chars");
-  KINGLET_TRY(reader.check_end());
-  const bool is_default = characters == nullptr || !characters->is(Kind::text);
-  return Value::text(
-      strip(text_of(arguments), is_default ? "" : characters->as_bytes(), Ends::both));
-}
-
-Result<Value> count(Arguments& arguments) {
-  const Value& of = filtered(arguments);
+Result<Value> length_of(const Value& of) {
   if (of.is(Kind::text)) return Value::integer(length(of.as_text()));
-  if (!of.is_undefined() && !of.is_sequence() && !of.is(Kind::dict) && !of.is(Kind::view)) {
-    return refusal(cat("length: ", of.type_name(), " has none"));
-  }
+  const bool has_length =
+      of.is_undefined() || of.has_places() || of.is(Kind::dict) || of.is(Kind::view);
+  if (!has_length) return refusal(cat("length: ", of.type_name(), " has none"));
   KINGLET_ASSIGN(const Value through, elements(of));
   return Value::integer(static_cast<int64_t>(through.items().size()));
 }
 
-// "a.b.0": attributes of attributes; a number is an element.
-Result<Value> deep_attribute(const Value& of, const Value& path) {
-  if (!path.is(Kind::text)) return element(of, path);
+// "a.b.0": attributes of attributes; a number is an element. What is missing on the way is
+// `otherwise`. A path of None, or none, is to the value itself, and None no other value.
+Result<Value> deep_attribute(const Value& of, const Value* path, const Value* otherwise = nullptr) {
+  if (path == nullptr || path->is(Kind::none)) return of;
   const Text dot(".");
+  const List parts = path->is(Kind::text) ? split(path->as_text(), &dot, -1) : List{*path};
   Value value = of;
-  for (const Value& part : split(path.as_text(), &dot, -1)) {
-    const std::string& name = part.as_bytes();
-    const auto number = read_whole(name);
-    const Value index = number && is_digit(name.front()) ? Value::integer(*number) : part;
-    KINGLET_ASSIGN(value, element(value, index));
+  for (const Value& part : parts) {
+    const bool is_number = part.is(Kind::text) && is_digit(part.as_bytes()[0]);
+    const auto number = is_number ? read_whole(part.as_bytes()) : std::nullopt;
+    KINGLET_ASSIGN(value, element(value, number ? Value::integer(*number) : part));
+    const bool has_other = otherwise != nullptr && !otherwise->is(Kind::none);
+    if (value.is_undefined() && has_other) value = *otherwise;
   }
   return value;
 }
 
 Result<Value> join_filter(Arguments& arguments) {
   ArgumentReader reader("join", arguments);
-  const Text separator = reader.take_text("d");
+  const Value* separator = reader.take("d");
   const Value* path = reader.take("attribute");
   KINGLET_TRY(reader.check_end());
   KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
   List items = through.items();
   for (Value& item : items) {
-    if (path == nullptr || path->is(Kind::none)) continue;
-    KINGLET_ASSIGN(item, deep_attribute(item, *path));
+    KINGLET_ASSIGN(item, deep_attribute(item, path));
   }
-  return Value::text(join(items, separator));
+  return Value::text(join(items, separator == nullptr ? Text() : separator->to_text()));
 }
 
 Result<Value> map_filter(Arguments& arguments) {
   if (!filtered(arguments).is_true()) return Value::generator({});  // None, too
   KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
   List items = through.items();
-  const auto named = [&](std::string_view name) -> const Value* {
-    for (const auto& [known, value] : arguments.named) {
-      if (known == name) return &value;
-    }
-    return nullptr;
-  };
-  if (const Value* path = named("attribute")) {
-    const Value* otherwise = named("default");
+  const bool by_attribute =
+      arguments.positional.size() == 1 &&
+      std::any_of(arguments.named.begin(), arguments.named.end(),
+                  [](const auto& argument) { return argument.first == "attribute"; });
+  if (by_attribute) {
+    ArgumentReader reader("map", arguments);
+    const Value* path = reader.take("attribute");
+    const Value* otherwise = reader.take("default");
+    KINGLET_TRY(reader.check_end());
     for (Value& item : items) {
-      KINGLET_ASSIGN(item, deep_attribute(item, *path));
-      if (item.is_undefined() && otherwise != nullptr) item = *otherwise;
+      KINGLET_ASSIGN(item, deep_attribute(item, path, otherwise));
     }
     return Value::generator(std::move(items));
   }
@@ -118,13 +130,13 @@ Result<Value> map_filter(Arguments& arguments) {
     return refusal("map: expected the name of a filter, or an attribute");
   }
   const std::string& name = arguments.positional[1].as_bytes();
-  const Filter filter = find_filter(name);
+  const Filter* filter = find_filter(name);
   if (filter == nullptr) return refusal(cat("map: filter ", quoted(name), " is unknown here"));
   for (Value& item : items) {
     Arguments of_item = {{item}, arguments.named};
     of_item.positional.insert(of_item.positional.end(), arguments.positional.begin() + 2,
                               arguments.positional.end());
-    KINGLET_ASSIGN(item, filter(of_item));
+    KINGLET_ASSIGN(item, (*filter)(of_item));
   }
   return Value::generator(std::move(items));
 }
@@ -147,7 +159,7 @@ Result<Value> select_by(const Arguments& arguments, bool by_attribute, bool sele
   for (const Value& item : items) {
     Value tested = item;
     if (by_attribute) {
-      KINGLET_ASSIGN(tested, deep_attribute(item, given[1]));
+      KINGLET_ASSIGN(tested, deep_attribute(item, &given[1]));
     }
     bool holds = tested.is_true();
     if (test != nullptr) {
@@ -166,13 +178,12 @@ Result<Value> select_filter(Arguments& arguments) {
   return select_by(arguments, kByAttribute, kSelects);
 }
 
-template <bool kLast>
-Result<Value> end_filter(Arguments& arguments) {
-  if (kLast && filtered(arguments).is(Kind::generator)) return refusal("last: of a generator");
-  KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
+Result<Value> end_of(const Value& value, bool is_last) {
+  if (is_last && value.is(Kind::generator)) return refusal("last: of a generator");
+  KINGLET_ASSIGN(const Value through, elements(value));
   const List& items = through.items();
   if (items.empty()) return Value::undefined("the end of nothing");
-  return kLast ? items.back() : items.front();
+  return is_last ? items.back() : items.front();
 }
 
 Result<Value> default_filter(Arguments& arguments) {
@@ -188,13 +199,13 @@ Result<Value> default_filter(Arguments& arguments) {
 
 Result<Value> replace_filter(Arguments& arguments) {
   ArgumentReader reader("replace", arguments);
-  const Text old = reader.take_text("old");
-  const Text with = reader.take_text("new");
-  const Value* n = reader.take("count");
+  const Value* old = reader.take("old");
+  const Value* with = reader.take("new");
+  const auto n = reader.take_place("count");
   KINGLET_TRY(reader.check_end());
-  const bool has_count = n != nullptr && n->is_whole();
-  return Value::text(
-      replace(text_of(arguments), old.bytes(), with, has_count ? n->as_integer() : -1));
+  if (old == nullptr || with == nullptr) return refusal("replace: expected two texts");
+  return Value::text(replace(filtered(arguments).to_text(), old->to_text().bytes(), with->to_text(),
+                             n.value_or(-1)));
 }
 
 Result<Value> indent_filter(Arguments& arguments) {
@@ -203,12 +214,8 @@ Result<Value> indent_filter(Arguments& arguments) {
   const bool indents_first = reader.take_truth("first", false);
   const bool indents_blank = reader.take_truth("blank", false);
   KINGLET_TRY(reader.check_end());
-  Text space("    ");
-  if (width != nullptr && width->is(Kind::text)) space = width->as_text();
-  if (width != nullptr && width->is_whole()) {
-    space = Text(
-        std::string(static_cast<size_t>(std::clamp<int64_t>(width->as_integer(), 0, 1000)), ' '));
-  }
+  KINGLET_ASSIGN(const Text space,
+                 indentation("indent", width == nullptr ? Value::integer(4) : *width));
   const Value& value = filtered(arguments);
   if (!value.is(Kind::text)) return refusal(cat("indent: ", value.type_name(), " is no str"));
   Text text = value.as_text();
@@ -221,48 +228,14 @@ Result<Value> indent_filter(Arguments& arguments) {
     if ((i > 0 && (indents_blank || !line.empty())) || (i == 0 && indents_first)) out.append(space);
     out.append(line);
   }
-  return Value::text(std::move(out));
-}
-
-Result<Value> to_integer(Arguments& arguments) {
-  ArgumentReader reader("int", arguments);
-  const int64_t otherwise = reader.take_integer("default", 0);
-  const int64_t base = reader.take_integer("base", 10);
-  KINGLET_TRY(reader.check_end());
-  if (base != 10) return refusal("int: only base 10 is known here");
-  const Value& value = filtered(arguments);
-  if (value.is_undefined()) return refusal(cat("int: ", value.type_name(), " is no number"));
-  if (value.is_whole()) return Value::integer(value.as_integer());
-  std::optional<double> real;
-  if (value.is(Kind::real)) real = value.as_real();
-  if (value.is(Kind::text)) {
-    const std::string digits = strip(value.as_text(), "", Ends::both).bytes();
-    if (const auto whole = read_whole(digits)) return Value::integer(*whole);
-    real = read_number(digits);
-  }
-  const bool fits = real && std::fabs(*real) < 0x1p62;
-  return Value::integer(fits ? static_cast<int64_t>(*real) : otherwise);
-}
-
-Result<Value> to_real(Arguments& arguments) {
-  ArgumentReader reader("float", arguments);
-  const Value* otherwise = reader.take("default");
-  KINGLET_TRY(reader.check_end());
-  const Value& value = filtered(arguments);
-  if (value.is_undefined()) return refusal(cat("float: ", value.type_name(), " is no number"));
-  if (value.is_number()) return Value::real(value.as_real());
-  std::optional<double> real;
-  if (value.is(Kind::text)) {
-    real = read_number(strip(value.as_text(), "", Ends::both).bytes());
-  }
-  if (real) return Value::real(*real);
-  return otherwise == nullptr ? Value::real(0) : *otherwise;
+  return value.with_text(std::move(out));
 }
 
 // Texts without regard to case, unless that counts.
 Result<Value> sort_key(const Value& value, bool case_counts) {
   if (case_counts || !value.is(Kind::text)) return value;
-  return text_or_refuse(lower(value.as_text()), "sort");
+  Arguments none;
+  return find_method(value, "lower").call(none);
 }
 
 // What "a,b.c" names of an item, as a list: attributes that are missing in both are equal.
@@ -271,11 +244,7 @@ Result<Value> sort_keys(const Value& item, const Value* path, bool case_counts) 
   const Text comma(",");
   if (paths.front().is(Kind::text)) paths = split(path->as_text(), &comma, -1);
   for (Value& place : paths) {
-    if (place.is(Kind::none)) {
-      place = item;
-    } else {
-      KINGLET_ASSIGN(place, deep_attribute(item, place));
-    }
+    KINGLET_ASSIGN(place, deep_attribute(item, &place));
     KINGLET_ASSIGN(place, sort_key(place, case_counts));
   }
   return Value::list(std::move(paths));
@@ -318,8 +287,7 @@ Result<Value> group_filter(Arguments& arguments) {
   List names;
   List keys;
   for (const Value& item : items) {
-    KINGLET_ASSIGN(Value name, deep_attribute(item, *path));
-    if (name.is_undefined() && otherwise != nullptr) name = *otherwise;
+    KINGLET_ASSIGN(Value name, deep_attribute(item, path, otherwise));
     KINGLET_ASSIGN(Value key, sort_key(name, case_counts));
     names.push_back(std::move(name));
     keys.push_back(std::move(key));
@@ -394,6 +362,7 @@ Result<Value> sort_dict(Arguments& arguments) {
   const bool reverse = reader.take_truth("reverse", false);
   KINGLET_TRY(reader.check_end());
   if (!filtered(arguments).is(Kind::dict)) return refusal("dictsort: expected a dict");
+  if (by.bytes() != "key" && by.bytes() != "value") return refusal("dictsort: by key or value");
   List keys;
   List pairs;
   for (const auto& [key, value] : filtered(arguments).entries().entries) {
@@ -416,11 +385,9 @@ Result<Value> unique(Arguments& arguments) {
   List keys;
   List kept;
   for (const Value& item : items) {
-    Value key = item;
-    if (path != nullptr && !path->is(Kind::none)) {
-      KINGLET_ASSIGN(key, deep_attribute(item, *path));
-    }
+    KINGLET_ASSIGN(Value key, deep_attribute(item, path));
     KINGLET_ASSIGN(key, sort_key(key, case_counts));
+    KINGLET_TRY(check_key(key));
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
     keys.push_back(key);
     kept.push_back(item);
@@ -428,25 +395,34 @@ Result<Value> unique(Arguments& arguments) {
   return Value::generator(std::move(kept));
 }
 
-Result<Value> reverse_filter(Arguments& arguments) {
-  KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
+Result<Value> reversed(const Value& value) {
+  KINGLET_ASSIGN(const Value through, elements(value));
   List items = through.items();
   std::reverse(items.begin(), items.end());
-  if (filtered(arguments).is(Kind::text)) return Value::text(join(items, Text()));
-  return Value::generator(std::move(items));
+  if (value.is(Kind::text)) return value.with_text(join(items, Text()));
+  return value.is(Kind::generator) ? Value::list(std::move(items))
+                                   : Value::generator(std::move(items));
 }
 
-template <int kSign>
-Result<Value> extreme(Arguments& arguments) {
+// Of those that are -1 or 1 to each other.
+Result<Value> extreme(Arguments& arguments, int sign) {
+  ArgumentReader reader("the extreme", arguments);
+  const bool case_counts = reader.take_truth("case_sensitive", false);
+  const Value* path = reader.take("attribute");
+  KINGLET_TRY(reader.check_end());
   KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
   const List& items = through.items();
-  if (items.empty()) return Value::undefined("the extreme of nothing");
-  Value best = items.front();
-  for (const Value& item : items) {
-    KINGLET_ASSIGN(const Value key, sort_key(item, false));
-    KINGLET_ASSIGN(const Value best_key, sort_key(best, false));
-    KINGLET_ASSIGN(const int order, compare(key, best_key));
-    if (order == kSign) best = item;
+  Value best = Value::undefined("the extreme of nothing");
+  Value best_key;
+  for (size_t i = 0; i < items.size(); ++i) {
+    KINGLET_ASSIGN(Value key, deep_attribute(items[i], path));
+    KINGLET_ASSIGN(key, sort_key(key, case_counts));
+    if (i > 0) {
+      KINGLET_ASSIGN(const int order, compare(key, best_key));
+      if (order != sign) continue;
+    }
+    best = items[i];
+    best_key = key;
   }
   return best;
 }
@@ -454,75 +430,23 @@ Result<Value> extreme(Arguments& arguments) {
 Result<Value> sum(Arguments& arguments) {
   ArgumentReader reader("sum", arguments);
   const Value* path = reader.take("attribute");
+  const Value* start = reader.take("start");
   KINGLET_TRY(reader.check_end());
   KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
-  const List& items = through.items();
-  double total = 0;
-  bool is_whole = true;
-  for (const Value& item : items) {
-    Value number = item;
-    if (path != nullptr && !path->is(Kind::none)) {
-      KINGLET_ASSIGN(number, deep_attribute(item, *path));
-    }
-    if (!number.is_number()) return refusal(cat("sum: ", number.type_name(), " is no number"));
-    is_whole = is_whole && number.is_whole();
-    total += number.as_real();
+  List items = through.items();
+  for (Value& item : items) {
+    KINGLET_ASSIGN(item, deep_attribute(item, path));
   }
-  return is_whole ? Value::integer(static_cast<int64_t>(total)) : Value::real(total);
+  return sum_of(items, start == nullptr ? Value::integer(0) : *start);
 }
 
-Result<Value> absolute(Arguments& arguments) {
-  const Value& value = filtered(arguments);
-  if (value.is_whole()) return Value::integer(std::abs(value.as_integer()));
-  if (value.is(Kind::real)) return Value::real(std::fabs(value.as_real()));
-  return refusal(cat("abs: ", value.type_name(), " is no number"));
-}
+Result<Value> escape(const Value& value) { return escaped(value); }
 
-Result<Value> round_filter(Arguments& arguments) {
-  ArgumentReader reader("round", arguments);
-  const int64_t precision = reader.take_integer("precision", 0);
-  const Text method = reader.take_text("method", "common");
-  KINGLET_TRY(reader.check_end());
-  const Value& value = filtered(arguments);
-  if (!value.is_number()) return refusal(cat("round: ", value.type_name(), " is no number"));
-  if (precision < 0 || precision > 15) return refusal("round: a precision from 0 to 15");
-  const double number = value.as_real();
-  const bool is_up = method.bytes() == "ceil";
-  if (!is_up && method.bytes() != "floor") {
-    if (method.bytes() != "common") return refusal("round: the method is common, ceil or floor");
-    if (value.is_whole()) return Value::integer(value.as_integer());
-    if (!std::isfinite(number)) return value;
-    const std::string rounded = fixed_text(number, static_cast<size_t>(precision));
-    return Value::real(read_number(rounded).value_or(number));
-  }
-  double scale = 1;
-  for (int64_t n = 0; n < precision; ++n) scale *= 10;
-  const double scaled = number * scale;
-  return Value::real((is_up ? std::ceil(scaled) : std::floor(scaled)) / scale);
-}
+Result<Value> escape_again(const Value& value) { return escaped(Value::text(value.to_text())); }
 
-Result<Value> escape(Arguments& arguments) {
-  const Text text = text_of(arguments);
-  Text out;
-  for (size_t at = 0; at < text.size(); ++at) {
-    const char c = text.bytes()[at];
-    const std::string_view name = c == '&'    ? "&amp;"
-                                  : c == '<'  ? "&lt;"
-                                  : c == '>'  ? "&gt;"
-                                  : c == '"'  ? "&#34;"
-                                  : c == '\'' ? "&#39;"
-                                              : "";
-    if (name.empty()) {
-      out.append(text.cut(at, at + 1));
-    } else {
-      out.append(name, text.is_said(at));
-    }
-  }
-  return Value::text(std::move(out));
-}
+Result<Value> safe(const Value& value) { return Value::markup(value.to_text()); }
 
-Result<Value> items_filter(Arguments& arguments) {
-  const Value& value = filtered(arguments);
+Result<Value> items_of(const Value& value) {
   if (value.is_undefined()) return Value::generator({});
   if (!value.is(Kind::dict)) return refusal(cat("items: ", value.type_name(), " is no dict"));
   Arguments none;
@@ -530,58 +454,55 @@ Result<Value> items_filter(Arguments& arguments) {
   return Value::generator(view.items());
 }
 
-// Each first letter large: of the text, and after blanks and opening brackets.
-std::optional<Text> words_up(const Text& text) {
-  const std::optional<Text> small = lower(text);
-  if (!small) return std::nullopt;
-  Text out;
-  bool is_first = true;
-  for (size_t at = 0; at < small->size(); ++at) {
-    const std::string_view c = std::string_view(small->bytes()).substr(at, 1);
-    const bool is_small = is_letter(c.front());
-    const char large = static_cast<char>(c.front() - (is_first && is_small ? 32 : 0));
-    out.append(std::string_view(&large, 1), small->is_said(at));
-    is_first = is_blank(c) || c.find_first_of("-({[<") == 0;
-  }
-  return out;
+Result<Value> list_of(const Value& value) {
+  KINGLET_ASSIGN(const Value through, elements(value));
+  return Value::list(through.items());
 }
 
-struct NamedFilter {
-  std::string_view name;
-  Filter filter;
-};
+Result<Value> title_of(const Value& value) {
+  std::optional<Text> text = words_up(value.to_text());
+  if (text) return Value::text(std::move(*text));
+  return refusal("title: the cases of these letters are not known here");
+}
 
-constexpr NamedFilter kFilters[] = {
+Result<Value> center_filter(Arguments& arguments) {
+  constexpr int64_t kUsualWidth = 80;
+  const bool has_width = arguments.positional.size() > 1 || !arguments.named.empty();
+  if (!has_width) arguments.positional.push_back(Value::integer(kUsualWidth));
+  return by_method(arguments, "center");
+}
+
+constexpr Filter kFilters[] = {
     {"tojson", to_json},
-    {"trim", trim},
-    {"length", count},
-    {"count", count},
+    {"length", nullptr, length_of},
+    {"count", nullptr, length_of},
     {"join", join_filter},
     {"map", map_filter},
     {"select", select_filter<false, true>},
     {"reject", select_filter<false, false>},
     {"selectattr", select_filter<true, true>},
     {"rejectattr", select_filter<true, false>},
-    {"first", end_filter<false>},
-    {"last", end_filter<true>},
+    {"first", nullptr, [](const Value& value) { return end_of(value, false); }},
+    {"last", nullptr, [](const Value& value) { return end_of(value, true); }},
     {"default", default_filter},
     {"d", default_filter},
     {"replace", replace_filter},
     {"indent", indent_filter},
-    {"int", to_integer},
-    {"float", to_real},
+    {"int", integer_filter},
+    {"float", real_filter},
     {"sort", sort_filter},
     {"dictsort", sort_dict},
     {"unique", unique},
-    {"reverse", reverse_filter},
-    {"min", extreme<-1>},
-    {"max", extreme<1>},
+    {"reverse", nullptr, reversed},
+    {"min", [](Arguments& a) { return extreme(a, -1); }},
+    {"max", [](Arguments& a) { return extreme(a, 1); }},
     {"sum", sum},
-    {"abs", absolute},
+    {"abs", absolute_filter},
     {"round", round_filter},
-    {"escape", escape},
-    {"e", escape},
-    {"items", items_filter},
+    {"escape", nullptr, escape},
+    {"e", nullptr, escape},
+    {"forceescape", nullptr, escape_again},
+    {"items", nullptr, items_of},
     {"groupby", group_filter},
     {"batch", batch_filter},
     {"slice", slice_filter},
@@ -592,24 +513,14 @@ constexpr NamedFilter kFilters[] = {
     {"urlencode", urlencode_filter},
     {"wordcount", wordcount_filter},
     {"filesizeformat", filesize_filter},
-    {"safe", [](Arguments& arguments) -> Result<Value> { return Value::text(text_of(arguments)); }},
-    {"string",
-     [](Arguments& arguments) -> Result<Value> { return Value::text(text_of(arguments)); }},
-    {"list",
-     [](Arguments& arguments) -> Result<Value> {
-       KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
-       return Value::list(through.items());
-     }},
-    {"upper",
-     [](Arguments& arguments) { return text_or_refuse(upper(text_of(arguments)), "upper"); }},
-    {"lower",
-     [](Arguments& arguments) { return text_or_refuse(lower(text_of(arguments)), "lower"); }},
-    {"title",
-     [](Arguments& arguments) { return text_or_refuse(words_up(text_of(arguments)), "title"); }},
-    {"capitalize",
-     [](Arguments& arguments) {
-       return text_or_refuse(capitalize(text_of(arguments)), "capitalize");
-     }},
+    {"safe", nullptr, safe},
+    {"string", nullptr, text_value},
+    {"list", nullptr, list_of},
+    {"upper", [](Arguments& a) { return by_method(a, "upper"); }},
+    {"lower", [](Arguments& a) { return by_method(a, "lower"); }},
+    {"capitalize", [](Arguments& a) { return by_method(a, "capitalize"); }},
+    {"trim", [](Arguments& a) { return by_method(a, "strip"); }},
+    {"title", nullptr, title_of},
     {"attr",
      [](Arguments& arguments) -> Result<Value> {
        ArgumentReader reader("attr", arguments);
@@ -617,7 +528,8 @@ constexpr NamedFilter kFilters[] = {
        KINGLET_TRY(reader.check_end());
        const Value& of = filtered(arguments);
        if (of.is_undefined()) return refusal(cat("attr: ", of.type_name(), " has none"));
-       return find_method(filtered(arguments), name.bytes());
+       // The entries of a dict are no attributes.
+       return of.is(Kind::dict) ? find_method(of, name.bytes()) : attribute(of, name.bytes());
      }},
 };
 
@@ -641,6 +553,7 @@ Result<bool> is_ordered(const List& arguments) {
 template <bool kEqual>
 Result<bool> is_equal(const List& arguments) {
   if (arguments.size() != 2) return refusal("a comparison expects one argument");
+  KINGLET_TRY(check_equality(arguments[0], arguments[1]));
   return (arguments[0] == arguments[1]) == kEqual;
 }
 
@@ -656,33 +569,28 @@ Result<bool> is_same(const List& arguments) {
   return arguments[0].kind() == arguments[1].kind() && arguments[0] == arguments[1];
 }
 
-template <int64_t kRest>
+// What a division by the other leaves is this.
+Result<bool> leaves(const Value& value, const Value& by, double rest) {
+  if (!value.is_number() || !by.is_number()) {
+    return refusal(cat("a division of ", value.type_name(), " by ", by.type_name()));
+  }
+  KINGLET_ASSIGN(const Value left, operate("%", value, by));
+  return left.as_real() == rest;
+}
+
+template <int kRest>
 Result<bool> is_rest_of_two(const List& arguments) {
-  const Value& value = tested(arguments);
-  if (!value.is_whole()) return refusal(cat("odd or even: ", value.type_name(), " is no int"));
-  return (value.as_integer() & 1) == kRest;
+  return leaves(tested(arguments), Value::integer(2), kRest);
 }
 
 Result<bool> is_divisible(const List& arguments) {
-  if (arguments.size() != 2 || !arguments[0].is_whole() || !arguments[1].is_whole() ||
-      arguments[1].as_integer() == 0) {
-    return refusal("divisibleby: expected two whole numbers");
-  }
-  return arguments[0].as_integer() % arguments[1].as_integer() == 0;
+  if (arguments.size() != 2) return refusal("divisibleby: expected one argument");
+  return leaves(arguments[0], arguments[1], 0);
 }
 
 Result<bool> is_in(const List& arguments) {
   if (arguments.size() != 2) return refusal("in: expected one argument");
-  const Value& whole = arguments[1];
-  if (whole.is(Kind::text)) {
-    if (!arguments[0].is(Kind::text)) {
-      return refusal(cat(arguments[0].type_name(), " cannot be in a str"));
-    }
-    return find_text(whole.as_bytes(), arguments[0].as_bytes()) != std::string_view::npos;
-  }
-  KINGLET_ASSIGN(const Value through, elements(whole));
-  const List& items = through.items();
-  return std::find(items.begin(), items.end(), arguments[0]) != items.end();
+  return contains(arguments[1], arguments[0]);
 }
 
 template <bool kTruth>
@@ -690,16 +598,31 @@ Result<bool> is_truth(const List& arguments) {
   return tested(arguments).is(Kind::boolean) && tested(arguments).as_boolean() == kTruth;
 }
 
-bool is_iterable(const Value& value) {
-  return value.is_undefined() || value.is(Kind::text) || value.is_sequence() ||
-         value.is(Kind::dict);
+bool is_sequence(const Value& value) {
+  return value.is_undefined() || value.is(Kind::text) || value.has_places() || value.is(Kind::dict);
 }
 
 // Whether the value is the name of one.
-template <auto kFind>
-Result<bool> is_known(const List& arguments) {
+Result<bool> is_filter(const List& arguments) {
   const Value& name = tested(arguments);
-  return name.is(Kind::text) && kFind(name.as_bytes()) != nullptr;
+  KINGLET_TRY(check_key(name));
+  if (!name.is(Kind::text)) return false;
+  if (find_filter(name.as_bytes()) != nullptr) return true;
+  constexpr std::string_view kNotHere = " random striptags urlize wordwrap xmlattr ";
+  return kNotHere.find(cat(" ", name.as_bytes(), " ")) != std::string_view::npos;
+}
+
+Result<bool> is_test(const List& arguments) {
+  const Value& name = tested(arguments);
+  KINGLET_TRY(check_key(name));
+  return name.is(Kind::text) && find_test(name.as_bytes()) != nullptr;
+}
+
+template <Case kCase>
+Result<bool> is_of_case(const List& arguments) {
+  const auto holds = is_case(tested(arguments).to_text(), kCase);
+  if (holds) return *holds;
+  return refusal("the cases of these letters are not known here");
 }
 
 struct NamedTest {
@@ -712,23 +635,28 @@ constexpr NamedTest kTests[] = {
     {"undefined", is_kind<Kind::undefined>},
     {"none", is_kind<Kind::none>},
     {"boolean", is_kind<Kind::boolean>},
-    {"integer", is_kind<Kind::integer>},
+    {"integer",
+     [](const List& a) -> Result<bool> {
+       return tested(a).is(Kind::integer) || tested(a).is(Kind::long_integer);
+     }},
     {"float", is_kind<Kind::real>},
     {"string", is_kind<Kind::text>},
     {"mapping", is_kind<Kind::dict>},
     {"callable",
      [](const List& a) -> Result<bool> {
-       return tested(a).is(Kind::function) || tested(a).is(Kind::macro);
+       const Value& value = tested(a);
+       return value.is(Kind::function) || value.is(Kind::macro) || value.is_undefined();
      }},
-    {"number", [](const List& a) -> Result<bool> { return tested(a).is_number(); }},
-    {"filter", [](const List& a) { return is_known<find_filter>(a); }},
-    {"test", [](const List& a) { return is_known<find_test>(a); }},
-    {"escaped", [](const List&) -> Result<bool> { return false; }},
-    {"iterable",
+    {"number",
      [](const List& a) -> Result<bool> {
-       return is_iterable(tested(a)) || tested(a).is(Kind::view) || tested(a).is(Kind::generator);
+       return tested(a).is_number() || tested(a).is(Kind::long_integer);
      }},
-    {"sequence", [](const List& a) -> Result<bool> { return is_iterable(tested(a)); }},
+    {"filter", is_filter},
+    {"test", is_test},
+    {"escaped", [](const List& a) -> Result<bool> { return tested(a).is_markup(); }},
+    {"iterable",
+     [](const List& a) -> Result<bool> { return is_sequence(tested(a)) || tested(a).has_items(); }},
+    {"sequence", [](const List& a) -> Result<bool> { return is_sequence(tested(a)); }},
     {"true", is_truth<true>},
     {"false", is_truth<false>},
     {"odd", is_rest_of_two<1>},
@@ -751,28 +679,24 @@ constexpr NamedTest kTests[] = {
     {">", is_ordered<1, false>},
     {"ge", is_ordered<1, true>},
     {">=", is_ordered<1, true>},
-    {"upper",
-     [](const List& a) -> Result<bool> {
-       const auto text = upper(tested(a).to_text());
-       if (!text) return refusal("upper: letters beyond ASCII are not told apart here");
-       return text->bytes() == tested(a).to_text().bytes() &&
-              lower(*text)->bytes() != text->bytes();
-     }},
-    {"lower",
-     [](const List& a) -> Result<bool> {
-       const auto text = lower(tested(a).to_text());
-       if (!text) return refusal("lower: letters beyond ASCII are not told apart here");
-       return text->bytes() == tested(a).to_text().bytes() &&
-              upper(*text)->bytes() != text->bytes();
-     }},
+    {"upper", is_of_case<Case::upper>},
+    {"lower", is_of_case<Case::lower>},
 };
 
 }  // namespace
 
-Filter find_filter(std::string_view name) {
+Result<Value> Filter::operator()(Arguments& arguments) const {
+  if (getter == nullptr) return filter(arguments);
+  if (arguments.positional.size() == 1 && arguments.named.empty()) {
+    return getter(filtered(arguments));
+  }
+  return refusal(cat(name, ": an argument for a filter that takes none"));
+}
+
+const Filter* find_filter(std::string_view name) {
   const auto* row = std::find_if(std::begin(kFilters), std::end(kFilters),
-                                 [&](const NamedFilter& known) { return known.name == name; });
-  return row == std::end(kFilters) ? nullptr : row->filter;
+                                 [&](const Filter& known) { return known.name == name; });
+  return row == std::end(kFilters) ? nullptr : row;
 }
 
 Test find_test(std::string_view name) {

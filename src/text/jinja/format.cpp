@@ -127,11 +127,15 @@ std::string upper_case(std::string text) {
 Text place_real(double value, const Layout& layout) {
   const bool is_share = layout.type == '%';
   constexpr size_t kOwnPrecision = 6;
-  std::string digits = layout.type == '\0' ? number_text(std::fabs(value))
-                                           : fixed_text(std::fabs(is_share ? value * 100 : value),
-                                                        layout.precision.value_or(kOwnPrecision));
+  const size_t precision = layout.precision.value_or(kOwnPrecision);
+  const double size = std::fabs(is_share ? value * 100 : value);
+  const char type = to_lower(layout.type);
+  std::string digits = type == '\0'  ? number_text(size)
+                       : type == 'e' ? exponent_text(size, precision)
+                       : type == 'g' ? general_text(size, precision)
+                                     : fixed_text(size, precision);
   if (is_share) digits += "%";
-  if (layout.type == 'F') digits = upper_case(std::move(digits));
+  if (type != layout.type) digits = upper_case(std::move(digits));
   return place_number(std::signbit(value) && !std::isnan(value), digits, layout);
 }
 
@@ -232,11 +236,11 @@ class PercentFormat {
 
   Result<Value> number(const Value& value, Layout& layout) const {
     if (!value.is_number()) return unfit();
-    const std::string_view types("diuxXofF");
+    const std::string_view types("diuxXoeEfFgG");
     if (layout.type == '\0' || types.find(layout.type) == std::string_view::npos) {
       return refusal(cat("% of a text: %", std::string(1, layout.type), " is unknown here"));
     }
-    if (layout.type == 'f' || layout.type == 'F') {
+    if (std::string_view("eEfFgG").find(layout.type) != std::string_view::npos) {
       return Value::text(place_real(value.as_real(), layout));
     }
     const bool is_decimal = layout.type == 'd' || layout.type == 'i' || layout.type == 'u';
@@ -309,7 +313,7 @@ Result<Value> place_value(const Value& value, std::string_view spelled) {
     if (layout.precision || (layout.grouping == ',' && !is_decimal)) return unfit();
     return Value::text(place_whole(value.as_integer(), layout));
   }
-  if (!is_one_of("fF%") || (layout.type == '\0' && layout.precision)) return unfit();
+  if (!is_one_of("eEfFgG%") || (layout.type == '\0' && layout.precision)) return unfit();
   return Value::text(place_real(value.as_real(), layout));
 }
 

@@ -7,11 +7,12 @@
 
 namespace kinglet::jinja {
 
-// "%s and %(name)05.2f" % values: a tuple, a dict, or one value. Types s, r, d, i, u, x, X, o, f
-// and F. ErrorCode::invalid_argument.
+// "%s and %(name)05.2f" % values: a tuple, a dict, or one value. Types s, r, d, i, u, x, X, o, e,
+// E, f, F, g and G. ErrorCode::invalid_argument.
 Result<Text> format_percent(const Text& text, const Value& values);
 
-// "{}, {0[key]!r} and {name.attribute:>8.2f}".format(…). Types s, d, b, o, x, X, f, F and %.
+// "{}, {0[key]!r} and {name.attribute:>8.2f}".format(…). Types s, d, b, o, x, X, e, E, f,
+// F, g, G and %.
 // ErrorCode::invalid_argument.
 Result<Text> format_braces(const Text& text, const Arguments& arguments);
 

@@ -18,7 +18,7 @@ namespace kinglet::jinja {
 namespace {
 
 // The sandbox of transformers allows no more.
-constexpr int64_t kMostRange = 100000;
+constexpr size_t kMostRange = 100000;
 
 Result<Value> range(const Value&, Arguments& arguments) {
   int64_t bounds[3] = {0, 0, 1};
@@ -32,22 +32,37 @@ Result<Value> range(const Value&, Arguments& arguments) {
   }
   const auto [begin, end, step] = bounds;
   if (step == 0) return refusal("range: the step is 0");
-  List numbers;
-  for (int64_t i = begin; step > 0 ? i < end : i > end; i += step) {
-    if (numbers.size() == kMostRange) return refusal(cat("range: more than ", kMostRange));
-    numbers.push_back(Value::integer(i));
+  // By what the bounds and the step are as unsigned numbers, none of which overflows.
+  const uint64_t distance = step > 0 ? static_cast<uint64_t>(end) - static_cast<uint64_t>(begin)
+                                     : static_cast<uint64_t>(begin) - static_cast<uint64_t>(end);
+  const uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
+  const bool is_empty = step > 0 ? begin >= end : begin <= end;
+  if (!is_empty && (distance - 1) / stride >= kMostRange) {
+    return refusal(cat("range: more than ", kMostRange));
   }
-  const std::string repr = step == 1 ? cat("range(", begin, ", ", end, ")")
-                                     : cat("range(", begin, ", ", end, ", ", step, ")");
-  return Value::range(repr, std::move(numbers));
+  return Value::range({begin, end, step});
 }
 
 Result<Value> make_dict(const Value&, Arguments& arguments) {
+  constexpr size_t kMostPairs = 5000;  // each is compared with each
+  const List& given = arguments.positional;
   Dict dict;
-  if (!arguments.positional.empty()) {
-    const Value& first = arguments.positional.front();
-    if (!first.is(Kind::dict)) return refusal(cat("dict: ", first.type_name(), " is no dict"));
-    dict = first.entries();
+  if (given.size() > 1) return refusal("dict: expected one dict, or a list of pairs");
+  if (given.size() == 1 && given.front().is_undefined()) {
+    return refusal(cat("dict: ", given.front().type_name(), " is no dict"));
+  }
+  if (given.size() == 1 && given.front().is(Kind::dict)) {
+    dict = given.front().entries();
+  } else if (given.size() == 1) {
+    KINGLET_ASSIGN(const Value pairs, elements(given.front()));
+    if (pairs.items().size() > kMostPairs) return refusal(cat("dict: more than ", kMostPairs));
+    for (const Value& item : pairs.items()) {
+      KINGLET_ASSIGN(const Value through, elements(item));
+      const List& pair = through.items();
+      if (pair.size() != 2) return refusal("dict: expected pairs");
+      KINGLET_TRY(check_key(pair[0]));
+      dict.set(pair[0], pair[1]);
+    }
   }
   for (auto& [name, value] : arguments.named) dict.set(Value::text(name), value);
   return Value::dict(std::move(dict));
@@ -188,85 +203,122 @@ Result<Value> tell_time(const Value& self, Arguments& arguments) {
 
 struct NamedFunction {
   std::string_view name;
-  Function function;
+  Function function = nullptr;
+  Getter getter = nullptr;  // instead
 };
 
-Result<Value> text_or_refuse(std::optional<Text> text, std::string_view name) {
+Result<Value> in_case(const Value& of, std::optional<Text> (*map)(const Text&)) {
+  std::optional<Text> text = map(of.as_text());
   if (text) return Value::text(std::move(*text));
-  return refusal(cat(name, ": letters beyond ASCII are not changed here"));
+  return refusal("the cases of these letters are not known here");
 }
 
-template <Ends kEnds>
-Result<Value> strip_method(const Value& of, Arguments& arguments) {
+Result<Value> strip_method(const Value& of, Arguments& arguments, Ends ends) {
   ArgumentReader reader("strip", arguments, 0);
   const Value* characters = reader.take("chars");
   KINGLET_TRY(reader.check_end());
   const bool is_default = characters == nullptr || characters->is(Kind::none);
   if (!is_default && !characters->is(Kind::text)) return refusal("strip: expected str");
   if (!is_default && characters->as_text().empty()) return of;
-  return Value::text(strip(of.as_text(), is_default ? "" : characters->as_bytes(), kEnds));
+  return Value::text(strip(of.as_text(), is_default ? "" : characters->as_bytes(), ends));
 }
 
-template <List (*kSplit)(const Text&, const Text*, int64_t)>
-Result<Value> split_method(const Value& of, Arguments& arguments) {
+using Split = List (*)(const Text& text, const Text* separator, int64_t n);
+
+Result<Value> split_method(const Value& of, Arguments& arguments, Split split) {
   ArgumentReader reader("split", arguments, 0);
   const Value* separator = reader.take("sep");
   const int64_t n = reader.take_integer("maxsplit", -1);
   KINGLET_TRY(reader.check_end());
   const bool is_default = separator == nullptr || separator->is(Kind::none);
-  if (is_default) return Value::list(kSplit(of.as_text(), nullptr, n));
+  if (is_default) return Value::list(split(of.as_text(), nullptr, n));
   if (!separator->is(Kind::text) || separator->as_text().empty()) {
     return refusal("split: expected a separator that is not empty");
   }
-  return Value::list(kSplit(of.as_text(), &separator->as_text(), n));
+  return Value::list(split(of.as_text(), &separator->as_text(), n));
 }
 
-// Whether f(text) holds of the argument, or of one in a tuple.
-template <class F>
-Result<Value> any_of(const char* name, Arguments& arguments, const F& f) {
-  ArgumentReader reader(name, arguments, 0);
-  const Value* given = reader.take("prefix");
+// What lies between two places of a text.
+struct Part {
+  std::string_view bytes;
+  size_t begin = 0;
+  bool exists = true;  // the begin is not behind the end
+};
+
+// As the next two arguments say.
+Part take_part(const Text& text, ArgumentReader& reader) {
+  const auto start = reader.take_place("start");
+  const auto end = reader.take_place("end");
+  if (!start && !end) return {.bytes = text.bytes()};
+  const int64_t n = length(text);
+  const auto place = [&](int64_t at) { return at < 0 ? std::max<int64_t>(at + n, 0) : at; };
+  const int64_t first = place(start.value_or(0));
+  const int64_t last = std::min(place(end.value_or(n)), n);
+  if (first > last) return {.bytes = {}, .exists = false};
+  const size_t begin = byte_of(text, first);
+  return {std::string_view(text.bytes()).substr(begin, byte_of(text, last) - begin), begin};
+}
+
+// Whether the text, or a part of it, has the argument at its start or end, or one of a tuple.
+Result<Value> has_at_end(const Value& of, Arguments& arguments, bool at_start) {
+  ArgumentReader reader(at_start ? "startswith" : "endswith", arguments, 0);
+  const Value* given = reader.take("affix");
+  const Part part = take_part(of.as_text(), reader);
   KINGLET_TRY(reader.check_end());
-  if (given == nullptr) return refusal(cat(name, ": expected str"));
-  const List all = given->is(Kind::tuple) ? given->items() : List{*given};
+  const List all = given == nullptr         ? List{Value()}
+                   : given->is(Kind::tuple) ? given->items()
+                                            : List{*given};
   bool found = false;
   for (const Value& one : all) {
-    if (!one.is(Kind::text)) return refusal(cat(name, ": expected str"));
-    found = found || f(one.as_bytes());
+    if (!one.is(Kind::text)) return refusal(cat("the end of a str: ", one.type_name()));
+    const std::string& bytes = one.as_bytes();
+    found = found || (part.exists &&
+                      (at_start ? part.bytes.starts_with(bytes) : part.bytes.ends_with(bytes)));
   }
   return Value::boolean(found);
 }
 
 // Where the argument stands in the text, in characters; -1: nowhere.
-template <bool kFromRight>
-Result<int64_t> place_of(const Value& of, Arguments& arguments) {
+Result<Value> find_in_text(const Value& of, Arguments& arguments, bool from_right,
+                           bool must_exist) {
   ArgumentReader reader("find", arguments, 0);
   const Text wanted = reader.take_text("sub");
+  const Part part = take_part(of.as_text(), reader);
   KINGLET_TRY(reader.check_end());
-  const std::string& bytes = of.as_bytes();
-  const size_t at =
-      kFromRight ? find_last_text(bytes, wanted.bytes()) : find_text(bytes, wanted.bytes());
-  if (at == std::string::npos) return int64_t{-1};
-  return length(of.as_text().cut(0, at));
-}
-
-template <bool kFromRight>
-Result<Value> find_in_text(const Value& of, Arguments& arguments) {
-  KINGLET_ASSIGN(const int64_t at, place_of<kFromRight>(of, arguments));
-  return Value::integer(at);
-}
-
-template <class F>
-Result<Value> all_characters(const Value& of, const F& f) {
-  const std::string& bytes = of.as_bytes();
-  bool all = !bytes.empty();
-  for (const char c : bytes) {
-    if (static_cast<unsigned char>(c) >= 0x80) {
-      return refusal("characters beyond ASCII are not told apart here");
-    }
-    all = all && f(c);
+  const size_t at = !part.exists ? std::string::npos
+                    : from_right ? find_last_text(part.bytes, wanted.bytes())
+                                 : find_text(part.bytes, wanted.bytes());
+  if (at != std::string::npos) {
+    return Value::integer(length(of.as_text().cut(0, part.begin + at)));
   }
-  return Value::boolean(all);
+  return must_exist ? Result<Value>(refusal("index: not found")) : Value::integer(-1);
+}
+
+bool is_letter_or_digit(char c) { return is_letter(c) || is_digit(c); }
+
+bool is_beyond_ascii(char c) { return static_cast<unsigned char>(c) >= 0x80; }
+
+Result<Value> all_characters(const Value& of, bool (*holds)(char)) {
+  const std::string& bytes = of.as_bytes();
+  const bool is_ascii = std::none_of(bytes.begin(), bytes.end(), is_beyond_ascii);
+  const bool may_hold = std::all_of(bytes.begin(), bytes.end(),
+                                    [&](char c) { return is_beyond_ascii(c) || holds(c); });
+  if (may_hold && !is_ascii) return refusal("characters beyond ASCII are not told apart here");
+  return Value::boolean(may_hold && !bytes.empty());
+}
+
+Result<Value> is_all_blank(const Value& of) {
+  return Value::boolean(!of.as_bytes().empty() && strip(of.as_text(), "", Ends::both).empty());
+}
+
+Result<Value> is_ascii(const Value& of) {
+  const std::string& bytes = of.as_bytes();
+  return Value::boolean(std::none_of(bytes.begin(), bytes.end(), is_beyond_ascii));
+}
+
+Result<Value> fold_case(const Value& of) {
+  if (of.as_bytes().find("\u00df") != std::string::npos) return refusal("casefold of a sharp s");
+  return in_case(of, lower);
 }
 
 Result<Value> format_method(const Value& of, Arguments& arguments) {
@@ -279,18 +331,17 @@ constexpr int64_t kMostWidth = 10000;
 // ljust, rjust, center: the place of the text in the width.
 enum class Place : uint8_t { left, right, middle };
 
-template <Place kPlace>
-Result<Value> justify_method(const Value& of, Arguments& arguments) {
+Result<Value> justify_method(const Value& of, Arguments& arguments, Place place) {
   ArgumentReader reader("justify", arguments, 0);
   const int64_t width = reader.take_integer("width", -1);
   const Text fill = reader.take_text("fillchar", " ");
   KINGLET_TRY(reader.check_end());
   if (width > kMostWidth || length(fill) != 1) return refusal("a width and one character");
-  if (kPlace == Place::middle) return Value::text(centered(of.as_text(), width, fill.bytes()));
+  if (place == Place::middle) return Value::text(centered(of.as_text(), width, fill.bytes()));
   Text filled;
   for (int64_t n = width - length(of.as_text()); n > 0; --n) filled.append(fill);
-  Text out = kPlace == Place::left ? of.as_text() : filled;
-  out.append(kPlace == Place::left ? filled : of.as_text());
+  Text out = place == Place::left ? of.as_text() : filled;
+  out.append(place == Place::left ? filled : of.as_text());
   return Value::text(std::move(out));
 }
 
@@ -308,46 +359,36 @@ Result<Value> zfill_method(const Value& of, Arguments& arguments) {
 }
 
 // In front of the separator, itself, and after it.
-template <bool kFromRight>
-Result<Value> partition_method(const Value& of, Arguments& arguments) {
+Result<Value> partition_method(const Value& of, Arguments& arguments, bool from_right) {
   ArgumentReader reader("partition", arguments, 0);
   const Text between = reader.take_text("sep");
   KINGLET_TRY(reader.check_end());
   if (between.empty()) return refusal("partition: expected a separator that is not empty");
   const Text& text = of.as_text();
-  const size_t at = kFromRight ? find_last_text(text.bytes(), between.bytes())
+  const size_t at = from_right ? find_last_text(text.bytes(), between.bytes())
                                : find_text(text.bytes(), between.bytes());
-  if (at == std::string::npos) {
-    const Value nothing = Value::text("");
-    return kFromRight ? Value::tuple({nothing, nothing, of}) : Value::tuple({of, nothing, nothing});
-  }
-  const size_t end = at + between.size();
-  return Value::tuple({Value::text(text.cut(0, at)), Value::text(between),
+  // Of what is not there all is in front, or after it.
+  const bool is_there = at != std::string::npos;
+  const size_t end = is_there ? at + between.size() : from_right ? 0 : text.size();
+  return Value::tuple({Value::text(text.cut(0, is_there ? at : end)),
+                       Value::text(is_there ? between : Text()),
                        Value::text(text.cut(end, text.size()))});
 }
 
-// Of the case: at least one letter, and all of them.
-template <bool kUpper>
-Result<Value> is_case(const Value& of, Arguments&) {
-  const std::string& bytes = of.as_bytes();
-  bool has_letter = false;
-  bool all = true;
-  for (const char c : bytes) {
-    if (static_cast<unsigned char>(c) >= 0x80) {
-      return refusal("characters beyond ASCII are not told apart here");
-    }
-    has_letter = has_letter || is_letter(c);
-    all = all && (!is_letter(c) || (to_lower(c) != c) == kUpper);
-  }
-  return Value::boolean(has_letter && all);
+Result<Value> has_case(const Value& of, Case wanted) {
+  const auto holds = is_case(of.as_text(), wanted);
+  if (holds) return Value::boolean(*holds);
+  return refusal("the cases of these letters are not known here");
 }
 
+Result<Value> is_digits(const Value& of) { return all_characters(of, is_digit); }
+
 constexpr NamedFunction kTextMethods[] = {
-    {"strip", strip_method<Ends::both>},
-    {"lstrip", strip_method<Ends::left>},
-    {"rstrip", strip_method<Ends::right>},
-    {"split", split_method<split>},
-    {"rsplit", split_method<split_from_right>},
+    {"strip", [](const Value& of, Arguments& a) { return strip_method(of, a, Ends::both); }},
+    {"lstrip", [](const Value& of, Arguments& a) { return strip_method(of, a, Ends::left); }},
+    {"rstrip", [](const Value& of, Arguments& a) { return strip_method(of, a, Ends::right); }},
+    {"split", [](const Value& of, Arguments& a) { return split_method(of, a, split); }},
+    {"rsplit", [](const Value& of, Arguments& a) { return split_method(of, a, split_from_right); }},
     {"splitlines",
      [](const Value& of, Arguments& arguments) -> Result<Value> {
        ArgumentReader reader("splitlines", arguments, 0);
@@ -355,26 +396,12 @@ constexpr NamedFunction kTextMethods[] = {
        KINGLET_TRY(reader.check_end());
        return Value::list(split_lines(of.as_text(), keeps_ends));
      }},
-    {"startswith",
-     [](const Value& of, Arguments& arguments) {
-       return any_of("startswith", arguments,
-                     [&](const std::string& start) { return of.as_bytes().starts_with(start); });
-     }},
-    {"endswith",
-     [](const Value& of, Arguments& arguments) {
-       return any_of("endswith", arguments,
-                     [&](const std::string& end) { return of.as_bytes().ends_with(end); });
-     }},
-    {"upper",
-     [](const Value& of, Arguments&) { return text_or_refuse(upper(of.as_text()), "upper"); }},
-    {"lower",
-     [](const Value& of, Arguments&) { return text_or_refuse(lower(of.as_text()), "lower"); }},
-    {"title",
-     [](const Value& of, Arguments&) { return text_or_refuse(title(of.as_text()), "title"); }},
-    {"capitalize",
-     [](const Value& of, Arguments&) {
-       return text_or_refuse(capitalize(of.as_text()), "capitalize");
-     }},
+    {"startswith", [](const Value& of, Arguments& a) { return has_at_end(of, a, true); }},
+    {"endswith", [](const Value& of, Arguments& a) { return has_at_end(of, a, false); }},
+    {"upper", nullptr, [](const Value& of) { return in_case(of, upper); }},
+    {"lower", nullptr, [](const Value& of) { return in_case(of, lower); }},
+    {"title", nullptr, [](const Value& of) { return in_case(of, title); }},
+    {"capitalize", nullptr, [](const Value& of) { return in_case(of, capitalize); }},
     {"replace",
      [](const Value& of, Arguments& arguments) -> Result<Value> {
        ArgumentReader reader("replace", arguments, 0);
@@ -397,49 +424,38 @@ constexpr NamedFunction kTextMethods[] = {
        }
        return Value::text(join(items, of.as_text()));
      }},
-    {"find", find_in_text<false>},
-    {"rfind", find_in_text<true>},
-    {"index",
-     [](const Value& of, Arguments& arguments) -> Result<Value> {
-       KINGLET_ASSIGN(const int64_t at, place_of<false>(of, arguments));
-       return at < 0 ? Result<Value>(refusal("index: not found")) : Value::integer(at);
-     }},
+    {"find", [](const Value& of, Arguments& a) { return find_in_text(of, a, false, false); }},
+    {"rfind", [](const Value& of, Arguments& a) { return find_in_text(of, a, true, false); }},
+    {"index", [](const Value& of, Arguments& a) { return find_in_text(of, a, false, true); }},
+    {"rindex", [](const Value& of, Arguments& a) { return find_in_text(of, a, true, true); }},
     {"count",
      [](const Value& of, Arguments& arguments) -> Result<Value> {
        ArgumentReader reader("count", arguments, 0);
        const Text wanted = reader.take_text("sub");
+       const Part part = take_part(of.as_text(), reader);
        KINGLET_TRY(reader.check_end());
-       if (wanted.empty()) return Value::integer(length(of.as_text()) + 1);
-       return Value::integer(static_cast<int64_t>(split(of.as_text(), &wanted, -1).size()) - 1);
-     }},
-    {"rindex",
-     [](const Value& of, Arguments& arguments) -> Result<Value> {
-       KINGLET_ASSIGN(const int64_t at, place_of<true>(of, arguments));
-       return at < 0 ? Result<Value>(refusal("rindex: not found")) : Value::integer(at);
+       if (!part.exists) return Value::integer(0);
+       const Text text(part.bytes);
+       if (wanted.empty()) return Value::integer(length(text) + 1);
+       return Value::integer(static_cast<int64_t>(split(text, &wanted, -1).size()) - 1);
      }},
     {"format", format_method},
-    {"ljust", justify_method<Place::left>},
-    {"rjust", justify_method<Place::right>},
-    {"center", justify_method<Place::middle>},
+    {"ljust", [](const Value& of, Arguments& a) { return justify_method(of, a, Place::left); }},
+    {"rjust", [](const Value& of, Arguments& a) { return justify_method(of, a, Place::right); }},
+    {"center", [](const Value& of, Arguments& a) { return justify_method(of, a, Place::middle); }},
     {"zfill", zfill_method},
-    {"partition", partition_method<false>},
-    {"rpartition", partition_method<true>},
-    {"isupper", is_case<true>},
-    {"islower", is_case<false>},
-    {"casefold",
-     [](const Value& of, Arguments&) { return text_or_refuse(lower(of.as_text()), "casefold"); }},
-    {"isdecimal", [](const Value& of, Arguments&) { return all_characters(of, is_digit); }},
-    {"isnumeric", [](const Value& of, Arguments&) { return all_characters(of, is_digit); }},
-    {"isdigit", [](const Value& of, Arguments&) { return all_characters(of, is_digit); }},
-    {"isalpha", [](const Value& of, Arguments&) { return all_characters(of, is_letter); }},
-    {"isalnum",
-     [](const Value& of, Arguments&) {
-       return all_characters(of, [](char c) { return is_digit(c) || is_letter(c); });
-     }},
-    {"isspace",
-     [](const Value& of, Arguments&) {
-       return all_characters(of, [](char c) { return is_blank({&c, 1}); });
-     }},
+    {"partition", [](const Value& of, Arguments& a) { return partition_method(of, a, false); }},
+    {"rpartition", [](const Value& of, Arguments& a) { return partition_method(of, a, true); }},
+    {"isupper", nullptr, [](const Value& of) { return has_case(of, Case::upper); }},
+    {"islower", nullptr, [](const Value& of) { return has_case(of, Case::lower); }},
+    {"casefold", nullptr, fold_case},
+    {"isdecimal", nullptr, is_digits},
+    {"isnumeric", nullptr, is_digits},
+    {"isdigit", nullptr, is_digits},
+    {"isalpha", nullptr, [](const Value& of) { return all_characters(of, is_letter); }},
+    {"isalnum", nullptr, [](const Value& of) { return all_characters(of, is_letter_or_digit); }},
+    {"isspace", nullptr, is_all_blank},
+    {"isascii", nullptr, is_ascii},
     {"removeprefix",
      [](const Value& of, Arguments& arguments) -> Result<Value> {
        ArgumentReader reader("removeprefix", arguments, 0);
@@ -462,28 +478,32 @@ constexpr NamedFunction kTextMethods[] = {
      }},
 };
 
-Value pair(const std::pair<Value, Value>& entry) {
-  return Value::tuple({entry.first, entry.second});
+Result<Value> items_of(const Value& of) {
+  List pairs;
+  for (const auto& [key, value] : of.entries().entries) pairs.push_back(Value::tuple({key, value}));
+  return Value::view("dict_items", std::move(pairs));
 }
 
+Result<Value> keys_of(const Value& of) {
+  KINGLET_ASSIGN(const Value keys, elements(of));
+  return Value::view("dict_keys", keys.items());
+}
+
+Result<Value> values_of(const Value& of) {
+  List values;
+  for (const auto& [key, value] : of.entries().entries) values.push_back(value);
+  return Value::view("dict_values", std::move(values));
+}
+
+Result<Value> copy_of(const Value& of) { return of; }
+
+// Those that change a dict are there for Python, and not for templates.
+constexpr std::string_view kForbidden = " clear pop popitem setdefault update ";
+
 constexpr NamedFunction kDictMethods[] = {
-    {"items",
-     [](const Value& of, Arguments&) -> Result<Value> {
-       List pairs;
-       for (const auto& entry : of.entries().entries) pairs.push_back(pair(entry));
-       return Value::view("dict_items", std::move(pairs));
-     }},
-    {"keys",
-     [](const Value& of, Arguments&) -> Result<Value> {
-       KINGLET_ASSIGN(const Value keys, elements(of));
-       return Value::view("dict_keys", keys.items());
-     }},
-    {"values",
-     [](const Value& of, Arguments&) -> Result<Value> {
-       List values;
-       for (const auto& [key, value] : of.entries().entries) values.push_back(value);
-       return Value::view("dict_values", std::move(values));
-     }},
+    {"items", nullptr, items_of},
+    {"keys", nullptr, keys_of},
+    {"values", nullptr, values_of},
     {"get",
      [](const Value& of, Arguments& arguments) -> Result<Value> {
        ArgumentReader reader("get", arguments, 0);
@@ -491,10 +511,11 @@ constexpr NamedFunction kDictMethods[] = {
        const Value* otherwise = reader.take("default");
        KINGLET_TRY(reader.check_end());
        if (key == nullptr) return refusal("get: expected a key");
+       KINGLET_TRY(check_key(*key));
        if (const Value* found = of.entries().find(*key)) return *found;
        return otherwise == nullptr ? Value::none() : *otherwise;
      }},
-    {"copy", [](const Value& of, Arguments&) -> Result<Value> { return of; }},
+    {"copy", nullptr, copy_of},
 };
 
 constexpr NamedFunction kListMethods[] = {
@@ -513,12 +534,43 @@ constexpr NamedFunction kListMethods[] = {
        ArgumentReader reader("count", arguments, 0);
        const Value* wanted = reader.take("value");
        KINGLET_TRY(reader.check_end());
-       int64_t n = 0;
-       for (const Value& item : of.items()) n += wanted != nullptr && item == *wanted ? 1 : 0;
-       return Value::integer(n);
+       if (wanted == nullptr) return refusal("count: expected a value");
+       return Value::integer(std::count(of.items().begin(), of.items().end(), *wanted));
      }},
-    {"copy", [](const Value& of, Arguments&) -> Result<Value> { return of; }},
+    {"copy", nullptr, copy_of},  // the last one: of lists alone
 };
+
+// What Python's types have besides.
+struct OtherNames {
+  Kind kind;
+  std::string_view names;
+};
+constexpr std::string_view kOfWhole =
+    " as_integer_ratio bit_count bit_length conjugate denominator imag numerator real to_bytes ";
+constexpr OtherNames kOtherNames[] = {
+    {Kind::boolean, kOfWhole},
+    {Kind::integer, kOfWhole},
+    {Kind::long_integer, kOfWhole},
+    {Kind::real, " as_integer_ratio conjugate hex imag is_integer real "},
+    {Kind::text,
+     " encode expandtabs format_map isidentifier isprintable istitle maketrans swapcase "
+     "translate "},
+    {Kind::list, " clear pop "},
+    {Kind::dict, " fromkeys "},
+    {Kind::view, " isdisjoint mapping "},
+    {Kind::range, " start step stop "},
+    {Kind::macro, " arguments caller catch_kwargs catch_varargs explicit_caller name "},
+};
+
+bool has_word(std::string_view words, std::string_view word) {
+  return words.find(cat(" ", word, " ")) != std::string_view::npos;
+}
+
+bool is_other_name(Kind kind, std::string_view name) {
+  return std::any_of(std::begin(kOtherNames), std::end(kOtherNames), [&](const OtherNames& others) {
+    return others.kind == kind && has_word(others.names, name);
+  });
+}
 
 constexpr NamedFunction kGlobals[] = {
     {"range", range},
@@ -530,21 +582,56 @@ constexpr NamedFunction kGlobals[] = {
 
 Value find_in(std::span<const NamedFunction> functions, const Value& self, std::string_view name) {
   for (const NamedFunction& row : functions) {
-    if (row.name == name) return Value::function(row.function, self);
+    if (row.name != name) continue;
+    return row.getter == nullptr ? Value::function(row.function, self)
+                                 : Value::getter(row.getter, self);
   }
   return Value::undefined(quoted(name));
+}
+
+// --- Methods of escaped texts
+
+// What gives such texts again, and escapes its arguments, but split() and the like. Others give a
+// text in some releases of MarkupSafe, and an escaped one in others.
+constexpr std::string_view kGivesMarkup =
+    " strip lstrip rstrip upper lower title capitalize replace ljust rjust center zfill split "
+    "rsplit "
+    "splitlines ";
+
+// `self`: the text and the method's name.
+Result<Value> markup_method(const Value& self, Arguments& arguments) {
+  const std::string& name = self.items()[1].as_bytes();
+  const bool gives_markup = has_word(kGivesMarkup, name);
+  const bool escapes = gives_markup && name.find("split") == std::string::npos;
+  for (Value& argument : arguments.positional) {
+    if (escapes && argument.is(Kind::text)) argument = escaped(argument);
+  }
+  KINGLET_ASSIGN(const Value result, find_in(kTextMethods, self.items()[0], name).call(arguments));
+  if (gives_markup && result.is(Kind::text)) return Value::markup(result.as_text());
+  if (result.is(Kind::boolean) || result.is(Kind::integer)) return result;
+  if (!gives_markup) return refusal(cat(name, ": of an escaped text not known here"));
+  List parts = result.items();
+  for (Value& part : parts) part = Value::markup(part.as_text());
+  return Value::list(std::move(parts));
 }
 
 }  // namespace
 
 Value find_method(const Value& of, std::string_view name) {
-  if (of.is(Kind::text)) return find_in(kTextMethods, of, name);
+  if (of.is(Kind::text)) {
+    Value method = find_in(kTextMethods, of, name);
+    if (!of.is_markup() || method.is_undefined()) return method;
+    return Value::function(markup_method, Value::tuple({of, Value::text(name)}));
+  }
   if (of.is(Kind::dict)) return find_in(kDictMethods, of, name);
-  if (of.is_sequence()) return find_in(kListMethods, of, name);
+  const std::span<const NamedFunction> of_lists(kListMethods);
+  if (of.is(Kind::list)) return find_in(of_lists, of, name);
+  if (of.has_places()) return find_in(of_lists.first(of_lists.size() - 1), of, name);
   return Value::undefined(quoted(name));
 }
 
-Value find_global(std::string_view name, const Now& now) {
+Result<Value> find_global(std::string_view name, const Now& now) {
+  if (has_word(" cycler lipsum self ", name)) return refusal(cat(name, " is not known here"));
   if (name != "strftime_now") return find_in(kGlobals, Value(), name);
   List numbers;
   for (const int number : {now.year, now.month, now.day, now.hour, now.minute, now.second}) {
@@ -559,8 +646,13 @@ Result<Value> attribute(const Value& of, std::string_view name) {
     const Value* found = of.entries().find(name);
     return found == nullptr ? Value::undefined(quoted(name)) : *found;
   }
+  if (is_other_name(of.kind(), name)) {
+    return refusal(cat("attribute ", quoted(name), " of ", of.type_name(), " is not known here"));
+  }
   Value method = find_method(of, name);
-  if (!method.is_undefined() || !(of.is(Kind::dict) || of.is(Kind::tuple))) return method;
+  const bool has_entries = of.is(Kind::dict) || of.is(Kind::tuple);
+  if (!method.is_undefined() || !has_entries) return method;
+  if (of.is(Kind::dict) && has_word(kForbidden, name)) return method;
   const Value* found = of.entries().find(name);
   return found == nullptr ? method : *found;
 }
@@ -570,7 +662,7 @@ Result<Value> element(const Value& of, const Value& index) {
   if (of.is(Kind::dict) || of.is(Kind::space)) {
     if (const Value* found = of.entries().find(index)) return *found;
   }
-  if ((of.is_sequence() || of.is(Kind::text)) && index.is_whole()) {
+  if ((of.has_places() || of.is(Kind::text)) && index.is_whole()) {
     const int64_t given = index.as_integer();
     const auto missing = [&] { return Value::undefined(cat("element ", given)); };
     if (of.is(Kind::text)) {
@@ -579,7 +671,7 @@ Result<Value> element(const Value& of, const Value& index) {
       const size_t begin = at < 0 ? text.size() : byte_of(text, at);
       if (begin >= text.size()) return missing();
       const size_t n = decode_utf8(std::string_view(text.bytes()).substr(begin)).n_bytes;
-      return Value::text(text.cut(begin, begin + n));
+      return of.with_text(text.cut(begin, begin + n));
     }
     const auto n = static_cast<int64_t>(of.items().size());
     const int64_t at = given < 0 ? given + n : given;

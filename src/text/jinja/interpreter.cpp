@@ -1,16 +1,13 @@
 #include "text/jinja/interpreter.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <utility>
 
 #include "base/format.h"
 #include "base/quoted.h"
-#include "text/jinja/format.h"
 #include "text/jinja/functions.h"
 #include "text/jinja/level.h"
-#include "text/jinja/search.h"
+#include "text/jinja/operations.h"
 #include "text/jinja/strings.h"
 
 namespace kinglet::jinja {
@@ -22,111 +19,6 @@ constexpr size_t kMaxValueDepth = 200;  // of lists in lists
 
 // How a statement ended.
 enum class Flow : uint8_t { on, leave, proceed };
-
-Result<int64_t> checked(bool overflows, int64_t value) {
-  if (overflows) return refusal("a whole number grows too large");
-  return value;
-}
-
-Result<Value> add(const Value& a, const Value& b) {
-  if (a.is_whole() && b.is_whole()) {
-    int64_t sum = 0;
-    const bool overflows = __builtin_add_overflow(a.as_integer(), b.as_integer(), &sum);
-    KINGLET_ASSIGN(sum, checked(overflows, sum));
-    return Value::integer(sum);
-  }
-  if (a.is_number() && b.is_number()) return Value::real(a.as_real() + b.as_real());
-  if (a.is(Kind::text) && b.is(Kind::text)) {
-    Text text = a.as_text();
-    text.append(b.as_text());
-    return Value::text(std::move(text));
-  }
-  if (a.is_sequence() && a.kind() == b.kind()) {
-    List items = a.items();
-    items.insert(items.end(), b.items().begin(), b.items().end());
-    return a.is(Kind::list) ? Value::list(std::move(items)) : Value::tuple(std::move(items));
-  }
-  return refusal(cat("cannot add ", a.type_name(), " and ", b.type_name()));
-}
-
-// A text or a list, `n` times.
-Result<Value> repeat(const Value& value, int64_t n) {
-  const auto times = static_cast<size_t>(std::max<int64_t>(n, 0));
-  const size_t size = value.is(Kind::text) ? value.as_text().size() : value.items().size();
-  const size_t most = value.is(Kind::text) ? Text::kMostBytes : kMostItems;
-  if (times > 0 && size > most / times) return refusal("a repetition is too long");
-  if (value.is(Kind::text)) {
-    Text text;
-    for (size_t i = 0; i < times; ++i) text.append(value.as_text());
-    return Value::text(std::move(text));
-  }
-  List items;
-  for (size_t i = 0; i < times; ++i) {
-    items.insert(items.end(), value.items().begin(), value.items().end());
-  }
-  return value.is(Kind::list) ? Value::list(std::move(items)) : Value::tuple(std::move(items));
-}
-
-// Rounds towards minus infinity, as Python does.
-int64_t floored(int64_t a, int64_t b) {
-  return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
-}
-
-Result<Value> operate(std::string_view spelled, const Value& a, const Value& b) {
-  // Of one character: "f" is "//", "p" is "**".
-  const char sign = spelled == "//" ? 'f' : spelled == "**" ? 'p' : spelled.front();
-  if (sign == '+') return add(a, b);
-  if (sign == '%' && a.is(Kind::text)) {
-    KINGLET_ASSIGN(Text text, format_percent(a.as_text(), b));
-    return Value::text(std::move(text));
-  }
-  const auto repeats = [](const Value& what, const Value& n) {
-    return (what.is(Kind::text) || what.is_sequence()) && n.is_whole();
-  };
-  if (sign == '*' && repeats(a, b)) return repeat(a, b.as_integer());
-  if (sign == '*' && repeats(b, a)) return repeat(b, a.as_integer());
-  if (!a.is_number() || !b.is_number()) {
-    return refusal(cat("cannot compute ", a.type_name(), " ", spelled, " ", b.type_name()));
-  }
-  const bool is_division = sign == '/' || sign == 'f' || sign == '%';
-  if (is_division && b.as_real() == 0) return refusal("a division by zero");
-  if (a.is_whole() && b.is_whole() && sign != '/') {
-    const int64_t x = a.as_integer();
-    const int64_t y = b.as_integer();
-    int64_t result = 0;
-    bool overflows = false;
-    if (sign == '-') {
-      overflows = __builtin_sub_overflow(x, y, &result);
-    } else if (sign == '*') {
-      overflows = __builtin_mul_overflow(x, y, &result);
-    } else if (is_division) {
-      if (y == -1) {
-        overflows = __builtin_sub_overflow(int64_t{0}, x, &result);
-        if (sign == '%') result = 0;
-      } else {
-        result = sign == 'f' ? floored(x, y) : x - floored(x, y) * y;
-      }
-    } else {
-      if (y < -4096 || y > 4096) return refusal("a power is known here up to 4096");
-      result = 1;
-      for (int64_t i = 0; i < std::abs(y) && !overflows; ++i) {
-        overflows = __builtin_mul_overflow(result, x, &result);
-      }
-      if (y < 0 && x == 0) return refusal("a division by zero");
-      if (y < 0 && !overflows) return Value::real(1 / static_cast<double>(result));
-    }
-    KINGLET_ASSIGN(result, checked(overflows, result));
-    return Value::integer(result);
-  }
-  const double x = a.as_real();
-  const double y = b.as_real();
-  if (sign == '-') return Value::real(x - y);
-  if (sign == '*') return Value::real(x * y);
-  if (sign == '/') return Value::real(x / y);
-  if (sign == 'f') return Value::real(std::floor(x / y));
-  if (sign == '%') return Value::real(x - std::floor(x / y) * y);
-  return refusal(cat("cannot compute float ", spelled, " here"));
-}
 
 }  // namespace
 
@@ -234,8 +126,7 @@ class Interpreter {
   Status count_made(const Value& value) {
     constexpr size_t kOfItem = 128;
     const bool is_text = value.is(Kind::text);
-    const bool has_items = value.is_sequence() || value.is(Kind::view) || value.is(Kind::generator);
-    const size_t n_items = has_items              ? value.items().size()
+    const size_t n_items = value.has_items()      ? value.items().size()
                            : value.is(Kind::dict) ? value.entries().entries.size()
                                                   : 0;
     made_ += is_text ? value.as_text().size() : n_items * kOfItem;
@@ -243,7 +134,12 @@ class Interpreter {
       return too_much("makes texts and lists that are too long");
     }
     if (value.depth() > kMaxValueDepth) return refusal("too many lists are in lists");
-    return {};
+    return is_text ? check_address(value.as_text()) : Status();
+  }
+
+  static Status check_address(const Text& text) {
+    if (!text.has_address()) return {};
+    return refusal("a text of what Python names by its place in memory, such as a function");
   }
 
   Scope new_scope(Scope* outer) { return {innermost_, ++n_scopes_, outer}; }
@@ -253,6 +149,7 @@ class Interpreter {
   Result<Flow> run_block(const Node& block, Scope& scope, Text& out) {
     const Level level(depth_);
     if (depth_ > kMaxDepth) return refusal("too much is inside of something else");
+    for (const std::string& name : block.names) scope.set(name, Value::undefined(quoted(name)));
     for (const NodePtr& child : block.children) {
       auto flow = run_statement(*child, scope, out);
       if (!flow.ok()) return at_line(*child, std::move(flow.error()));
@@ -317,7 +214,9 @@ class Interpreter {
 
   Result<Flow> print(const Value& value, Text& out) {
     KINGLET_TRY(count_operand(value));
-    out.append(value.to_text());
+    const Text text = value.to_text();
+    KINGLET_TRY(check_address(text));
+    out.append(text);
     if (!out.is_full()) return Flow::on;
     return too_much(cat("writes more than ", Text::kMostBytes, " bytes"));
   }
@@ -332,18 +231,18 @@ class Interpreter {
                                               : run_block(otherwise, scope, out);
   }
 
-  Result<Value> values_of_loop(const Node& node, Scope& scope) {
-    KINGLET_ASSIGN(const Value through, evaluate(*node.children[1], scope));
-    KINGLET_ASSIGN(Value values, elements(through));
-    if (!node.children[2]) return values;
-    List kept;
-    for (const Value& value : values.items()) {
-      Scope inner = new_scope(&scope);
-      KINGLET_TRY(assign(*node.children[0], value, inner));
-      KINGLET_ASSIGN(const Value condition, evaluate(*node.children[2], inner));
-      if (condition.is_true()) kept.push_back(value);
+  // Whether the loop's condition holds of a value, now. `seen`: the value as the loop's variable
+  // tells of it, which is a tuple where there are several targets.
+  Result<bool> is_wanted(const Node& node, const Value& value, Scope& scope,
+                         Value* seen = nullptr) {
+    if (!node.children[2]) return true;
+    Scope inner = new_scope(&scope);
+    KINGLET_TRY(assign(*node.children[0], value, inner));
+    if (seen != nullptr) {
+      KINGLET_ASSIGN(*seen, evaluate(*node.children[0], inner));
     }
-    return Value::list(std::move(kept));
+    KINGLET_ASSIGN(const Value condition, evaluate(*node.children[2], inner));
+    return condition.is_true();
   }
 
   // `self`: how often the loop has run.
@@ -388,29 +287,49 @@ class Interpreter {
   }
 
   Result<Flow> run_loop(const Node& node, Scope& scope, Text& out) {
-    KINGLET_ASSIGN(const Value through, values_of_loop(node, scope));
+    KINGLET_ASSIGN(const Value iterated, evaluate(*node.children[1], scope));
+    KINGLET_ASSIGN(const Value through, elements(iterated));
     const List& values = through.items();
-    if (values.empty() && node.children[4]) return run_block(*node.children[4], scope, out);
+    const bool has_variable = !node.name.empty();
+    // The variable tells of values that are yet to come.
+    const bool looks_ahead = has_variable && node.children[2];
+    List are_wanted;  // truth values
+    List wanted;
+    for (size_t i = 0; looks_ahead && i < values.size(); ++i) {
+      Value seen;
+      KINGLET_ASSIGN(const bool is_one, is_wanted(node, values[i], scope, &seen));
+      are_wanted.push_back(Value::boolean(is_one));
+      if (is_one) wanted.push_back(std::move(seen));
+    }
     const Value state = Value::space({});
+    size_t n_begun = 0;
+    bool has_ended = false;  // as Jinja sees it: a round that was left did not
     for (size_t i = 0; i < values.size(); ++i) {
       KINGLET_TRY(count_step());
+      KINGLET_ASSIGN(const bool is_one, is_wanted(node, values[i], scope));
+      if (looks_ahead && is_one != are_wanted[i].is_true()) {
+        return refusal("a loop that tells of itself, and whose condition changes meanwhile");
+      }
+      if (!is_one) continue;
       Scope inner = new_scope(&scope);
       KINGLET_TRY(assign(*node.children[0], values[i], inner));
-      if (!node.name.empty()) inner.set(node.name, loop_variable(values, i, state));
+      if (has_variable) {
+        inner.set(node.name, loop_variable(looks_ahead ? wanted : values, n_begun++, state));
+      }
       KINGLET_ASSIGN(const Flow flow, run_block(*node.children[3], inner, out));
       if (flow == Flow::leave) break;
+      has_ended = has_ended || flow == Flow::on;
     }
-    return Flow::on;
+    if (has_ended || !node.children[4]) return Flow::on;
+    Scope inner = new_scope(&scope);
+    return run_block(*node.children[4], inner, out);
   }
 
   Result<Flow> run_with(const Node& node, Scope& scope, Text& out) {
+    KINGLET_ASSIGN(const Value values, evaluate(*node.children[1], scope));
     Scope inner = new_scope(&scope);
-    const size_t n = node.children.size() - 1;
-    for (size_t i = 0; i < n; i += 2) {
-      KINGLET_ASSIGN(const Value value, evaluate(*node.children[i + 1], scope));
-      KINGLET_TRY(assign(*node.children[i], value, inner));
-    }
-    return run_block(*node.children[n], inner, out);
+    KINGLET_TRY(assign(*node.children[0], values, inner));
+    return run_block(*node.children[2], inner, out);
   }
 
   // The block's text after the filters.
@@ -454,13 +373,17 @@ class Interpreter {
     return Value::macro({.node = &macro, .scope = &scope, .scope_id = scope.id});
   }
 
+  static std::string name_of(const Node& macro) {
+    return macro.name.empty() ? "the block of a call" : cat("macro ", quoted(macro.name));
+  }
+
   // A macro sees the names around its definition, as they are when it is called. A namespace can
   // take it out of the block whose names these are, which has ended then.
   Result<Value> run_macro(const Macro& macro, Arguments& arguments) {
     const Scope* living = innermost_;
     while (living != nullptr && living->id != macro.scope_id) living = living->before;
     if (living == nullptr) {
-      return refusal(cat("macro ", quoted(macro.node->name), " is called after its block"));
+      return refusal(cat(name_of(*macro.node), " is called after its block"));
     }
     Scope inner = new_scope(macro.scope);
     KINGLET_TRY(bind_parameters(*macro.node, arguments, inner));
@@ -474,8 +397,7 @@ class Interpreter {
     const size_t n_required = n - (macro.children.size() - 1);
     List& given = arguments.positional;
     if (given.size() > n && !macro.takes_varargs) {
-      return refusal(
-          cat("macro ", quoted(macro.name), " takes ", n, " arguments, not ", given.size()));
+      return refusal(cat(name_of(macro), " takes ", n, " arguments, not ", given.size()));
     }
     for (size_t i = 0; i < n; ++i) {
       const std::string& name = macro.names[i];
@@ -512,7 +434,7 @@ class Interpreter {
       } else if (macro.takes_kwargs) {
         others.set(Value::text(name), value);
       } else {
-        return refusal(cat("macro ", quoted(macro.name), " has no parameter ", quoted(name)));
+        return refusal(cat(name_of(macro), " has no parameter ", quoted(name)));
       }
     }
     if (macro.takes_kwargs) scope.set("kwargs", Value::dict(std::move(others)));
@@ -572,6 +494,7 @@ class Interpreter {
         for (size_t i = 0; i < node.children.size(); i += 2) {
           KINGLET_ASSIGN(const Value key, child(i));
           KINGLET_ASSIGN(const Value value, child(i + 1));
+          KINGLET_TRY(check_key(key));
           dict.set(key, value);
         }
         return Value::dict(std::move(dict));
@@ -592,11 +515,16 @@ class Interpreter {
         return call(node, scope, nullptr);
       case NodeKind::filter: {
         KINGLET_ASSIGN(Arguments arguments, arguments_of(node, 0, scope));
-        return find_filter(node.name)(arguments);
+        const Filter* filter = find_filter(node.name);
+        if (filter == nullptr)
+          return refusal(cat("filter ", quoted(node.name), " is unknown here"));
+        return (*filter)(arguments);
       }
       case NodeKind::test: {
         KINGLET_ASSIGN(const Arguments arguments, arguments_of(node, 0, scope));
-        KINGLET_ASSIGN(const bool holds, find_test(node.name)(arguments.positional));
+        const Test test = find_test(node.name);
+        if (test == nullptr) return refusal(cat("test ", quoted(node.name), " is unknown here"));
+        KINGLET_ASSIGN(const bool holds, test(arguments.positional));
         return Value::boolean(holds);
       }
       case NodeKind::negate: {
@@ -606,7 +534,7 @@ class Interpreter {
       case NodeKind::minus:
       case NodeKind::plus: {
         KINGLET_ASSIGN(const Value value, child(0));
-        return operate(node.kind == NodeKind::minus ? "-" : "+", Value::integer(0), value);
+        return node.kind == NodeKind::minus ? negated(value) : add(Value::integer(0), value);
       }
       case NodeKind::both:
       case NodeKind::either: {
@@ -654,6 +582,7 @@ class Interpreter {
       const std::string& sign = node.names[i];
       bool holds = false;
       if (sign == "==" || sign == "!=") {
+        KINGLET_TRY(check_equality(left, right));
         holds = (left == right) == (sign == "==");
       } else if (sign == "in" || sign == "not in") {
         KINGLET_ASSIGN(const bool is_in, contains(right, left));
@@ -662,8 +591,8 @@ class Interpreter {
         KINGLET_ASSIGN(const int order, compare(left, right));
         holds = sign == "<"    ? order < 0
                 : sign == "<=" ? order <= 0
-                : sign == ">"  ? order > 0
-                               : order >= 0;
+                : sign == ">"  ? order == 1
+                               : order == 0 || order == 1;
       }
       if (!holds) return Value::boolean(false);
       left = std::move(right);
@@ -671,59 +600,19 @@ class Interpreter {
     return Value::boolean(true);
   }
 
-  static Result<bool> contains(const Value& whole, const Value& part) {
-    if (whole.is(Kind::text)) {
-      if (!part.is(Kind::text)) return refusal(cat(part.type_name(), " cannot be in a str"));
-      return find_text(whole.as_bytes(), part.as_bytes()) != std::string_view::npos;
-    }
-    KINGLET_ASSIGN(const Value through, elements(whole));
-    const List& items = through.items();
-    return std::find(items.begin(), items.end(), part) != items.end();
-  }
-
   Result<Value> slice(const Node& node, Scope& scope) {
     KINGLET_ASSIGN(const Value of, evaluate(*node.children[0], scope));
-    std::optional<int64_t> bounds[3];
+    Slice slice;
+    std::optional<int64_t>* const bounds[] = {&slice.begin, &slice.end, &slice.step};
     for (size_t i = 0; i < 3; ++i) {
       if (!node.children[i + 1]) continue;
       KINGLET_ASSIGN(const Value bound, evaluate(*node.children[i + 1], scope));
       if (bound.is(Kind::none)) continue;
       if (!bound.is_whole()) return refusal(cat("a slice by ", bound.type_name()));
-      bounds[i] = bound.as_integer();
+      *bounds[i] = bound.as_integer();
     }
-    const bool is_text = of.is(Kind::text);
-    if (!is_text && !of.is_sequence()) return refusal(cat("a slice of ", of.type_name()));
     KINGLET_TRY(count_search(of));
-    const auto n = is_text ? length(of.as_text()) : static_cast<int64_t>(of.items().size());
-    const int64_t step = bounds[2].value_or(1);
-    if (step == 0) return refusal("a slice of step 0");
-    const int64_t lowest = step > 0 ? 0 : -1;
-    const int64_t highest = step > 0 ? n : n - 1;
-    const auto place = [&](std::optional<int64_t> bound, int64_t otherwise) {
-      if (!bound) return otherwise;
-      const int64_t at = *bound < 0 ? *bound + n : *bound;
-      return std::clamp(at, lowest, highest);
-    };
-    const int64_t begin = place(bounds[0], step > 0 ? 0 : n - 1);
-    const int64_t end = place(bounds[1], step > 0 ? n : -1);
-    if (is_text && step == 1) {
-      const Text& text = of.as_text();
-      return Value::text(text.cut(byte_of(text, begin), byte_of(text, std::max(begin, end))));
-    }
-    KINGLET_ASSIGN(const Value through, elements(of));
-    const List& items = through.items();
-    List kept;
-    // Counted from its end, so that no sum overflows.
-    const uint64_t distance = static_cast<uint64_t>(step > 0 ? end - begin : begin - end);
-    const uint64_t stride =
-        step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
-    const bool is_empty = step > 0 ? begin >= end : begin <= end;
-    for (uint64_t at = 0; !is_empty && at < distance; at += std::min(stride, distance)) {
-      const int64_t i = begin + (step > 0 ? static_cast<int64_t>(at) : -static_cast<int64_t>(at));
-      kept.push_back(items[static_cast<size_t>(i)]);
-    }
-    if (is_text) return Value::text(join(kept, Text()));
-    return of.is(Kind::list) ? Value::list(std::move(kept)) : Value::tuple(std::move(kept));
+    return cut(of, slice);
   }
 
   static Status add_name(const std::string& name, const Value& value, Arguments& arguments) {

@@ -1,5 +1,6 @@
 #include "text/jinja/json.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -139,8 +140,10 @@ class Parser {
       ++at_;
     }
     const std::string_view digits = text_.substr(begin, at_ - begin);
-    const auto whole = read_whole(digits);
-    if (whole && !digits.starts_with('+')) return Value::integer(*whole);
+    const std::string_view size = digits.substr(digits.starts_with('-') ? 1 : 0);
+    if (!size.empty() && std::all_of(size.begin(), size.end(), is_digit)) {
+      return Value::whole(digits);
+    }
     const auto real = read_number(digits);
     if (real && !digits.starts_with('+')) return Value::real(*real);
     at_ = begin;
@@ -166,6 +169,9 @@ class Printer {
         return {};
       case Kind::integer:
         out_.append(cat(value.as_integer()));
+        return {};
+      case Kind::long_integer:
+        out_.append(value.to_text());
         return {};
       case Kind::real:
         out_.append(number(value.as_real()));
@@ -196,19 +202,13 @@ class Printer {
   void begin_line(size_t depth) {
     if (!style_.indent) return;
     out_.append("\n");
-    out_.append(std::string(*style_.indent * depth, ' '));
-  }
-
-  void separate() {
-    // With an indent, Python leaves out the space after its usual comma.
-    const bool is_usual = style_.indent && style_.item_separator.bytes() == ", ";
-    out_.append(is_usual ? Text(",") : style_.item_separator);
+    for (size_t i = 0; i < depth; ++i) out_.append(*style_.indent);
   }
 
   Status print_list(const List& items, size_t depth) {
     out_.append("[");
     for (size_t i = 0; i < items.size() && !out_.is_full(); ++i) {
-      if (i > 0) separate();
+      if (i > 0) out_.append(style_.item_separator);
       begin_line(depth + 1);
       KINGLET_TRY(print(items[i], depth + 1));
     }
@@ -228,7 +228,7 @@ class Printer {
     }
     out_.append("{");
     for (size_t i = 0; i < entries.size() && !out_.is_full(); ++i) {
-      if (i > 0) separate();
+      if (i > 0) out_.append(style_.item_separator);
       begin_line(depth + 1);
       const auto& [key, value] = entries[places[i]];
       KINGLET_TRY(print_key(key));
@@ -274,11 +274,7 @@ class Printer {
         return;
       }
     }
-    if (code >= 0x20 && code != 0x7f && (code < 0x80 || !style_.ascii)) {
-      out_.append(bytes, is_said);
-      return;
-    }
-    if (code == 0x7f) {
+    if (code >= 0x20 && (code < 0x7f || !style_.ascii)) {
       out_.append(bytes, is_said);
       return;
     }

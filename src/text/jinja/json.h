@@ -14,7 +14,7 @@ namespace kinglet::jinja {
 Result<Value> parse_json(std::string_view text);
 
 struct JsonStyle {
-  std::optional<size_t> indent;  // spaces of a level; without it all is on one line
+  std::optional<Text> indent;  // in front of a level; without it all is on one line
   Text item_separator{", "};
   Text key_separator{": "};
   bool sort_keys = false;

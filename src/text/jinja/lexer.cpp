@@ -3,22 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <optional>
 
 #include "base/ascii.h"
 #include "base/format.h"
 #include "base/quoted.h"
+#include "text/jinja/strings.h"
 #include "text/utf8.h"
 
 namespace kinglet::jinja {
 namespace {
 
-bool is_space(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
-}
-
-bool begins_name(char c) {
-  return c == '_' || is_letter(c) || static_cast<unsigned char>(c) >= 0x80;
-}
+bool begins_name(char c) { return c == '_' || is_letter(c); }
 
 std::string with_plain_newlines(std::string_view source) {
   std::string out;
@@ -104,20 +100,19 @@ class Lexer {
   // The text in front of a tag, as its mark and lstrip_blocks leave it.
   std::string_view stripped(std::string_view text, char mark, bool strips_line) const {
     if (mark == '-') {
-      while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-      return text;
+      return text.substr(0, text.size() - n_blank_behind(text));
     }
     if (mark == '+' || !strips_line) return text;
     const size_t newline = text.rfind('\n');
     const size_t line = newline == std::string_view::npos ? 0 : newline + 1;
     if (line == 0 && !line_begins_) return text;
     const std::string_view indent = text.substr(line);
-    return std::all_of(indent.begin(), indent.end(), is_space) ? text.substr(0, line) : text;
+    return n_blank_ahead(indent) == indent.size() ? text.substr(0, line) : text;
   }
 
   // The word after white space, and a mark of it.
   std::string_view word_at(size_t at) const {
-    while (at < source_.size() && is_space(source_[at])) ++at;
+    at += n_blank_ahead(std::string_view(source_).substr(at));
     size_t end = at;
     while (end < source_.size() && (begins_name(source_[end]) || is_digit(source_[end]))) ++end;
     return std::string_view(source_).substr(at, end - at);
@@ -136,7 +131,7 @@ class Lexer {
     if (!here.starts_with(close)) return false;
     size_t n = close.size() + (mark == '\0' ? 0 : 1);
     if (mark == '-') {
-      while (at_ + n < source_.size() && is_space(source_[at_ + n])) ++n;
+      n += n_blank_ahead(rest().substr(n));
     } else if (mark == '\0' && trims_newline && at_ + n < source_.size() &&
                source_[at_ + n] == '\n') {
       ++n;
@@ -173,11 +168,7 @@ class Lexer {
     return failure("a raw block does not end");
   }
 
-  void skip_spaces() {
-    size_t n = 0;
-    while (at_ + n < source_.size() && is_space(source_[at_ + n])) ++n;
-    advance(n);
-  }
+  void skip_spaces() { advance(n_blank_ahead(rest())); }
 
   Status read_tokens(std::string_view close, TokenKind end) {
     size_t depth = 0;  // of brackets: "}}" may end two dicts
@@ -203,6 +194,9 @@ class Lexer {
     const char c = source_[at_];
     if (c == '\'' || c == '"') return read_string(c);
     if (is_digit(c)) return read_number();
+    if (static_cast<unsigned char>(c) >= 0x80) {
+      return failure("a character beyond ASCII stands outside of a string");
+    }
     if (begins_name(c)) {
       size_t n = 1;
       while (at_ + n < source_.size() &&
@@ -249,12 +243,8 @@ class Lexer {
     }
     std::string digits(rest().substr(0, n));
     std::erase(digits, '_');
-    // One more than the largest may be told by its length or by its digits.
-    constexpr std::string_view kLargest = "9223372036854775807";
-    const bool is_long = digits.size() > kLargest.size();
-    if (!is_real && (is_long || (digits.size() == kLargest.size() && digits > kLargest))) {
-      return failure(cat("the number ", digits, " is too large"));
-    }
+    const bool has_zeros = digits.starts_with('0') && digits.find_first_not_of('0') != digits.npos;
+    if (!is_real && has_zeros) return failure("a whole number that begins with 0");
     add(is_real ? TokenKind::real : TokenKind::integer, std::move(digits));
     advance(n);
     return {};
@@ -269,7 +259,9 @@ class Lexer {
         continue;
       }
       ++at;
-      at += append_escape(at, text);
+      const auto n = append_escape(at, text);
+      if (!n) return failure(cat("the escape \\", source_[at], " in a string"));
+      at += *n;
     }
     if (at == source_.size()) return failure("a string does not end");
     add(TokenKind::text, std::move(text));
@@ -278,29 +270,29 @@ class Lexer {
   }
 
   // Appends what the escape at `at`, after its backslash, stands for; how many bytes it takes
-  // beyond the first. As Python's strings: unknown ones stay as they are.
-  size_t append_escape(size_t at, std::string& text) const {
+  // beyond the first, nullopt where it is wrong, or a name. As Python's strings: unknown ones stay
+  // as they are.
+  std::optional<size_t> append_escape(size_t at, std::string& text) const {
     constexpr std::string_view kNames = "\\'\"abfnrtv";
     constexpr std::string_view kMeanings = "\\'\"\a\b\f\n\r\t\v";
     const char c = source_[at];
     if (c == '\n') return 0;
+    if (c == 'N') return std::nullopt;
     if (const size_t known = kNames.find(c); known != std::string_view::npos) {
       text += kMeanings[known];
       return 0;
     }
     const size_t n_digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
-    if (n_digits > 0 && at + n_digits < source_.size()) {
+    if (n_digits > 0) {
       char32_t code = 0;
-      bool is_number = true;
       for (size_t i = 1; i <= n_digits; ++i) {
-        const auto digit = hex_digit(source_[at + i]);
-        is_number = is_number && digit;
-        code = code * 16 + digit.value_or(0);
+        const auto digit = hex_digit(at + i < source_.size() ? source_[at + i] : '\0');
+        if (!digit) return std::nullopt;
+        code = code * 16 + *digit;
       }
-      if (is_number && code < 0x110000 && (code < 0xd800 || code >= 0xe000)) {
-        append_utf8(text, code);
-        return n_digits;
-      }
+      if (code >= 0x110000 || (code >= 0xd800 && code < 0xe000)) return std::nullopt;
+      append_utf8(text, code);
+      return n_digits;
     }
     if (c >= '0' && c <= '7') {
       char32_t code = 0;

@@ -158,6 +158,53 @@ std::string shortest_digits(double value, int& place) {
   }
 }
 
+// All digits of a number: 0.DIGITS x 10^place.
+struct Decimal {
+  explicit Decimal(double value) {
+    // mantissa / 2^n = mantissa x 5^n / 10^n
+    const Parts parts(std::fabs(value));
+    Whole number(parts.mantissa);
+    number.multiply_power(2, parts.exponent);
+    number.multiply_power(5, -parts.exponent);
+    while (!number.is_zero()) digits += static_cast<char>('0' + number.divide(10));
+    std::reverse(digits.begin(), digits.end());
+    place = static_cast<int>(digits.size()) + std::min(parts.exponent, 0);
+  }
+
+  // To the nearest of so many digits, to the even one of two.
+  void round(int n_digits) {
+    if (n_digits >= static_cast<int>(digits.size())) return;
+    const auto n = static_cast<size_t>(std::max(n_digits, 0));
+    const std::string rest = n_digits < 0 ? "0" : digits.substr(n);
+    digits.resize(n);
+    const bool is_half = rest[0] == '5' && rest.find_first_not_of('0', 1) == std::string::npos;
+    const bool is_odd = n > 0 && digits.back() % 2 == 1;
+    if (is_half ? !is_odd : rest[0] < '5') return;
+    while (!digits.empty() && digits.back() == '9') digits.pop_back();
+    if (digits.empty()) {
+      digits = "1";
+      ++place;
+    } else {
+      ++digits.back();
+    }
+  }
+
+  char digit(int i) const {
+    return i < 0 || i >= static_cast<int>(digits.size()) ? '0' : digits[static_cast<size_t>(i)];
+  }
+
+  // Of its first digit.
+  int exponent() const { return digits.empty() ? 0 : place - 1; }
+
+  std::string digits;
+  int place = 0;
+};
+
+std::string spelled_exponent(int exponent) {
+  const int size = exponent < 0 ? -exponent : exponent;
+  return cat(exponent < 0 ? "e-" : "e+", size < 10 ? "0" : "", size);
+}
+
 // -1, 0 or 1, as digits x 10^exponent is less than the middle of a number and the next larger one.
 int compare_to_middle(const Whole& digits, int exponent, double value) {
   const Parts parts(value);
@@ -211,8 +258,7 @@ std::string number_text(double value) {
   if (place <= -4 || place > 16) {
     const int exponent = place - 1;
     if (digits.size() > 1) digits.insert(1, ".");
-    const int size = exponent < 0 ? -exponent : exponent;
-    return cat(sign, digits, exponent < 0 ? "e-" : "e+", size < 10 ? "0" : "", size);
+    return cat(sign, digits, spelled_exponent(exponent));
   }
   if (place <= 0) return cat(sign, "0.", std::string(static_cast<size_t>(-place), '0'), digits);
   const auto n_whole = static_cast<size_t>(place);
@@ -222,33 +268,43 @@ std::string number_text(double value) {
 
 std::string fixed_text(double value, size_t n_decimals) {
   if (!std::isfinite(value)) return number_text(value);
-  // mantissa / 2^n = mantissa x 5^n / 10^n
-  const Parts parts(std::fabs(value));
-  Whole number(parts.mantissa);
-  number.multiply_power(2, parts.exponent);
-  number.multiply_power(5, -parts.exponent);
-  const auto n_exact = static_cast<size_t>(std::max(0, -parts.exponent));
-  std::string digits;
-  while (!number.is_zero()) digits += static_cast<char>('0' + number.divide(10));
-  if (digits.size() <= n_exact) digits.append(n_exact + 1 - digits.size(), '0');
-  std::reverse(digits.begin(), digits.end());
-  const size_t n_whole = digits.size() - n_exact;
-  if (n_decimals >= n_exact) {
-    digits.append(n_decimals - n_exact, '0');
-  } else {
-    const std::string rest = digits.substr(n_whole + n_decimals);
-    digits.resize(n_whole + n_decimals);
-    const bool is_half = rest.find_first_not_of('0', 1) == std::string::npos && rest[0] == '5';
-    const bool is_odd = (digits.back() - '0') % 2 == 1;
-    if (is_half ? is_odd : rest[0] >= '5') {
-      size_t at = digits.size();
-      while (at > 0 && digits[at - 1] == '9') digits[--at] = '0';
-      if (at == 0) digits.insert(0, "1");
-      if (at > 0) ++digits[at - 1];
-    }
-  }
-  if (n_decimals > 0) digits.insert(digits.size() - n_decimals, ".");
-  return cat(std::signbit(value) ? "-" : "", digits);
+  Decimal decimal(value);
+  decimal.round(decimal.place + static_cast<int>(n_decimals));
+  std::string text = std::signbit(value) ? "-" : "";
+  if (decimal.place <= 0) text += '0';
+  for (int i = 0; i < decimal.place; ++i) text += decimal.digit(i);
+  if (n_decimals > 0) text += '.';
+  for (size_t i = 0; i < n_decimals; ++i)
+    text += decimal.digit(decimal.place + static_cast<int>(i));
+  return text;
+}
+
+std::string exponent_text(double value, size_t n_decimals) {
+  if (!std::isfinite(value)) return number_text(value);
+  Decimal decimal(value);
+  decimal.round(static_cast<int>(n_decimals) + 1);
+  std::string text = std::signbit(value) ? "-" : "";
+  text += decimal.digit(0);
+  if (n_decimals > 0) text += '.';
+  for (size_t i = 1; i <= n_decimals; ++i) text += decimal.digit(static_cast<int>(i));
+  return text + spelled_exponent(decimal.exponent());
+}
+
+std::string general_text(double value, size_t n_digits) {
+  if (!std::isfinite(value)) return number_text(value);
+  const int n = std::max(static_cast<int>(n_digits), 1);
+  Decimal decimal(value);
+  decimal.round(n);
+  const int exponent = decimal.exponent();
+  const bool is_plain = exponent >= -4 && exponent < n;
+  std::string text = is_plain ? fixed_text(value, static_cast<size_t>(n - 1 - exponent))
+                              : exponent_text(value, static_cast<size_t>(n - 1));
+  // Without zeros at the end of the decimals.
+  const size_t end = std::min(text.find('e'), text.size());
+  if (text.find('.') == std::string::npos) return text;
+  size_t last = text.find_last_not_of('0', end - 1);
+  if (text[last] == '.') --last;
+  return text.erase(last + 1, end - last - 1);
 }
 
 std::optional<int64_t> read_whole(std::string_view text) {
@@ -264,6 +320,7 @@ std::optional<int64_t> read_whole(std::string_view text) {
 std::optional<double> read_number(std::string_view text) {
   constexpr int kMostDigits = 800;  // what comes after them decides nothing
   constexpr int kFarOut = 5000;     // an exponent of nothing or of infinity
+  constexpr int kGuessed = 18;      // digits from which the guess is made; all of them may overflow
   const bool is_negative = text.starts_with('-');
   if (is_negative || text.starts_with('+')) text.remove_prefix(1);
   const std::string_view start = text;
@@ -290,6 +347,7 @@ std::optional<double> read_number(std::string_view text) {
   Whole digits(0);
   double guess = 0;
   int n_read = 0;
+  int n_unguessed = 0;
   bool is_fraction = false;
   for (const char c : spelled) {
     if (c == '.') {
@@ -298,16 +356,16 @@ std::optional<double> read_number(std::string_view text) {
     }
     const bool counts = n_read < kMostDigits;
     if (counts) digits.multiply_add(10, static_cast<uint32_t>(c - '0'));
-    if (counts) guess = guess * 10 + (c - '0');
+    if (counts && n_read < kGuessed) guess = guess * 10 + (c - '0');
+    n_unguessed += counts && n_read >= kGuessed ? 1 : 0;
     n_read += counts && (n_read > 0 || c != '0') ? 1 : 0;
     exponent = std::clamp(exponent + (counts ? 0 : 1) - (is_fraction ? 1 : 0), -kFarOut, kFarOut);
   }
   if (guess == 0) return is_negative ? -0.0 : 0.0;
   if (exponent + n_read > 310) return is_negative ? -HUGE_VAL : HUGE_VAL;
   if (exponent + n_read < -330) return is_negative ? -0.0 : 0.0;
-  guess = guess < HUGE_VAL ? guess : std::numeric_limits<double>::max();
-  for (int i = 0; i < exponent; ++i) guess *= 10;
-  for (int i = 0; i > exponent; --i) guess /= 10;
+  for (int i = 0; i < exponent + n_unguessed; ++i) guess *= 10;
+  for (int i = 0; i > exponent + n_unguessed; --i) guess /= 10;
   const double value = nearest(digits, exponent, guess);
   return is_negative ? -value : value;
 }

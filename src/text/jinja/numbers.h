@@ -15,6 +15,12 @@ std::string number_text(double value);
 // With so many decimals, rounded as its exact value lies, as "%.2f" of Python.
 std::string fixed_text(double value, size_t n_decimals);
 
+// With one digit in front of the point and so many behind it, as "%.2e" of Python.
+std::string exponent_text(double value, size_t n_decimals);
+
+// So many digits that count, as "%.6g" of Python.
+std::string general_text(double value, size_t n_digits);
+
 // A whole number of 64 bits; nullopt where the text is anything else.
 std::optional<int64_t> read_whole(std::string_view text);
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <span>
+#include <utility>
+#include <vector>
 
 #include "base/format.h"
 #include "base/quoted.h"
@@ -29,8 +30,12 @@ class Parser {
   explicit Parser(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
 
   Result<NodePtr> run() {
-    NodePtr block = parse_block({});
-    return block ? Result<NodePtr>(std::move(block)) : std::move(error_);
+    Names names;
+    begin_names(names);
+    NodePtr block = end_names(parse_block({}), false);
+    if (!block) return std::move(error_);
+    if (!unknown_.message.empty()) return std::move(unknown_);
+    return block;
   }
 
  private:
@@ -99,6 +104,79 @@ class Parser {
     return depth_ <= kMaxDepth || failure("too much is inside of something else");
   }
 
+  // --- Names
+  //
+  // Jinja finds out before a template runs which names a block sets. These are undefined until then
+  // for the blocks within, even where a variable has the same name: {% for m in messages %}
+  // {{ tools }}{% endfor %}{% set tools = 1 %} writes no tools.
+
+  // What a block with names of its own does with one of them first.
+  enum class First : uint8_t {
+    inner_read,  // nothing: a block within has read it
+    own,         // reads it or has it from the start; sets it in a branch, or before it is read
+    late_set,    // sets it when a block within has read it
+  };
+
+  struct Names {
+    Names() = default;
+    Names(const Names&) = delete;
+    Names& operator=(const Names&) = delete;
+    [[gnu::noinline]] ~Names() {}  // NOLINT(modernize-use-equals-default): it is in many places
+
+    Names* outer = nullptr;
+    std::vector<std::pair<std::string_view, First>> firsts = {};
+    std::vector<Node*> inner = {};  // blocks within that set a name late
+    int n_branches = 0;             // around what is parsed
+    bool may_be_unknown = false;    // a filter, around the block
+  };
+
+  void note(std::string_view name, First first) {
+    constexpr size_t kMost = 1000;  // each is compared with each
+    for (auto& [known, before] : names_->firsts) {
+      if (known != name) continue;
+      if (before == First::inner_read) before = first;
+      return;
+    }
+    has_too_many_names_ = has_too_many_names_ || names_->firsts.size() == kMost;
+    if (has_too_many_names_) return;
+    names_->firsts.emplace_back(name, first == First::late_set ? First::own : first);
+  }
+
+  void note_target(const Node& target, First first) {
+    if (target.kind == NodeKind::name) return note(target.name, first);
+    // An attribute's namespace is read.
+    const First of_child = target.kind == NodeKind::attribute ? First::own : first;
+    for (const NodePtr& child : target.children) note_target(*child, of_child);
+  }
+
+  First first_of_set() const { return names_->n_branches > 0 ? First::own : First::late_set; }
+
+  // Names from here on are those of a block, up to end_names().
+  void begin_names(Names& names) {
+    names.outer = std::exchange(names_, &names);
+    names.may_be_unknown = std::exchange(may_be_unknown_, false);
+  }
+
+  // The block that was parsed. `sees_outer`: the names around it are seen in it.
+  NodePtr end_names(NodePtr block, bool sees_outer = true) {
+    const Names& ended = *names_;
+    names_ = ended.outer;
+    may_be_unknown_ = ended.may_be_unknown;
+    if (!block) return Failed();
+    for (const auto& [name, first] : ended.firsts) {
+      if (first == First::late_set) block->names.emplace_back(name);
+      if (sees_outer && first != First::late_set) note(name, First::inner_read);
+      if (first == First::inner_read) continue;
+      // What is known around a block is not hidden in it.
+      for (Node* inner : ended.inner) std::erase(inner->names, name);
+    }
+    if (has_too_many_names_) return failure("a block has too many names");
+    if (!sees_outer) return block;
+    for (Node* inner : ended.inner) names_->inner.push_back(inner);
+    if (!block->names.empty()) names_->inner.push_back(block.get());
+    return block;
+  }
+
   // --- Statements
 
   // Up to a block that begins with one of these names, which is not taken.
@@ -127,9 +205,15 @@ class Parser {
     if (!expect_name(name)) return Failed();
     return expect(TokenKind::block_end, "%}");
   }
-  NodePtr parse_body(std::string_view end) {
+  // Of a macro, for example, whose parameters are names of the block.
+  NodePtr parse_body(std::string_view end, const std::vector<std::string>& parameters = {},
+                     const Node* targets = nullptr) {
     if (!expect(TokenKind::block_end, "%}")) return Failed();
-    NodePtr block = parse_block({end});
+    Names names;
+    begin_names(names);
+    for (const std::string& name : parameters) note(name, First::own);
+    if (targets != nullptr) note_target(*targets, First::own);
+    NodePtr block = end_names(parse_block({end}));
     if (!block) return Failed();
     if (!take_end(end)) return Failed();
     return block;
@@ -161,7 +245,7 @@ class Parser {
     if (name == "filter") return parse_filter_block();
     if (name == "with") return parse_with();
     if (name == "block") return parse_named_block();
-    if (name == "generation") return parse_body("endgeneration");
+    if (name == "generation") return parse_generation();
     if (name == "break" || name == "continue") {
       NodePtr node = make(name == "break" ? NodeKind::leave : NodeKind::proceed);
       if (n_loops_ == 0) return failure(cat(name, " outside of a loop"));
@@ -171,11 +255,31 @@ class Parser {
     return failure(cat("statement ", quoted(name), " is unknown here"));
   }
 
+  // Its names are its own, as it is a call of the block in transformers.
+  NodePtr parse_generation() {
+    NodePtr node = make(NodeKind::with);
+    const int n_outer = std::exchange(n_loops_, 0);
+    NodePtr block = parse_body("endgeneration");
+    if (!block) return Failed();
+    n_loops_ = n_outer;
+    node->children.push_back(make(NodeKind::tuple));
+    node->children.push_back(make(NodeKind::tuple));
+    return with(std::move(node), std::move(block));
+  }
+
   NodePtr parse_if() {
+    const bool may_be_unknown = std::exchange(may_be_unknown_, true);
+    NodePtr node = parse_condition_and_blocks();
+    may_be_unknown_ = may_be_unknown;
+    return node;
+  }
+
+  NodePtr parse_condition_and_blocks() {
     NodePtr node = make(NodeKind::branch);
     NodePtr condition = parse_tuple();
     if (!condition) return Failed();
     if (!expect(TokenKind::block_end, "%}")) return Failed();
+    ++names_->n_branches;
     NodePtr block = parse_block({"elif", "else", "endif"});
     if (!block) return Failed();
     NodePtr otherwise;
@@ -183,15 +287,18 @@ class Parser {
     if (take_name("elif")) {
       const Level level(depth_);
       if (!check_depth()) return Failed();
-      otherwise = parse_if();
+      otherwise = parse_condition_and_blocks();
       if (!otherwise) return Failed();
     } else if (take_name("else")) {
-      otherwise = parse_body("endif");
+      if (!expect(TokenKind::block_end, "%}")) return Failed();
+      otherwise = parse_block({"endif"});
       if (!otherwise) return Failed();
+      if (!take_end("endif")) return Failed();
     } else {
       if (!expect_name("endif")) return Failed();
       if (!expect(TokenKind::block_end, "%}")) return Failed();
     }
+    --names_->n_branches;
     node->children.push_back(std::move(condition));
     node->children.push_back(std::move(block));
     node->children.push_back(std::move(otherwise));
@@ -208,14 +315,20 @@ class Parser {
     if (!values) return Failed();
     NodePtr condition;
     if (take_name("if")) {
-      condition = parse_expression();
+      Names names;
+      begin_names(names);
+      note_target(*target, First::own);
+      condition = end_names(parse_expression());
       if (!condition) return Failed();
     }
     if (is_name("recursive")) return failure("recursive loops are not known here");
     if (!expect(TokenKind::block_end, "%}")) return Failed();
     ++n_loops_;
     const size_t n_before = n_loop_names_;
-    NodePtr block = parse_block({"else", "endfor"});
+    Names names;
+    begin_names(names);
+    note_target(*target, First::own);
+    NodePtr block = end_names(parse_block({"else", "endfor"}));
     if (!block) return Failed();
     --n_loops_;
     if (n_loop_names_ > n_before) node->name = "loop";
@@ -272,21 +385,24 @@ class Parser {
     NodePtr node = make(NodeKind::assign);
     NodePtr target = parse_target();
     if (!target) return Failed();
-    node->children.push_back(std::move(target));
     if (take_sign("=")) {
       NodePtr value = parse_tuple();
       if (!value) return Failed();
       if (!expect(TokenKind::block_end, "%}")) return Failed();
+      note_target(*target, first_of_set());
+      node->children.push_back(std::move(target));
       return with(std::move(node), std::move(value));
     }
     node->kind = NodeKind::assign_block;
     NodePtr filters = block_text();
     if (take_sign("|")) {
-      filters = parse_filters(std::move(filters));
+      filters = parse_block_filters();
       if (!filters) return Failed();
     }
     NodePtr block = parse_body("endset");
     if (!block) return Failed();
+    note_target(*target, first_of_set());
+    node->children.push_back(std::move(target));
     node->children.push_back(std::move(block));
     return with(std::move(node), std::move(filters));
   }
@@ -296,6 +412,13 @@ class Parser {
     NodePtr name = make(NodeKind::name);
     name->name = kBlockText;
     return name;
+  }
+
+  NodePtr parse_block_filters() {
+    const bool may_be_unknown = std::exchange(may_be_unknown_, false);
+    NodePtr filters = parse_filters(block_text());
+    may_be_unknown_ = may_be_unknown;
+    return filters;
   }
 
   // Without a template that extends this one, a block stands where it is.
@@ -310,7 +433,9 @@ class Parser {
     if (take_name("scoped")) node->name = "scoped";
     if (!expect(TokenKind::block_end, "%}")) return Failed();
     const int n_outer = std::exchange(n_loops_, 0);
-    NodePtr block = parse_block({"endblock"});
+    Names names;
+    begin_names(names);
+    NodePtr block = end_names(parse_block({"endblock"}), false);
     if (!block) return Failed();
     n_loops_ = n_outer;
     advance();  // {%
@@ -341,7 +466,9 @@ class Parser {
       if (name.empty()) return Failed();
       macro.names.push_back(std::move(name));
       if (take_sign("=")) {
-        NodePtr value = parse_expression();
+        Names names;
+        begin_names(names);
+        NodePtr value = end_names(parse_expression());
         if (!value) return Failed();
         macro.children.push_back(std::move(value));
       } else if (macro.children.size() > 1) {
@@ -356,10 +483,11 @@ class Parser {
     macro->name = take_any_name();
     if (macro->name.empty()) return Failed();
     macro->children.emplace_back();
+    note(macro->name, first_of_set());
     const Mentions before = mentions_;
     if (!parse_parameters(*macro)) return Failed();
     const int n_outer = std::exchange(n_loops_, 0);
-    macro->children.front() = parse_body("endmacro");
+    macro->children.front() = parse_body("endmacro", macro->names);
     if (!macro->children.front()) return Failed();
     n_loops_ = n_outer;
     note_mentions(*macro, before);
@@ -369,14 +497,13 @@ class Parser {
   NodePtr parse_call_block() {
     NodePtr node = make(NodeKind::call_block);
     NodePtr caller = make(NodeKind::macro);
-    caller->name = "caller";
     caller->children.emplace_back();
     if (is_sign("(") && !parse_parameters(*caller)) return Failed();
     NodePtr call = parse_expression();
     if (!call) return Failed();
     if (call->kind != NodeKind::call) return failure("expected a call");
     const Mentions before = mentions_;
-    caller->children.front() = parse_body("endcall");
+    caller->children.front() = parse_body("endcall", caller->names);
     if (!caller->children.front()) return Failed();
     note_mentions(*caller, before);
     node->children.push_back(std::move(call));
@@ -385,7 +512,7 @@ class Parser {
 
   NodePtr parse_filter_block() {
     NodePtr node = make(NodeKind::filter_block);
-    NodePtr filters = parse_filters(block_text());
+    NodePtr filters = parse_block_filters();
     if (!filters) return Failed();
     NodePtr block = parse_body("endfilter");
     if (!block) return Failed();
@@ -395,18 +522,22 @@ class Parser {
 
   NodePtr parse_with() {
     NodePtr node = make(NodeKind::with);
+    NodePtr targets = make(NodeKind::tuple);
+    NodePtr values = make(NodeKind::tuple);
     while (here().kind != TokenKind::block_end) {
-      if (!node->children.empty() && !expect_sign(",")) return Failed();
+      if (!targets->children.empty() && !expect_sign(",")) return Failed();
       NodePtr target = parse_one_target();
       if (!target) return Failed();
-      node->children.push_back(std::move(target));
+      targets->children.push_back(std::move(target));
       if (!expect_sign("=")) return Failed();
       NodePtr value = parse_expression();
       if (!value) return Failed();
-      node->children.push_back(std::move(value));
+      values->children.push_back(std::move(value));
     }
-    NodePtr block = parse_body("endwith");
+    NodePtr block = parse_body("endwith", {}, targets.get());
     if (!block) return Failed();
+    node->children.push_back(std::move(targets));
+    node->children.push_back(std::move(values));
     return with(std::move(node), std::move(block));
   }
 
@@ -436,9 +567,13 @@ class Parser {
   NodePtr parse_expression() {
     const Level level(depth_);
     if (!check_depth()) return Failed();
+    const bool was_unknown = !unknown_.message.empty();
     NodePtr value = parse_either();
     if (!value) return Failed();
+    const bool may_be_unknown = may_be_unknown_;
     while (take_name("if")) {
+      if (!was_unknown) unknown_ = {};
+      may_be_unknown_ = true;
       NodePtr node = around(NodeKind::condition, std::move(value));
       NodePtr condition = parse_either();
       if (!condition) return Failed();
@@ -451,7 +586,16 @@ class Parser {
       node->children.push_back(std::move(otherwise));
       value = std::move(node);
     }
+    may_be_unknown_ = may_be_unknown;
     return value;
+  }
+
+  // A filter or a test that there is not. In a branch or a condition Jinja refuses it only where it
+  // is called.
+  void note_unknown(std::string_view kind, const std::string& name) {
+    if (may_be_unknown_ || !unknown_.message.empty()) return;
+    unknown_ = {ErrorCode::unsupported_feature,
+                cat("line ", here().line, ": ", kind, " ", quoted(name), " is unknown here")};
   }
 
   NodePtr parse_either() {
@@ -594,7 +738,7 @@ class Parser {
         return node;
       }
       case TokenKind::integer: {
-        NodePtr node = literal(Value::integer(read_whole(text).value_or(0)));
+        NodePtr node = literal(Value::whole(text));
         advance();
         return node;
       }
@@ -624,6 +768,7 @@ class Parser {
     } else {
       node = make(NodeKind::name);
       node->name = word;
+      note(here().text, First::own);
       n_loop_names_ += word == "loop" ? 1 : 0;
       mentions_.varargs += word == "varargs" ? 1 : 0;
       mentions_.kwargs += word == "kwargs" ? 1 : 0;
@@ -798,9 +943,7 @@ class Parser {
       filter->line = here().line;
       filter->name = take_dotted_name();
       if (filter->name.empty()) return Failed();
-      if (find_filter(filter->name) == nullptr) {
-        return failure(cat("filter ", quoted(filter->name), " is unknown here"));
-      }
+      if (find_filter(filter->name) == nullptr) note_unknown("filter", filter->name);
       if (is_sign("(") && !parse_arguments(*filter)) return Failed();
       value = std::move(filter);
     } while (take_sign("|"));
@@ -845,9 +988,7 @@ class Parser {
     NodePtr test = around(NodeKind::test, std::move(value));
     test->name = take_dotted_name();
     if (test->name.empty()) return Failed();
-    if (find_test(test->name) == nullptr) {
-      return failure(cat("test ", quoted(test->name), " is unknown here"));
-    }
+    if (find_test(test->name) == nullptr) note_unknown("test", test->name);
     if (is_sign("(")) {
       if (!parse_arguments(*test)) return Failed();
     } else if (begins_argument()) {
@@ -867,6 +1008,10 @@ class Parser {
   size_t n_loop_names_ = 0;
   Mentions mentions_ = {};
   std::vector<std::string> block_names_ = {};
+  Names* names_ = nullptr;
+  bool has_too_many_names_ = false;
+  bool may_be_unknown_ = false;  // a filter, or a test
+  Error unknown_ = {};           // the first one that may not
   Error error_ = {};
 };
 

@@ -1,9 +1,10 @@
 #include "text/jinja/strings.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 #include <vector>
 
-#include "base/ascii.h"
 #include "text/jinja/search.h"
 #include "text/utf8.h"
 
@@ -30,36 +31,53 @@ std::vector<std::string_view> sorted_characters(std::string_view bytes) {
   return characters;
 }
 
-// Maps each ASCII character by f(character, whether a letter stands in front of it).
-template <class F>
-std::optional<Text> map_letters(const Text& text, const F& f) {
+constexpr char32_t kSharpS = 0xdf;       // large, it is two letters
+constexpr char32_t kLargeSigma = 0x3a3;  // small, it is another letter at the end of a word
+
+// How a text's letters are to be: all of them small or large; the first of each word large, words
+// being letters without anything between them, or anything without spaces and opening brackets;
+// the first of the text large.
+enum class Style : uint8_t { lower, upper, title, words, capitalized };
+
+// nullopt where a character's cases are not known.
+std::optional<Text> map_letters(const Text& text, Style style) {
   Text out;
-  bool behind_letter = false;
-  for (size_t at = 0; at < text.size(); ++at) {
-    const char c = text.bytes()[at];
-    if (static_cast<unsigned char>(c) >= 0x80) {
-      // Letters with two cases are in the blocks below U+0600, and in a few others.
-      const Utf8Char character = decode_utf8(std::string_view(text.bytes()).substr(at));
-      const char32_t code = character.code_point;
-      const bool may_change =
-          (code >= 0xb5 && code < 0x0600) || (code >= 0x10a0 && code < 0x1400) ||
-          (code >= 0x1c80 && code < 0x2200) || (code >= 0x2c00 && code < 0x2e00) ||
-          (code >= 0xa640 && code < 0xac00) || (code >= 0xfb00 && code < 0xfb20) ||
-          (code >= 0xff21 && code < 0xff5b) || code >= 0x10400;
-      if (may_change) return std::nullopt;
-      out.append(text.cut(at, at + character.n_bytes));
-      at += character.n_bytes - 1;
-      behind_letter = false;
-      continue;
+  bool is_first = true;
+  for (size_t at = 0; at < text.size();) {
+    const bool is_said = text.is_said(at);
+    const Utf8Char character = decode_utf8(std::string_view(text.bytes()).substr(at));
+    const std::string_view bytes(text.bytes().data() + at, character.n_bytes);
+    const char32_t code = character.code_point;
+    const Letter letter = letter_of(code);
+    const bool is_large = style == Style::upper || (is_first && style != Style::lower);
+    at += character.n_bytes;
+    if (letter.own == Case::unknown || (code == kLargeSigma && !is_large)) return std::nullopt;
+    if (code == kSharpS && is_large) {
+      out.append(style == Style::title || style == Style::capitalized ? "Ss" : "SS", is_said);
+    } else if (letter.own == (is_large ? Case::lower : Case::upper)) {
+      std::string other;
+      append_utf8(other, letter.other);
+      out.append(other, is_said);
+    } else {
+      out.append(bytes, is_said);
     }
-    const char mapped = f(c, behind_letter);
-    out.append(std::string_view(&mapped, 1), text.is_said(at));
-    behind_letter = is_letter(c);
+    constexpr std::string_view kBetweenWords = "-({[<";
+    is_first = style == Style::title ? letter.own == Case::none && code != kSharpS
+               : style == Style::words
+                   ? is_blank(bytes) || kBetweenWords.find(bytes) != std::string_view::npos
+                   : false;
   }
   return out;
 }
 
-char to_upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; }
+// Whether a line ends with the character that begins there.
+bool ends_line(const std::string& bytes, size_t at) {
+  constexpr std::string_view kEnds = "\n\r\v\f\x1c\x1d\x1e";
+  constexpr std::string_view kWideEnds[] = {"\u0085", "\u2028", "\u2029"};
+  if (static_cast<unsigned char>(bytes[at]) < 0x80) return kEnds.find(bytes[at]) != kEnds.npos;
+  return std::any_of(std::begin(kWideEnds), std::end(kWideEnds),
+                     [&](std::string_view end) { return bytes.compare(at, end.size(), end) == 0; });
+}
 
 List split_at_blanks(const Text& text, int64_t n) {
   List parts;
@@ -73,7 +91,7 @@ List split_at_blanks(const Text& text, int64_t n) {
   for (skip(true); at < bytes.size() && parts.size() <= kMostItems; skip(true)) {
     const size_t begin = at;
     if (n == 0) {
-      parts.push_back(Value::text(strip(text.cut(begin, bytes.size()), {}, Ends::right)));
+      parts.push_back(Value::text(text.cut(begin, bytes.size())));
       break;
     }
     --n;
@@ -97,7 +115,7 @@ List split_at_blanks_from_right(const Text& text, int64_t n) {
   for (skip(true); end > 0 && parts.size() <= kMostItems; skip(true)) {
     const size_t last = end;
     if (n == 0) {
-      parts.push_back(Value::text(strip(text.cut(0, last), {}, Ends::left)));
+      parts.push_back(Value::text(text.cut(0, last)));
       break;
     }
     --n;
@@ -118,6 +136,22 @@ bool is_blank(std::string_view character) {
   const char32_t code = decode_utf8(character).code_point;
   return code == 0x85 || code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) ||
          code == 0x2028 || code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
+}
+
+size_t n_blank_ahead(std::string_view bytes) {
+  size_t n = 0;
+  while (n < bytes.size() && is_blank(bytes.substr(n, size_at(bytes, n)))) n += size_at(bytes, n);
+  return n;
+}
+
+size_t n_blank_behind(std::string_view bytes) {
+  size_t end = bytes.size();
+  while (end > 0) {
+    const size_t begin = begin_before(bytes, end);
+    if (!is_blank(bytes.substr(begin, end - begin))) break;
+    end = begin;
+  }
+  return bytes.size() - end;
 }
 
 int64_t length(const Text& text) {
@@ -157,7 +191,7 @@ Text replace(const Text& text, std::string_view old, const Text& with, int64_t n
   size_t at = 0;
   if (old.empty()) {
     // Between all characters, and at both ends.
-    for (; at <= text.size() && !out.is_full(); --n) {
+    for (; at <= text.size() && !out.is_full(); n -= n > 0 ? 1 : 0) {
       if (n != 0) out.append(with);
       if (at == text.size()) break;
       const size_t size = size_at(text.bytes(), at);
@@ -212,13 +246,32 @@ List split_lines(const Text& text, bool keeps_ends) {
   List lines;
   const std::string& bytes = text.bytes();
   for (size_t at = 0; at < bytes.size() && lines.size() <= kMostItems;) {
-    const size_t end = std::min(bytes.find_first_of("\n\r\v\f\x1c\x1d\x1e", at), bytes.size());
-    size_t next = std::min(end + 1, bytes.size());
+    size_t end = at;
+    while (end < bytes.size() && !ends_line(bytes, end)) ++end;
+    size_t next = end < bytes.size() ? end + size_at(bytes, end) : end;
     if (end + 1 < bytes.size() && bytes[end] == '\r' && bytes[end + 1] == '\n') ++next;
     lines.push_back(Value::text(text.cut(at, keeps_ends ? next : end)));
     at = next;
   }
   return lines;
+}
+
+Value escaped(const Value& value) {
+  if (value.is_markup()) return value;
+  const Text text = value.to_text();
+  Text out;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text.bytes()[at];
+    const std::string_view name = c == '&'    ? "&amp;"
+                                  : c == '<'  ? "&lt;"
+                                  : c == '>'  ? "&gt;"
+                                  : c == '"'  ? "&#34;"
+                                  : c == '\'' ? "&#39;"
+                                              : "";
+    out.append(name.empty() ? std::string_view(&c, 1) : name, text.is_said(at));
+  }
+  if (text.has_address()) out.mark_address();
+  return Value::markup(std::move(out));
 }
 
 Text join(const List& parts, const Text& separator) {
@@ -230,24 +283,23 @@ Text join(const List& parts, const Text& separator) {
   return out;
 }
 
-std::optional<Text> upper(const Text& text) {
-  return map_letters(text, [](char c, bool) { return to_upper(c); });
-}
+std::optional<Text> upper(const Text& text) { return map_letters(text, Style::upper); }
+std::optional<Text> lower(const Text& text) { return map_letters(text, Style::lower); }
+std::optional<Text> title(const Text& text) { return map_letters(text, Style::title); }
+std::optional<Text> words_up(const Text& text) { return map_letters(text, Style::words); }
+std::optional<Text> capitalize(const Text& text) { return map_letters(text, Style::capitalized); }
 
-std::optional<Text> lower(const Text& text) {
-  return map_letters(text, [](char c, bool) { return to_lower(c); });
-}
-
-std::optional<Text> title(const Text& text) {
-  return map_letters(text,
-                     [](char c, bool is_later) { return is_later ? to_lower(c) : to_upper(c); });
-}
-
-std::optional<Text> capitalize(const Text& text) {
-  bool is_first = true;
-  return map_letters(text, [&](char c, bool) {
-    return std::exchange(is_first, false) ? to_upper(c) : to_lower(c);
-  });
+std::optional<bool> is_case(const Text& text, Case wanted) {
+  bool found = false;
+  bool all = true;
+  for (size_t at = 0; at < text.size(); at += size_at(text.bytes(), at)) {
+    const char32_t code = decode_utf8(std::string_view(text.bytes()).substr(at)).code_point;
+    const Case own = code == kSharpS ? Case::lower : letter_of(code).own;
+    if (own == Case::unknown) return std::nullopt;
+    found = found || own == wanted;
+    all = all && (own == wanted || own == Case::none);
+  }
+  return found && all;
 }
 
 }  // namespace kinglet::jinja

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "text/jinja/letters.h"
 #include "text/jinja/text.h"
 #include "text/jinja/value.h"
 
@@ -32,13 +33,23 @@ List split_lines(const Text& text, bool keeps_ends);
 
 Text join(const List& parts, const Text& separator);
 
-// Of ASCII letters; nullopt where a letter of another script might change: case folding of all of
-// Unicode is not here.
+// As HTML shows it, but for markup, which is so already.
+Value escaped(const Value& value);
+
+// nullopt where a letter is in there whose cases are not here.
 std::optional<Text> upper(const Text& text);
 std::optional<Text> lower(const Text& text);
 std::optional<Text> title(const Text& text);
 std::optional<Text> capitalize(const Text& text);
+// As the filter `title`: also behind apostrophes letters are small.
+std::optional<Text> words_up(const Text& text);
+// Whether there are letters, and all of them are so. nullopt: as above.
+std::optional<bool> is_case(const Text& text, Case wanted);
 
 bool is_blank(std::string_view character);  // white space of Unicode
+
+// How many bytes of it a text begins with, or ends with.
+size_t n_blank_ahead(std::string_view bytes);
+size_t n_blank_behind(std::string_view bytes);
 
 }  // namespace kinglet::jinja

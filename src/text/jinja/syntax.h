@@ -41,7 +41,7 @@ enum class NodeKind : uint8_t {
 
   // --- Statements
   output,       // children
-  block,        // children, one after the other
+  block,        // children, one after the other; names: undefined until it sets them
   named_block,  // children[0]: block; name: "scoped" where it sees the names around it
   branch,       // children[0]: condition, [1]: block, [2]: block or null
   loop,    // children[0]: target, [1]: what is gone through, [2]: condition or null, [3]: block,
@@ -51,7 +51,7 @@ enum class NodeKind : uint8_t {
   macro,       // name, names: parameters, children[0]: block, [1] …: the last parameters' values
   call_block,  // children[0]: call, [1]: a macro that it may call as caller()
   filter_block,  // children[0]: block, [1]: filters
-  with,          // children: target, value …, the last one a block
+  with,          // children[0]: targets, [1]: values, [2]: block
   leave,         // break
   proceed,       // continue
 };

@@ -41,6 +41,7 @@ void Text::append(const Text& other) {
   const size_t offset = bytes_.size();
   for (const TextRange& range : other.said_) add_range(offset + range.begin, offset + range.end);
   bytes_ += other.bytes_;
+  has_address_ = has_address_ || other.has_address_;
 }
 
 void Text::append(std::string_view bytes, bool is_said) {
@@ -54,6 +55,7 @@ Text Text::cut(size_t begin, size_t end) const {
   for (auto range = first_behind(begin); range != said_.end() && range->begin < end; ++range) {
     part.add_range(std::max(range->begin, begin) - begin, std::min(range->end, end) - begin);
   }
+  part.has_address_ = has_address_;
   return part;
 }
 

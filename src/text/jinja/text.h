@@ -36,6 +36,10 @@ class Text {
   const std::vector<TextRange>& said() const { return said_; }
   bool is_said(size_t at) const;
 
+  // Whether it names a place in memory, as Python's "<function f at 0x7f…>": no run gives the same.
+  bool has_address() const { return has_address_; }
+  void mark_address() { has_address_ = true; }
+
   // What does not fit is left out: see is_full().
   void append(const Text& other);
   void append(std::string_view bytes, bool is_said = false);
@@ -50,6 +54,7 @@ class Text {
 
   std::string bytes_;
   std::vector<TextRange> said_;
+  bool has_address_ = false;
 };
 
 }  // namespace kinglet::jinja

@@ -8,6 +8,7 @@
 #include "text/jinja/arguments.h"
 #include "text/jinja/format.h"
 #include "text/jinja/numbers.h"
+#include "text/jinja/operations.h"
 #include "text/jinja/strings.h"
 
 namespace kinglet::jinja {
@@ -77,15 +78,8 @@ Text centered(const Text& text, int64_t width, std::string_view fill) {
   return out;
 }
 
-Result<Value> center_filter(Arguments& arguments) {
-  ArgumentReader reader("center", arguments);
-  const int64_t width = reader.take_integer("width", 80);
-  KINGLET_TRY(reader.check_end());
-  if (width > kMostWidth) return refusal(cat("center: more than ", kMostWidth));
-  return Value::text(centered(filtered(arguments).to_text(), width));
-}
-
 Result<Value> format_filter(Arguments& arguments) {
+  if (filtered(arguments).is_markup()) return refusal("format: of an escaped text not known here");
   const Text text = filtered(arguments).to_text();
   const List places(arguments.positional.begin() + 1, arguments.positional.end());
   Dict names;
@@ -136,17 +130,14 @@ Result<Value> truncate_filter(Arguments& arguments) {
   Text cut = text.cut(0, byte_of(text, room));
   const size_t blank = cuts_words ? std::string::npos : cut.bytes().rfind(' ');
   if (blank != std::string::npos) cut = cut.cut(0, blank);
-  cut.append(end);
-  return Value::text(std::move(cut));
+  return add(value.with_text(std::move(cut)), Value::text(end));
 }
 
 Result<Value> urlencode_filter(Arguments& arguments) {
   ArgumentReader reader("urlencode", arguments);
   KINGLET_TRY(reader.check_end());
   const Value& value = filtered(arguments);
-  const bool has_items = value.is_sequence() || value.is_undefined() || value.is(Kind::view) ||
-                         value.is(Kind::generator);
-  if (!value.is(Kind::dict) && !has_items) {
+  if (!value.is(Kind::dict) && !value.has_items() && !value.is_undefined()) {
     return Value::text(url_text(value.to_text(), false));
   }
   Text out;

@@ -7,7 +7,6 @@
 namespace kinglet::jinja {
 
 // As Jinja's documentation has them. `arguments.positional` begins with what is filtered.
-Result<Value> center_filter(Arguments& arguments);
 Result<Value> format_filter(Arguments& arguments);
 Result<Value> pprint_filter(Arguments& arguments);  // of what fits into one line
 Result<Value> truncate_filter(Arguments& arguments);

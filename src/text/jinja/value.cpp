@@ -1,6 +1,7 @@
 #include "text/jinja/value.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "base/ascii.h"
 #include "base/format.h"
 #include "text/jinja/numbers.h"
+#include "text/jinja/syntax.h"
 #include "text/utf8.h"
 
 namespace kinglet::jinja {
@@ -85,6 +87,11 @@ Text repr_of_dict(const Dict& dict) {
   return out;
 }
 
+Text repr_of_range(const Range& range) {
+  const std::string step = range.step == 1 ? "" : cat(", ", range.step);
+  return Text(cat("range(", range.start, ", ", range.stop, step, ")"));
+}
+
 // A namespace, or what a loop tells of itself.
 Text repr_of_space(const Dict& dict) {
   const Value* index = dict.find("index");
@@ -96,6 +103,20 @@ Text repr_of_space(const Dict& dict) {
   out.append(repr_of_dict(dict));
   out.append(">");
   return out;
+}
+
+// -1, 0 or 1; neither is rounded to be like the other. Of what is no number (NaN): 2.
+int order_of_numbers(const Value& a, const Value& b) {
+  const auto sign = [](auto x, auto y) { return x < y ? -1 : x > y ? 1 : x == y ? 0 : 2; };
+  if (a.is_whole() && b.is_whole()) return sign(a.as_integer(), b.as_integer());
+  if (a.is(Kind::real) && b.is_whole()) {
+    const int order = order_of_numbers(b, a);
+    return order == 2 ? order : -order;
+  }
+  if (a.is(Kind::real) || !(std::fabs(b.as_real()) < 0x1p63)) return sign(a.as_real(), b.as_real());
+  const auto whole = static_cast<int64_t>(b.as_real());
+  return a.as_integer() != whole ? sign(a.as_integer(), whole)
+                                 : sign(static_cast<double>(whole), b.as_real());
 }
 
 }  // namespace
@@ -177,6 +198,13 @@ Value Value::integer(int64_t number) {
   return value;
 }
 
+Value Value::whole(std::string_view digits) {
+  if (const auto number = read_whole(digits)) return integer(*number);
+  const std::string_view sign = digits.starts_with('-') ? "-" : "";
+  digits.remove_prefix(std::min(digits.find_first_of("123456789"), digits.size()));
+  return {Kind::long_integer, {.text = Text(cat(sign, digits))}};
+}
+
 Value Value::real(double number) {
   Value value;
   value.kind_ = Kind::real;
@@ -188,14 +216,28 @@ Value Value::text(Text text) { return {Kind::text, {.text = std::move(text)}}; }
 
 Value Value::text(std::string_view bytes, bool is_said) { return text(Text(bytes, is_said)); }
 
+Value Value::markup(Text text) {
+  return {Kind::text, {.text = std::move(text), .is_markup = true}};
+}
+
+Value Value::with_text(Text text) const {
+  return is_markup() ? markup(std::move(text)) : Value::text(std::move(text));
+}
+
 Value Value::list(List items) { return {Kind::list, {.items = std::move(items)}}; }
 
 Value Value::view(std::string_view name, List items) {
   return {Kind::view, {.text = Text(name), .items = std::move(items)}};
 }
 
-Value Value::range(std::string_view repr, List numbers) {
-  return {Kind::list, {.text = Text(repr), .items = std::move(numbers)}};
+Value Value::range(const Range& range) {
+  List numbers;
+  const auto& [start, stop, step] = range;
+  for (int64_t i = start; (step > 0 ? i < stop : i > stop) && numbers.size() < kMostItems;) {
+    numbers.push_back(integer(i));
+    if (__builtin_add_overflow(i, step, &i)) break;
+  }
+  return {Kind::range, {.items = std::move(numbers), .range = range}};
 }
 
 Value Value::generator(List items) { return {Kind::generator, {.items = std::move(items)}}; }
@@ -219,12 +261,19 @@ Value Value::function(Function function, const Value& self) {
   return {Kind::function, {.items = {self}, .function = function}};
 }
 
+Value Value::getter(Getter getter, const Value& self) {
+  return {Kind::function, {.items = {self}, .getter = getter}};
+}
+
 Value Value::failure(Error&& error) { return {Kind::failure, {.error = std::move(error)}}; }
 
 Value Value::macro(const Macro& macro) { return {Kind::macro, {.macro = macro}}; }
 
 Result<Value> Value::call(Arguments& arguments) const {
-  return content_->function(content_->items.front(), arguments);
+  const Value& self = content_->items.front();
+  if (content_->getter == nullptr) return content_->function(self, arguments);
+  if (arguments.positional.empty() && arguments.named.empty()) return content_->getter(self);
+  return refusal("an argument for a function that takes none");
 }
 
 double Value::as_real() const { return is(Kind::real) ? real_ : static_cast<double>(integer_); }
@@ -239,10 +288,13 @@ bool Value::is_true() const {
       return integer_ != 0;
     case Kind::real:
       return real_ != 0;
+    case Kind::long_integer:
+      return true;
     case Kind::text:
       return !as_text().empty();
     case Kind::list:
     case Kind::tuple:
+    case Kind::range:
     case Kind::view:
       return !items().empty();
     case Kind::dict:
@@ -267,6 +319,8 @@ std::string Value::type_name() const {
       return "bool";
     case Kind::integer:
       return "int";
+    case Kind::long_integer:
+      return "int of more than 64 bits";
     case Kind::real:
       return "float";
     case Kind::text:
@@ -275,6 +329,8 @@ std::string Value::type_name() const {
       return "list";
     case Kind::tuple:
       return "tuple";
+    case Kind::range:
+      return "range";
     case Kind::dict:
       return "dict";
     case Kind::view:
@@ -308,10 +364,20 @@ Text Value::to_repr() const {
       return Text(cat(integer_));
     case Kind::real:
       return Text(number_text(real_));
-    case Kind::text:
-      return repr_of_text(as_text());
+    case Kind::text: {
+      const Text spelled = repr_of_text(as_text());
+      if (!is_markup()) return spelled;
+      Text out("Markup(");
+      out.append(spelled);
+      out.append(")");
+      return out;
+    }
+    case Kind::long_integer:
+      return content_->text;
     case Kind::list:
-      return content_->text.empty() ? repr_of_items(items(), "[", "]") : content_->text;
+      return repr_of_items(items(), "[", "]");
+    case Kind::range:
+      return repr_of_range(as_range());
     case Kind::tuple:
       return repr_of_items(items(), "(", items().size() == 1 ? ",)" : ")");
     case Kind::dict:
@@ -320,24 +386,36 @@ Text Value::to_repr() const {
       return repr_of_items(items(), cat(content_->text.bytes(), "(["), "])");
     case Kind::space:
       return repr_of_space(entries());
+    case Kind::macro: {
+      const std::string& name = as_macro().node->name;
+      return Text(cat("<Macro ", name.empty() ? "anonymous" : cat("'", name, "'"), ">"));
+    }
     case Kind::generator:
     case Kind::function:
-    case Kind::macro:
     case Kind::failure:
       break;
   }
-  return Text(cat("<", type_name(), ">"));
+  Text out(cat("<", type_name(), ">"));
+  out.mark_address();
+  return out;
 }
 
 bool operator==(const Value& a, const Value& b) {
-  if (a.is_whole() && b.is_whole()) return a.as_integer() == b.as_integer();
-  if (a.is_number() && b.is_number()) return a.as_real() == b.as_real();
+  if (a.is_number() && b.is_number()) return order_of_numbers(a, b) == 0;
+  const Value& real = a.is(Kind::real) ? a : b;
+  if (real.is(Kind::real) && (a.is(Kind::long_integer) || b.is(Kind::long_integer))) {
+    const Value& whole = a.is(Kind::real) ? b : a;
+    return fixed_text(real.as_real(), 0) == whole.to_repr().bytes();
+  }
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {
     case Kind::text:
       return a.as_bytes() == b.as_bytes();
+    case Kind::long_integer:
+      return a.to_repr().bytes() == b.to_repr().bytes();
     case Kind::list:
     case Kind::tuple:
+    case Kind::range:
       return a.items() == b.items();
     case Kind::dict: {
       const auto& entries = a.entries().entries;
@@ -360,8 +438,7 @@ bool operator==(const Value& a, const Value& b) {
 
 Result<int> compare(const Value& a, const Value& b) {
   const auto sign = [](const auto& x, const auto& y) { return x < y ? -1 : y < x ? 1 : 0; };
-  if (a.is_whole() && b.is_whole()) return sign(a.as_integer(), b.as_integer());
-  if (a.is_number() && b.is_number()) return sign(a.as_real(), b.as_real());
+  if (a.is_number() && b.is_number()) return order_of_numbers(a, b);
   if (a.is(Kind::text) && b.is(Kind::text)) return sign(a.as_bytes(), b.as_bytes());
   if (a.is_sequence() && a.kind() == b.kind()) {
     const size_t n = std::min(a.items().size(), b.items().size());
@@ -374,6 +451,20 @@ Result<int> compare(const Value& a, const Value& b) {
   return refusal(cat("cannot order ", a.type_name(), " and ", b.type_name()));
 }
 
+Status check_equality(const Value& a, const Value& b) {
+  if (!a.is(Kind::view) || !b.is(Kind::view)) return {};
+  return refusal(cat(a.type_name(), " and ", b.type_name(), " are not compared here"));
+}
+
+Status check_key(const Value& value) {
+  if (value.is(Kind::list) || value.is(Kind::dict) || value.is(Kind::view)) {
+    return refusal(cat(value.type_name(), " cannot be a key"));
+  }
+  if (!value.is(Kind::tuple)) return {};
+  for (const Value& item : value.items()) KINGLET_TRY(check_key(item));
+  return {};
+}
+
 Result<Value> elements(const Value& value) {
   List found;
   switch (value.kind()) {
@@ -381,6 +472,7 @@ Result<Value> elements(const Value& value) {
       break;
     case Kind::list:
     case Kind::tuple:
+    case Kind::range:
       return value;
     case Kind::view:
       return Value::list(value.items());

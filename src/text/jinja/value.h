@@ -46,6 +46,7 @@ struct Arguments {
 
 // `self`: what a method belongs to, or what the function was made with.
 using Function = Result<Value> (*)(const Value& self, Arguments& arguments);
+using Getter = Result<Value> (*)(const Value& self);  // takes no arguments
 
 // A block of the template that can be called, and where it stands.
 struct Macro {
@@ -54,15 +55,23 @@ struct Macro {
   uint64_t scope_id = 0;
 };
 
+struct Range {
+  int64_t start = 0;
+  int64_t stop = 0;
+  int64_t step = 1;
+};
+
 enum class Kind : uint8_t {
   undefined,  // a name or an attribute that there is not
   none,
   boolean,
   integer,
+  long_integer,  // of more than 64 bits: known by its digits, and not computed with
   real,
   text,
   list,
   tuple,
+  range,  // of whole numbers
   dict,
   view,       // d.items() and the like: gone through as often as one wants, without places
   generator,  // what some filters give: gone through once, and true
@@ -87,12 +96,15 @@ class Value {
   static Value none();
   static Value boolean(bool value);
   static Value integer(int64_t value);
+  static Value whole(std::string_view digits);  // of any length; a sign may be in front
   static Value real(double value);
   static Value text(Text value);
   static Value text(std::string_view bytes, bool is_said = false);
+  // What is escaped for HTML, or is to stay as it is: it escapes what is joined with it.
+  static Value markup(Text value);
   static Value list(List items);
-  static Value view(std::string_view name, List items);     // of the type that Python has
-  static Value range(std::string_view repr, List numbers);  // a list that prints as this
+  static Value view(std::string_view name, List items);  // of the type that Python has
+  static Value range(const Range& range);                // of at most kMostItems
   static Value generator(List items);
   static Value tuple(List items);
   // A tuple whose elements are also its attributes `grouper` and `list`.
@@ -100,6 +112,7 @@ class Value {
   static Value dict(Dict entries);
   static Value space(Dict entries);
   static Value function(Function function, const Value& self);
+  static Value getter(Getter getter, const Value& self);
   static Value macro(const Macro& macro);
   static Value failure(Error&& error);
 
@@ -109,6 +122,9 @@ class Value {
   bool is_number() const { return is(Kind::boolean) || is(Kind::integer) || is(Kind::real); }
   bool is_whole() const { return is(Kind::boolean) || is(Kind::integer); }
   bool is_sequence() const { return is(Kind::list) || is(Kind::tuple); }
+  bool has_places() const { return is_sequence() || is(Kind::range); }
+  bool has_items() const { return has_places() || is(Kind::view) || is(Kind::generator); }
+  bool is_markup() const { return content_ && content_->is_markup; }
 
   // Of the kinds that they are named after.
   bool as_boolean() const { return integer_ != 0; }
@@ -119,6 +135,7 @@ class Value {
   const List& items() const { return content_->items; }
   const Dict& entries() const { return content_->entries; }
   Dict& entries() { return content_->entries; }
+  const Range& as_range() const { return content_->range; }
   List take_items() const;                         // of a generator, which is empty then
   Result<Value> call(Arguments& arguments) const;  // of a function
   const Macro& as_macro() const { return content_->macro; }
@@ -133,6 +150,9 @@ class Value {
   // Python's truth value.
   bool is_true() const;
 
+  // A text, escaped as this one is.
+  Value with_text(Text text) const;
+
   // What `undefined` was, or the name of the type as Python has it.
   std::string type_name() const;
 
@@ -143,15 +163,18 @@ class Value {
  private:
   // Of the kinds that are no numbers; shared by copies, of which only namespaces change.
   struct Content {
-    Text text = {};   // of a view: its type; of a range: how it prints
+    Text text = {};   // of a view: its type; of a long integer: its digits
     List items = {};  // of a function: its self
     Dict entries = {};
+    Range range = {};
     Function function = nullptr;
+    Getter getter = nullptr;
     Macro macro = {};
     Error error = {};
     size_t depth = 0;
     size_t weight = 0;
     bool holds_space = false;
+    bool is_markup = false;
 
     void count(const Value& value);
   };
@@ -189,10 +212,18 @@ class [[nodiscard]] Result<jinja::Value> {
 
 namespace kinglet::jinja {
 
+// As Python: 1 == 1.0 == True.
 bool operator==(const Value& a, const Value& b);
 
-// -1, 0 or 1; ErrorCode::invalid_argument where Python has no order of the two.
+// -1, 0 or 1; 2 where one is not a number (NaN). ErrorCode::invalid_argument where Python has no
+// order of the two.
 Result<int> compare(const Value& a, const Value& b);
+
+// ErrorCode::invalid_argument of two views of dicts, whose order does not count in Python.
+Status check_equality(const Value& a, const Value& b);
+
+// ErrorCode::invalid_argument where Python takes the value for no key of a dict.
+Status check_key(const Value& value);
 
 // A sequence itself; a list of the characters of a text, the keys of a dict.
 // ErrorCode::invalid_argument names what cannot be gone through.

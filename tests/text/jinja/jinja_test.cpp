@@ -72,7 +72,11 @@ TEST(Jinja, RefusesWhatItDoesNotKnowBeforeItRuns) {
            {"{{ x | random }}", "filter \"random\" is unknown"},
            {"{% block a %}{% endblock b %}", "expected a"},
            {"{% block a %}{% block a %}", "block \"a\" is there twice"},
-           {"{{ 12345678901234567890 }}", "too large"},
+           {"{{ '\\ud83d\\ude00' }}", "the escape \\u in a string"},
+           {"{{ '\\N{DIGIT ONE}' }}", "the escape \\N in a string"},
+           {"{{ é }}", "a character beyond ASCII stands outside of a string"},
+           {"{{ 1 if 2 else 3 }}{{ 1 | frobnicate }}", "filter \"frobnicate\" is unknown"},
+           {"{% if 1 %}{% set x | frobnicate %}{% endset %}{% endif %}", "is unknown"},
            {"{{ $ }}", "unexpected \"$\""}}) {
     const auto program = Template::parse(source);
     ASSERT_FALSE(program.ok()) << source;
@@ -87,8 +91,34 @@ TEST(Jinja, SaysInWhichLineSomethingFails) {
   EXPECT_EQ(text_of("{% macro f() %}\n{{ 1 + 'a' }}{% endmacro %}\n{{ f() }}"),
             "line 2: cannot add int and str");
   EXPECT_EQ(text_of("{{ raise_exception('No, no.') }}"), "line 1: No, no.");
-  EXPECT_EQ(text_of("{{ 'É'.lower() }}"),
-            "line 1: lower: letters beyond ASCII are not changed here");
+  EXPECT_EQ(text_of("{{ 'ΣΑΣ'.lower() }}"),
+            "line 1: the cases of these letters are not known here");
+  EXPECT_EQ(text_of("{% if 1 %}\n{{ 1 | frobnicate }}{% endif %}"),
+            "line 2: filter \"frobnicate\" is unknown here");
+}
+
+// What Jinja2 makes of these is of another kind than what is here, or another each time.
+TEST(Jinja, RefusesWhatItWouldMakeOtherwise) {
+  for (const auto& [source, words] : std::vector<std::pair<const char*, const char*>>{
+           {"{{ {}.items }}", "by its place in memory"},
+           {"{{ [1] | reverse }}", "by its place in memory"},
+           {"{{ ('a' ~ ([1] | map('string'))) | length }}", "by its place in memory"},
+           {"{{ [joiner()] | string }}", "by its place in memory"},
+           {"{{ [1].pop() }}", "attribute \"pop\" of list is not known here"},
+           {"{{ 'a'.encode() }}", "attribute \"encode\" of str is not known here"},
+           {"{{ cycler('a', 'b') }}", "cycler is not known here"},
+           {"{{ {}.keys() == {}.keys() }}", "dict_keys and dict_keys are not compared here"},
+           {"{{ ('%s' | e) % '<' }}", "% of an escaped text is not known here"},
+           {"{{ ('a' | e).removeprefix('a') }}", "removeprefix: of an escaped text not known here"},
+           {"{{ '٣' | int }}", "digits beyond ASCII are not read here"},
+           {"{{ 12345678901234567890 + 1 }}", "cannot add int of more than 64 bits and int"},
+           {"{{ 9007199254740993 / 3 }}", "too large to be divided"},
+           {"{% set ns = namespace(a=1) %}{% for x in [1, 2] if x == ns.a %}{{ loop.index }}"
+            "{% set ns.a = 2 %}{% endfor %}",
+            "whose condition changes meanwhile"}}) {
+    const std::string said = text_of(source);
+    EXPECT_NE(said.find(words), std::string::npos) << source << "\n" << said;
+  }
 }
 
 TEST(Jinja, EndsWhateverATemplateDoes) {
@@ -103,6 +133,10 @@ TEST(Jinja, EndsWhateverATemplateDoes) {
                 .find("writes more than"),
             std::string::npos);
   EXPECT_NE(text_of("{{ range(999999) }}").find("more than 100000"), std::string::npos);
+  EXPECT_NE(text_of("{{ range(9223372036854775807) }}").find("more than 100000"),
+            std::string::npos);
+  EXPECT_EQ(text_of("{{ range(1, 9223372036854775807, 9223372036854775807)[1:] }}"),
+            "line 1: a whole number grows too large");
   EXPECT_NE(text_of("{{ 9 ** 99 }}").find("too large"), std::string::npos);
   const std::string deep = "{{ " + std::string(500, '(') + "1" + std::string(500, ')') + " }}";
   EXPECT_NE(text_of(deep).find("inside of something else"), std::string::npos);
@@ -135,6 +169,9 @@ TEST(Jinja, EndsWhateverATemplateMakes) {
   ends_with("{{ range(99999) | unique | list }}", "unique: more than");
   ends_with("{% set x = 'é' * 4000000 %}{% for i in range(99999) %}{{ x[3999999] }}{% endfor %}",
             "too long");
+  std::string names;
+  for (int i = 0; i < 5000; ++i) names += "{{ a" + std::to_string(i) + " }}";
+  EXPECT_NE(text_of(names).find("too many names"), std::string::npos);
   std::string sum = "{{ 1";
   for (int i = 0; i < 100000; ++i) sum += "+1";
   ends_with(sum + " }}", "inside of something else");
@@ -199,6 +236,7 @@ TEST(Jinja, KnowsWhatTheConversationSays) {
   EXPECT_EQ(said("{{ m.content.split(',')[1] }}"), " you \n");
   EXPECT_EQ(said("{{ m.content.replace('<end>', '[x]') }}"), " " + own("[x]") + "Hi, you \n");
   EXPECT_EQ(said("{{ m.content | upper }}"), " <END>HI, YOU \n");
+  EXPECT_EQ(said("{{ ('<' | e) + (m.content | trim) }}"), own("&lt;") + "&lt;end&gt;Hi," + " you");
   EXPECT_EQ(said("{{ [m.content, 'z'] | join('-') }}"), " <end>Hi, you \n" + own("-z"));
   EXPECT_EQ(said("{{ m.content | tojson }}"), own("\"") + " <end>Hi, you \\n" + own("\""));
   EXPECT_EQ(said("{% set x %}({{ m.content }}){% endset %}{{ x }}"),
@@ -220,6 +258,15 @@ TEST(Jinja, TellsATimeThatIsNone) {
             "Monday January 0001-01-01 00:00:00");
   EXPECT_EQ(program.value().render({}, {70000, 13, 99, 99, 99, 99}).value().bytes(),
             "Friday December 9999-12-31 23:59:60");
+}
+
+TEST(Json, ReadsNumbersOfAnySize) {
+  for (const char* number : {"12345678901234567890", "-98765432109876543210123456789"}) {
+    EXPECT_EQ(print_json(parse_json(number).value(), {}).value().bytes(), number);
+  }
+  // All digits together are beyond what is read, and their value is not.
+  const std::string largest = "17976931348623157" + std::string(292, '0') + ".0";
+  EXPECT_EQ(print_json(parse_json(largest).value(), {}).value().bytes(), "1.7976931348623157e+308");
 }
 
 TEST(Json, ReadsWhatItPrints) {

@@ -1,0 +1,159 @@
+#include "text/jinja/number_filters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/ascii.h"
+#include "base/format.h"
+#include "text/jinja/arguments.h"
+#include "text/jinja/numbers.h"
+#include "text/jinja/operations.h"
+#include "text/jinja/strings.h"
+#include "text/utf8.h"
+
+namespace kinglet::jinja {
+namespace {
+
+const Value& filtered(const Arguments& arguments) { return arguments.positional.front(); }
+
+// Where digits of other scripts are.
+bool may_be_digit(char32_t code) {
+  return (code >= 0x660 && code < 0x1a9a) || (code >= 0xa620 && code < 0xabfa) ||
+         (code >= 0xff10 && code < 0xff1a) || (code >= 0x104a0 && code < 0x1fbfa);
+}
+
+// What a text spells as Python reads numbers: without white space around it and underscores between
+// digits. ErrorCode::invalid_argument where digits of other scripts may be in it.
+Result<std::string> spelled_number(const Text& text) {
+  const std::string bytes = strip(text, "", Ends::both).bytes();
+  std::string spelled;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (may_be_digit(decode_utf8(std::string_view(bytes).substr(i)).code_point)) {
+      return refusal("digits beyond ASCII are not read here");
+    }
+    const bool is_between = bytes[i] == '_' && i > 0 && i + 1 < bytes.size() &&
+                            is_digit(bytes[i - 1]) && is_digit(bytes[i + 1]);
+    if (!is_between) spelled += bytes[i];
+  }
+  return spelled;
+}
+
+std::optional<double> read_real(std::string_view spelled) {
+  if (const auto number = read_number(spelled)) return number;
+  const bool is_negative = spelled.starts_with('-');
+  if (is_negative || spelled.starts_with('+')) spelled.remove_prefix(1);
+  for (const std::string_view name : {"inf", "infinity", "nan"}) {
+    if (!equal_ignoring_case(spelled, name)) continue;
+    const double value = name == "nan" ? std::numeric_limits<double>::quiet_NaN() : HUGE_VAL;
+    return is_negative ? -value : value;
+  }
+  return std::nullopt;
+}
+
+// Of a sign and digits.
+bool is_whole(std::string_view spelled) {
+  if (spelled.starts_with('-') || spelled.starts_with('+')) spelled.remove_prefix(1);
+  return !spelled.empty() && std::all_of(spelled.begin(), spelled.end(), is_digit);
+}
+
+// The number that a value is or spells; None where it is none. ErrorCode::invalid_argument of what
+// is undefined, or not read.
+Result<Value> number_of(const Value& value) {
+  if (value.is_undefined()) return refusal(cat(value.type_name(), " is no number"));
+  if (value.is_whole()) return Value::integer(value.as_integer());
+  if (value.is(Kind::real) || value.is(Kind::long_integer)) return value;
+  if (!value.is(Kind::text)) return Value::none();
+  KINGLET_ASSIGN(const std::string spelled, spelled_number(value.as_text()));
+  if (is_whole(spelled)) return Value::whole(spelled);
+  const auto real = read_real(spelled);
+  return real ? Value::real(*real) : Value::none();
+}
+
+}  // namespace
+
+Result<Value> integer_filter(Arguments& arguments) {
+  ArgumentReader reader("int", arguments);
+  const Value* given = reader.take("default");
+  const int64_t base = reader.take_integer("base", 10);
+  KINGLET_TRY(reader.check_end());
+  if (base != 10) return refusal("int: only base 10 is known here");
+  KINGLET_ASSIGN(const Value number, number_of(filtered(arguments)));
+  if (number.is_whole() || number.is(Kind::long_integer)) return number;
+  if (number.is(Kind::none) || std::isnan(number.as_real())) {
+    return given == nullptr ? Value::integer(0) : *given;
+  }
+  if (std::isinf(number.as_real())) return refusal("int: infinity is no whole number");
+  return Value::whole(fixed_text(std::trunc(number.as_real()), 0));
+}
+
+Result<Value> real_filter(Arguments& arguments) {
+  ArgumentReader reader("float", arguments);
+  const Value* given = reader.take("default");
+  KINGLET_TRY(reader.check_end());
+  KINGLET_ASSIGN(const Value number, number_of(filtered(arguments)));
+  if (number.is_number()) return Value::real(number.as_real());
+  if (number.is(Kind::none)) return given == nullptr ? Value::real(0) : *given;
+  return Value::real(read_number(number.to_repr().bytes()).value_or(0));
+}
+
+Result<Value> absolute_filter(Arguments& arguments) {
+  ArgumentReader reader("abs", arguments);
+  KINGLET_TRY(reader.check_end());
+  const Value& value = filtered(arguments);
+  if (value.is(Kind::real)) return Value::real(std::fabs(value.as_real()));
+  if (!value.is_whole()) return refusal(cat("abs: ", value.type_name(), " is no number"));
+  return value.as_integer() < 0 ? negated(value) : Value::integer(value.as_integer());
+}
+
+Result<Value> round_filter(Arguments& arguments) {
+  ArgumentReader reader("round", arguments);
+  const int64_t precision = reader.take_integer("precision", 0);
+  const Text method = reader.take_text("method", "common");
+  KINGLET_TRY(reader.check_end());
+  const Value& value = filtered(arguments);
+  if (value.is(Kind::long_integer) && method.bytes() == "common") return value;
+  if (!value.is_number()) return refusal(cat("round: ", value.type_name(), " is no number"));
+  if (precision < 0 || precision > 15) return refusal("round: a precision from 0 to 15");
+  const double number = value.as_real();
+  const bool is_up = method.bytes() == "ceil";
+  if (!is_up && method.bytes() != "floor") {
+    if (method.bytes() != "common") return refusal("round: the method is common, ceil or floor");
+    if (value.is_whole()) return Value::integer(value.as_integer());
+    if (!std::isfinite(number)) return value;
+    const std::string rounded = fixed_text(number, static_cast<size_t>(precision));
+    return Value::real(read_number(rounded).value_or(number));
+  }
+  double scale = 1;
+  for (int64_t n = 0; n < precision; ++n) scale *= 10;
+  const double scaled = number * scale;
+  // Whole numbers are exact in Python.
+  if (!std::isfinite(scaled) || (value.is_whole() && std::fabs(scaled) > 0x1p53)) {
+    return refusal("round: this number is too large for it here");
+  }
+  const double rounded = is_up ? std::ceil(scaled) : std::floor(scaled);
+  return Value::real((rounded + 0.0) / scale);  // and there is no -0
+}
+
+Result<Value> sum_of(const List& values, const Value& start) {
+  if (start.is(Kind::text)) return refusal("sum: texts are not added");
+  Value sum = start;
+  if (!start.is(Kind::list)) {
+    for (const Value& value : values) {
+      KINGLET_ASSIGN(sum, add(sum, value));
+    }
+    return sum;
+  }
+  List items = start.items();
+  for (const Value& value : values) {
+    if (!value.is(Kind::list)) return refusal(cat("sum: ", value.type_name(), " is no list"));
+    items.insert(items.end(), value.items().begin(), value.items().end());
+    if (items.size() > kMostItems) return refusal("sum: the list grows too long");
+  }
+  return Value::list(std::move(items));
+}
+
+}  // namespace kinglet::jinja
