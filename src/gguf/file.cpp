@@ -1,13 +1,12 @@
 #include "gguf/file.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <limits>
 
+#include "base/file_access.h"
 #include "base/format.h"
 #include "base/hash.h"
 #include "gguf/split.h"
@@ -296,14 +295,6 @@ Error io_error(const std::string& path, std::string_view action) {
   return Error{ErrorCode::io, cat("cannot ", action, " ", path, ": ", std::strerror(errno))};
 }
 
-// The file's size, or nothing where it has none (a pipe).
-std::optional<uint64_t> size_of(std::FILE* file) {
-  if (fseeko(file, 0, SEEK_END) != 0) return std::nullopt;
-  const auto size = ftello(file);
-  if (size < 0 || fseeko(file, 0, SEEK_SET) != 0) return std::nullopt;
-  return static_cast<uint64_t>(size);
-}
-
 class OpenFile final : public RandomAccessFile {
  public:
   OpenFile(std::string path, FilePointer file) : path_(std::move(path)), file_(std::move(file)) {}
@@ -311,15 +302,14 @@ class OpenFile final : public RandomAccessFile {
   // Threads may read at the same time.
   Status read(uint64_t offset, std::span<std::byte> bytes) const override {
     while (!bytes.empty()) {
-      const auto n =
-          pread(fileno(file_.get()), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-      if (n < 0) return io_error(path_, "read");
-      if (n == 0) {
+      const auto n = read_at(file_.get(), offset, bytes);
+      if (!n) return io_error(path_, "read");
+      if (*n == 0) {
         return Error{ErrorCode::io, cat(path_, " ends at byte ", offset,
                                         ": it became shorter since the model was loaded")};
       }
-      bytes = bytes.subspan(static_cast<size_t>(n));
-      offset += static_cast<uint64_t>(n);
+      bytes = bytes.subspan(*n);
+      offset += *n;
     }
     return {};
   }
@@ -334,16 +324,14 @@ constexpr size_t kReportedBytes = size_t{8} << 20;
 
 Result<GgufFile> read_one(const std::string& path, StoredChoice choice,
                           const ReadProgress& on_progress) {
-  FilePointer opened(std::fopen(path.c_str(), "rb"));
+  FilePointer opened(open_file(path, "rb"));
   if (opened == nullptr) return io_error(path, "open");
   std::FILE* const file = opened.get();
-  const auto n_bytes = size_of(file);
+  const auto n_bytes = file_size(file);
   GgufLoader loader(n_bytes, std::make_unique<const OpenFile>(path, std::move(opened)), choice);
   while (true) {
     const uint64_t n_skipped = loader.skip(std::numeric_limits<uint64_t>::max());
-    if (n_skipped > 0 && fseeko(file, static_cast<off_t>(n_skipped), SEEK_CUR) != 0) {
-      return io_error(path, "read");
-    }
+    if (n_skipped > 0 && !skip_in_file(file, n_skipped)) return io_error(path, "read");
     const size_t most = on_progress ? kReportedBytes : std::numeric_limits<size_t>::max();
     KINGLET_ASSIGN(const auto room, loader.reserve(most));
     if (room.empty()) break;
@@ -351,7 +339,7 @@ Result<GgufFile> read_one(const std::string& path, StoredChoice choice,
     if (std::ferror(file) != 0) return io_error(path, "read");
     KINGLET_TRY(loader.commit(n));
     if (n < room.size()) break;
-    if (on_progress) on_progress(static_cast<uint64_t>(ftello(file)), n_bytes.value_or(0));
+    if (on_progress) on_progress(file_position(file), n_bytes.value_or(0));
   }
   return loader.finish();
 }

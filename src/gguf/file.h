@@ -146,9 +146,9 @@ class GgufLoader {
 // Told of bytes that were read, and of those that the file has, each part of a split one by itself.
 using ReadProgress = std::function<void(uint64_t n_read, uint64_t n_bytes)>;
 
-// Reads the file at `path`; of a split one, "NAME-00002-of-00003.gguf", all parts that lie beside
-// it. What is chosen stays in the files, which are open as long as it does. ErrorCode::io names the
-// path and the reason.
+// Reads the file at `path` (UTF-8); of a split one, "NAME-00002-of-00003.gguf", all parts that lie
+// beside it. What is chosen stays in the files, which are open as long as it does. ErrorCode::io
+// names the path and the reason.
 Result<GgufFile> read_gguf_file(const std::string& path, StoredChoice choice = {},
                                 const ReadProgress& on_progress = {});
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "base/file_access.h"
 #include "base/format.h"
 #include "base/quoted.h"
 
@@ -99,7 +100,7 @@ void GgufWriter::add_tensor(std::string_view name, DType type, const Shape& shap
 
 Status GgufWriter::open(const std::string& path) {
   path_ = path;
-  file_.reset(std::fopen(path.c_str(), "wb"));
+  file_.reset(open_file(path, "wb"));
   if (!file_) {
     return Error{ErrorCode::io, cat("cannot create ", quoted(path), ": ", std::strerror(errno))};
   }
