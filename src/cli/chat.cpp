@@ -12,6 +12,7 @@
 #include "cli/images.h"
 #include "cli/input.h"
 #include "cli/markdown.h"
+#include "cli/paths.h"
 #include "cli/progress.h"
 #include "cli/run.h"
 #include "cli/terminal.h"
@@ -80,7 +81,7 @@ Status answer(Conversation& conversation, std::string_view message, const Pictur
 }
 
 Status write_text_file(const std::string& path, std::string_view text) {
-  std::ofstream file(path, std::ios::binary);
+  std::ofstream file(to_path(path), std::ios::binary);
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
   file.close();
   if (!file) return Error{ErrorCode::io, cat("cannot write ", path)};

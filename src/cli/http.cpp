@@ -2,9 +2,8 @@
 
 #ifdef KINGLET_HAS_LIBCURL
 #include <curl/curl.h>
-#endif
-
 #include <unistd.h>
+#endif
 
 #include <cstdio>
 #include <cstdlib>
@@ -13,8 +12,10 @@
 #include <string_view>
 
 #include "base/ascii.h"
+#include "base/file_access.h"
 #include "base/format.h"
 #include "cli/hub.h"
+#include "cli/paths.h"
 
 namespace kinglet::cli {
 
@@ -177,10 +178,9 @@ Result<RemoteFile> ask_about_file(const std::string& url) {
 Status download_rest(const std::string& url, const std::string& path,
                      const DownloadProgress& on_progress) {
   std::error_code missing;
-  const auto size = std::filesystem::file_size(path, missing);
+  const auto size = std::filesystem::file_size(to_path(path), missing);
   const uint64_t n_before = missing ? 0 : size;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "ab"),
-                                                             &std::fclose);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(open_file(path, "ab"), &std::fclose);
   if (file == nullptr) return Error{ErrorCode::io, cat("cannot write ", path)};
   Request request(url);
   Download download = {request, file.get(), n_before, on_progress};

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "cli/models.h"
+#include "cli/paths.h"
 #include "cli/picture_file.h"
 #include "cli/progress.h"
 
@@ -14,14 +15,15 @@ namespace {
 
 Result<std::string> find_mmproj(const std::string& model) {
   KINGLET_ASSIGN(const std::string path, model_path(model));
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const std::filesystem::path folder = to_path(path).parent_path();
   std::vector<std::string> found;
   std::error_code error;
   for (const auto& file :
        std::filesystem::directory_iterator(folder.empty() ? "." : folder, error)) {
-    const std::string name = file.path().filename().string();
-    if (name.starts_with("mmproj") && name.ends_with(".gguf"))
-      found.push_back(file.path().string());
+    const std::string name = to_utf8(file.path().filename());
+    if (name.starts_with("mmproj") && name.ends_with(".gguf")) {
+      found.push_back(to_utf8(file.path()));
+    }
   }
   if (found.size() == 1) return found[0];
   return Error{ErrorCode::io,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/file_access.h"
 #include "base/format.h"
 #include "text/utf8.h"
 
@@ -22,7 +23,7 @@ std::string read_all(std::FILE* file) {
 std::string read_input() { return read_all(stdin); }
 
 Result<std::string> read_text_file(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
+  std::FILE* file = open_file(path, "rb");
   if (file == nullptr) return Error{ErrorCode::io, cat("cannot open ", path)};
   std::string text = read_all(file);
   const bool failed = std::ferror(file) != 0;

@@ -16,7 +16,7 @@ class LineEditor {
   virtual std::optional<std::string> read(const char* prompt) = 0;
 };
 
-// Null where the program was built without libedit.
+// Null where there is none: the program was built without libedit, not for Windows.
 std::unique_ptr<LineEditor> open_line_editor();
 
 }  // namespace kinglet::cli

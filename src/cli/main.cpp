@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/manual.h"
 #include "cli/models.h"
+#include "cli/terminal.h"
 
 namespace kinglet::cli {
 namespace {
@@ -157,6 +158,7 @@ void add_serve_options(CLI::App& command, ServeOptions& options) {
 int run(int argc, char** argv) {
   CLI::App app("Runs language models from GGUF files.");
   app.require_subcommand(1);
+  app.allow_windows_style_options(false);  // of subcommands too: paths begin with / there as well
   std::function<Status()> command;
 
   GenerateOptions generating;
@@ -349,6 +351,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    kinglet::cli::prepare_streams();
     return kinglet::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "kinglet: out of memory\n");

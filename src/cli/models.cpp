@@ -13,6 +13,7 @@
 #include "base/format.h"
 #include "cli/http.h"
 #include "cli/hub.h"
+#include "cli/paths.h"
 #include "cli/progress.h"
 #include "cli/sha256.h"
 #include "gguf/split.h"
@@ -33,6 +34,28 @@ struct StoredFile {
   bool is_complete;
 };
 
+// KINGLET_MODELS, or kinglet/models where the user's data is. Below it files lie as on the hub:
+// owner/repo/path.
+Result<fs::path> models_folder() {
+  const auto variable = [](const char* name) -> std::string {
+    const char* value = std::getenv(name);
+    return value != nullptr ? value : "";
+  };
+  if (const std::string own = variable("KINGLET_MODELS"); !own.empty()) return to_path(own);
+  if (const std::string data = variable("XDG_DATA_HOME"); data.starts_with('/')) {
+    return to_path(data) / "kinglet/models";
+  }
+  if (const std::string home = variable("HOME"); home.starts_with('/')) {
+    return to_path(home) / ".local/share/kinglet/models";
+  }
+  if (const std::string windows = variable("LOCALAPPDATA"); !windows.empty()) {
+    return to_path(windows) / "kinglet" / "models";
+  }
+  return Error{ErrorCode::io, "neither KINGLET_MODELS nor HOME says where models are"};
+}
+
+fs::path with_suffix(fs::path path, std::string_view suffix) { return path += suffix; }
+
 Result<std::vector<StoredFile>> stored_files() {
   KINGLET_ASSIGN(const fs::path folder, models_folder());
   std::vector<StoredFile> files;
@@ -43,7 +66,7 @@ Result<std::vector<StoredFile>> stored_files() {
     const bool is_complete = it->path().extension() != kPartial;
     fs::path name = it->path().lexically_relative(folder);
     if (!is_complete) name.replace_extension();
-    files.push_back({"hf:" + name.generic_string(), it->path(), is_complete});
+    files.push_back({"hf:" + to_utf8(name.generic_u8string()), it->path(), is_complete});
   }
   std::sort(files.begin(), files.end(),
             [](const StoredFile& a, const StoredFile& b) { return a.address < b.address; });
@@ -51,7 +74,8 @@ Result<std::vector<StoredFile>> stored_files() {
 }
 
 fs::path path_of(const fs::path& folder, const HubAddress& address, const std::string& path) {
-  return folder / address.repository / path;
+  fs::path joined = folder / to_path(address.repository) / to_path(path);
+  return joined.make_preferred();
 }
 
 // The path in its repository of a file that is here.
@@ -89,7 +113,7 @@ Status check_download(const fs::path& path, const RemoteFile& remote) {
   if (!is_sha256(remote.version)) return {};
   ProgressBar bar("Checking");
   const auto on_progress = [&](uint64_t n_done) { bar.update(n_done, size); };
-  KINGLET_ASSIGN(const std::string found, sha256_of_file(path.string(), on_progress));
+  KINGLET_ASSIGN(const std::string found, sha256_of_file(to_utf8(path), on_progress));
   if (equal_ignoring_case(found, remote.version)) return {};
   fs::remove(path, error);
   return Error{ErrorCode::corrupt, cat("the SHA-256 of the download is ", found, ", the hub says ",
@@ -105,10 +129,10 @@ Status pull_file(const HubAddress& address, const std::string& path, const fs::p
   fs::create_directories(target.parent_path(), error);
   if (error) {
     return Error{ErrorCode::io,
-                 cat("cannot make ", target.parent_path().string(), ": ", error.message())};
+                 cat("cannot make ", to_utf8(target.parent_path()), ": ", error.message())};
   }
-  const fs::path partial = cat(target.string(), kPartial);
-  const fs::path version = cat(target.string(), kVersion);
+  const fs::path partial = with_suffix(target, kPartial);
+  const fs::path version = with_suffix(target, kVersion);
   const std::string url = hub_file_url(address, path);
   KINGLET_ASSIGN(const RemoteFile remote, ask_about_file(url));
   // The beginning of another version is no beginning of this one; of which nobody knows which it
@@ -118,35 +142,21 @@ Status pull_file(const HubAddress& address, const std::string& path, const fs::p
   const auto n_there = fs::file_size(partial, error);
   if (error || !remote.bytes || n_there < *remote.bytes) {
     ProgressBar bar(path);
-    KINGLET_TRY(download_rest(url, partial.string(), [&](uint64_t n_done, uint64_t n_bytes) {
+    KINGLET_TRY(download_rest(url, to_utf8(partial), [&](uint64_t n_done, uint64_t n_bytes) {
       bar.update(n_done, n_bytes);
     }));
   }
   KINGLET_TRY(check_download(partial, remote));
   fs::rename(partial, target, error);
-  if (error)
-    return Error{ErrorCode::io, cat("cannot name ", target.string(), ": ", error.message())};
+  if (error) {
+    return Error{ErrorCode::io, cat("cannot name ", to_utf8(target), ": ", error.message())};
+  }
   fs::remove(version, error);
-  std::printf("%s\n", target.c_str());
+  std::printf("%s\n", to_utf8(target).c_str());
   return {};
 }
 
 }  // namespace
-
-Result<std::string> models_folder() {
-  const auto variable = [](const char* name) -> std::string {
-    const char* value = std::getenv(name);
-    return value != nullptr ? value : "";
-  };
-  if (const std::string own = variable("KINGLET_MODELS"); !own.empty()) return own;
-  if (const std::string data = variable("XDG_DATA_HOME"); data.starts_with('/')) {
-    return data + "/kinglet/models";
-  }
-  if (const std::string home = variable("HOME"); home.starts_with('/')) {
-    return home + "/.local/share/kinglet/models";
-  }
-  return Error{ErrorCode::io, "neither KINGLET_MODELS nor HOME says where models are"};
-}
 
 Result<std::string> model_path(const std::string& model) {
   if (!is_hub_address(model)) return model;
@@ -155,7 +165,7 @@ Result<std::string> model_path(const std::string& model) {
   const auto path = stored_path(address);
   const fs::path file = path.ok() ? path_of(folder, address, path.value()) : fs::path();
   std::error_code error;
-  if (path.ok() && fs::exists(file, error)) return file.string();
+  if (path.ok() && fs::exists(file, error)) return to_utf8(file);
   return Error{ErrorCode::io, cat(model, " is not here: kinglet pull ", model)};
 }
 
@@ -191,11 +201,14 @@ Status remove_model(const std::string& text) {
   KINGLET_ASSIGN(const std::string path, stored_path(address));
   bool is_removed = false;
   for (const std::string& part : split_paths(path)) {
-    const std::string file = path_of(folder, address, part).string();
-    for (const std::string& name : {file, cat(file, kPartial), cat(file, kVersion)}) {
+    const fs::path file = path_of(folder, address, part);
+    for (const std::string_view suffix : {std::string_view(), kPartial, kVersion}) {
+      const fs::path name = with_suffix(file, suffix);
       std::error_code error;
       is_removed = fs::remove(name, error) || is_removed;
-      if (error) return Error{ErrorCode::io, cat("cannot delete ", name, ": ", error.message())};
+      if (error) {
+        return Error{ErrorCode::io, cat("cannot delete ", to_utf8(name), ": ", error.message())};
+      }
     }
   }
   if (!is_removed) return Error{ErrorCode::io, cat(text, " is not here")};

@@ -7,10 +7,6 @@
 
 namespace kinglet::cli {
 
-// Where models are: KINGLET_MODELS, or kinglet/models where the user's data is. Below it their
-// files lie as on the hub: owner/repo/path.
-Result<std::string> models_folder();
-
 // The path of what is given as a model: of an address of the hub that of the file that was pulled,
 // of anything else itself. ErrorCode::io tells how to pull it.
 Result<std::string> model_path(const std::string& model);

@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/images.h"
+#include "cli/paths.h"
 #include "cli/picture_file.h"
 #include "cli/run.h"
 
@@ -17,7 +18,7 @@ std::string model_name(const ServeOptions& options, const GgufHeader& header) {
   if (!options.name.empty()) return options.name;
   const auto name = header.get_string("general.name", "");
   if (name.ok() && !name.value().empty()) return std::string(name.value());
-  return std::filesystem::path(options.run.model).stem().string();
+  return to_utf8(to_path(options.run.model).stem());
 }
 
 // Pixels of a client's picture: 200 MB, where the program's own user may take more.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/ascii.h"
+#include "base/file_access.h"
 #include "base/format.h"
 
 namespace kinglet::cli {
@@ -17,8 +18,7 @@ namespace kinglet::cli {
 
 Result<std::string> sha256_of_file(const std::string& path,
                                    const std::function<void(uint64_t n_done)>& on_progress) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             &std::fclose);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(open_file(path, "rb"), &std::fclose);
   const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> digest(EVP_MD_CTX_new(),
                                                                   &EVP_MD_CTX_free);
   if (file == nullptr || EVP_DigestInit_ex(digest.get(), EVP_sha256(), nullptr) != 1) {

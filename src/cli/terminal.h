@@ -10,12 +10,16 @@
 
 namespace kinglet::cli {
 
+// To be called first: where a system tells text from bytes, the standard streams are bytes from now
+// on, and a terminal takes UTF-8 and escape sequences.
+void prepare_streams();
+
 bool reads_from_terminal();  // standard input
 bool writes_to_terminal();   // standard output
 bool reports_to_terminal();  // standard error
 
 // Reads messages of one or several lines. At a terminal lines can be edited, and those of earlier
-// conversations come back with the arrow keys, where the program was built with libedit.
+// conversations come back with the arrow keys, where there is a line editor.
 class MessageReader {
  public:
   MessageReader();
@@ -41,7 +45,8 @@ void catch_interrupts();
 // Requested once Ctrl-C is pressed after this call.
 Cancellation next_interrupt();
 
-// Has something to read once Ctrl-C is pressed after that call; -1 where interrupts are not caught.
+// POSIX only: has something to read once Ctrl-C is pressed after that call; -1 where interrupts are
+// not caught.
 int interrupt_descriptor();
 
 }  // namespace kinglet::cli

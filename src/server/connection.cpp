@@ -1,14 +1,9 @@
 #include "server/connection.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include "server/sockets.h"
 
 namespace kinglet::server {
 namespace {
@@ -44,11 +39,10 @@ void name_address(const sockaddr_storage& address, std::string& ip, int& port) {
 
 Connection::Connection(socket_t socket, std::chrono::seconds time_to_read)
     : socket_(socket), deadline_(begin_ + time_to_read) {
-  const int yes = 1;  // a token is worth a packet
-  setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  switch_on(socket_, IPPROTO_TCP, TCP_NODELAY);  // a token is worth a packet
 }
 
-Connection::~Connection() { close(socket_); }
+Connection::~Connection() { close_socket(socket_); }
 
 bool Connection::is_gone() const {
   if (!wait_for(socket_, POLLIN, {})) return false;
@@ -88,7 +82,7 @@ ssize_t Connection::read(char* to, size_t size) {
 
 ssize_t Connection::write(const char* from, size_t size) {
   if (!wait_for(socket_, POLLOUT, kTimeToWrite)) return -1;
-  return send(socket_, from, size, MSG_NOSIGNAL);
+  return send_some(socket_, from, size);
 }
 
 void Connection::get_remote_ip_and_port(std::string& ip, int& port) const {

@@ -1,7 +1,5 @@
 #include "server/http_server.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "base/quoted.h"
 #include "server/connection_threads.h"
 #include "server/encoding_request.h"
+#include "server/sockets.h"
 #include "text/chat_keys.h"
 
 namespace kinglet::server {
@@ -130,11 +129,6 @@ size_t count_tokens(const std::vector<std::vector<TokenId>>& texts) {
   return n;
 }
 
-int set_socket_options(socket_t socket) {
-  const int yes = 1;  // but not SO_REUSEPORT: two servers would share a port unnoticed
-  return setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-}
-
 }  // namespace
 
 HttpServer::HttpServer(const HttpOptions& options, const ServedModel& model, Scheduler& scheduler,
@@ -147,7 +141,7 @@ HttpServer::HttpServer(const HttpOptions& options, const ServedModel& model, Sch
 }
 
 void HttpServer::set_handlers() {
-  set_socket_options([](socket_t socket) { server::set_socket_options(socket); });
+  set_socket_options([](socket_t socket) { switch_on(socket, SOL_SOCKET, kOwnPort); });
   set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
     return guard(request, response);
   });

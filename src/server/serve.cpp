@@ -1,11 +1,10 @@
 #include "server/serve.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <atomic>
 #include <cstdio>
 #include <thread>
+
+#include "server/stop_signals.h"
 
 namespace kinglet::server {
 namespace {
@@ -13,37 +12,13 @@ namespace {
 // For answers to end after the first signal.
 constexpr std::chrono::seconds kTimeToEnd{10};
 
-// Waits for the signals that end the server. They are blocked in all threads from the constructor
-// on, so that a thread of this one can take them.
-class Signals {
- public:
-  Signals() {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGINT);
-    sigaddset(&signals_, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
-  }
-  ~Signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-  // Whether one came within that time.
-  bool wait(std::chrono::milliseconds at_most) const {
-    const timespec time{.tv_sec = at_most.count() / 1000,
-                        .tv_nsec = at_most.count() % 1000 * 1'000'000};
-    return sigtimedwait(&signals_, nullptr, &time) > 0;
-  }
-
- private:
-  sigset_t signals_{};
-  sigset_t before_{};
-};
-
 std::string url_of(const std::string& host, int port) {
   const bool is_v6 = host.find(':') != std::string::npos;
   return (is_v6 ? "http://[" + host + "]:" : "http://" + host + ":") + std::to_string(port);
 }
 
 // Until what was begun has ended, the time is up, or another signal comes.
-void wait_for_answers(const Signals& signals, const Metrics& metrics) {
+void wait_for_answers(const StopSignals& signals, const Metrics& metrics) {
   const auto deadline = Clock::now() + kTimeToEnd;
   while (metrics.requests > 0 && Clock::now() < deadline) {
     if (signals.wait(std::chrono::milliseconds(50))) return;
@@ -53,7 +28,7 @@ void wait_for_answers(const Signals& signals, const Metrics& metrics) {
 }  // namespace
 
 Status serve(const LanguageModel& loaded, ThreadPool& pool, const ServeOptions& options) {
-  const Signals signals;
+  const auto signals = take_stop_signals();
   Metrics metrics;
   const ServedModel model(loaded, options.name, options.scheduler.session.n_ctx, options.sampling);
   KINGLET_ASSIGN(const auto scheduler, Scheduler::create(loaded, pool, options.scheduler, metrics));
@@ -66,11 +41,11 @@ Status serve(const LanguageModel& loaded, ThreadPool& pool, const ServeOptions& 
     http.run();
     has_ended = true;
   });
-  while (!has_ended && !signals.wait(std::chrono::milliseconds(200))) {
+  while (!has_ended && !signals->wait(std::chrono::milliseconds(200))) {
   }
   std::fprintf(stderr, "kinglet: ending\n");
   http.end();
-  wait_for_answers(signals, metrics);
+  wait_for_answers(*signals, metrics);
   scheduler->stop();
   listening.join();
   return {};

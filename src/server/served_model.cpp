@@ -21,10 +21,18 @@ std::string template_source(const GgufHeader& header, bool with_tools) {
   return source.empty() ? metadata(header, kChatTemplateKey) : source;
 }
 
+// std::localtime(), for threads.
+bool to_local(const std::time_t& time, std::tm& local) {
+#if defined(_WIN32)
+  return localtime_s(&local, &time) == 0;
+#else
+  return localtime_r(&time, &local) != nullptr;
+#endif
+}
+
 jinja::Now local_time() {
-  const std::time_t now = std::time(nullptr);
   std::tm local{};
-  if (localtime_r(&now, &local) == nullptr) return {};
+  if (!to_local(std::time(nullptr), local)) return {};
   return {local.tm_year + 1900, local.tm_mon + 1, local.tm_mday,
           local.tm_hour,        local.tm_min,     local.tm_sec};
 }

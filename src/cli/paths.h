@@ -1,0 +1,19 @@
+// Paths of std::filesystem, made of UTF-8 and printed as such on every system.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace kinglet::cli {
+
+inline std::filesystem::path to_path(std::string_view utf8) {
+  return std::u8string(utf8.begin(), utf8.end());
+}
+
+inline std::string to_utf8(const std::filesystem::path& path) {
+  const std::u8string text = path.u8string();
+  return {text.begin(), text.end()};
+}
+
+}  // namespace kinglet::cli
