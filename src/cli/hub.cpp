@@ -63,6 +63,13 @@ bool names_type(const std::string& path, const std::string& type) {
   return false;
 }
 
+// Whether a path stays in the folder that it is joined to: it does not go up, and no root, drive or
+// stream of Windows is in it.
+bool stays_below(std::string_view path) {
+  return path.find("..") == path.npos && path.find_first_of("\\:") == path.npos &&
+         !path.starts_with('/');
+}
+
 // Those that name the type; where some name more beside it, the plainest.
 std::vector<std::string> matching(const std::vector<std::string>& models, std::string_view type) {
   std::vector<std::string> found;
@@ -98,7 +105,7 @@ Result<HubAddress> parse_hub_address(std::string_view text) {
       R"(hf:(?://)?([\w.-]+/[\w.-]+)(?:@([^/:]+))?(?:/([^?#]*[^/?#])|:([\w.-]+))?)");
   std::cmatch parts;
   if (!std::regex_match(text.data(), text.data() + text.size(), parts, pattern) ||
-      text.find("..") != text.npos) {
+      text.find("..") != text.npos || !stays_below(parts[3].str())) {
     return Error{ErrorCode::invalid_argument,
                  cat(quoted(text),
                      " is not of the form hf:owner/repo/file.gguf, hf:owner/repo:TYPE or "
@@ -138,9 +145,9 @@ Result<std::vector<std::string>> hub_paths(std::string_view json) {
   for (const jinja::Value& file : siblings->items()) {
     const jinja::Value* path =
         file.is(jinja::Kind::dict) ? file.entries().find("rfilename") : nullptr;
-    // One that leads out of the repository's folder is no file of it.
     if (path == nullptr || !path->is(jinja::Kind::text)) continue;
-    if (path->as_bytes().find("..") == std::string::npos) paths.push_back(path->as_bytes());
+    // One that leads out of the repository's folder is no file of it.
+    if (stays_below(path->as_bytes())) paths.push_back(path->as_bytes());
   }
   return paths;
 }

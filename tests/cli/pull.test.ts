@@ -215,8 +215,14 @@ describe('kinglet pull', () => {
     expect(stderr).toMatch(message);
   });
 
-  test('follows no list of files out of its folder', async () => {
-    hub.files = new Map([['../../../evil-Q4_0.gguf', bytes]]);
+  test.each([
+    '../../../evil-Q4_0.gguf',
+    '/evil-Q4_0.gguf',
+    'C:/evil-Q4_0.gguf',
+    'a\\evil-Q4_0.gguf',
+  ])('follows no list of files out of its folder, to %s', async (path) => {
+    hub.files = new Map([[path, bytes]]);
     expect((await run('pull', 'hf:owner/repo:Q4_0')).stderr).toMatch(/name one of: no GGUF file/);
+    expect((await run('pull', `hf:owner/repo/${path}`)).stderr).toMatch(/is not of the form/);
   });
 });
