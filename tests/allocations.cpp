@@ -4,6 +4,10 @@
 #include <cstdlib>
 #include <new>
 
+#if defined(_WIN32)
+#include <malloc.h>
+#endif
+
 // GCC takes the replaced operators for mismatched ones once they are inlined.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
@@ -34,8 +38,13 @@ extern "C" {
 void* __real_malloc(size_t bytes);
 void* __real_calloc(size_t n, size_t bytes);
 void* __real_realloc(void* memory, size_t bytes);
+#if defined(_WIN32)
+// Arguments are the other way round, and as it is imported its name is that of a pointer.
+extern void* (*__real___imp__aligned_malloc)(size_t bytes, size_t alignment);
+#else
 void* __real_aligned_alloc(size_t alignment, size_t bytes);
 int __real_posix_memalign(void** memory, size_t alignment, size_t bytes);
+#endif
 
 #if !defined(__EMSCRIPTEN__)
 void* __wrap_malloc(size_t bytes) {
@@ -51,16 +60,48 @@ void* __wrap_realloc(void* memory, size_t bytes) {
   ++n_calls;
   return __real_realloc(memory, bytes);
 }
-void* __wrap_aligned_alloc(size_t alignment, size_t bytes) {
+}
+
+namespace {
+
+void* real_aligned_alloc(size_t alignment, size_t bytes) {
+#if defined(_WIN32)
+  return __real___imp__aligned_malloc(bytes, alignment);
+#else
+  return __real_aligned_alloc(alignment, bytes);
+#endif
+}
+
+void free_aligned(void* memory) {
+#if defined(_WIN32)
+  _aligned_free(memory);
+#else
+  std::free(memory);
+#endif
+}
+
+void* counted_aligned_alloc(size_t alignment, size_t bytes) {
   ++n_calls;
   if (n_granted == 0) return nullptr;
   if (n_granted > 0) --n_granted;
-  return __real_aligned_alloc(alignment, bytes);
+  return real_aligned_alloc(alignment, bytes);
+}
+
+}  // namespace
+
+extern "C" {
+#if defined(_WIN32)
+void* (*__wrap___imp__aligned_malloc)(size_t bytes, size_t alignment) =
+    [](size_t bytes, size_t alignment) { return counted_aligned_alloc(alignment, bytes); };
+#else
+void* __wrap_aligned_alloc(size_t alignment, size_t bytes) {
+  return counted_aligned_alloc(alignment, bytes);
 }
 int __wrap_posix_memalign(void** memory, size_t alignment, size_t bytes) {
   ++n_calls;
   return __real_posix_memalign(memory, alignment, bytes);
 }
+#endif
 }
 
 // Those of the standard library call a malloc that is not wrapped. Granted always.
@@ -70,11 +111,13 @@ void* operator new(size_t bytes) {
 void* operator new(size_t bytes, std::align_val_t alignment) {
   ++n_calls;
   const auto line = static_cast<size_t>(alignment);
-  return checked(__real_aligned_alloc(line, (bytes + line - 1) / line * line));
+  return checked(real_aligned_alloc(line, (bytes + line - 1) / line * line));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t /*bytes*/) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { free_aligned(memory); }
+void operator delete(void* memory, size_t /*bytes*/) noexcept { free_aligned(memory); }
+void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept {
+  free_aligned(memory);
+}
 void operator delete(void* memory, size_t /*bytes*/, std::align_val_t /*alignment*/) noexcept {
-  std::free(memory);
+  free_aligned(memory);
 }
