@@ -3,12 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
-const program = join(root, 'build/native/kinglet');
-const stories = join(root, 'demo/models/kinglet-stories-5m-Q4_0.gguf');
+import { program, stories } from './program.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kinglet-'));
 afterAll(() => {
