@@ -6,7 +6,7 @@ import { expect } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Another program than this machine's: see scripts/cross.mjs. */
-const crossBuilt = process.env['KINGLET_PROGRAM'];
+const crossBuilt = process.env.KINGLET_PROGRAM;
 export const isCrossBuilt = crossBuilt !== undefined;
 export const program = crossBuilt ?? join(root, 'build/native/kinglet');
 export const stories = join(root, 'demo/models/kinglet-stories-5m-Q4_0.gguf');
