@@ -183,8 +183,8 @@ class SchemaCompiler {
     KINGLET_ASSIGN(const Json* target, find_target(pointer, at));
     const std::string name = rules_.reserve();
     references_[key] = name;
-    KINGLET_ASSIGN(std::string body, convert(*target, pointer));
-    rules_.define(name, std::move(body));
+    KINGLET_ASSIGN(const std::string body, convert(*target, pointer));
+    rules_.define(name, body);
     return name;
   }
 

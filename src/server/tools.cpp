@@ -76,9 +76,9 @@ ApiResult<ChosenTools> choose_by_name(const Json& tools, const Json& choice) {
 }
 
 // What `schema` means: the definition that it refers to, where that is one of `parameters`.
-const Json& definition_of(const Json& schema, const Json& parameters) {
-  const auto reference = schema.find("$ref");
-  if (reference == schema.end() || !reference->is_string()) return schema;
+const Json* definition_of(const Json* schema, const Json& parameters) {
+  const auto reference = schema->find("$ref");
+  if (reference == schema->end() || !reference->is_string()) return schema;
   for (const char* table : {"$defs", "definitions"}) {
     const std::string prefix = cat("#/", table, "/");
     const auto pointer = reference->get<std::string>();
@@ -86,14 +86,14 @@ const Json& definition_of(const Json& schema, const Json& parameters) {
     if (!pointer.starts_with(prefix) || definitions == parameters.end()) continue;
     if (!definitions->is_object()) continue;
     const auto found = definitions->find(pointer.substr(prefix.size()));
-    if (found != definitions->end()) return *found;
+    if (found != definitions->end()) return &*found;
   }
   return schema;
 }
 
 bool is_text(const Json& given, const Json& parameters) {
   if (!given.is_object()) return false;
-  const Json& schema = definition_of(given, parameters);
+  const Json& schema = *definition_of(&given, parameters);
   if (!schema.is_object()) return false;
   if (schema.contains("type")) return schema["type"] == "string";
   if (schema.contains("const")) return schema["const"].is_string();
