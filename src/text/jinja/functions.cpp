@@ -540,24 +540,17 @@ constexpr NamedFunction kListMethods[] = {
     {"copy", nullptr, copy_of},  // the last one: of lists alone
 };
 
-// What Python's types have besides.
+// What Python's types have besides, but for methods that would be called.
 struct OtherNames {
   Kind kind;
   std::string_view names;
 };
-constexpr std::string_view kOfWhole =
-    " as_integer_ratio bit_count bit_length conjugate denominator imag numerator real to_bytes ";
 constexpr OtherNames kOtherNames[] = {
-    {Kind::boolean, kOfWhole},
-    {Kind::integer, kOfWhole},
-    {Kind::long_integer, kOfWhole},
-    {Kind::real, " as_integer_ratio conjugate hex imag is_integer real "},
-    {Kind::text,
-     " encode expandtabs format_map isidentifier isprintable istitle maketrans swapcase "
-     "translate "},
-    {Kind::list, " clear pop "},
+    {Kind::boolean, " denominator imag numerator real "},
+    {Kind::integer, " denominator imag numerator real "},
+    {Kind::long_integer, " denominator imag numerator real "},
+    {Kind::real, " imag real "},
     {Kind::dict, " fromkeys "},
-    {Kind::view, " isdisjoint mapping "},
     {Kind::range, " start step stop "},
     {Kind::macro, " arguments caller catch_kwargs catch_varargs explicit_caller name "},
 };

@@ -225,7 +225,10 @@ class Lexer {
       }
     };
     take_digits();
-    if (at_ + n + 1 < source_.size() && source_[at_ + n] == '.' && is_digit(source_[at_ + n + 1])) {
+    // In a.0.1 there are two numbers.
+    const bool is_attribute = at_ > 0 && source_[at_ - 1] == '.';
+    if (!is_attribute && at_ + n + 1 < source_.size() && source_[at_ + n] == '.' &&
+        is_digit(source_[at_ + n + 1])) {
       is_real = true;
       ++n;
       take_digits();
@@ -260,7 +263,7 @@ class Lexer {
       }
       ++at;
       const auto n = append_escape(at, text);
-      if (!n) return failure(cat("the escape \\", source_[at], " in a string"));
+      if (!n) return failure("an escape in a string");
       at += *n;
     }
     if (at == source_.size()) return failure("a string does not end");
@@ -270,14 +273,14 @@ class Lexer {
   }
 
   // Appends what the escape at `at`, after its backslash, stands for; how many bytes it takes
-  // beyond the first, nullopt where it is wrong, or a name. As Python's strings: unknown ones stay
-  // as they are.
+  // beyond the first, nullopt where it is wrong or stands for something by name. As Python's
+  // strings: unknown ones stay as they are.
   std::optional<size_t> append_escape(size_t at, std::string& text) const {
     constexpr std::string_view kNames = "\\'\"abfnrtv";
     constexpr std::string_view kMeanings = "\\'\"\a\b\f\n\r\t\v";
     const char c = source_[at];
     if (c == '\n') return 0;
-    if (c == 'N') return std::nullopt;
+    if (c == 'N' || static_cast<unsigned char>(c) >= 0x80) return std::nullopt;
     if (const size_t known = kNames.find(c); known != std::string_view::npos) {
       text += kMeanings[known];
       return 0;

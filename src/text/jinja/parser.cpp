@@ -276,7 +276,7 @@ class Parser {
 
   NodePtr parse_condition_and_blocks() {
     NodePtr node = make(NodeKind::branch);
-    NodePtr condition = parse_tuple();
+    NodePtr condition = parse_tuple(false);
     if (!condition) return Failed();
     if (!expect(TokenKind::block_end, "%}")) return Failed();
     ++names_->n_branches;

@@ -365,7 +365,7 @@ Text Value::to_repr() const {
     case Kind::real:
       return Text(number_text(real_));
     case Kind::text: {
-      const Text spelled = repr_of_text(as_text());
+      Text spelled = repr_of_text(as_text());
       if (!is_markup()) return spelled;
       Text out("Markup(");
       out.append(spelled);
