@@ -189,7 +189,7 @@ TEST_P(EachFamily, TakesWhatTheTemplateWrites) {
     EXPECT_TRUE(family_.takes(text)) << text;
     const auto calls = family_.read(text);
     ASSERT_TRUE(calls && calls->size() == 1) << text;
-    EXPECT_EQ((*calls)[0].name, call["name"]);
+    EXPECT_EQ((*calls)[0].name, call["name"].get<std::string>());
     Json arguments = json((*calls)[0].arguments);
     EXPECT_EQ(nlohmann::json(arguments), nlohmann::json(call["arguments"])) << text;
   }
