@@ -1,6 +1,6 @@
 // The module that reads pictures, against llama.cpp's answers (tests/fixtures/README.md).
 import { readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { EngineOverrides, EngineResult } from '#engine';
 import type { VisionModule, VisionReader } from '../../wasm/vision.d.ts';
 import { root } from './support.ts';
@@ -11,25 +11,28 @@ interface Answer {
   parts: ({ text: string } | { n_rows: number; rows: number[] })[];
 }
 
-const { default: createModule } = (await import(`${root}build/wasm/kinglet-vision-simd128.js`)) as {
-  default: (overrides: EngineOverrides) => Promise<VisionModule>;
-};
+async function open(variant: string, nThreads: number): Promise<VisionModule> {
+  const path = `${root}build/wasm/kinglet-vision-${variant}`;
+  const { default: create } = (await import(`${path}.js`)) as {
+    default: (overrides: EngineOverrides) => Promise<VisionModule>;
+  };
+  return create({ nThreads, wasmBinary: new Uint8Array(readFileSync(`${path}.wasm`)) });
+}
 
-const vision = await createModule({
-  wasmBinary: new Uint8Array(readFileSync(`${root}build/wasm/kinglet-vision-simd128.wasm`)),
-});
+const vision = await open('simd128', 1);
 
 function value<T>(result: EngineResult<T>): T {
   if (result.error) throw new Error(`${result.error.code}: ${result.error.message}`);
   return result.value;
 }
 
-function load(file: Uint8Array, pieceBytes = 10_000): EngineResult<VisionReader> {
-  const loader = value(vision.newLoader(file.length, ''));
+function load(file: Uint8Array, module = vision): EngineResult<VisionReader> {
+  const pieceBytes = 10_000;
+  const loader = value(module.newLoader(file.length, ''));
   for (let at = 0; at < file.length;) {
     const { address, bytes } = value(loader.reserve(pieceBytes));
     if (bytes === 0) break;
-    vision.HEAPU8.set(file.subarray(at, at + bytes), address);
+    module.HEAPU8.set(file.subarray(at, at + bytes), address);
     const committed = loader.commit(bytes);
     if (committed.error) return committed;
     at += bytes;
@@ -63,23 +66,31 @@ function picture(width: number, height: number): Uint8Array {
   return pixels;
 }
 
-function read(reader: VisionReader, width: number, height: number): void {
+function read(reader: VisionReader, width: number, height: number, module = vision): void {
   const address = value(reader.reserve(width, height));
-  vision.HEAPU8.set(picture(width, height), address);
+  module.HEAPU8.set(picture(width, height), address);
   let left = value(reader.begin(1));
   while (left > 0) left = value(reader.advance());
 }
 
-describe('the module that reads pictures', () => {
+describe.each([
+  ['simd128', 1],
+  ['simd128-threads', 2],
+] as const)('the module that reads pictures, %s on %i threads', (variant, nThreads) => {
+  let module: VisionModule;
+  beforeAll(async () => {
+    module = nThreads === 1 ? vision : await open(variant, nThreads);
+  });
+
   it.each(['idefics3-old', 'gemma3', 'lfm2', 'qwen2vl', 'qwen25vl', 'qwen3vl'])(
     'answers as llama.cpp does: %s',
     (name) => {
-      const reader = value(load(fixture(name)));
+      const reader = value(load(fixture(name), module));
       const answers = JSON.parse(
         readFileSync(`${root}tests/fixtures/vision/${name}.json`, 'utf8'),
       ) as { pictures: Answer[] };
       for (const { width, height, parts } of answers.pictures) {
-        read(reader, width, height);
+        read(reader, width, height, module);
         const found = reader.parts();
         expect(found.length).toBe(parts.length);
         for (const [i, part] of parts.entries()) {
@@ -100,7 +111,9 @@ describe('the module that reads pictures', () => {
       reader.delete();
     },
   );
+});
 
+describe('the module that reads pictures', () => {
   it('tells what it is and which models it fits', () => {
     const reader = value(load(fixture('qwen3vl-deepstack')));
     expect(reader.info()).toMatchObject({
