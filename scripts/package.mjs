@@ -29,24 +29,23 @@ export async function buildPackage() {
 }
 
 /**
- * One module for each source, without comments, but for those that tell bundlers which imports and
- * URLs to leave alone, and without the space that only readers need.
+ * One module for each entry, and some for what entries share: a page without a bundler waits for
+ * each level of imports in turn. The shared ones lie beside index.js, from where the worker's URL is
+ * relative. Comments are left out, except those that tell bundlers which imports and URLs to leave
+ * alone, and so is the space that only readers need.
  */
 async function buildModules() {
   const { rolldown } = await import('rolldown');
+  const names = ['index', 'ai-sdk/index', 'openai/index', 'prompt-api/index', 'worker/worker'];
   const bundle = await rolldown({
     cwd: root,
-    input: [
-      ...['index', 'ai-sdk/index', 'openai/index', 'prompt-api/index', 'worker/worker'].map(
-        (name) => `web/src/${name}.ts`,
-      ),
-    ],
+    input: Object.fromEntries(names.map((name) => [name, `web/src/${name}.ts`])),
     platform: 'neutral',
     external: /^node:/,
   });
   await bundle.write({
-    ...{ dir: 'dist', format: 'es', entryFileNames: '[name].js', sourcemap: true },
-    ...{ preserveModules: true, preserveModulesRoot: 'web/src' },
+    ...{ dir: 'dist', format: 'es', sourcemap: true },
+    ...{ entryFileNames: '[name].js', chunkFileNames: '[name].js' },
     comments: { legal: true, annotation: true, jsdoc: false },
     minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
   });
