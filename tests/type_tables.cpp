@@ -2,12 +2,17 @@
 // scripts/generate-type-tables.mjs.
 #include <cstdio>
 #include <string>
+#include <string_view>
 
+#include "gguf/ggml_types.h"
 #include "gguf/metadata.h"
 #include "kv/kv_plan.h"
 #include "kv/recurrent_state.h"
 #include "model/architecture.h"
 #include "model/embedding_table.h"
+#include "model/encode.h"
+#include "model/scratch.h"
+#include "session/session.h"
 #include "tensor/dtype.h"
 #include "tensor/kv_kind.h"
 
@@ -19,6 +24,17 @@ void print_tensor_types() {
   for (const DTypeInfo& info : dtypes()) {
     std::printf("%s\"%u\": \"%s\"", separator, static_cast<unsigned>(info.type),
                 std::string(info.name).c_str());
+    separator = ", ";
+  }
+}
+
+void print_unread_tensor_types() {
+  constexpr uint32_t kMostIds = 1 << 8;  // ggml has given out far fewer
+  const char* separator = "";
+  for (uint32_t id = 0; id < kMostIds; ++id) {
+    const std::string_view name = unread_type_name(id);
+    if (name.empty()) continue;
+    std::printf("%s\"%u\": \"%s\"", separator, id, std::string(name).c_str());
     separator = ", ";
   }
 }
@@ -94,6 +110,11 @@ void print_kept_windows() {
       kMostKeptWindows);
 }
 
+void print_batch_sizes() {
+  std::printf("{\"session\": %u, \"logitRows\": %u, \"encoder\": %u}", SessionOptions().n_batch,
+              kMostLogitRows, kEncoderBatch);
+}
+
 void print_windows_by_architecture() {
   const char* separator = "";
   for (const Architecture& traits : architectures()) {
@@ -130,6 +151,8 @@ void print_attention_intervals() {
 int main() {
   std::printf("{\"tensorTypes\": {");
   kinglet::print_tensor_types();
+  std::printf("},\n\"unreadTensorTypes\": {");
+  kinglet::print_unread_tensor_types();
   std::printf("},\n\"tensorBlocks\": {");
   kinglet::print_tensor_blocks();
   std::printf("},\n\"largeTableBytes\": %llu",
@@ -142,6 +165,8 @@ int main() {
   kinglet::print_recurrent_states();
   std::printf(",\n\"keptWindows\": ");
   kinglet::print_kept_windows();
+  std::printf(",\n\"batchSizes\": ");
+  kinglet::print_batch_sizes();
   std::printf(",\n\"windowsByArchitecture\": {");
   kinglet::print_windows_by_architecture();
   std::printf("},\n\"encoders\": [");

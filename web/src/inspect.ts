@@ -5,7 +5,7 @@ import { KingletError, messageOf } from './errors.ts';
 import { Cursor, magic, TooShort, valueType } from './gguf-cursor.ts';
 import { refuseUnknown } from './options.ts';
 import { sourceUrls } from './source.ts';
-import { tensorTypes } from './type-tables.generated.ts';
+import { tensorTypes, unreadTensorTypes } from './type-tables.generated.ts';
 import type { HubOptions } from './types.ts';
 
 export type MetadataScalar = string | number | boolean;
@@ -166,11 +166,6 @@ function readScalar(cursor: Cursor, type: number): MetadataScalar {
   }
 }
 
-/** Those of ggml's types that files have but the engine does not read. */
-const unreadTypes: Readonly<Record<number, string>> = {
-  ...{ 9: 'Q8_1', 15: 'Q8_K', 24: 'I8', 25: 'I16', 26: 'I32', 27: 'I64', 28: 'F64' },
-};
-
 function readTensor(cursor: Cursor): TensorDescription & { offset: number } {
   const name = cursor.text();
   const nDims = cursor.uint(4);
@@ -178,8 +173,8 @@ function readTensor(cursor: Cursor): TensorDescription & { offset: number } {
     throw new KingletError('corrupt', `tensor ${name} has ${String(nDims)} dimensions`);
   }
   const shape = Array.from({ length: nDims }, () => cursor.uint(8));
-  const typeNumber = cursor.uint(4);
-  const type = tensorTypes[typeNumber] ?? unreadTypes[typeNumber] ?? `type ${String(typeNumber)}`;
+  const number = cursor.uint(4);
+  const type = tensorTypes[number] ?? unreadTensorTypes[number] ?? `type ${String(number)}`;
   return {
     ...{ name, shape, type },
     ...{ bytes: undefined, offset: cursor.uint(8) },

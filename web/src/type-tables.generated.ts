@@ -34,7 +34,26 @@ export const tensorTypes: Readonly<Record<number, string>> = {
   143: 'PTQ1_0',
 };
 
-/** Weights and bytes of a block of each of them. */
+/** The names of those that ggml has and the engine does not read. */
+export const unreadTensorTypes: Readonly<Record<number, string>> = {
+  4: 'Q4_2 (removed from ggml)',
+  5: 'Q4_3 (removed from ggml)',
+  9: 'Q8_1',
+  15: 'Q8_K',
+  24: 'I8',
+  25: 'I16',
+  26: 'I32',
+  27: 'I64',
+  28: 'F64',
+  31: 'Q4_0_4_4 (removed from ggml)',
+  32: 'Q4_0_4_8 (removed from ggml)',
+  33: 'Q4_0_8_8 (removed from ggml)',
+  36: 'IQ4_NL_4_4 (removed from ggml)',
+  37: 'IQ4_NL_4_8 (removed from ggml)',
+  38: 'IQ4_NL_8_8 (removed from ggml)',
+};
+
+/** Weights and bytes of a block of each type that is read. */
 export const tensorBlocks: Readonly<Record<number, readonly [size: number, bytes: number]>> = {
   0: [1, 4],
   1: [1, 2],
@@ -98,6 +117,12 @@ export const recurrentStates = {
 
 /** What sessions hold of layers whose attention has a window; the budget is in bytes. */
 export const keptWindows = { pagePositions: 64, nSpare: 64, budget: 33554432, fewest: 2, most: 8 };
+
+/**
+ * Tokens that are computed together where nobody says how many: by a session, with those of them that
+ * may have logits, and by an encoder.
+ */
+export const batchSizes = { session: 64, logitRows: 8, encoder: 256 };
 
 /**
  * Positions that attention sees where the file does not say (0: all), and every how many layers one

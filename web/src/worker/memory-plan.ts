@@ -1,7 +1,13 @@
 // How much memory a model takes, estimated before there is an engine to tell.
 import { KingletError } from '../errors.ts';
 import type { KvKinds, PostedLoadOptions } from '../protocol.ts';
-import { keptWindows, kvRows, largeTableBytes, recurrentStates } from '../type-tables.generated.ts';
+import {
+  batchSizes,
+  keptWindows,
+  kvRows,
+  largeTableBytes,
+  recurrentStates,
+} from '../type-tables.generated.ts';
 import type { KvKind } from '../types.ts';
 import type { ModelShape, Table } from './model-shape.ts';
 
@@ -12,12 +18,8 @@ const maxModelBytes = 3.5 * 2 ** 30;
 
 /** The engine, its stacks, the tables of its tokenizer, and what the allocator loses. */
 const overheadBytes = 64 * 2 ** 20;
-/** Tokens that are computed together, and those of them whose logits are. */
-const nBatch = 64;
-const nLogitRows = 8;
-
-/** The same of encoders, and the longest text that they have room for from the start. */
-const encoderBatch = 256;
+const { session: nBatch, logitRows: nLogitRows, encoder: encoderBatch } = batchSizes;
+/** The longest text that encoders have room for from the start. */
 const maxEncoded = 8192;
 
 /** Enough for a conversation; the KV cache of a long-context model would not fit otherwise. */
