@@ -99,8 +99,6 @@ constexpr Projector kProjectors[] = {
 
 }  // namespace
 
-std::span<const Projector> projectors() { return kProjectors; }
-
 Result<const Projector*> find_projector(std::string_view name) {
   const auto* row = std::find_if(std::begin(kProjectors), std::end(kProjectors),
                                  [name](const Projector& known) { return known.name == name; });

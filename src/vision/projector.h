@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 #include "base/result.h"
@@ -69,9 +68,6 @@ struct Projector {
   std::string_view whole = {};     // in front of the whole picture after its tiles
   std::string_view whole_end = {};
 };
-
-// All that are supported.
-std::span<const Projector> projectors();
 
 // ErrorCode::unsupported_feature names what was found and what is supported.
 Result<const Projector*> find_projector(std::string_view name);
