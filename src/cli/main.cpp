@@ -2,8 +2,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <new>
 #include <random>
+#include <string>
 
 #include "base/format.h"
 #include "cli/commands.h"
@@ -13,6 +15,29 @@
 
 namespace kinglet::cli {
 namespace {
+
+struct Program {
+  CLI::App app{"Runs language models from GGUF files."};
+  std::function<Status()> action;  // of the subcommand that was chosen
+};
+
+// A subcommand and the options that it fills, which live as long as the program.
+template <class Options>
+struct Command {
+  CLI::App& command;
+  Options& options;
+};
+
+// Adds a subcommand whose action is run(options).
+template <class Options, class Run>
+Command<Options> add_command(Program& program, const char* name, const char* text, Run run) {
+  CLI::App& command = *program.app.add_subcommand(name, text);
+  const auto options = std::make_shared<Options>();
+  command.callback([&action = program.action, options, run] {
+    action = [options, run] { return run(*options); };
+  });
+  return {command, *options};
+}
 
 // Of commands that compute with a model.
 template <class Options>
@@ -91,6 +116,12 @@ void add_lookup_option(CLI::App& command, GenerationOptions& generation) {
       ->capture_default_str();
 }
 
+// Without it each run draws anew.
+void add_seed_option(CLI::App& command, GenerationOptions& generation) {
+  generation.sampler.seed = std::random_device()();
+  command.add_option("--seed", generation.sampler.seed, "Seed of the sampler (default: random)");
+}
+
 void add_image_options(CLI::App& command, ImageOptions& images, const char* where) {
   command.add_option("--image", images.files, where)
       ->expected(1)
@@ -113,8 +144,102 @@ void add_chat_options(CLI::App& command, Options& options) {
                    "Let models that reason first do so, or not");
 }
 
+void add_generate(Program& program) {
+  auto [command, options] =
+      add_command<GenerateOptions>(program, "generate", "Continue a text", generate);
+  add_run_options(command, options.run);
+  command.add_option("-p,--prompt", options.prompt, "Text to continue");
+  add_image_options(command, options.images,
+                    "PNG or JPEG file that stands where the prompt says <image>, or else in front "
+                    "of it; may be given several times");
+  command.add_option("-n,--n-tokens", options.generation.max_tokens, "Tokens at most")
+      ->capture_default_str();
+  command.add_flag("--bos,!--no-bos", options.add_bos,
+                   "Begin with BOS where the model asks for it, or not");
+  command.add_flag("--special,!--no-special", options.parse_special,
+                   "Recognise control tokens in the prompt, or not");
+  command.add_option("--grammar", options.grammar, "GBNF file that the answer must match");
+  add_sampler_options(command, options.sampling);
+  add_stop_option(command, options.generation);
+  add_lookup_option(command, options.generation);
+  command.add_flag("--shift", options.generation.shifts_context,
+                   "Go on when the context is full: drop the older half");
+  command.add_option("--keep", options.generation.n_kept, "First tokens that --shift never drops")
+      ->capture_default_str();
+  add_seed_option(command, options.generation);
+  command.add_flag("--speed", options.show_speed, "Print tokens per second");
+  command.add_flag("--metrics", options.run.measures_kernels,
+                   "Print how long calls of kernels take, and what the run did, as JSON");
+}
+
+void add_chat(Program& program) {
+  auto [command, options] =
+      add_command<ChatOptions>(program, "chat", "Hold a conversation, a line at a time", chat);
+  options.generation.max_tokens = 2048;
+  add_run_options(command, options.run);
+  add_chat_options(command, options);
+  add_image_options(command, options.images,
+                    "PNG or JPEG file in front of the first message; may be given several times");
+  command.add_flag("--trust-content", options.trust_content,
+                   "Recognise control tokens in messages too");
+  command.add_option("-n,--n-tokens", options.generation.max_tokens, "Tokens of an answer")
+      ->capture_default_str();
+  add_sampler_options(command, options.sampling);
+  add_stop_option(command, options.generation);
+  add_lookup_option(command, options.generation);
+  add_seed_option(command, options.generation);
+  command.add_flag("--speed", options.show_speed, "Print tokens per second");
+}
+
+void add_prompt(Program& program) {
+  auto [command, options] = add_command<PromptOptions>(
+      program, "prompt", "Print the text that a conversation makes, messages ended by NUL", prompt);
+  command.add_option("-m,--model", options.model, "GGUF file")->required();
+  add_chat_options(command, options);
+}
+
+void add_inspect(Program& program) {
+  auto [command, model] =
+      add_command<std::string>(program, "inspect", "Print a file's metadata and tensors", inspect);
+  command.add_option("model", model, "GGUF file")->required();
+}
+
+void add_logprobs(Program& program) {
+  auto [command, options] = add_command<LogprobsOptions>(
+      program, "logprobs", "Print log probabilities as JSON", logprobs);
+  add_run_options(command, options.run);
+  command.add_option("--tokens", options.tokens, "Ids of the context: 1,5,7")
+      ->delimiter(',')
+      ->required();
+  command.add_option("--positions", options.positions, "Positions to print (default: the last)")
+      ->delimiter(',');
+  command.add_option("--greedy", options.n_greedy, "Greedy tokens to add");
+}
+
+void add_embed(Program& program) {
+  auto [command, options] = add_command<EmbedOptions>(
+      program, "embed", "Print embeddings of texts as lines of JSON", embed);
+  add_encoder_options(command, options.encoder);
+  command.add_option("--pooling", options.pooling, "none, mean, cls or last (default: the file's)");
+  command.add_option("--prompt", options.prompt, "Text in front of each line, such as \"query: \"");
+  command
+      .add_option("--dimensions", options.dimensions,
+                  "Keep the first numbers of each (default: all)")
+      ->check(CLI::Range(1u, UINT32_MAX));
+  command.add_flag("--normalize", options.normalizes, "Scale each to length 1");
+}
+
+void add_rerank(Program& program) {
+  auto [command, options] = add_command<RerankOptions>(
+      program, "rerank", "Print how well texts answer a query, as lines of JSON", rerank);
+  add_encoder_options(command, options.encoder);
+  command.add_option("--query", options.query, "What is asked; not with --tokens");
+}
+
 #if defined(KINGLET_SERVER)
-void add_serve_options(CLI::App& command, ServeOptions& options) {
+void add_serve(Program& program) {
+  auto [command, options] =
+      add_command<ServeOptions>(program, "serve", "Answer over HTTP as OpenAI's API does", serve);
   options.run.kv_page = kDefaultPagePositions;
   add_run_options(command, options.run);
   command.get_option("--kv-page")
@@ -155,190 +280,101 @@ void add_serve_options(CLI::App& command, ServeOptions& options) {
 }
 #endif
 
-int run(int argc, char** argv) {
-  CLI::App app("Runs language models from GGUF files.");
-  app.require_subcommand(1);
-  app.allow_windows_style_options(false);  // of subcommands too: paths begin with / there as well
-  std::function<Status()> command;
+void add_perplexity(Program& program) {
+  auto [command, options] = add_command<PerplexityOptions>(
+      program, "perplexity", "Measure how well a text is foreseen", perplexity);
+  add_run_options(command, options.run);
+  command.add_option("-f,--file", options.file, "Text file")->required();
+}
 
-  GenerateOptions generating;
-  auto* generate_command = app.add_subcommand("generate", "Continue a text");
-  add_run_options(*generate_command, generating.run);
-  generate_command->add_option("-p,--prompt", generating.prompt, "Text to continue");
-  add_image_options(*generate_command, generating.images,
-                    "PNG or JPEG file that stands where the prompt says <image>, or else in front "
-                    "of it; may be given several times");
-  generate_command->add_option("-n,--n-tokens", generating.generation.max_tokens, "Tokens at most")
-      ->capture_default_str();
-  generate_command->add_flag("--bos,!--no-bos", generating.add_bos,
-                             "Begin with BOS where the model asks for it, or not");
-  generate_command->add_flag("--special,!--no-special", generating.parse_special,
-                             "Recognise control tokens in the prompt, or not");
-  generate_command->add_option("--grammar", generating.grammar,
-                               "GBNF file that the answer must match");
-  add_sampler_options(*generate_command, generating.sampling);
-  add_stop_option(*generate_command, generating.generation);
-  add_lookup_option(*generate_command, generating.generation);
-  generate_command->add_flag("--shift", generating.generation.shifts_context,
-                             "Go on when the context is full: drop the older half");
-  generate_command
-      ->add_option("--keep", generating.generation.n_kept, "First tokens that --shift never drops")
-      ->capture_default_str();
-  std::optional<uint64_t> seed;
-  generate_command->add_option("--seed", seed, "Seed of the sampler (default: random)");
-  generate_command->add_flag("--speed", generating.show_speed, "Print tokens per second");
-  generate_command->add_flag("--metrics", generating.run.measures_kernels,
-                             "Print how long calls of kernels take, and what the run did, as JSON");
-  generate_command->callback([&] {
-    generating.generation.sampler.seed = seed ? *seed : std::random_device()();
-    command = [&] { return generate(generating); };
-  });
+void add_tokenize(Program& program) {
+  auto [command, options] =
+      add_command<TokenizeOptions>(program, "tokenize", "Print the ids of a text", tokenize);
+  command.add_option("-m,--model", options.model, "GGUF file")->required();
+  command.add_option("--text", options.text, "Text (default: standard input)");
+  command.add_flag("--bos", options.add_bos, "Begin with BOS");
+  command.add_flag("--special", options.parse_special, "Recognise control tokens");
+  command.add_flag("-0,--null", options.many, "Texts end with NUL, as find -print0's");
+}
 
-  ChatOptions chatting;
-  chatting.generation.max_tokens = 2048;
-  auto* chat_command = app.add_subcommand("chat", "Hold a conversation, a line at a time");
-  add_run_options(*chat_command, chatting.run);
-  add_chat_options(*chat_command, chatting);
-  add_image_options(*chat_command, chatting.images,
-                    "PNG or JPEG file in front of the first message; may be given several times");
-  chat_command->add_flag("--trust-content", chatting.trust_content,
-                         "Recognise control tokens in messages too");
-  chat_command->add_option("-n,--n-tokens", chatting.generation.max_tokens, "Tokens of an answer")
-      ->capture_default_str();
-  add_sampler_options(*chat_command, chatting.sampling);
-  add_stop_option(*chat_command, chatting.generation);
-  add_lookup_option(*chat_command, chatting.generation);
-  chat_command->add_option("--seed", seed, "Seed of the sampler (default: random)");
-  chat_command->add_flag("--speed", chatting.show_speed, "Print tokens per second");
-  chat_command->callback([&] {
-    chatting.generation.sampler.seed = seed ? *seed : std::random_device()();
-    command = [&] { return chat(chatting); };
-  });
+void add_detokenize(Program& program) {
+  auto [command, options] =
+      add_command<DetokenizeOptions>(program, "detokenize", "Print the text of ids", detokenize);
+  command.add_option("-m,--model", options.model, "GGUF file")->required();
+  command.add_option("--ids", options.ids, "Ids: 1,5,7")->delimiter(',')->required();
+  command.add_flag("--special", options.special, "Show control tokens");
+}
 
-  PromptOptions prompting;
-  auto* prompt_command = app.add_subcommand(
-      "prompt", "Print the text that a conversation makes, messages ended by NUL");
-  prompt_command->add_option("-m,--model", prompting.model, "GGUF file")->required();
-  add_chat_options(*prompt_command, prompting);
-  prompt_command->callback([&] { command = [&] { return prompt(prompting); }; });
+void add_quantize(Program& program) {
+  auto [command, options] = add_command<QuantizeOptions>(
+      program, "quantize", "Store a file's weights in another type", quantize);
+  command.add_option("input", options.input, "GGUF file to read")->required();
+  command.add_option("output", options.output, "GGUF file to write")->required();
+  command.add_option("mix", options.mix, "Mix of types: Q4_0, Q8_0, Q4_K_M, …")->required();
+}
 
-  std::string inspected;
-  auto* inspect_command = app.add_subcommand("inspect", "Print a file's metadata and tensors");
-  inspect_command->add_option("model", inspected, "GGUF file")->required();
-  inspect_command->callback([&] { command = [&] { return inspect(inspected); }; });
-
-  LogprobsOptions logprobing;
-  auto* logprobs_command = app.add_subcommand("logprobs", "Print log probabilities as JSON");
-  add_run_options(*logprobs_command, logprobing.run);
-  logprobs_command->add_option("--tokens", logprobing.tokens, "Ids of the context: 1,5,7")
-      ->delimiter(',')
-      ->required();
-  logprobs_command
-      ->add_option("--positions", logprobing.positions, "Positions to print (default: the last)")
-      ->delimiter(',');
-  logprobs_command->add_option("--greedy", logprobing.n_greedy, "Greedy tokens to add");
-  logprobs_command->callback([&] { command = [&] { return logprobs(logprobing); }; });
-
-  EmbedOptions embedding;
-  auto* embed_command = app.add_subcommand("embed", "Print embeddings of texts as lines of JSON");
-  add_encoder_options(*embed_command, embedding.encoder);
-  embed_command->add_option("--pooling", embedding.pooling,
-                            "none, mean, cls or last (default: the file's)");
-  embed_command->add_option("--prompt", embedding.prompt,
-                            "Text in front of each line, such as \"query: \"");
-  embed_command
-      ->add_option("--dimensions", embedding.dimensions,
-                   "Keep the first numbers of each (default: all)")
-      ->check(CLI::Range(1u, UINT32_MAX));
-  embed_command->add_flag("--normalize", embedding.normalizes, "Scale each to length 1");
-  embed_command->callback([&] { command = [&] { return embed(embedding); }; });
-
-  RerankOptions ranking;
-  auto* rerank_command =
-      app.add_subcommand("rerank", "Print how well texts answer a query, as lines of JSON");
-  add_encoder_options(*rerank_command, ranking.encoder);
-  rerank_command->add_option("--query", ranking.query, "What is asked; not with --tokens");
-  rerank_command->callback([&] { command = [&] { return rerank(ranking); }; });
-
-#if defined(KINGLET_SERVER)
-  ServeOptions serving;
-  auto* serve_command = app.add_subcommand("serve", "Answer over HTTP as OpenAI's API does");
-  add_serve_options(*serve_command, serving);
-  serve_command->callback([&] { command = [&] { return serve(serving); }; });
-#endif
-
-  PerplexityOptions measuring;
-  auto* perplexity_command =
-      app.add_subcommand("perplexity", "Measure how well a text is foreseen");
-  add_run_options(*perplexity_command, measuring.run);
-  perplexity_command->add_option("-f,--file", measuring.file, "Text file")->required();
-  perplexity_command->callback([&] { command = [&] { return perplexity(measuring); }; });
-
-  TokenizeOptions tokenizing;
-  auto* tokenize_command = app.add_subcommand("tokenize", "Print the ids of a text");
-  tokenize_command->add_option("-m,--model", tokenizing.model, "GGUF file")->required();
-  tokenize_command->add_option("--text", tokenizing.text, "Text (default: standard input)");
-  tokenize_command->add_flag("--bos", tokenizing.add_bos, "Begin with BOS");
-  tokenize_command->add_flag("--special", tokenizing.parse_special, "Recognise control tokens");
-  tokenize_command->add_flag("-0,--null", tokenizing.many, "Texts end with NUL, as find -print0's");
-  tokenize_command->callback([&] { command = [&] { return tokenize(tokenizing); }; });
-
-  DetokenizeOptions detokenizing;
-  auto* detokenize_command = app.add_subcommand("detokenize", "Print the text of ids");
-  detokenize_command->add_option("-m,--model", detokenizing.model, "GGUF file")->required();
-  detokenize_command->add_option("--ids", detokenizing.ids, "Ids: 1,5,7")
-      ->delimiter(',')
-      ->required();
-  detokenize_command->add_flag("--special", detokenizing.special, "Show control tokens");
-  detokenize_command->callback([&] { command = [&] { return detokenize(detokenizing); }; });
-
-  QuantizeOptions quantizing;
-  auto* quantize_command = app.add_subcommand("quantize", "Store a file's weights in another type");
-  quantize_command->add_option("input", quantizing.input, "GGUF file to read")->required();
-  quantize_command->add_option("output", quantizing.output, "GGUF file to write")->required();
-  quantize_command->add_option("mix", quantizing.mix, "Mix of types: Q4_0, Q8_0, Q4_K_M, …")
-      ->required();
-  quantize_command->callback([&] { command = [&] { return quantize(quantizing); }; });
-
-  std::string address;
-  const auto add_address = [&](CLI::App& of) {
-    of.add_option("address", address, "hf:owner/repo:TYPE or hf:owner/repo/file.gguf")->required();
+// The models that were pulled.
+void add_model_commands(Program& program) {
+  const auto add = [&](const char* name, const char* text, Status (*run)(const std::string&)) {
+    auto [command, address] = add_command<std::string>(program, name, text, run);
+    command.add_option("address", address, "hf:owner/repo:TYPE or hf:owner/repo/file.gguf")
+        ->required();
   };
-  auto* pull_command =
-      app.add_subcommand("pull", "Download a model from the hub; -m takes its address then");
-  add_address(*pull_command);
-  pull_command->callback([&] { command = [&] { return pull(address); }; });
-  app.add_subcommand("list", "Print the models that were pulled")->callback([&] {
-    command = list_models;
+  add("pull", "Download a model from the hub; -m takes its address then", pull);
+  program.app.add_subcommand("list", "Print the models that were pulled")->callback([&program] {
+    program.action = list_models;
   });
-  auto* remove_command = app.add_subcommand("rm", "Delete a model that was pulled");
-  add_address(*remove_command);
-  remove_command->callback([&] { command = [&] { return remove_model(address); }; });
+  add("rm", "Delete a model that was pulled", remove_model);
+}
 
-  std::string shell;
-  auto* completions_command =
-      app.add_subcommand("completions", "Print a script that completes commands in a shell");
-  completions_command->add_option("shell", shell, "bash, fish or zsh")->required();
-  completions_command->callback([&] {
-    command = [&]() -> Status {
-      KINGLET_ASSIGN(const std::string script, completions(app, shell));
-      std::fputs(script.c_str(), stdout);
+void add_completions(Program& program) {
+  const auto print = [&app = program.app](const std::string& shell) -> Status {
+    KINGLET_ASSIGN(const std::string script, completions(app, shell));
+    std::fputs(script.c_str(), stdout);
+    return {};
+  };
+  auto [command, shell] = add_command<std::string>(
+      program, "completions", "Print a script that completes commands in a shell", print);
+  command.add_option("shell", shell, "bash, fish or zsh")->required();
+}
+
+void add_manual(Program& program) {
+  program.app.add_subcommand("man", "Print the manual page, for man -l")->callback([&program] {
+    program.action = [&program]() -> Status {
+      std::fputs(manual_page(program.app).c_str(), stdout);
       return {};
     };
   });
-  app.add_subcommand("man", "Print the manual page, for man -l")->callback([&] {
-    command = [&]() -> Status {
-      std::fputs(manual_page(app).c_str(), stdout);
-      return {};
-    };
-  });
+}
+
+int run(int argc, char** argv) {
+  Program program;
+  program.app.require_subcommand(1);
+  program.app.allow_windows_style_options(false);  // of subcommands too: paths begin with / there
+  add_generate(program);
+  add_chat(program);
+  add_prompt(program);
+  add_inspect(program);
+  add_logprobs(program);
+  add_embed(program);
+  add_rerank(program);
+#if defined(KINGLET_SERVER)
+  add_serve(program);
+#endif
+  add_perplexity(program);
+  add_tokenize(program);
+  add_detokenize(program);
+  add_quantize(program);
+  add_model_commands(program);
+  add_completions(program);
+  add_manual(program);
 
   try {
-    app.parse(argc, argv);
+    program.app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 1;
+    return program.app.exit(error) == 0 ? 0 : 1;
   }
-  const Status status = command();
+  const Status status = program.action();
   if (!status.ok()) {
     std::fprintf(stderr, "kinglet: %s\n", status.error().message.c_str());
     return 1;
