@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/ascii.h"
 #include "base/format.h"
 #include "base/result.h"
 #include "gguf/file.h"
@@ -25,7 +26,7 @@ namespace {
 // As JavaScript's numbers do not hold 64 bits.
 std::string hexadecimal(uint64_t number) {
   std::string digits;
-  for (int shift = 60; shift >= 0; shift -= 4) digits += "0123456789abcdef"[number >> shift & 15];
+  for (int shift = 60; shift >= 0; shift -= 4) digits += kHexDigits[number >> shift & 15];
   return digits;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "base/format.h"
 
 namespace kinglet::server {
@@ -43,14 +44,13 @@ std::string requoted(const std::string& json, char quote) {
 }  // namespace
 
 std::string literal(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
       out += {'\\', c};
     } else if (byte < 0x20 || byte == 0x7f) {
-      out += {'\\', 'x', kDigits[byte / 16], kDigits[byte % 16]};
+      out += {'\\', 'x', kHexDigits[byte / 16], kHexDigits[byte % 16]};
     } else {
       out += c;
     }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/format.h"
 #include "base/quoted.h"
 #include "session/byte_ranges.h"
@@ -382,13 +383,12 @@ bool GbnfParser::escape(char32_t& code_point) {
 
 // Reads digits, and tells how many; a number that is too large becomes the largest.
 size_t GbnfParser::digits(uint32_t base, size_t n_most, uint32_t& value) {
-  constexpr std::string_view kDigits = "0123456789abcdef0123456789ABCDEF";
   const size_t begin = at_;
   uint64_t number = 0;
   while (at_ - begin < n_most && !at_end()) {
-    const size_t digit = kDigits.find(peek());
-    if (digit == kDigits.npos || digit % 16 >= base) break;
-    number = std::min<uint64_t>(number * base + digit % 16, UINT32_MAX);
+    const auto digit = hex_digit(peek());
+    if (!digit || *digit >= base) break;
+    number = std::min<uint64_t>(number * base + *digit, UINT32_MAX);
     ++at_;
   }
   value = static_cast<uint32_t>(number);
