@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "text/answer/literal.h"
+#include "base/json_escape.h"
 #include "text/chat_template.h"
 #include "text/utf8.h"
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/ascii.h"
+#include "base/json_escape.h"
 #include "text/answer/marks.h"
 #include "text/utf8.h"
 
@@ -56,38 +57,6 @@ std::optional<char32_t> hex_quad(std::string_view text) {
 }
 
 }  // namespace
-
-void append_json_escaped(std::string& out, std::string_view text) {
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      default: {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte >= 0x20) {
-          out += c;
-        } else {
-          out += "\\u00";
-          out += kHexDigits[byte >> 4];
-          out += kHexDigits[byte & 15];
-        }
-      }
-    }
-  }
-}
 
 void LiteralReader::skip_space() { rest = without_leading_space(rest); }
 

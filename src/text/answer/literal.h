@@ -38,9 +38,6 @@ struct LiteralReader {
   Reading key(std::string& out);
 };
 
-// Appends `text` as the inside of a JSON string.
-void append_json_escaped(std::string& out, std::string_view text);
-
 // Whether `text` is one value and nothing else; its JSON is appended to `out` then.
 bool read_whole_value(std::string_view text, std::string& out);
 

@@ -6,6 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
+#include "base/json_escape.h"
 #include "text/jinja/numbers.h"
 #include "text/utf8.h"
 
@@ -265,16 +266,13 @@ class Printer {
   }
 
   void print_character(char32_t code, std::string_view bytes, bool is_said) {
-    constexpr std::string_view kCharacters = "\"\\\b\f\n\r\t";
-    constexpr std::string_view kNames = "\"\\bfnrt";
     if (code < 0x80) {
-      if (const size_t known = kCharacters.find(bytes.front()); known != std::string_view::npos) {
-        out_.append("\\", is_said);
-        out_.append(kNames.substr(known, 1), is_said);
+      if (const std::string escape = json_escape(bytes.front()); !escape.empty()) {
+        out_.append(escape, is_said);
         return;
       }
     }
-    if (code >= 0x20 && (code < 0x7f || !style_.ascii)) {
+    if (code < 0x7f || !style_.ascii) {
       out_.append(bytes, is_said);
       return;
     }
