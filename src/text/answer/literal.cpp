@@ -77,7 +77,7 @@ Reading LiteralReader::nested(std::string& out, int depth) {
   if (rest[0] == '{' || rest[0] == '[') {
     return depth < kMaxDepth ? collection(out, depth) : Reading::broken;
   }
-  if (rest[0] == '"' || rest[0] == '\'' || (!quote.empty() && quote.starts_with(rest[0]))) {
+  if (begins_string()) {
     return string(out);
   }
   return word(out);
@@ -111,7 +111,7 @@ Reading LiteralReader::collection(std::string& out, int depth) {
 }
 
 Reading LiteralReader::key(std::string& out) {
-  if (rest[0] == '"' || rest[0] == '\'' || (!quote.empty() && quote.starts_with(rest[0]))) {
+  if (begins_string()) {
     if (const Reading read = string(out); read != Reading::whole) return read;
   } else {
     const size_t n = rest.find_first_of(":,{}[]");
@@ -127,20 +127,29 @@ Reading LiteralReader::key(std::string& out) {
   return read;
 }
 
+bool LiteralReader::begins_string() const {
+  return is_quoted() || (!quote.empty() && quote.starts_with(rest[0]));
+}
+
 Reading LiteralReader::string(std::string& out) {
-  if (rest[0] != '"' && rest[0] != '\'') {
-    if (const Reading read = skip(quote); read != Reading::whole) return read;
-    const size_t end = rest.find(quote);
-    out += '"';
-    if (end == std::string_view::npos) {
-      append_json_escaped(out, rest.substr(0, rest.size() - unfinished_mark(rest, quote)));
-      return Reading::open;
-    }
-    append_json_escaped(out, rest.substr(0, end));
-    out += '"';
-    rest.remove_prefix(end + quote.size());
-    return Reading::whole;
+  return is_quoted() ? quoted_string(out) : marked_string(out);
+}
+
+Reading LiteralReader::marked_string(std::string& out) {
+  if (const Reading read = skip(quote); read != Reading::whole) return read;
+  const size_t end = rest.find(quote);
+  out += '"';
+  if (end == std::string_view::npos) {
+    append_json_escaped(out, rest.substr(0, rest.size() - unfinished_mark(rest, quote)));
+    return Reading::open;
   }
+  append_json_escaped(out, rest.substr(0, end));
+  out += '"';
+  rest.remove_prefix(end + quote.size());
+  return Reading::whole;
+}
+
+Reading LiteralReader::quoted_string(std::string& out) {
   const char end = rest[0];
   out += '"';
   for (size_t at = 1; at < rest.size(); ++at) {
@@ -206,48 +215,35 @@ Reading LiteralReader::word(std::string& out) {
 }
 
 Reading LiteralReader::plain_string(std::string& out) {
+  constexpr std::string_view kNames = "bfnrt";
+  constexpr std::string_view kMeanings = "\b\f\n\r\t";
   skip_space();
   if (rest.empty()) return Reading::open;
-  if (rest[0] != '"' && rest[0] != '\'') return Reading::broken;
+  if (!is_quoted()) return Reading::broken;
   std::string json;
-  if (const Reading read = string(json); read != Reading::whole) return read;
+  if (const Reading read = quoted_string(json); read != Reading::whole) return read;
   for (size_t at = 1; at + 1 < json.size(); ++at) {
     if (json[at] != '\\') {
       out += json[at];
       continue;
     }
-    switch (const char escaped = json[++at]) {
-      case 'b':
-        out += '\b';
-        break;
-      case 'f':
-        out += '\f';
-        break;
-      case 'n':
-        out += '\n';
-        break;
-      case 'r':
-        out += '\r';
-        break;
-      case 't':
-        out += '\t';
-        break;
-      case 'u': {
-        const std::string_view digits = std::string_view(json).substr(at + 1);
-        char32_t character = hex_quad(digits).value_or(0);
-        at += 4;
-        const std::string_view next = digits.substr(4);
-        const char32_t low = next.starts_with("\\u") ? hex_quad(next.substr(2)).value_or(0) : 0;
-        if (character >= 0xD800 && character < 0xDC00 && low >= 0xDC00 && low < 0xE000) {
-          character = 0x10000 + ((character - 0xD800) << 10) + (low - 0xDC00);
-          at += 6;
-        }
-        const bool is_half = character >= 0xD800 && character < 0xE000;
-        append_utf8(out, is_half ? kReplacementCharacter : character);
-        break;
+    const char escaped = json[++at];
+    if (const size_t known = kNames.find(escaped); known != kNames.npos) {
+      out += kMeanings[known];
+    } else if (escaped == 'u') {
+      const std::string_view digits = std::string_view(json).substr(at + 1);
+      char32_t character = hex_quad(digits).value_or(0);
+      at += 4;
+      const std::string_view next = digits.substr(4);
+      const char32_t low = next.starts_with("\\u") ? hex_quad(next.substr(2)).value_or(0) : 0;
+      if (character >= 0xD800 && character < 0xDC00 && low >= 0xDC00 && low < 0xE000) {
+        character = 0x10000 + ((character - 0xD800) << 10) + (low - 0xDC00);
+        at += 6;
       }
-      default:
-        out += escaped;
+      const bool is_half = character >= 0xD800 && character < 0xE000;
+      append_utf8(out, is_half ? kReplacementCharacter : character);
+    } else {
+      out += escaped;
     }
   }
   return Reading::whole;

@@ -33,7 +33,11 @@ struct LiteralReader {
  private:
   Reading nested(std::string& out, int depth);
   Reading collection(std::string& out, int depth);
+  bool is_quoted() const { return rest[0] == '"' || rest[0] == '\''; }
+  bool begins_string() const;
   Reading string(std::string& out);
+  Reading marked_string(std::string& out);  // between two marks
+  Reading quoted_string(std::string& out);
   Reading word(std::string& out);
   Reading key(std::string& out);
 };
