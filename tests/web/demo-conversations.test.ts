@@ -7,6 +7,7 @@ import type { Site } from './demo-page.ts';
 import {
   accessibilityFaults,
   answered,
+  answeredAgain,
   ask,
   openPage,
   openPanel,
@@ -240,8 +241,7 @@ describe('a context that fills up', () => {
   it('leaves out the beginning of a text, which goes on', async () => {
     const page = await openShort();
     for (let length = 40; length <= 140; length += 20) {
-      await page.locator('.exchange').last().getByRole('button', { name: 'Go on' }).click();
-      await page.locator('.exchange[aria-busy=true]').waitFor({ state: 'detached' });
+      await answeredAgain(page, page.locator('.exchange').last(), 'Go on');
       await expect.poll(() => note(page)).toMatch(/^\d+ tokens/);
       if (length === 40) expect(await note(page)).not.toContain('no longer fits');
     }

@@ -1,7 +1,7 @@
 // The built page in headless Chromium, as a visitor uses it.
 import { readFileSync } from 'node:fs';
 import type { AxeResults } from 'axe-core';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
 import { launchChromium } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
@@ -73,6 +73,21 @@ export async function ask(page: Page, prompt: string): Promise<string> {
   await page.locator('#prompt').press('Enter');
   await page.locator('.exchange').nth(nBefore).waitFor();
   return answered(page);
+}
+
+/** Presses a button that has an exchange answered again, or further, and waits for the answer. */
+export async function answeredAgain(page: Page, exchange: Locator, name: string): Promise<string> {
+  // A short answer may end before the page is painted, and then it is never seen as busy.
+  await exchange.evaluate((element: HTMLElement) => {
+    new MutationObserver((_, observer) => {
+      element.dataset.repainted = '';
+      observer.disconnect();
+    }).observe(element, { subtree: true, childList: true, attributes: true, characterData: true });
+  });
+  await exchange.getByRole('button', { name }).click();
+  await exchange.and(page.locator('[data-repainted][aria-busy=false]')).waitFor();
+  await exchange.evaluate((element: HTMLElement) => delete element.dataset.repainted);
+  return (await exchange.locator('.answer').textContent()) ?? '';
 }
 
 /** Opens a panel by its button. */

@@ -6,7 +6,15 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { seeingModels } from '../../demo/src/catalogue.ts';
 import type { Site } from './demo-page.ts';
-import { accessibilityFaults, answered, ask, openPage, openPanel, openSite } from './demo-page.ts';
+import {
+  accessibilityFaults,
+  answered,
+  answeredAgain,
+  ask,
+  openPage,
+  openPanel,
+  openSite,
+} from './demo-page.ts';
 import { startFaultyServer } from './faulty-server.ts';
 import type { NamedFile } from './seeing-page.ts';
 import {
@@ -239,9 +247,7 @@ describe('a picture', () => {
     await giveFiles(page, 'drop', [png('bird.png', 64, 48)]);
     await drafts(page).waitFor();
     const first = await ask(page, '');
-    await page.getByRole('button', { name: 'Regenerate' }).click();
-    await page.locator('.exchange[aria-busy=true]').waitFor({ state: 'detached' });
-    expect(await answered(page)).toBe(first);
+    expect(await answeredAgain(page, page.locator('.exchange').last(), 'Regenerate')).toBe(first);
     await openPanel(page, 'history');
     await page.getByRole('button', { name: 'bird.png', exact: true }).waitFor();
   });
@@ -373,9 +379,7 @@ describe('conversations with pictures', () => {
     await page.locator('#new').click();
     await openPanel(page, 'history');
     await page.getByRole('button', { name: 'What is this?', exact: true }).click();
-    await page.locator('.exchange').first().getByRole('button', { name: 'Regenerate' }).click();
-    await page.locator('.exchange[aria-busy=true]').waitFor({ state: 'detached' });
-    expect(await answered(page)).toBe(first);
+    expect(await answeredAgain(page, page.locator('.exchange').first(), 'Regenerate')).toBe(first);
     expect(await ask(page, 'And that?')).toBe(second);
   });
 
