@@ -12,10 +12,13 @@
 namespace kinglet {
 namespace {
 
-// A file on the disk, which goes again. Its name is of letters that few code pages have together.
+// A file on the disk, which goes again. Its name is of letters that few code pages have together,
+// and of its test's name: tests run in several processes at once.
 class TestFile {
  public:
-  explicit TestFile(std::string_view content) : path_(testing::TempDir() + "kinglet-größe-大.bin") {
+  explicit TestFile(std::string_view content)
+      : path_(testing::TempDir() + "kinglet-größe-大-" +
+              testing::UnitTest::GetInstance()->current_test_info()->name() + ".bin") {
     write(content);
   }
   ~TestFile() {
