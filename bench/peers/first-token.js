@@ -90,13 +90,13 @@ globalThis.firstTokenWllama3 = async (_, { threads, nPrompt }) => {
   return spans(startedAt, openAt, times);
 };
 
-/** All in milliseconds. The first token's own draw is part of reading the prompt. */
+/** All in milliseconds. Sampling the first token is part of reading the prompt. */
 function spans(startedAt, openAt, [firstAt, secondAt]) {
   return {
     firstToken: firstAt - startedAt,
     opening: openAt - startedAt,
     prompt: firstAt - openAt,
-    draw: secondAt - firstAt,
+    nextToken: secondAt - firstAt,
   };
 }
 

@@ -43,8 +43,8 @@ export function speedSection(speeds, ratios) {
     'peak MB': megabytes(runs),
   }));
   return [
-    'Tokens per second of reading a prompt of 128 tokens (prefill) and of drawing 64 after it ' +
-      `(decode). ${spreadText} ${peakText}`,
+    'Tokens per second: reading a prompt of 128 tokens (prefill), then generating 64 (decode). ' +
+      `${spreadText} ${peakText}`,
     markdownTable(rows),
     markdownTable(ratios.map(ratioRow)),
   ];
@@ -99,14 +99,14 @@ export function firstTokenSection(firstTokens) {
       reading: seconds(runs, 'reading'),
       preparing: seconds(runs, 'preparing'),
       prompt: seconds(runs, 'prompt'),
-      draw: seconds(runs, 'draw'),
+      'next token': seconds(runs, 'nextToken'),
       'peak MB': megabytes(runs),
     }),
   );
   return [
     'Seconds from a file that the page keeps to the first token of a prompt of 64: opening it ' +
       '(starting the engine and reading the header, reading the weights, preparing what is left), ' +
-      'reading the prompt with its first draw, and, after it, a draw alone. ' +
+      'reading the prompt and sampling the first token, and then the next token alone. ' +
       `${spreadText} ${peakText}`,
     markdownTable(rows),
     markdownTable(firstTokenRatios(firstTokens).map(ratioRow)),
@@ -213,7 +213,7 @@ export function shortRows({ speeds, firstTokens, embeddings, pictures }) {
   if (speed) {
     const [{ shape, type }, runs] = speed;
     rows.push(shortRow(`reading a prompt: tokens/s, ${shape} ${type}`, runs, 'prefill', 1));
-    rows.push(shortRow(`drawing: tokens/s, ${shape} ${type}`, runs, 'decode', 1));
+    rows.push(shortRow(`generating: tokens/s, ${shape} ${type}`, runs, 'decode', 1));
   }
   const [first] = groupsOf(firstTokens, ['shape', 'type']);
   if (first) {
