@@ -1,4 +1,4 @@
-// What a file's metadata says about the shape of its transformer.
+// The shape of a transformer, read from a file's metadata.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace kinglet {
 
-// Which angles a layer's queries and keys are rotated by.
+// The angles by which a layer's queries and keys are rotated.
 enum class Rotation : uint8_t {
   scaled,  // by RopeTable::scaled
   local,   // by RopeTable::local
@@ -20,14 +20,14 @@ enum class Rotation : uint8_t {
 };
 constexpr size_t kRotationTables = 2;  // of scaled and local
 
-// What makes an expert's weight of its logit.
+// How an expert's logit becomes its weight.
 enum class ExpertGating : uint8_t { softmax = 1, sigmoid = 2 };  // expert_gating_func
 
-// Of architectures with ALiBi: a head's slope is 2^(-8 i / n_heads), i = 1 … n_heads, where n_heads
-// is a power of two.
+// With ALiBi, the slopes of the heads are 2^(-8 i / n_heads), i = 1 … n_heads, if n_heads is a
+// power of two.
 constexpr float kAlibiBias = 8.0f;
 
-// The numbers of heads and what follows are those of attention, and 0 where there is none.
+// n_heads and the fields after it describe attention; they are 0 in layers without it.
 struct LayerConfig {
   uint32_t ffn_dim = 0;  // of a dense feed-forward network
   MixerKind mixer = MixerKind::attention;
@@ -35,8 +35,8 @@ struct LayerConfig {
   uint32_t n_kv_heads = 0;  // n_heads is a multiple of it
   uint32_t head_dim = 0;
   float attention_scale = 0;  // multiplies scores
-  // Positions that a token sees, itself the last of them; of an encoder, those that are no more
-  // than window / 2 away; 0: all.
+  // The number of positions that a token sees, including its own; in an encoder, positions at most
+  // window / 2 away; 0: all.
   uint32_t window = 0;
   Rotation rotation = Rotation::none;
   uint32_t rows_layer = 0;  // the layer whose keys and values it reads: itself, or an earlier one
@@ -50,24 +50,24 @@ struct LayerConfig {
 struct ModelConfig {
   const Architecture* architecture = nullptr;
   uint32_t n_layers = 0;
-  uint32_t n_skipped_layers = 0;  // after them, which predict further tokens: not computed
+  uint32_t n_skipped_layers = 0;  // after these: they predict further tokens and are not used
   uint32_t hidden_dim = 0;
-  uint32_t layer_input_dim = 0;  // what each token brings to each layer: see LayerInput; 0: nothing
+  uint32_t layer_input_dim = 0;  // of the embeddings for each layer: see LayerInput; 0: none
   uint32_t vocab_size = 0;
-  uint32_t n_deepstack_layers = 0;  // first layers after which more of a picture is added
+  uint32_t n_deepstack_layers = 0;  // the first layers, after which parts of pictures are added
   uint32_t context_length = 0;      // positions the model was trained for
   uint32_t n_experts = 0;           // 0: one dense feed-forward network
   uint32_t n_experts_used = 0;      // for a token
   uint32_t expert_dim = 0;          // width of an expert
-  uint32_t shared_dim = 0;          // width of the expert that every token goes through; 0: none
-  uint32_t n_dense_layers = 0;      // first layers, without experts
+  uint32_t shared_dim = 0;          // width of the expert that all tokens use; 0: none
+  uint32_t n_dense_layers = 0;      // the first layers, without experts
   ExpertGating expert_gating = ExpertGating::softmax;
   Activation activation = Activation::silu;
   float norm_epsilon = 0;
   float embedding_scale = 1;    // multiplies embeddings
   float residual_scale = 1;     // multiplies what is added to the stream
   float logit_scale = 1;        // multiplies logits
-  float attention_softcap = 0;  // bounds scores; 0: does not
+  float attention_softcap = 0;  // bounds scores; 0: unbounded
   float logit_softcap = 0;
   // A query at position p is scaled by 1 + temperature_scale ln(1 + ⌊p / rope.original_context⌋).
   float temperature_scale = 0;
@@ -75,24 +75,24 @@ struct ModelConfig {
   RopeConfig rope;
   std::vector<LayerConfig> layers;  // [n_layers]
 
-  // Of a row of a picture: what begins the stream, and what is added after the first layers.
+  // The width of a picture's row: the embedding, and the parts added after the first layers.
   uint32_t image_width() const { return hidden_dim * (1 + n_deepstack_layers); }
 
-  // Elements of a head that are rotated together, by two: those of scaled or of local.
+  // The number of pairs of a head's elements that are rotated, by Rotation::scaled or local.
   size_t n_pairs(size_t rotation) const {
     return (rotation == static_cast<size_t>(Rotation::local) ? rope.local_dim : rope.dim) / 2;
   }
 
-  std::optional<Pooling> pooling;  // how a text's states become one vector, where the file tells
+  std::optional<Pooling> pooling;  // how a text's states become one vector, if the file says so
   uint32_t n_labels = 1;           // scores of a reranker
 
-  // Whether text can be made with it, not vectors or scores of texts only.
+  // Whether the model can generate text.
   bool makes_text() const {
     return !architecture->is_encoder() && pooling.value_or(Pooling::none) == Pooling::none;
   }
 };
 
-// ErrorCode::unsupported_feature where no text can be made with it.
+// ErrorCode::unsupported_feature if the model cannot generate text.
 Status check_makes_text(const ModelConfig& config);
 
 // ErrorCode::unsupported_architecture, missing_metadata, wrong_type, unsupported_feature, corrupt,

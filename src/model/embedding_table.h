@@ -1,4 +1,5 @@
-// A table of vectors of tokens that is read by rows only: in memory, or where its file lies.
+// A table of token vectors that is only read one row at a time. It is in memory or stays in its
+// file.
 #pragma once
 
 #include <cstddef>
@@ -13,40 +14,38 @@
 
 namespace kinglet {
 
-// Smaller tables are worth their memory.
+// Smaller tables are kept in memory.
 constexpr uint64_t kLargeTableBytes = uint64_t{1} << 26;
 
 class EmbeddingTable {
  public:
   EmbeddingTable() = default;
   explicit EmbeddingTable(const PackedMatrix& matrix) : matrix_(matrix) {}
-  // A tensor [n_rows][n_columns] that is stored.
+  // For a tensor [n_rows][n_columns] that stays in its file.
   EmbeddingTable(const TensorInfo& tensor, const StoredTensor& stored);
 
-  // Of a table in memory; without rows where it is stored.
+  // The table, if it is in memory; otherwise without rows.
   const PackedMatrix& matrix() const { return matrix_; }
 
-  // Bytes that read() needs for each id; 0 where the table is in memory.
+  // Bytes that read() needs for each id; 0 if the table is in memory.
   size_t row_bytes() const { return row_bytes_; }
 
-  // rows [ids.size()][n_columns] = those of the ids, all of them rows of the table; what is beside
-  // a negative id is left as it is. Of a stored one each row is read once, in the order of the
-  // file, and neighbours together. `room`: row_bytes() for each id. ErrorCode::io; not_finite (a
-  // row holds NaN or infinity).
+  // rows [ids.size()][n_columns] = the table's rows with these ids. The row of a negative id is not
+  // changed. From a file, each row is read once, in the file's order, and neighbours with one read.
+  // `room`: row_bytes() for each id. ErrorCode::io; not_finite (a row contains NaN or infinity).
   Status read(std::span<const int32_t> ids, std::byte* room, float* rows) const;
 
  private:
   Status read_stored(int32_t first, std::span<std::byte> bytes) const;
 
-  PackedMatrix matrix_;  // its data are null where the table is stored
+  PackedMatrix matrix_;  // its data are null if the table stays in its file
   StoredTensor stored_;
   std::string_view name_;  // in the file's header
   size_t row_bytes_ = 0;
 };
 
-// The file's tensors that are read by rows only, and so may stay where they are stored:
-// token_embd.weight where another matrix makes the logits, or none does, and
-// per_layer_token_embd.weight.
+// The tensors that are only read one row at a time, and so may stay in the file:
+// per_layer_token_embd.weight, and token_embd.weight unless it also makes the logits.
 std::vector<const TensorInfo*> tables_read_by_rows(const GgufHeader& header);
 
 }  // namespace kinglet

@@ -16,21 +16,21 @@
 
 namespace kinglet {
 
-// Rows that are computed together where nobody says how many.
+// The default number of rows that are computed together.
 constexpr uint32_t kEncoderBatch = 256;
 
-// Makes vectors or scores of texts, by any model. Encoders are run layer by layer: attention needs
-// the keys and values of all tokens of a text, so the stream of all tokens is kept, and what is
-// done with rows is done in batches. A text may be longer than a batch, a batch may hold several
-// texts, and nothing is padded. A text's results do not depend, bit for bit, on other texts or on
-// how rows are cut into batches.
+// Turns texts into vectors or scores, with any model. Models with attention in both directions run
+// layer by layer: attention needs the keys and values of all tokens of a text, so the stream of all
+// tokens is kept, and rows are processed in batches. A text may be longer than a batch, a batch may
+// contain several texts, and nothing is padded. A text's results do not depend, bit for bit, on
+// other texts or on how rows are divided into batches.
 //
-// Models whose tokens see those before them only are run text by text, as for generating.
+// Causal models run text by text, as for generating.
 //
-// The model and the pool must outlive it.
+// The model and the pool must outlive the encoder.
 class Encoder {
  public:
-  // n_tokens: of all texts of a call, at most; n_batch: rows that are computed together.
+  // n_tokens: the most tokens in all texts of one call; n_batch: rows that are computed together.
   // ErrorCode::missing_tensor (a model without weights), invalid_argument (a size of 0),
   // out_of_memory.
   static Result<Encoder> create(const Model& model, ThreadPool& pool, uint32_t n_tokens,
@@ -38,15 +38,15 @@ class Encoder {
 
   uint64_t bytes() const { return memory_.size() + scratch_.bytes(); }
 
-  // Begins to compute the last states of the texts' tokens, in place of what was begun or computed
-  // before. ErrorCode::invalid_argument (no texts, an empty one, a token outside the vocabulary);
-  // context_full (a text longer than the model's context, or more tokens than there is room for);
-  // those of EmbeddingTable::read(), with which there are no texts.
+  // Begins to compute the last hidden states of the texts' tokens. Earlier texts are dropped.
+  // ErrorCode::invalid_argument (no texts, an empty one, a token outside the vocabulary);
+  // context_full (a text longer than the model's context, or more than n_tokens in all); those of
+  // EmbeddingTable::read(), after which there are no texts.
   Status begin(std::span<const std::span<const int32_t>> texts,
                const Cancellation& cancellation = {});
 
-  // Computes the next step of it: a layer, or of a model that is no encoder a batch of a text. An
-  // error ends it, and there are no texts then. ErrorCode::cancelled, heard of before each layer.
+  // Computes the next step: a layer, or a batch of a text in a causal model. After an error there
+  // are no texts. ErrorCode::cancelled, checked before each layer.
   Status advance();
 
   // Steps that are left.
@@ -56,17 +56,17 @@ class Encoder {
   Status run(std::span<const std::span<const int32_t>> texts,
              const Cancellation& cancellation = {});
 
-  // --- Of texts whose last step is done
+  // --- After the last step
 
   size_t n_texts() const { return n_left_ == 0 ? texts_.spans.size() : 0; }
 
-  // [tokens of the text][hidden_dim]; of one of n_texts(), as in embedding_size().
+  // The hidden states of text `text` < n_texts(): [tokens of the text][hidden_dim].
   std::span<const float> states(size_t text) const;
 
-  // Numbers of a vector.
+  // The width of one vector.
   size_t embedding_dim() const { return model_->weights().head.embedding_dim(); }
 
-  // Numbers of what embed() gives.
+  // How many floats embed() gives.
   size_t embedding_size(size_t text, Pooling pooling) const;
 
   // The embedding of a text, not normalized: one vector, or one for each token with Pooling::none.
@@ -74,7 +74,7 @@ class Encoder {
   // not_finite.
   Status embed(size_t text, Pooling pooling, std::span<float> embedding);
 
-  // The scores of a text, [n_labels]. ErrorCode::unsupported_feature (no reranker),
+  // The scores of a text, [n_labels]. ErrorCode::unsupported_feature (not a reranker),
   // invalid_argument, not_finite.
   Status score(size_t text, std::span<float> scores);
 
@@ -97,11 +97,11 @@ class Encoder {
   Texts texts_;
   Cancellation cancellation_;
   size_t n_left_ = 0;
-  size_t text_ = 0;            // that the next batch belongs to, of a model that is no encoder
-  size_t n_done_ = 0;          // tokens of that text
-  int32_t* tokens_ = nullptr;  // [n_tokens]: of all texts
-  float* pooled_ = nullptr;    // [hidden_dim]
-  std::optional<SequenceState> sequence_;  // of a model that is no encoder
+  size_t text_ = 0;                        // in a causal model: the text of the next batch
+  size_t n_done_ = 0;                      // tokens of that text that are done
+  int32_t* tokens_ = nullptr;              // [n_tokens], of all texts
+  float* pooled_ = nullptr;                // [hidden_dim]
+  std::optional<SequenceState> sequence_;  // in a causal model
   Scratch scratch_;
   AlignedBuffer memory_;
 };

@@ -14,44 +14,44 @@
 
 namespace kinglet {
 
-// What a step computes beside the sequence's state.
+// What a step computes in addition to the sequence's state.
 enum class Output : uint8_t {
   none,
-  logits,  // scratch.logits, after the last token and each guess
-  hidden,  // scratch.normed [n_tokens]: the final states of all tokens, after the last norm
+  logits,  // scratch.logits: after the last token and after each guess
+  hidden,  // scratch.normed [n_tokens]: the last hidden states of all tokens, normalized
 };
 
-// ErrorCode::cancelled names the layer that is not run any more.
+// ErrorCode::cancelled names the first layer that was not run.
 Status check_cancelled(const Cancellation& cancellation, size_t layer, size_t n_layers);
 
 // ErrorCode::invalid_argument names a token that is outside the model's vocabulary.
 Status check_vocabulary(const Model& model, int32_t token);
 Status check_vocabulary(const Model& model, std::span<const int32_t> tokens);
 
-// Appends 1 to scratch.n_batch tokens to the sequence. Where one of `images`, which are those of
-// the sequence, stands, its rows go in and the ids do not matter; rows that see each other are a
-// step of their own. On an error it is as it was.
-// ErrorCode::context_full; cancelled, heard of before each layer; invalid_argument (a token outside
-// the vocabulary, or no tokens, or rows of a picture that are not known); unsupported_feature (an
-// encoder, or logits of a model that makes embeddings); those of EmbeddingTable::read().
+// Appends 1 to scratch.n_batch tokens to the sequence. `images` are the sequence's pictures: at
+// their positions their rows are used and the ids are ignored. Rows that see each other must be a
+// step of their own. After an error the sequence is as it was before.
+// ErrorCode::context_full; cancelled, checked before each layer; invalid_argument (no tokens, a
+// token outside the vocabulary, or missing rows of a picture); unsupported_feature (an encoder, or
+// logits of an embedding model); those of EmbeddingTable::read().
 //
-// The last n_guesses < scratch.n_logit_rows of the tokens may be guesses of what comes next: the
-// state is then left for the caller to commit, as far as they were right, or to roll back.
+// The last n_guesses < scratch.n_logit_rows tokens may be guesses. The state is then not committed:
+// the caller commits as many guesses as were right, and rolls back the rest.
 Status forward(const Model& model, ThreadPool& pool, Scratch& scratch, SequenceState& state,
                std::span<const int32_t> tokens, Output output,
                const Cancellation& cancellation = {}, size_t n_guesses = 0,
                PlacedImages images = {});
 
-// Appends tokens[i] to *states[i], for all of up to scratch.n_batch different sequences of one
-// capacity in one pass: weights are read once for all of them. scratch.logits, which must have as
-// many rows, are those after each token, and what forward() would give, bit for bit. The states
-// are left for the caller to commit or to roll back; after an error they are as they were.
+// Appends tokens[i] to *states[i] in one pass, so that weights are read once for all sequences: up
+// to scratch.n_batch different ones of the same capacity. scratch.logits, which must have a row for
+// each, are those that forward() would give, bit for bit. The caller commits the states or rolls
+// them back; after an error they are as they were before.
 // ErrorCode::unsupported_feature (see can_run_together()); those of forward().
 Status forward_together(const Model& model, ThreadPool& pool, Scratch& scratch,
                         std::span<SequenceState* const> states, std::span<const int32_t> tokens);
 
-// Whether the model's tokens learn of others by attention alone: recurrent states are computed one
-// sequence at a time.
+// Whether all mixers of the model are attention. Recurrent states are computed one sequence at a
+// time.
 bool can_run_together(const Model& model);
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// Pictures in a sequence: where their rows stand, and what is known of them without the rows.
+// Pictures in a sequence: the positions of their rows, and what is known without the rows.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ using SharedImage = std::shared_ptr<const ImageRows>;
 
 // The first n_rows of a picture at consecutive positions: all of them, unless the sequence was cut.
 struct PlacedImage {
-  SharedImage image;  // without rows where they are not known any more: a saved state has none
+  SharedImage image;  // may lack its rows: a saved state has none
   uint32_t first = 0;
   uint32_t n_rows = 0;
 
@@ -30,29 +30,29 @@ struct PlacedImage {
   }
 };
 
-// Those of a sequence, in its order.
+// The pictures of a sequence, in its order.
 using PlacedImages = std::span<const PlacedImage>;
 
-// The picture that has a row at `position`; null: none does.
+// The picture that has a row at `position`, or null.
 const PlacedImage* image_at(PlacedImages images, size_t position);
 
-// Where a token or row stands for models that count the lines and columns of pictures: those of a
-// picture begin at its time, and what follows is after the largest of them. The picture itself
-// stands still.
+// The position of a token or row in models that count the lines and columns of pictures (M-RoPE).
+// A picture's lines and columns count from its time, which is the same for all its rows. What
+// follows comes after the largest of these numbers.
 RopePosition rope_position(PlacedImages images, size_t position);
 
-// The ids that stand for a picture's rows in a list of tokens: negative, never kNoToken, and made
-// of all that is known of the picture but the rows. Lists that are equal stand for the same rows.
+// The ids of a picture's rows in a list of tokens: negative, never kNoToken, and a hash of all that
+// is known of the picture except its rows. Equal lists stand for the same rows.
 int32_t image_token(const ImageRows& image, uint32_t row);
 constexpr bool is_image_token(int32_t token) { return token < -1; }
 std::vector<int32_t> image_tokens(const ImageRows& image);
 
-// Of those that `tokens` begin with, how many are the picture's first rows.
+// How many tokens at the beginning of `tokens` are the picture's first rows.
 uint32_t n_rows_at(const ImageRows& image, std::span<const int32_t> tokens);
 
-// Whether sizes agree with each other and with the model, and every number is finite. A picture
-// without rows passes too. ErrorCode::invalid_argument, wrong_shape, not_finite;
-// unsupported_feature (a model of which each token brings something to each layer).
+// Checks that sizes agree with each other and with the model, and that every number is finite. A
+// picture without rows passes. ErrorCode::invalid_argument, wrong_shape, not_finite;
+// unsupported_feature (a model whose tokens have an embedding for each layer).
 Status check_image(const ImageRows& image, const ModelConfig& config);
 
 }  // namespace kinglet

@@ -1,5 +1,5 @@
-// One layer of a model: a mixer and a feed-forward block, each with its norms; of some, a further
-// input of each token.
+// One layer of a model: a mixer and a feed-forward block, each with its norms. In some models, also
+// an embedding of each token for this layer.
 #pragma once
 
 #include <memory>
@@ -16,24 +16,24 @@ struct Layer {
   std::unique_ptr<const Block> mixer;
   Norm mixer_post_norm;
   Norm mixer_sum_norm;     // of the stream after the mixer
-  Norm mixer_second_norm;  // the same, when the layer's input has been added once more
-  bool parallel = false;   // the feed-forward block reads what the mixer read
+  Norm mixer_second_norm;  // the same, after the layer's input was added once more
+  bool parallel = false;   // the feed-forward block has the same input as the mixer
   Norm ffn_norm;
-  std::unique_ptr<const Block> ffn;  // null: there is none
+  std::unique_ptr<const Block> ffn;  // may be null
   Norm ffn_post_norm;
   Norm ffn_sum_norm;
-  std::unique_ptr<const Block> input;  // see LayerInput; null: there is none
+  std::unique_ptr<const Block> input;  // see LayerInput; may be null
   Norm input_post_norm;
-  float scale = 1;  // multiplies the stream after all
+  float scale = 1;  // multiplies the stream at the end
 };
 
 // Errors: those of the blocks' tensors.
 Result<Layer> load_layer(LayerLoader& loader);
 
-// Computes what the layer's tokens must know of each other, of an encoder: see Block::prepare.
+// In an encoder, the first pass over a batch: see Block::prepare.
 void prepare_layer(Step& step, const Layer& layer);
 
-// Adds to the stream what the layer makes of it. Errors: those of the sequence.
+// Adds the layer's output to the stream. Errors: those of the sequence.
 Status run_layer(Step& step, const Layer& layer);
 
 }  // namespace kinglet

@@ -1,5 +1,5 @@
-// What a block needs while it is loaded: the tensors and keys of its layer, and a place for what it
-// keeps of a sequence.
+// What a block uses while it is loaded: its layer's tensors, the metadata keys, and the calls that
+// reserve room for the layer in a sequence's state.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace kinglet {
 
-// Names are those after "blk.N.": "attn_q" is the tensor "blk.N.attn_q.weight", its bias
-// "blk.N.attn_q.bias", its scale "blk.N.attn_q.scale". Errors: those of TensorTaker.
+// Names leave out "blk.N.": "attn_q" is the tensor "blk.N.attn_q.weight", with the bias
+// "blk.N.attn_q.bias" and the scale "blk.N.attn_q.scale". Errors: those of TensorTaker.
 class LayerLoader {
  public:
   LayerLoader(TensorTaker& tensors, const ModelConfig& config, uint32_t index, StateShape& state)
@@ -30,7 +30,7 @@ class LayerLoader {
 
   const ModelConfig& config() const { return config_; }
   const Keys& keys() const { return keys_; }
-  const Keys& global_keys() const { return global_keys_; }  // of no architecture
+  const Keys& global_keys() const { return global_keys_; }  // without the architecture's prefix
   const Architecture& traits() const { return *config_.architecture; }
   uint32_t index() const { return index_; }
   const LayerConfig& layer() const { return config_.layers[index_]; }
@@ -39,7 +39,7 @@ class LayerLoader {
 
   bool has(std::string_view part) const { return tensors_.has(name(part)); }
 
-  // Rows of a matrix; 0 where there is none of that name.
+  // The number of rows of a matrix; 0 if the file has none of that name.
   uint64_t n_rows(std::string_view part) const;
 
   Result<Linear> linear(std::string_view part, uint32_t n_rows, uint32_t n_columns,
@@ -48,10 +48,10 @@ class LayerLoader {
     return linear(part, n_rows, n_columns, traits().other_biases);
   }
 
-  // Null where there is none.
+  // Null if the file has none.
   Result<const float*> bias(std::string_view part, uint64_t n, Presence presence) const;
 
-  // A tensor that holds several matrices [n_rows[i]][hidden_dim], and a bias for all of them.
+  // A tensor of several matrices [n_rows[i]][hidden_dim], with one bias for all of them.
   Result<std::vector<Linear>> fused(std::string_view part, const std::vector<uint64_t>& n_rows,
                                     Presence bias) const;
 
@@ -62,13 +62,13 @@ class LayerLoader {
   // F32 numbers [n][n_rows], stored as [n_rows][n].
   Result<std::vector<float>> transposed(std::string_view part, uint64_t n, uint64_t n_rows) const;
 
-  // Leaves out what the file has of that name, and the architecture no use for.
+  // Ignores tensors of that name, which the architecture does not use.
   void skip(std::string_view part) const { tensors_.skip(name(part, ".")); }
 
-  // A norm of the stream, with a bias where the architecture's norms have one.
+  // A norm of the stream, with a bias if the architecture's norms have one.
   Result<Norm> norm(std::string_view part) const;
 
-  // A norm of heads, n wide together, as the architecture says; none where it has none.
+  // The architecture's norm of heads that are n wide together; empty if it has none.
   Result<Norm> head_norm(std::string_view part, uint32_t n) const;
 
   // F32 numbers [n], or [n / n_columns][n_columns]; `tensor` is the name after "blk.N.".
@@ -79,15 +79,15 @@ class LayerLoader {
     return tensors_.vector(prefix() + std::string(tensor), n, n_columns);
   }
 
-  // Makes room in every sequence for keys and values of the layer. Which of its rows they are.
+  // Reserves room for the layer's keys and values in every sequence. Returns the index of its rows.
   uint32_t keep_rows(uint32_t n_kv_heads, uint32_t head_dim) const {
     return state_.add_rows({index_, n_kv_heads, head_dim, layer().window});
   }
 
-  // Which of them are an earlier layer's.
+  // The index of an earlier layer's rows.
   uint32_t rows_of(uint32_t layer) const { return state_.rows_of(layer); }
 
-  // Makes room in every sequence for n floats of the layer's state. Where they begin.
+  // Reserves n floats for the layer in every sequence's recurrent state. Returns where they begin.
   uint64_t keep_recurrent(uint64_t n) const { return state_.add_recurrent(n); }
 
  private:

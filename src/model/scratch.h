@@ -13,19 +13,19 @@
 
 namespace kinglet {
 
-// What positions are rotated by, n_batch rows of each.
+// The angles of positions, n_batch rows of each.
 struct Angles {
   size_t n_pairs = 0;        // of elements
   float* cosines = nullptr;  // [n_pairs]
   float* sines = nullptr;    // [n_pairs]
 };
 
-// Rows of logits that a step of a sequence computes at most: see forward().
+// The most rows of logits that a step of a sequence computes: see forward().
 constexpr uint32_t kMostLogitRows = 8;
 
 struct Scratch : ProjectionScratch {
-  // n_threads: of the pool that steps will run on. n_logit_rows: at most, where the model makes
-  // text.
+  // n_threads: the size of the pool on which steps will run. n_logit_rows: the most rows of logits,
+  // if the model generates text.
   static Result<Scratch> create(const Model& model, uint32_t n_batch, size_t n_threads,
                                 uint32_t n_logit_rows = kMostLogitRows);
 
@@ -39,8 +39,8 @@ struct Scratch : ProjectionScratch {
   float* layer_inputs = nullptr;  // [n_layers * layer_input_dim], 2 n_batch rows
   float* logits = nullptr;        // [vocab_size], n_logit_rows in all
 
-  std::byte* stored_rows = nullptr;  // of the embeddings, as their file has them
-  std::byte* blocks = nullptr;       // what the block that runs takes for itself
+  std::byte* stored_rows = nullptr;  // rows of embedding tables, as they are in the file
+  std::byte* blocks = nullptr;       // scratch memory of the block that runs
   uint32_t n_batch = 0;
   uint32_t n_logit_rows = 0;
 

@@ -1,4 +1,5 @@
-// One batch of tokens on its way through a model: the stream, and what all blocks do with rows.
+// One batch of tokens on its way through the layers: the residual stream, and the operations on
+// rows that all blocks use.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +21,15 @@ namespace kinglet {
 
 class Step {
  public:
-  // Of tokens that are appended to a sequence, and of rows of its pictures.
+  // For tokens, or rows of pictures, that are appended to a sequence.
   Step(const Model& model, ThreadPool& pool, Scratch& scratch, SequenceState& state,
        size_t n_tokens, PlacedImages images);
 
-  // Of one token for each of several sequences, which have the same capacity.
+  // For one token each of several sequences of the same capacity.
   Step(const Model& model, ThreadPool& pool, Scratch& scratch,
        std::span<SequenceState* const> sequences);
 
-  // Of an encoder: rows [first_row, first_row + n_tokens) of the texts.
+  // For an encoder: rows [first_row, first_row + n_tokens) of the texts.
   Step(const Model& model, ThreadPool& pool, Scratch& scratch, const Texts& texts, size_t first_row,
        size_t n_tokens);
 
@@ -41,31 +42,31 @@ class Step {
 
   size_t position_of(size_t token) const;  // in its sequence or text
 
-  // Positions that all tokens of the step see, those after them too: they are the rows of a
-  // picture that see each other. 0: each sees those before it.
+  // The number of positions that every token of the step sees, if they are rows of a picture that
+  // see each other. 0 if each token sees only itself and those before it.
   size_t n_seen() const;
 
-  // Of a step that has a sequence.
+  // Only for a step of one sequence.
   SequenceState& state() const { return *state_; }
 
-  // The sequence that a token is appended to, of one or several.
+  // The sequence to which a token is appended.
   SequenceState& state_of(size_t token) const {
     return sequences_.empty() ? *state_ : *sequences_[token];
   }
-  // Tokens that follow each other in a sequence: all, or one.
+  // The number of consecutive tokens in each sequence: all tokens of the step, or 1.
   size_t n_successive() const { return sequences_.empty() ? n_tokens_ : 1; }
 
-  // Of an encoder's step.
+  // Only for an encoder's step.
   const Texts& texts() const { return *texts_; }
   size_t first_row() const { return first_row_; }
 
   // --- The stream [n_tokens][hidden_dim] --------------------------------------------------------
 
-  // Begins it: the tokens' embeddings, or the rows of pictures, and the angles of their positions.
-  // Errors: those of EmbeddingTable::read().
+  // Fills the stream with the tokens' embeddings or the rows of pictures, and computes the angles
+  // of their positions. Errors: those of EmbeddingTable::read().
   Status embed(std::span<const int32_t> tokens);
 
-  // The stream, normalized where there is such a norm; until the next call.
+  // The stream, normalized if the model has this norm. Valid until the next call.
   const float* normalize_stream(const Norm& norm);
 
   float* stream() const { return stream_; }
@@ -80,48 +81,47 @@ class Step {
     block.prepare(*this, Arena(scratch_.blocks), x);
   }
 
-  // What a token brings to a layer, [layer_input_dim]; where there are any.
+  // A token's embedding for one layer, [layer_input_dim]; only in models that have them.
   const float* layer_input(size_t token, uint32_t layer) const {
     return scratch_.layer_inputs + (token * config().n_layers + layer) * config().layer_input_dim;
   }
 
-  // Adds what the last block made, normalized where there is such a norm.
+  // Adds the last block's output, normalized if the model has this norm.
   void add_to_stream(const Norm& norm);
 
-  // Normalizes the stream itself, where there is such a norm.
+  // Normalizes the stream itself, if the model has this norm.
   void replace_stream(const Norm& norm) {
     normalize(stream_, norm, n_tokens_, config().hidden_dim, stream_);
   }
 
   void scale_stream(float factor);
 
-  // A copy of the stream, until the next norm in front of a block; and what adds it again.
+  // A copy of the stream, valid until the next normalize_stream(); and the call that adds it.
   const float* copy_stream();
   void add_to_stream(const float* rows);
 
-  // Adds what rows of pictures bring to the stream after a layer: their part `part` > 0, as wide
-  // as the stream.
+  // Adds part `part` > 0 of the pictures' rows to the stream; each part is as wide as the stream.
   void add_image_parts(uint32_t part);
 
-  // scratch.normed [n_tokens] = the stream after the last norm.
+  // scratch.normed [n_tokens] = the stream, normalized by the output norm.
   void finish_hidden();
 
-  // scratch.logits = those after each of the last n_rows tokens.
+  // scratch.logits = the logits after each of the last n_rows tokens.
   void finish_logits(size_t n_rows);
 
   // --- Rows -------------------------------------------------------------------------------------
 
-  // Multiplies rows x [n_rows][n_columns] with every matrix [.][n_columns], in one go for all
-  // threads. n_rows is at most the batch.
+  // Multiplies rows x [n_rows][n_columns] by every matrix [.][n_columns], as one job that all
+  // threads share. n_rows is at most the batch.
   void project(const float* x, size_t n_rows, std::initializer_list<Projection> projections) {
     project_rows(kernels(), pool_, scratch_, x, n_rows, projections);
   }
 
-  // out = norm(x), in every row of n_columns as many times as the norm is wide. Nothing happens
-  // without a norm. out may be x.
+  // out = norm(x), applied to each piece of a row that is as wide as the norm. Does nothing without
+  // a norm. out may be x.
   void normalize(const float* x, const Norm& norm, size_t n_rows, size_t n_columns, float* out);
 
-  // Calls f(i) for i in [0, n). A single call is not worth waking other threads for.
+  // Calls f(i) for i in [0, n). A single call does not wake other threads.
   template <class F>
   void for_each(size_t n, const F& f) const {
     if (n == 1) return f(size_t{0});
@@ -148,7 +148,7 @@ class Step {
   Scratch& scratch_;
   SequenceState* state_ = nullptr;
   PlacedImages images_;
-  std::span<SequenceState* const> sequences_;  // of the tokens; none: all are of state_
+  std::span<SequenceState* const> sequences_;  // of each token; empty: all belong to state_
   const Texts* texts_ = nullptr;
   size_t first_row_ = 0;
   size_t n_tokens_;

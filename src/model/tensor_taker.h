@@ -1,6 +1,5 @@
-// Hands out the tensors of a file, each once, and knows which are left. All errors name the tensor:
-// ErrorCode::missing_tensor, wrong_shape, wrong_type, and not_finite where it holds NaN or
-// infinity.
+// Gives out the tensors of a file, each once, and knows which are left. All errors name the tensor:
+// ErrorCode::missing_tensor, wrong_shape, wrong_type, and not_finite (it contains NaN or infinity).
 #pragma once
 
 #include <cstdint>
@@ -21,7 +20,7 @@ namespace kinglet {
 
 class TensorTaker {
  public:
-  // `early`: what was packed while the file arrived, or is planned to be; null where nothing was.
+  // `early`: the matrices that were packed while the file arrived, or the plan for it; may be null.
   TensorTaker(GgufFile& file, const KernelSet& kernels, EarlyWeights* early)
       : file_(file),
         kernels_(kernels),
@@ -41,24 +40,24 @@ class TensorTaker {
   Result<PackedMatrix> filters(std::string_view name, uint64_t n_filters, uint64_t n_channels,
                                uint64_t size);
 
-  // One that is read by rows, and may be stored: see tables_read_by_rows().
+  // A table that is read by rows and may stay in the file: see tables_read_by_rows().
   Result<EmbeddingTable> table(std::string_view name, uint64_t n_rows, uint64_t n_columns);
 
-  // The slices of a tensor that holds several matrices of as many columns, one after the other:
-  // their rows as given, each packed on its own.
+  // The slices of a tensor of several matrices with the same number of columns, one after the
+  // other: n_rows[i] rows each, packed separately.
   Result<std::vector<PackedMatrix>> fused(std::string_view name, std::vector<uint64_t> n_rows,
                                           uint64_t n_columns);
 
-  // The slices of a tensor [n_experts][n_parts][n_rows][n_columns], whose shape does not tell the
-  // parts of an expert.
+  // The slices of a tensor [n_experts][n_parts][n_rows][n_columns]. Its shape in the file is
+  // [n_experts][n_parts * n_rows][n_columns].
   Result<std::vector<PackedMatrix>> experts(std::string_view name, uint64_t n_experts,
                                             uint64_t n_parts, uint64_t n_rows, uint64_t n_columns);
 
-  // What the products of the n matrices of "STEM.weight" are multiplied by: "STEM.scale" [n], or 1.
-  // "STEM.input_scale" [n], for engines that round activations to 4-bit floats, changes nothing.
+  // The factors for the products of the n matrices of "STEM.weight": "STEM.scale" [n], or 1.
+  // "STEM.input_scale" [n] is ignored: it is for engines that round activations to 4-bit floats.
   Result<std::vector<float>> scales(std::string_view stem, uint64_t n);
 
-  // Takes all whose names begin so, and makes nothing of them.
+  // Takes all tensors whose names begin with this, and ignores them.
   void skip(std::string_view prefix);
 
   // ErrorCode::unsupported_feature names a tensor that was not taken.

@@ -16,29 +16,29 @@
 
 namespace kinglet {
 
-// What makes the inputs that each token brings to each layer: see LayerInput.
+// The weights that make each token's embeddings for each layer: see LayerInput.
 struct LayerInputWeights {
   EmbeddingTable table;  // [vocab_size][n_layers * layer_input_dim]
   Linear projection;     // [n_layers * layer_input_dim][hidden_dim], of the embedding
-  Norm norm;             // of each layer's part of what that gives
+  Norm norm;             // of each layer's part of the projection
 };
 
 struct Weights {
   EmbeddingTable token_embedding;   // [vocab_size][hidden_dim]
-  PackedMatrix position_embedding;  // [context_length][hidden_dim]; no rows where positions rotate
-  PackedMatrix token_types;         // [.][hidden_dim]; no rows: there are none
+  PackedMatrix position_embedding;  // [context_length][hidden_dim]; may have no rows
+  PackedMatrix token_types;         // [.][hidden_dim]; may have no rows
   Norm embedding_norm;
   LayerInputWeights layer_inputs;
   std::vector<Layer> layers;
   Norm output_norm;
-  // [vocab_size][hidden_dim]; the embedding where tied, no rows where no text is made
+  // [vocab_size][hidden_dim]; the embedding if tied; no rows if the model generates no text
   Linear output;
-  // [rope.dim / 2] dividing the frequencies, or null: in any context, or in one that is longer than
-  // rope.original_context.
+  // [rope.dim / 2] divisors of the frequencies, or null. long_rope_factors are for contexts longer
+  // than rope.original_context; rope_factors for all others.
   const float* rope_factors = nullptr;
   const float* long_rope_factors = nullptr;
-  StateShape state;  // what the layers keep of a sequence
-  Head head;         // of vectors of texts
+  StateShape state;  // what the layers store for a sequence
+  Head head;         // turns vectors of texts into embeddings or scores
 };
 
 // Packs the file's tensors in place. Sets config.vocab_size.

@@ -20,8 +20,8 @@ struct LogitBias {
 };
 
 // Applied in this order: biases, penalties, constraint, top-k, top-p, min-p, temperature, draw. It
-// is llama.cpp's order, which the settings on the cards of models assume: what may be drawn does
-// not depend on the temperature, only how often. A limit counts what those before it left.
+// is llama.cpp's order, which model cards assume: the temperature changes how often a token is
+// drawn, but not which tokens can be. Each limit applies to the tokens that the earlier ones left.
 // Penalties look at the last repeat_last_n tokens of prompt and answer.
 struct SamplerOptions {
   float temperature = 0.8f;  // 0 is greedy: the token of the largest logit, the first of equals
@@ -29,8 +29,8 @@ struct SamplerOptions {
   float top_p = 0.95f;  // keep the fewest whose probabilities reach p, at least one; 1 keeps all
   float min_p = 0.05f;  // keep those with at least min_p × the largest probability
   float repeat_penalty = 1.0f;  // > 1 divides positive and multiplies negative logits (CTRL, 2019)
-  float frequency_penalty = 0.0f;  // taken off a logit for each time that its token was seen
-  float presence_penalty = 0.0f;   // taken off once where the token was seen
+  float frequency_penalty = 0.0f;  // subtracted from a logit for each occurrence of its token
+  float presence_penalty = 0.0f;   // subtracted once if the token occurred
   int32_t repeat_last_n = 64;
   std::vector<LogitBias> logit_bias = {};  // added to the logits of these tokens, -100 to 100
   uint64_t seed = 0;
@@ -38,7 +38,7 @@ struct SamplerOptions {
 
 constexpr int32_t kMaxRepeatLastN = 1 << 16;
 
-// Those options that somebody has an opinion of: a file, or whoever runs it.
+// The options that a file or a caller sets; the others keep their values.
 struct SamplerChoice {
   std::optional<float> temperature;
   std::optional<int32_t> top_k;
@@ -52,26 +52,26 @@ struct SamplerChoice {
   void apply_to(SamplerOptions& options) const;
 };
 
-// What a file recommends, by general.sampling.*. A value that is of a wrong type or out of its
-// range counts as absent: the model runs without it.
+// The settings that a file recommends (general.sampling.*). A value of a wrong type or out of range
+// is ignored: the model runs without it.
 SamplerChoice recommended_sampling(const GgufHeader& header);
 
-// ErrorCode::invalid_argument names the option, its value and its range; `vocab_size` is that of
-// the tokens which biases may name.
+// ErrorCode::invalid_argument names the option, its value and its range. Biases may name tokens
+// below `vocab_size`.
 Status validate(const SamplerOptions& options, uint32_t vocab_size);
 
 // The same seed, options and logits give the same tokens on every platform: random numbers are
 // PCG32's (M. O'Neill, 2014), and sums are taken in a fixed order.
 class Sampler {
  public:
-  // `options` must be valid; `vocab_size` is the number of logits. Allocates all it will need.
+  // `options` must be valid; `vocab_size` is the number of logits. Allocates all its memory here.
   Sampler(const SamplerOptions& options, uint32_t vocab_size, const KernelSet& kernels);
 
-  // Draws from finite `logits` [vocab_size], which it may change, one of the tokens that
-  // `constraint` allows: kNoToken where it allows none.
+  // Draws one of the tokens that `constraint` allows, or kNoToken if it allows none. `logits`
+  // [vocab_size] must be finite; they may be changed.
   TokenId sample(std::span<float> logits, Constraint* constraint = nullptr);
 
-  // Records a token of the prompt or of the answer, for the penalties; a row of a picture is none.
+  // Records a token of the prompt or of the answer for the penalties. Rows of pictures are ignored.
   void accept(TokenId token);
 
  private:

@@ -1,5 +1,5 @@
-// A conversation with a model: its tokens and pictures, what the layers keep of them, scratch
-// memory, and the step that grows them.
+// A session is one context of a model: its tokens and pictures, the state that the layers keep for
+// them, scratch memory, and the calls that append to it.
 #pragma once
 
 #include <cstdint>
@@ -20,126 +20,127 @@
 
 namespace kinglet {
 
-// Models are trained for up to a million positions; memory for them is only taken when asked for.
+// Models are trained for up to a million positions; so much memory is only taken on request.
 constexpr uint32_t kDefaultMaxCtx = 4096;
 
 struct SessionOptions {
   uint32_t n_ctx = 0;  // positions in the KV cache; 0: the model's, at most kDefaultMaxCtx
-  // Tokens that a step computes together; more are cut into batches. A picture whose rows see each
-  // other is one batch: with the first that is larger, batches grow to it.
+  // Tokens that one step computes together; longer appends are cut into batches. A picture whose
+  // rows see each other is always one batch: batches grow with the first picture that is larger.
   uint32_t n_batch = 64;
   KvKind k_kind = KvKind::f32;
   KvKind v_kind = KvKind::f32;
-  uint32_t page_positions = 0;  // of a paged KV cache; 0 or n_ctx and more: it is in one piece
-  uint32_t pool_positions = 0;  // that the pages of a session and its forks hold; n_ctx at least
-  bool keeps_all_rows = false;  // of layers with a window too, as a cache of pages does
+  uint32_t page_positions = 0;  // positions per page; 0, or n_ctx and more: the cache is one piece
+  uint32_t pool_positions = 0;  // in all pages of a session and its forks; at least n_ctx
+  bool keeps_all_rows = false;  // also for layers with a window, as a cache of pages does
 };
 
-// What begin() is to do with its tokens.
+// How begin() treats its tokens.
 struct AppendOptions {
   Output output = Output::logits;
-  // They are the whole context: what does not begin as they do is forgotten, and what is known of
-  // them is not computed again.
+  // They are the whole new context: the longest common prefix with the old one stays, without
+  // being computed again, and the rest of the old one is dropped.
   bool replaces_context = false;
   Cancellation cancellation = {};
-  // Pictures whose image_tokens() are among the tokens. Not needed are those whose rows are all
-  // computed and stay, and those that the session holds already, wherever they are.
+  // The pictures whose image_tokens() are among the tokens. Two kinds may be left out: pictures
+  // whose rows are computed and stay, and pictures that the session holds at any position.
   std::span<const SharedImage> images = {};
 };
 
-// Long prompts leave a checkpoint about every so many positions.
+// Positions between the checkpoints within a long prompt, about.
 constexpr uint32_t kCheckpointInterval = 512;
 
 // A good page: small enough to waste little, large enough for attention to run well over it.
 constexpr uint32_t kDefaultPagePositions = 32;
 
-// Pages that sessions of a model share: `n_positions` in all, each in a page of page_positions.
+// Pages that sessions of a model share: `n_positions` in all, `page_positions` in each page.
 Result<std::shared_ptr<KvStore>> make_kv_store(const Model& model, uint32_t n_positions,
                                                uint32_t page_positions, KvKind k_kind,
                                                KvKind v_kind);
 
 class Session {
  public:
-  // `model` and `pool` must outlive the session. Everything is allocated here.
-  // ErrorCode::invalid_argument (a batch of 0, a context beyond the model's), missing_tensor (a
-  // model without weights), unsupported_feature (one that makes vectors or scores, and no text),
-  // out_of_memory.
+  // Allocates all memory that the session needs. `model` and `pool` must outlive it.
+  // ErrorCode::invalid_argument (a batch of 0, a context longer than the model's), missing_tensor
+  // (a model without weights), unsupported_feature (a model that makes vectors or scores but no
+  // text), out_of_memory.
   static Result<std::unique_ptr<Session>> create(const Model& model, ThreadPool& pool,
                                                  const SessionOptions& options);
 
-  // With a cache in `store`, whose kinds and pages count instead of those in the options.
+  // The same with a cache in `store`, whose kinds and pages override those in the options.
   static Result<std::unique_ptr<Session>> create_in(std::shared_ptr<KvStore> store,
                                                     const Model& model, ThreadPool& pool,
                                                     const SessionOptions& options);
 
-  // A session that begins with the same tokens; its logits are undefined until it appends. Pages
-  // are shared, a cache in one piece is copied. ErrorCode::out_of_memory.
+  // A session with the same context; its logits are undefined until it appends. Pages are shared;
+  // a cache in one piece is copied. ErrorCode::out_of_memory.
   Result<std::unique_ptr<Session>> fork() const;
 
-  // Appends tokens to the context, in batches, and computes what is asked for; the rest is left
-  // undefined. On an error the context is as it was.
+  // Appends tokens to the context in batches, and computes the requested output; other outputs are
+  // undefined. After an error the context is as it was before.
   // ErrorCode::context_full; cancelled; invalid_argument (no tokens, an id outside the vocabulary,
-  // or hidden states, which an Encoder makes); not_finite (the output holds NaN or infinity: the
-  // weights are damaged).
+  // or hidden states, which only an Encoder makes); not_finite (the output contains NaN or
+  // infinity: the weights are damaged).
   Status append(std::span<const TokenId> tokens, Output output = Output::logits,
                 const Cancellation& cancellation = {});
 
-  // The same with the rows of a picture. ErrorCode: those of append() and of check_image() too.
+  // The same with the rows of a picture. ErrorCode: those of append() and of check_image().
   Status append_image(const SharedImage& image, Output output = Output::logits,
                       const Cancellation& cancellation = {});
 
-  // The same, to be computed by advance(), so that the caller can stop between two batches. What
-  // was begun before and has not come to its end is abandoned. Errors: those of append(), and of
-  // check_image(); invalid_argument (rows of a picture that is neither given nor held).
+  // Begins the same without computing: advance() computes one batch at a time, so that the caller
+  // can stop between batches. An unfinished earlier append is abandoned. Errors: those of append()
+  // and of check_image(); invalid_argument (rows of a picture that is neither given nor held).
   Status begin(std::span<const TokenId> tokens, const AppendOptions& options);
 
-  // Begins what gives the logits after the last token: the tokens that are left to compute, or
-  // else the last one again. ErrorCode::invalid_argument without positions; out_of_memory where its
-  // page is shared and cannot be copied, which changes nothing.
+  // Begins to compute the logits after the last token: from the tokens that are not computed yet,
+  // or else from the last token again. ErrorCode::invalid_argument for an empty context;
+  // out_of_memory if the last token's page is shared and cannot be copied (nothing has changed).
   Status begin_logits(const Cancellation& cancellation = {});
 
   // Computes the next batch of what was begun: at most max_batch > 0 tokens, or all rows of a
-  // picture that see each other. An error abandons what was begun; they are those of append(), and
-  // out_of_memory where batches cannot grow to a picture.
+  // picture whose rows see each other. An error abandons what was begun. Errors: those of append(),
+  // and out_of_memory if batches cannot grow to a picture.
   Status advance(uint32_t max_batch = UINT32_MAX);
 
-  // Whether compute_together() can take this one: a single token is left, nothing was begun, and
-  // nothing is known of what follows it, and no pictures are in its context.
+  // Whether compute_together() can take this session: exactly one token is not computed, nothing
+  // was begun, there are no guesses, and the context has no pictures.
   bool can_join() const {
     return n_left() == 1 && !appending_.has_value() && guesses_.tokens.empty() && images_.empty();
   }
 
-  // Computes the token that is left of each session, in one pass through the model: logits() of
-  // each are then those after its last token, the same as alone. All are of one model, context and
-  // pool, and different; `scratch` has a row of logits for each. ErrorCode::not_finite; those of
-  // forward_together(). After an error nothing has changed.
+  // Computes the last token of each session in one pass through the model. logits() of each are
+  // then those after its last token, the same as if it had been computed alone. The sessions must
+  // be different and share one model, context size and pool; `scratch` has a row of logits for
+  // each. ErrorCode::not_finite; those of forward_together(). After an error nothing has changed.
   static Status compute_together(std::span<Session* const> sessions, Scratch& scratch);
 
-  // Computes what is left, of at most a batch, and in the same step the first
-  // n_guesses_room() of `guesses`, tokens that may follow: the context does not hold them. logits()
-  // are then those after its last token. Errors: those of append(); what was left is still left
-  // then.
+  // Computes the tokens that are left (at most a batch) and, in the same step, the first
+  // n_guesses_room() of `guesses`: tokens that may follow, but are not part of the context.
+  // logits() are then those after the context's last token. Errors: those of append(), after which
+  // the same tokens are left.
   Status look_ahead(std::span<const TokenId> guesses, const Cancellation& cancellation = {});
 
-  // Whether the one token that was deferred since is the next of those guesses: then logits() are
-  // now those after it, as if it had been computed on its own. Else the guesses are forgotten.
+  // Whether the token that was deferred since then is the next guess. If so, logits() are now those
+  // after it, as if it had been computed on its own. Otherwise the guesses are dropped.
   // ErrorCode::not_finite.
   Result<bool> take_guess();
 
-  // Forgets guesses. Where layers keep a recurrent state, which is that after all of them, those
-  // that were taken are computed again. Errors: those of append(), which leave them to be computed.
+  // Drops the guesses. A recurrent state is the one after all of them, so in models that have one
+  // the taken guesses are computed again. Errors: those of append(), after which these tokens are
+  // left to compute.
   Status settle();
 
-  // How many guesses a step has room for: in the context, a batch of n_logit_rows, and the last
-  // page.
+  // The number of guesses that fit into a step: limited by the context, the n_logit_rows of a
+  // batch, and the last page.
   uint32_t n_guesses_room() const;
 
-  // Takes back what was begun and has not come to its end, but for whole batches of tokens that
-  // replace the context. Where there is nothing of the kind it changes nothing.
+  // Undoes an unfinished append. If it replaces the context, the batches that are complete stay.
+  // Without an unfinished append it changes nothing.
   Status abandon();
 
-  // Appends a token without computing it: the next one to append tokens computes it with them,
-  // which costs little more than they do alone. ErrorCode::context_full.
+  // Appends a token without computing it. The next append computes it with its own tokens, which
+  // costs little more than those alone. ErrorCode::context_full.
   Status defer(TokenId token);
 
   // Logits [vocab_size] after the last appended token, until the next append.
@@ -148,44 +149,43 @@ class Session {
     return {scratch_.logits + guesses_.n_taken * n, n};
   }
 
-  // Forgets every position from n_positions on. Where layers keep a recurrent state, or a window
-  // and n_positions lies more than kWindowSpare back, the tokens after the last checkpoint are
-  // computed again by the next append. ErrorCode::invalid_argument past the end.
+  // Drops every position from n_positions on. If layers have a recurrent state, or a window and
+  // n_positions is more than kWindowSpare back, the next append computes the tokens after the last
+  // checkpoint again. ErrorCode::invalid_argument past the end.
   Status truncate(uint32_t n_positions);
 
-  // Keeps a checkpoint here where layers have a recurrent state or a window: a place to which
-  // truncate() goes back without computing anything again. How many are kept: see
-  // kv/recurrent_state.h and kv/kv_plan.h.
+  // If layers have a recurrent state or a window, keeps a checkpoint here: a position to which
+  // truncate() can go back without computing anything again. kv/recurrent_state.h and kv/kv_plan.h
+  // limit their number.
   void keep_checkpoint() { state_.keep(); }
 
-  // Forgets what is not the beginning of `tokens` too, or is not computed, and gives the number of
-  // positions that stay: fewer than there are tokens, so that the last one is computed. Every id is
-  // compared.
+  // Keeps the longest computed prefix that the context shares with `tokens`, drops the rest, and
+  // returns its length: always less than the number of tokens, so that the last one is computed.
+  // Every id is compared.
   uint32_t keep_prefix(std::span<const TokenId> tokens);
 
   // How many positions keep_prefix() would keep.
   uint32_t n_kept_of(std::span<const TokenId> tokens) const;
 
-  // Drops n_dropped positions after the first n_kept and moves the later ones down, their keys
-  // rotated to the new positions. Keys of a kind that rounds are rounded once more. Of a picture of
-  // which a part is dropped, all that follows is dropped too.
-  // ErrorCode::invalid_argument past what is computed; unsupported_feature where positions are not
-  // rotations, layers keep a recurrent state, or the lines and columns of pictures are counted.
+  // Drops n_dropped positions after the first n_kept, and moves the later ones down: their keys are
+  // rotated to the new positions. Keys of a lossy kind are rounded once more. If a part of a
+  // picture is dropped, its remaining rows are dropped, too. ErrorCode::invalid_argument past the
+  // computed positions; unsupported_feature if positions are not rotations, layers have a recurrent
+  // state, or pictures have lines and columns (M-RoPE).
   Status shift(uint32_t n_kept, uint32_t n_dropped);
 
-  // Makes these the tokens of the context, with these pictures among them. The caller is to write
-  // the keys and values of the first n_computed of them through state(), see
-  // SequenceState::overwrite(); the bytes of the recurrent state after those are given, and the
-  // other tokens are computed by the next append. ErrorCode::context_full, out_of_memory; nothing
-  // has changed then.
+  // Replaces the context by these tokens and the pictures among them. The caller then writes the
+  // keys and values of the first n_computed tokens through state(), see SequenceState::overwrite().
+  // `recurrent` has the bytes of the recurrent state after these. The next append computes the
+  // other tokens. ErrorCode::context_full, out_of_memory; nothing has changed then.
   Status overwrite(std::span<const TokenId> tokens, std::vector<PlacedImage> images,
                    uint32_t n_computed, uint32_t n_spare, std::span<const std::byte> recurrent);
 
-  // The tokens of all positions; negative where rows of pictures stand, see image_tokens().
+  // The tokens of all positions; negative for rows of pictures, see image_tokens().
   std::span<const TokenId> tokens() const { return tokens_; }
 
-  // The pictures. Their rows are held as long as the context has some of them, so that they can be
-  // computed again wherever tokens can.
+  // The pictures. A picture's rows are kept as long as the context contains some of them, so that
+  // they can be computed again like tokens.
   PlacedImages images() const { return images_; }
 
   const Model& model() const { return model_; }
@@ -206,19 +206,19 @@ class Session {
   static Result<std::unique_ptr<Session>> create_with(SequenceState state, const Model& model,
                                                       ThreadPool& pool, uint32_t n_batch);
 
-  // Tokens that advance() computes.
+  // The append that advance() continues.
   struct Appending {
     Output output;
     Cancellation cancellation;
-    uint32_t n_before;   // positions that abandon() goes back to
-    bool keeps_batches;  // n_before follows what has been computed
+    uint32_t n_before;   // the number of positions to which abandon() goes back
+    bool keeps_batches;  // n_before moves along with each computed batch
   };
 
   // Tokens that were computed ahead.
   struct Guesses {
     std::vector<TokenId> tokens;
     uint32_t first = 0;    // position of the first of them
-    uint32_t n_taken = 0;  // that the context holds by now
+    uint32_t n_taken = 0;  // how many are part of the context by now
 
     bool is_taken() const { return n_taken == tokens.size(); }
   };
@@ -241,7 +241,7 @@ class Session {
   ThreadPool& pool_;
   SequenceState state_;
   Scratch scratch_;
-  std::vector<TokenId> tokens_;  // [n_positions], with room for n_ctx; state_ may be behind
+  std::vector<TokenId> tokens_;  // [n_positions], with room for n_ctx; state_ may have fewer
   std::vector<PlacedImage> images_;
   std::optional<Appending> appending_;
   Guesses guesses_;  // room for those of a step
