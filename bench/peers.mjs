@@ -76,6 +76,7 @@ runNode('scripts/build-wasm.mjs', ['--products']);
 await buildPackage();
 installPeers();
 const engines = await openEngines();
+const crashes = new Set();
 const results = { speeds: [], firstTokens: [], products: [], embeddings: [], pictures: [] };
 if (measured.includes('speed')) await measureSpeeds();
 if (measured.includes('first-token')) await measureFirstTokens();
@@ -103,13 +104,24 @@ async function inRounds(work) {
   for (let round = 1; round <= rounds; ++round) await work(round);
 }
 
-/** wllama's worker crashes at times. */
-async function twice(name, run) {
+/**
+ * As run() answers, or as it does when run once more: wllama's worker crashes at times. A peer that
+ * crashes twice with a model is left out with it: undefined, in later rounds at once.
+ */
+async function measuredOf(name, model, run) {
+  const what = `${name} with ${model}`;
+  if (crashes.has(what)) return;
   try {
     return await run();
   } catch (error) {
-    console.error(`${name} failed, and is run once more: ${error.message}`);
-    return run();
+    console.error(`${what} failed, and is run once more: ${error.message}`);
+  }
+  try {
+    return await run();
+  } catch (error) {
+    if (!/wllama|llama\.cpp/.test(name)) throw error;
+    console.error(`${what} failed again, and is left out: ${error.message}`);
+    crashes.add(what);
   }
 }
 
@@ -122,7 +134,9 @@ async function measureSpeeds() {
     const { shape, type, file } = model;
     await inRounds(async (round) => {
       for (const name of enginesFor(model)) {
-        const speed = await twice(name, () => engines.run(name, file, threads));
+        const run = () => engines.run(name, file, threads);
+        const speed = await measuredOf(name, `${shape} ${type}`, run);
+        if (!speed) continue;
         const numbers = `${speed.prefill.toFixed(1)} / ${speed.decode.toFixed(1)} tokens/s`;
         tell(`${shape} ${type}`, round, name, numbers);
         results.speeds.push({ shape, type, round, name, ...speed });
@@ -209,6 +223,7 @@ function report() {
   const intro = `${machine}. Threads: ${threads}. Medians of ${rounds} rounds.`;
   const sections = [
     ...(ratios.length > 0 ? tables.speedSection(results.speeds, ratios) : []),
+    ...[...crashes].map((what) => `${what} crashed, twice.`),
     ...(results.firstTokens.length > 0 ? tables.firstTokenSection(results.firstTokens) : []),
     ...(results.products.length > 0 ? tables.productSection(results.products) : []),
     ...(results.embeddings.length > 0 ? tables.embedSection(results.embeddings, threads) : []),
