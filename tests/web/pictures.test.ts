@@ -661,8 +661,10 @@ describe.each(browserNames)('in %s', (name) => {
             told.push(`${(error as { code: string }).code}: ${String(error)}`);
           });
         }
-        const { usage } = await model.chat([{ role: 'user', content: 'Hi' }], { maxTokens: 1 })
-          .result;
+        const { usage } = await model.chat([{ role: 'user', content: 'Hi' }], {
+          maxTokens: 1,
+          temperature: 0,
+        }).result;
         return { told, nAfter: usage.completionTokens };
       },
       [...gif],
