@@ -3,16 +3,16 @@ import type { GenerationResult, Piece } from './types.ts';
 /**
  * A running generation: iterate over its pieces, or await `result`, or both.
  *
- * The engine does not wait for a slow reader: pieces are kept in order until they are read, at most
- * `maxTokens` of them, so that a reader who waits for another generation of the same model cannot
- * block it. Leaving the loop early cancels the generation, as {@link cancel} does.
+ * The engine does not wait for a slow reader: pieces (at most `maxTokens`) are queued until they are
+ * read. So a reader that waits for another generation of the same model cannot block it. Leaving the
+ * loop early cancels the generation, like {@link cancel}.
  */
 export class Generation implements AsyncIterable<Piece> {
-  /** Settles when the generation ends; rejects as the iteration would. */
+  /** Settles when the generation ends; rejects with the same errors as the iteration. */
   readonly result: Promise<GenerationResult>;
   /**
-   * As `result`, but where a signal ended the generation it resolves with what there is, as
-   * {@link cancel} does. Errors reject it, too.
+   * Like `result`, but if a signal ended the generation, it resolves with the answer so far, like
+   * {@link cancel}. Errors reject it, too.
    */
   readonly partial: Promise<GenerationResult>;
 
@@ -22,12 +22,12 @@ export class Generation implements AsyncIterable<Piece> {
   #error: { thrown: unknown } | undefined;
   #wake: (() => void) | undefined;
 
-  /** @internal `start` begins the work and gives the function that cancels it. */
+  /** @internal `start` begins the work and returns the function that cancels it. */
   constructor(start: (sink: GenerationSink) => () => void) {
     const [result, partial] = [deferred<GenerationResult>(), deferred<GenerationResult>()];
     this.result = result.promise;
     this.partial = partial.promise;
-    // A reader of the pieces hears of the error there; these may go unread.
+    // Someone who reads the pieces gets the error there, and may never look at these promises.
     for (const { promise } of [result, partial]) promise.catch(() => undefined);
     const stop = (thrown: unknown) => {
       if (this.#ended) return;
@@ -58,9 +58,9 @@ export class Generation implements AsyncIterable<Piece> {
   }
 
   /**
-   * Ends the generation at the next token, in the prompt at the next batch, and resolves with what
-   * there is: `finishReason` is `cancelled`. The loop over the pieces ends after the last of them,
-   * and `result` resolves, too. One that has ended stays as it is.
+   * Ends the generation at the next token, or at the next batch of the prompt, and resolves with the
+   * answer so far: its `finishReason` is `cancelled`. The loop over the pieces ends after the last
+   * piece, and `result` resolves, too. Does nothing if the generation has ended.
    */
   cancel(): Promise<GenerationResult> {
     if (!this.#ended) this.#cancel();
@@ -89,11 +89,11 @@ export class Generation implements AsyncIterable<Piece> {
   }
 }
 
-/** Where a generation's producer puts what it makes. */
+/** Receives what a generation produces. */
 export interface GenerationSink {
   push(piece: Piece): void;
   end(result: GenerationResult): void;
-  /** A signal ended it; end() or fail() follows, and tells what there is. */
+  /** A signal ended the generation; end() or fail() follows, with the answer so far. */
   abort(reason: unknown): void;
   fail(thrown: unknown): void;
 }

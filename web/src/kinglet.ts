@@ -45,7 +45,7 @@ import { knownTools } from './tools.ts';
 import type { AnswerOf, WorkerClient } from './worker-client.ts';
 import type { StartWorker } from './worker-link.ts';
 
-/** A loaded model, living in a worker of its own until {@link dispose}. */
+/** A loaded model. It has its own worker until {@link dispose}. */
 export class Kinglet {
   readonly info: ModelInfo;
   readonly #client: WorkerClient;
@@ -58,11 +58,11 @@ export class Kinglet {
   }
 
   /**
-   * Loads a GGUF file. The bytes go piece by piece from their source into the engine's memory; no
-   * second copy of the file is made.
+   * Loads a GGUF file. The bytes stream from their source into the engine's memory; there is no
+   * second copy of the file.
    *
-   * Of a model that is split into several files, give all in any order, or the URL of one that is
-   * named as they are: NAME-00001-of-00003.gguf.
+   * For a model that is split into several files, pass all of them in any order, or the URL of one
+   * whose name has the usual form NAME-00001-of-00003.gguf.
    *
    * @throws {@link KingletError}, or the signal's reason. Nothing is left running then.
    */
@@ -73,7 +73,7 @@ export class Kinglet {
     return Kinglet.loadWith(startWorker, source, options);
   }
 
-  /** @internal As load(), with a worker of the caller's making. */
+  /** @internal Like load(), with a worker that the caller makes. */
   static async loadWith(
     start: StartWorker,
     source: ModelSource | readonly ModelSource[],
@@ -90,24 +90,24 @@ export class Kinglet {
   }
 
   /**
-   * Continues a prompt, given as text or as tokens, in the session that the model has from the
-   * start. The prompt is the whole context: of what that session holds from the call before, the
-   * common beginning is used again and the rest forgotten.
+   * Continues a prompt, given as text or as tokens, in the model's first session. The prompt is the
+   * whole context: a common beginning with the previous call's context is reused, and the rest is
+   * dropped.
    *
-   * Work starts at once; calls run one after the other. To run several side by side, or to go on
-   * from a context, use {@link newSession}. Every error, a wrong option too, arrives through the
-   * returned object.
+   * Work starts at once; calls run one after the other. To run several at the same time, or to
+   * continue a context, use {@link newSession}. All errors, including wrong options, arrive through
+   * the returned object.
    */
   generate(prompt: string | ArrayLike<number>, options: GenerateOptions = {}): Generation {
     return this.#session.start(prompt, options, { replacesContext: true });
   }
 
-  /** Answers the last of the messages, laid out by the model's chat template. As generate(). */
+  /** Answers the last message. The model's chat template formats the messages. See generate(). */
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
     return this.#session.chat(messages, options);
   }
 
-  /** A context of its own, with memory of its own: see {@link Session}. */
+  /** Makes another context with its own memory: see {@link Session}. */
   async newSession(options: SessionOptions = {}): Promise<Session> {
     const posted = postedSessionOptions(options, this.#session.info);
     const request = { type: 'newSession', options: posted } as const;
@@ -116,9 +116,9 @@ export class Kinglet {
   }
 
   /**
-   * The text that the model's chat template makes of a conversation, to look at: it does not tell
-   * the template's control tokens from those that a message spells. {@link chatTokens} does. Pictures
-   * are `[picture 0]` and so on.
+   * The text that the model's chat template makes from a conversation, for people to read. It does
+   * not show whether a control token comes from the template or from a message; {@link chatTokens}
+   * does. Pictures appear as `[picture 0]` and so on.
    */
   async chatPrompt(
     messages: readonly ChatMessage[],
@@ -131,8 +131,8 @@ export class Kinglet {
   }
 
   /**
-   * The tokens that the model's chat template makes of a conversation, as chat() reads them. Those
-   * of pictures are negative.
+   * The tokens that the model's chat template makes from a conversation, as chat() reads them.
+   * Pictures have negative tokens.
    */
   async chatTokens(
     messages: readonly ChatMessage[],
@@ -152,7 +152,7 @@ export class Kinglet {
     return { ...(await this.#client.ask(request, 'laidOut')).chat, pictures };
   }
 
-  /** @internal As chat(). `isForced`: the grammar among the options is of calls. */
+  /** @internal Like chat(). `isForced`: the grammar in the options is one of tool calls. */
   answer(
     chat: ChatText,
     { tools, isForced }: { tools: readonly ChatTool[]; isForced: boolean },
@@ -178,19 +178,19 @@ export class Kinglet {
     return (await this.#client.ask(request, 'detokenized')).text;
   }
 
-  /** How many tokens a text has: what it takes of a context. */
+  /** The number of a text's tokens: the room that it needs in a context. */
   async countTokens(text: string, options: TokenizeOptions = {}): Promise<number> {
     return (await this.tokenize(text, options)).length;
   }
 
   /**
-   * A vector for each text, `info.embeddingSize` numbers of length 1 in all: texts of similar meaning
-   * have vectors of similar direction, see {@link similarity}. Models that were trained for it do
-   * this much better than others. A text becomes tokens with the marks that the file asks for; to
-   * choose them yourself, give tokens.
+   * A vector for each text, with `info.embeddingSize` numbers and length 1. Texts of similar meaning
+   * have vectors of similar direction: see {@link similarity}. Models that were trained for this do
+   * it much better than others. Texts are tokenized with the special tokens that the file asks for; to
+   * choose them yourself, pass tokens.
    *
-   * Runs beside the sessions, in memory of its own that is freed at the end. A vector does not
-   * depend on the texts beside its own.
+   * Runs independently of the sessions, in memory that is freed at the end. A text's vector does not
+   * depend on the other texts.
    */
   async embed(
     texts: readonly (string | ArrayLike<number>)[],
@@ -199,7 +199,7 @@ export class Kinglet {
     return (await this.embedCounted(texts, options)).embeddings;
   }
 
-  /** @internal As embed(), with the number of each text's tokens. */
+  /** @internal Like embed(), with the number of each text's tokens. */
   async embedCounted(
     texts: readonly (string | ArrayLike<number>)[],
     options: EmbedOptions,
@@ -212,9 +212,9 @@ export class Kinglet {
   }
 
   /**
-   * How well each document answers the query, best first, by a model that was made for it
-   * (`info.purpose` is `ranking`): it reads the query together with each document, which is slower
-   * than comparing vectors, and better.
+   * Scores how well each document answers the query, and returns the best first. Needs a model for
+   * this purpose (`info.purpose` is `ranking`). It reads the query together with each document, which
+   * is slower than comparing vectors but more accurate.
    */
   async rerank(
     query: string,
@@ -243,17 +243,17 @@ export class Kinglet {
     });
   }
 
-  /** Ends the worker and frees its memory. What is still running rejects with `disposed`. */
+  /** Ends the worker and frees its memory. Calls that still run reject with `disposed`. */
   dispose(): void {
     this.#client.close(new KingletError('disposed', 'the model has been disposed of'));
   }
 
-  /** As dispose(), at the end of a block with `using model = …`. */
+  /** Like dispose(), at the end of a block with `using model = …`. */
   [dispose](): void {
     this.dispose();
   }
 
-  /** As dispose(), for `await using`. */
+  /** Like dispose(), for `await using`. */
   [asyncDispose](): Promise<void> {
     this.dispose();
     return Promise.resolve();

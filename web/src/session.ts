@@ -31,14 +31,14 @@ type Prompt = string | ArrayLike<number> | ChatText | Conversation;
 type RunOptions = Omit<GenerateOptions, 'onFull'> & PromptOptions;
 
 /**
- * A context of its own: what the model has read and written, kept as keys and values so that only
- * what is new must be computed. Made by {@link Kinglet.newSession} and {@link Session.fork}.
+ * A context: the text that the model has read and written, stored as keys and values so that only
+ * new text must be computed. Made by {@link Kinglet.newSession} and {@link Session.fork}.
  *
- * The calls on one session are run one after the other, in the order they were made. Sessions of
- * one model take turns, token by token and batch by batch, and never see each other's text.
+ * The calls of one session run one after the other, in the order in which they were made. The sessions
+ * of one model take turns after each token or batch, and never see each other's text.
  */
 export class Session {
-  /** What it holds at most, and how. */
+  /** The size of the context, and how it is stored. */
   readonly info: SessionInfo;
   readonly #model: ModelInfo;
   readonly #client: WorkerClient;
@@ -53,23 +53,22 @@ export class Session {
   }
 
   /**
-   * Continues the context with a prompt, given as text or as tokens, and keeps both prompt and
-   * answer in it. An empty prompt goes on where the context ends. A prompt whose reading was cancelled
-   * leaves the context as it was.
+   * Continues the context with a prompt, given as text or as tokens. Prompt and answer become part of
+   * it. An empty prompt continues the context itself. If reading the prompt is cancelled, the context
+   * stays as it was.
    *
-   * Every error, a wrong option too, arrives through the returned object.
+   * All errors, including wrong options, arrive through the returned object.
    */
   generate(prompt: string | ArrayLike<number>, options: GenerateOptions = {}): Generation {
     return this.start(prompt, options, { replacesContext: false });
   }
 
   /**
-   * Answers the last of the messages, laid out by the model's chat template. The messages become the
-   * context: what the session already holds of them, such as the turns before, is not computed
-   * again.
+   * Answers the last message. The model's chat template formats the messages. They become the whole
+   * context; what the session already contains of them, such as earlier turns, is not computed again.
    *
-   * Where the template marks what the model thinks, or calls of tools, these come apart from the
-   * text: see {@link Piece}.
+   * If the template marks thoughts or calls of tools, these arrive separately from the text: see
+   * {@link Piece}.
    */
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
     const { tools, variables, trustContent, onImage, ...generating } = options;
@@ -82,8 +81,8 @@ export class Session {
   }
 
   /**
-   * Appends tokens to the context; the logits after the last one, a number for each token of the
-   * vocabulary. For samplers of your own.
+   * Appends tokens to the context and returns the logits after the last one, a number for each token
+   * of the vocabulary. For your own samplers.
    */
   async decode(tokens: ArrayLike<number>, options: DecodeOptions = {}): Promise<Float32Array> {
     refuseUnknown(options, ['signal']);
@@ -93,35 +92,35 @@ export class Session {
   }
 
   /**
-   * What the session holds, as bytes to keep: restored into a session of the same model and kinds of
-   * keys and values, on this machine or another, nothing must be computed again.
+   * The session's context as bytes. A session of the same model with the same kinds of keys and values,
+   * on any machine, can restore them without computing anything again.
    */
   async save(): Promise<Uint8Array<ArrayBuffer>> {
     return (await this.#client.ask({ type: 'save', session: this.#id }, 'state')).bytes;
   }
 
   /**
-   * Makes the context what it was when the bytes were saved. Rejects with `corrupt`,
-   * `unsupported_version`, `wrong_shape` (another model, or other kinds of keys and values) or
-   * `context_full`, and is then as it was before.
+   * Replaces the context by a saved one. Rejects with `corrupt`, `unsupported_version`, `wrong_shape`
+   * (another model, or other kinds of keys and values) or `context_full`; the context is then as it
+   * was before.
    */
   async restore(bytes: Uint8Array): Promise<void> {
     const request = { type: 'restore', session: this.#id, bytes: checkedBytes(bytes) } as const;
     await this.#client.ask(request, 'done');
   }
 
-  /** The tokens of the context, when the calls before are done; negative where pictures stand. */
+  /** The tokens of the context, after earlier calls are done; negative for pictures. */
   async tokens(): Promise<number[]> {
     const request = { type: 'tokens', session: this.#id } as const;
     return [...(await this.#client.ask(request, 'tokens')).tokens];
   }
 
-  /** How many tokens the context holds, when the calls before are done. */
+  /** The number of tokens in the context, after earlier calls are done. */
   async nPositions(): Promise<number> {
     return (await this.tokens()).length;
   }
 
-  /** Forgets the context from its `nPositions`th token on. */
+  /** Cuts the context to its first `nPositions` tokens. */
   async truncate(nPositions: number): Promise<void> {
     const checked = checkedPositions(nPositions);
     const request = { type: 'truncate', session: this.#id, nPositions: checked } as const;
@@ -129,8 +128,9 @@ export class Session {
   }
 
   /**
-   * Forgets what is not the beginning of these tokens; how many of them it still holds, and need not
-   * be read again. At least the last one must, as its logits are where an answer begins.
+   * Cuts the context to its common beginning with these tokens, and returns how many tokens that is:
+   * they need not be read again. It is always less than all of them, because an answer begins with the
+   * logits after the last one.
    */
   async keepPrefix(tokens: ArrayLike<number>): Promise<number> {
     const checked = checkedTokens(tokens, true);
@@ -139,8 +139,8 @@ export class Session {
   }
 
   /**
-   * Which pages hold the context and how far they are shared. Tells what is, without waiting for the
-   * calls before: a view can follow a session that writes. A session without a `kvPool` is one page.
+   * The pages of the context, and which are shared. Does not wait for earlier calls, so that a view
+   * can follow a session while it generates. A session without a `kvPool` is one page.
    */
   async kvPages(): Promise<KvPages> {
     const request = { type: 'kvPages', session: this.#id } as const;
@@ -148,8 +148,8 @@ export class Session {
   }
 
   /**
-   * A session that begins with the same context and goes its own way. The context is copied; with a
-   * `kvPool` it is shared, and the fork takes pages as it writes.
+   * A new session with the same context, which can continue differently. The context is copied; with
+   * a `kvPool` it is shared, and the fork takes new pages as it writes.
    */
   async fork(): Promise<Session> {
     const request = { type: 'fork', session: this.#id } as const;
@@ -157,23 +157,23 @@ export class Session {
     return new Session(this.#client, id, this.#model, session);
   }
 
-  /** Frees its memory. What still runs or waits rejects with `disposed`; the model lives on. */
+  /** Frees its memory. Calls that run or wait reject with `disposed`. The model stays usable. */
   dispose(): void {
     this.#client.post({ type: 'closeSession', session: this.#id });
   }
 
-  /** As dispose(), at the end of a block with `using session = …`. */
+  /** Like dispose(), at the end of a block with `using session = …`. */
   [dispose](): void {
     this.dispose();
   }
 
-  /** As dispose(), for `await using`. */
+  /** Like dispose(), for `await using`. */
   [asyncDispose](): Promise<void> {
     this.dispose();
     return Promise.resolve();
   }
 
-  /** @internal As generate(), anywhere in the context. */
+  /** @internal Like generate(), at any place in the context. */
   start(
     prompt: string | ArrayLike<number> | ChatText,
     options: GenerateOptions,
