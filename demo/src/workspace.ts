@@ -100,15 +100,29 @@ async function firstSession(kinglet: Kinglet): Promise<Session | undefined> {
   }
 }
 
-/** Gives the open model a new, empty session as the settings say. */
-export async function renewSession(): Promise<void> {
+let renewal = Promise.resolve();
+
+/**
+ * Gives the open model a new, empty session as the settings say. Waits for the renewals before it,
+ * so that of two quick changes the later one holds.
+ */
+export function renewSession(): Promise<void> {
+  renewal = renewal.catch(() => undefined).then(replaceSession);
+  return renewal;
+}
+
+async function replaceSession(): Promise<void> {
   const model = opened.value;
   if (!canWrite(model)) return;
   const session = await model.kinglet.newSession(
     sessionOptions(settings.value, model.kinglet.info),
   );
+  if (opened.value !== model) {
+    session.dispose();
+    return;
+  }
   model.session.dispose();
-  if (opened.value === model) opened.value = { ...model, session };
+  opened.value = { ...model, session };
 }
 
 /** Enough for a conversation; what long-context models allow would not fit. */

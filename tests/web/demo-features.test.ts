@@ -311,8 +311,18 @@ describe('settings', () => {
     await page.locator('#nCtx').blur();
     await page.locator('#model-facts', { hasText: '128 tokens of context' }).waitFor();
     await openPanel(page, 'look');
-    await page.locator('#kvKeys').selectOption('q8');
-    await page.locator('#kvValues').selectOption('q4');
+    // Both at once: the second change must not be lost while the first one is carried out.
+    await page.evaluate(() => {
+      for (const [id, kind] of [
+        ['#kvKeys', 'q8'],
+        ['#kvValues', 'q4'],
+      ] as const) {
+        const select = document.querySelector<HTMLSelectElement>(id);
+        if (!select) throw new Error(`there is no ${id}`);
+        select.value = kind;
+        select.dispatchEvent(new Event('change'));
+      }
+    });
     await page.locator('.legend', { hasText: 'of 128 tokens, q8 and q4' }).waitFor();
     await page.locator('#panel-close').click();
     expect(await ask(page, opening)).toMatch(/\w/);
