@@ -1,4 +1,4 @@
-// Which places a sequence keeps to go back to.
+// Chooses which checkpoints a sequence keeps.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,9 @@ namespace kinglet {
 
 constexpr uint32_t kMostCheckpoints = 16;
 
-// Of n checkpoints, at the ascending position(i), the one that lies nearest to its neighbours in
-// proportion to its distance from `now`. The newest one is it only where it is alone.
+// Returns the index of the checkpoint to give up: the one that lies nearest to its neighbours in
+// proportion to its distance from `now`. There are n checkpoints, at ascending positions
+// position(i). The newest is never chosen unless it is the only one.
 template <class F>
 size_t least_missed(size_t n, uint32_t now, const F& position) {
   size_t least = 0;

@@ -28,7 +28,7 @@ bool is_finite(std::span<const float> row) {
 
 }  // namespace
 
-// No step allocates.
+// Reserves room in the vectors, so that no step allocates memory.
 KvCache::KvCache(std::shared_ptr<KvStore> store, uint32_t capacity, uint32_t window)
     : store_(std::move(store)),
       capacity_(capacity),
@@ -39,7 +39,7 @@ KvCache::KvCache(std::shared_ptr<KvStore> store, uint32_t capacity, uint32_t win
   if (window > 0) checkpoints_.reserve(kMostCheckpoints + 1);
 }
 
-// One that was moved from has no pages.
+// A cache that was moved from has no pages.
 KvCache::~KvCache() {
   for (const uint32_t page : pages_) {
     if (page != kNoPage) store_->release_page(page);
@@ -75,8 +75,8 @@ Status KvCache::check_room(uint64_t n_positions) const {
                    n_positions - size_, " more do not fit")};
 }
 
-// Makes the pages [first, end) of the sequence its own: takes those that it does not have, copies
-// those that are shared. All or nothing.
+// Makes the pages [first, end) the sequence's own: copies shared pages, and takes new pages after
+// the last one. If too few pages are free, it copies and takes none.
 Status KvCache::take_pages(uint32_t first, uint32_t end) {
   const auto n_had = static_cast<uint32_t>(pages_.size());
   const auto is_shared = [&](uint32_t i) {
@@ -215,7 +215,8 @@ Status KvCache::unshare(uint32_t first) {
   return take_pages(first / store_->config().page_positions, static_cast<uint32_t>(pages_.size()));
 }
 
-// Of the positions that outlast forget_places().
+// The first position that is stored after drop(first, n), of the positions that are left after
+// forget_places().
 uint32_t KvCache::first_position_after_drop(uint32_t first, uint32_t n) const {
   const uint32_t source = std::max(first_position(), first_kept(window_, size_, kWindowSpare));
   if (source <= first) return source;
@@ -229,8 +230,8 @@ bool KvCache::can_drop(uint32_t first, uint32_t n) const {
   return begin == 0 || begin <= first_seen(window_, size_ - n);
 }
 
-// Those that the rows from `begin` on are moved to, n positions down. The next token's window is
-// twice in the store then, which has room for more.
+// Takes the pages that drop() moves the rows to, n positions down: those from `begin` on. The store
+// has room for them, although it then holds the next token's window twice.
 Status KvCache::take_pages_for_drop(uint32_t begin, uint32_t n) {
   const uint32_t first = begin / kWindowPage;
   const uint32_t end = pages_for(size_ - n);
@@ -283,7 +284,7 @@ Status KvCache::overwrite(uint32_t n_positions, uint32_t n_spare) {
 
 // --- Windows ------------------------------------------------------------------------------------
 
-// Whether any place keeps that page.
+// Whether the end, the held place or a checkpoint needs the page.
 bool KvCache::is_needed(uint32_t page) const {
   const auto keeps = [&](uint32_t place) {
     return place != kNowhere && page < pages_for(place) &&
@@ -295,7 +296,7 @@ bool KvCache::is_needed(uint32_t page) const {
 
 void KvCache::give_back() {
   if (window_ == 0) return;
-  for (uint32_t i = 0; i < pages_for(size_); ++i) {  // after them are pages of a step
+  for (uint32_t i = 0; i < pages_for(size_); ++i) {  // the pages after them belong to a step
     if (pages_[i] == kNoPage || is_needed(i)) continue;
     store_->release_page(pages_[i]);
     pages_[i] = kNoPage;
@@ -309,7 +310,7 @@ void KvCache::give_back_before(uint32_t page) {
   }
 }
 
-// As far as checkpoints can be given up for it.
+// Gives up checkpoints until n_pages are free, or no checkpoint is left.
 void KvCache::make_room(uint32_t n_pages) {
   while (store_->n_free() < n_pages && !checkpoints_.empty()) drop_checkpoint();
 }

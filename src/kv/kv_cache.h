@@ -1,5 +1,5 @@
-// The keys and values of every position that a sequence has seen: what lets a step compute only its
-// own tokens.
+// The keys and values of every position that a sequence has seen. With them, a step computes only
+// its own tokens.
 #pragma once
 
 #include <algorithm>
@@ -16,31 +16,32 @@
 
 namespace kinglet {
 
-// A sequence in a store: the pages that hold its positions, in their order. A page belongs to one
-// sequence or to several that share a beginning; it is copied when one of them writes into it.
+// A sequence in a store: the pages that hold its positions, in order. A page belongs to one
+// sequence or to several that share a beginning; it is copied when one of them writes to it.
 //
-// A step pushes the keys and values of its positions onto every layer and then commits them all; a
-// step that fails calls rollback(), and the cache is as it was. Nothing is allocated by steps.
+// A step pushes the keys and values of its positions onto every layer and then commits them all. A
+// step that fails calls rollback(), which restores the cache. Steps allocate no memory.
 //
-// A cache with a window gives back the pages that no token will see any more. It keeps those of its
-// end, kWindowSpare positions more than the window, and of other places that it is told to keep: a
-// list of places is all there is to remember, as rows are never changed while one after them is
-// kept. Other positions are not there: reachable() tells where the cache can be cut.
+// A cache with a window gives back the pages that no later token sees. It keeps the pages of its
+// end (the window and kWindowSpare positions before it), and those of the places that keep() and
+// hold() mark. It remembers such a place by its position only, because rows never change while a
+// place after them is kept. All other positions are gone: reachable() returns where the cache can
+// be cut.
 //
-// `layer` is one of the store's layers, `head` one of its heads.
+// `layer` is an index of the store's layers, `head` an index of the layer's heads.
 class KvCache {
  public:
-  // An empty sequence in a store that others may use too, for at most `capacity` positions. One
-  // with a window (see RowShape) has a store of its own, as plan_windows() lays it out.
+  // Makes an empty sequence of at most `capacity` positions in a store that others may use too. A
+  // sequence with a window (see RowShape) needs its own store, sized by plan_windows().
   KvCache(std::shared_ptr<KvStore> store, uint32_t capacity, uint32_t window = 0);
   ~KvCache();
 
   KvCache(KvCache&&) noexcept = default;
   KvCache& operator=(KvCache&&) = delete;
 
-  // Another cache that begins with the same positions, and can go back to the same. In a store of
-  // several pages both share them; one in one piece, or with a window, is copied.
-  // ErrorCode::out_of_memory.
+  // Returns another cache with the same positions and checkpoints. In a store of several pages,
+  // both caches share the pages. A cache in one piece or with a window is copied.
+  // Fails with ErrorCode::out_of_memory.
   Result<KvCache> fork() const;
 
   const KvStore& store() const { return *store_; }
@@ -51,71 +52,73 @@ class KvCache {
 
   // --- Steps ------------------------------------------------------------------------------------
 
-  // Takes the pages for n positions more, so that pushing them cannot fail for want of room.
-  // ErrorCode::context_full, or out_of_memory where other sequences use up the store, which tells
-  // the pages that are needed and available; nothing has changed then.
+  // Takes the pages for n_positions after size(), so that pushing these cannot run out of room.
+  // Errors: context_full; out_of_memory if other sequences use up the store (the message gives the
+  // number of pages needed and available). An error changes nothing.
   Status reserve(uint32_t n_positions);
 
   // Appends one position to a layer: k and v are [n_kv_heads * head_dim]. Checks k's length, v's
-  // length, then room, and says which one failed. ErrorCode::not_finite for NaN and infinity: the
-  // weights are damaged, and no text should look right.
+  // length, then the room; the error says which check failed. NaN and infinity fail with
+  // ErrorCode::not_finite: the weights are damaged, and must not produce text that looks right.
   Status push(uint32_t layer, std::span<const float> k, std::span<const float> v);
 
-  // The positions that every layer has been given since the last commit; without layers, those that
-  // were reserved. ErrorCode::invalid_argument where layers were given different numbers of them.
+  // The number of positions pushed onto every layer since the last commit; without layers, the
+  // number reserved. Fails with ErrorCode::invalid_argument if the layers differ in this number.
   Result<uint32_t> n_pushed() const;
 
-  // Makes them part of the cache. An error is that of n_pushed(), and nothing is committed then.
+  // Commits the pushed positions. Fails with the error of n_pushed(), and commits nothing then.
   Status commit();
 
-  // The same for the first n positions only; the others can be committed or rolled back later.
-  // ErrorCode::invalid_argument where a layer was given fewer.
+  // Commits only the first n pushed positions; the others can be committed or rolled back later.
+  // Fails with ErrorCode::invalid_argument if fewer were pushed onto a layer.
   Status commit(uint32_t n);
 
   // Forgets what was pushed since the last commit.
   void rollback() { set_size(size_); }
 
-  // Where attention finds a head, pushed positions included; until the next change of the cache.
+  // The memory where attention reads a head, pushed positions included. Valid until the cache
+  // changes.
   KvView view(uint32_t layer, uint32_t head) const;
 
   // --- Committed positions ----------------------------------------------------------------------
 
-  // The last place at or before n_positions where a token finds all that it sees; 0 is always one.
-  // Without a window, every place up to the end is.
+  // The last place at or before n_positions where a token finds all the positions that it sees.
+  // 0 is always reachable; without a window, so is every place up to the end.
   uint32_t reachable(uint32_t n_positions) const;
 
-  // Forgets positions from n_positions on, which must be reachable. ErrorCode::invalid_argument
-  // past the end.
+  // Forgets the positions from n_positions on. n_positions must be reachable. Fails with
+  // ErrorCode::invalid_argument if n_positions is past the end.
   Status truncate(uint32_t n_positions);
 
-  // Keeps the end as a checkpoint, until there is no room: a place that stays reachable. Nothing
-  // without a window, like the next two.
+  // Makes the end a checkpoint: a place that stays reachable until its room is needed. Without a
+  // window, keep(), hold() and release() do nothing.
   void keep();
 
-  // Keeps the end reachable, whatever comes, until release() or the next hold().
+  // Keeps the end reachable until release() or the next hold(), even if checkpoints are given up.
   void hold();
   void release();
 
-  // The first of the positions up to the end that are all there.
+  // The first position from which all positions up to the end are stored.
   uint32_t first_position() const;
 
-  // The most positions, up to kWindowSpare, that are there before those that the next token sees.
+  // How many positions, at most kWindowSpare, are stored before those that the next token sees.
+  // kWindowSpare if all positions are stored.
   uint32_t n_spare() const;
 
-  // Makes positions from `first` on writable. ErrorCode::out_of_memory where shared pages cannot be
-  // copied; nothing has changed then.
+  // Makes the positions from `first` on writable. Fails with ErrorCode::out_of_memory if shared
+  // pages cannot be copied, and changes nothing then.
   Status unshare(uint32_t first);
 
-  // Whether the next token would find all that it sees if drop(first, n) had been called.
+  // Whether the next token would still find all the positions that it sees after drop(first, n).
   bool can_drop(uint32_t first, uint32_t n) const;
 
-  // Drops the positions [first, first + n) and moves later ones down, codes and all. No checkpoint
-  // of a window outlasts that. ErrorCode::invalid_argument past the end, or where can_drop() says
-  // no; out_of_memory where shared pages cannot be copied; nothing has changed then.
+  // Drops the positions [first, first + n) and moves the stored rows of later ones down. Removes
+  // all checkpoints of a window. Errors: invalid_argument (past the end, or can_drop() is false);
+  // out_of_memory (shared pages cannot be copied). An error changes nothing.
   Status drop(uint32_t first, uint32_t n);
 
-  // Calls f(key) with each key of a layer from position `first` on that is there, as floats
-  // [head_dim] that it changes, and stores them again. The positions must be writable.
+  // Calls f(key) for each stored key of a layer from position `first` on, as floats [head_dim].
+  // f changes them, and they are stored again. The positions must be writable.
   template <class F>
   void rewrite_keys(uint32_t layer, uint32_t first, const F& f) {
     const KvLayer& of = store_->layers()[layer];
@@ -130,13 +133,13 @@ class KvCache {
     }
   }
 
-  // Makes the cache n positions long, all of them its own to write through for_each_row: with a
-  // window those that are kept, n_spare of them beside what the next token sees.
-  // ErrorCode::context_full, out_of_memory; nothing has changed then.
+  // Makes the cache n_positions long. Its pages are its own, to be written through for_each_row.
+  // With a window, it keeps only what the next token sees and n_spare positions before that.
+  // Errors: context_full, out_of_memory. An error changes nothing.
   Status overwrite(uint32_t n_positions, uint32_t n_spare = kWindowSpare);
 
-  // Calls f(codes, scales) with the rows of a layer at a position that is there, as they are stored
-  // (see kv_kind.h): for each head the key, then the value. They must be writable to be written to.
+  // Calls f(codes, scales) with the rows of a layer at a stored position, in their stored form (see
+  // kv_kind.h): for each head the key, then the value. f may write to rows that are writable.
   template <class F>
   void for_each_row_at(uint32_t layer, uint32_t position, const F& f) const {
     const KvLayer& of = store_->layers()[layer];
@@ -148,7 +151,7 @@ class KvCache {
     }
   }
 
-  // The same for all layers, position by position.
+  // Does the same for all layers and stored positions, position by position.
   template <class F>
   void for_each_row(const F& f) const {
     for (uint32_t position = first_position(); position < size_; ++position) {
@@ -187,8 +190,8 @@ class KvCache {
   std::shared_ptr<KvStore> store_;
   uint32_t capacity_;
   uint32_t size_ = 0;
-  uint32_t n_reserved_ = 0;       // positions with pages, its own from size_ on
-  std::vector<uint32_t> pages_;   // those of n_reserved_ positions; kNoPage: it was given back
+  uint32_t n_reserved_ = 0;       // positions with pages; those from size_ on are not shared
+  std::vector<uint32_t> pages_;   // the pages of n_reserved_ positions; kNoPage: given back
   std::vector<uint32_t> pushed_;  // [layers]: positions pushed since the last commit
   uint32_t window_;
   uint32_t held_ = kNowhere;

@@ -6,7 +6,7 @@
 namespace kinglet {
 namespace {
 
-// The most pages that n positions in a row touch.
+// The largest number of pages that n consecutive positions can touch.
 uint64_t pages_touched(uint64_t n) { return n < 2 ? n : (n - 2) / kWindowPage + 2; }
 
 uint64_t n_window_pages(uint32_t window, uint64_t bytes_per_position, uint32_t n_batch) {

@@ -1,5 +1,5 @@
-// Which stores hold the rows of a model's layers: those of layers with a window hold little more
-// than the window, however long the context is.
+// Plans which stores hold the rows of a model's layers. The store of layers with a window holds
+// little more than the window, however long the context is.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace kinglet {
 
-// Positions of a page of rows with a window: a block of attention, as smaller ones cost time.
+// Positions in a page of rows with a window: one block of attention. Smaller pages cost time.
 constexpr uint32_t kWindowPage = 64;
 
 // Positions that are kept before those that a window sees, so that the last few tokens can be taken
-// back. Less than a page would not outlast KvCache::drop().
+// back. KvCache::drop() needs at least a page of them, as it moves rows to whole pages.
 constexpr uint32_t kWindowSpare = 64;
 
-// What places after the end may take, to which a sequence goes back: the one where a call began,
-// and checkpoints. How many windows they are at least and at most.
+// Bytes for the places other than the end that a sequence can go back to: the place where a call
+// began, and checkpoints. Then the least and the most windows that this may be.
 constexpr uint64_t kWindowBudget = uint64_t{32} << 20;
 constexpr uint32_t kFewestKeptWindows = 2;
 constexpr uint32_t kMostKeptWindows = 8;
@@ -29,30 +29,30 @@ struct KvGroup {
   KvStoreConfig store;
 };
 
-// Where the rows of a layer are.
+// Where the rows of a layer are stored.
 struct RowPlace {
   uint32_t group;
-  uint32_t layer;  // of the group's store
+  uint32_t layer;  // index in the group's store
 };
 
 struct KvPlan {
-  std::vector<KvGroup> groups;   // the first holds all positions, of no layers maybe
+  std::vector<KvGroup> groups;   // the first holds all positions, and may have no layers
   std::vector<RowPlace> places;  // one for each RowShape
 };
 
-// All rows in one store of n_pages.
+// Plans one store that holds all rows.
 KvPlan plan_one_store(const KvStoreConfig& store);
 
-// For a sequence of up to n_ctx positions, n_batch at a time, that shares nothing. A window that
-// would take as much as the whole context is held as one.
+// Plans the stores of a sequence of up to n_ctx positions, n_batch at a time, that shares no pages.
+// Layers whose window would take as much memory as the whole context go into the first group.
 KvPlan plan_windows(const std::vector<RowShape>& rows, KvKind k_kind, KvKind v_kind, uint32_t n_ctx,
                     uint32_t n_batch);
 
 // The first position that a token at `position` sees.
 uint32_t first_seen(uint32_t window, uint32_t position);
 
-// The first position that is kept for tokens from `position` on, n_spare more among them: where a
-// page begins.
+// The first position that is kept for tokens from `position` on: n_spare positions before the first
+// that they see, rounded down to the beginning of a page.
 uint32_t first_kept(uint32_t window, uint32_t position, uint32_t n_spare);
 
 }  // namespace kinglet

@@ -23,7 +23,7 @@ Status check_sizes(const KvStoreConfig& config) {
                    config.page_positions, " and ", config.n_pages)};
 }
 
-// Bytes that hold all pages, whatever aligning adds; nothing where no memory does.
+// An upper bound of the bytes of all pages, alignment included; nothing if it overflows.
 std::optional<uint64_t> most_bytes(const KvStoreConfig& config) {
   std::optional<uint64_t> sum = 0;
   for (const RowShape& shape : config.rows) {
@@ -37,7 +37,8 @@ std::optional<uint64_t> most_bytes(const KvStoreConfig& config) {
   return sum ? checked_mul(*sum, config.n_pages) : sum;
 }
 
-// A side that begins at `end`, which moves after it. Its numbers fit, as most_bytes() does.
+// Lays out a side that begins at `end`, and moves `end` to the side's end. Nothing overflows, as
+// most_bytes() fits a size_t.
 KvSide lay_out(KvKind kind, const RowShape& shape, uint32_t page_positions, size_t& end) {
   const KvKindInfo& info = kv_kind_info(kind);
   KvSide side{.kind = &info,
@@ -87,7 +88,7 @@ Result<std::shared_ptr<KvStore>> KvStore::create(const KvStoreConfig& config) {
   KINGLET_ASSIGN(AlignedBuffer memory,
                  AlignedBuffer::allocate(all_bytes, cat("a KV cache of ", config.n_pages, " × ",
                                                         config.page_positions, " positions")));
-  // Constructed only now: its tables are as long as the pages that turned out to fit.
+  // Constructed only now: its tables have an entry for each page, and the pages may not fit.
   std::shared_ptr<KvStore> store(new KvStore(config));
   store->layers_ = std::move(layers);
   store->page_bytes_ = page_bytes;

@@ -1,10 +1,10 @@
-// Memory for keys and values, in pages that sequences share; a KvCache is a sequence in it.
+// Memory for keys and values, in pages that sequences can share. A KvCache is a sequence in it.
 //
-// A page holds page_positions positions of every layer: for each one the keys' codes
-// [n_kv_heads][page_positions][code bytes], their scales [n_kv_heads][page_positions][scales], then
-// the values, either side beginning on a cache line. Attention reads one head at a time, whose rows
-// therefore follow each other: with the heads of a position side by side, decoding at 2,048
-// positions took twice as long.
+// A page holds page_positions positions of every layer. For each layer, it holds the keys' codes
+// [n_kv_heads][page_positions][code bytes] and scales [n_kv_heads][page_positions][scales], then
+// the same for the values. Keys and values begin on a cache line. The rows of one head are adjacent
+// because attention reads one head at a time: with the heads of a position side by side, decoding
+// at 2,048 positions took twice as long.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +27,9 @@ struct KvStoreConfig {
   uint32_t page_positions = 0;
   uint32_t n_pages = 0;  // 1: the store is in one piece
 
-  // What a position costs, without the padding of pages.
+  // Bytes of one position of all layers, without the padding of pages.
   uint64_t bytes_per_position() const;
-  // What it would cost in F32, over that; 1 where it costs nothing.
+  // Bytes that a position would have in F32 over bytes_per_position(); 1 if there are no rows.
   double compression() const;
 };
 
@@ -37,9 +37,9 @@ struct KvStoreConfig {
 struct KvSide {
   const KvKindInfo* kind;
   size_t code_bytes;    // of a row
-  size_t n_scales;      // the same
-  size_t codes_begin;   // bytes from where the page begins
-  size_t scales_begin;  // the same
+  size_t n_scales;      // of a row
+  size_t codes_begin;   // in bytes from the beginning of the page
+  size_t scales_begin;  // in bytes from the beginning of the page
 };
 
 struct KvLayer {
@@ -52,11 +52,11 @@ struct KvLayer {
 // Not for use from several threads at once.
 class KvStore {
  public:
-  // Everything is allocated here. ErrorCode::invalid_argument (a size of 0), out_of_memory.
+  // Allocates all memory of the store. Errors: invalid_argument (a size of 0), out_of_memory.
   static Result<std::shared_ptr<KvStore>> create(const KvStoreConfig& config);
 
   const KvStoreConfig& config() const { return config_; }
-  const std::vector<KvLayer>& layers() const { return layers_; }  // those of config().rows
+  const std::vector<KvLayer>& layers() const { return layers_; }  // as config().rows
   uint64_t bytes() const { return memory_.size(); }
 
   // --- Pages ------------------------------------------------------------------------------------
@@ -64,10 +64,10 @@ class KvStore {
   uint32_t n_free() const { return pool_.n_free(); }
   uint32_t n_used() const { return config_.n_pages - n_free(); }
 
-  // Sequences that a page belongs to; 0: it is free.
+  // The number of sequences that a page belongs to; 0: the page is free.
   uint32_t n_users(uint32_t page) const { return pool_.n_users(page); }
 
-  // Shared pages that were copied for one who wrote, since the store was made.
+  // The number of shared pages that were copied because one of their users wrote to them.
   uint64_t n_page_copies() const { return n_page_copies_; }
 
   size_t page_bytes() const { return page_bytes_; }
@@ -77,10 +77,10 @@ class KvStore {
 
   uint32_t take_page() { return pool_.take(); }
 
-  // A page with what one of `from` holds, which is a store of the same configuration.
+  // Takes a page and copies `page` of `from` into it. Both stores have the same configuration.
   uint32_t take_copy(const KvStore& from, uint32_t page);
 
-  // A page of one user with what the shared `page` holds, which loses a user.
+  // Takes a page with a copy of the shared `page`, which loses one user.
   uint32_t own_page(uint32_t page);
 
   void share_page(uint32_t page) { pool_.share(page); }

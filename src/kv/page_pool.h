@@ -1,4 +1,5 @@
-// Which pages of a store are in use, and by how many sequences. Knows nothing of their contents.
+// Tracks which pages of a store are in use, and by how many sequences. It does not know what the
+// pages contain.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ class PagePool {
   uint32_t n_free() const { return n_free_; }
   uint32_t n_users(uint32_t page) const { return n_users_[page]; }
 
-  // The page that was freed longest ago, now with one user. There must be one.
+  // Takes the page that was freed longest ago; the page then has one user. A page must be free.
   uint32_t take();
 
   void share(uint32_t page) { ++n_users_[page]; }

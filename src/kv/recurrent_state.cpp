@@ -16,8 +16,8 @@ uint64_t recurrent_state_bytes(uint64_t n_floats) {
   return (kWorkingStates + checkpoints_within_budget(n_floats)) * n_floats * sizeof(float);
 }
 
-// States of one size, and how many use each. A sequence and its forks have one pool, with as many
-// slots as all of them can fill.
+// Slots for states of one size, and the number of users of each. A sequence and its forks share one
+// pool, which has as many slots as all of them can fill.
 class RecurrentState::Pool {
  public:
   explicit Pool(uint64_t n_floats) : n_floats_(n_floats) {}
@@ -26,7 +26,7 @@ class RecurrentState::Pool {
   uint64_t bytes() const { return slots_.size() * n_floats_ * sizeof(float); }
   float* floats(uint32_t slot) { return reinterpret_cast<float*>(slots_[slot].data()); }
 
-  // Makes room for one sequence more. Slots of sequences that are gone are used again.
+  // Makes room for one more sequence. Reuses the slots of sequences that are gone.
   Status add_sequence(uint32_t n_slots) {
     while (slots_.size() < size_t{n_sequences_ + 1} * n_slots) {
       KINGLET_ASSIGN(AlignedBuffer slot, AlignedBuffer::allocate(n_floats_ * sizeof(float),
@@ -197,7 +197,7 @@ void RecurrentState::overwrite(uint32_t position, std::span<const std::byte> byt
   std::memcpy(renew(position), bytes.data(), bytes.size());
 }
 
-// The floats of a state of its own, to be written.
+// Takes a new slot for the state of `position`, and returns its floats, to be written.
 float* RecurrentState::renew(uint32_t position) {
   drop(live_);
   live_ = {position, pool_->take()};

@@ -96,7 +96,8 @@ void SequenceState::release() {
   recurrent_.release();
 }
 
-// Each may go back further than the others can.
+// Each group and the recurrent state may have to go back further than the others, so this repeats
+// until all can reach the same place.
 uint32_t SequenceState::reachable(uint32_t n_positions) const {
   uint32_t before = UINT32_MAX;
   uint32_t place = std::min(n_positions, size());

@@ -1,5 +1,5 @@
 // All that a session keeps of the tokens it has seen: the keys and values of its attention layers,
-// and the states of its recurrent ones. What lets a step compute only its own tokens.
+// and the states of its recurrent layers. With them, a step computes only its own tokens.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,25 @@
 
 namespace kinglet {
 
-// A step reserves room, writes to every layer and commits; a step that fails calls rollback(), and
-// everything is as it was. Steps allocate nothing.
+// A step reserves room, writes to every layer and commits. A step that fails calls rollback(),
+// which restores everything. Steps allocate no memory.
 //
-// Layers keep their rows in groups (see kv_plan.h). `rows` is an index into the model's
+// The rows of the layers are in groups (see kv_plan.h). `rows` is an index into the model's
 // StateShape::rows.
 class SequenceState {
  public:
-  // An empty sequence of up to `capacity` positions, with its keys and values in `store`, which
-  // others may use too, and n_recurrent floats of recurrent layers. ErrorCode::out_of_memory.
+  // Makes an empty sequence of up to `capacity` positions. Its keys and values are in `store`,
+  // which others may use too; its recurrent layers have n_recurrent floats. Fails with
+  // ErrorCode::out_of_memory.
   static Result<SequenceState> create(std::shared_ptr<KvStore> store, uint64_t n_recurrent,
                                       uint32_t capacity);
 
-  // The same with stores of its own. ErrorCode::out_of_memory; invalid_argument (a size of 0).
+  // Makes an empty sequence with its own stores. Errors: out_of_memory; invalid_argument (a size of
+  // 0).
   static Result<SequenceState> create(const KvPlan& plan, uint64_t n_recurrent, uint32_t capacity);
 
-  // Another one that begins with the same positions; see KvCache::fork. ErrorCode::out_of_memory.
+  // Returns another sequence with the same positions; see KvCache::fork. Fails with
+  // ErrorCode::out_of_memory.
   Result<SequenceState> fork() const;
 
   uint32_t capacity() const { return rows().capacity(); }
@@ -48,7 +51,7 @@ class SequenceState {
 
   // --- Steps ------------------------------------------------------------------------------------
 
-  // Takes the room for a step. ErrorCode::context_full, out_of_memory; nothing has changed then.
+  // Takes the room for a step. Errors: context_full, out_of_memory. An error changes nothing.
   Status reserve(uint32_t n_positions);
 
   // See KvCache.
@@ -60,37 +63,38 @@ class SequenceState {
   }
 
   Status commit();
-  // Commits the first n positions of the step only, which a recurrent state does not allow.
+  // Commits only the first n positions of the step. Not possible with a recurrent state.
   Status commit(uint32_t n);
   void rollback();
 
   // --- Going back -------------------------------------------------------------------------------
 
-  // Keeps this place as a checkpoint for truncate(): the recurrent state, and what windows see.
+  // Keeps this place as a checkpoint for truncate(): the recurrent state, and the positions that
+  // windows see.
   void keep();
 
-  // Keeps this place reachable, beside the checkpoints, until release() or the next hold().
+  // Keeps this place reachable, in addition to the checkpoints, until release() or the next hold().
   void hold();
   void release();
 
-  // The last place at or before n_positions where a recurrent state and all that windows see are
-  // there.
+  // The last place at or before n_positions where the recurrent state and all positions that
+  // windows see are available.
   uint32_t reachable(uint32_t n_positions) const;
 
-  // Forgets positions from reachable(n_positions) on: what is left is size().
-  // ErrorCode::invalid_argument past the end.
+  // Forgets the positions from reachable(n_positions) on; size() is then what is left. Fails with
+  // ErrorCode::invalid_argument if n_positions is past the end.
   Status truncate(uint32_t n_positions);
 
-  // Makes everything writable that truncate(n_positions) leaves to be computed again.
-  // ErrorCode::out_of_memory; nothing has changed then.
+  // Makes all positions writable that must be computed again after truncate(n_positions). Fails
+  // with ErrorCode::out_of_memory, and changes nothing then.
   Status unshare(uint32_t n_positions) { return rows().unshare(reachable(n_positions)); }
 
   // --- Rows -------------------------------------------------------------------------------------
 
-  // Drops the positions [first, first + n) and moves the rows of later ones down. Where windows do
-  // not hold what a token would see then, all of them from `first` on, or more, are forgotten.
-  // Without recurrent layers only. ErrorCode::invalid_argument past the end; out_of_memory where
-  // shared pages cannot be copied; nothing has changed then.
+  // Drops the positions [first, first + n) and moves the rows of later ones down. If windows do not
+  // hold all that a token would see after that, forgets all positions from `first` on, or more.
+  // Only without recurrent layers. Errors: invalid_argument (past the end); out_of_memory (shared
+  // pages cannot be copied). An error changes nothing.
   Status drop(uint32_t first, uint32_t n);
 
   // See KvCache.
@@ -99,20 +103,21 @@ class SequenceState {
     groups_[places_[rows].group].rewrite_keys(places_[rows].layer, first, f);
   }
 
-  // The most positions, up to kWindowSpare, that every window has kept before those that the next
-  // token sees; kAllRows where all positions of all layers are kept.
+  // How many positions, at most kWindowSpare, every window has kept before those that the next
+  // token sees; kAllRows if no group has a window, so that all positions are kept.
   static constexpr uint32_t kAllRows = UINT32_MAX;
   uint32_t n_spare() const;
 
-  // The first position of which overwrite(n_positions, n_spare, …) keeps the layer's rows.
+  // The first position whose rows of the layer overwrite(n_positions, n_spare, …) keeps.
   uint32_t first_row(uint32_t rows, uint32_t n_positions, uint32_t n_spare) const;
 
-  // Makes this a sequence of n_positions whose rows the caller is to write, with the bytes of the
-  // recurrent floats after them. Windows keep n_spare positions, or kWindowSpare, more than the
-  // next token sees. ErrorCode::context_full, out_of_memory; nothing has changed then.
+  // Makes this a sequence of n_positions, whose rows the caller must write. `recurrent` holds the
+  // bytes of the recurrent floats after these positions. Windows keep n_spare positions (at most
+  // kWindowSpare) more than the next token sees. Errors: context_full, out_of_memory. An error
+  // changes nothing.
   Status overwrite(uint32_t n_positions, uint32_t n_spare, std::span<const std::byte> recurrent);
 
-  // Calls f(codes, scales) with the rows of a layer at a position, if they are kept; see KvCache.
+  // Calls f(codes, scales) with the rows of a layer at a position if they are stored; see KvCache.
   template <class F>
   void for_each_row_at(uint32_t rows, uint32_t position, const F& f) const {
     const KvCache& group = groups_[places_[rows].group];
@@ -123,8 +128,8 @@ class SequenceState {
   SequenceState(std::vector<KvCache> groups, std::vector<RowPlace> places, RecurrentState recurrent)
       : groups_(std::move(groups)), places_(std::move(places)), recurrent_(std::move(recurrent)) {}
 
-  std::vector<KvCache> groups_;   // those of a KvPlan
-  std::vector<RowPlace> places_;  // the same
+  std::vector<KvCache> groups_;   // as KvPlan::groups
+  std::vector<RowPlace> places_;  // as KvPlan::places
   RecurrentState recurrent_;
 };
 
