@@ -69,8 +69,8 @@ Result<std::string_view> Cursor::read_string(uint64_t max_bytes, std::string_vie
   return as_text(bytes);
 }
 
-// Vocabularies have hundreds of thousands: only the one that is wrong, or not all there, is read in
-// the way that says so.
+// Vocabularies have hundreds of thousands of strings, so the first loop must be fast. It stops at a
+// string that is wrong or incomplete; read_string() then reports the error.
 Status Cursor::skip_strings(uint64_t n, uint64_t max_bytes, std::string_view what) {
   for (; n > 0 && rest().size() >= sizeof(uint64_t); --n) {
     const auto length = load<uint64_t>(rest());

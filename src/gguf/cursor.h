@@ -1,4 +1,4 @@
-// Reads a GGUF header from front to back; no read leaves the bytes that are there.
+// Reads a GGUF header from front to back. No read goes past the bytes that are there.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ namespace kinglet {
 static_assert(std::endian::native == std::endian::little,
               "files and machine must agree: values are copied as they stand");
 
-// The T at the front of `bytes`, which hold at least that much; no alignment is asked for.
+// Returns the T at the front of `bytes`, which must hold at least sizeof(T). Needs no alignment.
 template <class T>
 T load(std::span<const std::byte> bytes) {
   T value;
@@ -25,30 +25,30 @@ T load(std::span<const std::byte> bytes) {
   return value;
 }
 
-// The bytes as characters.
+// Returns the bytes as characters.
 inline std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 class Cursor {
  public:
-  // `bytes` are the front of a file of `file_bytes`, where that is known. Nothing after
-  // kMaxHeaderBytes is read.
+  // `bytes` are the front of a file, `file_bytes` its size if known. Nothing after kMaxHeaderBytes
+  // is read.
   Cursor(std::span<const std::byte> bytes, std::optional<uint64_t> file_bytes);
 
-  // What is being read, for messages: a kind ("tensor") and, where it has one, its name.
+  // Sets what is being read, for messages: a kind ("tensor") and its name, if it has one.
   void set_subject(std::string_view kind, std::string_view name = {});
 
-  // Bytes read so far: the place in the file.
+  // The number of bytes read so far, which is the position in the file.
   uint64_t offset() const { return offset_; }
 
   // The bytes read since `offset`.
   std::span<const std::byte> since(uint64_t offset) const;
 
-  // The bytes that are there and not yet read.
+  // The available bytes that have not been read yet.
   std::span<const std::byte> rest() const { return bytes_.subspan(offset_); }
 
-  // Whether `n` more bytes are there. `what` needs them, as in "the value".
+  // Fails if fewer than `n` more bytes are there. `what` names what needs them: "the value".
   Status require(uint64_t n, std::string_view what);
 
   Result<std::span<const std::byte>> read_bytes(uint64_t n, std::string_view what);
@@ -59,20 +59,20 @@ class Cursor {
     return load<T>(bytes);
   }
 
-  // A u64 that must not be above `max`.
+  // Reads a u64 that must not be above `max`.
   Result<uint64_t> read_count(uint64_t max, std::string_view what);
 
-  // A u64 length of at most `max_bytes`, and the bytes of the string.
+  // Reads a string: a u64 length of at most `max_bytes`, then that many bytes.
   Result<std::string_view> read_string(uint64_t max_bytes, std::string_view what);
 
-  // Passes over `n` strings of at most `max_bytes` each.
+  // Skips `n` strings of at most `max_bytes` each.
   Status skip_strings(uint64_t n, uint64_t max_bytes, std::string_view what);
 
-  // "tensor "name": message (byte offset)".
+  // Makes an error with the message "tensor "name": message (byte offset)".
   Error error(ErrorCode code, uint64_t offset, std::string_view message) const;
 
-  // After ErrorCode::truncated: the bytes with which it is worth to try again, or 0 where more
-  // bytes cannot help.
+  // After ErrorCode::truncated: how many bytes are needed to try again, or 0 if more bytes cannot
+  // help.
   uint64_t needed() const { return needed_; }
 
  private:

@@ -17,21 +17,21 @@ namespace {
 // Magic, version and both counts: no GGUF file is shorter.
 constexpr uint64_t kFirstTry = 24;
 
-// The first buffer for a header of unknown length: most small models' headers fit.
+// The size of the first buffer for a header: the headers of most small models fit.
 constexpr uint64_t kFirstHeaderBytes = 1 << 16;
 
 std::span<std::byte> from(std::span<std::byte> bytes, uint64_t offset) {
   return bytes.subspan(static_cast<size_t>(offset));
 }
 
-// Copies as much of `source` as `target` has room for; gives back the rest of `source`.
+// Copies as much of `source` as `target` has room for; returns the rest of `source`.
 std::span<const std::byte> fill(std::span<std::byte> target, std::span<const std::byte> source) {
   const size_t n = std::min(target.size(), source.size());
   std::copy_n(source.begin(), n, target.begin());
   return source.subspan(n);
 }
 
-// Memory for a file's tensors, all of which a model reads.
+// Allocates memory for a file's tensors. A model reads all of it.
 Result<AlignedBuffer> allocate_data(uint64_t bytes) {
   KINGLET_ASSIGN(AlignedBuffer data, AlignedBuffer::allocate(bytes, "the tensor data"));
   data.expect_full_use();
@@ -79,7 +79,7 @@ TensorView GgufFile::tensor(const TensorInfo& info) {
   const auto [part, offset] = place_of(info);
   TensorView view{info.name, info.type, info.shape, {}};
   if (part->is_in_gap(offset)) return view;
-  // The part is this file or one of its own.
+  // The part is this file or one of its other_parts_, so it is not const.
   auto& data = const_cast<GgufFile*>(part)->data_;
   view.bytes = from(data.bytes(), part->in_memory(offset)).first(static_cast<size_t>(info.bytes));
   return view;
@@ -108,7 +108,7 @@ uint64_t GgufLoader::skip(uint64_t max_bytes) {
   return n;
 }
 
-// Of a file whose header is there: memory for the bytes that come next.
+// Returns the memory for the next bytes. The header must be there.
 std::span<std::byte> GgufLoader::next_room() {
   if (received_ < file_.header_.data_offset) return from(file_.header_bytes_.bytes(), received_);
   if (received_ >= file_.file_bytes()) return {};
@@ -181,7 +181,7 @@ uint64_t GgufFile::header_hash() const {
 
 Result<GgufFile> GgufLoader::finish() {
   if (error_) return *error_;
-  if (!has_header_) KINGLET_TRY(try_header(received_));  // all there will ever be
+  if (!has_header_) KINGLET_TRY(try_header(received_));  // no more bytes will come
   if (received_ < file_.file_bytes()) KINGLET_TRY(settle_size());
   if (received_ < file_.file_bytes()) {
     return fail({ErrorCode::truncated, cat("the file ends after ", received_, " bytes, expected ",
@@ -192,8 +192,8 @@ Result<GgufFile> GgufLoader::finish() {
   return std::move(file_);
 }
 
-// Room for the bytes up to the next try, but at most twice of what has arrived: a length that is
-// only announced must not allocate memory.
+// Makes room for the bytes up to the next try, but for at most twice the bytes that have arrived:
+// a length that is only announced must not allocate memory.
 Status GgufLoader::grow_header() {
   const uint64_t wanted = std::max(next_try_, kFirstHeaderBytes);
   const uint64_t size = std::min(
@@ -206,9 +206,9 @@ Status GgufLoader::grow_header() {
   return {};
 }
 
-// Parses what has arrived. A header that is not complete is tried again when there are half as many
-// bytes more, so that all tries together cost no more than three times the last one, however small
-// the pieces.
+// Parses the bytes that have arrived. If the header is not complete, tries again when half as many
+// bytes more have arrived: so all tries together cost at most three times the last one, even for
+// very small pieces.
 Status GgufLoader::try_header(std::optional<uint64_t> file_bytes) {
   const auto collected =
       std::span<const std::byte>(file_.header_bytes_.bytes()).first(static_cast<size_t>(received_));
@@ -220,7 +220,7 @@ Status GgufLoader::try_header(std::optional<uint64_t> file_bytes) {
   return {};
 }
 
-// Gives header and data section their final memory, and moves there what has already arrived.
+// Allocates the final memory of header and data section, and moves the received bytes there.
 Status GgufLoader::place(const GgufHeader& header, std::optional<uint64_t> file_bytes) {
   auto header_bytes = AlignedBuffer::allocate(header.data_offset, "the header");
   if (!header_bytes.ok()) return fail(std::move(header_bytes.error()));
@@ -235,7 +235,7 @@ Status GgufLoader::place(const GgufHeader& header, std::optional<uint64_t> file_
   const auto arrived = collected.bytes().first(static_cast<size_t>(received_));
   auto rest = fill(file_.header_bytes_.bytes(), arrived);
 
-  // Parsed anew, so that its views point at the final memory.
+  // Parsed again, so that its views point to the final memory.
   auto placed = parse_gguf_header(file_.header_bytes_.bytes(), file_bytes);
   if (!placed.ok()) return fail(std::move(placed.error()));
   file_.header_ = std::move(placed.value());
@@ -243,15 +243,15 @@ Status GgufLoader::place(const GgufHeader& header, std::optional<uint64_t> file_
   for (received_ -= rest.size(); !rest.empty();) {
     rest = rest.subspan(static_cast<size_t>(skip(rest.size())));
     const auto room = next_room();
-    const auto left = room.empty() ? room : fill(room, rest);  // the file's end may be there too
+    const auto left = room.empty() ? room : fill(room, rest);  // no room for padding after the end
     received_ += rest.size() - left.size();
     rest = left;
   }
   return {};
 }
 
-// Gaps keep the alignment of what comes after them: the last bytes of a tensor may be in memory
-// too.
+// Makes gaps for the tensors that stay in the storage. A gap must keep the alignment of the bytes
+// after it, so the last bytes of its tensor may be in memory too.
 void GgufLoader::leave_out(const GgufHeader& header) {
   if (choice_.choose == nullptr) return;
   for (const TensorInfo* tensor : choice_.choose(header)) {
@@ -265,10 +265,11 @@ void GgufLoader::leave_out(const GgufHeader& header) {
   }
 }
 
-// A stream that did not tell its size has ended, which may tell what its last tensor is.
+// Parses the header again after the end of a stream of unknown size: the size, now known, may
+// change the types of its tensors (see HeaderReader::settle_q2_0()).
 Status GgufLoader::settle_size() {
   auto header = parse_gguf_header(file_.header_bytes_.bytes(), received_);
-  if (!header.ok()) return {};  // finish() says how much is missing
+  if (!header.ok()) return {};  // finish() reports how much is missing
   auto data = allocate_data(header.value().data_bytes);
   if (!data.ok()) return fail(std::move(data.error()));
   fill(data.value().bytes(), file_.data_.bytes());

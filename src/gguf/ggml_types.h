@@ -1,5 +1,5 @@
-// The names of tensor types that have a number in GGUF files but no row in the table of types, for
-// messages.
+// Names, for messages, of the tensor types that have a number in GGUF files but no row in the table
+// of types.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace kinglet {
 
-// "I8"; "Q4_2 (removed from ggml)"; empty where the number has no name, or its type can be read.
-// Source: enum ggml_type in ggml.h.
+// Returns the type's name: "I8", "Q4_2 (removed from ggml)". Empty if the number has no name, or if
+// its type can be read. Source: enum ggml_type in ggml.h.
 std::string_view unread_type_name(uint32_t id);
 
 }  // namespace kinglet

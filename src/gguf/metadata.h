@@ -1,5 +1,5 @@
-// Metadata values of a GGUF header, as views of its bytes. The reader has checked every length
-// before a value exists, so nothing here can fail but a question of the wrong type.
+// Metadata values of a GGUF header, as views of its bytes. The parser checks every length before it
+// makes a value, so only a request for the wrong type can fail here.
 #pragma once
 
 #include <cstddef>
@@ -28,10 +28,10 @@ enum class ValueType : uint32_t {
   float64 = 12,
 };
 
-// "uint32"; "unknown" for a value that is no member.
+// The name of a type: "uint32"; "unknown" if the value is no member of the enum.
 std::string_view value_type_name(ValueType type);
 
-// Bytes of one value of a fixed-size type; 0 for strings and arrays.
+// The bytes of one value of a fixed-size type; 0 for strings and arrays.
 size_t value_type_bytes(ValueType type);
 
 class MetadataArray;
@@ -42,10 +42,10 @@ class MetadataValue {
 
   ValueType type() const { return type_; }
 
-  // As stored, without the type in front.
+  // The stored bytes, without the type in front.
   std::span<const std::byte> bytes() const { return bytes_; }
 
-  // Each answers only where the stored type holds such a value without loss:
+  // Each returns a value only if the conversion from the stored type loses nothing:
   std::optional<uint64_t> as_uint() const;  // any integer that is not negative
   std::optional<int64_t> as_int() const;    // any integer that fits
   std::optional<double> as_float() const;   // float32 and float64
@@ -58,7 +58,7 @@ class MetadataValue {
   std::span<const std::byte> bytes_;  // the stored value, after its type
 };
 
-// Elements of one type, stored one after the other.
+// An array: elements of one type, stored one after the other.
 class MetadataArray {
  public:
   MetadataArray(ValueType element_type, uint64_t size, std::span<const std::byte> elements)
@@ -79,7 +79,7 @@ class MetadataArray {
   }
 
  private:
-  // Bytes of the element at the front of `rest`.
+  // The bytes of the element at the front of `rest`.
   size_t element_bytes(std::span<const std::byte> rest) const;
 
   ValueType element_type_;

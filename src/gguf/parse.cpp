@@ -1,4 +1,4 @@
-// parse_gguf_header: one reader that goes over the header once, front to back.
+// parse_gguf_header(): a reader that goes through the header once, from front to back.
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -20,7 +20,7 @@ constexpr uint32_t kOldestVersion = 2;
 constexpr uint32_t kNewestVersion = 3;
 constexpr uint32_t kMinAlignment = 8;
 
-// The least bytes of an entry: an empty name and the smallest value or a single dimension.
+// The smallest size of an entry: an empty name, and the smallest value or a single dimension.
 constexpr uint64_t kMinMetadataBytes = sizeof(uint64_t) + sizeof(uint32_t) + 1;
 constexpr uint64_t kMinTensorBytes =
     sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint64_t);
@@ -76,8 +76,8 @@ Result<GgufHeader> HeaderReader::read() {
   return std::move(header_);
 }
 
-// What a file that is no GGUF file probably is: people pick the wrong one, and servers answer with
-// pages. ggml's older formats wrote their magic as a little-endian number, so it reads backwards.
+// Describes a file that is not a GGUF file: people choose a wrong file, and servers answer with
+// HTML pages. ggml's older formats stored their magic as a little-endian number, so it is reversed.
 std::string guess_format(std::string_view start) {
   for (const std::string_view old : {"lmgg", "fmgg", "tjgg", "algg"}) {
     if (start.starts_with(old)) {
@@ -93,7 +93,7 @@ Status HeaderReader::read_magic() {
   if (file_bytes_ == 0) {
     return Error{ErrorCode::not_gguf, "the file is empty, expected a GGUF file"};
   }
-  constexpr size_t kStartBytes = 16;  // enough to tell what else it is
+  constexpr size_t kStartBytes = 16;  // enough to recognize another format
   const std::string_view start =
       as_text(cursor_.rest().first(std::min(cursor_.rest().size(), kStartBytes)));
   if (!start.starts_with(kMagic.substr(0, start.size()))) {
@@ -108,7 +108,7 @@ Status HeaderReader::read_version() {
   KINGLET_ASSIGN(header_.version, cursor_.read<uint32_t>("the version"));
   const uint32_t version = header_.version;
   if (version >= kOldestVersion && version <= kNewestVersion) return {};
-  // Versions are small numbers: one whose low half is empty was written in the other byte order.
+  // Versions are small numbers: if the low half is 0, the file has the other byte order.
   if (version != 0 && version % (1 << 16) == 0) {
     return cursor_.error(ErrorCode::unsupported_version, offset,
                          cat("the file is big-endian (version ", __builtin_bswap32(version),
@@ -123,7 +123,7 @@ Status HeaderReader::read_version() {
 Status HeaderReader::read_counts() {
   KINGLET_ASSIGN(n_tensors_, cursor_.read_count(kMaxTensors, "the number of tensors"));
   KINGLET_ASSIGN(n_metadata_, cursor_.read_count(kMaxMetadata, "the number of metadata entries"));
-  // From here on the bytes that are there bound what the counts make us allocate.
+  // After this check, the size of the allocations is bounded by the bytes that are there.
   KINGLET_TRY(cursor_.require(
       n_metadata_ * kMinMetadataBytes + n_tensors_ * kMinTensorBytes,
       cat("a table of ", n_metadata_, " metadata entries and ", n_tensors_, " tensors")));
@@ -154,7 +154,7 @@ Result<ValueType> HeaderReader::read_value_type(std::string_view what) {
   return static_cast<ValueType>(id);
 }
 
-// `array_depth`: how many arrays the value is in.
+// `array_depth`: the number of arrays around the value.
 Status HeaderReader::read_value(ValueType type, uint32_t array_depth) {
   if (type == ValueType::array) return read_array(array_depth + 1);
   if (type == ValueType::string) {
@@ -268,8 +268,8 @@ Result<uint64_t> HeaderReader::bytes_of(DType type, const Shape& shape, uint64_t
   return *bytes;
 }
 
-// The first name that stands twice in the list, sorted so that a hostile header costs no more than
-// n log n.
+// Returns the first name that is twice in the list. It sorts the list, so that a hostile header
+// costs no more than n log n.
 std::optional<std::string_view> find_duplicate(std::vector<std::string_view> names) {
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
@@ -296,14 +296,16 @@ std::string placed(const TensorInfo& tensor) {
              " of the data section");
 }
 
-// Of a tensor of Q2_0, if its blocks were of 128; nothing where its rows are no whole blocks.
+// The bytes of a Q2_0 tensor if its blocks have 128 weights; nothing if its rows are not whole
+// blocks.
 std::optional<uint64_t> early_bytes(const TensorInfo& tensor) {
   return tensor_bytes(DType::pq2_0, tensor.shape[0],
                       tensor.shape[1] * tensor.shape[2] * tensor.shape[3]);
 }
 
-// The tensors of Q2_0 and how far it is from each to the next tensor. Where none is followed by
-// another, the last one and how far it is to the end of the file, if that is known.
+// Returns the Q2_0 tensors that another tensor follows, and the bytes up to that tensor. If there
+// are none, but the last tensor is Q2_0, returns that one and the bytes up to the end of the file,
+// if the file's size is known.
 std::vector<HeaderReader::Room> HeaderReader::rooms_of_q2_0(
     std::span<TensorInfo* const> in_order) const {
   std::vector<Room> rooms;
@@ -321,8 +323,9 @@ std::vector<HeaderReader::Room> HeaderReader::rooms_of_q2_0(
   return rooms;
 }
 
-// In its first months (2026), Q2_0 had blocks of 128 weights, which then became PQ2_0 with an id of
-// its own. Only the room that a file gives its tensors tells which ones it holds.
+// Decides which blocks the Q2_0 tensors have. In its first months (2026), Q2_0 had blocks of 128
+// weights; these became PQ2_0, with another id. Only the distances between tensors in the file show
+// which blocks it holds.
 Status HeaderReader::settle_q2_0(std::span<TensorInfo* const> in_order) {
   const std::vector<Room> rooms = rooms_of_q2_0(in_order);
   const auto misfit = std::find_if(
@@ -333,7 +336,7 @@ Status HeaderReader::settle_q2_0(std::span<TensorInfo* const> in_order) {
     return bytes && *bytes <= room.bytes && room.bytes - *bytes < header_.alignment;
   });
   if (!is_early) {
-    if (misfit->tensor == in_order.back()) return {};  // cut short: end_of() says so
+    if (misfit->tensor == in_order.back()) return {};  // the file is cut short: end_of() reports it
     return Error{
         ErrorCode::corrupt,
         cat("tensor ", quoted(misfit->tensor->name), " of Q2_0 ", shape_text(misfit->tensor->shape),
@@ -354,7 +357,8 @@ Status HeaderReader::settle_q2_0(std::span<TensorInfo* const> in_order) {
   return {};
 }
 
-// Where the data section lies; its tensors must neither overlap nor leave the file.
+// Sets the position of the data section, and checks that its tensors do not overlap and lie inside
+// the file.
 Status HeaderReader::place_data() {
   header_.data_offset = cursor_.offset();
   if (header_.tensors.empty()) return {};
@@ -377,7 +381,7 @@ Status HeaderReader::place_data() {
   return {};
 }
 
-// Where the tensor ends in the data section.
+// Returns the end of the tensor in the data section.
 Result<uint64_t> HeaderReader::end_of(const TensorInfo& tensor) const {
   const auto end = checked_add(tensor.offset, tensor.bytes);
   const auto file_end = end ? checked_add(header_.data_offset, *end) : std::nullopt;

@@ -21,12 +21,12 @@ constexpr Recipe uniform(std::string_view name, uint32_t file_type, DType type) 
   return {name, file_type, type, type, {type}, {type}, type, type};
 }
 
-// All in one type but the output, which suffers most.
+// All matrices have one type, except the output, which is the most sensitive.
 constexpr Recipe plain(std::string_view name, uint32_t file_type, DType type) {
   return {name, file_type, type, q6_k, {type}, {type}, type, type};
 }
 
-// A row for each mix: name, file type, matrices, output, values, down, attention, attention beside
+// A row for each mix: name, file type, matrices, output, values, down, attention, attention with
 // eight experts, embedding, experts.
 constexpr Recipe kRecipes[] = {
     uniform("F32", 0, f32),
@@ -64,7 +64,7 @@ struct Alias {
 constexpr Alias kAliases[] = {
     {"Q3_K", "Q3_K_M"}, {"Q4_K", "Q4_K_M"}, {"Q5_K", "Q5_K_M"}, {"MXFP4", "MXFP4_MOE"}};
 
-// What a row that is not a whole number of blocks gets instead.
+// The type that replaces `type` if rows are not whole blocks of it.
 struct Fallback {
   DType type;
   DType smaller;
@@ -84,8 +84,8 @@ DType fit_row(DType type, uint64_t n_columns) {
   return n_columns % dtype_info(type).block_size == 0 ? type : f16;
 }
 
-// Parts of the names of matrices that keep their type: they are small, or what they hold decides
-// more than their size tells (norms, routers, positions, convolutions, states).
+// Parts of the names of matrices that keep their type: they are small, or matter more than their
+// size suggests (norms, routers, positions, convolutions, states).
 constexpr std::string_view kKept[] = {
     "_norm.weight",
     // routers
@@ -93,7 +93,7 @@ constexpr std::string_view kKept[] = {
     "ffn_gate_tid2eid.weight",
     "indexer.k_proj.weight",
     "indexer.q_proj.weight",
-    // what goes between the layers of Gemma 3n
+    // connections between the layers of Gemma 3n
     "altup",
     "laurel",
     "per_layer_model_proj",
@@ -159,7 +159,7 @@ Kind kind_of(std::string_view tensor) {
   return Kind::other;
 }
 
-// The layer of "blk.12.attn_v.weight", or nothing for other names.
+// Returns the layer of a name like "blk.12.attn_v.weight", or nothing for other names.
 std::optional<uint32_t> layer_of(std::string_view tensor) {
   constexpr std::string_view kPrefix = "blk.";
   if (!tensor.starts_with(kPrefix)) return std::nullopt;
@@ -169,7 +169,7 @@ std::optional<uint32_t> layer_of(std::string_view tensor) {
   return error == std::errc() ? std::optional(layer) : std::nullopt;
 }
 
-// Chooses for one tensor after the other, layer by layer.
+// Chooses the types of tensors, which it must get layer by layer.
 class Chooser {
  public:
   Chooser(const Recipe& recipe, const ModelTraits& model, std::span<const TensorInfo> tensors)
@@ -192,7 +192,7 @@ class Chooser {
     const bool has_eight_experts = model_.n_experts == 8;
     const Kind kind = kind_of(tensor.name);
     if (kind == Kind::output || (kind == Kind::embedding && tied_)) return recipe_.output;
-    // A mix with a type for experts alone has no other rule for them.
+    // If a mix has a type for experts, no other rule applies to them.
     if (tensor.shape[2] > 1 && recipe_.experts != recipe_.matrices) return recipe_.experts;
     switch (kind) {
       case Kind::embedding:
@@ -207,7 +207,7 @@ class Chooser {
       case Kind::attention:
         return has_eight_experts ? recipe_.attention8 : recipe_.attention;
       case Kind::down: {
-        // A layer of experts may have several of these.
+        // With experts, a layer may have several such matrices.
         const uint32_t i = i_down_++;
         return pick(recipe_.down, model_.n_experts > 1 ? layer_of(tensor.name).value_or(i) : i,
                     model_.n_layers);
@@ -244,13 +244,13 @@ class Chooser {
 
   const Recipe& recipe_;
   const ModelTraits& model_;
-  bool tied_ = true;  // the embedding is the output too
+  bool tied_ = true;  // whether the embedding is also the output
   uint32_t n_values_ = 0;
   uint32_t i_value_ = 0;
   uint32_t i_down_ = 0;
 };
 
-// A number, or the first of an array of them; `fallback` where there is neither.
+// Returns a number, or the first number of an array; `fallback` if there is neither.
 uint32_t first_number(const GgufHeader& header, std::string_view key, uint32_t fallback) {
   const MetadataValue* value = header.find(key);
   if (value == nullptr) return fallback;
@@ -263,7 +263,7 @@ uint32_t first_number(const GgufHeader& header, std::string_view key, uint32_t f
   return number ? static_cast<uint32_t>(*number) : fallback;
 }
 
-// The models that llama.cpp takes for ones of 70B parameters, by their layers.
+// Whether llama.cpp takes the model for one of 70B parameters, according to its number of layers.
 bool has_70b_layers(std::string_view architecture, uint32_t n_layers) {
   if (architecture == "jais2") return n_layers == 68;
   const bool comes_in_70b = architecture == "llama" || architecture == "qwen2" ||
@@ -315,7 +315,7 @@ std::vector<DType> recipe_types(const Recipe& recipe, const ModelTraits& model,
                                 std::span<const TensorInfo> tensors) {
   std::vector<size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  // By layers, those without one in front; within a layer by name.
+  // The order is by layer, and by name within a layer. Tensors without a layer come first.
   const auto place = [&](size_t i) {
     return std::pair(layer_of(tensors[i].name), tensors[i].name);
   };

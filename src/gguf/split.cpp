@@ -13,7 +13,7 @@
 namespace kinglet {
 namespace {
 
-constexpr std::string_view kIndexKey = "split.no";  // from 0, other than the file's name
+constexpr std::string_view kIndexKey = "split.no";  // counts from 0, unlike the file's name
 constexpr std::string_view kCountKey = "split.count";
 constexpr std::string_view kTensorsKey = "split.tensors.count";
 constexpr size_t kDigits = 5;
@@ -23,14 +23,14 @@ std::string five_digits(uint32_t number) {
   return std::string(kDigits - std::min(digits.size(), kDigits), '0') + digits;
 }
 
-// The number that is all of `text`; 0 where it is none.
+// Returns the number that `text` consists of; 0 if it is not a number.
 uint32_t parse_number(std::string_view text) {
   uint32_t number = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
   return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() ? number : 0;
 }
 
-// Of a part whose position has been read before.
+// The index of a part whose split metadata are known to be valid.
 uint32_t index_of(const GgufFile& part) { return read_split(part.header()).value().index; }
 
 Status check_same_split(const SplitPosition& first, const GgufHeader& header) {

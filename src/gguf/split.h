@@ -1,5 +1,5 @@
-// Models in several files, each a GGUF file of its own: "NAME-00001-of-00003.gguf". Source: the
-// names and the split.* metadata that llama.cpp's gguf-split writes.
+// Models that are split into several GGUF files: "NAME-00001-of-00003.gguf". Source: the names and
+// the split.* metadata that llama.cpp's gguf-split writes.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct SplitPosition {
   uint32_t n_parts = 1;  // 1: not split
 };
 
-// ErrorCode::corrupt where there is no such part.
+// Reads which part a file is. Fails with ErrorCode::corrupt if there can be no such part.
 Result<SplitPosition> read_split(const GgufHeader& header);
 
-// The paths of all parts, in order, where `path` is named as one of them; else `path` alone.
+// Returns the paths of all parts, in order, if `path` has the name of a part; else only `path`.
 std::vector<std::string> split_paths(const std::string& path);
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// Writes GGUF files (version 3, little-endian), tensor by tensor: gguf/header.h draws the format.
+// Writes GGUF files (version 3, little-endian), tensor by tensor. See gguf/header.h for the format.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 namespace kinglet {
 
-// Set the metadata and declare the tensors, open, write each tensor's bytes in the declared order,
-// close.
+// Usage: set the metadata and declare the tensors, call open(), write each tensor's bytes in the
+// declared order, and call close().
 class GgufWriter {
  public:
   void set(std::string_view key, uint32_t value);
@@ -25,19 +25,21 @@ class GgufWriter {
   void set(std::string_view key, std::span<const std::string> values);
   void set(std::string_view key, std::span<const float> values);
   void set(std::string_view key, std::span<const int32_t> values);
-  // A value as another file holds it.
+  // Copies an entry of another file.
   void copy(const MetadataEntry& entry);
 
-  // `shape` as in TensorView; its rows must be whole blocks of `type`.
+  // Declares a tensor. `shape` is as in TensorView; its rows must be whole blocks of `type`.
   void add_tensor(std::string_view name, DType type, const Shape& shape);
 
-  // Creates the file and writes its header. ErrorCode::io names the path and the reason.
+  // Creates the file and writes its header. Fails with ErrorCode::io, which names the path and the
+  // reason.
   Status open(const std::string& path);
 
-  // The whole bytes of the next tensor. ErrorCode::invalid_argument: not as many as it declared.
+  // Writes all bytes of the next tensor. Fails with ErrorCode::invalid_argument if their number is
+  // not the declared one, or all tensors have been written; and with io.
   Status write_tensor(std::span<const std::byte> bytes);
 
-  // ErrorCode::invalid_argument: tensors are missing; io.
+  // Closes the file. Errors: invalid_argument (tensors are missing), io.
   Status close();
 
  private:
