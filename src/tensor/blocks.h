@@ -1,8 +1,8 @@
-// Packed blocks of quantized weights, as they stand in a GGUF file (little-endian).
+// Packed blocks of quantized weights, in the layout of GGUF files (little-endian).
 //
-// Each comment gives the format as a formula: w[i] is weight i of the block, code[i] its number,
-// whose bits the fields hold. K, IQ and TQ types have blocks of 256 weights, cut into sub-blocks
-// with scales of their own. Source of the layouts: the block structs of ggml-common.h.
+// Each comment gives the format as a formula: w[i] is weight i of the block, and code[i] is its
+// number, whose bits are in the fields. K, IQ and TQ types have blocks of 256 weights, cut into
+// sub-blocks that have their own scales. Source of the layouts: the block structs of ggml-common.h.
 #pragma once
 
 #include <cstddef>
@@ -77,8 +77,8 @@ struct BlockQ2_K {
 };
 static_assert(sizeof(BlockQ2_K) == 84);
 
-// Sixteen 6-bit scales of Q3_K. Bytes 0-7: low nibbles of scale l, then of scale l + 8.
-// Bytes 8-11: upper bit pairs of scale l, l + 4, l + 8, l + 12, from bit 0 up.
+// Sixteen 6-bit scales of Q3_K. Byte l of 0-7: the low four bits of scale l, then of scale l + 8.
+// Byte 8 + l of 8-11: the upper two bits of scales l, l + 4, l + 8, l + 12, from bit 0 up.
 struct Q3KScales {
   uint8_t bytes[12];
 
@@ -90,7 +90,7 @@ struct Q3KScales {
 };
 
 // 16 sub-blocks of 16: w[i] = scale * scales.scale(i / 16) * (code[i] - 4).
-// Low bits as in Q2_K; bit 2 of code[i] is bit i / 32 of high_bits[i % 32].
+// The low bits are stored as in Q2_K; bit 2 of code[i] is bit i / 32 of high_bits[i % 32].
 struct BlockQ3_K {
   static constexpr size_t kSize = 256;
   uint8_t high_bits[kSize / 8];
@@ -100,9 +100,10 @@ struct BlockQ3_K {
 };
 static_assert(sizeof(BlockQ3_K) == 110);
 
-// Eight pairs of a 6-bit scale and a 6-bit minimum, of Q4_K and Q5_K. The low six bits of bytes
-// 0-3 are scales 0-3, those of bytes 4-7 minima 0-3. Bytes 8-11 hold the low nibbles of scales 4-7
-// (low) and minima 4-7 (high); the upper two bits of these are the upper bits of bytes 0-3 and 4-7.
+// Eight pairs of a 6-bit scale and a 6-bit minimum, for Q4_K and Q5_K. The low six bits of bytes
+// 0-3 are scales 0-3; those of bytes 4-7 are minima 0-3. Bytes 8-11 hold the low four bits of
+// scales 4-7 (low nibble) and minima 4-7 (high nibble). The upper two bits of scales 4-7 are the
+// upper bits of bytes 0-3; those of minima 4-7 are the upper bits of bytes 4-7.
 struct ScalesAndMinima {
   uint8_t bytes[12];
 
@@ -126,7 +127,7 @@ struct BlockQ4_K {
 };
 static_assert(sizeof(BlockQ4_K) == 144);
 
-// As Q4_K, with bit 4 of code[i] in bit i / 32 of high_bits[i % 32].
+// Like Q4_K, with bit 4 of code[i] in bit i / 32 of high_bits[i % 32].
 struct BlockQ5_K {
   static constexpr size_t kSize = 256;
   Half scale;
@@ -151,15 +152,15 @@ static_assert(sizeof(BlockQ6_K) == 210);
 
 // --- 4-bit codes that number the entries of a table
 
-// Of IQ4_NL and IQ4_XS: steps that grow away from 0, as weights thin out.
+// The values of IQ4_NL and IQ4_XS. The steps grow away from 0, as large weights are rarer.
 inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                           1,    13,   25,  38,  53,  69,  89,  113};
 
-// Of MXFP4: twice the values of a 4-bit float E2M1 (OCP Microscaling Formats 1.0).
+// The values of MXFP4: twice those of a 4-bit float E2M1 (OCP Microscaling Formats 1.0).
 inline constexpr int8_t kMxfp4Values[16] = {0, 1,  2,  3,  4,  6,  8,  12,
                                             0, -1, -2, -3, -4, -6, -8, -12};
 
-// 32 weights: w[i] = scale * kIq4Values[code[i]], nibbles as in Q4_0.
+// 32 weights: w[i] = scale * kIq4Values[code[i]], with nibbles as in Q4_0.
 struct BlockIQ4_NL {
   static constexpr size_t kSize = 32;
   Half scale;
@@ -168,8 +169,8 @@ struct BlockIQ4_NL {
 static_assert(sizeof(BlockIQ4_NL) == 18);
 
 // 8 sub-blocks of 32: w[i] = scale * (scales[i / 32] - 32) * kIq4Values[code[i]].
-// The nibbles of scale_nibbles, low first, and the bit pairs of scale_pairs, from bit 0 up, make
-// 6-bit scales. Each sub-block has 16 bytes of nibbles as in Q4_0.
+// A 6-bit scale consists of a nibble of scale_nibbles (low nibble first) and a bit pair of
+// scale_pairs (from bit 0 up). Each sub-block has 16 bytes of nibbles as in Q4_0.
 struct BlockIQ4_XS {
   static constexpr size_t kSize = 256;
   Half scale;
@@ -179,13 +180,13 @@ struct BlockIQ4_XS {
 };
 static_assert(sizeof(BlockIQ4_XS) == 136);
 
-// 32 weights: w[i] = 2^(exponent - 127) * kMxfp4Values[code[i]] / 2, nibbles as in Q4_0.
+// 32 weights: w[i] = 2^(exponent - 127) * kMxfp4Values[code[i]] / 2, with nibbles as in Q4_0.
 struct BlockMXFP4 {
   static constexpr size_t kSize = 32;
   uint8_t exponent;
   uint8_t codes[kSize / 2];
 
-  // 2^(exponent - 128); the two smallest are subnormal floats.
+  // Returns 2^(exponent - 128); the two smallest scales are subnormal floats.
   float scale() const {
     if (exponent < 2) return bit_cast<float>(0x00200000u << exponent);
     return bit_cast<float>((exponent - 1u) << 23);
@@ -194,13 +195,14 @@ struct BlockMXFP4 {
 static_assert(sizeof(BlockMXFP4) == 17);
 
 // 4 sub-blocks of 16: w[i] = scale(i / 16) * kMxfp4Values[code[i]]. Each sub-block has 8 bytes of
-// nibbles (weights 0-7 low, 8-15 high). A tensor has a factor beside it: see Linear.
+// nibbles (weights 0-7 low, 8-15 high). A tensor also has a factor of its own: see Linear.
 struct BlockNVFP4 {
   static constexpr size_t kSize = 64;
   uint8_t scales[kSize / 16];
   uint8_t nibbles[kSize / 2];
 
-  // Half of an 8-bit float E4M3 whose sign is not looked at (see base/fp8.h); ggml takes NaN for 0.
+  // Returns half of an 8-bit float E4M3 (see base/fp8.h), ignoring its sign. The NaN 0x7f is 0, as
+  // in ggml.
   float scale(size_t sub_block) const {
     const uint32_t code = scales[sub_block];
     return code == 0x7f ? 0.0f : bit_cast<float>((code & 0x7f) << 20) * 0x1p119f;
@@ -219,10 +221,10 @@ static_assert(sizeof(BlockQ1_0) == 18);
 
 // --- Ternary types: w[i] = scale * (code[i] - 1), code 0, 1 or 2
 
-// Five codes a byte, as the digits of a fraction in base 3: multiplied by 3, a byte carries its
-// next digit out at the top (byte / 256 = 0.d0 d1 d2 d3 d4 in base 3, rounded up). Digit l of byte
-// b of `fives`: weight 32 * l + b for b < 32, then 160 + 16 * l + (b - 32); digit l of byte b of
-// `fours`, which has four: weight 240 + 4 * l + b.
+// Five codes per byte, as the digits of a fraction in base 3: byte / 256 = 0.d0 d1 d2 d3 d4 in base
+// 3, rounded up. Multiplying the byte by 3 moves the next digit into the bits above it. Digit l of
+// byte b of `fives` is weight 32 * l + b for b < 32, else weight 160 + 16 * l + (b - 32). The bytes
+// of `fours` have four digits: digit l of byte b is weight 240 + 4 * l + b.
 struct BlockTQ1_0 {
   static constexpr size_t kSize = 256;
   uint8_t fives[48];
@@ -231,7 +233,7 @@ struct BlockTQ1_0 {
 };
 static_assert(sizeof(BlockTQ1_0) == 54);
 
-// Bit pairs as in Q2_K.
+// The codes are bit pairs as in Q2_K.
 struct BlockTQ2_0 {
   static constexpr size_t kSize = 256;
   uint8_t pairs[kSize / 4];
@@ -239,7 +241,7 @@ struct BlockTQ2_0 {
 };
 static_assert(sizeof(BlockTQ2_0) == 66);
 
-// As TQ1_0, but digit l of byte b of `fives` is weight 16 * l + b for b < 16, then
+// Like TQ1_0, but digit l of byte b of `fives` is weight 16 * l + b for b < 16, else weight
 // 80 + 8 * l + (b - 16); digit l of byte b of `fours` is weight 120 + 2 * l + b.
 struct BlockPTQ1_0 {
   static constexpr size_t kSize = 128;
@@ -249,7 +251,7 @@ struct BlockPTQ1_0 {
 };
 static_assert(sizeof(BlockPTQ1_0) == 28);
 
-// Here the code may be 3, too. Byte i of `pairs` holds codes 4 * i to 4 * i + 3, from bit 0 up.
+// The code may also be 3. Byte i of `pairs` holds codes 4 * i to 4 * i + 3, from bit 0 up.
 struct BlockQ2_0 {
   static constexpr size_t kSize = 64;
   Half scale;
@@ -257,7 +259,8 @@ struct BlockQ2_0 {
 };
 static_assert(sizeof(BlockQ2_0) == 18);
 
-// The same. Q2_0 was so in its first months, with the id that Q2_0 kept: see parse.cpp.
+// Like Q2_0, with 128 weights. Q2_0 had such blocks in its first months, with the id that it still
+// has: see parse.cpp.
 struct BlockPQ2_0 {
   static constexpr size_t kSize = 128;
   Half scale;
@@ -266,14 +269,15 @@ struct BlockPQ2_0 {
 static_assert(sizeof(BlockPQ2_0) == 34);
 
 // --- Codebook types (see codebooks.h): groups of 8 (IQ1, IQ2) or 4 (IQ3) weights are numbers of
-// codebook vectors. IQ2 and IQ3 have a sign for each weight: a set bit, from bit 0 up, is a minus.
-// "Even signs" are the first seven of eight; the eighth makes the number of minuses even.
+// codebook vectors. IQ2 and IQ3 have a sign for each weight, from bit 0 up: a set bit is a minus.
+// "Even signs" are the first seven of eight signs; the eighth makes the number of minuses even.
 
-// 16 sub-blocks of 16 with scales s of 3 bits: w[i] = scale * (2 * s + 1) * (v[i] + delta), with
-// delta = 1/8, or -1/8 where the group's negative bit is set, and v from the IQ1 codebook.
+// IQ1: w[i] = scale * (2 * s + 1) * (v[i] + delta). A scale s has 3 bits, and is for 32 weights in
+// IQ1_S, 16 in IQ1_M. delta is 1/8, or -1/8 if the group's negative bit is set; v is from the IQ1
+// codebook.
 
-// Here four groups share s (bits 12-14) and the negative bit (bit 15) in high[i / 32], whose lower
-// bits are bits 8-10 of the groups' vector numbers.
+// In IQ1_S, four groups share s (bits 12-14) and the negative bit (bit 15) of high[i / 32]. Its
+// lower bits are bits 8-10 of the four groups' vector numbers.
 struct BlockIQ1_S {
   static constexpr size_t kSize = 256;
   Half scale;
@@ -282,9 +286,9 @@ struct BlockIQ1_S {
 };
 static_assert(sizeof(BlockIQ1_S) == 50);
 
-// Here each group has a nibble of `high` (low nibble first): bits 8-10 of its vector number, then
-// the negative bit. Each word of `scales` holds four s from bit 0 up and, in its upper nibble, a
-// nibble of the block's binary16 scale, lowest first.
+// In IQ1_M, each group has a nibble of `high` (low nibble first): bits 8-10 of its vector number,
+// then the negative bit. Each word of `scales` holds four s, from bit 0 up. Its upper nibble is one
+// nibble of the block's binary16 scale, the lowest in the first word.
 struct BlockIQ1_M {
   static constexpr size_t kSize = 256;
   uint8_t low[kSize / 8];
@@ -300,7 +304,8 @@ struct BlockIQ1_M {
 static_assert(sizeof(BlockIQ1_M) == 56);
 
 // 8 sub-blocks of 32: w[i] = ± scale * (s + 1/2) / 4 * v[i].
-// Four vector numbers; then from bit 0 up four times seven even signs, and s.
+// Each sub-block has four vector numbers, then a word: from bit 0 up, four times seven even signs,
+// and s.
 struct BlockIQ2_XXS {
   static constexpr size_t kSize = 256;
   struct SubBlock {
@@ -312,7 +317,7 @@ struct BlockIQ2_XXS {
 };
 static_assert(sizeof(BlockIQ2_XXS) == 66);
 
-// 16 sub-blocks of 16: w[i] = ± scale * (s + 1/2) / 4 * v[i], s from the nibbles of scales.
+// 16 sub-blocks of 16: w[i] = ± scale * (s + 1/2) / 4 * v[i]. The nibbles of `scales` are s.
 // Each group has a vector number of nine bits, then seven even signs.
 struct BlockIQ2_XS {
   static constexpr size_t kSize = 256;
@@ -322,8 +327,8 @@ struct BlockIQ2_XS {
 };
 static_assert(sizeof(BlockIQ2_XS) == 74);
 
-// As IQ2_XS, but a byte of signs for each group, and vector numbers of ten bits: eight in low, two
-// in the bit pairs of high.
+// Like IQ2_XS, but each group has a byte of signs, and a vector number of ten bits: eight in `low`,
+// two in a bit pair of `high`.
 struct BlockIQ2_S {
   static constexpr size_t kSize = 256;
   Half scale;
@@ -335,7 +340,7 @@ struct BlockIQ2_S {
 static_assert(sizeof(BlockIQ2_S) == 82);
 
 // 8 sub-blocks of 32: w[i] = ± scale * (s + 1/2) / 2 * v[i].
-// A vector number for each group of 4; words of signs and s as in IQ2_XXS.
+// Each group of 4 has a vector number. The words of signs and s are as in IQ2_XXS.
 struct BlockIQ3_XXS {
   static constexpr size_t kSize = 256;
   Half scale;
@@ -344,8 +349,8 @@ struct BlockIQ3_XXS {
 };
 static_assert(sizeof(BlockIQ3_XXS) == 98);
 
-// 8 sub-blocks of 32: w[i] = ± scale * (2 * s + 1) * v[i], s from the nibbles of scales.
-// Vector numbers of nine bits: eight in low, one in high; a sign bit for each weight.
+// 8 sub-blocks of 32: w[i] = ± scale * (2 * s + 1) * v[i]. The nibbles of `scales` are s.
+// Vector numbers have nine bits: eight in `low`, one in `high`. Each weight has a sign bit.
 struct BlockIQ3_S {
   static constexpr size_t kSize = 256;
   Half scale;

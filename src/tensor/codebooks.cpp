@@ -6,7 +6,8 @@
 namespace kinglet {
 namespace {
 
-// Bit n of a set, from bit 0 of its first word up: the vector whose digits make n is a member.
+// Bit n of a set, counted from bit 0 of its first word, is set if the vector whose digits make n is
+// a member.
 constexpr size_t kTernaryVectors = 3 * 3 * 3 * 3 * 3 * 3 * 3 * 3;
 constexpr size_t kOctalVectors = 8 * 8 * 8 * 8;
 using TernarySet = std::array<uint32_t, (kTernaryVectors + 31) / 32>;
@@ -166,7 +167,7 @@ constexpr OctalSet kIq3S = {
     0x10822,    0x100,      0x40000,    0x4,        0x2000004,  0x0,        0x1,        0x0,
 };
 
-// The digits of n, ternary ones in two bits each, octal ones in four.
+// Returns the digits of n: ternary digits in two bits each, octal digits in four.
 CodebookVector digits(unsigned n, unsigned base) {
   const unsigned bits = base == 3 ? 2 : 4;
   unsigned vector = 0;
@@ -174,7 +175,7 @@ CodebookVector digits(unsigned n, unsigned base) {
   return static_cast<CodebookVector>(vector);
 }
 
-// Lists the members of a set, of which there are n_members.
+// Lists the n_members members of a set.
 void unpack(const uint32_t* set, unsigned base, CodebookVector* list, size_t n_members) {
   for (unsigned n = 0; n_members > 0; ++n) {
     if ((set[n / 32] >> (n % 32) & 1u) == 0) continue;

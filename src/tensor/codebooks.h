@@ -1,8 +1,9 @@
 // The codebooks of the IQ1, IQ2 and IQ3 types: fixed lists of vectors of small digits.
 //
-// Each list is in ascending order of the number that the digits make, the first digit being the
-// lowest. So a codebook is the set of its vectors, and is stored as one bit for each possible one.
-// The sets are part of the format; source: the iq*_grid tables of ggml-common.h.
+// Each list is in ascending order of the number that the digits make; the first digit is the
+// lowest. So a codebook is fully given by the set of its vectors, which is stored as one bit for
+// each possible vector. The sets are part of the format; source: the iq*_grid tables of
+// ggml-common.h.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace kinglet {
 // A vector of 8 digits of two bits (0-2), or of 4 digits of four bits (0-7), from bit 0 up.
 using CodebookVector = uint16_t;
 
-// Each returns the list, unpacked at the first call; the comments give its length.
+// Each function returns a list, which is unpacked at the first call. The comments give its length.
 const CodebookVector* iq1_codebook();      // 2048 of 3^8
 const CodebookVector* iq2_xxs_codebook();  // 256 of 3^8
 const CodebookVector* iq2_xs_codebook();   // 512 of 3^8

@@ -1,4 +1,4 @@
-// Decoding the IQ1, IQ2 and IQ3 types: groups of weights as numbers of codebook vectors.
+// Decodes the IQ1, IQ2 and IQ3 types: groups of weights are numbers of codebook vectors.
 #include "base/bit_cast.h"
 #include "tensor/codebooks.h"
 #include "tensor/codecs.h"
@@ -6,13 +6,13 @@
 namespace kinglet {
 namespace {
 
-// What the digits of a codebook vector stand for.
+// The values of the digits of codebook vectors.
 constexpr float kIq2Values[] = {8, 25, 43};
 constexpr float kIq3XxsValues[] = {4, 12, 20, 28, 36, 44, 52, 62};
 constexpr float kIq3SValues[] = {1, 3, 5, 7, 9, 11, 13, 15};
 constexpr float kIq1Values[2][3] = {{-0.875f, 0.125f, 1.125f}, {-1.125f, -0.125f, 0.875f}};
 
-// kDigits weights: scale * values[digit], negated where the weight's bit of `signs` is set.
+// Writes kDigits weights: scale * values[digit], negated if the weight's bit of `signs` is set.
 template <size_t kDigits>
 void write_group(CodebookVector vector, const float* values, unsigned signs, float scale,
                  float* out) {
@@ -24,7 +24,7 @@ void write_group(CodebookVector vector, const float* values, unsigned signs, flo
   }
 }
 
-// Adds the eighth of seven even signs.
+// Adds the eighth sign to seven even signs.
 unsigned even_signs(uint32_t seven) {
   seven &= 0x7f;
   unsigned parity = seven ^ seven >> 4;
@@ -33,7 +33,7 @@ unsigned even_signs(uint32_t seven) {
   return seven | (parity & 1u) << 7;
 }
 
-// Element i of the nibbles of `bytes`, low nibble first.
+// Returns nibble i of `bytes`, low nibble first.
 unsigned nibble(const uint8_t* bytes, size_t i) { return bytes[i / 2] >> (i % 2 * 4) & 0x0fu; }
 
 float odd_scale(Half scale, unsigned s) { return to_float(scale) * static_cast<float>(2 * s + 1); }

@@ -1,10 +1,10 @@
-// Decoding Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, sub-block by sub-block.
+// Decodes Q2_K, Q3_K, Q4_K, Q5_K and Q6_K, sub-block by sub-block.
 #include "tensor/codecs.h"
 
 namespace kinglet {
 namespace {
 
-// Bytes and shift of the bit pairs of 16 weights in Q2_K and Q3_K.
+// The first byte and the shift of the bit pairs of 16 weights in Q2_K and Q3_K.
 struct PairPlace {
   size_t byte;
   int shift;

@@ -1,10 +1,10 @@
-// Decoding Q4_0, Q4_1, Q5_0, Q5_1, Q8_0: 32 weights with one scale.
+// Decodes Q4_0, Q4_1, Q5_0, Q5_1 and Q8_0: 32 weights with one scale.
 #include "tensor/codecs.h"
 
 namespace kinglet {
 namespace {
 
-constexpr size_t kHalf = 16;  // weights in the low nibbles; as many follow in the high ones
+constexpr size_t kHalf = 16;  // weights in the low nibbles; the high nibbles hold as many
 
 int low_nibble(uint8_t byte) { return byte & 0x0f; }
 int high_nibble(uint8_t byte) { return byte >> 4; }

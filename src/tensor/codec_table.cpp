@@ -1,10 +1,10 @@
-// Decoding IQ4_NL, IQ4_XS, MXFP4, NVFP4: 4-bit codes that number the entries of a table.
+// Decodes IQ4_NL, IQ4_XS, MXFP4 and NVFP4: 4-bit codes are indices of a table.
 #include "tensor/codecs.h"
 
 namespace kinglet {
 namespace {
 
-// 2 * kBytes weights from bytes of nibbles.
+// Writes 2 * kBytes weights from kBytes bytes of nibbles.
 template <size_t kBytes = 16>
 void decode_nibbles(const uint8_t* codes, const int8_t (&values)[16], float scale, float* out) {
   for (size_t i = 0; i < kBytes; ++i) {

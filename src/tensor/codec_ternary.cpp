@@ -1,11 +1,11 @@
-// Decoding Q1_0, TQ1_0, TQ2_0, Q2_0, PTQ1_0, PQ2_0: weights of -1, 0, 1 and 2 times a scale.
+// Decodes Q1_0, TQ1_0, TQ2_0, Q2_0, PTQ1_0 and PQ2_0: weights are -1, 0, 1 or 2 times a scale.
 #include "tensor/codecs.h"
 
 namespace kinglet {
 namespace {
 
 // Writes n_digits * n_bytes weights: the first digit of every byte, then the second, and so on.
-// Inlined everywhere and unrolled, it would be 12 KB of wasm and more.
+// If it were inlined and unrolled, it would add more than 12 KB of wasm.
 [[gnu::noinline]] float* decode_digits(const uint8_t* bytes, size_t n_bytes, size_t n_digits,
                                        float scale, float* out) {
   unsigned power = 1;  // of 3

@@ -1,11 +1,13 @@
-// Decoding and encoding of single blocks (see blocks.h). Implementation of the type table.
+// Decoding and encoding of single blocks (see blocks.h). Part of the implementation of the type
+// table.
 #pragma once
 
 #include "tensor/blocks.h"
 
 namespace kinglet {
 
-// Writes the block's Block::kSize weights: the value of its formula, rounded once to a float.
+// Writes the block's Block::kSize weights: the exact values of its formula, each rounded once to a
+// float.
 void decode(const BlockQ4_0& block, float* out);
 void decode(const BlockQ4_1& block, float* out);
 void decode(const BlockQ5_0& block, float* out);
@@ -34,8 +36,8 @@ void decode(const BlockIQ2_S& block, float* out);
 void decode(const BlockIQ3_XXS& block, float* out);
 void decode(const BlockIQ3_S& block, float* out);
 
-// Encodes Block::kSize finite weights. K and IQ4 types search for the least squared error; all
-// others follow the rules of ggml, so that files agree byte for byte.
+// Encodes Block::kSize finite weights. K and IQ4 types search for the least squared error. All
+// other types follow the rules of ggml and give the same bytes.
 void encode(const float* in, BlockQ4_0& block);
 void encode(const float* in, BlockQ4_1& block);
 void encode(const float* in, BlockQ5_0& block);

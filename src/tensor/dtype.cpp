@@ -57,7 +57,7 @@ constexpr size_t kLargestId = id_of(
     *std::max_element(kTypes.begin(), kTypes.end(),
                       [](const DTypeInfo& a, const DTypeInfo& b) { return a.type < b.type; }));
 
-// The row of each id; kNDTypes where it has none.
+// The row of each id; kNDTypes if the id has no row.
 constexpr std::array kIndices = [] {
   std::array<uint8_t, kLargestId + 1> indices{};
   indices.fill(kNDTypes);

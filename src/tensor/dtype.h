@@ -1,5 +1,6 @@
-// The one table of tensor data types. Adding a type is one packed struct (blocks.h), its number and
-// its row here, its functions (codecs.h). Numbers: the GGUF specification (ggml's docs/gguf.md).
+// The table of tensor data types. To add a type, add its packed struct (blocks.h), its number and
+// its row here, and its functions (codecs.h). Source of the numbers: the GGUF specification (ggml's
+// docs/gguf.md).
 #pragma once
 
 #include <array>
@@ -44,33 +45,33 @@ enum class DType : uint32_t {
   nvfp4 = 40,
   q1_0 = 41,
   q2_0 = 42,
-  // Of PrismML's llama.cpp alone.
+  // Only in PrismML's llama.cpp.
   pq2_0 = 142,
   ptq1_0 = 143,
 };
 
-// Neighbouring units of a block: `count` pieces of `bytes` each, which packing moves whole (see
+// Adjacent units of a block: `count` pieces of `bytes` each. Packing never cuts a unit (see
 // kernels/packing.h).
 struct UnitRun {
   uint8_t bytes;
   uint8_t count;
 };
 
-// How the blocks of a type are cut, from their first byte to their last. Empty runs: of types that
-// no kernel reads woven, all of them.
+// How the blocks of a type are cut, from the first byte to the last. Unused runs are empty; all are
+// empty for types that no kernel reads interleaved.
 using Units = std::array<UnitRun, 5>;
 
-// A type, and what a block of it is: a packed struct, or a float.
+// A type and its block, which is a packed struct or a single float.
 template <DType kId, class B>
 struct TypeRow {
   using Block = B;
   static constexpr size_t kBytes = sizeof(B);
-  std::string_view name;  // as ggml spells it: "Q4_0"
+  std::string_view name;  // in ggml's spelling: "Q4_0"
   Units units = {};
 };
 
-// All that tell types apart is made from this list: dtypes(), the encoders, the places of their
-// exponents, the sizes of tables.
+// All tables of types are made from this list: dtypes(), the encoders, the positions of exponents,
+// and the sizes of tables.
 inline constexpr std::tuple kTypeRows{
     TypeRow<DType::f32, float>{"F32"},
     TypeRow<DType::f16, Half>{"F16"},
@@ -106,13 +107,13 @@ inline constexpr std::tuple kTypeRows{
 
 inline constexpr size_t kNDTypes = std::tuple_size_v<decltype(kTypeRows)>;
 
-// Whether a Block holds several weights, and so is none itself.
+// Whether a Block is a packed struct of several weights, not a single float.
 template <class Block>
 concept IsBlock = requires {
   Block::kSize;
 };
 
-// A table of f(row) for every row of the list, in its order.
+// Makes a table of f(row) for every row of the list, in the same order.
 template <class F>
 constexpr auto table_of_types(const F& f) {
   return std::apply([&f](const auto&... rows) { return std::array{f(rows)...}; }, kTypeRows);
@@ -124,29 +125,30 @@ struct DTypeInfo {
   uint32_t block_size;  // weights in a block; a row is a whole number of blocks
   uint32_t block_bytes;
   Units units;
-  // Decodes n weights (a multiple of block_size): the format's value, rounded once to a float.
+  // Decodes n weights (a multiple of block_size): the format's exact values, each rounded once to a
+  // float.
   void (*dequantize)(const std::byte* blocks, float* out, size_t n);
 
-  // Bytes of n weights (a multiple of block_size).
+  // The bytes of n weights (a multiple of block_size).
   size_t row_bytes(size_t n) const { return n / block_size * block_bytes; }
 };
 
-// Every type, in the order of the list.
+// All types, in the order of kTypeRows.
 std::span<const DTypeInfo> dtypes();
 
-// The place of a type in that order, for tables made by table_of_types().
+// The index of a type in dtypes() and in tables made by table_of_types().
 size_t dtype_index(DType type);
 
-// The row of a type id read from a file, or null where the id is unknown.
+// Returns the row of a type id that was read from a file, or null if the id is unknown.
 const DTypeInfo* find_dtype(uint32_t id);
 
-// The row of a type named as in the table, whatever the case ("q4_0"), or null.
+// Returns the row of a type by its name in the table, ignoring case ("q4_0"), or null.
 const DTypeInfo* find_dtype(std::string_view name);
 
 const DTypeInfo& dtype_info(DType type);
 
-// Bytes of n_rows rows of n_columns weights. Nothing where n_columns is no multiple of the block
-// size or the product overflows.
+// The bytes of n_rows rows of n_columns weights. Nothing if n_columns is not a multiple of the
+// block size, or if the product overflows.
 std::optional<uint64_t> tensor_bytes(DType type, uint64_t n_columns, uint64_t n_rows);
 
 }  // namespace kinglet

@@ -1,5 +1,5 @@
-// Encoding Q2_K to Q6_K. Each sub-block's scale is searched for the least squared error; then the
-// scales are rounded to what the block can store, and the codes follow from those.
+// Encodes Q2_K to Q6_K. It searches for each sub-block's scale with the least squared error, rounds
+// the scales to values that the block can store, and computes the codes from the rounded scales.
 #include "tensor/codecs.h"
 #include "tensor/encoding.h"
 #include "tensor/scale_search.h"
@@ -15,7 +15,7 @@ struct Q2Format {
   static constexpr size_t kSubBlock = 16;
   static constexpr float kMaxCode = 3.0f;
   static constexpr float kMaxSubScale = 15.0f;  // of a stored scale or minimum
-  static constexpr int kUnitRounds = 3;         // so few scales are worth a search for their unit
+  static constexpr int kUnitRounds = 3;         // with so few scales, refitting their unit pays off
 };
 
 template <int kCodes>
@@ -50,10 +50,10 @@ float squared_error(const float* in, const Line& line) {
 
 struct Fit {
   Line line;
-  float explained = 0.0f;  // the sum of squares that is no error
+  float explained = 0.0f;  // the part of the sum of squares that is not error
 };
 
-// The least-squares line over the codes that `line` gives the weights.
+// Returns the least-squares line for the codes that the weights get from `line`.
 template <class Format>
 Fit refit(const float* in, const Line& line) {
   float codes = 0, squares = 0, weights = 0, products = 0;
@@ -76,8 +76,8 @@ Fit refit(const float* in, const Line& line) {
   return {best, best.scale * products - best.minimum * weights};
 }
 
-// Starts from lines that let the largest codes overshoot or fall short by up to 1.5, keeps the best
-// refitted one, and refits that until it no longer improves.
+// Tries lines whose largest code is up to 1.5 above or below kMaxCode, refits each, and keeps the
+// best. Then it refits the best one until that no longer helps.
 template <class Format>
 Line fit_line(const float* in) {
   const auto [lowest, highest] = std::minmax_element(in, in + Format::kSubBlock);
@@ -98,14 +98,14 @@ Line fit_line(const float* in) {
   return best.line;
 }
 
-// The best of the numbers around the rounded ones, in units of the block's: rounding one can be
-// undone by the other.
+// Returns the best stored scale and minimum, in the block's units. It tries the neighbours of the
+// rounded numbers too, because one of the two can make up for the rounding error of the other.
 template <class Format>
 Line nearest_sub_scale(const float* in, const Line& line, const Line& unit, float& best_error) {
   constexpr float kMax = Format::kMaxSubScale;
   const float scale = to_code(line.scale * inverse(unit.scale) + 0.5f, kMax);
   const float minimum = to_code(line.minimum * inverse(unit.minimum) + 0.5f, kMax);
-  Line best;  // zeros, where weights are so small that the unit was rounded away
+  Line best;  // stays zero if weights are so small that the unit was rounded to 0
   best_error = squared_error<Format>(in, {});
   for (float s = scale - 1.0f; s <= scale + 1.0f; s += 1.0f) {
     for (float m = minimum - 1.0f; m <= minimum + 1.0f; m += 1.0f) {
@@ -120,7 +120,7 @@ Line nearest_sub_scale(const float* in, const Line& line, const Line& unit, floa
   return best;
 }
 
-// A block's units, and the numbers of its sub-blocks' scales and minima in these.
+// A block's units, and the scales and minima of its sub-blocks as multiples of these units.
 template <class Format>
 struct LineBlock {
   static constexpr size_t kCount = kBlock / Format::kSubBlock;
@@ -166,7 +166,7 @@ struct LineBlock {
     return {to_float(scale) * sub_scales[i].scale, to_float(minimum) * sub_scales[i].minimum};
   }
 
-  // Returns the squared error.
+  // Rounds the lines to multiples of the units; returns the squared error.
   float round_lines(const float* in, const Line* lines) {
     float sum = 0.0f;
     for (size_t i = 0; i < kCount; ++i) {
@@ -178,8 +178,8 @@ struct LineBlock {
     return sum;
   }
 
-  // The least-squares units for the scales, minima and codes as they are: w = scale * a - minimum *
-  // b, where a is a stored scale times a code and b a stored minimum.
+  // The least-squares units for the current scales, minima and codes: w = scale * a - minimum * b,
+  // where a is a stored scale times a code, and b is a stored minimum.
   Line refitted_unit(const float* in) const {
     float aa = 0, ab = 0, bb = 0, aw = 0, bw = 0;
     for (size_t i = 0; i < kBlock; ++i) {
@@ -199,7 +199,7 @@ struct LineBlock {
   }
 };
 
-// The inverse of ScalesAndMinima::scale() and minimum(), for bytes that began as 0.
+// The inverse of ScalesAndMinima::scale() and minimum(). The bytes must be 0 at first.
 void store(ScalesAndMinima& scales, size_t i, unsigned scale, unsigned minimum) {
   const auto set = [&scales](size_t at, unsigned bits) {
     scales.bytes[at] = static_cast<uint8_t>(scales.bytes[at] | bits);
@@ -214,7 +214,7 @@ void store(ScalesAndMinima& scales, size_t i, unsigned scale, unsigned minimum) 
   }
 }
 
-// Fills the block's scales, and `codes` with the code of each weight.
+// Sets the block's scales, and writes the code of each weight to `codes`.
 template <class Format, class Block>
 void encode_lines(const float* in, Block& block, uint8_t (&codes)[kBlock]) {
   LineBlock<Format> lines;
@@ -247,7 +247,7 @@ struct SignedCodes {
   }
 };
 
-// Of the two ends, -32 is a code and 32 is one too many.
+// The magnitudes are around 32: of the two ends, -32 is a code, and 32 is one too many.
 struct Q6Codes : SignedCodes<32> {
   static constexpr float kFirst = 30.2f;
   static constexpr float kStep = 0.2f;
@@ -264,7 +264,7 @@ struct Q3Codes : SignedCodes<4> {
 
 // --- Packing
 
-// The uppermost bit of each code: bit i / 32 of high_bits[i % 32].
+// Packs bit `bit` of code i, its uppermost one, as bit i / 32 of high_bits[i % 32].
 void pack_high_bits(const uint8_t* codes, int bit, uint8_t (&high_bits)[kBlock / 8]) {
   std::fill_n(high_bits, kBlock / 8, uint8_t{0});
   for (size_t i = 0; i < kBlock; ++i) {
@@ -287,7 +287,7 @@ void pack_six_bits(const uint8_t* codes, BlockQ6_K& block) {
   }
 }
 
-// The inverse of Q3KScales::scale(), for bytes that began as 0.
+// The inverse of Q3KScales::scale(). The bytes must be 0 at first.
 void store(Q3KScales& scales, size_t i, int scale) {
   const int bits = scale + 32;
   uint8_t& low = scales.bytes[i % 8];

@@ -1,13 +1,13 @@
-// Encoding Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 by the customary rules: the scale is the range of the
-// weights over that of the codes, and codes are rounded with the scale that was not yet rounded
-// itself.
+// Encodes Q4_0, Q4_1, Q5_0, Q5_1 and Q8_0 by the usual rules: the scale is the range of the weights
+// divided by the range of the codes. The codes are computed with the scale before it is rounded to
+// a binary16.
 #include "tensor/codecs.h"
 #include "tensor/encoding.h"
 
 namespace kinglet {
 namespace {
 
-constexpr size_t kHalf = 16;  // weights in the low nibbles; as many follow in the high ones
+constexpr size_t kHalf = 16;  // weights in the low nibbles; the high nibbles hold as many
 
 // code[i] = floor(inverse_scale * (in[i] - minimum) + rounding).
 template <class Block>

@@ -1,4 +1,4 @@
-// Encoding IQ4_NL and IQ4_XS, with a search for the least squared error, and MXFP4 and NVFP4 by the
+// Encodes IQ4_NL and IQ4_XS with a search for the least squared error, and MXFP4 and NVFP4 by the
 // rules of ggml.
 #include <array>
 
@@ -10,8 +10,9 @@
 namespace kinglet {
 namespace {
 
-// The number of the nearest of kIq4Values, by halves: entry i for x from (i - kIq4Offset) / 2 up to
-// the next half. Where one value gives way to the next is always such a number.
+// A table of the index of the nearest of kIq4Values, in steps of 1/2: entry i is for x from
+// (i - kIq4Offset) / 2 up to the next step. This is exact: the boundary between two values is
+// always at such a step.
 constexpr int kIq4Offset = 254;
 constexpr size_t kIq4Halves = 254 + 2 * 113 + 1;
 
@@ -28,7 +29,7 @@ constexpr std::array<uint8_t, kIq4Halves> nearest_iq4_table() {
 
 constexpr std::array<uint8_t, kIq4Halves> kNearestIq4 = nearest_iq4_table();
 
-// 0 for a NaN.
+// Returns the index of the nearest of kIq4Values; 0 for a NaN.
 uint8_t nearest_iq4(float x) {
   const float half = std::min(std::max(0.0f, 2.0f * x + kIq4Offset), float{kIq4Halves - 1});
   return kNearestIq4[static_cast<size_t>(half)];
@@ -36,13 +37,13 @@ uint8_t nearest_iq4(float x) {
 
 struct Iq4Codes {
   static float nearest(float x) { return kIq4Values[nearest_iq4(x)]; }
-  static constexpr float kFirst = 101.0f;  // of -127 and 113
+  static constexpr float kFirst = 101.0f;  // the ends of kIq4Values are -127 and 113
   static constexpr float kStep = 2.0f;
   static constexpr int kTries = 19;
   static constexpr int kUnitRounds = 3;
 };
 
-// 32 weights to 16 bytes.
+// Packs 32 weights into 16 bytes.
 void pack_iq4(const float* in, float scale, uint8_t* codes) {
   const float inverse_scale = inverse(scale);
   for (size_t i = 0; i < 16; ++i) {
@@ -51,7 +52,8 @@ void pack_iq4(const float* in, float scale, uint8_t* codes) {
   }
 }
 
-// The number of the nearest of kMxfp4Values, of two the smaller one; of its zeros the first.
+// Returns the index of the nearest of kMxfp4Values. Of two equally near ones, it takes the one of
+// smaller magnitude; of the two zeros, the first.
 unsigned nearest_mxfp4(float x, float scale) {
   const float magnitude = std::fabs(x);
   unsigned best = 0;
@@ -66,14 +68,15 @@ unsigned nearest_mxfp4(float x, float scale) {
   return x < 0.0f && best > 0 ? best + 8 : best;
 }
 
-// The code of an E4M3 float near x, halves up; in ggml what reaches 256 becomes the largest, 448.
+// Returns the code of an E4M3 float near x; halves round up. As in ggml, what rounds to 256 or more
+// becomes the largest float, 448.
 uint8_t to_e4m3(float x) {
   constexpr uint8_t kLargest = 0x7e;
   constexpr float kSmallestNormal = 0x1p-6f;
   if (!(x > 0.0f)) return 0;
   if (x < kSmallestNormal) return to_code(x * 512.0f + 0.5f, 7.0f);
   if (x >= 256.0f) return kLargest;
-  // Exponent and three bits of fraction; the exponent's bias is 120 less.
+  // Exponent and three bits of fraction. The bias of E4M3's exponent is smaller by 120.
   const uint32_t code = ((bit_cast<uint32_t>(x) + (1u << 19)) >> 20) - (120u << 3);
   return code >= 15u << 3 ? kLargest : static_cast<uint8_t>(code);
 }
@@ -100,10 +103,10 @@ void encode(const float* in, BlockIQ4_XS& block) {
   }
 }
 
-// The scale is the power of two at which the largest weight is 4 to 8, of values up to 6.
+// The scale is the power of two at which the largest weight is 4 to 8; values go up to 6.
 void encode(const float* in, BlockMXFP4& block) {
   const float largest = std::fabs(extreme(in, BlockMXFP4::kSize));
-  const int power = std::clamp(std::ilogb(largest), -125, 129);  // of 0 and infinity, too
+  const int power = std::clamp(std::ilogb(largest), -125, 129);  // 0 and infinity are clamped
   block.exponent = static_cast<uint8_t>(power - 2 + 127);
   const float scale = block.scale();
   for (size_t i = 0; i < 16; ++i) {
@@ -112,7 +115,7 @@ void encode(const float* in, BlockMXFP4& block) {
   }
 }
 
-// The scale is the one at which the largest weight is 6, the largest value.
+// The scale is the one at which the largest weight becomes 6, the largest value.
 void encode(const float* in, BlockNVFP4& block) {
   for (size_t sub_block = 0; sub_block < BlockNVFP4::kSize / 16; ++sub_block, in += 16) {
     block.scales[sub_block] = to_e4m3(std::fabs(extreme(in, 16)) / 6.0f);

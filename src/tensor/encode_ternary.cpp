@@ -1,6 +1,7 @@
-// Encoding Q1_0, TQ1_0, TQ2_0, Q2_0 by the rules of ggml. Of one bit, the scale is the mean
-// magnitude and the bit the sign; of all others, the scale is the largest magnitude, and what is
-// nearer to it than to 0 becomes it. (So no weight gets the code 3 of Q2_0.)
+// Encodes Q1_0, TQ1_0, TQ2_0 and Q2_0 by the rules of ggml. For Q1_0, the scale is the mean
+// magnitude, and the bit is the sign. For the others, the scale is the largest magnitude; weights
+// whose magnitude is nearer to the scale than to 0 become ± scale, all others 0. (So no weight gets
+// the code 3 of Q2_0.)
 #include "tensor/codecs.h"
 #include "tensor/encoding.h"
 
@@ -25,8 +26,8 @@ Ternary<kSize> round_ternary(const float* in) {
   return ternary;
 }
 
-// Of n_digits * n_bytes codes, which stand as decode() of BlockTQ1_0 writes them: byte / 256 is the
-// fraction that the digits make in base 3, of five, rounded up.
+// Packs n_digits * n_bytes codes, which are in the order that decode() of BlockTQ1_0 writes. Five
+// base-3 digits make the fraction byte / 256, rounded up. Returns a pointer to the next codes.
 const uint8_t* pack_digits(const uint8_t* codes, size_t n_bytes, size_t n_digits, uint8_t* bytes) {
   for (size_t i = 0; i < n_bytes; ++i) {
     unsigned digits = 0;

@@ -1,4 +1,4 @@
-// What the encoders share.
+// Functions that the encoders share.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace kinglet {
 
-// The weight of largest magnitude, with its sign.
+// Returns the weight of largest magnitude, with its sign.
 inline float extreme(const float* in, size_t n) {
   float result = 0.0f;
   float largest = 0.0f;
@@ -24,12 +24,12 @@ inline float extreme(const float* in, size_t n) {
 
 inline float inverse(float scale) { return scale != 0.0f ? 1.0f / scale : 0.0f; }
 
-// x rounded down, within 0..max; 0 for a NaN.
+// Returns x rounded down and clamped to 0..max; 0 for a NaN.
 inline uint8_t to_code(float x, float max) {
   return static_cast<uint8_t>(std::min(std::max(0.0f, x), max));
 }
 
-// The 256 codes' bit pairs, as they stand in Q2_K.
+// Packs 256 codes as bit pairs, in the layout of Q2_K.
 inline void pack_pairs(const uint8_t* codes, uint8_t* pairs) {
   for (size_t half = 0; half < 256; half += 128) {
     for (size_t i = half; i < half + 32; ++i) {

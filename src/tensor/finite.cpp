@@ -13,24 +13,24 @@
 namespace kinglet {
 namespace {
 
-// The 16-bit words of a block, one after the other, that hold a float's exponent. Where all its
-// bits are set, weights are NaN or infinite; nowhere else, as codes are small.
+// The adjacent 16-bit words of a block that each hold a float's exponent. If all bits of such an
+// exponent are set, weights are NaN or infinite. Otherwise, none is, as codes are small.
 struct Exponents {
   uint16_t bits = 0;
   uint8_t offset = 0;  // of the first word, in bytes
   uint8_t n_words = 0;
-  bool (*is_finite)(const std::byte* block) = nullptr;  // instead
+  bool (*is_finite)(const std::byte* block) = nullptr;  // replaces the check of words if not null
 };
 
 constexpr uint16_t kHalf = 0x7c00;
 constexpr uint16_t kFloat = 0x7f80;  // in the upper half of a float
 
-// Types that keep their scale in pieces tell by themselves.
+// Types without such a word have their own is_finite().
 
 bool is_finite(const BlockIQ1_M& block) { return (block.block_scale().bits & kHalf) != kHalf; }
 
-// The largest exponent is NaN where the type comes from (OCP Microscaling Formats 1.0), and as a
-// float, for kernels, infinite. Of the two below, large codes make numbers past all floats.
+// The largest exponent is NaN in the type's source (OCP Microscaling Formats 1.0), and infinite as
+// a kernel's float. With the next two exponents, large codes give numbers beyond the largest float.
 bool is_finite(const BlockMXFP4& block) {
   if (block.exponent < 253) return true;
   if (block.exponent == 255) return false;
@@ -40,13 +40,13 @@ bool is_finite(const BlockMXFP4& block) {
                      [](float w) { return std::isfinite(w); });
 }
 
-// Its scales are NaN where they would be as 8-bit floats (OCP OFP8).
+// A scale is NaN if it is NaN as an 8-bit float (OCP OFP8).
 bool is_finite(const BlockNVFP4& block) {
   return std::none_of(std::begin(block.scales), std::end(block.scales),
                       [](uint8_t scale) { return (scale & 0x7f) == 0x7f; });
 }
 
-// The smallest weight, or its scale, comes after the scale.
+// Whether the minimum, or the scale of minima, follows the scale.
 template <class Block>
 constexpr bool has_minimum() {
   return requires(const Block& block) { block.minimum; }

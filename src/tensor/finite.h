@@ -1,4 +1,4 @@
-// Finding NaN and infinity in stored weights, by a look at their exponents where that will do.
+// Finds NaN and infinity in stored weights. It looks only at the exponents where that is enough.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace kinglet {
 
-// The number of the first block that decodes to NaN or infinity; nothing where all are finite.
+// Returns the index of the first block that decodes to NaN or infinity; nothing if all are finite.
 std::optional<size_t> find_not_finite(DType type, std::span<const std::byte> blocks);
 
 }  // namespace kinglet

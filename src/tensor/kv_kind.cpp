@@ -20,14 +20,14 @@ float largest_magnitude(const float* x, size_t n) {
   return largest;
 }
 
-// largest / max, but that `max` times it is finite for the largest floats too.
+// Returns largest / max, rounded down if `max` times the result would be infinite.
 float scale_for(float largest, float max) {
   const float scale = largest / max;
   return scale * max <= FLT_MAX ? scale : std::nextafter(scale, 0.0f);
 }
 
-// Halves go away from zero. std::round is a call, and the added half would round the largest float
-// below 0.5 up.
+// Rounds halves away from zero. std::round would be a function call, and adding 0.5 would round the
+// largest float below 0.5 up.
 int32_t round_half_away(float x) {
   const auto whole = static_cast<int32_t>(x);
   const float rest = x - static_cast<float>(whole);
@@ -112,7 +112,7 @@ void read_scaled(const std::byte* codes, const float* scales, size_t begin, size
 
 // --- One scale a block --------------------------------------------------------------------------
 
-// Below, a block is zero.
+// A block whose largest magnitude is smaller than this is stored as zeros.
 constexpr float kSmallestBlock = 1e-10f;
 
 uint64_t q8_bytes(uint64_t head_dim) { return scale_per_block(head_dim) * kKvBlock; }
@@ -139,7 +139,8 @@ void read_q8(const std::byte* codes, const float* scales, size_t begin, size_t e
 
 // --- 4 bits -------------------------------------------------------------------------------------
 
-// Four floats: what SSE and wasm SIMD have. Compilers do not find it by themselves below.
+// Four floats: the vectors of SSE and wasm SIMD. Compilers do not vectorize the code below by
+// themselves.
 using Floats = float __attribute__((vector_size(16)));
 using Ints = int32_t __attribute__((vector_size(16)));
 constexpr size_t kLanes = sizeof(Floats) / sizeof(float);
@@ -163,7 +164,8 @@ void add_and_subtract(Block& block) {
   }
 }
 
-// A Fast Walsh-Hadamard transform: elements 16, 8 and 4 apart, then those of each vector.
+// A fast Walsh-Hadamard transform: combines elements that are 16, 8 and 4 apart, then the elements
+// inside each vector.
 void rotate(Block& block) {
   const Floats factor = splat(0.176776695f);  // 1 / sqrt(kKvBlock)
   static_assert(kVectors == 8);
@@ -182,20 +184,20 @@ Floats larger(Floats a, Floats b) { return a < b ? b : a; }
 
 constexpr int32_t kCodeOffset = 8;
 
-// What the codes of the largest element are tried to be: of normally distributed elements, these
-// leave 0.90 of the squared error that -8 alone does; of six more, the best leave 0.895.
+// The codes that are tried for the largest element. For normally distributed elements, they leave
+// 0.90 of the squared error of -8 alone; the best set with six more leaves 0.895.
 constexpr float kLargestCodes[] = {-8.0f, -8.4f, -7.25f, -7.75f};
 
-// Behind it floats have no fraction, and integers their low bits.
+// Floats near this number have no fraction. Adding it to an integer puts that into the low bits.
 constexpr float kRound = 12582912.0f;  // 1.5 * 2^23
 
-// Codes plus kRound, for elements whose quotients are -8.4 or more.
+// Returns the codes plus kRound, for elements whose quotients are at least -8.4.
 Floats round_to_codes(Floats x, Floats inverse_scale) {
   return smaller(x * inverse_scale, splat(7.0f)) + splat(kRound);
 }
 
-// How the codes of a block fit it: with the scale Σxc / Σcc, squared errors are (Σxc)² / Σcc less
-// than those of zeros.
+// How well the codes of a block fit: with the scale Σxc / Σcc, the squared error is smaller by the
+// gain (Σxc)² / Σcc than with all codes 0.
 struct Fit {
   float scale = 0.0f;
   float gain = 0.0f;

@@ -1,5 +1,5 @@
 // The table of ways to store keys and values. A row is the head_dim elements of one head at one
-// position; it is written whole, and owns its scales.
+// position. A row is always written as a whole, and has its own scales.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,11 @@ namespace kinglet {
 enum class KvKind : uint8_t { f32, f16, int8, fp8_e4m3, fp8_e5m2, q8, q4 };
 constexpr size_t kNKvKinds = 7;
 
-// Elements of q8 and q4 that share a scale. Their rows are padded with zeros to whole blocks.
+// The number of elements of q8 and q4 that share a scale. Rows of these kinds are padded with zeros
+// to whole blocks.
 constexpr size_t kKvBlock = 32;
 
-// Of q4, whose scales stand among the codes.
+// A block of q4, which holds its scale in front of its codes.
 struct KvBlockQ4 {
   Half scale;
   std::byte codes[kKvBlock / 2];
@@ -31,16 +32,17 @@ static_assert(sizeof(KvBlockQ4) == 18);
 //   fp8_e4m3  head_dim bytes, see base/fp8.h                largest / 448
 //   fp8_e5m2  head_dim bytes                                largest / 57344
 //   q8        blocks of 32 bytes, round(x / scale)          for each block: largest / 127
-//   q4        KvBlockQ4s: element 2i of a block in byte i's none beside the codes
+//   q4        KvBlockQ4s: element 2i of a block in byte i's none but those in KvBlockQ4
 //             low nibble, 2i + 1 in its high one, its code
 //             -8..7 plus 8; ±65504 at most
 //
-// Whole blocks of q4 hold their elements turned, see rotate_blocks(): what one large element does
-// to 4 bits, all of a block share (QuaRot, Ashkboos et al., 2024). A block's scale may be negative,
-// and comes from trying a few: the one whose multiples are nearest to the elements.
+// Whole blocks of q4 hold their elements after rotate_blocks(), which spreads a single large
+// element over the whole block: at 4 bits, it would leave the others little precision (QuaRot,
+// Ashkboos et al., 2024). A block's scale may be negative. It is the best of a few candidates: the
+// one whose multiples are nearest to the elements.
 //
-// `largest` is the largest magnitude of the row or block; round() takes halves away from zero. A
-// row's scale is never below the smallest normal float; a block whose largest magnitude is below
+// `largest` is the largest magnitude of the row or block; round() rounds halves away from zero. A
+// row's scale is never below the smallest normal float. A block whose largest magnitude is below
 // 1e-10 has the scale 0.
 struct KvKindInfo {
   KvKind kind;
@@ -49,10 +51,11 @@ struct KvKindInfo {
   uint64_t (*n_scales)(uint64_t head_dim);
   // Stores head_dim finite elements.
   void (*write_row)(const float* row, size_t head_dim, std::byte* codes, float* scales);
-  // Restores the elements [begin, end): multiples of kKvBlock, or the end of the row.
+  // Restores the elements [begin, end). `begin` and `end` are multiples of kKvBlock, or the end of
+  // the row.
   void (*read_row)(const std::byte* codes, const float* scales, size_t begin, size_t end,
                    float* out);
-  // Whether the codes are those of the row that rotate_blocks() makes.
+  // Whether the codes are those of the row after rotate_blocks().
   bool rotates = false;
 
   uint64_t row_bytes(uint64_t head_dim) const {
@@ -62,14 +65,14 @@ struct KvKindInfo {
 
 const KvKindInfo& kv_kind_info(KvKind kind);
 
-// Multiplies each whole block of n elements with the Hadamard matrix over sqrt(kKvBlock): an
-// orthogonal matrix that is its own inverse.
+// Multiplies each whole block of the n elements by the Hadamard matrix divided by sqrt(kKvBlock).
+// This matrix is orthogonal and its own inverse.
 void rotate_blocks(float* row, size_t n);
 
-// The row of that name, or null.
+// Returns the row with this name, or null.
 const KvKindInfo* find_kv_kind(std::string_view name);
 
-// "f32, …": for messages.
+// Returns the names for messages: "f32, …".
 std::string kv_kind_names();
 
 }  // namespace kinglet

@@ -1,5 +1,5 @@
-// Floats to weights of a type. Beside dtypes() and not in them, so that programs which only read
-// models, such as the wasm module, are linked without the encoders.
+// Conversion of floats to weights of a type. It is not part of dtypes(), so that programs that only
+// read models, such as the wasm module, are linked without the encoders.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace kinglet {
 // Encodes n finite weights, n a multiple of the type's block_size.
 using Quantizer = void (*)(const float* in, std::byte* blocks, size_t n);
 
-// Null for types that the project only reads.
+// Returns the quantizer of a type; null for types that the project only reads.
 Quantizer find_quantizer(DType type);
 
 }  // namespace kinglet

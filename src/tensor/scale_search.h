@@ -1,10 +1,10 @@
-// The search for scales where w = scale * code: of Q3_K, Q6_K, IQ4_NL, IQ4_XS. It looks for the
-// least squared error.
+// The search for the scales of Q3_K, Q6_K, IQ4_NL and IQ4_XS, where w = scale * code. It looks for
+// the least squared error.
 //
 // A set of codes is a struct with
 //   static float nearest(float x)           the code nearest to x, for any x
 //   kFirst, kStep, kTries                   magnitudes that the largest weight is scaled to
-//   kUnitRounds                             how often a block's unit is refitted, if that helps
+//   kUnitRounds                             how often a block's unit is refitted while that helps
 #pragma once
 
 #include "base/half.h"
@@ -12,8 +12,8 @@
 
 namespace kinglet {
 
-// Sums over weights w and the codes c that a scale gives them. The least-squares scale of these
-// codes is products / squares, and it explains products² / squares of the sum of w².
+// Sums over weights w and their codes c for a given scale. The least-squares scale for these codes
+// is products / squares; it explains products² / squares of the sum of w².
 struct CodeSums {
   float products = 0.0f;  // c * w
   float squares = 0.0f;   // c²
@@ -46,13 +46,14 @@ float squared_error(const float* in, size_t n, float scale) {
   return sum;
 }
 
-// Tries scales at which the weight of largest magnitude becomes one of the set's magnitudes, with
-// either sign; each is refitted to the codes it gives, and the best again until it stays.
+// Finds the best scale. It tries the scales at which the weight of largest magnitude becomes one of
+// the set's magnitudes, with either sign, and refits each one to the resulting codes. Then it
+// refits the best one until that no longer helps.
 template <class Codes>
 float fit_scale(const float* in, size_t n) {
   const float largest = extreme(in, n);
   float best = 0.0f;
-  float best_explained = 0.0f;  // the sum of squares that is no error
+  float best_explained = 0.0f;  // the part of the sum of squares that is not error
   const auto consider = [&](float scale) {
     const CodeSums sums = code_sums<Codes>(in, n, scale);
     if (!sums.explains_more_than(best_explained)) return false;
@@ -70,8 +71,8 @@ float fit_scale(const float* in, size_t n) {
   return best;
 }
 
-// A block of kCount sub-blocks with whole-numbered scales from -kRange to kRange - 1, in units that
-// the block stores.
+// A block of kCount sub-blocks. Their scales are integers from -kRange to kRange - 1, times a unit
+// that the block stores.
 template <class Codes, size_t kCount, size_t kSize, int kRange>
 struct ScaledBlock {
   Half unit;
@@ -97,11 +98,11 @@ struct ScaledBlock {
     return Codes::nearest(in[i] * inverse(scale(i / kSize)));
   }
 
-  // Of sub-block i.
+  // The scale of sub-block i.
   float scale(size_t i) const { return to_float(unit) * static_cast<float>(scales[i]); }
 
  private:
-  // Gives each sub-block the best of the scales around its fitted one; returns the squared error.
+  // Sets each sub-block's scale to the best one near its fitted scale; returns the squared error.
   float round_scales(const float* in, const float* fitted) {
     const float step = to_float(unit);
     float sum = 0.0f;
@@ -123,7 +124,7 @@ struct ScaledBlock {
     return sum;
   }
 
-  // The least-squares unit for the scales and codes as they are.
+  // The least-squares unit for the current scales and codes.
   float refitted_unit(const float* in) const {
     float products = 0.0f, squares = 0.0f;
     for (size_t i = 0; i < kCount; ++i, in += kSize) {

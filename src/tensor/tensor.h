@@ -1,4 +1,4 @@
-// A tensor as a file stores it: a name, a type, a shape and a view of bytes it does not own.
+// A tensor as a file stores it: a name, a type, a shape, and a view of bytes that it does not own.
 #pragma once
 
 #include <array>
@@ -22,13 +22,13 @@ struct TensorView {
   std::string_view name;
   DType type = DType::f32;
   Shape shape = {0, 1, 1, 1};
-  std::span<std::byte> bytes;  // exactly the bytes that type and shape ask for
+  std::span<std::byte> bytes;  // exactly as many as type and shape need
 
   uint64_t n_columns() const { return shape[0]; }
   uint64_t n_rows() const { return shape[1] * shape[2] * shape[3]; }
 };
 
-// "[256, 2048]", without trailing dimensions of 1.
+// Returns the shape as text, without trailing dimensions of 1: "[256, 2048]".
 inline std::string shape_text(const Shape& shape) {
   size_t n_dims = kMaxDims;
   while (n_dims > 1 && shape[n_dims - 1] == 1) --n_dims;
