@@ -41,7 +41,7 @@ Result<AlignedBuffer> AlignedBuffer::allocate(uint64_t bytes, std::string_view p
 
 void AlignedBuffer::expect_full_use() {
 #if defined(__linux__)
-  constexpr size_t kPage = 4096;  // where the system's pages are larger, it refuses, which is fine
+  constexpr size_t kPage = 4096;  // if the system's pages are larger, madvise fails, which is fine
   void* begin = memory_.get();
   size_t size = size_;
   if (std::align(kPage, kPage, begin, size) != nullptr) {

@@ -1,4 +1,4 @@
-// Owned, 64-byte aligned memory whose allocation can fail in words.
+// Owned, 64-byte aligned memory. If its allocation fails, it returns an error with a message.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,12 @@ class AlignedBuffer {
  public:
   AlignedBuffer() = default;
 
-  // `bytes` of uninitialized memory. ErrorCode::out_of_memory names `purpose` and the size.
+  // Allocates `bytes` of uninitialized memory. Fails with ErrorCode::out_of_memory, which names
+  // `purpose` and the size.
   static Result<AlignedBuffer> allocate(uint64_t bytes, std::string_view purpose);
 
-  // Tells the system that all of the memory will be used, so that it may take large pages for it:
-  // reading it through is faster then. On Linux; elsewhere nothing happens.
+  // Tells the system that all of the memory will be used. Linux may then use large pages, which
+  // makes reading all of it faster. Does nothing on other systems.
   void expect_full_use();
 
   std::byte* data() { return memory_.get(); }
@@ -31,7 +32,7 @@ class AlignedBuffer {
   std::span<std::byte> bytes() { return {memory_.get(), size_}; }
   std::span<const std::byte> bytes() const { return {memory_.get(), size_}; }
 
-  // The buffer seen as an array of T.
+  // The buffer as an array of T.
   template <class T>
   std::span<T> as() {
     return {reinterpret_cast<T*>(memory_.get()), size_ / sizeof(T)};

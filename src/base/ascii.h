@@ -1,4 +1,4 @@
-// Letters and digits of ASCII, whatever the locale.
+// ASCII letters and digits, independent of the locale.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 
-// What a hexadecimal digit stands for; nullopt for anything else.
+// Returns the value of a hexadecimal digit; nullopt for any other character.
 constexpr std::optional<unsigned> hex_digit(char c) {
   const size_t digit = kHexDigits.find(to_lower(c));
   if (digit == kHexDigits.npos) return std::nullopt;

@@ -1,4 +1,4 @@
-// std::bit_cast, which the oldest libc++ we build with lacks.
+// A replacement for std::bit_cast, which is missing in the oldest libc++ we build with.
 #pragma once
 
 #include <type_traits>

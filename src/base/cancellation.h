@@ -1,4 +1,4 @@
-// A wish to stop that another thread may express while work is under way.
+// A request to stop that another thread can make while work is running.
 #pragma once
 
 #include <atomic>
@@ -6,8 +6,8 @@
 
 namespace kinglet {
 
-// Wished for while `word` holds `value`: several kinds of work can look at one word. Never without
-// a word.
+// Cancellation is requested while `word` holds `value`, so that several kinds of work can share one
+// word. Without a word, it is never requested.
 struct Cancellation {
   const std::atomic<uint32_t>* word = nullptr;
   uint32_t value = 0;

@@ -1,4 +1,5 @@
-// Overflow-checked sizes: a file's numbers are multiplied only here. size_t is 32 bits in wasm.
+// Overflow-checked sizes. Numbers from files are multiplied only with these functions. size_t has
+// 32 bits in wasm.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ inline std::optional<uint64_t> checked_add(uint64_t a, uint64_t b) {
   return sum;
 }
 
-// The value as a size_t, or nothing where this machine's addresses cannot hold it.
+// Returns the value as a size_t, or nothing if it does not fit.
 inline std::optional<size_t> checked_size(uint64_t value) {
   if (value > std::numeric_limits<size_t>::max()) return std::nullopt;
   return static_cast<size_t>(value);

@@ -1,5 +1,5 @@
-// e^x in single precision, the same polynomial in every kernel set: a generated text must not
-// depend on a platform's math library.
+// e^x in single precision. Every kernel set uses the same polynomial, because a generated text must
+// not depend on a platform's math library.
 //
 // x = n ln 2 + r with |r| <= ln 2 / 2, e^x = 2^n e^r. The coefficients are the minimax polynomial
 // of Cephes' expf (S. Moshier); the error stays below 2 units in the last place.
@@ -11,7 +11,7 @@
 
 namespace kinglet::exponential {
 
-constexpr float kMin = -87.0f;  // below, e^x leaves the normal floats; the result is e^kMin ≈ 0
+constexpr float kMin = -87.0f;  // below, e^x is soon no normal float; the result is e^kMin ≈ 0
 constexpr float kMax = 88.0f;
 constexpr float kLog2E = 1.44269504f;
 constexpr float kLn2High = 0.693359375f;  // few bits: n * kLn2High is exact
@@ -19,8 +19,8 @@ constexpr float kLn2Low = -2.12194440e-4f;
 constexpr float kCoefficients[] = {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f,
                                    4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f};
 
-// Adding and subtracting 1.5 * 2^23 rounds |x| < 2^22 to the nearest integer, ties to even; in
-// between, the integer stands in the low bits.
+// Adding and then subtracting 1.5 * 2^23 rounds |x| < 2^22 to the nearest integer, ties to even.
+// After the addition, the low bits of the float hold the integer.
 constexpr float kRound = 12582912.0f;
 
 inline float exp(float x) {
@@ -38,8 +38,8 @@ inline float exp(float x) {
 
 inline float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
 
-// ln(1 + e^x), as max(x, 0) + ln(1 + u) with u = e^-|x|, by the series of
-// ln(1 + u) = 2 artanh(u / (2 + u)), whose argument is at most 1/3.
+// Returns ln(1 + e^x), as max(x, 0) + ln(1 + u) with u = e^-|x|. It uses the series of
+// ln(1 + u) = 2 artanh(u / (2 + u)); the argument of artanh is at most 1/3.
 inline float softplus(float x) {
   const float u = exp(x < 0 ? x : -x);
   const float s = u / (2.0f + u);

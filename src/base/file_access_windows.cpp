@@ -14,7 +14,7 @@ HANDLE handle_of(std::FILE* file) {
   return reinterpret_cast<HANDLE>(_get_osfhandle(_fileno(file)));
 }
 
-// Empty where the text is not UTF-8: no file has that name.
+// Returns an empty string if the text is not UTF-8; no file has an empty name.
 std::wstring to_utf16(std::string_view text) {
   const auto n_bytes = static_cast<int>(text.size());
   const auto convert = [&](wchar_t* to, int n) {
@@ -33,7 +33,7 @@ std::FILE* open_file(const std::string& path, const char* mode) {
 
 std::optional<uint64_t> file_size(std::FILE* file) {
   LARGE_INTEGER size = {};
-  // A pipe's position can be asked for, and is nonsense.
+  // Asking a pipe for its position succeeds, but the answer is meaningless.
   if (GetFileType(handle_of(file)) != FILE_TYPE_DISK) return std::nullopt;
   if (GetFileSizeEx(handle_of(file), &size) == 0 || _fseeki64(file, 0, SEEK_SET) != 0) {
     return std::nullopt;

@@ -9,7 +9,8 @@
 
 namespace kinglet {
 
-// Rounded to thousandths: 0.25, -3, 1.5e+30, nan. printf would add 7 KB to the wasm.
+// Appends the number rounded to thousandths: 0.25, -3, 1.5e+30, nan. printf would add 7 KB to the
+// wasm.
 void append(std::string& out, double number);
 void append(std::string& out, int64_t number);
 void append(std::string& out, uint64_t number);
@@ -20,7 +21,7 @@ inline void append(std::string& out, char c) { out += c; }
 
 namespace format_detail {
 
-// The kinds of parts, few enough that messages share their code.
+// Converts parts to a few types only, so that different messages share code.
 constexpr const char* part(const char* text) { return text; }
 // NOLINTBEGIN(bugprone-return-const-ref-from-parameter): of cat()'s arguments, which outlive it.
 constexpr const std::string_view& part(const std::string_view& text) { return text; }

@@ -1,6 +1,6 @@
-// 8-bit floats. Source: FP8 Formats for Deep Learning (Micikevicius et al., 2022), the variants of
-// OCP OFP8: E4M3 has no infinities (E4M3FN); E5M2 is the upper byte of a binary16. Both encoders
-// saturate: what a cache stores must stay a number.
+// 8-bit floats. Source: FP8 Formats for Deep Learning (Micikevicius et al., 2022), in the variants
+// of OCP OFP8: E4M3 has no infinities (E4M3FN); E5M2 is the upper byte of a binary16. Both encoders
+// saturate, because stored values must stay numbers.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ inline float to_float(Fp8E4M3 value) {
   const uint32_t sign = static_cast<uint32_t>(value.bits & 0x80u) << 24;
   const uint32_t magnitude = value.bits & 0x7fu;
   if (magnitude == 0x7fu) return bit_cast<float>(sign | 0x7fc00000u);
-  // As for Half: in place, the exponent is 120 too small.
+  // As for Half: after the shift, the exponent is 120 too small.
   return bit_cast<float>(sign | bit_cast<uint32_t>(bit_cast<float>(magnitude << 20) * 0x1p120f));
 }
 
@@ -38,7 +38,8 @@ inline float to_float(Fp8E5M2 value) {
   return to_float(Half{static_cast<uint16_t>(value.bits << 8)});
 }
 
-// The bits of |value|, at most `largest`, as an 8-bit float: rounds to nearest, ties to even.
+// Returns the bits of `magnitude`, or of `largest` if that is smaller, as an 8-bit float. Rounds to
+// nearest, ties to even.
 template <uint32_t kMantissaBits, uint32_t kBias>
 uint32_t fp8_magnitude(float magnitude, float largest) {
   constexpr uint32_t kDropped = 23 - kMantissaBits;
@@ -46,7 +47,7 @@ uint32_t fp8_magnitude(float magnitude, float largest) {
   if (magnitude > largest) magnitude = largest;
   const uint32_t bits = bit_cast<uint32_t>(magnitude);
   if (bits < kSmallestNormal) {
-    // Added to a number whose last bit is worth one subnormal step, the hardware rounds.
+    // This addition makes the hardware round: the last bit of the sum is worth one subnormal step.
     constexpr uint32_t kStepUp = (127 - kBias + 1 + kDropped) << 23;
     return bit_cast<uint32_t>(magnitude + bit_cast<float>(kStepUp)) - kStepUp;
   }

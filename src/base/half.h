@@ -7,7 +7,7 @@
 
 namespace kinglet {
 
-// A binary16 in memory; its bits, never an arithmetic type.
+// The bits of a binary16 in memory. Not an arithmetic type.
 struct Half {
   uint16_t bits;
 };
@@ -24,8 +24,8 @@ inline float to_float(Half half) {
   const uint32_t sign = static_cast<uint32_t>(half.bits & 0x8000u) << 16;
   const uint32_t magnitude = half.bits & 0x7fffu;
   if (magnitude >= 0x7c00u) return bit_cast<float>(sign | 0x7f800000u | (magnitude << 13));
-  // Moved into place, the exponent is 112 too small; one exact multiplication mends it and turns
-  // subnormals into normals.
+  // After the shift, the exponent is 112 too small. One exact multiplication corrects this, and
+  // turns subnormals into normals.
   return bit_cast<float>(sign | bit_cast<uint32_t>(bit_cast<float>(magnitude << 13) * 0x1p112f));
 }
 
@@ -43,7 +43,7 @@ inline Half to_half(float value) {
   }
   if (magnitude >= 0x477ff000u) return {static_cast<uint16_t>(sign | 0x7c00u)};
   if (magnitude < 0x38800000u) {
-    // Below 2^-14: adding 0.5 leaves the code, rounded by the hardware, in the low bits.
+    // Below 2^-14, adding 0.5 makes the hardware round, and the low bits of the sum are the code.
     const float shifted = bit_cast<float>(magnitude) + 0.5f;
     return {static_cast<uint16_t>(sign | (bit_cast<uint32_t>(shifted) - 0x3f000000u))};
   }

@@ -1,5 +1,5 @@
-// A quick hash, for tables, to tell files apart and to notice damage; no protection against those
-// who forge.
+// A fast hash for tables, for distinguishing files and for detecting damage. It does not protect
+// against forgery.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace kinglet {
 
-// FNV-1a (Fowler, Noll, Vo) over words of 8 bytes, the last one padded with zeros, each folded once
-// more so that high bits reach low ones. `seed`: the hash of what comes before.
+// FNV-1a (Fowler, Noll, Vo) over words of 8 bytes; the last word is padded with zeros. After each
+// word, the hash is folded so that high bits reach low ones. `seed`: the hash of the bytes before.
 inline uint64_t hash_bytes(std::span<const std::byte> bytes, uint64_t seed = 0xcbf29ce484222325u) {
   uint64_t hash = (seed ^ bytes.size()) * 0x100000001b3u;
   while (!bytes.empty()) {

@@ -1,4 +1,4 @@
-// What stands inside a JSON string for what cannot stand there as it is.
+// Escaping of text for JSON strings.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace kinglet {
 
-// How a byte is written instead: \n, \", \u001b and so on; empty for one that stands for itself, as
-// those of UTF-8 do beyond ASCII.
+// Returns the escape of a byte: \n, \", \u001b and so on. Empty for a byte that needs no escape,
+// such as the bytes of UTF-8 beyond ASCII.
 std::string json_escape(char c);
 
-// Appends `text` as the inside of a JSON string.
+// Appends `text`, escaped for the inside of a JSON string.
 void append_json_escaped(std::string& out, std::string_view text);
 
 }  // namespace kinglet

@@ -4,7 +4,7 @@
 
 namespace kinglet {
 
-// Mean and squares are updated as by Welford (1962), which never cancels digits away.
+// Updates mean and squares with the method of Welford (1962), which avoids cancellation.
 void LatencyHistogram::add(double microseconds) {
   const auto after = std::upper_bound(kBucketBegins.begin(), kBucketBegins.end(), microseconds);
   const auto bucket = std::max<ptrdiff_t>(after - kBucketBegins.begin() - 1, 0);

@@ -1,4 +1,4 @@
-// How long something takes, over many times.
+// Statistics of how long something takes, over many times.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace kinglet {
 
-// Microseconds, in the buckets [0, 100) [100, 500) [500, 1000) [1000, 5000) [5000, ∞).
+// Counts microseconds in the buckets [0, 100) [100, 500) [500, 1000) [1000, 5000) [5000, ∞).
 // Not for use from several threads at once.
 class LatencyHistogram {
  public:
@@ -18,14 +18,14 @@ class LatencyHistogram {
   uint64_t count() const { return count_; }
   const std::array<uint64_t, kBucketBegins.size()>& buckets() const { return buckets_; }
 
-  // All 0 where nothing was added. The variance is that of the population.
+  // All are 0 if nothing was added. The variance is that of the population.
   double min() const { return min_; }
   double max() const { return max_; }
   double mean() const { return mean_; }
   double variance() const;
 
-  // The time that `share` of all take at most, 0 to 1, as if times were spread evenly within their
-  // bucket; the last bucket ends at the maximum.
+  // The time that the given share (0 to 1) of all times does not exceed. Assumes that times are
+  // spread evenly within their bucket; the last bucket ends at the maximum.
   double percentile(double share) const;
 
  private:

@@ -1,4 +1,4 @@
-// Names from a file, made fit for a message.
+// Makes names from a file safe for messages.
 #pragma once
 
 #include <string>
@@ -6,8 +6,9 @@
 
 namespace kinglet {
 
-// The text in quotation marks: bytes outside printable ASCII as \xNN, and not more than its first
-// 64 bytes, so that no file can write control characters or pages of text into a message.
+// Returns the text in quotation marks. Bytes outside printable ASCII become \xNN, and only the
+// first 64 bytes are kept, so that no file can put control characters or pages of text into a
+// message.
 std::string quoted(std::string_view text);
 
 }  // namespace kinglet

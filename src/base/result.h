@@ -13,8 +13,8 @@ enum class ErrorCode : uint8_t {
   invalid_argument,          // a caller's value is out of its documented range
   io,                        // a file cannot be opened or read
   not_gguf,                  // the bytes are not a GGUF file
-  unsupported_version,       // GGUF of a version or byte order that is not read
-  truncated,                 // the file ends before what its header promises
+  unsupported_version,       // GGUF of a version or byte order that is not supported
+  truncated,                 // the file ends earlier than its header says
   corrupt,                   // the file contradicts itself
   unsupported_type,          // a tensor or metadata type that is not known
   unsupported_architecture,  // general.architecture names a model that is not implemented
@@ -30,7 +30,7 @@ enum class ErrorCode : uint8_t {
   not_finite,                // NaN or infinity where a number is needed
   invalid_grammar,           // the text of a grammar is wrong
   grammar_dead_end,          // no token can follow in a grammar that is not at its end
-  cancelled,                 // the caller wished for it
+  cancelled,                 // the caller requested it
 };
 
 // The stable snake_case name of a code, as JavaScript sees it: "wrong_shape".
@@ -41,8 +41,8 @@ struct Error {
   std::string message;  // what was found, what was expected, and where
 };
 
-// A value or an Error. Check ok() before value(); the macros below do. std::variant would say the
-// same, but its moves and destructors through tables of functions are 6 KB of wasm.
+// A value or an Error. Check ok() before value(), as the macros below do. std::variant would do the
+// same, but its moves and destructors go through tables of functions: 6 KB of wasm.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -57,7 +57,7 @@ class [[nodiscard]] Result {
 
  private:
   std::optional<T> value_;
-  Error error_;  // empty beside a value
+  Error error_;  // empty if there is a value
 };
 
 template <>
@@ -89,7 +89,7 @@ using Status = Result<void>;
     }                                                       \
   } while (false)
 
-// KINGLET_ASSIGN(auto x, f()): declares x from the Result's value, or returns its error.
+// KINGLET_ASSIGN(auto x, f()): declares x with the Result's value, or returns its error.
 #define KINGLET_ASSIGN(declaration, expression) \
   KINGLET_ASSIGN_INNER(KINGLET_CONCAT(assign_result_, __LINE__), declaration, expression)
 #define KINGLET_ASSIGN_INNER(result, declaration, expression) \

@@ -1,6 +1,6 @@
-// Sine and cosine of an angle, the same on every platform: a generated text must not depend on a
-// platform's math library. And in a twentieth of the code that the C library takes for angles of
-// any size.
+// Sine and cosine of an angle, the same on every platform, because a generated text must not depend
+// on a platform's math library. The code is also a twentieth of the C library's, which handles
+// angles of any size.
 #pragma once
 
 #include <algorithm>
@@ -13,15 +13,15 @@ struct SinCos {
   double cos;
 };
 
-// Within 1e-10 for |angle| < 1.6e6 radians, the rotation of position 1,600,000.
+// The results are within 1e-10 for |angle| < 1.6e6 radians, the rotation of position 1,600,000.
 //
-// angle = n pi/2 + r with |r| <= pi/4; Taylor's series of r, turned n quarters.
+// angle = n pi/2 + r with |r| <= pi/4: Taylor's series of r, rotated by n quarter turns.
 inline SinCos sin_cos(double angle) {
   constexpr double kHalfPiHigh = 0x1.921fb544p+0;  // 33 bits: n * kHalfPiHigh is exact to n = 2^20
   constexpr double kHalfPiLow = 0x1.0b4611a626331p-34;
   constexpr double kQuarterPi = 0x1.921fb54442d18p-1;
   const double n = std::floor(angle * (0.5 / kQuarterPi) + 0.5);
-  // The bounds hold angles too large for this (from a broken file) to finite results.
+  // The bounds keep the results finite for angles that are too large (from a broken file).
   const double r = std::clamp(angle - n * kHalfPiHigh - n * kHalfPiLow, -kQuarterPi, kQuarterPi);
   const double rr = r * r;
   double sin = 1;

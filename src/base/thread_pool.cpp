@@ -7,14 +7,15 @@
 namespace kinglet {
 namespace {
 
-// The fields of the state: workers in the round, whether it is open, its number (which may wrap).
+// The fields of state_: the number of workers in the round, whether the round is open, and the
+// round's number (which may wrap).
 constexpr uint32_t kWorkers = 0xffff;
 constexpr uint32_t kOpen = 1u << 16;
 constexpr uint32_t kOneRound = 1u << 17;
 constexpr uint32_t kRound = ~(kOneRound - 1);
 
-// About a millisecond: longer than the pause between two tokens, short beside a person's. x86's
-// pause takes some 40 cycles; where there is none, a turn of the loop takes a few.
+// About a millisecond: longer than the gap between two tokens, but short for a person. x86's pause
+// takes about 40 cycles; without it, an iteration of the loop takes a few.
 #if defined(__x86_64__) || defined(__i386__)
 constexpr int kSpinsBeforeSleep = 50'000;
 inline void pause() { __builtin_ia32_pause(); }
@@ -23,12 +24,12 @@ constexpr int kSpinsBeforeSleep = 500'000;
 inline void pause() {}
 #endif
 
-// Past this a waiting caller offers its core to the worker that it waits for.
+// After this many spins, a waiting caller yields its core to the worker that it waits for.
 constexpr int kSpinsBeforeYield = 2'000;
 
 }  // namespace
 
-// pthreads rather than std::thread, whose constructor can only report failure by an exception.
+// Uses pthreads because the constructor of std::thread can only report failure by an exception.
 struct ThreadPool::Worker {
   ThreadPool* pool;
   size_t thread;
@@ -46,7 +47,7 @@ ThreadPool::ThreadPool(size_t n_threads) {
   n_threads = std::min<size_t>(n_threads, kWorkers);
   workers_.reset(new (std::nothrow) Worker[n_threads - 1]);
   if (!workers_) return;
-  n_threads_.store(n_threads);  // before they look whether they are left out
+  n_threads_.store(n_threads);  // before the workers check is_left_out()
   while (n_started_ < n_threads) {
     Worker& worker = workers_[n_started_ - 1];
     worker.pool = this;
@@ -96,8 +97,8 @@ void ThreadPool::open_round(size_t n_chunks, const void* function, Task task) {
     take_chunks(0);
     return;
   }
-  // Sequentially consistent, as is the sleepers' count: either a worker that goes to sleep sees the
-  // new round, or this thread sees the sleeper.
+  // state_ and sleepers_ are accessed sequentially consistently: either a worker that goes to sleep
+  // sees the new round, or this thread sees the sleeper.
   const uint32_t round = (state_.load() & kRound) + kOneRound;
   state_.store(round | kOpen);
   if (sleepers_.load() > 0) {
@@ -144,7 +145,7 @@ void ThreadPool::work(size_t thread) {
   }
 }
 
-// Fails where the round has been closed, or another worker has come in between.
+// Returns false if the state has changed: the round was closed, or another worker entered or left.
 bool ThreadPool::enter(uint32_t state) {
   return state_.compare_exchange_strong(state, state + 1, std::memory_order_acquire);
 }
@@ -153,14 +154,14 @@ bool ThreadPool::has_new_round(uint32_t state, uint32_t last_round) const {
   return (state & kOpen) != 0 && (state & kRound) != last_round;
 }
 
-// A worker that has just been woken spins again: the round that woke it may be over, and the next
-// ones follow sooner than it could be woken for each.
+// After a worker has been woken, it spins again: the round that woke it may be over, and the next
+// rounds follow sooner than a worker can be woken for each.
 uint32_t ThreadPool::wait_for_round(size_t thread, uint32_t last_round) {
   while (true) {
     for (int spins = 0; spins < kSpinsBeforeSleep; ++spins) {
       const uint32_t state = state_.load();
       if (stopping_.load(std::memory_order_relaxed)) return state;
-      if (is_left_out(thread)) break;  // after the state: a round that is there knows its threads
+      if (is_left_out(thread)) break;  // after the load of state: limit() came before its round
       if (has_new_round(state, last_round)) return state;
       pause();
     }
@@ -168,8 +169,8 @@ uint32_t ThreadPool::wait_for_round(size_t thread, uint32_t last_round) {
   }
 }
 
-// Until a round is opened, but not if one has been opened already. Who is left out does not count
-// as a sleeper: no round wakes it.
+// Sleeps until a round is opened; returns at once if one is open already. A thread that is left out
+// sleeps until the next limit() instead: it is not one of sleepers_, as no round wakes it.
 void ThreadPool::sleep(size_t thread, uint32_t last_round) {
   pthread_mutex_lock(&mutex_);
   if (is_left_out(thread)) {

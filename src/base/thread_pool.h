@@ -11,29 +11,30 @@
 
 namespace kinglet {
 
-// for_range() cuts work into chunks that threads take as they come, and returns when all are done.
-// The caller takes chunks too and waits only for workers that hold one: where the system gives a
-// worker no core, the caller does that work itself instead of waiting for it.
+// for_range() cuts work into chunks, from which each thread takes the next one when it is free. It
+// returns when all are done. The caller takes chunks too, and waits only for workers that have one:
+// if the system gives a worker no core, the caller does that work instead of waiting.
 //
-// Between two calls the workers spin for a moment, as a token's next step follows within
-// microseconds, then sleep, so that an idle page burns no core. One caller at a time.
+// After a call, the workers spin for a moment, as a token's next step follows within microseconds.
+// Then they sleep, so that an idle page uses no core. Only one caller at a time.
 class ThreadPool {
  public:
-  // Starts n_threads − 1 workers; the caller of for_range() is the other thread. Where the system
-  // refuses a thread the pool is smaller: see n_threads().
+  // Starts n_threads − 1 workers; the caller of for_range() is the other thread. If the system
+  // refuses a thread, the pool is smaller: see n_threads().
   explicit ThreadPool(size_t n_threads = 1);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  // Those that take part in for_range(): all, unless limit() left some out.
+  // The number of threads that take part in for_range(): all, unless limit() excluded some.
   size_t n_threads() const { return n_threads_.load(std::memory_order_relaxed); }
 
-  // Leaves out all but `n_threads` > 0 of them, which sleep then; more than were started are all.
+  // Lets only `n_threads` > 0 threads take part; the others sleep. A larger number than were
+  // started means all of them.
   void limit(size_t n_threads);
 
   // Calls f(begin, end, thread) for parts of [0, n), cut at multiples of `grain` > 0. `thread` is
-  // in [0, n_threads()); no two calls with the same one run at a time.
+  // in [0, n_threads()); calls with the same `thread` never run at the same time.
   template <class F>
   void for_range(size_t n, size_t grain, const F& f) {
     const size_t n_used = n_threads();
@@ -49,8 +50,9 @@ class ThreadPool {
     finish();
   }
 
-  // Begins f(i, thread) for i in [0, n) on the other threads, one i at a time, and returns; without
-  // others it is done then. `f` must live until finish(), before which nothing else is begun.
+  // Starts f(i, thread) for i in [0, n) on the other threads, one i at a time, and returns. Without
+  // other threads, all calls are done on return. `f` must live until finish(); nothing else may
+  // begin before that.
   template <class F>
   void begin(size_t n, const F& f) {
     open_round(n, &f, [](const void* function, size_t i, size_t thread) {
@@ -61,18 +63,18 @@ class ThreadPool {
   // Whether finish() would return at once.
   bool is_done() const;
 
-  // Helps with what begin() began, until it is done.
+  // Helps with the work of begin(), until it is done.
   void finish();
 
  private:
-  // A large chunk for each thread, seven eighths of its share, which a core fetches ahead as one
-  // stream; then a small one for each, which evens out threads of unequal speed.
+  // The chunks of for_range(): first a large one for each thread, seven eighths of its share, which
+  // a core prefetches as one stream; then a small one for each, which balances unequal speeds.
   class Chunks {
    public:
     Chunks(size_t n, size_t grain, size_t n_threads);
 
     size_t count() const { return n_large_ + n_small_; }
-    // Where chunk i begins, and the one before it ends.
+    // The beginning of chunk i, which is the end of the chunk before.
     size_t begin(size_t i) const;
 
    private:
@@ -99,8 +101,9 @@ class ThreadPool {
   std::atomic<size_t> n_threads_{1};
   std::unique_ptr<Worker[]> workers_;
 
-  // What begins and finishes is a round. The state tells its number, whether it is open to workers,
-  // and how many are in it; what follows changes only while it is closed and empty.
+  // The work between begin() and finish() is a round. The state holds the round's number, whether
+  // it is open to workers, and how many workers are in it. task_, function_ and n_chunks_ change
+  // only while it is closed and empty.
   std::atomic<uint32_t> state_{0};
   Task task_ = nullptr;
   const void* function_ = nullptr;
@@ -111,7 +114,7 @@ class ThreadPool {
   std::atomic<uint32_t> sleepers_{0};
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;
-  pthread_cond_t take_part_ = PTHREAD_COND_INITIALIZER;  // of those that are left out
+  pthread_cond_t take_part_ = PTHREAD_COND_INITIALIZER;  // wakes threads that limit() excluded
 };
 
 }  // namespace kinglet
