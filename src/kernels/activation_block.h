@@ -1,4 +1,4 @@
-// A block of quantized activations, as the kernels of a set read it.
+// A block of quantized activations, in the layout that a kernel set reads.
 #pragma once
 
 #include <algorithm>
@@ -9,31 +9,30 @@
 
 namespace kinglet {
 
-// What V keeps of the codes of two neighbouring tokens together, for instructions that multiply
-// with both: nothing, but where V says otherwise.
+// A copy of the codes of two neighbouring tokens side by side, for instructions that multiply with
+// both. Empty unless V specializes it.
 template <class V>
 struct PairedCodes {};
 
-// x[i] ≈ scale * code[i], |code| <= 127, for kActivationBlock numbers, and what products need of
-// the codes' sums. A block that holds NaN or infinity has zeros for codes and a scale that is not
-// finite, so that every product with it is NaN.
+// The codes of kActivationBlock numbers, x[i] ≈ scale * code[i] with |code| <= 127, and the sums of
+// codes that products need. If a number is NaN or infinity, all codes are 0 and the scale is not
+// finite, so that every product with the block is NaN.
 //
-// A dot product multiplies 4 codes with the same 4 columns of every row: they, and the other
-// numbers, are wanted in every lane. Where loading a number into all lanes costs more than loading
-// a vector, a number stands in memory as often as a vector V has room for it. That has a price,
-// too: a row's blocks are read again for every few rows of weights, and should stay in the
-// first-level cache.
+// A dot product multiplies 4 codes with the same 4 columns of every row, so every lane needs these
+// codes, and the block's other numbers. If V loads a vector faster than it loads one number into
+// all lanes, each number is stored as often as it fits into a vector. This has a cost, too: a row's
+// blocks are read again for every few rows of weights, and should fit into the first-level cache.
 //
-// All that belongs to a block stands together, so that a token takes one pointer.
+// All data of a block is in one place, so that each token needs only one pointer.
 template <class V>
 struct ActivationBlock : PairedCodes<V> {
-  static constexpr size_t kCopies = V::kCopies;  // of a 32-bit number
+  static constexpr size_t kCopies = V::kCopies;  // copies of each 32-bit number
 
   typename V::Codes steps[kActivationBlock / 4];
   float scale[kCopies];
   float scaled_sum[kCopies];      // the sum of the codes, times scale
-  int32_t sum[kCopies];           // of the codes
-  int32_t half_sums[2][kCopies];  // of 16 codes each
+  int32_t sum[kCopies];           // the sum of the codes
+  int32_t half_sums[2][kCopies];  // the sums of the first and the last 16 codes
 
   void set(float new_scale, int32_t first_half_sum, int32_t second_half_sum) {
     std::fill_n(half_sums[0], kCopies, first_half_sum);
@@ -44,7 +43,7 @@ struct ActivationBlock : PairedCodes<V> {
   }
 };
 
-// The blocks of a token's row.
+// Returns the blocks of a token's row.
 template <class V>
 ActivationBlock<V>* activation_blocks(const Activations& x, size_t token) {
   return reinterpret_cast<ActivationBlock<V>*>(x.blocks) + token * (x.n_columns / kActivationBlock);

@@ -1,4 +1,4 @@
-// What a 64-bit ARM processor can do beyond the baseline, asked of the system.
+// Asks the system which instructions a 64-bit ARM processor has beyond the baseline.
 #pragma once
 
 #if defined(__aarch64__)
@@ -26,14 +26,14 @@ inline bool has_matrix_products() { return has_feature("hw.optional.arm.FEAT_I8M
 
 #elif defined(_WIN32)
 
-// PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE, PF_ARM_V82_I8MM_INSTRUCTIONS_AVAILABLE: older headers lack
-// them.
+// 43 is PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE, 66 is PF_ARM_V82_I8MM_INSTRUCTIONS_AVAILABLE: older
+// headers do not define them.
 inline bool has_dot_products() { return IsProcessorFeaturePresent(43) != 0; }
 inline bool has_matrix_products() { return IsProcessorFeaturePresent(66) != 0; }
 
 #elif defined(__linux__)
 
-// HWCAP_ASIMDDP, HWCAP2_I8MM: older headers lack them.
+// Bit 20 is HWCAP_ASIMDDP, bit 13 is HWCAP2_I8MM: older headers do not define them.
 inline bool has_dot_products() { return (getauxval(AT_HWCAP) >> 20 & 1) != 0; }
 inline bool has_matrix_products() { return (getauxval(AT_HWCAP2) >> 13 & 1) != 0; }
 

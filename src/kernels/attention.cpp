@@ -29,7 +29,8 @@ bool has_integer_codes(KvKind kind) {
   return kind == KvKind::int8 || kind == KvKind::q8 || kind == KvKind::q4;
 }
 
-// At most kMaxQueryRows query rows, each a head of a token, and the softmax of each so far.
+// At most kMaxQueryRows query rows, one for each head of each token, and the state of their
+// softmaxes.
 class Rows {
  public:
   Rows(const KernelSet& kernels, const AttentionTile& tile, const KvView& cache, size_t first_row,
@@ -61,8 +62,8 @@ class Rows {
       }
     }
     queries_ = {values, codes, query_scales_, stride, tile.head_dim, nullptr};
-    // Tokens of whole texts come in large numbers. Of others there may be one alone, for which
-    // other ways are faster, and whose numbers must not depend on that.
+    // Only for whole texts, which have many tokens. Other calls may have a single token, for which
+    // other code is faster, and a token's results must not depend on the number of tokens.
     if (tile.n_positions == 0 || !kernels.reads_transposed) return;
     transpose(values, stride, transposed);
     queries_.transposed = transposed;
@@ -97,10 +98,10 @@ class Rows {
     }
   }
 
-  // The positions that a row sees.
+  // Finds the positions that a row sees.
   void find_seen(size_t row) {
     const size_t own = position_[row];
-    // How far a row sees to its left and to its right.
+    // How far a row with a window sees to its left, and in whole texts also to its right.
     const size_t left = tile_.n_positions == 0 ? tile_.window - 1 : tile_.window / 2;
     const bool sees_all = tile_.window == 0;
     begin_[row] = sees_all || own <= left ? 0 : own - left;
@@ -121,7 +122,8 @@ class Rows {
         .weigh(scores, factors, n_rows_, values, n, tile_.head_dim, output_);
   }
 
-  // Turns scores into weights, 0 where the row does not see or nothing is.
+  // Replaces scores by weights: 0 for positions that the row does not see or that do not exist.
+  // Returns the factor for earlier sums.
   float weigh_scores(size_t position, size_t n, size_t row, float* scores) {
     const size_t begin = std::clamp(begin_[row], position, position + n) - position;
     const size_t end = std::clamp(end_[row], position, position + n) - position;
@@ -133,7 +135,7 @@ class Rows {
     return kernels_.softmax_part(scores + begin, end - begin, largest_[row], sum_[row]);
   }
 
-  // ALiBi, for the positions [begin, end) of the block at `position`.
+  // Applies ALiBi to the positions [begin, end) of the block at `position`.
   void subtract_distances(size_t position, size_t begin, size_t end, size_t row,
                           float* scores) const {
     const size_t own = position_[row];

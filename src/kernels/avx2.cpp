@@ -1,4 +1,4 @@
-// AVX2 with FMA and F16C: 8-bit products in pairs, summed in 16 bits.
+// AVX2 with FMA and F16C: pairs of 8-bit products are summed in 16 bits.
 #include "kernels/avx2_vector.h"
 #include "kernels/instruction_sets.h"
 #include "kernels/vector_kernels.h"
@@ -16,7 +16,7 @@ struct Avx2 : Avx2Vector {
   static Signed as_signed(Bytes x) { return {x, _mm256_abs_epi8(x)}; }
   static Int widen(__m256i pairs) { return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)); }
 
-  // A step adds at most 2 * 15 * 127 = 3810 to a 16-bit sum: 8 steps fit.
+  // A step adds at most 2 * 15 * 127 = 3810 to a 16-bit sum, so 8 steps fit.
   struct NibbleDot {
     __m256i pairs = _mm256_setzero_si256();
     void add(Unsigned w, const Codes& x) {
@@ -31,7 +31,7 @@ struct Avx2 : Avx2Vector {
     }
     Int sum() const { return sums; }
   };
-  // The instruction wants one unsigned side: the weight's sign moves to the activation.
+  // One operand of the instruction is unsigned: the weight's sign is moved to the activation.
   struct SignedDot {
     Int sums = _mm256_setzero_si256();
     void add(Signed w, const Codes& x) {

@@ -1,4 +1,4 @@
-// What the two instruction sets of 256 bits share: 8 rows at once.
+// The common part of the two 256-bit instruction sets: vectors of 8 rows.
 #pragma once
 
 #include <immintrin.h>
@@ -45,7 +45,7 @@ struct Avx2Vector {
   static Float mul(Float a, Float b) { return _mm256_mul_ps(a, b); }
   static Float div(Float a, Float b) { return _mm256_div_ps(a, b); }
   static Float fma(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
-  // The instructions give their second operand where one is NaN.
+  // If an operand is NaN, the instructions return the second one.
   static Float min(Float a, Float b) { return _mm256_min_ps(b, a); }
   static Float max(Float a, Float b) { return _mm256_max_ps(b, a); }
   static Float abs(Float x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x); }
@@ -103,14 +103,14 @@ struct Avx2Vector {
   static Bytes load_bytes(const std::byte* p) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   }
-  // The bits of Mask, after a shift by Left bits to the left (to the right where it is negative).
+  // Shifts left by Left bits (right if Left is negative), then keeps the bits of Mask in each byte.
   template <int Left, int Mask>
   static Bytes move_bits(Bytes x) {
     if constexpr (Left > 0) x = _mm256_slli_epi16(x, Left);
     if constexpr (Left < 0) x = _mm256_srli_epi16(x, -Left);
     return _mm256_and_si256(x, _mm256_set1_epi8(Mask));
   }
-  // table[i] for every byte i < 16.
+  // Returns table[i] for every byte i < 16.
   static Bytes look_up(const int8_t (&table)[16], Bytes i) {
     const __m128i entries = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(entries), i);

@@ -1,4 +1,4 @@
-// AVX-512 with VNNI: 16 rows at once, 8-bit dot products summed in 32 bits.
+// AVX-512 with VNNI: vectors of 16 rows, 8-bit dot products summed in 32 bits.
 #if defined(__GNUC__) && !defined(__clang__)
 // GCC 12's own intrinsics start from uninitialized vectors (GCC bug 105593).
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -49,7 +49,7 @@ struct Avx512Vnni {
   static Float mul(Float a, Float b) { return _mm512_mul_ps(a, b); }
   static Float div(Float a, Float b) { return _mm512_div_ps(a, b); }
   static Float fma(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
-  // The instructions give their second operand where one is NaN.
+  // If an operand is NaN, the instructions return the second one.
   static Float min(Float a, Float b) { return _mm512_min_ps(b, a); }
   static Float max(Float a, Float b) { return _mm512_max_ps(b, a); }
   static Float abs(Float x) { return _mm512_abs_ps(x); }
@@ -87,14 +87,14 @@ struct Avx512Vnni {
   }
 
   static Bytes load_bytes(const std::byte* p) { return _mm512_loadu_si512(p); }
-  // The bits of Mask, after a shift by Left bits to the left (to the right where it is negative).
+  // Shifts left by Left bits (right if Left is negative), then keeps the bits of Mask in each byte.
   template <int Left, int Mask>
   static Bytes move_bits(Bytes x) {
     if constexpr (Left > 0) x = _mm512_slli_epi16(x, Left);
     if constexpr (Left < 0) x = _mm512_srli_epi16(x, -Left);
     return _mm512_and_si512(x, _mm512_set1_epi8(Mask));
   }
-  // table[i] for every byte i < 16.
+  // Returns table[i] for every byte i < 16.
   static Bytes look_up(const int8_t (&table)[16], Bytes i) {
     const __m128i entries = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
     return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(entries), i);
@@ -103,7 +103,7 @@ struct Avx512Vnni {
   static Bytes bit_and(Bytes a, Bytes b) { return _mm512_and_si512(a, b); }
   static Int shift_right(Int x, uint32_t bits) { return _mm512_srli_epi32(x, bits); }
   static Unsigned as_unsigned(Bytes x) { return x; }
-  // The instruction wants one unsigned side: kSignedOffset is added.
+  // One operand of the instruction is unsigned: this adds kSignedOffset.
   static Signed as_signed(Bytes x) {
     return _mm512_xor_si512(x, _mm512_set1_epi8(static_cast<char>(0x80)));
   }
@@ -202,7 +202,7 @@ struct Avx512Vnni {
     _mm_storeu_ps(
         p, _mm_hadd_ps(_mm_hadd_ps(fold(x[0]), fold(x[1])), _mm_hadd_ps(fold(x[2]), fold(x[3]))));
   }
-  // Squares of 2 by 2 numbers, of 4 by 4, of 8 by 8 and all.
+  // Transposes squares of 2 by 2 numbers, then of 4 by 4, of 8 by 8, and all.
   static void transpose(Float* x) {
     Float y[kLanes];
     for (size_t i = 0; i < kLanes; i += 2) {

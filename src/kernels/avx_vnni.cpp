@@ -10,7 +10,7 @@ struct AvxVnni : Avx2Vector {
   static constexpr int32_t kSignedOffset = 128;
   using Signed = __m256i;
 
-  // The instruction wants one unsigned side: kSignedOffset is added.
+  // One operand of the instruction is unsigned: this adds kSignedOffset.
   static Signed as_signed(Bytes x) {
     return _mm256_xor_si256(x, _mm256_set1_epi8(static_cast<char>(0x80)));
   }

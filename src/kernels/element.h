@@ -1,4 +1,4 @@
-// Functions of single numbers, shared by the scalar kernels and the ends of vectorized rows.
+// Functions of single numbers, for the scalar kernels and for the ends of vectorized rows.
 #pragma once
 
 #include <cmath>
@@ -11,13 +11,13 @@ namespace kinglet::element {
 constexpr float kGeluCubic = 0.044715f;
 constexpr float kGeluScale = 1.5957691216f;  // 2 sqrt(2 / pi)
 
-// 1 / sqrt(x), but NaN and not 0 for infinity.
+// 1 / sqrt(x), but NaN instead of 0 for infinity.
 inline float inverse_root(float x) { return 1.0f / std::sqrt(x) + 0.0f * x; }
 
 // x / (1 + e^-x).
 inline float silu(float x) { return x / (1.0f + exponential::exp(-x)); }
 
-// KernelSet::gelu, by (1 + tanh(u)) / 2 = 1 / (1 + e^-2u).
+// KernelSet::gelu, with (1 + tanh(u)) / 2 = 1 / (1 + e^-2u).
 inline float gelu(float x) {
   const float twice_u = kGeluScale * x * (1.0f + kGeluCubic * x * x);
   return x / (1.0f + exponential::exp(-twice_u));
@@ -37,7 +37,7 @@ inline float xielu(float x, const Xielu& shape) {
   return (power - 1.0f - x) * shape.negative + line;
 }
 
-// KernelSet::softcap, by tanh(u) = 1 - 2 / (1 + e^2u).
+// KernelSet::softcap, with tanh(u) = 1 - 2 / (1 + e^2u).
 inline float softcap(float x, float cap) {
   return cap - 2.0f * cap / (1.0f + exponential::exp(2.0f / cap * x)) + 0.0f * x;
 }

@@ -1,11 +1,11 @@
-// The kernel sets of each instruction set; which of them exist depends on the build.
+// The kernel sets of all instruction sets. The build decides which of them exist.
 #pragma once
 
 #include "kernels/kernels.h"
 
 namespace kinglet {
 
-// Sets that one build can have, scalar among them.
+// The maximum number of sets in one build, including scalar.
 #if defined(__wasm__)
 constexpr size_t kMostKernelSets = 2;
 #else

@@ -16,12 +16,12 @@ struct Available {
   void add(const KernelSet& set) { sets[n++] = &set; }
 };
 
-// All choosing of instruction sets happens here: at build time in wasm, whose modules are validated
-// as a whole and hold one set each, and at run time natively.
+// Instruction sets are only chosen here: in wasm at build time, because a module is validated as a
+// whole and has one set, natively at run time.
 Available detect() {
   Available available;
 #if defined(__wasm__)
-  // One set a module: every page would download the other one in vain.
+  // One set per module: no page would use both, but every page would download both.
 #if defined(KINGLET_RELAXED_SIMD)
   available.add(relaxed_simd_kernels());
 #else

@@ -1,7 +1,8 @@
 // The arithmetic of a forward pass, as a table of functions per instruction set.
 //
-// scalar_kernels() fills the whole table with plain loops and is the oracle; every other set starts
-// from it and overrides what it speeds up. Kernels see numbers, never models or files.
+// scalar_kernels() fills the whole table with plain loops; tests compare the other sets with it.
+// Every other set starts from that table and replaces the functions that it makes faster. Kernels
+// work on numbers and know nothing of models or files.
 #pragma once
 
 #include <array>
@@ -15,55 +16,57 @@
 
 namespace kinglet {
 
-// Columns that share one activation scale.
+// The number of columns that share one activation scale.
 constexpr size_t kActivationBlock = 32;
 
-// Numbers that are all smaller than this have the code 0: the inverse of their scale might not be
-// finite.
+// If all numbers of a block are smaller than this, their codes are 0: the inverse of their scale
+// might not be finite.
 constexpr float kSmallestNumber = 1e-30f;
 
-// How a matrix multiplication reads its activations.
+// The form in which a matrix multiplication reads its activations.
 enum class ActivationFormat : uint8_t {
-  f32,     // as they are
+  f32,     // unchanged
   int8,    // quantized: one scale for each block of 32
-  tables,  // the same, and the sums that bits of weights choose
+  tables,  // quantized in the same way, with tables of sums that the bits of weights select
 };
 
-// Columns whose codes are added up in a table, and the number of sums.
+// The number of columns whose codes are summed in one table, and of sums in the table.
 constexpr size_t kTableColumns = 4;
 constexpr size_t kTableSums = 16;
 
-// Sum i is that of the codes whose bit is set in i (the first column has bit 0), less all codes
-// below zero: 0..508, as low[i] + 32 * high[i]. Eight of either part fit a byte: kernels add up a
-// block of 32 columns in bytes.
+// The sums of all subsets of 4 codes. Sum i adds the codes whose bit is set in i (the first column
+// has bit 0) and subtracts all codes below zero. It is in 0..508, stored as low[i] + 32 * high[i].
+// Eight low parts fit into a byte, and so do eight high parts: kernels sum a block of 32 columns in
+// bytes.
 struct SumTable {
   int8_t low[kTableSums];
   int8_t high[kTableSums];
 };
 
-// A batch of activation rows [n_tokens][n_columns], and room for their quantized form (see
-// activation_block.h), which a kernel set's quantize() fills. Rows are n_columns apart; blocks are
-// complete (n_columns is a multiple of 32 wherever they are used).
+// A batch of activation rows [n_tokens][n_columns], and memory for their quantized form (see
+// activation_block.h), which KernelSet::quantize() fills. Rows are n_columns apart. Blocks are
+// complete: where they are used, n_columns is a multiple of 32.
 struct Activations {
   const float* values = nullptr;
   size_t n_columns = 0;
   std::byte* blocks = nullptr;  // [n_tokens][n_columns / 32], each of activation_block_bytes
-  // What a kernel set's tabulate() fills from the codes, where a matrix needs it.
+  // KernelSet::tabulate() fills these two from the codes, for matrices that need them.
   SumTable* tables = nullptr;        // [n_tokens][n_columns / 4]
   int32_t* negative_sums = nullptr;  // [n_tokens][n_columns / 32]: sum of the codes below zero
 };
 
-// A weight matrix [n_rows][n_columns] in the layout that its kernel reads (see packing.h).
+// A weight matrix [n_rows][n_columns] in the layout of its kernel (see packing.h).
 struct PackedMatrix {
   const std::byte* data = nullptr;
   DType type = DType::f32;
-  uint32_t interleave = 1;  // rows that stand woven together
+  uint32_t interleave = 1;  // number of rows in a woven group
   size_t n_rows = 0;
   size_t n_columns = 0;
 };
 
-// y[t][r] = sum over c of w[r][c] * x[t][c], for t < n_tokens and r in [row_begin, row_end), with
-// the rows of y y_stride floats apart. Both ends are multiples of the kernel's interleave.
+// y[t][r] = sum over c of w[r][c] * x[t][c], for t < n_tokens and r in [row_begin, row_end). The
+// rows of y are y_stride floats apart. row_begin and row_end are multiples of the kernel's
+// interleave.
 using MatmulFunction = void (*)(const PackedMatrix& w, const Activations& x, size_t n_tokens,
                                 float* y, size_t y_stride, size_t row_begin, size_t row_end);
 
@@ -73,52 +76,52 @@ struct MatmulKernel {
   uint32_t interleave = 1;
 };
 
-// Keys or values of one head at consecutive positions, as a KvKind stores them.
+// Keys or values of one head at consecutive positions, in the format of a KvKind.
 struct KvRows {
   const std::byte* codes;
   size_t code_stride;   // bytes from one position to the next
-  const float* scales;  // of a row: none, one, or one for each block
+  const float* scales;  // each row has none, one, or one for each block
   size_t scale_stride;  // floats from one position to the next
 };
 
-// Query rows [n_rows][head_dim] that look at the same keys.
+// Query rows [n_rows][head_dim] that attend to the same keys.
 struct Queries {
   const float* values;   // already multiplied by the scale of the scores
-  const int16_t* codes;  // what kinds of integers are multiplied with: see quantize_query
+  const int16_t* codes;  // for integer kinds, which multiply these: see quantize_query
   const float* scales;   // [n_rows]
   size_t stride;  // from one row to the next: head_dim rounded up to whole blocks of kKvBlock
   size_t head_dim;
-  // The values once more, as [head_dim][kMaxQueryRows], 0 where there is no row; or null. See
+  // The same values transposed, [head_dim][kMaxQueryRows], with 0 for missing rows; or null. See
   // KernelSet::reads_transposed.
   const float* transposed;
 };
 
-// The most positions and rows that one call looks at. Keys and values that are not multiplied as
-// they are stored are widened once for all rows.
+// The maximum numbers of positions and of rows in one call. Keys and values that are not multiplied
+// in their stored form are widened once for all rows.
 constexpr size_t kAttentionBlock = 64;
 constexpr size_t kMaxQueryRows = 16;
 
-// What attention does with one KvKind. Queries and outputs of kinds that rotate are rotated, too
-// (see rotate_blocks). Rows of scores and weights are kAttentionBlock apart; weights after
+// The attention functions of one KvKind. For kinds that rotate, queries and outputs are rotated,
+// too (see rotate_blocks). Rows of scores and weights are kAttentionBlock apart; weights after
 // n_positions are 0.
 struct AttentionKernels {
-  // scores[row][p] = queries[row] · keys[p], for n_rows rows. Numbers after n_positions are
-  // overwritten too.
+  // scores[row][p] = queries[row] · keys[p], for n_rows rows. Scores after n_positions may be
+  // overwritten, too.
   void (*score)(const Queries& queries, size_t n_rows, const KvRows& keys, size_t n_positions,
                 float* scores);
 
-  // outputs[row] = factors[row] * outputs[row] + sum over p of weights[row][p] * values[p], rows of
-  // head_dim. Weights are not negative.
+  // outputs[row] = factors[row] * outputs[row] + sum over p of weights[row][p] * values[p]. Each
+  // row has head_dim numbers. Weights are not negative.
   void (*weigh)(const float* weights, const float* factors, size_t n_rows, const KvRows& values,
                 size_t n_positions, size_t head_dim, float* const* outputs);
 };
 
-// Tokens of a head of the gated delta rule (Yang et al., 2024: Gated Delta Networks). The state
-// M [n_values][n_keys] tells what value follows a key. For each token it is forgotten by `decay`,
-// then corrected by `strength` times what it got wrong for this key:
+// Tokens of one head of the gated delta rule (Yang et al., 2024: Gated Delta Networks). The state
+// M [n_values][n_keys] maps keys to values. Each token multiplies M by `decay`, then corrects it by
+// `strength` times its error for the token's key:
 //   M ← decay M;  M ← M + strength (value − M key) keyᵀ;  output = M query
-// Rows of M do not see each other, so a kernel takes a few of them through many tokens while the
-// first-level cache holds them. A token's results do not depend on how many come with it.
+// Rows of M do not depend on each other, so a kernel processes many tokens for a few rows while
+// these are in the first-level cache. A token's results do not depend on the number of tokens.
 struct DeltaRule {
   const float* from;      // M before
   float* to;              // M after; may be `from`
@@ -136,8 +139,8 @@ struct DeltaRule {
   size_t output_stride;
 };
 
-// Tokens of a head of a selective state space (Mamba-2, Dao and Gu, 2024), whose channels have a
-// state S [n_channels][n_states] each, which do not see each other either. For each token:
+// Tokens of one head of a selective state space (Mamba-2, Dao and Gu, 2024). S is the state
+// [n_channels][n_states]; channels do not depend on each other. For each token:
 //   S ← decay S + (step x) inputᵀ;  output = S readout + skip x
 struct StateSpace {
   const float* from;     // S before
@@ -157,7 +160,7 @@ struct StateSpace {
   size_t output_stride;
 };
 
-// xIELU (Huang and Schlag, 2025), an activation whose shape is trained:
+// Parameters of xIELU (Huang and Schlag, 2025), an activation with a trained shape:
 //   positive x² + slope x where x > 0, negative (e^min(x, limit) - 1 - x) + slope x elsewhere.
 struct Xielu {
   float positive = 0;
@@ -169,20 +172,20 @@ struct Xielu {
 struct KernelSet {
   std::string_view name;
 
-  // By dtype_index(); see matmul_kernel().
+  // Indexed by dtype_index(); see matmul_kernel().
   std::array<MatmulKernel, kNDTypes> matmul;
 
-  // Of a block of quantized activations.
+  // The size of one block of quantized activations.
   size_t activation_block_bytes;
 
-  // Fills row `token` of x's blocks from its values.
+  // Fills row `token` of x.blocks from x.values.
   void (*quantize)(const Activations& x, size_t token);
 
-  // Fills row `token` of x's tables and negative sums from its blocks.
+  // Fills row `token` of x.tables and x.negative_sums from x.blocks.
   void (*tabulate)(const Activations& x, size_t token);
 
-  // out[i] = weight[i] * x[i] / sqrt(mean(x²) + epsilon). out may be x. Where the mean is not
-  // finite, NaN.
+  // out[i] = weight[i] * x[i] / sqrt(mean(x²) + epsilon), or NaN if the mean is not finite. out may
+  // be x.
   void (*rms_norm)(const float* x, const float* weight, float epsilon, size_t n, float* out);
 
   // out[i] = weight[i] * (x[i] - mean(x)) / sqrt(variance(x) + epsilon) + bias[i]; a null bias adds
@@ -235,26 +238,26 @@ struct KernelSet {
   // Rotates the pairs (x[i], x[i + n_pairs]) (GPT-NeoX).
   void (*rope_halves)(float* x, const float* cosines, const float* sines, size_t n_pairs);
 
-  // One step of a softmax over numbers that come in parts (Milakov and Gimelshein, 2018): turns n >
-  // 0 of them into e^(x - largest), where `largest` is the largest so far, -infinity before the
-  // first part, and adds them to `sum`. Gives the factor by which earlier parts shrink; it has been
-  // applied to `sum`.
+  // Computes one step of a softmax over numbers that come in parts (Milakov and Gimelshein, 2018).
+  // Updates `largest` (-infinity before the first part) with the n > 0 numbers of this part,
+  // replaces them by e^(x - largest), and adds these to `sum`. Returns the factor by which the
+  // results of earlier parts must be multiplied; `sum` has already been multiplied by it.
   float (*softmax_part)(float* x, size_t n, float& largest, float& sum);
 
-  // The largest of n > 0 numbers; NaN where one of them is not finite.
+  // Returns the largest of n > 0 numbers, or NaN if one of them is not finite.
   float (*largest)(const float* x, size_t n);
 
-  // The codes of a query for kinds of integers, zero from head_dim to stride: the result times
-  // codes ≈ values. For q4 the even elements of each block stand before its odd ones. Where a value
-  // is not finite, the codes are 0 and the result is not finite.
+  // Computes the codes of a query for integer kinds, with zeros from head_dim to stride. Returns
+  // their scale: scale * codes ≈ values. For q4, the even elements of each block come before its
+  // odd ones. If a value is not finite, the codes are 0 and the scale is not finite.
   float (*quantize_query)(const float* values, size_t head_dim, size_t stride, KvKind kind,
                           int16_t* codes);
 
-  // Whether score() of floats goes faster by Queries::transposed. Its sums have another order then:
-  // a row is given that way always or never.
+  // Whether score() of floats is faster with Queries::transposed. That adds numbers in another
+  // order, so a given row must use it always or never.
   bool reads_transposed = false;
 
-  // By KvKind; see attention_kernels().
+  // Indexed by KvKind; see attention_kernels().
   std::array<AttentionKernels, kNKvKinds> attention;
 };
 
@@ -266,19 +269,19 @@ inline const MatmulKernel& matmul_kernel(const KernelSet& kernels, DType type) {
   return kernels.matmul[dtype_index(type)];
 }
 
-// Fills what kernels with activations of that format read of row `token`, besides its values.
+// Fills the data, besides the values, that kernels of that activation format read for row `token`.
 void prepare_activations(const KernelSet& kernels, ActivationFormat format, const Activations& x,
                          size_t token);
 
-// MatmulKernel::multiply for any range of rows that begins at a multiple of w.interleave, the
-// unwoven rows at the end of the matrix included.
+// Does the same as MatmulKernel::multiply for any range of rows that begins at a multiple of
+// w.interleave. The range may include the unwoven rows at the end of the matrix.
 void multiply_rows(const KernelSet& kernels, const PackedMatrix& w, const Activations& x,
                    size_t n_tokens, float* y, size_t y_stride, size_t row_begin, size_t row_end);
 
-// The sets that this build and this machine can run, fastest first; the last one is scalar.
+// Returns the sets that this build and this machine can run, fastest first; the last is scalar.
 std::span<const KernelSet* const> available_kernels();
 
-// The set of that name, or null where it is unknown or this machine cannot run it.
+// Returns the set of that name, or null if it is unknown or this machine cannot run it.
 const KernelSet* find_kernels(std::string_view name);
 
 const KernelSet& scalar_kernels();

@@ -34,7 +34,7 @@ class Recorder {
 
 using Clock = std::chrono::steady_clock;
 
-// Records the time from its construction to its end.
+// Records the time from its construction to its destruction.
 class Stopwatch {
  public:
   explicit Stopwatch(Recorder& recorder) : recorder_(recorder), begin_(Clock::now()) {}
@@ -49,8 +49,8 @@ class Stopwatch {
   Clock::time_point begin_;
 };
 
-// The functions of one set's measured form. They have no argument that could tell the set, so that
-// each set has its own.
+// The functions of one set's measured form. They have no argument that says which set they measure,
+// so each set has its own functions.
 template <size_t kSet>
 struct Measured {
   static inline const KernelSet* inner = nullptr;

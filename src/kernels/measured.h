@@ -1,7 +1,7 @@
 // Kernels whose calls are counted and timed.
 //
-// They are a set of their own, which calls the functions of another one between two looks at a
-// monotonic clock: a model that was not loaded with it runs no code that knows of measuring.
+// A measured set is a separate set. Its functions read a monotonic clock before and after they call
+// the functions of another set. A model that is loaded with another set runs no measuring code.
 #pragma once
 
 #include "base/latency_histogram.h"
@@ -9,14 +9,15 @@
 
 namespace kinglet {
 
-// The measured form of one of available_kernels(), by the same name and for weights packed alike.
+// Returns the measured form of one of available_kernels(). It has the same name and the same layout
+// of packed weights.
 const KernelSet& measured_kernels(const KernelSet& kernels);
 
-// One time for each call of a function of the measured set, from any thread. `kernels` is either
-// form of a set.
+// Returns the times of all calls of the measured set's functions, from any thread. `kernels` is
+// either form of a set.
 LatencyHistogram kernel_latencies(const KernelSet& kernels);
 
-// Forgets them.
+// Drops these times.
 void reset_kernel_latencies(const KernelSet& kernels);
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// NEON as every 64-bit ARM processor has it: 8-bit products, summed in 16 bits while they fit.
+// NEON for all 64-bit ARM processors: 8-bit products, summed in 16 bits as long as they fit.
 #include "kernels/instruction_sets.h"
 #include "kernels/neon_vector.h"
 #include "kernels/vector_kernels.h"
@@ -11,14 +11,14 @@ struct Neon : NeonVector {
   static constexpr size_t kTokensOf256 = 4;
   static constexpr size_t kTokensOfBytes = 4;
   struct Codes {
-    int8_t codes[16];  // 4, four times
+    int8_t codes[16];  // 4 codes, four times
   };
   static void store_codes(int8_t* p, Int x) {
     const int8x8_t codes = narrow(x);
     vst1q_s8(p, vcombine_s8(codes, codes));
   }
 
-  // A lane sums the products of one column: of 8 steps with codes 0..31, or 4 with codes 0..63.
+  // Each lane sums one product per step. 8 steps with codes 0..31 fit, or 4 with codes 0..63.
   struct NibbleDot {
     int16x8_t rows01 = vdupq_n_s16(0);
     int16x8_t rows23 = vdupq_n_s16(0);
@@ -37,13 +37,13 @@ struct Neon : NeonVector {
     }
   };
 
-  // The products of two neighbouring steps fit 16 bits; those of the first four and of the others
-  // may come in turns.
+  // The sums of two neighbouring steps' products fit into 16 bits. The first four steps and the
+  // last four may alternate, so each half has its own products.
   struct SignedDot {
     static constexpr bool kConstantSteps = true;
     int16x8_t products01[2];
     int16x8_t products23[2];
-    // Two sums for each row, side by side.
+    // Each row has two sums in neighbouring lanes.
     Int rows01 = vdupq_n_s32(0);
     Int rows23 = vdupq_n_s32(0);
     template <size_t I>

@@ -1,4 +1,4 @@
-// NEON with dot products of 8-bit numbers: 4 codes of 4 rows at once.
+// NEON with dot products of 8-bit numbers: each instruction multiplies 4 codes of 4 rows.
 #pragma once
 
 #include "kernels/neon_vector.h"
@@ -25,7 +25,7 @@ struct NeonDotVector : NeonVector {
       std::memcpy(&four, x.codes, sizeof four);
       sums = vdotq_s32(sums, s8(w), s8(vdupq_n_s32(four)));
     }
-    // The instruction chooses one of the four steps that a vector holds.
+    // The vector holds four steps; the instruction selects one of them.
     template <size_t I>
     void add(Bytes w, const Codes* x) {
       sums = vdotq_laneq_s32(sums, s8(w), vld1q_s8(x[I / 4 * 4].codes), I % 4);

@@ -1,4 +1,4 @@
-// NEON with dot products of 8-bit numbers, in every Apple processor and most others since 2018.
+// NEON with dot products of 8-bit numbers: all Apple processors and most others since 2018.
 #include "kernels/instruction_sets.h"
 #include "kernels/neon_dot.h"
 #include "kernels/vector_kernels.h"

@@ -1,4 +1,4 @@
-// NEON with products of 8-bit matrices: 2 rows by 8 columns, with 2 tokens at once.
+// NEON with products of 8-bit matrices: an instruction multiplies 2 rows of 8 columns by 2 tokens.
 #include "kernels/instruction_sets.h"
 #include "kernels/neon_dot.h"
 #include "kernels/vector_kernels.h"
@@ -6,14 +6,14 @@
 namespace kinglet {
 namespace {
 
-// A single token has no use for them.
+// A single token does not use the matrix products.
 struct NeonI8mm : NeonDotVector {
   static constexpr size_t kTokens = 8;
 };
 
 }  // namespace
 
-// The codes of two tokens side by side, 8 columns after the other.
+// The codes of two tokens side by side, in groups of 8 columns.
 template <>
 struct PairedCodes<NeonI8mm> {
   int8_t pairs[kActivationBlock / 8][16];
@@ -28,10 +28,10 @@ struct PairedCodes<NeonI8mm> {
 template <class Sum, size_t N, size_t T>
 requires(T % 2 == 0) struct TokenSums<NeonI8mm, Sum, N, T> {
   using V = NeonI8mm;
-  // Of each pair of tokens: two rows of the first, two rows of the second.
+  // For each pair of tokens: two rows of the first token, then the same rows of the second.
   V::Int rows01[N][T / 2] = {};
   V::Int rows23[N][T / 2] = {};
-  V::Bytes even[2 * N];  // a step of each half of a block, which waits for the next one
+  V::Bytes even[2 * N];  // for each half of a block: an even step, until the next step comes
 
   template <size_t Step>
   [[gnu::always_inline]] void add(V::Bytes w, const Tile<V, T>& tile, size_t x_block) {

@@ -1,4 +1,4 @@
-// What the instruction sets of 64-bit ARM share: 128-bit vectors of 4 rows.
+// The common part of the 64-bit ARM instruction sets: 128-bit vectors of 4 rows.
 #pragma once
 
 #include <arm_neon.h>
@@ -23,7 +23,7 @@ struct NeonVector {
   static constexpr bool kRollSteps = false;
   static constexpr int32_t kSignedOffset = 0;
 
-  // The types that instructions are written for; the bits are the same.
+  // Conversions between the types that instructions expect; the bits stay the same.
   static uint8x16_t u8(Int x) { return vreinterpretq_u8_s32(x); }
   static int8x16_t s8(Int x) { return vreinterpretq_s8_s32(x); }
   static int16x8_t s16(Int x) { return vreinterpretq_s16_s32(x); }
@@ -49,7 +49,7 @@ struct NeonVector {
   static Float mul(Float a, Float b) { return vmulq_f32(a, b); }
   static Float div(Float a, Float b) { return vdivq_f32(a, b); }
   static Float fma(Float a, Float b, Float c) { return vfmaq_f32(c, a, b); }
-  // The instructions of these names give NaN where either operand is.
+  // Not vminq_f32 and vmaxq_f32: these return NaN if either operand is NaN.
   static Float min(Float a, Float b) { return vbslq_f32(vcltq_f32(b, a), b, a); }
   static Float max(Float a, Float b) { return vbslq_f32(vcltq_f32(a, b), b, a); }
   static Float abs(Float x) { return vabsq_f32(x); }
@@ -91,8 +91,8 @@ struct NeonVector {
   static Bytes load_bytes(const std::byte* p) {
     return of(vld1q_u8(reinterpret_cast<const uint8_t*>(p)));
   }
-  // The bits of Mask, after a shift by Left bits to the left (to the right where it is negative),
-  // which alone may leave no others.
+  // Shifts each byte left by Left bits (right if Left is negative), then keeps the bits of Mask.
+  // The mask is skipped if the shift alone leaves only these bits.
   template <int Left, int Mask>
   static Bytes move_bits(Bytes x) {
     constexpr int kLeft = Left > 0 ? 0xff << Left & 0xff : 0xff >> -Left;
@@ -102,7 +102,7 @@ struct NeonVector {
     if constexpr (Mask != kLeft) bytes = vandq_u8(bytes, vdupq_n_u8(Mask));
     return of(bytes);
   }
-  // table[i] for every byte i < 16.
+  // Returns table[i] for every byte i < 16.
   static Bytes look_up(const int8_t (&table)[16], Bytes i) {
     return of(vqtbl1q_u8(vreinterpretq_u8_s8(vld1q_s8(table)), u8(i)));
   }
@@ -159,7 +159,7 @@ struct NeonVector {
     pairs[0] = of(vmovl_s8(vget_low_s8(bytes)));
     pairs[1] = of(vmovl_high_s8(bytes));
   }
-  // The low halves of bytes and the high ones, less 8.
+  // Return the low or the high halves of bytes, minus 8.
   static int8x16_t low_nibbles(Bytes x) {
     return vsubq_s8(s8(move_bits<0, 0x0f>(x)), vdupq_n_s8(8));
   }
@@ -184,7 +184,7 @@ struct NeonVector {
     out[0] = vzip1q_f32(even, odd);
     out[1] = vzip2q_f32(even, odd);
   }
-  // Adds lanes in horizontal_sum's order.
+  // Adds lanes in the same order as horizontal_sum().
   static void store_sums(const Float* x, float* p) {
     store(p, vpaddq_f32(vpaddq_f32(x[0], x[1]), vpaddq_f32(x[2], x[3])));
   }

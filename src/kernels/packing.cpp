@@ -15,8 +15,8 @@ namespace {
 constexpr std::array kBlockBytes = table_of_types([](const auto& row) { return row.kBytes; });
 constexpr size_t kMaxBlockBytes = *std::max_element(kBlockBytes.begin(), kBlockBytes.end());
 
-// Copies units of a row's own block to their places among those of `interleave` rows. The constant
-// sizes let the compiler make each copy one load and one store.
+// Copy units between a row's own block and the woven blocks of `interleave` rows. With constant
+// sizes, the compiler makes each copy one load and one store.
 template <size_t kBytes>
 void scatter_units(const std::byte* own, std::byte* woven, size_t count, size_t interleave) {
   for (size_t i = 0; i < count; ++i) {
@@ -30,7 +30,7 @@ void gather_units(const std::byte* woven, std::byte* own, size_t count, size_t i
   }
 }
 
-// `own` and `woven` are the block of row `row` and the block column of its group.
+// `own` is a block of row `row`, `woven` the woven blocks of its group.
 void scatter_block(const Units& units, const std::byte* own, std::byte* woven, size_t row,
                    size_t interleave) {
   for (const auto [bytes, count] : units) {
@@ -54,9 +54,9 @@ void gather_block(const Units& units, const std::byte* woven, std::byte* own, si
   }
 }
 
-// The fifth bits of Q5_0 and Q5_1, bit i for column i, as planes: bit 2 u of byte j for column
-// 4 u + j, bit 2 u + 1 for column 16 + 4 u + j. One shift and a mask then give a step its bits.
-// Four neighbouring bits spread to, or come from, bit 0 of four bytes by one multiplication.
+// Converts the fifth bits of Q5_0 and Q5_1 (bit i for column i) to planes: bit 2 u of byte j for
+// column 4 u + j, bit 2 u + 1 for column 16 + 4 u + j. Then a step gets its bits with one shift and
+// a mask. One multiplication moves four neighbouring bits to bit 0 of four bytes, or back.
 uint64_t to_planes(uint64_t bits) {
   uint64_t planes = 0;
   for (uint32_t u = 0; u < 4; ++u) {
@@ -76,7 +76,7 @@ uint64_t from_planes(uint64_t planes) {
   return bits;
 }
 
-// Bit pairs as their low bits, and after these their high bits.
+// Splits bit pairs into the low bits of all pairs, followed by their high bits.
 uint64_t split_pairs(uint64_t pairs) {
   const auto gather = [](uint64_t bits) {  // every other bit
     bits &= 0x5555555555555555;
@@ -99,7 +99,8 @@ uint64_t join_pairs(uint64_t planes) {
   return scatter(planes & 0xffffffff) | scatter(planes >> 32) << 1;
 }
 
-// Bit j of byte i for bit i of byte j: bit pairs of 8 columns, one in each byte, become planes.
+// Swaps bit j of byte i with bit i of byte j. The bit pairs of 8 columns, one in each byte, become
+// planes.
 uint64_t transpose(uint64_t bits) {
   const auto swap = [&bits](uint64_t mask, int distance) {
     const uint64_t difference = (bits >> distance ^ bits) & mask;
@@ -111,7 +112,8 @@ uint64_t transpose(uint64_t bits) {
   return bits;
 }
 
-// The last eight codes of PTQ1_0, in base 3 (see BlockPTQ1_0), as bit pairs in their order.
+// Converts the last eight codes of PTQ1_0 from base 3 (see BlockPTQ1_0) to bit pairs in the order
+// of columns.
 uint64_t to_pairs(uint64_t fours) {
   uint64_t pairs = 0;
   for (uint32_t i = 0; i < 8; ++i) {
@@ -126,13 +128,14 @@ uint64_t from_pairs(uint64_t pairs) {
   for (uint32_t byte = 0; byte < 2; ++byte) {
     uint64_t digits = 0;
     for (uint32_t i = byte; i < 8; i += 2) digits = digits * 3 + (pairs >> (2 * i) & 3);
-    // As a fraction of 3^4, rounded up.
+    // The byte is digits / 3^4 as a fraction, rounded up.
     fours |= (digits * 256 + 80) / 81 << (8 * byte);
   }
   return fours;
 }
 
-// Bits that kernels read in another order than that of the file: words of a block.
+// A type whose bits kernels read in another order than in the file. `turn` converts each word in
+// bytes [begin, end) of a block.
 struct BitOrder {
   DType type;
   size_t begin;
@@ -169,12 +172,12 @@ size_t blocks_per_row(const PackedMatrix& matrix) {
   return matrix.n_columns / dtype_info(matrix.type).block_size;
 }
 
-// The rows that are woven in groups; the rest stand as in the file.
+// Returns the number of rows that are woven in groups; the others stay as in the file.
 size_t woven_rows(const PackedMatrix& matrix) {
   return matrix.n_rows / matrix.interleave * matrix.interleave;
 }
 
-// `rows` is left with its bits turned.
+// Weaves a group of rows. Also changes the order of bits in `rows`.
 void weave(std::byte* rows, std::byte* woven, const DTypeInfo& type, size_t interleave,
            size_t n_blocks) {
   const size_t block_bytes = type.block_bytes;
@@ -209,7 +212,7 @@ void pack_rows(const PackedMatrix& matrix, size_t begin, size_t end, std::byte* 
   if (matrix.interleave == 1) return;
   const DTypeInfo& info = dtype_info(matrix.type);
   const size_t group_bytes = packed_group_bytes(matrix);
-  // The bytes are the file's, which its owner lets us write to.
+  // The bytes belong to the file, whose owner allows writing to them.
   auto* group = const_cast<std::byte*>(matrix.data) + begin / matrix.interleave * group_bytes;
   end = std::min(end, woven_rows(matrix));
   for (size_t row = begin; row < end; row += matrix.interleave) {

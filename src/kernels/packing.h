@@ -1,14 +1,14 @@
 // The layout in which kernels read weights.
 //
-// A kernel with R = interleave works on R rows at once. Their blocks are cut into units (a scale,
-// four code bytes, …), and unit 0 of all R rows is followed by unit 1 of all R rows, and so on, so
-// that one vector load gives the same unit of every row and no dot product ends in a horizontal
-// sum. With two-byte scales and R = 4, a Q4_0 block column becomes
+// A kernel with R = interleave processes R rows at once. Their blocks are cut into units (a scale,
+// four code bytes, …). Unit 0 of all R rows is followed by unit 1 of all R rows, and so on: the
+// rows are woven. One vector load then gives the same unit of every row, and no dot product needs a
+// horizontal sum. With two-byte scales and R = 4, a column of Q4_0 blocks becomes
 //
 //   s0 s1 s2 s3 | row 0: c0-c3, row 1: c0-c3, row 2: c0-c3, row 3: c0-c3 | rows 0-3: c4-c7 | …
 //
-// Packing moves bytes, and turns bits within words of some types, so it works in place. The last
-// n_rows % R rows stay as they are; they are multiplied by the scalar kernel.
+// Packing only moves bytes, and for some types reorders bits within words, so it works in place.
+// The last n_rows % R rows stay unchanged; the scalar kernel multiplies them.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +19,18 @@
 
 namespace kinglet {
 
-// What the tensor's rows are once they are packed in place for `kernels`.
+// Describes the tensor's rows as they will be after packing in place for `kernels`.
 PackedMatrix packed_form(const TensorView& tensor, const KernelSet& kernels);
 
-// Bytes of the rows that are packed together; 0 where rows stay as they are.
+// Returns the bytes of the rows that are packed together; 0 if rows are not packed.
 size_t packed_group_bytes(const PackedMatrix& matrix);
 
-// Packs rows [begin, end) of what is to become `matrix`. Both are multiples of its interleave, or
-// its last row's end. `room`: packed_group_bytes() of it.
+// Packs rows [begin, end) in place, where `matrix` is the packed_form(). `begin` is a multiple of
+// its interleave; `end` is one, too, or n_rows. `room` has packed_group_bytes(matrix) bytes.
 void pack_rows(const PackedMatrix& matrix, size_t begin, size_t end, std::byte* room);
 
 // Packs the tensor's rows in place for `kernels` and describes the result.
-// ErrorCode::out_of_memory: there is no room for a copy of `interleave` rows.
+// ErrorCode::out_of_memory if a copy of `interleave` rows cannot be allocated.
 Result<PackedMatrix> pack_in_place(const TensorView& tensor, const KernelSet& kernels);
 
 // Writes row `row` of a packed matrix as floats [n_columns].

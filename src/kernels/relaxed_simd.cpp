@@ -1,6 +1,6 @@
-// Relaxed wasm SIMD: 8-bit dot products and fused multiply-add. All machines agree on the dot's
-// result where its second operand is in 0..127. Most compute it for any byte, with a sign (ARM) or
-// without (x86 since 2021): there, codes that are bytes take one dot instead of two.
+// Relaxed wasm SIMD: 8-bit dot products and fused multiply-add. The result of a dot is the same on
+// all machines if its second operand is in 0..127. Most machines also compute it for other bytes,
+// signed (ARM) or unsigned (x86 since 2021): there, codes that are bytes need one dot, not two.
 #include "kernels/instruction_sets.h"
 #include "kernels/vector_kernels.h"
 #include "kernels/wasm_vector.h"
@@ -13,7 +13,7 @@ struct RelaxedSimd : WasmVector {
   static constexpr size_t kTokensOf256 = 4;
   static constexpr size_t kTokensOfBytes = 4;
   static constexpr size_t kTokensOfFloats = 3;
-  // Unrolled, tiles of Q8_0 need more registers than 16.
+  // If unrolled, tiles of Q8_0 need more than 16 registers.
   static constexpr bool kRollSteps = true;
   static constexpr size_t kCopies = 1;
   struct Codes {
@@ -61,7 +61,8 @@ struct RelaxedSimd : WasmVector {
   };
 };
 
-// Where the dot reads every byte of its second operand as code + kOffset.
+// For machines whose dot accepts any byte: codes are passed as bytes code + kOffset, unsigned with
+// an offset of 128 and signed with an offset of 0.
 template <int32_t kOffset>
 struct WholeBytes : RelaxedSimd {
   static constexpr int32_t kSignedOffset = kOffset;
@@ -73,10 +74,10 @@ struct WholeBytes : RelaxedSimd {
   }
 };
 
-// Whether this machine's dots of four times the same code and byte are these.
+// Returns whether this machine's dots of four equal bytes and four equal codes are `expected`.
 bool dots_are(v128_t expected) {
-  // Volatile, so that no compiler answers for the machine. The first two are more than machines
-  // hold that add up pairs in 16 bits.
+  // Volatile, so that the compiler cannot compute the dots. On machines that read bytes as unsigned
+  // and sum pairs of products in 16 bits, the first two dots overflow.
   const volatile uint32_t codes[] = {0x81818181, 0x7f7f7f7f, 0x81818181, 0x7f7f7f7f};  // ±127
   const volatile uint32_t bytes[] = {0xffffffff, 0xffffffff, 0x80808080, 0x81818181};
   const v128_t dots =

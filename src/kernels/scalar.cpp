@@ -1,4 +1,5 @@
-// The oracle: plain loops over exact weights and unrounded activations.
+// The scalar kernels, which tests compare the others with: plain loops over exact weights and
+// activations that are not rounded.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -38,7 +39,7 @@ void multiply(const PackedMatrix& w, const Activations& x, size_t n_tokens, floa
   }
 }
 
-// What ActivationBlock asks of vectors.
+// The part of a vector type that ActivationBlock needs.
 struct Numbers {
   struct Codes {
     int8_t codes[4];

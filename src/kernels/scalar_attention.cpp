@@ -9,10 +9,10 @@
 namespace kinglet {
 namespace {
 
-// Elements restored at a time: whole blocks.
+// Elements that are converted to floats at a time: whole blocks.
 constexpr size_t kChunk = 256;
 
-// Calls f(i, n, elements) for parts of one row, from element `begin` on.
+// Calls f(i, n, elements) for parts of one row, from element `begin` on, as floats.
 template <class F>
 void for_each_part(KvKind kind, const KvRows& rows, size_t position, size_t begin, size_t head_dim,
                    const F& f) {

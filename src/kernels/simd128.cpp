@@ -1,5 +1,5 @@
-// Plain wasm SIMD: without 8-bit dot products, activations are kept as 16-bit codes, widened once,
-// and multiplied by i32x4.dot_i16x8.
+// Plain wasm SIMD. It has no 8-bit dot products, so activations are stored as 16-bit codes, widened
+// once, and multiplied with i32x4.dot_i16x8.
 #include "kernels/instruction_sets.h"
 #include "kernels/vector_kernels.h"
 #include "kernels/wasm_vector.h"
@@ -15,7 +15,7 @@ struct Simd128 : WasmVector {
   static constexpr bool kRollSteps = false;
   static constexpr size_t kCopies = 4;
   struct Codes {
-    int16_t codes[8];  // 4, twice
+    int16_t codes[8];  // 4 codes, twice
   };
   struct Words {
     v128_t rows01;  // 4 codes of row 0, 4 codes of row 1
@@ -39,7 +39,7 @@ struct Simd128 : WasmVector {
   }
 
   struct UnsignedDot {
-    // Two partial sums for each row, side by side.
+    // Each row has two partial sums in neighbouring lanes.
     Int rows01 = wasm_i32x4_const_splat(0);
     Int rows23 = wasm_i32x4_const_splat(0);
     void add(Words w, const Codes& x) {

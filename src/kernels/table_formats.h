@@ -1,7 +1,7 @@
-// Where the bits of each format stand that is multiplied by looking sums up (see table_matmul.h).
+// The places of bits in the formats that are multiplied by looking up sums (see table_matmul.h).
 //
-// A byte of a plane holds one bit of the codes of 8 neighbouring columns, the first in bit 0. Where
-// codes have two bits, packing turns those of the file into two planes (see packing.cpp).
+// A byte of a plane holds one bit of the codes of 8 neighbouring columns; the first column has bit
+// 0. If codes have two bits, packing splits those of the file into two planes (see packing.cpp).
 //   w = scale * (kFactor * code - kOffset), where plane p holds bit p of the code.
 #pragma once
 
@@ -18,13 +18,13 @@ struct TableQ1_0 {
   static constexpr int32_t kFactor = 2;
   static constexpr int32_t kOffset = 1;
 
-  // The byte of a block where 8 columns of a plane stand: group i of the 32 columns of `part`.
+  // Returns which byte of a block holds group i of 8 columns, of the 32 columns of `part`.
   static constexpr size_t byte_of(size_t /*plane*/, size_t part, size_t i) {
     return offsetof(BlockQ1_0, bits) + 4 * part + i;
   }
 };
 
-// Codes of two bits: -1 … 2 times the scale.
+// Codes of two bits: weights are -1 … 2 times the scale.
 template <class B>
 struct BitPairs {
   using Block = B;
@@ -33,7 +33,7 @@ struct BitPairs {
   static constexpr int32_t kOffset = 1;
 };
 
-// 32 columns after the other: 4 bytes of their low bits, 4 bytes of their high bits.
+// Each 32 columns have 4 bytes of low bits, then 4 bytes of high bits.
 template <class Block>
 struct TablePairs : BitPairs<Block> {
   static constexpr size_t byte_of(size_t plane, size_t part, size_t i) {
@@ -41,7 +41,7 @@ struct TablePairs : BitPairs<Block> {
   }
 };
 
-// The bits of pair k of 8 bytes stand in bytes 2 k and 2 k + 1.
+// Packing moves pair k of each of 8 bytes to bytes 2 k (the low bits) and 2 k + 1 (the high bits).
 struct TableTQ2_0 : BitPairs<BlockTQ2_0> {
   static constexpr size_t byte_of(size_t plane, size_t part, size_t i) {
     return offsetof(BlockTQ2_0, pairs) + 32 * (part / 4) + 8 * i + 2 * (part % 4) + plane;

@@ -1,12 +1,12 @@
-// Matrix multiplication by looking sums up, over a vector type V (see vector_kernels.h).
+// Matrix multiplication by looking up sums, over a vector type V (see vector_kernels.h).
 //
-// Where weights are bits, 4 of a row choose one of 16 sums of 4 activations. The sums are tabulated
-// once for each row of activations (see SumTable), and one byte shuffle looks them up for as many
-// rows of the matrix as a vector has bytes: no bit is widened to a byte and nothing is multiplied,
-// so that a bit takes about a third of the time of a 4-bit code. Numbers are the same: sums of 32
-// columns are exact, and become floats as in woven_dot.h.
+// If weights are bits, 4 bits of a row select one of 16 sums of 4 activations. These sums are
+// computed once for each row of activations (see SumTable). One byte shuffle then looks up a sum
+// for as many rows of the matrix as a vector has bytes. No bit is widened to a byte and nothing is
+// multiplied, so a bit takes about a third of the time of a 4-bit code. The results are the same:
+// sums of 32 columns are exact, and are converted to floats as in woven_dot.h.
 //
-// 32 rows are woven together in units of a byte (see packing.h), one for each byte of a vector.
+// 32 rows are woven together in units of a byte (see packing.h), one unit per byte of a vector.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,8 @@
 
 namespace kinglet {
 
-// Bit i of the numbers 0 … 15 as words: bits 0 and 1 of each number, then bits 2 and 3.
+// The bits of the numbers 0 … 15 as 16-bit words: first bits 0 and 1 of each number, then bits 2
+// and 3.
 constexpr int16_t kSumBits[2][2 * kTableSums] = {
     {0, 0, 1, 0, 0, 1, 1, 1, 0, 0, 1, 0, 0, 1, 1, 1,
      0, 0, 1, 0, 0, 1, 1, 1, 0, 0, 1, 0, 0, 1, 1, 1},
@@ -35,13 +36,13 @@ struct TableMatmul {
   using Int = typename V::Int;
   using Bytes = typename V::Bytes;
   static constexpr size_t kLanes = V::kLanes;
-  static constexpr uint32_t kGroupRows = 32;  // that are woven together
-  // A vector that is longer than a group holds two neighbours.
+  static constexpr uint32_t kGroupRows = 32;  // rows woven together
+  // A vector that is longer than a group holds two neighbouring groups.
   static constexpr size_t kRows = std::max<size_t>(kGroupRows, sizeof(Bytes));
   static constexpr size_t kVectors = kRows / sizeof(Bytes);
   static constexpr size_t kFloats = kRows / kLanes;
 
-  // What the codes of one row of activations become.
+  // The tables, blocks and sums of one row of activations.
   struct Token {
     const SumTable* tables;
     const ActivationBlock<V>* blocks;
@@ -60,7 +61,7 @@ struct TableMatmul {
                                 (static_cast<uint32_t>(first) & 0xffff));
   }
 
-  // Returns the sum of the codes below zero.
+  // Fills the table of 4 codes and returns the sum of those below zero.
   template <class Code>
   static int32_t fill_table(const Code* x, SumTable& table) {
     const int32_t negative_sum = std::min<int32_t>(x[0], 0) + std::min<int32_t>(x[1], 0) +
@@ -92,8 +93,8 @@ struct TableMatmul {
     }
   }
 
-  // sums[r] = Σ code · x_code over the 32 columns of `part`, less the sums that tables leave out.
-  // The vectors' second group, if any, is `next` bytes after the first.
+  // sums[r] = Σ code · x_code over the 32 columns of `part`, without the sums of negative codes
+  // that rest() adds. If vectors hold two groups, the second is `next` bytes after the first.
   template <class Format>
   static void look_up_part(const std::byte* block, size_t next, const SumTable* tables, size_t part,
                            int16_t* sums) {
@@ -134,8 +135,9 @@ struct TableMatmul {
     }
   }
 
-  // What is missing in the products of a block of weights and its activations, the scale of the
-  // weights aside: all the negative codes that tables leave out, and the weights' offset.
+  // Returns what the products of a block of weights and its activations still lack, before the
+  // scale of the weights is applied: the sums of negative codes that the tables leave out, and the
+  // weights' offset.
   template <class Format>
   static float rest(const Token& x, size_t first_part, size_t n_parts) {
     constexpr int32_t kLeftOut = Format::kFactor * ((1 << Format::kPlanes) - 1);
@@ -147,7 +149,7 @@ struct TableMatmul {
     return sum;
   }
 
-  // The products of a group of rows, and of its neighbour where vectors hold both.
+  // Computes the products of a group of rows, and of its neighbour if vectors hold both.
   template <class Format>
   static void multiply_group(const std::byte* group, size_t next, size_t n_columns, const Token& x,
                              Float (&products)[kFloats]) {
@@ -163,8 +165,8 @@ struct TableMatmul {
       for (Float& total : totals) total = missing;
 #pragma GCC unroll 1
       for (size_t i = 0; i < kParts; ++i) {
-        // At the end of each page the processor would wait for the next one. Asked for a part at a
-        // time, as it waits, too, where more is asked for at once than it can remember.
+        // Without this, the processor waits for the next page at the end of each page. One part is
+        // prefetched at a time: it also waits if more prefetches are open than it can track.
         const std::byte* later = group + kAhead + i * kPartBytes;
         prefetch(later, kPartBytes);
         if constexpr (kRows > kGroupRows) prefetch(later + next, kPartBytes);
@@ -186,8 +188,8 @@ struct TableMatmul {
     }
   }
 
-  // A token's tables stay in the first-level cache for so many rows, and these in the second for
-  // all tokens.
+  // Rows per chunk: a token's tables stay in the first-level cache for all rows of a chunk, and
+  // these rows stay in the second-level cache for all tokens.
   static constexpr size_t kChunkRows = 256;
 
   template <class Format>
@@ -200,7 +202,7 @@ struct TableMatmul {
         const Token token(x, t);
         for (size_t row = chunk; row < chunk_end; row += kRows) {
           const size_t n_rows = std::min(kRows, chunk_end - row);
-          // The last group may have no neighbour.
+          // The last group may have no neighbour; the vector then holds the same group twice.
           const size_t next = n_rows > kGroupRows ? kGroupRows * row_bytes : 0;
           Float products[kFloats];
           multiply_group<Format>(w.data + row * row_bytes, next, w.n_columns, token, products);

@@ -1,10 +1,10 @@
-// What attention does with each KvKind, over a vector type V (see vector_kernels.h).
+// The attention functions of each KvKind, over a vector type V (see vector_kernels.h).
 //
-// F16 and FP8 are widened to floats, a few positions or columns at a time, for the code of F32:
-// converting once for all query rows is faster, and less to download. Kinds of integers are
-// multiplied as they are, 16 bits by 16 bits, pairs of products summed in 32: a key with a
-// quantized query, and the values of two positions with the quantized weights of both. V provides
-// for that
+// F16 and FP8 are widened to floats, a few positions or columns at a time, and use the code of F32:
+// converting once for all query rows is faster, and is less code to download. Integer kinds are
+// multiplied as integers, 16 bits by 16 bits, and pairs of products are summed in 32 bits: a key
+// with a quantized query, and the values of two positions with the quantized weights of both. For
+// this, V provides
 //   dot_words(sums, a, b)          sums += a's pairs of int16 times b's
 //   load_ints(p)                   2 * kLanes int16
 //   load_words(p)                  2 * kLanes int8, as int16
@@ -12,14 +12,14 @@
 //   load_pairs(a, b, pairs)        kPairVectors * kLanes int8 of two rows, as pairs of int16
 //   load_nibble_pairs(a, b, pairs) as many q4 codes of two rows, even elements before odd ones
 //   interleave(even, odd, out)     the same numbers as two vectors in order
-//   store_sums(a, b, c, d, p)      the sums of four vectors
+//   store_sums(x, p)               the sum of the lanes of each of four vectors
 //   store_words(p, ints)           kLanes int16
 //   load_int8(p)                   kLanes int8, as int32
-//   splat_half(x)                  a Half, as floats
-//   transpose(x)                   kLanes vectors, where that is kMaxQueryRows
+//   splat_half(x)                  a Half as a float in every lane
+//   transpose(x)                   transposes kLanes vectors; only if kLanes is kMaxQueryRows
 //   shift_left, and_ints, as_floats
 //
-// What does not fill a vector is left to the scalar code.
+// The scalar code processes elements that do not fill a vector.
 #pragma once
 
 #include <algorithm>
@@ -41,8 +41,8 @@ struct VectorAttention {
   using Float = typename V::Float;
   using Int = typename V::Int;
   static constexpr size_t kLanes = V::kLanes;
-  static constexpr size_t kPositions = 4;      // keys that are multiplied side by side
-  static constexpr size_t kColumns = 4;        // vectors of a value of floats at a time
+  static constexpr size_t kPositions = 4;      // keys that are multiplied together
+  static constexpr size_t kColumns = 4;        // vectors of a float value at a time
   static constexpr size_t kMostWidened = 512;  // elements of a key; the scalar code does the rest
   static constexpr size_t kPairVectors = V::kPairVectors;
   static constexpr size_t kChunk = kPairVectors * kLanes;  // elements of a value at a time
@@ -64,7 +64,7 @@ struct VectorAttention {
     use(KvKind::q4, {score_blocks<Nibbles>, weigh_blocks<Nibbles>});
   }
 
-  // Positions from `position` on; past the end, the last one again.
+  // Finds the n rows from `position` on. After the last position, it repeats the last row.
   static void find_rows(const KvRows& rows, size_t position, size_t n_positions, size_t n,
                         const std::byte** found) {
     for (size_t i = 0; i < n; ++i) {
@@ -72,8 +72,8 @@ struct VectorAttention {
     }
   }
 
-  // Calls f.template operator()<R>(row) for groups of R rows: as many as registers hold. Four are
-  // two pairs, not three and one.
+  // Calls f.template operator()<R>(row) for groups of R rows, at most as many as registers hold.
+  // Four rows are two pairs, not three and one.
   template <class F>
   static void with_rows(size_t n_rows, const F& f) {
     size_t row = 0;
@@ -86,14 +86,14 @@ struct VectorAttention {
 
   // --- Floats ------------------------------------------------------------------------------------
 
-  // How kinds that are converted widen kLanes elements.
+  // Formats that are converted to floats: load() widens kLanes elements.
   struct F16 {
     using Element = Half;
     Float load(const Element* p) const { return V::load_half(p); }
   };
 
-  // Either 8-bit float: its 7 bits below the sign move to where a float has them, which leaves the
-  // exponent too small by a factor.
+  // Both 8-bit float formats. The 7 bits below the sign are moved to their place in a float; then
+  // the exponent is too small, which a multiplication by `factor` corrects.
   struct Fp8 {
     using Element = std::byte;
     int shift;
@@ -118,7 +118,7 @@ struct VectorAttention {
     return kind == KvKind::fp8_e4m3 || kind == KvKind::fp8_e5m2;
   }
 
-  // n elements of a row as floats, n a multiple of kLanes.
+  // Converts n elements of a row to floats; n is a multiple of kLanes.
   template <class Format>
   static void widen(const Format& format, const std::byte* row, size_t n, float* out) {
     const auto* elements = reinterpret_cast<const typename Format::Element*>(row);
@@ -143,7 +143,8 @@ struct VectorAttention {
     add_scores(KvKind::f32, queries, n_rows, keys, n_positions, n_whole, scores);
   }
 
-  // All query rows side by side: no sums within vectors, which short heads spend their time on.
+  // Computes all query rows in the lanes of a vector. This needs no sums of lanes, which take most
+  // of the time for short heads.
   [[gnu::noinline]] static void score_in_lanes(const Queries& queries, size_t n_rows,
                                                const KvRows& keys, size_t n_positions,
                                                float* scores) {
@@ -159,7 +160,7 @@ struct VectorAttention {
     }
   }
 
-  // sums[i] = the key at position p + i with every query row.
+  // sums[i] = the dot products of the key at position p + i with all query rows.
   static void add_products(const Queries& queries, const KvRows& keys, size_t p, size_t n_positions,
                            Float* sums) {
     constexpr size_t kKeys = kLanes / 2;
@@ -176,7 +177,7 @@ struct VectorAttention {
     }
   }
 
-  // Kinds that are converted: four keys are widened once for all query rows.
+  // For kinds that are converted: widens four keys once for all query rows.
   template <KvKind kKind>
   static void score(const Queries& queries, size_t n_rows, const KvRows& keys, size_t n_positions,
                     float* scores) {
@@ -199,7 +200,8 @@ struct VectorAttention {
     }
   }
 
-  // Gives the number of elements that are done: those that fill vectors, and the buffer.
+  // Returns the number of elements that are done: those in whole vectors, as far as the buffer has
+  // room for them.
   template <class Format>
   [[gnu::noinline]] static size_t score_widened(const Format& format, const Queries& queries,
                                                 size_t n_rows, const KvRows& keys,
@@ -219,7 +221,7 @@ struct VectorAttention {
     return n_wide;
   }
 
-  // The first n elements of four keys of floats with every query row.
+  // Multiplies the first n elements of four float keys with all query rows.
   [[gnu::noinline]] static void score_four_rows(const Queries& queries, size_t n_rows, size_t n,
                                                 const std::byte* const* rows, float* scores) {
     with_rows(n_rows, [&]<size_t R>(size_t row) {
@@ -245,15 +247,16 @@ struct VectorAttention {
     for (size_t r = 0; r < R; ++r) V::store_sums(sums[r], scores + r * kAttentionBlock);
   }
 
-  // Calls f.template operator()<N>(i) for every N vectors of a row of head_dim floats from element
-  // i on, and gives the number of elements that this covers.
+  // Calls f.template operator()<N>(i) for each group of N vectors, from element i on, in a row of
+  // head_dim floats. Returns the number of elements in these groups.
   template <class F>
   static size_t for_columns(size_t head_dim, const F& f) {
     size_t i = 0;
     for (; i + kColumns * kLanes <= head_dim; i += kColumns * kLanes) {
       f.template operator()<kColumns>(i);
     }
-    // Heads whose size four short vectors do not divide are not worth their code.
+    // With short vectors, code for head sizes that are no multiple of four vectors is not worth its
+    // size.
     if constexpr (kLanes > 4) {
       for (; i + 2 * kLanes <= head_dim; i += 2 * kLanes) f.template operator()<2>(i);
       for (; i + kLanes <= head_dim; i += kLanes) f.template operator()<1>(i);
@@ -286,8 +289,8 @@ struct VectorAttention {
     add_weighted(kKind, weights, factors, n_rows, values, n_positions, n_done, head_dim, outputs);
   }
 
-  // A few columns of all positions at a time are widened once for all query rows. Gives the number
-  // of elements that are done: those that fill vectors.
+  // Widens a few columns of all positions at a time, once for all query rows. Returns the number of
+  // elements that are done: those in the groups of for_columns().
   template <class Format>
   [[gnu::noinline]] static size_t weigh_widened(const Format& format, const float* weights,
                                                 const float* factors, size_t n_rows,
@@ -305,13 +308,13 @@ struct VectorAttention {
     });
   }
 
-  // N vectors of each output, from element `from` on, with the floats that begin at `column`.
+  // Computes N vectors of each output, from element `from` on. The values begin at `column`.
   template <size_t N>
   [[gnu::noinline]] static void weigh_columns(const float* weights, const float* factors,
                                               size_t n_rows, const std::byte* column, size_t stride,
                                               size_t n_positions, size_t from,
                                               float* const* outputs) {
-    // Few columns leave registers for more rows.
+    // With few columns, there are registers for more rows.
     size_t n_done = 0;
     if constexpr (kHasLaneForRow && N <= 2) {
       for (; n_done + 8 <= n_rows; n_done += 8) {
@@ -326,7 +329,7 @@ struct VectorAttention {
     });
   }
 
-  // The sums stay in registers over all positions.
+  // The sums stay in registers for all positions.
   template <size_t R, size_t N>
   static void weigh_rows(const float* weights, const float* factors, const std::byte* column,
                          size_t stride, size_t n_positions, size_t from, float* const* outputs) {
@@ -398,7 +401,7 @@ struct VectorAttention {
   static Float splat_scale(float scale) { return V::splat(scale); }
   static Float splat_scale(Half scale) { return V::splat_half(scale); }
 
-  // n scales as floats: a multiple of kLanes.
+  // Converts n scales to floats; n is a multiple of kLanes.
   static void widen_scales(const float* scales, size_t n, float* out) {
     std::copy_n(scales, n, out);
   }
@@ -409,7 +412,7 @@ struct VectorAttention {
 
   static float quantize_query(const float* values, size_t head_dim, size_t stride, KvKind kind,
                               int16_t* codes) {
-    // Sums of head_dim products with codes of ±127 must fit 32 bits.
+    // Sums of head_dim products with codes of ±127 must fit into 32 bits.
     const float largest_code = static_cast<float>(std::min<size_t>(32767, 0x1000000 / head_dim));
     const float largest = VectorMath<V>::largest_magnitude(values, head_dim);
     const size_t n_numbers = std::isfinite(largest) ? head_dim : 0;
@@ -452,7 +455,8 @@ struct VectorAttention {
     score_codes<Codes>(queries, n_rows, keys, n_positions, kKvBlock, scores);
   }
 
-  // `block`: elements that share a scale. A part of a step at their end is left out.
+  // `block` is the number of elements that share a scale. Elements at its end that do not fill a
+  // step are left out.
   template <class Codes>
   [[gnu::noinline]] static void score_codes(const Queries& queries, size_t n_rows,
                                             const KvRows& keys, size_t n_positions, size_t block,
@@ -515,10 +519,10 @@ struct VectorAttention {
     for (size_t r = 0; r < R; ++r) V::store_sums(sums[r], scores + r * kAttentionBlock);
   }
 
-  // Weights times the scales of a block of the values' elements, as 16-bit codes.
+  // The products of weights and the values' scales for one block of elements, as 16-bit codes.
   struct BlockWeights {
     alignas(64) int16_t codes[kMaxQueryRows][kAttentionBlock];
-    float units[kMaxQueryRows];  // what a code of 1 stands for
+    float units[kMaxQueryRows];  // the product that code 1 means
   };
 
   [[gnu::noinline]] static void quantize_weights(const float* weights, size_t n_rows,
@@ -557,7 +561,8 @@ struct VectorAttention {
     weigh_codes<Codes>(weights, factors, n_rows, values, n_positions, head_dim, kKvBlock, outputs);
   }
 
-  // `block`: elements that share a scale. A part of a chunk at their end is left out.
+  // `block` is the number of elements that share a scale. Elements at its end that do not fill a
+  // chunk are left out.
   template <class Codes>
   [[gnu::noinline]] static void weigh_codes(const float* weights, const float* factors,
                                             size_t n_rows, const KvRows& values, size_t n_positions,
@@ -581,7 +586,7 @@ struct VectorAttention {
     }
   }
 
-  // A chunk of the R outputs from `row` on.
+  // Computes a chunk of the R outputs from `row` on.
   template <class Codes, size_t R>
   static void weigh_chunk(const BlockWeights& weights, size_t row, const float* factors,
                           const KvRows& values, size_t n_positions, size_t from, size_t head_dim,
@@ -612,7 +617,7 @@ struct VectorAttention {
     }
   }
 
-  // output = factor * output + unit * elements, the first n of a chunk.
+  // output = factor * output + unit * elements, for the first n elements of a chunk.
   [[gnu::noinline]] static void add_chunk(const Float* elements, float unit, float factor, size_t n,
                                           float* output) {
     float part[kChunk] = {};

@@ -1,30 +1,30 @@
-// Every vectorized kernel, once, over a vector type V that one instruction-set file defines.
+// All vectorized kernels, written once over a vector type V, which each instruction-set file
+// defines.
 //
-// V lives in that file's anonymous namespace, so each instantiation is private to the only
-// translation unit built with its flags. V provides
+// V is in that file's anonymous namespace, so each instantiation is private to the only translation
+// unit that is compiled with its flags. V provides
 //   Float, Int        vectors of kLanes floats and 32-bit integers, with load, store, splat, add,
-//                     sub, mul, fma (a * b + c), min and max (the first operand where one is NaN),
+//                     sub, mul, fma (a * b + c), min and max (if one operand is NaN, the first),
 //                     max_int, to_int (rounds to nearest), to_float, as_ints (the same bits),
 //                     load_twice (a a b b …), swap_neighbours (b a d c …)
-//   Codes             4 quantized activations, as often as a vector has room for them where loading
-//                     them into all rows costs more than loading a vector; kCopies of a number
-//   broadcast         a number of an ActivationBlock in every lane
-//   Bytes             4 bytes of each of kLanes rows, as the packed layout has them
-//   Unsigned, Signed  codes made ready for dot products with activations
-//   NibbleDot         sums at most 8 steps of codes 0..15, or 4 of codes 0..31; may overflow past
-//                     that
-//   UnsignedDot       sums at most 4 steps of codes 0..63; may overflow past that
+//   Codes             4 quantized activations. If loading them into all rows costs more than
+//                     loading a vector, they are repeated to fill one; kCopies of other numbers
+//   broadcast         copies a number of an ActivationBlock to every lane
+//   Bytes             4 bytes of each of kLanes rows, in the packed layout
+//   Unsigned, Signed  codes prepared for dot products with activations
+//   NibbleDot         sums at most 8 steps of codes 0..15, or 4 of codes 0..31; more may overflow
+//   UnsignedDot       sums at most 4 steps of codes 0..63; more may overflow
 //   SignedDot         sums any even number of steps of codes -127..127
-//                     A dot adds a step by add(weights, Codes), or, where it has kConstantSteps, by
-//                     add<I>(weights, Codes*), which takes step I of up to 8; those with I / 4
-//                     alike come in order.
-//   kTokens           tokens of a tile, as measured; kTokensOf256 for blocks of 256 columns,
-//                     kTokensOfBytes for codes that are bytes, kTokensOfFloats for floats
-//   kNibbleSteps      steps of codes 0..15 that one sum takes, 4 or 8
+//                     A dot adds a step with add(weights, Codes). If it has kConstantSteps, it adds
+//                     step I of up to 8 with add<I>(weights, Codes*); steps with the same I / 4 are
+//                     added in order.
+//   kTokens           tokens of a tile, chosen by measuring; kTokensOf256 for blocks of 256
+//                     columns, kTokensOfBytes for codes that are bytes, kTokensOfFloats for floats
+//   kNibbleSteps      steps of codes 0..15 in one sum, 4 or 8
 //   kRollSteps        whether tiles of bytes loop over their steps instead of unrolling them
-//   load_row_bytes    a byte of each of 32 rows, or as many as a vector has bytes, and with them
-//                     add_bytes, widen_bytes, add_words, shift_words, store_vector: sums of bytes
-//                     and of words (see table_matmul.h)
+//   load_row_bytes    loads a byte of each of 32 rows, or of as many rows as a vector has bytes;
+//                     add_bytes, widen_bytes, add_words, shift_words, store_vector compute sums of
+//                     bytes and words (see table_matmul.h)
 // where a step multiplies 4 codes of every row with the same 4 activations.
 #pragma once
 
@@ -44,8 +44,8 @@ struct VectorKernels {
   using Tables = TableMatmul<V>;
   using Recurrent = VectorRecurrent<V>;
 
-  // The whole set but attention, which VectorAttention::add_to() brings; what is not vectorized
-  // here stays scalar.
+  // Returns the whole set. VectorAttention::add_to() adds attention; functions that are not
+  // vectorized stay scalar.
   static KernelSet kernel_set(std::string_view name) {
     KernelSet set = scalar_kernels();
     set.name = name;
@@ -82,7 +82,7 @@ struct VectorKernels {
     use_woven<BlockDot<WovenQ4_K<V>>, V::kTokensOf256>(set, DType::q4_k);
     use_woven<BlockDot<WovenQ5_K<V>>, 2>(set, DType::q5_k);
     use_woven<SubBlockDot<WovenQ6_K<V>>, V::kTokensOf256>(set, DType::q6_k);
-    // Rarer formats unpack their weights anew for each token: less code to download.
+    // Rarer formats unpack their weights again for each token: this is less code to download.
     use_woven<BlockDot<WovenQ4_1<V>>, 1>(set, DType::q4_1);
     use_woven<BlockDot<WovenQ5_1<V>>, 1>(set, DType::q5_1);
     use_woven<SubBlockDot<WovenQ2_K<V>>, 1>(set, DType::q2_k);
@@ -100,7 +100,7 @@ struct VectorKernels {
     return set;
   }
 
-  // The type whose codes are bytes.
+  // Sets the kernel of the type whose codes are bytes.
   static void use_bytes(KernelSet& set) {
     use_woven<BlockDot<WovenQ8_0<V>>, V::kTokensOfBytes>(set, DType::q8_0);
   }
@@ -110,7 +110,7 @@ struct VectorKernels {
     set.matmul[dtype_index(type)] = kernel;
   }
 
-  // Unpacks weights once for each tile of kTokens tokens.
+  // Sets a kernel that unpacks weights once for each tile of kTokens tokens.
   template <class Dot, size_t kTokens>
   static void use_woven(KernelSet& set, DType type) {
     use(set, type,

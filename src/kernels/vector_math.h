@@ -1,4 +1,5 @@
-// Norms, activation functions, softmax and their like over a vector type V (see vector_kernels.h).
+// Norms, activation functions, softmax and similar functions over a vector type V (see
+// vector_kernels.h).
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@ template <class V>
 struct VectorMath {
   using Float = typename V::Float;
   static constexpr size_t kLanes = V::kLanes;
-  static constexpr float kHuge = 3e38f;  // twice, it makes 1 and more of every positive number
+  static constexpr float kHuge = 3e38f;  // multiplied by it twice, any positive float is over 1
 
   // See exponential.h.
   static Float exp(Float x) {
@@ -33,8 +34,9 @@ struct VectorMath {
     return V::add_exponent(p, shifted);
   }
 
-  // Elements [i, i + kLanes) of a row of n, zeros after its end. Rows are seldom cut: the cut is
-  // kept out of the loops, and so is a second copy of every function for single numbers.
+  // Load and store elements [i, i + kLanes) of a row of n; loads give zeros after its end. Partial
+  // vectors are rare: their code is kept out of the loops, and no function needs a second loop for
+  // single numbers.
   static Float load(const float* row, size_t i, size_t n) {
     return i + kLanes <= n ? V::load(row + i) : load_end(row + i, n - i);
   }
@@ -46,8 +48,8 @@ struct VectorMath {
     }
   }
 
-  // The largest |x[i]|; not finite where one of them is not. As integers, the bits of magnitudes
-  // keep their order, and NaN and infinity stand above all numbers.
+  // Returns the largest |x[i]|; not finite if one of them is not. It compares the bits of
+  // magnitudes as integers: these have the same order, with infinity and NaN above all numbers.
   static float largest_magnitude(const float* x, size_t n) {
     typename V::Int bits = V::splat_int(0);
     for (size_t i = 0; i < n; i += kLanes) {
@@ -92,7 +94,7 @@ struct VectorMath {
     }
   }
 
-  // x / (1 + e^-y)
+  // x / (1 + e^-y).
   static Float times_sigmoid(Float x, Float y) {
     return V::div(x, V::add(V::splat(1.0f), exp(V::sub_float(V::splat(0.0f), y))));
   }
@@ -143,8 +145,8 @@ struct VectorMath {
     }
   }
 
-  // The sum of what positive numbers and what others make, of which one is 0. Of a positive number
-  // that needs the curve's height at the limit taken away.
+  // Adds the term for positive numbers and the term for other numbers; one of them is 0. For the
+  // latter to be 0 for a positive number, the curve's value at the limit is subtracted.
   static void xielu(float* x, const Xielu& shape, size_t n) {
     const float at_limit = exponential::exp(std::min(shape.limit, 0.0f)) - 1.0f;
     for (size_t i = 0; i < n; i += kLanes) {
@@ -225,7 +227,7 @@ struct VectorMath {
     return factor;
   }
 
-  // The last vector overlaps the one before it.
+  // The last vector may overlap the one before it.
   static float largest(const float* x, size_t n) {
     if (n < kLanes) return scalar_kernels().largest(x, n);
     Float most = V::load(x);

@@ -24,6 +24,7 @@ struct VectorMatmul {
 
   // --- Matrices of woven rows, quantized activations ---------------------------------------------
 
+  // Computes the products of one group of woven rows with T tokens.
   template <class Dot, size_t T>
   static void multiply_tile(const std::byte* group, const Activations& x, size_t token, float* y,
                             size_t y_stride) {
@@ -32,8 +33,8 @@ struct VectorMatmul {
     for (size_t t = 0; t < T; ++t) V::store(y + (token + t) * y_stride, tile.products[t]);
   }
 
-  // Tiles of tokens stay in the first-level cache for so many rows, and these in the second for all
-  // tokens.
+  // Rows per chunk: a tile's tokens stay in the first-level cache for all rows of a chunk, and
+  // these rows stay in the second-level cache for all tokens.
   static constexpr size_t kChunkRows = 64;
 
   template <class Dot, size_t T>
@@ -45,7 +46,7 @@ struct VectorMatmul {
     }
   }
 
-  // Weights are unpacked once for each tile of kTokens tokens.
+  // Unpacks weights once for each tile of kTokens tokens.
   template <class Dot, size_t kTokens>
   static void multiply_woven(const PackedMatrix& w, const Activations& x, size_t n_tokens, float* y,
                              size_t y_stride, size_t row_begin, size_t row_end) {
@@ -62,7 +63,7 @@ struct VectorMatmul {
 
   static constexpr float kZeros[kActivationBlock] = {};
 
-  // Codes are rounded to nearest, so that |x - scale * code| <= scale / 2 in blocks that have any.
+  // Rounds codes to nearest, so that |x - scale * code| <= scale / 2 in blocks with nonzero codes.
   static void quantize(const Activations& x, size_t token) {
     constexpr size_t kHalf = kActivationBlock / 2;
     const float* values = x.values + token * x.n_columns;
@@ -79,7 +80,7 @@ struct VectorMatmul {
       }
       block->set(amax / 127.0f, V::horizontal_sum_int(sums[0]), V::horizontal_sum_int(sums[1]));
       if constexpr (!std::is_empty_v<PairedCodes<V>>) {
-        // The first of two tokens has room for both; there may be no second one.
+        // The first token of a pair holds the codes of both; there may be no second token.
         const size_t which = token % 2;
         (block - which * (x.n_columns / kActivationBlock))->put(which, block->steps);
       }
@@ -95,8 +96,8 @@ struct VectorMatmul {
   static float weight(float w) { return w; }
   static float weight(Half w) { return to_float(w); }
 
-  // R rows (w_stride elements apart) times T tokens (x_stride floats apart) over n columns,
-  // accumulated onto y[t][r].
+  // Multiplies R rows (w_stride elements apart) by T tokens (x_stride floats apart) over n columns
+  // and adds the results to y[t][r].
   template <size_t R, size_t T, class Element>
   static void accumulate_tile(const Element* w, size_t w_stride, const float* x, size_t x_stride,
                               size_t n, float* y, size_t y_stride) {
@@ -128,7 +129,7 @@ struct VectorMatmul {
     }
   }
 
-  // The same for any number of tokens, T at a time.
+  // Does the same for any number of tokens, T at a time.
   template <size_t R, size_t T, class Element>
   static void accumulate_rows(const Element* w, size_t w_stride, const float* x, size_t x_stride,
                               size_t n, size_t n_tokens, float* y, size_t y_stride) {
@@ -147,8 +148,8 @@ struct VectorMatmul {
     }
   }
 
-  // Whole rows, T tokens at a time. A tile of tokens meets all of them while the first-level cache
-  // holds it.
+  // Multiplies whole rows, T tokens at a time: each tile of tokens is multiplied by all rows while
+  // it is in the first-level cache.
   template <size_t T, class Element>
   static void multiply_few_rows(const Element* w, size_t n_rows, size_t n, const float* x,
                                 size_t n_tokens, float* y, size_t y_stride) {
@@ -166,8 +167,8 @@ struct VectorMatmul {
     }
   }
 
-  static constexpr size_t kMostWidened = 8192;  // weights of a few rows
-  static constexpr size_t kFewTokens = 3;       // for which widening costs more than it gains
+  static constexpr size_t kMostWidened = 8192;  // weights that are widened at a time
+  static constexpr size_t kFewTokens = 3;       // up to so many, widening costs more than it saves
 
   template <class Element>
   static void multiply_floats(const PackedMatrix& w, const Activations& x, size_t n_tokens,
@@ -175,7 +176,7 @@ struct VectorMatmul {
     clear(y, y_stride, n_tokens, row_begin, row_end);
     const auto* weights = reinterpret_cast<const Element*>(w.data);
     const size_t n = w.n_columns;
-    const size_t n_fit = kMostWidened / n / 4 * 4;  // rows
+    const size_t n_fit = kMostWidened / n / 4 * 4;  // rows that fit into the buffer
     const bool widens = !std::is_same_v<Element, float> && n_tokens > kFewTokens && n_fit > 0;
     const size_t n_together = widens ? n_fit : kChunkRows;
     alignas(64) float widened[kMostWidened];
@@ -195,7 +196,7 @@ struct VectorMatmul {
     }
   }
 
-  // Weights as floats: once for all tokens.
+  // Converts n weights to floats.
   template <class Element>
   static void widen(const Element* w, size_t n, float* out) {
     const size_t n_whole = n / kLanes * kLanes;
@@ -203,7 +204,7 @@ struct VectorMatmul {
     for (size_t i = n_whole; i < n; ++i) out[i] = weight(w[i]);
   }
 
-  // Dequantizes a few rows at a time, so that their decoding is paid once for all tokens.
+  // Dequantizes a part of a row at a time, once for all tokens.
   static void multiply_dequantized(const PackedMatrix& w, const Activations& x, size_t n_tokens,
                                    float* y, size_t y_stride, size_t row_begin, size_t row_end) {
     constexpr size_t kChunk = 256;  // a multiple of every type's block size

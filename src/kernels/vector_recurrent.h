@@ -15,10 +15,10 @@ struct VectorRecurrent {
   using Float = typename V::Float;
   using Math = VectorMath<V>;
   static constexpr size_t kLanes = V::kLanes;
-  // Rows of a state that are worked on together: their sums do not wait for each other.
+  // Rows of a state that are processed together: their sums do not wait for each other.
   static constexpr size_t kRows = 4;
-  // Tokens whose keys and queries fit the first-level cache beside those rows: 16 KB of them where
-  // heads are 128 wide.
+  // Tokens per chunk: their keys and queries fit into the first-level cache beside those rows. They
+  // take 16 KB if heads are 128 wide.
   static constexpr size_t kChunk = 16;
 
   static void convolve(const float* const* rows, const float* taps, const float* bias, size_t width,
@@ -43,8 +43,8 @@ struct VectorRecurrent {
   }
 
  private:
-  // Calls f(R, t, row, from, to) for R rows of a state [n_rows][n_columns] in each token t. Some
-  // rows go through a chunk of tokens before the next ones do.
+  // Calls f(R, t, row, from, to) for R rows of a state [n_rows][n_columns] and each token t. All
+  // tokens of a chunk are processed for some rows before the next rows.
   template <class Head, class F>
   static void run(const Head& head, size_t n_rows, size_t n_columns, const F& f) {
     for (size_t first = 0; first < head.n_tokens; first += kChunk) {

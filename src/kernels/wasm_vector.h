@@ -1,4 +1,4 @@
-// What the two wasm instruction sets share: 128-bit vectors of 4 rows.
+// The common part of the two wasm instruction sets: 128-bit vectors of 4 rows.
 #pragma once
 
 #include <wasm_simd128.h>
@@ -17,7 +17,7 @@ struct WasmVector {
   using Int = v128_t;
   using Bytes = v128_t;
   static constexpr size_t kLanes = 4;
-  static constexpr size_t kNibbleSteps = 4;  // a product waits for the one before: two chains
+  static constexpr size_t kNibbleSteps = 4;  // two sums: each product waits for the one before
   static constexpr int32_t kSignedOffset = 0;
 
   static Float load(const float* p) { return wasm_v128_load(p); }
@@ -83,7 +83,7 @@ struct WasmVector {
   }
 
   static Bytes load_bytes(const std::byte* p) { return wasm_v128_load(p); }
-  // The bits of Mask, after a shift by Left bits to the left (to the right where it is negative).
+  // Shifts left by Left bits (right if Left is negative), then keeps the bits of Mask in each byte.
   // Byte shifts take several instructions on most machines; 16-bit shifts and a mask take two.
   template <int Left, int Mask>
   static Bytes move_bits(Bytes x) {
@@ -162,7 +162,7 @@ struct WasmVector {
     out[0] = wasm_i32x4_shuffle(even, odd, 0, 4, 1, 5);
     out[1] = wasm_i32x4_shuffle(even, odd, 2, 6, 3, 7);
   }
-  // Adds lanes in horizontal_sum's order.
+  // Adds lanes in the same order as horizontal_sum().
   static void store_sums(const Float* x, float* p) {
     const v128_t ab =
         add(wasm_i32x4_shuffle(x[0], x[1], 0, 4, 1, 5), wasm_i32x4_shuffle(x[0], x[1], 2, 6, 3, 7));

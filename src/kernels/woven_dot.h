@@ -1,7 +1,7 @@
 // Dot products of woven rows with quantized activations, for the formats of woven_formats.h.
 //
-// A format is unpacked in steps: step i gives columns 4 i … 4 i + 3 of every row. Where a byte
-// holds two codes, kWidth columns share it, and the steps of both halves go side by side.
+// A format is unpacked in steps: step i gives columns 4 i … 4 i + 3 of every row. If bytes hold two
+// codes, kWidth columns share their bytes, and the steps of both halves alternate.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace kinglet {
 
-// Sums must stay in registers, so whatever touches them becomes part of one function.
+// Sums must stay in registers, so all code that uses them is inlined into one function.
 #define KINGLET_INLINE __attribute__((always_inline))
 
 // Calls f(std::integral_constant<size_t, i>) for i < N, unrolled.
@@ -28,8 +28,8 @@ KINGLET_INLINE inline void unroll(const F& f) {
   (std::make_index_sequence<N>());
 }
 
-// The sums of a tile's tokens over N neighbouring blocks of activations, 8 steps each; V may have
-// its own, of several tokens at once.
+// The sums of a tile's tokens over N neighbouring blocks of activations of 8 steps each. V may
+// specialize this to process several tokens at once.
 template <class V, class Sum, size_t N, size_t T>
 struct TokenSums {
   Sum sums[N][T];
@@ -50,7 +50,7 @@ struct TokenSums {
   }
 };
 
-// Formats with a scale, and maybe a minimum, for every 32 columns:
+// Dot products for formats with a scale, and maybe a minimum, for every 32 columns:
 // Σ w x = scale · x_scale · (Σ code · x_code − kOffset · Σ x_code) + minimum · x_scale · Σ x_code.
 template <class Format>
 struct BlockDot {
@@ -68,7 +68,7 @@ struct BlockDot {
 
  private:
   static constexpr size_t kScales = Format::kWidth / kActivationBlock;
-  static constexpr size_t kSteps = kActivationBlock / 4;  // for each scale
+  static constexpr size_t kSteps = kActivationBlock / 4;  // per scale
   template <class V, size_t T>
   using Sums = TokenSums<V, typename Format::Sum, kScales, T>;
 
@@ -124,9 +124,10 @@ struct BlockDot {
   }
 };
 
-// Formats of 256 columns with one float scale and whole-number scales s, and maybe minima m, for
-// every 16 columns: Σ w x = scale · x_scale · Σ s (Σ code · x_code − kOffset · Σ x_code)
-//                           − minimum_scale · x_scale · Σ m Σ x_code.
+// Dot products for formats of 256 columns with one float scale, and an integer scale s and maybe an
+// integer minimum m for every 16 columns:
+// Σ w x = scale · x_scale · Σ s (Σ code · x_code − kOffset · Σ x_code)
+//         − minimum_scale · x_scale · Σ m Σ x_code.
 template <class Format>
 struct SubBlockDot {
   template <class V, size_t T>
@@ -135,7 +136,8 @@ struct SubBlockDot {
     for (size_t i = 0; i < tile.n_columns / Block::kSize; ++i) {
       const Format block(tile.group + i * kBlockBytes<V>);
       for (size_t half = 0; half < 2; ++half) {
-        // Units of a block are read in another order than they stand in, which is not foreseen.
+        // Units of a block are not read in the order of their addresses, which the processor does
+        // not predict.
         if constexpr (T == 1) {
           constexpr size_t kHalf = kBlockBytes<V> / 2;
           prefetch(block.data + kBlockBytes<V> + half * kHalf, kHalf);
@@ -202,7 +204,7 @@ struct SubBlockDot {
   }
 };
 
-// Formats with a float scale for every 16 columns:
+// Dot products for formats with a float scale for every 16 columns:
 // Σ w x = scale · x_scale · (Σ code · x_code − kOffset · Σ x_code).
 template <class Format>
 struct HalfBlockDot {
@@ -241,7 +243,7 @@ struct HalfBlockDot {
   }
 };
 
-// Formats of digits 0, 1 and 2 in base 3, with one scale:
+// Dot products for formats of digits 0, 1 and 2 in base 3, with one scale:
 // Σ w x = scale · x_scale · (Σ digit · x_code − Σ x_code).
 template <class Format>
 struct TernaryDot {
@@ -255,7 +257,7 @@ struct TernaryDot {
       unroll<std::size(Format::kRuns)>(
           [&](auto run) KINGLET_INLINE { add_run<run>(tile, block, column, sums); });
       if constexpr (Format::kPairSteps > 0) {
-        constexpr size_t kPairs = Block::kSize - 4 * Format::kPairSteps;  // the first column
+        constexpr size_t kPairs = Block::kSize - 4 * Format::kPairSteps;  // their first column
         unroll<Format::kPairSteps>([&](auto step) KINGLET_INLINE {
           add(tile, block.template unpack_pairs<step>(), column + kPairs + 4 * step,
               sums[kParts - 1]);
@@ -270,7 +272,7 @@ struct TernaryDot {
   template <class V, size_t T>
   using Sums = typename V::NibbleDot[kParts][T];
 
-  // A byte is a fraction; multiplied by 3, it carries its next digit out.
+  // Each byte is a fraction: multiplied by 3, its carry is the next digit.
   template <size_t Run, class V, size_t T>
   KINGLET_INLINE static void add_run(const Tile<V, T>& tile, const Format& block, size_t column,
                                      Sums<V, T>& sums) {

@@ -1,8 +1,8 @@
-// How the codes and scales of each format are read from a column of woven blocks (see packing.h).
+// Reads the codes and scales of each format from a column of woven blocks (see packing.h).
 //
-// The unit that stands at byte i of a row's own block begins at byte V::kLanes * i of the woven
-// ones. Formulas are in tensor/blocks.h; the vector type V is described in vector_kernels.h, what
-// the members of a format mean in woven_dot.h.
+// The unit that begins at byte i of a row's own block begins at byte V::kLanes * i of the woven
+// blocks. tensor/blocks.h has the formulas of the formats, vector_kernels.h describes the vector
+// type V, and woven_dot.h shows the meaning of a format's members.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,14 @@ struct WovenBlocks {
   using Bytes = typename V::Bytes;
   static constexpr int32_t kOffset = 0;
   static constexpr bool kHasMinimum = false;
-  static constexpr bool kSharesBytes = true;  // two codes in one
+  static constexpr bool kSharesBytes = true;  // a byte holds two codes
 
   const std::byte* data = nullptr;
 
   WovenBlocks() = default;
   explicit WovenBlocks(const std::byte* woven) : data(woven) {}
 
-  // The unit that begins at byte i of a row's own block.
+  // Returns the unit that begins at byte i of a row's own block, for all rows.
   const std::byte* unit(size_t i) const { return data + V::kLanes * i; }
   Bytes bytes_at(size_t i) const { return V::load_bytes(unit(i)); }
   Float half_at(size_t i) const { return V::load_half(unit(i)); }
@@ -37,13 +37,13 @@ struct WovenBlocks {
   }
 };
 
-// Whether a sum's steps are constants of its type: so that one load brings four of them, say.
+// Whether a sum takes its steps as template arguments, for example to load four of them at once.
 template <class Dot>
 concept WantsConstantSteps = requires {
   Dot::kConstantSteps;
 };
 
-// A sum of up to eight steps, as narrower ones that hold kSteps each.
+// A sum of up to eight steps, made of smaller sums of kSteps each.
 template <class Dot, size_t kSteps>
 struct StepSum {
   static_assert(kSteps == 4 || kSteps == 8);
@@ -109,8 +109,8 @@ struct WovenQ4_1 : WovenNibbles<V, BlockQ4_1> {
   }
 };
 
-// The fifth bits stand in the planes that packing makes of them (see packing.cpp): bit 2 u of byte
-// j of a row's word belongs to column 4 u + j, bit 2 u + 1 to column 16 + 4 u + j.
+// Packing rearranges the fifth bits into planes (see packing.cpp): bit 2 u of byte j of a row's
+// word belongs to column 4 u + j, bit 2 u + 1 to column 16 + 4 u + j.
 template <class V, class Block>
 struct WovenFiveBits : WovenNibbles<V, Block> {
   using WovenNibbles<V, Block>::WovenNibbles;
@@ -178,7 +178,7 @@ struct WovenMXFP4 : WovenNibbles<V, BlockMXFP4> {
   using WovenNibbles<V, BlockMXFP4>::WovenNibbles;
   using Sum = StepSum<typename V::NibbleDot, 4>;
   static constexpr int32_t kOffset = 12;
-  // kMxfp4Values + kOffset: codes without signs, as nibbles are multiplied.
+  // kMxfp4Values + kOffset: unsigned codes, which can be multiplied like nibbles.
   static constexpr int8_t kValues[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
 
   typename V::Float scale(size_t /*sub_block*/) const {
@@ -197,18 +197,18 @@ template <class V>
 struct WovenNVFP4 : WovenBlocks<V, BlockNVFP4> {
   using Base = WovenBlocks<V, BlockNVFP4>;
   using Int = typename V::Int;
-  using Dot = typename V::NibbleDot;  // of 4 steps
+  using Dot = typename V::NibbleDot;  // sums 4 steps
   static constexpr int32_t kOffset = WovenMXFP4<V>::kOffset;
   using Base::Base;
 
   // See BlockNVFP4::scale().
   typename V::Float scale(size_t sub_block) const {
     const Int code = V::bit_and(V::load_int8(this->unit(sub_block)), V::splat_int(0x7f));
-    // All bits, but none for 0x7f.
+    // All bits set, but 0 for code 0x7f.
     const Int mask = V::sub(V::shift_right(V::add_int(code, V::splat_int(1)), 7), V::splat_int(1));
     const Int number = V::bit_and(code, mask);
-    // Whole numbers of up to four bits times a power of two: subnormal floats would take many
-    // times as long.
+    // An integer of up to four bits times a power of two: subnormal floats would take many times as
+    // long.
     const Int exponent = V::max_int(V::shift_right(number, 3), V::splat_int(1));
     const Int upper_bits = V::shift_left(V::sub(exponent, V::splat_int(1)), 3);
     const Int power = V::shift_left(V::add_int(exponent, V::splat_int(127 - 11)), 23);
@@ -223,7 +223,7 @@ struct WovenNVFP4 : WovenBlocks<V, BlockNVFP4> {
 
 // --- Digits in base 3 ----------------------------------------------------------------------------
 
-// A run of bytes that hold n_digits codes each: digit i of byte j is column
+// A run of n_bytes bytes that hold n_digits codes each: digit i of byte j is column
 // first_column + i * n_bytes + j.
 struct DigitRun {
   size_t first_byte;
@@ -239,7 +239,7 @@ struct WovenTQ1_0 : WovenBlocks<V, BlockTQ1_0> {
   static constexpr size_t kPairSteps = 0;
 };
 
-// Packing makes bit pairs of the last eight codes.
+// Packing converts the last eight codes to bit pairs.
 template <class V>
 struct WovenPTQ1_0 : WovenBlocks<V, BlockPTQ1_0> {
   using WovenBlocks<V, BlockPTQ1_0>::WovenBlocks;
@@ -281,7 +281,7 @@ struct WovenIQ4_XS : WovenBlocks<V, BlockIQ4_XS> {
   }
 };
 
-// The two neighbouring sub-blocks that share bytes are unpacked together.
+// Two neighbouring sub-blocks share bytes and are unpacked together.
 template <class V, class Block>
 struct WovenScalesAndMinima : WovenBlocks<V, Block> {
   using Base = WovenBlocks<V, Block>;
@@ -290,7 +290,7 @@ struct WovenScalesAndMinima : WovenBlocks<V, Block> {
   static constexpr size_t kWidth = 64;
   static constexpr bool kHasMinimum = true;
 
-  // The blocks' scales, and ScalesAndMinima as a word of each row.
+  // The scales of each row's block, and its ScalesAndMinima as three words per row.
   Float block_scale;
   Float block_minimum;
   Int a;
@@ -340,7 +340,7 @@ struct WovenQ5_K : WovenScalesAndMinima<V, BlockQ5_K> {
   template <size_t Step>
   typename V::Unsigned unpack(size_t part) const {
     const auto bytes = this->bytes_at(offsetof(BlockQ5_K, nibbles) + 32 * part + Step % 8 * 4);
-    // Bits 2 part and 2 part + 1 of every byte come to bits 0 and 1.
+    // The shift moves bits 2 part and 2 part + 1 of every byte to bits 0 and 1.
     const auto fifth = V::shift_right(this->bytes_at(offsetof(BlockQ5_K, high_bits) + Step % 8 * 4),
                                       static_cast<uint32_t>(2 * part));
     return V::as_unsigned(V::bit_or(nibbles<V, (Step >= 8)>(bytes),
@@ -388,7 +388,8 @@ struct WovenQ3_K : WovenBlocks<V, BlockQ3_K> {
   template <size_t Quarter>
   typename V::Unsigned unpack(size_t half, size_t unit) const {
     const auto pairs = this->bytes_at(offsetof(BlockQ3_K, pairs) + 32 * half + 4 * unit);
-    // Bit 4 half + Quarter of every byte comes to bit Quarter, and from there to bit 2.
+    // The shift moves bit 4 half + Quarter of every byte to bit Quarter; move_bits() then moves it
+    // to bit 2.
     const auto third = V::shift_right(this->bytes_at(offsetof(BlockQ3_K, high_bits) + 4 * unit),
                                       static_cast<uint32_t>(4 * half));
     return V::as_unsigned(V::bit_or(V::template move_bits<-2 * int{Quarter}, 0x03>(pairs),

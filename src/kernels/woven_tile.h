@@ -9,8 +9,9 @@
 
 namespace kinglet {
 
-// The products of one group of V::kLanes woven rows with T tokens, which share each weight that is
-// unpacked. (Two groups that shared each activation were slower in wasm, and no faster natively.)
+// The products of one group of V::kLanes woven rows with T tokens. Each weight is unpacked once for
+// all T tokens. (Tiles of two groups, which share each loaded activation, were slower in wasm and
+// not faster natively.)
 template <class V, size_t T>
 struct Tile {
   const std::byte* group;
