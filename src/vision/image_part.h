@@ -1,4 +1,5 @@
-// What a picture becomes for a text model: rows in place of tokens, and the text around them.
+// The input for a text model that is made of a picture: rows in place of tokens, and the text
+// around them.
 #pragma once
 
 #include <string>
@@ -7,7 +8,7 @@
 
 namespace kinglet {
 
-// A text, whose special tokens are to be read as such, or rows.
+// Either a text, whose special tokens are parsed, or rows.
 struct ImagePart {
   std::string text;
   ImageRows image;

@@ -9,7 +9,7 @@
 namespace kinglet {
 namespace {
 
-// Of all rows of a picture.
+// The maximum number of floats in all rows of a picture.
 constexpr uint64_t kMaxRowNumbers = 1 << 28;
 
 uint64_t checksum_of(const PictureView& picture, uint64_t reader) {
@@ -39,7 +39,7 @@ Status ImageReader::begin(const PictureView& picture, const Cancellation& cancel
   return {};
 }
 
-// What the rows of a tile will be.
+// Describes the rows of a tile before they are computed.
 ImageRows ImageReader::describe(const Tile& tile) const {
   const VisionConfig& config = model_->config();
   const uint32_t across = tile.size.width / config.row_size();
@@ -69,7 +69,8 @@ void ImageReader::list_parts(uint64_t checksum) {
   }
 }
 
-// A vector that finds no room ends the program, so the memory is asked for in words first.
+// A vector that cannot allocate ends the program. So this first tries to allocate the same memory
+// in a way that can fail.
 Status ImageReader::make_room() {
   uint64_t n = 0;
   for (const ImagePart& part : parts_) n += uint64_t{part.image.n_rows} * part.image.width;

@@ -1,4 +1,4 @@
-// Pictures in, rows for a text model out.
+// Converts pictures to rows for a text model.
 #pragma once
 
 #include <cstddef>
@@ -17,40 +17,41 @@
 
 namespace kinglet {
 
-// Patches that are computed together where nobody says how many.
+// The default number of patches that are computed together.
 constexpr uint32_t kImageBatch = 256;
 
-// Reads pictures one at a time, in steps, between which a caller can do something else.
-// The model and the pool must outlive it.
+// Reads one picture at a time, in steps, so that the caller can do other work between them.
+// The model and the pool must outlive the reader.
 class ImageReader {
  public:
-  // ErrorCode::invalid_argument: a batch of 0.
+  // ErrorCode::invalid_argument for a batch of 0.
   static Result<ImageReader> create(const VisionModel& model, ThreadPool& pool,
                                     uint32_t n_batch = kImageBatch);
 
-  // Lays out a picture, whose pixels are not needed afterwards, in place of what was begun or read
-  // before. Errors: those of lay_out_picture(), and invalid_argument or out_of_memory where its
-  // rows find no room; there are no parts then.
+  // Lays out a picture, whose pixels are not needed afterwards. An earlier picture is dropped.
+  // Errors: those of lay_out_picture(); invalid_argument or out_of_memory if there is no room for
+  // its rows. After an error there are no parts.
   Status begin(const PictureView& picture, const Cancellation& cancellation = {});
 
-  // Computes the next step: a tile's patches, one of its layers, or its rows. An error ends it, and
-  // there are no parts then. Errors: those of Tower.
+  // Computes the next step: a tile's patches, one of its layers, or its rows. After an error the
+  // picture is dropped and there are no parts. Errors: those of Tower.
   Status advance();
 
-  // Steps of the picture, and those that are left.
+  // The number of steps of the picture, and of those that are left.
   size_t n_steps() const { return layout_.tiles.size() * steps_of_tile(); }
   size_t n_left() const { return n_left_; }
 
-  // All steps at once. Errors: those of begin() and advance().
+  // Does all steps at once. Errors: those of begin() and advance().
   Status run(const PictureView& picture, const Cancellation& cancellation = {});
 
-  // What the text model is to see, in its order. Sizes and checksums are known from the beginning,
-  // numbers as soon as their tile has been computed.
+  // The input for the text model, in order. Sizes and checksums are known after begin(), the
+  // numbers of rows as soon as their tile has been computed.
   std::span<const ImagePart> parts() const { return parts_; }
-  // The same without a copy; what was begun ends with it.
+  // Returns the parts without a copy, and drops the picture.
   std::vector<ImagePart> take_parts();
 
-  // Memory beside parts and pictures: what is held, and what a tile of so many patches needs.
+  // Bytes of memory without parts and pictures: what is allocated now, and what a tile of n_patches
+  // needs.
   uint64_t bytes() const { return tower_.bytes(); }
   uint64_t bytes_for(size_t n_patches) const { return tower_.bytes_for(n_patches); }
 
@@ -63,7 +64,7 @@ class ImageReader {
   Status make_room();
   Status run_step(size_t tile, size_t step);
   void give_up();
-  // Patches, layers, rows.
+  // One step for the patches, one for each layer, one for the rows.
   size_t steps_of_tile() const { return model_->weights().layers.size() + 2; }
 
   const VisionModel* model_;
@@ -71,7 +72,7 @@ class ImageReader {
   Cancellation cancellation_;
   PictureLayout layout_;
   std::vector<ImagePart> parts_;
-  std::vector<size_t> part_of_;  // which part a tile is
+  std::vector<size_t> part_of_;  // for each tile, the index of its part
   size_t n_left_ = 0;
 };
 

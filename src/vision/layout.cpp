@@ -9,15 +9,16 @@
 namespace kinglet {
 namespace {
 
-// LFM2-VL: how many tiles, and from how many times the pixels of a picture in one piece on.
+// LFM2-VL: the limits of the number of tiles. A picture is cut if it has more than kTilingFactor
+// times the most pixels of a picture in one piece.
 constexpr uint32_t kMinTiles = 2;
 constexpr uint32_t kMaxFreeTiles = 10;
 constexpr double kTilingFactor = 2;
 
 float to_float(uint32_t n) { return static_cast<float>(n); }
 
-// Multiples of `step`. Behind the limits of a picture, numbers are the next one beyond them, which
-// resize() refuses.
+// Returns `steps` times `step`. More steps than the limit of a side become limit + 1 steps, which
+// resize() rejects.
 uint32_t multiple(float steps, uint32_t step) {
   constexpr float kTooMany = kMaxResizedSide + 1;
   return static_cast<uint32_t>(std::min(steps, kTooMany)) * step;
@@ -27,17 +28,17 @@ size_t n_patches_of(const VisionConfig& config, Size size) {
   return size_t{size.width / config.patch_size} * (size.height / config.patch_size);
 }
 
-// A size in steps, its longer side cut to so many steps in all.
+// Cuts the longer side of a size in steps, so that its area is at most `most` squares of a step.
 Size cut_to(Size size, uint32_t step, uint64_t most) {
   const uint64_t shorter = std::min(size.width, size.height) / step;
   const auto longest = static_cast<uint32_t>(std::max<uint64_t>(most / shorter, 1) * step);
   return {std::min(size.width, longest), std::min(size.height, longest)};
 }
 
-// The picture's own size in steps, or where that is too few or too many pixels, the nearest size
-// of its proportions. In floats, as the reference computes it: it decides about whole steps. Sides
-// of less than a step let it grow beyond the most (a line of 65,536 pixels to four times as many
-// rows): such a picture loses its proportions here.
+// Returns the picture's own size in steps; if that has too few or too many pixels, the nearest size
+// in its proportions. Computes in floats like the reference, because rounding decides about whole
+// steps. A side shorter than a step is rounded up, so the result could exceed the limit (for a line
+// of 65,536 pixels, several times). Here, such a picture loses its proportions.
 Size fit_pixels(const PictureView& picture, uint32_t step, uint64_t min_pixels,
                 uint64_t max_pixels) {
   const float width = to_float(picture.width);
@@ -67,7 +68,7 @@ Status check_patches(const VisionConfig& config, Size size) {
                cat("the picture is ", n, " patches large, expected at most ", kMaxPatches)};
 }
 
-// Adds a picture that is seen whole.
+// Adds a picture that is one tile.
 void add_whole(PictureLayout& layout, Picture picture) {
   layout.tiles.push_back({layout.pictures.size(), 0, 0, {picture.width(), picture.height()}});
   layout.pictures.push_back(std::move(picture));
@@ -83,7 +84,8 @@ void add_text(PictureLayout& layout, std::string_view text) {
   }
 }
 
-// Adds a picture that is cut into squares, line by line, and then the whole in another size.
+// Adds a picture that is cut into squares, line by line, and then the whole picture in another
+// size.
 void add_tiles(const VisionConfig& config, Picture picture, Picture whole, PictureLayout& layout) {
   const Projector& projector = *config.projector;
   const uint32_t side = config.image_size;
@@ -102,22 +104,22 @@ void add_tiles(const VisionConfig& config, Picture picture, Picture whole, Pictu
   add_text(layout, projector.whole_end);
 }
 
-// The side beside a longest one: cut off, then made even.
+// Returns the length of the shorter side: truncated to an integer, then made even.
 uint32_t shorter_side(double exact) {
   const auto side = static_cast<uint32_t>(exact);
   return std::max(side + side % 2, 1u);
 }
 
-// Idefics 3: first by its proportions until the longest edge fits, then to whole tiles. The whole
-// picture is made from these. Files without that edge: to the nearest whole tiles at once, where
-// the reference knows no limit.
+// Idefics 3: resizes the picture in its proportions to the longest edge, then to whole tiles. The
+// whole picture is made from the latter. Without a longest edge in the file, it resizes to the
+// nearest whole tiles at once; the reference has no limit there.
 Status lay_out_tiles(const VisionConfig& config, const PictureView& picture,
                      PictureLayout& layout) {
   const uint32_t side = config.image_size;
   const Filter filter = config.projector->filter;
   if (config.longest_edge == 0) {
     const Size size = fit_pixels(picture, side, 0, uint64_t{kMaxTiles} * side * side);
-    // This order of resizing: its overview is made of the picture itself, and bicubically.
+    // Here the whole picture is made from the original, and with a bicubic filter.
     KINGLET_ASSIGN(Picture whole, resize(picture, {side, side}, Filter::bicubic));
     KINGLET_ASSIGN(Picture tiled, resize_into(picture, size, Filter::bicubic));
     add_tiles(config, std::move(tiled), std::move(whole), layout);
@@ -136,8 +138,8 @@ Status lay_out_tiles(const VisionConfig& config, const PictureView& picture,
   return {};
 }
 
-// The grid of tiles whose proportions are nearest: of equally near ones, the one with the most
-// tiles of which the picture fills more than half.
+// Returns the grid of tiles whose proportions are nearest to the picture's. Among equally near
+// grids, it is the one with the most tiles of which the picture fills more than half.
 Size choose_grid(const PictureView& picture, uint32_t side) {
   const float ratio = to_float(picture.width) / to_float(picture.height);
   const float area = to_float(picture.width) * to_float(picture.height);
@@ -156,7 +158,7 @@ Size choose_grid(const PictureView& picture, uint32_t side) {
   return best;
 }
 
-// The picture in a size of its own proportions, with so many rows as the reader may see.
+// Returns a size in the picture's own proportions, within the reader's limits of rows.
 Result<Size> free_size(const VisionConfig& config, const PictureView& picture) {
   const Projector& projector = *config.projector;
   const uint64_t row_pixels = uint64_t{config.row_size()} * config.row_size();
@@ -166,7 +168,8 @@ Result<Size> free_size(const VisionConfig& config, const PictureView& picture) {
   return size;
 }
 
-// Whether a picture of LFM2-VL is cut: numbers between two multiples go to the even one.
+// Whether a picture of LFM2-VL is cut into tiles. Numbers halfway between two multiples are rounded
+// to the even one.
 bool is_cut(const VisionConfig& config, const PictureView& picture) {
   const uint32_t step = config.row_size();
   const auto rounded = [&](uint32_t side) {

@@ -1,5 +1,5 @@
-// How a picture is laid before a reader: in which sizes, cut into which tiles, with what text
-// around them. As llama.cpp's tools/mtmd does it, which files are made and tried with.
+// Lays out a picture for a picture reader: its sizes, its tiles, and the text around them. It does
+// the same as llama.cpp's tools/mtmd, with which files are made and tested.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace kinglet {
 
-// Tiles of a picture, at most: one of more is scaled down.
+// The maximum number of tiles of a picture: a larger picture is scaled down.
 constexpr uint32_t kMaxTilesOfSide = 16;
 constexpr uint32_t kMaxTiles = kMaxTilesOfSide * kMaxTilesOfSide;
 
-// A part of one of the layout's pictures. Sides are multiples of VisionConfig::row_size().
+// A part of one of the layout's pictures. Its sides are multiples of VisionConfig::row_size().
 struct Tile {
   size_t picture;
   uint32_t x;
@@ -29,17 +29,17 @@ struct PictureLayout {
   std::vector<Picture> pictures;
   std::vector<Tile> tiles;
 
-  // In the order in which the text model sees them: a text, or where that is empty, the next tile.
+  // In the order of the text model's input. Each part is a text; an empty text means the next tile.
   std::vector<std::string> parts;
 };
 
-// A picture that is too large for a reader is scaled down, whatever its proportions. ErrorCode::
-// invalid_argument: those of check_picture() and resize(), and a reader whose own sizes make more
-// than kMaxPatches patches; out_of_memory.
+// Lays out a picture. One that is too large for the reader is scaled down, whatever its
+// proportions. Errors: those of check_picture() and resize(); invalid_argument if the reader's own
+// sizes make more than kMaxPatches patches; out_of_memory.
 Result<PictureLayout> lay_out_picture(const VisionConfig& config, const PictureView& picture);
 
-// Patches of the largest tile of a picture of that size, whose pixels do not matter. Errors: the
-// same, of sizes.
+// Returns the number of patches of the largest tile of a picture of that size. Errors: those of
+// lay_out_picture() that concern sizes.
 Result<size_t> largest_tile(const VisionConfig& config, Size size);
 
 }  // namespace kinglet

@@ -1,4 +1,5 @@
-// Pictures as the core takes them: opaque pixels, the right way up. Decoding is the caller's.
+// Pictures in the form that the core reads: opaque pixels, the right way up. The caller decodes
+// image files.
 #pragma once
 
 #include <cstddef>
@@ -12,29 +13,29 @@ namespace kinglet {
 
 constexpr uint32_t kChannels = 3;  // red, green, blue
 
-// Limits of a picture that is given: what a browser's canvas can hold, and 1.6 GB of pixels.
+// Limits of input pictures: the largest side of a browser's canvas, and 1.6 GB of pixels.
 constexpr uint32_t kMaxPictureSide = 1 << 16;
 constexpr uint64_t kMaxPicturePixels = 1 << 29;
 
-// Somebody else's pixels, [height][width][kChannels].
+// A view of pixels that someone else owns, [height][width][kChannels].
 struct PictureView {
   uint32_t width = 0;
   uint32_t height = 0;
   std::span<const uint8_t> pixels;
 };
 
-// ErrorCode::invalid_argument: a side of 0, or a picture beyond the limits.
+// Checks the size. ErrorCode::invalid_argument for a side of 0 or a picture beyond the limits.
 Status check_size(const PictureView& picture);
 
-// The same, and pixels that are not as many.
+// Checks the size and that it matches the number of pixel bytes. Errors: as check_size().
 Status check_picture(const PictureView& picture);
 
-// Pixels of its own.
+// A picture that owns its pixels.
 class Picture {
  public:
   Picture() = default;
 
-  // Black. ErrorCode::out_of_memory.
+  // Makes a black picture. ErrorCode::out_of_memory.
   static Result<Picture> create(uint32_t width, uint32_t height);
 
   uint32_t width() const { return width_; }

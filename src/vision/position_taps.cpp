@@ -6,8 +6,8 @@
 namespace kinglet {
 namespace {
 
-// The triangle filter, wider where the new grid is smaller (PyTorch's interpolate() with
-// antialias). In floats, as it is computed there.
+// The triangle filter, which is wider if the new grid is smaller (PyTorch's interpolate() with
+// antialias). Computed in floats, like there.
 PositionTaps::Span antialiased(uint32_t n_from, uint32_t n_to, uint32_t i) {
   const float scale = static_cast<float>(n_to) / static_cast<float>(n_from);
   const float reach = std::max(1.0f, 1.0f / scale);
@@ -25,7 +25,8 @@ PositionTaps::Span antialiased(uint32_t n_from, uint32_t n_to, uint32_t i) {
   return span;
 }
 
-// Between two neighbours, where the first and the last stay where they are.
+// Linear interpolation between two neighbours, in which the first and the last line keep their
+// places.
 PositionTaps::Span between(uint32_t n_from, uint32_t n_to, uint32_t i) {
   const bool has_ends = n_to > 1 && n_from > 1;
   const float scale = has_ends ? static_cast<float>(n_to - 1) / static_cast<float>(n_from - 1)

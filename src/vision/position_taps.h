@@ -1,4 +1,4 @@
-// Learned vectors of positions for grids of another size than they were learned for.
+// Resizes learned position vectors to a grid of another size.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace kinglet {
 
-// What each line (or column) of the new grid is made of: neighbouring lines of the learned one,
-// whose weights add up to 1.
+// For each line (or column) of the new grid: the neighbouring lines of the learned grid that it is
+// computed from, with weights that add up to 1.
 struct PositionTaps {
   struct Span {
     uint32_t first;
@@ -17,7 +17,7 @@ struct PositionTaps {
   };
   std::vector<Span> spans;
 
-  // Positions::fixed: each is itself.
+  // If the sizes are equal, as always with Positions::fixed, each line is itself.
   static PositionTaps make(uint32_t n_from, uint32_t n_to, Positions positions);
 };
 

@@ -78,7 +78,7 @@ constexpr Projector kProjectors[] = {
      .counts_grid = true,
      .begin = "<|vision_start|>",
      .end = "<|vision_end|>"},
-    // Qwen 3.5 too.
+    // Also Qwen 3.5.
     {.name = "qwen3vl_merger",
      .sizing = Sizing::free,
      .filter = Filter::bicubic,

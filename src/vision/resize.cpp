@@ -11,8 +11,8 @@
 namespace kinglet {
 namespace {
 
-// Weights are integers with so many bits after the point, as Pillow's: 8 bits are the pixel's, 2
-// are left for sums.
+// Weights are integers with this many bits after the binary point, as in Pillow: 8 bits are for the
+// pixel, 2 for sums.
 constexpr int kFractionBits = 32 - 8 - 2;
 constexpr int32_t kHalf = 1 << (kFractionBits - 1);
 
@@ -44,7 +44,7 @@ double weight_at(Filter filter, double x) {
   return 0;
 }
 
-// What each number of a resized line is made of.
+// For each pixel of a resized line: the input pixels that it is computed from, and their weights.
 struct Taps {
   struct Span {
     uint32_t first;
@@ -79,7 +79,7 @@ Taps make_taps(uint32_t n_from, uint32_t n_to, Filter filter) {
     }
     for (uint32_t k = 0; k < n; ++k) {
       const double weight = sum != 0 ? exact[k] / sum : exact[k];
-      // Cut off after half a unit more: Pillow's rounding.
+      // Pillow's rounding: adds half a unit away from zero, then truncates.
       taps.weights[size_t{i} * taps.stride + k] =
           static_cast<int32_t>(std::ldexp(weight, kFractionBits) + (weight < 0 ? -0.5 : 0.5));
     }
@@ -105,7 +105,8 @@ void resize_line(const uint8_t* from, const Taps& taps, uint8_t* to) {
   }
 }
 
-// Each line is resized once, when the first line of the result needs it, and kept while others do.
+// Resizes each line once, when a line of the result first needs it, and keeps it as long as others
+// need it.
 class LineRing {
  public:
   LineRing(const PictureView& picture, const Taps& taps, uint32_t n_lines)
@@ -115,7 +116,7 @@ class LineRing {
         n_lines_(n_lines),
         lines_(n_bytes_ * n_lines) {}
 
-  // Lines are asked for in such an order that the first one of n never falls.
+  // Provides the lines [first, first + n). `first` never decreases from call to call.
   void fetch(uint32_t first, uint32_t n) {
     next_ = std::max(next_, first);
     for (; next_ < first + n; ++next_) {
@@ -155,7 +156,7 @@ Status check_size(Size size) {
                    " pixels large, expected sides of 1 to ", kMaxResizedSide)};
 }
 
-// How long a side becomes, at most `limit`.
+// Returns the length of a scaled side, at most `limit`.
 uint32_t scaled(uint32_t side, float scale, uint32_t limit) {
   return std::min(static_cast<uint32_t>(std::ceil(static_cast<float>(side) * scale)), limit);
 }
@@ -180,7 +181,7 @@ Result<Picture> resize(const PictureView& picture, Size size, Filter filter) {
 
 Result<Picture> resize_into(const PictureView& picture, Size size, Filter filter) {
   KINGLET_TRY(check_size(size));
-  // In the order and width of the reference, so that no side is a pixel off.
+  // The same operations and float width as in the reference, so that no side is off by a pixel.
   const float scale =
       std::min(static_cast<float>(size.width) / static_cast<float>(picture.width),
                static_cast<float>(size.height) / static_cast<float>(picture.height));

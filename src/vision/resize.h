@@ -1,5 +1,5 @@
-// Pictures in other sizes, to the bit as Pillow's Image.resize() makes them: readers were trained
-// on pictures that it, or what is made after it, resized.
+// Resizes pictures with exactly the same result as Pillow's Image.resize(): readers were trained on
+// pictures that were resized by it, or by code that imitates it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ enum class Filter : uint8_t {
   lanczos,  // three lobes
 };
 
-// The largest side of a picture that is made.
+// The largest side of a resized picture.
 constexpr uint32_t kMaxResizedSide = 1 << 16;
 
 struct Size {
@@ -25,11 +25,12 @@ struct Size {
   bool operator==(const Size&) const = default;
 };
 
-// The whole picture in that size, whatever its proportions. ErrorCode::invalid_argument: a side of
-// 0 or beyond the limit; out_of_memory.
+// Returns the whole picture in that size, whatever its proportions. ErrorCode::invalid_argument for
+// a side of 0 or beyond the limit; out_of_memory.
 Result<Picture> resize(const PictureView& picture, Size size, Filter filter);
 
-// The picture in its proportions, as large as fits, in the middle of black. Errors: the same.
+// Returns the picture in its own proportions, as large as fits, centered on black. Errors: as
+// resize().
 Result<Picture> resize_into(const PictureView& picture, Size size, Filter filter);
 
 }  // namespace kinglet

@@ -13,16 +13,16 @@
 namespace kinglet {
 namespace {
 
-constexpr double kTheta = 10000;        // of the rotation of heads
+constexpr double kTheta = 10000;        // base of the rotation angles of heads
 constexpr float kQuickGelu = 1.702f;    // Hendrycks and Gimpel, 2016
-constexpr float kInputEpsilon = 1e-5f;  // of the norm in front of an output
-constexpr uint32_t kOnlyPage[] = {0};   // keys and values stand in one piece
+constexpr float kInputEpsilon = 1e-5f;  // of the norm before the output's MLP
+constexpr uint32_t kOnlyPage[] = {0};   // keys and values are in one piece
 
 size_t n_pixels_of(const VisionConfig& config) {
   return size_t{kChannels} * config.patch_size * config.patch_size;
 }
 
-// The widest of what lies between two matrices.
+// Returns the largest width of values between two matrices of a layer, or of a patch's pixels.
 size_t inner_width(const VisionModel& model) {
   const VisionWeights& w = model.weights();
   size_t widest = n_pixels_of(model.config());
@@ -30,7 +30,7 @@ size_t inner_width(const VisionModel& model) {
   return widest;
 }
 
-// The same of outputs.
+// Returns the largest width of values between or after the matrices of outputs.
 size_t output_width(const VisionModel& model) {
   const VisionWeights& w = model.weights();
   size_t widest = std::max<size_t>(w.output.first.matrix.n_rows, w.row_width);
@@ -49,13 +49,14 @@ KvHead head_of(const float* rows, const VisionConfig& config, size_t head) {
 
 // --- Memory -------------------------------------------------------------------------------------
 
-// No product overflows: patches are at most 2^16, and a tensor's dimensions what a file holds.
+// No product overflows: there are at most 2^16 patches, and the file limits the dimensions of
+// tensors.
 Tower::Buffers Tower::lay_out(Arena& arena, size_t n_patches) const {
   const VisionConfig& c = config();
   const uint64_t all = n_patches;
   const uint64_t batch = std::min<uint64_t>(n_batch_, n_patches);
   const uint64_t width = c.hidden_dim;
-  // A single row may be merged of more patches than a batch has.
+  // A single row may consist of more patches than a batch has.
   const uint64_t merged_patches = std::max<uint64_t>(batch, uint64_t{c.merge} * c.merge);
   const uint64_t merged_rows = std::max<uint64_t>(batch / (uint64_t{c.merge} * c.merge), 1);
   const uint64_t inner = inner_width(*model_);
@@ -82,7 +83,7 @@ Tower::Buffers Tower::lay_out(Arena& arena, size_t n_patches) const {
       pool_->n_threads() *
       std::max<uint64_t>(attention_scratch_bytes(c.head_dim), widest * sizeof(float)));
   const bool is_tabulated = needs_tables(model_->header(), kernels());
-  // Rows of merged patches are wider, and fewer.
+  // Rows of merged patches are wider, and there are fewer of them.
   const uint64_t n_numbers =
       std::max({batch * widest, merged_patches * width, merged_rows * widest});
   b.projections = ProjectionScratch::take(arena, kernels(), batch, (n_numbers + batch - 1) / batch,
@@ -101,7 +102,7 @@ Status Tower::begin(const Tile& tile) {
   down_ = tile.size.height / config().patch_size;
   const uint64_t bytes = bytes_for(n_patches());
   if (bytes > memory_.size()) {
-    memory_ = AlignedBuffer();  // before there is more
+    memory_ = AlignedBuffer();  // frees the old memory first
     KINGLET_ASSIGN(memory_, AlignedBuffer::allocate(bytes, "reading a picture"));
   }
   Arena arena(memory_.data());
@@ -118,7 +119,7 @@ void Tower::for_each(size_t n, const F& f) const {
   });
 }
 
-// Calls f(batch) for parts of n rows.
+// Calls f(batch) for batches of n rows.
 template <class F>
 Status Tower::for_each_batch(size_t n, size_t n_batch, const Cancellation& cancellation,
                              const F& f) {
@@ -221,7 +222,7 @@ void Tower::add_positions(Batch batch) {
   });
 }
 
-// The first half of a head's pairs turns by the line, the second by the column.
+// The first half of a head's pairs is rotated by the line, the second half by the column.
 void Tower::compute_angles() {
   const size_t n_pairs = config().head_dim / 2;
   const size_t n_each = n_pairs / 2;
@@ -237,7 +238,8 @@ void Tower::compute_angles() {
   }
 }
 
-// Line by line of windows, and of patches within them: those at the right and below may be smaller.
+// Orders windows line by line, and patches line by line in each window. Windows at the right and at
+// the bottom may be smaller.
 void Tower::arrange_windows() {
   const uint32_t side = config().window;
   uint32_t patch = 0;
@@ -310,7 +312,7 @@ void Tower::rotate(float* heads, Batch batch) const {
   });
 }
 
-// Work is cut into heads, times a few patches of one window.
+// Each work item is one head for a few patches of one window.
 void Tower::attend(Batch batch, std::span<const Batch> windows) {
   struct Piece {
     Batch patches;
@@ -365,7 +367,7 @@ void Tower::run_ffn(const TowerLayer& layer, Batch batch) {
   add_to_stream(batch);
 }
 
-// x [n] = activation(x), times `up` where there is one.
+// x [n] = activation(x), multiplied by `up` unless it is null.
 void Tower::activate(float* x, const float* up, size_t n) const {
   switch (config().activation) {
     case TowerActivation::gelu:
@@ -401,7 +403,7 @@ Status Tower::finish(const Cancellation& cancellation, ImageRows& image) {
       "what was made of a picture holds NaN or infinity: the reader's weights are damaged"};
 }
 
-// Columns [column, column + row_width) of all rows.
+// Computes columns [column, column + row_width) of all rows.
 Status Tower::add_columns(const OutputWeights& weights, uint32_t column,
                           const Cancellation& cancellation, ImageRows& image) {
   const size_t width = model_->weights().row_width;
@@ -430,7 +432,7 @@ void Tower::merge(Batch rows) {
     const size_t corner = row / rows_across * side * across_ + row % rows_across * side;
     float* out = buffers_.normed + i * side * side * width;
     for (size_t line = 0; line < side; ++line) {
-      // Neighbours of a line stand one after the other, in windows too.
+      // Merged patches of one line are consecutive in the stream, also with windows.
       const size_t patch = patch_at(corner + line * across_);
       out = std::copy_n(buffers_.stream + patch * width, side * width, out);
     }
@@ -440,7 +442,7 @@ void Tower::merge(Batch rows) {
 void Tower::project_merged(const OutputWeights& weights, size_t n) {
   const size_t inner = weights.first.matrix.n_rows;
   const Norm& norm = weights.norm;
-  // The norm in front of an MLP has an epsilon of its own; those of layers have the tower's.
+  // The norm before the output has its own epsilon; the norms of deepstack layers have the tower's.
   if (norm.weight != nullptr) {
     const bool is_own = &weights == &model_->weights().output;
     const float epsilon = is_own ? kInputEpsilon : config().norm_epsilon;
@@ -477,7 +479,7 @@ void Tower::average(Batch rows) {
   });
 }
 
-// rows [n][row_width] = norm(normed) · first, whose lines belong to the numbers that go in.
+// rows [n][row_width] = norm(normed) · first. Each line of `first` belongs to one input number.
 void Tower::project_pooled(const OutputWeights& weights, size_t n) {
   const PackedMatrix& matrix = weights.first.matrix;
   const size_t width = matrix.n_columns;

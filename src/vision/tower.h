@@ -19,54 +19,55 @@
 
 namespace kinglet {
 
-// Patches of a tile see each other in both directions, so the stream of all is kept, and what is
-// done with rows is done in batches (see Encoder). What it makes does not depend, bit for bit, on
-// batches or threads. Patches of a window stand together in the stream, which is in the picture's
-// order where there are none.
+// Patches of a tile see each other in both directions, so the stream of all patches is kept, and
+// rows are processed in batches (see Encoder). The results do not depend, bit for bit, on batches
+// or threads. If the reader has windows, the patches of each window are together in the stream;
+// otherwise the stream has the order of the picture.
 class Tower {
  public:
   // The model and the pool must outlive it; n_batch > 0.
   Tower(const VisionModel& model, ThreadPool& pool, uint32_t n_batch)
       : model_(&model), pool_(&pool), n_batch_(n_batch) {}
 
-  // Of a tile that is computed.
+  // The bytes of memory that are allocated.
   uint64_t bytes() const { return memory_.size(); }
-  // The same for tiles of so many patches.
+  // The bytes that a tile of n_patches needs.
   uint64_t bytes_for(size_t n_patches) const;
 
-  // Takes a tile's patches for the stream. ErrorCode::out_of_memory, cancelled.
+  // Begins a tile: puts its patches into the stream. ErrorCode::out_of_memory, cancelled.
   Status embed(const Picture& picture, const Tile& tile, const Cancellation& cancellation);
 
-  // Runs the layers one by one, in order. What layers add to rows is put into `image`, which has
-  // room for them. ErrorCode::cancelled, heard of before each batch.
+  // Runs one layer; the caller runs all of them in order. Columns that the layer adds to rows are
+  // written into `image`, which has room for all rows. ErrorCode::cancelled, checked before each
+  // batch.
   Status run_layer(size_t index, const Cancellation& cancellation, ImageRows& image);
 
-  // Makes the rows of what the last layer left. Errors: the same, and not_finite.
+  // Computes the rows from the result of the last layer. Errors: as run_layer(), and not_finite.
   Status finish(const Cancellation& cancellation, ImageRows& image);
 
  private:
   struct Buffers {
-    // Of all patches.
+    // For all patches.
     float* stream;   // [hidden_dim]
     float* keys;     // [hidden_dim]
     float* values;   // [hidden_dim]
-    float* cosines;  // [head_dim / 2], where heads are rotated
+    float* cosines;  // [head_dim / 2], if heads are rotated
     float* sines;    // [head_dim / 2]
-    // Where there are windows.
-    uint32_t* places;   // of each patch of the stream: line * across + column
-    uint32_t* patches;  // the other way round
-    // Of a batch.
+    // Only if there are windows.
+    uint32_t* places;   // for each patch of the stream: line * across + column
+    uint32_t* patches;  // the inverse of `places`
+    // For a batch.
     float* normed;    // [hidden_dim], or merged patches
     float* query;     // [hidden_dim]
     float* attended;  // [hidden_dim]
-    float* made;      // [hidden_dim]: what is added to the stream
-    float* inner;     // [inner_width]: what lies between two matrices, or a patch's pixels
-    float* up;        // [inner_width], of layers with a gate
-    float* rows;      // [row_width], of merged patches
+    float* made;      // [hidden_dim]: the result that is added to the stream
+    float* inner;     // [inner_width]: values between two matrices, or a patch's pixels
+    float* up;        // [inner_width], for layers with a gate
+    float* rows;      // [row_width], the rows of merged patches
     std::byte* per_thread;
     ProjectionScratch projections;
   };
-  // Rows [first, first + n) of the stream, or of the picture.
+  // Rows [first, first + n) of the stream, or of the picture's rows for the text model.
   struct Batch {
     size_t first;
     size_t n;
@@ -96,17 +97,17 @@ class Tower {
   const VisionConfig& config() const { return model_->config(); }
   const KernelSet& kernels() const { return model_->kernels(); }
   size_t n_patches() const { return size_t{across_} * down_; }
-  // Where a patch of the stream is in the picture, and the other way round.
+  // Convert the index of a patch in the stream to its place in the picture, and back.
   size_t place_of(size_t patch) const { return has_windows() ? buffers_.places[patch] : patch; }
   size_t patch_at(size_t place) const { return has_windows() ? buffers_.patches[place] : place; }
   bool has_windows() const { return config().window > 0; }
-  // Rows whose patches a batch holds.
+  // Returns the number of rows whose patches fit into a batch, at least 1.
   size_t merged_batch() const;
 
   void project(const float* x, size_t n_rows, std::initializer_list<Projection> projections) {
     project_rows(kernels(), *pool_, buffers_.projections, x, n_rows, projections);
   }
-  // out = norm(x) of rows as wide as the norm, where there is one. out may be x.
+  // out = norm(x), for rows as wide as the norm. Does nothing if there is no norm. out may be x.
   void normalize(const float* x, const Norm& norm, size_t n_rows, float* out) const;
   void add_to_stream(Batch batch);
   template <class F>
@@ -120,7 +121,7 @@ class Tower {
   uint32_t across_ = 0;  // patches of the tile
   uint32_t down_ = 0;
   Buffers buffers_ = {};
-  std::vector<Batch> windows_;  // of the stream, in order
+  std::vector<Batch> windows_;  // the windows in the stream, in order
   AlignedBuffer memory_;
 };
 

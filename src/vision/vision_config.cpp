@@ -16,7 +16,7 @@ constexpr uint32_t kMaxMerge = 16;
 constexpr uint32_t kMaxImageSize = 1 << 12;
 constexpr uint32_t kMaxLongestEdge = 1 << 14;
 
-// Of the tiles of LFM2-VL, whatever the file says.
+// The size of LFM2-VL's tiles; the file's image size is ignored.
 constexpr uint32_t kFreeTileSize = 512;
 
 Status check_purpose(const GgufHeader& header) {
@@ -126,7 +126,7 @@ Status read_sizes(const Keys& keys, VisionConfig& config) {
                         " of them do not divide a square of ", config.image_size, " pixels"));
 }
 
-// A period of 0: there are no windows.
+// If the period is 0, there are no windows.
 Status read_windows(const Keys& keys, VisionConfig& config) {
   const uint32_t size = config.projector->window_size;
   if (size == 0) return {};

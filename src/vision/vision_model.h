@@ -1,5 +1,5 @@
-// A loaded reader of pictures (an mmproj file): never changed again, and shared by all that read
-// with it.
+// A loaded picture reader (an mmproj file). It never changes after loading, and can be shared by
+// several ImageReaders.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ class VisionModel {
   const KernelSet& kernels() const { return *kernels_; }
   uint64_t weight_bytes() const { return file_.bytes_in_memory(); }
 
-  // Numbers of a row that it makes, those that layers add included.
+  // The width of the rows that it makes, including the columns that layers add.
   uint32_t width() const { return weights_.row_width * (1 + weights_.n_deepstack); }
 
-  // A hash of the header and of a layer's norm, which tell tunings of one reader apart.
+  // A hash of the header and of a layer's norm, to distinguish fine-tuned versions of one reader.
   uint64_t identity() const;
 
  private:
@@ -37,7 +37,7 @@ class VisionModel {
   const KernelSet* kernels_ = nullptr;
 };
 
-// ErrorCode::wrong_shape where its rows are not as wide as the text model's.
+// Checks that the reader's rows are as wide as the text model's. ErrorCode::wrong_shape.
 Status check_fits(const VisionModel& vision, uint32_t hidden_dim);
 
 }  // namespace kinglet

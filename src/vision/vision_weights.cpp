@@ -19,7 +19,7 @@ class Loader {
 
  private:
   bool has(const std::string& name) const { return tensors_.has(name); }
-  // Of the matrix of that name; 0 where there is none.
+  // The dimensions of the matrix of that name; 0 if there is none.
   uint64_t n_rows(const std::string& name) const { return shape_of(name, 1); }
   uint64_t n_columns(const std::string& name) const { return shape_of(name, 0); }
   uint64_t shape_of(const std::string& name, size_t dim) const {
@@ -38,7 +38,7 @@ class Loader {
     return linear;
   }
   Result<Norm> norm(const std::string& name, uint64_t n);
-  // None where the file has none.
+  // Returns an empty norm if the file has none of that name.
   Result<Norm> optional_norm(const std::string& name, uint64_t n) {
     if (!has(name + ".weight")) return Norm{};
     return norm(name, n);
@@ -89,7 +89,7 @@ Status Loader::load_positions(VisionWeights& weights) {
   return {};
 }
 
-// "attn_qkv", or "attn_q", "attn_k" and "attn_v".
+// Reads "attn_qkv", or "attn_q", "attn_k" and "attn_v"; then "attn_out".
 Status Loader::load_attention(const std::string& layer, TowerLayer& weights) {
   const uint32_t n = config_.hidden_dim;
   const std::string fused = layer + "attn_qkv";
@@ -182,7 +182,7 @@ Result<VisionWeights> Loader::load() {
     KINGLET_TRY(load_deepstack(i, weights, loaded.deepstack));
     weights.layers.push_back(loaded);
   }
-  // Of a reader of sounds in the same file.
+  // The tensors of an audio reader in the same file.
   tensors_.skip("a.");
   tensors_.skip("mm.a.");
   KINGLET_TRY(tensors_.expect_none_left());
