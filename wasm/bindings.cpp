@@ -1,4 +1,5 @@
-// The wasm module as JavaScript sees it: engine.d.ts describes everything that is bound here.
+// The interface of the wasm module for JavaScript. engine.d.ts describes everything that is bound
+// here.
 #include <emscripten/bind.h>
 
 #include <algorithm>
@@ -105,7 +106,7 @@ Result<SessionOptions> to_session_options(const val& fields) {
   return options;
 }
 
-// As vision.cpp spells it: JavaScript's numbers do not hold 64 bits.
+// The format that vision.cpp writes: JavaScript's numbers cannot represent all 64-bit integers.
 uint64_t from_hexadecimal(std::string_view digits) {
   uint64_t number = 0;
   for (const char digit : digits) number = number << 4 | hex_digit(digit).value_or(0);
@@ -208,7 +209,7 @@ class EngineSession {
     return to_js_ids(ids);
   }
 
-  // With the logits after the last batch.
+  // The last batch also returns the logits.
   val advance(double max_batch) {
     const Status status = session_->advance(from_number<uint32_t>(max_batch));
     if (!status.ok()) return failure(status.error());
@@ -228,7 +229,7 @@ class EngineSession {
     return success(to_js_array("Uint8Array", std::span(data, bytes.size())));
   }
 
-  // The bytes are copied once, into memory that is given back.
+  // Copies the bytes once, into memory that is freed afterwards.
   val restore(const val& bytes) {
     generation_.reset();
     auto copy = AlignedBuffer::allocate(length(bytes), "a session's state");
@@ -284,7 +285,7 @@ class EngineSession {
   std::shared_ptr<const LanguageModel> loaded_;
   std::unique_ptr<Session> session_;
   std::optional<Generation> generation_;
-  std::vector<SharedImage> images_;  // for what is begun next
+  std::vector<SharedImage> images_;  // for the next start() or begin()
 };
 
 class EngineAnswerReader {
@@ -373,7 +374,7 @@ val to_js(const CallNotation& notation) {
   return fields;
 }
 
-// As EngineSession, keeps the model alive.
+// Keeps the model alive, like EngineSession.
 class EngineEncoder {
  public:
   EngineEncoder(std::shared_ptr<const LanguageModel> loaded, Encoder encoder)
@@ -472,7 +473,7 @@ class EngineModel {
     return success(val(replace_ill_formed(text.value())));
   }
 
-  // What one token spells; half of a character is U+FFFD.
+  // The text of one token; a part of a character is U+FFFD.
   std::string piece(int32_t id) const { return spelling(id); }
 
   val tool_format(const std::string& chat_template) const {
@@ -517,14 +518,14 @@ class EngineModel {
   }
 
  private:
-  // What the file was made for.
+  // The purpose of the model: "text", "ranking" or "embeddings".
   std::string_view purpose() const {
     const Model& model = loaded_->model;
     if (!model.has_weights() || model.config().makes_text()) return "text";
     return model.config().pooling == Pooling::rank ? "ranking" : "embeddings";
   }
 
-  // What the file recommends.
+  // The sampling settings that the file recommends.
   val sampling() const {
     const SamplerChoice choice = recommended_sampling(loaded_->model.header());
     val fields = val::object();
@@ -540,7 +541,7 @@ class EngineModel {
     return fields;
   }
 
-  // Empty where the file has none.
+  // Returns an empty string if the file has no such metadata.
   [[gnu::noinline]] std::string_view metadata(const char* key) const {
     const auto value = loaded_->model.header().get_string(key, "");
     return value.ok() ? value.value() : "";
@@ -553,7 +554,7 @@ class EngineModel {
   std::shared_ptr<const LanguageModel> loaded_;
 };
 
-// A file that JavaScript reads, on the thread that calls the engine.
+// A file that JavaScript reads on the thread that calls the engine.
 class JsFile final : public RandomAccessFile {
  public:
   explicit JsFile(val read) : read_(std::move(read)) {}
@@ -568,7 +569,7 @@ class JsFile final : public RandomAccessFile {
   val read_;
 };
 
-// Of one part. What prepares a file goes before it does.
+// Loads and prepares one part. `preparation` uses `loader`, so it is destroyed first.
 struct PartLoader {
   PartLoader(double file_bytes, const KernelSet& kernels,
              std::unique_ptr<const RandomAccessFile> storage = nullptr, StoredChoice choice = {})
@@ -634,7 +635,7 @@ class EngineLoader {
   }
 
   Result<std::shared_ptr<EngineModel>> load_model(bool chooses_threads) {
-    if (parts_.size() > 1) prepared_ = {};  // of the last one only
+    if (parts_.size() > 1) prepared_ = {};  // it is for the last part only
     KINGLET_ASSIGN(GgufFile file, GgufFile::join(std::move(parts_)));
     KINGLET_ASSIGN(LanguageModel loaded,
                    load_language_model(std::move(file), kernels_, std::move(prepared_)));

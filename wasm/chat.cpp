@@ -1,5 +1,5 @@
-// Lays out conversations, in a module of its own: a page that does not chat need not download it.
-// Strings cross as bytes of its memory, so that it needs no glue.
+// Lays out conversations. This is a separate module, which pages without chats need not download.
+// Strings are passed as bytes in its memory, so that it needs no glue code.
 #include <emscripten.h>
 
 #include <string>
@@ -29,7 +29,7 @@ void answer_error(const Error& error) {
   answer += "}}";
 }
 
-// In turn what the template and what the messages say, the template's first.
+// Writes the texts of the template and of the messages in turn; the first is the template's.
 void answer_texts(const ChatText& chat) {
   answer = "{\"value\":[";
   size_t at = 0;
@@ -59,15 +59,15 @@ Result<ChatText> lay_out(std::string_view source, std::string_view bos, std::str
 
 extern "C" {
 
-// Room for a request, to be written before it is made.
+// Returns memory for a request, which must be written before the call that reads it.
 EMSCRIPTEN_KEEPALIVE char* reserve(size_t n_bytes) {
   kinglet::request.resize(n_bytes);
   return kinglet::request.data();
 }
 
-// Of a request that holds, one after the other, a template, how the vocabulary spells its marks of
-// beginning and end, and the variables as JSON. Without variables the template is only read. The
-// size of the answer: JSON, { value: string[] } or { error: { code, message } }.
+// Answers a request, which contains, one after the other, a template, the texts of the vocabulary's
+// begin and end tokens, and the variables as JSON. Without variables, the template is only parsed.
+// Returns the size of the answer: JSON, { value: string[] } or { error: { code, message } }.
 EMSCRIPTEN_KEEPALIVE size_t lay_out(size_t n_source, size_t n_bos, size_t n_eos, int year,
                                     int month, int day, int hour, int minute, int second) {
   std::string_view rest = kinglet::request;

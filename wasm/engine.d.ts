@@ -1,7 +1,7 @@
-// The interface of the wasm module: what bindings.cpp exports, as seen from the worker.
+// The interface of the wasm module: the exports of bindings.cpp, as the worker sees them.
 // The engine is synchronous; one module instance belongs to one worker.
 
-/** Every call that can fail answers one or the other; nothing throws. */
+/** Every call that can fail returns either a value or an error; nothing throws. */
 export type EngineResult<T> = { value: T; error?: undefined } | { error: EngineError };
 
 export interface EngineError {
@@ -10,22 +10,22 @@ export interface EngineError {
   message: string;
 }
 
-/** An object in the wasm heap: call delete() when done. */
+/** An object in the wasm heap: call delete() when it is not needed any more. */
 export interface EngineHandle {
   delete(): void;
 }
 
 export interface EngineModule {
-  /** Views of the heap are replaced when memory grows: read this anew after every call. */
+  /** Views of the heap are replaced when memory grows: read this again after every call. */
   readonly HEAPU8: Uint8Array;
   /** Kernel sets of this build, fastest first: "relaxed-simd" or "simd128", then "scalar". */
   kernelSets(): string[];
-  /** Threads that compute: 1 in modules without threads. Loading a model may leave some out. */
+  /** The number of threads that compute: 1 in modules without threads. Loading may reduce it. */
   nPoolThreads(): number;
   /**
-   * `fileBytes`: 0 where the source does not tell. `kernels`: a name from kernelSets(), or "" for
-   * the fastest. Weights are packed on other threads, where there are any, while bytes arrive.
-   * `tables`: what stays in the first file; undefined: nothing does.
+   * `fileBytes`: the size of the file, or 0 if it is unknown. `kernels`: a name from kernelSets(),
+   * or "" for the fastest. If there are other threads, they pack weights while bytes arrive.
+   * `tables`: which tables stay in the first file; undefined: none.
    */
   newLoader(
     fileBytes: number,
@@ -34,44 +34,44 @@ export interface EngineModule {
   ): EngineResult<EngineLoader>;
   newAnswerReader(options: EngineAnswerOptions): EngineAnswerReader;
   /**
-   * The ids that stand for a picture's rows in a prompt: negative, and made of all but the rows,
-   * which may be left empty.
+   * Returns the ids that represent a picture's rows in a prompt. They are negative and computed
+   * from all fields except the rows, which may be empty.
    */
   imageTokens(image: EngineImageRows): Int32Array;
   /**
-   * Where in the heap the id (uint32) of the work stands that is to end. In modules with threads the
-   * page may write it while a call is running.
+   * The address in the heap of a word (uint32) for the id of the work that is to be cancelled. In
+   * modules with threads, the page may write it while a call is running.
    */
   cancelAddress(): number;
 }
 
-/** Embedding tables that are read by rows only stay in the file. */
+/** Keeps embedding tables that are only read by rows in the file. */
 export interface EngineTables {
-  /** Smaller ones are loaded. */
+  /** Smaller tables are loaded. */
   minBytes: number;
   /**
-   * Called while the engine computes: copies bytes of the file, from byte `at` on, to `address` of
-   * HEAPU8. What went wrong, or "".
+   * The engine calls this while it computes. Copies bytes of the file, from byte `at` on, to
+   * `address` in HEAPU8. Returns an error message, or "".
    */
   read(at: number, address: number, bytes: number): string;
 }
 
 /**
- * skip → reserve → write into HEAPU8 → commit, until reserve gives 0 bytes; then finish, or nextPart and
- * the same again where the model comes in several files.
+ * skip → reserve → write into HEAPU8 → commit, until reserve returns 0 bytes; then finish. If the
+ * model has several files: nextPart, and the same again.
  */
 export interface EngineLoader extends EngineHandle {
-  /** Bytes that come next and stay in the file, up to `maxBytes`: they are left out. */
+  /** Skips the next bytes that stay in the file, up to `maxBytes`. Returns their number. */
   skip(maxBytes: number): number;
   reserve(maxBytes: number): EngineResult<{ address: number; bytes: number }>;
   commit(bytes: number): EngineResult<null>;
-  /** Of the part that is being loaded; 0 until its header has been read. */
+  /** The size of the file that is being loaded; 0 until its header has been read. */
   fileBytes(): number;
-  /** The file is complete and another one follows; `fileBytes` as in newLoader(). */
+  /** Ends a complete file and begins the next one; `fileBytes` as in newLoader(). */
   nextPart(fileBytes: number): EngineResult<null>;
   /**
-   * Ends the loader, whatever it answers; delete() is still due. `choosesThreads`: the fastest
-   * number of them is measured, which takes some milliseconds.
+   * Ends the loader, also if it fails; delete() must still be called. `choosesThreads`: measures
+   * which number of threads is fastest, which takes some milliseconds.
    */
   finish(choosesThreads: boolean): EngineResult<EngineModel>;
 }
@@ -79,30 +79,30 @@ export interface EngineLoader extends EngineHandle {
 export interface EngineModelInfo {
   name: string;
   architecture: string;
-  /** 0 or 1. Without them all numbers but nTokens are 0, and newSession() fails. */
+  /** 0 or 1. Without weights, all numbers except nTokens are 0, and newSession() fails. */
   hasWeights: number;
   nParameters: number;
   nLayers: number;
   nTokens: number;
   contextLength: number;
   purpose: 'text' | 'embeddings' | 'ranking';
-  /** "none", "mean", "cls", "last" or "rank"; empty where the file does not tell. */
+  /** "none", "mean", "cls", "last" or "rank"; empty if the file has none. */
   pooling: string;
-  /** Numbers of an embedding. */
+  /** The width of an embedding. */
   embeddingSize: number;
-  /** Numbers of a picture's row; 0 of models that read none. */
+  /** The width of a picture's row; 0 for models that cannot read pictures. */
   imageWidth: number;
-  /** Of the weights in memory, and of those that stay in the file. */
+  /** The sizes of the weights in memory, and of those that stay in the file. */
   weightBytes: number;
   storedBytes: number;
   kernels: string;
-  /** What the file recommends; nothing else is set. */
+  /** The settings that the file recommends; others are not set. */
   sampling: EngineSampling;
-  /** The file's own, a Jinja program; empty where it has none. */
+  /** The file's chat template, a Jinja program; empty if it has none. */
   chatTemplate: string;
-  /** The one that it has for conversations with tools; empty where it has none. */
+  /** The file's template for conversations with tools; empty if it has none. */
   toolChatTemplate: string;
-  /** How the vocabulary spells its marks; empty where it has none. */
+  /** The text of the vocabulary's begin and end tokens; empty if it has none. */
   bosToken: string;
   eosToken: string;
 }
@@ -119,63 +119,66 @@ export interface EngineSampling {
 export interface EngineModel extends EngineHandle {
   info(): EngineModelInfo;
   /**
-   * The ids of the joined texts. With `parseSpecial` control tokens are recognised in every other
-   * one, the first among them.
+   * Returns the ids of the joined texts. With `parseSpecial`, control tokens are recognised in the
+   * first, third, fifth … text.
    */
   encode(texts: readonly string[], addBos: boolean, parseSpecial: boolean): Int32Array;
   decode(ids: Int32Array, special: boolean): EngineResult<string>;
-  /** What one token spells, control tokens too; part of a character is U+FFFD. */
+  /** The text of one token, also of a control token; a part of a character is U+FFFD. */
   piece(id: number): string;
-  /** What a chat template tells of tools. */
+  /** Whether a chat template knows tools, and how the model writes calls. */
   toolFormat(chatTemplate: string): EngineToolFormat;
   newSession(options: EngineSessionOptions): EngineResult<EngineSession>;
-  /** With the special tokens that the file asks for. `cuts`: what is too long, which fails else. */
+  /**
+   * The tokens of a text, with the special tokens that the file asks for. A text that is too long
+   * is cut if `cuts`; otherwise the call fails.
+   */
   embeddingTokens(text: string, cuts: boolean): EngineResult<Int32Array>;
-  /** Of a query and a document, to be scored together. */
+  /** The tokens of a query and a document that are scored together. */
   rankingTokens(query: string, document: string, cuts: boolean): EngineResult<Int32Array>;
-  /** With room for so many tokens of texts that are computed together. */
+  /** Makes an encoder for texts that have at most `nTokens` tokens together. */
   newEncoder(nTokens: number): EngineResult<EngineEncoder>;
 }
 
-/** Makes vectors or scores of whole texts. */
+/** Computes vectors or scores of whole texts. */
 export interface EngineEncoder extends EngineHandle {
   /**
-   * Begins with these texts, in place of those before. `id`: compared with what stands at
-   * cancelAddress(). The number of steps that are left, as advance() gives it.
+   * Begins to compute these texts; earlier ones are dropped. The work is cancelled when the word at
+   * cancelAddress() is `id`. Returns the number of steps that are left, as advance() does.
    */
   begin(texts: readonly Int32Array[], id: number): EngineResult<number>;
   /** Computes a step: a layer, or a batch of tokens. After an error there are no texts. */
   advance(): EngineResult<number>;
-  /** Of a text, when no step is left: its first `dimensions` numbers, or those there are. */
+  /** The embedding of a text, after the last step: at most its first `dimensions` numbers. */
   embedding(
     text: number,
     pooling: string,
     dimensions: number,
     normalizes: boolean,
   ): EngineResult<Float32Array>;
-  /** The scores of a text, the first of them the one that ranks. */
+  /** The scores of a text, after the last step. The first one is for ranking. */
   scores(text: number): EngineResult<Float32Array>;
 }
 
 export interface EngineSessionOptions {
-  /** 0 takes the model's context length. */
+  /** 0: the model's context length, up to the engine's default maximum. */
   nCtx: number;
-  /** Tokens computed together; 0 takes the engine's default. */
+  /** Tokens computed together; 0: the engine's default. */
   nBatch: number;
   /** KV kinds, e.g. "f32". */
   kKind: string;
   vKind: string;
-  /** Tokens in the pages that the session and its forks share; 0: none, forks are copies. */
+  /** Tokens in the pages that the session and its forks share; 0: no pages, forks are copies. */
   kvPool: number;
 }
 
 export interface EngineToolFormat {
-  /** Whether the template tells the model of tools. */
+  /** 0 or 1: whether the template tells the model about tools. */
   knowsTools: number;
   calls: EngineCallFormat;
 }
 
-/** How the model writes calls: see call_notation.h, whose flags are 0 or 1 here. */
+/** How the model writes calls: see call_notation.h. Its flags are 0 or 1 here. */
 export interface EngineCallFormat {
   begin: string;
   idMark: string;
@@ -200,24 +203,24 @@ export interface EngineCallFormat {
   hasPlainKeys: number;
   sortsKeys: number;
   hasPythonWords: number;
-  /** Around a thought; empty where the template knows of none. */
+  /** The marks before and after a thought; empty if the template has no thoughts. */
   thoughtBegin: string;
   thoughtEnd: string;
-  /** The marks among all these that the vocabulary has a token for. */
+  /** Those of these marks that are single tokens of the vocabulary. */
   marks: { text: string; token: number }[];
 }
 
-/** A part of an answer; `arguments` are of the call that began last, a piece of a JSON object. */
+/** A part of an answer. `arguments` is a piece of a JSON object, for the call that began last. */
 export interface EngineAnswerPart {
   kind: 'text' | 'thought' | 'call' | 'arguments';
-  /** Of a call: the tool's name. */
+  /** For a call: the tool's name. */
   text: string;
 }
 
 export interface EngineAnswerOptions {
-  /** It tells how the model marks thoughts and calls. */
+  /** The template shows how the model marks thoughts and calls. */
   chatTemplate: string;
-  /** What may be called; their parameters that are strings, whatever they spell. */
+  /** The tools that may be called, and their parameters that are strings whatever their text is. */
   tools: readonly { name: string; textParameters: string[] }[];
   /** The end of the prompt, which may have begun a thought or the calls. */
   prompt: string;
@@ -225,13 +228,13 @@ export interface EngineAnswerOptions {
   isConstrained: boolean;
 }
 
-/** Parts an answer while it is written. */
+/** Divides an answer into parts while it is written. */
 export interface EngineAnswerReader extends EngineHandle {
-  /** Control tokens that must be part of its text. */
+  /** Control tokens that the text of the answer must include. */
   marks(): string[];
-  /** What is certain with this text. */
+  /** Adds text. Returns the parts that are now certain. */
   push(text: string): EngineAnswerPart[];
-  /** What was held back. */
+  /** Ends the answer. Returns the parts that were held back. */
   end(): EngineAnswerPart[];
 }
 
@@ -246,43 +249,43 @@ export interface EngineGenerateOptions {
   presencePenalty: number;
   repeatLastN: number;
   seed: number;
-  /** Tokens, and what is added to their logits. */
+  /** Pairs of a token and the number that is added to its logit. */
   logitBias: [number, number][];
   stop: string[];
-  /** Alternatives to measure with the token drawn; -1 measures nothing. */
+  /** The number of best tokens to measure with the sampled token; -1 measures nothing. */
   logprobs: number;
-  /** Tokens to guess at a time, where the context repeats itself; 0: none. */
+  /** The most tokens to guess at once if the context repeats itself; 0: none. */
   lookup: number;
-  /** Compared with what stands at cancelAddress(). */
+  /** The generation is cancelled when the word at cancelAddress() has this value. */
   id: number;
-  /** The prompt is the whole context; what the session holds of it is not computed again. */
+  /** The prompt is the whole context; a common prefix with the old one is not computed again. */
   replacesContext: boolean;
   /**
-   * A full context drops the older half of what comes after its first so many tokens, and goes on;
-   * -1: it ends the answer.
+   * A full context drops the older half of the tokens after its first nKept, and goes on; -1: a
+   * full context ends the answer.
    */
   nKept: number;
-  /** GBNF that the answer must match. */
+  /** The GBNF grammar that the answer must match. */
   grammar: string | undefined;
-  /** Control tokens that are part of the text all the same. */
+  /** Control tokens that appear in the text; others do not. */
   marks: readonly string[];
 }
 
 export interface EngineStep {
   /** Prompt tokens computed so far, or found in the context. */
   nPromptDone: number;
-  /** Tokens computed in this step: of the prompt, or what was left before. */
+  /** Tokens computed in this step: of the prompt, or left from before. */
   nComputed: number;
-  /** Tokens that were guessed and computed ahead so far, and those of them that were drawn. */
+  /** Tokens that were guessed and computed ahead so far, and those of them that were sampled. */
   nGuessed: number;
   nKept: number;
-  /** Tokens that the full context dropped so far. */
+  /** Tokens that a full context dropped so far. */
   nDropped: number;
-  /** The token drawn in this step; -1 while the prompt is computed and in the last step. */
+  /** The token sampled in this step; -1 while the prompt is computed and in the last step. */
   token: number;
-  /** Whole characters that are now certain; may be empty. */
+  /** Complete characters that are now certain; may be empty. */
   text: string;
-  /** Where they are measured: of the token, and of the most probable ones, best first. */
+  /** If they are measured: of the sampled token, and of the most probable ones, best first. */
   logprob: number;
   topTokens: Int32Array;
   topLogprobs: Float32Array;
@@ -290,89 +293,95 @@ export interface EngineStep {
   finishReason: 'none' | 'stop' | 'length' | 'context' | 'cancelled';
 }
 
-/** What a batch of tokens gave. */
+/** The result of computing a batch of tokens. */
 export interface EngineBatch {
   /** Tokens that are still to be computed. */
   nLeft: number;
-  /** Behind the last token; empty before it is computed. */
+  /** The logits after the last token; empty until it is computed. */
   logits: Float32Array;
 }
 
 export interface EnginePages {
-  /** Tokens of a page. */
+  /** The number of tokens in a page. */
   pageTokens: number;
   /** Pages copied so far. */
   nCopies: number;
-  /** The session's own, in the order of the context. */
+  /** The pages of the session, in the order of the context. */
   table: Uint32Array;
-  /** For every page of the pool, how many sessions use it. */
+  /** For every page of the pool, the number of sessions that use it. */
   users: Uint32Array;
 }
 
-/** What a vision tower made of a picture. */
+/** The rows that a vision tower computed from a picture. */
 export interface EngineImageRows {
-  /** [nRows][width], copied. */
+  /** [nRows][width]; the engine copies them. */
   rows: Float32Array;
   nRows: number;
   width: number;
-  /** How they lie in the picture; 0: they are counted one by one. */
+  /** The grid of the rows in the picture; 0: rows have successive positions, like tokens. */
   gridWidth: number;
   gridHeight: number;
-  /** They see each other in both directions. */
+  /** Whether rows see each other in both directions. */
   seesAll: boolean;
-  /** Of the picture, and of what made the rows of it: 16 hexadecimal digits. */
+  /** Identifies the picture and the reader that made the rows: 16 hexadecimal digits. */
   checksum: string;
 }
 
 export interface EngineSession extends EngineHandle {
   /**
-   * Begins to continue the context with a prompt; without tokens, where the context ends. The number
-   * of the prompt's tokens that were found in the context.
+   * Begins to continue the context with a prompt, which may be empty. Returns how many of the
+   * prompt's tokens were found in the context.
    */
   start(prompt: Int32Array, options: EngineGenerateOptions): EngineResult<number>;
-  /** One batch of the prompt, of at most `maxBatch` tokens, or one token. */
+  /** Computes one batch of the prompt, at most `maxBatch` tokens, or samples one token. */
   step(maxBatch: number): EngineResult<EngineStep>;
   /**
-   * Begins to append tokens, without a generation. `id` as above. The number of tokens that are to
-   * be computed, with those left from before.
+   * Begins to append tokens without a generation. `id`: see EngineGenerateOptions. Returns the
+   * number of tokens to compute, including those left from before.
    */
   begin(tokens: Int32Array, id: number): EngineResult<number>;
   /**
-   * A picture for the next start() or begin(), which checks it, and whose tokens are among theirs.
-   * Not needed where they are found in the context, or the session holds it. How many were given.
+   * Gives a picture to the next start() or begin(), which checks it and whose tokens include the
+   * picture's. Not needed if these tokens are found in the context, or the session holds the
+   * picture. Returns the number of pictures given so far.
    */
   giveImage(image: EngineImageRows): number;
-  /** The first tokens of the pictures in the context; -1 where a restored one's rows are not held. */
+  /** The first token of each picture in the context; -1 if its rows are missing after restore(). */
   heldImages(): Int32Array;
-  /** Computes a batch of at most `maxBatch` of them. After an error the session is as it was. */
+  /**
+   * Computes a batch of at most `maxBatch` tokens after begin(). After an error the session is as
+   * it was before begin().
+   */
   advance(maxBatch: number): EngineResult<EngineBatch>;
   /**
-   * Ends what start() or begin() began. Tokens that were not read to their end are forgotten, but
-   * for what was computed of a prompt that replaces the context. The text that a generation held
-   * back.
+   * Ends the work of start() or begin(). An unfinished prompt or append is undone; if it replaces
+   * the context, its computed batches stay. Returns the text that a generation held back.
    */
   cancel(): EngineResult<string>;
-  /** All that restore() needs to make a session what this one is. */
+  /** The session's state, for restore(). */
   save(): EngineResult<Uint8Array<ArrayBuffer>>;
-  /** On an error the session is as it was. */
+  /** Restores a saved state. After an error the session is as it was. */
   restore(bytes: Uint8Array): EngineResult<null>;
-  /** A session with the same context, in the same pages or in memory of its own. */
+  /** A session with the same context, in shared pages or in its own memory. */
   fork(): EngineResult<EngineSession>;
-  /** Of all positions; negative where rows of pictures stand. */
+  /** The tokens of all positions; negative for rows of pictures. */
   tokens(): Int32Array;
-  /** Forgets every position from nPositions on. */
+  /** Drops every position from nPositions on. */
   truncate(nPositions: number): EngineResult<null>;
-  /** Forgets what is not the beginning of `tokens`; how many stay, fewer than these. */
+  /**
+   * Keeps the longest prefix that the context shares with `tokens`, and drops the rest. Returns its
+   * length: always less than the number of tokens.
+   */
   keepPrefix(tokens: Int32Array): number;
-  /** How many keepPrefix() would keep. */
+  /** How many positions keepPrefix() would keep. */
   nKeptOf(tokens: Int32Array): number;
   nPositions(): number;
   nCtx(): number;
-  /** Tokens that are computed together. */
+  /** The number of tokens that are computed together. */
   nBatch(): number;
-  /** Of the whole pool. */
+  /** The size of the KV cache; with pages, of the whole pool. */
   kvBytes(): number;
-  /** Of the states of recurrent layers: checkpoints, and those of forks. 0 where there are none. */
+  /** The size of all recurrent states, with checkpoints and forks; 0 if there are none. */
   recurrentBytes(): number;
   kvPages(): EnginePages;
   scratchBytes(): number;
@@ -380,20 +389,20 @@ export interface EngineSession extends EngineHandle {
 
 export interface EngineOverrides {
   /**
-   * Threads of the instance, of which one is the caller's worker: 1 where it is left out. Only
-   * modules with threads look at it. All threads have started when the promise resolves.
+   * The number of threads of the instance, including the caller's worker; by default 1. Only
+   * modules with threads use it. All threads have started when the promise resolves.
    */
   nThreads?: number;
-  /** Where the wasm file is; beside the module where it is left out. */
+  /** Returns the address of the wasm file; by default it is next to the module. */
   locateFile?: (file: string) => string;
-  /** The bytes of the wasm file: Node needs them, as it cannot fetch files. */
+  /** The bytes of the wasm file: Node needs them, because it cannot fetch files. */
   wasmBinary?: Uint8Array<ArrayBuffer>;
-  /** Makes the instance of these imports, and hands it over with its module. */
+  /** Makes the instance from these imports and passes it to `onInstance`, with its module. */
   instantiateWasm?: (
     imports: WebAssembly.Imports,
     onInstance: (instance: WebAssembly.Instance, module: WebAssembly.Module) => void,
   ) => Record<string, never>;
-  /** Modules with threads: their shared memory, where the default maximum of 4 GiB is refused. */
+  /** For modules with threads: shared memory to use if the default maximum of 4 GiB is refused. */
   wasmMemory?: WebAssembly.Memory;
 }
 

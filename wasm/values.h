@@ -1,5 +1,5 @@
-// What the modules that JavaScript calls share: values that cross, the pool of threads, and the
-// wish to cancel.
+// The common code of the modules that JavaScript calls: the conversion of values, the thread pool,
+// and cancellation.
 #pragma once
 
 #include <emscripten/bind.h>
@@ -22,8 +22,8 @@ namespace kinglet {
 
 using emscripten::val;
 
-// Fields are read and set one by one through these few functions: an Embind value object would take
-// several times the code, and Embind's templates once more for each length of a name.
+// Fields are read and set one by one with these few functions. An Embind value object would need
+// several times the code, and Embind instantiates its templates again for each length of a name.
 [[gnu::noinline]] inline val get(const val& fields, const char* name) { return fields[name]; }
 
 [[gnu::noinline]] inline double number(const val& fields, const char* name) {
@@ -63,10 +63,11 @@ using emscripten::val;
   return status.ok() ? success(val::null()) : failure(status.error());
 }
 
-// JavaScript's numbers are doubles; whole numbers up to 2^53 pass without loss.
+// JavaScript's numbers are doubles: integers up to 2^53 are converted without loss.
 inline double to_number(uint64_t value) { return static_cast<double>(value); }
 
-// What is not in the range, NaN included, becomes the nearest number that is.
+// Converts to an integer from 0 to T's maximum. Numbers out of this range become the nearest one in
+// it, and NaN becomes 0.
 template <class T>
 T from_number(double value) {
   constexpr auto kMax = static_cast<double>(std::numeric_limits<T>::max());
@@ -74,13 +75,13 @@ T from_number(double value) {
   return value >= kMax ? std::numeric_limits<T>::max() : static_cast<T>(value);
 }
 
-// The array is copied: a view would be lost when memory grows.
+// Copies the array: a view would become invalid when memory grows.
 template <class T>
 val to_js_array(const char* type, std::span<const T> numbers) {
   return val::global(type).new_(val(emscripten::typed_memory_view(numbers.size(), numbers.data())));
 }
 
-// One pool for the instance, as its workers can only start while no call is running.
+// There is one pool per instance, because workers can only start while no call is running.
 inline ThreadPool& thread_pool() {
 #if defined(__EMSCRIPTEN_PTHREADS__)
   static ThreadPool pool(from_number<size_t>(val::module_property("nThreads").as<double>()));
@@ -100,7 +101,7 @@ inline val kernel_sets() {
   return names;
 }
 
-// Holds the id of the work that is to end: a page can write it through shared memory while the
+// The id of the work that is to be cancelled. A page can write it through shared memory while the
 // engine computes.
 inline std::atomic<uint32_t> cancelled_id{0};
 
@@ -110,7 +111,7 @@ inline Cancellation to_cancellation(double id) {
   return {&cancelled_id, from_number<uint32_t>(id)};
 }
 
-// 0 where the source does not tell.
+// Converts the size of a file as JavaScript passes it: 0 if it is unknown.
 inline std::optional<uint64_t> announced(double file_bytes) {
   return file_bytes > 0 ? std::optional(from_number<uint64_t>(file_bytes)) : std::nullopt;
 }

@@ -1,4 +1,4 @@
-// Reads pictures, in a module of its own: a page without pictures need not download it.
+// Reads pictures. This is a separate module, which pages without pictures need not download.
 // vision.d.ts describes everything that is bound here.
 #include <emscripten/bind.h>
 
@@ -23,7 +23,7 @@
 namespace kinglet {
 namespace {
 
-// As JavaScript's numbers do not hold 64 bits.
+// JavaScript's numbers cannot represent all 64-bit integers.
 std::string hexadecimal(uint64_t number) {
   std::string digits;
   for (int shift = 60; shift >= 0; shift -= 4) digits += kHexDigits[number >> shift & 15];
@@ -120,7 +120,7 @@ class PictureReader {
   VisionModel model_;
   std::optional<ImageReader> images_;
   Size size_;
-  AlignedBuffer pixels_;  // of the next picture
+  AlignedBuffer pixels_;  // for the next picture
 };
 
 class ReaderLoader {

@@ -1,28 +1,28 @@
-// The interface of the module that reads pictures: what vision.cpp exports, as seen from the worker.
-// It is synchronous, has a heap and threads of its own, and belongs to one worker.
+// The interface of the module that reads pictures: the exports of vision.cpp, as the worker sees
+// them. It is synchronous, has its own heap and threads, and belongs to one worker.
 import type { EngineHandle, EngineResult } from './engine.d.ts';
 
 export interface VisionModule {
-  /** Views of the heap are replaced when memory grows: read this anew after every call. */
+  /** Views of the heap are replaced when memory grows: read this again after every call. */
   readonly HEAPU8: Uint8Array;
-  /** As in EngineModule. */
+  /** These three are the same as in EngineModule. */
   kernelSets(): string[];
   nPoolThreads(): number;
   cancelAddress(): number;
   /**
-   * `fileBytes`: of the mmproj file, 0 where the source does not tell. `kernels`: a name from
+   * `fileBytes`: the size of the mmproj file, or 0 if it is unknown. `kernels`: a name from
    * kernelSets(), or "" for the fastest.
    */
   newLoader(fileBytes: number, kernels: string): EngineResult<VisionLoader>;
 }
 
-/** reserve → write into HEAPU8 → commit, until reserve gives 0 bytes; then finish. */
+/** reserve → write into HEAPU8 → commit, until reserve returns 0 bytes; then finish. */
 export interface VisionLoader extends EngineHandle {
   reserve(maxBytes: number): EngineResult<{ address: number; bytes: number }>;
   commit(bytes: number): EngineResult<null>;
-  /** 0 until the header has been read. */
+  /** The size of the file; 0 until the header has been read. */
   fileBytes(): number;
-  /** Ends the loader, whatever it answers; delete() is still due. */
+  /** Ends the loader, also if it fails; delete() must still be called. */
   finish(): EngineResult<VisionReader>;
 }
 
@@ -30,45 +30,45 @@ export interface VisionInfo {
   name: string;
   /** The file's clip.projector_type. */
   projector: string;
-  /** Numbers of a row. */
+  /** The width of a row. */
   width: number;
   weightBytes: number;
   kernels: string;
 }
 
-/** reserve → write RGB into HEAPU8 → begin → advance, until it answers 0; then parts and rows. */
+/** reserve → write RGB into HEAPU8 → begin → advance, until it returns 0; then parts and rows. */
 export interface VisionReader extends EngineHandle {
   info(): VisionInfo;
-  /** wrong_shape where its rows are not as wide as the text model's. */
+  /** Fails with wrong_shape if the reader's rows are not as wide as the text model's. */
   checkFits(hiddenSize: number): EngineResult<null>;
-  /** Memory that reading a picture of that size takes beside its pixels and its rows. */
+  /** The memory that a picture of that size needs, besides its pixels and its rows. */
   scratchBytes(width: number, height: number): EngineResult<number>;
-  /** Where in the heap the pixels of the next picture go: [height][width][3], 8 bits each. */
+  /** The address in the heap for the next picture's pixels: [height][width][3], 8 bits each. */
   reserve(width: number, height: number): EngineResult<number>;
   /**
-   * Takes these pixels, whose memory is given back. How many steps are to do. `id`: of the work,
-   * which the word at cancelAddress() may name while it is done.
+   * Begins to read these pixels, and frees their memory. Returns the number of steps. The work is
+   * cancelled when the word at cancelAddress() is `id`.
    */
   begin(id: number): EngineResult<number>;
-  /** Does a step. How many are left. After an error there are no parts. */
+  /** Does a step. Returns the number of steps that are left. After an error there are no parts. */
   advance(): EngineResult<number>;
-  /** Known from begin() on. */
+  /** The parts, known after begin(). */
   parts(): VisionPart[];
-  /** A view of the heap, [nRows][width]: to be copied before the next call. Empty of a text. */
+  /** A view of the heap, [nRows][width]: copy it before the next call. Empty for a text. */
   rows(part: number): EngineResult<Float32Array>;
 }
 
-/** What the text model is to see: a text, or rows in place of tokens. */
+/** A part of the text model's input: a text, or rows in place of tokens. */
 export interface VisionPart {
-  /** Its special tokens are to be read as such. Empty where there are rows. */
+  /** A text whose special tokens must be parsed. Empty if the part has rows. */
   text: string;
   nRows: number;
   width: number;
-  /** Rows of the grid, for models that count positions in two directions; 0 for others. */
+  /** The grid of the rows, for models that count positions in two directions; 0 for others. */
   gridWidth: number;
   gridHeight: number;
-  /** 0 or 1: each row sees all others, not only those before it. */
+  /** 0 or 1: whether each row sees all others, not only those before it. */
   seesAll: number;
-  /** 16 hexadecimal digits: of the pixels, their size, the part and the reader. */
+  /** 16 hexadecimal digits: a hash of the pixels, their size, the part and the reader. */
   checksum: string;
 }
