@@ -73,7 +73,8 @@ class Rows {
     const size_t end = *std::max_element(end_, end_ + n_rows_);
     size_t position = *std::min_element(begin_, begin_ + n_rows_);
     while (position < end) {
-      // Blocks end where they do in every cache: what a window or a page leaves out changes no sum.
+      // Blocks end at multiples of kAttentionBlock from position 0, so what a window leaves out
+      // does not change how sums are grouped. Pages that are smaller cut them further.
       const size_t left_in_block = kAttentionBlock - position % kAttentionBlock;
       const size_t left_in_page = cache_.page_positions - position % cache_.page_positions;
       const size_t n = std::min({left_in_block, left_in_page, end - position});

@@ -105,7 +105,7 @@ struct Measured {
             &KernelSet::sigmoid_multiply, &KernelSet::silu_multiply, &KernelSet::gelu_multiply,
             &KernelSet::gelu, &KernelSet::relu_squared, &KernelSet::xielu, &KernelSet::softcap,
             &KernelSet::rope_interleaved, &KernelSet::rope_halves, &KernelSet::softmax_part,
-            &KernelSet::quantize_query>(set);
+            &KernelSet::largest, &KernelSet::quantize_query>(set);
     for (MatmulKernel& kernel : set.matmul) {
       if (kernel.multiply != nullptr) kernel.multiply = multiply;
     }
