@@ -120,10 +120,18 @@ Status read_sizes(const Keys& keys, VisionConfig& config) {
     }
   }
   if (projector.sizing == Sizing::tiles_or_free) config.image_size = kFreeTileSize;
-  if (projector.sizing == Sizing::free || config.image_size % config.row_size() == 0) return {};
-  return keys.error(ErrorCode::unsupported_feature, "patch_size",
-                    cat("is ", config.patch_size, ": ", config.merge,
-                        " of them do not divide a square of ", config.image_size, " pixels"));
+  if (projector.sizing == Sizing::free) return {};
+  if (config.image_size % config.row_size() != 0) {
+    return keys.error(ErrorCode::unsupported_feature, "patch_size",
+                      cat("is ", config.patch_size, ": ", config.merge,
+                          " of them do not divide a square of ", config.image_size, " pixels"));
+  }
+  const uint32_t n_per_side = config.image_size / config.patch_size;
+  if (n_per_side * n_per_side <= kMaxPatches) return {};
+  return keys.error(ErrorCode::corrupt, "patch_size",
+                    cat("is ", config.patch_size, ", which makes ", n_per_side * n_per_side,
+                        " patches of a square of ", config.image_size, " pixels, expected at most ",
+                        kMaxPatches));
 }
 
 // If the period is 0, there are no windows.

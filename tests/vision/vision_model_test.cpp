@@ -86,6 +86,9 @@ TEST(VisionModel, RefusesSizesOutOfRange) {
                  ErrorCode::unsupported_feature, "spatial_merge_size is 3, expected 2");
   expect_refused(with_number("vision/qwen25vl.gguf", "vision.patch_size", 64),
                  ErrorCode::unsupported_feature, "2 of them are wider than a window of 112 pixels");
+  expect_refused(
+      with_number("vision/lfm2.gguf", "vision.patch_size", 1), ErrorCode::corrupt,
+      "is 1, which makes 262144 patches of a square of 512 pixels, expected at most 65536");
 }
 
 TEST(VisionModel, RefusesAWrongNormalization) {
