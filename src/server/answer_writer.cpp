@@ -9,7 +9,7 @@
 namespace kinglet::server {
 namespace {
 
-// A full context cuts an answer short as a limit does.
+// A full context cuts an answer short, as max_tokens does.
 std::string finish_name(FinishReason reason) {
   return reason == FinishReason::length || reason == FinishReason::context ? "length" : "stop";
 }
@@ -159,7 +159,8 @@ void ChatWriter::add(const GenerationEvent& event, std::vector<Json>& chunks) {
                           {"logprobs", nullptr}}));
 }
 
-// What the parts add to the message, as a delta; empty where that is nothing.
+// Adds the parts to the message, and returns what they add as a delta. The delta is empty if they
+// add nothing.
 Json ChatWriter::delta_of(const std::vector<AnswerPart>& parts) {
   Json& message = choice()["message"];
   Json delta = Json::object();
@@ -178,8 +179,8 @@ Json ChatWriter::delta_of(const std::vector<AnswerPart>& parts) {
   return delta;
 }
 
-// The beginning of a call, or a piece of its arguments; nothing of a call that is one too many. A
-// delta has no two pieces of one call.
+// Adds the beginning of a call or a piece of its arguments. Calls beyond n_calls_most are left out.
+// In a delta all pieces of one call are joined.
 void ChatWriter::add_call(const AnswerPart& part, Json& delta) {
   const bool begins = part.kind == AnswerPart::Kind::call;
   n_calls_ += begins;
@@ -249,7 +250,7 @@ void CompletionWriter::tell(const std::string& text, Json logprobs, Json finish,
     for (const Json& value : values) made["logprobs"][name].push_back(value);
   }
   made["finish_reason"] = finish;
-  // Characters, of which every byte but those that go on with one begins one.
+  // Counts characters: in UTF-8 every byte begins one, except the continuation bytes.
   for (const char c : text) offset_ += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
   chunks.push_back(chunk({{"text", text},
                           {"index", index()},

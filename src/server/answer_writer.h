@@ -1,5 +1,5 @@
-// Answers as OpenAI's API has them, made of the steps of generations: in chunks while they arrive,
-// and whole.
+// Writes the steps of generations as answers of OpenAI's API: as chunks while the steps arrive, and
+// as one whole answer.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@
 
 namespace kinglet::server {
 
-// Letters and digits. Mistral's template wants the ids of calls to be nine of them.
+// Returns random letters and digits. Mistral's template requires ids of calls to have nine.
 std::string random_name(size_t length);
 
-// Of all choices. A prompt counts once.
+// The counts of all choices. A prompt counts once, however many choices it has.
 struct Usage {
   uint64_t prompt_tokens = 0;
   uint64_t cached_tokens = 0;
@@ -34,17 +34,17 @@ class AnswerWriter {
  public:
   virtual ~AnswerWriter() = default;
 
-  // Choices are written one after the other.
+  // Begins a choice. Choices are written one after the other.
   void begin_choice(const GenerationPrompt& prompt, bool is_first_of_prompt, uint32_t index,
                     std::vector<Json>& chunks);
 
-  // Adds to the answer, and to `chunks`, what the next step of the choice brings.
+  // Adds the next step of the choice to the answer and to `chunks`.
   void read(const GenerationEvent& event, std::vector<Json>& chunks);
 
-  // All of the answer.
+  // The whole answer.
   Json whole() const;
 
-  // The chunk that tells what a stream took.
+  // The chunk that reports the usage of a stream.
   Json usage_chunk() const;
 
   const Usage& usage() const { return usage_; }
@@ -62,7 +62,7 @@ class AnswerWriter {
   Json& choice() { return choices_.back(); }
   Json chunk(Json choice) const;
 
-  // A token's text, and its bytes as JSON.
+  // The text of a token, and the token as JSON: its text, its bytes and its logprob.
   std::string token_text(TokenId token) const;
   Json token_logprob(TokenId token, float logprob) const;
 
@@ -78,11 +78,11 @@ class AnswerWriter {
   uint32_t index_ = 0;
   Json choices_ = Json::array();
   Usage usage_;
-  GenerationStep last_;  // of this choice: its counts
+  GenerationStep last_;  // the counts of this choice's last step
   bool counts_cached_ = false;
 };
 
-// POST /v1/chat/completions. The request must outlive it.
+// The answer to POST /v1/chat/completions. The request must outlive the writer.
 class ChatWriter : public AnswerWriter {
  public:
   ChatWriter(const ChatRequest& request, const Tokenizer& tokenizer);
@@ -95,11 +95,11 @@ class ChatWriter : public AnswerWriter {
 
   const ChatRequest& chat_;
   std::optional<AnswerReader> reader_;
-  uint32_t n_calls_ = 0;           // begun, those included that are not told
+  uint32_t n_calls_ = 0;           // calls begun, with those that are left out of the answer
   Json logprobs_ = Json::array();  // of the tokens read since the last chunk
 };
 
-// POST /v1/completions. The request must outlive it.
+// The answer to POST /v1/completions. The request must outlive the writer.
 class CompletionWriter : public AnswerWriter {
  public:
   CompletionWriter(const GenerationRequest& request, const Tokenizer& tokenizer);

@@ -5,10 +5,10 @@
 namespace kinglet::server {
 namespace {
 
-// How often patience is asked for.
+// How often the patience is checked.
 constexpr std::chrono::milliseconds kTick{50};
 
-// The server was stopped: nobody else cancels a job that is waited for.
+// A job that somebody waits for is cancelled only when the server is stopped: status 503.
 ApiError told_error(const Error& error) {
   ApiError told = api_error(error);
   if (error.code == ErrorCode::cancelled) told.status = 503;

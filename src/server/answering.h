@@ -1,4 +1,4 @@
-// One request's answer: its choices are made one after the other, and told as they come.
+// Answers one request: makes its choices one after the other, and reports their steps as they come.
 #pragma once
 
 #include <functional>
@@ -11,25 +11,25 @@
 
 namespace kinglet::server {
 
-// Whether to go on waiting: an error where the client has gone, or the time is up.
+// Checks whether to go on waiting. Fails when the client has gone, or the time is up.
 using Patience = std::function<ApiStatus()>;
 
 class Answering {
  public:
-  // The scheduler must outlive it. `request` is the one that `writer` writes for.
+  // The scheduler must outlive the object. `writer` must write for `request`.
   Answering(Scheduler& scheduler, std::shared_ptr<const GenerationRequest> request,
             std::unique_ptr<AnswerWriter> writer, Patience patience);
 
-  // Cancels what is not done.
+  // Cancels the job that is not done.
   ~Answering();
   Answering(const Answering&) = delete;
   Answering& operator=(const Answering&) = delete;
 
-  // Waits for the next step and appends the chunks that it makes, which may be none. After an error
-  // there are no more.
+  // Waits for the next step and appends its chunks, of which there may be none. After an error
+  // there are no more steps.
   ApiStatus advance(std::vector<Json>& chunks);
 
-  // All choices are written.
+  // Whether all choices are written.
   bool is_done() const;
 
   const GenerationRequest& request() const { return *request_; }
@@ -42,16 +42,16 @@ class Answering {
   std::shared_ptr<const GenerationRequest> request_;
   std::unique_ptr<AnswerWriter> writer_;
   Patience patience_;
-  std::shared_ptr<GenerationJob> job_;  // of the choice that is being made
-  uint32_t n_begun_ = 0;                // choices of all prompts
-  Clock::time_point next_check_ = {};   // of the patience, where steps come quickly
+  std::shared_ptr<GenerationJob> job_;  // makes the current choice
+  uint32_t n_begun_ = 0;                // choices begun, of all prompts
+  Clock::time_point next_check_ = {};   // when to call patience_ again if steps come quickly
 };
 
-// The vectors or scores, when they are there.
+// Waits for the vectors or scores of the texts, and returns them.
 ApiResult<EncodingJob::Rows> encode(Scheduler& scheduler, std::vector<std::vector<TokenId>> texts,
                                     Pooling pooling, const Patience& patience);
 
-// What the model is to see of a picture, when it is there.
+// Waits for the parts that show a picture to the text model, and returns them.
 ApiResult<PictureJob::Parts> read_picture(Scheduler& scheduler, Picture picture,
                                           const Patience& patience);
 

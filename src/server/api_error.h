@@ -1,4 +1,4 @@
-// What a client is told when its request is not answered, in the form of OpenAI's API.
+// The error that a client receives when its request fails, in the form of OpenAI's API.
 #pragma once
 
 #include <optional>
@@ -13,20 +13,21 @@ struct ApiError {
   int status = 400;  // of HTTP
   std::string message;
   std::string type = "invalid_request_error";
-  std::string param = {};  // that is wrong; "": none in particular
+  std::string param = {};  // the parameter that is wrong; "": none in particular
   std::string code = {};   // "": none
 };
 
-// What a request asks for is wrong, or not supported.
+// The error for a request that is wrong, or asks for something that is not supported.
 ApiError invalid(std::string message, std::string param = "");
 
-// An error of the engine: the client's where it is about what was asked for, else the server's.
+// Converts an error of the engine: to a client error (400) if the request caused it, otherwise to a
+// server error (500).
 ApiError api_error(const Error& error);
 
 // {"error": {"message", "type", "param", "code"}}
 std::string to_json(const ApiError& error);
 
-// A Result whose errors are for clients; the engine's errors become such.
+// A Result whose errors are for clients. The engine's errors are converted.
 template <class T>
 class [[nodiscard]] ApiResult {
  public:
@@ -42,7 +43,7 @@ class [[nodiscard]] ApiResult {
 
  private:
   std::optional<T> value_;
-  ApiError error_;  // empty beside a value
+  ApiError error_;  // empty if there is a value
 };
 
 template <>

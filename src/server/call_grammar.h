@@ -1,4 +1,4 @@
-// The grammar of answers that must be calls, in the syntax of the model's family.
+// The grammar of answers that must be calls of tools, in the syntax of the model's family.
 #pragma once
 
 #include <string>
@@ -13,16 +13,16 @@
 namespace kinglet::server {
 
 struct CallRules {
-  const Json& tools;                    // one of which each call is of; at least one
-  const std::vector<KnownTool>& known;  // the same
+  const Json& tools;                    // that may be called; at least one
+  const std::vector<KnownTool>& known;  // the same tools, in the same order
   const AnswerFormat& format;
   const Tokenizer& tokenizer;
-  bool may_be_several = true;  // where the syntax allows it
+  bool may_be_several = true;  // calls in one answer, if the syntax allows that
 };
 
-// One call or more, and where the end of `prompt` has begun a thought, its rest in front of them.
-// Marks that the vocabulary has tokens for are those tokens. An error names the tool, the place in
-// its schema and what cannot be written there.
+// Returns the grammar of one or more calls. If the end of `prompt` has begun a thought, the rest of
+// the thought comes before the calls. Marks for which the vocabulary has tokens are matched as
+// those tokens. An error names the tool, the place in its schema, and what cannot be written there.
 ApiResult<std::string> grammar_of_calls(const CallRules& rules, std::string_view prompt);
 
 }  // namespace kinglet::server

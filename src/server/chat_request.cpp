@@ -13,7 +13,7 @@
 namespace kinglet::server {
 namespace {
 
-// What the template is told beside messages and tools.
+// Reads the variables of the template other than messages and tools.
 ApiResult<Json> read_variables(Fields& fields) {
   Json variables = {{"add_generation_prompt", true}};
   std::string effort;
@@ -79,7 +79,7 @@ ApiStatus constrain_to_calls(const Json& tools, const ServedModel& model, ChatRe
   return constrain(grammar, request);
 }
 
-// The text's tokens, with the rows of its pictures.
+// Encodes the text as tokens, with the rows of its pictures.
 ApiStatus encode_with_pictures(const ChatText& laid_out, const GivenPictures& pictures,
                                const ServedModel& model, const Look& look, ChatRequest& request) {
   std::vector<std::vector<ImagePart>> parts;
@@ -95,7 +95,7 @@ ApiStatus encode_with_pictures(const ChatText& laid_out, const GivenPictures& pi
   return {};
 }
 
-// The conversation as the text and the tokens that the model goes on from.
+// Renders the conversation as text, and encodes the text as the prompt that the model continues.
 ApiStatus lay_out(Json variables, const ChosenTools& chosen, const GivenPictures& pictures,
                   const ServedModel& model, const Look& look, ChatRequest& request) {
   const bool tells_tools = !chosen.tools.empty() && model.knows_tools();

@@ -8,10 +8,10 @@
 namespace kinglet::server {
 namespace {
 
-// For a client to take what is written.
+// How long a client may take to receive a part of an answer.
 constexpr std::chrono::seconds kTimeToWrite{10};
 
-// How long, and for how much, a client is listened to that is still sending after its answer.
+// How long, and how many bytes, the server still reads from a client after its answer was sent.
 constexpr std::chrono::seconds kTimeToFinish{1};
 constexpr size_t kBytesToFinish = size_t{1} << 26;
 
@@ -39,7 +39,7 @@ void name_address(const sockaddr_storage& address, std::string& ip, int& port) {
 
 Connection::Connection(socket_t socket, std::chrono::seconds time_to_read)
     : socket_(socket), deadline_(begin_ + time_to_read) {
-  switch_on(socket_, IPPROTO_TCP, TCP_NODELAY);  // a token is worth a packet
+  switch_on(socket_, IPPROTO_TCP, TCP_NODELAY);  // send each token at once
 }
 
 Connection::~Connection() { close_socket(socket_); }

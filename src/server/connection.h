@@ -1,5 +1,5 @@
-// One client's connection, as the HTTP library reads and writes it: with a deadline for all of a
-// request, however slowly it drips, and a way to see that the client has gone.
+// One client's connection, which the HTTP library reads and writes. It has a deadline for the whole
+// request, even if its bytes arrive slowly, and can tell that the client has gone.
 #pragma once
 
 #include <httplib.h>
@@ -14,17 +14,17 @@ namespace kinglet::server {
 
 class Connection : public httplib::Stream {
  public:
-  // Takes over the socket. The request must have arrived within that time.
+  // Takes ownership of the socket. The whole request must arrive within `time_to_read`.
   Connection(socket_t socket, std::chrono::seconds time_to_read);
   ~Connection() override;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // The client has closed the connection.
+  // Whether the client has closed the connection.
   bool is_gone() const;
 
-  // Tells the client that the answer has ended, and waits a moment for it to close: a connection
-  // that is closed with bytes unread takes the answer back.
+  // Tells the client that the answer has ended, and waits a moment for the client to close: closing
+  // a connection with unread bytes resets it, and the client may lose the answer.
   void finish();
 
   Clock::time_point begin() const { return begin_; }
@@ -43,7 +43,7 @@ class Connection : public httplib::Stream {
   socket_t socket_;
   Clock::time_point begin_ = Clock::now();
   Clock::time_point deadline_;
-  char buffer_[4096] = {};  // [next_, end_) is not read yet: headers are read byte by byte
+  char buffer_[4096] = {};  // the library reads headers byte by byte; [next_, end_) is not read yet
   size_t next_ = 0;
   size_t end_ = 0;
 };

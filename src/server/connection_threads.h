@@ -1,4 +1,4 @@
-// A thread for each connection, up to a number of them: most of their time they wait.
+// One thread for each connection, up to a limit: such threads mostly wait.
 #pragma once
 
 #include <httplib.h>
@@ -17,8 +17,8 @@ class ConnectionThreads final : public httplib::TaskQueue {
   explicit ConnectionThreads(size_t most) : most_(most) {}
   ~ConnectionThreads() override { ConnectionThreads::shutdown(); }
 
-  // Waits while all threads have a connection and as many others wait for one: further clients
-  // stay with the system then.
+  // Waits while all threads have a connection and as many connections wait for a thread. The
+  // connections of further clients then wait in the operating system.
   void enqueue(std::function<void()> task) override {
     std::unique_lock lock(mutex_);
     has_room_.wait(lock, [&] { return tasks_.size() < most_; });

@@ -39,7 +39,8 @@ ApiStatus read_vector_form(Fields& fields, const ServedModel& model, EmbeddingRe
   return {};
 }
 
-// A text, or {"text": …} as other servers take it.
+// Returns the text of a document: a string, or {"text": …}, which other servers accept too. Null if
+// it is neither.
 const std::string* document_text(const Json& document) {
   const Json* text = &document;
   if (document.is_object() && document.contains("text")) text = &document["text"];

@@ -1,4 +1,4 @@
-// What a client asks to be made of texts: vectors, or scores for a query.
+// Requests for vectors of texts, or for scores of texts against a query.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ struct EmbeddingRequest {
   std::string model;  // as the client calls it
   std::vector<std::vector<TokenId>> texts = {};
   Pooling pooling = Pooling::mean;
-  uint32_t dimensions = 0;  // first numbers to keep; 0: all
+  uint32_t dimensions = 0;  // keep this many first numbers of each vector; 0: all
   bool in_base64 = false;
 };
 
 struct RerankRequest {
   std::string model;
   std::vector<std::vector<TokenId>> texts = {};  // the query with each document
-  std::vector<std::string> documents = {};       // to be given back; empty: not asked for
-  size_t n_top = 0;                              // best ones to tell
+  std::vector<std::string> documents = {};       // to be returned; empty: not requested
+  size_t n_top = 0;                              // number of best documents to return
 };
 
 // POST /v1/embeddings

@@ -5,7 +5,7 @@
 namespace kinglet::server {
 namespace {
 
-// Texts are computed together until they have so many tokens.
+// Texts are added to a group, which is computed together, until it has this many tokens.
 constexpr size_t kGroupTokens = 1024;
 
 }  // namespace

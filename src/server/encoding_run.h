@@ -1,4 +1,4 @@
-// Makes vectors or scores of a job's texts, one step at a time.
+// Computes vectors or scores of a job's texts, one step at a time.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +16,18 @@ namespace kinglet::server {
 
 class EncodingRun {
  public:
-  // The model and the pool must outlive it.
+  // The model and the pool must outlive the object.
   EncodingRun(const Model& model, ThreadPool& pool) : model_(model), pool_(pool) {}
 
   bool is_busy() const { return job_ != nullptr; }
 
-  // Only where it is not busy.
+  // Must not be called while the object is busy.
   void begin(std::shared_ptr<EncodingJob> job);
 
-  // Computes a step. The job is told its result after the last, or what failed.
+  // Computes one step. After the last step, or an error, gives the job its result.
   void advance();
 
-  // Tells the job, if there is one, that it failed.
+  // Ends the job, if there is one, with `error`.
   void abandon(const Error& error);
 
  private:
@@ -40,7 +40,7 @@ class EncodingRun {
   std::optional<Encoder> encoder_;  // with room for n_room_ tokens
   size_t n_room_ = 0;
   std::shared_ptr<EncodingJob> job_;
-  size_t n_begun_ = 0;  // texts, those of the group that runs included
+  size_t n_begun_ = 0;  // texts begun, with those of the current group
   EncodingJob::Rows rows_;
 };
 

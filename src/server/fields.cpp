@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kShownBytes = 40;
 
-// The number as a whole one, where it is.
+// Returns the number if it is a whole one.
 std::optional<int64_t> whole(const Json& value) {
   if (value.is_number_unsigned()) {
     const auto number = value.get<uint64_t>();

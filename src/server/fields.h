@@ -1,4 +1,4 @@
-// The members of a request's JSON object, read one by one, each checked for its type and range.
+// Reads the members of a request's JSON object one by one, and checks their types and ranges.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,14 @@ namespace kinglet::server {
 
 class Fields {
  public:
-  // `object` must be one, and outlive this.
+  // `object` must be a JSON object and must outlive the Fields.
   explicit Fields(const Json& object) : object_(object) {}
 
-  // Null where there is none, or it is null.
+  // Returns null if the member is absent or null.
   const Json* find(const std::string& name);
 
-  // What is absent leaves `out` as it is. An error names the field.
+  // Reads a field into `out`. If the field is absent, `out` does not change. An error names the
+  // field.
   ApiStatus take(const std::string& name, bool& out);
   ApiStatus take(const std::string& name, std::string& out);
   ApiStatus take(const std::string& name, std::optional<float>& out);
@@ -31,13 +32,14 @@ class Fields {
   // A text, or a list of texts.
   ApiStatus take(const std::string& name, std::vector<std::string>& out);
 
-  // An object; null where there is none.
+  // Returns the field, which must be an object, or null if it is absent.
   ApiResult<const Json*> take_object(const std::string& name);
 
-  // Those that change nothing here.
+  // Accepts fields that change nothing in this server.
   void ignore(std::initializer_list<const char*> names);
 
-  // Refuses what nobody has asked for: it would be left out silently otherwise.
+  // Fails if the object has a field, other than null, that was neither read nor ignored: the client
+  // would not notice that the field has no effect.
   ApiStatus check_all_known() const;
 
  private:
@@ -45,7 +47,8 @@ class Fields {
   std::set<std::string, std::less<>> known_;
 };
 
-// "name is 3, expected a text", of a value that is not long.
+// Returns an error such as "name is 3, expected a text". A long value is not printed: only its type
+// is.
 ApiError wrong_value(const std::string& name, const Json& found, std::string_view expected);
 
 }  // namespace kinglet::server

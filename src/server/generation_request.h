@@ -1,5 +1,5 @@
-// What a client asks to be written, read from its JSON and checked: requests that come this far
-// can only fail for want of memory, or of words that fit a grammar.
+// Requests for generated text, read from a client's JSON and checked. After these checks, a request
+// can fail only if memory runs out, or if no token fits a grammar.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ struct GenerationPrompt {
 
 struct GenerationRequest {
   std::string model;                      // as the client calls it
-  std::vector<GenerationPrompt> prompts;  // of a conversation: one
-  uint32_t n_choices = 1;                 // for each of them, one after the other
+  std::vector<GenerationPrompt> prompts;  // a conversation has one
+  uint32_t n_choices = 1;                 // for each prompt, made one after the other
   GenerationOptions options;              // of the first choice
-  bool has_seed = false;                  // without one every choice draws its own
+  bool has_seed = false;                  // if false, every choice has a random seed of its own
   bool streams = false;
-  bool includes_usage = false;  // in a stream
+  bool includes_usage = false;  // a stream ends with a chunk of its usage
 };
 
 struct ChatRequest : GenerationRequest {
@@ -42,7 +42,8 @@ struct ChatRequest : GenerationRequest {
   uint32_t n_calls_most = UINT32_MAX;
 };
 
-// What the model is to see of a picture, given as the bytes of a file; empty: it reads none.
+// Returns the parts that show a picture to the model, given the bytes of the picture's file. Empty:
+// the model reads no pictures.
 using Look = std::function<ApiResult<PictureJob::Parts>(const std::string& file)>;
 
 // POST /v1/chat/completions
@@ -52,7 +53,7 @@ ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& mo
 // POST /v1/completions
 ApiResult<GenerationRequest> read_completion_request(const Json& body, const ServedModel& model);
 
-// Of the choice with that index: those of the first, with a seed of its own.
+// Returns the options of a choice: those of the first choice, with another seed.
 GenerationOptions options_of_choice(const GenerationRequest& request, uint32_t choice);
 
 }  // namespace kinglet::server

@@ -12,14 +12,14 @@ bool is_loopback(std::string_view host) {
   return host == "localhost" || host == "::1" || host == "[::1]" || host.starts_with("127.");
 }
 
-// Without its port.
+// The host without its port.
 std::string_view name_of(std::string_view host) {
   const size_t colon = host.rfind(':');
   const bool has_port = colon != std::string_view::npos && host.find(']', colon) == host.npos;
   return has_port ? host.substr(0, colon) : host;
 }
 
-// Takes as long whatever the key is.
+// Compares in a time that does not depend on the key's characters.
 bool equals(std::string_view key, std::string_view given) {
   unsigned difference = key.size() != given.size();
   for (size_t i = 0; i < given.size(); ++i) {
@@ -48,7 +48,7 @@ std::optional<ApiError> refuse(const GuardOptions& options, const Caller& caller
     return forbidden("this server answers to the names of this machine only, such as localhost",
                      "wrong_host");
   }
-  // A proxy in front may have taken TLS off.
+  // A proxy in front of the server may have removed TLS.
   const bool is_own_page =
       caller.origin == cat("http://", caller.host) || caller.origin == cat("https://", caller.host);
   if (!caller.origin.empty() && !is_own_page && !may_read(options, caller.origin)) {

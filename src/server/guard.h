@@ -1,5 +1,5 @@
-// Who may ask the server for what: the host that a request names, the page that it comes from, and
-// the key that it brings.
+// Decides which requests the server accepts, by the host that a request names, the origin of the
+// page that sends it, and its API key.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,10 @@ namespace kinglet::server {
 struct GuardOptions {
   std::string host;       // that the server listens at
   std::string api_key;    // "": none is needed
-  std::string page_from;  // origin whose pages may ask, beside the server's own; "*": any
+  std::string page_from;  // origin whose pages may send requests, as its own may; "*": any
 };
 
-// What the headers of a request say; "" where there is no such header.
+// The path and headers of a request; "" for a header that is missing.
 struct Caller {
   std::string path;
   std::string host;
@@ -27,9 +27,10 @@ struct Caller {
 // Whether pages of that origin may read answers.
 bool may_read(const GuardOptions& options, std::string_view origin);
 
-// Why the caller is refused. A server for this machine alone answers to this machine's names only,
-// so that no name that a page brings along can be made to mean it; and no page of another origin
-// makes it work, even where it could not read the answer.
+// Returns why the caller is refused, or nullopt. A server that listens at a loopback address
+// accepts only loopback host names: a page cannot reach it by a domain name of its own that
+// resolves to this machine (DNS rebinding). A page of another origin is refused even if it could
+// not read the answer, so that it cannot make the server work.
 std::optional<ApiError> refuse(const GuardOptions& options, const Caller& caller);
 
 }  // namespace kinglet::server

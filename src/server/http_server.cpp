@@ -14,23 +14,23 @@
 namespace kinglet::server {
 namespace {
 
-// For a request to arrive, headers and body.
+// How long a request may take to arrive, headers and body.
 constexpr std::chrono::seconds kTimeToRead{10};
 
-// For a picture of somebody else's to be done with, before patience is asked for.
+// How long to wait for another request's picture before the patience is checked.
 constexpr std::chrono::milliseconds kTimeToTry{50};
 
-// What metrics tell apart.
+// The paths that metrics count separately.
 constexpr std::string_view kPaths[] = {
     "/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/rerank",
     "/v1/models",           "/health",         "/metrics"};
 
 constexpr const char* kJson = "application/json";
 
-// What the library's handlers are not given: each thread serves one connection at a time.
+// The library does not give handlers the connection. Each thread serves one connection at a time.
 thread_local const Connection* current_connection = nullptr;
 
-// What the line of the log tells of the request beside its status.
+// What the log line says of the request after its status.
 thread_local std::string log_details;
 
 void set_json(httplib::Response& response, int status, const std::string& json) {
@@ -44,7 +44,7 @@ void set_error(httplib::Response& response, const ApiError& error) {
   set_json(response, error.status, to_json(error));
 }
 
-// Of what the library refuses by itself.
+// The error for a request that the library refuses by itself.
 ApiError library_error(const httplib::Request& request, int status) {
   switch (status) {
     case 404:
@@ -74,12 +74,12 @@ std::string event_line(const std::string& json) { return cat("data: ", json, "\n
 // An answer that is sent while it is made.
 struct Streaming {
   std::shared_ptr<Answering> answering;
-  std::shared_ptr<Scheduler::Place> place;  // given up before the client knows of the end
-  std::vector<Json> chunks;                 // that were made before
+  std::shared_ptr<Scheduler::Place> place;  // freed before the client learns of the end
+  std::vector<Json> chunks;                 // made before the stream began
 };
 
-// The next chunks, as server-sent events. Errors come as an event too: the status has been sent by
-// then.
+// Sends the next chunks as server-sent events. An error is sent as an event too, because the status
+// has been sent before.
 bool stream_next(Streaming& streaming, httplib::DataSink& sink) {
   Answering& answering = *streaming.answering;
   std::vector<Json> chunks = std::exchange(streaming.chunks, {});
@@ -104,7 +104,7 @@ bool stream_next(Streaming& streaming, httplib::DataSink& sink) {
   return true;
 }
 
-// Base64 of the floats' bytes, as they stand in memory of this machine: little-endian.
+// Returns the Base64 of the floats' bytes as they are in memory: little-endian.
 std::string base64(std::span<const float> numbers) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -172,14 +172,14 @@ void HttpServer::end() {
   stop();
 }
 
-// In place of the library's: a connection is closed after its answer, so that clients that keep
-// theirs open take no thread.
+// Replaces the library's function: closes a connection after its answer, so that clients which keep
+// connections open do not occupy threads.
 bool HttpServer::process_and_close_socket(socket_t socket) {
   Connection connection(socket, std::min(kTimeToRead, options_.timeout));
   current_connection = &connection;
   log_details.clear();
   bool is_closed = false;
-  // Packing answers would take longer than sending them.
+  // Compressing answers would take longer than sending them.
   const auto refuse_packing = [](httplib::Request& request) {
     request.headers.erase("Accept-Encoding");
   };
@@ -208,8 +208,8 @@ void HttpServer::add_routes() {
   add_post("/v1/rerank", &HttpServer::answer_rerank);
 }
 
-// With the headers that give a page shared memory, and so threads, and one that tells it that the
-// server it came from answers too.
+// Serves the page with the headers that allow it shared memory, and so threads, and one that tells
+// the page that its server has the API too.
 void HttpServer::add_page(const std::string& folder) {
   set_mount_point("/", folder,
                   {{"Cross-Origin-Opener-Policy", "same-origin"},
@@ -244,7 +244,7 @@ void HttpServer::add_post(const std::string& path, Answer answer) {
 httplib::Server::HandlerResponse HttpServer::guard(const httplib::Request& request,
                                                    httplib::Response& response) const {
   add_cors(request, response);
-  // What a browser asks before it lets a page ask; it carries no key.
+  // A browser's preflight request, sent before the request of a page. It has no API key.
   const bool is_preflight =
       request.method == "OPTIONS" && may_read(options_.guard, request.get_header_value("Origin"));
   if (is_preflight) {
@@ -267,7 +267,7 @@ void HttpServer::add_cors(const httplib::Request& request, httplib::Response& re
   response.set_header("Access-Control-Allow-Origin", options_.guard.page_from);
   response.set_header("Vary", "Origin");
   response.set_header("Access-Control-Allow-Methods", "GET, POST");
-  // Those that a client says it will send; the library has refused line breaks.
+  // The headers that the page is about to send. The library has refused line breaks in them.
   const std::string headers = request.get_header_value("Access-Control-Request-Headers");
   if (!headers.empty()) response.set_header("Access-Control-Allow-Headers", headers);
 }
@@ -370,7 +370,7 @@ ApiStatus HttpServer::answer_generation(Exchange& exchange,
                                                      std::move(writer), exchange.patience);
   std::vector<Json> chunks;
   if (answering->request().streams) {
-    KINGLET_TRY(answering->advance(chunks));  // what fails at once has a status of its own
+    KINGLET_TRY(answering->advance(chunks));  // an error of the first step still sets the status
     exchange.response.set_header("Cache-Control", "no-cache");
     const auto streaming =
         std::make_shared<Streaming>(Streaming{answering, exchange.place, std::move(chunks)});

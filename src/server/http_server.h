@@ -1,4 +1,4 @@
-// The server as clients see it: its paths, and what goes over a connection.
+// The HTTP server: its paths, and what it reads from and writes to connections.
 #pragma once
 
 #include <httplib.h>
@@ -19,41 +19,42 @@
 
 namespace kinglet::server {
 
-// The picture in the bytes of a file. Any thread calls it.
+// Decodes the bytes of a picture file. Called on any thread.
 using Decoder = std::function<Result<Picture>(const std::string& file)>;
 
 struct HttpOptions {
   GuardOptions guard;
   int port = 8080;                    // 0: a free one
-  size_t max_body = 0;                // bytes of a request
-  std::chrono::seconds timeout{600};  // for an answer, waiting included
+  size_t max_body = 0;                // most bytes of a request's body
+  std::chrono::seconds timeout{600};  // for an answer, with the time it waits
   size_t n_threads = 0;               // connections that are served at a time
   std::string page;                   // folder of a page to be served; "": none
-  Decoder decode;                     // of pictures, where the model reads such; empty: it does not
+  Decoder decode;                     // of pictures; empty: the model reads none
 };
 
 class HttpServer : private httplib::Server {
  public:
-  // All must outlive it.
+  // The model, the scheduler and the metrics must outlive the server.
   HttpServer(const HttpOptions& options, const ServedModel& model, Scheduler& scheduler,
              Metrics& metrics);
 
-  // The port; ErrorCode::io where it is taken.
+  // Starts to listen, and returns the port. Errors: io (the port is taken, or the host is not this
+  // machine's).
   Result<int> bind();
 
-  // Serves until end(), then what was begun.
+  // Serves until end(). Requests that were begun by then are still answered.
   void run() { listen_after_bind(); }
 
-  // Takes no more connections, and no more requests of those there are. Any thread may call it.
+  // Accepts no more connections, and no more requests on open ones. May be called on any thread.
   void end();
 
  private:
-  // What the answer to a POST needs to know.
+  // What the handler of a POST needs to answer it.
   struct Exchange {
     const Json& body;
     httplib::Response& response;
     Patience patience;
-    std::shared_ptr<Scheduler::Place> place;  // until the answer is sent
+    std::shared_ptr<Scheduler::Place> place;  // held until the answer is sent
   };
   using Answer = std::function<ApiStatus(HttpServer&, Exchange&)>;
 
@@ -84,7 +85,7 @@ class HttpServer : private httplib::Server {
   Scheduler& scheduler_;
   Metrics& metrics_;
   std::atomic<bool> is_ending_ = false;
-  std::timed_mutex open_picture_;  // one is decoded at a time: pixels take far more than files
+  std::timed_mutex open_picture_;  // one picture is decoded at a time: pixels take much memory
 };
 
 }  // namespace kinglet::server

@@ -1,4 +1,4 @@
-// Work that one thread asks for and the thread that computes does: where the two meet.
+// Jobs: the thread of a connection submits one, and the thread that computes gives it its results.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  // Nobody waits for it any more.
+  // Called when nobody waits for the job any more.
   void cancel() { cancelled_.store(1, std::memory_order_relaxed); }
   bool is_cancelled() const { return cancellation().requested(); }
   Cancellation cancellation() const { return {&cancelled_, 1}; }
@@ -44,7 +44,7 @@ class Job {
   Clock::time_point begin_ = Clock::now();
 };
 
-// A step of an answer. The last one has a finish, or an error.
+// One step of an answer. The last step has a finish reason or an error.
 struct GenerationEvent {
   GenerationStep step = {};
   uint32_t n_cached = 0;  // tokens of the prompt that were not computed again
@@ -64,7 +64,7 @@ class GenerationJob : public Job {
   const std::vector<TokenId>& prompt() const { return prompt_; }
   const GenerationOptions& options() const { return options_; }
 
-  // The next step, if there is one within that time.
+  // Returns the next step, or nullopt if there is none within `at_most`.
   std::optional<GenerationEvent> wait(std::chrono::milliseconds at_most) {
     std::unique_lock lock(mutex_);
     if (!is_told_.wait_for(lock, at_most, [&] { return !events_.empty(); })) return std::nullopt;
@@ -89,11 +89,11 @@ class GenerationJob : public Job {
   std::deque<GenerationEvent> events_;
 };
 
-// Work with one result, told when it is there.
+// A job with one result.
 template <class T>
 class ResultJob : public Job {
  public:
-  // The result, if it is there within that time.
+  // Returns the result, or nullopt if there is none within `at_most`.
   std::optional<Result<T>> wait(std::chrono::milliseconds at_most) {
     std::unique_lock lock(mutex_);
     is_told_.wait_for(lock, at_most, [&] { return result_.has_value(); });
@@ -114,12 +114,12 @@ class ResultJob : public Job {
   std::optional<Result<T>> result_;
 };
 
-// Vectors or scores of texts: the vector, or the scores, of each.
+// Computes one row for each text: its vector or its scores.
 class EncodingJob : public ResultJob<std::vector<std::vector<float>>> {
  public:
   using Rows = std::vector<std::vector<float>>;
 
-  // Pooling::rank: scores.
+  // Pooling::rank computes scores, the others compute vectors.
   EncodingJob(std::vector<std::vector<TokenId>> texts, Pooling pooling)
       : texts_(std::move(texts)), pooling_(pooling) {}
 
@@ -131,14 +131,14 @@ class EncodingJob : public ResultJob<std::vector<std::vector<float>>> {
   Pooling pooling_;
 };
 
-// What a text model is to see of a picture.
+// Computes the parts that show a picture to a text model.
 class PictureJob : public ResultJob<std::shared_ptr<const std::vector<ImagePart>>> {
  public:
   using Parts = std::shared_ptr<const std::vector<ImagePart>>;
 
   explicit PictureJob(Picture picture) : picture_(std::move(picture)) {}
 
-  // Which whoever begins the job needs once.
+  // Moves the picture out: only the code that begins the job needs it, once.
   Picture take_picture() { return std::move(picture_); }
 
  private:

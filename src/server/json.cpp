@@ -9,7 +9,7 @@ namespace kinglet::server {
 ApiResult<Json> parse_json(std::string_view text) {
   bool is_too_deep = false;
   bool has_too_many_keys = false;
-  std::vector<size_t> n_keys(kMostJsonDepth + 2);  // of the object that is open at each depth
+  std::vector<size_t> n_keys(kMostJsonDepth + 2);  // of the open object at each depth
   const auto may_keep = [&](int depth, Json::parse_event_t event, Json&) {
     const auto level = static_cast<size_t>(depth);
     is_too_deep |= level > kMostJsonDepth;

@@ -1,4 +1,4 @@
-// JSON as it comes from clients and goes to them.
+// Reads the JSON of clients, and writes the JSON of answers.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,18 @@
 
 namespace kinglet::server {
 
-// Objects keep the order of their members: a schema's is that of the answer.
+// Objects keep the order of their members: an answer's members have the order of its schema.
 using Json = nlohmann::ordered_json;
 
-// Beyond these no request makes sense, and reading it would take long.
+// Limits of what is read: a larger request makes no sense, and would take long to read.
 constexpr size_t kMostJsonDepth = 128;
 constexpr size_t kMostJsonKeys = 1024;  // of an object
 
-// Refuses what is not JSON in UTF-8, is nested too deep, or has objects with too many keys.
+// Parses a text. Fails if it is not JSON in UTF-8, is nested too deep, or has an object with too
+// many keys.
 ApiResult<Json> parse_json(std::string_view text);
 
-// On one line. Texts that are not UTF-8 get U+FFFD.
+// Prints JSON on one line. Bytes that are not UTF-8 are replaced by U+FFFD.
 std::string print(const Json& value);
 
 }  // namespace kinglet::server

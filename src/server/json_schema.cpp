@@ -15,7 +15,7 @@
 namespace kinglet::server {
 namespace {
 
-// Keywords that say nothing about what is valid, or are read elsewhere.
+// Keywords that do not affect which values are valid, or that are read elsewhere.
 constexpr auto kAnnotations = std::to_array<std::string_view>(
     {"$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default",
      "examples", "deprecated", "readOnly", "writeOnly"});
@@ -31,10 +31,10 @@ std::string optional_list(const std::string& item, const std::string& separator)
   return cat("(", item, " (", separator, " ", item, ")*)?");
 }
 
-// Where a member of the schema stands, as a JSON pointer.
+// The JSON pointer to a member of the schema at `at`.
 std::string below(const std::string& at, std::string_view name) { return cat(at, "/", name); }
 
-// Python's lower(), as far as letters are ASCII.
+// Python's lower() for ASCII letters.
 std::string lower(std::string text) {
   for (char& c : text) c = to_lower(c);
   return text;
@@ -47,7 +47,7 @@ class SchemaCompiler {
 
   ApiResult<std::string> compile() { return convert(schema_, "#"); }
 
-  // Arguments of a call, those named in `texts` without quotes.
+  // Compiles the arguments of a call. Those named in `texts` are written without quotes.
   ApiResult<std::string> compile_arguments(const std::vector<std::string>& texts) {
     if (style_.has_texts()) texts_ = texts;
     place_ = Place::arguments;
@@ -55,8 +55,8 @@ class SchemaCompiler {
   }
 
  private:
-  // What is being converted: the arguments of a call, one of them, which may be a string without
-  // quotes, or any other value.
+  // What is being converted: the arguments of a call, an argument that is a string without quotes,
+  // another argument, or any other value.
   enum class Place : uint8_t { arguments, text, argument, value };
 
   ApiResult<std::string> convert(const Json& schema, const std::string& at) {
@@ -91,7 +91,7 @@ class SchemaCompiler {
     return joined(branches, " | ");
   }
 
-  // A schema that only speaks of objects or arrays means those.
+  // A schema without a type, but with keywords of objects or arrays, is treated as of that type.
   ApiResult<std::string> implied_type(const Json& schema, const std::string& at) {
     if (schema.contains("properties") || schema.contains("required") ||
         schema.contains("additionalProperties")) {
@@ -170,7 +170,7 @@ class SchemaCompiler {
     return joined(parts, " | ");
   }
 
-  // A rule of its own, which may refer to itself.
+  // Makes a rule for the schema that is referred to. The rule may refer to itself.
   ApiResult<std::string> reference(const Json& schema, const std::string& at) {
     KINGLET_TRY(check_keywords(schema, at, {"$ref"}));
     if (!schema["$ref"].is_string()) return schema_error(at, "\"$ref\" must be a text");
@@ -245,7 +245,7 @@ class SchemaCompiler {
     return in_arguments() ? style_.arguments() : style_.object();
   }
 
-  // What is in an object or a list.
+  // Converts the schema of a value inside an object or a list.
   ApiResult<std::string> convert_value(Place place, const Json& schema, const std::string& at) {
     const Place outer = std::exchange(place_, place);
     auto converted = convert(schema, at);
@@ -263,16 +263,16 @@ class SchemaCompiler {
                object_style().value_end);
   }
 
-  // Of a member of the object that is being converted.
+  // The place of a member of the object that is being converted.
   Place place_of(const std::string& name) const {
     if (!in_arguments()) return Place::value;
     const bool is_text = std::find(texts_.begin(), texts_.end(), name) != texts_.end();
     return is_text ? Place::text : Place::argument;
   }
 
-  // The properties in their order. From the last to the first, `next` matches what may follow a
-  // property, `first` what may stand where none was written yet; each as a rule of its own, as it
-  // stands in both.
+  // Converts the properties, in their order. The loop goes from the last property to the first:
+  // `next` matches what may follow a property, `first` what may come when none was written yet.
+  // Properties and `next` become rules, because they occur more than once.
   ApiResult<std::string> braces(const Json& properties, const std::set<std::string>& required,
                                 const std::string& at) {
     std::string next;
@@ -372,7 +372,7 @@ class SchemaCompiler {
   SchemaRules& rules_;
   Place place_ = Place::value;
   std::vector<std::string> texts_;                                   // see compile_arguments()
-  std::map<std::pair<Place, std::string>, std::string> references_;  // rules, by pointer
+  std::map<std::pair<Place, std::string>, std::string> references_;  // rules' names, by pointer
 };
 
 }  // namespace

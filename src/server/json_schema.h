@@ -1,4 +1,4 @@
-// JSON schemas (draft 2020-12) → GBNF: the part of them that answers are usually asked for in.
+// JSON schemas (draft 2020-12) → GBNF: the part of JSON schema that requests usually need.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,21 @@
 
 namespace kinglet::server {
 
-// The grammar of JSON texts that are valid under the schema: objects with `properties` (in their
-// order), `required` and `additionalProperties`, arrays with `items`, `minItems` and `maxItems`,
-// strings, numbers, integers, booleans, null, `enum`, `const`, `anyOf`, several types, and `$ref`
-// to the schema itself and to `$defs`. It may say less than the schema allows, never more: an
-// object that names its properties has no others, and numbers have at most 15 digits.
+// Returns the grammar of JSON texts that are valid under the schema. Supported are objects with
+// `properties` (in their order), `required` and `additionalProperties`, arrays with `items`,
+// `minItems` and `maxItems`, strings, numbers, integers, booleans, null, `enum`, `const`, `anyOf`,
+// several types, and `$ref` to the schema itself and to `$defs`. The grammar may allow less than
+// the schema, never more: an object that names its properties has no others, and numbers have at
+// most 15 digits.
 //
 // An error names the place and the keyword that is not supported.
 ApiResult<std::string> grammar_of_schema(const Json& schema);
 
-// Rules that several schemas of a grammar add to, beside those of a ValueStyle.
+// The rules that the schemas of one grammar add, besides the rules of a ValueStyle.
 class SchemaRules {
  public:
-  // The name of a rule that is defined later, or of one that matches `body`.
+  // reserve() returns the name of a rule that is defined later, add() that of a rule which matches
+  // `body`.
   std::string reserve() { return cat("ref-", n_references_++); }
   std::string add(const std::string& body);
   void define(const std::string& name, const std::string& body) {
@@ -42,8 +44,9 @@ class SchemaRules {
   std::string text_;
 };
 
-// What matches the arguments of a call, an object that is valid under the schema, as `style` writes
-// them; those named in `texts` are strings. Errors as those of grammar_of_schema().
+// Returns a GBNF expression for the arguments of a call: an object that is valid under the schema,
+// written in `style`. The arguments named in `texts` are strings. Errors: those of
+// grammar_of_schema().
 ApiResult<std::string> compile_arguments(const Json& schema, const std::vector<std::string>& texts,
                                          const ValueStyle& style, SchemaRules& rules);
 

@@ -21,11 +21,11 @@ ApiError wrong_message(std::string message) { return invalid(std::move(message),
 ApiResult<std::string> role_of(const Json& message) {
   const Json role = message.value("role", Json());
   if (!role.is_string()) return wrong_message("each of the messages must have a role");
-  // What OpenAI's newer models call the system.
+  // OpenAI's newer models call the system "developer".
   return role == "developer" ? "system" : role.get<std::string>();
 }
 
-// A text, or parts of type "text" and "refusal".
+// Returns the content of a message: a text, or the joined parts of type "text" and "refusal".
 ApiResult<std::string> text_of(const Json& message) {
   const Json content = message.value("content", Json());
   if (content.is_null()) return std::string();
@@ -69,7 +69,8 @@ void add_thoughts(const Json& message, Json& made) {
   if (thoughts.is_string()) made["reasoning_content"] = thoughts;
 }
 
-// Templates that know tools know these messages too, the arguments being values, not JSON.
+// Converts a message for a template that knows tools. Such a template knows these messages too, but
+// expects the arguments of calls as values, not as JSON text.
 ApiResult<Json> taught_message(const Json& message) {
   KINGLET_ASSIGN(const std::string role, role_of(message));
   KINGLET_ASSIGN(const std::string text, text_of(message));
@@ -93,7 +94,7 @@ ApiResult<Json> taught_message(const Json& message) {
   return made;
 }
 
-// Other templates know text alone.
+// Converts a message for a template that knows only text.
 ApiResult<Json> untaught_message(const Json& message) {
   KINGLET_ASSIGN(const std::string role, role_of(message));
   KINGLET_ASSIGN(std::string text, text_of(message));

@@ -1,4 +1,4 @@
-// Messages as OpenAI's API has them, made into those that chat templates expect.
+// Converts the messages of OpenAI's API to those that chat templates expect.
 #pragma once
 
 #include "server/api_error.h"
@@ -6,8 +6,8 @@
 
 namespace kinglet::server {
 
-// `tools`: that the model is to be told of. `knows_tools`: its template does that; else a message
-// does.
+// `tools` are those to describe to the model. `knows_tools`: the template describes them; otherwise
+// the system message does.
 ApiResult<Json> template_messages(const Json& messages, const Json& tools, bool knows_tools);
 
 }  // namespace kinglet::server

@@ -1,4 +1,4 @@
-// What a server has done so far, for GET /metrics.
+// Counts of what the server has done so far, for GET /metrics.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace kinglet::server {
 
-// Seconds that something took, added up.
+// The number and the sum of measured times, in seconds.
 class Durations {
  public:
   void add(double seconds);
@@ -22,31 +22,31 @@ class Durations {
   std::atomic<uint64_t> microseconds_ = 0;
 };
 
-// Any thread may count, and read.
+// May be changed and read on any thread.
 struct Metrics {
   using Counter = std::atomic<uint64_t>;
 
   Counter prompt_tokens = 0;     // of answers that were begun
-  Counter cached_tokens = 0;     // … of these, found in sessions that were kept
-  Counter generated_tokens = 0;  // drawn
-  Counter encoded_tokens = 0;    // of texts that were made vectors or scores of
-  Counter pictures = 0;          // that were read; those that were kept not again
-  Counter refused = 0;           // requests: the queue was full
+  Counter cached_tokens = 0;     // … of them, those that sessions held already
+  Counter generated_tokens = 0;  // sampled tokens
+  Counter encoded_tokens = 0;    // of texts whose vectors or scores were computed
+  Counter pictures = 0;          // pictures computed; one whose rows were kept is not counted again
+  Counter refused = 0;           // requests that found the queue full
   Counter cancelled = 0;         // answers that nobody waited for any more
-  Counter decoding_steps = 0;    // passes through the model that computed drawn tokens
-  Counter decoded_tokens = 0;    // … and how many they computed
-  Counter requests = 0;          // that wait or are answered now
+  Counter decoding_steps = 0;    // passes through the model that computed sampled tokens
+  Counter decoded_tokens = 0;    // … and the number of tokens that they computed
+  Counter requests = 0;          // requests that wait or are answered now
   Counter running = 0;           // answers that are computed now
   Counter waiting = 0;           // answers that are not begun yet
-  Counter idle_sessions = 0;     // kept for the beginnings that they share
+  Counter idle_sessions = 0;     // sessions kept for later prompts that begin alike
   Counter kv_pages = 0;
   Counter kv_pages_used = 0;
-  Durations first_token;  // from when an answer was asked for
-  Durations answers;      // whole
+  Durations first_token;  // from the request of an answer to its first token
+  Durations answers;      // from the request of an answer to its end
 
   void count_answer(const std::string& path, int status);
 
-  // In Prometheus' text format, version 0.0.4.
+  // Prints the metrics in Prometheus' text format, version 0.0.4.
   std::string print() const;
 
  private:

@@ -12,7 +12,7 @@
 namespace kinglet::server {
 namespace {
 
-// Of an address that an error quotes.
+// The most bytes of a URL that an error quotes.
 constexpr size_t kMostQuoted = 60;
 
 ApiError wrong_part(std::string message) { return invalid(std::move(message), "messages"); }
@@ -30,7 +30,7 @@ constexpr std::array<uint8_t, 256> base64_values() {
   return values;
 }
 
-// Padding may be left out. Nothing: it is no Base64.
+// Decodes Base64, in which the padding may be missing. Returns nullopt if it is no Base64.
 std::optional<std::string> from_base64(std::string_view text) {
   static constexpr auto kValues = base64_values();
   for (int i = 0; i < 2 && text.ends_with('='); ++i) text.remove_suffix(1);
@@ -51,7 +51,8 @@ std::optional<std::string> from_base64(std::string_view text) {
   return bytes;
 }
 
-// data:[TYPE][;base64],DATA, of RFC 2397. What the bytes are, they tell themselves.
+// Returns the data of a URL data:[TYPE][;base64],DATA (RFC 2397). The type is ignored: the bytes
+// themselves show the format.
 ApiResult<std::string> file_of(std::string_view url) {
   if (!url.starts_with("data:")) {
     return wrong_part(cat("the image_url ",
@@ -70,8 +71,8 @@ ApiResult<std::string> file_of(std::string_view url) {
   return std::move(*bytes);
 }
 
-// {"type": "image_url", "image_url": {"url": …, "detail": …}}, or the URL alone. How much detail is
-// asked for changes nothing: readers have their own sizes.
+// Reads {"type": "image_url", "image_url": {"url": …, "detail": …}}, or the same with the URL in
+// place of the inner object. "detail" is ignored: image readers have their own sizes.
 ApiResult<std::string> file_of_part(const Json& part) {
   const Json given = part.value("image_url", Json());
   const Json url = given.is_object() ? given.value("url", Json()) : given;
@@ -85,7 +86,7 @@ bool is_picture(const Json& part) {
   return part.is_object() && part.value("type", Json()) == "image_url";
 }
 
-// That nothing in the messages spells.
+// Returns a mark that occurs nowhere in the messages.
 std::string unused_mark(const Json& messages) {
   const std::string text = print(messages);
   for (size_t i = 0;; ++i) {

@@ -1,4 +1,4 @@
-// Pictures in messages: parts of type "image_url" whose URL holds the file itself.
+// Pictures in messages: parts of type "image_url" whose data URL contains the file.
 #pragma once
 
 #include <string>
@@ -9,15 +9,16 @@
 
 namespace kinglet::server {
 
-// Pictures of a request, at most.
+// The most pictures in a request.
 constexpr size_t kMostPictures = 32;
 
 struct GivenPictures {
-  std::string mark;                // stands in the texts for each of them, and for nothing else
-  std::vector<std::string> files;  // their bytes, in the order of the marks
+  std::string mark;                // replaces each picture in the texts; occurs nowhere else
+  std::vector<std::string> files;  // the files' bytes, in the order of the marks
 };
 
-// Puts texts in place of such parts. Refuses URLs of other kinds in words: nothing is fetched.
+// Takes the pictures out of the messages and puts text parts with the mark in their place. Fails
+// for other URLs, with a message that explains why: the server fetches nothing.
 ApiResult<GivenPictures> take_pictures(Json& messages);
 
 }  // namespace kinglet::server

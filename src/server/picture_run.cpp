@@ -7,7 +7,7 @@
 namespace kinglet::server {
 namespace {
 
-// Of the first rows: the picture's and the reader's.
+// The checksum of the first rows. It depends on the whole picture and on what reads it.
 uint64_t checksum_of(std::span<const ImagePart> parts) {
   const auto rows = std::find_if(parts.begin(), parts.end(),
                                  [](const ImagePart& part) { return !part.is_text(); });
@@ -37,7 +37,7 @@ Status PictureRun::start() {
   return reader_->begin(picture.view(), job_->cancellation());
 }
 
-// Whether what the picture makes was there.
+// Gives the job the kept result of an equal picture. Returns false if there is none.
 bool PictureRun::find_kept() {
   const uint64_t checksum = checksum_of(reader_->parts());
   const auto known = std::find_if(kept_.begin(), kept_.end(), [&](const PictureJob::Parts& parts) {
@@ -64,7 +64,7 @@ void PictureRun::advance() {
   tell(parts);
 }
 
-// At the cost of those that were not asked for for longest.
+// Keeps the parts, and drops those that were not used for longest if there are too many.
 void PictureRun::keep(PictureJob::Parts parts) {
   kept_.push_front(std::move(parts));
   size_t n_bytes = 0;

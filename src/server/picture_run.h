@@ -1,5 +1,5 @@
-// Reads a job's picture, one step at a time, and keeps what it made of the last ones: a
-// conversation brings its pictures along with every request.
+// Reads a job's picture, one step at a time, and keeps the rows of the last pictures: a
+// conversation sends its pictures again with every request.
 #pragma once
 
 #include <cstddef>
@@ -17,23 +17,23 @@ namespace kinglet::server {
 
 class PictureRun {
  public:
-  // Bytes of rows that are kept.
+  // The most bytes of rows that are kept.
   static constexpr size_t kMostKept = size_t{64} << 20;
 
-  // The model, the pool and the metrics must outlive it. Null: jobs are told that nothing reads
-  // pictures.
+  // The model, the pool and the metrics must outlive the object. If `model` is null, jobs fail with
+  // ErrorCode::unsupported_feature.
   PictureRun(const VisionModel* model, ThreadPool& pool, Metrics& metrics)
       : model_(model), pool_(pool), metrics_(metrics) {}
 
   bool is_busy() const { return job_ != nullptr; }
 
-  // Only where it is not busy.
+  // Must not be called while the object is busy.
   void begin(std::shared_ptr<PictureJob> job);
 
-  // Computes a step. The job is told its result after the last, or what failed.
+  // Computes one step. After the last step, or an error, gives the job its result.
   void advance();
 
-  // Tells the job, if there is one, that it failed.
+  // Ends the job, if there is one, with `error`.
   void abandon(const Error& error);
 
  private:
@@ -47,7 +47,7 @@ class PictureRun {
   Metrics& metrics_;
   std::optional<ImageReader> reader_;
   std::shared_ptr<PictureJob> job_;
-  std::deque<PictureJob::Parts> kept_;  // the last one first
+  std::deque<PictureJob::Parts> kept_;  // the last used first
 };
 
 }  // namespace kinglet::server

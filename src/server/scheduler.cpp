@@ -24,7 +24,7 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(const LanguageModel& loaded
     const uint32_t n_positions = std::max(session.n_ctx, options.pool_positions);
     KINGLET_ASSIGN(auto store, make_kv_store(loaded.model, n_positions, session.page_positions,
                                              session.k_kind, session.v_kind));
-    // What is wrong with a session is wrong with every one.
+    // Fails here with any error that every answer's session would have.
     KINGLET_TRY(Session::create_in(store, loaded.model, pool, session));
     metrics.kv_pages = store->config().n_pages;
     scheduler->sessions_.emplace(loaded.model, pool, std::move(store), session,
@@ -108,7 +108,7 @@ void Scheduler::begin_waiting() {
   while (auto job = take_waiting()) begin(std::move(job));
 }
 
-// The one that waits longest, if it can be begun.
+// Removes and returns the job that has waited longest, or null if it cannot begin yet.
 std::shared_ptr<GenerationJob> Scheduler::take_waiting() {
   const std::scoped_lock lock(mutex_);
   if (waiting_.empty()) return nullptr;
@@ -127,7 +127,7 @@ std::shared_ptr<GenerationJob> Scheduler::take_waiting() {
   return job;
 }
 
-// That an answer takes at most.
+// The most pages that an answer uses.
 uint32_t Scheduler::pages_for(const GenerationJob& job) const {
   const uint64_t n = uint64_t{job.prompt().size()} + job.options().max_tokens;
   return pages_of(std::min<uint64_t>(n, options_.session.n_ctx), options_.session.page_positions);
@@ -174,7 +174,8 @@ void Scheduler::run_round() {
   count_pages();
 }
 
-// For the pages that a round takes at most: those of a batch, and a copy of one that is shared.
+// Frees the most pages that a round takes: for each answer those of a batch, and the copy of a
+// shared page.
 void Scheduler::make_room() {
   if (!sessions_) return;
   const SessionOptions& session = options_.session;
@@ -187,7 +188,8 @@ void Scheduler::make_room() {
   sessions_->make_room(n_pages);
 }
 
-// The tokens drawn in the last turn. What fails is left for each answer's own step, which tells.
+// Computes the tokens that were sampled in the last round. If that fails, each answer's own step
+// computes its token, and reports the error.
 void Scheduler::compute_together() {
   if (!together_) return;
   std::vector<Session*> sessions;

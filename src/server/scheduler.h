@@ -1,11 +1,11 @@
-// Computes what all clients ask for, on one thread.
+// Computes the jobs of all clients, on one thread.
 //
-// Answers are begun in the order in which they were asked for, at most n_parallel at a time, and
-// each only when there are pages for all that it may become: one that has begun never fails for
-// want of them. Those that have begun take turns: a token, or a batch of the prompt. The tokens of
-// a turn are computed in one pass through the model, where its layers allow that, so that weights
-// are read once for all; what is drawn is the same as alone. Texts to be made vectors of are one
-// more that takes turns, one request after the other; so are pictures.
+// Answers begin in the order in which they were submitted, at most n_parallel at a time. An answer
+// begins only when there are enough pages for its greatest length, so that it cannot run out of
+// pages later. The running answers take turns; a turn computes one token, or a batch of the prompt.
+// The tokens of a round are computed in one pass through the model if its layers allow that: the
+// weights are then read once for all answers. The sampled tokens are the same as without it. Texts
+// to encode take one turn in each round, one request after the other; pictures do the same.
 #pragma once
 
 #include <condition_variable>
@@ -30,17 +30,17 @@
 namespace kinglet::server {
 
 struct SchedulerOptions {
-  SessionOptions session;               // its context and pages are those of each answer
-  uint32_t pool_positions = 0;          // of all of them together; one context at least
-  uint32_t n_parallel = 4;              // answers that are computed at a time
-  uint32_t n_queue = 64;                // requests that wait, at most
-  const VisionModel* vision = nullptr;  // what reads pictures; must outlive the scheduler
+  SessionOptions session;               // options of each answer's session
+  uint32_t pool_positions = 0;          // of all sessions together; at least n_ctx is used
+  uint32_t n_parallel = 4;              // the most answers that are computed at a time
+  uint32_t n_queue = 64;                // the most requests that wait
+  const VisionModel* vision = nullptr;  // reads pictures; must outlive the scheduler; null: none
 };
 
 class Scheduler {
  public:
-  // `loaded`, the pool, which serves nothing else, and the metrics must outlive it.
-  // ErrorCode::out_of_memory; those of Session::create.
+  // `loaded`, the pool and the metrics must outlive the scheduler. Nothing else may use the pool.
+  // Errors: out_of_memory; those of Session::create.
   static Result<std::unique_ptr<Scheduler>> create(const LanguageModel& loaded, ThreadPool& pool,
                                                    const SchedulerOptions& options,
                                                    Metrics& metrics);
@@ -48,7 +48,7 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // A request's place, until it is destroyed.
+  // The place of a request among those that wait or are answered. The destructor frees it.
   class Place {
    public:
     explicit Place(Scheduler& scheduler) : scheduler_(&scheduler) {}
@@ -62,15 +62,16 @@ class Scheduler {
     Scheduler* scheduler_;
   };
 
-  // For a request, whatever it submits then; none where as many wait as may.
+  // Returns a place for a request, for all the jobs that it submits. Returns nullopt if there are
+  // n_parallel + n_queue requests already.
   std::optional<Place> admit();
 
-  // Whoever submits a job waits for what it is told, or cancels it.
+  // The caller must wait for the job's results, or cancel the job.
   void submit(std::shared_ptr<GenerationJob> job);
   void submit(std::shared_ptr<EncodingJob> job);
   void submit(std::shared_ptr<PictureJob> job);
 
-  // Ends the thread; what is left to compute is told that it is cancelled.
+  // Ends the thread. Jobs that are not done get ErrorCode::cancelled.
   void stop();
 
  private:
@@ -79,9 +80,9 @@ class Scheduler {
     std::shared_ptr<GenerationJob> job;
     std::unique_ptr<Session> session;
     std::optional<Generation> generation;
-    uint32_t n_pages = 0;  // that it may come to take
+    uint32_t n_pages = 0;  // the most that the answer can use
     uint32_t n_cached = 0;
-    bool has_answered = false;  // with a first token
+    bool has_answered = false;  // the first token was sampled
     bool is_over = false;
   };
 
@@ -108,8 +109,8 @@ class Scheduler {
   const LanguageModel& loaded_;
   const SchedulerOptions options_;
   Metrics& metrics_;
-  std::optional<SessionPool> sessions_;  // of a model that makes text
-  std::optional<Scratch> together_;      // … for steps of several answers, where it can make them
+  std::optional<SessionPool> sessions_;  // only if the model makes text
+  std::optional<Scratch> together_;      // only if the model can step several answers together
   EncodingRun encoding_;
   PictureRun picture_;
   std::vector<std::unique_ptr<Running>> running_;

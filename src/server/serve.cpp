@@ -9,7 +9,7 @@
 namespace kinglet::server {
 namespace {
 
-// For answers to end after the first signal.
+// How long answers may go on after the first signal.
 constexpr std::chrono::seconds kTimeToEnd{10};
 
 std::string url_of(const std::string& host, int port) {
@@ -17,7 +17,7 @@ std::string url_of(const std::string& host, int port) {
   return (is_v6 ? "http://[" + host + "]:" : "http://" + host + ":") + std::to_string(port);
 }
 
-// Until what was begun has ended, the time is up, or another signal comes.
+// Waits until all requests have ended, the time is up, or another signal comes.
 void wait_for_answers(const StopSignals& signals, const Metrics& metrics) {
   const auto deadline = Clock::now() + kTimeToEnd;
   while (metrics.requests > 0 && Clock::now() < deadline) {

@@ -1,4 +1,4 @@
-// A server that answers with one model, in the form of OpenAI's API, until it is told to stop.
+// A server of OpenAI's API with one model, which runs until it is told to stop.
 #pragma once
 
 #include <chrono>
@@ -20,8 +20,9 @@ struct ServeOptions {
   HttpOptions http;
 };
 
-// Returns after SIGINT or SIGTERM, when what was begun has ended, or was cut after a while; a
-// second signal cuts it at once. ErrorCode::io (the port is taken); those of Scheduler::create.
+// Serves until SIGINT or SIGTERM. Then returns when the requests that were begun have ended; those
+// that take too long are cut, and a second signal cuts them at once. Errors: io (the port is
+// taken); those of Scheduler::create.
 Status serve(const LanguageModel& loaded, ThreadPool& pool, const ServeOptions& options);
 
 }  // namespace kinglet::server

@@ -15,13 +15,13 @@ std::string metadata(const GgufHeader& header, std::string_view key) {
   return found.ok() ? std::string(found.value()) : std::string();
 }
 
-// The file's template, the one that it has for tools first where it has such.
+// The source of the file's template. With tools, the file's template for tools if it has one.
 std::string template_source(const GgufHeader& header, bool with_tools) {
   std::string source = with_tools ? metadata(header, kToolTemplateKey) : "";
   return source.empty() ? metadata(header, kChatTemplateKey) : source;
 }
 
-// std::localtime(), for threads.
+// A thread-safe std::localtime().
 bool to_local(const std::time_t& time, std::tm& local) {
 #if defined(_WIN32)
   return localtime_s(&local, &time) == 0;

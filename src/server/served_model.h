@@ -1,5 +1,5 @@
-// The model that a server answers with, and all that requests ask of it: its name, what its file
-// recommends, how it is told of conversations and tools, and how it writes calls.
+// The model that a server answers with, and what requests need to know of it: its name, its default
+// sampling, its chat templates, and the format of its answers and calls.
 #pragma once
 
 #include <optional>
@@ -17,11 +17,11 @@
 
 namespace kinglet::server {
 
-// Not changed after it is made: any thread may ask it.
+// Does not change after construction: may be used on any thread.
 class ServedModel {
  public:
-  // `loaded` must outlive this. `name`: as clients see it. `n_ctx`: positions of a request, at
-  // most. `sampling`: what requests leave out is as these say.
+  // `loaded` must outlive the object. `name` is the name that clients see, `n_ctx` the most
+  // positions of a request, and `sampling` the options that apply where a request sets none.
   ServedModel(const LanguageModel& loaded, std::string name, uint32_t n_ctx,
               SamplerOptions sampling);
 
@@ -32,7 +32,7 @@ class ServedModel {
   uint32_t n_ctx() const { return n_ctx_; }
   const SamplerOptions& sampling() const { return sampling_; }
 
-  // Whether its template tells it of tools.
+  // Whether the model's template describes tools to the model.
   bool knows_tools() const { return format_with_tools_.knows_tools; }
 
   // The format of answers to a conversation with or without tools.
@@ -40,10 +40,10 @@ class ServedModel {
     return has_tools ? format_with_tools_ : format_;
   }
 
-  // The text of a conversation: of `variables`, as chat_variables() takes them.
+  // Renders a conversation as text. `variables` are those of chat_variables().
   ApiResult<ChatText> lay_out(const Json& variables, bool has_tools) const;
 
-  // Refuses where the model makes vectors or scores, and no text.
+  // Fails if the model makes vectors or scores, and no text.
   ApiStatus check_makes_text() const;
 
  private:

@@ -5,7 +5,7 @@
 namespace kinglet::server {
 namespace {
 
-// Of the tokens that are computed, those that `prompt` begins with too.
+// The number of tokens that the session has computed and that `prompt` begins with too.
 size_t shared_tokens(const Session& session, std::span<const TokenId> prompt) {
   const auto known = session.tokens().first(session.state().size());
   return static_cast<size_t>(
@@ -18,7 +18,7 @@ size_t shared_tokens(const Session& session, std::span<const TokenId> prompt) {
 Result<std::unique_ptr<Session>> SessionPool::take(std::span<const TokenId> prompt,
                                                    std::span<const Session* const> running) {
   const size_t page = store_->config().page_positions;
-  size_t most = page - 1;  // less is not worth a fork
+  size_t most = page - 1;  // fewer common tokens are not worth a fork
   const Session* donor = nullptr;
   for (const Session* session : running) {
     const size_t n = shared_tokens(*session, prompt);
@@ -35,7 +35,8 @@ Result<std::unique_ptr<Session>> SessionPool::take(std::span<const TokenId> prom
     kept = place;
   }
   if (kept != idle_.end()) {
-    // One that the prompt goes on from is taken itself: nothing of it would be left unused.
+    // If the prompt continues the session, take the session itself: less than a page of what it
+    // holds is lost.
     const bool is_continued = (*kept)->n_positions() < most + page;
     if (is_continued) return remove(kept);
     return (*kept)->fork();

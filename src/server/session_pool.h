@@ -1,5 +1,5 @@
-// Sessions that share pages: those of answers that ended are kept, as the next prompt may begin
-// like them.
+// Sessions that share pages. The sessions of ended answers are kept, because a later prompt may
+// begin with the same tokens.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace kinglet::server {
 
 class SessionPool {
  public:
-  // `store` holds the pages of all sessions, each with the options given; `most_idle` are kept.
-  // The model and the thread pool must outlive this.
+  // `store` holds the pages of all sessions, each of which is created with `options`. At most
+  // `most_idle` sessions are kept. The model and the thread pool must outlive the pool.
   SessionPool(const Model& model, ThreadPool& threads, std::shared_ptr<KvStore> store,
               const SessionOptions& options, size_t most_idle)
       : model_(model),
@@ -30,15 +30,16 @@ class SessionPool {
   const KvStore& store() const { return *store_; }
   size_t n_idle() const { return idle_.size(); }
 
-  // A session to begin `prompt` in: one that begins as it does, if there is one. It may be one that
-  // was kept, a fork of one, or of those that `running` answers use. ErrorCode::out_of_memory.
+  // Returns a session for `prompt`, if possible one that begins with the same tokens. This is a
+  // kept session, a fork of a kept session, or a fork of a session of the `running` answers.
+  // Errors: out_of_memory.
   Result<std::unique_ptr<Session>> take(std::span<const TokenId> prompt,
                                         std::span<const Session* const> running);
 
-  // Keeps a session, the newest of all. The oldest is given up where there are too many.
+  // Keeps a session as the newest. Destroys the oldest session if there are too many.
   void give_back(std::unique_ptr<Session> session);
 
-  // Gives up sessions, the oldest first, until so many pages are free or none is left.
+  // Destroys kept sessions, the oldest first, until n_pages are free or no session is left.
   void make_room(uint32_t n_pages);
 
  private:

@@ -27,7 +27,7 @@ ApiStatus read_sampling(Fields& fields, SamplerOptions& sampler) {
   return {};
 }
 
-// {"50256": -100}
+// Reads biases by token id, such as {"50256": -100}.
 ApiStatus read_logit_bias(Fields& fields, SamplerOptions& sampler) {
   KINGLET_ASSIGN(const Json* biases, fields.take_object("logit_bias"));
   if (biases == nullptr) return {};

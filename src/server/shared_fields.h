@@ -1,4 +1,4 @@
-// Fields that requests of several kinds have.
+// Fields that several kinds of requests share.
 #pragma once
 
 #include <functional>
@@ -11,18 +11,20 @@
 
 namespace kinglet::server {
 
-// How tokens are drawn and where texts end, how many choices there are, and how they are told.
+// Reads the fields that say how tokens are sampled, where texts end, how many choices to make, and
+// whether to stream them.
 ApiStatus read_generation_fields(Fields& fields, const ServedModel& model,
                                  GenerationRequest& request);
 
-// `text` as GBNF that the answer must match.
+// Makes `gbnf` the grammar that the answer must match. Fails if the request has one already.
 ApiStatus constrain(std::string_view gbnf, GenerationRequest& request);
 
-// Whether the model can begin with the prompts and draw as the options say.
+// Checks that the prompts are not empty and fit the context, and that the sampling and stop options
+// are valid.
 ApiStatus check(const GenerationRequest& request, const ServedModel& model);
 
-// Texts or their tokens, as OpenAI's "prompt" and "input" give them: one or several of either.
-// `encode` makes tokens of a text.
+// Reads OpenAI's "prompt" or "input": one or several texts, or lists of token ids. `encode`
+// converts a text to tokens.
 ApiResult<std::vector<std::vector<TokenId>>> read_texts(
     Fields& fields, const std::string& name, const ServedModel& model, size_t most,
     const std::function<ApiResult<std::vector<TokenId>>(const std::string&)>& encode);

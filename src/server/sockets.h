@@ -1,7 +1,7 @@
-// The system's sockets by POSIX's names, of which winsock has most.
+// The system's sockets under POSIX's names, most of which winsock has too.
 #pragma once
 
-#include <httplib.h>  // socket_t, and winsock's headers in their order
+#include <httplib.h>  // socket_t, and winsock's headers in the right order
 
 #if !defined(_WIN32)
 #include <arpa/inet.h>
@@ -20,10 +20,10 @@ namespace kinglet::server {
 
 #if defined(_WIN32)
 
-constexpr int MSG_DONTWAIT = 0;  // only what poll() has found is received
+constexpr int MSG_DONTWAIT = 0;  // recv() is called only after poll() has found input
 constexpr int SHUT_WR = SD_SEND;
 
-// SO_REUSEADDR would let two servers share a port there.
+// SO_REUSEADDR would let two servers share a port on Windows.
 constexpr int kOwnPort = SO_EXCLUSIVEADDRUSE;
 
 inline int poll(pollfd* polled, unsigned n, int at_most_ms) {
@@ -36,7 +36,7 @@ inline void close_socket(socket_t socket) { closesocket(socket); }
 
 #else
 
-// Not SO_REUSEPORT: two servers would share a port unnoticed.
+// Not SO_REUSEPORT: two servers could share a port unnoticed.
 constexpr int kOwnPort = SO_REUSEADDR;
 
 inline ssize_t send_some(socket_t socket, const char* from, size_t size) {

@@ -1,4 +1,4 @@
-// What tells a server to end: SIGINT or SIGTERM; Ctrl-C or Ctrl-Break on Windows.
+// The signals that tell a server to end: SIGINT or SIGTERM; Ctrl-C or Ctrl-Break on Windows.
 #pragma once
 
 #include <chrono>
@@ -6,16 +6,17 @@
 
 namespace kinglet::server {
 
-// They end nothing by themselves while it lives.
+// While the object exists, these signals do not end the process.
 class StopSignals {
  public:
   virtual ~StopSignals() = default;
 
-  // Whether one came within that time.
+  // Waits for a signal. Returns whether one came within `at_most`.
   virtual bool wait(std::chrono::milliseconds at_most) const = 0;
 };
 
-// For this thread and those that it begins. One at a time.
+// Takes the signals for this thread and the threads that it starts. Only one StopSignals may exist
+// at a time.
 std::unique_ptr<StopSignals> take_stop_signals();
 
 }  // namespace kinglet::server

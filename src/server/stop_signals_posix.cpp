@@ -6,7 +6,7 @@
 namespace kinglet::server {
 namespace {
 
-// Blocks them in all threads, so that a thread of this one can take them.
+// Blocks the signals in this thread and those that it starts, so that wait() receives them.
 class BlockedSignals final : public StopSignals {
  public:
   BlockedSignals() {

@@ -5,13 +5,14 @@
 namespace kinglet::server {
 namespace {
 
-// Set by each signal until somebody has waited for it. One for the program, as its handlers are.
+// An event that each signal sets and that a wait resets. The program has one, because its handlers
+// belong to the whole program too.
 HANDLE stop_event() {
   static HANDLE const event = CreateEventW(nullptr, /*bManualReset=*/FALSE, FALSE, nullptr);
   return event;
 }
 
-// On a thread of its own.
+// Windows calls this on a thread of its own.
 BOOL WINAPI on_stop(DWORD event) {
   if (event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT) return FALSE;
   SetEvent(stop_event());

@@ -11,7 +11,8 @@ namespace {
 constexpr std::string_view kMark = "<tool_call>";
 constexpr std::string_view kEndMark = "</tool_call>";
 
-// The name that {"function": {"name": …}} holds, as choices do too; null where it holds none.
+// Returns the name in {"function": {"name": …}}, which is the form of tools and of tool choices.
+// Null if there is none.
 const std::string* name_of(const Json& tool) {
   if (!tool.is_object() || !tool.contains("function")) return nullptr;
   const Json& function = tool["function"];
@@ -56,8 +57,8 @@ ApiResult<ChosenTools> forced(Json tools) {
   return invalid("tool_choice asks for a call, but there are no tools", "tool_choice");
 }
 
-// {"type": "function", "function": {"name": …}}, or
-// {"type": "allowed_tools", "allowed_tools": {"mode": …, "tools": […]}}
+// Reads a choice {"type": "function", "function": {"name": …}} or
+// {"type": "allowed_tools", "allowed_tools": {"mode": …, "tools": […]}}.
 ApiResult<ChosenTools> choose_by_name(const Json& tools, const Json& choice) {
   const Json type = choice.is_object() ? choice.value("type", Json()) : Json();
   if (type == "function") {
@@ -75,7 +76,7 @@ ApiResult<ChosenTools> choose_by_name(const Json& tools, const Json& choice) {
   return all;
 }
 
-// What `schema` means: the definition that it refers to, where that is one of `parameters`.
+// Returns the definition in `parameters` that `schema` refers to, or `schema` if it refers to none.
 const Json* definition_of(const Json* schema, const Json& parameters) {
   const auto reference = schema->find("$ref");
   if (reference == schema->end() || !reference->is_string()) return schema;

@@ -1,5 +1,4 @@
-// Tools: which ones a request gives, and how models are told of them whose template is not made for
-// it.
+// The tools of a request, and the instructions that describe them to models whose templates do not.
 #pragma once
 
 #include <string>
@@ -13,21 +12,22 @@
 namespace kinglet::server {
 
 struct ChosenTools {
-  Json tools = Json::array();  // that the model is told of; none where it is to call none
+  Json tools = Json::array();  // to describe to the model; empty if it is to call none
   bool is_forced = false;      // the answer must be a call
 };
 
-// Of "tools" and "tool_choice".
+// Reads "tools" and "tool_choice".
 ApiResult<ChosenTools> read_tools(Fields& fields);
 
-// What must be known of the tools to read calls of them: some models write values without quotes,
-// so that only the schema tells strings from numbers.
+// Returns what a reader of calls must know of the tools. Some models write values without quotes:
+// then only the schema distinguishes strings from numbers.
 std::vector<KnownTool> known_tools(const Json& tools);
 
-// What models are told whose template knows no tools: to write calls as Hermes does.
+// Returns the instructions for a model whose template knows no tools: to write calls as Hermes
+// does.
 std::string tool_instructions(const Json& tools);
 
-// A call as they are told to write it.
+// Returns a call as tool_instructions() asks for it.
 std::string spell_call(const std::string& name, const std::string& arguments);
 
 }  // namespace kinglet::server

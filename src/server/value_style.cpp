@@ -14,20 +14,20 @@ number ::= integer ("." [0-9]{1,15})? ([eE] [-+]? [0-9]{1,2})?
 integer ::= "-"? ("0" | [1-9] [0-9]{0,14})
 )gbnf";
 
-// Of a character by its number.
+// The rest of a Unicode escape, after the backslash.
 constexpr std::string_view kUnicodeEscape =
     R"("u" ([0-9a-cA-CefEF] [0-9a-fA-F]{3} | [dD] [0-7] [0-9a-fA-F]{2}))";
 
-// What is_plain() says.
+// The characters for which is_plain() is true.
 constexpr std::string_view kPlainKey = R"([^\x00-\x20\x7f"'`<>=:,(){}\[\]|\\]+)";
 
-// Any characters of a string between such quotes.
+// Returns GBNF that matches a string between such quotes.
 std::string string_rule(char quote) {
   return cat(literal({&quote, 1}), " ([^", quote, R"(\\\x00-\x1f] | "\\" ([)", quote,
              R"(\\/bfnrt] | )", kUnicodeEscape, "))* ", literal({&quote, 1}));
 }
 
-// JSON between quotes of its own → the same string between others.
+// Converts a JSON string to the same string between other quotes.
 std::string requoted(const std::string& json, char quote) {
   std::string out(1, quote);
   for (size_t i = 1; i + 1 < json.size(); ++i) {
@@ -85,7 +85,7 @@ std::string piece(std::string_view text, const std::vector<MarkToken>& marks) {
   return out.empty() ? "\"\"" : out;
 }
 
-// From rule i on, i characters of the mark have been written.
+// Rule n matches the rest of the text when the first n characters of the mark have been written.
 std::string rules_of_text(const std::string& name, std::string_view mark) {
   const auto rule = [&](size_t n) { return n == 0 ? name : cat(name, "-", n); };
   const std::string distinct = [&] {
@@ -134,7 +134,7 @@ ValueStyle::ValueStyle(const CallNotation& notation, const std::vector<MarkToken
   rules_ += argument_rules();
 }
 
-// Those of all values, as strings are part of them.
+// The rules of all values, in which strings occur.
 std::string ValueStyle::string_rules() const {
   std::string string;
   if (notation_ == nullptr) {

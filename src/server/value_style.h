@@ -1,4 +1,5 @@
-// How values are written in an answer, as GBNF: as JSON, or as a family of models does in calls.
+// GBNF rules for values in an answer: written as JSON, or in the notation in which a family of
+// models writes calls.
 #pragma once
 
 #include <string>
@@ -10,16 +11,16 @@
 
 namespace kinglet::server {
 
-// A literal of GBNF.
+// Returns the text as a literal of GBNF.
 std::string literal(std::string_view text);
 
-// In a group, where there are several.
+// Joins the parts, in a group if there are several.
 std::string joined(const std::vector<std::string>& parts, std::string_view separator);
 
-// A piece of a notation, with the marks in it as tokens.
+// Returns GBNF that matches a piece of a notation, in which marks are tokens.
 std::string piece(std::string_view text, const std::vector<MarkToken>& marks);
 
-// What a member of an object, or all of one, is put together from.
+// The GBNF expressions around and between the members of an object or the items of a list.
 struct ObjectStyle {
   std::string begin;
   std::string separator;
@@ -27,12 +28,12 @@ struct ObjectStyle {
   std::string value_end;  // of each member
 };
 
-// Whether a name can stand where there are no quotes.
+// Whether a name can be written without quotes.
 bool is_plain_name(std::string_view name);
 
 class ValueStyle {
  public:
-  // JSON, with white space as models like it.
+  // JSON, with the white space that models usually write.
   ValueStyle();
 
   // `notation` must outlive the style.
@@ -42,28 +43,29 @@ class ValueStyle {
   const ObjectStyle& list() const { return list_; }
   const ObjectStyle& arguments() const { return arguments_; }
 
-  // Arguments of a call are no object as any other, and those that are strings may have no quotes.
+  // Whether the arguments of a call are written differently from other objects, and whether string
+  // arguments are written without quotes.
   bool has_arguments() const { return notation_ != nullptr && !notation_->key_end.empty(); }
   bool has_texts() const { return notation_ != nullptr && !notation_->text_end.empty(); }
-  // Of an argument that may be anything, which is read as a value or else as a string.
+  // The rule of an argument of any type, which is read as a value if possible, else as a string.
   std::string any_argument() const { return has_texts() ? "text" : "value"; }
   bool sorts_keys() const { return notation_ != nullptr && notation_->sorts_keys; }
 
   bool can_be_key(std::string_view name) const;
 
-  // A member's name, and what is between it and the value.
+  // GBNF of a member's name and of the text between it and the value.
   std::string key(const std::string& name) const;
   std::string argument_key(std::string_view name) const;
 
-  // Empty where the notation has no way to write the value.
+  // GBNF of a value. Empty if the notation cannot write the value.
   std::string spell(const Json& value) const;
   std::string word(std::string_view name) const;  // of true, false and null
 
-  // A string that is an argument, without quotes; empty likewise.
+  // GBNF of a string argument without quotes. Empty if the notation cannot write it.
   std::string spell_text(const std::string& text) const;
 
-  // The rules that expressions may refer to: value, object, array, string, number, integer, and
-  // where there are such, arguments and text.
+  // The rules that expressions may refer to: value, object, array, string, number, integer, and if
+  // the notation has them, arguments and text.
   const std::string& rules() const { return rules_; }
 
  private:
@@ -80,8 +82,8 @@ class ValueStyle {
   std::string rules_;
 };
 
-// Rules for any text without `mark`; the first is `name`. Control characters but tabs and line
-// breaks are left out.
+// Returns rules for any text without `mark`; the first rule is `name`. The text has no control
+// characters other than tabs and line feeds.
 std::string rules_of_text(const std::string& name, std::string_view mark);
 
 }  // namespace kinglet::server
