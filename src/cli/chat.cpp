@@ -37,7 +37,7 @@ void write(std::string_view text) {
   std::fflush(stdout);
 }
 
-// Shows an answer; at a terminal with colours, and thoughts in grey.
+// Prints an answer. At a terminal, with styles and with thoughts in grey.
 class AnswerPrinter {
  public:
   AnswerPrinter() : styles_(writes_to_terminal()) {}
@@ -88,7 +88,7 @@ Status write_text_file(const std::string& path, std::string_view text) {
   return {};
 }
 
-// What reads pictures, opened when the first one comes.
+// Reads pictures. Opens the PictureReader when it reads the first one.
 class Eye {
  public:
   Eye(const ChatOptions& options, Run& run) : options_(options), run_(run) {}
@@ -109,13 +109,14 @@ class Eye {
   std::unique_ptr<PictureReader> reader_;
 };
 
-// The person at the terminal, who talks to the model and, with a slash, to the program.
+// Handles the lines of the person at the terminal: messages to the model, and commands, which begin
+// with a slash.
 class Dialogue {
  public:
   Dialogue(Conversation& conversation, Eye& eye, Pictures pictures)
       : conversation_(conversation), eye_(eye), pictures_(std::move(pictures)) {}
 
-  // False where the dialogue ends.
+  // Handles a line. Returns false if the dialogue ends.
   bool take(const std::string& line) {
     Status status;
     if (line == "/exit" || line == "/bye") return false;
@@ -161,7 +162,7 @@ class Dialogue {
     return {};
   }
 
-  // Shows what was said, so that one knows where one is.
+  // Loads a conversation and shows its messages.
   Status load(std::string_view json) {
     KINGLET_TRY(conversation_.from_json(json));
     for (const ChatMessage& message : conversation_.messages()) {
@@ -185,8 +186,8 @@ class Dialogue {
 
   Conversation& conversation_;
   Eye& eye_;
-  std::string attached_;  // files in front of the next message
-  Pictures pictures_;     // the same
+  std::string attached_;  // text files in front of the next message
+  Pictures pictures_;     // pictures in front of the next message
 };
 
 }  // namespace

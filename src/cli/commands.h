@@ -1,4 +1,4 @@
-// The commands of the desktop program. Each writes its answer to standard output.
+// The commands of the desktop program. Each writes its result to standard output.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +16,25 @@ namespace kinglet::cli {
 struct RunOptions {
   std::string model;            // path of a GGUF file
   std::string tables = "auto";  // where embedding tables are: auto, memory, file
-  uint32_t n_threads = 0;       // 0: as many as are fastest, at most half of the machine's or 2
+  uint32_t n_threads = 0;       // 0: the fastest number, at most half of the machine's or 2
   std::string kernels;          // "": the fastest
   uint32_t n_ctx = 0;           // 0: the model's
   std::string kv = "f32";
-  uint32_t kv_page = 0;  // positions in a page of the KV cache; 0: it is in one piece
+  uint32_t kv_page = 0;  // positions in a page of the KV cache; 0: the cache is in one piece
   bool measures_kernels = false;
 };
 
-// Pictures in what a model is given.
+// Pictures in the input of a model.
 struct ImageOptions {
   std::vector<std::string> files;  // PNG, JPEG
-  std::string mmproj;              // what reads them; "": the one beside the model
+  std::string mmproj;              // the file that reads them; "": the one in the model's folder
 };
 
 struct GenerateOptions {
   RunOptions run;
-  SamplerChoice sampling;  // the rest is as the file recommends
+  SamplerChoice sampling;  // unset options are as the file recommends
   std::string prompt;
-  ImageOptions images;  // where the prompt says <image>, or else in front of it
+  ImageOptions images;  // at each <image> in the prompt; without any, in front of the prompt
   bool add_bos = true;
   bool parse_special = true;
   GenerationOptions generation;
@@ -44,13 +44,13 @@ struct GenerateOptions {
 
 struct ChatOptions {
   RunOptions run;
-  SamplerChoice sampling;  // the rest is as the file recommends
+  SamplerChoice sampling;  // unset options are as the file recommends
   std::string system;
   ImageOptions images;        // of the first message
   std::string format;         // a built-in chat format; "": the file's template
-  std::string chat_template;  // path of a Jinja file in place of either
+  std::string chat_template;  // path of a Jinja file, used in place of both
   bool thinking = true;
-  bool trust_content = false;  // what messages spell are control tokens too
+  bool trust_content = false;  // control tokens spelled in messages are read as control tokens
   GenerationOptions generation;
   bool show_speed = false;  // on standard error
 };
@@ -75,21 +75,21 @@ struct EncoderOptions {
   std::string tables = "auto";  // where embedding tables are: auto, memory, file
   uint32_t n_threads = 0;       // 0: at most half of the machine's or 2
   std::string kernels;          // "": the fastest
-  std::vector<TokenId> tokens;  // of the one text; none: the lines of standard input are texts
-  bool cuts = false;            // texts that are longer than the model's context
+  std::vector<TokenId> tokens;  // of a single text; empty: each line of standard input is a text
+  bool cuts = false;            // cut texts that are longer than the model's context
 };
 
 struct EmbedOptions {
   EncoderOptions encoder;
   std::string pooling;      // none, mean, cls, last; "": the file's
   std::string prompt;       // in front of each line
-  uint32_t dimensions = 0;  // first numbers to keep of a vector; 0: all
-  bool normalizes = false;  // vectors to length 1
+  uint32_t dimensions = 0;  // keep this many first numbers of each vector; 0: all
+  bool normalizes = false;  // scale vectors to length 1
 };
 
 struct RerankOptions {
   EncoderOptions encoder;
-  std::string query;  // that lines are scored for
+  std::string query;  // the lines are scored as answers to it
 };
 
 struct PerplexityOptions {
@@ -99,14 +99,14 @@ struct PerplexityOptions {
 
 struct ServeOptions {
   RunOptions run;
-  SamplerChoice sampling;  // of requests that leave it out; the rest is as the file recommends
+  SamplerChoice sampling;  // for requests that set none; unset options are as the file recommends
   std::string name;        // of the model; "": the file's
   std::string host = "127.0.0.1";
   int port = 8080;  // 0: a free one
   std::string api_key;
-  std::string cors;    // origin whose pages may ask
+  std::string cors;    // origin whose pages may send requests
   std::string page;    // folder of a page; "": the demo page, if it was built
-  std::string mmproj;  // what reads pictures; "": nothing does
+  std::string mmproj;  // the file that reads pictures; "": pictures are not supported
   uint32_t n_parallel = 4;
   uint32_t n_queue = 64;
   uint32_t pool = 0;  // positions that all answers share; 0: n_parallel contexts
@@ -134,47 +134,49 @@ struct QuantizeOptions {
   std::string mix;  // of types, such as Q4_K_M: see gguf/recipe.h
 };
 
-// Streams the continuation of the prompt. Where the run measures its kernels, standard error
-// receives JSON: {kernels: {name, calls, microseconds}, time_to_first_token, prefill_tokens_per_s,
-// decode_tokens_per_s, bytes: {weights, kv, scratch}}.
+// Streams the continuation of the prompt. If the run measures its kernels, writes JSON to standard
+// error: {kernels: {name, calls, microseconds}, time_to_first_token, prefill_tokens_per_s,
+// decode_tokens_per_s, bytes: {weights, kv, recurrent, scratch}}.
 Status generate(GenerateOptions options);
 
-// Answers line by line what standard input says, until it ends.
+// Answers each message of standard input, until the input ends.
 Status chat(ChatOptions options);
 
-// The text that a chat model would be given: of messages on standard input, each ended by NUL, the
-// user's and the assistant's in turn.
+// Prints the text that a chat model would receive. The messages come from standard input, each
+// ended by NUL; the user's and the assistant's alternate.
 Status prompt(const PromptOptions& options);
 
-// The file's metadata and tensors.
+// Prints the file's metadata and tensors.
 Status inspect(const std::string& model);
 
-// JSON: {tokens, positions: [{position, argmax, logprobs}], greedy}, natural logarithms.
+// Prints JSON: {tokens, positions: [{position, argmax, logprobs}], greedy}. Logprobs are natural
+// logarithms.
 Status logprobs(const LogprobsOptions& options);
 
-// A line of JSON for each text: {pooling, embedding}, or {pooling: "none", token_embeddings}.
+// Prints a line of JSON for each text: {pooling, embedding}, or {pooling: "none",
+// token_embeddings}.
 Status embed(const EmbedOptions& options);
 
-// A line of JSON for each text, in their order: {score, scores}: of each label, and the first of
-// them. A larger one is a better answer to the query.
+// Prints a line of JSON for each text, in the order of the texts: {score, scores}. `scores` has one
+// score for each label, and `score` is the first. A larger score is a better answer to the query.
 Status rerank(const RerankOptions& options);
 
-// JSON: {perplexity, windows, window_tokens, counted}. Counted as llama.cpp does: the text is cut
-// into windows as long as the context, each begins with BOS where the model wants one, and the
-// second half of each counts.
+// Prints JSON: {perplexity, windows, window_tokens, counted}. It is computed as in llama.cpp: the
+// text is cut into windows as long as the context. Each begins with BOS if the model uses one, and
+// only its second half counts.
 Status perplexity(const PerplexityOptions& options);
 
-// Answers over HTTP, in the form of OpenAI's API, until a signal ends it. Lines for requests go to
-// standard error.
+// Serves OpenAI's API over HTTP until a signal ends it. Writes a line for each request to standard
+// error.
 Status serve(const ServeOptions& options);
 
-// Writes the input's weights in another type.
+// Converts the input's weights to other types, and writes the output file.
 Status quantize(const QuantizeOptions& options);
 
-// The ids on one line; a line for each text where there are many.
+// Prints the token ids on one line. With `many`, prints a line for each text.
 Status tokenize(const TokenizeOptions& options);
 
-// The text of the ids.
+// Prints the text of the ids.
 Status detokenize(const DetokenizeOptions& options);
 
 }  // namespace kinglet::cli

@@ -115,7 +115,7 @@ Status Conversation::answer(std::string_view message,
   return {};
 }
 
-// The answer without its thoughts, which templates leave out of later turns.
+// Returns the answer without its thoughts, because templates leave thoughts out of later turns.
 Result<std::string> Conversation::stream_answer(const AnswerListener& listener,
                                                 const Cancellation& cancellation) {
   const auto start = Clock::now();

@@ -17,13 +17,14 @@
 
 namespace kinglet::cli {
 
-// A template, and how answers of its models are written.
+// A template, and the format of the answers of its models.
 struct ChatFormat {
   ChatTemplate chat_template;
   AnswerFormat answers;
 };
 
-// The format called `format`, or the template in the file `path`, or else that of the model.
+// Returns the format of the template in the file `path`; without a path, the built-in one called
+// `format`; without either, that of the model.
 Result<ChatFormat> choose_format(const GgufHeader& header, const Vocabulary& vocabulary,
                                  const std::string& format, const std::string& path);
 
@@ -31,7 +32,7 @@ jinja::Now local_time();
 
 std::vector<ChatMessage> opening(const std::string& system);
 
-// What a conversation tells while it answers.
+// Receives the progress and the text of an answer.
 struct AnswerListener {
   std::function<void(uint32_t n_done, uint32_t n_tokens)> on_prompt;
   std::function<void(std::string_view text, bool is_thought)> on_text;
@@ -41,21 +42,22 @@ class Conversation {
  public:
   Conversation(Run& run, ChatFormat format, const ChatOptions& options);
 
-  // Adds the message, with pictures in front of it, and the answer, which is told piece by piece.
-  // An answer that is cancelled stays as far as it came. After an error the conversation is as it
-  // was.
+  // Adds the message, with pictures in front of it, and the answer, which the listener receives
+  // piece by piece. Of a cancelled answer, the part that was generated stays. After an error the
+  // conversation is unchanged.
   Status answer(std::string_view message, std::span<const std::vector<ImagePart>> pictures,
                 const AnswerListener& listener, const Cancellation& cancellation);
 
-  // Begins anew, with this system message; "": none.
+  // Starts a new conversation with this system message; "": none.
   void restart(const std::string& system);
 
   const std::vector<ChatMessage>& messages() const { return messages_; }
 
-  // {"messages": [{"role", "content"}, …]}, as OpenAI's interface has them.
-  // ErrorCode::unsupported_feature where there are pictures.
+  // Returns {"messages": [{"role", "content"}, …]}, as in OpenAI's API. Errors: unsupported_feature
+  // (the conversation has pictures).
   Result<std::string> to_json() const;
-  // The same back. ErrorCode::invalid_argument; the conversation is as it was then.
+  // Replaces the conversation by that of to_json(). Errors: invalid_argument; the conversation is
+  // then unchanged.
   Status from_json(std::string_view json);
 
  private:
@@ -66,7 +68,7 @@ class Conversation {
   ChatFormat format_;
   const ChatOptions& options_;
   std::vector<ChatMessage> messages_;
-  std::string image_mark_;  // where pictures stand in messages; nobody who writes one knows it
+  std::string image_mark_;  // stands for a picture in messages; random, so that no text spells it
   std::vector<std::vector<ImagePart>> pictures_;  // of all messages, in their order
 };
 

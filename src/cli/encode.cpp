@@ -13,7 +13,7 @@
 namespace kinglet::cli {
 namespace {
 
-// Lines are computed together until they have so many tokens.
+// Lines are added to a group, which is computed together, until it has this many tokens.
 constexpr size_t kGroupTokens = 2048;
 
 void print_numbers(std::span<const float> numbers) {
@@ -37,7 +37,7 @@ TooLong too_long(const EncoderOptions& options) {
   return options.cuts ? TooLong::cut : TooLong::fail;
 }
 
-// Computes the texts and calls print(index among these) for each.
+// Computes the texts and calls print(index) for each of them.
 template <class Print>
 Status compute_group(EncoderRun& run, std::vector<std::vector<TokenId>>& texts,
                      const Print& print) {
@@ -49,8 +49,8 @@ Status compute_group(EncoderRun& run, std::vector<std::vector<TokenId>>& texts,
   return {};
 }
 
-// Calls print() for the text of the options' tokens, or else for each line of standard input, whose
-// tokens tokens_of(line) gives.
+// Calls print() for the text `tokens`, or, if that is empty, for each line of standard input.
+// tokens_of(line) returns the tokens of a line.
 template <class TokensOf, class Print>
 Status for_each_text(EncoderRun& run, const std::vector<TokenId>& tokens, const TokensOf& tokens_of,
                      const Print& print) {

@@ -26,7 +26,7 @@ double per_second(size_t n, double seconds) {
   return seconds > 0 ? static_cast<double>(n) / seconds : 0.0;
 }
 
-// "prompt: 12 tokens, 340.1 tokens/s".
+// Prints a line such as "prompt: 12 tokens, 340.1 tokens/s".
 void print_speed(const char* phase, size_t n_tokens, double seconds) {
   std::fprintf(stderr, "%s: %zu tokens, %.1f tokens/s\n", phase, n_tokens,
                per_second(n_tokens, seconds));
@@ -62,7 +62,7 @@ void print_metrics(const Run& run, size_t n_prompt, double first_token_seconds, 
 
 constexpr std::string_view kImageMark = "<image>";
 
-// The prompt's tokens, with those of its pictures.
+// Returns the prompt's tokens, with the rows of its pictures.
 Result<ImagePrompt> encode_prompt(const GenerateOptions& options, Run& run) {
   const EncodeOptions encoding = {.add_bos = options.add_bos,
                                   .parse_special = options.parse_special};
@@ -123,7 +123,7 @@ Status generate(GenerateOptions options) {
     n_kept = step.n_kept;
   }
   std::fputc('\n', stdout);
-  // The first token comes with the prompt.
+  // Computing the prompt already gives the first token.
   const size_t n_decoded = n_generated > 0 ? n_generated - 1 : 0;
   const double prompt_seconds = seconds_between(start, first_token);
   const double decode_seconds = seconds_between(first_token, Clock::now());

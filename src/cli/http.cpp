@@ -24,11 +24,11 @@ namespace kinglet::cli {
 namespace {
 
 constexpr long kConnectSeconds = 30;
-constexpr long kStallSeconds = 30;  // without a byte
+constexpr long kStallSeconds = 30;  // a transfer fails after this time without a byte
 constexpr long kMostRedirects = 10;
 constexpr long kPartialContent = 206;
 
-// A request, with what libcurl keeps for it.
+// A request, with libcurl's state for it.
 class Request {
  public:
   explicit Request(const std::string& url) : url_(url), curl_(curl_easy_init()) {
@@ -45,7 +45,7 @@ class Request {
     set(CURLOPT_ERRORBUFFER, message_);
     set(CURLOPT_USERAGENT, "kinglet");
     const char* token = std::getenv("HF_TOKEN");
-    // libcurl does not send it to other hosts, to which the hub redirects.
+    // libcurl does not send the token to the other hosts to which the hub redirects.
     if (token != nullptr && *token != '\0' && url.starts_with(hub_base() + "/")) {
       headers_.reset(curl_slist_append(nullptr, cat("Authorization: Bearer ", token).c_str()));
       set(CURLOPT_HTTPHEADER, headers_.get());
@@ -99,7 +99,8 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// The hub redirects to where large files are, whose own size and SHA-256 it tells beforehand.
+// Reads the size and the ETag from headers. The hub redirects large files to another server, and
+// reports their size and SHA-256 before that, in headers x-linked-*. Those have priority.
 struct FileHeaders {
   RemoteFile file;
   bool is_linked = false;
@@ -139,7 +140,7 @@ size_t append_bytes(const char* data, size_t, size_t n, void* user) {
   auto& download = *static_cast<Download*>(user);
   if (!download.has_begun && download.n_before > 0 &&
       download.request.status() != kPartialContent) {
-    download.n_before = 0;  // the whole file comes
+    download.n_before = 0;  // the server sends the whole file
     if (ftruncate(fileno(download.file), 0) != 0) return 0;
   }
   download.has_begun = true;
@@ -184,7 +185,7 @@ Status download_rest(const std::string& url, const std::string& path,
   if (file == nullptr) return Error{ErrorCode::io, cat("cannot write ", path)};
   Request request(url);
   Download download = {request, file.get(), n_before, on_progress};
-  // CURLOPT_RESUME_FROM would take the whole file for an error.
+  // With CURLOPT_RESUME_FROM it would be an error if the server sends the whole file.
   const std::string range = cat(n_before, "-");
   if (n_before > 0) request.set(CURLOPT_RANGE, range.c_str());
   request.set(CURLOPT_WRITEFUNCTION, append_bytes);

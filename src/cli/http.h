@@ -1,4 +1,4 @@
-// Requests of HTTP, by libcurl.
+// HTTP requests, by libcurl.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace kinglet::cli {
 
-// What a server says of a file before it gives it.
+// What a server says about a file before the file is downloaded.
 struct RemoteFile {
   std::optional<uint64_t> bytes;
-  std::string version;  // its ETag, on the hub the file's SHA-256; "" where there is none
+  std::string version;  // the ETag, on the hub the file's SHA-256; "": the server sends none
 };
 
-// Told of bytes that are there and of those that the file has; 0: nobody knows.
+// Called with the number of bytes downloaded and the size of the file; 0: the size is unknown.
 using DownloadProgress = std::function<void(uint64_t n_done, uint64_t n_bytes)>;
 
-// The hub's token, HF_TOKEN, goes to `url` only where it begins with the hub's address. All:
-// ErrorCode::io says what the server answered, or why it did not; unsupported_feature in a program
-// that was built without libcurl.
+// The hub's token, HF_TOKEN, is sent only if `url` begins with the hub's address. Errors of all
+// functions: io (its message says what the server answered, or why there is no answer);
+// unsupported_feature (the program was built without libcurl).
 Result<std::string> get_text(const std::string& url);
 Result<RemoteFile> ask_about_file(const std::string& url);
 
-// Appends what is missing to the file at `path`, which may hold the beginning. Where the server
-// cannot go on there it begins anew.
+// Appends the missing bytes to the file at `path`, which may contain the beginning. If the server
+// cannot continue there, downloads the whole file again.
 Status download_rest(const std::string& url, const std::string& path,
                      const DownloadProgress& on_progress);
 

@@ -15,7 +15,7 @@ namespace kinglet::cli {
 
 namespace {
 
-// What people mean who name no type: the best that is small.
+// The types to choose if none is named, the first that exists: good quality at a small size.
 constexpr std::array<std::string_view, 3> kUsualTypes = {"Q4_K_M", "Q4_0", "Q8_0"};
 
 constexpr size_t kMostListed = 20;
@@ -25,7 +25,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-// As a part of an address: RFC 3986's unreserved characters stay, and those in `kept`.
+// Encodes a part of a URL: all but RFC 3986's unreserved characters and those in `kept`.
 std::string percent_encoded(std::string_view text, std::string_view kept) {
   constexpr std::string_view kUnreserved = "-._~";
   std::string out;
@@ -42,14 +42,15 @@ std::string percent_encoded(std::string_view text, std::string_view kept) {
   return out;
 }
 
-// Models and the first parts of split ones, not what is beside them.
+// Whether a path is that of a model or of the first part of a split model, not of an mmproj file or
+// an importance matrix.
 bool is_model(const std::string& path) {
   const std::string name = lower(path.substr(path.rfind('/') + 1));
   return name.ends_with(".gguf") && name.find("mmproj") == name.npos &&
          name.find("imatrix") == name.npos && split_paths(path)[0] == path;
 }
 
-// Whether a path names the type between two marks: "UD-Q4_K_M" is Q4_K_M too.
+// Whether a path contains the type as a whole word: "UD-Q4_K_M" contains Q4_K_M too.
 bool names_type(const std::string& path, const std::string& type) {
   constexpr std::string_view kBefore = "-._/";
   constexpr std::string_view kAfter = "-./";
@@ -63,14 +64,15 @@ bool names_type(const std::string& path, const std::string& type) {
   return false;
 }
 
-// Whether a path stays in the folder that it is joined to: it does not go up, and no root, drive or
-// stream of Windows is in it.
+// Whether a path stays in the folder that it is joined to: it does not go up, and has no root and
+// no drive or stream of Windows.
 bool stays_below(std::string_view path) {
   return path.find("..") == path.npos && path.find_first_of("\\:") == path.npos &&
          !path.starts_with('/');
 }
 
-// Those that name the type; where some name more beside it, the plainest.
+// Returns the models whose paths contain the type. If several do, returns those with the shortest
+// path: longer ones name a variant.
 std::vector<std::string> matching(const std::vector<std::string>& models, std::string_view type) {
   std::vector<std::string> found;
   const std::string wanted = lower(std::string(type));
@@ -146,7 +148,7 @@ Result<std::vector<std::string>> hub_paths(std::string_view json) {
     const jinja::Value* path =
         file.is(jinja::Kind::dict) ? file.entries().find("rfilename") : nullptr;
     if (path == nullptr || !path->is(jinja::Kind::text)) continue;
-    // One that leads out of the repository's folder is no file of it.
+    // A path that leads out of the repository's folder is not a file of the repository.
     if (stays_below(path->as_bytes())) paths.push_back(path->as_bytes());
   }
   return paths;

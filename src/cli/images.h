@@ -1,4 +1,4 @@
-// Pictures for a model that reads them.
+// Reads pictures for a text model.
 #pragma once
 
 #include <memory>
@@ -15,17 +15,18 @@
 
 namespace kinglet::cli {
 
-// The mmproj file beside a text model. Pictures are read with the threads of the run.
+// Reads pictures by the mmproj file of a text model, with the threads of the run.
 class PictureReader {
  public:
-  // `mmproj`: its path or address; "": the one file in the model's folder whose name begins with
-  // mmproj. ErrorCode::io where there is none; those of VisionModel::load() and check_fits().
+  // `mmproj` is the path or address of that file; "": the only file in the model's folder whose
+  // name begins with mmproj. Errors: io (there is no such file, or several); those of
+  // VisionModel::load() and check_fits().
   static Result<std::unique_ptr<PictureReader>> open(const std::string& mmproj,
                                                      const std::string& model, Run& run);
 
   const VisionModel& model() const { return model_; }
 
-  // What the text model is to see of the picture in that file, with a bar while it is read.
+  // Returns the parts that show the picture to the text model. Shows a progress bar meanwhile.
   Result<std::vector<ImagePart>> read(const std::string& path, const Cancellation& cancellation);
 
  private:

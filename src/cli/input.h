@@ -1,4 +1,4 @@
-// Reading standard input, and what comes from outside as text.
+// Reads standard input and text files, and checks text from outside.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace kinglet::cli {
 
-// All of standard input.
+// Returns all of standard input.
 std::string read_input();
 
-// All of a file. ErrorCode::io.
+// Returns all of a file. Errors: io.
 Result<std::string> read_text_file(const std::string& path);
 
-// The parts of `text` that end with NUL, the last one also without; one empty part where it is
-// empty.
+// Splits `text` into parts that end with NUL; the NUL of the last part may be missing. An empty
+// text is one empty part.
 std::vector<std::string_view> split_at_nul(std::string_view text);
 
-// Text in another encoding would be continued as noise: ErrorCode::invalid_argument says where
-// `text`, called `name`, is not UTF-8.
+// Checks that a text is UTF-8: a model would continue another encoding as noise. Errors:
+// invalid_argument (names `name` and the first byte that is wrong).
 Status check_utf8(std::string_view name, std::string_view text);
 
 }  // namespace kinglet::cli

@@ -41,7 +41,7 @@ std::string type_text(const MetadataValue& value) {
                : std::string(value_type_name(value.type()));
 }
 
-// The value, and the name of the mix that a file type is.
+// Returns the value as text; for the file type, with the name of its mix.
 std::string entry_text(const MetadataEntry& entry) {
   const auto number = entry.value.as_uint();
   const bool is_file_type = entry.key == "general.file_type" && number && *number <= UINT32_MAX;

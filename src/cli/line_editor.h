@@ -1,4 +1,4 @@
-// Lines that are edited at a terminal, and the history of them.
+// Reads lines that are edited at a terminal, and keeps their history.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,12 @@ class LineEditor {
  public:
   virtual ~LineEditor() = default;
 
-  // The next line, without its newline; nullopt where input has ended. Ctrl-C gives up a line: the
-  // next one is then empty.
+  // Returns the next line without its newline, or nullopt if the input has ended. Ctrl-C gives up
+  // the line: the result is then empty.
   virtual std::optional<std::string> read(const char* prompt) = 0;
 };
 
-// Null where there is none: the program was built without libedit, not for Windows.
+// Returns null if there is no editor: the program was built without libedit, not for Windows.
 std::unique_ptr<LineEditor> open_line_editor();
 
 }  // namespace kinglet::cli

@@ -19,7 +19,8 @@
 namespace kinglet::cli {
 namespace {
 
-// Where programs keep what they remember. Source: the XDG Base Directory Specification.
+// The path of the history, in the folder for programs' state. Source: the XDG Base Directory
+// Specification.
 std::string history_path() {
   const char* state = std::getenv("XDG_STATE_HOME");
   const char* home = std::getenv("HOME");
@@ -37,7 +38,7 @@ std::string history_path() {
   return error ? std::string() : (folder / "chat-history").string();
 }
 
-// In place of libedit's own, which Ctrl-C does not wake where another thread takes the signal.
+// Replaces libedit's function, which does not return on Ctrl-C if another thread gets the signal.
 int read_key(EditLine*, wchar_t* key) {
   std::mbstate_t state = {};
   for (;;) {
@@ -75,12 +76,12 @@ class LibeditLineEditor final : public LineEditor {
     el_set(editor_, EL_EDITOR, "emacs");
     el_set(editor_, EL_HIST, history, history_);
     el_set(editor_, EL_GETCFN, &read_key);
-    el_source(editor_, nullptr);  // what people set in ~/.editrc
+    el_source(editor_, nullptr);  // the user's settings in ~/.editrc
   }
 
   ~LibeditLineEditor() override {
     HistEvent event;
-    // What people ask is theirs alone.
+    // Only the user may read the history.
     if (!history_path_.empty() && history(history_, &event, H_SAVE, history_path_.c_str()) != -1) {
       std::error_code ignored;
       std::filesystem::permissions(history_path_, std::filesystem::perms(0600), ignored);
@@ -126,7 +127,7 @@ class LibeditLineEditor final : public LineEditor {
 }  // namespace
 
 std::unique_ptr<LineEditor> open_line_editor() {
-  // Keys are characters of the terminal's encoding, which is UTF-8 where nothing is said.
+  // Keys are characters in the encoding of the locale, or in UTF-8 if the locale sets none.
   std::setlocale(LC_CTYPE, "");
   if (MB_CUR_MAX == 1) std::setlocale(LC_CTYPE, "C.UTF-8");
   return std::make_unique<LibeditLineEditor>();

@@ -22,8 +22,8 @@ std::string to_utf8(std::wstring_view text) {
   return out;
 }
 
-// The console edits lines and keeps their history by itself. Its characters are asked for, as its
-// bytes are right in few code pages only.
+// The console itself edits lines and keeps their history. The editor reads UTF-16 characters,
+// because bytes are correct in few code pages only.
 class ConsoleLineEditor final : public LineEditor {
  public:
   std::optional<std::string> read(const char* prompt) override {

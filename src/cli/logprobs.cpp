@@ -67,7 +67,7 @@ Status logprobs(const LogprobsOptions& options) {
   KINGLET_ASSIGN(const auto run, start_run(options.run));
   Session& session = *run->session;
   const std::span<const TokenId> tokens(options.tokens);
-  // The first append decides whether all of it fits, so that an error comes before any output.
+  // Append all tokens once, so that an error comes before any output.
   KINGLET_TRY(session.append(tokens));
   KINGLET_TRY(session.truncate(0));
 

@@ -21,7 +21,7 @@ struct Program {
   std::function<Status()> action;  // of the subcommand that was chosen
 };
 
-// A subcommand and the options that it fills, which live as long as the program.
+// A subcommand and the options that it sets. Both live as long as the program.
 template <class Options>
 struct Command {
   CLI::App& command;
@@ -39,7 +39,7 @@ Command<Options> add_command(Program& program, const char* name, const char* tex
   return {command, *options};
 }
 
-// Of commands that compute with a model.
+// Adds the options of commands that compute with a model.
 template <class Options>
 void add_model_options(CLI::App& command, Options& options) {
   command
@@ -83,7 +83,8 @@ void add_run_options(CLI::App& command, RunOptions& run) {
       ->capture_default_str();
 }
 
-// Without an option its value is the file's, or else the usual one.
+// Adds the options of the sampler. An option that is not given has the value that the file
+// recommends, or else the default.
 void add_sampler_options(CLI::App& command, SamplerChoice& sampling) {
   const SamplerOptions usual;
   const auto add = [&](const char* name, auto& option, const char* text, auto otherwise) {
@@ -116,7 +117,7 @@ void add_lookup_option(CLI::App& command, GenerationOptions& generation) {
       ->capture_default_str();
 }
 
-// Without it each run draws anew.
+// Without this option each run has a random seed.
 void add_seed_option(CLI::App& command, GenerationOptions& generation) {
   generation.sampler.seed = std::random_device()();
   command.add_option("--seed", generation.sampler.seed, "Seed of the sampler (default: random)");
@@ -131,7 +132,7 @@ void add_image_options(CLI::App& command, ImageOptions& images, const char* wher
                      "(default: the one beside the model)");
 }
 
-// Of commands that lay out a conversation.
+// Adds the options of commands that render a conversation.
 template <class Options>
 void add_chat_options(CLI::App& command, Options& options) {
   command.add_option("--system", options.system, "System message");
@@ -313,7 +314,7 @@ void add_quantize(Program& program) {
   command.add_option("mix", options.mix, "Mix of types: Q4_0, Q8_0, Q4_K_M, …")->required();
 }
 
-// The models that were pulled.
+// Adds the commands for models that are pulled from the hub.
 void add_model_commands(Program& program) {
   const auto add = [&](const char* name, const char* text, Status (*run)(const std::string&)) {
     auto [command, address] = add_command<std::string>(program, name, text, run);
@@ -350,7 +351,7 @@ void add_manual(Program& program) {
 int run(int argc, char** argv) {
   Program program;
   program.app.require_subcommand(1);
-  program.app.allow_windows_style_options(false);  // of subcommands too: paths begin with / there
+  program.app.allow_windows_style_options(false);  // inherited by subcommands; paths begin with /
   add_generate(program);
   add_chat(program);
   add_prompt(program);

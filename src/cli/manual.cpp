@@ -35,7 +35,7 @@ std::string replaced(std::string text, std::string_view what, std::string_view w
   return text;
 }
 
-// Between single quotes of a shell.
+// Puts the text between single quotes for a shell.
 std::string shell_quoted(const std::string& text) {
   return "'" + replaced(text, "'", "'\\''") + "'";
 }
@@ -86,7 +86,7 @@ std::string fish_completions(const CLI::App& app) {
   return script;
 }
 
-// In _arguments a colon ends a part, and brackets hold the description.
+// Escapes text for _arguments, in which a colon ends a part, and brackets contain the description.
 std::string zsh_text(std::string text) {
   for (const char* special : {"[", "]", ":"}) text = replaced(text, special, cat("\\", special));
   return text;
@@ -130,7 +130,8 @@ std::string zsh_completions(const CLI::App& app) {
       "_kinglet \"$@\"\n");
 }
 
-// Of man(7): backslashes and hyphens mean something, as do a dot and a quote that begin a line.
+// Escapes text for man(7), in which backslashes and hyphens are special, and so are a dot and a
+// single quote at the beginning of a line.
 std::string roff(std::string text) {
   text = replaced(replaced(std::move(text), "\\", "\\e"), "-", "\\-");
   return text.starts_with('.') || text.starts_with('\'') ? "\\&" + text : text;

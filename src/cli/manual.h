@@ -1,4 +1,4 @@
-// What can be generated from the program's options: completions of shells, and its manual page.
+// Generates shell completions and the manual page from the program's options.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,11 +9,11 @@
 
 namespace kinglet::cli {
 
-// A script for "bash", "zsh" or "fish" that completes commands and options.
-// ErrorCode::invalid_argument for other shells.
+// Returns a script for "bash", "zsh" or "fish" that completes commands and options. Errors:
+// invalid_argument (another shell).
 Result<std::string> completions(const CLI::App& app, std::string_view shell);
 
-// The page for man(1), in the language of man(7).
+// Returns the page for man(1), in the macros of man(7).
 std::string manual_page(const CLI::App& app);
 
 }  // namespace kinglet::cli

@@ -29,7 +29,7 @@ std::string MarkdownStyler::end() {
   return out;
 }
 
-// A mark is shown in the style of what it stands around.
+// A mark has the style of the text between the two marks.
 void MarkdownStyler::take_marks(std::string& out) {
   const size_t n = marks_.size();
   const char mark = marks_[0];
@@ -37,7 +37,7 @@ void MarkdownStyler::take_marks(std::string& out) {
   const bool begins_heading = mark == '#' && is_line_start_ && !is_code;
   const bool ends_code = mark == '`' && n == n_ticks_;
   const bool is_strong = mark == '*' && !is_code && (n == 2 || n == 3);
-  // A star in front of a line is a list's.
+  // A star at the beginning of a line is a list item.
   const bool is_emphasis = mark == '*' && !is_code && n != 2 && n <= 3 && !is_line_start_;
   const bool begins = begins_heading || (mark == '`' && !is_code) || (is_strong && !is_strong_) ||
                       (is_emphasis && !is_emphasized_);
@@ -54,7 +54,7 @@ void MarkdownStyler::take_marks(std::string& out) {
 
 void MarkdownStyler::take_character(char c, std::string& out) {
   const bool ends_line = c == '\n';
-  // Emphasis that nobody ends was a star; a block of code goes on.
+  // Emphasis that does not end on its line was only a star. A block of code continues.
   if (ends_line && (is_heading_ || is_strong_ || is_emphasized_ || n_ticks_ == 1)) {
     is_heading_ = is_strong_ = is_emphasized_ = false;
     if (n_ticks_ < 3) n_ticks_ = 0;

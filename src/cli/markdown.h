@@ -1,4 +1,4 @@
-// Colours for the Markdown that models write, while it is written.
+// Adds terminal styles to the Markdown of an answer while the model writes it.
 #pragma once
 
 #include <string>
@@ -6,14 +6,15 @@
 
 namespace kinglet::cli {
 
-// Strong and emphasized words, code, and headings get the terminal's styles; their marks stay, so
-// that what is copied is what was written. However a text is cut, the result is the same.
+// Strong and emphasized words, code and headings get terminal styles. Their marks stay, so that
+// copied text is still Markdown. The result does not depend on how the text is cut into pieces.
 class MarkdownStyler {
  public:
-  // What is certain of `text` so far, with escape sequences. A mark at its end waits.
+  // Returns the text that is certain so far, with escape sequences. A mark at the end of `text` is
+  // held back.
   std::string push(std::string_view text);
 
-  // What waited, and the end of every style.
+  // Returns the text that was held back, and the end of all styles.
   std::string end();
 
  private:

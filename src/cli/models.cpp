@@ -24,18 +24,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPartial = ".part";     // what is not complete yet
-constexpr std::string_view kVersion = ".version";  // the server's name for what it is a part of
+constexpr std::string_view kPartial = ".part";     // a file that is not complete yet
+constexpr std::string_view kVersion = ".version";  // holds the ETag of the file that is downloaded
 
-// Files of the hub that lie here, by their addresses.
+// A file of the hub that is stored here, and its address.
 struct StoredFile {
   std::string address;
   fs::path path;
   bool is_complete;
 };
 
-// KINGLET_MODELS, or kinglet/models where the user's data is. Below it files lie as on the hub:
-// owner/repo/path.
+// Returns KINGLET_MODELS, or kinglet/models in the folder of the user's data. Files in it have the
+// paths that they have on the hub: owner/repo/path.
 Result<fs::path> models_folder() {
   const auto variable = [](const char* name) -> std::string {
     const char* value = std::getenv(name);
@@ -78,7 +78,7 @@ fs::path path_of(const fs::path& folder, const HubAddress& address, const std::s
   return joined.make_preferred();
 }
 
-// The path in its repository of a file that is here.
+// Returns the path in its repository of a stored file.
 Result<std::string> stored_path(const HubAddress& address) {
   if (!address.path.empty()) return address.path;
   KINGLET_ASSIGN(const auto files, stored_files());
@@ -102,7 +102,7 @@ bool is_sha256(const std::string& version) {
                                              [](char c) { return hex_digit(c).has_value(); });
 }
 
-// What arrived is what the server promised.
+// Checks that the download has the size and the SHA-256 that the server reported.
 Status check_download(const fs::path& path, const RemoteFile& remote) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
@@ -135,8 +135,7 @@ Status pull_file(const HubAddress& address, const std::string& path, const fs::p
   const fs::path version = with_suffix(target, kVersion);
   const std::string url = hub_file_url(address, path);
   KINGLET_ASSIGN(const RemoteFile remote, ask_about_file(url));
-  // The beginning of another version is no beginning of this one; of which nobody knows which it
-  // is, neither.
+  // Do not continue a download of another version, or of an unknown version.
   if (remote.version.empty() || first_line(version) != remote.version) fs::remove(partial, error);
   std::ofstream(version) << remote.version << '\n';
   const auto n_there = fs::file_size(partial, error);

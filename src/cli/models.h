@@ -1,4 +1,4 @@
-// Models of the hub in a folder of this machine.
+// Models of the hub that are stored in a folder of this machine.
 #pragma once
 
 #include <string>
@@ -7,18 +7,18 @@
 
 namespace kinglet::cli {
 
-// The path of what is given as a model: of an address of the hub that of the file that was pulled,
-// of anything else itself. ErrorCode::io tells how to pull it.
+// Returns the path of a model: of a hub address, the file that was pulled; of a path, the path
+// itself. Errors: io (the file is not there; the message says how to pull it).
 Result<std::string> model_path(const std::string& model);
 
-// Downloads what an address of the hub names, all parts of a split model, and goes on where an
-// earlier try ended. A file whose SHA-256 or size is not what the hub says is deleted.
+// Downloads the file at an address of the hub, and all parts of a split model. Continues an earlier
+// download that did not finish. Deletes a file whose SHA-256 is not the one that the hub reports.
 Status pull(const std::string& address);
 
-// Prints the models that are there: address, size, time.
+// Prints the stored models: address, size, and whether the download is not complete.
 Status list_models();
 
-// Deletes what an address names, finished or not. ErrorCode::io where there is no such file.
+// Deletes the files of an address, complete or not. Errors: io (there is no such file).
 Status remove_model(const std::string& address);
 
 }  // namespace kinglet::cli

@@ -1,4 +1,4 @@
-// Paths of std::filesystem, made of UTF-8 and printed as such on every system.
+// Converts between std::filesystem paths and UTF-8, on every system.
 #pragma once
 
 #include <filesystem>

@@ -13,7 +13,7 @@
 namespace kinglet::cli {
 namespace {
 
-// -ln of the probability that the logits give the token.
+// Returns -ln of the probability of the token.
 double surprise(std::span<const float> logits, TokenId token) {
   const auto largest = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
   double sum = 0;
@@ -21,7 +21,7 @@ double surprise(std::span<const float> logits, TokenId token) {
   return largest + std::log(sum) - static_cast<double>(logits[static_cast<size_t>(token)]);
 }
 
-// The sum over the second half of a window, whose first half is context only.
+// Returns the sum of the surprises in the second half of a window. The first half is only context.
 Result<double> window_surprise(Session& session, std::span<const TokenId> window) {
   const size_t first = window.size() / 2;
   double sum = 0;

@@ -24,7 +24,7 @@ Error damaged(const std::string& path, std::string_view why) {
   return {ErrorCode::corrupt, cat(path, " cannot be read as a picture: ", why)};
 }
 
-// An empty picture of that size.
+// Returns an empty picture of that size.
 Result<Picture> picture_for(const std::string& path, uint32_t width, uint32_t height,
                             uint64_t most_pixels) {
   KINGLET_TRY(check_size({width, height, {}}));
@@ -51,8 +51,8 @@ Result<Picture> read_png(const std::string& path, std::string_view bytes, uint64
   return picture;
 }
 
-// How the camera was held, 1 to 8; 1: upright. Source: Exif 2.3, tag 0x0112 of the first directory
-// of a TIFF structure in an APP1 segment.
+// Returns the orientation of the camera, 1 to 8; 1: upright. Source: Exif 2.3, tag 0x0112 of the
+// first directory of a TIFF structure in an APP1 segment.
 unsigned exif_orientation(const jpeg_decompress_struct& jpeg) {
   constexpr std::string_view kMark{"Exif\0\0", 6};
   for (auto* marker = jpeg.marker_list; marker != nullptr; marker = marker->next) {
@@ -78,7 +78,7 @@ unsigned exif_orientation(const jpeg_decompress_struct& jpeg) {
   return 1;
 }
 
-// The same picture upright.
+// Returns the picture upright.
 Result<Picture> turned(Picture picture, unsigned orientation) {
   if (orientation < 2 || orientation > 8) return picture;
   const bool swaps = orientation >= 5;
@@ -101,8 +101,8 @@ Result<Picture> turned(Picture picture, unsigned orientation) {
   return out;
 }
 
-// libjpeg leaves its functions by longjmp() where it cannot go on: what must be destroyed is a
-// member, so that the functions which it jumps to have nothing of that kind.
+// libjpeg leaves its functions by longjmp() when it cannot continue. Objects with destructors are
+// therefore members: a function that calls setjmp() must not have any.
 class JpegReader {
  public:
   explicit JpegReader(std::string_view bytes) {
@@ -127,7 +127,7 @@ class JpegReader {
     return true;
   }
 
-  // Into a picture of width() and height().
+  // Reads into a picture of width() and height().
   bool read(Picture& picture) {
     if (setjmp(error_.place) != 0) return false;
     while (jpeg_.output_scanline < jpeg_.output_height) {
@@ -140,7 +140,7 @@ class JpegReader {
   uint32_t width() const { return jpeg_.output_width; }
   uint32_t height() const { return jpeg_.output_height; }
   unsigned orientation() const { return exif_orientation(jpeg_); }
-  // What is missing is grey.
+  // Whether data is missing or damaged. libjpeg makes such parts grey.
   bool is_damaged() const { return error_.manager.num_warnings > 0; }
   const char* message() const { return error_.message; }
 

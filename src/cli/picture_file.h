@@ -1,4 +1,4 @@
-// Pictures from files, by libpng and libjpeg.
+// Reads pictures from files, by libpng and libjpeg.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,13 @@
 
 namespace kinglet::cli {
 
-// A PNG or JPEG file, the right way up as its EXIF says, on white where it is transparent.
-// ErrorCode::io, corrupt; unsupported_feature (another format, or a program without the libraries).
+// Reads a PNG or JPEG file. Turns a JPEG upright as its EXIF data says, and puts white under the
+// transparent parts of a PNG. Errors: io; those of decode_picture().
 Result<Picture> read_picture(const std::string& path);
 
-// The same of a file's bytes. `name` is what errors call it. ErrorCode::invalid_argument: more than
-// so many pixels, or a side that is too long.
+// Reads a picture from the bytes of a file, which errors call `name`. Errors: corrupt;
+// unsupported_feature (another format, or the program was built without the libraries);
+// invalid_argument (more than most_pixels, or a side is too long).
 Result<Picture> decode_picture(const std::string& name, std::string_view bytes,
                                uint64_t most_pixels = kMaxPicturePixels);
 

@@ -1,4 +1,4 @@
-// A bar on standard error for what takes its time, where a terminal is there.
+// A progress bar on standard error, shown only at a terminal.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,22 @@ namespace kinglet::cli {
 
 class ProgressBar {
  public:
-  // `name`: what is under way, such as "Loading". Without a terminal nothing is ever shown.
+  // `name` says what is in progress, such as "Loading". Without a terminal nothing is shown.
   explicit ProgressBar(std::string_view name);
   ~ProgressBar() { clear(); }
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // Shown once it has taken so long that someone waits, and then ten times a second.
+  // Draws the bar, from half a second after construction, and at most ten times a second.
   void update(uint64_t n_done, uint64_t n_total);
-  // Takes it away again.
+  // Removes the bar from the terminal.
   void clear();
 
  private:
   std::string_view name_;
   bool is_visible_ = false;
   bool has_terminal_;
-  double next_seconds_;  // when it is drawn again
+  double next_seconds_;  // when the bar may be drawn again
 };
 
 }  // namespace kinglet::cli

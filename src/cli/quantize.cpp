@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t kQuantizationVersion = 2;  // of the block types' layouts, see ggml.h
 
-// The largest scale of NVFP4 that is rounded as all others are, and the largest value.
+// The largest scale of NVFP4 that is rounded like all others, times the largest value.
 constexpr float kLargestNvfp4 = 240.0f * 6.0f;
 
 std::string beside(const TensorInfo& tensor, std::string_view suffix) {
@@ -28,8 +28,9 @@ std::string beside(const TensorInfo& tensor, std::string_view suffix) {
   return cat(stem, suffix);
 }
 
-// A tensor of the new file. What its products are multiplied by stands beside it, a number for each
-// matrix: a tensor that changes its type loses the one it had, and one of NVFP4 gets one.
+// A tensor of the new file. A tensor can have a second one, .scale: one factor for each matrix, by
+// which its products are multiplied. A tensor that changes its type loses its scale, and gets a new
+// one if its new type is NVFP4.
 struct Conversion {
   const TensorInfo* source;
   DType type;
@@ -39,7 +40,7 @@ struct Conversion {
   Shape scale_shape() const { return {source->shape[2], 1, 1, 1}; }
 };
 
-// The tensors that go into the new file.
+// Returns the tensors that go into the new file.
 std::vector<Conversion> plan(const GgufHeader& header, std::span<const DType> types) {
   std::vector<std::string> dropped;
   for (size_t i = 0; i < types.size(); ++i) {
@@ -57,7 +58,7 @@ std::vector<Conversion> plan(const GgufHeader& header, std::span<const DType> ty
   return conversions;
 }
 
-// Rows of a tensor as floats, multiplied by what stands beside it.
+// Reads rows of a tensor as floats, multiplied by the tensor's .scale if it has one.
 class Rows {
  public:
   Rows(GgufFile& file, const TensorInfo& info)
@@ -87,7 +88,8 @@ class Rows {
   std::vector<float> scales_;
 };
 
-// For each matrix, the factor that makes its largest weight as large as NVFP4 holds well.
+// Returns the scale of each matrix: its largest weight divided by it is the largest value that
+// NVFP4 represents well.
 std::vector<float> nvfp4_scales(const Rows& rows) {
   std::vector<float> scales(rows.n_matrices(), 0.0f);
   std::vector<float> row(rows.n_columns());
@@ -101,7 +103,7 @@ std::vector<float> nvfp4_scales(const Rows& rows) {
   return scales;
 }
 
-// Row by row, so that only one tensor's result and one row of floats are held.
+// Converts row by row, so that only the tensor's result and one row of floats are in memory.
 std::vector<std::byte> convert(const Rows& rows, DType to, std::span<const float> scales) {
   const Quantizer quantizer = find_quantizer(to);
   const size_t row_bytes = dtype_info(to).row_bytes(rows.n_columns());
@@ -117,7 +119,7 @@ std::vector<std::byte> convert(const Rows& rows, DType to, std::span<const float
 void set_metadata(const GgufHeader& header, const Recipe& recipe, std::span<const DType> types,
                   GgufWriter& out) {
   for (const MetadataEntry& entry : header.metadata) {
-    // What describes the old file's storage: its mix of types and its padding.
+    // These describe the storage of the old file: its mix of types and its padding.
     if (entry.key == "general.file_type" || entry.key == "general.quantization_version" ||
         entry.key == "general.alignment") {
       continue;

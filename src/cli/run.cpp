@@ -13,9 +13,9 @@
 namespace kinglet::cli {
 namespace {
 
-// As many as are asked for; 0: the usual number. Beyond the physical cores, usually half of what
-// the system reports, threads only get in each other's way. Of two, measuring tells whether they
-// are cores.
+// Returns the number of threads that was asked for; 0: the default. More threads than physical
+// cores, usually half of what the system reports, only disturb each other. If the system reports
+// two, choose_threads() measures whether two are faster than one.
 size_t threads_for(uint32_t asked) {
   if (asked > 0) return asked;
   const size_t n_hardware = std::thread::hardware_concurrency();
@@ -27,7 +27,7 @@ StoredChoice choose_stored(const std::string& tables) {
   return {tables_read_by_rows, tables == "file" ? 0 : kLargeTableBytes};
 }
 
-// "int8" for both sides, or "k=q8,v=q4".
+// Parses --kv: one kind for both sides, such as "int8", or "k=q8,v=q4".
 Status parse_kv(std::string_view text, SessionOptions& options) {
   const auto kind = [](std::string_view name, KvKind& out) -> Status {
     const KvKindInfo* info = find_kv_kind(name);

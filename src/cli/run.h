@@ -1,4 +1,4 @@
-// A model ready to run, as the commands' common options describe it.
+// Loads a model and prepares it to run, by the options that commands share.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace kinglet::cli {
 
-// The file that is given as a model: a path, or the address of one that was pulled. `tables`: see
-// RunOptions.
+// Reads a model file, given by its path or by the hub address of a file that was pulled. `tables`:
+// see RunOptions.
 Result<GgufFile> read_model(const std::string& model, const std::string& tables = "memory");
 
 struct Run {
@@ -28,22 +28,22 @@ struct Run {
 
 Result<std::unique_ptr<Run>> start_run(const RunOptions& options);
 
-// The same without a session, of which `session` gets the options.
+// Loads a model without a session. Sets the options that a session would have in `session`.
 Result<std::unique_ptr<Run>> load_run(const RunOptions& options, SessionOptions& session);
 
-// The options that were chosen, or else what the file recommends.
+// Sets the options that the file recommends, then those that were chosen.
 void choose_sampling(const Model& model, const SamplerChoice& chosen, SamplerOptions& options);
 
 // A model that makes vectors or scores of texts.
 struct EncoderRun {
   LanguageModel loaded;
   ThreadPool pool;
-  std::optional<Encoder> encoder;  // with room for the last texts
-  size_t n_tokens = 0;             // that it has room for
+  std::optional<Encoder> encoder;  // with room for n_tokens tokens
+  size_t n_tokens = 0;
 
   EncoderRun(LanguageModel model, size_t n_threads) : loaded(std::move(model)), pool(n_threads) {}
 
-  // Computes the states of the texts, each its tokens.
+  // Computes the states of texts, each given by its tokens.
   Status compute(const std::vector<std::vector<TokenId>>& texts);
 };
 

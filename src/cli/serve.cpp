@@ -13,7 +13,7 @@
 namespace kinglet::cli {
 namespace {
 
-// The file's own name for the model, or else the file's.
+// Returns the name that was chosen, or the model's name in the file, or the name of the file.
 std::string model_name(const ServeOptions& options, const GgufHeader& header) {
   if (!options.name.empty()) return options.name;
   const auto name = header.get_string("general.name", "");
@@ -21,21 +21,21 @@ std::string model_name(const ServeOptions& options, const GgufHeader& header) {
   return to_utf8(to_path(options.run.model).stem());
 }
 
-// Pixels of a client's picture: 200 MB, where the program's own user may take more.
+// The most pixels of a client's picture: 200 MB. The program's own user may read larger pictures.
 constexpr uint64_t kMostPixels = uint64_t{1} << 26;
 
 Result<Picture> decode_sent(const std::string& file) {
   return decode_picture("a picture", file, kMostPixels);
 }
 
-// The demo page, where the program runs in the folder that it was built in.
+// Returns the chosen folder, or that of the demo page if the program runs in the project's folder.
 std::string page_folder(const ServeOptions& options) {
   if (!options.page.empty()) return options.page;
   std::error_code ignored;
   return std::filesystem::exists("demo/dist/index.html", ignored) ? "demo/dist" : "";
 }
 
-// Of each answer's session, in a store of pages for all.
+// Returns the options of the answers' sessions, and of the store of pages that they share.
 server::SchedulerOptions scheduler_options(const ServeOptions& options, SessionOptions session,
                                            const Model& model) {
   const uint32_t trained = model.config().context_length;
@@ -69,7 +69,8 @@ Status serve(const ServeOptions& options) {
                  .port = options.port,
                  .max_body = options.max_body,
                  .timeout = std::chrono::seconds(options.timeout),
-                 // Beside those that wait: who is refused, and who asks how the server does.
+                 // More than the requests that are served or wait: others are refused, or are not
+                 // for the model, such as /health.
                  .n_threads = size_t{options.n_parallel} + options.n_queue + 32,
                  .page = page_folder(options),
                  .decode = reader == nullptr ? server::Decoder() : decode_sent};

@@ -9,7 +9,8 @@
 
 namespace kinglet::cli {
 
-// In hexadecimal. `on_progress` is told the bytes that were read. ErrorCode::io.
+// Returns the SHA-256 in hexadecimal. Calls `on_progress` with the number of bytes read so far.
+// Errors: io; unsupported_feature (the program was built without libcrypto).
 Result<std::string> sha256_of_file(const std::string& path,
                                    const std::function<void(uint64_t n_done)>& on_progress);
 

@@ -1,4 +1,4 @@
-// The person at the terminal: lines with history, and Ctrl-C.
+// The terminal: reads lines with a history, and catches Ctrl-C.
 #pragma once
 
 #include <memory>
@@ -10,16 +10,16 @@
 
 namespace kinglet::cli {
 
-// To be called first: where a system tells text from bytes, the standard streams are bytes from now
-// on, and a terminal takes UTF-8 and escape sequences.
+// Must be called first. On Windows, which treats text and binary streams differently, switches the
+// standard streams to binary, and the console to UTF-8 and escape sequences.
 void prepare_streams();
 
 bool reads_from_terminal();  // standard input
 bool writes_to_terminal();   // standard output
 bool reports_to_terminal();  // standard error
 
-// Reads messages of one or several lines. At a terminal lines can be edited, and those of earlier
-// conversations come back with the arrow keys, where there is a line editor.
+// Reads messages of one or several lines. At a terminal with a line editor, lines can be edited,
+// and the arrow keys bring back earlier lines.
 class MessageReader {
  public:
   MessageReader();
@@ -27,26 +27,26 @@ class MessageReader {
   MessageReader(const MessageReader&) = delete;
   MessageReader& operator=(const MessageReader&) = delete;
 
-  // The next message; nullopt where input has ended. At a terminal a line that ends with a
-  // backslash goes on in the next one, and so does everything between two """. Otherwise a line is
-  // a message.
+  // Returns the next message, or nullopt if the input has ended. A line is a message, but at a
+  // terminal a line that ends with a backslash continues on the next line, and all lines between
+  // two """ are one message.
   std::optional<std::string> next();
 
  private:
   std::optional<std::string> read_line(const char* prompt);
 
   bool is_terminal_;
-  std::unique_ptr<LineEditor> editor_;  // null: lines are read as they come
+  std::unique_ptr<LineEditor> editor_;  // null: lines are read without editing
 };
 
-// From now on Ctrl-C ends what waits for it, and not the program.
+// After this call, Ctrl-C does not end the program, but requests next_interrupt()'s cancellation.
 void catch_interrupts();
 
-// Requested once Ctrl-C is pressed after this call.
+// Returns a cancellation that is requested when Ctrl-C is pressed after this call.
 Cancellation next_interrupt();
 
-// POSIX only: has something to read once Ctrl-C is pressed after that call; -1 where interrupts are
-// not caught.
+// POSIX only: returns a descriptor that is readable when Ctrl-C was pressed after next_interrupt()
+// was called; -1 if interrupts are not caught.
 int interrupt_descriptor();
 
 }  // namespace kinglet::cli

@@ -17,8 +17,8 @@ constexpr uint32_t kInterrupted = 1;
 std::atomic<uint32_t> interruption{0};
 static_assert(std::atomic<uint32_t>::is_always_lock_free);  // a signal's handler writes it
 
-// Has a byte for each interruption, for those who wait for input: a signal wakes only the thread
-// that takes it.
+// Has a byte for each interruption, to wake a thread that waits for input: a signal itself wakes
+// only the thread that receives it.
 std::array<int, 2> interrupt_pipe = {-1, -1};
 
 extern "C" void on_interrupt(int) {
@@ -43,7 +43,7 @@ void catch_interrupts() {
     fcntl(end, F_SETFD, FD_CLOEXEC);
   }
   struct sigaction action = {};
-  action.sa_handler = on_interrupt;  // without SA_RESTART: reading a line ends, too
+  action.sa_handler = on_interrupt;  // without SA_RESTART: the signal also ends a read of a line
   sigaction(SIGINT, &action, nullptr);
 }
 

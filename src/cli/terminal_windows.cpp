@@ -15,7 +15,8 @@ namespace {
 constexpr uint32_t kInterrupted = 1;
 std::atomic<uint32_t> interruption{0};
 
-// The console's code page for output, which outlives the program.
+// The console's code page for output before the program changed it. It is restored at exit, because
+// the console outlives the program.
 UINT code_page_before = 0;
 
 bool is_console(DWORD stream) {
@@ -23,7 +24,7 @@ bool is_console(DWORD stream) {
   return GetConsoleMode(GetStdHandle(stream), &mode) != 0;
 }
 
-// Escape sequences are styles, not text.
+// Makes the console interpret escape sequences instead of printing them.
 void enable_styles(DWORD stream) {
   HANDLE const handle = GetStdHandle(stream);
   DWORD mode = 0;
@@ -32,7 +33,7 @@ void enable_styles(DWORD stream) {
   }
 }
 
-// On a thread of its own.
+// Windows calls this on a thread of its own.
 BOOL WINAPI on_interrupt(DWORD event) {
   if (event != CTRL_C_EVENT) return FALSE;
   interruption.store(kInterrupted, std::memory_order_relaxed);
@@ -43,7 +44,8 @@ BOOL WINAPI on_interrupt(DWORD event) {
 
 void prepare_streams() {
   for (std::FILE* stream : {stdin, stdout, stderr}) _setmode(_fileno(stream), _O_BINARY);
-  // The C library would give a console one byte at a time, and a character is whole or none.
+  // Unbuffered, the C library would write one byte at a time to a console, which breaks characters
+  // of several bytes.
   std::setvbuf(stdout, nullptr, _IOFBF, size_t{1} << 16);
   code_page_before = GetConsoleOutputCP();
   if (code_page_before == 0) return;  // there is no console
