@@ -22,10 +22,11 @@ constexpr std::string_view kRopeDim = "rope.dimension_count";
 constexpr std::string_view kLocalRopeDim = "rope.dimension_count_swa";
 constexpr std::string_view kLogMultiplier = "rope.scaling.yarn_log_multiplier";
 
-// Of models whose activations are to be turned by Hadamard matrices before they meet the weights.
+// Keys of models whose activations must be rotated by Hadamard matrices before they are multiplied
+// by the weights.
 constexpr std::string_view kHadamardKeys = "prism.hadamard.";
 
-// Keys that change what a model computes in a way that the architecture does not.
+// Fails for keys that change what a model computes and that its architecture does not support.
 Status refuse_unsupported(const GgufHeader& header, const Keys& keys, const Architecture& traits) {
   for (const MetadataEntry& entry : header.metadata) {
     if (entry.key.starts_with(kHadamardKeys)) {
@@ -42,7 +43,7 @@ Status refuse_unsupported(const GgufHeader& header, const Keys& keys, const Arch
   return {};
 }
 
-// Which way tokens look, and how a text becomes a vector.
+// Reads whether tokens see those after them, and how the states of a text become a vector.
 Status read_purpose(const Keys& keys, ModelConfig& config) {
   const bool is_encoder = config.architecture->is_encoder();
   KINGLET_ASSIGN(const bool causal, keys.flag("attention.causal", !is_encoder));
@@ -85,7 +86,7 @@ Status read_activation(const Keys& keys, ModelConfig& config) {
   return {};
 }
 
-// The mixer of each layer, where attention.head_count_kv or another key tells.
+// Reads the mixer of each layer, from attention.head_count_kv or from another key.
 Status read_mixers(const Keys& keys, const std::vector<uint32_t>& n_kv_heads, ModelConfig& config) {
   const Architecture& traits = *config.architecture;
   const uint32_t n_blocks = config.n_layers + config.n_skipped_layers;
@@ -111,7 +112,8 @@ Status read_mixers(const Keys& keys, const std::vector<uint32_t>& n_kv_heads, Mo
   return {};
 }
 
-// One without a window, if any; null where no layer has attention.
+// Returns the first layer with attention and no window. If all layers with attention have a window,
+// returns the first of them; null if no layer has attention.
 const LayerConfig* first_attention(const ModelConfig& config) {
   const LayerConfig* first = nullptr;
   for (const LayerConfig& layer : config.layers) {
@@ -136,7 +138,7 @@ Status check_heads(const Keys& keys, const LayerConfig& layer, uint32_t index) {
   return {};
 }
 
-// The size of a head, from keys that end so.
+// Reads the size of a head from the keys that end with `suffix`.
 Result<uint32_t> read_head_dim(const Keys& keys, std::string_view suffix, uint32_t fallback) {
   const std::string value_key = cat("attention.value_length", suffix);
   KINGLET_ASSIGN(const uint32_t head_dim,
@@ -148,8 +150,8 @@ Result<uint32_t> read_head_dim(const Keys& keys, std::string_view suffix, uint32
                         ": not supported"));
 }
 
-// Where no key tells their size, heads share the hidden state evenly, as many as the first layer
-// with attention has.
+// Reads the heads of each layer. If no key gives their size, it is the hidden size divided by the
+// number of heads of first_attention().
 Status read_heads(const Keys& keys, ModelConfig& config) {
   if (config.architecture->mixer == MixerKind::mamba2) {
     for (LayerConfig& layer : config.layers) layer.mixer = MixerKind::mamba2;
@@ -183,8 +185,8 @@ Status read_heads(const Keys& keys, ModelConfig& config) {
   return {};
 }
 
-// The last layers keep no keys and values: they read those of the last layer that does, or, where
-// they have a window, of the one before it.
+// The last layers keep no keys and values. They read those of the last layer that keeps them, or,
+// if they have a window, those of the layer before it.
 Status read_shared_rows(const Keys& keys, ModelConfig& config) {
   constexpr std::string_view kKey = "attention.shared_kv_layers";
   if (!config.architecture->shares_rows) return {};
@@ -213,7 +215,7 @@ Status read_experts(const Keys& keys, ModelConfig& config) {
   KINGLET_ASSIGN(config.n_experts, keys.number("expert_count", uint32_t{0}));
   if (config.n_experts == 0 && traits.experts != Presence::required) return {};
   if (traits.experts == Presence::no) {
-    // One that all tokens go through is none.
+    // A single expert, which all tokens use, is not a mixture of experts.
     if (std::exchange(config.n_experts, 0) == 1) return {};
     return keys.error(ErrorCode::unsupported_feature, "expert_count",
                       "names a mixture of experts: not supported");
@@ -249,7 +251,7 @@ Status read_experts(const Keys& keys, ModelConfig& config) {
 Status read_scales(const Keys& keys, ModelConfig& config) {
   const Architecture& traits = *config.architecture;
   const auto hidden_dim = static_cast<float>(config.hidden_dim);
-  // A factor that the architecture's own code does not have changes nothing.
+  // A factor in the file is ignored if the architecture's own code does not use it.
   const auto scale = [&](std::string_view key, float fallback) -> Result<float> {
     return traits.scales_by_file ? keys.positive(key, fallback) : fallback;
   };
@@ -297,7 +299,7 @@ Status read_rope_scaling(const Keys& keys, ModelConfig& config) {
   KINGLET_ASSIGN(rope.magnitude, keys.positive("rope.scaling.attn_factor", 1.0f));
   KINGLET_ASSIGN(rope.original_context, keys.size("rope.scaling.original_context_length",
                                                   UINT32_MAX, config.context_length));
-  // Files from before 2024 have the factor alone, under its older name.
+  // Files from before 2024 have only the factor, under its older name.
   KINGLET_ASSIGN(const float old_factor, keys.positive("rope.scale_linear", 1.0f));
   KINGLET_ASSIGN(const std::string_view kind, keys.text("rope.scaling.type", "linear"));
   if (kind == "linear" || kind == "yarn") {
@@ -319,9 +321,9 @@ Status read_rope_scaling(const Keys& keys, ModelConfig& config) {
   return {};
 }
 
-// Sections are pairs that images turn by their rows and columns, text by its position alone: in
-// text they change nothing, but that pairs may be halves then. Those of the last section would
-// stand still.
+// Reads the sections: groups of pairs that pictures rotate by the line and the column of a row. In
+// text all sections rotate by the position, so they change nothing, except that pairs can be halves
+// then. The pairs of a fourth section would not be rotated at all.
 Status read_sections(const Keys& keys, ModelConfig& config) {
   constexpr std::string_view kKey = "rope.dimension_sections";
   constexpr size_t kSections = 4;
@@ -350,8 +352,8 @@ Status read_sections(const Keys& keys, ModelConfig& config) {
   return {};
 }
 
-// The base is multiplied by alpha^(d / (d - 2)), as the fastest pair then turns as before and the
-// slowest alpha times slower.
+// Multiplies the base by alpha^(d / (d - 2)): the fastest pair then rotates as before, and the
+// slowest one alpha times slower.
 Status read_alpha(const Keys& keys, uint32_t head_dim, RopeConfig& rope) {
   constexpr std::string_view kKey = "rope.scaling.alpha";
   KINGLET_ASSIGN(const float alpha, keys.number(kKey, 0.0f));
@@ -417,7 +419,8 @@ Status read_rotations(const Keys& keys, bool has_windows, ModelConfig& config) {
   return {};
 }
 
-// Of the layers that have one; 0: none is given.
+// Reads the windows of the layers. Returns the size that the layers with a window have; 0: no size
+// is given.
 Result<uint32_t> read_windows(const Keys& keys, ModelConfig& config) {
   constexpr std::string_view kPattern = "attention.sliding_window_pattern";
   const Architecture& traits = *config.architecture;
@@ -456,8 +459,8 @@ Result<uint32_t> read_windows(const Keys& keys, ModelConfig& config) {
   return window;
 }
 
-// The width of each layer's feed-forward network. Where all networks are experts, the file may
-// leave out how wide others would be.
+// Reads the width of each layer's feed-forward network. If all networks are experts, the file may
+// lack the width of other networks.
 Status read_ffn(const Keys& keys, ModelConfig& config) {
   constexpr std::string_view kWidth = "feed_forward_length";
   const Architecture& traits = *config.architecture;

@@ -10,8 +10,8 @@
 namespace kinglet {
 namespace {
 
-// Large beside what it takes to begin one, and small enough that the second-level cache holds it
-// between checking and packing.
+// Large compared to the cost of starting a part, and small enough that a part stays in the
+// second-level cache between checking and packing.
 constexpr size_t kPartBytes = size_t{1} << 17;
 
 }  // namespace
@@ -20,7 +20,7 @@ EarlyWeights EarlyWeights::plan(GgufFile& file, const KernelSet& kernels) {
   EarlyWeights early;
   early.is_planning_ = true;
   auto config = read_config(file.header());
-  // The tensors' bytes mean nothing yet: what is made of them is thrown away.
+  // The tensors' bytes have not arrived yet, so the weights that this makes are discarded.
   if (!config.ok() || !take_weights(file, kernels, config.value(), &early).ok()) {
     early.matrices_.clear();
   }

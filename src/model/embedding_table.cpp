@@ -55,7 +55,7 @@ Status EmbeddingTable::read(std::span<const int32_t> ids, std::byte* room, float
   return {};
 }
 
-// Rows from `first` on, as they are stored.
+// Reads rows from `first` on, as they are stored.
 Status EmbeddingTable::read_stored(int32_t first, std::span<std::byte> bytes) const {
   const uint64_t offset = stored_.offset + static_cast<uint64_t>(first) * row_bytes_;
   KINGLET_TRY(stored_.file->read(offset, bytes));

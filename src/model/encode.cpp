@@ -58,7 +58,7 @@ Result<Encoder> Encoder::create(const Model& model, ThreadPool& pool, uint32_t n
 Status Encoder::allocate() {
   const ModelConfig& config = model_->config();
   const uint64_t rows = n_tokens_;
-  // What a sequence and its steps have of their own.
+  // Only encoders need these: a sequence and its steps have their own keys, values and angles.
   const bool is_encoder = config.architecture->is_encoder();
   const uint64_t kv_dim = is_encoder ? widest_keys(config) : 0;
   // No product here overflows: config's dimensions are at most 2^20, the rows 2^32.
@@ -114,7 +114,7 @@ void Encoder::lay_out_texts(std::span<const std::span<const int32_t>> texts) {
   }
 }
 
-// Calls f(step, first_row) for all rows.
+// Calls f(step) for all rows, in batches.
 template <class F>
 void Encoder::for_each_batch(const F& f) {
   const size_t n_rows = texts_.n_tokens();

@@ -35,7 +35,7 @@ RopePosition rope_position(PlacedImages images, size_t position) {
 }
 
 int32_t image_token(const ImageRows& image, uint32_t row) {
-  constexpr int32_t kLargest = -2;  // after it is kNoToken
+  constexpr int32_t kLargest = -2;  // -1 is kNoToken
   const uint64_t parts[] = {image.checksum, uint64_t{image.n_rows} << 32 | row,
                             uint64_t{image.grid_width} << 32 | image.grid_height,
                             uint64_t{image.width} << 1 | (image.sees_all ? 1u : 0u)};

@@ -70,7 +70,7 @@ Status load_norms(LayerLoader& loader, Layer& layer) {
   return {};
 }
 
-// What is after the feed-forward block.
+// Loads the parts after the feed-forward block.
 Status load_input(LayerLoader& loader, Layer& layer) {
   if (loader.config().layer_input_dim > 0) {
     KINGLET_ASSIGN(layer.input, LayerInput::load(loader));

@@ -77,7 +77,7 @@ Result<std::vector<float>> LayerLoader::transposed(std::string_view part, uint64
 
 Result<Norm> LayerLoader::norm(std::string_view part) const {
   const std::string stem = prefix() + std::string(part);
-  // Some converters leave the suffix out.
+  // Some converters omit the suffix.
   if (!tensors_.has(stem + ".weight") && tensors_.has(stem)) {
     Norm norm{.width = config_.hidden_dim, .n_weights = config_.hidden_dim};
     KINGLET_ASSIGN(norm.weight, tensors_.vector(stem, config_.hidden_dim));

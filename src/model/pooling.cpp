@@ -14,7 +14,7 @@
 namespace kinglet {
 namespace {
 
-// By Pooling.
+// Indexed by Pooling.
 constexpr std::array<std::string_view, 5> kPoolingNames = {"none", "mean", "cls", "last", "rank"};
 
 Result<Linear> take_linear(TensorTaker& tensors, const std::string& name, uint64_t n_rows,
@@ -87,7 +87,7 @@ Result<Head> Head::take(TensorTaker& tensors, const ModelConfig& config) {
   if (config.pooling == Pooling::rank) {
     KINGLET_TRY(head.take_scores(tensors, config));
   } else {
-    tensors.skip("cls.");  // of no use for an embedding
+    tensors.skip("cls.");  // embeddings do not use these
   }
   return head;
 }
@@ -167,7 +167,7 @@ void Head::score(Step& step, Arena arena, const float* rows, float* out) const {
   for (size_t i = 0; i < n; ++i) softmax(step.kernels(), out + i * n_labels, n_labels);
 }
 
-// Of "cls".
+// Applies the activation and the norm after "cls".
 void Head::activate(Step& step, float* rows) const {
   const size_t width = hidden_.matrix.n_rows;
   const size_t n = step.n_tokens() * width;

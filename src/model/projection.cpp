@@ -14,7 +14,7 @@ size_t padded_rows(const Projection& projection) {
   return static_cast<size_t>(round_up(projection.n_rows(), kPartGrain));
 }
 
-// Rows [from, to) of a matrix, their scale and their biases.
+// Multiplies by rows [from, to) of a matrix, and applies its scale and its biases.
 void multiply(const KernelSet& kernels, const Projection& projection, const Activations& x,
               size_t n_rows, size_t from, size_t to) {
   const auto& [matrix, bias, scale] = *projection.weights;
@@ -55,7 +55,7 @@ void project_rows(const KernelSet& kernels, ThreadPool& pool, const ProjectionSc
   const size_t n_columns = projections.begin()->weights->matrix.n_columns;
   const Activations activations{x, n_columns, scratch.activations, scratch.tables,
                                 scratch.negative_sums};
-  // Each format holds what those before it do.
+  // Each format includes those before it.
   auto format = ActivationFormat::f32;
   for (const Projection& projection : projections) {
     const DType type = projection.weights->matrix.type;
@@ -65,14 +65,15 @@ void project_rows(const KernelSet& kernels, ThreadPool& pool, const ProjectionSc
     const auto prepare = [&](size_t begin, size_t end, size_t /*thread*/) {
       for (size_t t = begin; t < end; ++t) prepare_activations(kernels, format, activations, t);
     };
-    // A single row is not worth waking other threads for.
+    // For a single row, waking other threads takes longer than the work.
     if (n_rows == 1) {
       prepare(0, 1, 0);
     } else {
       pool.for_range(n_rows, 1, prepare);
     }
   }
-  // The rows of all matrices, one matrix after the other, each rounded up to whole grains.
+  // The range has the rows of all matrices, one matrix after the other. The rows of each matrix are
+  // rounded up to whole grains.
   size_t n_padded = 0;
   for (const Projection& projection : projections) n_padded += padded_rows(projection);
   pool.for_range(n_padded, kPartGrain, [&](size_t begin, size_t end, size_t) {

@@ -10,7 +10,7 @@ double frequency(double theta, uint32_t pair, uint32_t dim) {
   return std::pow(theta, -2.0 * pair / dim);
 }
 
-// The pair, as a fraction, that makes `turns` full turns over the original context.
+// The index of the pair that makes `turns` full turns over the original context, not rounded.
 double pair_of_turns(const RopeConfig& config, float turns) {
   constexpr double kTwoPi = 6.283185307179586;
   const double positions_per_turn =
@@ -19,7 +19,7 @@ double pair_of_turns(const RopeConfig& config, float turns) {
          (2.0 * std::log(static_cast<double>(config.theta)));
 }
 
-// How much of each pair's frequency is scaled: 0 where it is fast, 1 where it is slow.
+// The share of each pair's frequency that is scaled: 0 for fast pairs, 1 for slow ones.
 class YarnRamp {
  public:
   explicit YarnRamp(const RopeConfig& config)

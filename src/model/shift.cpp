@@ -13,7 +13,8 @@ struct Turn {
   std::vector<float> sines;
 };
 
-// Back by n positions. A table's magnitude is in the keys already.
+// Returns the rotation back by n positions. It leaves out the table's magnitude, which the keys
+// have already.
 Turn turn_back(const RopeTable& table, uint32_t n) {
   Turn turn;
   for (const double frequency : table.frequencies) {

@@ -55,7 +55,8 @@ Status Step::embed(std::span<const int32_t> tokens) {
     float* row = stream_ + t * width;
     const float* of_image = image_row(t);
     if (of_image != nullptr) std::copy_n(of_image, width, row);
-    // A scale by the width is for the table's small numbers; one of the file's own is for all.
+    // The scale sqrt(hidden_dim) is only for the small numbers of the table. Any other scale is
+    // also for the rows of pictures.
     if (of_image == nullptr || !config().architecture->scales_embedding) {
       for (size_t i = 0; i < width; ++i) row[i] *= config().embedding_scale;
     }
@@ -69,7 +70,7 @@ Status Step::embed(std::span<const int32_t> tokens) {
   return {};
 }
 
-// The row [image_width] of a picture that stands at a token's position; null: none does.
+// Returns the row [image_width] of the picture at a token's position, or null if there is none.
 const float* Step::image_row(size_t token) const {
   if (images_.empty()) return nullptr;
   const size_t at = position_of(token);
@@ -78,14 +79,15 @@ const float* Step::image_row(size_t token) const {
   return placed->image->rows.data() + (at - placed->first) * config().image_width();
 }
 
-// Adds a row of the table to the stream's, where there is a table.
+// Adds a row of the table to a row of the stream, if there is a table.
 void Step::add_embedding(const PackedMatrix& table, size_t index, float* row) {
   if (table.n_rows == 0) return;
   dequantize_row(table, index, scratch_.normed);
   kernels().add_scaled(row, scratch_.normed, 1.0f, config().hidden_dim);
 }
 
-// Of all layers: (norm(projected embedding) + sqrt(layer_input_dim) · the token's row) / sqrt(2).
+// Computes the inputs of all layers:
+// (norm(projected embedding) + sqrt(layer_input_dim) · the token's row) / sqrt(2).
 Status Step::compute_layer_inputs(std::span<const int32_t> tokens) {
   const LayerInputWeights& w = model_.weights().layer_inputs;
   const size_t width = w.projection.matrix.n_rows;

@@ -55,7 +55,7 @@ Result<PackedMatrix> TensorTaker::pack(const TensorView& tensor, const TensorVie
 
 std::optional<size_t> TensorTaker::find_bad_block(const TensorView& tensor) const {
   if (early_ == nullptr) return find_not_finite(tensor.type, tensor.bytes);
-  if (early_->is_planning()) return std::nullopt;  // the bytes are not there
+  if (early_->is_planning()) return std::nullopt;  // the bytes have not arrived yet
   if (early_->has(tensor)) return early_->find_not_finite(tensor);
   return find_not_finite(tensor.type, tensor.bytes);
 }

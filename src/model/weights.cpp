@@ -10,7 +10,7 @@
 namespace kinglet {
 namespace {
 
-// A vector that files may leave out.
+// Takes a vector, or returns null if the file has none.
 Result<const float*> take_optional(TensorTaker& tensors, std::string_view name, uint64_t n) {
   if (!tensors.has(name)) return nullptr;
   return tensors.vector(name, n);
@@ -71,7 +71,7 @@ Status take_output(TensorTaker& tensors, const ModelConfig& config, Weights& wei
   if (tensors.has(kOutput)) {
     KINGLET_ASSIGN(weights.output.matrix,
                    tensors.matrix(kOutput, config.vocab_size, config.hidden_dim));
-    // Elsewhere a scale of this name has no meaning.
+    // For other types a scale of this name has no meaning.
     if (weights.output.matrix.type == DType::nvfp4) {
       KINGLET_ASSIGN(const auto scales, tensors.scales("output", 1));
       weights.output.scale = scales.front();

@@ -25,10 +25,11 @@ std::vector<CodePointRange> normalized(std::vector<CodePointRange> ranges, bool 
   return negated ? others : members;
 }
 
-// Characters of equal length, cut so that from some byte on every byte may be anything, while the
-// bytes in front of it are a range after what is the same in all.
+// Returns characters of equal length at the beginning of the range. Their bytes are first the same
+// in all characters, then one byte is in a range, and each byte after that may be anything.
 CodePointRange first_byte_sequence(CodePointRange range) {
-  // The last characters of one, two, three (below the surrogates, they, above) and four bytes.
+  // The last characters of one byte, of two, of three (below the surrogates, the surrogates, above
+  // them) and of four.
   constexpr char32_t kLast[] = {0x7f, 0x7ff, 0xd7ff, 0xdfff, 0xffff, kLastCodePoint};
   const char32_t first = first_of(range);
   const char32_t* kind = kLast;

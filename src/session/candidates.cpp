@@ -10,11 +10,12 @@
 namespace kinglet {
 namespace {
 
-// Blocks of a vocabulary whose largest weight is no better than what is there are passed over.
+// The vocabulary is searched in blocks. A block is skipped if its largest weight is not better than
+// the worst candidate.
 constexpr size_t kBlock = 64;
 
-// Weights in [0, 1] by their exponent and three bits more. Their bit patterns are ordered as they
-// are.
+// Weights in [0, 1] are put in buckets by their exponent and three more bits. The bit patterns of
+// such floats have the same order as the floats.
 constexpr uint32_t kBucketShift = 20;
 constexpr size_t kBuckets = (0x3f800000u >> kBucketShift) + 1;
 
@@ -27,7 +28,7 @@ TokenId best_token(const KernelSet& kernels, std::span<const float> weights) {
   return static_cast<TokenId>(std::find(weights.begin(), weights.end(), largest) - weights.begin());
 }
 
-// A heap of the best so far, its worst on top.
+// `out` is a heap of the best candidates so far, with the worst of them on top.
 void find_best(const KernelSet& kernels, std::span<const float> weights, size_t k,
                std::vector<Candidate>& out) {
   out.clear();
@@ -49,8 +50,8 @@ void find_best(const KernelSet& kernels, std::span<const float> weights, size_t 
   std::sort_heap(out.begin(), out.end(), kBetter);
 }
 
-// Only the bucket in which the sum is reached is sorted. Everything happens in a fixed order, so
-// that sums and the order of what stays are the same everywhere.
+// Only the bucket in which the sum is reached is sorted. All steps have a fixed order, so that the
+// sums, and the order of the remaining candidates, are the same on every platform.
 void keep_fewest(double enough, std::vector<Candidate>& candidates) {
   std::array<double, kBuckets> sums{};
   for (const Candidate& candidate : candidates) {

@@ -18,14 +18,14 @@ bool Constraint::allows(TokenId id) {
 }
 
 void Constraint::mask(std::span<float> logits) {
-  if (at_start_ && tokenizer_->vocabulary().add_space_prefix()) {  // tokens are not their pieces
+  if (at_start_ && tokenizer_->vocabulary().add_space_prefix()) {  // texts of tokens differ here
     for (size_t i = 0; i < logits.size(); ++i) {
       if (!allows(static_cast<TokenId>(i))) logits[i] = kRefusedLogit;
     }
     return;
   }
-  // What the grammar names is judged by itself: it may be a control token, or one whose text is not
-  // what the grammar takes.
+  // Tokens that the grammar names are checked separately: such a token may be a control token, or
+  // one whose text the grammar does not allow.
   const auto named = matcher_.grammar().tokens();
   named_.clear();
   for (const TokenId id : named) {
@@ -45,12 +45,13 @@ void Constraint::mask(std::span<float> logits) {
   }
 }
 
-// Token by token in the order of their bytes, from where each parts from the one before.
+// Checks tokens in the order of their bytes, each from the byte at which it differs from the token
+// before it.
 void Constraint::mask_text(std::span<float> logits) {
   const TokenIndex& index = tokenizer_->index();
   path_.resize(index.max_bytes() + 1);
   path_[0] = state_;
-  size_t n_followed = 0;  // bytes of the token before that the grammar takes
+  size_t n_followed = 0;  // bytes of the previous token that the grammar takes
   for (size_t i = 0; i < index.size(); ++i) {
     const auto& [id, n_shared, _] = index[i];
     float& logit = logits[static_cast<size_t>(id)];
@@ -82,7 +83,8 @@ void Constraint::accept(TokenId id) {
   scratch_.clear();
 }
 
-// As a token that the grammar names; one that ends generation is no part of the text.
+// Returns the state after a token that the grammar names. A token that ends generation is refused:
+// it is not part of the text.
 GrammarMatcher::State Constraint::after_named(TokenId id) {
   const bool is_text = id < tokenizer_->n_tokens() && !tokenizer_->is_end_of_generation(id);
   return is_text ? matcher_.next_token(state_, id) : GrammarMatcher::kRefused;

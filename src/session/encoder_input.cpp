@@ -21,7 +21,7 @@ Error too_many_tokens(std::string_view what, size_t n_tokens, size_t context) {
           cat(what, " has ", n_tokens, " tokens, the model's context ", context)};
 }
 
-// Takes tokens in front of the last n_behind until there is room for all.
+// Removes tokens of the document, in front of the last n_behind tokens, until all tokens fit.
 Status fit(std::vector<TokenId>& tokens, size_t n_document, size_t n_behind, size_t context,
            TooLong too_long, std::string_view what) {
   if (tokens.empty()) return Error{ErrorCode::invalid_argument, cat(what, " has no tokens")};
@@ -57,7 +57,7 @@ Result<RankingTemplate> parse_template(std::string_view text) {
                          text.substr(second_end), query_first};
 }
 
-// The control tokens of the template are recognised, those that the texts spell are not.
+// Control tokens in the template are recognised, but not those that the query or document spell.
 std::vector<TokenId> fill_template(const Tokenizer& tokenizer, const RankingTemplate& parts,
                                    std::string_view query, std::string_view document) {
   std::string whole;
@@ -83,8 +83,8 @@ Result<std::vector<TokenId>> template_tokens(const Tokenizer& tokenizer, std::st
   if (too_long == TooLong::fail) {
     return too_many_tokens("the query with its document", tokens.size(), context);
   }
-  // Tokens may join the document's end to what follows it, so that it is cut as text, by as many
-  // tokens as are too many.
+  // A token may join the document's end to the text after it, so the document is cut as text, by as
+  // many tokens as there are too many.
   std::vector<TokenId> of_document = plain_tokens(tokenizer, document);
   while (tokens.size() > context && !of_document.empty()) {
     const size_t n_over = tokens.size() - context;

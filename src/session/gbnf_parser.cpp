@@ -16,7 +16,7 @@ namespace {
 using Kind = GrammarStep::Kind;
 using Steps = std::vector<GrammarStep>;
 
-// Groups in groups: each takes a frame of the C++ stack.
+// The deepest nesting of groups: each level takes a frame of the C++ stack.
 constexpr int kMaxNesting = 100;
 
 constexpr uint32_t kUnbounded = UINT32_MAX;
@@ -60,11 +60,11 @@ class Alternatives {
  private:
   Steps& steps_;
   size_t first_;           // step of the alternative
-  int32_t last_jump_ = 0;  // whose target is the jump before it, until all are closed; 0: none
+  int32_t last_jump_ = 0;  // until close(), its target is the jump before it; 0: none
 };
 
-// Each function reads what it is named after, and appends its steps to those of the rule; false
-// where the text is wrong, as error() then says.
+// Each function reads what it is named after, and appends its steps to those of the rule. It
+// returns false if the text is wrong: error() then says why.
 class GbnfParser {
  public:
   GbnfParser(std::string_view text, GbnfProgram& program) : text_(text), program_(program) {
@@ -144,7 +144,7 @@ bool GbnfParser::rule() {
   return true;
 }
 
-// Gives the rule's first step.
+// Appends the rule to the program, and returns its first step.
 uint32_t GbnfParser::finish_rule(const Steps& steps) {
   const size_t first = program_.steps.size();
   append_copy(program_.steps, steps);
@@ -282,7 +282,7 @@ bool GbnfParser::repetition(size_t first) {
   return bounds(least, most) && repeat(first, least, most);
 }
 
-// "{2}", "{2,}", "{2,5}".
+// Reads "{2}", "{2,}" or "{2,5}".
 bool GbnfParser::bounds(uint32_t& least, uint32_t& most) {
   const size_t begin = at_++;
   if (!number(least)) return false;
@@ -310,8 +310,8 @@ bool GbnfParser::number(uint32_t& value) {
   return true;
 }
 
-// Optional copies share their way out: "x{0,3}" is (x (x x?)?)?. What is copied is moved into a
-// rule of its own, so that each copy is one call.
+// Optional copies are nested, so that each can skip the rest: "x{0,3}" is (x (x x?)?)?. The steps
+// to be copied become a rule, so that each copy is one call.
 bool GbnfParser::repeat(size_t first, uint32_t least, uint32_t most) {
   Steps part;
   for (size_t i = first; i < steps_.size(); ++i) part.push_back(GrammarStep(steps_[i]));
@@ -381,7 +381,7 @@ bool GbnfParser::escape(char32_t& code_point) {
   return true;
 }
 
-// Reads digits, and tells how many; a number that is too large becomes the largest.
+// Reads digits, and returns how many. A number that is too large becomes UINT32_MAX.
 size_t GbnfParser::digits(uint32_t base, size_t n_most, uint32_t& value) {
   const size_t begin = at_;
   uint64_t number = 0;
@@ -395,7 +395,8 @@ size_t GbnfParser::digits(uint32_t base, size_t n_most, uint32_t& value) {
   return at_ - begin;
 }
 
-// Comments are space; a line ends a rule, except in a group and after "|" and "::=".
+// Skips spaces and comments. The end of a line ends a rule, except in a group and after "|" and
+// "::=".
 void GbnfParser::skip_space(bool newlines_too) {
   while (!at_end()) {
     if (peek() == '#') {

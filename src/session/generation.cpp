@@ -26,14 +26,14 @@ std::string_view finish_reason_name(FinishReason reason) {
 
 namespace {
 
-// Whether the answer stands where encode() puts a space in front of plain text.
+// Whether the answer begins where encode() puts a space in front of plain text.
 bool follows_added_token(const Session& session, const Tokenizer& tokenizer) {
   const TokenId last = session.tokens().back();
   return tokenizer.vocabulary().contains(last) && tokenizer.vocabulary().is_added(last);
 }
 
-// Half of what comes after n_kept, as each shift rounds the keys of some kinds once more; more
-// where `n_wanted` tokens ask for it.
+// Returns half of what comes after n_kept, or more if `n_wanted` is more. Shifts are large, hence
+// rare, because each one rounds the keys of some kinds again.
 uint32_t n_to_drop(const Session& session, uint32_t n_kept, uint32_t n_wanted) {
   const uint32_t n_movable = session.n_positions() - std::min(n_kept, session.n_positions());
   return std::max((n_movable + 1) / 2, n_wanted);
@@ -49,7 +49,8 @@ Status check_shift(const Session& session, const GenerationOptions& options) {
   return check_can_shift(session.model());
 }
 
-// Makes room for a prompt after what the session holds, where that may be: the tokens dropped.
+// Makes room for a prompt after the session's context, if the options allow that and it helps.
+// Returns the number of tokens dropped.
 Result<uint32_t> make_room_for(size_t n_prompt, Session& session,
                                const GenerationOptions& options) {
   const uint32_t room = session.n_ctx() - session.n_positions();
@@ -96,7 +97,7 @@ Result<Generation> Generation::start(Session& session, const Tokenizer& tokenize
                                        .cancellation = options.cancellation,
                                        .images = options.images}));
   }
-  session.keep_checkpoint();  // another prompt may begin here
+  session.keep_checkpoint();  // another prompt may continue from here
   return Generation(session, tokenizer, static_cast<uint32_t>(prompt.size()), n_dropped, options,
                     std::move(stop));
 }
@@ -145,7 +146,7 @@ Result<GenerationStep> Generation::advance(uint32_t max_batch) {
   if (is_complete()) return finish(FinishReason::stop);
   if (n_generated_ == max_tokens_) return finish(FinishReason::length);
   if (is_full_) return finish(FinishReason::context);
-  // The logits are there after the prompt, or where they were computed elsewhere.
+  // The logits are already computed after the prompt, or by Session::compute_together().
   const bool is_computed = session_->n_left() == 0;
   if (!is_computed) KINGLET_TRY(compute_drawn());
   GenerationStep step = new_step();
@@ -160,7 +161,8 @@ Result<GenerationStep> Generation::advance(uint32_t max_batch) {
   return step;
 }
 
-// The logits after the token drawn before: another step may have computed them ahead.
+// Computes the logits after the last token that was drawn. An earlier step may have computed them
+// with a guess.
 Status Generation::compute_drawn() {
   if (cancellation_.requested()) return Error{ErrorCode::cancelled, "cancelled before a step"};
   KINGLET_ASSIGN(const bool was_guessed, session_->take_guess());
@@ -170,7 +172,7 @@ Status Generation::compute_drawn() {
   return {};
 }
 
-// What fails with guesses may do so because of them.
+// If a step with guesses fails, tries it again without guesses: they may be the reason.
 Status Generation::look_ahead() {
   lookup_.repeat(session_->n_left() - 1);
   const auto guesses = lookup_.guess(session_->tokens(), session_->n_guesses_room());
@@ -202,7 +204,7 @@ GenerationStep Generation::new_step() const {
   return step;
 }
 
-// The logits are measured before the sampler changes them.
+// Log probabilities are computed before the sampler changes the logits.
 Status Generation::draw(GenerationStep& step) {
   if (logprobs_) {
     logprobs_->measure(session_->logits());
@@ -237,7 +239,7 @@ Status Generation::make_room() {
 GenerationStep Generation::finish(FinishReason reason) {
   GenerationStep step = new_step();
   step.finish = reason;
-  // What fails is left to be computed with the next prompt, as it is after a cancellation.
+  // If this fails, the next prompt computes the remaining tokens, as after a cancellation.
   if (reason != FinishReason::cancelled) (void)session_->settle();
   session_->keep_checkpoint();  // the next turn may begin here
   step.text = stop_.next(decoder_.finish());

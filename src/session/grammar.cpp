@@ -12,7 +12,7 @@ namespace {
 
 using Kind = GrammarStep::Kind;
 
-// Positions in the text are kept in 31 bits; this is far below, and far beyond what is of use.
+// Positions in the text have 31 bits. This limit is far below that, and far above useful sizes.
 constexpr size_t kMaxGrammarBytes = 16 << 20;
 
 constexpr uint32_t kNone = UINT32_MAX;
@@ -22,26 +22,26 @@ class Linker {
   Linker(std::string_view text, GbnfProgram& program)
       : text_(text), rules_(program.rules), steps_(program.steps) {}
 
-  // Lets each call have its rule's first step as its target.
+  // Makes the first step of its rule the target of each call.
   Status resolve();
 
-  // Every rule must be able to end, or a text would grow without one.
+  // Checks that every rule can end: otherwise a text would have no end.
   Status check_ends() const;
 
-  // A rule that begins with itself would call itself for ever without taking a byte.
+  // Checks that no rule begins with itself: it would call itself forever without taking a byte.
   Status check_left_recursion() const;
 
-  // A call that is the last step of its rule has nothing to come back to: as a jump it lets lists
-  // that are written as "item list" grow without a stack that grows with them.
+  // Replaces calls that are the last step of their rule by jumps: nothing comes after them. Lists
+  // written as "item list" then do not need a stack that grows with the list.
   void replace_tail_calls();
 
  private:
-  // By step: what is known of it, or, of a rule's first step, of the rule.
+  // Marks of a step. kEnds, kOpen and kDone are marks of a rule, at its first step.
   enum Mark : uint32_t { kReached = 1, kEnds = 2, kOpen = 4, kDone = 8 };
   std::vector<uint32_t> reach(bool over_bytes) const;
 
   uint32_t target(uint32_t step) const {
-    return step + static_cast<uint32_t>(steps_[step].target);  // wraps where it is negative
+    return step + static_cast<uint32_t>(steps_[step].target);  // wraps if the target is negative
   }
   bool is_first(uint32_t step) const { return step == 0 || steps_[step - 1].kind == Kind::end; }
 
@@ -88,8 +88,9 @@ Status Linker::resolve() {
   return {};
 }
 
-// Which steps each rule can reach from its first one, taking bytes or without any, and which rules'
-// ends. A call goes on once the rule that it runs is known to end; every step is looked at once.
+// Marks the steps that each rule can reach from its first one, either with or without taking bytes,
+// and the rules that can end. A call continues once its rule is known to end. Every step is visited
+// once.
 std::vector<uint32_t> Linker::reach(bool over_bytes) const {
   std::vector<uint32_t> marks(steps_.size());
   std::vector<uint32_t> last_waiting(steps_.size(), kNone);  // by a rule's first step: a call
@@ -147,10 +148,10 @@ Status Linker::check_ends() const {
   return {};
 }
 
-// Depth first over the calls that rules reach without a byte.
+// Searches depth first through the calls that rules reach without taking a byte.
 Status Linker::check_left_recursion() const {
   std::vector<uint32_t> marks = reach(false);
-  std::vector<uint32_t> path;  // in each of the rules, the step to look at
+  std::vector<uint32_t> path;  // in each open rule, the next step to look at
   const auto open = [&](uint32_t first) {
     marks[first] |= kOpen;
     path.push_back(first);
@@ -184,7 +185,7 @@ void Linker::replace_tail_calls() {
   }
 }
 
-// Parts come in front of the rule that has a name.
+// Rules without a name, made for repetitions, come before the named rule that they are part of.
 Error Linker::error_of_rule(uint32_t first_step, std::string_view message) const {
   size_t i = 0;
   while ((rules_[i] & UINT32_MAX) < first_step) ++i;

@@ -10,12 +10,13 @@ namespace {
 
 using Kind = GrammarStep::Kind;
 
-// Of transitions, states and frames, before they are forgotten: thousands of states, while the
-// grammars of JSON schemas have hundreds.
+// The bytes of transitions, states and frames that are kept before they are forgotten: thousands of
+// states, while grammars of JSON schemas have hundreds.
 constexpr size_t kMaxCacheBytes = 4 << 20;
 
-// Ways to read a text that are followed, dead ends included. A choice among thousands of literals
-// has as many; what has more is ambiguous in each byte anew, and grows without end.
+// The most ways to read a text that are followed, including dead ends. A choice among thousands of
+// literals has that many. A grammar with more is ambiguous at every byte, and would grow without
+// end.
 constexpr uint32_t kMaxThreads = 1 << 16;
 
 constexpr size_t kMinSlots = 16;
@@ -71,7 +72,7 @@ GrammarMatcher::GrammarMatcher(std::shared_ptr<const Grammar> grammar)
 }
 
 GrammarMatcher::State GrammarMatcher::compute_next(State state, uint8_t byte, size_t transition) {
-  // By index: follow() adds no states, so that the list stays where it is.
+  // The list stays valid in the loop, because follow() adds no states.
   for (const GrammarThread thread : states_[state]) {
     const GrammarStep& step = grammar_->steps()[step_of(thread)];
     if (step.kind == Kind::take && byte >= step.low && byte <= step.high) {
@@ -91,7 +92,8 @@ GrammarMatcher::State GrammarMatcher::next_token(State state, int32_t id) {
   return take_found();
 }
 
-// Finds the threads that take a byte or a token, or end the text, from this one on.
+// Finds the threads that can be reached from this one and that take a byte or a token, or end the
+// text.
 void GrammarMatcher::follow(GrammarThread thread) {
   todo_.push_back(thread);
   while (!todo_.empty() && visited_.size() < kMaxThreads) {
@@ -130,9 +132,9 @@ void GrammarMatcher::follow(GrammarThread thread) {
   }
 }
 
-// Where a call returns to. One that ends its rule returns to where that does: a rule that goes on
-// by calling itself needs no more frames the longer its text is. The start's own call keeps its
-// frame, which frame 0 could not tell from the end.
+// Returns the frame that a call returns to. A call at the end of its rule returns to where the rule
+// returns, so that a rule which repeats by calling itself needs no more frames for a longer text.
+// The call of step 0 always gets a frame, because frame 0 has no place to return to.
 uint32_t GrammarMatcher::frame_behind(uint32_t call, uint32_t frame) {
   uint32_t index = call + 1;
   while (grammar_->steps()[index].kind == Kind::jump) {
@@ -142,7 +144,7 @@ uint32_t GrammarMatcher::frame_behind(uint32_t call, uint32_t frame) {
   return frames_.find_or_add_one(make_thread(call + 1, frame));
 }
 
-// The state of what was found.
+// Returns the state of the threads that were found.
 GrammarMatcher::State GrammarMatcher::take_found() {
   if (visited_.size() >= kMaxThreads) {
     is_too_ambiguous_ = true;
@@ -166,7 +168,7 @@ void GrammarMatcher::reset_states() {
   transitions_.resize(grammar_->n_byte_classes(), kRefused);
 }
 
-// Frames are numbered after those that they return to, and keep their order.
+// A frame has a larger number than the frame that it returns to. Renumbering keeps this order.
 GrammarMatcher::State GrammarMatcher::forget_all_but(State state) {
   for (const GrammarThread thread : states_[state]) found_.push_back(thread);
   std::vector<uint32_t> numbers(frames_.size());  // first 1 for those that are needed

@@ -9,7 +9,8 @@ namespace kinglet {
 
 namespace {
 
-// Of ranges in a text, those of the piece [begin, end), counted from its beginning.
+// Returns the parts of the ranges that are in the piece [begin, end) of a text, relative to
+// `begin`.
 std::vector<TextRange> ranges_in(std::span<const TextRange> ranges, size_t begin, size_t end) {
   std::vector<TextRange> inside;
   for (const TextRange& range : ranges) {

@@ -28,7 +28,7 @@ Result<LanguageModel> load_language_model(GgufFile file, const KernelSet& kernel
                                           Prepared prepared) {
   if (!prepared.tokenizer) prepared.tokenizer.emplace(Tokenizer::from_gguf(file.header()));
   if (!prepared.tokenizer->ok()) {
-    // A file that is no text model at all says more than that it has no tokenizer.
+    // If the file is not a text model at all, that error says more than the missing tokenizer.
     KINGLET_TRY(find_architecture(file.header()));
     return prepared.tokenizer->error();
   }

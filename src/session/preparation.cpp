@@ -7,19 +7,20 @@
 namespace kinglet {
 namespace {
 
-// What a round is worth beginning for.
+// Weights are prepared when at least this many bytes of them have arrived.
 constexpr size_t kRoundBytes = size_t{1} << 20;
 
-// The system gives a page of memory when it is first written to, which takes longer than writing to
-// it. Who reads the file should find the pages there: so far ahead, one piece at a time.
+// The system provides a page of memory at the first write to it, which takes longer than the write
+// itself. Pages are therefore touched ahead of the thread that reads the file: kAheadBytes ahead,
+// in pieces of kTouchBytes.
 constexpr size_t kAheadBytes = size_t{1} << 25;
 constexpr size_t kTouchBytes = size_t{1} << 20;
 
-// Another thread may be writing to these bytes, which stay as they are. Natively nothing happens:
-// large pages are had quickly.
+// Touches the pages and does not change their bytes, to which another thread may be writing.
+// Natively does nothing: there the system provides large pages quickly.
 void touch([[maybe_unused]] const std::byte* begin, [[maybe_unused]] const std::byte* end) {
 #if defined(__EMSCRIPTEN__)
-  constexpr ptrdiff_t kPage = 4096;  // larger ones are touched more than once
+  constexpr ptrdiff_t kPage = 4096;  // larger pages are touched more than once
   for (; begin < end; begin += kPage) {
     auto* byte = reinterpret_cast<unsigned char*>(const_cast<std::byte*>(begin));
     __atomic_fetch_or(byte, 0, __ATOMIC_RELAXED);
@@ -44,7 +45,7 @@ Prepared Preparation::finish(GgufLoader& loader) {
   return std::move(prepared_);
 }
 
-// Once the header is there: whether there is anything to prepare.
+// Plans the preparation once the header has arrived. Returns whether there is anything to prepare.
 bool Preparation::begin(GgufLoader& loader) {
   if (file_ != nullptr || is_given_up_) return !is_given_up_;
   file_ = loader.file();
@@ -52,7 +53,7 @@ bool Preparation::begin(GgufLoader& loader) {
   prepared_.weights = EarlyWeights::plan(*file_, kernels_);
   auto room = AlignedBuffer::allocate(pool_.n_threads() * prepared_.weights.room_bytes(),
                                       "packing the weights");
-  is_given_up_ = !room.ok();  // loading may find room for one thread
+  is_given_up_ = !room.ok();  // loading may still find memory for one thread
   if (is_given_up_) return false;
   room_ = std::move(room.value());
   return true;

@@ -6,14 +6,14 @@
 namespace kinglet {
 namespace {
 
-// Tokens that must have been seen together, and that make a match a long one.
+// The numbers of equal tokens that make a match, and a long match.
 constexpr size_t kShortMatch = 3;
 constexpr size_t kLongMatch = 6;
 
-// Guesses after a short match.
+// The number of guesses after a short match.
 constexpr size_t kFewGuesses = 3;
 
-// The purse counts in 64ths of what a step of one token costs.
+// The budget for guesses, purse_, is counted in 64ths of the cost of a step of one token.
 constexpr int32_t kToken = 64;
 constexpr int32_t kIncome = 1;
 constexpr int32_t kGuess = kToken / 2;
@@ -25,7 +25,7 @@ constexpr int32_t kFullPurse = 3 * kMostGuesses * kGuess;
 PromptLookup::PromptLookup(uint32_t n_ctx, uint32_t most)
     : most_(std::min(most, kMostGuesses)), purse_(kFirstPurse) {
   if (most_ == 0) return;
-  seen_after_.resize(2 * std::bit_ceil(size_t{n_ctx}), kNowhere);  // few share a place
+  seen_after_.resize(2 * std::bit_ceil(size_t{n_ctx}), kNowhere);  // large: few collisions
   guesses_.reserve(kMostGuesses);
 }
 
@@ -50,17 +50,17 @@ std::span<const TokenId> PromptLookup::guess(std::span<const TokenId> tokens, si
   if (n_matched < kShortMatch) return guesses_;
   const size_t n = affordable(n_matched, n_room);
   for (size_t i = source_; guesses_.size() < n; ++i) {
-    // Where the context ends, its repetition goes on with itself.
+    // After the end of the context, the guesses repeat themselves.
     const TokenId next = i < tokens.size() ? tokens[i] : guesses_[i - tokens.size()];
-    if (next < 0) break;  // no answer holds a picture
+    if (next < 0) break;  // a row of a picture, which no answer contains
     guesses_.push_back(next);
   }
   purse_ -= static_cast<int32_t>(guesses_.size()) * kGuess;
   return guesses_;
 }
 
-// Where to read guesses: after the last place that the hash knows, or where they were read before
-// if more of that matches.
+// Returns where to read guesses: after the last place with the hash of the last tokens, or where
+// the last guesses were read, if more tokens match there.
 uint32_t PromptLookup::find(std::span<const TokenId> tokens) {
   for (; n_indexed_ + 1 < tokens.size(); ++n_indexed_) {
     const size_t n = n_indexed_ + 1;
@@ -72,7 +72,7 @@ uint32_t PromptLookup::find(std::span<const TokenId> tokens) {
   return match(tokens, followed) > match(tokens, found) ? followed : found;
 }
 
-// Of the last tokens.
+// Returns the slot of the last kShortMatch tokens.
 size_t PromptLookup::slot_of(std::span<const TokenId> tokens) const {
   uint64_t hash = 0;
   for (const TokenId token : tokens.last(kShortMatch)) {
@@ -81,7 +81,7 @@ size_t PromptLookup::slot_of(std::span<const TokenId> tokens) const {
   return static_cast<size_t>(hash >> 32) & (seen_after_.size() - 1);
 }
 
-// How many tokens before `source` are the last ones of the context, as far as it matters.
+// Returns how many tokens before `source` equal the last ones of the context, at most kLongMatch.
 size_t PromptLookup::match(std::span<const TokenId> tokens, uint32_t source) const {
   if (source >= tokens.size()) return 0;
   size_t n = 0;
@@ -95,7 +95,7 @@ size_t PromptLookup::affordable(size_t n_matched, size_t n_room) const {
   const size_t n_paid = static_cast<size_t>(std::max(purse_, 0) / kGuess);
   const size_t n_wanted = n_matched < kLongMatch ? kFewGuesses : kMostGuesses;
   const size_t n = std::min({n_wanted, n_room, n_paid, size_t{most_}});
-  return n < kMostGuesses ? std::min(n, kFewGuesses) : n;  // between them tiles are not filled
+  return n < kMostGuesses ? std::min(n, kFewGuesses) : n;  // in between, tiles are not filled
 }
 
 }  // namespace kinglet

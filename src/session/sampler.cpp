@@ -11,7 +11,7 @@
 namespace kinglet {
 namespace {
 
-// A very small penalty must not make logits infinite.
+// Limits logits, which a very small penalty could make infinite.
 constexpr float kLargestLogit = 1e30f;
 
 struct Range {
@@ -23,7 +23,7 @@ struct Range {
 };
 
 Status check(const Range& range) {
-  // Written so that NaN fails.
+  // The comparisons are written so that NaN fails.
   if (range.value >= range.least && range.value <= range.most) return {};
   return Error{ErrorCode::invalid_argument,
                cat(range.option, " is ", range.value, ", expected ", range.expected)};
@@ -71,7 +71,7 @@ void SamplerChoice::apply_to(SamplerOptions& options) const {
 
 SamplerChoice recommended_sampling(const GgufHeader& header) {
   SamplerChoice choice;
-  // Sets `option` where the file has a value that could be run with.
+  // Sets `option` if the file has a valid value for it.
   const auto read = [&](std::string_view name, auto& option) {
     using Value = typename std::remove_reference_t<decltype(option)>::value_type;
     SamplerChoice alone = choice;
@@ -117,7 +117,7 @@ TokenId Sampler::sample(std::span<float> logits, Constraint* constraint) {
   add_biases_and_penalties(logits);
   const bool is_greedy = options_.temperature == 0.0f;
   if (constraint != nullptr && is_greedy) {
-    // Mostly the best one is allowed, and no other has to be looked at.
+    // The best token is usually allowed, and then the others need not be checked.
     const TokenId best = best_token(*kernels_, logits);
     if (constraint->allows(best)) return best;
   }
@@ -156,7 +156,7 @@ void Sampler::add_biases_and_penalties(std::span<float> logits) {
   for (const TokenId token : recent_) ++counts_[static_cast<size_t>(token)];
   for (const TokenId token : recent_) {
     const uint32_t count = std::exchange(counts_[static_cast<size_t>(token)], 0);
-    if (count == 0) continue;  // its penalties are on already
+    if (count == 0) continue;  // its penalties are applied already
     float& logit = logits[static_cast<size_t>(token)];
     logit = logit > 0 ? logit / options_.repeat_penalty : logit * options_.repeat_penalty;
     logit -= options_.frequency_penalty * static_cast<float>(count) + options_.presence_penalty;
@@ -176,7 +176,7 @@ void Sampler::find_candidates(std::span<const float> logits) {
   std::erase_if(candidates_, [](const Candidate& c) { return c.weight == kRefusedLogit; });
 }
 
-// With their probabilities up to a common factor, that of the best being 1.
+// Sets the weights to the probabilities up to a common factor, so that the largest weight is 1.
 void Sampler::weigh_candidates(std::span<const float> logits, float largest, float temperature) {
   for (Candidate& candidate : candidates_) {
     const float logit = logits[static_cast<size_t>(candidate.token)];

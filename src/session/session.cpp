@@ -117,7 +117,7 @@ uint32_t Session::n_kept_of(std::span<const TokenId> tokens) const {
 }
 
 uint32_t Session::keep_prefix(std::span<const TokenId> tokens) {
-  (void)truncate(n_kept_of(tokens));  // never past the end
+  (void)truncate(n_kept_of(tokens));  // cannot fail: never past the end
   return n_positions();
 }
 
@@ -165,7 +165,8 @@ Status Session::overwrite(std::span<const TokenId> tokens, std::vector<PlacedIma
 
 // --- Pictures -----------------------------------------------------------------------------------
 
-// One that is given or held, with its rows if they are known; null: there is none.
+// Returns the picture that begins with this token, among those that are given or held; if possible,
+// one that has its rows. Null if there is none.
 SharedImage Session::find_image(TokenId first_token, std::span<const SharedImage> given) const {
   SharedImage found;
   const auto look_at = [&](const SharedImage& image) {
@@ -177,7 +178,7 @@ SharedImage Session::find_image(TokenId first_token, std::span<const SharedImage
   return found;
 }
 
-// Finds the pictures among tokens that stand from position `first` on.
+// Finds the pictures among tokens whose first position is `first`.
 Status Session::place_images(std::span<const TokenId> tokens, uint32_t first,
                              std::span<const SharedImage> given,
                              std::vector<PlacedImage>& placed) const {
@@ -200,7 +201,7 @@ Status Session::place_images(std::span<const TokenId> tokens, uint32_t first,
   return {};
 }
 
-// Whether everything after the first n_computed positions can be computed.
+// Checks that the rows of all pictures after the first n_computed positions are known.
 Status Session::check_images(PlacedImages images, uint32_t n_computed) const {
   for (const PlacedImage& placed : images) {
     if (placed.end() <= n_computed || placed.has_rows()) continue;
@@ -218,8 +219,8 @@ void Session::cut_images(uint32_t n_positions) {
   last.n_rows = std::min(last.n_rows, n_positions - last.first);
 }
 
-// The last place at or before n_positions to which the state can go back, and that tears no
-// picture.
+// Returns the last place at or before n_positions to which the state can go back, and that is not
+// inside a picture whose rows must be computed together.
 uint32_t Session::place_before(uint32_t n_positions) const {
   uint32_t place = state_.reachable(n_positions);
   while (const PlacedImage* placed = image_at(images_, place)) {
@@ -292,7 +293,7 @@ Status Session::begin_logits(const Cancellation& cancellation) {
   const uint32_t place = n_left() == 0 ? place_before(n_positions() - 1) : state_.size();
   KINGLET_TRY(check_images(images_, place));
   if (n_left() == 0) {
-    KINGLET_TRY(state_.unshare(place));  // may fail, which must be known before
+    KINGLET_TRY(state_.unshare(place));  // may fail, so it must come before truncate()
     KINGLET_TRY(state_.truncate(place));
   }
   appending_ = {.output = Output::logits,
@@ -372,11 +373,12 @@ uint32_t Session::n_guesses_room() const {
   const uint32_t in_page = left_to(kv_store().config().page_positions);
   const uint32_t in_batch = scratch_.n_logit_rows - std::min(scratch_.n_logit_rows, n_left());
   const uint32_t room = std::min({n_ctx() - n, in_page, in_batch});
-  // Checkpoints are those that tokens leave one by one.
+  // Checkpoints must be where they would be if tokens were computed one by one.
   return state_.recurrent().is_empty() ? room : std::min(room, left_to(kCheckpointInterval));
 }
 
-// A recurrent state is committed when it is that after the context.
+// Commits n computed tokens. A recurrent state is committed only when all guesses are taken: it is
+// the state after the last of them.
 Status Session::commit_guesses(uint32_t n) {
   if (state_.recurrent().is_empty()) return state_.commit(n);
   if (!guesses_.is_taken()) return {};
@@ -422,7 +424,8 @@ Status Session::compute_batch(uint32_t max_batch) {
   return output == Output::logits ? check_finite(logits(), state_.size()) : Status();
 }
 
-// Tokens of the next batch: at most so many, but all rows of a picture that see each other.
+// Returns the number of tokens of the next batch: at most `most`, except for a picture whose rows
+// see each other, which needs all its rows in one batch.
 uint32_t Session::n_next(uint32_t most) const {
   const uint32_t begin = state_.size();
   const uint32_t n = std::min(n_left(), most);
@@ -434,14 +437,14 @@ uint32_t Session::n_next(uint32_t most) const {
   return begin < stop ? std::min(n, stop - begin) : n;
 }
 
-// Where a checkpoint is due after the last picture, so that another question about it need not
-// compute it again; 0: nowhere.
+// Returns the position after the last picture, where a checkpoint is kept: another question about
+// the picture then need not compute it again. 0: none is needed.
 uint32_t Session::image_checkpoint() const {
   const bool goes_anywhere = state_.recurrent().is_empty() && state_.groups().size() == 1;
   return goes_anywhere || images_.empty() ? 0 : images_.back().end();
 }
 
-// Of the first n_before positions.
+// Checks the output after the first n_before positions.
 Status Session::check_finite(std::span<const float> output, uint32_t n_before) const {
   if (!std::isnan(model_.kernels().largest(output.data(), output.size()))) return {};
   const auto bad =

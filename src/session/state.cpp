@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kChecked = offsetof(StateHeader, model);  // where the checksum's bytes begin
 
-// Of which position the state has a layer's first rows.
+// The first position of which the state has a layer's rows.
 uint32_t first_row(const StateHeader& header, const RowShape& shape) {
   return header.n_spare == SequenceState::kAllRows
              ? 0
@@ -29,7 +29,7 @@ uint64_t row_bytes(const StateHeader& header, const RowShape& shape) {
           kv_kind_info(static_cast<KvKind>(header.v_kind)).row_bytes(shape.head_dim));
 }
 
-// No sum overflows where the header's numbers are those of a session in memory.
+// No sum overflows if the header's numbers are those of a session in memory.
 uint64_t bytes_of(const StateHeader& header, const std::vector<RowShape>& shapes) {
   uint64_t sum = sizeof header + header.n_tokens * uint64_t{sizeof(TokenId)} +
                  header.n_images * uint64_t{sizeof(StateImage)} +
@@ -89,7 +89,7 @@ Result<StateHeader> read_header(std::span<const std::byte> bytes) {
   return header;
 }
 
-// That the state belongs to a session like this one, and fits it.
+// Checks that the state belongs to a session like this one, and fits it.
 Status check_shape(const StateHeader& found, const Session& session) {
   StateHeader expected = header_of(session);
   if (found.model != expected.model) {
@@ -130,7 +130,7 @@ StateImage state_of(const PlacedImage& placed) {
           .reserved = 0};
 }
 
-// Where the rows of pictures stand among the tokens.
+// Reads where the rows of pictures are among the tokens.
 Status place_images(std::span<const std::byte> bytes, std::span<const TokenId> tokens,
                     const ModelConfig& config, std::vector<PlacedImage>& placed) {
   uint32_t end = 0;
@@ -168,7 +168,7 @@ Status check_tokens(std::span<const TokenId> tokens, PlacedImages images, uint32
   return {};
 }
 
-// Fills `values` and returns what is after them. An empty vector has no place to copy to.
+// Fills `values` and returns the bytes after them. An empty vector has no memory to copy to.
 template <class T>
 std::span<const std::byte> read_values(std::span<const std::byte> bytes, std::vector<T>& values) {
   const size_t n = values.size() * sizeof(T);
@@ -185,7 +185,7 @@ Status check_recurrent(std::span<const std::byte> bytes) {
   return corrupt("a number of the recurrent layers is not finite");
 }
 
-// A cache holds finite numbers only, and attention relies on that.
+// Checks that all keys and values are finite: attention relies on that.
 Status check_rows(const StateHeader& header, const std::vector<RowShape>& shapes,
                   std::span<const std::byte> rows) {
   std::vector<std::byte> codes;
@@ -214,12 +214,12 @@ Status check_rows(const StateHeader& header, const std::vector<RowShape>& shapes
   return {};
 }
 
-// Copies every row of the state: from `from`, or, where that is null, to `to`. Those that the
-// session does not keep are left out.
+// Copies the rows of the state: from `from` to the session, or, if `from` is null, from the session
+// to `to`. Rows that the session does not keep are left out.
 void copy_rows(const StateHeader& header, const Session& session, const std::byte* from,
                std::byte* to) {
   const std::vector<RowShape>& shapes = shapes_of(session);
-  size_t of_layer = 0;  // where its rows at a position begin
+  size_t of_layer = 0;  // where the layer's rows at a position begin
   size_t at = 0;
   const auto copy = [&](void* row, size_t n_bytes) {
     if (from != nullptr) {

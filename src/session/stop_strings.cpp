@@ -36,7 +36,7 @@ std::string StopStrings::next(std::string_view text) {
   return certain;
 }
 
-// Bytes at the end of what is held that begin a stop string.
+// The number of bytes at the end of held_ that may be the beginning of a stop string.
 size_t StopStrings::n_possible() const {
   size_t most = 0;
   for (const std::string& stop : strings_) {

@@ -10,19 +10,20 @@
 namespace kinglet {
 namespace {
 
-// Rounds as long as those of a small model's layers, enough of them for clocks that browsers make
-// coarse, and over more weights than second-level caches hold.
+// A round is as long as that of a small model's layer. There are enough rounds for the coarse
+// clocks of browsers, and together they read more weights than second-level caches hold.
 constexpr size_t kRoundBytes = size_t{1} << 20;
 constexpr size_t kRounds = 6;
 
-// Each number of threads is measured so often, by turns. All the time counts, not the best: on a
-// busy machine several threads wait for the one that has no processor, then and later.
+// How often each number of threads is measured, in turns. The sum of the times counts, not the best
+// time: on a busy machine several threads wait for the one that has no processor, in the
+// measurement as later.
 constexpr int kTurns = 8;
 
-// Noise may make equals look as different as this.
+// Fewer threads must be faster by this factor: noise can make equal times differ by that much.
 constexpr double kClearly = 0.95;
 
-// Products of the model's last matrix with one row, as each drawn token asks for them.
+// Measures products of the model's last matrix with one row, as each drawn token needs them.
 class Measurement {
  public:
   Measurement(const Model& model, ThreadPool& pool, Scratch& scratch)
@@ -50,7 +51,7 @@ class Measurement {
  private:
   double seconds(size_t n_threads) {
     pool_.limit(n_threads);
-    multiply_next();  // wakes those that take part
+    multiply_next();  // wakes the threads that take part
     using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();
     for (size_t i = 0; i < kRounds; ++i) multiply_next();

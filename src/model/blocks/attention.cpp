@@ -58,7 +58,7 @@ Status Attention::run(Step& step, Arena arena, const float* x, float* out) const
   return {};
 }
 
-// Parts the queries from the gates.
+// Separates the queries from the gates: each head has its query first, then its gate.
 void Attention::part_gates(Step& step, const Buffers& buffers) const {
   step.for_each(step.n_tokens() * inputs_.layer.n_heads, [&](size_t i) {
     const float* head = buffers.gated + 2 * i * head_dim();
@@ -76,8 +76,8 @@ Status Attention::store(Step& step, const Buffers& buffers) const {
   return {};
 }
 
-// A token sees every position of its window up to its own, and where the step is a picture whose
-// rows see each other, up to its end. Work is cut into the heads that share keys, times a few
+// A token sees every position of its window up to its own; if the step is a picture whose rows see
+// each other, up to the picture's end. One work item is the heads that share keys, times a few
 // tokens of one sequence.
 void Attention::attend(Step& step, const Buffers& buffers) const {
   const LayerConfig& layer = inputs_.layer;

@@ -10,11 +10,12 @@
 namespace kinglet {
 namespace {
 
-// A text's rows stand in one piece.
+// The rows of a text are contiguous: one page.
 constexpr uint32_t kOnlyPage[] = {0};
 
-// ALiBi: 2^(-8 i / n) for i = 1 … n, where n is a power of two. Of other numbers of heads the first
-// are those of the next smaller one, and the rest every second of those of the next larger one.
+// Returns the slopes of ALiBi: 2^(-8 i / n) for i = 1 … n, if n is a power of two. For another
+// number of heads, the first slopes are those of the next smaller power of two, and the rest are
+// every second one of those of the next larger power.
 std::vector<float> alibi_slopes(uint32_t n_heads) {
   const uint32_t whole = std::bit_floor(n_heads);
   std::vector<float> slopes;
@@ -27,7 +28,7 @@ std::vector<float> alibi_slopes(uint32_t n_heads) {
   return slopes;
 }
 
-// The rows of one head among those of all, kv_dim floats apart.
+// Returns the rows of one head, which are kv_dim floats apart among the rows of all heads.
 KvHead head_of(const float* rows, uint32_t head_dim, uint32_t kv_dim, uint32_t head) {
   const auto* codes = reinterpret_cast<const std::byte*>(rows + size_t{head} * head_dim);
   return {KvKind::f32, {codes, kv_dim * sizeof(float), nullptr, 0}};
@@ -75,7 +76,7 @@ Status BidirectionalAttention::run(Step& step, Arena arena, const float* x, floa
   return {};
 }
 
-// Work is cut into the heads that share keys, times a few tokens, which may be of several texts.
+// One work item is the heads that share keys, times a few tokens, which may be of several texts.
 void BidirectionalAttention::attend(Step& step, const Buffers& buffers) const {
   const LayerConfig& layer = inputs_.layer;
   const size_t n_tokens = tile_tokens(layer.n_heads / layer.n_kv_heads);
@@ -99,7 +100,7 @@ void BidirectionalAttention::attend(Step& step, const Buffers& buffers) const {
                         });
 }
 
-// n tokens of one text, from the step's token `first` on.
+// Computes n tokens of one text, from the step's token `first` on.
 void BidirectionalAttention::attend_rows(Step& step, const Buffers& buffers, uint32_t kv_head,
                                          size_t first, size_t n, std::byte* scratch) const {
   const LayerConfig& layer = inputs_.layer;

@@ -101,7 +101,7 @@ void DeltaNet::normalize_keys(Step& step, const Buffers& buffers) const {
   });
 }
 
-// alpha becomes the decay, beta the strength.
+// Replaces alpha by the decay and beta by the strength, and applies the delta rule.
 void DeltaNet::apply_rule(Step& step, const Buffers& buffers) const {
   const size_t n_floats = size_t{head_dim_} * head_dim_;
   const float* before = step.state().recurrent().before() + state_;
@@ -131,7 +131,7 @@ void DeltaNet::apply_rule(Step& step, const Buffers& buffers) const {
   });
 }
 
-// gate = norm(y) ⊙ silu(gate).
+// Computes gate = norm(y) ⊙ silu(gate).
 void DeltaNet::gate(Step& step, const Buffers& buffers) const {
   step.normalize(buffers.y, norm_, step.n_tokens(), value_dim(), buffers.y);
   step.for_each_part(step.n_tokens() * value_dim(), [&](size_t begin, size_t end) {

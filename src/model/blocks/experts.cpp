@@ -8,8 +8,8 @@
 namespace kinglet {
 namespace {
 
-// Sorts the first choices.size() of the largest gates into choices; of equal ones, the first. Their
-// weights are what they were chosen by.
+// Writes the experts of the choices.size() largest gates to `choices`, the largest first; of equal
+// gates, the first. The weight of a choice is its gate.
 template <class F>
 void choose_largest(size_t n_experts, const F& gate, std::span<ExpertChoice> choices) {
   size_t n = 0;
@@ -24,7 +24,7 @@ void choose_largest(size_t n_experts, const F& gate, std::span<ExpertChoice> cho
   }
 }
 
-// The least sum that weights are divided by: llama.cpp's, the smallest normal binary16.
+// Weights are divided by at least this sum: llama.cpp's limit, the smallest normal binary16.
 constexpr float kLeastSum = 6.103515625e-5f;
 
 void weigh_softmax(std::span<const float> logits, const Routing& routing,
@@ -37,7 +37,7 @@ void weigh_softmax(std::span<const float> logits, const Routing& routing,
     choice.weight = exponential::exp(choice.weight - largest);
     chosen_sum += choice.weight;
   }
-  chosen_sum += 0.0f * sum;  // NaN where any logit is: its expert need not be among the chosen
+  chosen_sum += 0.0f * sum;  // NaN if any logit is, even one of an expert that was not chosen
   for (ExpertChoice& choice : choices) {
     choice.weight /= routing.normalizes ? chosen_sum : sum;
   }
@@ -50,7 +50,7 @@ void weigh_sigmoid(std::span<const float> logits, const Routing& routing,
     choice.weight = exponential::sigmoid(logits[choice.expert]);
     sum += choice.weight;
   }
-  for (const float logit : logits) sum += 0.0f * logit;  // NaN where any logit is not finite
+  for (const float logit : logits) sum += 0.0f * logit;  // NaN if any logit is not finite
   const float divisor = routing.normalizes ? std::max(sum, kLeastSum) : 1.0f + 0.0f * sum;
   for (ExpertChoice& choice : choices) choice.weight /= divisor;
 }
@@ -136,7 +136,7 @@ ScratchNeeds Experts::scratch_needs(const BatchShape& batch) const {
   return needs;
 }
 
-// The experts run one after the other, each for all tokens that chose it, so that its weights are
+// Runs the experts one after the other, each for all tokens that chose it, so that its weights are
 // read once.
 Status Experts::run(Step& step, Arena arena, const float* x, float* out) const {
   const size_t width = hidden_dim();
@@ -172,7 +172,7 @@ void Experts::run_shared(Step& step, Arena arena, const Buffers& buffers, const 
   });
 }
 
-// Every token's choice.
+// Chooses the experts of every token.
 void Experts::choose(Step& step, const Buffers& buffers, const float* x) const {
   step.project(x, step.n_tokens(), {{&router_, buffers.router}});
   for (size_t t = 0; t < step.n_tokens(); ++t) {
@@ -181,7 +181,7 @@ void Experts::choose(Step& step, const Buffers& buffers, const float* x) const {
   }
 }
 
-// The number of tokens that chose the expert, their rows in `input`.
+// Copies the rows of the tokens that chose the expert to `input`. Returns their number.
 size_t Experts::gather(const Step& step, const Buffers& buffers, uint32_t expert,
                        const float* x) const {
   const size_t width = hidden_dim();
@@ -198,7 +198,7 @@ std::span<ExpertChoice> Experts::choices(const Buffers& buffers, size_t token) c
   return {buffers.choices + token * n_used_, n_used_};
 }
 
-// 0: the token did not choose the expert.
+// Returns the weight of an expert for a token; 0: the token did not choose the expert.
 float Experts::weight_of(const Buffers& buffers, size_t token, uint32_t expert) const {
   for (const ExpertChoice& choice : choices(buffers, token)) {
     if (choice.expert == expert) return choice.weight;

@@ -10,7 +10,7 @@ namespace kinglet {
 
 namespace {
 
-// Where the gate's rows are.
+// Finds where the gate's rows are.
 Gate find_gate(const LayerLoader& loader, uint32_t width) {
   const Gate gate = loader.traits().gate;
   if (gate != Gate::as_given) return gate;
@@ -18,7 +18,8 @@ Gate find_gate(const LayerLoader& loader, uint32_t width) {
   return loader.n_rows("ffn_up") == width ? Gate::none : Gate::fused;
 }
 
-// The curvatures are stored as they were trained, before softplus made them positive.
+// Reads the parameters of xIELU. The file has the curvatures as trained: softplus makes them
+// positive.
 Result<Xielu> read_xielu(const LayerLoader& loader) {
   const auto number = [&](std::string_view key) {
     return loader.global_keys().number_of_layer(key, loader.config().n_layers, loader.index());
@@ -108,7 +109,7 @@ void FeedForward::run_rows(Step& step, Arena arena, const float* x, size_t n_row
   step.project(buffers.gate, n_rows, {{&down_, out}});
 }
 
-// x [n] = activation(x), times `up` where there is a gate. Gates are by SiLU or GELU.
+// Computes x [n] = activation(x), times `up` if there is a gate. Gates have SiLU or GELU.
 void FeedForward::activate(const Step& step, float* x, const float* up, size_t n) const {
   const KernelSet& kernels = step.kernels();
   switch (step.config().activation) {

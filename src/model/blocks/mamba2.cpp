@@ -79,7 +79,7 @@ Status Mamba2::run(Step& step, Arena arena, const float* x, float* out) const {
   return {};
 }
 
-// dt becomes the time step.
+// Replaces dt by the time step, and updates the state.
 void Mamba2::scan(Step& step, const Buffers& buffers) const {
   const size_t n_floats = size_t{head_dim_} * n_states_;
   const float* before = step.state().recurrent().before() + state_;
@@ -110,7 +110,7 @@ void Mamba2::scan(Step& step, const Buffers& buffers) const {
   });
 }
 
-// z = norm(y ⊙ silu(z)).
+// Computes z = norm(y ⊙ silu(z)).
 void Mamba2::gate(Step& step, const Buffers& buffers) const {
   step.for_each_part(step.n_tokens() * inner_dim(), [&](size_t begin, size_t end) {
     step.kernels().silu_multiply(buffers.z + begin, buffers.y + begin, end - begin);
