@@ -16,8 +16,8 @@ namespace {
 constexpr std::string_view kMergesKey = "tokenizer.ggml.merges";
 constexpr std::string_view kPreKey = "tokenizer.ggml.pre";
 
-// The byte that a character spells. Printable bytes of Latin-1 spell themselves, the other 68 are
-// the characters from U+0100 on.
+// Returns the byte that a character spells. Printable bytes of Latin-1 spell themselves; the other
+// 68 are spelled with the characters from U+0100 on.
 std::optional<uint8_t> spelled_byte(char32_t character) {
   if (character < 0x100) {
     const bool is_printable =
@@ -32,10 +32,10 @@ std::optional<uint8_t> spelled_byte(char32_t character) {
   return std::nullopt;
 }
 
-// Printable ASCII, which most tokens are made of.
+// Whether `c` is printable ASCII, which most tokens consist of.
 bool spells_itself(char c) { return c > 0x20 && c < 0x7f; }
 
-// What spells no byte stands for itself.
+// A character that spells no byte stands for itself.
 void append_spelled(std::string_view spelled, std::string& bytes) {
   while (true) {
     const auto n_plain = static_cast<size_t>(
@@ -53,7 +53,7 @@ void append_spelled(std::string_view spelled, std::string& bytes) {
   }
 }
 
-// A byte of it, where it is no UTF-8.
+// Returns the first character of `text`; the first byte if it is not valid UTF-8.
 std::string_view first_character(std::string_view text) {
   const Utf8Char character = decode_utf8(text);
   return text.substr(0, character.state == Utf8State::well_formed ? character.n_bytes : 1);
@@ -61,7 +61,7 @@ std::string_view first_character(std::string_view text) {
 
 }  // namespace
 
-// Tokens merge in the order of the file's list, which numbers the merges.
+// Tokens merge in the order of the file's list. A merge's number is its place in the list.
 class BpeTokenizer::RankRule {
  public:
   explicit RankRule(const BpeTokenizer& tokenizer) : tokenizer_(&tokenizer) {}
@@ -69,7 +69,7 @@ class BpeTokenizer::RankRule {
   uint32_t find(std::string_view, const Symbol& left, const Symbol& right) const {
     return tokenizer_->slots_[tokenizer_->slot_of(left.id, right.id)] - 1;
   }
-  // Exact: nobody's list is as long as 2^24.
+  // A float is exact here: no list has as many as 2^24 merges.
   float priority(uint32_t merge) const { return -static_cast<float>(merge); }
   TokenId result(uint32_t merge) const { return tokenizer_->merges_[merge].id; }
 
@@ -115,7 +115,7 @@ Status BpeTokenizer::read_merges(const GgufHeader& header, const VocabularyKind&
   KINGLET_ASSIGN(const auto lines, header.require_array(kMergesKey, ValueType::string));
   merges_.reserve(static_cast<size_t>(lines.size()));
   Status status;
-  std::string bytes;        // of both parts; outside the loop, which runs up to 300,000 times
+  std::string bytes;        // of both parts; out here, because the loop runs up to 300,000 times
   TokenId last = kNoToken;  // most vocabularies are in the order of their merges
   lines.for_each([&](uint64_t rank, const MetadataValue& value) {
     const std::string_view line = *value.as_string();
@@ -134,7 +134,7 @@ Status BpeTokenizer::read_merges(const GgufHeader& header, const VocabularyKind&
                          vocabulary().find(whole.substr(n_left)),
                          vocabulary().find(whole, last + 1)};
     last = merge.id;
-    // One that names an added token, or none, could never be done.
+    // A merge that names an added token, or text that is not a token, could never happen.
     if (merge.left == kNoToken || merge.right == kNoToken || merge.id == kNoToken) return;
     merges_.push_back(merge);
   });
@@ -148,7 +148,7 @@ void BpeTokenizer::build_index() {
   slots_.assign(n_slots, 0);
   for (uint32_t rank = 0; rank < merges_.size(); ++rank) {
     uint32_t& slot = slots_[slot_of(merges_[rank].left, merges_[rank].right)];
-    if (slot == 0) slot = rank + 1;  // of several equal ones the first counts
+    if (slot == 0) slot = rank + 1;  // of several equal merges, the first one counts
   }
 }
 
@@ -164,8 +164,9 @@ size_t BpeTokenizer::slot_of(TokenId left, TokenId right) const {
   return slot;
 }
 
-// Words of characters, most often lines, are cut where two neighbours stand that no token has
-// inside: no merge crosses the place, and short queues stay in the processor's cache.
+// In character-level BPE, words (mostly lines) are cut further, between two bytes that are not
+// adjacent inside any token. No merge crosses such a place, and short queues stay in the
+// processor's cache.
 void BpeTokenizer::encode_plain(std::string_view text, std::vector<TokenId>& ids) const {
   Merger<RankRule> merger{RankRule(*this)};
   const bool of_characters = pretokenizer_->merges_characters;
@@ -191,7 +192,7 @@ void BpeTokenizer::encode_plain(std::string_view text, std::vector<TokenId>& ids
         continue;
       }
     }
-    size_t first = 0;  // of the part that the merger holds
+    size_t first = 0;  // where the part begins that the merger holds
     for (size_t at = 0; at < word.size();) {
       const std::string_view rest = word.substr(at);
       const std::string_view symbol = of_characters ? first_character(rest) : rest.substr(0, 1);

@@ -1,5 +1,5 @@
-// Which bytes stand side by side in tokens: where no token has two neighbours of a text inside,
-// none crosses the place between them, and the text can be cut there.
+// The pairs of bytes that stand side by side inside tokens. If no token contains a pair of adjacent
+// bytes of a text, no token crosses the place between them, and the text can be cut there.
 #pragma once
 
 #include <bitset>

@@ -27,7 +27,7 @@ constexpr char32_t kLastSyllable = 0xd7a3;
 
 void append_letters(char32_t syllable, std::u32string& out) {
   constexpr char32_t kNVowels = 21;
-  constexpr char32_t kNFinals = 28;  // "none" is one of them
+  constexpr char32_t kNFinals = 28;  // including "no final"
   const char32_t index = syllable - kFirstSyllable;
   out.push_back(U'\u1100' + index / (kNVowels * kNFinals));
   out.push_back(U'\u1161' + index / kNFinals % kNVowels);
@@ -65,7 +65,7 @@ void append_lower_case(char32_t code_point, std::u32string& out) {
   }
   static const CharacterMap lowers(kPackedLowers);
   out += lowers[code_point];
-  if (code_point == U'İ') out += U'\u0307';  // the only one that becomes two
+  if (code_point == U'İ') out += U'\u0307';  // the only letter that becomes two
 }
 
 void append_without_accents(char32_t code_point, std::u32string& out) {

@@ -1,4 +1,4 @@
-// What characters become where texts are compared: small letters, without accents. From Unicode.
+// Maps characters to lower case and removes their accents, for comparing texts. Data from Unicode.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +9,19 @@
 
 namespace kinglet {
 
-// Code points to code points.
+// A map from code points to code points.
 class CharacterMap {
  public:
-  // `packed`: a number for each pair, seven bits a byte, the lowest first, with bit 7 on all bytes
-  // but the last. In it are, from bit 0 on: how many code points stand between this pair's first
-  // and that of the pair before (2 bits; 3 means that the number after says how many more),
-  // whether a last number after says how often the same steps follow (1 bit), and how far this
-  // pair's second is from that of the pair before, twice as much, or one less than that if
-  // negative.
+  // `packed` has one number for each pair (from, to): seven bits per byte, the lowest bits first,
+  // bit 7 set on all bytes but the last. The fields of the number, from bit 0:
+  // - 2 bits: how many code points lie between the previous `from` and this one. The value 3 means
+  //   that a second number follows, to be added to the 3.
+  // - 1 bit: whether a last number follows, which says how many more pairs have the same steps.
+  // - the rest: the step from the previous `to` to this one, as a zigzag code (2 × step, or
+  //   2 × |step| - 1 if the step is negative).
   explicit CharacterMap(std::span<const uint8_t> packed);
 
-  // `code_point` itself where the map has none.
+  // Returns `code_point` itself if the map has no entry for it.
   char32_t operator[](char32_t code_point) const;
 
  private:
@@ -32,20 +33,21 @@ class CharacterMap {
   std::vector<Pair> pairs_;  // by `from`
 };
 
-// How a text is prepared for BERT's vocabularies. The tables are unpacked by the first use; 32 KB.
+// These functions prepare texts for BERT's vocabularies. The first use unpacks the tables (32 KB).
 
-// Appends the small letter of a capital one, whatever is around it, and all else unchanged.
+// Appends the lower case of `code_point`, whatever its context; other characters stay unchanged.
 void append_lower_case(char32_t code_point, std::u32string& out);
 
-// Appends the canonical decomposition (NFD) of a character without its accents (\p{Mn}): of "é" an
-// e, of "각" three letters. Marks are not put in order.
+// Appends the canonical decomposition (NFD) of a character without its accents (\p{Mn}): "é" gives
+// "e", "각" gives three letters. Marks are not put into canonical order.
 void append_without_accents(char32_t code_point, std::u32string& out);
 
-// The data, generated (unicode_data.cpp).
+// Generated data (unicode_data.cpp).
 constexpr size_t kNumBasesBytes = 4143;
 constexpr size_t kNumSecondsBytes = 114;
 constexpr size_t kNumLowersBytes = 620;
-extern const uint8_t kPackedBases[kNumBasesBytes];  // the first part, or one that has two itself
+// The first part of a decomposition; if it has three parts, the character for the first two.
+extern const uint8_t kPackedBases[kNumBasesBytes];
 extern const uint8_t kPackedSeconds[kNumSecondsBytes];  // the part after it
 extern const uint8_t kPackedLowers[kNumLowersBytes];
 

@@ -10,14 +10,14 @@ namespace {
 
 constexpr std::string_view kKey = "tokenizer.ggml.precompiled_charsmap";
 
-// Entries are a few characters, and the longest of Unicode's replacements has 18. Bounds keep what
-// a damaged file asks for linear.
+// Entries are a few characters, and the longest of Unicode's replacements has 18. These limits keep
+// the work linear even for a damaged file.
 constexpr size_t kMaxEntryBytes = 64;
 constexpr size_t kMaxReplacementBytes = 255;
 
-// A node: bits 0 to 7 are its label, bit 8 tells that the child for 0 holds a value, bits 10 to 30
-// are the offset to its children, times 256 if bit 9 is set. With bit 31 set it holds a value, in
-// all others, and has no label.
+// A node: bits 0 to 7 are its label. Bit 8 says that the child for 0 holds a value. Bits 10 to 30
+// are the offset to its children, times 256 if bit 9 is set. A node with bit 31 set has no label;
+// the other bits are its value.
 bool has_label(uint32_t node, uint8_t label) { return (node & 0x800000ffu) == label; }
 bool has_value(uint32_t node) { return (node >> 8 & 1) != 0; }
 uint32_t offset(uint32_t node) { return node >> 10 << ((node & 1u << 9) >> 6); }

@@ -1,5 +1,5 @@
-// What characters become before a text is cut into tokens, as SentencePiece compiles it into its
-// files ("precompiled_charsmap"; Unicode's NFKC, mostly).
+// Replaces characters before a text is cut into tokens. SentencePiece compiles the replacements
+// into its files ("precompiled_charsmap"; mostly Unicode's NFKC).
 #pragma once
 
 #include <cstddef>
@@ -15,25 +15,25 @@ namespace kinglet {
 
 class Charsmap {
  public:
-  // Reads tokenizer.ggml.precompiled_charsmap; empty where the file has none.
-  // ErrorCode::wrong_type where it is no array of bytes, corrupt where its parts do not fit into
-  // it or a replacement is of no length that occurs.
+  // Reads tokenizer.ggml.precompiled_charsmap; the result is empty if the file has none.
+  // Errors: wrong_type (not an array of bytes), corrupt (its parts do not fit into it, or a
+  // replacement has no end or is longer than any that occurs).
   static Result<Charsmap> from_gguf(const GgufHeader& header);
 
   struct Match {
-    size_t n_bytes;  // that are replaced; 0 where nothing is
+    size_t n_bytes;  // bytes to replace; 0 if nothing matches
     std::string_view replacement;
   };
 
-  // The longest entry that `text` begins with.
+  // Returns the longest entry that `text` begins with.
   Match find(std::string_view text) const;
 
  private:
-  // A double-array trie (Darts-clone): the child of a node for byte c is the one at the node's
-  // offset ^ c, if it has c for a label. See S. Kanda, "Space- and Time-Efficient String
-  // Dictionaries" (2018), for the way it is packed.
+  // A double-array trie (Darts-clone). The child of a node for byte c is the node at (the node's
+  // offset) ^ c, if that node has the label c. For the packing see S. Kanda, "Space- and
+  // Time-Efficient String Dictionaries" (2018).
   std::vector<uint32_t> nodes_;
-  std::string replacements_;  // each ended by NUL
+  std::string replacements_;  // each ends with NUL
 };
 
 }  // namespace kinglet

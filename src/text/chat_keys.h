@@ -1,9 +1,9 @@
-// Where a file has its chat templates.
+// The metadata keys of a file's chat templates.
 #pragma once
 
 namespace kinglet {
 
-// The usual one, and that for conversations with tools.
+// The usual template, and the one for conversations with tools.
 constexpr const char* kChatTemplateKey = "tokenizer.chat_template";
 constexpr const char* kToolTemplateKey = "tokenizer.chat_template.tool_use";
 

@@ -16,7 +16,7 @@ struct NamedFormat {
   std::string_view source;
 };
 
-// For files without a template. Sources of the formats: the templates of the models named.
+// Formats for files without a template. Sources: the templates of the models in the comments.
 constexpr NamedFormat kFormats[] = {
     // Qwen, SmolLM, SmolLM2, Hermes, StableLM 2
     {"chatml", R"({% for m in messages %}<|im_start|>{{ m.role }}
@@ -41,7 +41,7 @@ constexpr NamedFormat kFormats[] = {
     {"granite",
      R"({% for m in messages %}<|start_of_role|>{{ m.role }}<|end_of_role|>{{ m.content }}<|end_of_text|>
 {% endfor %}<|start_of_role|>assistant<|end_of_role|>)"},
-    // R1 and what it was distilled into
+    // R1 and the models distilled from it
     {"deepseek", R"({{ bos_token }}{% for m in messages %}
 {% if m.role == 'system' %}{{ m.content }}
 {%- elif m.role == 'user' %}<｜User｜>{{ m.content }}
@@ -58,7 +58,7 @@ constexpr NamedFormat kFormats[] = {
 {{ m.content }}{{ eos_token if m.role == 'assistant' }}
 {% endfor %}<|assistant|>
 {{ '' }})"},
-    // and TinyLlama, StableLM Zephyr
+    // Zephyr, TinyLlama, StableLM Zephyr
     {"zephyr", R"({% for m in messages %}<|{{ m.role }}|>
 {{ m.content }}{{ eos_token }}
 {% endfor %}<|assistant|>
@@ -120,7 +120,7 @@ bool is_role_name(std::string_view name) {
                      [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-'; });
 }
 
-// A role that is one word is no text of a message.
+// A role that is a single word does not count as text that a message says.
 void own_role(jinja::Value message) {
   if (!message.is(jinja::Kind::dict)) return;
   const jinja::Value* role = message.entries().find("role");
@@ -188,7 +188,7 @@ Result<ChatText> ChatTemplate::render(std::span<const ChatMessage> messages,
 Result<ChatText> ChatTemplate::render(jinja::Dict variables, const jinja::Now& now) const {
   set_missing(variables, "bos_token", jinja::Value::text(bos_));
   set_missing(variables, "eos_token", jinja::Value::text(eos_));
-  // As apply_chat_template() of transformers says that there are none.
+  // Like apply_chat_template() of transformers, which passes None for missing tools and documents.
   set_missing(variables, "tools", jinja::Value::none());
   set_missing(variables, "documents", jinja::Value::none());
   auto text = program_.render(variables, now);

@@ -1,5 +1,5 @@
-// How a conversation becomes the one text that a model continues: by the Jinja program that a file
-// brings along, or by a format that is asked for by name.
+// Turns a conversation into the text that a model continues, with the Jinja program of the model's
+// file or with a format that the caller names.
 #pragma once
 
 #include <cstdint>
@@ -27,48 +27,50 @@ struct ChatMessage {
 };
 
 struct ChatOptions {
-  bool thinking = true;  // false asks models that reason first, and can do without, for an answer
-  jinja::Now now = {};   // what templates say that are not told
+  bool thinking = true;  // false: models that can skip their reasoning are asked to do so
+  jinja::Now now = {};   // by default the date that templates use if they are given none
 };
 
 // A conversation as one text.
 struct ChatText {
   std::string text;
-  // What of it the messages say, in order, none of them empty: it is to be encoded as plain text,
-  // so that a message cannot spell the end of its turn and the beginning of another's.
+  // The parts of `text` that come from messages, in order and not empty. Encode them as plain text,
+  // so that a message cannot spell the end of its turn and the beginning of another one.
   std::vector<TextRange> said;
 };
 
-// What a template is to know, of a JSON object: `messages`, and whatever else (`tools`,
-// `add_generation_prompt` …). All texts in it count as said by the conversation, but the names of
-// roles, of which some templates make control tokens. ErrorCode::invalid_argument.
+// Returns the variables of a template from a JSON object: `messages` and any others (`tools`,
+// `add_generation_prompt` …). All texts in it count as said by the conversation, except the names
+// of roles, because some templates make control tokens of them. Fails with
+// ErrorCode::invalid_argument.
 Result<jinja::Dict> chat_variables(std::string_view json);
 
 class ChatTemplate {
  public:
-  // The file's own template; with tools, the one that it has for them. ErrorCode::missing_metadata
-  // where it has none; unsupported_feature where it cannot be read, with what is wrong in which
-  // line.
+  // Returns the file's own template; `with_tools` prefers the one for tools if the file has it.
+  // Errors: missing_metadata (there is no template), unsupported_feature (the template cannot be
+  // read; the message names the problem and its line).
   static Result<ChatTemplate> from_gguf(const GgufHeader& header, const Vocabulary& vocabulary,
                                         bool with_tools = false);
 
-  // ErrorCode::unsupported_feature.
+  // Fails with ErrorCode::unsupported_feature.
   static Result<ChatTemplate> parse(std::string_view source, const Vocabulary& vocabulary);
 
-  // `bos` and `eos` are how the vocabulary spells its marks. ErrorCode::unsupported_feature.
+  // `bos` and `eos` are the texts of these tokens. Fails with ErrorCode::unsupported_feature.
   static Result<ChatTemplate> parse(std::string_view source, std::string_view bos,
                                     std::string_view eos);
 
-  // The format called `name`, whatever the file says. ErrorCode::invalid_argument names those
-  // known.
+  // Returns the format called `name`, whatever the file says. Fails with
+  // ErrorCode::invalid_argument, whose message lists the known names.
   static Result<ChatTemplate> named(std::string_view name, const Vocabulary& vocabulary);
 
-  // The text up to where the model's next answer begins, to be encoded with the special tokens of
-  // the template parsed, those that the messages spell not. ErrorCode::invalid_argument: the
-  // template refuses the conversation, in its words; out_of_memory: it does not end.
+  // Returns the text up to where the model's next answer begins. When encoding the text, parse the
+  // special tokens that the template writes, but not those that messages spell. Errors:
+  // invalid_argument (the template refuses the conversation; the message is the template's),
+  // out_of_memory (the template exceeds the limits of interpreter.h).
   Result<ChatText> render(std::span<const ChatMessage> messages, const ChatOptions& options) const;
 
-  // The same of all that the template is to know, as chat_variables() gives it.
+  // Renders all variables of the template, as chat_variables() returns them.
   Result<ChatText> render(jinja::Dict variables, const jinja::Now& now) const;
 
  private:

@@ -35,8 +35,7 @@ MergeQueue::Entry MergeQueue::pop() {
   return entry;
 }
 
-// Half the work of popping and pushing, and mostly less: what follows in a run belongs near the
-// top.
+// Half the work of a pop and a push, and usually less: the next entry of a run stays near the top.
 void MergeQueue::replace_first(Head head) {
   size_t at = 0;
   for (size_t child = 1; child < heap_.size(); child = 2 * at + 1) {

@@ -1,4 +1,4 @@
-// The order in which neighbours of a text merge.
+// The order in which adjacent symbols of a text merge.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,11 @@ namespace kinglet {
 
 constexpr uint32_t kNoMerge = UINT32_MAX;
 
-// Gives the merges of the highest priority first, of equals the leftmost.
+// Returns the merges with the highest priority first; among equal priorities, the leftmost first.
 //
-// Texts repeat themselves, and equal merges are most often pushed from left to right: such a run is
-// a list, and only its first entry is in the heap. A million equal letters make a heap of one.
+// Texts repeat themselves, and equal merges are most often pushed from left to right. Such a run of
+// equal merges is a linked list, and only its first entry is in the heap. So a million equal
+// letters make a heap of one entry.
 class MergeQueue {
  public:
   struct Entry {
@@ -22,7 +23,7 @@ class MergeQueue {
 
   MergeQueue() : last_(kMaxOpenRuns, kNone) {}
 
-  // Equal merges have equal priorities.
+  // Equal merges must have equal priorities.
   void push(Entry entry, float priority);
   bool empty() const { return heap_.empty(); }
   Entry pop();
@@ -33,7 +34,7 @@ class MergeQueue {
 
   struct Link {
     Entry entry;
-    uint32_t next;  // in its run, or of those that are free; or kNone
+    uint32_t next;  // the next link of the run or of the free list, or kNone
   };
   // The first entry of a run.
   struct Head {
@@ -52,8 +53,9 @@ class MergeQueue {
 
   std::vector<Link> links_;
   uint32_t free_ = kNone;
-  std::vector<Head> heap_;  // as of std::push_heap()
-  // The ends of the runs that can still grow; of merges that share a place the latest has it.
+  std::vector<Head> heap_;  // in the order of std::push_heap()
+  // The last links of the runs that can still grow. Several merges may share an element; the one
+  // that was pushed last owns it.
   std::vector<uint32_t> last_;
 };
 

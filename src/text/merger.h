@@ -1,4 +1,4 @@
-// Merging neighbours into longer tokens, best first: what both kinds of BPE have in common.
+// Merges adjacent symbols into longer tokens, best merge first. Both kinds of BPE use it.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +11,27 @@
 
 namespace kinglet {
 
-// A part of a text, in a list of all of them; without bytes once its left neighbour took it.
+// A part of a text, in a linked list of all parts. A symbol that merges into its left neighbour
+// leaves the list.
 struct Symbol {
   uint32_t begin;
   uint32_t n_bytes;
   uint32_t previous;
   uint32_t next;
-  TokenId id;      // kNoToken where the part is no token
-  uint32_t merge;  // of it and the next one, or kNoMerge
+  TokenId id;      // kNoToken if the part is not a token
+  uint32_t merge;  // the merge of this symbol and the next one, or kNoMerge
 };
 
-// Of all neighbours that a rule allows to merge, those of the highest priority do, of equals the
-// leftmost, until none may. Takes time O(n log n).
+// Merges, until no merge is left, the pair of adjacent symbols whose merge has the highest
+// priority; among equal priorities, the leftmost pair. Takes time O(n log n).
 //
 // `Rule` knows numbered merges, each of which makes one token of two others:
-//   uint32_t find(text, left symbol, right symbol)  the two's merge, or kNoMerge
+//   uint32_t find(text, left symbol, right symbol)  the merge of the two symbols, or kNoMerge
 //   float priority(merge)
 //   TokenId result(merge)
 //
-// Add a text's symbols from left to right, then run(); after that the merger is as new, so that
-// one serves many words without allocating for each.
+// Add the symbols of a text from left to right, then call run(). After that the merger is empty
+// again, so one merger can process many words without allocating memory for each.
 template <class Rule>
 class Merger {
  public:
@@ -42,8 +43,8 @@ class Merger {
     symbols_.push_back({begin, static_cast<uint32_t>(n_bytes), i - 1, i + 1, id, kNoMerge});
   }
 
-  // `text` is the symbols' bytes, at least one. Calls f(part of the text, id) for what they have
-  // merged into, in order.
+  // `text` has the bytes of all symbols; there must be at least one symbol. After merging, calls
+  // f(part of the text, id) for each remaining symbol, in order.
   template <class F>
   void run(std::string_view text, F f) {
     symbols_.front().previous = kNone;
@@ -51,7 +52,7 @@ class Merger {
     for (uint32_t i = 1; i < symbols_.size(); ++i) offer(text, i - 1);
     while (!queue_.empty()) {
       const MergeQueue::Entry next = queue_.pop();
-      // The two may have become parts of others since.
+      // Other merges may have taken one of the two symbols since.
       if (symbols_[next.left].merge == next.merge) apply(text, next.left);
     }
     for (uint32_t i = 0; i != kNone; i = symbols_[i].next) {
@@ -63,7 +64,7 @@ class Merger {
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  // Puts a symbol and the one after it in line, if there is one and the two may merge.
+  // Queues the merge of a symbol and the next one, if there is a next one and the two may merge.
   void offer(std::string_view text, uint32_t i) {
     Symbol& left = symbols_[i];
     left.merge = left.next == kNone ? kNoMerge : rule_.find(text, left, symbols_[left.next]);

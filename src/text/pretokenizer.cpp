@@ -18,7 +18,7 @@ struct Character {
   uint8_t n_bytes;
 };
 
-// Matchers see no further than the piece that earlier stages left them.
+// A matcher sees only one piece, as the earlier stages have cut it.
 using Piece = std::span<const Character>;
 
 bool has_trait(Piece piece, size_t at, uint16_t traits) {
@@ -31,7 +31,7 @@ bool is(Piece piece, size_t at, char32_t code_point) {
 
 bool is_newline(Piece piece, size_t at) { return is(piece, at, '\r') || is(piece, at, '\n'); }
 
-// The first place at or after `at` where `belongs` is false.
+// Returns the first place at or after `at` where `belongs` is false.
 template <class F>
 size_t skip_while(Piece piece, size_t at, F belongs) {
   while (at < piece.size() && belongs(piece[at])) ++at;
@@ -50,12 +50,12 @@ struct Range {
 };
 
 struct Run {
-  uint16_t traits = 0;  // a character belongs to the run that has one of these traits,
-  std::span<const Range> ranges = {};  // or is in one of these, which are in order
+  uint16_t traits = 0;  // a character belongs to the run if it has one of these traits,
+  std::span<const Range> ranges = {};  // or is in one of these ranges, which are in ascending order
   size_t min = 1;
   size_t max = SIZE_MAX;
-  bool takes_space = false;  // one space of any kind in front
-  bool at_end = false;       // only where the piece ends with it
+  bool takes_space = false;  // includes one space of any kind in front
+  bool at_end = false;       // matches only at the end of the piece
 };
 
 bool belongs_to(const Run& run, Character c) {
@@ -66,10 +66,10 @@ bool belongs_to(const Run& run, Character c) {
   return range != run.ranges.end() && c.code_point >= range->first;
 }
 
-// The end of the run that begins at `at`; `at` where none does.
+// Returns the end of the run that begins at `at`; `at` if no run begins there.
 size_t match_run(const Run& run, Piece piece, size_t at) {
   const auto belongs = [&run](Character c) { return belongs_to(run, c); };
-  // Its run was found not to reach the end where it began.
+  // This run was tried where it begins, and it does not reach the end of the piece.
   if (run.at_end && at > 0 && belongs(piece[at - 1])) return at;
   const bool has_space = run.takes_space && has_trait(piece, at, trait::kSpace) &&
                          at + 1 < piece.size() && belongs(piece[at + 1]);
@@ -85,8 +85,8 @@ size_t match_run(const Run& run, Piece piece, size_t at) {
 enum class Contractions : uint8_t {
   none,
   lower_case,  // 's 't 're 've 'm 'll 'd are words
-  any_case,    // the same in capitals as well
-  of_word,     // in any case, and part of the word in front
+  any_case,    // these are words in upper case, too
+  of_word,     // in any case, as a part of the word in front
 };
 
 enum class Letters : uint8_t {
@@ -94,10 +94,10 @@ enum class Letters : uint8_t {
   after_any,    // [^\r\n\p{L}\p{N}]?\p{L}+
   with_marks,   // [^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+
   after_sign,   // [!-/:-@\[-`{-~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+
-  by_case,      // with_marks, but a capital after a small letter begins a word
+  by_case,      // like with_marks, but an upper-case letter after a lower-case one begins a word
 };
 
-// What is neither letter, number nor space, with one space in front.
+// Characters other than letters, numbers and spaces, with one optional space in front.
 enum class Others : uint8_t {
   all,        //  ?[^\s\p{L}\p{N}]+
   but_marks,  //  ?[^\s\p{L}\p{M}\p{N}]+
@@ -105,9 +105,9 @@ enum class Others : uint8_t {
 };
 
 enum class Newlines : uint8_t {
-  spaces,  // as any space
+  spaces,  // newlines are like other spaces
   runs,    // spaces up to the last newline among them are a word: \s*[\r\n]+
-  single,  // each is a word: [\r\n]
+  single,  // each newline is a word: [\r\n]
 };
 
 struct Run;
@@ -115,15 +115,15 @@ struct Run;
 struct Words {
   Contractions contractions;
   Letters letters;
-  size_t max_digits;       // 0: any number of them, and a space in front
-  std::string_view tails;  // what may follow other characters, as often as it likes
+  size_t max_digits;       // 0: any number of digits, with an optional space in front
+  std::string_view tails;  // characters that may follow `others`, any number of them
   Newlines newlines;
   Others others = Others::all;
-  const Run* apart = nullptr;  // words of letters that stand in no other word
+  const Run* apart = nullptr;  // a run of letters that are never part of other words
 };
 
-// The end of a contraction that begins at `at`; `at` where none does. In any case, the long s is an
-// s, as the patterns of the models' own tokenizers have it.
+// Returns the end of a contraction that begins at `at`; `at` if none begins there. With any_case
+// and of_word, the long s counts as an s, as in the patterns of the models' own tokenizers.
 size_t match_contraction(Contractions how, Piece piece, size_t at) {
   if (how == Contractions::none || !is(piece, at, '\'')) return at;
   const auto letter = [&](size_t i) -> char32_t {
@@ -141,7 +141,7 @@ size_t match_contraction(Contractions how, Piece piece, size_t at) {
   return is_pair ? at + 3 : at;
 }
 
-// Characters that begin or continue a word in capitals, and that continue one in small letters.
+// Whether a character may be in the upper-case part of a word, or in the lower-case part after it.
 bool is_capital(Character c) {
   return (c.traits & trait::kMark) != 0 ||
          ((c.traits & trait::kLetter) != 0 && (c.traits & trait::kLower) == 0);
@@ -151,18 +151,19 @@ bool is_small(Character c) {
          ((c.traits & trait::kLetter) != 0 && (c.traits & trait::kUpper) == 0);
 }
 
-// [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+; `at` where it does not match.
+// [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+; returns `at` if it does not match.
 size_t match_ending_small(Piece piece, size_t at) {
   const size_t capitals_end = skip_while(piece, at, is_capital);
   const size_t end = skip_while(piece, capitals_end, is_small);
   if (end > capitals_end) return end;
-  // Characters without case are both: the last of them ends the word.
+  // Characters without case belong to both parts: the last of these characters ends the word.
   size_t last = capitals_end;
   while (last > at && !is_small(piece[last - 1])) --last;
   return last;
 }
 
-// With or without one character in front: first words that end in small letters, then capitals.
+// Tries words that end in lower case, then words in upper case; each with one character in front if
+// possible, then without.
 size_t match_by_case(Piece piece, size_t at, bool may_lead) {
   for (const auto match : {+[](Piece p, size_t i) { return match_ending_small(p, i); },
                            +[](Piece p, size_t i) { return skip_while(p, i, is_capital); }}) {
@@ -190,7 +191,7 @@ bool may_lead(Letters letters, Piece piece, size_t at) {
   return !is_newline(piece, at) && !has_trait(piece, at, not_leading);
 }
 
-// A run of letters, and one character in front where that may be.
+// Matches a run of letters, with one character in front if that is allowed.
 size_t match_letter_run(const Words& words, Piece piece, size_t at) {
   const bool has_marks =
       words.letters == Letters::with_marks || words.letters == Letters::after_sign;
@@ -231,7 +232,7 @@ size_t match_number(const Words& words, Piece piece, size_t at) {
   return end > begin ? end : at;
 }
 
-// See Others, and the tails.
+// See Others and Words::tails.
 size_t match_others(const Words& words, Piece piece, size_t at) {
   constexpr uint16_t kSigns = trait::kPunctuation | trait::kSymbol;
   constexpr uint16_t kNotOthers = trait::kSpace | trait::kLetter | trait::kNumber;
@@ -249,7 +250,7 @@ size_t match_others(const Words& words, Piece piece, size_t at) {
   });
 }
 
-// See Newlines; or \s+(?!\S), or \s+: the last space before a word is left to it.
+// See Newlines; otherwise \s+(?!\S) or \s+: the last space in front of a word is left for the word.
 size_t match_spaces(const Words& words, Piece piece, size_t at) {
   if (words.newlines == Newlines::single && is_newline(piece, at)) return at + 1;
   const size_t end = skip_traits(piece, at, trait::kSpace);
@@ -262,8 +263,8 @@ size_t match_spaces(const Words& words, Piece piece, size_t at) {
   return end == piece.size() || end == at + 1 ? end : end - 1;
 }
 
-// The end of the word that begins at `at`; `at` where none does, as at a control character where
-// others are signs alone.
+// Returns the end of the word that begins at `at`; `at` if none begins there, for example at a
+// control character with Others::signs.
 size_t match_word(const Words& words, Piece piece, size_t at) {
   if (words.apart != nullptr) {
     const size_t end = match_run(*words.apart, piece, at);
@@ -284,11 +285,12 @@ size_t match_word(const Words& words, Piece piece, size_t at) {
 
 // ---- The table
 
-// Cuts each piece of the stage before into matches and what is between them.
+// Cuts each piece of the previous stage into matches and the text between them. Exactly one of the
+// three members is set.
 struct SplitStage {
-  const Run* run = nullptr;  // one of the three
+  const Run* run = nullptr;
   const Words* words = nullptr;
-  bool groups_digits = false;  // runs of numbers, by threes from their end
+  bool groups_digits = false;  // cuts runs of numbers into groups of three, counted from the end
 };
 
 struct SplitPattern {
@@ -360,7 +362,7 @@ constexpr Run kWidePunctuation = {.ranges = kWideMarks};
 constexpr Range kLineFeed[] = {{'\n', '\n'}};
 constexpr Run kLineFeeds = {.ranges = kLineFeed};
 
-// Letters with case, without Armenian small letters and what Unicode 11 and later versions added.
+// Letters with case, except Armenian small letters and those that Unicode 11 and later added.
 constexpr Range kCased[] = {
     {'A', 'Z'},         {'a', 'z'},         {0xb5, 0xb5},       {0xc0, 0xd6},
     {0xd8, 0xf6},       {0xf8, 0x1ba},      {0x1bc, 0x1bf},     {0x1c4, 0x293},
@@ -385,7 +387,7 @@ constexpr Range kCased[] = {
     {0x10c80, 0x10cb2}, {0x10cc0, 0x10cf2}, {0x118a0, 0x118df}, {0x1e900, 0x1e943}};
 constexpr Run kCasedAfterSpace = {.ranges = kCased, .takes_space = true};
 
-// The range up to '~' holds letters, too: a word of the stage before is cut at its accents.
+// The range up to '~' includes letters, so a word of the previous stage is cut at its accents.
 constexpr Range kAsciiAndWide[] = {{'!', '/'},       {':', '~'},       {0x2018, 0x201f},
                                    {0x3000, 0x3002}, {0xff01, 0xff0f}, {0xff1a, 0xff5e}};
 constexpr Run kAsciiAndWideAfterSpace = {.ranges = kAsciiAndWide, .takes_space = true};
@@ -453,7 +455,7 @@ constexpr SplitPattern kYoutu = {kYoutuStages};
 
 constexpr Pretokenizer kPretokenizers[] = {
     {"default", &kDefault},
-    // GPT-2 and its heirs
+    // GPT-2 and its successors
     {"gpt-2", &kGpt2},
     {"phi-2", &kGpt2},
     {"olmo", &kGpt2},
@@ -531,7 +533,7 @@ constexpr Pretokenizer kPretokenizers[] = {
     {"joyai-llm", &kDeepSeekV3},
     {"hy_v4", &kDeepSeekV3},
     {"spark2_5", &kSpark},
-    // patterns of their own
+    // models with patterns of their own
     {.name = "minicpm5", .pattern = &kMiniCpm5, .prefers_whole_words = true},
     {.name = "youtu", .pattern = &kYoutu, .prefers_whole_words = true},
     {"tiny_aya", &kTinyAya},
@@ -555,8 +557,8 @@ std::vector<Character> decode_characters(std::string_view text) {
   return characters;
 }
 
-// The same as cut(), for runs of numbers. Their first group may have one or two; it stays with what
-// stands in front of it, for the next stage to part them.
+// Like cut(), for runs of numbers. The first group of a run may have one or two digits. It stays
+// joined to the text in front of it; the next stage separates the two.
 void group_digits(Piece characters, size_t begin, size_t end, std::vector<uint32_t>& ends) {
   const auto append = [&](size_t at) { ends.push_back(static_cast<uint32_t>(at)); };
   const Piece piece = characters.first(end);
@@ -578,7 +580,7 @@ void cut(const SplitStage& stage, Piece characters, size_t begin, size_t end,
   if (stage.groups_digits) return group_digits(characters, begin, end, ends);
   const Piece piece = characters.subspan(begin, end - begin);
   const auto append = [&](size_t at) { ends.push_back(static_cast<uint32_t>(begin + at)); };
-  size_t last = 0;  // end of the last part
+  size_t last = 0;  // the end of the last part
   for (size_t at = 0; at < piece.size();) {
     const size_t match_end = stage.words != nullptr ? match_word(*stage.words, piece, at)
                                                     : match_run(*stage.run, piece, at);

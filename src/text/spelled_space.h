@@ -1,4 +1,4 @@
-// SentencePiece's files spell a space as U+2581.
+// SentencePiece files spell a space as U+2581.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace kinglet {
 
-// Appends `spelled` with spaces in the place of every U+2581.
+// Appends `spelled` with every U+2581 replaced by a space.
 inline void append_unescaped(std::string_view spelled, std::string& bytes) {
   constexpr std::string_view kSpelledSpace = "\u2581";
   for (size_t at = 0; at < spelled.size();) {

@@ -11,8 +11,8 @@
 namespace kinglet {
 namespace {
 
-// Any two neighbours that make a token merge, the token of the highest score first. A merge has the
-// number of the token it makes.
+// Any two adjacent symbols that form a token may merge; the token with the highest score comes
+// first. A merge has the number of the token it makes.
 class ScoreRule {
  public:
   explicit ScoreRule(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
@@ -54,19 +54,18 @@ SpmTokenizer::SpmTokenizer(Vocabulary read) : Tokenizer(std::move(read)) {
   }
 }
 
-// Such a vocabulary has one spelling for a space and for U+2581, so that in a text they are the
-// same.
+// Such a vocabulary has one spelling for both a space and U+2581, so in a text they are the same.
 //
-// Merges run over a whole text, not over words. Where no token has the same two bytes inside none
-// can cross, though, so the text is cut there: most often into words, whose short queues stay in
-// the processor's cache.
+// Merges run over a whole text, not over words. But no merge can cross a place between two bytes
+// that are not adjacent inside any token, so the text is cut there: mostly into words, whose short
+// queues stay in the processor's cache.
 void SpmTokenizer::encode_plain(std::string_view text, std::vector<TokenId>& ids) const {
   std::string prefixed = vocabulary().add_space_prefix() ? " " : "";
   append_unescaped(text, prefixed);
   const std::string_view whole = prefixed;
 
   Merger<ScoreRule> merger{ScoreRule(vocabulary())};
-  size_t begin = 0;  // of the part that the merger holds
+  size_t begin = 0;  // where the part begins that the merger holds
   for (size_t at = 0; at < whole.size();) {
     const Utf8Char character = decode_utf8(whole.substr(at));
     const bool is_whole = character.state == Utf8State::well_formed;

@@ -7,9 +7,9 @@
 namespace kinglet {
 namespace {
 
-// Most tokens differ in their first bytes, which are compared as one number.
+// Most tokens differ in their first bytes, so these are compared as one number.
 struct Key {
-  uint64_t first_bytes;  // eight, the first one highest; 0 after the end
+  uint64_t first_bytes;  // eight bytes, the first one highest; 0 after the end
   TokenId id;
 };
 

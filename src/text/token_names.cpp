@@ -3,10 +3,10 @@
 namespace kinglet {
 namespace {
 
-// Lists of names are one text each, with a space around every name: a page downloads them.
+// Each list of names is one text, with a space around every name: pages download less this way.
 
-// Tokens that end a turn in the chat formats of model families whose files often declare only
-// their eos, as llama.cpp knows them. The spellings are too odd to be anything else, whatever type
+// Tokens that end a turn in the chat formats of model families whose files often declare only their
+// eos. The list is llama.cpp's. The spellings are too unusual to mean anything else, whatever type
 // the file gives them.
 constexpr std::string_view kEndsOfTurn =
     " </s>"                   // Llama 2, Mistral; Phi-3, whose eos is another one
@@ -33,13 +33,13 @@ constexpr std::string_view kEndsOfTurn =
     " <|flush|>"              // Solar
     " <|calls|> ";            // ... before a tool's answer
 
-// Marks around code, by their parts: a text with a gap, files of a repository. A file that gives
-// the id of a part means that token and no other; in one that gives none the names are marks of
-// structure, whatever type it gives them.
+// Marks around parts of code: a text with a gap, files of a repository. If a file gives the id of a
+// part, it means that token and no other. If it gives none, the names below are marks of structure,
+// whatever type the file gives them.
 struct CodeMark {
-  std::string_view key;      // of the id
-  std::string_view old_key;  // of the same
-  bool ends_generation;      // what follows is padding, or another file
+  std::string_view key;      // the metadata key of the id
+  std::string_view old_key;  // its older name
+  bool ends_generation;      // because padding or another file follows
   std::string_view names;
 };
 constexpr CodeMark kCodeMarks[] = {
@@ -59,7 +59,7 @@ constexpr CodeMark kCodeMarks[] = {
     {"tokenizer.ggml.fim_sep_token_id", "tokenizer.ggml.fim_sep_token_id", true, " <|file_sep|> "},
 };
 
-// `text` has no space in it.
+// `text` must not contain a space.
 bool has(std::string_view names, std::string_view text) {
   for (size_t at = 0; (at = names.find(text, at)) != std::string_view::npos; ++at) {
     if (names[at - 1] == ' ' && names[at + text.size()] == ' ') return true;
@@ -67,7 +67,7 @@ bool has(std::string_view names, std::string_view text) {
   return false;
 }
 
-// Most tokens are words, for which no list has to be looked through.
+// Most tokens are words: for these, no list needs to be searched.
 bool may_be_mark(std::string_view text) {
   if (text.empty() || text.find(' ') != std::string_view::npos) return false;
   const char last = text.back();

@@ -1,4 +1,4 @@
-// What the name of a token tells where a file does not.
+// What the name of a token says about it if the file does not.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@ namespace kinglet {
 
 enum class NameMeaning : uint8_t {
   none,
-  mark,  // of structure, whatever type the file gives the token
-  end,   // a mark at which generation ends
+  mark,  // a mark of structure, whatever type the file gives the token
+  end,   // a mark of structure that ends generation
 };
 
-// Of a token spelled `text` in a vocabulary of `header`.
+// Returns the meaning of a token spelled `text` in the vocabulary of `header`.
 NameMeaning meaning_of_name(const GgufHeader& header, std::string_view text);
 
 }  // namespace kinglet

@@ -12,7 +12,7 @@ struct Entry {
   TokenId id;
 };
 
-// Entries that share their first bytes, as many as their depth.
+// The entries of a node: as many of their first bytes are equal as the node is deep.
 struct Range {
   size_t begin;
   size_t end;
@@ -22,7 +22,7 @@ struct Range {
 
 TokenTrie::TokenTrie(const Vocabulary& vocabulary,
                      void (*append_bytes)(std::string_view spelled, std::string& bytes)) {
-  std::deque<std::string> respelled;  // does not move what it holds
+  std::deque<std::string> respelled;  // a deque does not move its elements
   std::vector<Entry> entries;
   for (TokenId id = 0; id < vocabulary.size(); ++id) {
     const TokenType type = vocabulary.type(id);
@@ -38,7 +38,7 @@ TokenTrie::TokenTrie(const Vocabulary& vocabulary,
     return order != 0 ? order < 0 : a.id < b.id;
   });
 
-  // Level by level; the entries of a node are known before those of the nodes below it.
+  // Builds the trie level by level: the entries of a node are known before those of its children.
   std::vector<Range> level = {{0, entries.size()}};
   labels_.push_back(0);
   for (size_t depth = 0; !level.empty(); ++depth) {

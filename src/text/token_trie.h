@@ -1,4 +1,4 @@
-// The tokens of a vocabulary by their bytes, one step a byte: which of them a text begins with.
+// A trie of a vocabulary's tokens, one step per byte: finds the tokens that a text begins with.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,15 @@ class TokenTrie {
  public:
   using Node = uint32_t;
   static constexpr Node kRoot = 0;
-  static constexpr Node kNone = 0;  // no node has the root below it
+  static constexpr Node kNone = 0;  // cannot be a child, because it is the root
 
-  // Takes the normal, user-defined and unused tokens, of equal ones the last. What the file spells
-  // as it is, because it is no normal token, goes through `append_bytes` (see VocabularyKind).
+  // Adds the normal, user-defined and unused tokens; of equal tokens, the last one counts. The
+  // vocabulary holds user-defined and unused tokens as the file spells them, so they go through
+  // `append_bytes` here (see VocabularyKind).
   TokenTrie(const Vocabulary& vocabulary,
             void (*append_bytes)(std::string_view spelled, std::string& bytes));
 
-  // The node below `node` for a further byte, or kNone.
+  // Returns the child of `node` for a further byte, or kNone.
   Node child(Node node, char byte) const {
     const uint32_t begin = first_children_[node];
     const uint32_t end = first_children_[node + size_t{1}];
@@ -32,14 +33,15 @@ class TokenTrie {
     return static_cast<Node>(static_cast<const uint8_t*>(found) - labels);
   }
 
-  // The token that ends here, or kNoToken.
+  // Returns the token that ends at `node`, or kNoToken.
   TokenId token(Node node) const { return tokens_[node]; }
 
  private:
-  // By node, in the order of their depth, those below one node one after another.
-  std::vector<uint8_t> labels_;  // the byte that leads here
+  // One element for each node. Nodes are in the order of their depth; the children of a node stand
+  // one after another.
+  std::vector<uint8_t> labels_;  // the byte that leads to the node
   std::vector<TokenId> tokens_;
-  std::vector<uint32_t> first_children_;  // they end where the next node's begin
+  std::vector<uint32_t> first_children_;  // a node's children end where the next node's begin
 };
 
 }  // namespace kinglet

@@ -12,7 +12,7 @@
 namespace kinglet {
 namespace {
 
-// The first place at or after `from` that is no space of any kind.
+// Returns the first place at or after `from` that has no white space.
 size_t skip_spaces(std::string_view text, size_t from) {
   while (from < text.size()) {
     const Utf8Char character = decode_utf8(text.substr(from));

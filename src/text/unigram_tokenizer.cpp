@@ -11,10 +11,10 @@
 namespace kinglet {
 namespace {
 
-// How much worse than the worst token a character that is none is (SentencePiece's kUnkPenalty).
+// How much lower an unknown character scores than the worst token (SentencePiece's kUnkPenalty).
 constexpr float kUnknownPenalty = 10;
 
-// Bytes of the character at the front of `text`, whose first byte tells it.
+// Returns the size of the character at the front of `text`, according to its first byte.
 size_t character_bytes(std::string_view text) {
   const auto lead = static_cast<uint8_t>(text.front());
   const size_t n_bytes = lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
@@ -61,7 +61,7 @@ UnigramTokenizer::UnigramTokenizer(Vocabulary read, Charsmap charsmap, bool merg
   unknown_score_ = lowest - kUnknownPenalty;
 }
 
-// A text without a space of its own after an added token gets one, as at the start.
+// If spaces are added, a text after an added token gets one in front, like a text at the start.
 std::string UnigramTokenizer::normalize(std::string_view text) const {
   std::string out;
   out.reserve(text.size() + 1);

@@ -1,9 +1,9 @@
 // SentencePiece's unigram model (tokenizer.ggml.model = "t5"): T5, XLM-RoBERTa, BGE-M3,
 // multilingual E5.
 //
-// Characters are replaced as the file says; of all ways to cut the text into tokens the one with
-// the highest sum of scores counts. The file spells a space as U+2581. It is read with spaces in
-// its place, and in a text the two are the same.
+// Replaces characters as the file says. Then it chooses, of all ways to cut the text into tokens,
+// the one with the highest sum of scores. The file spells a space as U+2581. Reading the file turns
+// U+2581 back into spaces; in a text, U+2581 becomes a space, too.
 #pragma once
 
 #include <memory>
@@ -20,16 +20,17 @@ namespace kinglet {
 
 class UnigramTokenizer final : public Tokenizer {
  public:
-  // As Vocabulary::from_gguf and Charsmap::from_gguf; besides, tokenizer.ggml.scores is required.
-  // Where the file is silent the ids of the end and of the unknown token are those of T5, 1 and 2,
-  // and spaces stay as they are. missing_metadata where there is no unknown token.
+  // Errors: those of Vocabulary::from_gguf and Charsmap::from_gguf; missing_metadata (there is no
+  // unknown token). Besides, tokenizer.ggml.scores is required. Defaults if the file does not say:
+  // the ids of the end token and the unknown token are those of T5, 1 and 2, and spaces stay as
+  // they are.
   static Result<std::unique_ptr<Tokenizer>> from_gguf(const GgufHeader& header);
 
  private:
   // The best way to cut a text up to some place.
   struct Best {
     double score;
-    uint32_t last_begin;  // of the last token of it
+    uint32_t last_begin;  // where its last token begins
     TokenId last;
   };
 
@@ -37,11 +38,11 @@ class UnigramTokenizer final : public Tokenizer {
 
   void encode_plain(std::string_view text, std::vector<TokenId>& ids) const override;
 
-  // The text with its characters replaced and spaces added or taken away.
+  // Returns the text with characters replaced, and with spaces added or removed.
   std::string normalize(std::string_view text) const;
 
-  // Appends the ids of a part that no token reaches out of; unknown ones that follow one another,
-  // from ids[first] on, are one. `bests` is for use inside.
+  // Appends the ids of a part of the text whose ends no token crosses. From ids[first] on,
+  // consecutive unknown tokens become one. `bests` is scratch memory.
   void append_best(std::string_view part, size_t first, std::vector<Best>& bests,
                    std::vector<TokenId>& ids) const;
 

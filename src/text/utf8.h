@@ -1,4 +1,4 @@
-// Reading and writing UTF-8. Source: the Unicode Standard, section 3.9, table 3-7.
+// Reads and writes UTF-8. Source: the Unicode Standard, section 3.9, table 3-7.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@ constexpr char32_t kReplacementCharacter = 0xfffd;
 
 enum class Utf8State : uint8_t {
   well_formed,
-  ill_formed,  // no bytes that could follow make it a character
+  ill_formed,  // cannot become a character, whatever bytes follow
   unfinished,  // the text ends inside what may still become a character
 };
 
 struct Utf8Char {
   char32_t code_point;  // U+FFFD unless well-formed
-  size_t n_bytes;       // of the character, or of the part that one U+FFFD stands for
+  size_t n_bytes;       // size of the character, or of the part that one U+FFFD replaces
   Utf8State state;
 };
 
-// The character at the front of `text`, which must not be empty. Ill-formed bytes are taken in
-// maximal subparts, as the WHATWG encoding standard replaces them.
+// Returns the character at the front of `text`, which must not be empty. Ill-formed bytes are
+// grouped into maximal subparts, like the replacement in the WHATWG Encoding Standard.
 inline Utf8Char decode_utf8(std::string_view text) {
   const auto byte = [text](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -32,7 +32,7 @@ inline Utf8Char decode_utf8(std::string_view text) {
   const size_t length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
   if (length == 0) return {kReplacementCharacter, 1, Utf8State::ill_formed};
 
-  // The second byte's range excludes overlong forms, surrogates and what lies above U+10FFFF.
+  // The second byte's range excludes overlong forms, surrogates and code points above U+10FFFF.
   unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
   unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
   char32_t code_point = lead & (0x7fu >> length);
@@ -46,7 +46,8 @@ inline Utf8Char decode_utf8(std::string_view text) {
   return {code_point, length, Utf8State::well_formed};
 }
 
-// Where the first bytes of `text` are that are no character; npos where it is UTF-8 throughout.
+// Returns the offset of the first bytes of `text` that are not a character; npos if all of it is
+// valid UTF-8.
 inline size_t find_ill_formed(std::string_view text) {
   for (size_t offset = 0; offset < text.size();) {
     const Utf8Char character = decode_utf8(text.substr(offset));
@@ -77,7 +78,7 @@ inline void append_utf8(std::string& out, char32_t code_point) {
   }
 }
 
-// The text with U+FFFD for what is no character.
+// Returns the text with U+FFFD in place of bytes that are not a character.
 inline std::string replace_ill_formed(std::string_view text) {
   std::string out;
   while (!text.empty()) {

@@ -15,11 +15,11 @@ namespace {
 constexpr std::string_view kTokensKey = "tokenizer.ggml.tokens";
 constexpr std::string_view kScoresKey = "tokenizer.ggml.scores";
 constexpr std::string_view kTypesKey = "tokenizer.ggml.token_type";
-// Only some converters write it (Ollama's), beside the one of eos_token_id.
+// Only some converters (Ollama's) write this key, in addition to eos_token_id.
 constexpr std::string_view kEndsKey = "tokenizer.ggml.eos_token_ids";
 constexpr std::string_view kSuppressedKey = "tokenizer.ggml.suppress_tokens";
 
-// The value of "<0x0A>".
+// Returns the value of a byte token such as "<0x0A>"; nullopt for other texts.
 std::optional<uint8_t> parse_byte_token(std::string_view text) {
   if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return std::nullopt;
   const auto high = hex_digit(text[3]);
@@ -65,7 +65,7 @@ Status Vocabulary::read_types(const GgufHeader& header) {
                      cat(kTypesKey, " gives token ", i, " the type ", type, ", expected 0 to 6")};
       return;
     }
-    // 0, "undefined", is what converters write for ids that the model's vocabulary skips.
+    // Converters write 0, "undefined", for ids that the model's vocabulary skips.
     tokens_[static_cast<size_t>(i)].type = type == 0 ? TokenType::unused : TokenType(type);
   });
   return status;
@@ -79,7 +79,7 @@ Status Vocabulary::read_scores(const GgufHeader& header) {
   Status status;
   scores.for_each([&](uint64_t i, const MetadataValue& value) {
     const auto score = static_cast<float>(value.as_float().value_or(0));
-    if (std::isnan(score)) {  // would leave merging without an order
+    if (std::isnan(score)) {  // NaN would leave merges without an order
       status = Error{ErrorCode::not_finite, cat(kScoresKey, " gives token ", i, " the score NaN")};
     }
     tokens_[static_cast<size_t>(i)].score = score;
@@ -131,7 +131,7 @@ Result<TokenId> Vocabulary::read_id(const GgufHeader& header, std::string_view k
 }
 
 Status Vocabulary::read_special_ids(const GgufHeader& header, const VocabularyKind& kind) {
-  // Where texts end with a separator they begin with the token that sums them up.
+  // Texts that end with a separator begin with the classification token, which sums them up.
   TokenId bos = kind.bos;
   if (kind.ends_with_separator) {
     KINGLET_ASSIGN(bos, read_id(header, "tokenizer.ggml.cls_token_id", bos));
@@ -139,7 +139,7 @@ Status Vocabulary::read_special_ids(const GgufHeader& header, const VocabularyKi
   KINGLET_ASSIGN(bos_, read_id(header, "tokenizer.ggml.bos_token_id", bos));
   KINGLET_ASSIGN(eos_, read_id(header, "tokenizer.ggml.eos_token_id", kind.eos));
   KINGLET_ASSIGN(unknown_, read_id(header, "tokenizer.ggml.unknown_token_id", kind.unknown));
-  // The key is spelled so.
+  // The misspelling is part of the key.
   KINGLET_ASSIGN(separator_, read_id(header, "tokenizer.ggml.seperator_token_id", kind.separator));
   end_of_text_ = kind.ends_with_separator ? separator_ : eos_;
   set_end(eos_);
@@ -168,16 +168,16 @@ void Vocabulary::unset_end(std::string_view name, TokenType type) {
   tokens_[static_cast<size_t>(id)].ends_generation = false;
 }
 
-// Where an answer has several parts, what ends turns elsewhere may end only one of them.
+// If answers have several parts, a token that ends turns in other formats may end only one part.
 void Vocabulary::unset_ends_of_parts() {
   const auto any_ends = [this](std::string_view one, std::string_view other) {
     return find_end(one) != kNoToken || find_end(other) != kNoToken;
   };
-  // gpt-oss, Solar: a thought ends with it, too.
+  // gpt-oss, Solar: <|end|> ends thoughts, too.
   if (any_ends("<|call|>", "<|calls|>") && any_ends("<|return|>", "<|flush|>")) {
     unset_end("<|end|>", TokenType::user_defined);
   }
-  // Gemma 4, whose vocabulary has it for a tag of HTML.
+  // Gemma 4: </s> is an HTML tag in its vocabulary.
   if (find_end("<|tool_response>") != kNoToken) unset_end("</s>", TokenType::normal);
 }
 
@@ -225,7 +225,7 @@ Status Vocabulary::read_flags(const GgufHeader& header, const VocabularyKind& ki
                  header.get_bool("tokenizer.ggml.add_space_prefix", kind.add_space_prefix));
   add_space_prefix_ = add_space_prefix && kind.may_add_space_prefix;
   drops_later_prefixes_ = kind.drops_later_prefixes;
-  // Files do not tell; Phi-4, of the same architecture, has another kind of vocabulary.
+  // Files do not say. Phi-4 has the same architecture, but another kind of vocabulary.
   KINGLET_ASSIGN(const std::string_view architecture,
                  header.get_string("general.architecture", ""));
   marks_take_spaces_ = architecture == "phi3" && kind.may_add_space_prefix;

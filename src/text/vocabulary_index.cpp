@@ -1,4 +1,4 @@
-// Finding a token by its bytes, which merging asks for at every step.
+// Finds a token by its bytes, as merging does at every step.
 #include <algorithm>
 #include <cstring>
 
@@ -14,7 +14,7 @@ uint64_t load(std::string_view bytes, size_t at) {
   return word;
 }
 
-// The last up to eight bytes, some of them twice.
+// Returns the last bytes of the text, at most eight; shorter texts may give a byte twice.
 uint64_t last_bytes(std::string_view bytes) {
   const size_t n = bytes.size();
   if (n >= 8) return load<uint64_t>(bytes, n - 8);
@@ -24,9 +24,9 @@ uint64_t last_bytes(std::string_view bytes) {
          load<uint8_t>(bytes, n - 1) << 16;
 }
 
-// Over words of 8 bytes, of which most tokens are one. Multiplying carries bits upwards only, so
-// that the upper half is folded down before each product, and is the result. The odd constant is
-// 2^64 / golden ratio (Knuth).
+// Hashes words of 8 bytes; most tokens are one word. A multiplication moves bits only upwards, so
+// the upper half is folded down before each product, and the result is the upper half. The odd
+// constant is 2^64 / golden ratio (Knuth).
 size_t hash(std::string_view bytes) {
   constexpr uint64_t kFactor = 0x9e3779b97f4a7c15u;
   uint64_t h = bytes.size() * kFactor;

@@ -11,7 +11,7 @@
 namespace kinglet {
 namespace {
 
-// Longer words are unknown without a look (max_input_chars_per_word of BERT's tokenizer).
+// Longer words are always unknown (max_input_chars_per_word of BERT's tokenizer).
 constexpr size_t kMaxWordCharacters = 100;
 
 void append_spelled(std::string_view spelled, std::string& bytes) {
@@ -28,7 +28,7 @@ struct Range {
   char32_t last;
 };
 
-// Characters that are words of their own, as BERT's tokenizer has them; those of other scripts that
+// Whether the character is a word of its own in BERT's tokenizer. Characters of other scripts that
 // are written without spaces (Hiragana, Thai) are not.
 bool is_ideograph(char32_t c) {
   constexpr Range kIdeographs[] = {{0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xf900, 0xfaff},
@@ -41,13 +41,13 @@ bool is_ideograph(char32_t c) {
   return false;
 }
 
-// ASCII's symbols are punctuation here.
+// Whether the character is punctuation. Here this includes the symbols of ASCII.
 bool is_mark_of_its_own(char32_t c, uint16_t traits) {
   const bool is_mark = (traits & trait::kPunctuation) != 0;
   return is_mark || (c < 0x80 && (traits & trait::kSymbol) != 0);
 }
 
-// Gives each word of a text to `found`.
+// Calls found(word, is_too_long) for each word of a text.
 template <class F>
 class Words {
  public:
@@ -70,11 +70,11 @@ class Words {
 
  private:
   F found_;
-  std::string word_;  // no more of it than the characters that count
+  std::string word_;  // at most its first kMaxWordCharacters characters
   size_t n_characters_ = 0;
 };
 
-// Removes the characters of `text` that `is_superfluous(text, i)` holds of.
+// Removes the characters of `text` for which `is_superfluous(text, i)` is true.
 template <class F>
 void remove_if(std::string& text, F is_superfluous) {
   std::string kept;

@@ -1,9 +1,10 @@
 // WordPiece (tokenizer.ggml.model = "bert"): BERT, MiniLM, BGE, E5, GTE, Nomic Embed.
 //
-// Words are cut into the longest pieces of the vocabulary, from the left; one that cannot be cut is
-// unknown as a whole. The file spells the first piece of a word with U+2581 in front (and leaves
-// out the "##" that BERT's own vocabularies have in front of all others). It is read with a space
-// in its place, and a U+2581 that a text itself contains is a character as any other.
+// Each word is cut, from the left, into the longest pieces that the vocabulary has. A word that
+// cannot be cut is one unknown token. The file spells the first piece of a word with U+2581 in
+// front (and leaves out the "##" that BERT's own vocabularies have in front of all other pieces).
+// Reading the vocabulary turns this U+2581 into a space. A U+2581 in a text is an ordinary
+// character.
 #pragma once
 
 #include <memory>
@@ -18,10 +19,10 @@ namespace kinglet {
 
 class WordPieceTokenizer final : public Tokenizer {
  public:
-  // As Vocabulary::from_gguf. Where the file is silent texts are put in small letters
-  // (tokenizer.ggml.normalizer.lowercase), lose their accents if they are
-  // (tokenizer.ggml.normalizer.strip_accents), and the ids of [CLS], [SEP] and [UNK] are those of
-  // the first BERT: 101, 102, 100. missing_metadata where there is no [UNK].
+  // Errors: those of Vocabulary::from_gguf; missing_metadata (there is no [UNK]). Defaults if the
+  // file does not say: texts are converted to lower case (tokenizer.ggml.normalizer.lowercase);
+  // their accents are removed if they are (tokenizer.ggml.normalizer.strip_accents); the ids of
+  // [CLS], [SEP] and [UNK] are those of the first BERT: 101, 102, 100.
   static Result<std::unique_ptr<Tokenizer>> from_gguf(const GgufHeader& header);
 
  private:
@@ -39,17 +40,18 @@ class WordPieceTokenizer final : public Tokenizer {
 
   void encode_plain(std::string_view text, std::vector<TokenId>& ids) const override;
 
-  // Appends the ids of a word, which is not empty.
+  // Appends the ids of a word, which must not be empty.
   void append_pieces(std::string_view word, std::vector<TokenId>& ids) const;
-  // The longest piece below `from` that the word begins with.
+  // Returns the longest piece below the node `from` that the word begins with; its id is kNoToken
+  // if there is none.
   Piece longest_piece(TokenTrie::Node from, std::string_view word) const;
 
-  // Takes spaces away in front of . , ! ? and of 's 'm 're 've, and around a lone apostrophe.
+  // Removes spaces in front of . , ! ? and of 's 'm 're 've, and around a lone apostrophe.
   void tidy(std::string& text) const override;
 
   Normalizer normalizer_;
   TokenTrie trie_;
-  TokenTrie::Node word_start_;  // what the first piece of a word is below
+  TokenTrie::Node word_start_;  // the first piece of a word is below this node
 };
 
 }  // namespace kinglet

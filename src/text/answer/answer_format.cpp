@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kArguments = "[ARGS]";
 constexpr std::string_view kCallId = "[CALL_ID]";
 
-// Found by the mark that ends them: some templates write only that one, to cut thoughts off.
+// The end mark identifies a row: some templates have only the end mark, to cut off thoughts.
 constexpr auto kThoughtMarks = std::to_array<ThoughtMarks>({
     {"<think>", "</think>", {}},                                  // Qwen, DeepSeek R1, SmolLM3 …
     {"<|channel>thought", "<channel|>", "<|channel>"},            // Gemma 4
@@ -27,18 +27,18 @@ constexpr auto kThoughtMarks = std::to_array<ThoughtMarks>({
 // Hermes, Qwen 2.5 and 3, SmolLM3, Granite 4
 constexpr CallMarks kHermes = {
     CallSyntax::json, "<tool_call>", "</tool_call>", {}, &kHermesNotation};
-// What is not known
+// Templates that use tools, but have the sign of no known format
 constexpr CallMarks kBare = {CallSyntax::json, {}, {}, {}, &kJsonNotation};
 constexpr CallMarks kLlama = {CallSyntax::json, {}, {}, {}, &kLlamaNotation};
 constexpr CallMarks kLfm2 = {
     CallSyntax::python, "<|tool_call_start|>", "<|tool_call_end|>", {}, &kLfm2Notation};
 
 struct KnownCalls {
-  std::string_view sign;  // in a template of this format
+  std::string_view sign;  // a text in templates of this format
   CallMarks marks;
 };
 
-// The first row whose sign a template has is its format.
+// The format of a template is the first row whose sign the template contains.
 constexpr auto kCalls = std::to_array<KnownCalls>({
     // Gemma 4; FunctionGemma
     {"<|tool_call>",
@@ -55,7 +55,7 @@ constexpr auto kCalls = std::to_array<KnownCalls>({
     {"<tool_call>", kHermes},
     // Granite 3
     {"<|tool_call|>", {CallSyntax::json, "<|tool_call|>", {}, {}, &kGranite3Notation}},
-    // Mistral, with and without names in front
+    // Mistral, with the name in front of the JSON or inside
     {kCallId, {CallSyntax::named_json, "[TOOL_CALLS]", {}, {}, &kNumberedMistralNotation}},
     {kArguments, {CallSyntax::named_json, "[TOOL_CALLS]", {}, {}, &kNamedMistralNotation}},
     {"[TOOL_CALLS] [", {CallSyntax::json, "[TOOL_CALLS]", {}, {}, &kSpacedMistralNotation}},

@@ -1,4 +1,4 @@
-// How a model marks what it thinks and the tools that it calls, told by its chat template.
+// How a model marks its thoughts and its calls of tools, found out from its chat template.
 #pragma once
 
 #include <optional>
@@ -11,47 +11,47 @@
 
 namespace kinglet {
 
-// In front of Llama 3's calls, where it writes anything.
+// What Llama 3 writes in front of its calls, if anything.
 constexpr std::string_view kPythonTag = "<|python_tag|>";
 
 struct ThoughtMarks {
   std::string_view begin;
   std::string_view end;
-  std::string_view token;  // a control token that `begin` starts with; empty: text can spell it
+  std::string_view token;  // a control token that `begin` starts with; empty: `begin` may be text
 };
 
 struct CallMarks {
   CallSyntax syntax;
-  std::string_view begin;  // empty: an answer that calls is nothing but calls
+  std::string_view begin;  // empty: an answer with calls has nothing but calls
   std::string_view end;    // empty: calls go on to the end of the answer
-  std::string_view quote;  // around strings, beside the usual ones; may be empty
+  std::string_view quote;  // around strings, in addition to the usual quotes; may be empty
   const CallNotation* notation;
 };
 
 struct AnswerFormat {
-  std::optional<ThoughtMarks> thoughts;  // none: the template knows of no thoughts
+  std::optional<ThoughtMarks> thoughts;  // nullopt: the template has no marks of thoughts
   CallMarks calls;
-  bool knows_tools = false;  // the template tells the model of tools
+  bool knows_tools = false;  // whether the template tells the model about tools
 
-  // Whether the end of a prompt has begun a thought.
+  // Whether the end of `prompt` begins a thought.
   bool is_thinking_after(std::string_view prompt) const;
 
-  // The marks that may be control tokens, whose text is to be in an answer that is read, those of
-  // calls among them or not.
+  // Returns the marks that may be control tokens; reading an answer needs their text. `with_calls`:
+  // includes the marks of calls.
   std::vector<std::string_view> marks(bool with_calls) const;
 };
 
-// A mark of calls or thoughts, and the one token that is all of it.
+// A mark of calls or thoughts that is a single token.
 struct MarkToken {
   std::string_view mark;
   TokenId token;
 };
 
-// Those that the vocabulary has.
+// Returns the marks of `format` that are single tokens of the vocabulary.
 std::vector<MarkToken> mark_tokens(const AnswerFormat& format, const Tokenizer& tokenizer);
 
-// The format of `chat_template`, a Jinja program. A template that knows no tools leaves it to its
-// user to tell the model of them: in Hermes' syntax.
+// Returns the format of `chat_template`, a Jinja program. If the template does not use tools, its
+// user has to tell the model about them, and the format of calls is Hermes'.
 AnswerFormat find_answer_format(std::string_view chat_template);
 
 }  // namespace kinglet

@@ -15,14 +15,15 @@ size_t find_mark(const std::string& text, std::string_view mark) {
   return mark.empty() ? kNowhere : text.find(mark);
 }
 
-// How much of `text` is certain while one of two marks may follow. Space in front of a mark is no
-// part of the text, so that at its end must wait.
+// Returns how many bytes of `text` are certain while one of two marks may follow. Space in front of
+// a mark is not part of the text, so space at the end of `text` has to wait.
 size_t certain_size(std::string_view text, std::string_view mark, std::string_view other) {
   const size_t n_open = std::max(unfinished_mark(text, mark), unfinished_mark(text, other));
   return without_trailing_space(text.substr(0, text.size() - n_open)).size();
 }
 
-// An answer that begins as JSON does, with the tag in front or without, may be Llama 3's calls.
+// Returns `text` without leading space and Llama 3's tag. An answer that begins like JSON, with or
+// without the tag, may be Llama 3's calls.
 std::string_view behind_python_tag(std::string_view text) {
   text = without_leading_space(text);
   return text.starts_with(kPythonTag) ? without_leading_space(text.substr(kPythonTag.size()))
@@ -67,7 +68,7 @@ bool AnswerReader::advance(std::vector<AnswerPart>& parts) {
   return false;
 }
 
-// Tells the first bytes of held_.
+// Reports the first bytes of held_ as a part, and takes them.
 void AnswerReader::tell_up_to(size_t n_bytes, AnswerPart::Kind kind,
                               std::vector<AnswerPart>& parts) {
   if (drops_space_) {
@@ -83,7 +84,7 @@ void AnswerReader::tell_up_to(size_t n_bytes, AnswerPart::Kind kind,
   take(n_bytes);
 }
 
-// What text can spell begins a thought where the answer begins; further on it is text.
+// A mark that text can spell begins a thought only at the start of the answer; later it is text.
 bool AnswerReader::can_think() const {
   return format_.thoughts && (!has_text_ || !format_.thoughts->token.empty());
 }
@@ -129,7 +130,7 @@ bool AnswerReader::read_text(std::vector<AnswerPart>& parts) {
 
 bool AnswerReader::read_thought(std::vector<AnswerPart>& parts) {
   const std::string_view end = format_.thoughts->end;
-  // Qwen 3.5 calls tools without ending its thought.
+  // Qwen 3.5 may call tools without ending its thought.
   const bool ends_with_call = can_call() && format_.calls.syntax == CallSyntax::parameters;
   const std::string_view call = ends_with_call ? format_.calls.begin : std::string_view();
   const size_t at_end = find_mark(held_, end);
@@ -148,7 +149,7 @@ bool AnswerReader::read_thought(std::vector<AnswerPart>& parts) {
   return true;
 }
 
-// In front of a call, or after the last.
+// Reads the marks, brackets and space around calls; inside a call, reads on in that call.
 bool AnswerReader::read_calls(std::vector<AnswerPart>& parts) {
   if (in_call_) return read_one_call(parts);
   const CallMarks& marks = format_.calls;
@@ -175,8 +176,8 @@ bool AnswerReader::read_calls(std::vector<AnswerPart>& parts) {
 }
 
 bool AnswerReader::read_one_call(std::vector<AnswerPart>& parts) {
-  // A call is read from its beginning each time. A long one waits for a few bytes more, so that the
-  // work stays in proportion to its length.
+  // A call is read again from its beginning each time. A long call waits for some more bytes first,
+  // so that the total work stays proportional to its length.
   if (held_.size() < next_read_ && !has_ended_) return false;
   next_read_ = held_.size() + held_.size() / 64;
   const CallPrefix call = read_call(format_.calls.syntax, held_, format_.calls.quote, tools_);
@@ -206,7 +207,7 @@ bool AnswerReader::read_one_call(std::vector<AnswerPart>& parts) {
   return call.reading == Reading::whole || give_up_calls(parts);
 }
 
-// What is held is text after all, and so is what was skipped for calls that did not come.
+// Treats held_ as text, and also what was skipped, if no call followed it.
 bool AnswerReader::give_up_calls(std::vector<AnswerPart>& parts) {
   const size_t n_skipped = has_called_ ? 0 : skipped_.size();
   if (n_skipped > 0) held_.insert(0, skipped_);

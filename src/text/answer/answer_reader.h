@@ -1,4 +1,4 @@
-// Parts what a model writes while it writes it: thoughts, answer, calls of tools.
+// Splits what a model writes, while it writes, into thoughts, answer text and calls of tools.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@ struct AnswerPart {
   enum class Kind : uint8_t {
     text,       // of the answer
     thought,    // what the model thinks before it answers
-    call,       // a call begins: `text` is the tool's name
-    arguments,  // of the call that began last: a piece of a JSON object
+    call,       // the beginning of a call: `text` is the tool's name
+    arguments,  // a piece of the arguments of the last call: part of a JSON object
   };
   Kind kind;
   std::string text;
 };
 
-// Takes an answer piece by piece. However it is cut, the parts of one kind spell the same. White
-// space around thoughts and calls belongs to neither. What looks like a call, but is none of a tool
-// that is known, is text. Arguments that the model does not finish, or writes wrongly, end where
-// they cannot be read on.
+// Takes an answer piece by piece. However the answer is cut into pieces, the parts of each kind
+// spell the same text. White space around thoughts and calls is dropped. What looks like a call,
+// but does not call a known tool, is text. Arguments that the model does not finish, or writes
+// wrongly, end where they can no longer be read.
 class AnswerReader {
  public:
-  // Without `tools` there are no calls. `prompt`: what the answer goes on from, whose end may have
-  // begun a thought, or the calls.
+  // If `tools` is empty there are no calls. `prompt`: the text that the answer continues; its end
+  // may have begun a thought or the calls.
   AnswerReader(const AnswerFormat& format, std::vector<KnownTool> tools, std::string_view prompt);
 
   void push(std::string_view text, std::vector<AnswerPart>& parts);
@@ -37,7 +37,7 @@ class AnswerReader {
  private:
   enum class Place : uint8_t { text, thought, calls };
 
-  // Each takes what is certain from held_, and tells whether there is more to take.
+  // Each of these takes from held_ what is certain, and returns whether there may be more to take.
   bool advance(std::vector<AnswerPart>& parts);
   bool read_text(std::vector<AnswerPart>& parts);
   bool read_thought(std::vector<AnswerPart>& parts);
@@ -55,15 +55,15 @@ class AnswerReader {
   std::vector<KnownTool> tools_;
   std::string held_;      // what is not certain yet
   std::string skipped_;   // space, marks and brackets in front of the next call
-  size_t n_told_ = 0;     // bytes of the arguments of the call that held_ begins with
+  size_t n_told_ = 0;     // bytes of arguments already reported for the call at the start of held_
   size_t next_read_ = 0;  // bytes that held_ must have before its call is read again
   Place place_ = Place::text;
-  bool in_call_ = false;       // the name was told of the call that held_ begins with
-  bool drops_space_ = false;   // that the next text or thought begins with
-  bool has_called_ = false;    // since the mark in front of calls
-  bool has_given_up_ = false;  // what looked like calls was none
-  bool has_text_ = false;      // the answer has some
-  bool has_ended_ = false;     // nothing follows what is held
+  bool in_call_ = false;       // the name of the call at the start of held_ was reported
+  bool drops_space_ = false;   // drop the space that the next text or thought begins with
+  bool has_called_ = false;    // there was a call since the mark that begins calls
+  bool has_given_up_ = false;  // what looked like calls was text
+  bool has_text_ = false;      // some text of the answer was reported
+  bool has_ended_ = false;     // nothing follows held_
 };
 
 }  // namespace kinglet

@@ -75,7 +75,7 @@ constexpr CallNotation kFunctionGemmaNotation =
     gemma("<start_function_call>call:", "<end_function_call><start_function_call>call:",
           "<end_function_call>", "<escape>");
 
-// What is no string is JSON, in the words of either.
+// Arguments that are not strings are JSON, with the words of JSON or Python (true or True).
 constexpr CallNotation kQwen35Notation = {.begin = "<tool_call>\n<function=",
                                           .name_end = ">\n",
                                           .between = "\n</tool_call>\n<tool_call>\n<function=",

@@ -1,5 +1,5 @@
-// How the families of models write calls of tools, piece by piece: what grammars of calls are made
-// of. What is read of calls, which is more, is in calls.h.
+// How the families of models write calls of tools, as pieces from which grammars of calls are made.
+// Reading calls (calls.h) accepts more than these notations.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ namespace kinglet {
 //
 //   begin NAME name_end ARGUMENTS between NAME name_end ARGUMENTS end
 //
-// and arguments of two parameters, where they are not an object as any other,
+// and arguments with two parameters, unless they are an ordinary object, are
 //
 //   arguments_begin argument_begin KEY key_end VALUE value_end
 //   argument_separator argument_begin KEY key_end VALUE value_end arguments_end
@@ -18,37 +18,37 @@ struct CallNotation {
   std::string_view begin = {};
   std::string_view id_mark = {};  // after the name, in front of an id of nine letters and digits
   std::string_view name_end = {};
-  std::string_view id_member = {};  // after the arguments, in front of such an id and a quotation
-                                    // mark; both may be left out
+  std::string_view id_member = {};  // after the arguments, in front of such an id and a closing
+                                    // quotation mark; the member with its id may be left out
   std::string_view between = {};    // empty: there is only one call
   std::string_view end = {};
 
   std::string_view arguments_begin = {};
   std::string_view argument_begin = {};
-  std::string_view key_end = {};  // empty: arguments are an object as any other
+  std::string_view key_end = {};  // empty: arguments are an ordinary object
   std::string_view value_end = {};
   std::string_view argument_separator = {};
   std::string_view arguments_end = {};
-  // Not in arguments that are strings, which stand between these pieces as they are, without
-  // quotes; empty: they have quotes as any other.
+  // Arguments that are strings stand between these pieces as they are, without quotes, and must not
+  // contain `text_end`. Empty: such strings have quotes like other strings.
   std::string_view text_end = {};
-  // Around such strings too, which may then have `text_end` in them, but not cdata_end.
+  // Such strings may also stand between these two. Then they may contain `text_end`, but not
+  // `cdata_end`.
   std::string_view cdata_begin = {};
   std::string_view cdata_end = {};
 
-  // Objects and lists: as Python writes JSON, and with it Jinja's tojson.
+  // Objects and lists. The defaults are those of JSON in Python, and of Jinja's tojson.
   std::string_view separator = ", ";
   std::string_view colon = ": ";
-  std::string_view quotes = "\"";  // each of these may stand on both sides of a string
-  std::string_view text_quote =
-      {};                         // around strings that hold any text but this; empty: `quotes` do
-  bool has_plain_names = false;   // of tools: letters, digits and the like, without quotes
-  bool has_plain_keys = false;    // of objects, likewise
-  bool sorts_keys = false;        // as Jinja's dictsort does, whatever the schema's order is
-  bool has_python_words = false;  // True, False and None beside true, false and null
+  std::string_view quotes = "\"";    // each of these characters may enclose a string
+  std::string_view text_quote = {};  // encloses strings of any text without it; empty: use `quotes`
+  bool has_plain_names = false;      // names of tools have no quotes (see is_plain)
+  bool has_plain_keys = false;       // keys of objects have no quotes
+  bool sorts_keys = false;           // sorted like Jinja's dictsort, whatever the schema's order is
+  bool has_python_words = false;     // True, False and None in addition to true, false and null
 };
 
-// What names without quotes are made of.
+// Whether `c` may be part of a name without quotes.
 constexpr bool is_plain(char c) {
   constexpr std::string_view kOthers = "\"'`<>=:,(){}[]|\\\x7f";
   return static_cast<unsigned char>(c) > ' ' && kOthers.find(c) == kOthers.npos;

@@ -11,7 +11,7 @@ namespace kinglet {
 
 namespace {
 
-// Ends a call that was read as far as `reader` came.
+// Completes a call that was read up to the position of `reader`.
 CallPrefix finished(CallPrefix call, Reading reading, std::string_view text,
                     const LiteralReader& reader) {
   call.reading = reading;
@@ -19,7 +19,7 @@ CallPrefix finished(CallPrefix call, Reading reading, std::string_view text,
   return call;
 }
 
-// The members of the object that a call is, or that it holds under "function".
+// Reads the members of a call's object, or of the object under its key "function".
 Reading read_members(LiteralReader& reader, CallPrefix& call, bool is_inner) {
   if (const Reading read = reader.skip("{"); read != Reading::whole) return read;
   for (bool is_first = true;; is_first = false) {
@@ -62,7 +62,7 @@ CallPrefix read_json(std::string_view text, std::string_view quote) {
   return finished(std::move(call), read, text, reader);
 }
 
-// The name without quotes that is followed by something else; empty where there is none.
+// Reads a name without quotes, which is whole only if something follows it.
 Reading read_plain_name(LiteralReader& reader, std::string& name) {
   reader.skip_space();
   const auto end = std::find_if_not(reader.rest.begin(), reader.rest.end(), is_plain);
@@ -103,7 +103,7 @@ CallPrefix read_named_object(std::string_view text, std::string_view quote) {
   return finished(std::move(call), read, text, reader);
 }
 
-// keyword=value, …)
+// Reads arguments of the form keyword=value, …)
 Reading read_keywords(LiteralReader& reader, std::string& arguments) {
   arguments = "{";
   for (bool is_first = true;; is_first = false) {
@@ -138,7 +138,7 @@ CallPrefix read_python(std::string_view text, std::string_view quote) {
   return finished(std::move(call), read, text, reader);
 }
 
-// The marks of a call whose arguments stand between marks of their own.
+// The marks of a call whose arguments each have their own marks.
 struct TagMarks {
   std::string_view name_begin, parameter_begin, name_end, parameter_end, call_end;
 };
@@ -157,7 +157,7 @@ constexpr TagMarks kXmlTags = {.name_begin = "name=\"",  // after the mark "<fun
 constexpr std::string_view kCdataBegin = "<![CDATA[";
 constexpr std::string_view kCdataEnd = "]]>";
 
-// What stands before `end`, which is skipped too.
+// Reads the text before `end` into `out`, and skips `end`.
 Reading read_until(LiteralReader& reader, std::string_view end, std::string& out) {
   const size_t at = reader.rest.find(end);
   if (at == std::string_view::npos) return Reading::open;
@@ -166,7 +166,7 @@ Reading read_until(LiteralReader& reader, std::string_view end, std::string& out
   return Reading::whole;
 }
 
-// A string as it stands, without the line breaks that set it apart from its marks.
+// Reads a string that has neither quotes nor escapes, and drops the line breaks next to its marks.
 Reading read_text(LiteralReader& reader, std::string_view end, std::string& arguments) {
   std::string_view& rest = reader.rest;
   if (rest.starts_with('\n')) rest.remove_prefix(1);
@@ -190,7 +190,7 @@ Reading read_parameter(LiteralReader& reader, const TagMarks& marks, bool is_tex
   Reading read = reader.skip(kCdataBegin);
   if (read == Reading::open) return read;
   const bool is_cdata = read == Reading::whole;
-  if (!is_cdata) reader.rest = value_begin;  // with the white space that a string may begin with
+  if (!is_cdata) reader.rest = value_begin;  // keeps the white space that a string may begin with
   const std::string_view end = is_cdata ? kCdataEnd : marks.parameter_end;
   if (is_text || is_cdata) {
     read = read_text(reader, end, arguments);

@@ -1,4 +1,4 @@
-// Calls of tools as the families of models write them.
+// Reads calls of tools as the families of models write them.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,14 @@
 
 namespace kinglet {
 
-// A tool that the model was told of.
+// A tool that the model was told about.
 struct KnownTool {
   std::string name;
-  std::vector<std::string> text_parameters;  // those whose values are strings, whatever they spell
+  std::vector<std::string>
+      text_parameters;  // their values are strings, whatever the text looks like
 };
 
-// Null where none has that name.
+// Returns null if no tool has that name.
 const KnownTool* find_tool(const std::vector<KnownTool>& tools, std::string_view name);
 
 enum class CallSyntax : uint8_t {
@@ -28,16 +29,16 @@ enum class CallSyntax : uint8_t {
   xml,           // <function name="f"><param name="x">1</param></function>    (MiniCPM5)
 };
 
-// What is known of a call from the beginning of its text.
+// What the beginning of its text says about a call.
 struct CallPrefix {
   Reading reading = Reading::open;
-  std::string name;       // empty until it is whole
-  std::string arguments;  // a JSON object, as far as it is certain: it only grows with the text
-  size_t n_bytes = 0;     // of a whole call
+  std::string name;       // empty until the name is complete
+  std::string arguments;  // the certain part of a JSON object: more text can only extend it
+  size_t n_bytes = 0;     // how many bytes of the text were read; for a whole call, its size
 };
 
-// Reads the call that `text` begins with. `quote` is a mark around strings beside the usual ones.
-// JSON is read in every syntax, as a model may have been told to write it.
+// Reads the call that `text` begins with. `quote` is a mark around strings, in addition to the
+// usual quotes. JSON is read in every syntax, because a model may have been told to write JSON.
 CallPrefix read_call(CallSyntax syntax, std::string_view text, std::string_view quote,
                      const std::vector<KnownTool>& tools);
 

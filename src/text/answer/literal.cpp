@@ -44,7 +44,7 @@ bool is_json_number(std::string_view text) {
   return at == text.size();
 }
 
-// The number of the four digits that `text` begins with; nullopt where it does not.
+// Returns the number of the four hex digits that `text` begins with; nullopt if there are not four.
 std::optional<char32_t> hex_quad(std::string_view text) {
   if (text.size() < 4) return std::nullopt;
   char32_t number = 0;
@@ -186,7 +186,7 @@ Reading LiteralReader::quoted_string(std::string& out) {
       case '\\':
         append_json_escaped(out, rest.substr(at, 1));
         break;
-      default:  // as Python reads what is no escape
+      default:  // an unknown escape keeps its backslash, as in Python
         out += "\\\\";
         append_json_escaped(out, rest.substr(at, 1));
     }
@@ -250,7 +250,7 @@ Reading LiteralReader::plain_string(std::string& out) {
 }
 
 bool read_whole_value(std::string_view text, std::string& out) {
-  // A number ends where something else begins.
+  // A number counts as whole only if something follows it.
   const std::string ended = std::string(without_trailing_space(text)) + ',';
   LiteralReader reader{.rest = ended, .quote = {}};
   std::string json;

@@ -1,4 +1,4 @@
-// Values as models write them in calls of tools, turned into JSON while they are being written.
+// Converts values in calls of tools to JSON, while the model is still writing them.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,25 @@ namespace kinglet {
 
 enum class Reading : uint8_t {
   whole,   // read to its end
-  open,    // the text ends before it does
+  open,    // the text ends too early
   broken,  // the text is something else
 };
 
-// What is left of a text that is read from its beginning.
+// Reads a text from its beginning.
 struct LiteralReader {
-  std::string_view rest;
-  std::string_view quote;  // a mark around strings beside " and '; may be empty
+  std::string_view rest;   // what has not been read yet
+  std::string_view quote;  // a mark around strings, in addition to " and '; may be empty
 
-  // Steps over white space, then over `text`. `open` where `rest` ends within them.
+  // Skips white space, then `text`. Returns `open` if `rest` ends within them.
   Reading skip(std::string_view text);
   void skip_space();
 
-  // Appends a value as JSON to `out`: JSON itself, Python's literals, objects whose keys bear no
-  // quotes. Of a value that is open, `out` gets what is certain: reading a longer text gives a
-  // longer `out` that begins with it.
+  // Appends a value as JSON to `out`. The value may be JSON, a Python literal, or an object whose
+  // keys have no quotes. If the value is open, `out` gets what is certain: reading a longer text
+  // can only extend it.
   Reading value(std::string& out);
 
-  // Appends a string, without quotes and escapes, when it is whole.
+  // Appends the content of a string to `out`, with its escapes resolved, if the string is whole.
   Reading plain_string(std::string& out);
 
  private:
@@ -42,7 +42,7 @@ struct LiteralReader {
   Reading key(std::string& out);
 };
 
-// Whether `text` is one value and nothing else; its JSON is appended to `out` then.
+// Returns whether `text` is one value and nothing else. If so, appends its JSON to `out`.
 bool read_whole_value(std::string_view text, std::string& out);
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// Where marks begin and end in a text that is still being written.
+// Finds marks and white space in a text that is still being written.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace kinglet {
 
-// How many bytes at the end of `text` may turn out to be the beginning of `mark`.
+// Returns how many bytes at the end of `text` may be the beginning of `mark`.
 inline size_t unfinished_mark(std::string_view text, std::string_view mark) {
   if (mark.empty()) return 0;
   size_t n = std::min(mark.size() - 1, text.size());

@@ -1,4 +1,4 @@
-// Reading the arguments of a function, by position or by name.
+// Reads the arguments of a function, by position or by name.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,24 @@ namespace kinglet::jinja {
 
 class ArgumentReader {
  public:
-  // `n_first` positional ones are read already: what is filtered.
+  // The first `n_first` positional arguments count as read. The default, 1, is for filters, whose
+  // first argument is the filtered value.
   ArgumentReader(const char* function, const Arguments& arguments, size_t n_first = 1)
       : function_(function), arguments_(arguments), next_(n_first) {}
 
-  // The next argument, or the one of that name; null where neither is given.
+  // Returns the next positional argument, or the argument of that name; null if neither is given.
   const Value* take(const char* name);
 
-  // What is of another type, or missing, is told by check().
+  // check() reports a value of a wrong type, and a missing value that has no default.
   int64_t take_integer(const char* name, int64_t otherwise);
-  std::optional<int64_t> take_place(const char* name);  // None is none
+  std::optional<int64_t> take_place(const char* name);  // nullopt if missing or None
   bool take_truth(const char* name, bool otherwise);
   Text take_text(const char* name);
   Text take_text(const char* name, const char* otherwise);
 
   // ErrorCode::invalid_argument names the first argument of a wrong type.
   Status check() const { return status_; }
-  // And where arguments are left that nobody knows.
+  // Like check(), but also fails if some arguments were not taken.
   Status check_end() const;
 
  private:

@@ -1,5 +1,5 @@
 // Filters and tests. Source: Jinja's documentation, "List of Builtin Filters" and "… Tests"; tojson
-// as transformers replaces it.
+// is the one of transformers.
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -21,19 +21,19 @@ namespace {
 
 const Value& filtered(const Arguments& arguments) { return arguments.positional.front(); }
 
-// A text as it is, escaped or not; others as they are printed.
+// Returns a text unchanged, also markup; other values as they are printed.
 Result<Value> text_value(const Value& value) {
   return value.is(Kind::text) ? value : Value::text(value.to_text());
 }
 
-// As the text's method of that name.
+// Calls the text's method of that name.
 Result<Value> by_method(Arguments& arguments, const char* name) {
   KINGLET_ASSIGN(const Value text, text_value(filtered(arguments)));
   arguments.positional.erase(arguments.positional.begin());
   return find_method(text, name).call(arguments);
 }
 
-// So many spaces, or a text.
+// Returns `width` spaces, or `width` itself if it is a text.
 Result<Text> indentation(std::string_view filter, const Value& width) {
   constexpr int64_t kMostWidth = 1000;
   if (width.is(Kind::text)) return width.as_text();
@@ -78,8 +78,9 @@ Result<Value> length_of(const Value& of) {
   return Value::integer(static_cast<int64_t>(through.items().size()));
 }
 
-// "a.b.0": attributes of attributes; a number is an element. What is missing on the way is
-// `otherwise`. A path of None, or none, is to the value itself, and None no other value.
+// Follows a path such as "a.b.0" of attributes of attributes, where a number is an element.
+// Anything missing on the way becomes `otherwise`, unless that is null or None. If the path is null
+// or None, returns the value itself.
 Result<Value> deep_attribute(const Value& of, const Value* path, const Value* otherwise = nullptr) {
   if (path == nullptr || path->is(Kind::none)) return of;
   const Text dot(".");
@@ -141,7 +142,7 @@ Result<Value> map_filter(Arguments& arguments) {
   return Value::generator(std::move(items));
 }
 
-// select, reject, selectattr and rejectattr.
+// The filters select, reject, selectattr and rejectattr.
 Result<Value> select_by(const Arguments& arguments, bool by_attribute, bool selects) {
   if (!filtered(arguments).is_true()) return Value::generator({});  // None, too
   KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
@@ -219,7 +220,7 @@ Result<Value> indent_filter(Arguments& arguments) {
   const Value& value = filtered(arguments);
   if (!value.is(Kind::text)) return refusal(cat("indent: ", value.type_name(), " is no str"));
   Text text = value.as_text();
-  text.append("\n");  // this quirk is necessary for splitlines, as there
+  text.append("\n");  // as in Jinja, where splitlines() needs it
   const List lines = split_lines(text, false);
   Text out;
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -231,14 +232,15 @@ Result<Value> indent_filter(Arguments& arguments) {
   return value.with_text(std::move(out));
 }
 
-// Texts without regard to case, unless that counts.
+// Returns the key for sorting a value: a text in lower case, unless `case_counts`.
 Result<Value> sort_key(const Value& value, bool case_counts) {
   if (case_counts || !value.is(Kind::text)) return value;
   Arguments none;
   return find_method(value, "lower").call(none);
 }
 
-// What "a,b.c" names of an item, as a list: attributes that are missing in both are equal.
+// Returns the attributes of an item that a path such as "a,b.c" names, as a list. Attributes that
+// are missing in both of two items count as equal.
 Result<Value> sort_keys(const Value& item, const Value* path, bool case_counts) {
   List paths = {path == nullptr ? Value::none() : *path};
   const Text comma(",");
@@ -250,7 +252,7 @@ Result<Value> sort_keys(const Value& item, const Value* path, bool case_counts) 
   return Value::list(std::move(paths));
 }
 
-// The values in the order of their keys.
+// Returns the values, sorted by their keys.
 Result<Value> sorted(const List& keys, const List& values, bool reverse) {
   KINGLET_ASSIGN(const std::vector<size_t> places, sorted_places(keys, reverse));
   List in_order;
@@ -274,7 +276,7 @@ Result<Value> sort_filter(Arguments& arguments) {
   return sorted(keys, items, reverse);
 }
 
-// [(key, values)], each also by the names `grouper` and `list`.
+// Returns [(key, values)]; the two are also attributes, `grouper` and `list`.
 Result<Value> group_filter(Arguments& arguments) {
   ArgumentReader reader("groupby", arguments);
   const Value* path = reader.take("attribute");
@@ -305,7 +307,7 @@ Result<Value> group_filter(Arguments& arguments) {
   return Value::list(std::move(groups));
 }
 
-// In lists of so many, the last one filled up where a value is given for it.
+// Returns the items in lists of `linecount`; `fill_with`, if given, fills up the last list.
 Result<Value> batch_filter(Arguments& arguments) {
   ArgumentReader reader("batch", arguments);
   const int64_t size = reader.take_integer("linecount", 0);
@@ -330,7 +332,7 @@ Result<Value> batch_filter(Arguments& arguments) {
   return Value::generator(std::move(batches));
 }
 
-// In so many lists of nearly the same size.
+// Returns the items in `slices` lists of nearly the same size.
 Result<Value> slice_filter(Arguments& arguments) {
   ArgumentReader reader("slice", arguments);
   const int64_t given = reader.take_integer("slices", 0);
@@ -380,7 +382,7 @@ Result<Value> unique(Arguments& arguments) {
   KINGLET_TRY(reader.check_end());
   KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
   const List& items = through.items();
-  constexpr size_t kMostCompared = 5000;  // each with each
+  constexpr size_t kMostCompared = 5000;  // every item is compared with all others
   if (items.size() > kMostCompared) return refusal(cat("unique: more than ", kMostCompared));
   List keys;
   List kept;
@@ -404,7 +406,7 @@ Result<Value> reversed(const Value& value) {
                                    : Value::generator(std::move(items));
 }
 
-// Of those that are -1 or 1 to each other.
+// Returns the smallest item if `sign` is -1, the largest if it is 1; the first one of equal items.
 Result<Value> extreme(Arguments& arguments, int sign) {
   ArgumentReader reader("the extreme", arguments);
   const bool case_counts = reader.take_truth("case_sensitive", false);
@@ -528,7 +530,7 @@ constexpr Filter kFilters[] = {
        KINGLET_TRY(reader.check_end());
        const Value& of = filtered(arguments);
        if (of.is_undefined()) return refusal(cat("attr: ", of.type_name(), " has none"));
-       // The entries of a dict are no attributes.
+       // The entries of a dict are not attributes.
        return of.is(Kind::dict) ? find_method(of, name.bytes()) : attribute(of, name.bytes());
      }},
 };
@@ -542,7 +544,7 @@ Result<bool> is_kind(const List& arguments) {
   return tested(arguments).is(kKind);
 }
 
-// compare(tested, argument) is this, or 0.
+// Whether compare(tested, argument) is kOrder, or 0 if kOrEqual is set.
 template <int kOrder, bool kOrEqual>
 Result<bool> is_ordered(const List& arguments) {
   if (arguments.size() != 2) return refusal("a comparison expects one argument");
@@ -557,7 +559,8 @@ Result<bool> is_equal(const List& arguments) {
   return (arguments[0] == arguments[1]) == kEqual;
 }
 
-// None and truth values are each one; of others nobody should ask.
+// The test `sameas`, for None and truth values, each of which is a single object in Python. Other
+// values are refused.
 Result<bool> is_same(const List& arguments) {
   if (arguments.size() != 2) return refusal("sameas: expected one argument");
   const auto is_single = [](const Value& value) {
@@ -569,7 +572,7 @@ Result<bool> is_same(const List& arguments) {
   return arguments[0].kind() == arguments[1].kind() && arguments[0] == arguments[1];
 }
 
-// What a division by the other leaves is this.
+// Whether the remainder of value / by is `rest`.
 Result<bool> leaves(const Value& value, const Value& by, double rest) {
   if (!value.is_number() || !by.is_number()) {
     return refusal(cat("a division of ", value.type_name(), " by ", by.type_name()));
@@ -602,7 +605,7 @@ bool is_sequence(const Value& value) {
   return value.is_undefined() || value.is(Kind::text) || value.has_places() || value.is(Kind::dict);
 }
 
-// Whether the value is the name of one.
+// Whether the value is the name of a filter in Jinja.
 Result<bool> is_filter(const List& arguments) {
   const Value& name = tested(arguments);
   KINGLET_TRY(check_key(name));

@@ -19,10 +19,10 @@ namespace {
 
 constexpr size_t kMostWidth = 1000;
 
-// How a value is to stand in its place.
+// The format of a value in its place.
 struct Layout {
   std::string fill{" "};  // one character
-  char align = '\0';      // < > ^, = between sign and digits; '\0' is the type's own
+  char align = '\0';      // <, >, ^, or = (fill between sign and digits); '\0': the type's default
   char sign = '-';
   char grouping = '\0';
   size_t width = 0;
@@ -42,7 +42,7 @@ class Cursor {
     return c;
   }
   bool take(char c) { return here() == c && !text_.empty() && take() == c; }
-  // A number of a few digits; nullopt where none is here.
+  // Takes a number, limited to kMostWidth + 1; nullopt if there is none.
   std::optional<size_t> take_number() {
     if (!is_digit(here())) return std::nullopt;
     size_t number = 0;
@@ -71,7 +71,7 @@ Text padded(const Text& text, const Layout& layout, char own_align) {
   return out;
 }
 
-// Digits with a separator in front of each group of `n`.
+// Returns the digits in groups of `n`, with a separator between groups.
 std::string grouped(std::string_view digits, char separator, size_t n) {
   std::string out;
   for (size_t i = 0; i < digits.size(); ++i) {
@@ -91,7 +91,7 @@ std::string digits_of(uint64_t number, unsigned base) {
   return digits;
 }
 
-// A number's sign and digits in their place.
+// Returns a number's sign and digits in the layout.
 Text place_number(bool is_negative, const std::string& digits, const Layout& layout,
                   size_t group = 3) {
   const std::string sign = is_negative          ? "-"
@@ -179,7 +179,7 @@ class PercentFormat {
       out.append(part.as_text());
       at = text_.size() - cursor.rest().size();
     }
-    // A dict and a list need not be used.
+    // A dict, a list and an undefined value may stay unused.
     const bool may_be_left =
         values_.is(Kind::dict) || values_.is(Kind::list) || values_.is_undefined();
     if (!may_be_left && n_used_ < given_.size()) return unfit();
@@ -257,7 +257,7 @@ class PercentFormat {
 
 // --- {}
 
-// What comes after the colon.
+// Reads the part of a field after the colon.
 Result<Layout> read_layout(std::string_view spelled) {
   Layout layout;
   Cursor cursor(spelled);
@@ -395,7 +395,7 @@ class BraceFormat {
       }
       return unknown();
     }
-    // Either all places are numbered, or none.
+    // Either all places have numbers, or none.
     (name.empty() ? counts_ : is_numbered_) = true;
     const auto number = read_whole(name);
     const size_t i = number ? static_cast<size_t>(*number) : n_used_++;

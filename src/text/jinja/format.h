@@ -1,4 +1,4 @@
-// Texts with places for values, as Python fills them.
+// Python's string formatting: fills values into the places of a text.
 #pragma once
 
 #include "base/result.h"
@@ -7,13 +7,12 @@
 
 namespace kinglet::jinja {
 
-// "%s and %(name)05.2f" % values: a tuple, a dict, or one value. Types s, r, d, i, u, x, X, o, e,
-// E, f, F, g and G. ErrorCode::invalid_argument.
+// "%s and %(name)05.2f" % values, where `values` is a tuple, a dict, or one value. Types s, r, d,
+// i, u, x, X, o, e, E, f, F, g and G. Fails with ErrorCode::invalid_argument.
 Result<Text> format_percent(const Text& text, const Value& values);
 
-// "{}, {0[key]!r} and {name.attribute:>8.2f}".format(…). Types s, d, b, o, x, X, e, E, f,
-// F, g, G and %.
-// ErrorCode::invalid_argument.
+// "{}, {0[key]!r} and {name.attribute:>8.2f}".format(…). Types s, d, b, o, x, X, e, E, f, F, g, G
+// and %. Fails with ErrorCode::invalid_argument.
 Result<Text> format_braces(const Text& text, const Arguments& arguments);
 
 }  // namespace kinglet::jinja

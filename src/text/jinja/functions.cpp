@@ -17,7 +17,7 @@
 namespace kinglet::jinja {
 namespace {
 
-// The sandbox of transformers allows no more.
+// The limit of the sandbox of transformers.
 constexpr size_t kMostRange = 100000;
 
 Result<Value> range(const Value&, Arguments& arguments) {
@@ -32,7 +32,7 @@ Result<Value> range(const Value&, Arguments& arguments) {
   }
   const auto [begin, end, step] = bounds;
   if (step == 0) return refusal("range: the step is 0");
-  // By what the bounds and the step are as unsigned numbers, none of which overflows.
+  // Computed with unsigned numbers, which do not overflow.
   const uint64_t distance = step > 0 ? static_cast<uint64_t>(end) - static_cast<uint64_t>(begin)
                                      : static_cast<uint64_t>(begin) - static_cast<uint64_t>(end);
   const uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
@@ -44,7 +44,7 @@ Result<Value> range(const Value&, Arguments& arguments) {
 }
 
 Result<Value> make_dict(const Value&, Arguments& arguments) {
-  constexpr size_t kMostPairs = 5000;  // each is compared with each
+  constexpr size_t kMostPairs = 5000;  // every pair is compared with all others
   const List& given = arguments.positional;
   Dict dict;
   if (given.size() > 1) return refusal("dict: expected one dict, or a list of pairs");
@@ -80,7 +80,7 @@ Result<Value> raise_exception(const Value&, Arguments& arguments) {
   return refusal(message == nullptr ? "" : message->to_text().bytes());
 }
 
-// `self`: a namespace of the separator, which is given from the second call on.
+// Returns the separator from the second call on. `self`: a namespace with the separator.
 Result<Value> next_separator(const Value& self, Arguments&) {
   Dict& entries = Value(self).entries();
   const bool is_first = entries.find("used") == nullptr;
@@ -122,7 +122,7 @@ Result<std::string> format_time(const Now& now, std::string_view format) {
       out += format[i];
       continue;
     }
-    const bool is_bare = format[i + 1] == '-' && i + 2 < format.size();  // %-d: without zeros
+    const bool is_bare = format[i + 1] == '-' && i + 2 < format.size();  // %-d: no leading zeros
     if (is_bare) ++i;
     const size_t width = is_bare ? 1 : 2;
     const auto month = static_cast<size_t>(now.month - 1);
@@ -187,7 +187,7 @@ Result<std::string> format_time(const Now& now, std::string_view format) {
   return out;
 }
 
-// `self`: the time's numbers, from the year to the second.
+// `self`: the numbers of the time, from the year to the second.
 Result<Value> tell_time(const Value& self, Arguments& arguments) {
   ArgumentReader reader("strftime_now", arguments, 0);
   const Text format = reader.take_text("format");
@@ -204,7 +204,7 @@ Result<Value> tell_time(const Value& self, Arguments& arguments) {
 struct NamedFunction {
   std::string_view name;
   Function function = nullptr;
-  Getter getter = nullptr;  // instead
+  Getter getter = nullptr;  // instead of `function`
 };
 
 Result<Value> in_case(const Value& of, std::optional<Text> (*map)(const Text&)) {
@@ -238,14 +238,14 @@ Result<Value> split_method(const Value& of, Arguments& arguments, Split split) {
   return Value::list(split(of.as_text(), &separator->as_text(), n));
 }
 
-// What lies between two places of a text.
+// The part of a text between two places.
 struct Part {
   std::string_view bytes;
   size_t begin = 0;
-  bool exists = true;  // the begin is not behind the end
+  bool exists = true;  // false if the begin is after the end
 };
 
-// As the next two arguments say.
+// Returns the part that the next two arguments select.
 Part take_part(const Text& text, ArgumentReader& reader) {
   const auto start = reader.take_place("start");
   const auto end = reader.take_place("end");
@@ -259,7 +259,8 @@ Part take_part(const Text& text, ArgumentReader& reader) {
   return {std::string_view(text.bytes()).substr(begin, byte_of(text, last) - begin), begin};
 }
 
-// Whether the text, or a part of it, has the argument at its start or end, or one of a tuple.
+// Returns whether the text, or a part of it, starts or ends with the argument, or with one of them
+// if the argument is a tuple.
 Result<Value> has_at_end(const Value& of, Arguments& arguments, bool at_start) {
   ArgumentReader reader(at_start ? "startswith" : "endswith", arguments, 0);
   const Value* given = reader.take("affix");
@@ -278,7 +279,8 @@ Result<Value> has_at_end(const Value& of, Arguments& arguments, bool at_start) {
   return Value::boolean(found);
 }
 
-// Where the argument stands in the text, in characters; -1: nowhere.
+// Returns the position of the argument in the text, in characters; if it is not there, -1, or an
+// error with `must_exist`.
 Result<Value> find_in_text(const Value& of, Arguments& arguments, bool from_right,
                            bool must_exist) {
   ArgumentReader reader("find", arguments, 0);
@@ -328,7 +330,7 @@ Result<Value> format_method(const Value& of, Arguments& arguments) {
 
 constexpr int64_t kMostWidth = 10000;
 
-// ljust, rjust, center: the place of the text in the width.
+// The place of the text in the width: for ljust, rjust, center.
 enum class Place : uint8_t { left, right, middle };
 
 Result<Value> justify_method(const Value& of, Arguments& arguments, Place place) {
@@ -358,7 +360,7 @@ Result<Value> zfill_method(const Value& of, Arguments& arguments) {
   return Value::text(std::move(out));
 }
 
-// In front of the separator, itself, and after it.
+// Returns the text in front of the separator, the separator, and the text after it.
 Result<Value> partition_method(const Value& of, Arguments& arguments, bool from_right) {
   ArgumentReader reader("partition", arguments, 0);
   const Text between = reader.take_text("sep");
@@ -367,7 +369,8 @@ Result<Value> partition_method(const Value& of, Arguments& arguments, bool from_
   const Text& text = of.as_text();
   const size_t at = from_right ? find_last_text(text.bytes(), between.bytes())
                                : find_text(text.bytes(), between.bytes());
-  // Of what is not there all is in front, or after it.
+  // If there is no separator, all of the text is in the first part, or with `from_right` in the
+  // last.
   const bool is_there = at != std::string::npos;
   const size_t end = is_there ? at + between.size() : from_right ? 0 : text.size();
   return Value::tuple({Value::text(text.cut(0, is_there ? at : end)),
@@ -497,7 +500,8 @@ Result<Value> values_of(const Value& of) {
 
 Result<Value> copy_of(const Value& of) { return of; }
 
-// Those that change a dict are there for Python, and not for templates.
+// Methods that change a dict: Python has them, so they hide entries of the same name, but templates
+// must not use them.
 constexpr std::string_view kForbidden = " clear pop popitem setdefault update ";
 
 constexpr NamedFunction kDictMethods[] = {
@@ -537,10 +541,11 @@ constexpr NamedFunction kListMethods[] = {
        if (wanted == nullptr) return refusal("count: expected a value");
        return Value::integer(std::count(of.items().begin(), of.items().end(), *wanted));
      }},
-    {"copy", nullptr, copy_of},  // the last one: of lists alone
+    {"copy", nullptr, copy_of},  // must be the last row: only lists have it, not tuples or ranges
 };
 
-// What Python's types have besides, but for methods that would be called.
+// Other attributes of Python's types, which are not implemented. Methods are left out where calling
+// them fails anyway.
 struct OtherNames {
   Kind kind;
   std::string_view names;
@@ -584,14 +589,14 @@ Value find_in(std::span<const NamedFunction> functions, const Value& self, std::
 
 // --- Methods of escaped texts
 
-// What gives such texts again, and escapes its arguments, but split() and the like. Others give a
-// text in some releases of MarkupSafe, and an escaped one in others.
+// Methods whose result is markup. They escape their arguments, except split() and the like. What
+// other methods return, text or markup, depends on the release of MarkupSafe.
 constexpr std::string_view kGivesMarkup =
     " strip lstrip rstrip upper lower title capitalize replace ljust rjust center zfill split "
     "rsplit "
     "splitlines ";
 
-// `self`: the text and the method's name.
+// Calls a method of a text that is markup. `self`: the text and the method's name.
 Result<Value> markup_method(const Value& self, Arguments& arguments) {
   const std::string& name = self.items()[1].as_bytes();
   const bool gives_markup = has_word(kGivesMarkup, name);

@@ -13,7 +13,7 @@
 namespace kinglet::jinja {
 namespace {
 
-// Of blocks and expressions inside each other, by calls too: what the stack has room for.
+// How deep blocks and expressions may be nested, including calls: what the stack has room for.
 constexpr int kMaxDepth = 400;
 constexpr size_t kMaxValueDepth = 200;  // of lists in lists
 
@@ -22,10 +22,10 @@ enum class Flow : uint8_t { on, leave, proceed };
 
 }  // namespace
 
-// The names of a block that has its own, and of those around it. Names belong to the template or to
-// its variables.
+// The names of a block that has its own names, with a link to the scope around it. The strings of
+// the names belong to the template or to its variables.
 struct Scope {
-  // `innermost` is this one while it lives.
+  // `innermost` points to this scope while it lives.
   Scope(Scope*& innermost, uint64_t number, Scope* around)
       : id(number), outer(around), before(innermost), innermost_(innermost) {
     innermost = this;
@@ -55,7 +55,7 @@ struct Scope {
 
   const uint64_t id;
   Scope* const outer;
-  Scope* const before;  // of those that live, the next older one
+  Scope* const before;  // the next older scope that lives
   std::vector<std::pair<std::string_view, Value>> names = {};
 
  private:
@@ -79,7 +79,7 @@ class Interpreter {
   }
 
  private:
-  // A statement's and an expression's line is told once, by the innermost.
+  // Adds the line to an error once: the line of the innermost statement or expression.
   Error at_line(const Node& node, Error error) {
     if (!has_line_ && error.code == ErrorCode::invalid_argument) {
       error.message = cat("line ", node.line, ": ", error.message);
@@ -97,7 +97,7 @@ class Interpreter {
     return too_much(cat("runs for more than ", kMostSteps, " steps"));
   }
 
-  // What an operation is about to go through.
+  // Counts a value that an operation is about to read.
   Status count_operand(const Value& value) {
     if (value.weight() <= kMostAtOnce) return count_work(value.weight());
     return too_much("goes through texts and lists that are too long");
@@ -109,7 +109,8 @@ class Interpreter {
     return too_much("goes through texts and lists that are too long");
   }
 
-  // Characters are counted, up to `last` where that is known; keys are compared with each other.
+  // Counts the work of finding an element: in a text, counting characters, up to `last` if known;
+  // in a dict, comparing keys.
   Status count_search(const Value& of, const Value& last = Value()) {
     constexpr size_t kOfKey = 16;
     constexpr size_t kOfCharacter = 64;
@@ -122,7 +123,7 @@ class Interpreter {
     return count_work(n * kOfCharacter);
   }
 
-  // What an operation has made.
+  // Counts a value that an operation has made.
   Status count_made(const Value& value) {
     constexpr size_t kOfItem = 128;
     const bool is_text = value.is(Kind::text);
@@ -168,7 +169,7 @@ class Interpreter {
       case NodeKind::block:
         return run_block(node, scope, out);
       case NodeKind::named_block: {
-        // What loops and macros have set is not seen in it.
+        // The block does not see what loops and macros have set, unless it is "scoped".
         Scope inner = new_scope(node.name == "scoped" ? &scope : root_);
         return run_block(*node.children[0], inner, out);
       }
@@ -231,8 +232,8 @@ class Interpreter {
                                               : run_block(otherwise, scope, out);
   }
 
-  // Whether the loop's condition holds of a value, now. `seen`: the value as the loop's variable
-  // tells of it, which is a tuple where there are several targets.
+  // Whether a loop's condition is true for a value, at this moment. `seen`: set to the value as the
+  // variable `loop` shows it, which is a tuple if there are several targets.
   Result<bool> is_wanted(const Node& node, const Value& value, Scope& scope,
                          Value* seen = nullptr) {
     if (!node.children[2]) return true;
@@ -245,14 +246,14 @@ class Interpreter {
     return condition.is_true();
   }
 
-  // `self`: how often the loop has run.
+  // `self`: the index of the loop's round.
   static Result<Value> cycle(const Value& self, Arguments& arguments) {
     const List& given = arguments.positional;
     if (given.empty()) return refusal("loop.cycle: expected values");
     return given[static_cast<size_t>(self.as_integer()) % given.size()];
   }
 
-  // `self`: a space that keeps what the last call was given.
+  // `self`: a namespace that keeps the arguments of the last call.
   static Result<Value> changed(const Value& self, Arguments& arguments) {
     const Value given = Value::tuple(arguments.positional);
     if (given.holds_space()) return refusal("loop.changed: a namespace is not compared here");
@@ -279,7 +280,7 @@ class Interpreter {
     set("length", Value::integer(n));
     set("previtem", i > 0 ? values[i - 1] : Value::undefined("loop.previtem"));
     set("nextitem", index + 1 < n ? values[i + 1] : Value::undefined("loop.nextitem"));
-    set("depth", Value::integer(1));  // of loops that call themselves, which are not known here
+    set("depth", Value::integer(1));  // for recursive loops, which are not implemented
     set("depth0", Value::integer(0));
     set("changed", Value::function(changed, state));
     set("cycle", Value::function(cycle, Value::integer(index)));
@@ -291,7 +292,7 @@ class Interpreter {
     KINGLET_ASSIGN(const Value through, elements(iterated));
     const List& values = through.items();
     const bool has_variable = !node.name.empty();
-    // The variable tells of values that are yet to come.
+    // The variable `loop` shows values that are still to come, so filter them first.
     const bool looks_ahead = has_variable && node.children[2];
     List are_wanted;  // truth values
     List wanted;
@@ -303,7 +304,7 @@ class Interpreter {
     }
     const Value state = Value::space({});
     size_t n_begun = 0;
-    bool has_ended = false;  // as Jinja sees it: a round that was left did not
+    bool has_ended = false;  // a round reached its end; as in Jinja, not by break or continue
     for (size_t i = 0; i < values.size(); ++i) {
       KINGLET_TRY(count_step());
       KINGLET_ASSIGN(const bool is_one, is_wanted(node, values[i], scope));
@@ -332,7 +333,7 @@ class Interpreter {
     return run_block(*node.children[2], inner, out);
   }
 
-  // The block's text after the filters.
+  // Returns the block's text after the filters.
   Result<Value> text_of_block(const Node& block, const Node& filters, Scope& scope) {
     Scope inner = new_scope(&scope);
     Text text;
@@ -378,7 +379,7 @@ class Interpreter {
   }
 
   // A macro sees the names around its definition, as they are when it is called. A namespace can
-  // take it out of the block whose names these are, which has ended then.
+  // keep a macro until the block with these names has ended; such a call is refused.
   Result<Value> run_macro(const Macro& macro, Arguments& arguments) {
     const Scope* living = innermost_;
     while (living != nullptr && living->id != macro.scope_id) living = living->before;
@@ -421,7 +422,7 @@ class Interpreter {
     return bind_others(macro, arguments, scope);
   }
 
-  // What is given by names that are no parameters.
+  // Binds the named arguments that are not parameters.
   static Status bind_others(const Node& macro, const Arguments& arguments, Scope& scope) {
     const auto& names = macro.names;
     const bool sets_caller =
@@ -623,9 +624,9 @@ class Interpreter {
     return {};
   }
 
-  // The entries of a dict as arguments of their names.
+  // Adds the entries of a dict as named arguments.
   static Status spread_names(const Value& dict, Arguments& arguments) {
-    constexpr size_t kMostNames = 1000;  // each is compared with each
+    constexpr size_t kMostNames = 1000;  // every name is compared with all others
     if (!dict.is(Kind::dict)) return refusal(cat("** of ", dict.type_name(), ": expected a dict"));
     const auto& entries = dict.entries().entries;
     if (entries.size() > kMostNames) return refusal(cat("more than ", kMostNames, " arguments"));

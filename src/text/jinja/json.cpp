@@ -87,7 +87,7 @@ class Parser {
     }
   }
 
-  // Four hexadecimal digits.
+  // Parses four hexadecimal digits.
   Result<char32_t> parse_unit() {
     char32_t unit = 0;
     for (int i = 0; i < 4; ++i, ++at_) {
@@ -241,7 +241,7 @@ class Printer {
     return {};
   }
 
-  // As a text: also of numbers, None and booleans.
+  // Prints the key as a string, even if it is a number, None or a boolean.
   Status print_key(const Value& key) {
     if (key.is(Kind::text)) {
       print_text(key.as_text());

@@ -1,4 +1,4 @@
-// JSON, as templates are given conversations and print tools.
+// JSON: templates get conversations from it, and print tools as JSON.
 #pragma once
 
 #include <optional>
@@ -9,19 +9,21 @@
 
 namespace kinglet::jinja {
 
-// All texts in it count as said by a conversation. Numbers with a fraction or an exponent become
-// floats. ErrorCode::invalid_argument says what was found, and at which byte.
+// Parses JSON. All texts in it count as said by a conversation. Numbers with a fraction or an
+// exponent become floats. Fails with ErrorCode::invalid_argument; the message says what is wrong
+// and at which byte.
 Result<Value> parse_json(std::string_view text);
 
 struct JsonStyle {
-  std::optional<Text> indent;  // in front of a level; without it all is on one line
+  std::optional<Text> indent;  // of each level; nullopt: everything is on one line
   Text item_separator{", "};
   Text key_separator{": "};
   bool sort_keys = false;
-  bool ascii = false;  // other characters as \uXXXX
+  bool ascii = false;  // print characters beyond ASCII as \uXXXX
 };
 
-// As json.dumps() of Python. ErrorCode::invalid_argument for what JSON cannot hold.
+// Prints JSON like Python's json.dumps(). Fails with ErrorCode::invalid_argument for values that
+// JSON cannot represent.
 Result<Text> print_json(const Value& value, const JsonStyle& style);
 
 }  // namespace kinglet::jinja

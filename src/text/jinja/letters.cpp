@@ -7,7 +7,8 @@
 namespace kinglet::jinja {
 namespace {
 
-// Large letters and how far behind them the small ones are; at 1 they take turns.
+// A range of upper-case letters, and the distance to their lower-case letters. With distance 1,
+// upper and lower case alternate within the range, upper case first.
 struct Letters {
   uint16_t first;
   uint16_t last;
@@ -54,7 +55,7 @@ constexpr Letters kLetters[] = {
     {0x531, 0x556, 48},
 };
 
-// Where other letters with cases are, or their special forms.
+// Ranges with other letters that have case, or with special forms of letters.
 constexpr std::pair<uint16_t, uint16_t> kUnknown[] = {
     {0xaa, 0xaa},     {0xb5, 0xb5},     {0xba, 0xba},     {0x130, 0x131},   {0x138, 0x138},
     {0x149, 0x149},   {0x17f, 0x2b8},   {0x2c0, 0x2c1},   {0x2e0, 0x2e4},   {0x345, 0x345},
@@ -77,7 +78,7 @@ Letter letter_of(char32_t code_point) {
     if (code >= first && code <= last) {
       return {Case::upper, static_cast<char32_t>(code + distance)};
     }
-    // A small sigma at the end of a word is another letter.
+    // 0x3c2, the lower-case sigma at the end of a word, is another letter.
     const bool is_lower = code >= first + distance && code <= last + distance && code != 0x3c2;
     if (is_lower) return {Case::lower, static_cast<char32_t>(code - distance)};
   }

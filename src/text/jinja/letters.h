@@ -1,4 +1,4 @@
-// The cases of letters, as Python's str knows them, in the scripts that are written most.
+// The upper and lower case of letters, as in Python's str, for the most common scripts.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 namespace kinglet::jinja {
 
 enum class Case : uint8_t {
-  none,  // no letter, or of a script without cases
+  none,  // not a letter, or a letter without case
   lower,
   upper,
-  unknown,  // in a script whose cases are not here
+  unknown,  // this file does not know the case
 };
 
 struct Letter {

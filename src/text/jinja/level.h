@@ -1,9 +1,9 @@
-// How deep something is nested.
+// Counts how deep something is nested.
 #pragma once
 
 namespace kinglet::jinja {
 
-// One level more in a count, while it lives.
+// Adds one level to a count for as long as this object lives.
 class Level {
  public:
   explicit Level(int& depth) : depth_(depth) { ++depth_; }

@@ -60,7 +60,7 @@ class Lexer {
     at_ += n;
   }
 
-  // The template's text up to the next tag, and the tag.
+  // Reads the template's text up to the next tag, and the tag.
   Status read_part() {
     const size_t begin = find_tag(at_);
     if (begin == std::string::npos) {
@@ -97,7 +97,7 @@ class Lexer {
     if (!text.empty()) add(TokenKind::data, std::string(text));
   }
 
-  // The text in front of a tag, as its mark and lstrip_blocks leave it.
+  // Returns what the tag's mark and lstrip_blocks leave of the text in front of the tag.
   std::string_view stripped(std::string_view text, char mark, bool strips_line) const {
     if (mark == '-') {
       return text.substr(0, text.size() - n_blank_behind(text));
@@ -110,7 +110,7 @@ class Lexer {
     return n_blank_ahead(indent) == indent.size() ? text.substr(0, line) : text;
   }
 
-  // The word after white space, and a mark of it.
+  // Returns the word after white space; empty if there is no word.
   std::string_view word_at(size_t at) const {
     at += n_blank_ahead(std::string_view(source_).substr(at));
     size_t end = at;
@@ -118,8 +118,8 @@ class Lexer {
     return std::string_view(source_).substr(at, end - at);
   }
 
-  // Takes `close` with its mark, and the white space that the mark or trim_blocks takes after it;
-  // false where it is not here.
+  // Takes `close` with its mark, and the white space after it that the mark or trim_blocks removes.
+  // Returns false if `close` is not here.
   bool take_close(std::string_view close, bool trims_newline) {
     std::string_view here = rest();
     char mark = '\0';
@@ -171,7 +171,7 @@ class Lexer {
   void skip_spaces() { advance(n_blank_ahead(rest())); }
 
   Status read_tokens(std::string_view close, TokenKind end) {
-    size_t depth = 0;  // of brackets: "}}" may end two dicts
+    size_t depth = 0;  // of brackets: inside brackets, "}}" may end two dicts
     while (true) {
       skip_spaces();
       if (at_ == source_.size()) return failure(cat("expected ", close));
@@ -225,7 +225,7 @@ class Lexer {
       }
     };
     take_digits();
-    // In a.0.1 there are two numbers.
+    // In a.0.1, 0 and 1 are two whole numbers.
     const bool is_attribute = at_ > 0 && source_[at_ - 1] == '.';
     if (!is_attribute && at_ + n + 1 < source_.size() && source_[at_ + n] == '.' &&
         is_digit(source_[at_ + n + 1])) {
@@ -272,9 +272,9 @@ class Lexer {
     return {};
   }
 
-  // Appends what the escape at `at`, after its backslash, stands for; how many bytes it takes
-  // beyond the first, nullopt where it is wrong or stands for something by name. As Python's
-  // strings: unknown ones stay as they are.
+  // Appends what an escape stands for; `at` is the byte after its backslash. Returns the number of
+  // further bytes of the escape; nullopt if the escape is wrong, or names a character (\N). As in
+  // Python, unknown escapes stay as they are.
   std::optional<size_t> append_escape(size_t at, std::string& text) const {
     constexpr std::string_view kNames = "\\'\"abfnrtv";
     constexpr std::string_view kMeanings = "\\'\"\a\b\f\n\r\t\v";
@@ -315,7 +315,7 @@ class Lexer {
   std::string source_;
   size_t at_ = 0;
   uint32_t line_ = 1;
-  bool line_begins_ = true;  // after the last tag
+  bool line_begins_ = true;  // whether a line begins after the last tag
   std::vector<Token> tokens_;
 };
 

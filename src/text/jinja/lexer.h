@@ -1,4 +1,4 @@
-// Cutting a template into its own text and the tokens of what it does.
+// Cuts a template into its literal text and the tokens of its tags.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 namespace kinglet::jinja {
 
 enum class TokenKind : uint8_t {
-  data,         // the template's own text
+  data,         // literal text of the template
   block_begin,  // {%
   block_end,
   variable_begin,  // {{
   variable_end,
   name,
-  text,  // of a string, its escapes resolved
+  text,  // a string, with its escapes resolved
   integer,
   real,
   sign,  // an operator or a bracket
-  end,   // of the template
+  end,   // the end of the template
 };
 
 struct Token {
@@ -30,9 +30,10 @@ struct Token {
   uint32_t line;
 };
 
-// With trim_blocks and lstrip_blocks: a block's line leaves nothing behind. One newline at the end
-// of the template is dropped, and others become "\n". The last token is `end`.
-// ErrorCode::unsupported_feature says what is unknown, and in which line.
+// Returns the tokens of a template; the last token is `end`. trim_blocks and lstrip_blocks are on:
+// a line that has only a block produces no text. One newline at the end of the template is dropped,
+// and all newlines become "\n". Fails with ErrorCode::unsupported_feature; the message says what is
+// unknown and in which line.
 Result<std::vector<Token>> tokenize(std::string_view source);
 
 }  // namespace kinglet::jinja

@@ -1,4 +1,4 @@
-// The time that a template is told.
+// The current time that a template is given.
 #pragma once
 
 namespace kinglet::jinja {

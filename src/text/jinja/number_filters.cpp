@@ -20,14 +20,15 @@ namespace {
 
 const Value& filtered(const Arguments& arguments) { return arguments.positional.front(); }
 
-// Where digits of other scripts are.
+// Whether `code` is in a range that has digits of other scripts.
 bool may_be_digit(char32_t code) {
   return (code >= 0x660 && code < 0x1a9a) || (code >= 0xa620 && code < 0xabfa) ||
          (code >= 0xff10 && code < 0xff1a) || (code >= 0x104a0 && code < 0x1fbfa);
 }
 
-// What a text spells as Python reads numbers: without white space around it and underscores between
-// digits. ErrorCode::invalid_argument where digits of other scripts may be in it.
+// Returns the text as Python reads numbers: without white space around it and without underscores
+// between digits. Fails with ErrorCode::invalid_argument if the text may have digits of other
+// scripts.
 Result<std::string> spelled_number(const Text& text) {
   const std::string bytes = strip(text, "", Ends::both).bytes();
   std::string spelled;
@@ -54,14 +55,14 @@ std::optional<double> read_real(std::string_view spelled) {
   return std::nullopt;
 }
 
-// Of a sign and digits.
+// Whether the text is an optional sign and digits.
 bool is_whole(std::string_view spelled) {
   if (spelled.starts_with('-') || spelled.starts_with('+')) spelled.remove_prefix(1);
   return !spelled.empty() && std::all_of(spelled.begin(), spelled.end(), is_digit);
 }
 
-// The number that a value is or spells; None where it is none. ErrorCode::invalid_argument of what
-// is undefined, or not read.
+// Returns the number that a value is or spells; None if it is not a number. Fails with
+// ErrorCode::invalid_argument if the value is undefined, or may have digits of other scripts.
 Result<Value> number_of(const Value& value) {
   if (value.is_undefined()) return refusal(cat(value.type_name(), " is no number"));
   if (value.is_whole()) return Value::integer(value.as_integer());
@@ -130,12 +131,12 @@ Result<Value> round_filter(Arguments& arguments) {
   double scale = 1;
   for (int64_t n = 0; n < precision; ++n) scale *= 10;
   const double scaled = number * scale;
-  // Whole numbers are exact in Python.
+  // Python computes whole numbers exactly, and this code cannot above 2^53.
   if (!std::isfinite(scaled) || (value.is_whole() && std::fabs(scaled) > 0x1p53)) {
     return refusal("round: this number is too large for it here");
   }
   const double rounded = is_up ? std::ceil(scaled) : std::floor(scaled);
-  return Value::real((rounded + 0.0) / scale);  // and there is no -0
+  return Value::real((rounded + 0.0) / scale);  // + 0.0 turns -0 into 0
 }
 
 Result<Value> sum_of(const List& values, const Value& start) {

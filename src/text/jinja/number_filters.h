@@ -1,4 +1,4 @@
-// Filters that make numbers.
+// Filters that return numbers.
 #pragma once
 
 #include "base/result.h"
@@ -6,13 +6,13 @@
 
 namespace kinglet::jinja {
 
-// As Jinja's documentation has them. `arguments.positional` begins with what is filtered.
+// See Jinja's documentation. `arguments.positional` begins with the filtered value.
 Result<Value> integer_filter(Arguments& arguments);
 Result<Value> real_filter(Arguments& arguments);
 Result<Value> absolute_filter(Arguments& arguments);
 Result<Value> round_filter(Arguments& arguments);
 
-// The sum of the values and the start. Lists are joined where the start is one.
+// Returns the sum of `start` and the values. If `start` is a list, concatenates lists.
 Result<Value> sum_of(const List& values, const Value& start);
 
 }  // namespace kinglet::jinja

@@ -32,12 +32,12 @@ class Whole {
     if (carry > 0) words_.push_back(static_cast<uint32_t>(carry));
   }
 
-  // By a power of 2 or 10, for example.
+  // Multiplies by base^exponent; does nothing if the exponent is negative.
   void multiply_power(uint32_t base, int exponent) {
     for (; exponent > 0; --exponent) multiply_add(base);
   }
 
-  // What is left.
+  // Divides this number in place, and returns the remainder.
   uint32_t divide(uint32_t divisor) {
     uint64_t rest = 0;
     for (size_t i = words_.size(); i-- > 0;) {
@@ -51,7 +51,7 @@ class Whole {
 
   bool is_zero() const { return words_.empty(); }
 
-  // -1, 0 or 1, as this and what is added to it is less than the other, the same or more.
+  // Compares this number, plus `addend` if given, with the other: returns -1 (less), 0 or 1 (more).
   int compare(const Whole& other, const Whole* addend = nullptr) const {
     Whole sum = *this;
     if (addend != nullptr) sum.add(*addend);
@@ -64,7 +64,7 @@ class Whole {
     return 0;
   }
 
-  // What is no larger than this one.
+  // `other` must not be larger than this number.
   void subtract(const Whole& other) {
     uint64_t borrow = 0;
     for (size_t i = 0; i < words_.size(); ++i) {
@@ -93,7 +93,7 @@ class Whole {
 constexpr int kMantissaBits = 52;
 constexpr int kLowestExponent = -1074;
 
-// A positive number is mantissa x 2^exponent.
+// The parts of a positive number, which is mantissa x 2^exponent.
 struct Parts {
   explicit Parts(double value) {
     const auto bits = bit_cast<uint64_t>(value);
@@ -107,12 +107,13 @@ struct Parts {
   int exponent;
 };
 
-// The shortest digits that lie nearer to the number than to its neighbours; 0.DIGITS x 10^place is
-// the number. Source: Steele and White, "How to print floating-point numbers accurately".
+// Returns the shortest digits that are nearer to the number than to the floats next to it; the
+// number is 0.DIGITS x 10^place. Source: Steele and White, "How to print floating-point numbers
+// accurately".
 std::string shortest_digits(double value, int& place) {
   const Parts parts(value);
   const bool is_even = parts.mantissa % 2 == 0;
-  // The gap below a power of two is half as wide.
+  // The gap below a power of two is half as wide as the gap above it.
   const bool is_uneven =
       parts.mantissa == uint64_t{1} << kMantissaBits && parts.exponent > kLowestExponent;
   // value = rest / scale; half the gaps to its neighbours are above / scale and below / scale.
@@ -158,7 +159,7 @@ std::string shortest_digits(double value, int& place) {
   }
 }
 
-// All digits of a number: 0.DIGITS x 10^place.
+// All digits of a number, which is 0.DIGITS x 10^place.
 struct Decimal {
   explicit Decimal(double value) {
     // mantissa / 2^n = mantissa x 5^n / 10^n
@@ -171,7 +172,7 @@ struct Decimal {
     place = static_cast<int>(digits.size()) + std::min(parts.exponent, 0);
   }
 
-  // To the nearest of so many digits, to the even one of two.
+  // Rounds to the nearest number with `n_digits` digits; ties go to an even last digit.
   void round(int n_digits) {
     if (n_digits >= static_cast<int>(digits.size())) return;
     const auto n = static_cast<size_t>(std::max(n_digits, 0));
@@ -193,7 +194,7 @@ struct Decimal {
     return i < 0 || i >= static_cast<int>(digits.size()) ? '0' : digits[static_cast<size_t>(i)];
   }
 
-  // Of its first digit.
+  // The exponent of the first digit.
   int exponent() const { return digits.empty() ? 0 : place - 1; }
 
   std::string digits;
@@ -205,7 +206,8 @@ std::string spelled_exponent(int exponent) {
   return cat(exponent < 0 ? "e-" : "e+", size < 10 ? "0" : "", size);
 }
 
-// -1, 0 or 1, as digits x 10^exponent is less than the middle of a number and the next larger one.
+// Compares digits x 10^exponent with the middle between `value` and the next larger float: returns
+// -1 (less), 0 or 1 (more).
 int compare_to_middle(const Whole& digits, int exponent, double value) {
   const Parts parts(value);
   Whole decimal = digits;
@@ -237,7 +239,7 @@ double nearest(const Whole& digits, int exponent, double guess) {
   return value;
 }
 
-// Takes digits; how many there were.
+// Removes leading digits from `text`, and returns how many there were.
 size_t take_digits(std::string_view& text) {
   size_t n = 0;
   while (n < text.size() && is_digit(text[n])) ++n;
@@ -254,7 +256,7 @@ std::string number_text(double value) {
   if (value == 0) return sign + "0.0";
   int place = 0;
   std::string digits = shortest_digits(std::fabs(value), place);
-  // Plain between 1e-4 and 1e16.
+  // Numbers from 1e-4 up to 1e16 have no exponent.
   if (place <= -4 || place > 16) {
     const int exponent = place - 1;
     if (digits.size() > 1) digits.insert(1, ".");
@@ -299,7 +301,7 @@ std::string general_text(double value, size_t n_digits) {
   const bool is_plain = exponent >= -4 && exponent < n;
   std::string text = is_plain ? fixed_text(value, static_cast<size_t>(n - 1 - exponent))
                               : exponent_text(value, static_cast<size_t>(n - 1));
-  // Without zeros at the end of the decimals.
+  // Removes zeros at the end of the decimals.
   const size_t end = std::min(text.find('e'), text.size());
   if (text.find('.') == std::string::npos) return text;
   size_t last = text.find_last_not_of('0', end - 1);
@@ -318,9 +320,9 @@ std::optional<int64_t> read_whole(std::string_view text) {
 }
 
 std::optional<double> read_number(std::string_view text) {
-  constexpr int kMostDigits = 800;  // what comes after them decides nothing
-  constexpr int kFarOut = 5000;     // an exponent of nothing or of infinity
-  constexpr int kGuessed = 18;      // digits from which the guess is made; all of them may overflow
+  constexpr int kMostDigits = 800;  // later digits cannot change the result
+  constexpr int kFarOut = 5000;     // an exponent of 0 or infinity, whatever the digits
+  constexpr int kGuessed = 18;      // digits for the first guess; all digits could overflow
   const bool is_negative = text.starts_with('-');
   if (is_negative || text.starts_with('+')) text.remove_prefix(1);
   const std::string_view start = text;

@@ -1,5 +1,5 @@
-// Floats as decimals and back, exactly: what the C library has for it is twenty times the code in
-// a wasm module.
+// Converts floats to decimals and back, exactly. The C library's functions for this would need
+// twenty times as much code in a wasm module.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,22 @@
 
 namespace kinglet::jinja {
 
-// The shortest decimal that reads back as the same number, as repr() of Python.
+// Returns the shortest decimal that reads back as the same number, like Python's repr().
 std::string number_text(double value);
 
-// With so many decimals, rounded as its exact value lies, as "%.2f" of Python.
+// Returns the number with `n_decimals` decimals, like Python's "%.2f". Rounds the exact value.
 std::string fixed_text(double value, size_t n_decimals);
 
-// With one digit in front of the point and so many behind it, as "%.2e" of Python.
+// Returns one digit before the point, `n_decimals` after it, and an exponent, like Python's "%.2e".
 std::string exponent_text(double value, size_t n_decimals);
 
-// So many digits that count, as "%.6g" of Python.
+// Returns the number with `n_digits` significant digits, like Python's "%.6g".
 std::string general_text(double value, size_t n_digits);
 
-// A whole number of 64 bits; nullopt where the text is anything else.
+// Reads a whole number of 64 bits; nullopt if the text is anything else.
 std::optional<int64_t> read_whole(std::string_view text);
 
-// The nearest number to a decimal such as -1.5e+3; nullopt where the text is anything else.
+// Returns the number nearest to a decimal such as -1.5e+3; nullopt if the text is anything else.
 std::optional<double> read_number(std::string_view text);
 
 }  // namespace kinglet::jinja

@@ -18,7 +18,7 @@ Result<Value> checked(bool overflows, int64_t value) {
   return Value::integer(value);
 }
 
-// A text or a list, `n` times.
+// Returns a text, list or tuple, repeated `n` times.
 Result<Value> repeat(const Value& value, int64_t n) {
   const auto times = static_cast<size_t>(std::max<int64_t>(n, 0));
   const size_t size = value.is(Kind::text) ? value.as_text().size() : value.items().size();
@@ -41,7 +41,7 @@ int64_t floored(int64_t a, int64_t b) {
   return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
 }
 
-// Source: float_divmod() of Python, whose quotient fits the rest.
+// Source: Python's float_divmod(), whose quotient is consistent with its remainder.
 double floored(double a, double b) {
   const double quotient = (a - rest_of(a, b)) / b;
   if (quotient == 0) return std::copysign(0.0, a / b);
@@ -89,7 +89,7 @@ Result<Value> operate_on_whole(char sign, int64_t x, int64_t y) {
   return Value::integer(sign == '%' ? x - quotient * y : quotient);
 }
 
-// Of the numbers at [begin, end) by `step`.
+// Returns the range of the numbers at the positions [begin, end) by `step`.
 Result<Value> cut_range(const Range& range, int64_t begin, int64_t end, int64_t step) {
   bool overflows = __builtin_mul_overflow(step, range.step, &step);
   for (int64_t* place : {&begin, &end}) {
@@ -135,7 +135,7 @@ Result<Value> negated(const Value& value) {
 }
 
 Result<Value> operate(std::string_view spelled, const Value& a, const Value& b) {
-  // Of one character: "f" is "//", "p" is "**".
+  // One character for each operation: 'f' is "//", 'p' is "**".
   const char sign = spelled == "//" ? 'f' : spelled == "**" ? 'p' : spelled.front();
   if (sign == '+') return add(a, b);
   if (sign == '%' && a.is(Kind::text)) {
@@ -195,7 +195,7 @@ Result<Value> cut(const Value& value, const Slice& slice) {
   KINGLET_ASSIGN(const Value through, elements(value));
   const List& items = through.items();
   List kept;
-  // Counted from its end, so that no sum overflows.
+  // The loop counts distances from `begin`, so that no sum overflows.
   const uint64_t distance = static_cast<uint64_t>(step > 0 ? end - begin : begin - end);
   const uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
   const bool is_empty = step > 0 ? begin >= end : begin <= end;

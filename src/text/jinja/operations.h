@@ -1,4 +1,4 @@
-// The operators of expressions, as Python has them.
+// The operators of expressions, as in Python.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,21 @@
 
 namespace kinglet::jinja {
 
-// a + b. ErrorCode::invalid_argument where Python refuses, or beyond 64 bits.
+// Returns a + b. Fails with ErrorCode::invalid_argument if Python raises an error, or if the result
+// needs more than 64 bits.
 Result<Value> add(const Value& a, const Value& b);
 
-// a SIGN b, by +, -, *, /, //, %, **. Errors: those of add().
+// Returns a SIGN b, where SIGN is one of +, -, *, /, //, %, **. Errors: those of add().
 Result<Value> operate(std::string_view spelled, const Value& a, const Value& b);
 
-// a - floor(a / b) x b; b is not 0.
+// Returns a - floor(a / b) x b; b must not be 0.
 double rest_of(double a, double b);
 
-// -value. Errors: those of add().
+// Returns -value. Errors: those of add().
 Result<Value> negated(const Value& value);
 
-// value[begin:end:step], std::nullopt where one is left out. ErrorCode::invalid_argument of what
-// has no places, and where the step is 0.
+// value[begin:end:step]; std::nullopt for a part that is left out. cut() fails with
+// ErrorCode::invalid_argument if the value has no positions, or if the step is 0.
 struct Slice {
   std::optional<int64_t> begin;
   std::optional<int64_t> end;
@@ -31,7 +32,7 @@ struct Slice {
 };
 Result<Value> cut(const Value& value, const Slice& slice);
 
-// part in whole. ErrorCode::invalid_argument where Python refuses.
+// Returns `part in whole`. Fails with ErrorCode::invalid_argument if Python raises an error.
 Result<bool> contains(const Value& whole, const Value& part);
 
 }  // namespace kinglet::jinja

@@ -15,10 +15,10 @@
 namespace kinglet::jinja {
 namespace {
 
-// Of brackets and blocks within each other, so that no template exhausts the stack.
+// How deep brackets and blocks may be nested, so that no template exhausts the stack.
 constexpr int kMaxDepth = 120;
 
-// What a function gives that has told what is wrong: no node, no name, or false.
+// The result of a function that has reported an error: no node, no name, or false.
 struct Failed {
   operator NodePtr() const { return nullptr; }  // NOLINT: implicit
   operator std::string() const { return {}; }   // NOLINT: implicit
@@ -106,15 +106,15 @@ class Parser {
 
   // --- Names
   //
-  // Jinja finds out before a template runs which names a block sets. These are undefined until then
-  // for the blocks within, even where a variable has the same name: {% for m in messages %}
-  // {{ tools }}{% endfor %}{% set tools = 1 %} writes no tools.
+  // Before a template runs, Jinja finds out which names a block sets. Until the block sets such a
+  // name, the name is undefined in the blocks inside it, even if a variable has the same name:
+  // {% for m in messages %}{{ tools }}{% endfor %}{% set tools = 1 %} writes no tools.
 
-  // What a block with names of its own does with one of them first.
+  // What a block that has its own names does first with a name.
   enum class First : uint8_t {
-    inner_read,  // nothing: a block within has read it
-    own,         // reads it or has it from the start; sets it in a branch, or before it is read
-    late_set,    // sets it when a block within has read it
+    inner_read,  // nothing yet, but a block inside it has read the name
+    own,         // reads it, has it from the start, or sets it in a branch or before any read
+    late_set,    // sets it after a block inside has read it
   };
 
   struct Names {
@@ -125,13 +125,13 @@ class Parser {
 
     Names* outer = nullptr;
     std::vector<std::pair<std::string_view, First>> firsts = {};
-    std::vector<Node*> inner = {};  // blocks within that set a name late
-    int n_branches = 0;             // around what is parsed
-    bool may_be_unknown = false;    // a filter, around the block
+    std::vector<Node*> inner = {};  // blocks inside that set a name late
+    int n_branches = 0;             // how many branches are around the current place
+    bool may_be_unknown = false;    // may_be_unknown_ outside of the block
   };
 
   void note(std::string_view name, First first) {
-    constexpr size_t kMost = 1000;  // each is compared with each
+    constexpr size_t kMost = 1000;  // every name is compared with all others
     for (auto& [known, before] : names_->firsts) {
       if (known != name) continue;
       if (before == First::inner_read) before = first;
@@ -144,20 +144,21 @@ class Parser {
 
   void note_target(const Node& target, First first) {
     if (target.kind == NodeKind::name) return note(target.name, first);
-    // An attribute's namespace is read.
+    // Setting an attribute reads its namespace.
     const First of_child = target.kind == NodeKind::attribute ? First::own : first;
     for (const NodePtr& child : target.children) note_target(*child, of_child);
   }
 
   First first_of_set() const { return names_->n_branches > 0 ? First::own : First::late_set; }
 
-  // Names from here on are those of a block, up to end_names().
+  // From here to end_names(), names belong to a new block.
   void begin_names(Names& names) {
     names.outer = std::exchange(names_, &names);
     names.may_be_unknown = std::exchange(may_be_unknown_, false);
   }
 
-  // The block that was parsed. `sees_outer`: the names around it are seen in it.
+  // Ends the names of `block`, and returns the block. `sees_outer`: whether the block sees the
+  // names around it.
   NodePtr end_names(NodePtr block, bool sees_outer = true) {
     const Names& ended = *names_;
     names_ = ended.outer;
@@ -167,7 +168,7 @@ class Parser {
       if (first == First::late_set) block->names.emplace_back(name);
       if (sees_outer && first != First::late_set) note(name, First::inner_read);
       if (first == First::inner_read) continue;
-      // What is known around a block is not hidden in it.
+      // A name that this block knows is not hidden in the blocks inside it.
       for (Node* inner : ended.inner) std::erase(inner->names, name);
     }
     if (has_too_many_names_) return failure("a block has too many names");
@@ -179,7 +180,7 @@ class Parser {
 
   // --- Statements
 
-  // Up to a block that begins with one of these names, which is not taken.
+  // Parses statements up to a tag that begins with one of the names in `ends`, but not this tag.
   NodePtr parse_block(std::initializer_list<std::string_view> ends) {
     const Level level(depth_);
     if (!check_depth()) return Failed();
@@ -205,7 +206,8 @@ class Parser {
     if (!expect_name(name)) return Failed();
     return expect(TokenKind::block_end, "%}");
   }
-  // Of a macro, for example, whose parameters are names of the block.
+  // Parses a block and its end tag, for example of a macro. The block has its own names, to which
+  // the parameters and targets belong.
   NodePtr parse_body(std::string_view end, const std::vector<std::string>& parameters = {},
                      const Node* targets = nullptr) {
     if (!expect(TokenKind::block_end, "%}")) return Failed();
@@ -255,7 +257,7 @@ class Parser {
     return failure(cat("statement ", quoted(name), " is unknown here"));
   }
 
-  // Its names are its own, as it is a call of the block in transformers.
+  // The block has its own names, because transformers treats it as a call block.
   NodePtr parse_generation() {
     NodePtr node = make(NodeKind::with);
     const int n_outer = std::exchange(n_loops_, 0);
@@ -310,7 +312,7 @@ class Parser {
     NodePtr target = parse_target();
     if (!target) return Failed();
     if (!expect_name("in")) return Failed();
-    // A condition after it belongs to the loop.
+    // An "if" after the values belongs to the loop.
     NodePtr values = parse_tuple(false);
     if (!values) return Failed();
     NodePtr condition;
@@ -347,7 +349,7 @@ class Parser {
     return node;
   }
 
-  // What is assigned to: a name, names, or an attribute of a namespace.
+  // Parses the target of an assignment: a name, several names, or an attribute of a namespace.
   NodePtr parse_target() {
     NodePtr first = parse_one_target();
     if (!first) return Failed();
@@ -407,7 +409,7 @@ class Parser {
     return with(std::move(node), std::move(filters));
   }
 
-  // Stands for the text of a block that filters are for.
+  // Returns a node that stands for the text of a block, as the value that filters begin with.
   NodePtr block_text() const {
     NodePtr name = make(NodeKind::name);
     name->name = kBlockText;
@@ -421,7 +423,7 @@ class Parser {
     return filters;
   }
 
-  // Without a template that extends this one, a block stands where it is.
+  // No other template extends this one, so a named block stays where it is.
   NodePtr parse_named_block() {
     NodePtr node = make(NodeKind::named_block);
     const std::string name = take_any_name();
@@ -445,7 +447,7 @@ class Parser {
     return with(std::move(node), std::move(block));
   }
 
-  // How often the names have been said that make a macro take more than its parameters.
+  // How often the template has used the names that let a macro take more than its parameters.
   struct Mentions {
     size_t varargs = 0;
     size_t kwargs = 0;
@@ -548,7 +550,7 @@ class Parser {
            is_sign(")");
   }
 
-  // One expression, or several with commas.
+  // Parses one expression, or several with commas.
   NodePtr parse_tuple(bool with_condition = true) {
     const auto parse_one = [&] { return with_condition ? parse_expression() : parse_either(); };
     NodePtr first = parse_one();
@@ -590,8 +592,8 @@ class Parser {
     return value;
   }
 
-  // A filter or a test that there is not. In a branch or a condition Jinja refuses it only where it
-  // is called.
+  // Notes a filter or a test that does not exist. In a branch or a condition, Jinja refuses it only
+  // when it is called.
   void note_unknown(std::string_view kind, const std::string& name) {
     if (may_be_unknown_ || !unknown_.message.empty()) return;
     unknown_ = {ErrorCode::unsupported_feature,
@@ -629,7 +631,7 @@ class Parser {
     return around(NodeKind::negate, std::move(value));
   }
 
-  // "==", "in", "not in" …; empty where there is none.
+  // Takes a comparison: "==", "in", "not in" …; returns an empty text if there is none.
   std::string take_comparison() {
     for (const std::string_view sign : {"==", "!=", "<=", ">=", "<", ">"}) {
       if (take_sign(sign)) return std::string(sign);
@@ -924,7 +926,7 @@ class Parser {
     return true;
   }
 
-  // Names joined by dots.
+  // Takes names joined by dots.
   std::string take_dotted_name() {
     std::string name = take_any_name();
     if (name.empty()) return Failed();
@@ -936,7 +938,7 @@ class Parser {
     return name;
   }
 
-  // The filter whose name is here, and those after it.
+  // Parses the filter whose name is here, and the filters after it.
   NodePtr parse_filters(NodePtr value) {
     do {
       NodePtr filter = around(NodeKind::filter, std::move(value));
@@ -1010,8 +1012,8 @@ class Parser {
   std::vector<std::string> block_names_ = {};
   Names* names_ = nullptr;
   bool has_too_many_names_ = false;
-  bool may_be_unknown_ = false;  // a filter, or a test
-  Error unknown_ = {};           // the first one that may not
+  bool may_be_unknown_ = false;  // whether a filter or test may be unknown here
+  Error unknown_ = {};           // the first filter or test that may not, but is
   Error error_ = {};
 };
 

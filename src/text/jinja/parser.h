@@ -1,4 +1,4 @@
-// From tokens to statements.
+// Turns the tokens of a template into statements.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,10 @@
 
 namespace kinglet::jinja {
 
-// A NodeKind::block. ErrorCode::unsupported_feature says what is wrong or unknown, and in which
-// line: a template that names an unknown filter, test or statement is refused before it runs.
+// Parses a template; the result is a NodeKind::block. Fails with ErrorCode::unsupported_feature;
+// the message says what is wrong or unknown, and in which line. A template with an unknown
+// statement is refused here, before it runs, and so are unknown filters and tests outside of
+// branches and conditions.
 Result<NodePtr> parse(std::string_view source);
 
 }  // namespace kinglet::jinja

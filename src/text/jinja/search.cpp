@@ -7,14 +7,14 @@
 namespace kinglet::jinja {
 namespace {
 
-// Of shorter parts the plain search is at most this many times slower.
+// For parts up to this size, the plain search is at most this many times slower.
 constexpr size_t kShort = 32;
 
-// Where the part ends in the whole, both read by place. Source: Knuth, Morris and Pratt, "Fast
-// pattern matching in strings".
+// Returns where the first occurrence of the part ends in the whole. `whole(i)` and `part(i)` return
+// their characters. Source: Knuth, Morris and Pratt, "Fast pattern matching in strings".
 template <class Whole, class Part>
 size_t find_end(const Whole& whole, size_t n_whole, const Part& part, size_t n_part) {
-  // Of each beginning of the part: how long its longest own beginning is that also ends it.
+  // For each prefix of the part: the length of its longest proper prefix that is also its suffix.
   std::vector<uint32_t> borders(n_part + 1);
   for (uint32_t i = 1, n = 0; i < n_part; ++i) {
     while (n > 0 && part(i) != part(n)) n = borders[n];

@@ -1,5 +1,5 @@
-// Finding a text in another in time that grows with their sizes, not with the product of them: a
-// template may ask for 'aaa…b' in 'aaa…'.
+// Finds a text in another one in time proportional to the sum of their sizes, not to the product: a
+// template may search 'aaa…' for 'aaa…b'.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace kinglet::jinja {
 
-// As the methods of std::string_view: `npos` where there is none.
+// Like std::string_view::find() and rfind(): both return `npos` if `part` is not found.
 size_t find_text(std::string_view whole, std::string_view part, size_t from = 0);
-// The last one that begins at `last` or before.
+// Returns the last occurrence that begins at or before `last`.
 size_t find_last_text(std::string_view whole, std::string_view part,
                       size_t last = std::string_view::npos);
 

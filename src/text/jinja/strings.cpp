@@ -13,14 +13,14 @@ namespace {
 
 size_t size_at(std::string_view bytes, size_t at) { return decode_utf8(bytes.substr(at)).n_bytes; }
 
-// Where the character begins that ends in front of `end`.
+// Returns where the character begins that ends at `end`.
 size_t begin_before(std::string_view bytes, size_t end) {
   size_t at = end - 1;
   while (at > 0 && end - at < 4 && (static_cast<unsigned char>(bytes[at]) & 0xc0) == 0x80) --at;
   return at + size_at(bytes, at) == end ? at : end - 1;
 }
 
-// The characters of a text, in an order.
+// Returns the characters of a text, sorted for binary search.
 std::vector<std::string_view> sorted_characters(std::string_view bytes) {
   std::vector<std::string_view> characters;
   for (size_t at = 0; at < bytes.size(); at += size_at(bytes, at)) {
@@ -31,15 +31,17 @@ std::vector<std::string_view> sorted_characters(std::string_view bytes) {
   return characters;
 }
 
-constexpr char32_t kSharpS = 0xdf;       // large, it is two letters
-constexpr char32_t kLargeSigma = 0x3a3;  // small, it is another letter at the end of a word
+constexpr char32_t kSharpS = 0xdf;       // in upper case it is two letters
+constexpr char32_t kLargeSigma = 0x3a3;  // in lower case it is another letter at the end of a word
 
-// How a text's letters are to be: all of them small or large; the first of each word large, words
-// being letters without anything between them, or anything without spaces and opening brackets;
-// the first of the text large.
+// What the case of a text's letters becomes:
+// - lower, upper: the case of all letters.
+// - title: the first letter of each word is upper case; a word is a run of letters with case.
+// - words: likewise; a word is a run of anything but spaces, hyphens and opening brackets.
+// - capitalized: the first letter of the text is upper case.
 enum class Style : uint8_t { lower, upper, title, words, capitalized };
 
-// nullopt where a character's cases are not known.
+// Returns the text in this style; nullopt if the case of a character is not known.
 std::optional<Text> map_letters(const Text& text, Style style) {
   Text out;
   bool is_first = true;
@@ -70,7 +72,7 @@ std::optional<Text> map_letters(const Text& text, Style style) {
   return out;
 }
 
-// Whether a line ends with the character that begins there.
+// Whether the character that begins at `at` ends a line.
 bool ends_line(const std::string& bytes, size_t at) {
   constexpr std::string_view kEnds = "\n\r\v\f\x1c\x1d\x1e";
   constexpr std::string_view kWideEnds[] = {"\u0085", "\u2028", "\u2029"};

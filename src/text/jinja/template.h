@@ -1,4 +1,4 @@
-// Chat templates: Jinja programs that make one text of a conversation.
+// Chat templates: Jinja programs that turn a conversation into one text.
 #pragma once
 
 #include <string_view>
@@ -12,12 +12,13 @@ namespace kinglet::jinja {
 
 class Template {
  public:
-  // ErrorCode::unsupported_feature says what cannot be read, and in which line.
+  // Fails with ErrorCode::unsupported_feature; the message says what cannot be read, and in which
+  // line.
   static Result<Template> parse(std::string_view source);
 
-  // The text that it makes of the variables. ErrorCode::invalid_argument: what the template raises,
-  // in its words, or what cannot be computed, with the line; out_of_memory beyond the limits of
-  // interpreter.h.
+  // Returns the text that the template makes of the variables. Errors: invalid_argument (an
+  // exception that the template raises, with its message, or something that cannot be computed;
+  // with the line), out_of_memory (the template exceeds the limits of interpreter.h).
   Result<Text> render(const Dict& variables, const Now& now) const;
 
  private:

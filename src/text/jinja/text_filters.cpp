@@ -18,7 +18,7 @@ constexpr int64_t kMostWidth = 10000;
 
 const Value& filtered(const Arguments& arguments) { return arguments.positional.front(); }
 
-// In forms spaces are "+" and slashes are escaped.
+// Escapes a text for URLs. For forms, spaces become "+", and slashes are escaped, too.
 Text url_text(const Text& text, bool is_form) {
   constexpr std::string_view kPlain = "_.-~";
   Text out;
@@ -42,7 +42,7 @@ Text url_text(const Text& text, bool is_form) {
   return out;
 }
 
-// As pprint prints a value: dicts in the order of their keys.
+// Returns the value with its dicts sorted by their keys, as pprint prints them.
 Result<Value> in_order(const Value& value) {
   if (value.is_sequence()) {
     List items;
@@ -118,7 +118,7 @@ Result<Value> truncate_filter(Arguments& arguments) {
   const Value& value = filtered(arguments);
   const int64_t room = most - length(end);
   if (room < 0 || leeway < 0) return refusal("truncate: no room for what marks the cut");
-  // A list that is not too long stays what it is.
+  // A list that is not too long is returned unchanged.
   const bool is_text = value.is(Kind::text);
   if (value.is(Kind::generator)) return refusal("truncate: a generator is no str");
   KINGLET_ASSIGN(const Value through, is_text ? value : elements(value));
@@ -193,7 +193,7 @@ Result<Value> filesize_filter(Arguments& arguments) {
   std::string_view prefixes("kMGTPEZY");
   for (; prefixes.size() > 1 && *size >= unit * base; unit *= base) prefixes.remove_prefix(1);
   const std::string prefix(1, is_binary && prefixes[0] == 'k' ? 'K' : prefixes[0]);
-  // The same order of operations decides how ties round.
+  // Keep this order of operations, which is Jinja's: it decides how ties round.
   return Value::text(
       cat(fixed_text(base * *size / (unit * base), 1), " ", prefix, is_binary ? "iB" : "B"));
 }

@@ -1,4 +1,4 @@
-// Filters that lay texts out.
+// Filters that format texts.
 #pragma once
 
 #include "base/result.h"
@@ -6,15 +6,15 @@
 
 namespace kinglet::jinja {
 
-// As Jinja's documentation has them. `arguments.positional` begins with what is filtered.
+// See Jinja's documentation. `arguments.positional` begins with the filtered value.
 Result<Value> format_filter(Arguments& arguments);
-Result<Value> pprint_filter(Arguments& arguments);  // of what fits into one line
+Result<Value> pprint_filter(Arguments& arguments);  // only for values that fit into one line
 Result<Value> truncate_filter(Arguments& arguments);
 Result<Value> urlencode_filter(Arguments& arguments);
 Result<Value> wordcount_filter(Arguments& arguments);
 Result<Value> filesize_filter(Arguments& arguments);
 
-// A text in the middle of so many characters.
+// Returns the text in the middle of `width` characters.
 Text centered(const Text& text, int64_t width, std::string_view fill = " ");
 
 }  // namespace kinglet::jinja

@@ -15,7 +15,8 @@
 namespace kinglet::jinja {
 namespace {
 
-// What Python calls not printable, of what is assigned: spaces but " ", and marks without a shape.
+// Whether Python calls an assigned character printable: not spaces other than " ", and not
+// characters without a shape.
 bool is_printable(char32_t code) {
   constexpr std::pair<char32_t, char32_t> kOthers[] = {
       {0x00, 0x1f},     {0x7f, 0xa0},       {0xad, 0xad},       {0x600, 0x605},   {0x61c, 0x61c},
@@ -27,7 +28,7 @@ bool is_printable(char32_t code) {
   });
 }
 
-// A character as repr() spells it between such quotes.
+// Appends a character as repr() spells it between quotes of this kind.
 void append_repr(Text& out, std::string_view character, char32_t code, bool is_said, char quote) {
   if (is_printable(code)) {
     if (character.front() == quote || character.front() == '\\') out.append("\\");
@@ -92,7 +93,7 @@ Text repr_of_range(const Range& range) {
   return Text(cat("range(", range.start, ", ", range.stop, step, ")"));
 }
 
-// A namespace, or what a loop tells of itself.
+// Returns repr() of a namespace, or of the variable `loop`.
 Text repr_of_space(const Dict& dict) {
   const Value* index = dict.find("index");
   const Value* length = dict.find("length");
@@ -105,7 +106,7 @@ Text repr_of_space(const Dict& dict) {
   return out;
 }
 
-// -1, 0 or 1; neither is rounded to be like the other. Of what is no number (NaN): 2.
+// Returns -1, 0 or 1; 2 if one of the two is NaN. Compares exactly, without rounding to one type.
 int order_of_numbers(const Value& a, const Value& b) {
   const auto sign = [](auto x, auto y) { return x < y ? -1 : x > y ? 1 : x == y ? 0 : 2; };
   if (a.is_whole() && b.is_whole()) return sign(a.as_integer(), b.as_integer());
@@ -501,7 +502,7 @@ Result<std::vector<size_t>> sorted_places(const List& keys, bool reverse) {
   Status status;
   std::vector<size_t> places(keys.size());
   for (size_t i = 0; i < places.size(); ++i) places[i] = i;
-  // A heap's sort is the least code; places tell equal ones apart.
+  // Heap sort needs the least code. It is not stable, so indices decide between equal keys.
   const auto is_before = [&](size_t a, size_t b) {
     const auto order = compare(keys[a], keys[b]);
     if (!order.ok()) status = order.error();

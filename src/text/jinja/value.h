@@ -1,4 +1,4 @@
-// What expressions of a template are worth, as Python has them.
+// The values of a template's expressions, as in Python.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ struct Scope;
 
 using List = std::vector<Value>;
 
-// Of a list that a template makes.
+// The most items of a list that a template makes.
 constexpr size_t kMostItems = size_t{1} << 20;
 
 // In the order of insertion.
 struct Dict {
   std::vector<std::pair<Value, Value>> entries;
 
-  const Value* find(const Value& key) const;  // null where there is none
+  const Value* find(const Value& key) const;  // null if there is no such key
   const Value* find(std::string_view key) const;
   void set(const Value& key, const Value& value);
 };
@@ -44,11 +44,11 @@ struct Arguments {
   std::vector<std::pair<std::string, Value>> named;
 };
 
-// `self`: what a method belongs to, or what the function was made with.
+// `self`: the value that a method belongs to, or data that the function was made with.
 using Function = Result<Value> (*)(const Value& self, Arguments& arguments);
 using Getter = Result<Value> (*)(const Value& self);  // takes no arguments
 
-// A block of the template that can be called, and where it stands.
+// A block of the template that can be called, and the scope of its definition.
 struct Macro {
   const Node* node = nullptr;
   Scope* scope = nullptr;
@@ -62,36 +62,36 @@ struct Range {
 };
 
 enum class Kind : uint8_t {
-  undefined,  // a name or an attribute that there is not
+  undefined,  // a name or an attribute that does not exist
   none,
   boolean,
   integer,
-  long_integer,  // of more than 64 bits: known by its digits, and not computed with
+  long_integer,  // of more than 64 bits: only its digits are known; arithmetic refuses it
   real,
   text,
   list,
   tuple,
   range,  // of whole numbers
   dict,
-  view,       // d.items() and the like: gone through as often as one wants, without places
-  generator,  // what some filters give: gone through once, and true
+  view,       // d.items() and the like: can be iterated again and again, but has no positions
+  generator,  // the result of some filters: can be iterated only once, and is always true
   space,      // namespace(): a dict whose entries a template may set
   function,
   macro,
-  failure,  // of a Result
+  failure,  // the error of a Result
 };
 
 class Value {
  public:
   Value() = default;
-  // Out of line, as they are everywhere.
+  // Defined in value.cpp: inlined everywhere, they would take much code.
   Value(const Value& other);
   Value(Value&& other) noexcept;
   Value& operator=(const Value& other);
   Value& operator=(Value&& other) noexcept;
   ~Value();
 
-  // `what` says in errors what is undefined.
+  // `what` names the undefined thing in error messages.
   static Value undefined(std::string_view what);
   static Value none();
   static Value boolean(bool value);
@@ -100,11 +100,11 @@ class Value {
   static Value real(double value);
   static Value text(Text value);
   static Value text(std::string_view bytes, bool is_said = false);
-  // What is escaped for HTML, or is to stay as it is: it escapes what is joined with it.
+  // A text that is escaped for HTML, or needs no escaping. Text that is joined with it is escaped.
   static Value markup(Text value);
   static Value list(List items);
-  static Value view(std::string_view name, List items);  // of the type that Python has
-  static Value range(const Range& range);                // of at most kMostItems
+  static Value view(std::string_view name, List items);  // `name` is Python's name of the type
+  static Value range(const Range& range);                // at most kMostItems numbers
   static Value generator(List items);
   static Value tuple(List items);
   // A tuple whose elements are also its attributes `grouper` and `list`.
@@ -126,7 +126,7 @@ class Value {
   bool has_items() const { return has_places() || is(Kind::view) || is(Kind::generator); }
   bool is_markup() const { return content_ && content_->is_markup; }
 
-  // Of the kinds that they are named after.
+  // Each of these is for values of the kind in its name, or of the kind in its comment.
   bool as_boolean() const { return integer_ != 0; }
   int64_t as_integer() const { return integer_; }  // of is_whole()
   double as_real() const;                          // of is_number()
@@ -136,24 +136,24 @@ class Value {
   const Dict& entries() const { return content_->entries; }
   Dict& entries() { return content_->entries; }
   const Range& as_range() const { return content_->range; }
-  List take_items() const;                         // of a generator, which is empty then
+  List take_items() const;                         // of a generator, which is empty afterwards
   Result<Value> call(Arguments& arguments) const;  // of a function
   const Macro& as_macro() const { return content_->macro; }
   Error& as_error() const { return content_->error; }
 
-  // Lists in lists and the like.
+  // How deep lists and the like are nested.
   size_t depth() const { return content_ ? content_->depth : 0; }
-  // Bytes that are looked at by whoever goes through all of it.
+  // About how many bytes an operation reads that looks at all of the value.
   size_t weight() const { return content_ ? content_->weight : 0; }
   bool holds_space() const { return content_ && content_->holds_space; }
 
   // Python's truth value.
   bool is_true() const;
 
-  // A text, escaped as this one is.
+  // Returns `text`, as markup if this value is markup.
   Value with_text(Text text) const;
 
-  // What `undefined` was, or the name of the type as Python has it.
+  // Returns Python's name of the type; for an undefined value, says what is undefined.
   std::string type_name() const;
 
   // str(): what {{ }} prints; repr(), as lists print their elements.
@@ -161,10 +161,11 @@ class Value {
   Text to_repr() const;
 
  private:
-  // Of the kinds that are no numbers; shared by copies, of which only namespaces change.
+  // The data of kinds that are not numbers. Copies share it; once shared, it changes only in
+  // namespaces and generators.
   struct Content {
-    Text text = {};   // of a view: its type; of a long integer: its digits
-    List items = {};  // of a function: its self
+    Text text = {};   // for a view: its type; for a long integer: its digits
+    List items = {};  // for a function: its self
     Dict entries = {};
     Range range = {};
     Function function = nullptr;
@@ -191,7 +192,7 @@ class Value {
 
 namespace kinglet {
 
-// As any Result, in a quarter of the code: most functions of templates give one.
+// Like any Result, but with a quarter of the code: most functions of templates return one.
 template <>
 class [[nodiscard]] Result<jinja::Value> {
  public:
@@ -212,24 +213,26 @@ class [[nodiscard]] Result<jinja::Value> {
 
 namespace kinglet::jinja {
 
-// As Python: 1 == 1.0 == True.
+// As in Python: 1 == 1.0 == True.
 bool operator==(const Value& a, const Value& b);
 
-// -1, 0 or 1; 2 where one is not a number (NaN). ErrorCode::invalid_argument where Python has no
-// order of the two.
+// Returns -1, 0 or 1; 2 if one of the two is NaN. Fails with ErrorCode::invalid_argument if Python
+// cannot order the two.
 Result<int> compare(const Value& a, const Value& b);
 
-// ErrorCode::invalid_argument of two views of dicts, whose order does not count in Python.
+// Fails with ErrorCode::invalid_argument for two views of dicts: Python compares them without
+// regard to their order, which is not implemented.
 Status check_equality(const Value& a, const Value& b);
 
-// ErrorCode::invalid_argument where Python takes the value for no key of a dict.
+// Fails with ErrorCode::invalid_argument if Python does not accept the value as a key of a dict.
 Status check_key(const Value& value);
 
-// A sequence itself; a list of the characters of a text, the keys of a dict.
-// ErrorCode::invalid_argument names what cannot be gone through.
+// Returns what a loop iterates over: a list, tuple or range itself, the characters of a text, the
+// keys of a dict, or the items of a view or generator. Empties a generator. Fails with
+// ErrorCode::invalid_argument for values that cannot be iterated.
 Result<Value> elements(const Value& value);
 
-// The places of the keys in their order, equal ones as they stand.
+// Returns the indices of the keys in sorted order; equal keys keep their order.
 Result<std::vector<size_t>> sorted_places(const List& keys, bool reverse);
 
 Error refusal(std::string message);
