@@ -1,4 +1,4 @@
-// What several parts of the page ask for: another model, another session, and telling of failure.
+// Actions that several parts of the page use: open another model or session, and report failures.
 import { clearAlert, showAlert } from './alert.ts';
 import { isReader } from './models/reader-file.ts';
 import { openPanel } from './panels/panels.ts';
@@ -9,12 +9,12 @@ import { startOver, stop } from './talk/conversation.ts';
 import { embedded, opened, openModel, OtherPurpose, renewSession } from './workspace.ts';
 import type { ModelChoice } from './workspace.ts';
 
-/** The model of the last visit; undefined where it was the page's own. */
+/** The model of the last visit; undefined if it was the page's own. */
 export const rememberedModel = new RememberedChoice('kinglet model');
 
 /**
- * Opens a model. Another one than before begins a new conversation. One that embeds texts goes to
- * the search panel, beside the one that is open.
+ * Opens a model. A model other than the open one begins a new conversation. A model that embeds
+ * texts opens in the search panel, and the open model stays.
  */
 export async function useModel(choice: ModelChoice): Promise<boolean> {
   clearAlert();
@@ -37,7 +37,7 @@ export async function useModel(choice: ModelChoice): Promise<boolean> {
   }
 }
 
-/** Opens files that were dropped or picked: a model, what reads pictures for one, or both. */
+/** Opens files that were dropped or picked: a model, a picture reader for a model, or both. */
 export async function useFiles(files: readonly File[]): Promise<void> {
   let model: File | undefined;
   let reader: File | undefined;
@@ -54,7 +54,7 @@ export async function useFiles(files: readonly File[]): Promise<void> {
   }
 }
 
-/** For settings that hold from the start. */
+/** Applies settings that take effect only when a model is loaded. */
 export async function reloadModel(): Promise<void> {
   if (opened.value) await useModel(opened.value.choice);
 }

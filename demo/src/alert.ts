@@ -1,4 +1,4 @@
-// What went wrong, above the composer, until it is closed or something else goes right.
+// The message about an error, above the composer, until it is closed or a later action succeeds.
 import { showMessage } from './ui/closable.ts';
 import { byId } from './ui/dom.ts';
 import { errorText } from './ui/format.ts';

@@ -1,5 +1,5 @@
-// Small models that are known to run here. Those of Bonsai were tried in their shapes and with random
-// weights, not with the files themselves, whose sizes the hub gives.
+// Small models that are known to run here. The Bonsai models were tried with their shapes and with
+// random weights, not with the real files; their sizes are the hub's.
 
 /** A model on the hub. */
 export interface HubModel {
@@ -7,22 +7,22 @@ export interface HubModel {
   about: string;
   bytes: number;
   licence: string;
-  /** As Kinglet.load() takes it: hf:owner/repo/file */
+  /** The source for Kinglet.load(): hf:owner/repo/file */
   address: string;
 }
 
 /** A model that chats. */
 export interface KnownModel extends HubModel {
-  /** Numbers of keys and values that a token leaves: two for each layer and number of its key heads. */
+  /** Numbers that a token adds to the keys and values: 2 × layers × width of all key heads. */
   kvNumbers: number;
 }
 
-/** A model that reads pictures too, by a second file. `bytes` are those of both. */
+/** A model that also reads pictures, with a second file. `bytes` is the size of both files. */
 export interface SeeingModel extends KnownModel {
   reader: { address: string; bytes: number };
 }
 
-/** Those that only go on with a text. */
+/** Models that only continue a text. */
 export const storyModels: readonly HubModel[] = [
   {
     name: 'Stories 15M',
@@ -33,7 +33,7 @@ export const storyModels: readonly HubModel[] = [
   },
 ];
 
-/** Those that answer, smallest first. */
+/** Models that chat, smallest first. */
 export const chatModels: readonly KnownModel[] = [
   {
     name: 'SmolLM2 135M Instruct',
@@ -109,7 +109,7 @@ export const chatModels: readonly KnownModel[] = [
   },
 ];
 
-/** Those that answer about pictures, smallest first. Sizes are those that the hub gives. */
+/** Models that answer questions about pictures, smallest first. Sizes are the hub's. */
 export const seeingModels: readonly SeeingModel[] = [
   {
     name: 'SmolVLM 256M Instruct',
@@ -149,7 +149,7 @@ export const seeingModels: readonly SeeingModel[] = [
   },
 ];
 
-/** Models that embed texts, to search them by. Sizes are about those that the hub gives. */
+/** Models that embed texts for searching. Sizes are approximately the hub's. */
 export const embeddingModels: readonly HubModel[] = [
   {
     name: 'all-MiniLM-L6-v2',
@@ -181,20 +181,20 @@ export const embeddingModels: readonly HubModel[] = [
   },
 ];
 
-/** What a new visitor is offered to chat with, the better ones first. */
+/** Chat models that a new visitor is offered, the better ones first. */
 export const firstChatModels: readonly KnownModel[] = [
   ...['SmolLM2 360M Instruct', 'SmolLM2 135M Instruct'],
 ].flatMap((wanted) => chatModels.filter(({ name }) => name === wanted));
 
-/** What writes, in this list or another. */
+/** All models that write text. */
 export const writingModels: readonly HubModel[] = [...chatModels, ...seeingModels, ...storyModels];
 
-/** The file that reads pictures for a model of the list. */
+/** The address of the file that reads pictures for a model of `seeingModels`. */
 export function readerOf(source: unknown): string | undefined {
   return seeingModels.find(({ address }) => address === source)?.reader.address;
 }
 
-/** The page on the hub of a model with that address. */
+/** The hub's page about the model with this address. */
 export function hubPage(address: string): string {
   const [owner, repo] = address.slice('hf:'.length).split('/');
   return `https://huggingface.co/${owner ?? ''}/${repo ?? ''}`;

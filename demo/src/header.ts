@@ -1,4 +1,4 @@
-// The line at the top: the model in use, and the progress of one that is being loaded.
+// The line at the top: the model in use, and the progress of a load.
 import type { Loading } from './loading.ts';
 import type { RemoteModel } from './server/remote-model.ts';
 import { server } from './server/server.ts';
@@ -41,7 +41,7 @@ export function showHeader(): void {
 
 function showNone(): void {
   name.textContent = loading.value ? 'Loading …' : 'No model loaded';
-  facts.textContent = '\u00a0'; // keeps its line
+  facts.textContent = '\u00a0'; // keeps the height of the line
 }
 
 /** "SmolLM2 135M · 12.0 MB of 145 MB · 3.1 MB/s · 43 s left" */

@@ -1,4 +1,4 @@
-// A load that the page shows while it runs, of which there is one at a time in each place.
+// A load that the page shows while it runs. Each place on the page shows one load at a time.
 import type { LoadProgress } from 'kinglet';
 import { Pace } from './pace.ts';
 import type { Observable } from './ui/observable.ts';
@@ -6,7 +6,7 @@ import type { Observable } from './ui/observable.ts';
 export interface Loading {
   name: string;
   progress: LoadProgress | undefined;
-  /** Bytes per second, lately; undefined in the first moments. */
+  /** Bytes per second in the last seconds; undefined at the start. */
   bytesPerSecond: number | undefined;
   cancel: () => void;
 }
@@ -17,9 +17,8 @@ export interface LoadListeners {
 }
 
 /**
- * Runs `load` as the one that `shown` holds, and gives what it gives; undefined when it is
- * cancelled, or when a later one takes over. `load` heeds its signal, and frees what it has made
- * when it throws.
+ * Runs `load`, shows its progress in `shown`, and returns its result; undefined if it is cancelled
+ * or a later load replaces it. `load` must obey its signal, and free what it has made if it throws.
  */
 export async function showLoad<T>(
   shown: Observable<Loading | undefined>,

@@ -56,17 +56,17 @@ if (lastPlaceWasServer() && (await isServed) && (await useServer())) await resto
 else await beginInPage();
 await keepForOffline();
 
-/** Where no model was open in the page yet. */
+/** Shows what the page begins with if no model has been open in it yet. */
 async function beginInPage(): Promise<void> {
   const last = rememberedModel.value;
   if (last) {
-    // What a visitor has chosen may be large, and is not loaded unasked.
+    // A model that the visitor chose may be large, so the page asks before it loads it.
     await restoring;
     await offerAgain(last);
   } else if (await useModel(embedded)) {
     clearAlert();
     await restoring;
-    // A new visitor sees at once what the page does.
+    // Shows a new visitor at once what the page does.
     if (exchanges.value.length === 0) await sendSample('Once upon a time');
   }
 }

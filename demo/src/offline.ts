@@ -1,11 +1,11 @@
 import { opened } from './workspace.ts';
 
 /**
- * Has the service worker keep the page for visits without a network. Called when the page has
+ * Makes the service worker store the page for visits without a network. Called when the page has
  * nothing more urgent to download.
  */
 export async function keepForOffline(): Promise<void> {
-  // Not in development, where there is no list of files.
+  // Not in development, where the list of files does not exist.
   if (!import.meta.env.PROD || !('serviceWorker' in navigator)) return;
   try {
     await navigator.serviceWorker.register('./service-worker.js');
@@ -16,6 +16,6 @@ export async function keepForOffline(): Promise<void> {
       active?.postMessage({ variant: runtime.variant, isSeeing: images !== undefined });
     });
   } catch {
-    // Denied, as in private windows: the page works as long as there is a network.
+    // The browser may refuse it, as in private windows. Then the page needs a network.
   }
 }

@@ -1,11 +1,11 @@
 const windowMs = 4000;
 const leastMs = 300;
 
-/** How fast a number has grown in the last seconds. */
+/** Measures how fast a number grew in the last seconds. */
 export class Pace {
   readonly #samples: { at: number; value: number }[] = [];
 
-  /** `at` in milliseconds. Growth per second; undefined until it can be told. */
+  /** Returns the growth per second; undefined until it is known. `at` is in milliseconds. */
   add(at: number, value: number): number | undefined {
     this.#samples.push({ at, value });
     while (at - (this.#samples[1]?.at ?? at) > windowMs) this.#samples.shift();

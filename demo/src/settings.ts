@@ -1,4 +1,4 @@
-// What can be set, what it starts with, and where it is remembered.
+// The settings, their defaults, and where they are remembered.
 import type { GenerateOptions, KvKind, ModelInfo } from 'kinglet';
 import { Observable } from './ui/observable.ts';
 
@@ -10,17 +10,17 @@ export interface Settings {
   minP: number;
   repeatPenalty: number;
   maxTokens: number;
-  /** Undefined draws a new one each time. */
+  /** Undefined draws a new seed each time. */
   seed: number | undefined;
-  /** Put before a chat; empty for none. */
+  /** The system message of chats; empty for none. */
   system: string;
   // For a new session
-  /** Tokens of context; undefined takes what the model was trained for, up to a limit. */
+  /** Tokens of context; undefined: the length that the model was trained for, up to a limit. */
   nCtx: number | undefined;
   kvKeys: KvKind;
   kvValues: KvKind;
   // For loading the model again
-  /** Undefined leaves the choice to the engine, here and below. */
+  /** Undefined leaves the choice to the engine, also for the kernels. */
   nThreads: number | undefined;
   kernels: string | undefined;
 }
@@ -29,7 +29,7 @@ export const kvKinds: readonly KvKind[] = [
   ...(['f32', 'f16', 'q8', 'int8', 'fp8_e4m3', 'fp8_e5m2', 'q4'] as const),
 ];
 
-/** What each is, and the memory that it takes beside 32-bit floats. */
+/** The name of each kind, and the memory that it takes compared with 32-bit floats. */
 export const kvKindNames: Record<KvKind, { name: string; about: string }> = {
   f32: { name: '32-bit floats', about: 'Nothing is rounded.' },
   f16: { name: '16-bit floats', about: 'Half the memory.' },
@@ -82,7 +82,7 @@ export function isSampling(current: Settings, wanted: Sampling): boolean {
   );
 }
 
-/** What a file recommends, for the rest the usual values; undefined where it says nothing. */
+/** The file's recommended values, and usual ones for the rest; undefined if it recommends none. */
 export function recommendedSampling({ sampling }: ModelInfo): Sampling | undefined {
   if (Object.keys(sampling).length === 0) return undefined;
   const { temperature, topK, topP, minP, repeatPenalty } = { ...usual, ...sampling };
@@ -91,7 +91,7 @@ export function recommendedSampling({ sampling }: ModelInfo): Sampling | undefin
 
 let followed = usual;
 
-/** Takes up what a file recommends, unless somebody has chosen otherwise. */
+/** Switches to the values that a file recommends, unless the visitor has chosen others. */
 export function followModel(info: ModelInfo): void {
   const wanted = recommendedSampling(info) ?? usual;
   if (isSampling(settings.value, followed)) settings.value = { ...settings.value, ...wanted };
@@ -111,7 +111,7 @@ export function changeSettings(change: Partial<Settings>): void {
   }
 }
 
-/** Of what an earlier visit left, that which still has the type of a setting. */
+/** The stored settings of an earlier visit, without those that no longer have the right type. */
 function stored(): Partial<Settings> {
   try {
     const found = JSON.parse(localStorage.getItem(storageKey) ?? '{}') as Record<string, unknown>;
@@ -131,7 +131,10 @@ function fits(name: keyof Settings, value: unknown): boolean {
   return typeof value === (name === 'system' ? 'string' : 'number');
 }
 
-/** For links and experiments: ?threads=2&kernels=scalar&ctx=256&tokens=60&temperature=0&seed=1 */
+/**
+ * The settings in the page's address, for links and experiments:
+ * ?threads=2&kernels=scalar&ctx=256&tokens=60&temperature=0&seed=1
+ */
 function asked(): Partial<Settings> {
   const names = {
     ...({ threads: 'nThreads', ctx: 'nCtx', tokens: 'maxTokens' } as const),

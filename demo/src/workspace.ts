@@ -1,4 +1,4 @@
-// The model in use, the session that the page talks to, and loading another.
+// The model in use, the session that the page talks to, and loading another model.
 import { Kinglet } from 'kinglet';
 import type { LoadOptions, ModelInfo, Session, SessionOptions } from 'kinglet';
 import { readerOf } from './catalogue.ts';
@@ -11,7 +11,7 @@ import { Observable } from './ui/observable.ts';
 export interface ModelChoice {
   name: string;
   source: string | URL | File;
-  /** What reads pictures for it. */
+  /** The file that reads pictures for the model. */
   reader?: File | undefined;
 }
 
@@ -19,7 +19,7 @@ export interface OpenModel {
   choice: ModelChoice;
   name: string;
   kinglet: Kinglet;
-  /** Undefined where the file holds a vocabulary only, and nothing to compute with. */
+  /** Undefined if the file has only a vocabulary, and no weights. */
   session: Session | undefined;
 }
 
@@ -39,8 +39,8 @@ export const opened = new Observable<OpenModel | undefined>(undefined);
 export const loading = new Observable<Loading | undefined>(undefined);
 
 /**
- * Replaces the model once the new one is ready; until then, and on an error, the old one stays.
- * False when cancelled, or when a later call has taken over.
+ * Replaces the model when the new one is ready; until then, and after an error, the old one stays.
+ * Returns false if cancelled, or if a later call replaced this one.
  *
  * @throws KingletError
  */
@@ -61,7 +61,7 @@ export async function openModel(choice: ModelChoice): Promise<boolean> {
   return isOpen ?? false;
 }
 
-/** A model of its own, as the settings say, with the kernels that the caller wants. */
+/** Loads a model with the given kernels; the other options come from the settings. */
 export function loadKinglet(
   { source }: ModelChoice,
   kernels: string | undefined,
@@ -72,14 +72,14 @@ export function loadKinglet(
     kernels,
     nThreads: settings.value.nThreads,
     hubBase: hubBase(),
-    // The page makes its own sessions, which it can replace; this one should cost nothing.
+    // The page makes its own sessions, which it can replace; the first session should cost nothing.
     nCtx: 1,
     spareMemory: 2 ** 30,
-    cache: source !== embedded.source, // which the service worker keeps
+    cache: source !== embedded.source, // the service worker stores the embedded model
   });
 }
 
-/** The file was made for something else than text. */
+/** The model was made for something other than text. */
 export class OtherPurpose extends Error {
   readonly purpose: ModelInfo['purpose'];
 
@@ -103,7 +103,7 @@ async function firstSession(kinglet: Kinglet): Promise<Session | undefined> {
 let renewal = Promise.resolve();
 
 /**
- * Gives the open model a new, empty session as the settings say. Waits for the renewals before it,
+ * Gives the open model a new, empty session with the current settings. Waits for the renewals before it,
  * so that of two quick changes the later one holds.
  */
 export function renewSession(): Promise<void> {
@@ -125,9 +125,9 @@ async function replaceSession(): Promise<void> {
   opened.value = { ...model, session };
 }
 
-/** Enough for a conversation; what long-context models allow would not fit. */
+/** Enough for a conversation; the full length of long-context models would not fit in memory. */
 export const defaultMaxContext = 2048;
-/** A picture may take as much as a thousand words. */
+/** A picture may take as many tokens as a thousand words. */
 export const defaultSeeingContext = 4096;
 
 export function sessionOptions(
@@ -141,7 +141,7 @@ export function sessionOptions(
   };
 }
 
-/** Of a mirror: ?hub=https://… */
+/** The address of a hub mirror, from the page's address: ?hub=https://… */
 export function hubBase(): string | undefined {
   return new URLSearchParams(location.search).get('hub') ?? undefined;
 }

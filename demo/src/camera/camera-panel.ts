@@ -1,4 +1,4 @@
-// The live camera: what it sees, the question, and what the model says to it.
+// The live camera: its picture, the question, and the model's answers.
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { Panel } from '../panels/panels.ts';
@@ -69,7 +69,7 @@ function view(): TemplateResult {
   `;
 }
 
-/** The answer that is written, or the last one while the next picture is read, and older ones. */
+/** The answer being written (or the last one while the next picture is read), and older answers. */
 function said(): TemplateResult {
   const texts = answers.value.map(({ text }) => text || '(no words)');
   const [last = ''] = texts;
@@ -83,7 +83,7 @@ function said(): TemplateResult {
   `;
 }
 
-/** "3.2 s a picture", of the last ones. */
+/** The mean time of the last answers: "3.2 s a picture". */
 function speed(last: readonly LiveAnswer[]): string {
   if (last.length === 0) return '';
   const mean = last.reduce((sum, { seconds }) => sum + seconds, 0) / last.length;

@@ -1,6 +1,6 @@
-// The machine's camera: opened, looked at, and let go.
+// The machine's camera: opening it, taking pictures, and closing it.
 
-/** @throws Error with words for the visitor. */
+/** @throws Error with a message for the visitor. */
 export async function openCamera(): Promise<MediaStream> {
   try {
     const video = { facingMode: 'environment', width: { ideal: 640 }, height: { ideal: 480 } };
@@ -19,15 +19,15 @@ const reasons: Record<string, string> = {
   NotReadableError: 'another program uses it',
 };
 
-/** Its light goes out. */
+/** Stops the camera; its light goes out. */
 export function closeCamera(stream: MediaStream): void {
   for (const track of stream.getTracks()) track.stop();
 }
 
-/** Pixels a side: some models need less time for less of them. */
+/** Pixels per side: some models need less time for smaller pictures. */
 const maxSide = 512;
 
-/** What is to be seen now. To be closed. */
+/** The picture that the camera sees now. The caller must close it. */
 export function frameOf(video: HTMLVideoElement): Promise<ImageBitmap> {
   const { videoWidth, videoHeight } = video;
   const scale = Math.min(1, maxSide / Math.max(videoWidth, videoHeight));

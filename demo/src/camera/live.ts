@@ -1,4 +1,4 @@
-// Asks the model about what the camera sees, one picture after the other, until it is stopped.
+// Asks the model about what the camera sees, one picture after the other, until stopLive().
 import type { Session } from 'kinglet';
 import { readsPictures, whyNoPictures } from '../pictures/seeing.ts';
 import { generateOptions, settings } from '../settings.ts';
@@ -12,32 +12,32 @@ import { closeCamera, frameOf, openCamera } from './camera.ts';
 
 export interface LiveAnswer {
   text: string;
-  /** From the picture to the answer's end. */
+  /** From taking the picture to the end of the answer. */
   seconds: number;
 }
 
-/** Asked of every picture; a change holds from the next one on. */
+/** The question about every picture; a change applies from the next picture on. */
 export const question = new Observable('What do you see?');
 export const isLive = new Observable(false);
-/** What the model is doing, or why it has stopped. */
+/** What the model is doing, or why it stopped. */
 export const status = new Observable('');
-/** What went wrong; empty when nothing did. */
+/** The error message; empty without an error. */
 export const trouble = new Observable('');
 /** The answer that is being written. */
 export const current = new Observable('');
-/** The last ones, the newest first. */
+/** The last answers, newest first. */
 export const answers = new Observable<readonly LiveAnswer[]>([]);
 
 export const video = h('video', { playsinline: true, 'aria-label': 'What the camera sees' });
 video.muted = true;
 
 const nKept = 5;
-/** One or two sentences: the next picture waits for them. */
+/** One or two sentences, because the next picture waits for the answer. */
 const maxTokens = 60;
 
 let stopping: AbortController | undefined;
 
-/** Stops at what needs the model or hides the page. */
+/** Stops the camera when something else needs the model, or the page is hidden. */
 export function watchForStops(): void {
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) stopLive('Stopped, as the page was hidden.');
@@ -90,7 +90,7 @@ async function look(model: WritingModel, signal: AbortSignal): Promise<void> {
         stopLive('The camera was taken away.');
       });
     }
-    await stop(); // an answer that is being written
+    await stop(); // an answer of the conversation
     signal.throwIfAborted();
     video.srcObject = stream;
     await video.play();
@@ -101,12 +101,12 @@ async function look(model: WritingModel, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** In a session of its own: the conversation's stays as it is. */
+/** Asks in a separate session, so that the conversation's session does not change. */
 async function askOn({ kinglet }: WritingModel, signal: AbortSignal): Promise<void> {
   const options = sessionOptions(settings.value, kinglet.info);
   const session = await kinglet.newSession({
     ...options,
-    nCtx: Math.min(options.nCtx ?? defaultMaxContext, defaultMaxContext), // of one picture
+    nCtx: Math.min(options.nCtx ?? defaultMaxContext, defaultMaxContext), // for one picture
   });
   try {
     for (;;) {
@@ -122,7 +122,7 @@ async function askOn({ kinglet }: WritingModel, signal: AbortSignal): Promise<vo
   }
 }
 
-/** About what is to be seen now. Nothing is shown of what comes after a stop. */
+/** Asks about what the camera sees now. After a stop, nothing more is shown. */
 async function askOnce(session: Session, signal: AbortSignal): Promise<string> {
   const image = await frameOf(video);
   try {

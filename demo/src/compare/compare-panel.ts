@@ -1,4 +1,4 @@
-// One prompt, two ways to compute it, side by side.
+// One prompt, computed in two ways, side by side.
 import type { KvKind, Piece } from 'kinglet';
 import type { Panel } from '../panels/panels.ts';
 import {
@@ -126,7 +126,7 @@ class Comparison {
 
 type RunOptions = Parameters<typeof runWay>[3];
 
-/** One of the two: how it computes, and what came of it. */
+/** One of the two sides: how it computes, and its text. */
 class Side {
   readonly element: HTMLElement;
   pieces: Piece[] = [];
@@ -167,7 +167,7 @@ class Side {
     this.#explain();
   }
 
-  /** What the chosen kind of keys and values is like. */
+  /** Shows a description of the chosen kind of keys and values. */
   #explain(): void {
     this.#about.textContent = kvKindNames[this.#kv.value as KvKind].about;
   }
@@ -187,11 +187,11 @@ class Side {
     this.#facts.textContent = `${rate(tokensPerSecond)} tokens/s · ${bytes(kvBytes)} of keys and values`;
   }
 
-  /** Marks the token with that index. */
+  /** Marks the token with this index. */
   mark(index: number | undefined): void {
     if (index === undefined) return;
     const marked = h('mark', {}, this.pieces[index]?.text);
-    // In the next frame, after a painting that waits.
+    // In the next frame, after a paint that is already scheduled.
     requestAnimationFrame(() => {
       this.#text.replaceChildren(this.#spell(0, index), marked, this.#spell(index + 1));
     });
@@ -205,7 +205,7 @@ class Side {
   }
 }
 
-/** What stands in a text's place before there is one. */
+/** The placeholder until there is a text. */
 function noText(): HTMLElement {
   return h('span', { class: 'soft' }, 'What it writes will stand here.');
 }
@@ -222,7 +222,7 @@ function choice<T extends string>(
   );
 }
 
-/** What is seen above a control; it tells the control's own name to those who hear it. */
+/** Shows a text above a control. Screen readers read the control's own `aria-label` instead. */
 function labelled(text: string, control: HTMLElement): HTMLElement {
   return h('div', {}, h('span', { class: 'control-name', 'aria-hidden': 'true' }, text), control);
 }

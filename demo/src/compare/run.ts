@@ -1,4 +1,4 @@
-// The same tokens continued under two ways of computing.
+// Continues the same tokens with a given way of computing.
 import type { GenerateOptions, KvKind, Piece } from 'kinglet';
 import { continueFrom } from '../talk/conversation.ts';
 import { loadKinglet } from '../workspace.ts';
@@ -35,8 +35,9 @@ export async function runWay(
 }
 
 /**
- * A fork of the page's session where that computes as wanted, so that nothing is read twice; a new
- * session for other kinds of keys and values; the model once more for other kernels.
+ * Returns a session that computes in the given way: a fork of the page's session if that already
+ * does, so that nothing is read twice; a new session for other kinds of keys and values; a session
+ * of a second copy of the model for other kernels.
  */
 async function openWay(model: WritingModel, { kv, kernels }: Way, signal: AbortSignal | undefined) {
   const { nCtx, kv: kvNow } = model.session.info;
@@ -62,7 +63,7 @@ async function openWay(model: WritingModel, { kv, kernels }: Way, signal: AbortS
   };
 }
 
-/** The index of the first token that differs; undefined where one is the other's beginning. */
+/** The index of the first token that differs; undefined if one text begins with the other. */
 export function firstDifference(
   left: readonly Piece[],
   right: readonly Piece[],

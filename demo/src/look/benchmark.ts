@@ -59,7 +59,7 @@ export function benchmark(): HTMLElement {
   );
 }
 
-/** A table in Markdown, under a line each of the model, the engine and the browser. */
+/** Returns one line each about the model, the engine and the browser, and a Markdown table. */
 async function report(
   { name, kinglet, session: { info: sessionInfo } }: WritingModel,
   signal: AbortSignal,
@@ -117,7 +117,7 @@ async function writingSpeed(
   return timings.tokensPerSecond;
 }
 
-/** Different ones, the same each time; what they mean does not change the speed. */
+/** Returns different tokens, the same at each call; their meaning does not change the speed. */
 function anyTokens(nTokens: number, length: number): number[] {
   return Array.from({ length }, (_, i) => (i * 7919 + 13) % nTokens);
 }

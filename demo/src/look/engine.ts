@@ -1,4 +1,4 @@
-// What computes, and with what: the build that runs, its threads and kernels, how it stores a text.
+// The engine: the build that runs, its threads and kernels, and how it stores keys and values.
 import type { SingleThreadReason } from 'kinglet';
 import { reloadModel, useNewSession } from '../actions.ts';
 import { numberField, selectField } from '../panels/setting-fields.ts';

@@ -1,4 +1,4 @@
-// What the open model's file says of itself: metadata, tensors, and its size by type.
+// The contents of the open model's file: metadata, tensors, and the size of each tensor type.
 import { inspect } from 'kinglet';
 import type { FileDescription, MetadataEntry } from 'kinglet';
 import { button, h } from '../ui/dom.ts';
@@ -87,7 +87,7 @@ function details(title: string, heads: readonly string[], rows: readonly string[
   );
 }
 
-/** Names break after their dots and underscores. */
+/** Lets a name break after its dots and underscores. */
 function breakable(text: string): (HTMLElement | string)[] {
   return text.split(/(?<=[._](?=\w))/).flatMap((part) => [part, h('wbr')]);
 }

@@ -1,25 +1,25 @@
-// Sessions that go on from one text in ways of their own, in pages that they share.
+// Sessions that continue one text in different ways, and share its pages of keys and values.
 import type { GenerateOptions, KvPages, Piece, Session } from 'kinglet';
 import { exchanges, latest, promptTokens, unread } from '../talk/conversation.ts';
 import type { WritingModel } from '../workspace.ts';
 
-/** What one session has, and all of them together. */
+/** The pages of all sessions. */
 export interface Pages {
   start: KvPages;
-  /** Undefined for those that have been closed. */
+  /** Undefined for closed forks. */
   forks: (KvPages | undefined)[];
 }
 
-/** Where a story begins when nothing has been said yet. */
+/** The text to fork from if the page has no text yet. */
 const opening = 'Once upon a time';
-/** Tokens of the pages that a fork may begin and not fill. */
+/** Tokens of the pages that a fork may begin but not fill. */
 const slack = 64;
 const nEndingTokens = 20;
 
 export class ForkRun {
-  /** That a fork will have read and written at its end. */
+  /** The tokens that a fork will have read and written at its end. */
   readonly nTokens: number;
-  /** The last words of the text that they share. */
+  /** The last words of the text that the forks share. */
   readonly ending: string;
   readonly #start: Session;
   readonly #forks: (Session | undefined)[] = [];
@@ -30,7 +30,7 @@ export class ForkRun {
     this.ending = ending;
   }
 
-  /** Reads the last text up to that share of its answer, and forks there. */
+  /** Reads the last text up to the given share of its answer, and makes the forks there. */
   static async begin(
     model: WritingModel,
     share: number,
@@ -47,7 +47,7 @@ export class ForkRun {
     const start = await model.kinglet.newSession({ nCtx, kv, kvPool });
     const run = new ForkRun(start, Math.min(nCtx, tokens.length + nTokens), ending);
     try {
-      // What the page's session holds need not be read again.
+      // Tokens that the page's session has read need not be read again.
       await start.restore(await model.session.save());
       await start.decode(await unread(start, tokens), { signal });
       for (let i = 0; i < nForks; ++i) run.#forks.push(await start.fork());
@@ -59,7 +59,7 @@ export class ForkRun {
     }
   }
 
-  /** Has every fork write at once, and calls with each of their tokens. */
+  /** Lets all forks write at the same time, and calls `onPiece` with each token. */
   async write(
     options: GenerateOptions,
     onPiece: (fork: number, piece: Piece) => void,

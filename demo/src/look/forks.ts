@@ -1,4 +1,4 @@
-// Several ways on from one text, and the pages of keys and values that they share.
+// Several continuations of one text, and the pages of keys and values that they share.
 import type { GenerateOptions } from 'kinglet';
 import { generateOptions, presets, settings } from '../settings.ts';
 import { stop } from '../talk/conversation.ts';
@@ -9,7 +9,7 @@ import type { WritingModel } from '../workspace.ts';
 import { ForkRun } from './fork-run.ts';
 import { drawStrip, forkNames, PageMap } from './page-map.ts';
 
-/** How often the pages are asked for while the forks write. */
+/** How often the view of the pages is updated while the forks write. */
 const refreshMs = 100;
 
 export function forks(): HTMLElement {
@@ -66,7 +66,7 @@ class ForksView {
       this.#status,
       this.#result,
     );
-    // With another model or session, what was forked is gone or of another kind.
+    // With another model or session, the forks are gone or no longer belong to it.
     opened.subscribe((model) => {
       this.#clear();
       this.#button.disabled = !canWrite(model);
@@ -113,7 +113,7 @@ class ForksView {
   }
 
   async #draw(run: ForkRun): Promise<void> {
-    const pages = await run.pages().catch(() => undefined); // disposed of
+    const pages = await run.pages().catch(() => undefined); // if the sessions are disposed
     if (!pages || run !== this.#run) return;
     const nColumns = Math.ceil(run.nTokens / pages.start.pageTokens);
     drawStrip(this.#start.strip, 'Start', pages.start, pages.start, nColumns);
@@ -149,7 +149,7 @@ class ForksView {
   }
 }
 
-/** A session: its pages, and what it wrote. */
+/** The row of one session: its pages, and its text. */
 class Row {
   readonly name: string;
   readonly element: HTMLElement;
@@ -157,7 +157,7 @@ class Row {
   readonly closer: HTMLButtonElement;
   readonly #text: HTMLElement;
 
-  /** The start stays. */
+  /** Without `onClose` (for the start), there is no close button. */
   constructor(name: string, onClose?: () => unknown) {
     this.name = name;
     this.closer = button('Close', () => onClose?.(), {
@@ -184,7 +184,7 @@ class Row {
   }
 }
 
-/** As set, but for the greedy way, in which all forks would write the same. */
+/** The page's settings; but greedy ones are replaced, as all forks would write the same text. */
 function drawn(): GenerateOptions {
   const isGreedy = settings.value.temperature === 0;
   return { ...generateOptions(settings.value), ...(isGreedy ? presets.Balanced : {}) };

@@ -1,4 +1,4 @@
-// What the model and its session take, and what the context would take in other kinds.
+// The memory that the model and its session take, and the choice of how keys and values are stored.
 import type { KvKind, SessionInfo } from 'kinglet';
 import { useNewSession } from '../actions.ts';
 import { changeSettings, kvKindNames, kvKinds } from '../settings.ts';

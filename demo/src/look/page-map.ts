@@ -1,4 +1,4 @@
-// Pages of keys and values, drawn: those of one session in their order, and all that there are.
+// Draws pages of keys and values: those of one session in their order, and all pages.
 import type { KvPages } from 'kinglet';
 import { h } from '../ui/dom.ts';
 import { bytes } from '../ui/format.ts';
@@ -6,7 +6,7 @@ import type { Pages } from './fork-run.ts';
 
 export const forkNames = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H'] as const;
 
-/** `copied`: its own since it wrote into a page that it shared. */
+/** `copied`: the session wrote into a shared page, and so got its own copy. */
 type PageKind = 'shared' | 'copied' | 'own';
 
 const kindNames: Record<PageKind, string> = {
@@ -15,7 +15,7 @@ const kindNames: Record<PageKind, string> = {
   own: 'its own',
 };
 
-/** Draws a session's pages into a strip that is `nColumns` pages long; none where it was closed. */
+/** Draws a session's pages (none if it is closed) into a strip that is `nColumns` pages long. */
 export function drawStrip(
   strip: HTMLElement,
   name: string,
@@ -40,7 +40,7 @@ export function drawStrip(
   strip.ariaLabel = pages ? `${name}: pages ${counts.join(', ')}` : `${name}: closed`;
 }
 
-/** Pages are shared from the beginning on, so that those come first. */
+/** The kinds of a session's pages. Shared pages come first, as only a beginning can be shared. */
 function kindsOf({ table, users }: KvPages, start: KvPages): PageKind[] {
   return table.map((page, i) => {
     if ((users[page] ?? 0) > 1) return 'shared';
@@ -48,7 +48,7 @@ function kindsOf({ table, users }: KvPages, start: KvPages): PageKind[] {
   });
 }
 
-/** All pages that there are, each with who has it, and what sharing saves. */
+/** Draws all pages with the sessions that use them, and shows the memory that sharing saves. */
 export class PageMap {
   readonly element: HTMLElement;
   readonly #cells = h('div', { class: 'page-map', role: 'img', 'aria-label': 'All pages' });

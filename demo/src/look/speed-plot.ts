@@ -1,4 +1,4 @@
-// Tokens per second of the last answer, drawn while it is written.
+// A plot of the last answer's tokens per second, drawn while the answer is written.
 import { latest } from '../talk/conversation.ts';
 import type { Exchange } from '../talk/exchange.ts';
 import { h, oncePerFrame, svg } from '../ui/dom.ts';
@@ -6,7 +6,7 @@ import { rate } from '../ui/format.ts';
 
 const width = 400;
 const height = 110;
-/** Each point is the mean over this time, as tokens come in bunches when the page is busy. */
+/** Each point is the mean over this time, because tokens arrive in groups when the page is busy. */
 const windowMs = 150;
 const maxPoints = 160;
 
@@ -82,7 +82,7 @@ export function speedPlot(): HTMLElement {
   );
 }
 
-/** Calls with the exchange that runs, or ran last, whenever it changes. */
+/** Calls `paint` with the running (or last) exchange whenever that exchange changes. */
 function followLatest(paint: (exchange: Exchange) => void): void {
   let unsubscribe: (() => void) | undefined;
   const repaint = oncePerFrame(() => {

@@ -1,10 +1,10 @@
-// Files of models that earlier downloads have left on this device.
+// Model files that earlier downloads left on this device.
 import { ModelCache } from 'kinglet';
 import type { CachedFile } from 'kinglet';
 
 export const modelCache = new ModelCache();
 
-/** The whole file from that address, which may be short for one of the hub: hf:owner/repo/file */
+/** The complete stored file from this address. The form hf:owner/repo/file also works. */
 export async function keptFile(address: string): Promise<CachedFile | undefined> {
   const files = await modelCache.list().catch(() => []);
   return files.find(({ url, isComplete }) => isComplete && fileName(url) === fileName(address));

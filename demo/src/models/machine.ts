@@ -1,11 +1,12 @@
-// What this machine can be expected to run. Browsers tell little of it, so these are hints only.
+// Which models this machine can probably run. Browsers report little about it, so these are only
+// hints.
 import type { KnownModel, SeeingModel } from '../catalogue.ts';
 import { bytes } from '../ui/format.ts';
 import { defaultMaxContext, defaultSeeingContext } from '../workspace.ts';
 
 export interface Machine {
   nCores: number;
-  /** Bytes, rounded and at most 8 GB; undefined where the browser does not tell. */
+  /** Bytes, rounded and at most 8 GB; undefined if the browser does not report it. */
   memory: number | undefined;
 }
 
@@ -17,20 +18,23 @@ export function thisMachine(): Machine {
   };
 }
 
-/** Bytes that a model takes while it is in use, nearly: its weights, and a context of usual length. */
+/** Approximate memory of a model in use, in bytes: its weights, and a context of usual length. */
 export function memoryNeeded(model: KnownModel | SeeingModel): number {
   const bytesOfFloat = 4;
   const context = 'reader' in model ? defaultSeeingContext : defaultMaxContext;
   return model.bytes + model.kvNumbers * bytesOfFloat * context;
 }
 
-/** Each token reads all weights once, and each thread does its share: about half of the cores have one. */
+/**
+ * Above this share of the weights per thread, a model is slow: each token reads all weights once.
+ * About half of the cores have a thread.
+ */
 const slowBytesPerThread = 300e6;
 
-/** Why a model may be too much for the machine; undefined where nothing speaks against it. */
+/** Why a model may be too much for the machine; undefined if it should run well. */
 export function hintFor(model: KnownModel, { nCores, memory }: Machine): string | undefined {
   const needed = memoryNeeded(model);
-  // The system and other pages want memory too.
+  // The system and other pages need memory too.
   if (memory !== undefined && needed > memory / 2) {
     return `May not fit: this device has ${bytes(memory)} of memory`;
   }
@@ -40,7 +44,7 @@ export function hintFor(model: KnownModel, { nCores, memory }: Machine): string 
   return undefined;
 }
 
-/** The first of them that suits the machine, or else the last. */
+/** The first of the models that suits the machine, or else the last. */
 export function firstFor(models: readonly KnownModel[], machine: Machine): KnownModel | undefined {
   return models.find((model) => !hintFor(model, machine)) ?? models.at(-1);
 }

@@ -1,4 +1,4 @@
-// A model as lists of models show it.
+// A model's card in the lists of models.
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { hubPage } from '../catalogue.ts';
@@ -8,12 +8,12 @@ export interface Card {
   about?: string;
   /** Size, licence and the like. */
   facts: string;
-  /** Why it may be too much for this machine. */
+  /** Why the model may be too much for this machine. */
   hint?: string | undefined;
-  /** On the hub. */
+  /** The address on the hub: hf:owner/repo/file */
   address?: string;
   isOpen?: boolean;
-  /** Undefined of what cannot be loaded by itself. */
+  /** Undefined for a file that cannot be loaded by itself. */
   onLoad?: (() => unknown) | undefined;
   onDelete?: () => unknown;
 }

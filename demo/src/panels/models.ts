@@ -1,4 +1,4 @@
-// Choosing a model: known ones, those on this device, a file, an address.
+// Choosing a model: known models, downloaded models, a file, or an address.
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { CachedFile } from 'kinglet';

@@ -1,13 +1,13 @@
-// The side panel: opened by the buttons that name a panel, beside the text or over it.
+// The side panel, beside the text or over it. Buttons with `data-panel` open it.
 import { byId } from '../ui/dom.ts';
 
 export interface Panel {
   title: string;
-  /** Needs more room than a column of settings. */
+  /** Whether the panel needs more room than a column of settings. */
   isWide?: boolean;
-  /** Made when it is first opened, and kept. */
+  /** Makes the content when the panel is first opened. The content is kept. */
   create: () => HTMLElement;
-  /** Called when it is closed, or gives its place to another. */
+  /** Called when the panel is closed or another panel replaces it. */
   onClose?: () => void;
 }
 
@@ -49,7 +49,7 @@ export function openPanel(name: string): void {
   body.replaceChildren(content);
   aside.classList.toggle('wide', panel.isWide ?? false);
   aside.hidden = false;
-  body.scrollTop = 0; // only now, as a hidden one keeps where it was
+  body.scrollTop = 0; // only now: a hidden element keeps its scroll position
   markOpeners();
   title.focus();
 }
@@ -60,7 +60,7 @@ export function closePanel(): void {
   current = undefined;
   aside.hidden = true;
   markOpeners();
-  // One in a menu that is closed cannot take it.
+  // A button in a closed menu cannot take the focus.
   if (opener?.offsetParent) opener.focus();
   else byId('prompt', HTMLElement).focus();
 }

@@ -1,4 +1,4 @@
-// Settings as fields of a form, each showing and changing the one that it names.
+// Form fields for settings. Each field shows and changes the setting that it names.
 import { changeSettings, settings } from '../settings.ts';
 import { h } from '../ui/dom.ts';
 
@@ -24,7 +24,7 @@ export function slider(
   return h('div', { class: 'field' }, label(name, text, hint), output, input);
 }
 
-/** With a placeholder the field may be empty, which is undefined. */
+/** A field with a placeholder may be empty; its setting is then undefined. */
 export function numberField(
   name: 'topK' | 'maxTokens' | 'seed' | 'nCtx' | 'nThreads',
   text: string,

@@ -1,4 +1,4 @@
-// The settings as a form: how to answer, and how much to remember.
+// The settings as a form: those of the next answer, and those of the conversation.
 import { reloadModel, useNewSession } from '../actions.ts';
 import {
   changeSettings,
@@ -91,7 +91,7 @@ function presetButtons(): HTMLElement {
   );
 }
 
-/** Hidden while there is no such preset. */
+/** A button that is hidden while `preset` returns undefined. */
 function presetButton(name: string, preset: () => Sampling | undefined): HTMLElement {
   const made = button(name, () => {
     changeSettings(preset() ?? {});

@@ -1,4 +1,4 @@
-// The menu by which pictures come into the composer: files, the camera of a phone, the live camera.
+// The menu that adds pictures to the composer: from files, a phone's camera, or the live camera.
 import { byId } from '../ui/dom.ts';
 import { opened } from '../workspace.ts';
 import { addPictures } from './draft.ts';
@@ -34,19 +34,19 @@ export function showAddMenu(): void {
     const isSeeing = readsPictures(model);
     button.disabled = !isSeeing;
     if (!isSeeing) setOpen(false);
-    // Where it cannot chat, that is said instead.
+    // A model that cannot chat has another message.
     why.hidden = isSeeing || model?.kinglet.info.chatTemplate === undefined;
   });
 }
 
-/** Browsers give it to pages over HTTPS only. */
+/** Browsers offer the camera only to secure pages (HTTPS). */
 function hasCamera(): boolean {
   return 'mediaDevices' in navigator && 'getUserMedia' in navigator.mediaDevices;
 }
 
 function onKey(event: KeyboardEvent): void {
   if (event.key !== 'Escape' || menu.hidden) return;
-  event.stopPropagation(); // which would stop an answer
+  event.stopPropagation(); // otherwise Escape would also stop an answer
   setOpen(false);
   button.focus();
 }

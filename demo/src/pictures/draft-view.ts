@@ -23,7 +23,7 @@ function item(picture: Picture): TemplateResult {
   images.set(picture, image);
   const remove = () => {
     removePicture(picture);
-    prompt.focus(); // as the button goes
+    prompt.focus(); // the button is removed
   };
   return html`<li>
     ${image}

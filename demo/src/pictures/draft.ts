@@ -8,7 +8,7 @@ import { readsPictures, whyNoPictures } from './seeing.ts';
 
 export const draft = new Observable<readonly Picture[]>([]);
 
-/** Adds those that can be read, and says what is wrong with the others. */
+/** Adds the pictures that can be read, and shows what is wrong with the others. */
 export async function addPictures(files: readonly File[]): Promise<void> {
   if (files.length === 0 || !checkSeeing()) return;
   const wrong: string[] = [];
@@ -28,7 +28,7 @@ export function removePicture(picture: Picture): void {
   draft.value = draft.value.filter((one) => one !== picture);
 }
 
-/** Whether the open model reads pictures; says so where it does not. */
+/** Whether the open model reads pictures; shows a message if it does not. */
 export function checkSeeing(): boolean {
   const isSeeing = readsPictures(opened.value);
   if (!isSeeing) showAlert('Pictures are off', new Error(whyNoPictures(opened.value)));

@@ -1,4 +1,4 @@
-// A picture of a conversation: a file that models read, and not much larger than what they see of it.
+// A picture of a conversation: a file that models can read, and not much larger than they need.
 
 export interface Picture {
   name: string;
@@ -7,18 +7,18 @@ export interface Picture {
 
 /** Files up to this size are kept as they are. */
 const maxKeptBytes = 4e6;
-/** Of a larger one: more is not seen by the models that the page offers. */
+/** Other files are scaled to this many pixels per side: the models on offer see no more. */
 const scaledSide = 2048;
 const maxBytes = 100e6;
-/** What the package reads. */
+/** The types that the package reads. */
 const readTypes = ['image/png', 'image/jpeg', 'image/webp', 'image/avif', 'image/bmp'];
 
-/** Drawings of lines (SVG) are texts to the page. */
+/** Whether a file is a picture. The page treats SVG drawings as texts. */
 export function isPicture({ type }: File): boolean {
   return type.startsWith('image/') && type !== 'image/svg+xml';
 }
 
-/** @throws Error whose message goes on from the file's name: "… is a GIF". */
+/** @throws Error with a message that follows the file's name in a sentence: "… is a GIF". */
 export async function takePicture(file: File): Promise<Picture> {
   if (file.size > maxBytes) throw new Error('has more than 100 MB');
   if (await isGif(file)) throw new Error('is a GIF; take one of its pictures as PNG or JPEG');
@@ -33,7 +33,7 @@ export async function takePicture(file: File): Promise<Picture> {
   }
 }
 
-/** At most so many pixels a side, as JPEG; what is transparent over white. */
+/** Returns a JPEG of at most `maxSide` pixels per side, with white behind transparent parts. */
 export function scaled(bitmap: ImageBitmap, maxSide: number): Promise<Blob> {
   const { width, height } = bitmap;
   const scale = Math.min(1, maxSide / Math.max(width, height));
@@ -48,7 +48,7 @@ export function scaled(bitmap: ImageBitmap, maxSide: number): Promise<Blob> {
   return canvas.convertToBlob({ type: 'image/jpeg', quality: 0.9 });
 }
 
-/** By its content, as names mislead. */
+/** Checks the content, because names can be wrong. */
 async function isGif(file: Blob): Promise<boolean> {
   return (await file.slice(0, 4).text()) === 'GIF8';
 }

@@ -7,7 +7,7 @@ import type { OpenModel, WritingModel } from '../workspace.ts';
 export function readsPictures(model: OpenModel | undefined): model is WritingModel {
   if (!canWrite(model)) return false;
   const { chatTemplate, images, imageWidth } = model.kinglet.info;
-  // Of others on the hub it shows when the first picture comes: then a reader is looked for there.
+  // For other models on the hub, the package looks for a reader when the first picture comes.
   const { source } = model.choice;
   const isKnown = writingModels.some(({ address }) => address === source);
   const isOnHub = typeof source === 'string' && source.startsWith('hf:');
@@ -15,7 +15,7 @@ export function readsPictures(model: OpenModel | undefined): model is WritingMod
   return chatTemplate !== undefined && (images !== undefined || mayRead);
 }
 
-/** Why it does not. */
+/** Why the open model reads no pictures. */
 export function whyNoPictures(model: OpenModel | undefined): string {
   if (server.value) return 'the server takes text only';
   return canWrite(model) ? 'this model reads text only' : 'no model is loaded that could read them';

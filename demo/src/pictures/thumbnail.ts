@@ -1,4 +1,4 @@
-// Pictures as they are shown on the page.
+// Pictures as the page shows them.
 import { h } from '../ui/dom.ts';
 import type { Picture } from './picture.ts';
 
@@ -10,7 +10,7 @@ export function thumbnail({ name, file }: Picture): HTMLImageElement {
   return h('img', { src, alt: `Picture: ${name}`, onload: forget, onerror: forget });
 }
 
-/** Those of a message. */
+/** The list of a message's pictures. */
 export function pictureList(pictures: readonly Picture[]): HTMLElement | undefined {
   if (pictures.length === 0) return undefined;
   const items = pictures.map((picture) => h('li', {}, thumbnail(picture)));

@@ -1,4 +1,4 @@
-// The question and the passages, as a chat model is asked.
+// The prompt for a chat model: the passages and the question.
 
 export interface Source {
   name: string;
@@ -19,8 +19,8 @@ export function answerPrompt(question: string, sources: readonly Source[]): stri
 }
 
 /**
- * As many of the first passages as leave the prompt within `maxTokens`; none where not even one does.
- * `count` gives the tokens of a prompt.
+ * Returns as many of the first passages as fit a prompt of `maxTokens`; none if not even one fits.
+ * `count` returns the number of a prompt's tokens.
  */
 export async function fittingSources(
   question: string,

@@ -1,4 +1,4 @@
-// An answer that the page's chat model makes of the passages, with the numbers of those it used.
+// An answer that the page's chat model makes from the passages, with links to those it cites.
 import { generateOptions, settings } from '../settings.ts';
 import { stop } from '../talk/conversation.ts';
 import { MarkdownView } from '../talk/markdown.ts';
@@ -10,7 +10,7 @@ import { answerPrompt, fittingSources } from './answer-prompt.ts';
 import type { Source } from './answer-prompt.ts';
 import { linkCitations, sourceLink } from './citation-links.ts';
 
-/** Above, small models make up what no passage says. */
+/** Above this, small models make up things that no passage says. */
 const highestTemperature = 0.3;
 
 export class AnswerView {
@@ -24,7 +24,7 @@ export class AnswerView {
   #offered: readonly Source[] = [];
   #controller: AbortController | undefined;
 
-  /** `onSource` hears the number of a source that is to be shown. */
+  /** `onSource` is called with the number of a source to show. */
   constructor(onSource: (number: number) => void) {
     this.#onSource = onSource;
     this.#button = button('', () => {
@@ -40,7 +40,7 @@ export class AnswerView {
     this.offer('', []);
   }
 
-  /** What an answer would be made of. An answer that is there goes. */
+  /** Sets the query and the passages to answer from, and removes the present answer. */
   offer(query: string, sources: readonly Source[]): void {
     this.#controller?.abort();
     this.#controller = undefined;
@@ -53,7 +53,7 @@ export class AnswerView {
   }
 
   #clear(): void {
-    // A new element, as a painting may still wait for the one before.
+    // A new element, because a scheduled paint may still draw into the old one.
     const empty = h('div', { class: 'answer markdown', hidden: true });
     this.#output.replaceWith(empty);
     this.#output = empty;
@@ -101,7 +101,7 @@ export class AnswerView {
       const options = generateOptions(settings.value);
       const tokensOf = (prompt: string) =>
         kinglet.chatTokens([{ role: 'user', content: prompt }], withoutThinking);
-      // Half of a short context at least is for the passages.
+      // Of a short context, at least half is for the passages.
       const maxTokens = Math.min(options.maxTokens ?? nCtx, Math.floor(nCtx / 2));
       const sources = await fittingSources(
         this.#query,
@@ -114,7 +114,7 @@ export class AnswerView {
       }
       const temperature = Math.min(options.temperature ?? 0, highestTemperature);
       const prompt = await tokensOf(answerPrompt(this.#query, sources));
-      signal.throwIfAborted(); // else there are other passages by now
+      signal.throwIfAborted(); // by now, there may be other passages
       this.#showSources(sources);
       const generation = session.generate(prompt, { ...options, maxTokens, temperature, signal });
       await this.#stream(generation, sources.length, signal);
@@ -143,7 +143,7 @@ export class AnswerView {
     }
   }
 
-  /** Nothing of an answer that is not wanted any more. */
+  /** Shows a hint, unless another answer or query has replaced the answer of this signal. */
   #tell(signal: AbortSignal, text: string): void {
     if (this.#controller?.signal === signal) this.#hint.textContent = text;
   }
@@ -157,5 +157,5 @@ export class AnswerView {
   }
 }
 
-/** A model that can think or not would spend its few tokens on that. */
+/** A model with optional thinking would spend its few tokens on that. */
 const withoutThinking = { variables: { enable_thinking: false } };

@@ -1,7 +1,7 @@
-// By what a text is known again. WebCrypto's digests are there on secure pages only; nobody gains by
-// forging this one, as whoever can write to the page's storage can write an index too.
+// A checksum that identifies a text. WebCrypto's digests exist on secure pages only. Forging this
+// one gains nothing: anyone who can write to the page's storage can also write an index.
 
-/** 64 bits in hexadecimal, from two sums of the UTF-16 units with multipliers of their own. */
+/** Returns 64 bits in hexadecimal: two sums of the UTF-16 units, each with its own multiplier. */
 export function checksum(text: string): string {
   let a = 0x9e3779b1 ^ text.length;
   let b = 0x85ebca77 ^ text.length;

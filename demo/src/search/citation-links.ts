@@ -1,12 +1,13 @@
 // "[2]" in an answer becomes a link to the passage with that number.
 import { h } from '../ui/dom.ts';
 
-/** Numbers in brackets, also a list of them: "[1, 3]". */
+/** Numbers in brackets: "[2]", or a list like "[1, 3]". */
 const citations = /\[(\d+(?:\s*,\s*\d+)*)\]/g;
 
 /**
- * Makes links of the numbers in an answer as the Markdown view has drawn it, up to `nSources`; others
- * cite nothing. May be called again whenever there is more. `onSource` hears the number of a click.
+ * Turns the citations in an answer that the Markdown view has drawn into links. Numbers above
+ * `nSources` cite nothing and stay text. May be called again whenever the answer has grown.
+ * `onSource` is called with the number of a clicked link.
  */
 export function linkCitations(
   answer: HTMLElement,
@@ -16,7 +17,7 @@ export function linkCitations(
   const walker = document.createTreeWalker(answer, NodeFilter.SHOW_TEXT);
   const found: Text[] = [];
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    // What stands at the top is the Markdown view's to take away again.
+    // The Markdown view removes the answer's direct children itself, so they must stay.
     const isFree = node.parentElement !== answer && !node.parentElement?.closest('a, pre, code');
     if (isFree && node instanceof Text && node.data.includes('[')) found.push(node);
   }
@@ -54,7 +55,7 @@ export function sourceLink(
       href: `#passage-${String(number)}`,
       class: 'citation',
       onclick: (event: MouseEvent) => {
-        event.preventDefault(); // no entry of the history
+        event.preventDefault(); // adds no entry to the history
         onSource(number);
       },
     },

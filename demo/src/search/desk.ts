@@ -1,5 +1,5 @@
-// What the parts of the panel work on: the library of texts, the model that embeds them, and what
-// went wrong.
+// What the parts of the panel share: the library of texts, the model that embeds them, and the last
+// error.
 import { Observable } from '../ui/observable.ts';
 import { errorText } from '../ui/format.ts';
 import type { ModelChoice } from '../workspace.ts';
@@ -9,17 +9,17 @@ import { loadSearchModel, rememberedChoice, searchModel } from './search-model.t
 import type { OpenSearchModel } from './search-model.ts';
 import { openStore } from './store.ts';
 
-/** What went wrong last; empty when nothing did. */
+/** The last error message; empty without an error. */
 export const trouble = new Observable('');
 
 let opening: Promise<Library> | undefined;
 
-/** The one library of the page, read from its storage by the first call. */
+/** Returns the page's only library. The first call reads it from storage. */
 export function openLibrary(): Promise<Library> {
   return (opening ??= openStore().then((store) => Library.open(store)));
 }
 
-/** Loads an embedding model in place of the one in use, and embeds what it has not embedded yet. */
+/** Replaces the embedding model, and embeds the texts that the new model has not embedded yet. */
 export async function chooseModel(choice: ModelChoice): Promise<void> {
   trouble.value = '';
   try {
@@ -34,13 +34,13 @@ export async function chooseModel(choice: ModelChoice): Promise<void> {
   await embedTexts();
 }
 
-/** Loads the model of the last visit, where there was one. */
+/** Loads the model of the last visit, if there was one. */
 export async function chooseRemembered(): Promise<void> {
   const { name, source } = rememberedChoice.value ?? {};
   if (name && source && !searchModel.value) await chooseModel({ name, source });
 }
 
-/** Frees the model's memory. Its vectors are kept. */
+/** Unloads the model, and forgets the choice. The model's vectors are kept. */
 export async function dropModel(): Promise<void> {
   rememberedChoice.forget();
   await replaceModel(undefined);
@@ -63,7 +63,7 @@ export async function embedTexts(): Promise<void> {
   }
 }
 
-/** Adds files, those that are texts; embeds them where a model is there. */
+/** Adds the files that are texts, and embeds them if a model is loaded. */
 export async function addFiles(files: readonly File[]): Promise<void> {
   trouble.value = '';
   const library = await openLibrary();
@@ -79,7 +79,7 @@ export async function addFiles(files: readonly File[]): Promise<void> {
   if (wrong.length > 0) trouble.value = wrong.join(' ');
 }
 
-/** Adds a text under the name of its first words. */
+/** Adds a text. Its first words become its name. */
 export async function addPasted(text: string): Promise<void> {
   const title = text.trim().replace(/\s+/g, ' ').slice(0, 40).trim();
   await addFiles([new File([text], title === text.trim() ? title : `${title} …`)]);

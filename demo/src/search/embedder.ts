@@ -1,9 +1,9 @@
-// What searching needs of an embedding model. Kinglet is one; tests have simpler ones.
+// What searching needs from an embedding model. Kinglet provides it; tests use simpler ones.
 
 export interface EmbedOptions {
   /** Put before each text. */
   prompt?: string;
-  /** What is too long loses its end, and is not refused. */
+  /** Cuts the end of a text that is too long, instead of refusing the text. */
   truncate?: boolean;
   signal?: AbortSignal;
 }
@@ -14,21 +14,21 @@ export interface Embedder {
   countTokens(text: string): Promise<number>;
 }
 
-/** An embedder, and how it is used. */
+/** An embedder, and how to use it. */
 export interface SearchModel {
   embedder: Embedder;
-  /** What its indexes are kept under. */
+  /** The key under which the model's indexes are stored. */
   key: string;
-  /** Numbers of a vector. */
+  /** The length of a vector. */
   size: number;
   prompts: { query: string; passage: string };
-  /** Tokens of a passage at most. */
+  /** The most tokens that a passage may have. */
   passageTokens: number;
 }
 
 const usualPassageTokens = 200;
 
-/** Shorter where the prompt and the marks of beginning and end would leave too little room. */
+/** Less than usual if the prompt and the begin and end tokens would leave too little room. */
 export function passageTokensOf(contextLength: number, promptTokens: number): number {
   return Math.max(
     8,

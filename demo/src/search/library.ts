@@ -1,4 +1,4 @@
-// The texts that can be searched: added, cut, embedded passage by passage, found in again.
+// The texts that can be searched: adding, cutting and embedding them, and finding their passages.
 import { Observable } from '../ui/observable.ts';
 import { checksum } from './checksum.ts';
 import type { SearchModel } from './embedder.ts';
@@ -10,12 +10,12 @@ import { fittedEstimate } from './token-estimate.ts';
 
 export interface Entry {
   text: TextRecord;
-  /** Of the model in use; undefined until the text has been cut for it. */
+  /** The index for the model in use; undefined until the text has been cut for that model. */
   index: IndexRecord | undefined;
 }
 
 export interface Progress {
-  /** Passages of all texts that are being embedded. */
+  /** Embedded passages, of all texts. */
   done: number;
   total: number;
   cancel: () => void;
@@ -23,27 +23,27 @@ export interface Progress {
 
 export interface Hit {
   text: TextRecord;
-  /** Of its passages, and where it is in the text. */
+  /** The passage's index among those of the text, and its place in the text. */
   passage: number;
   span: Span;
   score: number;
 }
 
-/** Milliseconds that a query waits at most, about, for passages that are being embedded. */
+/** The longest time, about, that a query waits for passages being embedded; milliseconds. */
 const patienceMs = 150;
 const maxBatch = 16;
-/** Milliseconds after which what has been embedded is written down. */
+/** The time between saves while passages are embedded; milliseconds. */
 const saveEveryMs = 5000;
 const overlapTokens = 32;
-/** Characters that are cut without a pause: some hundredths of a second. */
+/** Characters to cut without a pause; this takes some hundredths of a second. */
 const sectionLength = 20_000;
 
 export class Library {
-  /** Heard of at every change of what is below. */
+  /** Notified at every change of the fields below. */
   readonly updates = new Observable<Library>(this);
   entries: readonly Entry[] = [];
   progress: Progress | undefined;
-  /** That the texts and all their indexes take. */
+  /** The size of the texts and all their indexes. */
   bytes = 0;
   readonly #store: SearchStore;
   #model: SearchModel | undefined;
@@ -53,7 +53,7 @@ export class Library {
     this.#store = store;
   }
 
-  /** With what earlier visits left in the store. */
+  /** Opens a library with the texts that earlier visits left in the store. */
   static async open(store: SearchStore): Promise<Library> {
     const library = new Library(store);
     const texts = await store.texts();
@@ -67,7 +67,7 @@ export class Library {
     return this.#store.isKept;
   }
 
-  /** From now on that model's vectors count; undefined for none. Ends what the one before was doing. */
+  /** Uses this model's vectors from now on (undefined: none). Ends embedding for the old model. */
   async use(model: SearchModel | undefined): Promise<void> {
     await this.cancel();
     this.#model = model;
@@ -80,7 +80,7 @@ export class Library {
     if (this.#model === model) this.#change(entries);
   }
 
-  /** Keeps a text, if it is not here yet. It is searched once embed() has come to it. */
+  /** Adds a text, unless it is already here. It can be found after embed() has processed it. */
   async add(name: string, content: string): Promise<void> {
     const sum = checksum(content);
     if (this.entries.some(({ text }) => text.checksum === sum)) return;
@@ -93,17 +93,17 @@ export class Library {
   }
 
   /**
-   * Embeds what is not embedded yet. Resolves when all is done, or when it was cancelled: what was
-   * done until then counts, and the next call goes on from there.
+   * Embeds all passages that are not embedded yet. Resolves when all are done, or when cancelled:
+   * the vectors made until then are kept, and the next call continues from there.
    *
-   * @throws what the embedder or the store throws; what was done until then counts too.
+   * @throws what the embedder or the store throws; the vectors made until then are kept, too.
    */
   embed(): Promise<void> {
     if (!this.progress) this.#running = this.#run();
     return this.#running;
   }
 
-  /** Resolves when nothing is being embedded any more. */
+  /** Cancels the embedding. Resolves when it has ended. */
   async cancel(): Promise<void> {
     this.progress?.cancel();
     await this.#running.catch(() => undefined);
@@ -122,7 +122,7 @@ export class Library {
     await this.#measure();
   }
 
-  /** Rejects with the signal's reason. */
+  /** Returns the vector of a query. Rejects with the signal's reason if aborted. */
   async queryVector(query: string, signal: AbortSignal): Promise<Float32Array> {
     const { embedder, prompts } = this.#usedModel();
     const options = { prompt: prompts.query, truncate: true, signal };
@@ -144,7 +144,7 @@ export class Library {
     });
   }
 
-  /** Vectors as passages have them; of parts of one, for example. */
+  /** Embeds texts as passages are embedded; for example, parts of a passage. */
   async vectorsOf(texts: readonly string[], signal: AbortSignal): Promise<Float32Array[]> {
     const { embedder, prompts } = this.#usedModel();
     return embedder.embed(texts, { prompt: prompts.passage, truncate: true, signal });
@@ -165,7 +165,7 @@ export class Library {
     };
     this.progress = { done: 0, total: 0, cancel };
     try {
-      // Texts that are added in the meantime have their turn too.
+      // This also processes texts that are added in the meantime.
       for (;;) {
         for (const entry of this.entries) {
           if (!entry.index) await this.#cut(entry, model, signal);
@@ -201,7 +201,7 @@ export class Library {
     });
   }
 
-  /** A few passages at a time, so that a query gets its turn between them. */
+  /** Embeds a few passages at a time, so that a query can run between them. */
   async #embedText({ text, index }: Entry, signal: AbortSignal): Promise<void> {
     if (!index) return;
     const { spans, size } = index;
@@ -268,7 +268,7 @@ export class Library {
   }
 }
 
-/** How many passages a text has, and how many of them are embedded. */
+/** The number of a text's passages (`total`), and how many of them are embedded (`done`). */
 export function passagesOf({ index }: Entry): { done: number; total: number } {
   if (!index) return { done: 0, total: 0 };
   return { done: index.vectors.length / index.size, total: index.spans.length / 2 };
@@ -279,13 +279,13 @@ export function isComplete(entry: Entry): boolean {
   return entry.index !== undefined && done === total;
 }
 
-/** As many as take the time that a query may wait. */
+/** The number of passages that take as long to embed as a query may wait. */
 export function nextBatch(nLast: number, lastMs: number): number {
   const wanted = Math.round((nLast * patienceMs) / Math.max(lastMs, 1));
   return Math.max(1, Math.min(wanted, 2 * nLast, maxBatch));
 }
 
-/** Nothing where a record does not hold together, as it must be made anew then. */
+/** Returns undefined for an inconsistent record: the index must then be made again. */
 function soundIndex(
   index: IndexRecord | undefined,
   model: SearchModel | undefined,
@@ -303,7 +303,7 @@ function spanAt({ spans }: IndexRecord, passage: number): Span {
   return { start: spans[2 * passage] ?? 0, end: spans[2 * passage + 1] ?? 0 };
 }
 
-/** Lets the page do what else it has to. */
+/** Lets the page do its other work. */
 function nextTask(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve));
 }

@@ -1,4 +1,4 @@
-// What of a passage is marked: its best sentence, and the words of the query.
+// The marked parts of a passage: its best sentence, and the words of the query.
 import type { Span } from './passages.ts';
 
 export interface Segment {
@@ -7,7 +7,7 @@ export interface Segment {
   isWord: boolean;
 }
 
-/** The passage in pieces, each of them marked alike throughout. */
+/** Splits the passage into pieces, each with the same marks throughout. */
 export function segmentsOf(passage: string, sentence: Span | undefined, query: string): Segment[] {
   const words = wordsIn(passage, query);
   const ends = [
@@ -36,7 +36,7 @@ const common = new Set(
   ).split(' '),
 );
 
-/** Where the passage has a word of the query, whatever its ending. */
+/** The places where the passage has a word of the query, with any ending. */
 export function wordsIn(passage: string, query: string): Span[] {
   const wanted = new Set(
     words(query)
@@ -52,12 +52,12 @@ export function wordsIn(passage: string, query: string): Span[] {
 function words(text: string): { word: string; start: number }[] {
   return [...text.matchAll(/[\p{L}\p{M}\p{N}]+/gu)].map(({ 0: word, index }) => {
     const lower = word.toLowerCase();
-    // A few letters change their length.
+    // A few letters change their length in lower case.
     return { word: lower.length === word.length ? lower : word, start: index };
   });
 }
 
-/** Without an English ending, where enough is left. */
+/** Removes an English ending if at least three letters are left. */
 function stem(word: string): string {
   const rest = word.replace(/(?:ies|ing|ed|es|s|e|y)$/, '');
   return rest.length < 3 ? word : rest;

@@ -1,4 +1,4 @@
-// The embedding model: what it is, how far it has been loaded, or which ones can be had.
+// The embedding model: its name and facts, the progress of its load, or the models to choose from.
 import { html, render } from 'lit-html';
 import { embeddingModels } from '../catalogue.ts';
 import type { Loading } from '../loading.ts';

@@ -1,16 +1,16 @@
-// A text cut into passages: whole sentences where they fit, from paragraph to paragraph where that
-// leaves them long enough.
+// Cuts a text into passages: of whole sentences where they fit, and of whole paragraphs where the
+// passages are then long enough.
 
-/** Of a text, in UTF-16 units. */
+/** A part of a text, in UTF-16 units. */
 export interface Span {
   start: number;
   end: number;
 }
 
 export interface CutOptions {
-  /** Tokens of a passage at most, as `count` tells them. */
+  /** The most tokens of a passage, as `count` counts them. */
   maxTokens: number;
-  /** Where a passage ends within a paragraph, the next repeats sentences of so many tokens at most. */
+  /** If a passage ends within a paragraph, the next one repeats at most this many of its tokens. */
   overlapTokens: number;
   count: (text: string) => number;
 }
@@ -18,12 +18,12 @@ export interface CutOptions {
 /** A sentence, or a part of one that is too long for a passage. */
 interface Unit extends Span {
   tokens: number;
-  /** It is the first of a block: a paragraph, a heading, an item of a list. */
+  /** Whether it is the first unit of a block: a paragraph, a heading, an item of a list. */
   opens: boolean;
   isHeading: boolean;
 }
 
-/** The passages in order. Together they hold everything but the space between them. */
+/** Returns the passages in order. They contain the whole text except the space between them. */
 export function cutPassages(text: string, options: CutOptions): Span[] {
   const units = unitsOf(text, options);
   const passages: Span[] = [];
@@ -37,8 +37,8 @@ export function cutPassages(text: string, options: CutOptions): Span[] {
 }
 
 /**
- * Parts of a long text to cut one by one, so that a page can do other things in between. They end
- * with a paragraph, or where a line does; with neither in reach, after `length` characters.
+ * Returns parts of a long text to cut one by one, so that a page can do other work in between. A
+ * part ends after a paragraph, or else after a line; if neither is near, after `length` characters.
  */
 export function sectionsOf(text: string, length: number): Span[] {
   const sections: Span[] = [];
@@ -58,7 +58,7 @@ function endOfSection(text: string, from: number, reach: number): number {
   return isWithinPair(text, end) ? end + 1 : end;
 }
 
-/** The sentences of a text. Lines that are no prose, such as items of a list, count as sentences. */
+/** The sentences of a text. Lines that are not prose, such as list items, count as sentences. */
 export function sentencesOf(text: string): Span[] {
   return blocksOf(text).flatMap((block) => sentencesOfBlock(text, block));
 }
@@ -67,7 +67,7 @@ export function sentencesOf(text: string): Span[] {
 function endOfPassage(units: readonly Unit[], first: number, maxTokens: number): number {
   let tokens = 0;
   let end = first;
-  /** Behind the last paragraph that leaves the passage at least half as long as it may be. */
+  /** The end of the last paragraph after which the passage has at least half of `maxTokens`. */
   let endOfBlock: number | undefined;
   for (; end < units.length; ++end) {
     const unit = units[end];
@@ -79,14 +79,14 @@ function endOfPassage(units: readonly Unit[], first: number, maxTokens: number):
   return endOfBlock ?? end;
 }
 
-/** A heading belongs to what follows it. */
+/** Leaves out headings at the end: they belong to the text that follows. */
 function withoutHeading(units: readonly Unit[], first: number, end: number): number {
   let last = end;
   while (last - 1 > first && last < units.length && units[last - 1]?.isHeading) --last;
   return last;
 }
 
-/** Where the passage after the one from `first` to `end` begins. */
+/** The first unit of the passage after the one from `first` to `end`. */
 function nextFirst(
   units: readonly Unit[],
   first: number,
@@ -95,7 +95,7 @@ function nextFirst(
 ): number {
   const next = units[end];
   if (!next || next.opens) return end;
-  // What is repeated must leave room for something new.
+  // The repeated sentences must leave room for a new one.
   let room = Math.min(overlapTokens, maxTokens - next.tokens);
   let begin = end;
   while (begin - 1 > first) {
@@ -118,12 +118,12 @@ function unitsOf(text: string, { maxTokens, count }: CutOptions): Unit[] {
   });
 }
 
-/** Begins a block where the line before did not end in a blank one: headings, lists, quotes, tables. */
+/** Lines that begin a block even without a blank line before: headings, lists, quotes, tables. */
 const beginsBlock = /^[ \t]*(?:#{1,6}[ \t]|[-*+•][ \t]|\d{1,3}[.)][ \t]|>|\|)/;
 
 /**
- * The text with lines joined that were broken to fit a page, character for character: short lines,
- * as those of poems and programs, stay as they are.
+ * Joins lines that were broken to fit a page, by replacing line ends with spaces; positions do not
+ * change. Short lines, as in poems and programs, stay as they are.
  */
 export function unwrapped(text: string): string {
   return text.replace(
@@ -132,7 +132,7 @@ export function unwrapped(text: string): string {
   );
 }
 
-/** Blank lines end a block, and so does a heading. */
+/** The blocks of a text. A blank line or a heading ends a block. */
 function blocksOf(text: string): Span[] {
   const blocks: Span[] = [];
   let open: Span | undefined;
@@ -147,7 +147,7 @@ function blocksOf(text: string): Span[] {
   return blocks;
 }
 
-/** Older browsers have none. */
+/** Undefined in older browsers. */
 const segmenter =
   'Segmenter' in Intl ? new Intl.Segmenter(undefined, { granularity: 'sentence' }) : undefined;
 
@@ -157,11 +157,11 @@ function splitSentences(text: string): { segment: string; index: number }[] {
   return [...found].map(({ 0: segment, index }) => ({ segment, index }));
 }
 
-/** Characters from which on what the segmenter calls a sentence is taken for lines without full stops. */
+/** A longer "sentence" of the segmenter (in characters) is taken for lines without full stops. */
 const longSentence = 400;
 
 function sentencesOfBlock(text: string, block: Span): Span[] {
-  // A line that is broken to fit a page is no end of a sentence; to the segmenter it would be one.
+  // The segmenter ends a sentence at each line break, but lines may be broken just to fit a page.
   const joined = text.slice(block.start, block.end).replace(/[\r\n]/g, ' ');
   return splitSentences(joined).flatMap(({ segment, index }) => {
     const span = { start: block.start + index, end: block.start + index + segment.length };
@@ -170,7 +170,7 @@ function sentencesOfBlock(text: string, block: Span): Span[] {
   });
 }
 
-/** The sentence where it fits; else parts of it, between words, or within one that fills a passage. */
+/** The sentence if it fits; else parts of it, cut between words, or within a very long word. */
 function fitted(
   text: string,
   sentence: Span,
@@ -187,7 +187,7 @@ function fitted(
   return [...head, ...tail].flatMap((part) => fitted(text, part, maxTokens, count));
 }
 
-/** The last space in the first `length` characters; without one the place itself, not within a pair. */
+/** The last space in the first `length` characters; else their end, but not within a pair. */
 function breakNear(text: string, { start, end }: Span, length: number): number {
   const at = Math.min(start + length, end);
   const space = text.slice(start, at).search(/\s\S*$/);
@@ -195,7 +195,7 @@ function breakNear(text: string, { start, end }: Span, length: number): number {
   return isWithinPair(text, at) ? at + 1 : at;
 }
 
-/** Of the two units of one character. */
+/** Whether `at` is between the two units (surrogates) of one character. */
 function isWithinPair(text: string, at: number): boolean {
   return /[\udc00-\udfff]/.test(text.charAt(at));
 }
@@ -207,7 +207,7 @@ function split(text: string, { start, end }: Span, parts: RegExp): Span[] {
   }));
 }
 
-/** Without the space around it; nothing where it is nothing but space. */
+/** Returns the span without the space around it; nothing if it is only space. */
 function trimmed(text: string, { start, end }: Span): Span[] {
   const part = text.slice(start, end);
   const first = part.search(/\S/);

@@ -1,4 +1,4 @@
-// What embedding models want before a query, and before a passage: they were trained with it.
+// The prompts that embedding models need before a query and before a passage: they were trained so.
 
 export interface Prompts {
   query: string;
@@ -6,14 +6,14 @@ export interface Prompts {
 }
 
 interface Rule {
-  /** Of `ARCHITECTURE name file name`, in small letters, with "-" between words. */
+  /** Tests `ARCHITECTURE name file name` in lower case, with "-" between words. */
   fits: RegExp;
   prompts: Prompts;
 }
 
 const retrieval = 'Represent this sentence for searching relevant passages: ';
 
-/** From the cards of the models. The first that fits counts. */
+/** The first rule that fits is used. Source: the cards of the models. */
 const rules: readonly Rule[] = [
   {
     fits: /^nomic-bert\b|nomic-embed/,
@@ -38,7 +38,7 @@ const rules: readonly Rule[] = [
 
 const none: Prompts = { query: '', passage: '' };
 
-/** For models that are not known, none. */
+/** The prompts for a model; empty for unknown models. */
 export function promptsFor(model: {
   architecture: string;
   name: string;

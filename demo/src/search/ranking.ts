@@ -1,21 +1,21 @@
-// Which vectors point most nearly the way that a query's does.
+// Finds the vectors whose direction is nearest to that of a query's vector.
 
 /** Vectors of length 1, one after the other. */
 export interface Vectors {
   values: Float32Array;
-  /** Numbers of each. */
+  /** The length of each vector. */
   size: number;
 }
 
 export interface Ranked {
-  /** Of the set of vectors, and of the vector in it. */
+  /** The index of the set, and of the vector in that set. */
   set: number;
   index: number;
-  /** The cosine of the angle between the two, -1 to 1. */
+  /** The cosine of the angle between vector and query, -1 to 1. */
   score: number;
 }
 
-/** The `limit` best of all sets, best first; of equal ones those that come first. */
+/** The `limit` best vectors of all sets, best first; among equal scores, the earlier vectors. */
 export function rank(query: Float32Array, sets: readonly Vectors[], limit: number): Ranked[] {
   const best: Ranked[] = [];
   for (const [set, { values, size }] of sets.entries()) {
@@ -34,14 +34,14 @@ export function rank(query: Float32Array, sets: readonly Vectors[], limit: numbe
   return best;
 }
 
-/** Of `a` and as many numbers of `b` from `at` on. */
+/** The dot product of `a` and as many numbers of `b`, from `at` on. */
 export function product(a: Float32Array, b: Float32Array, at = 0): number {
   let sum = 0;
   for (let i = 0; i < a.length; ++i) sum += (a[i] ?? 0) * (b[at + i] ?? 0);
   return sum;
 }
 
-/** The index of the vector nearest to the query; undefined without any. */
+/** The index of the vector nearest to the query; undefined without vectors. */
 export function nearest(query: Float32Array, vectors: readonly Float32Array[]): number | undefined {
   let best: number | undefined;
   let bestScore = -Infinity;

@@ -1,13 +1,13 @@
-// What a file says, as plain text.
+// Reads the text of a file.
 
-/** @throws Error, in words, where the file is no text. */
+/** @throws Error with a message for the visitor if the file is not a text. */
 export async function readText(file: File): Promise<string> {
   const text = decode(new Uint8Array(await file.arrayBuffer()));
   if (text === undefined) throw new Error('the file holds no text');
   return isHtml(file, text) ? textOfHtml(text) : text;
 }
 
-/** Undefined where the bytes are no text. */
+/** Decodes a text; undefined if the bytes are not a text. */
 export function decode(bytes: Uint8Array<ArrayBuffer>): string | undefined {
   const [a, b] = bytes;
   if (a === 0xff && b === 0xfe) return new TextDecoder('utf-16le').decode(bytes);
@@ -16,7 +16,7 @@ export function decode(bytes: Uint8Array<ArrayBuffer>): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    return new TextDecoder('windows-1252').decode(bytes); // as older editors write
+    return new TextDecoder('windows-1252').decode(bytes); // written by older editors
   }
 }
 
@@ -28,18 +28,18 @@ const unseen = 'title, script, style, noscript, template, svg, nav';
 const blocks =
   'p, div, li, br, tr, pre, blockquote, section, article, header, footer, figure, table, ul, ol, dl, dt, dd';
 
-/** The page's own policy allows none, and would complain of each. */
+/** The page's content security policy allows no style attributes, and would report each of them. */
 function withoutStyles(html: string): string {
   return html.replace(/<[a-z][^<>]*>/gi, (tag) => tag.replace(/\bstyle\s*=/gi, 'data-style='));
 }
 
-/** What a reader sees of a page, with a blank line between its blocks. Nothing of it is run or fetched. */
+/** The visible text of a page, with a blank line between blocks. Nothing is run or fetched. */
 function textOfHtml(html: string): string {
   const { content } = Object.assign(document.createElement('template'), {
     innerHTML: withoutStyles(html),
   });
   for (const element of content.querySelectorAll(unseen)) element.remove();
-  // Lines of the source mean nothing.
+  // Line breaks in HTML source mean nothing.
   const walker = document.createTreeWalker(content, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     if (!node.parentElement?.closest('pre'))

@@ -1,4 +1,4 @@
-// The query, and the passages nearest to it as it is typed.
+// The query, and the passages nearest to it, updated while the visitor types.
 import { h } from '../ui/dom.ts';
 import { errorText } from '../ui/format.ts';
 import { AnswerView } from './answer-view.ts';
@@ -11,9 +11,9 @@ import { nearest } from './ranking.ts';
 import { searchModel } from './search-model.ts';
 
 const nShown = 6;
-/** Milliseconds without a key after which a query is taken for written. */
+/** A search begins this long after the last key; milliseconds. */
 const pauseMs = 200;
-/** Passages whose sentences are remembered. */
+/** The most passages whose sentence vectors are remembered. */
 const maxRemembered = 200;
 
 export class ResultsView {
@@ -30,10 +30,10 @@ export class ResultsView {
   readonly #list = h('ol', { id: 'search-results', class: 'passages', 'aria-label': 'Passages' });
   readonly #answer: AnswerView;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Ends what works for the query before. */
+  /** Cancels the work for the previous query. */
   #controller = new AbortController();
   #hits: readonly Hit[] = [];
-  /** Those of a passage's sentences, as the next query finds many of the same passages. */
+  /** The vectors of a passage's sentences. The next query often finds the same passages. */
   readonly #sentenceVectors = new Map<string, Float32Array[]>();
 
   constructor(library: Library) {
@@ -57,7 +57,7 @@ export class ResultsView {
     let nFindable = 0;
     library.updates.subscribe(({ entries, progress }) => {
       const n = entries.reduce((sum, entry) => sum + passagesOf(entry).done, 0);
-      // While passages come in the list stays as it is: who reads it would lose the line.
+      // While passages are embedded, the list does not change: a reader would lose the line.
       if (progress ?? n === nFindable) return;
       nFindable = n;
       this.#onInput();
@@ -95,7 +95,7 @@ export class ResultsView {
     }
   }
 
-  /** What stands in the way of a search; a blank line where nothing but a query is missing. */
+  /** Why a search is not possible; a blank line if only the query is missing. */
   #whyNot(query: string): string | undefined {
     const nPassages = this.#nPassages();
     if (!searchModel.value) return 'Load an embedding model first.';
@@ -122,7 +122,7 @@ export class ResultsView {
     this.#answer.offer(query, sources);
   }
 
-  /** Marks the best sentence of each passage, from the first on. */
+  /** Marks the best sentence of each passage, one passage after the other. */
   async #markSentences(vector: Float32Array, query: string, signal: AbortSignal): Promise<void> {
     for (const [i, hit] of this.#hits.entries()) {
       const text = passageText(hit);
@@ -188,7 +188,7 @@ function passageView(hit: Hit, index: number, query: string): HTMLElement {
   );
 }
 
-/** The best sentence is a mark, words of the query are bold. */
+/** Puts the best sentence into a `mark`, and the words of the query into `b`. */
 function marked(text: string, sentence: Span | undefined, query: string): (Node | string)[] {
   const made: (Node | string)[] = [];
   let mark: HTMLElement | undefined;

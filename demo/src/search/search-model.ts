@@ -1,4 +1,4 @@
-// The embedding model, loaded beside the one that the page talks to, and remembered for the next visit.
+// The embedding model, which is loaded beside the chat model and remembered for the next visit.
 import { Kinglet } from 'kinglet';
 import { showLoad } from '../loading.ts';
 import type { Loading } from '../loading.ts';
@@ -20,21 +20,21 @@ export interface OpenSearchModel extends SearchModel {
 export const searchModel = new Observable<OpenSearchModel | undefined>(undefined);
 export const searchModelLoading = new Observable<Loading | undefined>(undefined);
 
-/** What an earlier visit chose. A file that was picked is not: it cannot be read again. */
+/** The choice of an earlier visit. Without a source for a picked file: it cannot be read again. */
 export const rememberedChoice = new RememberedChoice('kinglet search model');
 
 /**
- * Loads an embedding model and gives it; undefined when cancelled, or when a later call has taken
- * over. It is the caller's to use and to dispose of.
+ * Loads and returns an embedding model; undefined if cancelled, or if a later call replaced it. The
+ * caller must dispose of it.
  *
- * @throws KingletError, and Error where the file makes no embeddings.
+ * @throws KingletError, and Error if the model makes no embeddings.
  */
 export function loadSearchModel(choice: ModelChoice): Promise<OpenSearchModel | undefined> {
   return showLoad(searchModelLoading, choice.name, async (listeners) => {
     const kinglet = await Kinglet.load(choice.source, {
       ...{ ...listeners, hubBase: hubBase(), nThreads: settings.value.nThreads },
       kernels: settings.value.kernels,
-      nCtx: 1, // of a session that nothing is written in
+      nCtx: 1, // the model's first session is not used
     });
     try {
       const model = await describe(choice, kinglet);

@@ -1,4 +1,4 @@
-// Searching one's own texts by meaning.
+// The panel that searches the visitor's texts by meaning.
 import type { Panel } from '../panels/panels.ts';
 import { showMessage } from '../ui/closable.ts';
 import { h } from '../ui/dom.ts';

@@ -1,26 +1,26 @@
-// By what the vectors of a text are found again: the text itself, and all that decides what they are.
+// Keys under which vectors are stored. They name everything of a model that the vectors depend on.
 import type { Prompts } from './prompts.ts';
 
-/** What tells one embedding model from another. */
+/** The properties that distinguish embedding models. */
 export interface ModelIdentity {
   architecture: string;
   name: string;
-  /** The last part of its address. */
+  /** The last part of the model's address. */
   fileName: string;
   nParameters: number;
   weightBytes: number;
-  /** Numbers of a vector. */
+  /** The length of a vector. */
   size: number;
   pooling: string;
   prompts: Prompts;
 }
 
-/** Rises with every change to how texts are cut. */
+/** Must be increased with every change to how texts are cut. */
 const cutVersion = 1;
 
 /**
  * The key of all indexes that a model makes. Another file of the same weights has another key: its
- * vectors differ by little, and that little is not mixed up either.
+ * vectors differ slightly, and even slightly different vectors are not mixed.
  */
 export function modelKey(model: ModelIdentity): string {
   const { architecture, name, fileName, nParameters, weightBytes, size, pooling, prompts } = model;
@@ -30,7 +30,7 @@ export function modelKey(model: ModelIdentity): string {
   ]);
 }
 
-/** The last part of an address or path, without what a server is told after it. */
+/** The last part of an address or path, without the query and the fragment. */
 export function fileNameOf(address: string): string {
   return (
     address

@@ -1,45 +1,45 @@
-// Texts and their vectors in the page's storage (IndexedDB), or in memory where there is none.
+// Stores texts and their vectors in the page's storage (IndexedDB), or in memory without it.
 import { openDatabase, result, sumOfKeys, write } from '../storage/database.ts';
 
 export interface TextRecord {
-  /** Of the text; its key. */
+  /** The checksum of the text; the record's key. */
   checksum: string;
   name: string;
   text: string;
   /** Milliseconds since 1970. */
   addedAt: number;
-  /** That the record takes, nearly. */
+  /** The approximate size of the record. */
   bytes: number;
 }
 
 export interface IndexRecord {
-  /** Which model's vectors these are, and of which text; together the key. */
+  /** The key of the model that made the vectors; with the text's checksum, the record's key. */
   model: string;
   checksum: string;
-  /** Where each passage begins and ends, in UTF-16 units of the text. */
+  /** The beginning and end of each passage, in UTF-16 units of the text. */
   spans: Uint32Array<ArrayBuffer>;
-  /** Of the first passages, one after the other; of all of them once the index is complete. */
+  /** The vectors of the first passages, one after the other; of all if the index is complete. */
   vectors: Float32Array<ArrayBuffer>;
-  /** Numbers of a vector. */
+  /** The length of a vector. */
   size: number;
   bytes: number;
 }
 
 export interface SearchStore {
-  /** Whether what is put here is there at the next visit. */
+  /** Whether the records will still exist at the next visit. */
   readonly isKept: boolean;
   texts(): Promise<TextRecord[]>;
   index(model: string, checksum: string): Promise<IndexRecord | undefined>;
   putText(record: TextRecord): Promise<void>;
   putIndex(record: IndexRecord): Promise<void>;
-  /** A text, and the indexes that any model made of it. */
+  /** Removes a text, and the indexes of all models for it. */
   remove(checksum: string): Promise<void>;
   clear(): Promise<void>;
-  /** Of all records, those of other models too. */
+  /** The size of all records, including those of other models. */
   bytes(): Promise<number>;
 }
 
-/** The page's storage, or memory where the browser denies it. */
+/** Opens the page's storage, or a store in memory if the browser refuses storage. */
 export async function openStore(): Promise<SearchStore> {
   try {
     return new DatabaseStore(await openSearchDatabase());

@@ -1,4 +1,4 @@
-// The texts that are searched: adding them, how far they have been embedded, deleting them.
+// The texts that are searched: adding them, the progress of embedding them, deleting them.
 import { button, h, oncePerFrame } from '../ui/dom.ts';
 import { bytes, count } from '../ui/format.ts';
 import { addFiles, addPasted, embedTexts } from './desk.ts';
@@ -11,7 +11,7 @@ export function textsView(library: Library): HTMLElement {
   const summary = h('summary', {});
   const list = h('ul', { class: 'cards', id: 'search-texts' });
   const clear = button('Delete all texts', () => library.clear());
-  // Who comes back comes to search.
+  // A returning visitor comes to search, so the list starts closed.
   const isNew = library.entries.length === 0;
   const kept = h(
     'details',
@@ -41,7 +41,7 @@ function describe({ entries, bytes: size, isKept }: Library): string {
   return `${nPassages > 0 ? `${texts}, ${passages}` : texts} · ${bytes(size)} ${where}`;
 }
 
-/** Rows are kept where they are, so that a button that has the focus does not lose it. */
+/** Keeps existing rows in place, so that a button in them keeps the focus. */
 function showRows(list: HTMLElement, entries: readonly Entry[], library: Library): void {
   const rows = new Map(
     [...list.children].map((row) => [(row as HTMLElement).dataset.checksum, row as HTMLElement]),
@@ -75,7 +75,7 @@ function factsOf(entry: Entry): string {
   return `${size} · not embedded yet`;
 }
 
-/** What is being embedded, or what waits for it. */
+/** The progress of embedding, or a note about passages that are not embedded yet. */
 class ProgressLine {
   readonly element: HTMLElement;
   readonly #library: Library;

@@ -1,13 +1,13 @@
-// How many tokens a text has, told without the model: it is asked about some places of a text only,
-// and this about every sentence.
+// Estimates the number of a text's tokens. Cutting needs the tokens of every sentence; the model
+// counts only some parts of a text.
 
-/** A run of letters, one of digits, or any other sign. */
+/** A run of letters, a run of digits, or any other single character. */
 const runs = /[\p{L}\p{M}]+|\p{N}+|[^\s\p{L}\p{M}\p{N}]/gu;
 /** Scripts without spaces between words, where nearly every character is a token. */
 const unspaced =
   /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}]/u;
 
-/** As a vocabulary of 30,000 tokens cuts common words; within a third of what most models count. */
+/** Assumes a vocabulary of 30,000 tokens; within a third of the count of most models. */
 export function estimateTokens(text: string): number {
   let sum = 0;
   for (const [run] of text.matchAll(runs)) sum += tokensOfRun(run);
@@ -23,8 +23,8 @@ const nSamples = 3;
 const sampleLength = 2000;
 
 /**
- * An estimate that fits the model on this text: scaled by what the model counts in some places of it.
- * `count` gives the model's own number of tokens.
+ * Returns an estimate for parts of this text, scaled to match the model's count of some samples.
+ * `count` returns the model's exact number of tokens.
  */
 export async function fittedEstimate(
   text: string,
@@ -36,7 +36,7 @@ export async function fittedEstimate(
   return (part) => scale * estimateTokens(part);
 }
 
-/** The whole of a short text; else its beginning, middle and end. */
+/** A short text as a whole; else the beginning, the middle and the end. */
 export function samples(text: string): string[] {
   if (text.length <= nSamples * sampleLength) return [text];
   const step = (text.length - sampleLength) / (nSamples - 1);

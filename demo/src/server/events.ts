@@ -1,6 +1,6 @@
-// Answers that a server sends as events, in OpenAI's form.
+// Reads answers that a server sends as events, in OpenAI's format.
 
-/** What the page reads of a chunk, of a chat or of a text. */
+/** The fields of a chunk that the page reads, for a chat or a text. */
 export interface Chunk {
   choices: {
     text?: string;
@@ -12,9 +12,9 @@ export interface Chunk {
 }
 
 /**
- * The chunks in front of `[DONE]`.
+ * Yields the chunks before `[DONE]`.
  *
- * @throws Error where the answer ends without it, or tells of an error
+ * @throws Error if the answer ends without `[DONE]`, or reports an error
  */
 export async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Chunk> {
   for await (const data of eventsOf(body)) {
@@ -27,7 +27,7 @@ export async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerato
 }
 
 async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  const reader = body.getReader(); // which not all browsers can iterate over
+  const reader = body.getReader(); // not all browsers can iterate over a stream
   const decoder = new TextDecoder();
   let text = '';
   try {

@@ -9,7 +9,7 @@ const onServer = byId('place-server', HTMLInputElement);
 const keyForm = byId('key-form', HTMLFormElement);
 const key = byId('key', HTMLInputElement);
 
-/** `begin` shows what the page begins with where no model was open in it. */
+/** `begin` shows what the page begins with if no model was open in it. */
 export function showPlaceSwitch(begin: () => Promise<void>): void {
   place.hidden = false;
   inPage.addEventListener('change', () => void usePage(begin));

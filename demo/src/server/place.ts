@@ -1,4 +1,4 @@
-// Where answers are made: in this page, or by the server that it came from.
+// Where answers are made: in this page, or by the server that the page came from.
 import { useModel } from '../actions.ts';
 import { clearAlert, showAlert } from '../alert.ts';
 import { closePanel } from '../panels/panels.ts';
@@ -12,20 +12,20 @@ import type { ModelChoice } from '../workspace.ts';
 import { KeyNeeded, RemoteModel } from './remote-model.ts';
 import { address, server } from './server.ts';
 
-/** Why the server wants a key; empty while it wants none. */
+/** Why the server needs a key; empty while it needs none. */
 export const keyWanted = new Observable('');
 
 const remembered = new Remembered('kinglet place');
-/** What was open in the page before the server took over. */
+/** The model that was open in the page before the switch to the server. */
 let left: ModelChoice | undefined;
-/** For the session only. */
+/** Kept for the browser session only. */
 const key = new Remembered('kinglet server key', () => sessionStorage);
-/** Counts the choices made: an earlier one that is still on its way gives up. */
+/** Counts the choices. An earlier choice that is still in progress gives up. */
 let nChoices = 0;
 
 export function followPlace(): void {
   for (const cause of [opened, server]) cause.subscribe(choose);
-  // Who opens a model means to use it.
+  // A visitor who opens a model wants to use it.
   opened.subscribe((model) => {
     if (model) leaveServer();
   });
@@ -35,7 +35,7 @@ export function lastPlaceWasServer(): boolean {
   return remembered.value === 'server';
 }
 
-/** False where the server could not be used; what was open in the page is then still there. */
+/** Returns false if the server could not be used; the page's model is then still open. */
 export async function useServer(withKey = key.value): Promise<boolean> {
   clearAlert();
   const choice = ++nChoices;
@@ -50,10 +50,10 @@ export async function useServer(withKey = key.value): Promise<boolean> {
     await forgetTokens();
     if (choice !== nChoices) return false;
     loading.value?.cancel();
-    closePanel(); // what it shows may be of the model in the page
+    closePanel(); // it may show the page's model
     left = opened.value?.choice ?? left;
     opened.value?.kinglet.dispose();
-    server.value = model; // first, so that there is always one
+    server.value = model; // first, so that there is always a writer
     opened.value = undefined;
     remembered.value = 'server';
     return true;
@@ -65,7 +65,7 @@ export async function useServer(withKey = key.value): Promise<boolean> {
   }
 }
 
-/** Opens again what was open in the page; `begin` where nothing was. */
+/** Opens again the model that was open in the page; calls `begin` if there was none. */
 export async function usePage(begin: () => Promise<void>): Promise<void> {
   clearAlert();
   nChoices += 1;

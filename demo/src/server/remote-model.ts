@@ -1,4 +1,4 @@
-// A model of a server that speaks OpenAI's API, as what answers prompts.
+// A writer that uses a model on a server with OpenAI's API.
 import { settings } from '../settings.ts';
 import type { Settings } from '../settings.ts';
 import type { Ending } from '../talk/exchange.ts';
@@ -6,7 +6,7 @@ import { countPictures, messagesOf, textBefore } from '../talk/messages.ts';
 import type { Task, Writer } from '../talk/writer.ts';
 import { chunksOf } from './events.ts';
 
-/** The server wants an API key, or another one. */
+/** The server needs an API key, or refuses the given one. */
 export class KeyNeeded extends Error {}
 
 interface ListedModel {
@@ -17,14 +17,14 @@ interface ListedModel {
 
 export class RemoteModel implements Writer {
   readonly name: string;
-  /** Tokens. */
+  /** In tokens. */
   readonly contextLength: number;
   readonly canChat: boolean;
-  // A server takes what an assistant said as whole.
+  // A server takes an assistant's message as complete.
   readonly canGoOnInChats = false;
   readonly #address: URL;
   readonly #key: string | undefined;
-  /** Hears of a key that is refused later on; the answer fails with that, too. */
+  /** Called if the server refuses the key later; the answer fails with the same error. */
   onKeyNeeded: (error: KeyNeeded) => void = () => undefined;
 
   private constructor(address: URL, key: string | undefined, model: ListedModel) {
@@ -36,10 +36,10 @@ export class RemoteModel implements Writer {
   }
 
   /**
-   * The first model of the server at `address`, a URL that ends in `/v1/`.
+   * Returns the first model of the server at `address`, a URL that ends in `/v1/`.
    *
    * @throws KeyNeeded
-   * @throws Error of a server that does not answer, or refuses
+   * @throws Error if the server does not answer, or refuses
    */
   static async connect(address: URL, key: string | undefined): Promise<RemoteModel> {
     const response = await ask(new URL('models', address), key, {});
@@ -86,7 +86,7 @@ function fieldsOf(chosen: Settings): object {
   };
 }
 
-/** Tokens are the server's own, so pieces have none. */
+/** Reads an answer. The page does not know the server's tokens, so the pieces have none. */
 async function read(body: ReadableStream<Uint8Array>, exchange: Task['exchange']): Promise<Ending> {
   let completionTokens = 0;
   let finishReason: Ending['finishReason'] = 'stop';
@@ -103,7 +103,7 @@ async function read(body: ReadableStream<Uint8Array>, exchange: Task['exchange']
     if (usage) completionTokens = usage.completion_tokens;
   }
   const seconds = (performance.now() - (first ?? performance.now())) / 1000;
-  // From the first on, as of a model in the page; one alone has no speed.
+  // The time since the first token, as for a model in the page; a single token has no speed.
   const tokensPerSecond = seconds > 0 ? Math.max(0, completionTokens - 1) / seconds : 0;
   return { finishReason, usage: { completionTokens }, timings: { tokensPerSecond } };
 }
@@ -120,7 +120,7 @@ async function ask(url: URL, key: string | undefined, request: RequestInit): Pro
   throw response.status === 401 ? new KeyNeeded(message) : new Error(message);
 }
 
-/** In its own words where it has some. */
+/** The server's error message if it sent one; else the status. */
 async function errorOf(response: Response): Promise<string> {
   const status = `The server answers with status ${String(response.status)}`;
   try {

@@ -1,6 +1,6 @@
-// The browser's own database (IndexedDB), by promises.
+// The browser's database (IndexedDB), with promises.
 
-/** Rejects, or throws, where the browser denies it, as some do in private windows. */
+/** Opens a database. Rejects or throws if the browser refuses, as some do in private windows. */
 export function openDatabase(
   name: string,
   version: number,
@@ -24,7 +24,7 @@ export function result<T>(request: IDBRequest<T>): Promise<T> {
   });
 }
 
-/** Changes these stores; resolves when that is safe: a full disk shows at the end only. */
+/** Changes these stores. Resolves when the changes are saved: a full disk is reported only then. */
 export function write(
   database: IDBDatabase,
   names: string[],
@@ -42,7 +42,7 @@ export function write(
   });
 }
 
-/** Reads no record: an index of numbers is walked through by its keys. */
+/** The sum of an index's numbers. Walks through the index's keys, and reads no records. */
 export function sumOfKeys(index: IDBIndex): Promise<number> {
   const request = index.openKeyCursor();
   let sum = 0;

@@ -1,10 +1,10 @@
-// Small things that the next visit begins with.
+// Small values that are remembered for the next visit.
 import type { ModelChoice } from '../workspace.ts';
 
-/** A text by that name; lasts as long as the page where the browser denies storage. */
+/** A text that is stored under a name. Nothing is stored if the browser refuses storage. */
 export class Remembered {
   readonly #key: string;
-  /** Which is denied when it is asked for. */
+  /** A function, because merely accessing the storage throws where the browser refuses it. */
   readonly #storage: () => Storage;
 
   constructor(key: string, storage = () => localStorage) {
@@ -25,18 +25,18 @@ export class Remembered {
       if (text === undefined) this.#storage().removeItem(this.#key);
       else this.#storage().setItem(this.#key, text);
     } catch {
-      // Denied or full.
+      // The storage is refused or full.
     }
   }
 }
 
 export interface RememberedModel {
   name: string;
-  /** Undefined of a file that was picked: only the visitor can open it again. */
+  /** Undefined for a picked file: only the visitor can open it again. */
   source: string | undefined;
 }
 
-/** A model that was chosen. */
+/** The stored choice of a model. */
 export class RememberedChoice {
   readonly #text: Remembered;
 

@@ -1,4 +1,4 @@
-// Where prompts are written: the field, the mode, and the button that sends or stops.
+// The composer of prompts: the field, the mode, and the button that sends or stops.
 import { openPanel } from '../panels/panels.ts';
 import { addPictures, checkSeeing, draft } from '../pictures/draft.ts';
 import { isPicture } from '../pictures/picture.ts';
@@ -38,7 +38,7 @@ export function showComposer(): void {
     });
   }
   draft.subscribe(({ length }) => {
-    // What is asked of a picture is no text to be gone on with.
+    // A question about a picture is not a text to continue.
     write.disabled = length > 0;
     if (length > 0) chat.checked = true;
     showMode();
@@ -59,7 +59,7 @@ export function showComposer(): void {
   });
 }
 
-/** Where one goes on; who is in a panel stays there. */
+/** Moves the focus to the prompt, unless it is in an open panel. */
 export function focusPrompt(): void {
   if (document.activeElement?.closest('#panel:not([hidden])')) return;
   prompt.focus({ preventScroll: true });
@@ -81,7 +81,7 @@ function onKey(event: KeyboardEvent): void {
     event.preventDefault();
     if (!running.value) form.requestSubmit();
   } else if (event.key === 'ArrowUp' && prompt.value === '') {
-    // As in a shell.
+    // As in a shell: brings back the last prompt.
     const last = exchanges.value.at(-1);
     if (!last) return;
     event.preventDefault();
@@ -89,7 +89,7 @@ function onKey(event: KeyboardEvent): void {
   }
 }
 
-/** Office programs put a picture of the text beside the text. */
+/** Takes pasted pictures, but not beside a text: office programs add a picture of copied text. */
 function onPaste(event: ClipboardEvent): void {
   const { clipboardData: data } = event;
   const pictures = [...(data?.files ?? [])].filter(isPicture);

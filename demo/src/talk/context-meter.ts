@@ -20,7 +20,7 @@ async function update(): Promise<void> {
   const { session } = model;
   const isEmpty = exchanges.value.length === 0;
   const nUsed = isEmpty ? 0 : await session.nPositions().catch(() => 0);
-  if (opened.value !== model) return; // a later call shows what is
+  if (opened.value !== model) return; // a later call shows the current state
   const { nCtx } = session.info;
   const words = `${count(nUsed)} of ${count(nCtx)} tokens of context used`;
   text.textContent = words;

@@ -1,4 +1,4 @@
-// All conversations, newest first, each kept as soon as somebody has said something in it.
+// All conversations, newest first. A conversation is stored as soon as the visitor sends a prompt.
 import { showAlert } from '../alert.ts';
 import { Remembered } from '../storage/remembered.ts';
 import { Observable } from '../ui/observable.ts';
@@ -13,14 +13,14 @@ import { Exchange } from './exchange.ts';
 import { writer } from './writer.ts';
 
 export const conversations = new Observable<readonly ConversationRecord[]>([]);
-/** Whether they are there at the next visit. */
+/** Whether the conversations will still exist at the next visit. */
 export const areKept = new Observable(true);
 
 const lastOpen = new Remembered('kinglet conversation');
 const maxTitle = 60;
 let store: ConversationStore | undefined;
 
-/** Reads what earlier visits left, shows the conversation that was open, and keeps what is said. */
+/** Reads the stored conversations, shows the one that was open, and stores changes from now on. */
 export async function openConversations(): Promise<void> {
   store = await openConversationStore();
   areKept.value = store.isKept;
@@ -31,7 +31,7 @@ export async function openConversations(): Promise<void> {
   conversationId.subscribe((open) => {
     lastOpen.value = open;
   });
-  // An answer may be long, and the page closed in its middle.
+  // The visitor may close the page in the middle of a long answer.
   document.addEventListener('visibilitychange', keep);
 }
 
@@ -48,7 +48,7 @@ export async function renameConversation(id: string, title: string): Promise<voi
   if (record && title.trim() !== '') await put({ ...record, title: title.trim() });
 }
 
-/** Gives what puts it back. */
+/** Returns a function that restores the conversation. */
 export async function deleteConversation(id: string): Promise<(() => Promise<void>) | undefined> {
   const record = conversations.value.find((one) => one.id === id);
   if (!record) return undefined;
@@ -58,7 +58,7 @@ export async function deleteConversation(id: string): Promise<(() => Promise<voi
   return () => put(record);
 }
 
-/** The story that the page tells by itself is no visitor's, and not kept. */
+/** Stores the open conversation if it has changed, and is not just the page's own sample. */
 function keep(): void {
   const first = exchanges.value.find(({ isSample }) => !isSample);
   if (!first) return;
@@ -96,12 +96,12 @@ function isSame(before: readonly ExchangeRecord[], said: readonly ExchangeRecord
   const filesOf = ({ pictures = [] }: ExchangeRecord) => pictures.map(({ file }) => file);
   const [old, current] = [before.flatMap(filesOf), said.flatMap(filesOf)];
   return (
-    JSON.stringify(before) === JSON.stringify(said) && // to which all files are alike
+    JSON.stringify(before) === JSON.stringify(said) && // does not compare files
     old.every((file, i) => file === current[i])
   );
 }
 
-/** The first words. */
+/** The first words of the prompt. */
 function titleOf({ prompt, pictures }: Exchange): string {
   const text = prompt.trim().replace(/\s+/g, ' ') || (pictures[0]?.name ?? '');
   return text.length > maxTitle ? `${text.slice(0, maxTitle).trim()} …` : text;

@@ -1,8 +1,8 @@
-// Conversations in the page's storage (IndexedDB), or in memory where there is none.
+// Stores conversations in the page's storage (IndexedDB), if the browser allows it.
 import type { Picture } from '../pictures/picture.ts';
 import { openDatabase, result, write } from '../storage/database.ts';
 
-/** `chat`: messages under the file's template; `write`: plain text, to be gone on with. */
+/** `chat`: messages, formatted by the file's chat template; `write`: plain text to continue. */
 export type Mode = 'chat' | 'write';
 
 export interface ConversationRecord {
@@ -15,26 +15,26 @@ export interface ConversationRecord {
   exchanges: readonly ExchangeRecord[];
 }
 
-/** What was said, without its tokens and speeds. */
+/** A prompt and its answer, without tokens and speeds. */
 export interface ExchangeRecord {
   mode: Mode;
   prompt: string;
-  /** Those that the prompt is about; undefined of what was kept before the page took any. */
+  /** The prompt's pictures; undefined in records from before the page accepted pictures. */
   pictures?: readonly Picture[] | undefined;
-  /** What the model thought before it answered; empty where it did not. */
+  /** What the model thought before it answered; empty if it did not think. */
   reasoning: string;
   text: string;
 }
 
 export interface ConversationStore {
-  /** Whether what is put here is there at the next visit. */
+  /** Whether the records will still exist at the next visit. */
   readonly isKept: boolean;
   all(): Promise<ConversationRecord[]>;
   put(record: ConversationRecord): Promise<void>;
   remove(id: string): Promise<void>;
 }
 
-/** The page's storage, or memory where the browser denies it. */
+/** Opens the page's storage, or a store that keeps nothing if the browser refuses storage. */
 export async function openConversationStore(): Promise<ConversationStore> {
   try {
     const database = await openDatabase('kinglet conversations', 1, (created) => {
@@ -51,7 +51,7 @@ const storeName = 'conversations';
 class MemoryStore implements ConversationStore {
   readonly isKept = false;
 
-  // The list that uses the store has all of them.
+  // The list that uses the store keeps all conversations in memory itself.
   all(): Promise<ConversationRecord[]> {
     return Promise.resolve([]);
   }

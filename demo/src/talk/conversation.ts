@@ -10,10 +10,10 @@ import { writer } from './writer.ts';
 import type { Task, Writer } from './writer.ts';
 
 export const exchanges = new Observable<readonly Exchange[]>([]);
-/** Of the conversation on the page; undefined while there is nothing in it to keep. */
+/** The id of the conversation on the page; undefined while it has nothing to store. */
 export const conversationId = new Observable<string | undefined>(undefined);
 export const running = new Observable<Exchange | undefined>(undefined);
-/** The one that runs, or ran last. */
+/** The exchange that is running, or ran last. */
 export const latest = new Observable<Exchange | undefined>(undefined);
 
 let stopRunning: AbortController | undefined;
@@ -23,7 +23,7 @@ export function send(mode: Mode, prompt: string, pictures: readonly Picture[] = 
   return begin(new Exchange(mode, prompt, pictures));
 }
 
-/** What the page says by itself. */
+/** Sends a prompt of the page itself, to show what it does. */
 export function sendSample(prompt: string): Promise<void> {
   const exchange = new Exchange('write', prompt);
   exchange.isSample = true;
@@ -35,28 +35,28 @@ function begin(exchange: Exchange): Promise<void> {
   return answer(exchange);
 }
 
-/** Answers anew, another prompt if one is given. What was said after it in the chat goes. */
+/** Answers again, with a changed prompt if one is given. Removes later exchanges of the chat. */
 export function resend(exchange: Exchange, prompt = exchange.prompt): Promise<void> {
   takeUp(exchange);
   exchange.prompt = prompt;
   return answer(exchange);
 }
 
-/** Goes on where the answer ended. */
+/** Continues the answer from its end. */
 export function goOn(exchange: Exchange): Promise<void> {
   takeUp(exchange);
   const { pieces, hasTokens, text, reasoning } = exchange;
-  // Of an answer from an earlier visit, or from a server, there is the text only.
+  // An answer from an earlier visit or from a server has text only.
   return answer(exchange, hasTokens ? pieces : [{ token: -1, text, reasoning }]);
 }
 
-/** Goes on from another token in place of the answer's `index`th. */
+/** Replaces the answer's token at `index` by another one, and continues from there. */
 export function branch(exchange: Exchange, index: number, piece: Piece): Promise<void> {
   takeUp(exchange);
   return answer(exchange, [...exchange.pieces.slice(0, index), piece]);
 }
 
-/** Stops what is running; resolves when it has ended. */
+/** Stops the running answer; resolves when it has ended. */
 export function stop(): Promise<void> {
   stopRunning?.abort();
   return whenEnded;
@@ -68,13 +68,13 @@ export async function startOver(): Promise<void> {
   conversationId.value = undefined;
 }
 
-/** For a model that counts in other tokens: what was said stays as text. */
+/** Removes all tokens, for a model with another vocabulary. The texts stay. */
 export async function forgetTokens(): Promise<void> {
   await stop();
   for (const exchange of exchanges.value) exchange.forgetTokens();
 }
 
-/** The tokens that an exchange's answer follows. */
+/** The tokens of everything before an exchange's answer. */
 export async function promptTokens(
   { kinglet }: OpenModel,
   exchange: Exchange,
@@ -85,7 +85,7 @@ export async function promptTokens(
     : kinglet.chatTokens(messagesOf(exchange, before));
 }
 
-/** Goes on from exactly these tokens. What the session holds of them is not computed again. */
+/** Continues exactly these tokens. A beginning that the session holds is not computed again. */
 export async function continueFrom(
   session: Session,
   tokens: readonly number[],
@@ -94,7 +94,7 @@ export async function continueFrom(
   return session.generate(await unread(session, tokens), options);
 }
 
-/** Has the session forget what is not the beginning of these tokens; gives those it does not hold. */
+/** Cuts the session to its common beginning with these tokens. Returns the tokens after that. */
 export async function unread(session: Session, tokens: readonly number[]): Promise<number[]> {
   return tokens.slice(await session.keepPrefix(tokens));
 }
@@ -124,7 +124,7 @@ async function run(by: Writer, task: Task): Promise<void> {
   }
 }
 
-/** Has an answer changed: what was said after it in the chat goes. */
+/** Prepares an exchange for a changed answer: removes later exchanges of the chat. */
 function takeUp(exchange: Exchange): void {
   exchange.isSample = false;
   if (exchange.mode !== 'chat') return;

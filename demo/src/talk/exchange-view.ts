@@ -1,4 +1,4 @@
-// How an exchange looks: the prompt, the answer as it grows, and what can be done with it.
+// The view of an exchange: the prompt, the growing answer, and the actions on them.
 import { pictureList } from '../pictures/thumbnail.ts';
 import { button, h, oncePerFrame } from '../ui/dom.ts';
 import { rate } from '../ui/format.ts';
@@ -18,7 +18,7 @@ export class ExchangeView {
   readonly #answer: HTMLElement;
   readonly #tokens: TokenView;
   readonly #actions: HTMLElement;
-  /** Those of the actions that need a model. */
+  /** The actions that need a model. */
   readonly #writers: HTMLButtonElement[] = [];
   #goOn: HTMLButtonElement | undefined;
   #tokensButton: HTMLButtonElement | undefined;
@@ -130,7 +130,7 @@ export class ExchangeView {
     if (body) body.textContent = reasoning;
   }
 
-  /** In place of the text, or the text again. */
+  /** Shows the tokens in place of the text, or the text again. */
   #showTokens(areShown: boolean): void {
     this.#answer.hidden = areShown;
     this.#tokens.element.hidden = !areShown;
@@ -138,7 +138,7 @@ export class ExchangeView {
     if (areShown) this.#tokens.update(this.#exchange.pieces);
   }
 
-  /** Puts the prompt into a field in its place. */
+  /** Replaces the prompt by a field to edit it. */
   #edit(): void {
     const field = h('textarea', { 'aria-label': 'Edit the prompt', rows: '3' });
     field.value = this.#exchange.prompt;
@@ -177,8 +177,8 @@ export class ExchangeView {
 }
 
 /**
- * Plain text stays one node: as nodes of their own, the parts of a word would jump when it is
- * wrapped.
+ * Returns a function that draws the answer's text. Plain text stays one node: with several nodes,
+ * the parts of a word would jump when it is wrapped.
  */
 function textPainter(answer: HTMLElement, isMarkdown: boolean): (text: string) => void {
   if (isMarkdown) {
@@ -195,7 +195,7 @@ function textPainter(answer: HTMLElement, isMarkdown: boolean): (text: string) =
   };
 }
 
-/** An answer to a question is otherwise whole. */
+/** Whether a limit ended the answer. An answer that ended otherwise is complete. */
 function wasCutShort(result: Ending | undefined): boolean {
   return result?.finishReason === 'length' || result?.finishReason === 'context';
 }

@@ -6,36 +6,36 @@ import type { ExchangeRecord, Mode } from './conversation-store.ts';
 
 export type ExchangeState = 'reading' | 'writing' | 'done' | 'stopped' | 'failed';
 
-/** What the page tells of an answer that has ended. */
+/** The facts about a finished answer that the page shows. */
 export interface Ending extends Pick<GenerationResult, 'finishReason' | 'dropped'> {
   usage: Pick<GenerationResult['usage'], 'completionTokens'>;
   timings: Partial<Pick<GenerationResult['timings'], 'promptTokensPerSecond'>> &
     Pick<GenerationResult['timings'], 'tokensPerSecond'>;
 }
 
-/** A prompt and what the model made of it. */
+/** A prompt and the model's answer. */
 export class Exchange {
   readonly mode: Mode;
   prompt: string;
   readonly pictures: readonly Picture[];
-  /** Heard of at every token and change of state. */
+  /** Notified at every token and change of state. */
   readonly updates = new Observable<Exchange>(this);
 
   state: ExchangeState = 'reading';
-  /** How far the pictures are read, in words; empty when none is being read. */
+  /** The progress of reading the pictures, in words; empty if none is being read. */
   looking = '';
   text = '';
   /** What the model thought before it answered. */
   reasoning = '';
   /** The answer, token by token. */
   pieces: Piece[] = [];
-  /** Milliseconds from the start of work to each of the pieces that came since then. */
+  /** Milliseconds from the start of work to each piece that came after it (not those kept). */
   arrivals: number[] = [];
   result: Ending | undefined;
   error = '';
-  /** The beginning of the text was no longer in view. */
+  /** Whether the beginning of the text no longer fitted the context. */
   isCut = false;
-  /** What the page says by itself, to show what it does. */
+  /** Whether the page itself sent the prompt, to show what it does. */
   isSample = false;
   #startedAt = 0;
 
@@ -45,7 +45,7 @@ export class Exchange {
     this.pictures = pictures;
   }
 
-  /** As an earlier visit left it: the text, without its tokens. */
+  /** Makes an exchange from an earlier visit's record: it has the text, but no tokens. */
   static restore({ mode, prompt, pictures, reasoning, text }: ExchangeRecord): Exchange {
     const exchange = new Exchange(mode, prompt, pictures);
     exchange.reasoning = reasoning;
@@ -58,12 +58,12 @@ export class Exchange {
     return this.state === 'reading' || this.state === 'writing';
   }
 
-  /** Whether what it was made of is known, and not the text only. */
+  /** Whether the answer's tokens are known, not just its text. */
   get hasTokens(): boolean {
     return this.pieces.some(({ token }) => token >= 0);
   }
 
-  /** A new answer, which begins with these pieces. */
+  /** Starts a new answer, which begins with these pieces. */
   begin(kept: readonly Piece[]): void {
     this.state = 'reading';
     this.looking = '';
@@ -78,7 +78,7 @@ export class Exchange {
     this.updates.notify();
   }
 
-  /** Of so many pictures of the conversation one is being read. */
+  /** Shows which of the conversation's `nPictures` pictures is being read, and how far. */
   look({ image, done, total }: ImageProgress, nPictures: number): void {
     const which =
       nPictures === 1 ? 'the picture' : `picture ${String(image + 1)} of ${String(nPictures)}`;
@@ -103,7 +103,7 @@ export class Exchange {
     this.updates.notify();
   }
 
-  /** As if an earlier visit had left it. */
+  /** Removes the tokens and keeps the text, as in an exchange from an earlier visit. */
   forgetTokens(): void {
     this.pieces = [];
     this.arrivals = [];

@@ -1,10 +1,10 @@
-// A conversation as a file, to read (Markdown) or for other programs (JSON).
+// Exports a conversation to a file, for readers (Markdown) or for other programs (JSON).
 import { dataUrl, scaled } from '../pictures/picture.ts';
 import type { Picture } from '../pictures/picture.ts';
 import { h } from '../ui/dom.ts';
 import type { ConversationRecord, ExchangeRecord } from './conversation-store.ts';
 
-/** Pixels a side of a picture in a text to read. */
+/** The most pixels per side of a picture in Markdown. */
 const shownSide = 320;
 
 export async function asMarkdown(record: ConversationRecord): Promise<string> {
@@ -24,7 +24,7 @@ async function exchangeAsMarkdown(
   return ['## You', ...shown, prompt, `## ${model}`, ...thoughts, text.trim()].join('\n\n');
 }
 
-/** Small; its name alone where the file is not there any more. */
+/** Returns a small picture; only its name if the file cannot be read any more. */
 async function pictureAsMarkdown({ name, file }: Picture): Promise<string> {
   const text = name.replace(/[[\]\\]/g, '\\$&');
   try {
@@ -37,7 +37,7 @@ async function pictureAsMarkdown({ name, file }: Picture): Promise<string> {
   }
 }
 
-/** Pictures are whole, as data URLs. */
+/** Returns the conversation as JSON, with the complete pictures as data URLs. */
 export async function asJson(record: ConversationRecord): Promise<string> {
   const { title, model, changedAt } = record;
   const changed = new Date(changedAt).toISOString();
@@ -51,12 +51,12 @@ export async function asJson(record: ConversationRecord): Promise<string> {
   return `${JSON.stringify({ title, model, changed, exchanges }, undefined, 2)}\n`;
 }
 
-/** Hands a file to the visitor, named after the conversation. */
+/** Downloads the text to a file that is named after the conversation. */
 export function saveFile({ title }: ConversationRecord, extension: string, text: string): void {
   const name = title.replace(/[^\p{L}\p{N}]+/gu, ' ').trim() || 'conversation';
   const href = URL.createObjectURL(new Blob([text]));
   h('a', { href, download: `${name}.${extension}` }).click();
-  // Safari reads it a moment later.
+  // Safari reads the URL a moment later.
   setTimeout(() => {
     URL.revokeObjectURL(href);
   }, 60_000);

@@ -1,4 +1,4 @@
-// The list of conversations: opened, named, exported and deleted here.
+// The list of conversations, where they are opened, renamed, exported and deleted.
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { showAlert } from '../alert.ts';
@@ -95,7 +95,7 @@ function rename(id: string): void {
   focusDrawn('.rename input');
 }
 
-/** In the next frame, after it is drawn. */
+/** Focuses an element in the next frame, after it is drawn. */
 function focusDrawn(selector: string): void {
   requestAnimationFrame(() => {
     const found = document.querySelector<HTMLElement>(selector);
@@ -117,7 +117,7 @@ function renameForm({ id, title }: ConversationRecord): TemplateResult {
   };
   const onKey = (event: KeyboardEvent) => {
     if (event.key !== 'Escape') return;
-    event.stopPropagation(); // which would close the panel
+    event.stopPropagation(); // otherwise Escape would also close the panel
     close();
   };
   return html`<form class="rename" @submit=${submit} @keydown=${onKey}>

@@ -1,4 +1,4 @@
-// Markdown that grows: only the block that has changed is drawn again.
+// A view of growing Markdown: only blocks that have changed are drawn again.
 import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
 import type { Token } from 'marked';
@@ -6,11 +6,11 @@ import type { Token } from 'marked';
 const marked = new Marked({
   gfm: true,
   breaks: true,
-  // Tags are text that the reader should see, but for the one that tables need.
+  // Tags are shown as text, except <br>, which tables need.
   renderer: { html: ({ text }) => (/^<br *\/?>$/i.test(text) ? '<br>' : escapeHtml(text)) },
 });
 
-// No pictures, forms or styles: nothing that a model writes may fetch anything or pose as the page.
+// No pictures, forms or styles: a model's text must not fetch anything or imitate the page.
 const allowedTags = [
   ...['p', 'br', 'hr', 'em', 'strong', 'del', 'code', 'pre', 'blockquote', 'a'],
   ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'ul', 'ol', 'li'],
@@ -31,7 +31,7 @@ export class MarkdownView {
       if (isNestedTooDeeply(text)) this.#showPlain(text);
       else this.#update(text);
     } catch {
-      this.#showPlain(text); // deeper than the parser's stack
+      this.#showPlain(text); // nested too deeply for the parser's stack
     }
   }
 
@@ -71,8 +71,8 @@ export class MarkdownView {
 }
 
 /**
- * Whether a line begins with twenty marks of quotes and list items. The parser reads the rest of a
- * text again at each level, which a model that repeats itself would make the page wait for.
+ * Whether a line begins with twenty markers of quotes and list items. The parser reads the rest of
+ * the text again at each level, so a model that repeats such markers would block the page.
  */
 function isNestedTooDeeply(text: string): boolean {
   return /^(?:[ \t]*(?:>|(?:[*+-]|\d{1,9}[.)])[ \t])){20}(?![ \t*_-]*$)/m.test(text);

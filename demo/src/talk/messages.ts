@@ -1,4 +1,4 @@
-// A conversation as the messages that a model is told.
+// Converts a conversation to the messages for a model.
 import type { ChatMessage, Piece } from 'kinglet';
 import { settings } from '../settings.ts';
 import type { Exchange } from './exchange.ts';
@@ -13,19 +13,19 @@ export function messagesOf(exchange: Exchange, before: readonly Exchange[]): Cha
   return messages;
 }
 
-/** The pictures come first, as models were trained to see them. */
+/** The user's message. Pictures come first, as in the models' training. */
 function questionOf({ prompt, pictures }: Exchange): ChatMessage {
   if (pictures.length === 0) return { role: 'user', content: prompt };
   const images = pictures.map(({ file }) => ({ type: 'image', image: file }) as const);
   return { role: 'user', content: [...images, { type: 'text', text: prompt }] };
 }
 
-/** Of the chat. */
+/** The number of all pictures of these exchanges. */
 export function countPictures(said: readonly Exchange[]): number {
   return said.reduce((sum, { pictures }) => sum + pictures.length, 0);
 }
 
-/** What an answer begins with that there are no tokens of. */
+/** The text that an answer begins with if its tokens are not known; else empty. */
 export function textBefore(kept: readonly Piece[]): string {
   const [first] = kept;
   return first && first.token < 0 ? first.text : '';

@@ -1,4 +1,4 @@
-// What the page offers to load: the model of the last visit again, or to new visitors one that chats.
+// What the page offers to load: the model of the last visit, or for new visitors a chat model.
 import { html } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { useModel } from '../actions.ts';
@@ -16,13 +16,13 @@ import { embedded, loading, opened } from '../workspace.ts';
 import { exchanges, running } from './conversation.ts';
 
 interface Last extends RememberedModel {
-  /** On this device; undefined where it must be downloaded again. */
+  /** The size of the file on this device; undefined if it must be downloaded again. */
   keptBytes: number | undefined;
 }
 
 const last = new Observable<Last | undefined>(undefined);
 
-/** The model may be large, so it is not loaded unasked. */
+/** Offers to load the model again. It may be large, so the page does not load it by itself. */
 export async function offerAgain(model: RememberedModel): Promise<void> {
   const file = model.source === undefined ? undefined : await keptFile(model.source);
   last.value = { ...model, keptBytes: file?.bytes };
@@ -60,7 +60,7 @@ function again({ name, source, keptBytes }: Last): TemplateResult {
     </div>`;
 }
 
-/** What it costs is said before it is paid. */
+/** Offers a chat model, and says how large its download is and how much memory it needs. */
 function toChat(): TemplateResult {
   const model = firstFor(firstChatModels, thisMachine());
   if (!model) return html``;

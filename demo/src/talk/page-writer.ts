@@ -1,4 +1,4 @@
-// The model in this page, as what answers prompts.
+// A writer that uses the model in this page.
 import type { Generation } from 'kinglet';
 import { readsPictures, whyNoPictures } from '../pictures/seeing.ts';
 import { generateOptions, settings } from '../settings.ts';
@@ -9,7 +9,7 @@ import { fittingTokens, mostPromptTokens } from './fitting.ts';
 import { countPictures, messagesOf, textBefore } from './messages.ts';
 import type { Task, Writer } from './writer.ts';
 
-/** How many tokens are told that might have stood in a token's place. */
+/** How many alternatives are reported for each token. */
 const nAlternatives = 8;
 
 export class PageWriter implements Writer {

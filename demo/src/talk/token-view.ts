@@ -1,5 +1,5 @@
-// The answer as its tokens: the less probable one was, the brighter it is, and each shows what might
-// have stood in its place.
+// The answer as tokens: the less probable a token was, the brighter it is. A click on a token shows
+// its alternatives.
 import type { Piece, TokenLogprob } from 'kinglet';
 import { h } from '../ui/dom.ts';
 import { percent } from '../ui/format.ts';
@@ -16,7 +16,7 @@ export class TokenView {
   #tokens: { frame: HTMLElement; button: HTMLElement }[] = [];
   #choices: HTMLElement | undefined;
 
-  /** `onChoice` hears which token is to take the place of the `index`th. */
+  /** `onChoice` is called with a token that should replace the one at `index`. */
   constructor(onChoice: (index: number, piece: Piece) => unknown) {
     this.#onChoice = onChoice;
   }
@@ -34,12 +34,12 @@ export class TokenView {
     this.#pieces = [...pieces];
   }
 
-  /** Spaces before a word, and where lines end, stay outside of what can be clicked. */
+  /** Spaces before a word, and line ends, stay outside of the clickable part. */
   #append(piece: Piece): void {
     const index = this.#tokens.length;
     const text = piece.text || (piece.reasoning ?? '');
     const [, space = '', word = '', end = ''] = /^( ?)(.*?)(\n*)$/s.exec(text) ?? [];
-    // No button element: tokens are parts of a text, which breaks its lines between words only.
+    // Not a button element: tokens are parts of a text, whose lines break only between words.
     const made = h(
       'span',
       {
@@ -84,7 +84,7 @@ export class TokenView {
 
   #row(index: number, piece: Piece, { token, text, logprob }: TokenLogprob): HTMLElement {
     const isWritten = token === piece.token;
-    // A control token ends the text, and a part of a character has no text of its own to go on from.
+    // A control token ends the text, and a token that is part of a character cannot be continued.
     const canFollow = text !== '' && !text.includes('\ufffd');
     const share = Math.exp(logprob);
     const bar = h('span', { class: 'share' });
@@ -105,7 +105,7 @@ export class TokenView {
     );
   }
 
-  /** Below the token, within the answer's width. */
+  /** Places the choices below the token, within the answer's width. */
   #place(choices: HTMLElement, opener: HTMLElement): void {
     const room = (choices.offsetParent?.clientWidth ?? 0) - choices.offsetWidth;
     choices.style.left = `${String(Math.max(0, Math.min(opener.offsetLeft, room)))}px`;
@@ -120,7 +120,7 @@ export class TokenView {
     for (const { button } of this.#tokens) button.ariaExpanded = 'false';
   }
 
-  /** One stop for the tab key; the arrow keys go from token to token. */
+  /** All tokens are one stop for the tab key; the arrow keys move from token to token. */
   #onKey(event: KeyboardEvent): void {
     const at = this.#tokens.findIndex(({ button }) => button === document.activeElement);
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -143,13 +143,13 @@ export class TokenView {
   }
 }
 
-/** The most probable tokens, and the one that was written where it is none of them. */
+/** The most probable tokens, and the written token if it is not among them. */
 function rows({ token, text, logprob = -Infinity, top = [] }: Piece): TokenLogprob[] {
   const isAmong = top.some((candidate) => candidate.token === token);
   return isAmong ? top : [...top, { token, text, logprob }];
 }
 
-/** With signs for what cannot be seen. */
+/** The text with symbols for characters that cannot be seen. */
 export function spelled(text: string): string {
   if (text === '') return '∅';
   return text

@@ -1,4 +1,4 @@
-// The list of exchanges, which keeps its end in view unless the reader has scrolled up.
+// The list of exchanges. Its end stays in view unless the reader has scrolled up.
 import { button, byId, h } from '../ui/dom.ts';
 import { canWrite, opened } from '../workspace.ts';
 import { exchanges, send } from './conversation.ts';

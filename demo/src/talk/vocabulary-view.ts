@@ -1,5 +1,5 @@
-// What stands in the place of texts when a file holds a vocabulary only: what it can do, and the
-// tokens of what is being typed.
+// The view in place of the texts if a file has only a vocabulary: what the page can do with it, and
+// the tokens of the typed text.
 import type { Kinglet } from 'kinglet';
 import { byId, h } from '../ui/dom.ts';
 import { count } from '../ui/format.ts';
@@ -7,7 +7,7 @@ import { canWrite, opened } from '../workspace.ts';
 import { spelled } from './token-view.ts';
 
 const prompt = byId('prompt', HTMLTextAreaElement);
-/** More would be of no use to a reader. */
+/** More tokens would not help a reader. */
 const maxShown = 500;
 
 const total = h('p', { class: 'soft', role: 'status' });
@@ -36,14 +36,14 @@ async function update(): Promise<void> {
   const text = prompt.value;
   const tokens = await kinglet.tokenize(text, { addBos: false });
   const made = await Promise.all(tokens.slice(0, maxShown).map((token) => item(kinglet, token)));
-  if (prompt.value !== text || opened.value !== model) return; // a later call shows more
+  if (prompt.value !== text || opened.value !== model) return; // a later call shows the new state
   total.textContent = text === '' ? '' : `${count(tokens.length)} tokens`;
   list.replaceChildren(...made);
 }
 
 async function item(kinglet: Kinglet, token: number): Promise<HTMLElement> {
   const text = spelled(await kinglet.detokenize([token], { special: true }));
-  // A byte that is part of a character only has no spelling.
+  // A token that is only part of a character has no text of its own.
   return h(
     'li',
     {},

@@ -1,14 +1,14 @@
-// What answers prompts: the model in this page, or the one of the server that the page came from.
+// A writer answers prompts: the model in this page, or that of the server that the page came from.
 import type { Piece } from 'kinglet';
 import { Observable } from '../ui/observable.ts';
 import type { Ending, Exchange } from './exchange.ts';
 
 export interface Task {
-  /** Where the answer goes, piece by piece. */
+  /** The exchange that receives the answer, piece by piece. */
   exchange: Exchange;
-  /** Those of the page in front of it. */
+  /** The exchanges before it on the page. */
   before: readonly Exchange[];
-  /** What the answer begins with; it is there already. */
+  /** The beginning of the answer, which already exists. */
   kept: readonly Piece[];
   signal: AbortSignal;
 }
@@ -16,10 +16,10 @@ export interface Task {
 export interface Writer {
   readonly name: string;
   readonly canChat: boolean;
-  /** Whether it can go on with what it said in a chat; with a text it can. */
+  /** Whether it can continue its own answer in a chat. It can always continue a text. */
   readonly canGoOnInChats: boolean;
   answer(task: Task): Promise<Ending>;
 }
 
-/** Undefined while there is none. */
+/** The writer in use; undefined while there is none. */
 export const writer = new Observable<Writer | undefined>(undefined);

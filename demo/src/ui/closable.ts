@@ -1,6 +1,6 @@
 import { button, h } from './dom.ts';
 
-/** Shows a message with a button that closes it; none where the text is empty. */
+/** Shows a message with a button that closes it. An empty text removes the message. */
 export function showMessage(place: HTMLElement, text: string, onClose: () => void): void {
   if (text === '') place.replaceChildren();
   else {

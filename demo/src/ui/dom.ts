@@ -1,9 +1,12 @@
-// Elements made and found in a line each.
+// Short ways to make and find elements.
 
 type Attribute = string | boolean | undefined | ((event: never) => void);
 type Child = Node | string | undefined | false;
 
-/** An element. Functions become listeners (`onclick`), `true` an empty attribute, `false` none. */
+/**
+ * Makes an element. Functions become listeners (`onclick`), `true` becomes an empty attribute,
+ * `false` none.
+ */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Record<string, Attribute> = {},
@@ -15,7 +18,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** As h(), for drawings. */
+/** Like h(), for SVG elements. */
 export function svg<K extends keyof SVGElementTagNameMap>(
   tag: K,
   attributes: Record<string, Attribute> = {},
@@ -27,14 +30,14 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return element;
 }
 
-/** The element of index.html with that id. */
+/** The element of index.html with this id. */
 export function byId<T extends Element>(id: string, type: new () => T): T {
   const found = document.getElementById(id);
   if (!(found instanceof type)) throw new Error(`index.html has no ${type.name} #${id}`);
   return found;
 }
 
-/** A button that does not submit. */
+/** Makes a button that does not submit its form. */
 export function button(
   text: string,
   onclick: (event: MouseEvent) => unknown,
@@ -43,7 +46,7 @@ export function button(
   return h('button', { type: 'button', class: 'button quiet', ...attributes, onclick }, text);
 }
 
-/** At most one call a frame, with what is current then. */
+/** Returns a function that calls `paint` in the next frame, at most once per frame. */
 export function oncePerFrame(paint: () => void): () => void {
   let isWaiting = false;
   return () => {

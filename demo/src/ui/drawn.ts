@@ -1,4 +1,4 @@
-// Views written as templates, for lit-html to draw.
+// Views that are lit-html templates.
 import { render } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { oncePerFrame } from './dom.ts';
@@ -7,7 +7,7 @@ interface Cause {
   subscribe(listener: () => void): unknown;
 }
 
-/** The element with what the template gives inside it, drawn again when one of these changes. */
+/** Draws the template into the element, again after each change of a cause. Returns the element. */
 export function drawn<E extends HTMLElement>(
   element: E,
   template: () => TemplateResult,

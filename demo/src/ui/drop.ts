@@ -1,4 +1,4 @@
-/** Takes the files that are dropped anywhere on the page. */
+/** Calls `onFiles` with files that are dropped anywhere on the page. */
 export function acceptDrops(onFiles: (files: File[]) => void): void {
   document.addEventListener('dragover', (event) => {
     event.preventDefault();

@@ -1,4 +1,4 @@
-// Numbers and errors as people read them.
+// Formats numbers and errors for people.
 import { KingletError } from 'kinglet';
 
 const compactNumber = new Intl.NumberFormat('en', {
@@ -23,7 +23,7 @@ export function bytes(value: number): string {
   return `${scaled.toFixed(scaled < 100 ? 1 : 0)} ${unit}`;
 }
 
-/** Tokens per second, or MB. */
+/** Formats tokens per second. */
 export function rate(value: number): string {
   return value.toFixed(value < 10 ? 1 : 0);
 }
@@ -40,7 +40,7 @@ export function percent(share: number): string {
   return `${value.toFixed(value < 10 ? 1 : 0)} %`;
 }
 
-/** What went wrong, in words and with the code to look up. */
+/** The error's message, with the error code if it has one. */
 export function errorText(error: unknown): string {
   if (error instanceof KingletError) return `${error.message} (${error.code})`;
   return error instanceof Error ? error.message : String(error);

@@ -1,4 +1,4 @@
-/** A value, and those who want to hear of a new one. */
+/** A value whose listeners are notified of each change. */
 export class Observable<T> {
   #value: T;
   readonly #listeners = new Set<(value: T) => void>();
@@ -16,12 +16,12 @@ export class Observable<T> {
     this.notify();
   }
 
-  /** Also for what has changed inside the value. */
+  /** Calls all listeners. Needed after a change inside the value. */
   notify(): void {
     for (const listener of this.#listeners) listener(this.#value);
   }
 
-  /** Calls at once, and again with every new value. Gives what ends it. */
+  /** Calls the listener now and after every change. Returns a function that ends this. */
   subscribe(listener: (value: T) => void): () => void {
     this.#listeners.add(listener);
     listener(this.#value);
