@@ -1,4 +1,4 @@
-// npm run analyze: clang-tidy (.clang-tidy) and cppcheck over the core and the program.
+// npm run analyze: runs clang-tidy (.clang-tidy) and cppcheck on the core and the program.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -6,7 +6,7 @@ import { dirname, join, relative } from 'node:path';
 import { cmakeBuild, fail, root, run } from './tools.mjs';
 
 run('scripts/setup', ['native', 'analyze']);
-// Only its list of commands is needed.
+// Only the list of compile commands is needed.
 cmakeBuild('build/native', [], { targets: ['help'] });
 const commands = JSON.parse(
   readFileSync(join(root, 'build/native/compile_commands.json'), 'utf8'),
@@ -24,8 +24,8 @@ const failed = [];
 await Promise.all(Array.from({ length: availableParallelism() }, takeBatches));
 if (failed.length > 0) fail(`clang-tidy found something in ${failed.join(', ')}`);
 
-// A header stands alone. Most are the first that the source of their name includes; kernels' have
-// flags of their own.
+// Every header must compile alone. A header with a source of the same name is already checked: the
+// source includes it first. The headers of kernels need flags of their own.
 const headers = readdirSync(join(root, 'src'), { recursive: true })
   .map((name) => `src/${name}`)
   .filter(
@@ -49,14 +49,14 @@ for (const header of headers) {
 run('cppcheck', [
   ...['--quiet', '--error-exitcode=1', '--inline-suppr', '--std=c++20', '--language=c++'],
   ...['--enable=warning,performance,portability', `-j${availableParallelism()}`, '-Isrc'],
-  // Not one of ours, or not understood: templates of C++20 and vector intrinsics.
+  // System headers, and code that cppcheck does not understand: C++20 templates, vector intrinsics.
   ...['--suppress=missingIncludeSystem', '--suppress=internalAstError'],
-  // KINGLET_TRY moves an error out of a Result, which is not what is returned.
+  // KINGLET_TRY moves the error out of a Result; the Result itself is not returned.
   '--suppress=returnStdMoveLocal',
-  // fork() waits until nobody uses the function any more; a super-block has 8 scales.
+  // fork() waits until no thread uses the function any more; a super-block has 8 scales.
   '--suppress=danglingLifetime:src/base/thread_pool.cpp',
   '--suppress=arrayIndexOutOfBoundsCond:src/tensor/blocks.h',
-  // Constants that one format, or one machine, has otherwise than most.
+  // Constants that one format, or one machine, redefines.
   '--suppress=duplInheritedMember:src/kernels/woven_formats.h',
   '--suppress=duplInheritedMember:src/kernels/relaxed_simd.cpp',
   'src',
@@ -67,8 +67,8 @@ function nameOf(file) {
 }
 
 /**
- * Most of the time goes to what files include, so those of a folder are read together: eight take as
- * long as one. Kernels have flags of their own each.
+ * Groups a folder's files into batches. Most time is spent on included headers, so eight files read
+ * together take as long as one. Kernels are not grouped: each has flags of its own.
  */
 function batchesOf(commands) {
   const most = 8;
@@ -99,7 +99,7 @@ function batchesOf(commands) {
 async function takeBatches() {
   for (let batch = batches.pop(); batch !== undefined; batch = batches.pop()) {
     const { status, output } = await tidy(batch.command.file);
-    // Two files may have the same name for different things: then each is read alone.
+    // Two files may use the same name for different things. Then each file is checked alone.
     const collides = batch.files.length > 1 && output.includes('[clang-diagnostic-error]');
     if (!collides) process.stdout.write(output);
     if (!collides && status !== 0) failed.push(...batch.files.map(nameOf));
@@ -114,7 +114,7 @@ async function takeBatches() {
 function tidy(file) {
   const args = [
     ...['-p', folder, '--quiet'],
-    // GCC's own warning names are unknown to clang, and batches include sources.
+    // clang does not know the names of GCC's own warnings, and batches include source files.
     ...['--extra-arg=-Wno-unknown-warning-option', '--checks=-bugprone-suspicious-include', file],
   ];
   return new Promise((resolve) => {

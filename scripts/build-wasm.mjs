@@ -1,6 +1,6 @@
-// Builds the four variants of the module into build/wasm/, with --tests the core's tests, and with
-// --limits and --products the modules that measure what the machine allows (see bench/limits) and
-// matrix products (see bench/products.cpp).
+// Builds the four variants of the module into build/wasm/. --tests also builds the core's tests;
+// --limits and --products build the modules that measure the machine's limits (see bench/limits)
+// and matrix products (see bench/products.cpp).
 import { existsSync } from 'node:fs';
 import { cmakeBuild, fail, versionOf } from './tools.mjs';
 
@@ -29,7 +29,7 @@ function singleThreadTargets() {
   return [withTests ? 'all' : 'kinglet_module', ...benchmarks.map((name) => `kinglet_${name}`)];
 }
 
-/** A current Emscripten is used as it is; Debian's 3.1.6 with Debian's newer LLVM. */
+/** Finds Emscripten. A current one is used as it is; Debian's 3.1.6 with Debian's newer LLVM. */
 function findEmscripten() {
   const version = /(\d+)\.(\d+)\.(\d+)/.exec(versionOf('emcc') ?? '');
   if (!version) fail('There is no emcc: run scripts/setup, or put a current emsdk on PATH.');
@@ -48,10 +48,10 @@ function findEmscripten() {
   return {
     toolchainFile: `${debianRoot}/cmake/Modules/Platform/Emscripten.cmake`,
     env: {
-      // Its own LLVM 14 writes relaxed SIMD as opcodes that were given up.
+      // Its own LLVM 14 writes relaxed SIMD with obsolete opcodes.
       EM_CLANG_ADD_VERSION: '19',
       EM_LLVM_ADD_VERSION: '19',
-      // Where its optimizer finds acorn.
+      // Its optimizer finds acorn here.
       NODE_PATH: '/usr/share/nodejs',
     },
     options: ['-DKINGLET_OLD_EMSCRIPTEN=ON'],

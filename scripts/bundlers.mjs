@@ -1,5 +1,5 @@
-// npm run test:bundlers: builds small pages around the packed package with the bundlers that people
-// use, and runs them. Their packages, 400 MB, are installed below build/ for this alone.
+// npm run test:bundlers: builds small pages that use the package with common bundlers, and runs the
+// pages. The bundlers (400 MB) are installed below build/, only for these tests.
 import { cpSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildAll } from './package.mjs';
@@ -21,10 +21,10 @@ run(process.execPath, [
   '--outputFile.json=build/test-results/bundlers.json',
 ]);
 
-/** What is downloaded has the lock file's hashes. */
+/** Installs the bundlers. The lock file's hashes check the downloads. */
 function install() {
   console.log('Installing bundlers ...');
-  // Not `npm ci`: it refuses a lock file that leaves out what only other systems need.
+  // Not `npm ci`: it refuses a lock file without the packages that only other systems need.
   const options = ['--no-save', '--prefer-offline', '--loglevel=error', '--prefix', folder];
   run('npm', ['install', ...options], { quiet: true });
   writeFileSync(stamp, '');

@@ -1,9 +1,9 @@
-// Includes and imports point one way, and imports in no circle; this is the whole rule.
+// Checks the layers: includes and imports go in one direction, and imports form no cycle.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { root } from './tools.mjs';
 
-// Each folder below src/ and those that it may include, itself apart.
+// Each folder below src/, and the other folders that it may include.
 const allowed = {
   base: [],
   tensor: ['base'],
@@ -21,7 +21,7 @@ allowed.cli = [...layers, 'server'];
 const wasmMayInclude = ['wasm', ...layers];
 
 const violations = [];
-/** Of each TypeScript file, the files that it imports. */
+/** The files that each TypeScript file imports. */
 const importsOf = new Map();
 
 for (const folder of subfolders('src')) {
@@ -35,8 +35,8 @@ for (const folder of subfolders('src')) {
 }
 for (const file of files('wasm', /\.(h|cpp)$/)) checkIncludes(file, wasmMayInclude);
 
-// The package sees of the engine only the built modules and their types, and one entry the types that
-// it is made to.
+// The package may import only the engine's built modules and their types. One entry may also import
+// the types that it implements.
 for (const file of files('web/src', /\.ts$/)) {
   const others = file.startsWith('web/src/ai-sdk/') ? ['@ai-sdk/provider'] : [];
   checkImports(
@@ -44,8 +44,8 @@ for (const file of files('web/src', /\.ts$/)) {
     (target) => target.startsWith('web/src/') || ['#engine', '#vision', ...others].includes(target),
   );
 }
-// The page sees of the package only its public entry; besides, what draws templates, and one file
-// what renders Markdown.
+// The page may import only the package's public entry, and lit-html; one file imports instead the
+// libraries that render Markdown.
 for (const file of files('demo/src', /\.(ts|js)$/)) {
   const others = file === 'demo/src/talk/markdown.ts' ? ['marked', 'dompurify'] : ['lit-html'];
   checkImports(
@@ -83,7 +83,7 @@ function checkImports(file, mayImport) {
   }
 }
 
-/** Types count too: what two files need from each other belongs into a third. */
+/** Imports of types count, too: what two files need from each other belongs in a third file. */
 function checkCircles() {
   const done = new Set();
   const follow = (file, path) => {

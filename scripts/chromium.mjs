@@ -1,4 +1,4 @@
-// Debian's Chromium, headless, as tests and benchmarks drive it.
+// Starts Debian's Chromium, headless, for tests and benchmarks.
 import { chromium } from 'playwright-core';
 
 const options = {
@@ -14,8 +14,8 @@ export function launchChromium(args = []) {
 }
 
 /**
- * A browser whose pages keep their files in a folder, as a user's does: those of the one above lie
- * in another process's memory, from where reading takes several times as long.
+ * Starts a browser that stores its pages' files in a folder, like a user's browser. The browser
+ * above keeps them in another process's memory, and reading them takes several times as long.
  */
 export function launchChromiumWithProfile(folder, args = []) {
   return chromium.launchPersistentContext(folder, { ...options, args: [...options.args, ...args] });

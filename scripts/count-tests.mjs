@@ -1,5 +1,5 @@
-// Adds the counts that suites left in build/test-results/: those of npm test, or, run as a program
-// after .ci/run's steps, those of npm run test:bundlers, sanitize and test:arm64 too.
+// Adds the counts that test suites left in build/test-results/. As a program, after the steps of
+// .ci/run, it also counts npm run test:bundlers, sanitize and test:arm64, not just npm test.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -8,7 +8,7 @@ import { root } from './tools.mjs';
 export const testSuites = ['native', 'wasm-simd128', 'wasm-relaxed-simd', 'vitest'];
 const furtherSuites = ['bundlers', 'sanitize', 'sanitize-thread', 'arm64'];
 
-/** A suite that left no counts, because it was not built or crashed, counts as one failure. */
+/** Adds the suites' counts. A suite without counts (not built, or crashed) is one failure. */
 export function countTests(suites) {
   const total = { passed: 0, failed: 0 };
   for (const suite of suites) {

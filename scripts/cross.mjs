@@ -1,15 +1,15 @@
-// npm run test:arm64, test:windows: cross-builds for another system and runs there what an emulator
-// can: node scripts/cross.mjs arm64|windows
+// npm run test:arm64, test:windows: cross-builds for another system, and runs the tests that an
+// emulator can run: node scripts/cross.mjs arm64|windows
 //
-// 64-bit ARM, by qemu: of all tests those of kernels, of types of tensors and of models that another
-// engine computed: what runs other code there than elsewhere. For all of them build the preset
-// linux-arm64; those that measure time or the process's memory,
+// 64-bit ARM, with qemu: the tests of kernels, tensor types and models that another engine
+// computed, because they run different code there. To run all tests, build the preset linux-arm64;
+// but the tests of time and of the process's memory,
 // Pretokenizer.TakesAMegabyteOfAnythingInItsStride and Memory.IsTheSameAfter500LivesOfAModel,
-// measure qemu's.
+// then measure qemu.
 //
-// Windows, by wine: all tests of the core, and those of the program that do not need what it lacks
-// there. With cpp-httplib's single header in the folder KINGLET_HTTPLIB the server and its tests are
-// built too.
+// Windows, with wine: all tests of the core, and the tests of the program that do not need what the
+// program lacks there. With cpp-httplib's single header in the folder KINGLET_HTTPLIB, the server
+// and its tests are built, too.
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ async function testArm64(folder) {
     ['-DKINGLET_TEST_FOLDERS=kernels;tensor;model/parity'],
     ['kinglet_tests'],
   );
-  // Each kernel set on a processor that can do no more than it needs.
+  // The older kernel sets run on processors that have no more than they need.
   const on = (processor, filter) => ({
     command: [
       ...['qemu-aarch64', '-L', '/usr/aarch64-linux-gnu', '-cpu', processor],
@@ -51,7 +51,8 @@ async function testWindows(folder) {
   const wine = '/usr/lib/wine/wine64';
   const env = { WINEPREFIX: join(root, folder, 'wine'), WINEDEBUG: '-all' };
   run(wine, ['wineboot', '--init'], { env });
-  // Wine's services end with its last program, and those that another one starts hold its streams.
+  // Wine's services end with the last program, and services that a test starts keep its streams
+  // open. So one program runs during all tests.
   const keeper = spawn(wine, ['cmd'], {
     env: { ...process.env, ...env },
     stdio: ['pipe', 'ignore', 'ignore'],

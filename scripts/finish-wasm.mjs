@@ -1,8 +1,8 @@
-// What follows the link of a module: finish-wasm.mjs LINKED.js OUTPUT_FOLDER [--names], LINKED.wasm
-// where it has no glue.
-// Optimizes the wasm, checks its size, lets every text cross as it is, and makes the glue of old
-// Emscriptens run as an ES module in Node and in module workers, threads included. With --names, for profiles, functions keep their
-// names, and the size may be any.
+// Finishes a linked module: finish-wasm.mjs LINKED.js OUTPUT_FOLDER [--names]. A module without
+// glue is given as LINKED.wasm.
+// Optimizes the wasm and checks its size. Makes the glue pass texts unchanged, and makes the glue
+// of old Emscriptens run as an ES module in Node and in module workers, including threads. With
+// --names (for profiles), functions keep their names, and the size is not checked.
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -11,9 +11,9 @@ import { optimizeWasm } from './wasm-opt.mjs';
 const maxBytes = 600 * 1024;
 const maxGzippedBytes = 230 * 1024;
 
-// Every Emscripten makes its decoders with defaults that drop a U+FEFF in front, as the mark of an
-// order of bytes. In a text of the model it is a character. The name hides the global one from all
-// of the glue.
+// All Emscriptens make decoders with default options, which drop a U+FEFF at the beginning as a
+// byte order mark. In a model's text it is a character. This class hides the global one from the
+// glue.
 const exactDecoder = `const TextDecoder = class extends globalThis.TextDecoder {
   constructor(encoding) {
     super(encoding, { ignoreBOM: true });
@@ -65,15 +65,15 @@ function kib(bytes) {
   return (bytes / 1024).toFixed(0);
 }
 
-/** Emscripten 3.1.6 takes for granted that Node runs CommonJS. */
+/** Whether the glue is that of Emscripten 3.1.6, which assumes that Node runs CommonJS. */
 function isOld(text) {
   return /\brequire\("fs"\)/.test(text) && !/createRequire/.test(text);
 }
 
 /**
- * Gives the glue of Emscripten 3.1.6 what later ones have: Node's modules without require(), and
- * threads that start from the glue itself instead of a second, CommonJS file. Without a top-level
- * await, as webpack's minimizer takes the file, which it copies, for a script.
+ * Gives the glue of Emscripten 3.1.6 what later versions have: Node's modules without require(),
+ * and threads that start from the glue itself instead of from a second file in CommonJS. Uses no
+ * top-level await: webpack copies the file, and its minimizer takes it for a script.
  */
 function modernize(text) {
   const header = `let require;

@@ -1,7 +1,7 @@
-// npm run fuzz [-- --time SECONDS] [--target NAME]: runs each fuzzer for so long (60 s), from the
-// inputs in tests/fuzz/corpus and what earlier runs added to build/fuzz. An input that crashes,
-// leaks, takes ten seconds (one without sanitizers) or asks for 256 MB ends the run; keep it in
-// tests/fuzz/corpus/NAME, where the tests run it from then on.
+// npm run fuzz [-- --time SECONDS] [--target NAME]: runs each fuzzer for this time (default 60 s),
+// starting from the inputs in tests/fuzz/corpus and those that earlier runs added to build/fuzz. An
+// input that crashes, leaks, takes ten seconds (one without sanitizers) or asks for 256 MB ends the
+// run. Add such an input to tests/fuzz/corpus/NAME, so that the tests always run it.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import { buildSanitized, sanitizerEnvironment } from './sanitize.mjs';
 import { fail, root, run } from './tools.mjs';
 
-// Texts of these targets are alike.
+// These targets read similar texts, and share a dictionary.
 const dictionaries = { spm: 'text', bpe: 'text', wordpiece: 'text', unigram: 'text' };
 
 const { values } = parseArgs({

@@ -1,5 +1,5 @@
-// npm run generate:types: writes web/src/type-tables.generated.ts, which the package reads files and
-// plans memory by before it has an engine, from the tables of the core.
+// npm run generate:types: writes web/src/type-tables.generated.ts from the tables of the core. With
+// these tables, the package reads files and plans memory before it has an engine.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,10 +1,11 @@
-// Writes src/text/unicode_data.cpp from the Unicode data that Node's regular expressions carry.
-// Run it by hand when a newer Node brings a newer Unicode: node scripts/generate-unicode-table.mjs
+// Writes src/text/unicode_data.cpp from the Unicode data of Node's regular expressions. Run it by
+// hand when a newer Node has a newer Unicode: node scripts/generate-unicode-table.mjs
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './tools.mjs';
 
-// The bits of src/text/unicode_table.h (512 is a control besides other things); every code point is in at most one of these.
+// The bits of src/text/unicode_table.h (512: a control, possibly also something else). Each code
+// point gets the bits of the first pattern that matches it.
 const letter = 1;
 const upper = letter | 64;
 const lower = letter | 128;
@@ -23,7 +24,7 @@ const categories = [
 ];
 const perLine = 16;
 
-/** Numbers below 2^28, seven bits a byte, the lowest first; all bytes but the last have bit 7. */
+/** The bytes of a number below 2^28: seven bits each, lowest first; bit 7 on all but the last. */
 function packed(number) {
   const bytes = [number & 127];
   for (let rest = number >> 7; rest > 0; rest >>= 7) {
@@ -38,7 +39,7 @@ const traits = Array.from({ length: 0x110000 }, (_, codePoint) => {
   return categories.find(([pattern]) => pattern.test(character))?.[1] ?? 0;
 });
 
-/** [length, traits] of each run; where capital and small letters take turns, both bits are set. */
+/** [length, traits] of each run. Runs of alternating upper and lower case have both bits. */
 const runs = [];
 for (let first = 0; first < traits.length;) {
   let end = first + 1;
@@ -56,8 +57,8 @@ const kinds = [...new Set(runs.map(([, value]) => value))].sort((a, b) => a - b)
 const bytes = runs.flatMap(([length, value]) => packed(kinds.indexOf(value) | (length << 4)));
 
 /**
- * The bytes of CharacterMap::CharacterMap, for [from, to] in the order of `from`. Both grow by
- * steps; equal pairs of steps that follow one another are written once.
+ * The bytes for CharacterMap::CharacterMap, from pairs [from, to] sorted by `from`. They store the
+ * steps from pair to pair; a run of equal steps is stored once.
  */
 function packedMap(pairs) {
   const steps = pairs.map(([from, to], i) => [
@@ -83,11 +84,11 @@ const codePoints = (text) => Array.from(text, (character) => character.codePoint
 const bases = [];
 const seconds = [];
 const lowers = [];
-const pairs = new Map(); // of two parts, to what decomposes into them
+const pairs = new Map(); // from two parts to the character that decomposes into them
 for (let codePoint = 0; codePoint < 0x110000; ++codePoint) {
   if (codePoint >= 0xac00 && codePoint <= 0xdfff) continue; // Hangul, by formula; surrogates
   const character = String.fromCodePoint(codePoint);
-  // One letter becomes two, U+0130, whose accent stays after it.
+  // Only U+0130 becomes two code points; its accent stays after it.
   const [low] = codePoints(character.toLowerCase());
   if (low !== codePoint) lowers.push([codePoint, low]);
   const parts = codePoints(character.normalize('NFD').replaceAll(/\p{Mn}/gu, ''));
@@ -100,7 +101,7 @@ for (let codePoint = 0; codePoint < 0x110000; ++codePoint) {
   pairs.set(parts.join(), codePoint);
 }
 
-/** The bytes of an array, as the lines of a list. */
+/** The bytes as the lines of an array's initializer. */
 function list(bytes) {
   const lines = [];
   for (let i = 0; i < bytes.length; i += perLine) {

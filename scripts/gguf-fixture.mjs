@@ -1,4 +1,4 @@
-// What scripts that write fixtures share: random numbers that are always the same, and GGUF files.
+// Shared by scripts that write fixtures: reproducible random numbers, and writing GGUF files.
 import { writeFileSync } from 'node:fs';
 
 const alignment = 32;
@@ -11,7 +11,7 @@ export const bool = (value) => ({ type: 7, value });
 export const text = (value) => ({ type: 8, value });
 export const list = (make, values) => ({ type: 9, element: make(0).type, values });
 
-/** Numbers in [0, 1) that depend on the seed alone (mulberry32). */
+/** A generator of numbers in [0, 1) that depend only on the seed (mulberry32). */
 export function randomNumbers(seed) {
   let state = [...seed].reduce(
     (hash, c) => Math.imul(hash ^ c.charCodeAt(0), 16777619),
@@ -25,7 +25,7 @@ export function randomNumbers(seed) {
   };
 }
 
-/** Nearly normal numbers, without functions that differ between machines. */
+/** Approximately normal numbers, without functions whose results differ between machines. */
 export function normalNumbers(n, scale, random) {
   return Float32Array.from({ length: n }, () => {
     let sum = -6;
@@ -34,7 +34,7 @@ export function normalNumbers(n, scale, random) {
   });
 }
 
-/** Half floats, cut off; too small numbers become 0. */
+/** The values as half floats, truncated; numbers that are too small become 0. */
 function halves(values) {
   const bits = new Uint32Array(values.buffer);
   return Uint16Array.from(bits, (word) => {
@@ -44,7 +44,7 @@ function halves(values) {
   });
 }
 
-/** What halves() keeps of numbers. */
+/** The values that halves() can represent. */
 function keptByHalves(values) {
   const words = new Uint32Array(values.buffer).map((word) =>
     ((word >>> 23) & 255) <= 112 ? word & 0x80000000 : word & 0xffffe000,
@@ -52,7 +52,7 @@ function keptByHalves(values) {
   return new Float32Array(words.buffer);
 }
 
-/** Blocks of 32 numbers that share a half as their scale: `code` writes the integers after it. */
+/** Encodes blocks of 32 numbers with a half float as scale; `code` writes the integers after it. */
 function blocks(values, { bytes, largest, code }) {
   const size = 32;
   const out = Buffer.alloc((values.length / size) * bytes);
@@ -72,7 +72,7 @@ function blocks(values, { bytes, largest, code }) {
   return { bytes: out, kept };
 }
 
-/** Of each type that is written: its id, the bytes, and the numbers that these stand for. */
+/** The types that can be written: the id, and a function that returns bytes and decoded numbers. */
 const types = {
   F32: { id: 0, encode: (values) => ({ bytes: Buffer.from(values.buffer), kept: values }) },
   F16: {
@@ -147,8 +147,8 @@ class GgufBytes {
 }
 
 /**
- * Writes a file of metadata and of tensors { name, shape, values, type }; `wide`: every tensor as
- * the floats that its type stands for.
+ * Writes a file with metadata and tensors { name, shape, values, type }. `wide` writes every tensor
+ * as floats, with the values that its type would keep.
  */
 export function writeGguf(path, keys, tensors, { wide = false } = {}) {
   const file = new GgufBytes();

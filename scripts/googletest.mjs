@@ -1,4 +1,4 @@
-// Runs programs of GoogleTest, several processes at once.
+// Runs GoogleTest programs, several processes at a time.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { root } from './tools.mjs';
 
 /**
- * Runs the parts of a suite at once and leaves their counts in build/test-results/NAME.json; none
- * where a part did not come to its end. A part is { command, filter?, env? }. Returns whether all is
- * well.
+ * Runs the parts of a suite at the same time, and writes their counts to
+ * build/test-results/NAME.json, unless a part did not end properly. A part is
+ * { command, filter?, env? }. Returns whether all parts succeeded.
  */
 export async function runGoogleTests(name, parts) {
   const results = join(root, 'build/test-results');
@@ -25,7 +25,7 @@ export async function runGoogleTests(name, parts) {
   return ran.every(({ status }) => status === 0);
 }
 
-/** The same as parts for each core, each with its share of the tests. */
+/** Splits a part into one part for each core, each with its share of the tests. */
 export function inShares(part) {
   const n = availableParallelism();
   return Array.from({ length: n }, (_, i) => ({

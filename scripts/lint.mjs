@@ -1,4 +1,4 @@
-// npm run lint: formatting of C++ and everything else, and ESLint's rules.
+// npm run lint: checks the formatting of C++ and of all other files, and ESLint's rules.
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, run, runBin } from './tools.mjs';

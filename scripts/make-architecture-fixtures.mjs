@@ -1,7 +1,7 @@
-// Writes small GGUF files of random weights, one for each architecture or feature that the fixtures
-// should cover: scripts/reference-answers.mjs then asks llama.cpp for the answers.
+// Writes small GGUF files with random weights, one for each architecture or feature that the
+// fixtures should cover. scripts/reference-answers.mjs then asks llama.cpp for the answers.
 // Usage: node scripts/make-architecture-fixtures.mjs OUTPUT_FOLDER [NAME…]
-// The same names give the same bytes, always.
+// The same name always gives the same bytes.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -24,7 +24,7 @@ const headDim = hidden / heads;
 const ffn = 64;
 const expertFfn = 32;
 
-/** The tensors of a layer; parts that a fixture names in `without` are left out. */
+/** The tensors of a layer. */
 const norms = (bias) => ({ attn_norm: { norm: hidden, bias }, ffn_norm: { norm: hidden, bias } });
 const postNorms = { post_attention_norm: { norm: hidden }, post_ffw_norm: { norm: hidden } };
 const attention = (bias) => ({
@@ -73,7 +73,7 @@ const gatedSharedExpert = {
   ffn_up_shexp: { rows: 40, columns: hidden },
   ffn_down_shexp: { rows: hidden, columns: 40 },
 };
-/** The tensors of recurrent layers. Vectors of a file have no ".weight" at the end. */
+/** The tensors of recurrent layers. A `vector` has a name without ".weight" at the end. */
 const shortConvolution = (width) => ({
   'shortconv.in_proj': { rows: 3 * hidden, columns: hidden, gain: 2 },
   'shortconv.conv': { taps: [width, hidden] },
@@ -146,7 +146,7 @@ const graniteScales = {
 };
 
 const fixtures = {
-  // Scaled rotation.
+  // Scaled rotary embeddings.
   'llama-linear': {
     architecture: 'llama',
     keys: { ...rms, ...rope, 'rope.scaling.type': text('linear'), 'rope.scaling.factor': f32(4) },
@@ -163,7 +163,7 @@ const fixtures = {
     layer: { ...norms(), ...attention(), ...gatedFfn },
     qkvBiases: true,
   },
-  // Caps that bite.
+  // Logit caps so low that they have an effect.
   'gemma2-caps': {
     architecture: 'gemma2',
     keys: {
@@ -195,7 +195,7 @@ const fixtures = {
     layer: { ...norms(), ...postNorms, ...attention(), ...headNorms, ...gatedFfn },
     tied: true,
   },
-  // LongRoPE: this context is within the original one, or beyond it. Part of a head is rotated.
+  // LongRoPE: the context is within the original one, or longer. Only a part of a head is rotated.
   'phi3-short': {
     architecture: 'phi3',
     keys: { ...rms, ...longRope(512) },
@@ -263,7 +263,7 @@ const fixtures = {
     outputNormBias: true,
     tied: true,
   },
-  // Llama's block and near ones.
+  // Llama's block and similar ones.
   ernie4_5: {
     architecture: 'ernie4_5',
     keys: { ...rms, ...rope },
@@ -368,7 +368,7 @@ const fixtures = {
     ropeFreqs: [1, 1.2, 1.5, 3, 8, 8],
     tied: true,
   },
-  // Part of a head is rotated, neighbours with each other.
+  // Only a part of a head is rotated, in pairs of neighbours.
   glm4: {
     architecture: 'glm4',
     keys: { ...rms, ...rope, 'rope.dimension_count': u32(6) },
@@ -376,7 +376,7 @@ const fixtures = {
     qkvBiases: true,
     tied: true,
   },
-  // Sections are of images; with them the halves of what is rotated are.
+  // Sections are for images; with sections, the pairs are halves of the rotated part.
   'glm4-sections': {
     architecture: 'glm4',
     keys: { ...rms, ...rope, 'rope.dimension_sections': list(i32, [2, 2, 2, 0]) },
@@ -435,7 +435,7 @@ const fixtures = {
     layer: { ...norms(), ...attention(), ...gatedFfn },
     qkvBiases: true,
   },
-  // A picture adds to the stream behind the first layers, too.
+  // A picture also adds to the stream after the first layers.
   qwen3vl: {
     architecture: 'qwen3vl',
     layers: 3,
@@ -470,8 +470,8 @@ const fixtures = {
       ...experts(8),
     },
   },
-  // Layers that keep a state, in other sizes than usual: a short or a wide convolution, several
-  // groups, three value heads for a key head, numbers of KV heads that differ by layer.
+  // Recurrent layers of unusual sizes: a short or a wide convolution, several groups, three value
+  // heads for a key head, or different numbers of KV heads per layer.
   'lfm2-heads': {
     architecture: 'lfm2',
     layers: 5,
@@ -647,7 +647,7 @@ function tensorsOf(fixture) {
   return tensors;
 }
 
-/** What every engine needs to load it: special tokens, the 256 bytes, and made-up words. */
+/** A vocabulary that every engine loads: special tokens, the 256 bytes, and made-up words. */
 function vocabularyKeys() {
   const tokens = ['<unk>', '<s>', '</s>'];
   const types = [2, 3, 3];

@@ -1,9 +1,9 @@
-// Writes small mmproj files of random weights, one for each projector or feature that the fixtures
-// should cover: scripts/vision-answers.cpp then asks llama.cpp's libmtmd for the answers.
+// Writes small mmproj files with random weights, one for each projector or feature that the
+// fixtures should cover. scripts/vision-answers.cpp then asks llama.cpp's libmtmd for the answers.
 // Usage: node scripts/make-vision-fixtures.mjs OUTPUT_FOLDER [NAME…] [--for-answers]
-// With --for-answers, every tensor as the floats that its type stands for, and beside each file
-// NAME-text.gguf, a text model of the same width that knows the special tokens.
-// The same names give the same bytes, always.
+// --for-answers writes every tensor as floats, with the values that its type would keep, and next
+// to each file NAME-text.gguf, a text model of the same width that knows the special tokens.
+// The same name always gives the same bytes.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -91,7 +91,7 @@ const qwen25vl = {
 const fixtures = {
   idefics3,
   'idefics3-Q8_0': { ...idefics3, type: 'Q8_0' },
-  // Before the longest edge was in files, and while the names of ffn_up and ffn_down were swapped.
+  // As in old files: without the longest edge, and with the names of ffn_up and ffn_down swapped.
   'idefics3-old': {
     ...idefics3,
     imageSize: 64,
@@ -102,7 +102,7 @@ const fixtures = {
     activation: undefined,
   },
   gemma3,
-  // Patches of 588 numbers, whose products llama.cpp adds up in half floats on some machines.
+  // Patches of 588 numbers; on some machines, llama.cpp adds up their products in half floats.
   'gemma3-Q4_0': { ...gemma3, imageSize: 168, patch: 14, ffn: 96, type: 'Q4_0' },
   lfm2,
   'lfm2-unnormed': {
@@ -192,7 +192,7 @@ function keysOf(fixture) {
     block_count: u32(layers),
     'attention.head_count': u32(heads),
     'attention.layer_norm_epsilon': f32(1e-6),
-    // Normalized pixels that are half floats, as llama.cpp rounds them to these.
+    // With these values, normalized pixels are exact half floats; llama.cpp rounds them to such.
     image_mean: list(
       f32,
       [127, 115, 102].map((code) => code / 255),
@@ -233,7 +233,7 @@ for (let row = 1; row <= 10; ++row) {
   }
 }
 
-/** A llama of one layer, which is only asked how wide its rows are and what its tokens are. */
+/** Writes a Llama model of one layer. Only its row width and its tokens are used. */
 function writeTextModel(path, width) {
   const tokens = ['<unk>', '<s>', '</s>', '\n', '\n\n', '\u2581', ...specialTokens];
   const typeOf = (token, id) => (id < 3 || specialTokens.includes(token) ? 3 : 1);

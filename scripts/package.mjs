@@ -1,4 +1,4 @@
-// From sources to dist/ and demo/dist/; each part only when something it is made of is newer.
+// Builds dist/ and demo/dist/ from the sources; each part only if one of its inputs is newer.
 import {
   mkdirSync,
   readdirSync,
@@ -29,10 +29,10 @@ export async function buildPackage() {
 }
 
 /**
- * One module for each entry, and some for what entries share: a page without a bundler waits for
- * each level of imports in turn. The shared ones lie beside index.js, from where the worker's URL is
- * relative. Comments are left out, except those that tell bundlers which imports and URLs to leave
- * alone, and so is the space that only readers need.
+ * Builds one module for each entry, and some for shared code: a page without a bundler waits for
+ * each level of imports in turn. The shared modules are next to index.js, because the worker's URL
+ * is relative to that place. Removes white space and comments, except the comments that tell
+ * bundlers which imports and URLs to leave alone.
  */
 async function buildModules() {
   const { rolldown } = await import('rolldown');
@@ -52,7 +52,7 @@ async function buildModules() {
   await bundle.close();
 }
 
-/** The modules with their glue minified: an -O1 link leaves it as it was written. */
+/** Copies the modules, and minifies their glue, which an -O1 link does not do. */
 async function copyEngine() {
   const { minify } = await import('vite');
   const from = join(root, 'build/wasm');
@@ -84,7 +84,7 @@ function isCurrent(stampFile, inputs) {
   return built !== undefined && inputs.every((input) => newest(join(root, input)) <= built);
 }
 
-/** The latest change in a file or below a folder, outputs left out. */
+/** The time of the latest change of a file, or of the files below a folder except outputs. */
 function newest(path) {
   const status = statSync(path, { throwIfNoEntry: false });
   if (!status) return 0;

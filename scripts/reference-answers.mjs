@@ -1,7 +1,7 @@
-// Writes what llama.cpp answers for GGUF files, in the form that tests/fixtures/README.md describes.
+// Writes llama.cpp's answers for GGUF files, in the format that tests/fixtures/README.md describes.
 // Usage: node scripts/reference-answers.mjs NODE_LLAMA_CPP FILE.gguf…
-// NODE_LLAMA_CPP: the folder of an installed npm package node-llama-cpp, which brings llama.cpp's
-// own binaries; it is no dependency of this project.
+// NODE_LLAMA_CPP: the folder of an installed npm package node-llama-cpp, which contains llama.cpp's
+// own binaries; it is not a dependency of this project.
 import { writeFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -48,7 +48,7 @@ async function answer(file) {
   const model = await llama.loadModel({ modelPath: resolve(file), gpuLayers: 0, useMmap: false });
   const context = await model.createContext({
     contextSize: 256,
-    threads: 1, // more wait for each other, for minutes where the machine is busy
+    threads: 1, // several threads wait for each other, on a busy machine for minutes
     flashAttention: false,
     experimentalKvCacheKeyType: 'F32',
     experimentalKvCacheValueType: 'F32',

@@ -1,6 +1,6 @@
-// npm run sanitize: the native tests under AddressSanitizer and UndefinedBehaviorSanitizer, and
-// those of threads, caches and sessions under ThreadSanitizer. The first build is clang's of
-// everything, with its warnings; it also makes the fuzzers (see fuzz.mjs).
+// npm run sanitize: runs the native tests under AddressSanitizer and UndefinedBehaviorSanitizer,
+// and those of threads, caches and sessions under ThreadSanitizer. The first build compiles
+// everything with clang and its warnings, and also builds the fuzzers (see fuzz.mjs).
 import { pathToFileURL } from 'node:url';
 import { inShares, runGoogleTests } from './googletest.mjs';
 import { cmakeBuild, fail, run } from './tools.mjs';
@@ -8,14 +8,15 @@ import { cmakeBuild, fail, run } from './tools.mjs';
 const clang = ['-DCMAKE_C_COMPILER=clang-19', '-DCMAKE_CXX_COMPILER=clang++-19'];
 const options = [...clang, '-DCMAKE_BUILD_TYPE=None', '-DCMAKE_CXX_FLAGS=-O1'];
 
-// All but those that must be quick, and test nothing that shorter texts do not.
+// All tests except those that check speed; shorter texts test the same code.
 const tests = '*-*.TakesAMegabyteOfAnythingInItsStride';
 
-// What runs on several threads, and what they share; ThreadSanitizer counts allocations itself.
+// Code that runs on several threads, and its shared data. ThreadSanitizer replaces the operators
+// that count allocations.
 const threadFolders = 'base;kv;session';
 const threadTests = '*-Allocations.AreAllCounted';
 
-// A small quarantine, so that memory limits mean what they say.
+// A small quarantine, so that freed memory does not count much towards memory limits.
 export const sanitizerEnvironment = {
   ASAN_OPTIONS: 'quarantine_size_mb=16:detect_leaks=1:allocator_may_return_null=1',
 };

@@ -1,5 +1,5 @@
 // A small static server: serve.mjs FOLDER [--port N] [--no-isolation]
-// Without --no-isolation it sends the headers that give a page shared memory, and so threads.
+// Without --no-isolation, it sends the headers that allow a page shared memory, and thus threads.
 import { createReadStream } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -26,8 +26,8 @@ const isolation = {
 };
 
 /**
- * Serves a folder to this machine; answers the server and its address. Port 0 takes a free one.
- * `headers` go with every file.
+ * Serves a folder to this machine. Returns the server and its address. Port 0 takes a free port.
+ * `headers` are sent with every response.
  */
 export async function serve(folder, { port = 0, isolated = true, headers = {} } = {}) {
   const base = await realpath(folder);
@@ -75,7 +75,7 @@ async function answer(base, common, request, response) {
     .pipe(response);
 }
 
-/** The file that a URL names, where it lies inside the folder, links resolved. */
+/** The file of a URL, if it is inside the folder after resolving links. */
 async function findFile(base, url) {
   try {
     const pathname = decodeURIComponent(new URL(url, 'http://localhost').pathname);
@@ -92,7 +92,7 @@ async function findFile(base, url) {
   }
 }
 
-/** One range of bytes; what is not understood is left out, as RFC 9110 allows. */
+/** Parses a single range of bytes. Ignores other ranges, as RFC 9110 allows. */
 function readRange(header, size) {
   const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? '');
   if (!match || (match[1] === '' && match[2] === '')) return undefined;

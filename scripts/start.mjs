@@ -1,7 +1,7 @@
-// npm start [words]: builds what is missing, tells a story (from the words, where there are any) in
-// the terminal, then serves the demo page.
+// npm start [words]: builds what is missing, tells a story in the terminal (beginning with the
+// words, if given), then serves the demo page.
 //   --once            stop after the story
-//   --port N          where the page is served
+//   --port N          the port of the page
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -23,7 +23,7 @@ if (!values.once) {
   console.log(`The demo page: ${url} (Ctrl+C ends it)`);
 }
 
-/** By the package that the page loads, and the same wasm. */
+/** Tells a story with the same package and wasm that the page loads. */
 async function tellStory() {
   const { Kinglet } = await import('../dist/index.js');
   const bytes = await readFile(join(root, 'demo/models/kinglet-stories-5m-Q4_0.gguf'));
@@ -40,7 +40,7 @@ async function tellStory() {
   await model.dispose();
 }
 
-/** On the wanted port, or on any that is free. */
+/** Serves the page on the given port, or on a free port if that one is in use. */
 function servePage(port) {
   const folder = join(root, 'demo/dist');
   return serve(folder, { port }).catch((error) => {

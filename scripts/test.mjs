@@ -1,5 +1,5 @@
-// npm test: builds everything and runs every suite, also after one that failed.
-// Each suite leaves its counts in build/test-results/NAME.json; scripts/count-tests.mjs adds them.
+// npm test: builds everything and runs all suites, even after one has failed.
+// Each suite writes its counts to build/test-results/NAME.json; scripts/count-tests.mjs adds them.
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
@@ -42,8 +42,8 @@ async function googleTests(name, command) {
 }
 
 /**
- * Node before 22 knows relaxed SIMD only when asked, and only its optimizing compiler computes the
- * dot products right.
+ * The flags of Node for relaxed SIMD: before Node 22, it must be enabled, and only the optimizing
+ * compiler computes the dot products correctly.
  */
 function relaxedSimdFlags(simd) {
   const old = Number(process.versions.node.split('.')[0]) < 22;

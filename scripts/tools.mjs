@@ -1,4 +1,4 @@
-// What the scripts share: where things are, and how commands are run.
+// Shared by the scripts: the project's folder, and functions that run commands.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,13 +6,13 @@ import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Ends the program with one line that says why. */
+/** Prints a message and ends the program with an error. */
 export function fail(message) {
   console.error(message);
   process.exit(1);
 }
 
-/** Runs a command in the project's folder and ends the program when it fails. */
+/** Runs a command in the project's folder, and ends the program if it fails. */
 export function run(command, args, { env = {}, quiet = false } = {}) {
   const { status, error, stdout, stderr } = spawnSync(command, args, {
     cwd: root,
@@ -27,7 +27,7 @@ export function run(command, args, { env = {}, quiet = false } = {}) {
   }
 }
 
-/** The first line that a command prints, or nothing where there is no such command. */
+/** The first line that `COMMAND --version` prints; undefined if there is no such command. */
 export function versionOf(command) {
   const { status, stdout } = spawnSync(command, ['--version'], { encoding: 'utf8' });
   return status === 0 ? stdout.split('\n')[0] : undefined;
@@ -37,7 +37,7 @@ export function runNode(script, args = []) {
   run(process.execPath, [join(root, script), ...args]);
 }
 
-/** A program of a development dependency. */
+/** Runs a program of a development dependency. */
 export function runBin(packageName, program, args, options) {
   const folder = join(root, 'node_modules', packageName);
   const { bin } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
@@ -48,7 +48,7 @@ export function runBin(packageName, program, args, options) {
   );
 }
 
-/** Configures a build folder once (Ninja looks after changes) and builds it. */
+/** Configures a build folder once (Ninja notices later changes), and builds it. */
 export function cmakeBuild(folder, options, { env = {}, targets = [] } = {}) {
   if (!existsSync(join(root, folder, 'build.ninja'))) {
     console.log(`Building ${folder} ...`);

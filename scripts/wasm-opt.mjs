@@ -1,4 +1,4 @@
-// Binaryen's optimizer on linked wasm. As a program, wasm-opt.mjs FILE.wasm [--relaxed-simd]
+// Runs Binaryen's optimizer on linked wasm. As a program, wasm-opt.mjs FILE.wasm [--relaxed-simd]
 // optimizes a file in place, for speed.
 import { execFileSync } from 'node:child_process';
 import { renameSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { root } from './tools.mjs';
 
 /** @param {{ relaxedSimd?: boolean, threads?: boolean }} uses */
 export function optimizeWasm(input, output, flags, uses) {
-  // Named one by one: --all-features turns on proposals that browsers refuse.
+  // Named one by one, because --all-features enables proposals that browsers refuse.
   const features = [
     ...['simd', 'bulk-memory', 'sign-ext', 'mutable-globals', 'nontrapping-float-to-int'],
     ...(uses.relaxedSimd ? ['relaxed-simd'] : []),
