@@ -1,4 +1,5 @@
-// npm run bench: how fast this project is on this machine, and how close to what the machine allows.
+// npm run bench: measures this project's speed on this machine, and compares it with the machine's
+// limits.
 //   --shapes smollm2-135m,qwen2.5-0.5b,tinyllama-1.1b,lfm2-350m,qwen3.5-0.8b,granite-4.0-h-350m,
 //           falcon-h1-90m           shapes; default: the first
 //   --type Q4_0,Q8_0,Q4_K_M,…       weight types; default: these three
@@ -6,10 +7,10 @@
 //   --threads 1,2                   default: both
 //   --kernels NAME,…                default: all but scalar; --all adds scalar
 //   --repeats N                     default 3; --quick takes 2 and leaves out the long prompt
-//   --json FILE                     also there; always in build/bench/bench.json
+//   --json FILE                     writes the results there, too; always to build/bench/bench.json
 //   --readme                        puts a short table into docs/performance.md
-//   --profile                       instead: the functions that Chromium spends its time in, for
-//                                   the first of each list
+//   --profile                       instead prints the functions that take the most time in
+//                                   Chromium, for the first item of each list
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -68,7 +69,7 @@ async function measureIn(name) {
   await place.close();
 }
 
-/** Every kernel set, one after the other, beside the limits of the same minute. */
+/** Measures one kernel set after the other, and the machine's limits within the same minute. */
 async function measure(name, place, model, threads) {
   const { layers, output } = model.work;
   const limits = await place.limits(layers.bytes + output.bytes, threads);
@@ -83,7 +84,7 @@ async function measure(name, place, model, threads) {
   }
 }
 
-/** Those that have limits; the scalar kernels are the oracle, not built for speed. */
+/** The kernel sets that have limits. The scalar kernels are the reference, not built for speed. */
 function kernelSets(limits) {
   const available = [...limits.map(({ kernels }) => kernels), 'scalar'];
   if (chosenKernels) return available.filter((kernels) => chosenKernels.includes(kernels));

@@ -1,6 +1,6 @@
-// Speed of making vectors of texts, natively, as the desktop program does: passages of 256 tokens,
-// all in one call, and queries of 16, each in a call of its own. Prints texts per second of every
-// repeat, one JSON object for each kernel set and number of threads.
+// Measures how fast texts are embedded natively, as in the desktop program: passages of 256 tokens,
+// all in one call, and queries of 16 tokens, each in a separate call. Prints texts per second of
+// every repeat, one JSON object for each kernel set and number of threads.
 // Usage: kinglet_embed_speed MODEL [KERNELS [THREADS [REPEATS]]]; see kinglet_speed.
 #include <cstdio>
 #include <string>
@@ -16,13 +16,13 @@ namespace {
 
 using Text = std::vector<int32_t>;
 
-// The same as in embed-texts.js.
+// The same numbers as in embed-texts.js.
 constexpr size_t kPassages = 16;
 constexpr size_t kPassageTokens = 256;
 constexpr size_t kQueries = 32;
 constexpr size_t kQueryTokens = 16;
 
-// Texts of any ids: how long they take does not depend on them.
+// Texts with arbitrary ids: the time does not depend on the ids.
 std::vector<Text> texts_of(size_t n_texts, size_t n_tokens) {
   std::vector<Text> texts(n_texts, Text(n_tokens));
   for (size_t i = 0; i < n_texts; ++i) {
@@ -41,7 +41,7 @@ Status embed(Encoder& encoder, std::span<const Text> texts, Pooling pooling) {
   return {};
 }
 
-// Texts per second, so many in a call.
+// The texts per second, with n_together texts per call.
 Result<double> rate(Encoder& encoder, const std::vector<Text>& texts, size_t n_together,
                     Pooling pooling) {
   const double start = seconds_now();

@@ -1,7 +1,7 @@
-// What a grammar costs a token: draws along a JSON text over the vocabulary of a model file, with
-// and without the grammar of JSON. "sure": logits of a model that knows the text, "unsure": noise,
-// so that the grammar refuses most of what would be drawn. Prints microseconds per token, one JSON
-// object for each sampler; compare them with the time that a model takes to decode a token.
+// Measures what a grammar costs per token: samples along a JSON text over the vocabulary of a model
+// file, with and without the grammar of JSON. "sure": the logits of a model that knows the text;
+// "unsure": noise, so that the grammar refuses most tokens. Prints microseconds per token, one JSON
+// object for each sampler. Compare them with the time in which a model decodes a token.
 // Usage: kinglet_grammar_speed MODEL
 #include <algorithm>
 #include <chrono>

@@ -1,11 +1,11 @@
-// What npm run report:kv measured, as a picture.
+// Draws the results of npm run report:kv.
 
 const rowHeight = 26;
 const left = 86;
 const top = 84;
 const panel = { width: 150, gap: 62 };
 
-/** Horizontal bars: a row for each kind, a panel for each measure. */
+/** Returns an SVG of horizontal bars: a row for each kind, a panel for each measure. */
 export function drawKv({ models, machine }) {
   const large = models['smollm2-135m']?.kinds ?? {};
   const small = models['kinglet-stories-5m']?.kinds ?? {};

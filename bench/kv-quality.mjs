@@ -1,4 +1,4 @@
-// What a kind of KV cache changes in what a model says.
+// Measures how a kind of KV cache changes a model's answers.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,8 +9,8 @@ const text = readFileSync(join(root, 'bench/stories-heldout.txt'), 'utf8');
 const prompt = text.slice(0, text.indexOf('.') + 1);
 
 /**
- * By kind, the perplexity of the first nWindows windows of the held-out stories, and how many
- * greedy tokens after their first sentence are those of the first kind.
+ * Returns for each kind the perplexity of the first nWindows windows of the held-out stories, and
+ * how many greedy tokens after their first sentence are the same as with the first kind.
  */
 export function measureQuality(model, kinds, { contextTokens, greedyTokens, nWindows }) {
   const folder = mkdtempSync(join(tmpdir(), 'kinglet-kv-'));
@@ -35,7 +35,7 @@ export function measureQuality(model, kinds, { contextTokens, greedyTokens, nWin
   return results;
 }
 
-/** The shortest beginning of the text that has that many tokens, BOS included, or all of it. */
+/** The shortest beginning of the text with this many tokens (including BOS), or all of the text. */
 function beginning(model, nTokens) {
   if (tokenize(model, text).length <= nTokens) return text;
   let [low, high] = [0, text.length];

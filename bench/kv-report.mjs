@@ -1,9 +1,9 @@
-// Tables of what npm run report:kv measured.
+// Tables of the results of npm run report:kv.
 import { markdownTable } from './table.mjs';
 
 const places = { native: 'native', chromium: 'Chromium' };
 
-/** For each model its quality and memory, then its speed. */
+/** Tables for each model: first quality and memory, then speed. */
 export function kvTables({ models }) {
   return Object.values(models)
     .flatMap(({ title, kinds, quality }) => {
@@ -60,7 +60,7 @@ export function describeFork(fork) {
   );
 }
 
-/** Six digits: what differs between kinds. */
+/** Six digits, enough to show differences between kinds. */
 function significant(x) {
   return x.toPrecision(6);
 }

@@ -1,10 +1,11 @@
-// npm run report:kv: what each kind of KV cache costs and gives, for the embedded model and one in
-// the shape of SmolLM2-135M. Writes docs/kv.json, the tables in docs/kv.md and docs/kv.svg.
-//   --only quality,native,chromium,fork   measures these; the rest stays as docs/kv.json has it
-//   --model NAME,…                        the same for models: kinglet-stories-5m, smollm2-135m
+// npm run report:kv: measures memory, quality and speed of each kind of KV cache, for the embedded
+// model and one in the shape of SmolLM2-135M. Writes docs/kv.json, docs/kv.svg and the tables in
+// docs/kv.md.
+//   --only quality,native,chromium,fork   measures only these; docs/kv.json keeps the other results
+//   --model NAME,…                        only these models: kinglet-stories-5m, smollm2-135m
 //   --kinds f32,int8,…                    default: all
-//   --contexts 128,512,2048               as far as the model was trained for them
-//   --repeats N                           default 3; the best of them counts
+//   --contexts 128,512,2048               those above the model's own context length are left out
+//   --repeats N                           default 3; the best one counts
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -1,5 +1,5 @@
-// What a fork costs whose 2,000 tokens stand in pages, and how many pages 64 forks take that write
-// 16 tokens each. Prints one JSON object. Usage: kinglet_kv_fork MODEL [KIND]
+// Measures the time of a fork of a session with 2,000 tokens in pages, and how many pages 64 forks
+// take that write 16 tokens each. Prints one JSON object. Usage: kinglet_kv_fork MODEL [KIND]
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -23,7 +23,7 @@ double microseconds_now() {
   return std::chrono::duration<double, std::micro>(now).count();
 }
 
-// The median time of a fork of the session, and the forks.
+// Makes the forks. Returns the median time of a fork.
 Result<double> fork_all(const Session& parent, std::vector<std::unique_ptr<Session>>& forks) {
   std::vector<double> times;
   for (uint32_t i = 0; i < kForks; ++i) {

@@ -1,5 +1,6 @@
-// Memory, and prefill and decode speed, of each kind of KV cache at several context lengths, one
-// JSON object a line: tokens per second of reading all of the context but 32 tokens, and of these.
+// Measures memory, prefill and decode speed of each kind of KV cache at several context lengths.
+// Prints one JSON object per line: tokens per second of reading all of the context except 32
+// tokens, and of decoding these 32.
 // Usage: kinglet_kv_speed MODEL KIND,… CONTEXT,… [THREADS [REPEATS [PAGE_POSITIONS]]]
 #include <algorithm>
 #include <chrono>
@@ -37,7 +38,7 @@ std::vector<std::string> split(std::string_view list) {
   return parts;
 }
 
-// Tokens of no meaning, and no two of them the same for long.
+// Tokens without meaning, which do not repeat soon.
 std::vector<TokenId> tokens(uint32_t n, uint32_t vocab_size) {
   std::vector<TokenId> ids;
   for (uint32_t i = 0; i < n; ++i) {
@@ -46,7 +47,7 @@ std::vector<TokenId> tokens(uint32_t n, uint32_t vocab_size) {
   return ids;
 }
 
-// The best of all repeats.
+// A session, and the best times of all repeats.
 struct Measured {
   const KvKindInfo* kind;
   std::unique_ptr<Session> session;
@@ -91,7 +92,7 @@ Result<std::vector<const KvKindInfo*>> find_kinds(std::string_view list) {
   return kinds;
 }
 
-// The kinds take turns, so that a machine whose speed drifts is fair to all.
+// The kinds take turns, so that changes of the machine's speed affect all of them.
 Status measure(const LanguageModel& loaded, ThreadPool& pool,
                const std::vector<const KvKindInfo*>& kinds, uint32_t context, int n_repeats,
                uint32_t page_positions) {

@@ -1,10 +1,10 @@
-// What guessing tokens ahead gains and costs (see src/session/prompt_lookup.h): draws texts whose
-// every token a grammar forces, so that any weights do. "copy" is the prompt with a letter changed
-// here and there; "new" has nothing in common with it; of "chance", the last tokens were mostly
-// seen before, and what followed them means nothing. Each is drawn with and without guesses in
-// turns. Prints tokens per second of every repeat, and the median of the ratios of two runs in
-// turn. Usage: kinglet_lookup_speed MODEL [KERNELS [THREADS [REPEATS]]]; MODEL from
-// kinglet_make_model.
+// Measures what guessing tokens ahead gains and costs (see src/session/prompt_lookup.h). A grammar
+// forces every token of the generated text, so any weights will do. The text "copy" is the prompt
+// with some letters changed; "new" has nothing in common with the prompt; in "chance", the last
+// tokens have mostly occurred before, but what followed them predicts nothing. Runs with and
+// without guesses take turns. Prints tokens per second of every repeat, and the median of the
+// ratios of two successive runs. Usage: kinglet_lookup_speed MODEL [KERNELS [THREADS [REPEATS]]];
+// MODEL comes from kinglet_make_model.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -27,7 +27,7 @@ namespace {
 
 constexpr size_t kDocument = 400;  // tokens
 constexpr size_t kAnswer = 256;
-constexpr size_t kEdit = 32;  // about so many tokens from one change to the next
+constexpr size_t kEdit = 32;  // average distance of two changes, about; tokens
 
 struct Task {
   const char* name;
@@ -35,7 +35,7 @@ struct Task {
   std::string answer;
 };
 
-// Each letter is a token: the vocabulary has no other that is made of capitals.
+// Each letter is a token, because the vocabulary has no other tokens of capitals.
 std::string letters(size_t n, uint32_t n_letters, uint32_t seed) {
   std::mt19937 random(seed);
   std::string text;
@@ -55,7 +55,7 @@ struct Run {
   uint32_t n_kept;
 };
 
-// Of one thread its processor time, which other programs disturb less.
+// For one thread, its processor time, which other programs affect less.
 double seconds_now(size_t n_threads) {
   if (n_threads == 1) return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
   const auto now = std::chrono::steady_clock::now().time_since_epoch();

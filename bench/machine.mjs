@@ -1,8 +1,8 @@
-// The machine's name, read from it.
+// Finds out the machine's name.
 import { existsSync, readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 
-// AMD's families that have had several designs: the upper half of a model's number tells which.
+// AMD families with several designs. The upper half of the model number shows the design.
 // Source: Linux, arch/x86/kernel/cpu/amd.c.
 const amdDesigns = [
   { family: 25, design: 'Zen 3', models: [0x0, 0x2, 0x4, 0x5] },
@@ -18,8 +18,8 @@ export function machineName() {
 }
 
 /**
- * The name with what /proc/cpuinfo tells of the design, since virtual machines leave out the
- * number that would.
+ * Adds the design from /proc/cpuinfo to the name, because names in virtual machines lack the number
+ * that would show it.
  */
 export function processorName(name, cpuinfo) {
   const field = (key) => new RegExp(`^${key}\\s*: (.*)$`, 'm').exec(cpuinfo)?.[1];

@@ -1,5 +1,5 @@
-// Writes a model of random weights in the shape of a real one: speed does not depend on what they
-// say. Usage: kinglet_make_model SHAPE TYPE OUT
+// Writes a model with random weights in the shape of a real one: speed does not depend on the
+// weights' values. Usage: kinglet_make_model SHAPE TYPE OUT
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -17,7 +17,7 @@
 namespace kinglet {
 namespace {
 
-// What layers without attention have in its place, or all layers beside it.
+// What layers without attention have instead, or (mamba2_beside) all layers have beside attention.
 enum class Mixer { none, short_convolution, delta_net, mamba2, mamba2_beside };
 
 struct RecurrentShape {
@@ -33,20 +33,20 @@ struct RecurrentShape {
   uint32_t n_channels() const { return inner_dim() + 2 * n_groups * n_states; }
 };
 
-// Of models that make vectors of texts.
+// The shape of models that make vectors of texts.
 struct EncoderShape {
   uint32_t context = 0;  // 0: the model makes text
   Pooling pooling = Pooling::none;
-  uint32_t dense_dim = 0;  // rows of the matrix between the states and their vector; 0: none
+  uint32_t dense_dim = 0;  // rows of the matrix between the states and the vector; 0: no matrix
 };
 
-// Of Gemma 4: each layer has a window but every so many, whose heads are larger.
+// The shape of Gemma 4. The last of every `period` layers has no window, and larger heads.
 struct Gemma4Shape {
-  uint32_t period = 0;          // 0: it is none
-  uint32_t n_shared = 0;        // last layers, without keys and values; their networks are wider
+  uint32_t period = 0;          // 0: not a Gemma 4
+  uint32_t n_shared = 0;        // the last layers, which have no keys and values of their own
   uint32_t full_head_dim = 0;   // of layers without a window
   uint32_t shared_ffn_dim = 0;  // of the last layers
-  uint32_t input_dim = 0;       // what each token brings to each layer
+  uint32_t input_dim = 0;       // the length of each token's input to each layer
 };
 
 struct ModelShape {
@@ -61,7 +61,7 @@ struct ModelShape {
   uint32_t n_tokens;
   bool tied_output;
   RecurrentShape recurrent = {};
-  uint32_t window = 0;  // of attention, in the layers that the architecture says
+  uint32_t window = 0;  // of attention; the architecture says in which layers
   EncoderShape encoder = {};
   Gemma4Shape gemma4 = {};
 
@@ -143,7 +143,7 @@ struct NamedShape {
   Shape shape;
 };
 
-// The tensors of one layer after the other.
+// Adds the tensors of one layer after the other.
 class LayerTensors {
  public:
   LayerTensors(const ModelShape& model, std::vector<NamedShape>& tensors)
@@ -306,13 +306,13 @@ std::vector<NamedShape> tensors_of(const ModelShape& model) {
   return tensors;
 }
 
-// What readers of pictures put before and after a picture of one square.
+// The tokens that picture readers put before and after a picture of one square.
 constexpr std::string_view kPictureTokens[] = {
     "\n\n",         "<fake_token_around_image>", "<row_1_col_1>",
     "<global-img>", "<|image_start|>",           "<|image_end|>"};
 
-// <unk>, <s>, </s>, the 256 bytes, tokens for pictures, and made-up words: enough for every engine
-// to load it.
+// Sets <unk>, <s>, </s>, the 256 bytes, tokens for pictures, and made-up words. Every engine loads
+// such a vocabulary.
 void set_vocabulary(GgufWriter& file, uint32_t n_tokens) {
   std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
   std::vector<int32_t> types = {2, 3, 3};
@@ -341,7 +341,7 @@ void set_vocabulary(GgufWriter& file, uint32_t n_tokens) {
   file.set("tokenizer.ggml.unknown_token_id", 0u);
 }
 
-// Special tokens where BERT has them, and words "w<id>".
+// Sets special tokens with BERT's ids, and words "w<id>".
 void set_words(GgufWriter& file, uint32_t n_tokens) {
   std::vector<std::string> tokens;
   std::vector<int32_t> types(n_tokens, 1);
@@ -362,7 +362,8 @@ void set_words(GgufWriter& file, uint32_t n_tokens) {
   file.set("tokenizer.ggml.token_type_count", kTokenTypes);
 }
 
-// Which layers are recurrent is said by their key heads, where the architecture does not fix it.
+// The number of key heads of each layer. It is 0 for recurrent layers; files say so if the
+// architecture does not determine which layers are recurrent.
 std::vector<int32_t> kv_heads_of(const ModelShape& model) {
   std::vector<int32_t> n_heads;
   for (uint32_t layer = 0; layer < model.n_layers; ++layer) {
@@ -386,7 +387,7 @@ void set_bools(GgufWriter& file, const std::string& key, const std::vector<bool>
   file.copy({key, {ValueType::array, bytes}});
 }
 
-// What other models' layers have in common differs by layer.
+// In Gemma 4, some values differ by layer that are the same for all layers of other models.
 void set_gemma4(GgufWriter& file, const ModelShape& model) {
   const auto key = [](std::string_view name) { return cat("gemma4.", name); };
   std::vector<bool> slides;
@@ -450,7 +451,7 @@ void set_granite_scales(GgufWriter& file) {
   file.set("granitehybrid.residual_scale", 0.246f);
   file.set("granitehybrid.attention.scale", 0.015625f);
   file.set("granitehybrid.logit_scale", 3.0f);
-  constexpr std::byte kFalse[1] = {};  // attention knows of no positions
+  constexpr std::byte kFalse[1] = {};  // attention without positions
   file.copy({"granitehybrid.rope.scaling.finetuned", {ValueType::boolean, kFalse}});
 }
 
@@ -509,19 +510,19 @@ std::vector<DType> types_of(const std::vector<NamedShape>& tensors, const Recipe
   }
   ModelTraits traits;
   traits.n_layers = model.n_layers;
-  // Of the first layer; 0 where it has no attention and the file says so.
+  // Heads per key head of the first layer; 0 if it has no attention and the file says so.
   const bool is_recurrent = lists_kv_heads(model) && !model.has_attention(0);
   traits.heads_of_value = is_recurrent ? 0 : model.n_heads / model.n_kv_heads;
   return recipe_types(recipe, traits, infos);
 }
 
-// A matrix repeats its rows after so many: speed does not depend on it, and billions of random
-// numbers would take a quarter of an hour. A prime number, so that no kernel meets the same rows in
+// A matrix repeats its rows after this many: speed does not depend on it, and billions of random
+// numbers would take a quarter of an hour. A prime number, so that no kernel finds the same rows in
 // the same places.
 constexpr size_t kDifferentRows = 1021;
 
-// Norms are 1; matrices keep the size of the stream they are added to; states decay. Row by row, so
-// that the floats of large matrices need no memory.
+// Norms are 1; matrices keep the magnitude of the stream to which they add; states decay. Works row
+// by row, so that the floats of large matrices need no memory.
 std::vector<std::byte> random_tensor(const NamedShape& tensor, const DTypeInfo& type,
                                      std::mt19937& random) {
   const auto n_columns = static_cast<size_t>(tensor.shape[0]);

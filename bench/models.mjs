@@ -1,4 +1,4 @@
-// The models that are measured: random weights in the shapes of real ones, kept in build/bench/.
+// The models to measure: random weights in the shapes of real models, stored in build/bench/.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,10 @@ export function buildPrograms(names = ['make_model', 'speed', 'work', 'limits'],
   });
 }
 
-/** What a program of build/native/bench/ prints: a JSON object a line. It says itself what fails. */
+/**
+ * Runs a program of build/native/bench/, and returns its output: one JSON object per line. The
+ * program itself prints errors.
+ */
 export function runProgram(name, args) {
   const { status, stdout } = spawnSync(join(root, `build/native/bench/kinglet_${name}`), args, {
     cwd: root,
@@ -25,7 +28,7 @@ export function runProgram(name, args) {
   return stdout.trim().split('\n').filter(Boolean).map(JSON.parse);
 }
 
-/** Makes the model unless it is there; where it is in the project, and what a token of it costs. */
+/** Makes the model unless it exists. Returns its path in the project, and the work per token. */
 export function prepareModel(shape, type) {
   mkdirSync(join(root, folder), { recursive: true });
   const file = `${folder}/${shape}-${type}.gguf`;

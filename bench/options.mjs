@@ -1,7 +1,7 @@
-// Values of the commands' options; a wrong one ends the program with a line that says so.
+// Reads values of command-line options. A wrong value ends the program with a message.
 import { fail } from '../scripts/tools.mjs';
 
-/** Names, with commas between them; of `known` ones where that is given. */
+/** Reads names, separated by commas. If `known` is given, other names are errors. */
 export function namesOf(option, text, known) {
   const names = text.split(',');
   for (const name of names) {
@@ -12,7 +12,7 @@ export function namesOf(option, text, known) {
   return names;
 }
 
-/** Whole numbers from 1 on, with commas between them. */
+/** Reads whole numbers from 1 to 9999, separated by commas. */
 export function countsOf(option, text) {
   return text.split(',').map((word) => {
     if (!/^[1-9]\d{0,3}$/.test(word)) fail(`--${option} "${word}": expected a number from 1 on`);

@@ -1,24 +1,25 @@
-// npm run bench:peers: this project beside the engines of bench/peers/package.json, on the same
-// files, prompts and number of threads, in turns, so that whatever else the machine does falls on
-// all. Needs x86-64 Linux, for which llama.cpp is installed.
+// npm run bench:peers: compares this project with the engines of bench/peers/package.json, with the
+// same files, prompts and number of threads. The engines take turns, so that other load on the
+// machine affects all of them. Needs x86-64 Linux, for which llama.cpp is installed.
 //   --measure speed,first-token,products,embeddings,pictures   default: all
-//       speed         tokens per second of reading a prompt and of drawing after it
-//       first-token   seconds from a file that the page keeps to the first token
-//       products      matrix products beside onnxruntime-web's, on one thread
+//       speed         tokens per second of reading a prompt, and of generating after it
+//       first-token   seconds from a file that the page has stored to the first token
+//       products      matrix products compared with onnxruntime-web, on one thread
 //       embeddings    texts per second of embedding passages and queries
-//       pictures      seconds of reading a picture, beside wllama 3; the reader's weights are Q8_0
-//   --shapes NAME,…           of those that npm run bench knows; default: smollm2-135m for speed,
-//                             qwen2.5-0.5b for the first token, for embeddings and pictures all
-//                             that have targets, and no others; products are always the same
-//   --type Q4_0,Q8_0,…        weight types; default: for speed those that the shape has targets
-//                             for, Q4_0 for the first token, F16, Q8_0, Q4_K_M for embeddings,
+//       pictures      seconds of reading a picture, compared with wllama 3; reader weights are Q8_0
+//   --shapes NAME,…           from the shapes of npm run bench; default: smollm2-135m for speed,
+//                             qwen2.5-0.5b for the first token, all that have targets for
+//                             embeddings and pictures (others are ignored there); products do not
+//                             depend on it
+//   --type Q4_0,Q8_0,…        weight types; default: for speed those for which the shape has
+//                             targets, Q4_0 for the first token, F16, Q8_0, Q4_K_M for embeddings,
 //                             Q8_0 for pictures
 //   --threads N               default 1
 //   --rounds N                default 3
-//   --engines NAME,…          default: those that the type has a target with
+//   --engines NAME,…          default: those for which the type has a target
 //   --readme                  puts a short table into README.md, all into docs/performance.md
-//   --into FILE               puts what was measured into another document, which names the command
-//                             by its --shapes, or else by its --measure
+//   --into FILE               puts the results into another document, at a comment that names the
+//                             command with its --shapes, or else with its --measure
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -105,8 +106,9 @@ async function inRounds(work) {
 }
 
 /**
- * As run() answers, or as it does when run once more: wllama's worker crashes at times. A peer that
- * crashes twice with a model is left out with it: undefined, in later rounds at once.
+ * Returns the result of run(). Calls it a second time after an error, because wllama's worker
+ * crashes at times. A peer that fails twice with a model is left out with that model: the result is
+ * undefined, also in later rounds.
  */
 async function measuredOf(name, model, run) {
   const what = `${name} with ${model}`;

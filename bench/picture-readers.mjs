@@ -1,5 +1,5 @@
-// Files that read pictures (mmproj), of random weights in the shapes of real ones, kept in
-// build/bench/: speed does not depend on what they see.
+// Picture readers (mmproj files) with random weights in the shapes of real ones, stored in
+// build/bench/. Speed does not depend on the values of the weights.
 import { existsSync, mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -15,7 +15,7 @@ import {
 import { root } from '../scripts/tools.mjs';
 import { folder } from './models.mjs';
 
-/** SigLIP's base tower, which both have. */
+/** The sizes of SigLIP's base tower, which both readers have. */
 const hidden = 768;
 const ffn = 3072;
 const heads = 12;
@@ -23,10 +23,10 @@ const layers = 12;
 const patch = 16;
 
 /**
- * By the names of the models that they are for, from the published configurations: `positions` is
- * the length of the tower's table, `scale` how many patches in a line become one row. Without the
- * longest edge that SmolVLM's files name, to which it enlarges a picture: so a picture of 512 pixels
- * is seen in one square and once more whole, and not in 17 of the same cost.
+ * The readers by the names of their models, from the published configurations: `positions` is the
+ * length of the tower's table, `scale` how many patches in a line become one row. The longest edge
+ * of SmolVLM's files is left out, because pictures are enlarged to it: without it, a picture of 512
+ * pixels is seen in one square and once more whole, not in 17 squares of the same cost.
  */
 const readers = {
   'smolvlm-256m': {
@@ -43,7 +43,7 @@ const readers = {
   },
 };
 
-/** Makes the file unless it is there; where it is in the project. */
+/** Makes the file unless it exists. Returns its path in the project. */
 export function preparePictureReader(shape) {
   mkdirSync(join(root, folder), { recursive: true });
   const file = `${folder}/mmproj-${shape}-Q8_0.gguf`;
@@ -80,7 +80,7 @@ function keysOf(shape, { projector, imageSize, scale }) {
 function tensorsOf({ positions, addProjector }) {
   const tensors = [];
   const add = (name, shape, gain, middle = 0, type = 'F32') => {
-    // Made when they are written, and forgotten.
+    // Made only when they are written, and not kept in memory.
     const values = () =>
       repeated(
         shape.reduce((a, b) => a * b),

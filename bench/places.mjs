@@ -1,7 +1,7 @@
-// Where the benchmarks run: each place measures its limits and the speed of a model.
-//   limits(bytes, threads)  of each kernel set, reading that many bytes a pass
-//   speed(file, options)    of a model, with options { kernels, threads, repeats }
-//   kv(file, options)       of its KV caches, with options { kinds, contexts, threads, repeats }
+// The places where benchmarks run. Each place can measure:
+//   limits(bytes, threads)  the limits of each kernel set, when reading `bytes` in a pass
+//   speed(file, options)    the speed of a model; options: { kernels, threads, repeats }
+//   kv(file, options)       that of its KV caches; options: { kinds, contexts, threads, repeats }
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -12,7 +12,7 @@ import { measureLimits } from './limits.js';
 import { measureKinglet } from './measure.js';
 import { runProgram } from './models.mjs';
 
-// Each holds one kernel set, as the engine's builds do.
+// Each module has one kernel set, like the engine's builds.
 const limitModules = ['relaxed-simd', 'simd128'].map(
   (simd) => `build/wasm-${simd}/bench/kinglet_limits.wasm`,
 );
@@ -75,7 +75,7 @@ export const places = {
   },
 };
 
-/** One after the other. */
+/** Measures one module after the other. */
 async function limitsOfAll(modules, measure) {
   const limits = [];
   for (const module of modules) limits.push(...(await measure(module)));

@@ -1,4 +1,4 @@
-// Matrix products by this project's kernels, as products.js calls them; it also keeps the time.
+// Matrix products with this project's kernels. products.js calls them and measures the time.
 #include <algorithm>
 #include <cstdlib>
 #include <vector>
@@ -47,7 +47,8 @@ Status add_matrix(DType type, size_t n_rows, size_t n_columns) {
 
 #define KINGLET_EXPORT(name) extern "C" __attribute__((export_name(#name)))
 
-// Matrices [n_rows][n_columns] of 4 or 8 bits, and n_tokens rows for them. 0 where memory is short.
+// Makes matrices [n_rows][n_columns] of 4 or 8 bits, and n_tokens rows to multiply with them.
+// Returns 0 if memory is short.
 KINGLET_EXPORT(prepare)
 uint32_t products_prepare(uint32_t bits, size_t n_matrices, size_t n_rows, size_t n_columns,
                           size_t n_tokens) {
@@ -65,7 +66,7 @@ uint32_t products_prepare(uint32_t bits, size_t n_matrices, size_t n_rows, size_
   return 1;
 }
 
-// The rows times every matrix. Activations are quantized for each, as other engines do.
+// Multiplies the rows with every matrix. Activations are quantized for each, as in other engines.
 KINGLET_EXPORT(multiply) void products_multiply() {
   using namespace kinglet;
   for (const PackedMatrix& matrix : products.matrices) {

@@ -1,4 +1,4 @@
-// npm run bench -- --profile: in which functions the engine spends its time, in Chromium.
+// npm run bench -- --profile: shows in which functions the engine spends its time in Chromium.
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { launchChromium } from '../scripts/chromium.mjs';
@@ -14,7 +14,7 @@ const phases = {
   decode: { nPrompt: 128, nDecoded: 256 },
 };
 
-/** Prints for each phase and thread the functions that took most, themselves, callees left out. */
+/** Prints for each phase and thread the functions that took the most time, without callees. */
 export async function profile({ file }, { kernels, threads }) {
   copyPackageWithNames(threads);
   const { server, url } = await serve(root, { isolated: true });
@@ -35,7 +35,7 @@ export async function profile({ file }, { kernels, threads }) {
   server.close();
 }
 
-/** The package as it ships, but for the names in its wasm. */
+/** Copies the package as it ships, but with the names of functions in its wasm. */
 function copyPackageWithNames(threads) {
   const target = join(root, folder, 'named');
   rmSync(target, { recursive: true, force: true });
@@ -49,7 +49,7 @@ function copyPackageWithNames(threads) {
   }
 }
 
-// The next two run in the page.
+// The next two functions run in the page.
 
 async function loadModel([module, file, { kernels, threads }]) {
   const { Kinglet } = await import(module);
@@ -63,7 +63,7 @@ async function generate([prompt, nDecoded]) {
   await session.generate(prompt, { maxTokens: nDecoded, temperature: 0 }).result;
 }
 
-/** Of each thread that was busy, [name, milliseconds] by falling time, from V8's samples. */
+/** For each busy thread, [name, milliseconds] from V8's samples, longest time first. */
 function selfTimes(events) {
   const threads = new Map();
   for (const { name, pid, id, args } of events) {
@@ -102,7 +102,7 @@ function print(phase, functions) {
   );
 }
 
-/** Without what all names share, and without parameters. */
+/** A function's name without common namespaces and without parameters. */
 function shortened(name) {
   return name
     .replace(/kinglet::|\(anonymous namespace\)::|std::__2::/g, '')

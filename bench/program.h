@@ -1,4 +1,4 @@
-// What the programs share that measure a model file: their arguments and their output.
+// Shared by the programs that measure a model file: their arguments and their output.
 #pragma once
 
 #include <sys/resource.h>
@@ -20,14 +20,14 @@ inline double seconds_now() {
   return std::chrono::duration<double>(now).count();
 }
 
-// ,"name":[1.00,2.00]
+// Prints ,"name":[1.00,2.00]
 inline void print_numbers(const char* name, const std::vector<double>& values) {
   std::printf(",\"%s\":[", name);
   for (size_t i = 0; i < values.size(); ++i) std::printf("%s%.2f", i > 0 ? "," : "", values[i]);
   std::printf("]");
 }
 
-// Ends the object that was begun, with the most memory that the program had.
+// Ends the JSON object with the most memory that the program had.
 inline void print_peak_and_end() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -35,8 +35,8 @@ inline void print_peak_and_end() {
   std::fflush(stdout);
 }
 
-// Calls measure(set) with the kernel set of that name; "fastest": with what would be chosen; "":
-// with all but scalar, the oracle, which is not built for speed.
+// Calls measure(set) with the kernel set of this name. "fastest" means the default set; "" means
+// all sets except scalar, the reference, which is not built for speed.
 template <class F>
 Status for_each_kernel_set(std::string_view name, const F& measure) {
   if (name == "fastest") name = available_kernels().front()->name;
@@ -46,7 +46,7 @@ Status for_each_kernel_set(std::string_view name, const F& measure) {
   return {};
 }
 
-// Calls measure(threads) with the number of threads; 0: with one and with two.
+// Calls measure(threads) with the number of threads; if it is 0, with one and with two threads.
 template <class F>
 Status for_each_thread_count(size_t n_threads, const F& measure) {
   if (n_threads > 0) return measure(n_threads);
@@ -55,7 +55,7 @@ Status for_each_thread_count(size_t n_threads, const F& measure) {
 }
 
 // Calls run(model, kernels, threads, repeats) with the arguments MODEL [KERNELS [THREADS
-// [REPEATS]]]; what main() returns.
+// [REPEATS]]]. Returns the exit code for main().
 template <class F>
 int run_program(const char* name, int argc, char** argv, const F& run) {
   if (argc < 2 || argc > 5) {

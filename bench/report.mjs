@@ -1,16 +1,16 @@
-// What the benchmark makes of its measurements.
+// Evaluates the measurements of the benchmark.
 import { best, markdownTable, median } from './table.mjs';
 
 /**
- * Medians, and what they are of the limits: decoding reads every weight once a token, reading a
- * prompt multiplies every weight with every token. Attention is left out of both.
+ * Computes medians and their shares of the limits: decoding reads every weight once per token, and
+ * reading a prompt multiplies every weight with every token. Attention is left out of both.
  */
 export function describe({ where, model, speed, limit }) {
   const { layers, output } = model.work;
   const { kernels, threads, ...runs } = speed;
   const { prefill128, prefill512, decode64 } = runs;
   const [prefill, nPrompt] = prefill512.length > 0 ? [prefill512, 512] : [prefill128, 128];
-  // The logits are computed once a prompt.
+  // The logits are computed once per prompt.
   const promptMultiplyAdds = layers.multiplyAdds + output.multiplyAdds / nPrompt;
   const prefillGmacS = (median(prefill) * promptMultiplyAdds) / 1e9;
   const decodeGmacS = (median(decode64) * (layers.multiplyAdds + output.multiplyAdds)) / 1e9;
@@ -35,7 +35,7 @@ export function describe({ where, model, speed, limit }) {
   };
 }
 
-/** What most of a model's matrices are multiplied as. */
+/** The kind of operands of most of a model's matrix products. */
 function operandsOf(type) {
   if (/^(Q4_0|Q4_K)/.test(type)) return 'nibbles';
   return /^(Q5_0|Q5_K|Q6_K|Q8_0)/.test(type) ? 'bytes' : 'floats';

@@ -1,8 +1,8 @@
-// Speed of a model file, natively, as the desktop program runs it: reading prompts of 128 and 512
-// tokens, and drawing 64 tokens after the shorter one. Prints tokens per second of every repeat,
-// one JSON object for each kernel set and number of threads.
-// Usage: kinglet_speed MODEL [KERNELS [THREADS [REPEATS]]]; KERNELS "" means all but scalar,
-// "fastest" what would be chosen.
+// Measures the speed of a model file natively, as in the desktop program: reading prompts of 128
+// and 512 tokens, and generating 64 tokens after the shorter one. Prints tokens per second of every
+// repeat, one JSON object for each kernel set and number of threads.
+// Usage: kinglet_speed MODEL [KERNELS [THREADS [REPEATS]]]; KERNELS "" means all except scalar,
+// "fastest" means the default set.
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -27,7 +27,7 @@ struct Run {
   double decode;
 };
 
-// The same ids as promptOf() in measure.js gives.
+// The same ids as those of promptOf() in measure.js.
 std::vector<TokenId> prompt_of(uint32_t n_tokens) {
   const auto token_of_byte = [](uint32_t byte) { return static_cast<TokenId>(3 + byte); };
   std::vector<TokenId> prompt = {1, token_of_byte(0xe2), token_of_byte(0x96), token_of_byte(0x81)};
@@ -37,7 +37,7 @@ std::vector<TokenId> prompt_of(uint32_t n_tokens) {
   return prompt;
 }
 
-// The prompt lasts until its logits are there and the first token is drawn from them.
+// The time of the prompt ends when its logits are computed and the first token is sampled.
 Result<Run> run_once(const LanguageModel& loaded, Session& session, uint32_t n_prompt,
                      uint32_t n_decoded) {
   KINGLET_TRY(session.truncate(0));

@@ -1,4 +1,4 @@
-// Numbers and tables that the benchmarks print.
+// Statistics and Markdown tables for the benchmarks.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../scripts/tools.mjs';
@@ -16,7 +16,7 @@ export function best(values) {
   return Math.max(...values);
 }
 
-/** Rows are objects with the same keys, the headings. */
+/** Formats rows, which are objects with the same keys. The keys are the headings. */
 export function markdownTable(rows) {
   const headings = Object.keys(rows[0] ?? {});
   const cells = [headings, ...rows.map((row) => headings.map((heading) => String(row[heading])))];
@@ -26,7 +26,7 @@ export function markdownTable(rows) {
   return [line(cells[0]), rule, ...cells.slice(1).map(line)].join('\n');
 }
 
-/** Puts tables between a comment "npm run COMMAND" of one of the project's files and another one. */
+/** Puts tables into a file of the project, between a comment "npm run COMMAND" and `endComment`. */
 export function replaceInFile(path, command, endComment, markdown) {
   const file = join(root, path);
   const text = readFileSync(file, 'utf8');

@@ -1,5 +1,5 @@
-// How much work a token is: the multiplications and the bytes of weights that a model's matrices
-// take, as JSON. Attention is left out, as it grows with the context. Usage: kinglet_work MODEL
+// Prints the work per token as JSON: the multiplications and the bytes of weights of a model's
+// matrices. Attention is left out, because it grows with the context. Usage: kinglet_work MODEL
 #include <cstdio>
 
 #include "gguf/file.h"
@@ -19,7 +19,7 @@ struct Work {
 
 void print_work(const GgufHeader& header) {
   Work layers;
-  Work output;  // the logits, which a prompt needs only once
+  Work output;  // the logits, which are needed only once per prompt
   const bool tied = header.find_tensor("output.weight") == nullptr;
   for (const TensorInfo& tensor : header.tensors) {
     const bool is_embedding = tensor.name == "token_embd.weight";

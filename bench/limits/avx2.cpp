@@ -33,7 +33,7 @@ struct Nibbles : Codes {
   }
 };
 
-// The weight's sign moves to the activation.
+// The sign of the weight moves to the activation.
 struct Bytes : Codes {
   struct Weights {
     __m256i weights;

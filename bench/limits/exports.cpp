@@ -1,4 +1,4 @@
-// The limits as limits.js calls them; it also keeps the time.
+// The limits for JavaScript: limits.js calls these functions and measures the time.
 #include <cstdlib>
 #include <cstring>
 
@@ -16,12 +16,12 @@ alignas(64) std::byte operands[kOperandBytes];
 
 #define KINGLET_EXPORT(name) extern "C" __attribute__((export_name(#name)))
 
-// Null after the last set.
+// The name of a kernel set; null after the last one.
 KINGLET_EXPORT(name) const char* limits_name(uint32_t set) {
   return set < available_limits().size() ? available_limits()[set]->name : nullptr;
 }
 
-// Takes the memory that read() reads; 0 where there is not so much.
+// Allocates the memory that read() reads. Returns 0 if there is not enough.
 KINGLET_EXPORT(allocate) uint32_t limits_allocate(size_t bytes) {
   data = static_cast<std::byte*>(std::aligned_alloc(64, bytes));
   if (data == nullptr) return 0;

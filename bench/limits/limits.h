@@ -1,5 +1,5 @@
-// What a machine allows at most: reading memory in a stream, and multiplying without waiting for
-// memory, with the instructions that a kernel set is made of.
+// The limits of a machine: reading memory in a stream, and multiplying without waiting for memory,
+// with the instructions of a kernel set.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +9,18 @@
 
 namespace kinglet::limits {
 
-// What is multiplied: 4-bit codes or 8-bit codes with 8-bit activations, or floats.
+// The operands of a product: 4-bit or 8-bit codes with 8-bit activations, or floats.
 enum Operands : uint32_t { kNibbles, kBytes, kFloats };
 constexpr size_t kNOperands = 3;
 
-// Bytes of operands that a multiplication walks over again and again; they fit any first-level
-// cache. Of kOperandByte each, as codes or floats they are ordinary numbers.
+// The size of the operands that a multiplication reads again and again; they fit any first-level
+// cache. Every byte is kOperandByte: as codes or as floats, these are ordinary numbers.
 constexpr size_t kOperandBytes = 8192;
 constexpr std::byte kOperandByte{0x3f};
 
 struct Multiplication {
-  // Runs that many steps on kOperandBytes at `operands`; a number made from the
-  // results, so that no compiler leaves them out.
+  // Runs n_steps steps on kOperandBytes at `operands`. Returns a number made from the results, so
+  // that no compiler leaves them out.
   uint32_t (*run)(const std::byte* operands, size_t n_steps);
   uint32_t multiply_adds_per_step;
 };
@@ -32,7 +32,7 @@ struct Limits {
   Multiplication multiply[kNOperands];
 };
 
-// The sets of this build that this machine runs.
+// The limits of this build's kernel sets that this machine can run.
 std::span<const Limits* const> available_limits();
 
 const Limits& avx2_limits();
@@ -50,11 +50,11 @@ uint32_t sum_of_words(const Vectors& vectors) {
   return sum;
 }
 
-// The loops, once, over what an instruction-set file defines in its anonymous namespace. V has
-// Vector, load() and add(). Operation has kRows by kTokens Sums, which fit the registers;
+// The loops are templates over types that the instruction-set files define in anonymous namespaces.
+// V has Vector, load() and add(). Operation has kRows by kTokens Sums, which fit the registers;
 // as_weights() and splat() read a vector of Weights and the activations of one token; add() adds
 // kProducts products of the two.
-// Two streams at once: machines read them faster than one.
+// Reads two streams at the same time: machines read two faster than one.
 template <class V>
 uint32_t run_read(const std::byte* data, size_t bytes) {
   constexpr size_t kSums = 4;
@@ -78,7 +78,7 @@ uint32_t run_multiplication(const std::byte* operands, size_t n_steps) {
   constexpr size_t kTokens = Operation::kTokens;
   constexpr size_t kWeightBytes = kRows * 64;
   constexpr size_t kActivationBytes = kTokens * 16;
-  constexpr size_t kSteps = 16;  // operands for so many steps, then the same again
+  constexpr size_t kSteps = 16;  // the operands repeat after this many steps
   static_assert(kSteps * (kWeightBytes + kActivationBytes) <= kOperandBytes);
 
   typename Operation::Sum sums[kRows][kTokens] = {};

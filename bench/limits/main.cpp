@@ -1,5 +1,5 @@
-// The limits of this machine, natively: one JSON object for each kernel set.
-// Usage: kinglet_limits BYTES THREADS, where BYTES is what the threads read together in a pass
+// Prints the limits of this machine for native code: one JSON object for each kernel set.
+// Usage: kinglet_limits BYTES THREADS. All threads together read BYTES in a pass.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -23,7 +23,7 @@ double seconds_now() {
   return std::chrono::duration<double>(now).count();
 }
 
-// Calls of f per second, the best of several: other work on the machine only ever slows it down.
+// Calls of f per second, the best of several: other work on the machine can only slow it down.
 template <class F>
 double best_rate(const F& f) {
   double best = 0.0;
@@ -41,7 +41,7 @@ double best_rate(const F& f) {
   return best;
 }
 
-// The rates of all threads at once, together. `make` is called on each thread.
+// The sum of the rates of all threads, which run at the same time. Each thread calls `make` first.
 template <class MakeFunction>
 double total_rate(size_t n_threads, const MakeFunction& make) {
   std::vector<double> rates(n_threads);
@@ -64,7 +64,7 @@ double total_rate(size_t n_threads, const MakeFunction& make) {
   return total;
 }
 
-// A cache line: vectors that cross two of them are read at half the speed.
+// A cache line. Vectors that cross the border of two lines are read at half the speed.
 struct alignas(64) Line {
   std::byte bytes[64];
 };

@@ -11,7 +11,7 @@ struct Nibbles : WasmOperation {
   }
 };
 
-// The weight's sign moves to the activation.
+// The sign of the weight moves to the activation.
 struct Bytes : WasmOperation {
   static constexpr uint32_t kProducts = 16;
   struct Weights {

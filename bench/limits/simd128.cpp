@@ -4,7 +4,7 @@
 namespace kinglet::limits {
 namespace {
 
-// Codes of any width are widened to 16 bits first.
+// Codes of any width are first widened to 16 bits.
 struct Codes : WasmOperation {
   static constexpr uint32_t kProducts = 8;
   static v128_t splat(const void* p) { return wasm_v128_load64_splat(p); }

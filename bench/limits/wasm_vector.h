@@ -1,4 +1,4 @@
-// What the two wasm instruction sets share.
+// Shared by the two wasm instruction sets.
 #pragma once
 
 #include <wasm_simd128.h>

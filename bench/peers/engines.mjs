@@ -1,4 +1,4 @@
-// The engines that are compared, this project's own among them.
+// The engines to compare, including this project's.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,10 +10,10 @@ import { peakOfRenderers } from './memory.mjs';
 
 const nPrompt = 128;
 const nDecoded = 64;
-/** Of the first token's prompt: the models' vocabularies have a token for each word or less. */
+/** The number of tokens in the prompt before the first token. */
 const nWords = 64;
 
-// In this order, so that the two of a comparison run within seconds of each other.
+// In this order, so that the two engines of a comparison run within seconds of each other.
 const engines = {
   'chromium simd128': inPage('runKinglet', 'simd128'),
   'wllama 2.3.1': inPage('runWllama2'),
@@ -32,7 +32,7 @@ const engines = {
 
 export const engineNames = Object.keys(engines);
 
-/** Embeddings of texts. */
+/** The engines that embed texts. */
 const embedders = {
   'chromium relaxed-simd': embedInPage('embedKinglet', 'relaxed-simd'),
   'wllama 3.8.1': embedInPage('embedWllama3'),
@@ -49,7 +49,7 @@ const embedders = {
 
 export const embedderNames = Object.keys(embedders);
 
-/** From a kept file to the first token; the first is this project's. */
+/** Functions that measure the time from a stored file to the first token; this project's first. */
 const firstTokens = {
   'chromium relaxed-simd': ['firstTokenKinglet', 'relaxed-simd'],
   'wllama 2.3.1': ['firstTokenWllama2'],
@@ -59,8 +59,8 @@ const firstTokens = {
 export const firstTokenNames = Object.keys(firstTokens);
 
 /**
- * Reading a picture. Not llama.cpp: node-llama-cpp, by which it is measured, has no calls for
- * pictures.
+ * Functions that measure reading a picture. Without llama.cpp: it is measured through
+ * node-llama-cpp, which has no calls for pictures.
  */
 const pictureReaders = {
   'chromium relaxed-simd': ['readPictureKinglet', 'relaxed-simd'],
@@ -69,7 +69,7 @@ const pictureReaders = {
 
 export const pictureReaderNames = Object.keys(pictureReaders);
 
-/** Products of matrices; the first is this project's. */
+/** Functions that measure matrix products; this project's first. */
 const products = {
   'chromium relaxed-simd': ['productsOfKinglet', 'relaxed-simd'],
   'onnxruntime-web 1.30.0': ['productsOfOnnxruntime'],
@@ -78,8 +78,9 @@ const products = {
 export const productNames = Object.keys(products);
 
 /**
- * In a folder of their own. Not `npm ci`, and without optional packages: they are half a gigabyte of
- * llama.cpp for GPUs, of which a lock file made on one system knows only a part.
+ * Installs the peers in a folder of their own. Not with `npm ci`, and without optional packages:
+ * those are half a gigabyte of llama.cpp for GPUs, and a lock file made on one system lists only
+ * some of them.
  */
 export function installPeers() {
   const target = join(root, folder, 'peers');
@@ -93,13 +94,14 @@ export function installPeers() {
 }
 
 /**
- * run(name, file, threads): tokens per second { prefill, decode }, the model loaded anew.
+ * Opens the browser, and returns the functions that measure:
+ * run(name, file, threads): tokens per second { prefill, decode }, with a newly loaded model.
  * embed(name, file, threads, texts): texts per second { passages, queries }, see embed-texts.js.
  * keep(file, threads), then firstToken(name, file, threads): milliseconds by phases; readKept():
- * { bytes, ms } of reading the same file and doing nothing else.
+ * { bytes, ms } of only reading the same file.
  * readPicture(name, { model, reader }, threads): milliseconds, see pictures.js.
  * multiply(name, shape): GMAC/s.
- * Where a page did it, with peakBytes, the most memory that its process had.
+ * Results of pages also have peakBytes, the most memory that the page's process had.
  */
 export async function openEngines() {
   const { server, url } = await serve(root, { isolated: true });
@@ -144,7 +146,7 @@ export async function openEngines() {
   };
 }
 
-/** A function of page.js, once the page has it. */
+/** Calls a function of page.js when the page has defined it. */
 async function callInPage(page, name, args) {
   await page.waitForFunction((f) => f in globalThis, name);
   return page.evaluate(([f, values]) => globalThis[f](...values), [name, args]);

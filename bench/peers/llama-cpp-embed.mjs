@@ -1,5 +1,5 @@
-// llama.cpp's embeddings, text by text as node-llama-cpp makes them: llama-cpp-embed.mjs MODEL
-// THREADS TEXTS, the JSON of what embed-texts.js wants to know
+// Measures llama.cpp's embeddings, one text at a time, as node-llama-cpp makes them:
+// llama-cpp-embed.mjs MODEL THREADS TEXTS. TEXTS is the JSON of embedTexts()' argument.
 import { measureEmbedding } from '../embed-texts.js';
 import { printResult, startLlama } from './llama-cpp-start.mjs';
 

@@ -1,4 +1,4 @@
-// llama.cpp's speed: llama-cpp.mjs MODEL THREADS PROMPT_TOKENS DECODED_TOKENS
+// Measures llama.cpp's speed: llama-cpp.mjs MODEL THREADS PROMPT_TOKENS DECODED_TOKENS
 import { promptOf } from '../measure.js';
 import { printResult, startLlama } from './llama-cpp-start.mjs';
 
@@ -34,7 +34,7 @@ async function run(nTokens, nMore) {
   };
 }
 
-/** Computes tokens in one batch; the token that follows them. */
+/** Computes tokens in one batch, and returns the next token. */
 async function append(tokens, position) {
   engine.initBatch(tokens.length);
   const logits = Uint32Array.of(tokens.length - 1);

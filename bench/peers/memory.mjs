@@ -1,8 +1,9 @@
-// The most memory that a page's process had: resident bytes, as the system counts them. It holds the
-// page, its workers and their heaps, but not what the browser keeps for it, as Blobs. Linux only.
+// The most memory that a page's process had: resident bytes, as the system counts them. The process
+// has the page, its workers and their heaps, but not the page's Blobs, which the browser process
+// keeps. Linux only.
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The largest of the renderers' peaks, of the browser that has this profile. */
+/** The largest peak of the renderers of the browser with this profile. */
 export function peakOfRenderers(profile) {
   const processes = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -22,7 +23,7 @@ export function peakOfRenderers(profile) {
   return peaks.length > 0 ? Math.max(...peaks) : undefined;
 }
 
-/** Undefined of one that has ended. */
+/** Reads a process's facts; undefined if the process has ended. */
 function readProcess(pid) {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');

@@ -1,5 +1,5 @@
-// What npm run bench:peers makes of its measurements. Behind every number that is compared stands
-// its spread: how far apart the rounds were, (largest − smallest) / median.
+// The tables of npm run bench:peers. Each compared number is followed by the spread of its rounds:
+// (largest − smallest) / median.
 import { markdownTable, median } from '../table.mjs';
 import {
   comparisonsOf,
@@ -20,7 +20,7 @@ export function ratioOf(ours, theirs) {
   return median(ours.map((value, round) => value / theirs[round]));
 }
 
-/** Of everything that was compared, as `kind` decode and prefill. */
+/** The ratios of all compared engines; `kind` is decode or prefill. */
 export function speedRatios(speeds, threads) {
   return groupsOf(speeds, ['shape', 'type']).flatMap(([{ shape, type }, rows]) =>
     comparisonsOf(shape).flatMap(({ ours, peer, targets }) =>
@@ -50,7 +50,7 @@ export function speedSection(speeds, ratios) {
   ];
 }
 
-/** As speedRatios(), as `kind` passages and queries. */
+/** Like speedRatios(), for embeddings; `kind` is passages or queries. */
 export function embedRatios(embeddings, threads) {
   return groupsOf(embeddings, ['shape', 'type']).flatMap(([{ shape, type }, rows]) =>
     embedTargets.flatMap(({ ours, peer, target }) =>
@@ -113,7 +113,7 @@ export function firstTokenSection(firstTokens) {
   ];
 }
 
-/** Ratios of times are the peer's by this project's, so that more is better as among speeds. */
+/** Ratios of times: the peer's time divided by this project's, so that more is better. */
 export function firstTokenRatios(firstTokens) {
   return groupsOf(firstTokens, ['shape', 'type']).flatMap(([{ shape, type }, rows]) => {
     const [ours] = rows.map(({ name }) => name);
@@ -145,7 +145,7 @@ export function firstTokenRatios(firstTokens) {
   });
 }
 
-/** As firstTokenRatios(). */
+/** Like firstTokenRatios(), for pictures. */
 export function pictureRatios(pictures, threads) {
   return groupsOf(pictures, ['shape', 'type']).flatMap(([{ shape, type, name: ours }, rows]) =>
     Object.entries(pictureTargets).flatMap(([peer, target]) => {
@@ -206,7 +206,7 @@ export function productSection(products) {
   ];
 }
 
-/** What a reader wants to know first; the engines as columns, the peers with their ratios. */
+/** The most important results. The columns are the engines; the peers' have ratios. */
 export function shortRows({ speeds, firstTokens, embeddings, pictures }) {
   const rows = [];
   const [speed] = groupsOf(speeds, ['shape', 'type']);
@@ -269,7 +269,7 @@ function ratioRow({ shape, type, ours, peer, kind, ratio, spreads, target }) {
   };
 }
 
-/** The columns of a target, which there may be none. */
+/** The columns of a target; empty if there is none. */
 function verdictOn(ratio, target) {
   if (target === undefined) return { target: '', ' ': '' };
   return { target: `≥ ${target} ×`, ' ': verdict(ratio >= target) };
@@ -315,7 +315,7 @@ function valuesOf(rows, name, key) {
   return rows.filter((row) => row.name === name).map((row) => row[key]);
 }
 
-/** Rows by what they have in common, in order: [{ those keys and the first's others }, rows]. */
+/** Groups rows with equal values of `keys`, in order: [the group's first row, all its rows]. */
 function groupsOf(rows, keys) {
   const groups = new Map();
   for (const row of rows) {

@@ -1,15 +1,15 @@
-// What this project should reach beside its peers, on one thread: ratios by shape and weight type.
+// The ratios to its peers that this project should reach on one thread, by shape and weight type.
 export const threads = 1;
 
-/** How many times sooner the first token of a kept file of 350 MB comes. */
+/** How many times sooner the first token comes, from a stored file of 350 MB. */
 export const firstTokenTargets = { 'wllama 2.3.1': 8, 'wllama 3.8.1': 25 };
 
-/** Opening a kept file, by the rate of only reading it into memory. */
+/** The speed of opening a stored file, relative to only reading it into memory. */
 export const openingTarget = 0.6;
 
 /**
- * Matrices of the 0.5 B shape's feed-forward network: drawing a token, and reading a prompt. Then
- * those of a layer of the embedding models of 22 and 33 M, for a query and a passage.
+ * Matrices of the 0.5 B shape's feed-forward network, for generating a token and reading a prompt;
+ * then those of a layer of the embedding models of 22 and 33 M, for a query and a passage.
  */
 export const productShapes = [
   ...[4, 8].flatMap((bits) =>
@@ -28,8 +28,8 @@ export const productShapes = [
 ];
 
 /**
- * Models of embeddings, and their texts: see embed-texts.js. Few passages of the large one, of which
- * wllama needs half a minute for each.
+ * Embedding models and their texts: see embed-texts.js. The large model gets only a few passages,
+ * because wllama needs half a minute for each.
  */
 export const embedShapes = {
   'minilm-l6': { words: true, nPassages: 16 },
@@ -44,7 +44,7 @@ export const embedTargets = [
   { ours: 'native', peer: 'llama.cpp', target: 1.5 },
 ];
 
-/** Models that read pictures, and how many times sooner they have read one. */
+/** Models that read pictures; below, how many times sooner a picture must be read. */
 export const pictureShapes = ['smolvlm-256m', 'lfm2-vl-450m'];
 
 export const pictureTargets = { 'wllama 3.8.1': 8 };
@@ -124,7 +124,7 @@ const byShape = {
   'bonsai-1.7b': oneBit,
 };
 
-/** Those of a shape; one that has no targets is compared like the first one, without verdicts. */
+/** The comparisons of a shape. One without targets is compared like the first, without verdicts. */
 export function comparisonsOf(shape) {
   return byShape[shape] ?? small.map((row) => ({ ...row, targets: withoutNumbers(row.targets) }));
 }
@@ -133,7 +133,7 @@ function withoutNumbers(targets) {
   return Object.fromEntries(Object.keys(targets).map((type) => [type, {}]));
 }
 
-/** The types that a shape is compared in. */
+/** The weight types with which a shape is compared. */
 export function typesOf(shape) {
   return [...new Set(comparisonsOf(shape).flatMap(({ targets }) => Object.keys(targets)))];
 }
