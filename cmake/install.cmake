@@ -1,5 +1,5 @@
-# cmake --install: the core as a library that find_package(kinglet) finds, and the program with its
-# manual page and completions.
+# cmake --install: installs the core as a library for find_package(kinglet), and the program with
+# its manual page and completions.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -21,7 +21,7 @@ if(NOT TARGET kinglet)
 endif()
 install(TARGETS kinglet RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
-# Installs what the program prints when it is given the arguments after `name`.
+# Installs the program's output as `name`. The arguments after `name` are passed to the program.
 function(install_output folder name)
   set(made ${CMAKE_CURRENT_BINARY_DIR}/printed/${name})
   add_custom_command(TARGET kinglet POST_BUILD

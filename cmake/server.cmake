@@ -1,4 +1,5 @@
-# The HTTP server, kinglet_server, where its libraries are there; the program is built without it else.
+# The HTTP server, kinglet_server, if its libraries are found. Otherwise the program is built
+# without it.
 set(server_lacks)
 if(NOT KINGLET_SERVE)
   set(server_lacks "KINGLET_SERVE is OFF")
@@ -45,7 +46,7 @@ list(FILTER server_sources EXCLUDE REGEX ${other_systems})
 add_library(kinglet_server STATIC ${server_sources})
 target_compile_options(kinglet_server PRIVATE -Os)  # nothing here is worth unrolling
 if(KINGLET_SANITIZE MATCHES undefined)
-  # The core has no RTTI for it to look at.
+  # This check needs RTTI, which the core does not have.
   target_compile_options(kinglet_server PRIVATE -fno-sanitize=vptr)
 endif()
 target_link_libraries(kinglet_server PUBLIC kinglet_core kinglet_server_libraries

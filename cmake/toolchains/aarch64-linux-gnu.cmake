@@ -1,11 +1,11 @@
-# Linux on 64-bit ARM, cross-built by Debian's g++-aarch64-linux-gnu and tried by its qemu-user.
+# Linux on 64-bit ARM: cross-built with Debian's g++-aarch64-linux-gnu, tested with its qemu-user.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu max)
 
-# Libraries of the machine that builds are of no use; headers that are all there is to a library are.
+# Libraries of the build machine cannot be used, except header-only ones.
 set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)

@@ -1,4 +1,4 @@
-# Windows on x86-64, cross-built by Debian's g++-mingw-w64-x86-64-posix and tried by its wine64.
+# Windows on x86-64: cross-built with Debian's g++-mingw-w64-x86-64-posix, tested with its wine64.
 set(CMAKE_SYSTEM_NAME Windows)
 set(CMAKE_SYSTEM_PROCESSOR x86_64)
 set(CMAKE_C_COMPILER x86_64-w64-mingw32-gcc-posix)
@@ -6,14 +6,14 @@ set(CMAKE_CXX_COMPILER x86_64-w64-mingw32-g++-posix)
 set(CMAKE_RC_COMPILER x86_64-w64-mingw32-windres)
 set(CMAKE_CROSSCOMPILING_EMULATOR /usr/lib/wine/wine64)
 
-# Libraries of the machine that builds are of no use.
+# Libraries of the build machine cannot be used.
 set(CMAKE_FIND_ROOT_PATH /usr/x86_64-w64-mingw32)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 
-# Those that are headers alone are, by links, as /usr/include itself has glibc's headers.
+# Except header-only ones, through links, because /usr/include itself also has glibc's headers.
 get_property(is_trial GLOBAL PROPERTY IN_TRY_COMPILE)
 if(NOT is_trial)
   set(KINGLET_HEADERS ${CMAKE_BINARY_DIR}/headers CACHE PATH "")
