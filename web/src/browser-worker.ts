@@ -1,4 +1,4 @@
-// The worker as a browser's, and what is said where it does not start.
+// Starts the worker in browsers, and explains why if it does not start.
 import { KingletError, messageOf } from './errors.ts';
 import { watchLife } from './life-sign.ts';
 import type { LifeSign } from './life-sign.ts';
@@ -26,7 +26,7 @@ export const startBrowserWorker: StartWorker = (listener, place) => {
   };
   worker.onerror = (event) => {
     event.preventDefault();
-    // A script that does not come is an event without words.
+    // If the script cannot be loaded, the event has no message.
     if (event.message) listener.onCrash(event.message);
     else if (hasSpoken) onEnd();
     else onMissing();
@@ -50,7 +50,7 @@ const makeDefault = () =>
 interface MadeWorker {
   worker: Worker;
   script: WorkerScript;
-  /** Called when it has ended. */
+  /** Called after the worker is terminated. */
   release?: () => void;
 }
 
@@ -78,7 +78,7 @@ function tryToMake(start: () => Worker, script: WorkerScript): MadeWorker {
   }
 }
 
-/** As it stands in the program that runs: a bundler may have put another in its place. */
+/** Reads the address from the running code, because a bundler may have replaced it there. */
 function defaultAddress(): string | undefined {
   const pattern = /\bnew URL\(\s*(?:\/\*[^*]*\*\/\s*)?(["'`])([^"'`]+)\1\s*[,)]/;
   const [, , path] = pattern.exec(String(makeDefault)) ?? [];
@@ -87,7 +87,9 @@ function defaultAddress(): string | undefined {
     : new URL(/* webpackIgnore: true */ /* @vite-ignore */ path, import.meta.url).href;
 }
 
-/** Browsers start no worker from another origin, but a worker of the page's own may import from there. */
+/**
+ * Browsers start no worker from another origin, but the page's own worker may import from there.
+ */
 function makeImporting(address: string | undefined): MadeWorker {
   if (address === undefined) {
     const message = 'blobWorker needs workerUrl where a bundler has moved the worker';
@@ -106,8 +108,8 @@ function makeImporting(address: string | undefined): MadeWorker {
 }
 
 /**
- * Of a script in a blob; where there is no origin in data, as Chromium takes no modules from such
- * a page's blobs.
+ * Returns the address of a blob with the script. Pages without an origin get a data URL instead,
+ * because Chromium refuses modules from their blobs.
  */
 function addressOf(code: string): string {
   return globalThis.origin === 'null'
@@ -116,9 +118,9 @@ function addressOf(code: string): string {
 }
 
 /**
- * Imports the module at `address` into a worker, and gives it the messages that came before. An
- * import of its own making counts as a script to all browsers; to WebKit one that the script begins
- * with counts as a worker, which in isolated pages needs more headers.
+ * Imports the module at `address` into a worker, and gives it the messages that arrived before. It
+ * uses a dynamic import, which counts as a script in all browsers. In WebKit, a static import
+ * counts as a worker, which needs more headers in isolated pages.
  */
 const importer = `const early = [];
 const keep = (event) => early.push(event);
@@ -134,7 +136,7 @@ import(address).then(
 );
 `;
 
-/** In such a worker: the engine's threads come from the other origin, too. */
+/** For such a worker: also starts the engine's threads from blobs that import their scripts. */
 const importingThreads = `const { Worker } = self;
 if (Worker) {
   self.Worker = class extends Worker {

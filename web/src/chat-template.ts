@@ -5,9 +5,9 @@ import type { Conversation } from './protocol.ts';
 import type { ChatMessage, ChatTokensOptions } from './types.ts';
 
 /**
- * A conversation for the engine to lay out by the model's chat template.
+ * Returns a conversation that the engine can lay out with the model's chat template.
  *
- * @throws KingletError `invalid_argument` where a template cannot be given it.
+ * @throws KingletError `invalid_argument` if the messages or variables are not valid.
  */
 export function conversationOf(
   messages: readonly ChatMessage[],

@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-// What `using` and `await using` call. Browsers that do not know them yet lack the symbols as well:
-// there, those that compilers take.
+// The names of the methods that `using` and `await using` call. Browsers that lack these symbols
+// get those that compilers use instead.
 
 const known: { dispose?: symbol; asyncDispose?: symbol } = Symbol;
 

@@ -1,6 +1,6 @@
 import type { GenerationResult } from './types.ts';
 
-/** Of a generation that ended before it began. */
+/** Returns the result of a generation that was cancelled before it began. */
 export function emptyResult(seed = 0): GenerationResult {
   return {
     text: '',

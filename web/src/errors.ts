@@ -1,7 +1,7 @@
 /**
- * Every code a {@link KingletError} can carry, and what it means. The first group comes from the
- * engine, the second from the package around it. Cancelling is not among them: it rejects with the
- * signal's own reason, an `AbortError` unless you gave another.
+ * Every code that a {@link KingletError} can have, and its meaning. The first group comes from the
+ * engine, the second from the package around it. A call that a signal cancels has none of these
+ * codes: it rejects with the signal's own reason, an `AbortError` unless you gave another.
  */
 export const errorCodes = {
   invalid_argument: "a caller's value is out of its documented range",
@@ -44,7 +44,7 @@ export const errorCodes = {
 
 export type KingletErrorCode = keyof typeof errorCodes;
 
-/** Everything that goes wrong, with a message in words and a code to branch on. */
+/** An error of the package: a message to read, and a code to branch on. */
 export class KingletError extends Error {
   override readonly name = 'KingletError';
 
@@ -60,7 +60,7 @@ export function isErrorCode(code: string): code is KingletErrorCode {
   return Object.hasOwn(errorCodes, code);
 }
 
-/** The message of anything that can be thrown. */
+/** Returns the message of any thrown value. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -1,4 +1,4 @@
-/** What tells one version of a file from another; what the server does not say is undefined. */
+/** Identifies a version of a file. Fields that the server does not send are undefined. */
 export interface FileVersion {
   etag: string | undefined;
   lastModified: string | undefined;
@@ -6,14 +6,14 @@ export interface FileVersion {
   size: number | undefined;
 }
 
-/** Whether two answers speak of the same bytes, as far as they say anything. */
+/** Returns whether two answers are about the same bytes, as far as their fields are known. */
 export function isSameVersion(a: FileVersion, b: FileVersion): boolean {
   if (differs(a.size, b.size)) return false;
   if (a.etag !== undefined && b.etag !== undefined) return strong(a.etag) === strong(b.etag);
   return !differs(a.lastModified, b.lastModified);
 }
 
-/** Whether a version can be told from its successors, so that parts of it may be joined. */
+/** Returns whether a version can be distinguished from later ones, so that parts can be joined. */
 export function isIdentified(version: FileVersion): boolean {
   return version.etag !== undefined || version.lastModified !== undefined;
 }
@@ -22,7 +22,7 @@ function differs<T>(a: T | undefined, b: T | undefined): boolean {
   return a !== undefined && b !== undefined && a !== b;
 }
 
-/** Servers call an ETag weak when they only think of compressing what it stands for. */
+/** Removes the mark of weak ETags: servers use it already if they might compress the file. */
 function strong(etag: string): string {
   return etag.replace(/^W\//, '');
 }

@@ -1,13 +1,13 @@
-// Reads the numbers and texts of a GGUF file's header, which are little-endian.
+// Reads the numbers (little-endian) and texts of a GGUF file's header.
 import { valueBytes } from './type-tables.generated.ts';
 
 /** "GGUF", as a number. */
 export const magic = 0x46554747;
 
-/** The numbers of the types of metadata that are no numbers. */
+/** The ids of the metadata types whose values are not numbers. */
 export const valueType = { string: 8, array: 9 };
 
-/** The bytes end before the header does. */
+/** Thrown if the bytes end before the header does. */
 export class TooShort extends Error {}
 
 export class Cursor {
@@ -25,7 +25,9 @@ export class Cursor {
     return this.#at;
   }
 
-  /** An unsigned number of `size` bytes; what is larger than 2^53 loses digits that do not matter. */
+  /**
+   * Reads an unsigned number of `size` bytes. Above 2^53 it loses digits, which does not matter.
+   */
   uint(size: number): number {
     const at = this.#at;
     this.skip(size);
@@ -45,7 +47,7 @@ export class Cursor {
     const length = this.uint(8);
     const start = this.#at;
     this.skip(length);
-    // A U+FEFF in front is a character of the text.
+    // A U+FEFF at the beginning is a character of the text.
     return new TextDecoder('utf-8', { ignoreBOM: true }).decode(
       this.#bytes.subarray(start, this.#at),
     );
@@ -55,7 +57,7 @@ export class Cursor {
     this.skip(this.uint(8));
   }
 
-  /** Passes over `n` elements of an array; false for those of a type that has no size. */
+  /** Skips `n` elements of an array. Returns false if their type has no known size. */
   skipValues(type: number, n: number): boolean {
     if (type === valueType.string) {
       this.#skipTexts(n);
@@ -67,7 +69,7 @@ export class Cursor {
     return true;
   }
 
-  /** Vocabularies have hundreds of thousands. */
+  /** A fast loop, because vocabularies have hundreds of thousands of texts. */
   #skipTexts(n: number): void {
     const view = this.#view;
     const end = view.byteLength;

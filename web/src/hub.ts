@@ -1,4 +1,4 @@
-// Addresses on the Hugging Face hub. Source: the hub's own documentation of its API and of the
+// Addresses on the Hugging Face hub. Source: the hub's documentation of its API and of the
 // addresses of files (/resolve/, /api/models).
 import { KingletError } from './errors.ts';
 import type { HubOptions } from './types.ts';
@@ -7,25 +7,25 @@ const defaultHubBase = 'https://huggingface.co';
 
 /** A repository at a revision. */
 export interface HubRepository {
-  /** Of the hub, without a slash at its end. */
+  /** The address of the hub, without a slash at its end. */
   base: string;
   /** "owner/repo" */
   name: string;
   revision: string;
 }
 
-/** Either a file's path in its repository, or the weight type of the file to take: "" for any. */
+/** A file's path in its repository, or else the weight type of the file to use: "" for any. */
 export type HubAddress = { repository: HubRepository } & (
   { path: string; type?: undefined } | { path?: undefined; type: string }
 );
 
-/** What people mean who name no type: the best that is small. */
+/** The weight types to try if none is named, the preferred one first. */
 const usualTypes = ['Q4_K_M', 'Q4_0', 'Q8_0'];
 
 /**
- * hf:owner/repo/file.gguf, the file in folders or not; hf:owner/repo:Q4_K_M, the file of that type;
- * hf:owner/repo. With @revision after the repository, where a slash is given as %2F, as in the
- * hub's own addresses.
+ * Parses hf:owner/repo/file.gguf (the file may be in folders), hf:owner/repo:Q4_K_M (the file of
+ * that type) or hf:owner/repo. The repository may be followed by @revision, in which a slash is
+ * written as %2F, as in the hub's own addresses.
  */
 export function parseHubAddress(
   address: string,
@@ -52,7 +52,7 @@ export function hubFileUrl(repository: HubRepository, path: string): string {
   return filesUrl(repository) + path.split('/').map(encodeURIComponent).join('/');
 }
 
-/** The path of a file whose address it is; undefined for those of others. */
+/** Returns the path of the file at `url`; undefined if `url` is not in the repository. */
 export function hubPathOf(repository: HubRepository, url: string): string | undefined {
   const start = filesUrl(repository);
   return url.startsWith(start) ? decodeURIComponent(url.slice(start.length)) : undefined;
@@ -62,12 +62,12 @@ function filesUrl({ base, name, revision }: HubRepository): string {
   return `${base}/${name}/resolve/${encodeURIComponent(revision)}/`;
 }
 
-/** Where the hub tells which files a repository has. */
+/** Returns the address at which the hub lists the files of a repository. */
 export function hubListingUrl({ base, name, revision }: HubRepository): string {
   return `${base}/api/models/${name}/revision/${encodeURIComponent(revision)}`;
 }
 
-/** The paths in the hub's answer; undefined where it is none. */
+/** Returns the paths in the hub's answer; undefined if the answer has no list of files. */
 export function hubPaths(answer: unknown): string[] | undefined {
   const { siblings } = (answer ?? {}) as { siblings?: unknown };
   if (!Array.isArray(siblings)) return undefined;
@@ -77,10 +77,10 @@ export function hubPaths(answer: unknown): string[] | undefined {
 }
 
 /**
- * The file of a weight type, of a split one the first part; without a type one that people usually
- * mean, or the only one.
+ * Returns the path of the file of a weight type (of a split file, the first part). For the type "",
+ * it returns a file of a usual type, or else the only file.
  *
- * @throws KingletError not_found: none, or several that may be meant. It lists what there is.
+ * @throws KingletError not_found if no file or several files match. The message lists the files.
  */
 export function pickFile(paths: readonly string[], type: string, repository: string): string {
   const models = paths.filter((path) => isModel(path));
@@ -104,13 +104,14 @@ export function pickFile(paths: readonly string[], type: string, repository: str
   }
 }
 
-/** The best that is not large, of those that read pictures. */
+/** The types of mmproj files to try if none is named, the preferred one first. */
 const usualReaderTypes = ['Q8_0', 'F16'];
 
 /**
- * The file that reads pictures for a repository's models, of a type or, without one, the usual.
+ * Returns the path of the file that reads pictures for a repository's models. For the type "", it
+ * returns a file of a usual type, or else the only file.
  *
- * @throws KingletError not_found: none, or several that may be meant.
+ * @throws KingletError not_found if no file or several files match.
  */
 export function pickReader(paths: readonly string[], type: string, repository: string): string {
   const readers = paths.filter((path) => /mmproj[^/]*\.gguf$/i.test(path));
@@ -134,7 +135,7 @@ export function pickReader(paths: readonly string[], type: string, repository: s
   );
 }
 
-/** Models and the first parts of split ones, not what is beside them. */
+/** Returns whether the file is a model, or the first part of a split one. */
 function isModel(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1);
   const [, part] = /-(\d{5})-of-\d{5}\.gguf$/i.exec(name) ?? [];
@@ -145,7 +146,7 @@ function isModel(path: string): boolean {
   );
 }
 
-/** Those that name the type; where some name more beside it (UD-Q4_K_M), the plainest. */
+/** Returns the files whose names have the type. Of `Q4_K_M` and `UD-Q4_K_M`, the shorter wins. */
 function matching(models: readonly string[], type: string): string[] {
   const escaped = type.replaceAll(/[.-]/g, '\\$&');
   const pattern = new RegExp(`(^|[-._/])${escaped}([-./]|$)`, 'i');

@@ -1,4 +1,4 @@
-// What a GGUF file says of itself: read from its beginning, without an engine.
+// Describes a GGUF file from the header at its beginning, without an engine.
 //
 // Source of the layout: the GGUF specification (ggml's docs/gguf.md), versions 2 and 3.
 import { KingletError, messageOf } from './errors.ts';
@@ -12,16 +12,16 @@ export type MetadataScalar = string | number | boolean;
 
 export interface FileDescription {
   version: number;
-  /** In the file's order. Of long arrays the beginning. */
+  /** The entries in the file's order. Long arrays are cut after their first elements. */
   metadata: MetadataEntry[];
-  /** In the order of their data. */
+  /** The tensors in the order of their data. */
   tensors: TensorDescription[];
 }
 
 export interface MetadataEntry {
   key: string;
   value: MetadataScalar | readonly MetadataScalar[];
-  /** Elements of an array, those that are left out of `value` too. */
+  /** The number of elements of an array, including those left out of `value`. */
   length?: number;
 }
 
@@ -29,14 +29,17 @@ export interface TensorDescription {
   name: string;
   /** "Q4_0", "F32", … */
   type: string;
-  /** The fastest-varying dimension first, as the file gives it. */
+  /** The dimensions, with the fastest-varying one first, as in the file. */
   shape: number[];
-  /** With the padding after it; undefined for the last one of a file whose size is not known. */
+  /**
+   * The tensor's bytes and the padding after them; undefined for the last tensor if the file's size
+   * is not known.
+   */
   bytes: number | undefined;
 }
 
 /**
- * Reads the header of a GGUF file, and no more of it than that.
+ * Reads only the header of a GGUF file, and returns the metadata and the list of tensors.
  *
  * @throws {@link KingletError} `not_gguf`, `truncated`, `corrupt`, `network`
  */
@@ -93,7 +96,7 @@ async function open(
   return { stream: response.body, size: length || undefined };
 }
 
-/** Undefined where more bytes are needed. */
+/** Returns undefined if more bytes are needed. */
 function describe(bytes: Uint8Array, size: number | undefined): FileDescription | undefined {
   try {
     return readHeader(new Cursor(bytes), size);
@@ -187,7 +190,7 @@ function dataStart(headerBytes: number, metadata: readonly MetadataEntry[]): num
   return Math.ceil(headerBytes / alignment) * alignment;
 }
 
-/** Each tensor reaches to where the next one begins, and the last to the end of the file. */
+/** Each tensor ends where the next one begins, and the last one at the end of the file. */
 function withBytes(
   tensors: (TensorDescription & { offset: number })[],
   start: number,

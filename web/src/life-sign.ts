@@ -1,5 +1,5 @@
-// How a page learns that its worker is gone: browsers end workers without a word, when memory is
-// short or someone asks them to, but then others get the locks that these held.
+// Lets a page notice that its worker has ended. Browsers send no event when they end a worker,
+// because memory is short or somebody asks for it, but they release the locks that it held.
 
 export interface LifeSign {
   type: 'alive';
@@ -8,8 +8,8 @@ export interface LifeSign {
 }
 
 /**
- * In a worker. Does nothing where there are no locks, as in pages without HTTPS, or where they are
- * denied, as in sandboxed frames.
+ * For the worker: posts the name of a lock that it holds. Does nothing where there are no locks, as
+ * in pages without HTTPS, or where they are denied, as in sandboxed frames.
  */
 export function giveLifeSign(post: (sign: LifeSign) => void): void {
   const { locks } = navigator as { locks?: LockManager };
@@ -22,7 +22,7 @@ export function giveLifeSign(post: (sign: LifeSign) => void): void {
   locks.request(lock, hold).catch(() => undefined);
 }
 
-/** In the page: calls when the worker is gone, whoever ended it. */
+/** For the page: calls `onEnd` when the worker has ended for any reason. */
 export function watchLife({ lock }: LifeSign, onEnd: () => void): void {
   void navigator.locks.request(lock, onEnd);
 }

@@ -1,6 +1,6 @@
-// Loads a model in a worker of its own, and once more with fewer threads where an engine's threads
-// do not start: in Firefox, a worker that starts another may stop for good while developer tools or
-// test drivers watch its workers.
+// Loads a model in a worker of its own. If the engine's threads do not start, it loads again with
+// fewer: in Firefox, a worker that starts another may hang forever while developer tools or test
+// drivers watch its workers.
 import { KingletError } from './errors.ts';
 import type { PostedLoadOptions, PostedSource, PostedSources } from './protocol.ts';
 import { SilenceWatch } from './silence-watch.ts';
@@ -16,12 +16,12 @@ export interface LoadedInWorker {
 
 type Listeners = Pick<LoadOptions, 'signal' | 'onProgress' | 'onWarning'>;
 
-/** How long a worker's scripts may take to come and run. */
+/** How long a worker's scripts may take to load and run. */
 const maxScriptSeconds = 60;
-/** How long an engine that starts may be silent. */
+/** How long a starting engine may be silent. */
 const maxSilenceSeconds = 10;
 
-/** @throws KingletError, or the signal's reason; no worker is left then. */
+/** @throws KingletError, or the signal's reason. The worker is then closed. */
 export async function loadInWorker(
   start: StartWorker,
   place: WorkerPlace,
@@ -58,14 +58,14 @@ export async function loadInWorker(
         listeners.signal?.throwIfAborted();
       } else if (error instanceof KingletError && error.code === 'cache_unavailable') {
         if (embeddingTables === 'memory' || isReadOnce) throw error;
-        embeddingTables = 'memory'; // what was not read into memory is not in the cache either
+        embeddingTables = 'memory'; // the tables cannot be read from the cache
         listeners.onWarning?.(error);
       } else throw error;
     }
   }
 }
 
-/** The engine's own memory is refused, before it holds anything. */
+/** The browser refused the engine's memory before the engine started. */
 class NoRoomForEngine extends Error {
   constructor(readonly refusal: KingletError) {
     super(refusal.message);
@@ -73,16 +73,16 @@ class NoRoomForEngine extends Error {
 }
 
 /**
- * The page shares the memory of threads, of past models too until its garbage is collected, which
- * Chromium puts off as it does not count that memory: after some 120 models none is left. Buffers
- * that it does count remind it; nothing is written to them, so they take no room.
+ * The page holds the shared memory of past models until its garbage is collected. Chromium delays
+ * that because it does not count this memory: after about 120 models, none is left. Buffers that it
+ * does count trigger a collection. Nothing is written to them, so they take no memory.
  */
 async function remindOfGarbage(): Promise<void> {
   for (let i = 0; i < 10; ++i) {
     try {
       Array.from({ length: 20 }, () => new ArrayBuffer(2 ** 26));
     } catch {
-      // As good a reminder.
+      // A refused buffer triggers a collection, too.
     }
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
@@ -100,7 +100,7 @@ class SilentEngine extends Error {
   }
 }
 
-/** First half of them, then one, which needs no other workers. */
+/** Returns first half of the threads, then one, which needs no other workers. */
 function fewerThreads(
   { nThreads, message }: SilentEngine,
   nSilent: number,

@@ -1,4 +1,4 @@
-// The worker as one of Node's threads.
+// Starts the worker as a thread of Node.
 import { KingletError, messageOf } from './errors.ts';
 import type { WorkerMessage } from './protocol.ts';
 import { importNode } from './runtime.ts';
@@ -34,7 +34,9 @@ export const startNodeWorker: StartWorker = async (listener, { url }) => {
   };
 };
 
-/** Apart from the path, or a bundler would pack the worker a second time. */
+/**
+ * A function of its own, so that bundlers do not see the path and pack the worker a second time.
+ */
 function besideThis(path: string): string {
   return new URL(/* webpackIgnore: true */ /* @vite-ignore */ path, import.meta.url).href;
 }
@@ -42,8 +44,9 @@ function besideThis(path: string): string {
 async function startThread(script: string): Promise<NodeWorker> {
   try {
     const { Worker } = await importNode('worker_threads');
-    // A worker inherits the program's arguments, but for those of `node --input-type=module -e`,
-    // which Node refuses for a worker's file; given here, it would refuse those for V8 too.
+    // A worker inherits the program's arguments. With `node --input-type=module -e` it must not, as
+    // Node refuses that option for a worker's file. The others cannot be passed on explicitly,
+    // because Node would then refuse options of V8.
     return new Worker(new URL(script), isScript() ? { execArgv: [] } : {});
   } catch (error) {
     throw new KingletError('worker_unavailable', notStarted(script, error));

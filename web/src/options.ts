@@ -1,5 +1,5 @@
-// The options' defaults and ranges, checked before anything is posted: the engine's numbers are
-// typed, so that what JavaScript lets through (a string, NaN, 2.5 tokens) must stop here.
+// Checks options and fills in their defaults before anything is posted. The engine's numbers are
+// typed, so values that JavaScript allows (a string, NaN, 2.5 tokens) must be refused here.
 import { KingletError, messageOf } from './errors.ts';
 import { grammarOfSchema } from './json-schema/index.ts';
 import type {
@@ -40,7 +40,7 @@ import type { WorkerPlace } from './worker-link.ts';
 interface NumberRule {
   min: number;
   max: number;
-  /** More than `min`. */
+  /** If true, `min` itself is not allowed. */
   above?: true;
   integer?: true;
 }
@@ -49,7 +49,7 @@ const maxUint32 = 2 ** 32 - 1;
 const maxInt32 = 2 ** 31 - 1;
 
 const nCtxRule: NumberRule = { min: 1, max: maxUint32, integer: true };
-/** Two pages: the engine copies a cache of one. */
+/** Two pages: the engine does not share a cache of only one page. */
 const smallestPool = 64;
 
 const countRule: NumberRule = { min: 1, max: maxUint32, integer: true };
@@ -57,8 +57,8 @@ const countRule: NumberRule = { min: 1, max: maxUint32, integer: true };
 const penaltyRule: NumberRule = { min: -100, max: 100 };
 
 /**
- * Those without a default are random. Ranges as validate() of src/session/sampler.cpp has them:
- * package.test.ts compares.
+ * A number without a default is random. The ranges are the same as in validate() of
+ * src/session/sampler.cpp: package.test.ts compares them.
  */
 export const generateRules: Record<keyof GenerateNumbers, NumberRule & { default?: number }> = {
   maxTokens: { default: 256, min: 1, max: maxInt32, integer: true },
@@ -71,7 +71,7 @@ export const generateRules: Record<keyof GenerateNumbers, NumberRule & { default
   presencePenalty: { default: 0, ...penaltyRule },
   repeatLastN: { default: 64, min: 0, max: 65_536, integer: true },
   seed: { min: 0, max: Number.MAX_SAFE_INTEGER, integer: true },
-  logprobs: { default: -1, min: 0, max: 100, integer: true }, // which measures nothing
+  logprobs: { default: -1, min: 0, max: 100, integer: true }, // -1: none are computed
   lookup: { default: 7, min: 0, max: 7, integer: true },
 };
 
@@ -88,7 +88,7 @@ export const chatOptionNames = [
   ...['tools', 'variables', 'trustContent', 'prefix', 'onImage'],
 ];
 
-/** Their names are known. `recommended`: the file's, where the caller says nothing. */
+/** Expects known names only. `recommended`: the file's values, used if the caller gives none. */
 export function postedGenerateOptions(
   options: GenerateOptions,
   recommended: Partial<GenerateNumbers> = {},
@@ -135,7 +135,9 @@ function checkedGrammar({ grammar, jsonSchema, indent = 0 }: GenerateOptions): s
   return grammar === undefined ? undefined : checkedText(grammar, 'grammar');
 }
 
-/** `model`: where a file that reads pictures may lie beside it. */
+/**
+ * `model`: the model's source. If that is on the hub, its repository may also have an mmproj file.
+ */
 export function postedLoadOptions(
   options: LoadOptions,
   model?: ModelSource | readonly ModelSource[],
@@ -220,7 +222,7 @@ function checkedHeaders(headers: Record<string, string>): Record<string, string>
   }
 }
 
-/** What is left out is as in the first session. */
+/** The defaults of `nCtx` and `kv` are those of the first session. */
 export function postedSessionOptions(
   options: SessionOptions,
   first: SessionInfo,
@@ -259,7 +261,7 @@ export function postedEncoding(options: TokenizeOptions): PostedEncoding {
   };
 }
 
-/** Whether control tokens are spelled out. */
+/** Returns whether to include the text of control tokens. */
 export function checkedSpelling(options: DetokenizeOptions): boolean {
   refuseUnknown(options, ['special']);
   return checkedFlag('special', options.special ?? false);
@@ -351,7 +353,7 @@ export function checkedPositions(nPositions: unknown): number {
   return checkedNumber('nPositions', nPositions, { min: 0, max: maxUint32, integer: true });
 }
 
-/** The engine takes UTF-8, which cannot hold half of a surrogate pair. */
+/** Refuses half a surrogate pair, because the engine takes UTF-8, which cannot represent one. */
 export function checkedText(text: unknown, name = 'text'): string {
   if (typeof text !== 'string') {
     throw new KingletError('invalid_argument', `the ${name} must be a string, not ${typeof text}`);
@@ -377,7 +379,10 @@ function checkedContent(prompt: string | ArrayLike<number>): string | Int32Array
   return typeof prompt === 'string' ? checkedText(prompt) : checkedTokens(prompt);
 }
 
-/** `mayHavePictures`: the ids that stand for their rows are below -1, which stands for no token. */
+/**
+ * `mayHavePictures`: also accept the ids below -1, which stand for rows of pictures. -1 stands for
+ * no token and is always refused.
+ */
 export function checkedTokens(tokens: ArrayLike<number>, mayHavePictures = false): Int32Array {
   return Int32Array.from(tokens, (token, index) => {
     const min = mayHavePictures && token < -1 ? -maxInt32 - 1 : 0;

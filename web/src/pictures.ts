@@ -1,5 +1,5 @@
-// The pictures of a conversation: taken out of its messages, which are text to a chat template, in a
-// form that can be posted.
+// Takes the pictures out of a conversation, because chat templates read only text, and converts
+// them to a form that can be posted.
 import { KingletError } from './errors.ts';
 import type { Pictures, PostedImage } from './protocol.ts';
 import { absoluteUrl } from './source.ts';
@@ -9,9 +9,9 @@ import type { ChatMessage, ContentPart, ImagePixels, ImageSource } from './types
 export type TextMessage = Omit<ChatMessage, 'content'> & { content: string };
 
 /**
- * The messages with marks where pictures stand.
+ * Returns the messages with marks in place of the pictures, and the pictures.
  *
- * @throws KingletError `invalid_argument` of what is no part, or no picture.
+ * @throws KingletError `invalid_argument` if a part or a picture is not valid.
  */
 export function takePictures(messages: readonly ChatMessage[]): {
   texts: TextMessage[];
@@ -38,7 +38,7 @@ export function takePictures(messages: readonly ChatMessage[]): {
   return { texts, pictures: pictures.images.length > 0 ? pictures : undefined };
 }
 
-/** Finds the marks in a text, each with its number. */
+/** Returns an expression that matches the marks in a text and captures their numbers. */
 export function markPattern({ mark }: Pictures): RegExp {
   return new RegExp(mark.replace('#', '(\\d+)'), 'g');
 }

@@ -1,4 +1,4 @@
-// What the page and the worker say to each other. One worker holds one model; a worker is ended by
+// The messages between the page and the worker. One worker holds one model. A worker is ended by
 // terminating it, which needs no message.
 import type { KingletErrorCode } from './errors.ts';
 import type { HubRepository } from './hub.ts';
@@ -18,13 +18,13 @@ import type {
   SessionInfo,
 } from './types.ts';
 
-/** A source in a form that can be posted; a stream is transferred, a blob goes by reference. */
+/** A source in a form that can be posted. A stream is transferred; a blob is sent by reference. */
 export type PostedSource =
   | NamedSource
-  /** The file of a weight type, "" for the usual one, that the hub is to name. */
+  /** A file by its weight type ("" for the usual one). The worker asks the hub for its name. */
   | { kind: 'hub'; repository: HubRepository; type: string };
 
-/** What can be opened. */
+/** A source that can be opened directly. */
 export type NamedSource =
   | { kind: 'url'; url: string }
   | { kind: 'blob'; blob: Blob }
@@ -40,18 +40,18 @@ export interface PostedLoadOptions {
   nCtx: number | undefined;
   headers: Record<string, string>;
   stallTimeout: number;
-  /** Undefined where nothing is kept; the folder is Node's, undefined for the user's own. */
+  /** Undefined: no cache. `folder`: only in Node; undefined for the default folder. */
   cache: { folder: string | undefined } | undefined;
   kv: KvKinds;
   spareMemory: number;
-  /** Absolute, with a slash at its end; undefined where the engine lies beside the worker. */
+  /** An absolute address with a slash at its end; undefined if the engine is next to the worker. */
   engineUrl: string | undefined;
   embeddingTables: EmbeddingTables;
-  /** In place of the file's. */
+  /** Used instead of the file's template. */
   chatTemplate: string | undefined;
-  /** What reads pictures. */
+  /** The file that reads pictures. */
   mmproj: PostedSource | undefined;
-  /** Where to look for it otherwise, when a picture comes. */
+  /** Without `mmproj`: the repository to search for that file when the first picture comes. */
   hub: HubRepository | undefined;
 }
 
@@ -63,11 +63,11 @@ export interface KvKinds {
 export interface PostedSessionOptions {
   nCtx: number;
   kv: KvKinds;
-  /** Tokens; 0 where no pages are shared. */
+  /** Tokens; 0 if sessions share no pages. */
   kvPool: number;
 }
 
-/** Every option of a generation that is a number for the engine. */
+/** The options of a generation that are numbers for the engine. */
 export type GenerateNumbers = {
   [
     K in Exclude<keyof GenerateOptions, 'indent'> as GenerateOptions[K] extends number | undefined
@@ -80,12 +80,12 @@ export interface PostedGenerateOptions extends GenerateNumbers {
   /** GBNF. */
   grammar: string | undefined;
   stop: string[];
-  /** Tokens, and what is added to their logits. */
+  /** Tokens, and the numbers added to their logits. */
   logitBias: [number, number][];
 }
 
 export interface PostedEmbedOptions {
-  /** Undefined: the file's. */
+  /** Undefined: the file's pooling. */
   pooling: Pooling | undefined;
   normalize: boolean;
   /** Undefined: all. */
@@ -97,13 +97,13 @@ export interface PostedEmbedOptions {
 /** How a text becomes tokens. */
 export interface PostedEncoding {
   addBos: boolean;
-  /** Of a string. */
+  /** Only for a string. */
   parseSpecial: boolean;
 }
 
 /**
- * Where the id of the work stands that is to end, in memory that the engine's threads share: it is
- * heard of in the middle of a step.
+ * The place in shared memory where the page writes the id of work to cancel. The engine's threads
+ * read it also in the middle of a step.
  */
 export interface CancelWord {
   memory: SharedArrayBuffer;
@@ -113,80 +113,85 @@ export interface CancelWord {
 /** A picture in a form that can be posted. */
 export type PostedImage =
   | { kind: 'file'; blob: Blob }
-  /** Absolute; of data too. */
+  /** An absolute URL, or a data URL. */
   | { kind: 'url'; url: string }
   /** 3 or 4 bytes a pixel. */
   | { kind: 'pixels'; width: number; height: number; data: Uint8Array }
   | { kind: 'bitmap'; bitmap: ImageBitmap };
 
-/** The pictures of a conversation, and what stands in their places. */
+/** The pictures of a conversation, and the marks in their places. */
 export interface Pictures {
-  /** Picture i stands where this does, with i for its "#". No message can guess it. */
+  /** The mark of picture i is this text with i instead of "#". No message can guess it. */
   mark: string;
   images: PostedImage[];
 }
 
-/** A conversation that the engine is to lay out. */
+/** A conversation that the engine will lay out. */
 export interface Conversation {
-  /** Of the chat template, the messages among them: JSON. */
+  /** The variables of the chat template, including the messages, as JSON. */
   variables: string;
-  /** There are tools among them. */
+  /** Whether the variables include tools. */
   hasTools: boolean;
-  /** What the messages say counts as the template's own text. */
+  /** Whether the messages' text counts as the template's own text. */
   trustContent: boolean;
-  /** Undefined where there are none. */
+  /** Undefined if there are none. */
   pictures: Pictures | undefined;
 }
 
-/** A conversation as a chat template lays it out. */
+/** A conversation laid out by a chat template. */
 export interface ChatText {
   /**
-   * In turn, the template's own text, where control tokens are recognised, and what the messages
-   * say, where they are not. Joined they are the whole.
+   * Alternately the template's own text, in which control tokens are recognized, and text of the
+   * messages, in which they are not. Joined, they are the whole text.
    */
   texts: readonly string[];
-  /** Those whose marks are among the texts. */
+  /** The pictures whose marks are in the texts. */
   pictures?: Pictures | undefined;
 }
 
-/** What the template itself says at the end; every other text is a message's. */
+/** Returns the template's own text at the end, or "" if a message's text is last. */
 export function ownEnd({ texts }: ChatText): string {
   return texts.length % 2 === 1 ? (texts.at(-1) ?? '') : '';
 }
 
-/** Where a prompt stands in its session, and how its answer is read. */
+/** How a prompt relates to its session's context, and how its answer is read. */
 export interface PromptPlace {
-  /** The prompt is the whole context, of which what the session already holds is kept. */
+  /** The prompt is the whole context. What the session already holds of it is kept. */
   replacesContext: boolean;
-  /** The tools whose calls are told from the answer, as thoughts are. Undefined: it is all text. */
+  /**
+   * Separate thoughts and calls of these tools from the answer. Undefined: the answer is all text.
+   */
   tools?: readonly KnownTool[] | undefined;
-  /** Its grammar is of calls, behind a thought that the prompt has begun; of others it is of all. */
+  /**
+   * True: the grammar is for calls, after a thought that the prompt has begun. Otherwise a grammar
+   * is for the whole answer.
+   */
   mustCall?: boolean | undefined;
 }
 
-/** What is known of a tool to read its calls. */
+/** What the engine must know about a tool to read its calls. */
 export interface KnownTool {
   name: string;
-  /** Those whose values are strings, whatever they spell. */
+  /** The parameters whose values are always strings, even if they look like numbers. */
   textParameters: string[];
 }
 
 /** The prompt of a generation. */
 export interface PostedPrompt extends PromptPlace {
   content: string | Int32Array | ChatText | Conversation;
-  /** Undefined: at the start of a context. */
+  /** Undefined: true at the start of a context. */
   addBos: boolean | undefined;
-  /** Of a string. */
+  /** Only for a string. */
   parseSpecial: boolean;
-  /** What the answer goes on from, as if the model had written it. */
+  /** The answer continues this, as if the model had written it. */
   prefix: string | Int32Array | undefined;
-  /** `dropOldest`: of a conversation. */
+  /** `dropOldest` is only for a conversation. */
   onFull: OnFull;
 }
 
 /**
- * `id` joins a request with its answers. A session has the id of the request that made it; the
- * requests to one are answered in order.
+ * `id` connects a request with its answers. A session has the id of the request that made it.
+ * Requests to the same session are answered in order.
  */
 export type ClientMessage =
   | { type: 'load'; id: number; sources: PostedSources; options: PostedLoadOptions }
@@ -202,30 +207,30 @@ export type ClientMessage =
   | { type: 'truncate'; id: number; session: number; nPositions: number }
   | { type: 'keepPrefix'; id: number; session: number; tokens: Int32Array }
   | { type: 'tokens'; id: number; session: number }
-  /** Answered at once, also while the session is at work. */
+  /** Answered at once, also while the session is busy. */
   | { type: 'kvPages'; id: number; session: number }
   | { type: 'decode'; id: number; session: number; tokens: Int32Array }
   | { type: 'save'; id: number; session: number }
   | { type: 'restore'; id: number; session: number; bytes: Uint8Array }
   | { type: 'embed'; id: number; texts: (string | Int32Array)[]; options: PostedEmbedOptions }
   | { type: 'score'; id: number; query: string; documents: string[]; truncate: boolean }
-  /** Ends what the session does, refuses what waits for it, and frees it. */
+  /** Ends the session's current work, refuses waiting requests, and frees the session. */
   | { type: 'closeSession'; session: number }
   | { type: 'layOut'; id: number; conversation: Conversation }
   | ({ type: 'tokenize'; id: number; text: string | Conversation } & PostedEncoding)
   | { type: 'detokenize'; id: number; tokens: Int32Array; special: boolean }
-  /** Ends the work `target` at its next step; unknown ids are ignored. */
+  /** Ends the request `target` at its next step. Unknown ids are ignored. */
   | { type: 'cancel'; target: number };
 
 export type WorkerMessage =
   | { type: 'progress'; id: number; progress: LoadProgress }
   | { type: 'warning'; id: number; code: KingletErrorCode; message: string }
-  /** The worker runs, and turns to its source. */
+  /** The worker runs and begins to load the model. */
   | { type: 'loading'; id: number }
-  /** The engine starts, with so many threads; again each second while its files are on their way. */
+  /** The engine starts with `nThreads`. Repeated every second while its files are being loaded. */
   | { type: 'starting'; id: number; nThreads: number }
   | { type: 'started'; id: number }
-  /** With the first session. */
+  /** The model is loaded, with its first session. */
   | {
       type: 'loaded';
       id: number;
@@ -243,12 +248,12 @@ export type WorkerMessage =
   | { type: 'done'; id: number }
   | { type: 'logits'; id: number; logits: Float32Array }
   | { type: 'state'; id: number; bytes: Uint8Array<ArrayBuffer> }
-  /** So many texts have their embeddings or scores. */
+  /** How many texts have their embeddings or scores so far. */
   | { type: 'encoded'; id: number; progress: EncodeProgress }
   | { type: 'embeddings'; id: number; embeddings: Float32Array[]; nTokens: number[] }
   | { type: 'scores'; id: number; scores: Float32Array }
   | { type: 'laidOut'; id: number; chat: ChatText }
   | { type: 'detokenized'; id: number; text: string }
   | { type: 'failed'; id: number; code: KingletErrorCode; message: string }
-  /** The engine trapped: its state is unknown and the worker must be ended. */
+  /** The engine trapped: its state is unknown, and the worker must be ended. */
   | { type: 'crashed'; message: string };

@@ -13,15 +13,16 @@ interface NodeModules {
 }
 
 /**
- * One of Node's modules. Its name is made here, as bundlers follow one that they can read, even
- * through a constant: into a module that browsers lack, or a second file where there may be only one.
+ * Imports one of Node's modules. Its name is put together here, because bundlers follow names that
+ * they can read, even through a constant. They would then search for a module that browsers lack,
+ * or write a second file where only one is allowed.
  */
 export function importNode<K extends keyof NodeModules>(name: K): Promise<NodeModules[K]> {
   const module = import(/* webpackIgnore: true */ /* @vite-ignore */ `node:${name}`);
   return module as Promise<NodeModules[K]>;
 }
 
-/** A package that need not be installed; bundlers do not look for it, as above. */
+/** Imports a package that need not be installed. Bundlers do not follow its name, either. */
 export function importOptional<T>(name: string): Promise<T> {
   return import(/* webpackIgnore: true */ /* @vite-ignore */ name) as Promise<T>;
 }

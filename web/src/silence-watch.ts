@@ -1,13 +1,13 @@
-// Notices when nothing has been heard for long.
+// Notices when nothing has arrived for a long time.
 
 /**
- * Counts seconds in which the page was awake: a page that was frozen, or a machine that slept, has
- * heard nothing either, and finds what was said meanwhile after its timers.
+ * Counts only seconds in which the page was awake. After a page was frozen or a machine slept, its
+ * timers run before it receives the messages of the time between.
  */
 export class SilenceWatch {
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  /** From now on, in place of what was waited for before. */
+  /** Begins to wait. An earlier wait ends. */
   start(seconds: number, onSilence: () => void): void {
     this.stop();
     let left = seconds;

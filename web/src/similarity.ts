@@ -1,8 +1,8 @@
 import { KingletError } from './errors.ts';
 
 /**
- * How alike the directions of two vectors are, from -1 to 1 (their cosine): of embeddings, how alike
- * the meanings of the texts. 0 where one has no length.
+ * Returns the cosine of two vectors: how similar their directions are, from -1 to 1. For
+ * embeddings, this is how similar the texts' meanings are. Returns 0 if a vector has length 0.
  */
 export function similarity(a: ArrayLike<number>, b: ArrayLike<number>): number {
   if (a.length !== b.length) {

@@ -5,7 +5,7 @@ import type { PostedSource, PostedSources } from './protocol.ts';
 import { isNode } from './runtime.ts';
 import type { HubOptions, ModelSource } from './types.ts';
 
-/** A model's files; of a URL that is named as one of several, all. */
+/** Returns a model's files. A URL that names one part of a split file becomes all its parts. */
 export function postedSources(
   source: ModelSource | readonly ModelSource[],
   options: HubOptions = {},
@@ -20,7 +20,7 @@ export function atLeastOne<T>([first, ...others]: T[]): [T, ...T[]] {
   throw new KingletError('invalid_argument', 'the model source is an empty list');
 }
 
-/** The absolute addresses of a model's files, as postedSources() would give them. */
+/** Returns the absolute addresses of a model's files, the same as in postedSources(). */
 export function sourceUrls(source: string | URL, options: HubOptions = {}): string[] {
   return splitUrls(source).map((part) => {
     const posted = postedAddress(String(part), options);
@@ -38,7 +38,7 @@ function isList(source: ModelSource | readonly ModelSource[]): source is readonl
 
 const maxParts = 999;
 
-/** @internal The parts of a split file under llama.cpp's names; what follows the path is kept. */
+/** @internal Returns all parts of a split file, by llama.cpp's names. Query and hash are kept. */
 export function splitUrls<T extends ModelSource>(source: T): (T | string)[] {
   if (typeof source !== 'string' && !(source instanceof URL)) return [source];
   const pattern = /^([^?#]*)-\d{5}-of-(\d{5})(\.gguf(?:[?#].*)?)$/;
@@ -51,9 +51,9 @@ export function splitUrls<T extends ModelSource>(source: T): (T | string)[] {
 }
 
 /**
- * The source in a form that can be posted to the worker. Buffers become a Blob, which copies them
- * once: transferring would take them from the caller, and cloning a view would send its whole
- * buffer.
+ * Returns the source in a form that can be posted to the worker. Buffers become a Blob, which
+ * copies them once: transferring would take them from the caller, and cloning a view would send its
+ * whole buffer.
  *
  * @internal
  */
@@ -84,7 +84,7 @@ function absoluteRepository(repository: HubRepository): HubRepository {
   return { ...repository, base: absoluteUrl(repository.base).replace(/\/$/, '') };
 }
 
-/** @internal That of a model's first file; undefined where it is not on the hub. */
+/** @internal Returns the repository of a model's first file; undefined if it is not on the hub. */
 export function hubRepositoryOf(
   source: ModelSource | readonly ModelSource[] | undefined,
   options: HubOptions,
@@ -96,7 +96,7 @@ export function hubRepositoryOf(
   return absoluteRepository(parseHubAddress(String(first), options).repository);
 }
 
-/** Relative to the page, or in Node (where a plain string is a path) to the current folder. */
+/** Resolves an address relative to the page. In Node: a path, relative to the current folder. */
 export function absoluteUrl(address: string | URL): string {
   const base = isNode
     ? `file://${encodeURI(process.cwd()).replace(/[?#]/g, encodeURIComponent)}/`

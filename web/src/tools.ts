@@ -1,13 +1,13 @@
-// Tools that a model may call, as its chat template tells it of them.
+// The tools that a model may call.
 import { KingletError } from './errors.ts';
 import type { KnownTool } from './protocol.ts';
 import type { ChatTool } from './types.ts';
 
 /**
- * What the engine must know of the tools to read calls of them. Some models write values without
- * quotes, so that only the tool's schema tells strings from numbers.
+ * Returns what the engine must know about the tools to read their calls. Some models write values
+ * without quotes, so that only the tool's schema distinguishes strings from numbers.
  *
- * @throws KingletError `invalid_argument` of what is no tool.
+ * @throws KingletError `invalid_argument` if a tool is not valid.
  */
 export function knownTools(tools: readonly ChatTool[]): KnownTool[] {
   return tools.map((tool) => {
@@ -37,7 +37,9 @@ interface Schema {
   definitions?: Record<string, Schema>;
 }
 
-/** What a property of `root` means: the definition that it refers to, where it does. */
+/**
+ * Returns the definition that a property of `root` refers to, or else the property's own schema.
+ */
 function definitionOf(schema: Schema, { $defs, definitions }: Schema): Schema {
   const [, table, name = ''] = /^#\/(\$defs|definitions)\/(.*)$/.exec(String(schema.$ref)) ?? [];
   if (table === undefined) return schema;

@@ -1,5 +1,5 @@
-// The page's end of the protocol: joins answers with their requests, and turns a dead worker into
-// rejections.
+// The page's end of the protocol: matches answers to their requests, and rejects requests if the
+// worker dies.
 import { KingletError, messageOf } from './errors.ts';
 import type { CancelWord, ClientMessage, WorkerMessage } from './protocol.ts';
 import type { StartWorker, WorkerLink, WorkerListener, WorkerPlace } from './worker-link.ts';
@@ -14,7 +14,7 @@ type Request = Extract<ClientMessage, { id: number }>;
 type WithoutId<T> = T extends unknown ? Omit<T, 'id'> : never;
 
 export interface RequestListener {
-  /** Every answer but `failed`. */
+  /** Called with every answer except `failed`. */
   onAnswer(answer: Exclude<Answer, { type: 'failed' }>): void;
   onError(error: unknown): void;
 }
@@ -43,7 +43,9 @@ export class WorkerClient {
     return client;
   }
 
-  /** Posts a request; its id. Errors, those of a closed worker too, go to the listener. */
+  /**
+   * Posts a request and returns its id. All errors, even of a closed worker, go to the listener.
+   */
   request(
     request: WithoutId<Request>,
     listener: RequestListener,
@@ -67,8 +69,9 @@ export class WorkerClient {
   }
 
   /**
-   * Posts a request that has one answer, of the type `expected`. With an aborted signal the work is
-   * given up, and its reason thrown. `onNotice` hears the answers before that one.
+   * Posts a request and returns its last answer, of the type `expected`. `onNotice` gets the
+   * answers before that. If the signal aborts, this cancels the request and rejects with the
+   * signal's reason.
    */
   ask<T extends Answer['type']>(
     request: WithoutId<Request>,
@@ -103,7 +106,7 @@ export class WorkerClient {
     });
   }
 
-  /** Posts what has no answer; a closed worker needs to hear nothing. */
+  /** Posts a message that has no answer, unless the worker is closed. */
   post(notice: Notice): void {
     if (!this.#closedBy) this.#link?.post(notice);
   }
@@ -114,22 +117,22 @@ export class WorkerClient {
     this.post({ type: 'cancel', target });
   }
 
-  /** From now on the engine hears of cancelled work in the middle of a step too. */
+  /** From now on, the engine also notices in the middle of a step that work is cancelled. */
   useCancelWord({ memory, address }: CancelWord): void {
     this.#cancelWord = new Int32Array(memory, address, 1);
   }
 
-  /** Ends a request without waiting: its listener hears nothing more. */
+  /** Cancels a request without waiting. Its listener is not called any more. */
   abandon(target: number): void {
     this.#settle(target);
     this.cancel(target);
   }
 
-  /** Ends the worker with all that it holds and rejects what is pending. */
+  /** Ends the worker, which frees its memory, and rejects the pending requests. */
   close(reason: KingletError): void {
     if (this.#closedBy) return;
     this.#closedBy = reason;
-    this.#cancelWord = undefined; // with it the engine's memory
+    this.#cancelWord = undefined; // it keeps the engine's memory alive
     this.#link?.terminate();
     const listeners = [...this.#pending.values()];
     this.#pending.clear();
@@ -161,7 +164,7 @@ export class WorkerClient {
   }
 }
 
-/** Answers that others follow. */
+/** Answers that are not the last one of their request. */
 const notFinal: Answer['type'][] = [
   ...(['loading', 'starting', 'started', 'progress', 'warning', 'piece'] as const),
   ...(['encoded', 'imageRead'] as const),

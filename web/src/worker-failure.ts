@@ -1,12 +1,12 @@
-// Why a worker does not start. Browsers say little of it, and nothing of a script that does not come:
-// what can be found out is asked for once more.
+// Explains why a worker does not start. Browsers say little about that, and nothing about a script
+// that cannot be loaded: to find out more, the script is requested again.
 import { messageOf } from './errors.ts';
 
-/** What a worker was to run. */
+/** The script that a worker should run. */
 export interface WorkerScript {
-  /** Undefined where only the page or its bundler knows. */
+  /** Undefined if only the page or its bundler knows the address. */
   address: string | undefined;
-  /** Imported by a blob of the page's own. */
+  /** Whether a blob of the page imports the script. */
   isImported: boolean;
 }
 
@@ -19,13 +19,13 @@ const adviceOnVite =
   'Vite has bundled the package in advance, without its worker: its configuration needs ' +
   "optimizeDeps: { exclude: ['kinglet'] }";
 
-/** Of a worker that could not be made. */
+/** Returns the message for a worker that could not be made. */
 export function whyForbidden(script: WorkerScript, reason: string): string {
   const advice = adviceOnOrigin(script) ?? adviceOnPolicy;
   return `${notStarted(script)}: ${reason.replace(/[.\s]*$/, '')}. ${advice}`;
 }
 
-/** Of a script that did not come, or did not run. */
+/** Returns the message for a script that could not be loaded, or did not run. */
 export async function whyNoScript(script: WorkerScript): Promise<string> {
   const { found, advice } =
     script.address === undefined
@@ -38,7 +38,7 @@ function notStarted({ address }: WorkerScript): string {
   return `the worker could not be started${address === undefined ? '' : ` from ${address}`}`;
 }
 
-/** What the address answers now. */
+/** Requests the address again, and describes the answer. */
 async function fetchAgain(address: string): Promise<{ found: string; advice: string }> {
   const advice = address.includes('/deps/worker/worker.js') ? adviceOnVite : adviceOnPath;
   try {
@@ -67,7 +67,7 @@ async function fetchAgain(address: string): Promise<{ found: string; advice: str
   };
 }
 
-/** Undefined where the script may be started from where it is. */
+/** Returns undefined if a worker may be started from the script's address. */
 function adviceOnOrigin({ address, isImported }: WorkerScript): string | undefined {
   if (isImported) return undefined;
   if (globalThis.origin === 'null') {

@@ -1,4 +1,4 @@
-// One worker, seen the same way in a browser and in Node.
+// A worker, with the same interface in browsers and in Node.
 import type { ClientMessage, WorkerMessage } from './protocol.ts';
 import type { LoadOptions } from './types.ts';
 
@@ -13,14 +13,14 @@ export interface WorkerListener {
   onMessage(message: WorkerMessage): void;
   /** The worker ended by itself. */
   onCrash(message: string): void;
-  /** Its script does not run, for the reason that is told. */
+  /** The worker's script does not run; `message` says why. */
   onUnavailable(message: string): void;
 }
 
-/** Where the worker comes from: by default the script beside this one. */
+/** Where the worker comes from. Default: the script next to this one. */
 export interface WorkerPlace {
   make: LoadOptions['worker'];
-  /** Absolute. */
+  /** An absolute address. */
   url: string | undefined;
   isBlob: boolean;
 }

@@ -1,4 +1,4 @@
-// Answers as the AI SDK reads them: parts that begin, grow and end.
+// Converts answers to the parts that the AI SDK expects: each begins, grows and ends.
 import type {
   LanguageModelV3Content,
   LanguageModelV3FinishReason,
@@ -13,13 +13,13 @@ import type { ChatFinishReason, ToolCallDelta } from '../openai/types.ts';
 interface OpenPart {
   kind: 'text' | 'reasoning' | 'tool-input';
   id: string;
-  /** What came of it so far. */
+  /** The part's text so far. */
   text: string;
   toolName: string;
 }
 
 export class AnswerParts {
-  /** The parts that have ended, whole. */
+  /** The parts that are complete. */
   readonly content: LanguageModelV3Content[] = [];
   #open: OpenPart | undefined;
 

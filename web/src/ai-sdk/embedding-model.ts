@@ -2,13 +2,13 @@ import type { EmbeddingModelV3 } from '@ai-sdk/provider';
 import type { Kinglet } from '../kinglet.ts';
 import type { EmbedOptions } from '../types.ts';
 
-/** As {@link Kinglet.embed} has them. */
+/** Options of {@link Kinglet.embed}. */
 export type EmbeddingSettings = Pick<
   EmbedOptions,
   'pooling' | 'normalize' | 'dimensions' | 'prompt' | 'truncate'
 >;
 
-/** For `embed` and `embedMany` of the AI SDK. */
+/** Returns a model for `embed` and `embedMany` of the AI SDK. */
 export function embeddingModel(model: Kinglet, settings: EmbeddingSettings = {}): EmbeddingModelV3 {
   return {
     ...{ specificationVersion: 'v3', provider: 'kinglet', modelId: model.info.name },

@@ -1,4 +1,4 @@
-// Models for the AI SDK, to version 3 of its provider interface.
+// Models for the AI SDK, with version 3 of its provider interface.
 export { embeddingModel } from './embedding-model.ts';
 export type { EmbeddingSettings } from './embedding-model.ts';
 export { languageModel } from './language-model.ts';

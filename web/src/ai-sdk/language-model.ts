@@ -15,14 +15,14 @@ import { askedOf } from './prompt.ts';
 import type { Asked } from './prompt.ts';
 
 /**
- * For `generateText`, `streamText` and the rest of the AI SDK:
+ * Returns a model for `generateText`, `streamText` and the AI SDK's other functions for text:
  *
  * ```js
  * const model = languageModel(await Kinglet.load(url));
  * const { text } = await generateText({ model, prompt: 'Hello' });
  * ```
  *
- * Every answer runs in the session that the model has from the start, one after the other.
+ * All answers run in the session that the model has from the start, one after the other.
  */
 export function languageModel(model: Kinglet, options: OpenAIOptions = {}): LanguageModelV3 {
   const begin = async (call: LanguageModelV3CallOptions) => {
@@ -60,7 +60,7 @@ class Answer {
   async *parts(): AsyncGenerator<LanguageModelV3StreamPart, void, void> {
     const events = answerEvents(this.#request, 0, this.#results);
     try {
-      // What cannot be answered fails before the first part.
+      // A request that cannot be answered fails before the first part.
       let next = await events.next();
       yield { type: 'stream-start', warnings: this.#asked.warnings };
       yield { type: 'response-metadata', ...this.#head() };
@@ -90,7 +90,7 @@ class Answer {
   }
 }
 
-/** Rejects where not even the first part can be made. */
+/** Returns the parts as a stream. Rejects if already the first part fails. */
 async function streamOf(
   parts: AsyncGenerator<LanguageModelV3StreamPart, void, void>,
   controller: AbortController,

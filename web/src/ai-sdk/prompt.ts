@@ -1,4 +1,4 @@
-// What the AI SDK asks for, said as OpenAI's API of chats does.
+// Converts requests of the AI SDK to requests of OpenAI's chat API.
 import type {
   JSONValue,
   LanguageModelV3CallOptions,
@@ -16,9 +16,9 @@ import type {
   ToolChoice,
 } from '../openai/types.ts';
 
-/** What `providerOptions: { kinglet: … }` may say beyond the AI SDK's own settings. */
+/** Options in `providerOptions: { kinglet: … }`, in addition to the AI SDK's own settings. */
 export interface KingletProviderOptions {
-  /** As in `generate()`. */
+  /** `minP` and `repeatPenalty` of `generate()`. */
   minP?: number;
   repeatPenalty?: number;
   /** Further variables of the file's chat template, such as `enable_thinking: false`. */
@@ -27,11 +27,11 @@ export interface KingletProviderOptions {
 
 export interface Asked {
   params: ChatCompletionParams;
-  /** Of what cannot be done as it was asked. */
+  /** Warnings about what cannot be done exactly as asked. */
   warnings: SharedV3Warning[];
 }
 
-/** @throws KingletError `invalid_argument` where it cannot be done at all. */
+/** @throws KingletError `invalid_argument` if something is not supported at all. */
 export function askedOf(options: LanguageModelV3CallOptions): Asked {
   const { responseFormat, toolChoice } = options;
   const warnings: SharedV3Warning[] = [];
@@ -122,7 +122,7 @@ function messagesOf(message: Message): MessageParam[] {
                 ...{ role: 'tool', tool_call_id: part.toolCallId, name: part.toolName },
                 content: outputText(part.output),
               }
-            : [], // whether a call may be made is settled before the model hears of it
+            : [], // approvals of calls: the model does not read them
       );
   }
 }

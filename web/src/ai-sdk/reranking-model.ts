@@ -1,7 +1,7 @@
 import type { RerankingModelV3 } from '@ai-sdk/provider';
 import type { Kinglet } from '../kinglet.ts';
 
-/** For `rerank` of the AI SDK. Of documents that are objects, the model reads their JSON. */
+/** Returns a model for `rerank` of the AI SDK. It reads documents that are objects as JSON. */
 export function rerankingModel(model: Kinglet): RerankingModelV3 {
   return {
     ...{ specificationVersion: 'v3', provider: 'kinglet', modelId: model.info.name },

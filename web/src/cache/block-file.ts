@@ -1,12 +1,11 @@
-// An entry of the cache as one file:
+// Stores an entry of the cache in one file:
 //
-//   [0, 4096)        "XXXXXXXX {…}": the checksum of the JSON after it in hexadecimal, the head as
-//                    JSON, spaces
-//   [4096, 32768)    the checksum of each block of 1 MiB, u32, little-endian; 0: not there
+//   [0, 4096)        "XXXXXXXX {…}": the hexadecimal checksum of the head, the head as JSON, spaces
+//   [4096, 32768)    the checksum of each block of 1 MiB, u32, little-endian; 0: block is missing
 //   [32768, …)       the blocks
 //
-// A checksum is written after its block, and the head that calls a file complete after all: what a
-// crash leaves behind is found out by reading.
+// Each checksum is written after its block. The head that marks a file as complete is written last.
+// So a reader detects what a crash left unfinished.
 import { xxh32 } from './checksum.ts';
 import type { BlockWriter, CacheEntryInfo, CacheHead } from './store.ts';
 import { blockBytes, NoRoom, parseHead } from './store.ts';
@@ -15,7 +14,7 @@ const tableAt = 4096;
 const dataAt = 32768;
 const maxBlocks = (dataAt - tableAt) / 4;
 
-/** A file that is open; reading and writing give the number of bytes. */
+/** An open file. Reading and writing return the number of bytes. */
 export interface RandomAccess {
   size(): number;
   read(target: Uint8Array, at: number): number | Promise<number>;
@@ -28,7 +27,7 @@ export interface RandomAccess {
 export class BlockFile implements BlockWriter {
   readonly #file: RandomAccess;
   readonly #buffer = new Uint8Array(blockBytes);
-  /** The checksums, once they have been read. */
+  /** The checksums, after they have been read. */
   #table: Uint32Array | undefined;
 
   constructor(file: RandomAccess) {
@@ -76,7 +75,7 @@ export class BlockFile implements BlockWriter {
     return Promise.resolve();
   }
 
-  /** Forgets all but the first blocks, and without any the head too. */
+  /** Keeps only the first blocks. If `nBlocks` is 0, the head is removed, too. */
   keep(nBlocks: number): void {
     this.#table = undefined;
     if (nBlocks === 0) {
@@ -92,15 +91,16 @@ export class BlockFile implements BlockWriter {
     this.#file.close();
   }
 
-  /** A full disk may take a part only. */
+  /** If a disk is full, only a part of the bytes may be written. */
   #put(bytes: Uint8Array, at: number): void {
     if (this.#file.write(bytes, at) !== bytes.length) throw new NoRoom();
   }
 }
 
 /**
- * The bytes of a whole file, in places: each block is compared with its checksum when it is first
- * needed. `read` reads the entry at once and gives the number of bytes.
+ * Returns a function that reads bytes at any place of a complete file. Each block is compared with
+ * its checksum when it is first needed. `read` reads the entry synchronously and returns the number
+ * of bytes.
  */
 export function readPlaces(
   read: (target: Uint8Array, at: number) => number,
@@ -125,7 +125,7 @@ export function readPlaces(
   };
 }
 
-/** Never 0, which says that there is no block. */
+/** Never returns 0, which marks a missing block. */
 function checksum(bytes: Uint8Array): number {
   return xxh32(bytes) || 1;
 }

@@ -1,9 +1,9 @@
-// The cache in the Cache API, each block a response of its own, where there is no file system.
+// Stores the cache in the Cache API if there is no file system. Each block is one response.
 import { xxh32 } from './checksum.ts';
 import type { BlockReader, BlockWriter, CacheEntryInfo, CacheHead, CacheStore } from './store.ts';
 import { blockBytes, parseHead, storageRoom, webLock } from './store.ts';
 
-/** No such site exists: the addresses are names only. */
+/** No such site exists: the addresses are only names. */
 const base = 'https://kinglet.invalid/';
 const sumHeader = 'x-xxh32';
 
@@ -49,7 +49,7 @@ export class CacheApiStore implements CacheStore {
   }
 
   async remove(name: string): Promise<void> {
-    // Without its head it is no entry any more, should the rest be interrupted.
+    // The head is removed first: without it the entry is gone, even if the rest is interrupted.
     await this.#cache.delete(address(name, 'head'));
     for (const key of await this.#keysOf(name)) await this.#cache.delete(address(name, key));
   }

@@ -1,9 +1,9 @@
 // XXH32, the checksum of cached blocks. Source: the xxHash specification (doc/xxhash_spec.md).
 //
-// It finds what disks and interrupted writes do to a file; nobody gains by forging it, as whoever
-// can write to the cache can write a model too. Four independent multiplications make it fast in
-// plain JavaScript, and it runs in step with the bytes: WebCrypto's digests are asynchronous, copy
-// what they read, and take a whole message only.
+// It detects damage by disks and interrupted writes. It need not resist forgery: whoever can write
+// to the cache can also write a model. Four independent multiplications make it fast in plain
+// JavaScript, and it runs synchronously. WebCrypto's digests are asynchronous, copy their input,
+// and accept only whole messages.
 
 const prime1 = 0x9e3779b1;
 const prime2 = 0x85ebca77;
@@ -11,7 +11,7 @@ const prime3 = 0xc2b2ae3d;
 const prime4 = 0x27d4eb2f;
 const prime5 = 0x165667b1;
 
-/** With seed 0. `bytes` begin at a multiple of four of their buffer; the machine is little-endian. */
+/** The seed is 0. `bytes` must begin at a multiple of four in their buffer (little-endian only). */
 export function xxh32(bytes: Uint8Array): number {
   const { length } = bytes;
   const words = new Int32Array(bytes.buffer, bytes.byteOffset, length >> 2);

@@ -1,4 +1,4 @@
-// The cache in a folder, for Node.
+// Stores the cache in a folder, for Node.
 import { BlockFile, readPlaces } from './block-file.ts';
 import type { RandomAccess } from './block-file.ts';
 import { importNode } from '../runtime.ts';
@@ -18,7 +18,7 @@ export class FolderStore implements CacheStore {
     this.#folder = folder;
   }
 
-  /** `folder`: undefined for the user's own. */
+  /** `folder`: undefined for the default folder. */
   static async open(folder: string | undefined): Promise<FolderStore> {
     const fs = await importNode('fs');
     const path = folder ?? (await usersFolder());
@@ -70,7 +70,7 @@ export class FolderStore implements CacheStore {
     return Promise.resolve();
   }
 
-  /** A file that its owner touches: a worker that was ended leaves it behind. */
+  /** The lock is a file that its owner touches. An old one was left by a worker that was ended. */
   async lock(key: string): Promise<(() => void) | undefined> {
     const path = this.#path(`${key}.lock`);
     for (let waitedMs = 0; ; waitedMs += touchEveryMs) {
@@ -102,11 +102,11 @@ export class FolderStore implements CacheStore {
   }
 
   /**
-   * A plain file of the folder alone: who can put a link there must not have another file read or
-   * overwritten, nor stop the load by a pipe.
+   * Opens only plain files of the folder. Whoever can write to the folder must not be able to let
+   * another file be read or overwritten by a link, or to block the load by a pipe.
    */
   #openFile(name: string, flags = 0): NodeFile {
-    // Windows, where links take rights of their own, knows neither.
+    // Windows has neither flag; there, making links needs special rights.
     const { O_NOFOLLOW = 0, O_NONBLOCK = 0 } = this.#fs.constants as Partial<Fs['constants']>;
     const descriptor = this.#fs.openSync(this.#path(name), flags | O_NOFOLLOW | O_NONBLOCK);
     if (!this.#fs.fstatSync(descriptor).isFile()) {
@@ -125,7 +125,7 @@ export class FolderStore implements CacheStore {
   }
 }
 
-/** Where the system's programs keep what they can have again. */
+/** Returns the default folder: where the system's programs keep caches. */
 async function usersFolder(): Promise<string> {
   const { homedir, platform } = await importNode('os');
   const { KINGLET_CACHE, LOCALAPPDATA, XDG_CACHE_HOME } = process.env;

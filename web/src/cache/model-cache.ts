@@ -1,4 +1,4 @@
-// The cache as its users see it.
+// The cache's public interface.
 import { KingletError, messageOf } from '../errors.ts';
 import { isNode } from '../runtime.ts';
 import { sourceUrls } from '../source.ts';
@@ -9,20 +9,20 @@ import { OpfsStore } from './opfs-store.ts';
 import type { CacheStore } from './store.ts';
 import { slotNames } from './store.ts';
 
-/** A file of a model, as it lies in the cache. */
+/** A model's file in the cache. */
 export interface CachedFile {
   /** Where it was downloaded from. */
   url: string;
-  /** Bytes of storage that it takes. */
+  /** Bytes of storage that the file takes. */
   bytes: number;
-  /** False for the beginning of a download that was interrupted: loading it again goes on there. */
+  /** False if the download was interrupted: the next load resumes it. */
   isComplete: boolean;
   savedAt: Date;
 }
 
 /**
- * The files that {@link Kinglet.load} has kept, one for each part of a split model. In Node the
- * cache is a folder: the one that is given, or that load() takes where its option names none.
+ * The files that {@link Kinglet.load} has cached, one for each part of a split model. In Node the
+ * cache is a folder: the given one, or load()'s default.
  */
 export class ModelCache {
   readonly #folder: string | undefined;
@@ -34,7 +34,7 @@ export class ModelCache {
     this.#folder = folder;
   }
 
-  /** The newest first. */
+  /** Returns the cached files, the newest first. */
   async list(): Promise<CachedFile[]> {
     const files: CachedFile[] = [];
     for (const store of await this.#stores()) {
@@ -51,16 +51,16 @@ export class ModelCache {
     return files.sort((a, b) => b.savedAt.getTime() - a.savedAt.getTime());
   }
 
-  /** Bytes of storage that all files take, interrupted downloads included. */
+  /** Returns the bytes of storage that all files take, including interrupted downloads. */
   async size(): Promise<number> {
     return (await this.list()).reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
   /**
-   * Deletes a model, given as to {@link Kinglet.load}: of a split one all parts. Nothing happens
-   * where it is not there.
+   * Deletes a model with all its parts, given by the same source as for {@link Kinglet.load}. Does
+   * nothing if the model is not in the cache.
    *
-   * @throws {@link KingletError} `cache_unavailable` while it is being downloaded or read.
+   * @throws {@link KingletError} `cache_unavailable` while a file is being downloaded or read.
    */
   async delete(source: string | URL, options: HubOptions = {}): Promise<void> {
     const urls = sourceUrls(source, options);
@@ -70,7 +70,7 @@ export class ModelCache {
     }
   }
 
-  /** Deletes everything. */
+  /** Deletes all files in the cache. */
   async clear(): Promise<void> {
     for (const store of await this.#stores()) {
       for (const name of await store.names()) await remove(store, name);
@@ -84,10 +84,10 @@ export class ModelCache {
   }
 }
 
-/** Where a worker keeps what it downloads: the best that there is. The folder is Node's. */
+/** Opens the best store available for a worker's downloads. `folder` is only for Node. */
 export async function openStore(folder: string | undefined): Promise<CacheStore | undefined> {
   if (isNode) return FolderStore.open(folder);
-  // Without these handles, which only workers have, the file system could not be written to.
+  // Writing to the file system needs these handles, which only workers have.
   const hasHandles =
     typeof FileSystemFileHandle === 'function' &&
     'createSyncAccessHandle' in FileSystemFileHandle.prototype;
@@ -95,7 +95,7 @@ export async function openStore(folder: string | undefined): Promise<CacheStore 
   return store ?? CacheApiStore.open();
 }
 
-/** How long a file may still be held by what has just been disposed of or closed, in ms. */
+/** The waits in ms between attempts to remove a file that a closing worker may still hold. */
 const releaseWaits = [20, 50, 100, 200, 400];
 
 async function remove(store: CacheStore, name: string): Promise<void> {
@@ -107,7 +107,7 @@ async function remove(store: CacheStore, name: string): Promise<void> {
       if (wait === undefined) {
         throw new KingletError('cache_unavailable', `the file is in use: ${messageOf(error)}`);
       }
-      // A worker lets go of its files a moment after it was told to end.
+      // A worker releases its files a moment after it was told to end.
       await new Promise((resolve) => setTimeout(resolve, wait));
     }
   }

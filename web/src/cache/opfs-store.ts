@@ -1,4 +1,4 @@
-// The cache in the origin private file system. Reading works everywhere; writing needs the
+// Stores the cache in the origin private file system. Reading works everywhere. Writing needs the
 // synchronous handles that only workers have.
 import { blobReader } from '../worker/stored-file.ts';
 import { BlockFile, readPlaces } from './block-file.ts';
@@ -8,7 +8,7 @@ import { storageRoom, webLock } from './store.ts';
 
 const folderName = 'kinglet';
 
-// Of TypeScript's library for workers, which cannot be had beside that for pages.
+// From TypeScript's library for workers, which cannot be used together with that for pages.
 interface WorkerFileHandle {
   createSyncAccessHandle(options: { mode?: string }): Promise<SyncAccessHandle>;
 }
@@ -28,7 +28,7 @@ export class OpfsStore implements CacheStore {
     this.#folder = folder;
   }
 
-  /** Undefined where there is no such file system, as in some browsers' private windows. */
+  /** Returns undefined if there is no such file system, as in some browsers' private windows. */
   static async open(): Promise<OpfsStore | undefined> {
     try {
       const root = await navigator.storage.getDirectory();
@@ -65,7 +65,7 @@ export class OpfsStore implements CacheStore {
     try {
       file = await this.#shared(name);
     } catch {
-      // as a Blob
+      // The file is read as a Blob.
     }
     const readFile = file && ((target: Uint8Array, at: number) => file.read(target, at));
     const read = readFile ?? blobReader(await this.#file(name));
@@ -100,13 +100,13 @@ export class OpfsStore implements CacheStore {
     return storageRoom();
   }
 
-  /** Exclusive, among all tabs, unless `options` ask for less. */
+  /** Opens a handle that is exclusive among all tabs, unless `options` ask for less. */
   async #handle(name: string, create: boolean, options = {}): Promise<SyncAccessHandle> {
     const file: unknown = await this.#folder.getFileHandle(name, { create });
     return (file as WorkerFileHandle).createSyncAccessHandle(options);
   }
 
-  /** Other tabs may read it too, where browsers know this mode; else they read it as a Blob. */
+  /** Lets other tabs read the file, too. In browsers without this mode, they read it as a Blob. */
   async #shared(name: string): Promise<SyncFile> {
     return new SyncFile(await this.#handle(name, false, { mode: 'read-only' }));
   }
@@ -152,7 +152,7 @@ class SyncFile implements RandomAccess {
   }
 }
 
-/** A file as it was when it was opened. */
+/** A read-only file with the contents that it had when it was opened. */
 class BlobFile implements RandomAccess {
   readonly #blob: Blob;
 
@@ -183,6 +183,6 @@ class BlobFile implements RandomAccess {
   }
 
   close(): void {
-    // a Blob is no resource
+    // A Blob need not be closed.
   }
 }

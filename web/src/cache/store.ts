@@ -1,13 +1,13 @@
-// What the kinds of cache have in common: entries of numbered blocks, each with its checksum.
+// What all kinds of cache have in common: entries of numbered blocks, each with its checksum.
 import type { FileVersion } from '../file-version.ts';
 
 export const blockBytes = 1 << 20;
 
-/** What an entry is. */
+/** Describes an entry. */
 export interface CacheHead {
   url: string;
   version: FileVersion;
-  /** Of a complete file its bytes; undefined while some are missing. */
+  /** The size of a complete file; undefined while bytes are missing. */
   bytes: number | undefined;
   /** Milliseconds since 1970. */
   savedAt: number;
@@ -15,65 +15,67 @@ export interface CacheHead {
 
 export interface CacheEntryInfo {
   head: CacheHead;
-  /** Whole blocks that are there, in one run from the first; a complete file may have one more. */
+  /**
+   * Whole blocks without a gap from the first on. A complete file may have one more, shorter block.
+   */
   nBlocks: number;
-  /** Bytes that the entry takes. */
+  /** Bytes of storage that the entry takes. */
   storedBytes: number;
 }
 
-/** An entry that is open. */
+/** An open entry. */
 export interface BlockReader {
   /**
-   * The block's bytes, valid until the next one is read; undefined where it is not there or differs
-   * from its checksum.
+   * Returns the block's bytes, which are valid until the next read; undefined if the block is
+   * missing or differs from its checksum.
    */
   read(index: number): Promise<Uint8Array | undefined>;
   close(): void;
 }
 
-/** A whole entry that is read at once, in places. */
+/** A complete entry that is read synchronously, at any place. */
 export interface PlaceReader {
-  /** Fills the target from byte `at` of the file on; the number of bytes that there were. */
+  /** Fills the target from byte `at` of the file on. Returns the number of bytes read. */
   read(target: Uint8Array, at: number): number;
   close(): void;
 }
 
-/** Nobody else writes to the entry while it is open. */
+/** The only writer of its entry. */
 export interface BlockWriter extends BlockReader {
-  /** Blocks come in order. `bytes` begin at a multiple of four of their buffer. */
+  /** Blocks are written in order. `bytes` must begin at a multiple of four in their buffer. */
   write(index: number, bytes: Uint8Array): Promise<void>;
-  /** What was written before is durable before the head is. */
+  /** Earlier writes become durable before the head does. */
   writeHead(head: CacheHead): Promise<void>;
 }
 
-/** Storage that is full. */
+/** Thrown if the storage is full. */
 export class NoRoom extends Error {
   constructor() {
     super('there is no room for it');
   }
 }
 
-/** Its functions throw what the platform throws. */
+/** A kind of storage. Its functions throw the platform's own errors. */
 export interface CacheStore {
   names(): Promise<string[]>;
-  /** Undefined where there is no such entry, or nothing that can be read. */
+  /** Returns undefined if there is no such entry, or it cannot be read. */
   peek(name: string): Promise<CacheEntryInfo | undefined>;
   openReader(name: string): Promise<BlockReader>;
-  /** Undefined in stores that cannot be read at once. */
+  /** Missing in stores that cannot be read synchronously. */
   openPlaces?(name: string): Promise<PlaceReader>;
-  /** Keeps the first `nBlocks` blocks of what is there. */
+  /** Keeps only the first `nBlocks` blocks of the entry. */
   openWriter(name: string, nBlocks: number): Promise<BlockWriter>;
-  /** Does nothing where there is no such entry. */
+  /** Does nothing if there is no such entry. */
   remove(name: string): Promise<void>;
-  /** Calls for one writer at a time of a file; undefined where there is another. */
+  /** Lets only one writer use a file. Returns the release function; undefined if another writes. */
   lock(key: string): Promise<(() => void) | undefined>;
-  /** Bytes that may still be written, where that can be told. */
+  /** Returns how many bytes can still be written; undefined if that is not known. */
   room(): Promise<number | undefined>;
 }
 
 /**
- * The names of a file's two entries: while one holds a complete file, its successor is written to
- * the other.
+ * Returns the names of a file's two entries: while one holds the complete file, a newer version is
+ * written to the other.
  */
 export async function slotNames(url: string): Promise<[string, string]> {
   const key = await keyOf(url);
@@ -87,7 +89,7 @@ export async function keyOf(url: string): Promise<string> {
   ).join('');
 }
 
-/** A head as JSON; undefined for anything else. */
+/** Parses a head; returns undefined for anything else. */
 export function parseHead(text: string): CacheHead | undefined {
   try {
     const head = JSON.parse(text) as Partial<CacheHead> | null;
@@ -100,13 +102,14 @@ export function parseHead(text: string): CacheHead | undefined {
 }
 
 /**
- * One owner at a time among all tabs; waits for a moment only. Without Web Locks, which every
- * browser has that runs the engine, nobody is the owner: two tabs would mix their blocks.
+ * Takes a lock that has one owner among all tabs. Waits only for a moment. Without Web Locks,
+ * nobody becomes the owner, because two tabs would mix their blocks; all browsers that run the
+ * engine have them.
  */
 export async function webLock(name: string): Promise<(() => void) | undefined> {
   const { locks } = navigator as { locks?: LockManager };
   if (!locks) return undefined;
-  const patienceMs = 1000; // a tab that was closed gives its locks back late
+  const patienceMs = 1000; // a closed tab releases its locks late
   return new Promise((resolve) => {
     const hold = () =>
       new Promise<void>((release) => {
@@ -118,7 +121,7 @@ export async function webLock(name: string): Promise<(() => void) | undefined> {
   });
 }
 
-/** Undefined where the browser does not tell. */
+/** Returns how many bytes can still be stored; undefined if the browser does not say. */
 export async function storageRoom(): Promise<number | undefined> {
   const { storage } = navigator as { storage?: StorageManager };
   const { quota, usage } = (await storage?.estimate()) ?? {};

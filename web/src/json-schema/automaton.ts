@@ -1,15 +1,15 @@
-// Finite automata, and the rules of GBNF that are one.
+// Makes finite automata, and converts them to GBNF.
 import { alternatives, repeat, sequence } from './gbnf.ts';
 import type { CodePoints } from './gbnf.ts';
 
 export interface Automaton {
-  /** The first is where it begins; there is none where no text is accepted. */
+  /** The first state is the start. The list is empty if no text is accepted. */
   states: readonly AutomatonState[];
 }
 
 export interface AutomatonState {
   accepts: boolean;
-  /** In GBNF, all that may follow, where that is known to be short; there are no moves then. */
+  /** GBNF for everything that may follow, if that is known to be short. Then there are no moves. */
   rest?: string | undefined;
   moves: readonly Move[];
 }
@@ -19,17 +19,17 @@ export interface Move {
   to: number;
 }
 
-/** How an automaton is found, state by state. */
+/** Describes an automaton, state by state. */
 export interface Walk<S> {
   start: S;
-  /** Equal for equal states. */
+  /** Returns equal keys for equal states. */
   keyOf(state: S): string | number;
   accepts(state: S): boolean;
   restOf(state: S): string | undefined;
   movesOf(state: S): [ranges: readonly CodePoints[], to: S][];
 }
 
-/** A small automaton; undefined where that takes more than `nMost` states to find. */
+/** Makes a small automaton; returns undefined if that takes more than `nMost` states. */
 export function automatonOf<S>(walk: Walk<S>, nMost: number): Automaton | undefined {
   const numbers = new Map<string | number, number>();
   const todo: S[] = [];
@@ -56,7 +56,7 @@ export function automatonOf<S>(walk: Walk<S>, nMost: number): Automaton | undefi
   return joined(living(states));
 }
 
-/** Without states from which nothing is accepted. */
+/** Removes states from which no text is accepted. */
 function living(states: readonly AutomatonState[]): AutomatonState[] {
   const before = states.map((): number[] => []);
   states.forEach(({ moves }, i) => {
@@ -85,8 +85,8 @@ function living(states: readonly AutomatonState[]): AutomatonState[] {
 }
 
 /**
- * States that say the same of what may follow become one, the last ones first. Without loops of more
- * than one state that gives the smallest automaton.
+ * Joins states that have the same continuations, beginning with the last states. The result is the
+ * smallest automaton if it has no loops of more than one state.
  */
 function joined(states: readonly AutomatonState[]): Automaton {
   const numbers = new Map<number, number>();
@@ -123,7 +123,7 @@ function joined(states: readonly AutomatonState[]): Automaton {
   };
 }
 
-/** Each state after those that it leads to, as far as there is such an order. */
+/** Orders states so that each comes after those that it leads to, as far as that is possible. */
 function lastFirst(states: readonly AutomatonState[]): number[] {
   const order: number[] = [];
   const seen = new Set<number>([0]);
@@ -142,19 +142,19 @@ function lastFirst(states: readonly AutomatonState[]): number[] {
   return order;
 }
 
-/** Where rules go that the automaton needs. */
+/** Receives the rules that an automaton needs. */
 export interface RuleSink {
   newName(): string;
   define(name: string, body: string): void;
 }
 
-/** States in a row that become one rule. */
+/** The most states in a row that become one rule. */
 const longestRow = 16;
 
 /**
- * What matches the texts of the automaton, which must have a state. A state that several lead to, or
- * that is far from the last rule, is a rule of its own. `spell`: alternatives that match one of the
- * characters.
+ * Returns GBNF that matches the texts of the automaton, which must have a state. A state becomes a
+ * rule of its own if several moves lead to it, or if it is too far from the last rule. `spell`
+ * returns alternatives that match one of the characters.
  */
 export function automatonToGbnf(
   { states }: Automaton,

@@ -1,4 +1,4 @@
-/** The grammar of answers that must be calls, in the syntax of the model's family. */
+/** Makes the grammar of answers that must be calls, in the syntax of the model's family. */
 import type { EngineCallFormat } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
 import type { KnownTool } from '../protocol.ts';
@@ -12,18 +12,18 @@ import { plainCharacters } from './strings.ts';
 import { languageToGbnf } from './texts.ts';
 
 export interface CallRules {
-  /** One of which each call is of; at least one. */
+  /** The tools that may be called; at least one. */
   tools: readonly ChatTool[];
-  /** The same. */
+  /** The same tools, in the same order. */
   known: readonly KnownTool[];
   format: EngineCallFormat;
-  /** Calls follow each other, where the syntax allows it. */
+  /** Whether several calls may follow each other, if the syntax allows it. */
   mayBeSeveral: boolean;
 }
 
 /**
- * One call or more, and where the end of `prompt` has begun a thought, its rest in front of them.
- * Marks that the vocabulary has tokens for are those tokens.
+ * Returns the grammar of one call or more. If the end of `prompt` has begun a thought, the rest of
+ * the thought comes first. Marks for which the vocabulary has tokens are written as those tokens.
  *
  * @throws KingletError `invalid_argument`, naming the tool and the place in its schema.
  */
@@ -67,7 +67,7 @@ function argumentsOf(
   return given;
 }
 
-/** What is left of a thought that the prompt has begun. */
+/** Returns the grammar of the rest of a thought that the prompt has begun; empty if it has not. */
 function thought(
   { thoughtBegin, thoughtEnd, marks }: EngineCallFormat,
   prompt: string,

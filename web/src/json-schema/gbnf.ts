@@ -1,6 +1,6 @@
-// Writing GBNF. Every expression here can stand in a sequence as it is, or be repeated.
+// Writes GBNF. Every expression from here can be put into a sequence or repeated without brackets.
 
-/** Inclusive code points. */
+/** A range of code points, both ends included. */
 export type CodePoints = [first: number, last: number];
 
 export const lastCodePoint = 0x10ffff;
@@ -16,7 +16,7 @@ export function literal(text: string): string {
   return `"${out}"`;
 }
 
-/** One of the characters; `ranges` must not be empty. */
+/** Matches one of the characters; `ranges` must not be empty. */
 export function set(ranges: readonly CodePoints[]): string {
   const spelled = ranges.map(([first, last]) =>
     first === last ? setCharacter(first) : `${setCharacter(first)}-${setCharacter(last)}`,
@@ -32,7 +32,7 @@ export function alternatives(parts: readonly string[]): string {
   return group([...new Set(parts)], ' | ');
 }
 
-/** `most` undefined: without bound. */
+/** `most` undefined: no upper bound. */
 export function repeat(part: string, least: number, most: number | undefined): string {
   if (least === 1 && most === 1) return part;
   if (most === 0) return '""';
@@ -41,7 +41,7 @@ export function repeat(part: string, least: number, most: number | undefined): s
   return `${part}{${String(least)}${most === least ? '' : `,${most === undefined ? '' : String(most)}`}}`;
 }
 
-/** The ranges in order, and merged where they touch. */
+/** Returns the ranges in order. Ranges that touch are merged. */
 export function merged(ranges: readonly CodePoints[]): CodePoints[] {
   const out: CodePoints[] = [];
   for (const [first, last] of [...ranges].sort((a, b) => a[0] - b[0])) {
@@ -52,7 +52,7 @@ export function merged(ranges: readonly CodePoints[]): CodePoints[] {
   return out;
 }
 
-/** All other code points. */
+/** Returns all other code points. */
 export function complement(ranges: readonly CodePoints[]): CodePoints[] {
   const out: CodePoints[] = [];
   let next = 0;

@@ -1,4 +1,4 @@
-/** JSON schemas (draft 2020-12) → GBNF. */
+/** Converts JSON schemas (draft 2020-12) to GBNF. */
 import { KingletError } from '../errors.ts';
 import { alternatives, lastCodePoint, literal, repeat, sequence } from './gbnf.ts';
 import { Languages } from './language.ts';
@@ -40,14 +40,14 @@ import { anyCharacter, formats, namesOfPatterns } from './strings.ts';
 import { languageToGbnf, patternLanguage, patternToGbnf } from './texts.ts';
 
 /**
- * The grammar, in GBNF, of JSON texts that are valid under the schema.
+ * Returns the grammar, in GBNF, of JSON texts that are valid under the schema.
  *
- * It may say less than the schema allows, never more: properties come in the order of the schema,
- * an object that names its properties has no others unless `additionalProperties` says so, tuples
- * are whole, and numbers have at most 15 digits.
+ * It may allow less than the schema, but never more: properties come in the order of the schema, an
+ * object that names its properties has no others unless `additionalProperties` says so, tuples are
+ * complete, and numbers have at most 15 digits.
  *
- * @param indent How many spaces each level is indented by, as JSON.stringify does it down to some
- * depth; 0: the text has no white space.
+ * @param indent The number of spaces by which each level is indented, as in JSON.stringify, down to
+ * some depth. 0: the text has no white space.
  * @throws KingletError `invalid_argument`, naming the place and the keyword that is not supported.
  */
 export function grammarOfSchema(schema: unknown, indent = 0): string {
@@ -57,14 +57,14 @@ export function grammarOfSchema(schema: unknown, indent = 0): string {
   return rules.grammar(root);
 }
 
-/** For several schemas of one notation. */
+/** Returns rules for several schemas in the same notation. */
 export function newRules(): GrammarRules {
   return new GrammarRules(Object.keys(commonRules));
 }
 
 /**
- * What matches the arguments of a call, an object that is valid under the schema; undefined where
- * none is. Those named in `texts` are strings.
+ * Returns GBNF for the arguments of a call, which are an object that is valid under the schema;
+ * undefined if no object is valid. The arguments named in `texts` are strings.
  *
  * @throws KingletError as {@link grammarOfSchema}.
  */
@@ -85,18 +85,18 @@ function compiled(compiler: SchemaCompiler): string | undefined {
     if (error instanceof PatternError) {
       throw schemaError('#', `what is asked of its strings is not supported: ${error.message}`);
     }
-    // Values in a circle, or nested so deep that the stack ends.
+    // A value contains itself, or is nested too deep for the stack.
     throw schemaError('#', `it is no JSON: ${String(error)}`);
   }
 }
 
-/** Schemas in schemas, as far as the program's own stack allows. */
+/** The limit for schemas inside schemas, because of the program's stack. */
 const maxDepth = 200;
 
-/** Levels that are indented, each with rules of its own: schemas may refer to themselves. */
+/** How many levels are indented. Each needs its own rules, and schemas may refer to themselves. */
 const maxLevels = 12;
 
-/** Rules that every schema may use; the value is their text, with the rules they refer to. */
+/** Rules that every schema may use, by name. */
 const commonRules: Record<string, string> = {
   string: String.raw`"\"" char* "\""`,
   char: anyCharacter,
@@ -116,11 +116,11 @@ class SchemaCompiler {
   readonly #indent: number;
   readonly #nLevels: number;
   #depth = 0;
-  /** Objects and lists around what is being converted, as far as they are indented. */
+  /** How many indented objects and lists are around the current value. */
   #level = 0;
   #place: Place;
 
-  /** `texts`: those arguments that are strings, where the schema is of arguments. */
+  /** `texts`: only for a schema of arguments: the names of those that are strings. */
   constructor(
     schema: unknown,
     notation: ValueNotation,
@@ -143,7 +143,7 @@ class SchemaCompiler {
     return this.#convert(this.#schema, '#');
   }
 
-  /** What matches the schema; undefined where no value is valid. */
+  /** Returns GBNF that matches the schema; undefined if no value is valid. */
   #convert(value: unknown, at: string): string | undefined {
     if ((this.#depth += 1) > maxDepth) {
       throw schemaError(at, `schemas are nested more than ${String(maxDepth)} deep`);
@@ -180,7 +180,7 @@ class SchemaCompiler {
     return name;
   }
 
-  /** Of a schema that stands for itself. */
+  /** Converts a schema without references and combinations. */
   #variant(schema: SchemaObject, at: string): string | undefined {
     if (schema.enum !== undefined) return this.#enumeration(schema, at);
     const keywords = Object.keys(schema);
@@ -303,14 +303,14 @@ class SchemaCompiler {
     return this.#rules.add(at, this.#braces(members, union(pairs), at));
   }
 
-  /** As Jinja's dictsort, where the notation has names so. */
+  /** Sorts names like Jinja's dictsort, if the notation sorts them. */
   #inOrder(names: ReadonlySet<string>): string[] {
     if (this.#notation.sortsKeys === 0) return [...names];
     const lower = (name: string) => name.toLowerCase();
     return [...names].sort((a, b) => (lower(a) < lower(b) ? -1 : lower(a) > lower(b) ? 1 : 0));
   }
 
-  /** Whether what is being written are arguments that are no object as any other. */
+  /** Returns whether the current value is a call's arguments in a notation of their own. */
   #areTagged(): boolean {
     return this.#place === 'arguments' && this.#notation.keyEnd !== '';
   }
@@ -330,7 +330,7 @@ class SchemaCompiler {
     }
   }
 
-  /** A member's name, and what is between it and the value. */
+  /** Returns a member's name, and what is between the name and the value. */
   #key(name: string, at: string): string[] {
     const { argumentBegin, keyEnd } = this.#notation;
     const hasPlainKeys = this.#notation.hasPlainKeys !== 0;
@@ -348,7 +348,7 @@ class SchemaCompiler {
     return sequence(...key, value, ...end);
   }
 
-  /** The value of a property that is declared, required or one of all names that there may be. */
+  /** Converts the value of a property whose name is known. */
   #property(
     name: string,
     schema: SchemaObject,
@@ -374,7 +374,7 @@ class SchemaCompiler {
       : this.#convert(...first);
   }
 
-  /** What `propertyNames` allows. */
+  /** Returns the names that `propertyNames` allows. */
   #names({ propertyNames }: SchemaObject, at: string): PropertyNames {
     if (propertyNames === undefined) return { language: this.#languages.anyText };
     const place = below(at, 'propertyNames');
@@ -392,7 +392,7 @@ class SchemaCompiler {
     return { language: this.#languages.union(...languages), all };
   }
 
-  /** A property with one of these names. */
+  /** Converts a property with any of these names. */
   #pair(names: Language, value: unknown, at: string): string | undefined {
     const place = this.#areTagged() ? 'argument' : 'value';
     const text = this.#inside(place, () => this.#deeper(() => this.#convert(value, at)));
@@ -423,8 +423,8 @@ class SchemaCompiler {
   }
 
   /**
-   * Members in their order, then any number of `pair`. `first` matches from a member on where none
-   * has been written yet, `next` where one has.
+   * Writes the members in their order, then any number of `pair`. From a given member on, `first`
+   * matches the rest if nothing has been written yet, and `next` if something has.
    */
   #braces(members: Member[], pair: string | undefined, at: string): string {
     const { argumentSeparator, argumentsBegin, argumentsEnd } = this.#notation;
@@ -451,7 +451,7 @@ class SchemaCompiler {
     return sequence(literal(argumentsBegin), inside, literal(argumentsEnd));
   }
 
-  /** With a line of its own for what is inside, where lines are indented. */
+  /** Puts brackets around `inside`. If lines are indented, `inside` has its own line. */
   #enclosed(open: string, inside: string | undefined, close: string, mayBeEmpty: boolean): string {
     const empty = literal(open + close);
     if (inside === undefined) return empty;
@@ -467,7 +467,7 @@ class SchemaCompiler {
     return this.#level < this.#nLevels;
   }
 
-  /** So many levels deeper than here. */
+  /** Returns a line break with the indentation of this level, or of the next one. */
   #lineBreak(deeper: 0 | 1): string {
     return this.#isIndented() ? `\n${' '.repeat(this.#indent * (this.#level + deeper))}` : '';
   }
@@ -486,14 +486,14 @@ class SchemaCompiler {
     return literal(this.#isIndented() ? ': ' : this.#notation.colon);
   }
 
-  /** Between members. */
+  /** Returns the separator between members. */
   #comma(): string {
     return literal(this.#isIndented() ? `,${this.#lineBreak(1)}` : this.#notation.separator);
   }
 
   #anything(at: string): string | undefined {
     if (this.#place === 'arguments') return this.#object({}, at);
-    // It is read as a value, or else as a string.
+    // Any text is possible, because the argument is read as a value or else as a string.
     const isText = this.#place === 'argument' && this.#notation.textEnd !== '';
     return isText ? this.#inside('text', () => this.#string({}, at)) : this.#anyValue();
   }
@@ -611,7 +611,7 @@ class SchemaCompiler {
     return this.#rules.add('char', characters);
   }
 
-  /** Of `pattern` and `format`. */
+  /** Returns the patterns that `pattern` and `format` require. */
   #patterns(schema: SchemaObject, at: string): string[] {
     const patterns = textsOf(schema, 'pattern', at);
     const ofFormats = textsOf(schema, 'format', at).flatMap((name) => {
@@ -624,7 +624,7 @@ class SchemaCompiler {
     return [...new Set([...patterns, ...ofFormats])];
   }
 
-  /** All that is asked of a string. */
+  /** Returns the texts that satisfy all requirements on a string. */
   #texts(schema: SchemaObject, at: string): Language {
     const least = countOf(schema, 'minLength', at) ?? 0;
     const most = countOf(schema, 'maxLength', at) ?? Infinity;
@@ -648,7 +648,7 @@ class SchemaCompiler {
     }
   }
 
-  /** Strings whose text is in the language. */
+  /** Returns GBNF for strings whose text is in the language. */
   #ofLanguage(spelling: Spelling, texts: Language, at: string): string | undefined {
     try {
       const { characters, language = this.#languages.anyText } = spelling;
@@ -688,7 +688,7 @@ class SchemaCompiler {
 
 interface PropertyNames {
   language: Language;
-  /** Where they are listed. */
+  /** All names, if the schema lists them. */
   all?: string[] | undefined;
 }
 
@@ -702,7 +702,7 @@ function union(parts: (string | undefined)[]): string | undefined {
   return possible.length === 0 ? undefined : alternatives(possible);
 }
 
-/** A schema that only speaks of objects means objects, although others satisfy it, too. */
+/** A schema with only keywords for objects means objects, although other values are valid, too. */
 function impliedTypes(keywords: string[]): string[] {
   return Object.entries(keywordsOf)
     .filter(([, ofType]) => ofType.some((keyword) => keywords.includes(keyword)))
@@ -716,7 +716,7 @@ function isOfType(value: unknown, type: string): boolean {
   return typeof value === type;
 }
 
-/** The tighter of an inclusive and an exclusive bound; `sign` 1 for the lower end. */
+/** Returns the tighter of an inclusive and an exclusive bound. `sign` is 1 for the lower bound. */
 function tighter(
   schema: SchemaObject,
   inclusive: string,

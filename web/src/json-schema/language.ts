@@ -1,6 +1,6 @@
-// Regular languages of texts as expressions, with what patterns have (sequences, choices, repetitions)
-// and what several demands at once need: both, and not. What may follow a character is an expression
-// again, the derivative (J. Brzozowski, 1964), of which there are finitely many.
+// Regular languages as expressions. These have the operations of patterns (sequences, choices,
+// repetitions), and `both` and `not` to combine several requirements. What may follow a character
+// is again an expression, the derivative (J. Brzozowski, 1964). There are finitely many of them.
 import { complement, lastCodePoint, merged } from './gbnf.ts';
 import type { CodePoints } from './gbnf.ts';
 import { PatternError } from './pattern.ts';
@@ -10,24 +10,24 @@ export interface Language {
   readonly id: number;
   readonly kind: 'set' | 'sequence' | 'union' | 'both' | 'not' | 'repeat';
   readonly parts: readonly Language[];
-  /** Of a set: one of these characters. */
+  /** For a set: its characters. */
   readonly ranges: readonly CodePoints[];
-  /** Of a repetition; `most` may be Infinity. */
+  /** For a repetition; `most` may be Infinity. */
   readonly least: number;
   readonly most: number;
   readonly hasEmptyText: boolean;
 }
 
-/** Parts of expressions that may be put together before a language counts as too large. */
+/** The most parts of expressions that may be made before a language counts as too large. */
 const maxWork = 300_000;
 
-/** Makes expressions. Any of its calls may throw a PatternError, of what would take too long. */
+/** Makes expressions. Any call may throw a PatternError if the work would take too long. */
 export class Languages {
   #work = 0;
   readonly #known = new Map<string, Language>();
   readonly #derivatives = new Map<string, Language>();
 
-  /** Without a text; with the empty one only; with all of one character; with all. */
+  /** No text, only the empty text, all texts of one character, and all texts. */
   readonly none = this.set([]);
   readonly emptyText = this.#make({ kind: 'sequence', hasEmptyText: true });
   readonly anyCharacter = this.set([[0, lastCodePoint]]);
@@ -96,7 +96,7 @@ export class Languages {
     return this.#make({ kind: 'repeat', parts: [part], least: fewest, most, hasEmptyText });
   }
 
-  /** What may follow the character. */
+  /** Returns the texts that may follow the character: the derivative. */
   after(language: Language, code: number): Language {
     const { kind, parts, ranges, least, most } = language;
     if (kind === 'set') {
@@ -159,7 +159,7 @@ function flat(kind: Language['kind'], languages: readonly Language[]): Language[
   return [...new Set(languages.flatMap((part) => (part.kind === kind ? part.parts : [part])))];
 }
 
-/** The characters, in classes that no set of the language tells apart. */
+/** Returns all characters, in classes of which each set of the language has all or none. */
 export function alphabetOf(language: Language): CodePoints[][] {
   const sets = new Set<Language>();
   const seen = new Set<Language>();

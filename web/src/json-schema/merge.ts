@@ -1,4 +1,4 @@
-// Two schemas into one that asks for both.
+// Merges two schemas into one that requires both.
 import {
   below,
   countOf,
@@ -13,7 +13,9 @@ import {
 } from './schema.ts';
 import type { SchemaObject } from './schema.ts';
 
-/** Without $ref, allOf, anyOf and oneOf. Undefined where no value can be valid. */
+/**
+ * Merges schemas without $ref, allOf, anyOf and oneOf. Returns undefined if no value can be valid.
+ */
 export function merge(a: SchemaObject, b: SchemaObject, at: string): SchemaObject | undefined {
   checkPatternProperties(a, b, at);
   const merged: Record<string, unknown> = { ...a };
@@ -33,7 +35,7 @@ export function merge(a: SchemaObject, b: SchemaObject, at: string): SchemaObjec
   return isImpossible ? undefined : merged;
 }
 
-/** Names of one would have to be looked for among the patterns of the other. */
+/** Refuses cases in which one schema's property names may match the patterns of the other. */
 function checkPatternProperties(a: SchemaObject, b: SchemaObject, at: string): void {
   const speaks = (schema: SchemaObject) =>
     ['properties', 'additionalProperties', 'patternProperties'].some(
@@ -83,12 +85,12 @@ function mergeKeyword(keyword: string, a: SchemaObject, b: SchemaObject, at: str
   }
 }
 
-/** Texts that merged schemas ask for together. */
+/** The values of a keyword that merged schemas require together. */
 class Several {
   constructor(readonly texts: readonly string[]) {}
 }
 
-/** Those of a keyword whose demands may be merged. */
+/** Returns the values of a keyword that may have been merged. */
 export function textsOf(schema: SchemaObject, keyword: string, at: string): readonly string[] {
   const value = schema[keyword];
   if (value instanceof Several) return value.texts;
@@ -96,7 +98,7 @@ export function textsOf(schema: SchemaObject, keyword: string, at: string): read
   return text === undefined ? [] : [text];
 }
 
-/** The least number that is a multiple of both. */
+/** Returns the least number that is a multiple of both. */
 function commonMultiple(a: number, b: number, at: string): number {
   const nDecimals = Math.max(...[a, b].map((x) => (String(x).split('.')[1] ?? '').length));
   const [x, y] = [a, b].map((value) => Math.round(value * 10 ** nDecimals)) as [number, number];
@@ -115,7 +117,7 @@ function commonTypes(a: string[], b: string[]): string[] {
   return [...new Set([...a, ...b])].filter((type) => includes(a, type) && includes(b, type));
 }
 
-/** What one of them does not name falls under its additionalProperties. */
+/** If one schema does not name a property, its `additionalProperties` apply to that property. */
 function mergeProperties(a: SchemaObject, b: SchemaObject, at: string): SchemaObject {
   const [ofA, ofB] = [propertiesOf(a, at), propertiesOf(b, at)];
   const names = new Set([...Object.keys(ofA), ...Object.keys(ofB)]);
@@ -140,14 +142,14 @@ function mergeItems(a: SchemaObject, b: SchemaObject, at: string): unknown[] {
   );
 }
 
-/** Undefined asks for nothing. */
+/** Returns a schema that requires both. Undefined requires nothing. */
 function both(a: unknown, b: unknown): unknown {
   if (a === undefined || a === true) return b ?? true;
   if (b === undefined || b === true || spelled(a) === spelled(b)) return a;
   return { allOf: [a, b] };
 }
 
-/** Whether no value is valid under both; false also where that is not known. */
+/** Returns true if no value is valid under both; false also if that is not known. */
 export function areApart(
   a: SchemaObject,
   b: SchemaObject,
@@ -159,7 +161,7 @@ export function areApart(
   const isObject = spelled(merged.type) === '["object"]' || merged.type === 'object';
   if (!isObject) return false;
   const properties = propertiesOf(merged, at);
-  // A property that both objects must have, or one of them must and the other must not.
+  // Look for a required property for which no value is valid under both schemas.
   return requiredOf(merged, at).some((name) => {
     const schema = Object.hasOwn(properties, name) ? properties[name] : merged.additionalProperties;
     return schema !== undefined && variants(schema, below(at, 'properties', name)).length === 0;

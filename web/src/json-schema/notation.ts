@@ -1,4 +1,4 @@
-// How values are written: as JSON, or as a family of models does in calls of tools.
+// The notations of values: JSON, or that of a model family in calls of tools.
 import type { EngineCallFormat } from '#engine';
 import { alternatives, complement, literal, sequence } from './gbnf.ts';
 import type { CodePoints } from './gbnf.ts';
@@ -6,7 +6,7 @@ import type { Language, Languages } from './language.ts';
 import { charactersBetween, plainCharacters } from './strings.ts';
 import type { Characters } from './strings.ts';
 
-/** What objects, lists, strings and words are written with. */
+/** The parts of a call's format with which values are written. */
 export type ValueNotation = Pick<
   EngineCallFormat,
   | ('argumentsBegin' | 'argumentBegin' | 'keyEnd' | 'valueEnd' | 'argumentSeparator')
@@ -22,21 +22,21 @@ export const json: ValueNotation = {
 };
 
 /**
- * What is being written: the arguments of a call, one of them that is a string, one that is not, or
- * any other value.
+ * What is being written: the arguments of a call, one argument that is a string, one argument that
+ * is not, or any other value.
  */
 export type Place = 'arguments' | 'text' | 'argument' | 'value';
 
 /** One of the ways to write a string. */
 export interface Spelling {
   name: string;
-  /** In front of it and behind it, in GBNF. */
+  /** GBNF before and after the text. */
   begin: string;
   end: string;
   characters: Characters;
-  /** What stands between the two; undefined: any text. */
+  /** The texts that may be between `begin` and `end`; undefined: any text. */
   language: Language | undefined;
-  /** All of it, in GBNF, of a text that is of the language. */
+  /** Returns GBNF for the whole string with a text of the language. */
   write: (text: string) => string;
 }
 
@@ -57,7 +57,7 @@ export function quotedSpellings(notation: ValueNotation, languages: Languages): 
   }));
 }
 
-/** What stands between quotation marks, between other quotes. */
+/** Puts the inside of a JSON string between other quotes. */
 function between(quote: string, json: string): string {
   if (quote === '"') return `"${json}"`;
   const escaped = json.replaceAll(/\\.|./gsu, (character) => {
@@ -72,16 +72,16 @@ function markedSpelling(name: string, begin: string, end: string, language?: Lan
   return { name, begin, end, characters: plainCharacters, language, write };
 }
 
-/** In GBNF, where what is around it may be empty. */
+/** Puts `begin` and `end`, which may be empty, around an expression. */
 function surrounded(begin: string, inside: string, end: string): string {
   return begin === '""' ? inside : sequence(begin, inside, end);
 }
 
-/** Of a string that is an argument, without quotes. */
+/** Returns the ways to write an argument that is a string without quotes. */
 export function textSpellings(notation: ValueNotation, languages: Languages): Spelling[] {
   const { textEnd, cdataBegin, cdataEnd, keyEnd } = notation;
   const { anyText } = languages;
-  // A line break that is next to a mark counts as the mark's, where it has none.
+  // If the marks have no line breaks, a line break next to a mark counts as part of the mark.
   const lineBreak = languages.text('\n');
   const borders = [languages.sequence(lineBreak, anyText), languages.sequence(anyText, lineBreak)];
   const inside = (language: Language) =>
@@ -94,25 +94,25 @@ export function textSpellings(notation: ValueNotation, languages: Languages): Sp
   return [text, markedSpelling('cdata', begin, end, inside(without(cdataEnd, languages)))];
 }
 
-/** Texts that the mark is not in. */
+/** Returns the texts that do not contain the mark. */
 export function without(mark: string, languages: Languages): Language {
   const { anyText } = languages;
   return languages.not(languages.sequence(anyText, languages.text(mark), anyText));
 }
 
-/** In GBNF. */
+/** Puts a spelling's marks around an expression. */
 export function enclosed({ begin, end }: Spelling, inside: string): string {
   return surrounded(begin, inside, end);
 }
 
-/** True, false or null. */
+/** Returns GBNF for true, false or null. */
 export function word(value: 'true' | 'false' | 'null', { hasPythonWords }: ValueNotation): string {
   if (hasPythonWords === 0) return literal(value);
   const python = { true: 'True', false: 'False', null: 'None' }[value];
   return alternatives([literal(value), literal(python)]);
 }
 
-/** What names without quotes are made of. */
+/** The characters of names without quotes. */
 export const plainNameCharacters = complement([
   [0, 0x20],
   ...Array.from('"\'`<>=:,(){}[]|\\\x7f', (character): CodePoints => {
@@ -130,7 +130,7 @@ export function isPlainName(name: string): boolean {
 
 export const plainNames = markedSpelling('name', '""', '""', undefined);
 
-/** A piece of a notation, whose marks are tokens where the vocabulary has them. */
+/** Returns GBNF for a piece of a notation. Marks are tokens if the vocabulary has them. */
 export function pieceOf(text: string, marks: EngineCallFormat['marks']): string {
   const [first] = marks
     .map((mark) => ({ ...mark, at: text.indexOf(mark.text) }))

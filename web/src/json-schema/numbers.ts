@@ -1,10 +1,10 @@
-// Numbers between bounds and in steps, as the digits that they are written with.
+// Makes GBNF for the digits of numbers that are limited by bounds or are multiples of a step.
 import { automatonOf, automatonToGbnf } from './automaton.ts';
 import type { RuleSink } from './automaton.ts';
 import { merged, set } from './gbnf.ts';
 import type { CodePoints } from './gbnf.ts';
 
-/** An end of a range; `isOpen`: it does not belong to it. */
+/** An end of a range. `isOpen`: the range does not include this value. */
 export interface Bound {
   value: number;
   isOpen: boolean;
@@ -13,25 +13,25 @@ export interface Bound {
 export interface NumberRange {
   least: Bound | undefined;
   most: Bound | undefined;
-  /** What it is a multiple of. */
+  /** The numbers are multiples of this. */
   step: number | undefined;
   isWhole: boolean;
 }
 
-/** As many digits as doubles hold exactly, so that rounding never reaches a bound. */
+/** Doubles hold this many digits exactly, so that rounding never reaches a bound. */
 const maxDigits = 15;
 const usualFractionDigits = 6;
-/** States that an automaton may take while it is made, and come to. */
+/** The most states of an automaton while it is made, and of the finished one. */
 const maxStates = 50_000;
 const maxRules = 3000;
 
 export const anyInteger = `"-"? ("0" | [1-9] [0-9]{0,${String(maxDigits - 1)}})`;
 export const anyNumber = `${anyInteger} ("." [0-9]{1,${String(maxDigits)}})? ([eE] [-+]? [0-9]{1,2})?`;
 
-/** Why numbers cannot be held to a range. */
+/** Says why a range of numbers is not supported. */
 export class NumberError extends Error {}
 
-/** What matches the numbers of a range; undefined where there are none. */
+/** Returns GBNF that matches the numbers of a range; undefined if there are none. */
 export function numbersToGbnf(range: NumberRange, rules: RuleSink): string | undefined {
   const reader = new NumberReader(range);
   const automaton = automatonOf<Reading>(
@@ -61,17 +61,17 @@ export function numbersToGbnf(range: NumberRange, rules: RuleSink): string | und
   return automatonToGbnf(automaton, (ranges) => [set(merged(ranges))], rules);
 }
 
-/** A number that is being read. */
+/** The state of reading a number, digit by digit. */
 interface Reading {
   phase: 'start' | 'sign' | 'zero' | 'whole' | 'point' | 'fraction';
   isNegative: boolean;
   isZero: boolean;
   nWhole: number;
   nFraction: number;
-  /** How the digits compare with those of the bounds, as far as they go: -1, 0 or 1. */
+  /** How the digits so far compare with those of the bounds: -1, 0 or 1. */
   toLeast: number;
   toMost: number;
-  /** Of the digits divided by those of the step. */
+  /** The remainder of the digits so far, divided by the digits of the step. */
   remainder: number;
 }
 
@@ -96,7 +96,7 @@ class NumberReader {
     this.#nFractionMost = isWhole ? 0 : step > 0 ? this.#nDecimals : nUsual;
   }
 
-  /** Zero has no sign. */
+  /** Returns whether the digits so far are a number of the range. Zero has no sign. */
   accepts(state: Reading): boolean {
     const { phase, isNegative, isZero, nFraction } = state;
     if (phase === 'start' || phase === 'sign' || phase === 'point') return false;
@@ -155,7 +155,7 @@ class NumberReader {
     };
   }
 
-  /** Bounds with more digits are farther from 0. */
+  /** Ends the whole part: bounds with more digits there are farther from 0. */
   #wholeRead(state: Reading): Reading {
     const to = (known: number, bound: DecimalBound | undefined) =>
       bound && state.nWhole < bound.whole.length ? -1 : known;
@@ -164,7 +164,7 @@ class NumberReader {
   }
 }
 
-/** The sign of what has been read less the bound. */
+/** Returns the sign of the number read so far minus the bound. */
 function compared(
   { isNegative, phase, nWhole, nFraction }: Reading,
   known: number,
@@ -177,7 +177,7 @@ function compared(
   return isNegative ? -magnitude : magnitude;
 }
 
-/** Digits on both sides of the point, without zeros that change nothing. */
+/** The digits on both sides of the point, without unneeded zeros. */
 interface Decimal {
   isNegative: boolean;
   whole: string;

@@ -1,8 +1,8 @@
-// Regular expressions (ECMA-262 with the u flag, as JSON Schema asks for), read into trees.
+// Parses regular expressions (ECMA-262 with the u flag, as JSON Schema requires) into trees.
 import { complement, lastCodePoint } from './gbnf.ts';
 import type { CodePoints } from './gbnf.ts';
 
-/** Why a pattern cannot be followed. */
+/** Says why a pattern is not supported. */
 export class PatternError extends Error {}
 
 export type Pattern =
@@ -57,13 +57,13 @@ export function readPattern(pattern: string): Pattern {
   return new PatternReader(pattern).read();
 }
 
-/** Those that were asked for: finding one takes a while. */
+/** Unicode properties that were used before: computing one takes a while. */
 const properties = new Map<string, CodePoints[]>();
 
-/** Groups in groups, as grammars have them. */
+/** The limit for groups inside groups, the same as in grammars. */
 const maxDepth = 100;
 
-/** Reads what RegExp has checked. */
+/** Reads a pattern that RegExp has accepted. */
 class PatternReader {
   readonly #characters: string[];
   #at = 0;
@@ -128,7 +128,7 @@ class PatternReader {
   #quantified(part: Pattern): Pattern {
     const bounds = this.#quantifier();
     if (!bounds) return part;
-    this.#take('?'); // lazy: the same texts
+    this.#take('?'); // a lazy quantifier matches the same texts
     const [least, most = Infinity] = bounds;
     return { kind: 'repeat', part, least, most };
   }
@@ -188,7 +188,7 @@ class PatternReader {
     return [codePoint(name)];
   }
 
-  /** As the runtime knows them. */
+  /** Returns the characters with a Unicode property, as the runtime defines it. */
   #property(name: string): CodePoints[] {
     this.#take('{');
     let property = '';

@@ -1,9 +1,9 @@
-// References and combinations of schemas → alternatives that stand for themselves.
+// Resolves references and combinations of schemas into alternatives without either.
 import { areApart, merge } from './merge.ts';
 import { below, checkedSchema, isObject, listOf, schemaError, textOf } from './schema.ts';
 import type { Schema, SchemaObject } from './schema.ts';
 
-/** Choices multiply where several are asked for at once. */
+/** A limit is needed because the numbers of choices multiply when schemas are combined. */
 const maxVariants = 200;
 
 export class SchemaResolver {
@@ -13,7 +13,7 @@ export class SchemaResolver {
     this.#root = root;
   }
 
-  /** What "#/$defs/name" points to. */
+  /** Returns the schema to which a reference such as "#/$defs/name" points. */
   resolve(reference: unknown, at: string): Schema {
     if (typeof reference !== 'string' || !/^#(\/|$)/.test(reference)) {
       throw schemaError(
@@ -35,8 +35,9 @@ export class SchemaResolver {
   }
 
   /**
-   * Schemas without $ref, allOf, anyOf, oneOf and const, one of which a valid value must satisfy;
-   * none where no value is valid. `open`: references that are being followed.
+   * Returns schemas without $ref, allOf, anyOf, oneOf and const. A value is valid if it is valid
+   * under one of them. Returns none if no value is valid. `open`: the references that are being
+   * followed.
    */
   variants(value: unknown, at: string, open: readonly string[] = []): SchemaObject[] {
     const { schema, keywords } = checkedSchema(value, at);
@@ -67,7 +68,9 @@ export class SchemaResolver {
     return found;
   }
 
-  /** A value that is valid under two branches of oneOf is invalid. */
+  /**
+   * Refuses branches of oneOf that may overlap: a value that is valid under two of them is invalid.
+   */
   #checkApart(branches: SchemaObject[][], at: string): void {
     const variants = (schema: unknown, place: string) => this.variants(schema, place);
     branches.forEach((branch, i) => {

@@ -1,4 +1,4 @@
-// The rules of a grammar, which several schemas may add to.
+// The rules of a grammar, to which several schemas may add.
 import type { RuleSink } from './automaton.ts';
 
 export class GrammarRules {
@@ -7,7 +7,7 @@ export class GrammarRules {
   readonly #nNames = new Map<string, number>();
   readonly #reserved: readonly string[];
 
-  /** `reserved`: names that only define() gives. */
+  /** `reserved`: names that only define() may use. */
   constructor(reserved: readonly string[]) {
     this.#reserved = ['root', ...reserved];
   }
@@ -20,7 +20,7 @@ export class GrammarRules {
     this.#bodies.set(name, body);
   }
 
-  /** The name of a rule that matches `body`. */
+  /** Returns the name of a rule with this body. The rule is made if there is none. */
   add(at: string, body: string): string {
     const known = this.#namesOfBodies.get(body);
     if (known !== undefined) return known;
@@ -30,7 +30,7 @@ export class GrammarRules {
     return name;
   }
 
-  /** A name that tells where the rule comes from. It is taken, and to be defined. */
+  /** Reserves and returns a name that says where the rule comes from. The caller must define it. */
   newName(at: string): string {
     const words = at
       .split('/')
@@ -55,7 +55,7 @@ export class GrammarRules {
     };
   }
 
-  /** The grammar whose texts match `root`. */
+  /** Returns the grammar whose texts match `root`. */
   grammar(root: string): string {
     const rules = [['root', root], ...this.#bodies].map(
       ([name = '', body = '']) => `${name} ::= ${body}`,

@@ -1,14 +1,14 @@
-// What a JSON schema may say here (draft 2020-12), and how it is read.
+// The supported part of JSON Schema (draft 2020-12), and functions that read keywords.
 import { KingletError } from '../errors.ts';
 
 export type SchemaObject = Readonly<Record<string, unknown>>;
 
-/** A schema that has been seen to be an object or a boolean; what is in it has not been. */
+/** A value that was checked to be an object or a boolean. Its contents are not checked. */
 export type Schema = boolean | SchemaObject;
 
 export const typeNames = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'];
 
-/** Keywords by the type of value that they speak of. */
+/** Keywords by the type of value to which they apply. */
 export const keywordsOf = {
   object: [
     ...['properties', 'required', 'additionalProperties', 'propertyNames'],
@@ -21,7 +21,7 @@ export const keywordsOf = {
 
 const combining = ['$ref', 'allOf', 'anyOf', 'oneOf'];
 const supported = new Set(['type', 'enum', 'const', combining, Object.values(keywordsOf)].flat(2));
-/** Say nothing about which values are valid. */
+/** Keywords that do not affect which values are valid. */
 const annotations = new Set([
   ...['$schema', '$id', '$anchor', '$comment', '$defs', 'definitions', 'title', 'description'],
   ...['default', 'examples', 'deprecated', 'readOnly', 'writeOnly'],
@@ -30,12 +30,14 @@ const annotations = new Set([
   'discriminator',
 ]);
 
-/** `at`: where in the schema, as "#/properties/name". */
+/** `at`: the place in the schema, such as "#/properties/name". */
 export function schemaError(at: string, message: string): KingletError {
   return new KingletError('invalid_argument', `jsonSchema, at ${at}: ${message}`);
 }
 
-/** Every keyword is known; `keywords` are those that matter. */
+/**
+ * Refuses unknown keywords. The returned `keywords` are those that affect which values are valid.
+ */
 export function checkedSchema(value: unknown, at: string): { schema: Schema; keywords: string[] } {
   if (typeof value === 'boolean') return { schema: value, keywords: [] };
   if (!isObject(value)) throw schemaError(at, `found ${spelled(value)}, expected a schema`);
@@ -61,7 +63,7 @@ export function isObject(value: unknown): value is SchemaObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A list of schemas or values. */
+/** Returns a keyword's list of schemas or values. */
 export function listOf(schema: SchemaObject, keyword: string, at: string): unknown[] {
   const value = schema[keyword];
   if (Array.isArray(value)) return value;
@@ -72,7 +74,7 @@ export function propertiesOf(schema: SchemaObject, at: string): SchemaObject {
   return objectOf(schema, 'properties', at);
 }
 
-/** Schemas by patterns of names. */
+/** Returns the schemas by patterns of property names. */
 export function patternPropertiesOf(schema: SchemaObject, at: string): SchemaObject {
   return objectOf(schema, 'patternProperties', at);
 }
@@ -102,7 +104,7 @@ export function typesOf(schema: SchemaObject, at: string): string[] {
   });
 }
 
-/** Undefined where the keyword is absent. */
+/** Returns undefined if the keyword is absent. */
 export function numberOf(schema: SchemaObject, keyword: string, at: string): number | undefined {
   const value = schema[keyword];
   if (value === undefined || (typeof value === 'number' && Number.isFinite(value))) return value;
@@ -121,13 +123,13 @@ export function textOf(schema: SchemaObject, keyword: string, at: string): strin
   throw schemaError(at, `"${keyword}" is ${spelled(value)}, expected a string`);
 }
 
-/** The place below another, as a JSON pointer. */
+/** Returns a place below another, as a JSON pointer. */
 export function below(at: string, ...keys: (string | number)[]): string {
   const escaped = keys.map((key) => String(key).replaceAll('~', '~0').replaceAll('/', '~1'));
   return [at, ...escaped].join('/');
 }
 
-/** Equal values are spelled alike. */
+/** Writes a value as JSON in such a way that equal values give equal texts. */
 export function spelled(value: unknown): string {
   const text = JSON.stringify(value, (_, inner: unknown) =>
     isObject(inner) ? Object.fromEntries(Object.entries(inner).sort(byKey)) : inner,

@@ -1,11 +1,11 @@
-// Characters of JSON strings. Where a text must be told from others, by a pattern or as the name of
-// a property, each character is spelled in one way only: escaped where it must be.
+// The characters of JSON strings. If a text must be distinguished from others (by a pattern or as a
+// property's name), each character has only one spelling: it is escaped only if it must be.
 import { complement, hex, literal, merged, set } from './gbnf.ts';
 import type { CodePoints } from './gbnf.ts';
 
 /**
- * Any character of a string, in all spellings but one: surrogates are not written as two escapes, as
- * one of them alone would be half a character.
+ * Any character of a string, in all spellings but one: two escapes for a surrogate pair are not
+ * allowed, because one of them alone would be half a character.
  */
 export const anyCharacter = String.raw`[^"\\\x00-\x1f] | "\\" (["\\/bfnrt] | "u" ([0-9a-cA-CefEF] [0-9a-fA-F]{3} | [dD] [0-7] [0-9a-fA-F]{2}))`;
 
@@ -21,10 +21,10 @@ const shortEscapes = new Map([
 
 const surrogates: CodePoints = [0xd800, 0xdfff];
 
-/** One of the characters: alternatives, of which there are none without any. */
+/** Returns alternatives that match one of the characters; an empty list if there are none. */
 export type Characters = (ranges: readonly CodePoints[]) => string[];
 
-/** Each in its one spelling between such quotes. */
+/** Spells each character in its only way between such quotes. */
 export function charactersBetween(quote: string): Characters {
   const quoteCode = quote.charCodeAt(0);
   const codes = [...Array(0x20).keys(), quoteCode, 0x5c];
@@ -41,7 +41,7 @@ export function charactersBetween(quote: string): Characters {
   };
 }
 
-/** As they are; of control characters only tabs and line breaks. */
+/** Spells characters as they are. Of control characters, only tabs and line breaks are allowed. */
 export function plainCharacters(ranges: readonly CodePoints[]): string[] {
   const control: CodePoints[] = [[0, 8], [0xb, 0x1f], surrogates]; // prettier-ignore
   const plain = complement([...complement(ranges), ...control]);
@@ -59,7 +59,7 @@ const octet = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)';
 const ipv4 = `${octet}(?:\\.${octet}){3}`;
 const group = '[0-9a-f]{1,4}';
 const groupsBehind = (n: number) => `(?:${group}:){${String(n)}}`;
-/** Whole, or with one gap. */
+/** All groups, or fewer with one "::". */
 const ipv6 = [
   `${groupsBehind(7)}${group}`,
   ...[1, 2, 3, 4, 5, 6].map((n) => `${groupsBehind(n)}(?::${group}){1,${String(7 - n)}}`),
@@ -77,8 +77,8 @@ const uri =
 const base64url = '[A-Za-z0-9_-]';
 
 /**
- * What `format` can ask for, as patterns of whole texts: RFC 3339 with its durations, RFC 9562, and the
- * usual kinds of addresses. They may be narrower than the format is.
+ * The supported values of `format`, as patterns of whole texts: RFC 3339 with its durations, RFC
+ * 9562, and the usual kinds of addresses. A pattern may allow less than the format.
  */
 export const formats = new Map(
   Object.entries({
@@ -100,7 +100,7 @@ export const formats = new Map(
   }).map(([name, pattern]) => [name, `^(?:${pattern})$`]),
 );
 
-/** Names that Zod gives patterns, which say all there is. */
+/** Names that Zod writes as `format` beside a pattern. The pattern alone is enough. */
 export const namesOfPatterns = new Set([
   ...['nanoid', 'cuid', 'cuid2', 'ulid', 'xid', 'ksuid', 'emoji', 'cidrv4', 'cidrv6', 'e164'],
   ...['mac', 'hex', 'lowercase', 'uppercase', 'starts_with', 'ends_with', 'includes', 'regex'],

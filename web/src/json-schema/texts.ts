@@ -1,4 +1,4 @@
-// What is asked of a string, by patterns, lengths and names that are taken → GBNF of the JSON strings
+// Converts requirements on a string (patterns, lengths, excluded names) to GBNF of the JSON strings
 // that match, without quotation marks.
 import { automatonOf, automatonToGbnf } from './automaton.ts';
 import type { RuleSink } from './automaton.ts';
@@ -10,14 +10,14 @@ import { PatternError, readPattern } from './pattern.ts';
 import type { Pattern } from './pattern.ts';
 import type { Characters } from './strings.ts';
 
-/** States that an automaton may take while it is made. */
+/** The most states of an automaton while it is made. */
 const maxStates = 20_000;
-/** Rules and branches that it may come to. */
+/** The most moves of the finished automaton. They become rules and branches. */
 const maxMoves = 10_000;
-/** Copies of a part that looks ahead. */
+/** The most copies of a part that looks around. */
 const maxCopies = 50;
 
-/** A plain pattern as it is written; undefined where it looks around. */
+/** Converts a plain pattern directly. Returns undefined if the pattern looks around. */
 export function patternToGbnf(pattern: string, characters: Characters): string | undefined {
   const whole = readPattern(pattern);
   const branches = whole.kind === 'choice' ? whole.parts : [whole];
@@ -26,7 +26,7 @@ export function patternToGbnf(pattern: string, characters: Characters): string |
   return alternatives(written.filter((branch) => branch !== undefined));
 }
 
-/** A pattern matches anywhere in a text: where it has no anchor, anything may be around it. */
+/** A pattern matches anywhere in a text: without an anchor, any text may be before or after it. */
 function branchToGbnf(branch: Pattern, characters: Characters): string | undefined {
   const parts = branch.kind === 'sequence' ? branch.parts : [branch];
   const isAnchored = parts[0]?.kind === 'start';
@@ -71,10 +71,10 @@ function oneOf(ranges: CodePoints[], characters: Characters): string {
   return alternatives(spellings);
 }
 
-/** Whether the start of the text is here. */
+/** Whether this place is the start of the text. */
 type AtStart = 'yes' | 'no' | 'maybe';
 
-/** The texts in which a pattern matches somewhere. */
+/** Returns the texts in which a pattern matches somewhere. */
 export function patternLanguage(pattern: string, languages: Languages): Language {
   const whole = readPattern(pattern);
   const { anyCharacter, anyText } = languages;
@@ -90,7 +90,7 @@ class PatternLanguage {
     this.#languages = languages;
   }
 
-  /** The texts of which a beginning matches the pattern and the rest is one of `rest`. */
+  /** Returns the texts whose beginning matches the pattern and whose remainder is in `rest`. */
   before(pattern: Pattern, rest: Language, atStart: AtStart): Language {
     const languages = this.#languages;
     switch (pattern.kind) {
@@ -155,7 +155,7 @@ function placeAfter(pattern: Pattern | undefined, place: AtStart): AtStart {
   return least > 0 ? 'no' : 'maybe';
 }
 
-/** Of what a pattern matches: whether it may be empty, and whether it must be. */
+/** Returns the least and the greatest length of what a pattern matches. Only 0 or not 0 matters. */
 function lengthsOf(pattern: Pattern): [least: number, most: number] {
   switch (pattern.kind) {
     case 'set':
@@ -185,9 +185,9 @@ function sum(numbers: number[]): number {
 }
 
 /**
- * Undefined where no text is in the language.
+ * Returns GBNF for the texts of the language; undefined if it has none.
  *
- * @throws PatternError where that takes too many states.
+ * @throws PatternError if this takes too many states.
  */
 export function languageToGbnf(
   language: Language,

@@ -1,8 +1,8 @@
-// What all answers have in common.
+// Helpers that all kinds of answers share.
 import type { GenerationResult, ModelInfo } from '../types.ts';
 import type { CompletionUsage, RequestOptions, SamplingParams } from './types.ts';
 
-/** An answer that arrives in parts. Leaving the loop, or aborting the controller, ends its making. */
+/** An answer that arrives in parts. Leaving the loop or aborting the controller ends the answer. */
 export class AnswerStream<Chunk> implements AsyncIterable<Chunk> {
   readonly controller: AbortController;
   readonly #chunks: AsyncGenerator<Chunk, void, void>;
@@ -18,7 +18,7 @@ export class AnswerStream<Chunk> implements AsyncIterable<Chunk> {
   }
 }
 
-/** A controller that the caller's signal aborts, too. */
+/** Returns a controller that the caller's signal also aborts. */
 export function controllerOf({ signal }: RequestOptions): AbortController {
   const controller = new AbortController();
   const abort = () => {
@@ -37,17 +37,17 @@ export function answerHead(kind: string, params: SamplingParams, info: ModelInfo
   };
 }
 
-/** Letters and digits. Mistral's template wants the ids of calls to be nine of them. */
+/** Returns random letters and digits. Mistral's template requires call ids of nine of them. */
 export function randomName(length: number): string {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
   const bytes = crypto.getRandomValues(new Uint8Array(length));
   return Array.from(bytes, (byte) => alphabet[byte % alphabet.length]).join('');
 }
 
-/** What was generated, and how many of its tokens were thoughts, where somebody counted. */
+/** A result, and how many of its tokens were thoughts, if they were counted. */
 export type CountedResult = GenerationResult & { reasoningTokens?: number };
 
-/** Of several choices for one prompt, which is counted once. */
+/** Returns the usage of several choices for one prompt. The prompt is counted once. */
 export function usageOf(results: readonly CountedResult[]): CompletionUsage {
   const promptTokens = results[0]?.usage.promptTokens ?? 0;
   const total = (count: (result: CountedResult) => number) =>
@@ -68,7 +68,7 @@ export function usageOf(results: readonly CountedResult[]): CompletionUsage {
   };
 }
 
-/** A full context cuts an answer short as a limit does. */
+/** A full context is reported as `length`, like `maxTokens`: both cut the answer. */
 export function finishReasonOf({ finishReason }: GenerationResult): 'stop' | 'length' {
   return finishReason === 'length' || finishReason === 'context' ? 'length' : 'stop';
 }

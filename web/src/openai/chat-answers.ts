@@ -1,4 +1,4 @@
-// A conversation's answer, read as it is written: what the facades for chats are made of.
+// Reads the answer to a conversation while it is generated. All chat APIs of the package use this.
 import { KingletError } from '../errors.ts';
 import { grammarOfCalls } from '../json-schema/calls.ts';
 import type { Kinglet } from '../kinglet.ts';
@@ -43,7 +43,7 @@ export interface ChatRequest {
   nCallsAtMost: number;
 }
 
-/** Lays a conversation out; refuses what cannot be done. */
+/** Lays out a conversation. Rejects if the request asks for something unsupported. */
 export async function prepareChat(
   model: Kinglet,
   params: ChatCompletionParams,
@@ -115,7 +115,7 @@ export interface AnswerEvent {
   logprobs: TokenLogprob[];
 }
 
-/** One answer as it is written. Returns how it ended. */
+/** Yields one answer while it is generated. Returns how the answer ended. */
 export async function* answerEvents(
   request: ChatRequest,
   choice: number,
@@ -126,7 +126,7 @@ export async function* answerEvents(
   let nCalls = 0;
   let nTokens = 0;
   let reasoningTokens = 0;
-  let logprobs: TokenLogprob[] = []; // of the tokens read since the last event
+  let logprobs: TokenLogprob[] = []; // for the tokens read since the last event
   for await (const piece of generation) {
     const { text, reasoning = '', toolCalls = [] } = piece;
     if (piece.token >= 0) ++nTokens;

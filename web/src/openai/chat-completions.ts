@@ -29,7 +29,7 @@ export class ChatCompletions {
     this.#options = options;
   }
 
-  /** Answers a conversation, at once or, with `stream`, in chunks. */
+  /** Answers a conversation: at once, or in chunks with `stream`. */
   create(
     params: ChatCompletionParams & NonStreaming,
     options?: RequestOptions,
@@ -118,7 +118,7 @@ async function* streamChunks(
   for (let index = 0; index < request.nChoices; ++index) {
     const events = answerEvents(request, index, results);
     try {
-      // What cannot be answered fails before the first chunk.
+      // A request that cannot be answered fails before the first chunk.
       let next = await events.next();
       yield chunk(index, { role: 'assistant', content: '' });
       for (; !next.done; next = await events.next()) {
@@ -133,7 +133,7 @@ async function* streamChunks(
       }
       yield chunk(index, {}, next.value);
     } finally {
-      // Where the reader leaves the loop, the generation ends.
+      // If the reader leaves the loop, this ends the generation.
       await events.return('stop');
     }
   }

@@ -13,8 +13,8 @@ export class Embeddings {
   }
 
   /**
-   * A vector of length 1 for each input: see {@link Kinglet.embed}. As with OpenAI's client, the
-   * type of a vector does not say that `encoding_format` may make it a string.
+   * Returns a vector of length 1 for each input: see {@link Kinglet.embed}. As in OpenAI's client,
+   * the type of a vector is `number[]` even where `encoding_format` may make it a string.
    */
   create(
     params: EmbeddingParams & { encoding_format: 'base64' },

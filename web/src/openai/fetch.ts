@@ -1,4 +1,4 @@
-// OpenAI's API as requests and responses, without a network.
+// Answers HTTP requests of OpenAI's API, without a network.
 import { KingletError, messageOf } from '../errors.ts';
 import type { KingletErrorCode } from '../errors.ts';
 import type { Kinglet } from '../kinglet.ts';
@@ -10,21 +10,21 @@ import { Responses } from './responses.ts';
 import { TextCompletions } from './text-completions.ts';
 import type { OpenAIOptions } from './types.ts';
 
-/** What answers a request's body: at once, or in parts. */
+/** Answers a request's body, either at once or in parts. */
 type Answer = (params: never, options: { signal: AbortSignal | undefined }) => Promise<object>;
 
 /**
- * A `fetch` that is answered by a model in the page, for clients of OpenAI's API that take one:
+ * Returns a `fetch` that a model in the page answers, for clients of OpenAI's API that accept one:
  *
  * ```js
  * const fetch = createFetch(await Kinglet.load(url));
  * const client = new OpenAI({ fetch, baseURL: 'http://kinglet/v1', apiKey: 'none' });
  * ```
  *
- * The address may be any that ends in `/chat/completions`, `/completions`, `/responses`,
- * `/embeddings`, `/rerank` or `/models`. Nothing is sent anywhere. Aborting the request, or leaving
- * its stream, ends the work. Errors are answers with a status and OpenAI's JSON, and say that to try
- * again is of no use.
+ * Any address works that ends in `/chat/completions`, `/completions`, `/responses`, `/embeddings`,
+ * `/rerank` or `/models`. Nothing is sent to a server. Aborting the request, or cancelling its
+ * stream, ends the work. Errors are responses with a status and OpenAI's JSON, and with the header
+ * `x-should-retry: false`.
  */
 export function createFetch(
   model: Kinglet,
@@ -40,7 +40,7 @@ export function createFetch(
     rerank: (params, { signal }) => rerank(model, params, { signal }),
   };
   return async (input, init) => {
-    // A request's own signal follows this one only as long as somebody holds the request.
+    // The signal of a Request made from `init` follows this signal only while the Request is held.
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     signal?.throwIfAborted();
     try {
@@ -79,7 +79,7 @@ async function respond(
   });
 }
 
-/** There is one model, and it answers to any name. */
+/** There is only one model: it answers under any name. */
 function modelsAnswer({ info }: Kinglet, name: string | undefined): object {
   const model = (id: string) => ({ id, object: 'model', created: 0, owned_by: 'kinglet' });
   return name === undefined
@@ -93,14 +93,14 @@ async function bodyOf(request: Request): Promise<object> {
     const body: unknown = JSON.parse(text);
     if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body;
   } catch {
-    // Told below.
+    // Thrown below.
   }
   throw new RequestError(400, 'the body must be a JSON object');
 }
 
 /**
- * Server-sent events of a stream's parts, `isTyped` where each tells its type. Rejects where not
- * even the first can be made.
+ * Returns the parts of a stream as server-sent events. With `isTyped`, each event names its type.
+ * Rejects if already the first part fails.
  */
 async function eventStream(
   parts: AnswerStream<object>,
@@ -136,7 +136,7 @@ async function eventStream(
   });
 }
 
-/** What is wrong with a request before any model is asked. */
+/** A request that is refused before the model is asked. */
 class RequestError extends Error {
   constructor(
     readonly status: number,
@@ -146,7 +146,7 @@ class RequestError extends Error {
   }
 }
 
-/** Others are faults of the engine, not of the request. */
+/** Codes that are not listed get 500: the engine failed, not the request. */
 const statuses: Partial<Record<KingletErrorCode, number>> = {
   ...{ invalid_argument: 400, invalid_grammar: 400, prompt_too_long: 400, context_full: 400 },
   ...{ unsupported_feature: 400, missing_tensor: 400, disposed: 503, worker_crashed: 503 },

@@ -15,7 +15,7 @@ export type * from './responses-types.ts';
 export type { TextCompletions } from './text-completions.ts';
 export type * from './types.ts';
 
-/** A model after the methods of OpenAI's client. */
+/** A model with the methods of OpenAI's client. */
 export interface OpenAI {
   chat: { completions: ChatCompletions };
   completions: TextCompletions;
@@ -24,15 +24,15 @@ export interface OpenAI {
 }
 
 /**
- * Lets code that was written for OpenAI's client talk to a model in the page:
+ * Returns an object that lets code written for OpenAI's client use a model in the page:
  *
  * ```js
  * const model = openAI(await Kinglet.load(url));
  * const answer = await model.chat.completions.create({ messages });
  * ```
  *
- * Every answer runs in the session that the model has from the start, one after the other. What a
- * request asks for that cannot be done rejects with `invalid_argument`; it is never left out.
+ * All answers run in the session that the model has from the start, one after the other. A request
+ * that asks for something unsupported rejects with `invalid_argument`: no such part is left out.
  */
 export function openAI(model: Kinglet, options: OpenAIOptions = {}): OpenAI {
   return {

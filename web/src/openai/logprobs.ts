@@ -5,7 +5,7 @@ export function tokenLogprob({ text, logprob = 0, top = [] }: Piece): TokenLogpr
   return { ...topLogprob({ text, logprob }), top_logprobs: top.map(topLogprob) };
 }
 
-/** Adds a token to the lists that text completions have; `offset`: where its text begins. */
+/** Adds a token to the lists of a text completion. `offset` is where the token's text begins. */
 export function addTextLogprob(
   lists: TextLogprobs,
   { text, logprob = 0, top = [] }: Piece,

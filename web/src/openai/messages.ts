@@ -1,4 +1,4 @@
-// Messages as OpenAI's API has them, made into those that chat templates expect.
+// Converts messages of OpenAI's API to those that chat templates expect.
 import { KingletError } from '../errors.ts';
 import type { ChatMessage, ContentPart } from '../types.ts';
 import { spellCall, toolInstructions } from './tools.ts';
@@ -19,7 +19,7 @@ export function templateMessages(
   return tools.length === 0 || knowsTools ? made : withInstructions(made, toolInstructions(tools));
 }
 
-/** Templates that know tools know these messages too, the arguments being values, not JSON. */
+/** For templates that know tools: they also know calls and results, with arguments as values. */
 function taughtMessage(message: MessageParam): ChatMessage {
   const calls = functionCalls(message).map(
     ({ id, type, function: { name, arguments: given } }) => ({
@@ -37,7 +37,7 @@ function taughtMessage(message: MessageParam): ChatMessage {
   };
 }
 
-/** Other templates know text and pictures alone. */
+/** For other templates, which know only text and pictures. */
 function untaughtMessage(message: MessageParam): ChatMessage {
   const content = contentOf(message);
   if (message.role === 'tool') {
@@ -73,11 +73,11 @@ function withInstructions(messages: ChatMessage[], instructions: string): ChatMe
 }
 
 function roleOf({ role }: MessageParam): string {
-  // What OpenAI's newer models call the system.
+  // OpenAI's newer models call the system role "developer".
   return role === 'developer' ? 'system' : role;
 }
 
-/** Text, unless there are pictures. */
+/** Returns text, or parts if there are pictures. */
 function contentOf({ content }: MessageParam): Content {
   if (content === null || content === undefined) return '';
   if (typeof content === 'string') return content;
@@ -101,14 +101,14 @@ function partOf({ type, text, refusal, image_url: image }: MessagePart): Content
   );
 }
 
-/** All that the model can see is seen, which is `detail: "high"`. */
+/** A model always reads a picture in full detail, so `detail: "low"` is refused. */
 function checkedAddress(image: MessagePart['image_url']): string {
   const { url, detail = 'auto' } = (image ?? {}) as { url?: unknown; detail?: unknown };
   if (detail !== 'auto' && detail !== 'high') {
     const message = `an image_url's detail must be "auto" or "high", not ${String(detail)}`;
     throw new KingletError('invalid_argument', message);
   }
-  // No file: messages may come from others.
+  // Paths and file: URLs are refused, because messages may come from other people.
   if (typeof url === 'string' && /^(https?|data):/i.test(url)) return url;
   throw new KingletError(
     'invalid_argument',

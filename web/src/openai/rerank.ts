@@ -1,21 +1,21 @@
-// Ranking, as services beside OpenAI's spell it: its own API has none.
+// Ranking, in the form that other services use: OpenAI's API has none.
 import { KingletError } from '../errors.ts';
 import type { Kinglet } from '../kinglet.ts';
 import { present } from './sampling.ts';
 import type { RequestOptions } from './types.ts';
 
 export interface RerankParams {
-  /** Any name: there is one model, and answers repeat the name. */
+  /** Any name: there is only one model, and answers repeat the name. */
   model?: string | undefined;
   query: string;
   documents: readonly (string | { text: string })[];
-  /** Give the best ones only. Default: all. */
+  /** Return only this many documents, the best ones. Default: all. */
   top_n?: number | null | undefined;
-  /** Answer with the documents' texts, too. Default false. */
+  /** Include the documents' texts in the answer. Default false. */
   return_documents?: boolean | null | undefined;
 }
 
-/** Best first. A score is larger where a document answers the query better, on the model's scale. */
+/** The results, best first. A larger score is better; the scale depends on the model. */
 export interface RerankAnswer {
   object: 'list';
   model: string;
@@ -35,7 +35,7 @@ export async function rerank(
   }
   const { query, documents, top_n: topN, return_documents: isWhole } = params;
   const given: unknown = documents;
-  // What is no text is refused below.
+  // model.rerank() refuses documents that have no text.
   const texts = (Array.isArray(given) ? (given as (typeof documents)[0][]) : []).map((document) =>
     typeof document === 'string' ? document : (document as { text: string } | null)?.text,
   ) as string[];

@@ -1,4 +1,4 @@
-// What OpenAI's API of responses asks for, said as its API of chats does.
+// Converts requests of OpenAI's Responses API to requests of its chat API.
 import { KingletError } from '../errors.ts';
 import type {
   ResponseFunctionTool,
@@ -15,7 +15,7 @@ import type {
   ToolChoice,
 } from './types.ts';
 
-/** @throws KingletError `invalid_argument` where it cannot be done here. */
+/** @throws KingletError `invalid_argument` if a parameter is not supported. */
 export function chatParams(params: ResponseParams): ChatCompletionParams {
   const {
     input,
@@ -54,7 +54,7 @@ export function chatParams(params: ResponseParams): ChatCompletionParams {
   };
 }
 
-/** What only the other API knows, or only a service that keeps answers. */
+/** Refuses parameters that only the chat API has, or only a service that stores answers. */
 function refuseForeign(params: object): void {
   const { n, previous_response_id: previous } = params as Record<string, unknown>;
   if (n !== undefined) throw invalid('the parameter "n" is not supported');
@@ -79,7 +79,7 @@ function inputMessages(input: ResponseParams['input']): MessageParam[] {
 
 type OpenMessage = MessageParam & { tool_calls?: FunctionCall[] };
 
-/** The items of one answer (thoughts, text, calls) are one message of the assistant. */
+/** Joins the items of one answer (thoughts, text, calls) into one message of the assistant. */
 function addItem(messages: OpenMessage[], item: ResponseInputItem): void {
   switch (item.type ?? 'message') {
     case 'message':
@@ -125,7 +125,7 @@ function addMessage(messages: OpenMessage[], { role, content }: ResponseInputIte
 
 function addAnswer(messages: OpenMessage[], part: Partial<MessageParam>, call?: FunctionCall) {
   const last = messages.at(-1);
-  // A second text, or a thought after something was said, begins another answer.
+  // A thought, or text after text or calls, begins another answer.
   const isOpen =
     last?.role === 'assistant' &&
     !(part.content !== undefined && (last.content !== undefined || last.tool_calls)) &&
@@ -160,7 +160,7 @@ function responseFormat(format: ResponseTextFormat): ResponseFormat {
   return { type, json_schema: { name, schema } };
 }
 
-/** @throws KingletError `invalid_argument` of what is no function: those tools are a service's own. */
+/** @throws KingletError `invalid_argument` for tools of services: only functions are supported. */
 function functionTool(tool: ResponseFunctionTool | { type: string }): FunctionTool {
   if (!isFunction(tool)) {
     throw invalid(`a tool of type "${tool.type}" is not supported, only "function" is`);

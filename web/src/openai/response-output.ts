@@ -1,4 +1,4 @@
-// The output of a response as it grows, item after item.
+// Builds the output of a response, item after item, while the answer is generated.
 import { randomName } from './answers.ts';
 import type { AnswerEvent } from './chat-answers.ts';
 import type {
@@ -14,7 +14,7 @@ type Kind = ResponseOutputItem['type'];
 interface OpenItem {
   kind: Kind;
   id: string;
-  /** What came of it so far: said, thought, or arguments. */
+  /** The text so far: of the answer, the thoughts or the arguments. */
   text: string;
   logprobs: TokenLogprob[];
   callId: string;
@@ -27,7 +27,7 @@ export class ResponseOutput {
   readonly done: ResponseOutputItem[] = [];
   #open: OpenItem | undefined;
 
-  /** The events of what came next of the answer. */
+  /** Yields the events for the next part of the answer. */
   *add({ text, reasoning, calls, logprobs }: AnswerEvent): Generator<ResponseEvent> {
     if (reasoning !== '') yield* this.#grow('reasoning', reasoning, []);
     if (text !== '' || (logprobs.length > 0 && this.#open?.kind === 'message')) {
@@ -36,7 +36,7 @@ export class ResponseOutput {
     for (const call of calls) yield* this.#growCall(call);
   }
 
-  /** The events of an answer that ended. One without any words is a message all the same. */
+  /** Yields the events for the end of the answer. An empty answer becomes an empty message. */
   *end(status: 'completed' | 'incomplete'): Generator<ResponseEvent> {
     if (!this.#open && this.done.length === 0) yield* this.#begin('message');
     yield* this.#close(status);

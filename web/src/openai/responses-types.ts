@@ -1,23 +1,23 @@
-// The shapes of OpenAI's API of responses, as far as they are answered here: see types.ts.
+// The types of the supported part of OpenAI's Responses API: see types.ts.
 
 import type { TokenLogprob } from './types.ts';
 
 /**
- * What was said, thought, called or answered so far. Of `type` "message" where it has none; the
- * items of an answer's `output` can be given as they are.
+ * A message, a thought, a call or a call's result. The default `type` is "message". The items of an
+ * answer's `output` can be given unchanged.
  */
 export interface ResponseInputItem {
   type?: string | null;
   role?: string;
   /** Text, or parts that have `text`. */
   content?: string | readonly object[] | null;
-  /** Of a reasoning item: parts. */
+  /** In a reasoning item: its parts, if it has no `content`. */
   summary?: readonly object[] | null;
-  /** Of a call, and of its output. */
+  /** In a call and in its result: the id of the call. */
   call_id?: string | null;
   name?: string | null;
   arguments?: unknown;
-  /** As `content`. */
+  /** In a call's result: text or parts, like `content`. */
   output?: unknown;
 }
 
@@ -50,31 +50,31 @@ export type ResponseTextFormat =
 
 export interface ResponseParams {
   input?: string | readonly ResponseInputItem[] | undefined;
-  /** Said by the system, before the input. */
+  /** A system message before the input. */
   instructions?: string | null | undefined;
-  /** Any name: there is one model, and answers repeat the name. */
+  /** Any name: there is only one model, and answers repeat the name. */
   model?: string | undefined;
   /** Default: until the context is full. */
   max_output_tokens?: number | null | undefined;
   temperature?: number | null | undefined;
   top_p?: number | null | undefined;
-  /** How many alternatives of each token to tell. */
+  /** How many alternatives to return for each token, if `include` asks for logprobs. */
   top_logprobs?: number | null | undefined;
-  /** "message.output_text.logprobs" tells how probable the tokens were; others change nothing. */
+  /** "message.output_text.logprobs" asks for the tokens' logprobs; other values have no effect. */
   include?: readonly string[] | null | undefined;
   text?: { format?: ResponseTextFormat; verbosity?: string | null } | undefined;
   tools?: readonly (ResponseFunctionTool | { type: string })[] | undefined;
   tool_choice?: ResponseToolChoice | { type: string } | undefined;
   parallel_tool_calls?: boolean | null | undefined;
-  /** The effort "none" asks models that reason first, and can do without, for an answer. */
+  /** The effort "none" asks a model to answer without thinking, if its template supports that. */
   reasoning?: { effort?: string | null; summary?: string | null } | null | undefined;
   metadata?: Record<string, string> | null | undefined;
   stream_options?: { include_obfuscation?: boolean } | null | undefined;
-  /** Only false: an answer is made while somebody waits for it. */
+  /** Only false is supported: answers are not stored. */
   background?: boolean | null | undefined;
-  /** Only "disabled": nothing is left out of a long input. */
+  /** Only "disabled" is supported: nothing is left out of a long input. */
   truncation?: 'auto' | 'disabled' | null | undefined;
-  /** Beyond OpenAI's: as in {@link SamplingParams}. */
+  /** This and the following are not in OpenAI's API: see {@link SamplingParams}. */
   seed?: number | null | undefined;
   top_k?: number | null | undefined;
   min_p?: number | null | undefined;
@@ -104,7 +104,7 @@ export interface ResponseOutputMessage {
   content: ResponseOutputText[];
 }
 
-/** What the model thought first. */
+/** What the model thought before it answered. */
 export interface ResponseReasoningItem {
   id: string;
   type: 'reasoning';
@@ -134,7 +134,7 @@ export interface ResponseUsage {
   total_tokens: number;
 }
 
-/** An answer. Named as its API is; `ResponseParams` repeat what it was asked for. */
+/** An answer. It repeats some of the {@link ResponseParams} of its request. */
 export interface ModelResponse {
   id: string;
   object: 'response';
@@ -158,11 +158,11 @@ export interface ModelResponse {
   tools: ResponseFunctionTool[];
   tool_choice: ResponseToolChoice;
   truncation: 'disabled';
-  /** When it is done. */
+  /** Present when the answer is done. */
   usage?: ResponseUsage;
 }
 
-/** Where in the output an event belongs. */
+/** The output item that an event belongs to. */
 export interface ResponseItemPlace {
   item_id: string;
   output_index: number;
@@ -174,7 +174,7 @@ export interface ResponsePartPlace extends ResponseItemPlace {
 
 export type ResponsePart = ResponseOutputText | ResponseReasoningText;
 
-/** One of them, without its number. */
+/** An event of a stream, without its sequence number. */
 export type ResponseEvent =
   | {
       type:
@@ -208,5 +208,8 @@ export type ResponseEvent =
       arguments: string;
     } & ResponseItemPlace);
 
-/** What a stream of a response says, in order; all but the first two and the last tell of an item. */
+/**
+ * An event of a stream, numbered in order. The first two events and the last have the whole
+ * response; the others are about one item.
+ */
 export type ResponseStreamEvent = ResponseEvent & { sequence_number: number };

@@ -25,7 +25,7 @@ export class Responses {
     this.#options = options;
   }
 
-  /** Answers a text or a conversation, at once or, with `stream`, in events. */
+  /** Answers a text or a conversation: at once, or in events with `stream`. */
   create(params: ResponseParams & NonStreaming, options?: RequestOptions): Promise<ModelResponse>;
   create(
     params: ResponseParams & Streaming,
@@ -66,7 +66,7 @@ async function* responseEvents(
   const output = new ResponseOutput();
   const answer = answerEvents(request, 0, results);
   try {
-    // What cannot be answered fails before the first event.
+    // A request that cannot be answered fails before the first event.
     let next = await answer.next();
     yield { type: 'response.created', response: begun };
     yield { type: 'response.in_progress', response: begun };
@@ -75,12 +75,12 @@ async function* responseEvents(
     yield* output.end(status);
     yield { type: `response.${status}`, response: endedResponse(begun, status, output, results) };
   } finally {
-    // Where the reader leaves the loop, the generation ends.
+    // If the reader leaves the loop, this ends the generation.
     await answer.return('stop');
   }
 }
 
-/** What it will be, without what is written. */
+/** The response before it has any output. */
 function begunResponse(params: ResponseParams, { info }: Kinglet): ModelResponse {
   return {
     ...{ id: `resp_${randomName(24)}`, object: 'response', status: 'in_progress' },
@@ -96,7 +96,7 @@ function begunResponse(params: ResponseParams, { info }: Kinglet): ModelResponse
     top_p: params.top_p ?? null,
     text: { format: params.text?.format ?? { type: 'text' } },
     tools: (params.tools ?? []).filter(isFunction),
-    // Others were refused.
+    // Other kinds were refused by chatParams().
     tool_choice: (params.tool_choice ?? 'auto') as ResponseToolChoice,
     truncation: 'disabled',
   };

@@ -1,9 +1,9 @@
-// OpenAI's names of what generate() knows by its own.
+// Maps OpenAI's parameters to the options of generate().
 import { KingletError } from '../errors.ts';
 import type { GenerateOptions } from '../types.ts';
 import type { RequestOptions, SamplingParams } from './types.ts';
 
-/** What changes nothing here, or would only matter to a service. */
+/** Parameters that have no effect here, or matter only to a service. */
 const withoutEffect = [
   ...['model', 'metadata', 'store', 'user', 'safety_identifier', 'service_tier', 'verbosity'],
   ...['prompt_cache_key', 'prompt_cache_options', 'prompt_cache_retention', 'prediction'],
@@ -15,7 +15,7 @@ const common = [
   'logprobs',
 ];
 
-/** Refuses what would be left out silently otherwise. */
+/** Refuses parameters that would otherwise be ignored silently. */
 export function refuseUnknown(params: object, known: readonly string[]): void {
   for (const [name, value] of Object.entries(params) as [string, unknown][]) {
     if (value === null || value === undefined) continue;
@@ -44,14 +44,14 @@ export function samplingOptions(
   });
 }
 
-/** How many answers; each but the first has a seed of its own. */
+/** Returns the number of answers to make. */
 export function numberOfChoices({ n }: SamplingParams): number {
   const count = n ?? 1;
   if (Number.isInteger(count) && count >= 1 && count <= 128) return count;
   throw new KingletError('invalid_argument', `n is ${String(n)}, expected 1 to 128`);
 }
 
-/** Those of one of several answers to a prompt. */
+/** Returns the options of one of several answers to a prompt: each has its own seed. */
 export function optionsOfChoice(options: GenerateOptions, choice: number): GenerateOptions {
   const { seed } = options;
   return seed === undefined ? options : { ...options, seed: seed + choice };

@@ -31,7 +31,7 @@ export class TextCompletions {
     this.#model = model;
   }
 
-  /** Continues one or several prompts, at once or, with `stream`, in chunks. */
+  /** Continues one or several prompts: at once, or in chunks with `stream`. */
   create(
     params: TextCompletionParams & NonStreaming,
     options?: RequestOptions,
@@ -98,7 +98,7 @@ async function* streamChunks(request: TextRequest): AsyncGenerator<TextCompletio
   }
 }
 
-/** What the choices grow by, one after the other, and what each prompt cost. */
+/** Yields the parts of the choices, one choice after the other, and the usage of each prompt. */
 async function* parts({
   model,
   params,
@@ -130,7 +130,7 @@ async function* parts({
   }
 }
 
-/** Until its last part, which tells why, a choice goes on. OpenAI's type has no word for that. */
+/** Only a choice's last part has a `finish_reason`; OpenAI's type does not allow null before it. */
 function part(index: number, text: string, withLogprobs: boolean): Choice {
   return {
     ...{ index, text, logprobs: withLogprobs ? noTextLogprobs() : null },
@@ -172,7 +172,7 @@ function textOf(model: Kinglet, prompt: Prompt): Promise<string> {
   return typeof prompt === 'string' ? Promise.resolve(prompt) : model.detokenize(prompt);
 }
 
-/** A text, tokens, or a list of either. */
+/** Returns the prompts of a text, of tokens, or of a list of either. */
 export function promptsOf(prompt: TextCompletionParams['prompt']): Prompt[] {
   if (typeof prompt === 'string') return [prompt];
   if (!Array.isArray(prompt) || prompt.length === 0) {

@@ -1,10 +1,10 @@
-// Tools: which ones a request gives, and how models are told of them whose template is not made for it.
+// Chooses the tools of a request, and describes them to models whose template does not.
 import { KingletError } from '../errors.ts';
 import type { ToolCall } from '../types.ts';
 import type { ChatCompletionParams, FunctionTool } from './types.ts';
 
 export interface ChosenTools {
-  /** What the model is told of; empty where it is to call none. */
+  /** The tools that the model may call; empty if it must not call any. */
   tools: readonly FunctionTool[];
   /** Whether the answer must be a call. */
   isForced: boolean;
@@ -40,8 +40,8 @@ export function chosenTools({
   throw invalid(`a tool_choice of type "${choice.type}" is not supported`);
 }
 
-// Models whose template does not tell them of tools are told to write calls as Hermes does, which
-// the engine takes for granted then.
+// A model whose template does not describe tools is asked to write calls in the format of Hermes,
+// which the engine assumes for such models.
 const mark = '<tool_call>';
 const endMark = '</tool_call>';
 

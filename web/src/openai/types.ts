@@ -1,15 +1,15 @@
-// The shapes of OpenAI's API, as far as they are answered here: what its official client takes and
-// gives can be taken and given without change. Names and fields: the reference of that API.
+// The types of the supported part of OpenAI's API. They are compatible with those of the official
+// client. Source of names and fields: the reference of that API.
 
 import type { Pooling } from '../types.ts';
 
-/** What both kinds of completion understand. What is left out or null is as in `generate()`. */
+/** Parameters of both kinds of completion. If left out or null, `generate()`'s default applies. */
 export interface SamplingParams {
-  /** Any name: there is one model, and answers repeat the name. */
+  /** Any name: there is only one model, and answers repeat the name. */
   model?: string | undefined;
   frequency_penalty?: number | null | undefined;
   presence_penalty?: number | null | undefined;
-  /** From token ids to what is added to their logits. */
+  /** For each token id, a number that is added to its logit. */
   logit_bias?: Record<string, number> | null | undefined;
   /** How many answers to make, one after the other. Default 1. */
   n?: number | null | undefined;
@@ -18,11 +18,11 @@ export interface SamplingParams {
   stream_options?: { include_usage?: boolean; include_obfuscation?: boolean } | null | undefined;
   temperature?: number | null | undefined;
   top_p?: number | null | undefined;
-  /** Beyond OpenAI's: as `topK` of `generate()`. */
+  /** Not in OpenAI's API: `topK` of `generate()`. */
   top_k?: number | null | undefined;
-  /** Beyond OpenAI's: as `minP` of `generate()`. */
+  /** Not in OpenAI's API: `minP` of `generate()`. */
   min_p?: number | null | undefined;
-  /** Beyond OpenAI's: as `repeatPenalty` of `generate()`. */
+  /** Not in OpenAI's API: `repeatPenalty` of `generate()`. */
   repeat_penalty?: number | null | undefined;
 }
 
@@ -59,12 +59,15 @@ export interface FunctionCall {
   function: { name: string; arguments: string };
 }
 
-/** Of `type` "text", or "image_url" with the URL of a picture, which may be a data URL. */
+/**
+ * A part of a message, with the `type` "text", "refusal", or "image_url" for the URL of a picture,
+ * which may be a data URL.
+ */
 export interface MessagePart {
   type: string;
   text?: string;
   refusal?: string;
-  /** `detail`: "auto" or "high", which are the same. */
+  /** `detail`: "auto" or "high", which mean the same. */
   image_url?: { url: string; detail?: string };
 }
 
@@ -75,48 +78,48 @@ export interface MessageParam {
   tool_calls?: readonly (FunctionCall | { type: 'custom' })[];
   tool_call_id?: string;
   name?: string;
-  /** Beyond OpenAI's: what the assistant thought, for templates that say it again. */
+  /** Not in OpenAI's API: what the assistant thought, for templates that repeat thoughts. */
   reasoning_content?: string | null;
 }
 
 export interface ChatCompletionParams extends SamplingParams {
   messages: readonly MessageParam[];
   logprobs?: boolean | null | undefined;
-  /** How many alternatives of each token to tell, with `logprobs`. */
+  /** With `logprobs`: how many alternatives to return for each token. */
   top_logprobs?: number | null | undefined;
   /** Default: until the context is full. */
   max_completion_tokens?: number | null | undefined;
-  /** The older name of max_completion_tokens. */
+  /** The older name of `max_completion_tokens`. */
   max_tokens?: number | null | undefined;
   response_format?: ResponseFormat | undefined;
   tools?: readonly (FunctionTool | { type: 'custom' })[] | undefined;
   tool_choice?: ToolChoice | { type: 'custom' } | undefined;
   parallel_tool_calls?: boolean | undefined;
-  /** "none" asks models that reason first, and can do without, for an answer. */
+  /** "none" asks a model to answer without thinking first, if its template supports that. */
   reasoning_effort?: string | null | undefined;
-  /** Beyond OpenAI's: further variables of the file's chat template. */
+  /** Not in OpenAI's API: further variables of the file's chat template. */
   chat_template_kwargs?: Record<string, unknown> | undefined;
 }
 
 export interface TextCompletionParams extends SamplingParams {
   prompt: string | readonly string[] | readonly number[] | readonly (readonly number[])[] | null;
-  /** How many alternatives of each token to tell. */
+  /** How many alternatives to return for each token. */
   logprobs?: number | null | undefined;
   /** Default 16. */
   max_tokens?: number | null | undefined;
-  /** Answer with the prompt in front. */
+  /** Begin the answer with the prompt. */
   echo?: boolean | null | undefined;
 }
 
 export interface EmbeddingParams {
   input: string | readonly string[] | readonly number[] | readonly (readonly number[])[];
-  /** Any name: there is one model, and answers repeat the name. */
+  /** Any name: there is only one model, and answers repeat the name. */
   model?: string | undefined;
   /** "base64": the bytes of little-endian floats. Default "float". */
   encoding_format?: 'float' | 'base64' | undefined;
-  /** Keep so many numbers, the first: for models that were trained for it. Default: all. */
+  /** Keep only the first numbers of each vector, for models trained for it. Default: all. */
   dimensions?: number | undefined;
-  /** Beyond OpenAI's: of all positions the mean, the first or the last. Default: the file's. */
+  /** Not in OpenAI's API: `pooling` of `embed()`. Default: the file's. */
   pooling?: Pooling | undefined;
 }
 
@@ -128,11 +131,11 @@ export interface Streaming {
   stream: true;
 }
 
-/** Of {@link openAI}. */
+/** Options of {@link openAI}. */
 export interface OpenAIOptions {
   /**
-   * Recognise control tokens that messages spell, too: see `ChatTokensOptions` of the package.
-   * Default false.
+   * Recognize control tokens that are spelled out in messages, too: see `ChatTokensOptions` of the
+   * package. Default false.
    */
   trustContent?: boolean | undefined;
 }
@@ -148,9 +151,9 @@ export interface CompletionUsage {
   total_tokens: number;
   prompt_tokens_details: { cached_tokens: number };
   completion_tokens_details: {
-    /** Up to the end of what the model thought first, the marks of thoughts among them. */
+    /** Tokens up to the end of the model's thoughts, including marks of thoughts. */
     reasoning_tokens: number;
-    /** Tokens that were guessed ahead, as `lookup` of `generate()` does: drawn, or in vain. */
+    /** Tokens that were guessed ahead (see `lookup` of `generate()`): right and wrong guesses. */
     accepted_prediction_tokens: number;
     rejected_prediction_tokens: number;
   };
@@ -175,7 +178,7 @@ export interface ChatCompletionMessage {
   role: 'assistant';
   content: string | null;
   refusal: null;
-  /** What the model thought first, where it does. */
+  /** What the model thought before it answered, if it did. */
   reasoning_content?: string;
   tool_calls?: FunctionCall[];
 }
@@ -207,7 +210,7 @@ export interface ChatCompletionDelta {
   tool_calls?: ToolCallDelta[];
 }
 
-/** Its name comes first, its arguments piece by piece. */
+/** A new part of a call. The first part has the name; the arguments arrive piece by piece. */
 export type ToolCallDelta =
   (FunctionCall & { index: number }) | { index: number; function: { arguments: string } };
 
@@ -219,7 +222,7 @@ export interface ChatCompletionChunk extends Answer {
     finish_reason: ChatFinishReason | null;
     logprobs: ChoiceLogprobs | null;
   }[];
-  /** Of the last chunk, which has no choices, where `stream_options` ask for it. */
+  /** Only in the last chunk, which has no choices, if `stream_options` ask for it. */
   usage?: CompletionUsage;
 }
 

@@ -1,8 +1,8 @@
 import { domError } from './errors.ts';
 
 /**
- * Rejects as soon as the signal aborts, with its reason, and otherwise with the errors of the Prompt
- * API.
+ * Rejects as soon as the signal aborts, with its reason. Other errors are converted to those of the
+ * Prompt API.
  */
 export async function abortable<T>(done: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   let stopListening: () => void = () => undefined;

@@ -1,12 +1,12 @@
-// What an answer must be.
+// Converts a `responseConstraint` to options of generate().
 import type { GenerateOptions } from '../types.ts';
 import { notSupported } from './errors.ts';
 
 export interface Constraint {
   options: GenerateOptions;
-  /** What the model is told of it. */
+  /** Describes the constraint to the model. */
   instruction: string;
-  /** Makes the answer's text of what the model writes, piece by piece. */
+  /** Converts the pieces that the model writes to the answer's text. */
   read: (written: string) => string;
 }
 
@@ -19,7 +19,7 @@ export function constraintOf(given: object | undefined): Constraint {
   return { options: { jsonSchema: given }, instruction, read: asItIs };
 }
 
-/** The model writes a JSON string whose text matches: those it can be held to. */
+/** The model writes a JSON string that matches, because JSON schemas can require that. */
 function expressionConstraint({ source, flags }: RegExp): Constraint {
   if (/[^guvd]/.test(flags)) {
     throw notSupported(`A responseConstraint cannot have the flags "${flags}".`);

@@ -1,8 +1,8 @@
-// What goes wrong, by the names that the Prompt API has for it.
+// Converts errors to those of the Prompt API.
 import { KingletError } from '../errors.ts';
 import type { KingletErrorCode } from '../errors.ts';
 
-/** Others are an OperationError. */
+/** Codes that are not listed become an OperationError. */
 const names: Partial<Record<KingletErrorCode, string>> = {
   ...{ invalid_argument: 'NotSupportedError', unsupported_feature: 'NotSupportedError' },
   ...{ invalid_grammar: 'NotSupportedError', missing_tensor: 'NotSupportedError' },
@@ -12,7 +12,7 @@ const names: Partial<Record<KingletErrorCode, string>> = {
   ...{ prompt_too_long: 'QuotaExceededError', context_full: 'QuotaExceededError' },
 };
 
-/** The error as the Prompt API throws it; what is none of the package's stays as it is. */
+/** Converts an error of the package to one of the Prompt API; returns other errors unchanged. */
 export function domError(error: unknown): unknown {
   if (!(error instanceof KingletError)) return error;
   return new DOMException(error.message, names[error.code] ?? 'OperationError');
@@ -26,7 +26,7 @@ export function destroyedError(): DOMException {
   return new DOMException('The session has been destroyed.', 'InvalidStateError');
 }
 
-/** Of a prompt of `requested` tokens where `quota` fit. */
+/** Returns the error of a prompt with `requested` tokens if only `quota` fit. */
 export function quotaError(requested: number, quota: number): DOMException {
   const message = `The input takes ${String(requested)} tokens of ${String(quota)}.`;
   const error = new DOMException(message, 'QuotaExceededError');

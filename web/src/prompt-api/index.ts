@@ -1,4 +1,4 @@
-// Chrome's Prompt API, answered by a model of the page's own.
+// Chrome's Prompt API for a model that the page chooses.
 export { installPromptApi, languageModelClass } from './language-model.ts';
 export type { LanguageModelStatic } from './language-model.ts';
 export type { PromptSession } from './session.ts';

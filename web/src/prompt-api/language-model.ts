@@ -15,19 +15,19 @@ import type {
   PromptApiOptions,
 } from './types.ts';
 
-/** Chrome's `LanguageModel`: what the class itself can be asked. */
+/** The static side of Chrome's class `LanguageModel`. */
 export interface LanguageModelStatic {
   readonly prototype: PromptSession;
-  /** Whether a session with these options can be made, and must wait for a download. */
+  /** Returns whether a session with these options is possible, and whether it needs a download. */
   availability(options?: LanguageModelCoreOptions): Promise<Availability>;
-  /** A conversation of its own. The first loads the model. */
+  /** Makes a session with a conversation of its own. The first call loads the model. */
   create(options?: LanguageModelCreateOptions): Promise<PromptSession>;
-  /** The defaults and bounds of sampling. */
+  /** Returns the defaults and the largest values of the sampling options. */
   params(): Promise<LanguageModelParams>;
 }
 
 /**
- * Chrome's `LanguageModel`, answered by a model of yours:
+ * Returns a class like Chrome's `LanguageModel` that uses your model:
  *
  * ```js
  * const LanguageModel = languageModelClass({ model: url });
@@ -35,7 +35,7 @@ export interface LanguageModelStatic {
  * console.log(await session.prompt('Hello'));
  * ```
  *
- * All its sessions share the model. Errors have the names that Chrome's have.
+ * All sessions of the class share the model. Errors have the same names as Chrome's.
  */
 export function languageModelClass(options: PromptApiOptions): LanguageModelStatic {
   const shared = new SharedModel(options);
@@ -79,8 +79,8 @@ export function languageModelClass(options: PromptApiOptions): LanguageModelStat
 }
 
 /**
- * Makes `LanguageModel` a global where the browser has none, or with `replace` in place of the
- * browser's own; gives the one that is there then.
+ * Defines the global `LanguageModel` if the browser has none. With `replace`, it also replaces the
+ * browser's own. Returns the global that is then defined.
  */
 export function installPromptApi({
   replace = false,
@@ -91,7 +91,7 @@ export function installPromptApi({
   return scope.LanguageModel;
 }
 
-/** Why no session with these options can be made. */
+/** Returns why a session with these options is not possible, or undefined if it is. */
 function refusal(options: LanguageModelCoreOptions): string | undefined {
   const { temperature, topK, expectedInputs = [], expectedOutputs = [] } = options;
   if ((temperature === undefined) !== (topK === undefined)) {
@@ -103,7 +103,7 @@ function refusal(options: LanguageModelCoreOptions): string | undefined {
   return others[0] && `The model reads and writes text only, not "${others[0].type}".`;
 }
 
-/** @throws a RangeError of what is too small. */
+/** @throws RangeError if an option is too small. */
 function checkSampling({ temperature, topK }: LanguageModelCoreOptions): void {
   if (temperature !== undefined && !(temperature >= 0)) {
     throw new RangeError('temperature must be 0 or more.');
@@ -111,7 +111,7 @@ function checkSampling({ temperature, topK }: LanguageModelCoreOptions): void {
   if (topK !== undefined && !(topK >= 1)) throw new RangeError('topK must be 1 or more.');
 }
 
-/** What is too large becomes the largest there is. */
+/** Returns the options or their defaults. Values that are too large become the largest allowed. */
 function samplingOf({ temperature, topK }: LanguageModelCoreOptions, info: ModelInfo) {
   const params = paramsOf(info);
   return {
@@ -131,7 +131,7 @@ function paramsOf(info: ModelInfo | undefined): LanguageModelParams {
   };
 }
 
-/** Tells a monitor of what has arrived, each share once. */
+/** Returns a function that reports the downloaded share to a monitor. It reports only increases. */
 function progressTeller(
   monitor: ((monitor: DownloadMonitor) => void) | undefined,
 ): (share: number) => void {

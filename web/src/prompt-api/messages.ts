@@ -1,4 +1,4 @@
-// Prompts, and the conversation that they become.
+// Reads prompts, and lays out conversations.
 import type { KnownTool } from '../protocol.ts';
 import type { Kinglet } from '../kinglet.ts';
 import { templateMessages } from '../openai/messages.ts';
@@ -17,7 +17,7 @@ export interface ReadPrompt {
   prefix: string;
 }
 
-/** @throws a TypeError, or a `NotSupportedError`. */
+/** @throws TypeError, or a `NotSupportedError`. */
 export function readPrompt(input: LanguageModelPrompt): ReadPrompt {
   const given: readonly LanguageModelMessage[] =
     typeof input === 'string' ? [{ role: 'user', content: input }] : input;
@@ -31,7 +31,7 @@ export function readPrompt(input: LanguageModelPrompt): ReadPrompt {
   return { messages: messages.slice(0, -1), prefix: textOf(last) };
 }
 
-/** @throws a TypeError, or a `NotSupportedError`. */
+/** @throws TypeError, or a `NotSupportedError`. */
 export function readInitialPrompts(given: readonly LanguageModelMessage[]): Said[] {
   const messages = readMessages(given);
   if (messages.some(({ role }, i) => role === 'system' && i > 0)) {
@@ -68,7 +68,7 @@ function textOf({ content }: LanguageModelMessage): string {
     .join('');
 }
 
-/** Lays conversations out, in the words of a model that may or may not know tools. */
+/** Lays out conversations, for models whose templates know tools and for others. */
 export class Layout {
   readonly known: KnownTool[];
   readonly #tools: FunctionTool[];
@@ -83,17 +83,17 @@ export class Layout {
     this.known = knownTools(this.#tools);
   }
 
-  /** For an answer that begins with `prefix`. */
+  /** Lays out a conversation up to an answer that begins with `prefix`. */
   async chat(messages: readonly Said[], prefix: string) {
     const { texts } = await this.#model.layOut(this.#chatMessages(messages), this.#options());
     if (prefix === '') return { texts };
-    // The prefix stands where messages' text does: it has no control tokens.
+    // The prefix is added as text of a message, where no control tokens are recognized.
     return texts.length % 2 === 1
       ? { texts: [...texts, prefix] }
       : { texts: [...texts.slice(0, -1), `${texts.at(-1) ?? ''}${prefix}`] };
   }
 
-  /** The tokens of what was said, up to where an answer would begin or just before. */
+  /** Returns the messages' tokens. With `isAsking`, these end where an answer begins. */
   async tokens(messages: readonly Said[], isAsking = false): Promise<number[]> {
     if (messages.length === 0) return [];
     const options = { ...this.#options(), addGenerationPrompt: isAsking };
@@ -110,7 +110,7 @@ export class Layout {
   }
 }
 
-/** Templates want user and assistant to take turns: what one says in a row is one message. */
+/** Joins messages of the same role in a row: templates expect user and assistant to take turns. */
 function merged(messages: readonly Said[]): Said[] {
   const result: Said[] = [];
   for (const message of messages) {

@@ -16,7 +16,7 @@ import type {
   LanguageModelTool,
 } from './types.ts';
 
-/** @internal What a session is made of. */
+/** @internal The arguments of a session's constructor. */
 export interface SessionParts {
   model: Kinglet;
   session: Session;
@@ -24,21 +24,21 @@ export interface SessionParts {
   temperature: number;
   topK: number;
   tools: readonly LanguageModelTool[];
-  /** Of a clone: what was said so far, and what it takes. */
+  /** For a clone: the conversation so far, and the tokens that it takes. */
   turns?: readonly Said[][];
   usage?: number;
 }
 
-/** A conversation, as Chrome's Prompt API has it. Its calls run one after the other. */
+/** A conversation, like a session of Chrome's Prompt API. Its calls run one after the other. */
 export class PromptSession extends EventTarget {
   readonly #parts: SessionParts;
   readonly #layout: Layout;
   readonly #destroyed = new AbortController();
-  /** What was said since the initial prompts, in parts that are dropped whole: the oldest first. */
+  /** The turns after the initial prompts. When the context is full, the oldest are dropped. */
   #turns: Said[][];
   #usage: number;
   #last: Promise<unknown> = Promise.resolve();
-  /** Called when the oldest turns are dropped, as the context is full. */
+  /** Called when the oldest turns are dropped because the context is full. */
   oncontextoverflow: ((event: Event) => void) | null = null;
   /** The older name of `oncontextoverflow`. */
   onquotaoverflow: ((event: Event) => void) | null = null;
@@ -80,12 +80,12 @@ export class PromptSession extends EventTarget {
     return this.contextUsage;
   }
 
-  /** Answers. */
+  /** Returns the answer to the input. */
   prompt(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): Promise<string> {
     return this.#ask(input, options, () => undefined);
   }
 
-  /** Answers in a stream of what is new. Cancelling it ends the answer. */
+  /** Returns the answer as a stream of its new text. Cancelling the stream ends the answer. */
   promptStreaming(
     input: LanguageModelPrompt,
     options: LanguageModelPromptOptions = {},
@@ -113,7 +113,7 @@ export class PromptSession extends EventTarget {
     });
   }
 
-  /** Says something that the model reads at once, but does not answer yet. */
+  /** Adds messages to the conversation. The model reads them now, but does not answer them. */
   append(input: LanguageModelPrompt, options: LanguageModelSignalOptions = {}): Promise<undefined> {
     return this.#exclusive(options, async (signal) => {
       const { messages, prefix } = readPrompt(input);
@@ -125,7 +125,7 @@ export class PromptSession extends EventTarget {
     });
   }
 
-  /** How many tokens the input would take of the context. */
+  /** Returns how many tokens of the context the input would take. */
   measureContextUsage(
     input: LanguageModelPrompt,
     options: LanguageModelPromptOptions = {},
@@ -145,7 +145,7 @@ export class PromptSession extends EventTarget {
     return this.measureContextUsage(input, options);
   }
 
-  /** A session that begins with what was said here, and goes its own way. */
+  /** Returns a new session with a copy of this conversation. */
   clone(options: LanguageModelSignalOptions = {}): Promise<this> {
     return this.#exclusive(options, async (signal) => {
       const session = await this.#parts.session.fork();
@@ -158,7 +158,7 @@ export class PromptSession extends EventTarget {
     });
   }
 
-  /** Frees its memory. What still runs or waits rejects with an `InvalidStateError`. */
+  /** Frees the session's memory. Calls that run or wait reject with an `InvalidStateError`. */
   destroy(): void {
     this.#destroyed.abort(destroyedError());
     this.#parts.session.dispose();
@@ -174,7 +174,7 @@ export class PromptSession extends EventTarget {
     });
   }
 
-  /** Does the work when the calls before are done, with a signal that destroy() aborts, too. */
+  /** Runs `work` after the earlier calls, with a signal that destroy() also aborts. */
   #exclusive<T>(
     { signal }: LanguageModelSignalOptions,
     work: (signal: AbortSignal) => Promise<T>,
@@ -216,7 +216,7 @@ export class PromptSession extends EventTarget {
     });
   }
 
-  /** Answers, and asks again with what the tools gave as long as the model calls any. */
+  /** Generates the answer. Runs the tools that the model calls, and asks again with the results. */
   async #answer({ turn, prefix: begun, constraint, signal, onText }: Asking): Promise<string> {
     let text = '';
     for (let prefix = begun; ; prefix = '') {
@@ -269,7 +269,7 @@ export class PromptSession extends EventTarget {
       const result = await tool?.execute(JSON.parse(call.arguments || '{}') as never);
       content = typeof result === 'string' ? result : JSON.stringify(result ?? null);
     } catch (error) {
-      // The model hears of it, and can try something else.
+      // The model reads the error and can try something else.
       content = `Error: ${error instanceof Error ? error.message : String(error)}`;
     }
     return { role: 'tool', tool_call_id: id, name: call.name, content };
@@ -280,8 +280,8 @@ export class PromptSession extends EventTarget {
   }
 
   /**
-   * Drops the oldest turns where what is to be said, and an answer of some length, would not fit;
-   * rejects where it cannot fit at all, and drops nothing then.
+   * Drops the oldest turns until the messages and an answer of some length fit. If the messages
+   * cannot fit at all, rejects and drops nothing.
    */
   async #makeRoom(messages: readonly Said[]): Promise<void> {
     const window = this.contextWindow;
@@ -309,12 +309,12 @@ export class PromptSession extends EventTarget {
     return this.#parts.model.countTokens(messages.map(({ content }) => content).join('\n'));
   }
 
-  /** Undefined where the template refuses: some want a user's words, and an answer's before the next. */
+  /** Undefined if the template refuses: some require that user and assistant take turns. */
   async #tokens(messages: readonly Said[], isAsking = false) {
     return this.#layout.tokens(messages, isAsking).catch(() => undefined);
   }
 
-  /** Makes these messages the context, computing what is new of them. */
+  /** Makes these messages the context. Only their new tokens are computed. */
   async #read(messages: readonly Said[], signal: AbortSignal): Promise<void> {
     const { session } = this.#parts;
     const tokens = await this.#tokens(messages);
@@ -326,11 +326,11 @@ export class PromptSession extends EventTarget {
   }
 }
 
-/** Tokens that an answer should find free: a quarter of the context, and no more than this. */
+/** The most tokens that are kept free for an answer: a quarter of the context if that is less. */
 const maxAnswerRoom = 512;
 
 interface Asking {
-  /** What is said in this turn; it grows by calls, their results and the answer. */
+  /** The messages of this turn. Calls, their results and the answer are added to them. */
   turn: Said[];
   prefix: string;
   constraint: Constraint;
@@ -338,7 +338,7 @@ interface Asking {
   onText: (text: string) => void;
 }
 
-/** The prompt, with what the model is told of the constraint in the user's last message. */
+/** Returns the prompt with the constraint's description added to the user's last message. */
 function told({ messages, prefix }: ReadPrompt, { instruction }: Constraint): ReadPrompt {
   const last = messages.findLastIndex(({ role }) => role === 'user');
   if (instruction === '' || last < 0) return { messages, prefix };

@@ -1,4 +1,4 @@
-// The model that all sessions of a page share, loaded when the first is asked for.
+// The model that all sessions of a page share. The first session loads it.
 import { ModelCache } from '../cache/model-cache.ts';
 import { Kinglet } from '../kinglet.ts';
 import { sourceUrls } from '../source.ts';
@@ -9,7 +9,7 @@ import type { Availability, PromptApiOptions } from './types.ts';
 
 interface Waiter {
   signal: AbortSignal | undefined;
-  /** Called with the share that is there, 0 to 1. */
+  /** Called with the share that has arrived, 0 to 1. */
   onProgress: (share: number) => void;
 }
 
@@ -39,7 +39,7 @@ export class SharedModel {
     return (await this.#isHere()) ? 'available' : 'downloadable';
   }
 
-  /** The model, when it is loaded. Rejects as the Prompt API does, or with the signal's reason. */
+  /** Returns the loaded model. Rejects as the Prompt API does, or with the signal's reason. */
   async get(waiter: Waiter): Promise<Kinglet> {
     const { signal, onProgress } = waiter;
     signal?.throwIfAborted();
@@ -50,7 +50,7 @@ export class SharedModel {
     return model;
   }
 
-  /** Ends the download when the last one who waits for it leaves. */
+  /** Waits for the load, and ends it when its last waiter has left. */
   async #wait(waiter: Waiter): Promise<Kinglet> {
     const loading = (this.#loading ??= this.#load());
     loading.waiters.add(waiter);
@@ -58,7 +58,7 @@ export class SharedModel {
       return await abortable(loading.model, waiter.signal);
     } finally {
       loading.waiters.delete(waiter);
-      // Does nothing where it has ended.
+      // Aborting does nothing if the load has ended.
       if (loading.waiters.size === 0) loading.controller.abort(waiter.signal?.reason);
     }
   }
@@ -77,7 +77,7 @@ export class SharedModel {
     const loading = { model, controller, waiters };
     model
       .then((loaded) => (this.#loaded = loaded))
-      .catch(() => undefined) // told to those who wait
+      .catch(() => undefined) // the waiters get the error
       .finally(() => {
         if (this.#loading === loading) this.#loading = undefined;
       });
@@ -87,7 +87,7 @@ export class SharedModel {
     return loading;
   }
 
-  /** Whether nothing must be downloaded. */
+  /** Returns whether the model can be loaded without a download. */
   async #isHere(): Promise<boolean> {
     const { model, cache = true, ...options } = this.#options;
     const sources = (Array.isArray(model) ? model : [model]) as ModelSource[];

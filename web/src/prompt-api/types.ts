@@ -1,9 +1,9 @@
-// The shapes of Chrome's Prompt API, as far as they are answered here. Names and meanings: the
+// The types of the supported part of Chrome's Prompt API. Source of names and meanings: the
 // explainer and the interface that the Web Machine Learning group publishes.
 import type { Kinglet } from '../kinglet.ts';
 import type { LoadOptions, ModelSource } from '../types.ts';
 
-/** Where the sessions' model comes from: loaded already, or to be loaded by the first `create()`. */
+/** The sessions' model, or its source, from which the first `create()` loads it. */
 export type PromptApiOptions = Omit<LoadOptions, 'signal'> & {
   model: Kinglet | ModelSource | readonly ModelSource[];
 };
@@ -11,7 +11,7 @@ export type PromptApiOptions = Omit<LoadOptions, 'signal'> & {
 export type Availability = 'unavailable' | 'downloadable' | 'downloading' | 'available';
 
 export interface LanguageModelContent {
-  /** Only "text". */
+  /** Only "text" is supported. */
   type: string;
   value: unknown;
 }
@@ -19,17 +19,19 @@ export interface LanguageModelContent {
 export interface LanguageModelMessage {
   role: 'system' | 'user' | 'assistant';
   content: string | readonly LanguageModelContent[];
-  /** Of the last message, the assistant's: the answer goes on from it, and does not repeat it. */
+  /**
+   * For a last message of the assistant: the answer continues this message and does not repeat it.
+   */
   prefix?: boolean;
 }
 
-/** A text is what the user says. */
+/** A text stands for a message of the user. */
 export type LanguageModelPrompt = string | readonly LanguageModelMessage[];
 
 export interface LanguageModelTool {
   name: string;
   description: string;
-  /** A JSON schema of the one argument that `execute` takes. */
+  /** A JSON schema of the argument of `execute`. */
   inputSchema: object;
   execute(input: never): unknown;
 }
@@ -47,7 +49,7 @@ export interface LanguageModelCoreOptions {
   tools?: readonly LanguageModelTool[] | undefined;
 }
 
-/** Tells of a download by `downloadprogress` events: `loaded` goes from 0 to 1. */
+/** Reports a download with `downloadprogress` events: `loaded` goes from 0 to 1. */
 export type DownloadMonitor = EventTarget & {
   ondownloadprogress: ((event: DownloadProgressEvent) => void) | null;
 };
@@ -58,15 +60,15 @@ export interface LanguageModelCreateOptions extends LanguageModelCoreOptions {
   /** Aborting rejects with the signal's reason, and ends a download that nobody else waits for. */
   signal?: AbortSignal | undefined;
   monitor?: ((monitor: DownloadMonitor) => void) | undefined;
-  /** What is never dropped. A system's message can only be the first. */
+  /** Messages that are never dropped. Only the first can be a system message. */
   initialPrompts?: readonly LanguageModelMessage[] | undefined;
 }
 
 export interface LanguageModelPromptOptions {
   signal?: AbortSignal | undefined;
-  /** What the answer must be: valid under this JSON schema, or matched by this expression. */
+  /** A JSON schema or a regular expression that the answer must match. */
   responseConstraint?: object | undefined;
-  /** Do not tell the model of the constraint. Default false. */
+  /** Do not describe the constraint to the model. Default false. */
   omitResponseConstraintInput?: boolean | undefined;
 }
 

@@ -6,8 +6,9 @@ import type { Work } from './work.ts';
 import { yieldToMessages } from './yield.ts';
 
 /**
- * Appends tokens to a session in batches, between which messages are heard; the logits after the
- * last of them. When it fails or is no longer wanted, the session is as it was; it then rejects.
+ * Appends tokens to a session in batches, and returns the logits after the last token. Between
+ * batches it lets messages in. If it fails or is cancelled, it rejects and leaves the session
+ * unchanged.
  */
 export async function appendTokens(
   session: EngineSession,

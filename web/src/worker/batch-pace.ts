@@ -1,11 +1,11 @@
-/** How long a batch may take: until it ends, the worker hears nothing. */
+/** How long a batch may take: the worker receives no messages until it ends. */
 const batchMs = 150;
 
 const firstBatch = 16;
-/** Below, weights would be read more often than is worth it. */
+/** With smaller batches, the weights would be read too often. */
 const smallestBatch = 8;
 
-/** The number of tokens to compute together, so that a wish to stop is soon heard. */
+/** Chooses how many tokens to compute together, so that the worker soon notices a cancellation. */
 export class BatchPace {
   size: number;
   readonly #largest: number;
@@ -15,7 +15,7 @@ export class BatchPace {
     this.size = Math.min(firstBatch, largest);
   }
 
-  /** Tells what the last batch took. */
+  /** Records the tokens and the time of the last batch. */
   took(nTokens: number, ms: number): void {
     const wanted = ms > 0 ? Math.floor((nTokens * batchMs) / ms) : this.#largest;
     this.size = Math.min(this.#largest, Math.max(smallestBatch, wanted));

@@ -1,30 +1,30 @@
-// The bytes of a file, wherever they come from.
+// The bytes of a file from any kind of source.
 import type { LoadPhase } from '../types.ts';
 import type { Download } from './download.ts';
 import type { StoredFile } from './stored-file.ts';
 
-/** A file that is open. */
+/** An open file. */
 export interface ByteSource {
-  /** Bytes of the file; 0 where the source does not tell. */
+  /** Bytes of the file; 0 if the source does not say. */
   size: number;
-  /** From the first byte to the last; each piece is valid until the next one is asked for. */
+  /** The bytes from first to last. Each piece is valid until the next one is requested. */
   pieces: AsyncIterable<SourcePiece>;
-  /** To be called once, after the last piece that is taken. */
+  /** Must be called once, after the last piece was taken. */
   end(outcome: Outcome): Promise<void>;
-  /** Leaves out bytes after those that were given; undefined while that cannot be done. */
+  /** Skips the bytes that follow the last piece; undefined while skipping is not possible. */
   skip?: ((bytes: number) => void) | undefined;
-  /** Of a file that can be read again, in places. */
+  /** Only for a file that can be read again, at any place. */
   stored?: Stored | undefined;
 }
 
 export interface Stored {
-  /** False once it turns out that the bytes are not kept. */
+  /** Returns false from the moment when the bytes turn out not to be stored. */
   isKept(): boolean;
-  /** To be called once the source has ended as complete. */
+  /** May be called after the source has ended as complete. */
   open(): Promise<StoredFile>;
 }
 
-/** `broken`: more could come another time; `useless`: these bytes are no model. */
+/** `broken`: the rest may arrive in another attempt; `useless`: these bytes are no model. */
 export type Outcome = 'complete' | 'broken' | 'useless';
 
 export interface SourcePiece {
@@ -32,7 +32,7 @@ export interface SourcePiece {
   phase: LoadPhase;
 }
 
-/** A download that nothing keeps. */
+/** Returns a download that is not cached. */
 export function plainSource(download: Download): ByteSource {
   async function* pieces(): AsyncGenerator<SourcePiece> {
     for await (const bytes of download.pieces()) yield { bytes, phase: 'download' };

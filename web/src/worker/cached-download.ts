@@ -1,4 +1,4 @@
-// A file from a web server by way of the cache.
+// Downloads files from a web server through the cache.
 import { openStore } from '../cache/model-cache.ts';
 import type { CacheHead, CacheStore } from '../cache/store.ts';
 import { blockBytes, keyOf, slotNames } from '../cache/store.ts';
@@ -11,16 +11,16 @@ import type { RequestOptions } from './http.ts';
 import { KeptFile } from './kept-file.ts';
 import { storedFile } from './stored-file.ts';
 
-/** Where there is a whole copy, the server has this long to say that it has a newer one. */
+/** If the cache has a complete copy, the server has this long to report a newer version. */
 const patienceMs = 5000;
 
 export interface CacheOptions {
-  /** Node's; undefined for the user's own. */
+  /** Only for Node; undefined for the default folder. */
   folder: string | undefined;
   onWarning: (warning: KingletError) => void;
 }
 
-/** The files of one load. */
+/** The cache, as one load uses it. */
 export class FileCache {
   readonly #store: CacheStore;
   readonly #warn: (warning: KingletError) => void;
@@ -30,7 +30,7 @@ export class FileCache {
     this.#warn = warn;
   }
 
-  /** Undefined, and a warning, where there is no storage. */
+  /** Returns undefined, and warns, if there is no storage. */
   static async open({ folder, onWarning }: CacheOptions): Promise<FileCache | undefined> {
     try {
       const store = await openStore(folder);
@@ -42,21 +42,21 @@ export class FileCache {
     return undefined;
   }
 
-  /** Where whole copies came from. */
+  /** Returns the addresses of all files of which the cache has complete copies. */
   async keptUrls(): Promise<string[]> {
     const names = await this.#store.names();
     const entries = await Promise.all(names.map((name) => this.#store.peek(name)));
     return entries.flatMap((entry) => (entry?.head.bytes === undefined ? [] : [entry.head.url]));
   }
 
-  /** The bytes of a whole copy; undefined where there is none. */
+  /** Returns the size of a complete copy; undefined if there is none. */
   async sizeOf(url: string): Promise<number | undefined> {
     return (await this.#find(url)).whole?.head.bytes;
   }
 
   /**
-   * The cached copy, unless the server shows another version; else a download that is kept, after
-   * what an earlier one has left.
+   * Opens the cached copy, unless the server has another version. Otherwise opens a download that
+   * is cached. It continues an interrupted one if possible.
    */
   async openUrl(url: string, request: RequestOptions): Promise<ByteSource> {
     const release = await this.#lock(url);
@@ -98,7 +98,7 @@ export class FileCache {
     }
   }
 
-  /** The newest whole copy, the beginning of another one, and the name of an entry to write to. */
+  /** Finds the newest complete copy, an incomplete one, and the name of an entry to write to. */
   async #find(url: string) {
     const names = await slotNames(url);
     const entries = [];
@@ -150,7 +150,7 @@ export class FileCache {
     return { size, pieces: pieces(), end: () => Promise.resolve(), skip, stored };
   }
 
-  /** Undefined in a store that cannot be read at once. */
+  /** Returns undefined if the store cannot be read synchronously. */
   #stored(name: string, isKept: () => boolean): Stored | undefined {
     const store = this.#store;
     if (!store.openPlaces) return undefined;
@@ -167,7 +167,7 @@ export class FileCache {
     return { isKept, open };
   }
 
-  /** Begins with the blocks that the download leaves out, and writes what it brings. */
+  /** Reads the blocks before the download's beginning from the cache, and caches what arrives. */
   async #keep(
     url: string,
     download: Download,
@@ -183,7 +183,7 @@ export class FileCache {
   }
 }
 
-/** The download of a version that differs from the copy's; undefined where there is none to be had. */
+/** Opens the download of another version than the copy's; undefined if the server has none. */
 async function newerVersion(
   url: string,
   request: RequestOptions,
@@ -196,6 +196,6 @@ async function newerVersion(
     download.cancel();
     return undefined;
   } catch {
-    return undefined; // the copy is there for when the server is not
+    return undefined; // without the server, the copy is used
   }
 }

@@ -1,4 +1,4 @@
-// From a posted picture to its pixels: red, green and blue, what is transparent over white.
+// Decodes a posted picture to pixels of red, green and blue. Transparent parts become white.
 import { KingletError, messageOf } from '../errors.ts';
 import type { PostedImage } from '../protocol.ts';
 import { importNode, importOptional } from '../runtime.ts';
@@ -7,7 +7,7 @@ import { requestFile } from './http.ts';
 import { isPath } from './open-source.ts';
 import { checkedFormat, checkSize } from './picture-file.ts';
 
-/** What is decoded: the bytes of a file, or pixels already. */
+/** The bytes of a file, or pixels that need no decoding. */
 export type PictureData = Uint8Array<ArrayBuffer> | Exclude<PostedImage, { kind: 'file' | 'url' }>;
 
 export interface DecodedPicture {
@@ -63,7 +63,7 @@ async function bytesOf(
   return new Uint8Array(await new Blob(pieces).arrayBuffer());
 }
 
-/** By hand, as a page's policy may keep fetch() from it. Source: RFC 2397. */
+/** Does not use fetch(), because a page's policy may forbid data URLs there. Source: RFC 2397. */
 function dataOfUrl(url: string): Uint8Array<ArrayBuffer> {
   const [, parameters, data] = /^data:([^,]*),([^]*)$/i.exec(url) ?? [];
   try {
@@ -76,7 +76,7 @@ function dataOfUrl(url: string): Uint8Array<ArrayBuffer> {
   }
 }
 
-/** Node only. */
+/** Only for Node. */
 async function dataOfFile(url: string): Promise<Uint8Array<ArrayBuffer>> {
   const { readFile } = await importNode('fs/promises');
   try {
@@ -86,7 +86,7 @@ async function dataOfFile(url: string): Promise<Uint8Array<ArrayBuffer>> {
   }
 }
 
-/** @throws KingletError invalid_argument (corrupt, too large), unsupported_environment. */
+/** @throws KingletError: invalid_argument (corrupt, too large), unsupported_environment. */
 export async function decodePicture(data: PictureData): Promise<DecodedPicture> {
   if (!(data instanceof Uint8Array)) {
     return data.kind === 'pixels' ? ofPixels(data) : ofBitmap(data.bitmap);
@@ -118,7 +118,7 @@ function ofPixels({ width, height, data }: Pixels): DecodedPicture {
     }
     for (let from = 0, to = 0; from < data.length; from += 4, to += 3) {
       const alpha = data[from + 3] ?? 0;
-      const white = 255 * (255 - alpha) + 127; // and half, to round
+      const white = 255 * (255 - alpha) + 127; // 127 rounds to the nearest
       for (let c = 0; c < 3; ++c) {
         rgb[to + c] = Math.floor(((data[from + c] ?? 0) * alpha + white) / 255);
       }
@@ -127,7 +127,7 @@ function ofPixels({ width, height, data }: Pixels): DecodedPicture {
   return { width, height, write };
 }
 
-/** A canvas of a whole large picture is more than some browsers grant. */
+/** Large pictures are read in blocks, because some browsers refuse large canvases. */
 const blockSide = 1024;
 
 function ofBitmap(bitmap: ImageBitmap): DecodedPicture {
@@ -166,7 +166,7 @@ function ofBitmap(bitmap: ImageBitmap): DecodedPicture {
   return { width, height, write };
 }
 
-/** As much of the package of that name as is used. */
+/** The part of the package `sharp` that is used. */
 interface Sharp {
   rotate(): Sharp;
   flatten(options: { background: string }): Sharp;
@@ -190,14 +190,14 @@ async function decodeInNode(file: Uint8Array, name: string): Promise<DecodedPict
     );
   }
   const { data, info } = await sharp(file)
-    .rotate() // as the file says
+    .rotate() // applies the file's orientation
     .flatten({ background: '#ffffff' })
     .toColourspace('srgb')
     .raw()
     .toBuffer({ resolveWithObject: true });
   const { width, height, channels } = info;
   if (channels === 3) return ofPixels({ width, height, data });
-  // Gray.
+  // The picture is gray.
   return {
     ...{ width, height },
     write: (rgb) => {

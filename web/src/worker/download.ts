@@ -1,27 +1,29 @@
-// A file from a web server, as one run of bytes that survives interruptions.
+// Downloads a file from a web server. After interruptions the download continues.
 import { KingletError, messageOf } from '../errors.ts';
 import type { FileVersion } from '../file-version.ts';
 import { isIdentified, isSameVersion } from '../file-version.ts';
 import type { FileResponse, RequestOptions } from './http.ts';
 import { requestFile } from './http.ts';
 
-/** What has been read belongs to another version of the file than what is left: begin anew. */
+/** Thrown if the bytes read so far are not of the same version as the rest: start again. */
 export class StaleBytes extends Error {}
 
 export interface OpenOptions {
-  /** What is there already. */
+  /** The part of the file that is already cached. */
   part?: { bytes: number; version: FileVersion };
-  /** Milliseconds; otherwise those of a stall. */
+  /** Milliseconds. Default: `stallTimeout`. */
   answerTimeout?: number;
 }
 
-/** Attempts to take a download up again without a byte between them, at growing intervals. */
+/**
+ * How often to try to resume, at growing intervals, before giving up. Each new byte resets this.
+ */
 const maxAttempts = 5;
 const firstDelayMs = 250;
 
 export class Download {
   readonly version: FileVersion;
-  /** Where the next piece belongs in the file. */
+  /** The position of the next piece in the file. */
   offset: number;
   readonly #url: string;
   readonly #options: RequestOptions;
@@ -36,8 +38,8 @@ export class Download {
   }
 
   /**
-   * Begins at the start of the file, or, of `part`, after the bytes that are there already, where
-   * the server still has that version and gives parts of it.
+   * Begins after the bytes of `part` if the server still has that version and can send parts of the
+   * file. Otherwise begins at the start of the file.
    */
   static async open(
     url: string,
@@ -61,7 +63,7 @@ export class Download {
     return new Download(url, options, response);
   }
 
-  /** The bytes from `offset` on. Ends the transfer when it is left. */
+  /** Yields the bytes from `offset` on. Leaving the loop ends the transfer. */
   async *pieces(): AsyncGenerator<Uint8Array, void, void> {
     let nFailures = 0;
     try {
@@ -124,7 +126,7 @@ export class Download {
     }
   }
 
-  /** Whether the server goes on with the file. */
+  /** Requests the rest of the file. Returns whether the server could be reached. */
   async #reconnect(): Promise<boolean> {
     let response: FileResponse | undefined;
     try {
@@ -138,7 +140,7 @@ export class Download {
       response?.abort();
       throw new StaleBytes(`${this.#url} changed on the server`);
     }
-    this.#response = response; // from the start where the server gives no parts
+    this.#response = response; // it begins at 0 if the server cannot send parts
     return true;
   }
 
@@ -152,7 +154,7 @@ export class Download {
   }
 }
 
-/** A transfer ended too early, whatever the reason. */
+/** Thrown if a transfer ended too early, for any reason. */
 class Interruption extends Error {}
 
 function delay(ms: number): Promise<void> {

@@ -1,4 +1,4 @@
-// Vectors and scores of whole texts.
+// Computes embeddings and scores of whole texts.
 import type { EngineEncoder, EngineModel, EngineModelInfo } from '#engine';
 import { KingletError } from '../errors.ts';
 import type { PostedEmbedOptions } from '../protocol.ts';
@@ -9,23 +9,23 @@ import type { Work } from './work.ts';
 import { yieldToMessages } from './yield.ts';
 
 export interface EncodingWork extends Work {
-  /** Told whenever texts are done. */
+  /** Called whenever texts are done. */
   onProgress(progress: EncodeProgress): void;
 }
 
-/** Texts are computed together until they have so many tokens: then nothing is gained by more. */
+/** Texts are computed together up to this many tokens. Larger groups would not be faster. */
 const groupTokens = 512;
 
-/** How long messages wait, but for a step that takes longer. */
+/** How long messages wait at most, unless a single step takes longer. */
 const turnMs = 50;
 
 export interface Embeddings {
   embeddings: Float32Array[];
-  /** Of each text. */
+  /** The number of tokens of each text. */
   nTokens: number[];
 }
 
-/** An embedding of each text. */
+/** Returns the embedding of each text. */
 export async function embedTexts(
   model: EngineModel,
   texts: readonly (string | Int32Array)[],
@@ -55,7 +55,7 @@ export async function embedTexts(
   return found;
 }
 
-/** The score of each document. */
+/** Returns the score of each document. */
 export async function scoreTexts(
   model: EngineModel,
   query: string,
@@ -78,7 +78,7 @@ export async function scoreTexts(
   return Float32Array.from(scores);
 }
 
-/** The file's own way; the mean, where a model that makes text has none. */
+/** Returns the file's pooling, or the mean if a model for text has none. */
 function poolingOf({ purpose, pooling, architecture }: EngineModelInfo): string {
   if (purpose === 'ranking') {
     throw new KingletError('unsupported_feature', 'a reranker makes scores, no embeddings');
@@ -141,7 +141,7 @@ function nextGroup<Text>(
   return group;
 }
 
-/** Says in errors which text it was. */
+/** Adds to an error's message which text it is about. */
 function named<T>(index: number, work: () => T): T {
   try {
     return work();

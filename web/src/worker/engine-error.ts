@@ -1,11 +1,11 @@
 import type { EngineResult } from '#engine';
 import { isErrorCode, KingletError } from '../errors.ts';
 
-/** The engine's value, or its error thrown. */
+/** Returns the value of an engine's result, or throws its error. */
 export function unwrap<T>(result: EngineResult<T>): T {
   if (!result.error) return result.value;
   const { code, message } = result.error;
-  // A code this package does not know means that the two were not built together.
+  // An unknown code means that the engine and this package are of different versions.
   if (!isErrorCode(code)) throw new Error(`unknown engine error "${code}": ${message}`);
   throw new KingletError(code, message);
 }

@@ -1,23 +1,23 @@
-// Conversations that are longer than the context: which messages are left out.
+// Chooses the messages to leave out of a conversation that is longer than the context.
 import type { EngineSession } from '#engine';
 import { KingletError } from '../errors.ts';
 import type { ChatText, Conversation } from '../protocol.ts';
 import type { PromptTokens } from './prompt-tokens.ts';
 
-/** A conversation as it is read. */
+/** A conversation that is laid out, with its tokens. */
 export interface LaidOut extends PromptTokens {
   content: ChatText;
 }
 
 export interface FittedConversation extends LaidOut {
-  /** Messages that were left out. */
+  /** The number of messages that were left out. */
   dropped: number;
 }
 
 export interface FitRequest {
   conversation: Conversation;
   session: EngineSession;
-  /** Tokens that the prompt may have. */
+  /** The most tokens that the prompt may have. */
   nMost: number;
   layOut: (conversation: Conversation) => Promise<LaidOut>;
 }
@@ -30,13 +30,14 @@ interface Variables {
   messages: readonly Message[];
 }
 
-/** How many runs were left out of the conversation that a session holds. */
+/** How many runs were last left out of a session's conversation. */
 const lastDropped = new WeakMap<EngineSession, number>();
 
 /**
- * Leaves out the oldest exchanges, and where that does not do, the oldest calls of tools after the
- * last question, until the prompt fits. Where it must leave out more than the time before, it makes
- * room for some turns more: those begin with what the session holds, and only what is new is read.
+ * Leaves out the oldest exchanges until the prompt fits. If that is not enough, also leaves out the
+ * oldest calls of tools after the last question. If it must leave out more than the last time, it
+ * also makes room for a few more turns: these then begin with what the session holds, so that only
+ * their new tokens are computed.
  */
 export async function fitConversation(request: FitRequest): Promise<FittedConversation> {
   const { conversation, session, nMost, layOut } = request;
@@ -68,8 +69,9 @@ export async function fitConversation(request: FitRequest): Promise<FittedConver
 }
 
 /**
- * How many of the tokens are the system's messages and what stands around them: those that a
- * conversation begins with that says nothing else. None where the template refuses such a one.
+ * Returns how many of the first tokens belong to the system messages. These are the tokens that
+ * also begin a conversation of the system messages and an empty question. Returns 0 if the template
+ * refuses that conversation.
  */
 export async function systemTokens(
   { variables, ...conversation }: Conversation,
@@ -89,9 +91,9 @@ export async function systemTokens(
 }
 
 /**
- * Runs of messages [first, end) that can be left out, the oldest first: exchanges, each from a user's
- * message to the next one's, and of the last exchange what the assistant did before it did the last.
- * A call stays with its result.
+ * Returns the runs of messages [first, end) that can be left out, the oldest first. A run is an
+ * exchange, from a user's message to the next one. In the last exchange, a run is a message of the
+ * assistant with the results of its calls, except for the last one.
  */
 export function removableRuns(messages: readonly Message[]): [first: number, end: number][] {
   const first = countSystem(messages);
@@ -119,7 +121,7 @@ function countSystem(messages: readonly Message[]): number {
   return n < 0 ? messages.length : n;
 }
 
-/** Whether most of what is held is the beginning of these. */
+/** Returns whether `tokens` begin with at least half of the held tokens. */
 function goesOn(held: Int32Array, tokens: Int32Array): boolean {
   return held.length > 0 && 2 * countSame(held, tokens) >= held.length;
 }

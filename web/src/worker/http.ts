@@ -1,19 +1,19 @@
-// One request for a file, and what its answer says: errors in words, and which version it is.
+// Requests a file, describes errors, and finds out the version of the file.
 import { KingletError, messageOf } from '../errors.ts';
 import type { FileVersion } from '../file-version.ts';
 import { isNode } from '../runtime.ts';
 
 export interface RequestOptions {
   headers: Record<string, string>;
-  /** Milliseconds without an answer, or without a byte, that are too many. */
+  /** The most milliseconds to wait for an answer or for a byte. */
   stallTimeout: number;
-  /** "no-store" where the bytes are kept elsewhere: a browser's own cache fails on large files. */
+  /** "no-store" if the bytes are cached elsewhere: a browser's own cache fails on large files. */
   cache: 'default' | 'no-store';
 }
 
 export interface FileResponse {
   version: FileVersion;
-  /** Where in the file the body begins. */
+  /** The position in the file at which the body begins. */
   offset: number;
   body: ReadableStream<Uint8Array>;
   /** Ends the transfer. */
@@ -21,8 +21,8 @@ export interface FileResponse {
 }
 
 /**
- * Asks for the file from byte `offset` on; a server may begin earlier, at 0. Undefined where the
- * file has no such byte.
+ * Requests the file from byte `offset` on. A server may begin at 0 instead. Returns undefined if
+ * the file has no such byte.
  *
  * @throws KingletError: network (worth trying again), cors, not_found, access_denied, not_gguf.
  */
@@ -36,7 +36,7 @@ export async function requestFile(
     controller.abort(new Error(`no answer within ${String(stallTimeout)} ms`));
   }, stallTimeout);
   try {
-    // A range without If-Range: browsers let it pass to other sites without asking them first.
+    // There is no If-Range: with a range alone, browsers need no preflight request to other sites.
     const range = offset > 0 ? { range: `bytes=${String(offset)}-` } : {};
     const response = await fetch(url, {
       headers: { ...headers, ...range },
@@ -57,7 +57,7 @@ export async function requestFile(
     return { ...placeOf(response, offset), body: response.body, abort };
   } catch (error) {
     if (error instanceof KingletError) throw error;
-    // Not every browser throws the reason that it was given.
+    // Some browsers do not throw the reason that abort() was given.
     const { signal } = controller;
     throw await unreachable(url, signal.aborted ? signal.reason : error);
   } finally {
@@ -65,7 +65,7 @@ export async function requestFile(
   }
 }
 
-/** Bytes of the file, where the server answers a HEAD request with them. */
+/** Returns the file's size, if the server answers a HEAD request with it. */
 export async function requestSize(
   url: string,
   { headers, stallTimeout }: RequestOptions,
@@ -75,7 +75,7 @@ export async function requestSize(
     const response = await fetch(url, { method: 'HEAD', headers, signal });
     return response.ok ? placeOf(response, 0).version.size : undefined;
   } catch {
-    return undefined; // the download will tell what is wrong
+    return undefined; // the download will report the error
   }
 }
 
@@ -83,7 +83,7 @@ function placeOf(
   { status, headers }: Response,
   asked: number,
 ): { version: FileVersion; offset: number } {
-  // A compressed answer announces its compressed length, and ranges of that.
+  // The length and the ranges of a compressed answer are those of the compressed bytes.
   if (headers.has('content-encoding')) {
     return { version: { etag: undefined, lastModified: undefined, size: undefined }, offset: 0 };
   }
@@ -91,7 +91,7 @@ function placeOf(
   const etag = headers.get('etag') ?? undefined;
   const lastModified = headers.get('last-modified') ?? undefined;
   if (status !== 206) return { version: { etag, lastModified, size: length }, offset: 0 };
-  // Servers hide this header from other sites; then it is the range that was asked for.
+  // Servers hide this header from other sites. Then the range is assumed to be as requested.
   const range = /^bytes (\d+)-\d+\/(\d+)$/.exec(headers.get('content-range') ?? '') ?? [];
   const offset = wholeNumber(range[1]) ?? asked;
   const size = wholeNumber(range[2]) ?? (length === undefined ? undefined : offset + length);
@@ -128,7 +128,7 @@ function refusal(url: string, response: Response): KingletError {
   return new KingletError('network', answer);
 }
 
-/** For HTTP/2 and later, which send no status text. */
+/** Status texts for HTTP/2 and later, which do not send any. */
 const statusWords: Partial<Record<number, string>> = {
   400: 'Bad Request',
   401: 'Unauthorized',
@@ -142,7 +142,9 @@ const statusWords: Partial<Record<number, string>> = {
   504: 'Gateway Timeout',
 };
 
-/** A browser does not say why a request failed; whether it was for another site can be found out. */
+/**
+ * Browsers do not say why a request failed. A second request finds out whether CORS is the cause.
+ */
 async function unreachable(url: string, error: unknown): Promise<KingletError> {
   const message = `cannot reach ${url}: ${messageOf(error)}`;
   if (isNode || new URL(url).origin === location.origin || !(await answersBlindly(url))) {

@@ -8,9 +8,10 @@ import { requestFile } from './http.ts';
 import type { Access } from './open-source.ts';
 
 /**
- * The sources, with the hub's file in place of its type. Without the hub it is one that is kept.
+ * Returns the sources, with files in place of the hub's weight types. If the hub cannot be reached,
+ * the files are chosen among those in the cache.
  *
- * @throws KingletError not_found, and those of a request.
+ * @throws KingletError: not_found, and those of a request.
  */
 export async function nameFiles(sources: PostedSources, access: Access): Promise<NamedSources> {
   const named = await Promise.all(sources.map((source) => nameFile(source, access)));
@@ -24,7 +25,7 @@ async function nameFile(source: PostedSource, access: Access): Promise<NamedSour
   return splitUrls(hubFileUrl(repository, path)).map((url) => ({ kind: 'url', url }));
 }
 
-/** The same of what reads pictures. */
+/** Does the same for the source of the file that reads pictures. */
 export async function nameReader(source: PostedSource, access: Access): Promise<NamedSource> {
   if (source.kind !== 'hub') return source;
   const { repository, type } = source;

@@ -1,4 +1,4 @@
-// What a download brings, written to the cache as it comes.
+// Writes a download to the cache while it arrives.
 import type { BlockWriter, CacheHead, CacheStore } from '../cache/store.ts';
 import { blockBytes, NoRoom, slotNames } from '../cache/store.ts';
 import { KingletError, messageOf } from '../errors.ts';
@@ -6,7 +6,7 @@ import type { Outcome, SourcePiece } from './byte-source.ts';
 import type { Download } from './download.ts';
 import { StaleBytes } from './download.ts';
 
-/** A download that goes on when it cannot be kept. */
+/** A download that is cached if possible. If writing fails, it continues without the cache. */
 export class KeptFile {
   readonly #store: CacheStore;
   readonly #url: string;
@@ -14,9 +14,9 @@ export class KeptFile {
   readonly #name: string;
   readonly #release: () => void;
   readonly #warn: (warning: KingletError) => void;
-  /** Undefined when there is, or has become, nothing to write to. */
+  /** Undefined if the download cannot be cached, or can no longer be. */
   #entry: BlockWriter | undefined;
-  /** Where the block that comes next is put together. */
+  /** Collects the bytes of the next block. */
   readonly #block = new Uint8Array(blockBytes);
   #nBlocks: number;
   #filled = 0;
@@ -38,12 +38,12 @@ export class KeptFile {
     this.#nBlocks = download.offset / blockBytes;
   }
 
-  /** False once there is nothing to write to. */
+  /** False from the moment when writing to the cache fails. */
   get isKept(): boolean {
     return this.#entry !== undefined;
   }
 
-  /** Whether the bytes can be had that the download leaves out. */
+  /** Opens the entry. Returns whether the bytes before the download's beginning are available. */
   async open(): Promise<boolean> {
     const { size } = this.#download.version;
     await this.#attempt(async () => {
@@ -68,7 +68,7 @@ export class KeptFile {
     }
   }
 
-  /** Of a file that is complete this makes the cached copy; what is useless goes. */
+  /** Marks the entry of a complete file as complete, and removes an entry of useless bytes. */
   async end(outcome: Outcome): Promise<void> {
     this.#download.cancel();
     if (outcome === 'complete') {
@@ -82,7 +82,7 @@ export class KeptFile {
     if (isWorthless) await this.#remove(this.#name);
     if (outcome === 'complete' && this.#entry) {
       const [a, b] = await slotNames(this.#url);
-      await this.#remove(this.#name === a ? b : a); // the predecessor
+      await this.#remove(this.#name === a ? b : a); // the older copy
     }
     this.#release();
   }
@@ -107,7 +107,7 @@ export class KeptFile {
     return { url: this.#url, version: this.#download.version, bytes, savedAt: Date.now() };
   }
 
-  /** What fails is told, and given up together with the copy. */
+  /** Runs an action. If it fails, warns and stops caching the file. */
   async #attempt(action: () => Promise<void>): Promise<void> {
     try {
       await action();
@@ -124,7 +124,7 @@ export class KeptFile {
     }
   }
 
-  /** The blocks before the damaged one stay: the next attempt goes on there. */
+  /** Keeps the blocks before the damaged one: the next attempt continues there. */
   async #damaged(index: number): Promise<StaleBytes> {
     const message = `block ${String(index)} of the cached part of ${this.#url} is damaged`;
     this.#warn(new KingletError('cache_corrupt', message));
@@ -143,7 +143,7 @@ export class KeptFile {
   }
 }
 
-/** Full disks and exhausted quotas, by the names of browsers and of Node. */
+/** Recognizes full disks and exhausted quotas by their names in browsers and in Node. */
 function isFull(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code } = error as { code?: unknown };

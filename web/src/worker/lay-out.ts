@@ -1,4 +1,4 @@
-// What a conversation becomes: the model's chat template is run by a module of its own, which is
+// Lays out conversations with the model's chat template. A separate module runs templates; it is
 // fetched when it is first needed.
 import type { EngineModel, EngineModelInfo, EngineResult } from '#engine';
 import { KingletError } from '../errors.ts';
@@ -6,17 +6,17 @@ import { markPattern } from '../pictures.ts';
 import type { ChatText, Conversation, Pictures, PostedEncoding } from '../protocol.ts';
 import { unwrap } from './engine-error.ts';
 
-/** A template, and what it is run on. */
+/** A template and its inputs. */
 export interface LayOutRequest {
   template: string;
-  /** How the vocabulary spells its marks. */
+  /** The texts of the beginning-of-sequence and end-of-sequence tokens. */
   bos: string;
   eos: string;
-  /** JSON, with `messages`; empty: the template is only read. */
+  /** JSON, with `messages`. If empty, the template is only checked. */
   variables: string;
 }
 
-/** What runs templates: in turn the template's own text and what the messages say. */
+/** Runs templates. The texts are alternately the template's own text and text of the messages. */
 export interface ChatEngine {
   layOut(request: LayOutRequest): EngineResult<string[]>;
 }
@@ -30,7 +30,7 @@ export class ChatLayout {
   readonly #open: () => Promise<ChatEngine>;
   readonly #templates: Templates;
   #engine: Promise<ChatEngine> | undefined;
-  /** Of templates that were run. */
+  /** For each template that was run: whether it needs messages as lists of parts. */
   readonly #readsParts = new Map<string, boolean>();
 
   constructor(open: () => Promise<ChatEngine>, templates: Templates) {
@@ -38,12 +38,12 @@ export class ChatLayout {
     this.#templates = templates;
   }
 
-  /** Rejects where the template cannot be read. */
+  /** Rejects if the template cannot be read. */
   async check(): Promise<void> {
     await this.#run({ template: this.#templates.chatTemplate, variables: '' });
   }
 
-  /** Empty where there is none. */
+  /** Returns the template's source; empty if there is none. */
   template(hasTools: boolean): string {
     const { chatTemplate, toolChatTemplate } = this.#templates;
     return (hasTools && toolChatTemplate) || chatTemplate;
@@ -65,7 +65,7 @@ export class ChatLayout {
     return { texts: trustContent ? [texts.join('')] : texts, pictures };
   }
 
-  /** Whether a template leaves out what a message says unless it comes as a list of parts. */
+  /** Returns whether a template leaves out messages whose content is not a list of parts. */
   async #findReadsParts(template: string): Promise<boolean> {
     const mark = 'any text';
     const messages = [{ role: 'user', content: mark }];
@@ -87,7 +87,7 @@ export class ChatLayout {
       const { bosToken: bos, eosToken: eos } = this.#templates;
       return unwrap((await this.#engine).layOut({ ...request, bos, eos }));
     } catch (error) {
-      // One that could not be fetched may be there next time; one that trapped is not used again.
+      // A module that could not be fetched is fetched again. One that trapped is not used again.
       if (!(error instanceof KingletError) || error.code === 'worker_unavailable') {
         this.#engine = undefined;
       }
@@ -96,7 +96,7 @@ export class ChatLayout {
   }
 }
 
-/** The messages with their texts as parts, the form in which OpenAI's API has pictures too. */
+/** Converts the messages' texts to lists of parts, as OpenAI's API has them for pictures, too. */
 function withParts(variables: string): string {
   const { messages, ...others } = JSON.parse(variables) as { messages: { content: string }[] };
   const made = messages.map(({ content, ...message }) => ({
@@ -106,7 +106,9 @@ function withParts(variables: string): string {
   return JSON.stringify({ ...others, messages: made });
 }
 
-/** The tokens of a text, or of a conversation that is laid out, with the template's control tokens. */
+/**
+ * Returns the tokens of a text, or of a laid-out conversation with the template's control tokens.
+ */
 export function encoded(
   model: EngineModel,
   content: string | ChatText,
@@ -117,7 +119,7 @@ export function encoded(
     : model.encode(content.texts, addBos, true);
 }
 
-/** @throws KingletError unsupported_feature: the template leaves out one of a message. */
+/** @throws KingletError: unsupported_feature if the template leaves out a picture of a message. */
 function checkPictures(pictures: Pictures, variables: string, texts: readonly string[]): void {
   const marks = (text: string) => [...text.matchAll(markPattern(pictures))].map(([mark]) => mark);
   const laidOut = new Set(marks(texts.join('')));

@@ -1,4 +1,4 @@
-// Streams a model's bytes into the heap of an engine that is opened for it.
+// Opens an engine for a model, and streams the model's bytes into the engine's heap.
 import type { EngineLoader, EngineModel, EngineModule } from '#engine';
 import type { KingletErrorCode } from '../errors.ts';
 import { KingletError, messageOf } from '../errors.ts';
@@ -30,14 +30,14 @@ export interface LoadEnvironment {
     maxima: readonly number[],
   ): Promise<OpenEngine>;
   onProgress: (progress: LoadProgress) => void;
-  /** Told what went wrong where the load goes on nevertheless. */
+  /** Called with problems that do not stop the load. */
   onWarning: (warning: KingletError) => void;
 }
 
-/** Beginning anew this often, a file that keeps changing is given up. */
+/** After this many attempts, the load of a file that keeps changing fails. */
 export const maxAttempts = 3;
 
-/** `sources`: one file, or all that the model is split into, each opened when its turn comes. */
+/** `sources`: one file, or all parts of a split model. Each is opened only when it is read. */
 export async function loadModel(
   sources: PostedSources,
   options: PostedLoadOptions,
@@ -48,7 +48,7 @@ export async function loadModel(
   const load = new Load(await nameFiles(sources, access), access, environment);
   for (let attempt = 1; ; ++attempt) {
     try {
-      // Opened before the engine: a wrong address should not cost the engine's download.
+      // The file is opened before the engine, so that a wrong address fails before its download.
       const first = await load.openFirst();
       const { maxima, storedBytes } = await load.plan(first, options);
       running ??= await environment.openEngine(options.nThreads, options.kernels, maxima);
@@ -73,7 +73,7 @@ export async function accessTo(
     (source) => source.kind === 'hub' || (source.kind === 'url' && !isPath(source.url)),
   );
   const cache = isDownload && wanted ? await FileCache.open({ ...wanted, onWarning }) : undefined;
-  // Nothing is kept twice, and browsers' own caches fail on large files.
+  // Files should not be cached twice, and browsers' own caches fail on large files.
   return { request: { headers, stallTimeout, cache: cache ? 'no-store' : 'default' }, cache };
 }
 
@@ -91,7 +91,7 @@ class Load {
   readonly #sources: NamedSources;
   readonly #access: Access;
   readonly #progress: Progress;
-  /** Of every part, as far as they are known. */
+  /** The sizes of all parts, as far as they are known. */
   #sizes: (number | undefined)[] = [];
 
   constructor(sources: NamedSources, access: Access, { onProgress }: LoadEnvironment) {
@@ -100,7 +100,7 @@ class Load {
     this.#progress = new Progress(onProgress);
   }
 
-  /** The first part, open; the sizes of the others are known then, too, where they can be. */
+  /** Opens the first part, and finds out the sizes of the others if possible. */
   async openFirst(): Promise<ByteSource> {
     const [first, ...others] = this.#sources;
     const opened = await openSource(first, this.#access);
@@ -109,10 +109,10 @@ class Load {
     return opened;
   }
 
-  /** How much memory the model takes, by the beginning of the first part. */
+  /** Plans the model's memory from the beginning of the first part. */
   async plan(first: ByteSource, options: PostedLoadOptions): Promise<MemoryPlan> {
     const [size, ...others] = this.#sizes;
-    // Parts whose size is not known are taken to be like the first.
+    // Parts of unknown size are assumed to be as large as the first.
     const modelBytes = size && others.reduce<number>((sum, other) => sum + (other ?? size), size);
     try {
       if (modelBytes && !first.stored) checkModelBytes(modelBytes);
@@ -192,7 +192,7 @@ async function openTables(tables: StoredTables, { stored }: ByteSource): Promise
   }
 }
 
-/** Tells about the bytes that are there, not too often, and soon also about the last ones. */
+/** Reports the loaded bytes, not too often, but the last ones soon, too. */
 class Progress {
   readonly #report: (progress: LoadProgress) => void;
   readonly #intervalMs = 50;
@@ -219,7 +219,7 @@ class Progress {
     else this.#timer ??= setTimeout(this.#tell, this.#intervalMs);
   }
 
-  /** What comes now blocks the worker. */
+  /** Reports now, because the next step blocks the worker. */
   end(): void {
     this.#tell();
     this.#report({ ...this.#last, phase: 'prepare' });
@@ -233,7 +233,9 @@ class Progress {
   };
 }
 
-/** Whether an error says that the bytes are no model, not just that they, or room, cannot be had. */
+/**
+ * Returns whether an error means that the bytes are no model, not only that loading them failed.
+ */
 export function isAboutBytes(error: unknown): boolean {
   const others: KingletErrorCode[] = [
     ...(['io', 'network', 'not_found', 'access_denied', 'cors'] as const),
@@ -243,7 +245,9 @@ export function isAboutBytes(error: unknown): boolean {
   return error instanceof KingletError && !others.includes(error.code);
 }
 
-/** Reads the beginning of the file, which comes again when its pieces are read. */
+/**
+ * Reads the shape from the beginning of the file. The pieces then begin with the same bytes again.
+ */
 async function peekShape(source: ByteSource): Promise<ModelShape | undefined> {
   const iterator = source.pieces[Symbol.asyncIterator]();
   const taken: SourcePiece[] = [];
@@ -270,7 +274,7 @@ async function peekShape(source: ByteSource): Promise<ModelShape | undefined> {
     const shape = readShape(start.subarray(0, length));
     if (shape !== 'more') return shape;
     if (length > maxPeekBytes) return undefined;
-    nextTry = 2 * length; // all tries together cost no more than twice the last
+    nextTry = 2 * length; // all attempts together cost at most twice the last one
   }
 }
 
@@ -297,7 +301,7 @@ async function* rejoined(
   }
 }
 
-/** Copies a piece to where the loader wants it; how much of it was wanted. */
+/** Copies a piece to the loader's memory. Returns how many of its bytes the loader took. */
 function feed(engine: EngineModule, loader: EngineLoader, piece: Uint8Array): number {
   let taken = 0;
   for (;;) {

@@ -1,4 +1,4 @@
-// Loads what reads pictures, in a module with memory of its own.
+// Loads the file that reads pictures into a module with its own memory.
 import type { VisionModule, VisionReader } from '#vision';
 import { KingletError } from '../errors.ts';
 import type { NamedSource } from '../protocol.ts';
@@ -18,16 +18,16 @@ export interface LoadedVision {
 
 export interface VisionLoad {
   access: Access;
-  /** With room for a file of so many bytes; 0 where nobody tells. */
+  /** Opens a module with room for a file of `fileBytes`; 0 if the size is not known. */
   openModule(fileBytes: number): Promise<VisionModule>;
-  /** Numbers of a row that the model reads. */
+  /** How many numbers the rows have that the model reads. */
   width: number;
   onProgress: (progress: LoadProgress) => void;
-  /** Throws where the file is not wanted any more. */
+  /** Throws if the file is not needed any more. */
   checkWanted: () => void;
 }
 
-/** @throws KingletError: those of a model's load; wrong_shape where it belongs to another model. */
+/** @throws KingletError: those of a model's load; wrong_shape if it belongs to another model. */
 export async function loadVision(source: NamedSource, load: VisionLoad): Promise<LoadedVision> {
   let module: VisionModule | undefined;
   for (let attempt = 1; ; ++attempt) {

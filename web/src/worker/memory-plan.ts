@@ -1,4 +1,4 @@
-// How much memory a model takes, estimated before there is an engine to tell.
+// Estimates a model's memory before the engine runs.
 import { KingletError } from '../errors.ts';
 import type { KvKinds, PostedLoadOptions } from '../protocol.ts';
 import {
@@ -11,45 +11,49 @@ import {
 import type { KvKind } from '../types.ts';
 import type { ModelShape, Table } from './model-shape.ts';
 
-/** 32-bit WebAssembly has no more. */
+/** The most memory in 32-bit WebAssembly. */
 const maxMemoryBytes = 2 ** 32;
-/** What leaves room for a cache, a vocabulary and the engine. */
+/** Leaves room for a KV cache, a vocabulary and the engine. */
 const maxModelBytes = 3.5 * 2 ** 30;
 
-/** The engine, its stacks, the tables of its tokenizer, and what the allocator loses. */
+/** For the engine, its stacks, its tokenizer's tables, and the losses of the allocator. */
 const overheadBytes = 64 * 2 ** 20;
 const { session: nBatch, logitRows: nLogitRows, encoder: encoderBatch } = batchSizes;
-/** The longest text that encoders have room for from the start. */
+/** The tokens of the longest text for which an encoder's memory is planned. */
 const maxEncoded = 8192;
 
-/** Enough for a conversation; the KV cache of a long-context model would not fit otherwise. */
+/** Enough for a conversation. The KV cache for the whole context of some models would not fit. */
 const defaultMaxCtx = 4096;
 
-/** Tokens of context where none are asked for. */
+/** Returns the tokens of context if the caller does not choose them. */
 export function defaultNCtx(contextLength: number): number {
   return Math.min(contextLength, defaultMaxCtx);
 }
 
 export interface MemoryPlan {
-  /** Bytes of memory to reserve where that must be done in advance; the first that is granted. */
+  /**
+   * Bytes of memory to reserve if that must be done in advance: the first that the browser grants.
+   */
   maxima: number[];
   /** Bytes of the model that stay in its file. */
   storedBytes: number;
 }
 
-/** Tables of as many bytes may stay in their file. */
+/** Returns the least bytes of a table that may stay in the file. */
 export function leastStored({ embeddingTables }: PostedLoadOptions): number {
   return { auto: largeTableBytes, memory: Infinity, file: 0 }[embeddingTables];
 }
 
-/** What comes after a table keeps its alignment. */
+/**
+ * Only multiples of this stay in the file, so that the bytes after a table keep their alignment.
+ */
 const alignment = 64;
 
 /**
- * `fileBytes` and `shape` are undefined where they are not known. `isStored`: the file can be read
+ * `fileBytes` and `shape` are undefined if they are not known. `isStored`: the file can be read
  * again while the model is used.
  *
- * @throws KingletError too_large: the model cannot fit.
+ * @throws KingletError: too_large if the model cannot fit.
  */
 export function planMemory(
   fileBytes: number | undefined,
@@ -100,9 +104,9 @@ function planFor(modelAndBuffers: number, spareMemory: number): number[] {
 }
 
 /**
- * `tableBytes`: of them, those that could stay in a file.
+ * `tableBytes`: how many of the bytes could stay in a file.
  *
- * @throws KingletError too_large.
+ * @throws KingletError: too_large.
  */
 export function checkModelBytes(modelBytes: number, tableBytes = 0): void {
   if (modelBytes <= maxModelBytes) return;
@@ -123,7 +127,7 @@ function rowBytes(kind: KvKind, nElements: number): number {
   return bytes + blockBytes * Math.ceil(nElements / blockSize);
 }
 
-/** Of a session that shares no pages, but for what aligns them. */
+/** Returns the KV cache's bytes in a session without shared pages, not counting alignment. */
 export function kvCacheBytes(shape: ModelShape, nPositions: number, kv: KvKinds): number {
   const { nKeptHeads, nWindowHeads, window } = shape;
   const ofHead = rowBytes(kv.k, shape.keyDim) + rowBytes(kv.v, shape.valueDim);
@@ -133,7 +137,7 @@ export function kvCacheBytes(shape: ModelShape, nPositions: number, kv: KvKinds)
   return (nKeptHeads - nWindowHeads) * ofHead * nPositions + inWindow * nKept;
 }
 
-/** Positions that layers with a window hold: see src/kv/kv_plan.cpp. */
+/** Returns how many positions layers with a window hold: see src/kv/kv_plan.cpp. */
 function windowPositions(window: number, bytesPerPosition: number, nPositions: number): number {
   if (window === 0) return nPositions;
   const { pagePositions, nSpare, budget, fewest, most } = keptWindows;
@@ -155,7 +159,7 @@ function recurrentStateBytes({ nRecurrent }: ModelShape): number {
   return (nWorkingStates + Math.min(Math.max(n, fewestCheckpoints), mostCheckpoints)) * ofState;
 }
 
-/** What computing the longest text takes, of models for texts as long as most are. */
+/** Returns the memory for computing the longest text, of at most `maxEncoded` tokens. */
 function encoderBytes(shape: ModelShape): number {
   const nTokens = Math.min(shape.contextLength, maxEncoded);
   const rows = 4 * nTokens * (shape.hiddenDim + shape.keyDim);
@@ -164,8 +168,8 @@ function encoderBytes(shape: ModelShape): number {
 }
 
 /**
- * Activations of a batch, some of them quantized once more and, for weights of one or two bits,
- * tabulated in 8 bytes each, and rows of logits.
+ * Returns the memory for a batch's activations and for rows of logits. Some activations also have a
+ * quantized copy and, for weights of one or two bits, tables of 8 bytes each.
  */
 function scratchBytes(
   { hiddenDim, ffnDim, nHeads, nKvHeads, ...shape }: ModelShape,

@@ -1,4 +1,4 @@
-// The worker's end of the protocol: one model, its requests in order, one engine step at a time.
+// The worker's end of the protocol: holds one model and answers the requests to it.
 import type { EngineModel, EngineModule, EngineSession } from '#engine';
 import type { VisionModule } from '#vision';
 import { KingletError, messageOf } from '../errors.ts';
@@ -35,9 +35,9 @@ import type { Work } from './work.ts';
 export interface HostEnvironment {
   post(message: WorkerMessage, transfer?: Transferable[]): void;
   /**
-   * `maxima`: bytes of memory, of which the first is reserved that the browser grants. `onStarting`
-   * is told the number of threads before they start, and again each second while the engine's
-   * files are on their way: silence then means that they do not start.
+   * `maxima`: sizes of memory in bytes; the first that the browser grants is reserved. `onStarting`
+   * is called with the number of threads before they start, and every second while the engine's
+   * files are being loaded. Silence after that means that the threads do not start.
    */
   openEngine(
     nThreads: number | undefined,
@@ -47,7 +47,7 @@ export interface HostEnvironment {
     engineUrl: string | undefined,
   ): Promise<OpenEngine>;
   openChatEngine(engineUrl: string | undefined): Promise<ChatEngine>;
-  /** Beside a running engine; with room for a file of so many bytes, 0 where nobody tells. */
+  /** Opens a module with room for a file of `fileBytes`; 0 if the size is not known. */
   openVision(
     running: OpenEngine,
     fileBytes: number,
@@ -60,25 +60,25 @@ type Message<T extends ClientMessage['type']> = Extract<ClientMessage, { type: T
 interface MadeSession {
   readonly engine: EngineSession;
   readonly kv: KvKinds;
-  /** With its forks. */
+  /** Whether the session shares pages with its forks. */
   readonly sharesPages: boolean;
 }
 
 interface HostedSession extends MadeSession {
-  /** Settles when everything that was asked of the session so far is done. */
+  /** Settles when all requests to the session so far are done. */
   tail: Promise<void>;
   isClosed: boolean;
 }
 
 /**
- * One model and its sessions. The requests to a session run one after the other, those to different
- * sessions by turns: a generation lets messages in after each step.
+ * One model and its sessions. Requests to the same session run one after the other. Requests to
+ * different sessions take turns, because a generation lets messages in after each step.
  */
 export class ModelHost {
   readonly #environment: HostEnvironment;
   #loaded: LoadedModel | undefined;
   readonly #sessions = new Map<number, HostedSession>();
-  /** What can be cancelled and is running or waiting; cancelling takes it out. */
+  /** The ids of running or waiting requests that can be cancelled. Cancelling removes the id. */
   readonly #wanted = new Set<number>();
 
   constructor(environment: HostEnvironment) {
@@ -178,7 +178,7 @@ export class ModelHost {
     }
   }
 
-  /** Does the work when the session has done what was asked of it before. */
+  /** Does the work after the session's earlier requests. */
   #enqueue(
     { id, session: sessionId }: { id: number; session: number },
     work: (session: HostedSession) => WorkerMessage | Promise<WorkerMessage>,
@@ -190,13 +190,13 @@ export class ModelHost {
   }
 
   /**
-   * Posts what `work` gives. Its KingletErrors are answers too; anything else was thrown by the
-   * engine, which never throws while it is sound.
+   * Posts the result of `work`. KingletErrors are posted as answers, too. Any other error means
+   * that the engine crashed, because it never throws while it is sound.
    */
   async #answer(id: number, work: () => WorkerMessage | Promise<WorkerMessage>): Promise<void> {
     try {
       const answer = await work();
-      // Large ones go without a copy.
+      // States are large: they are transferred, not copied.
       this.#environment.post(answer, answer.type === 'state' ? [answer.bytes.buffer] : []);
     } catch (error) {
       this.#environment.post(
@@ -214,7 +214,7 @@ export class ModelHost {
     return this.#loaded;
   }
 
-  /** For what a vocabulary alone cannot do. */
+  /** Returns the model; refuses a file that has only a vocabulary. */
   #withWeights(): EngineModel {
     const { model } = this.#ready();
     if (model.info().hasWeights) return model;
@@ -224,7 +224,7 @@ export class ModelHost {
     );
   }
 
-  /** For what embedding models and rerankers cannot do. */
+  /** Returns the model; refuses embedding models and rerankers. */
   #forText(): EngineModel {
     const model = this.#withWeights();
     const { purpose, architecture } = model.info();
@@ -236,10 +236,12 @@ export class ModelHost {
     );
   }
 
-  /** Refuses a session, too, that was closed while a request to it waited. */
+  /**
+   * Returns the session; refuses one that was closed, also if that happened while a request waited.
+   */
   #open(session: HostedSession | undefined): HostedSession {
     if (session && !session.isClosed) return session;
-    this.#forText(); // otherwise there was no session
+    this.#forText(); // without a model for text there was no session
     throw new KingletError('disposed', 'the session has been disposed of');
   }
 
@@ -286,7 +288,7 @@ export class ModelHost {
     return { type: 'loaded', id, info, session, cancelWord: cancelWord(running.engine) };
   }
 
-  /** Of the file that was given, or of the one beside the model on the hub. */
+  /** Uses the given file, or the one in the model's repository on the hub. */
   #pictureReading(
     id: number,
     running: OpenEngine,
@@ -314,11 +316,11 @@ export class ModelHost {
         },
       });
     };
-    // The headers are for the model's files, and for nobody else.
+    // The caller's headers are only for the model's files, not for pictures.
     return new PictureReading(load, { headers: {}, stallTimeout, cache: 'default' });
   }
 
-  /** Pictures are not computed. */
+  /** Returns the tokens without computing pictures. */
   async #tokensOf(
     id: number,
     text: string | Conversation,
@@ -409,7 +411,7 @@ export class ModelHost {
   }
 }
 
-/** Of a model that makes no text. */
+/** Returns an empty session for models that do not generate text. */
 function noSession(kv: KvKinds): SessionInfo {
   return { nCtx: 0, kv, memory: { kvBytes: 0, recurrentBytes: 0, scratchBytes: 0 } };
 }
@@ -426,7 +428,7 @@ function pagesOf(engine: EngineSession): KvPages {
   };
 }
 
-/** Where the engine's memory is shared. */
+/** Returns undefined if the engine's memory is not shared. */
 function cancelWord(engine: EngineModule): CancelWord | undefined {
   const memory = engine.HEAPU8.buffer;
   return typeof SharedArrayBuffer === 'function' && memory instanceof SharedArrayBuffer
@@ -434,7 +436,7 @@ function cancelWord(engine: EngineModule): CancelWord | undefined {
     : undefined;
 }
 
-/** `own`: in place of the file's. */
+/** `own`: the template to use instead of the file's. */
 function templatesOf(model: EngineModel, own: string | undefined): Templates {
   const { chatTemplate, toolChatTemplate, bosToken, eosToken } = model.info();
   return own === undefined

@@ -1,5 +1,5 @@
-// What the header of a GGUF file says about the memory that its model takes. The engine reads the
-// header too, and checks it; this is for what must be known before there is an engine.
+// Reads from the header of a GGUF file what its model's memory depends on. The engine reads the
+// header, too, and checks it; this is for what must be known before the engine runs.
 //
 // Source of the layout: the GGUF specification (ggml's docs/gguf.md), versions 2 and 3.
 import { Cursor, magic, TooShort, valueType } from '../gguf-cursor.ts';
@@ -11,46 +11,48 @@ import {
   windowsByArchitecture,
 } from '../type-tables.generated.ts';
 
-/** In bytes. */
+/** The size of an embedding table. */
 export interface Table {
   bytes: number;
   rowBytes: number;
 }
 
-/** Numbers of elements. */
+/** The sizes of a model's parts, counted in elements. */
 export interface ModelShape {
   contextLength: number;
-  /** Not vectors or scores of texts only. */
+  /** False for models that only make embeddings or scores. */
   makesText: boolean;
-  /** Heads whose keys and values are kept, of all layers together, or of one in an encoder. */
+  /**
+   * Heads whose keys and values are kept: of all layers together, or in an encoder of one layer.
+   */
   nKeptHeads: number;
-  /** Those of them whose attention sees a window only, and how many positions that are. */
+  /** How many of these heads see only a window, and the positions in that window. */
   nWindowHeads: number;
   window: number;
-  /** What a token brings to all layers, beside its embedding. */
+  /** The inputs that each token has for all layers together, in addition to its embedding. */
   layerInputDim: number;
-  /** Of all recurrent layers: what they keep of a text, however long it is. */
+  /** The state of all recurrent layers together, which does not grow with the text. */
   nRecurrent: number;
-  /** Of the widest recurrent layer's input; 0 where there are none. */
+  /** The width of the widest recurrent layer's input; 0 if there are none. */
   recurrentDim: number;
   hiddenDim: number;
   ffnDim: number;
-  /** Of the layer that has most, like the next. */
+  /** This and `nKvHeads` are those of the layer that has most. */
   nHeads: number;
   nKvHeads: number;
   keyDim: number;
   valueDim: number;
-  /** The same of layers with a window. */
+  /** The same for layers with a window. */
   windowKeyDim: number;
   windowValueDim: number;
   vocabSize: number;
-  /** Of this file, those that are read by rows only: see src/model/embedding_table.cpp. */
+  /** This file's tables of which only rows are read: see src/model/embedding_table.cpp. */
   tables: Table[];
 }
 
 /**
- * The shape, from the first bytes of a file; "more" where they end too early, and undefined where
- * they are no header that says it.
+ * Reads the shape from the first bytes of a file. Returns "more" if the bytes end too early, and
+ * undefined if they are not a header that says it.
  */
 export function readShape(bytes: Uint8Array): ModelShape | 'more' | undefined {
   try {
@@ -64,7 +66,10 @@ export function readShape(bytes: Uint8Array): ModelShape | 'more' | undefined {
   }
 }
 
-/** Metadata that are a number; of arrays the length, and of those that are read what is named. */
+/**
+ * The metadata that are numbers, the lengths of arrays, and some figures of the arrays that are
+ * read.
+ */
 type Numbers = Map<string, number>;
 
 function readNumbers(cursor: Cursor): Numbers | undefined {
@@ -88,10 +93,10 @@ function readNumbers(cursor: Cursor): Numbers | undefined {
   return numbers;
 }
 
-/** The engine refuses more. */
+/** The engine refuses models with more layers. */
 const mostLayers = 1024;
 
-/** False for an array of arrays, which no key that matters has. */
+/** Returns false for an array of arrays. No key that matters has one. */
 function readArray(cursor: Cursor, key: string, numbers: Numbers): boolean {
   const type = cursor.uint(4);
   const length = cursor.uint(8);
@@ -100,7 +105,7 @@ function readArray(cursor: Cursor, key: string, numbers: Numbers): boolean {
   const isOneALayer =
     /\.(head_count|head_count_kv|feed_forward_length|sliding_window_pattern)$/.test(key);
   if (!size || !isOneALayer) return cursor.skipValues(type, length);
-  const ofLayers = { largest: 0, first: 0, sum: 0, zeros: 0 }; // first: but for zeros
+  const ofLayers = { largest: 0, first: 0, sum: 0, zeros: 0 }; // first: the first that is not 0
   for (let i = 0; i < length; ++i) {
     const number = cursor.uint(size);
     ofLayers.largest = Math.max(ofLayers.largest, number);
@@ -114,7 +119,7 @@ function readArray(cursor: Cursor, key: string, numbers: Numbers): boolean {
   return true;
 }
 
-/** The tensors follow. */
+/** Reads the list of tensors, which follows the metadata. */
 function readTables(
   cursor: Cursor,
   nTensors: number,
@@ -124,7 +129,7 @@ function readTables(
   for (let n = nTensors; n > 0; --n) {
     const name = cursor.text();
     const nDims = cursor.uint(4);
-    if (nDims > 4) return []; // which is no tensor
+    if (nDims > 4) return []; // not a tensor
     const [width = 0, ...others] = Array.from({ length: nDims }, () => cursor.uint(8));
     const [size, bytes] = tensorBlocks[cursor.uint(4)] ?? [1, 0];
     cursor.skip(8);
@@ -150,7 +155,7 @@ function shapeOf(numbers: Numbers): Omit<ModelShape, 'tables'> | undefined {
   if (!contextLength || !nLayers || !hiddenDim || nHeads === undefined) return undefined;
   const headDim =
     nHeads === 0 ? 0 : Math.ceil(hiddenDim / (get('attention.head_count first') ?? nHeads));
-  // The first of several files may leave all tensors to the others.
+  // In a split model, the first file may have no tensors.
   const hasWeights = numbers.get('tensors') !== 0 || numbers.has('split.count');
   const isEncoder = encoders.includes(architecture ?? '');
   const nKvHeads = get('attention.head_count_kv') ?? nHeads;
@@ -161,7 +166,7 @@ function shapeOf(numbers: Numbers): Omit<ModelShape, 'tables'> | undefined {
   return {
     ...{ contextLength, hiddenDim, nHeads, nKvHeads, keyDim, valueDim },
     makesText: !isEncoder && (get('pooling_type') ?? 0) === 0,
-    ...(hasWeights ? layers : noLayers), // a vocabulary takes no cache
+    ...(hasWeights ? layers : noLayers), // a vocabulary needs no cache
     ffnDim: get('feed_forward_length') ?? 4 * hiddenDim,
     windowKeyDim: get('attention.key_length_swa') ?? keyDim,
     windowValueDim: get('attention.value_length_swa') ?? valueDim,
@@ -177,7 +182,7 @@ const noLayers: Layers = {
   ...{ nRecurrent: 0, recurrentDim: 0 },
 };
 
-/** As src/model/config.cpp and the blocks of src/model/blocks read them. */
+/** Does the same as src/model/config.cpp and the blocks in src/model/blocks. */
 function layersOf(
   architecture: string | undefined,
   get: (key: string) => number | undefined,
@@ -188,12 +193,12 @@ function layersOf(
   if (width === undefined) return { ...noLayers, ...heads };
 
   const inner = get('ssm.inner_size') ?? get('embedding_length') ?? 0;
-  const nStates = get('ssm.state_size') ?? 0; // of each channel; a short convolution has none
+  const nStates = get('ssm.state_size') ?? 0; // for each channel; a short convolution has none
   const nChannels = inner + 2 * (get('ssm.group_count') ?? 0) * nStates;
   const ofLayer = (width - 1) * nChannels + inner * nStates;
 
   const withoutAttention = get('attention.head_count_kv zeros');
-  let nRecurrentLayers = nBlocks; // both kinds in each
+  let nRecurrentLayers = nBlocks; // every block has both kinds
   if (get('attention.head_count') !== 0) {
     if (withoutAttention !== undefined) nRecurrentLayers = withoutAttention;
     else nRecurrentLayers -= Math.floor(nBlocks / interval(architecture, get));
@@ -205,7 +210,7 @@ function layersOf(
   };
 }
 
-/** Every so many layers, one has attention; infinity: that is told in other ways. */
+/** Returns n if every n-th layer has attention; infinity if the file says this in another way. */
 function interval(
   architecture: string | undefined,
   get: (key: string) => number | undefined,
@@ -214,7 +219,7 @@ function interval(
   return usual === undefined ? Infinity : (get('full_attention_interval') ?? usual);
 }
 
-/** Layers have the same number of heads, or each a number of its own; the last may keep none. */
+/** All layers have the same number of heads, or each its own. The last layers may keep none. */
 function keptHeads(
   architecture: string | undefined,
   nLayers: number,

@@ -4,7 +4,7 @@ import type { ChatEngine, LayOutRequest } from './lay-out.ts';
 import { compileFile, startError } from './open-engine.ts';
 import { chatFile } from './variants.ts';
 
-/** What the module exports; see wasm/chat.cpp. */
+/** The module's exports: see wasm/chat.cpp. */
 interface Exports {
   memory: WebAssembly.Memory;
   _initialize?(): void;
@@ -35,7 +35,7 @@ export async function openChatEngine(engineUrl: string | undefined): Promise<Cha
   }
 }
 
-/** It asks for what C's library would need to print and to exit, and calls none of it. */
+/** The module imports what C's library needs to print and to exit, but never calls it. */
 function importsOf(module: WebAssembly.Module): WebAssembly.Imports {
   const imports: Record<string, Record<string, () => number>> = {};
   for (const { module: from, name } of WebAssembly.Module.imports(module)) {

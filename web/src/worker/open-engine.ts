@@ -7,20 +7,20 @@ import type { SingleThreadReason } from '../types.ts';
 import type { Simd, Variant, VariantFiles } from './variants.ts';
 import { detectSimd, variantFiles, visionFiles } from './variants.ts';
 
-/** A running engine and how it was chosen. */
+/** A running engine, and how it was chosen. */
 export interface OpenEngine {
   engine: EngineModule;
   variant: string;
-  /** Told where the engine has one thread only. */
+  /** Reported only if the engine has one thread. */
   singleThreadReason: SingleThreadReason;
 }
 
 const maxDefaultThreads = 8;
 
 /**
- * `kernels` is the set that the caller insists on; each build has one besides scalar. `maxima`:
- * bytes that memory may come to, the best first; memory that threads share must be reserved in
- * advance, and small machines refuse much of it. `onStarting`: see HostEnvironment.
+ * `kernels`: the set that the caller requires; each build has one set besides scalar. `maxima`: the
+ * sizes of memory in bytes to try, the best first. Memory that threads share must be reserved in
+ * advance, and small machines refuse large sizes. `onStarting`: see HostEnvironment.
  */
 export async function openEngine(
   nThreads: number | undefined,
@@ -43,12 +43,12 @@ export async function openEngine(
     try {
       const memory = reserveShared(maxima);
       const engine = await start(variant, wanted.nThreads, memory);
-      // What was not refused may still be found to be slower than one.
+      // The threads started, but the engine may have found that one thread is faster.
       const singleThreadReason = engine.nPoolThreads() > 1 ? 'one_core' : 'refused';
       return { engine, variant, singleThreadReason };
     } catch (error) {
       if (error instanceof KingletError) throw error;
-      reason = 'refused'; // most often the memory
+      reason = 'refused'; // usually the memory
     }
   }
   try {
@@ -61,7 +61,7 @@ export async function openEngine(
 
 const maxVisionSeconds = 10;
 
-/** The module that reads pictures, with as many threads as the engine has, if they start. */
+/** Opens the module that reads pictures. It has as many threads as the engine, if they start. */
 export async function openVision(
   { engine, variant }: OpenEngine,
   fileBytes: number,
@@ -77,7 +77,7 @@ export async function openVision(
         const memory = reserveShared([2 ** 30, 2 ** 28].map((spare) => fileBytes + spare));
         return await inTime(start(`${simd}-threads`, nThreads, memory));
       } catch {
-        // One needs no shared memory and no other workers.
+        // One thread needs no shared memory and no other workers.
       }
     }
     return await start(simd, 1);
@@ -86,7 +86,7 @@ export async function openVision(
   }
 }
 
-/** Threads that do not start say nothing. */
+/** Rejects after a time, because threads that do not start report nothing. */
 async function inTime<T>(started: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const givenUp = new Promise<never>((_, reject) => {
@@ -114,7 +114,7 @@ export function startError(error: unknown): KingletError {
   return new KingletError('unsupported_environment', isForbidden ? message + advice : message);
 }
 
-/** One of the engine's files, which is not where it was looked for. */
+/** Thrown if one of the engine's files cannot be loaded from its address. */
 class MissingFile extends Error {
   constructor(file: URL, found: string) {
     super(`the engine could not be loaded from ${file.href} (${found})`);
@@ -122,10 +122,10 @@ class MissingFile extends Error {
 }
 
 /**
- * The threads to start, and the reason should it come to one. By default half of the hardware's:
- * the other half are usually the same cores again, and asking for them all makes generation several
- * times slower. Of two both, as they may be cores: where threads are slower, the engine leaves some
- * out.
+ * Chooses how many threads to start, and the reason if it is one. The default is half of the
+ * hardware's threads: the other half usually belong to the same cores, and using all of them makes
+ * generation several times slower. Of two threads, both are used, as they may be two cores; if more
+ * threads are slower, the engine uses fewer.
  */
 export function chooseThreads(
   asked: number | undefined,
@@ -149,7 +149,7 @@ async function hardwareThreads(): Promise<number> {
 }
 
 const pageBytes = 65536;
-/** What the engine's build begins with. */
+/** The initial memory of the engine's build. */
 const initialPages = 256;
 
 function reserveShared(maxima: readonly number[]): WebAssembly.Memory {
@@ -165,7 +165,7 @@ function reserveShared(maxima: readonly number[]): WebAssembly.Memory {
   throw refusal;
 }
 
-/** Of the engine, or of another module that is made as it is. */
+/** Starts the engine, or another module that is built in the same way. */
 async function startVariant<Module extends object = EngineModule>(
   { glue, wasm }: VariantFiles,
   nThreads: number,
@@ -182,7 +182,7 @@ async function startVariant<Module extends object = EngineModule>(
     onStarting(nThreads);
   };
   const module = underWay(compile(wasm), onSign);
-  module.catch(() => undefined); // told below, if the glue is there
+  module.catch(() => undefined); // the error is reported below, if the glue could be loaded
   const create = await underWay(importGlue<Module>(glue), onSign);
   return new Promise((resolve, reject) => {
     const instantiateWasm: EngineOverrides['instantiateWasm'] = (imports, onInstance) => {
@@ -193,7 +193,7 @@ async function startVariant<Module extends object = EngineModule>(
         .catch(reject);
       return {};
     };
-    // Never settles where a thread does not start.
+    // This never settles if a thread does not start.
     create({ ...overrides, locateFile: () => wasm.href, instantiateWasm }).then(resolve, reject);
   });
 }
@@ -211,7 +211,7 @@ async function importGlue<Module>(glue: URL): Promise<Create<Module>> {
   }
 }
 
-/** A module that needs no glue. */
+/** Compiles a module that needs no glue. */
 export async function compileFile(wasm: URL): Promise<WebAssembly.Module> {
   return isNode ? WebAssembly.compile(await readBytes(wasm)) : compile(wasm);
 }
@@ -223,7 +223,7 @@ async function compile(wasm: URL): Promise<WebAssembly.Module> {
   if (!response.ok) throw new MissingFile(wasm, `HTTP status ${String(response.status)}`);
   const type = response.headers.get('Content-Type') ?? '';
   if (type.startsWith('text/html')) throw new MissingFile(wasm, 'a page came in its place');
-  // Servers that do not know wasm's type are not refused.
+  // Also accept servers that do not know the type of wasm files.
   return type.startsWith('application/wasm')
     ? WebAssembly.compileStreaming(response)
     : WebAssembly.compile(await response.arrayBuffer());
@@ -231,7 +231,7 @@ async function compile(wasm: URL): Promise<WebAssembly.Module> {
 
 const maxFileSeconds = 60;
 
-/** Calls each second until an engine's file is there, and gives it up in the end. */
+/** Calls `onSign` every second until an engine's file is loaded. Rejects after a long time. */
 async function underWay<T>(file: Promise<T>, onSign: () => void): Promise<T> {
   let timer: ReturnType<typeof setInterval> | undefined;
   let seconds = 0;
@@ -250,7 +250,7 @@ async function underWay<T>(file: Promise<T>, onSign: () => void): Promise<T> {
   }
 }
 
-/** Node cannot fetch files. */
+/** Reads a file in Node, whose fetch() cannot read files. */
 async function readBytes(file: URL): Promise<Uint8Array<ArrayBuffer>> {
   const { readFile } = await importNode('fs/promises');
   try {

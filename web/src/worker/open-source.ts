@@ -1,4 +1,4 @@
-// From a posted source to its bytes.
+// Opens posted sources.
 import { KingletError, messageOf } from '../errors.ts';
 import type { NamedSource } from '../protocol.ts';
 import { importNode } from '../runtime.ts';
@@ -10,7 +10,7 @@ import type { RequestOptions } from './http.ts';
 import { requestSize } from './http.ts';
 import { blobReader, storedFile } from './stored-file.ts';
 
-/** How the files of URLs are had; `cache` is undefined where there is none. */
+/** How to access files by URL. `cache` is undefined if there is none. */
 export interface Access {
   request: RequestOptions;
   cache: FileCache | undefined;
@@ -33,7 +33,7 @@ export async function openSource(
   }
 }
 
-/** Bytes of a file that is not open yet; undefined where they cannot be told without reading it. */
+/** Returns the size of a file; undefined if that is not known without reading the file. */
 export async function sizeOfSource(
   source: NamedSource,
   { request, cache }: Access,
@@ -60,7 +60,7 @@ function openBlob(blob: Blob): ByteSource {
   };
 }
 
-/** `openAt` gives the bytes after the first ones. */
+/** `openAt` returns the bytes from position `at` on. */
 function fromPlaces(
   size: number,
   openAt: (at: number) => ReadableStream<Uint8Array>,
@@ -74,7 +74,7 @@ function fromPlaces(
         const next = at + piece.bytes.length;
         opened = at = next;
         yield piece;
-        if (at !== next) break; // some were left out
+        if (at !== next) break; // bytes were skipped
       }
     }
   }
@@ -103,7 +103,7 @@ export function isPath(url: string): boolean {
   return url.startsWith('file:');
 }
 
-/** Node only. */
+/** Only for Node. */
 async function openFile(url: string): Promise<ByteSource> {
   const { Readable } = await importNode('stream');
   try {
@@ -137,6 +137,6 @@ async function sizeOfFile(url: string): Promise<number | undefined> {
     const { stat } = await importNode('fs/promises');
     return (await stat(new URL(url))).size;
   } catch {
-    return undefined; // opening it will tell what is wrong
+    return undefined; // opening the file will report the error
   }
 }

@@ -1,14 +1,15 @@
-// What the first bytes of a picture's file tell: its format, and for most its size, before anything
-// is made of it. Sources: PNG (section 5.3, 11.2.2), ITU T.81 (B.2.2), GIF89a, RFC 9649, ISO 23008-12.
+// Reads a picture's format, and for PNG and JPEG its size, from the first bytes of its file, before
+// it is decoded.
+// Sources: PNG (section 5.3, 11.2.2), ITU T.81 (B.2.2), GIF89a, RFC 9649, ISO 23008-12.
 import { KingletError } from '../errors.ts';
 
 export type PictureFormat = 'png' | 'jpeg' | 'webp' | 'avif' | 'bmp';
 
-/** As src/vision/pixels.h has it. */
+/** The same limits as in src/vision/pixels.h. */
 const maxSide = 2 ** 16;
 const maxPixels = 2 ** 28;
 
-/** @throws KingletError invalid_argument: it is none that can be read, or has too many pixels. */
+/** @throws KingletError: invalid_argument for an unknown format or too many pixels. */
 export function checkedFormat(file: Uint8Array): PictureFormat {
   const format = formatOf(file);
   const size = format === 'png' ? pngSize(file) : format === 'jpeg' ? jpegSize(file) : undefined;
@@ -16,7 +17,7 @@ export function checkedFormat(file: Uint8Array): PictureFormat {
   return format;
 }
 
-/** @throws KingletError invalid_argument. */
+/** @throws KingletError: invalid_argument. */
 export function checkSize(width: number, height: number): void {
   const isRight =
     width > 0 && height > 0 && Math.max(width, height) <= maxSide && width * height <= maxPixels;
@@ -52,7 +53,7 @@ function pngSize(file: Uint8Array): PictureSize | undefined {
   return { width: header.getUint32(16), height: header.getUint32(20) };
 }
 
-/** Goes from marker to marker until a frame begins. */
+/** Goes from marker to marker until it finds the start of a frame. */
 function jpegSize(file: Uint8Array): PictureSize | undefined {
   const view = new DataView(file.buffer, file.byteOffset, file.length);
   for (let at = 2; at + 9 <= file.length; at += 2 + view.getUint16(at + 2)) {

@@ -1,4 +1,4 @@
-// Reads pictures for a text model, each one once while it is remembered.
+// Reads pictures for a text model, and remembers the results.
 import type { VisionPart } from '#vision';
 import { KingletError } from '../errors.ts';
 import type { PostedImage } from '../protocol.ts';
@@ -12,30 +12,30 @@ import type { Work } from './work.ts';
 import { checkWanted } from './work.ts';
 import { yieldToMessages } from './yield.ts';
 
-/** A part of a picture: a text, or rows. */
+/** A part of a picture: either a text or rows. */
 export interface PicturePart extends VisionPart {
-  /** [nRows][width]; undefined where nobody needed them, and of a text. */
+  /** [nRows][width]; undefined for a text, and while nobody needed the rows. */
   rows: Float32Array | undefined;
 }
 
 export interface PictureWork extends Work {
-  /** Whether the rows must be computed, if they are not known. */
+  /** Returns whether the rows must be computed if they are not known. */
   needsRows: (part: VisionPart) => boolean;
   onStep(done: number, total: number): void;
 }
 
-/** What is remembered of all pictures together; of the last one at least. */
+/** The most bytes of rows to remember. The last picture is remembered in any case. */
 const maxKeptBytes = 2 ** 26;
 
 export class PictureReading {
   readonly #load: (work: Work) => Promise<LoadedVision>;
   readonly #request: RequestOptions;
   #loaded: LoadedVision | undefined;
-  /** By what the picture is made of, the one that was used last at the end. */
+  /** The remembered parts by the key of the picture's data. The last used picture is at the end. */
   readonly #kept = new Map<string, PicturePart[]>();
-  /** Of URLs, what was found there. */
+  /** The key of the data that was found at each URL. */
   readonly #keyOfUrl = new Map<string, string>();
-  /** One reader reads one picture at a time. */
+  /** Settles when the earlier pictures are read: the reader reads one picture at a time. */
   #tail: Promise<unknown> = Promise.resolve();
 
   constructor(load: (work: Work) => Promise<LoadedVision>, request: RequestOptions) {
@@ -43,7 +43,7 @@ export class PictureReading {
     this.#request = request;
   }
 
-  /** Loads what reads pictures. */
+  /** Loads the picture reader. */
   async open(work: Work): Promise<ImageReaderInfo> {
     const { module, reader } = (this.#loaded ??= await this.#load(work));
     const { name, projector, weightBytes } = reader.info();
@@ -75,7 +75,7 @@ export class PictureReading {
     return this.#compute(this.#loaded, picture, key, work);
   }
 
-  /** With the rows that are needed. */
+  /** Returns the remembered parts, if they have all rows that are needed. */
   #keptFor(key: string | undefined, { needsRows }: PictureWork): PicturePart[] | undefined {
     const parts = key === undefined ? undefined : this.#kept.get(key);
     if (key === undefined || parts?.some((part) => isUnknown(part) && needsRows(part))) {
@@ -140,7 +140,7 @@ function bytesOf(parts: PicturePart[]): number {
   return parts.reduce((sum, { rows }) => sum + (rows?.byteLength ?? 0), 0);
 }
 
-/** Undefined of a bitmap, and where the browser has no digests: pages without HTTPS. */
+/** Returns undefined for a bitmap, and in pages without HTTPS, where browsers have no digests. */
 async function keyOf(data: PictureData): Promise<string | undefined> {
   const subtle = (crypto as Partial<Crypto>).subtle;
   if (!subtle || (!(data instanceof Uint8Array) && data.kind === 'bitmap')) return undefined;
@@ -150,7 +150,7 @@ async function keyOf(data: PictureData): Promise<string | undefined> {
   return size + new Uint8Array(digest).join();
 }
 
-/** Of a model that was loaded without a reader, and did not come from the hub. */
+/** Returns the error for a model that was loaded without a reader, and not from the hub. */
 export function noReader(): KingletError {
   return new KingletError(
     'invalid_argument',

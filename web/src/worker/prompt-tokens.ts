@@ -1,4 +1,4 @@
-// The tokens of a prompt, and the pictures that some of them stand for.
+// Computes the tokens of a prompt, and the pictures that some of the tokens stand for.
 import type { EngineImageRows, EngineModel, EngineModule, EngineSession } from '#engine';
 import type { VisionPart } from '#vision';
 import { markPattern } from '../pictures.ts';
@@ -10,7 +10,7 @@ import type { Work } from './work.ts';
 
 export interface PromptTokens {
   tokens: Int32Array;
-  /** To be given to the session. */
+  /** The pictures that must be given to the session. */
   images: EngineImageRows[];
 }
 
@@ -18,7 +18,9 @@ export interface PromptReading extends Work {
   engine: EngineModule;
   model: EngineModel;
   pictures: PictureReading;
-  /** What it holds of pictures is not computed; without one nothing is: the tokens need no rows. */
+  /**
+   * Pictures that it holds are not computed again. Undefined: compute none, only tokens are needed.
+   */
   session: EngineSession | undefined;
   onImage(progress: ImageProgress): void;
 }
@@ -38,8 +40,8 @@ export async function promptTokens(
   const joinedWith = async (needsRows: (part: VisionPart) => boolean) =>
     joined(pieces, await readAll(pieces, images, needsRows, reading), encoding, reading);
 
-  // A session that was restored knows its pictures without their rows, which nobody needs while
-  // they stay where they are.
+  // A restored session knows its pictures without their rows. It does not need the rows while the
+  // pictures keep their positions.
   const found = new Set(session?.tokens().filter((token) => token < 0));
   const isMissing = (part: VisionPart) => session !== undefined && !isHeld(part, reading);
   const isNew = (part: VisionPart) => !found.has(firstToken(part, reading));
@@ -57,7 +59,7 @@ async function readAll(
 ): Promise<Map<number, PicturePart[]>> {
   const read = new Map<number, PicturePart[]>();
   for (const [i, image] of images.entries()) {
-    if (!pieces.includes(i)) continue; // of a message that was left out
+    if (!pieces.includes(i)) continue; // its message was left out
     const work = {
       ...{ id: reading.id, isWanted: () => reading.isWanted(), needsRows },
       onStep: (done: number, total: number) => {
@@ -69,7 +71,7 @@ async function readAll(
   return read;
 }
 
-/** Whether the session has the rows. */
+/** Returns whether the session has the rows. */
 function isHeld(part: VisionPart, reading: PromptReading): boolean {
   return reading.session?.heldImages().includes(firstToken(part, reading)) ?? false;
 }
@@ -85,7 +87,7 @@ function imageOf(
   return { rows, nRows, width, gridWidth, gridHeight, seesAll: Boolean(seesAll), checksum };
 }
 
-/** Texts for encode(), in turn with the numbers of the pictures between them. */
+/** Texts for encode(), alternating with the numbers of the pictures between them. */
 type Pieces = (string[] | number)[];
 
 function piecesOf({ texts }: ChatText, pictures: Pictures): Pieces {
@@ -99,14 +101,14 @@ function piecesOf({ texts }: ChatText, pictures: Pictures): Pieces {
         piece = [];
         continue;
       }
-      if (piece.length % 2 !== i % 2) piece.push(''); // what a message says stays so
+      if (piece.length % 2 !== i % 2) piece.push(''); // keeps messages' text at odd indices
       piece.push(said);
     }
   }
   return [...pieces, piece];
 }
 
-/** `nWithoutRows`: tokens up to the last picture whose rows neither are known nor held. */
+/** `nWithoutRows`: the tokens up to the last picture whose rows are neither known nor held. */
 function joined(
   pieces: Pieces,
   pictures: ReadonlyMap<number, PicturePart[]>,

@@ -1,4 +1,4 @@
-// What a model writes to a conversation, parted into thoughts, text and calls while it is written.
+// Separates an answer into thoughts, text and calls while it is generated.
 import type {
   EngineAnswerOptions,
   EngineAnswerPart,
@@ -10,7 +10,7 @@ import type { Piece, ToolCall, ToolCallPiece } from '../types.ts';
 export type Said = Pick<Piece, 'text' | 'reasoning' | 'toolCalls'>;
 
 export class AnswerReading {
-  /** All of them so far. */
+  /** All calls so far. */
   readonly calls: ToolCall[] = [];
   readonly #reader: EngineAnswerReader;
 
@@ -18,7 +18,7 @@ export class AnswerReading {
     this.#reader = engine.newAnswerReader(options);
   }
 
-  /** Control tokens that must be part of its text. */
+  /** Returns the control tokens that must be part of the answer's text. */
   marks(): string[] {
     return this.#reader.marks();
   }
@@ -27,7 +27,7 @@ export class AnswerReading {
     return this.#said(this.#reader.push(text));
   }
 
-  /** As push(), of what was told before. */
+  /** Reads text like push(), but does not return it, because the caller knows it. */
   skip(text: string): void {
     this.#reader.push(text);
   }

@@ -1,4 +1,4 @@
-// One generation in the worker: steps of the engine, pieces for the page, and what it all took.
+// Runs a generation in the worker: steps of the engine, pieces for the page, and measured times.
 import type { EngineModel, EngineModule, EngineSession, EngineStep } from '#engine';
 import { emptyResult } from '../empty-result.ts';
 import { KingletError } from '../errors.ts';
@@ -16,19 +16,19 @@ import { AnswerReading } from './read-answer.ts';
 import type { Said } from './read-answer.ts';
 import { yieldToMessages } from './yield.ts';
 
-/** Models attend to the first tokens whatever they say (StreamingLLM, 2023): a shift keeps them. */
+/** A shift keeps the first tokens: models attend to them whatever they are (StreamingLLM, 2023). */
 const nSinks = 4;
 
-/** A prompt as it is read. */
+/** A prompt with its tokens. */
 interface ReadPrompt extends PromptTokens {
   content: string | Int32Array | ChatText;
-  /** Messages that were left out; undefined where none may be. */
+  /** The number of messages that were left out; undefined if none may be. */
   dropped?: number;
-  /** First tokens that a full context keeps; undefined where it ends the answer. */
+  /** How many first tokens a full context keeps; undefined if a full context ends the answer. */
   nKept?: number;
 }
 
-/** A model that runs, and what it needs beside it. */
+/** A loaded model, and what it needs to answer. */
 export interface LoadedModel {
   engine: EngineModule;
   model: EngineModel;
@@ -41,7 +41,7 @@ export interface GenerationRun extends LoadedModel {
   session: EngineSession;
   prompt: PostedPrompt;
   options: PostedGenerateOptions;
-  /** Whether to go on, asked before each step. May throw. */
+  /** Returns whether to continue. Called before each step; may throw. */
   isWanted(): boolean;
   onPiece(piece: Piece): void;
   onImage(progress: ImageProgress): void;
@@ -60,7 +60,7 @@ export async function runGeneration(run: GenerationRun): Promise<GenerationResul
   }
 }
 
-/** Of what is thrown where a call was cancelled while pictures were read. */
+/** Handles the error of a call that was cancelled while pictures were read; throws all others. */
 function undefinedIfCancelled(error: unknown): undefined {
   if (!(error instanceof KingletError) || error.code !== 'cancelled') throw error;
 }
@@ -120,14 +120,14 @@ async function generate(run: LaidOutRun): Promise<GenerationResult> {
   return result;
 }
 
-/** Tells what the engine held back of an answer that was cancelled. */
+/** Reports the text of a cancelled answer that the engine held back. */
 function tell(text: string, run: LaidOutRun, result: GenerationResult): void {
   const said = run.answer ? run.answer.push(text) : { text };
   addTo(result, said);
   if (isSomething(said)) run.onPiece({ ...said, token: -1 });
 }
 
-/** Tells what the answer held back. */
+/** Reports the text that the answer's reader held back. */
 function end(answer: AnswerReading, result: GenerationResult, run: GenerationRun): void {
   const said = answer.end();
   addTo(result, said);
@@ -148,7 +148,7 @@ async function readPrompt(run: GenerationRun): Promise<ReadPrompt> {
     return { content: laidOut, ...(await promptOf(run, laidOut)) };
   };
   if (onFull === 'error') return layOut(content);
-  // Room for the answer, but not for the sake of one that might be as long as the context.
+  // Leave room for the answer, but at most half of the context.
   const nMost = session.nCtx() - Math.min(options.maxTokens, Math.floor(session.nCtx() / 2));
   const fitted = await fitConversation({ conversation: content, session, nMost, layOut });
   if (onFull === 'dropOldest') return fitted;
@@ -177,7 +177,9 @@ function withPrefix(
   return { tokens: concatenated([tokens, more]), images };
 }
 
-/** Of the answer to a conversation, which the end of its prompt may have begun. */
+/**
+ * Returns the reader of a conversation's answer. The end of the prompt may have begun a thought.
+ */
 function answerReading(
   { engine, model, chat, prompt: { tools, mustCall, prefix }, options }: GenerationRun,
   { content }: ReadPrompt,

@@ -1,22 +1,22 @@
-// Files that stay open while a model is used: rows of its embeddings are read there, at once and in
-// the thread that computes.
+// Files that stay open while a model is used: rows of its embeddings are read from them,
+// synchronously in the thread that computes.
 import type { EngineModule, EngineTables } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
 
-/** A file that is read in places. */
+/** A file that is read at any place. */
 export interface StoredFile {
-  /** Fills the target from byte `at` on; throws where that cannot be done. */
+  /** Fills the target from byte `at` on; throws if that is not possible. */
   read(target: Uint8Array, at: number): void;
   close(): void;
 }
 
-// Of TypeScript's library for workers, which cannot be had beside that for pages.
+// From TypeScript's library for workers, which cannot be used together with that for pages.
 interface BlobReader {
   readAsArrayBuffer(blob: Blob): ArrayBuffer;
 }
 type BlobReaderClass = new () => BlobReader;
 
-/** How a blob is read at once; undefined outside of browsers' workers. */
+/** Returns a function that reads a blob synchronously; undefined outside of browsers' workers. */
 export function blobReader(blob: Blob): ((target: Uint8Array, at: number) => number) | undefined {
   const { FileReaderSync } = globalThis as { FileReaderSync?: BlobReaderClass };
   if (!FileReaderSync) return undefined;
@@ -28,7 +28,7 @@ export function blobReader(blob: Blob): ((target: Uint8Array, at: number) => num
   };
 }
 
-/** `read` gives the number of bytes. */
+/** `read` returns the number of bytes. */
 export function storedFile(
   read: (target: Uint8Array, at: number) => number,
   close: () => void = () => undefined,
@@ -42,9 +42,9 @@ export function storedFile(
   };
 }
 
-/** What stays in a file, as the engine asks for it. */
+/** Reads tables that stay in a file for the engine. */
 export class StoredTables {
-  /** Set once the file can be read. */
+  /** Set when the file can be read. */
   file: StoredFile | undefined;
   readonly #minBytes: number;
   #buffer = new Uint8Array(0);
@@ -58,7 +58,7 @@ export class StoredTables {
       minBytes: this.#minBytes,
       read: (at, address, bytes) => {
         try {
-          // Not every browser reads into memory that threads share.
+          // Some browsers cannot read into memory that threads share.
           if (this.#buffer.length < bytes) this.#buffer = new Uint8Array(bytes);
           const rows = this.#buffer.subarray(0, bytes);
           if (!this.file) throw new Error('it is not open');
@@ -73,7 +73,7 @@ export class StoredTables {
   }
 }
 
-/** What the engine was to leave in the file cannot be read there: load it into memory. */
+/** Returns the error for tables that cannot be read from the file: load them into memory. */
 export function unreadable(why: string): KingletError {
   return new KingletError('cache_unavailable', `embedding tables cannot stay in the file: ${why}`);
 }

@@ -1,4 +1,4 @@
-// Which build of the engine runs here, and where its files are.
+// Chooses the build of the engine that runs here, and finds its files.
 import { isNode } from '../runtime.ts';
 
 export type Simd = 'simd128' | 'relaxed-simd';
@@ -9,27 +9,27 @@ export interface VariantFiles {
   wasm: URL;
 }
 
-/** `folder`: where they are, if not beside this script. */
+/** `folder`: where the files are; undefined for those that belong to this script. */
 export function variantFiles(variant: Variant, folder: string | undefined): VariantFiles {
   if (folder === undefined) return filesBeside(variant);
   const file = (type: string) => new URL(`kinglet-${variant}.${type}`, folder);
   return { glue: file('js'), wasm: file('wasm') };
 }
 
-/** Of the module that reads pictures; `folder` as above. */
+/** Returns the files of the module that reads pictures; `folder` as above. */
 export function visionFiles(variant: Variant, folder: string | undefined): VariantFiles {
   if (folder === undefined) return visionFilesBeside(variant);
   const file = (type: string) => new URL(`kinglet-vision-${variant}.${type}`, folder);
   return { glue: file('js'), wasm: file('wasm') };
 }
 
-/** What lays out conversations, in every variant. */
+/** Returns the file of the module that lays out conversations. All variants use the same file. */
 export function chatFile(folder: string | undefined): URL {
   if (folder !== undefined) return new URL('kinglet-chat.wasm', folder);
   return new URL('../engine/kinglet-chat.wasm', import.meta.url);
 }
 
-// Written out because bundlers find assets by exactly this expression. Only what runs is fetched.
+// Written out because bundlers find assets by exactly this expression. Only used files are fetched.
 function filesBeside(variant: Variant): VariantFiles {
   switch (variant) {
     case 'simd128':
@@ -106,7 +106,7 @@ function relaxedSimdIsBroken(): boolean {
   return isNode && Number.parseInt(process.versions.node) < 22;
 }
 
-/** The best SIMD this engine runs; undefined where it has none. */
+/** Returns the best SIMD that runs here; undefined if there is none. */
 export function detectSimd(): Simd | undefined {
   if (!relaxedSimdIsBroken() && validates([...v128Zero, ...v128Zero, ...relaxedSwizzle])) {
     return 'relaxed-simd';

@@ -6,7 +6,7 @@ export interface Work {
   isWanted(): boolean;
 }
 
-/** @throws KingletError cancelled. */
+/** @throws KingletError: cancelled. */
 export function checkWanted(work: Work): void {
   if (!work.isWanted()) throw new KingletError('cancelled', 'the work was cancelled');
 }

@@ -3,13 +3,13 @@ import { isNode } from '../runtime.ts';
 /** Lets messages that have arrived be handled. */
 export const yieldToMessages: () => Promise<void> = isNode ? yieldInNode : browserYield();
 
-// Node delivers up to a thousand messages of one port before it looks at the next port, so that a
-// message to oneself would not do.
+// Node delivers up to a thousand messages of one port before those of the next port, so a message
+// to oneself does not work here.
 function yieldInNode(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** A message to oneself takes microseconds, where a timer would wait at least 4 ms. */
+/** A message to oneself takes microseconds; a timer would wait at least 4 ms. */
 function browserYield(): () => Promise<void> {
   const { port1, port2 } = new MessageChannel();
   const waiting: (() => void)[] = [];
