@@ -1,20 +1,20 @@
-// Texts that embeddings are measured with, as text and as ids; in pages and in Node.
+// The texts for measuring embeddings, as text and as ids. Used in pages and in Node.
 import { promptOf } from './measure.js';
 
 const passageTokens = 256;
 const nQueries = 32;
 const queryTokens = 16;
 
-/** BERT's [CLS] and [SEP], and how many ids its vocabularies begin with that are no words. */
+/** BERT's [CLS] and [SEP]; the first ids of its vocabularies, which are not words. */
 const begin = 101;
 const end = 102;
 const firstWord = 200;
 const nWords = 1000;
 
 /**
- * `nPassages` passages, which are embedded in one call, and queries, each in a call of its own: [{ text, tokens
- * }]. The vocabularies of shapes with WordPiece consist of words "w<id>" (`words`), all others are
- * like those of promptOf().
+ * Returns `nPassages` passages, to be embedded in one call, and queries, to be embedded in one call
+ * each: [{ text, tokens }]. The vocabularies of shapes with WordPiece consist of words "w<id>"
+ * (`words`); all others are like those of promptOf().
  */
 export function embedTexts({ words, nPassages }) {
   const textOf = words ? wordsOf : promptOf;

@@ -1,4 +1,4 @@
-// A thread of limits.js.
+// One thread of limits.js.
 import { answerInWorker } from './limits.js';
 
 const answer = answerInWorker();

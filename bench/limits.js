@@ -1,9 +1,9 @@
-// What the machine allows, measured in WebAssembly by bench/limits, in a page and in Node. Threads
-// are workers with an instance and memory of their own each, all measuring at once.
+// The limits of the machine, measured in WebAssembly by bench/limits, in a page and in Node. Each
+// thread is a worker with its own instance and memory; all measure at the same time.
 
 const operands = ['nibbles', 'bytes', 'floats'];
 
-/** The sum over all threads, for each kernel set: GB/s of reading, GMAC/s by kind of operands. */
+/** Returns the sums over all threads, for each kernel set: GB/s of reads, GMAC/s by operand type. */
 export async function measureLimits(wasm, { bytes, threads, startWorker }) {
   const workers = await Promise.all(Array.from({ length: threads }, startWorker));
   try {
@@ -23,7 +23,7 @@ export async function measureLimits(wasm, { bytes, threads, startWorker }) {
   }
 }
 
-/** A worker's end: takes the module first, then measures when it is told to. */
+/** Runs in the worker: receives the module first, then measures when a message asks for it. */
 export function answerInWorker() {
   let limits;
   return async (message) => {
@@ -63,7 +63,7 @@ function measureHere(limits) {
   return sets;
 }
 
-/** Calls per second, the best of several: other work on the machine only ever slows it down. */
+/** Returns the calls per second, the best of several tries: other programs only slow it down. */
 function bestRate(call) {
   let best = 0;
   for (let i = 0; i < 5; ++i) {

@@ -1,11 +1,12 @@
-// Speed of each kind of KV cache, through the package.
+// The speed of each kind of KV cache, measured through the package.
 import { promptOf } from './measure.js';
 
 const decoded = 32;
 
 /**
- * Tokens per second of reading all of a context but 32 tokens, and of these; the best of all
- * repeats. The kinds take turns, so that a machine whose speed drifts is fair to all.
+ * Returns tokens per second: for reading a context except its last 32 tokens, and for generating
+ * these. The best of all repeats counts. The kinds take turns, so that changes of the machine's
+ * speed affect all of them.
  */
 export async function measureKv(Kinglet, source, { kinds, contexts, threads, repeats }) {
   const model = await Kinglet.load(source, { nThreads: threads, nCtx: 64 });
@@ -36,7 +37,7 @@ export async function measureKv(Kinglet, source, { kinds, contexts, threads, rep
   return { variant: model.info.runtime.variant, results };
 }
 
-/** By the worker's clock: pieces reach the page in bunches. */
+/** Measures with the worker's clock, because pieces reach the page in groups. */
 async function speedOf(session, nPrompt) {
   const options = { maxTokens: decoded + 1, temperature: 0, lookup: 0 };
   const { usage, timings } = await session.generate(promptOf(nPrompt).tokens, options).result;
@@ -45,7 +46,7 @@ async function speedOf(session, nPrompt) {
   }
   return {
     prefill: (nPrompt * 1000) / timings.promptMs,
-    // The first token is drawn from the prompt's logits.
+    // The first token is sampled from the prompt's logits.
     decode: (decoded * 1000) / timings.decodeMs,
   };
 }

@@ -1,4 +1,4 @@
-// Speed of the package, in a page and in Node: what its user sees, from the call to the token.
+// The speed of the package as its user sees it, from the call to the token. In a page and in Node.
 
 const shortPrompt = 128;
 const longPrompt = 512;
@@ -6,10 +6,9 @@ const decoded = 64;
 const nCtx = 1024;
 
 /**
- * A prompt of that many tokens, as text and as ids. The models' vocabularies know single bytes and
- * words that no text holds, so that every engine cuts the text into its bytes, after the beginning
- * of sequence and the three bytes of the mark that stands for a space. Another index gives another
- * prompt.
+ * Returns a prompt of so many tokens, as text and as ids. The models' vocabularies have single bytes,
+ * and words that are in no text. So every engine cuts the text into its bytes, after the beginning
+ * of sequence and the three bytes of the mark for a space. Each index gives another prompt.
  */
 export function promptOf(nTokens, index = 0) {
   const start = [1, ...[0xe2, 0x96, 0x81].map(tokenOfByte)];
@@ -28,8 +27,8 @@ function tokenOfByte(byte) {
 }
 
 /**
- * Reads a prompt of 128 tokens, draws 64 after it, and reads one of 512: tokens per second of every
- * repeat. Reading lasts until the first token is there.
+ * Reads a prompt of 128 tokens, generates 64 tokens, and reads a prompt of 512. Returns the tokens
+ * per second of every repeat. The time for reading includes the first token.
  */
 export async function measureKinglet(Kinglet, source, { kernels, threads, repeats, long = true }) {
   const model = await Kinglet.load(source, { nThreads: threads, kernels, nCtx: 64 });
@@ -60,10 +59,10 @@ export async function measureKinglet(Kinglet, source, { kernels, threads, repeat
   }
 }
 
-/** Of the models that make_model makes: their random weights must not end a text early. */
+/** Options for the models of make_model: their random weights must not end a text early. */
 const endToken = 2;
 
-/** Tokens per second of reading a prompt and of drawing `nDecoded` tokens after the first one. */
+/** Returns tokens per second: for reading a prompt, and for `nDecoded` tokens after the first one. */
 async function runOnce(session, nPrompt, nDecoded) {
   const prompt = promptOf(nPrompt).tokens;
   await session.truncate(0);

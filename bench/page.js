@@ -1,4 +1,4 @@
-// What the page of the benchmarks runs; chromium.mjs calls it.
+// The functions of the benchmarks' page, called by chromium.mjs.
 import { measureKinglet } from './measure.js';
 import { measureKv } from './measure-kv.js';
 import { measureLimits } from './limits.js';

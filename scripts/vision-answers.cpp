@@ -1,4 +1,4 @@
-// Asks llama.cpp's libmtmd what becomes of pictures, for the fixtures of
+// Asks llama.cpp's libmtmd how it reads pictures, for the fixtures of
 // scripts/make-vision-fixtures.mjs. Build it against llama.cpp's include, ggml/include and
 // tools/mtmd folders and their libraries. Usage: vision-answers TEXT_MODEL MMPROJ WIDTHxHEIGHT… >
 // ANSWERS.json

@@ -2,7 +2,7 @@
 import { measureEmbedding } from '../embed-texts.js';
 import { openWllama3 } from './wllama.js';
 
-/** Ids in place of texts of bytes: engines differ on what is a space that the vocabulary lacks. */
+/** Ids instead of texts of bytes: engines treat a space that is not in the vocabulary differently. */
 globalThis.embedKinglet = async (file, { kernels, threads, texts: of }) => {
   const { Kinglet } = await import('/dist/index.js');
   const model = await Kinglet.load(file, { nThreads: threads, kernels, nCtx: 64 });
@@ -17,7 +17,7 @@ globalThis.embedKinglet = async (file, { kernels, threads, texts: of }) => {
   }
 };
 
-/** One text a call: of a list, wllama answers the first. */
+/** One text per call, because wllama answers only the first text of a list. */
 globalThis.embedWllama3 = async (file, { threads, texts: of }) => {
   const blob = await (await fetch(file)).blob();
   const wllama = await openWllama3(blob, { threads }, { embeddings: true });

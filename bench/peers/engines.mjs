@@ -10,8 +10,7 @@ import { peakOfRenderers } from './memory.mjs';
 
 const nPrompt = 128;
 const nDecoded = 64;
-/** The number of tokens in the prompt before the first token. */
-const nWords = 64;
+const nFirstPrompt = 64; // tokens of the prompt before the first token
 
 // In this order, so that the two engines of a comparison run within seconds of each other.
 const engines = {
@@ -126,7 +125,7 @@ export async function openEngines() {
     keep: (file, threads) => call('keepFile', `/${file}`, { threads }),
     firstToken(name, file, threads) {
       const [f, kernels] = firstTokens[name];
-      return call(f, `/${file}`, { threads, kernels, nPrompt: nWords });
+      return call(f, `/${file}`, { threads, kernels, nPrompt: nFirstPrompt });
     },
     readKept: () => call('readKept'),
     readPicture(name, { model, reader }, threads) {

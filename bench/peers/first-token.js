@@ -1,11 +1,11 @@
-// How long it takes from a file that the page keeps to the first token, by phases. Runs in a page.
+// The time from a file in the page's storage to the first token, by phases. Runs in a page.
 import { promptOf } from '../measure.js';
 import { nCtx, openWllama2, openWllama3 } from './wllama.js';
 
-/** Where the peers' copy lies, and what is read for comparison. */
+/** The copy of the file that the peers load; it is also read alone, for comparison. */
 const keptName = 'kept.gguf';
 
-/** Stores the file as each engine keeps it: this project by loading it, the peers as a file. */
+/** Stores the file for each engine: for this project by loading it, for the peers as a file. */
 globalThis.keepFile = async (file, { threads }) => {
   const { Kinglet } = await import('/dist/index.js');
   (await Kinglet.load(addressOf(file), { nThreads: threads, nCtx: 64 })).dispose();
@@ -15,7 +15,7 @@ globalThis.keepFile = async (file, { threads }) => {
   await body.pipeTo(await handle.createWritable());
 };
 
-/** Milliseconds of reading the kept file into memory of its size, which nothing has used before. */
+/** Returns the milliseconds for reading the stored file into new memory of the same size. */
 globalThis.readKept = async () => {
   const worker = new Worker(new URL('./read-worker.js', import.meta.url));
   try {
@@ -90,7 +90,7 @@ globalThis.firstTokenWllama3 = async (_, { threads, nPrompt }) => {
   return spans(startedAt, openAt, times);
 };
 
-/** All in milliseconds. Sampling the first token is part of reading the prompt. */
+/** All times are in milliseconds. Reading the prompt includes sampling the first token. */
 function spans(startedAt, openAt, [firstAt, secondAt]) {
   return {
     firstToken: firstAt - startedAt,
@@ -100,7 +100,7 @@ function spans(startedAt, openAt, [firstAt, secondAt]) {
   };
 }
 
-/** Absolute: it is the key under which the file is kept. */
+/** An absolute address, because it is the key of the stored file. */
 function addressOf(file) {
   return new URL(file, location.href).href;
 }

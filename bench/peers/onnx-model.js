@@ -4,7 +4,7 @@
 const dataType = { float: 1, uint8: 2, int8: 3, int32: 6 };
 const blockSize = 32;
 
-/** x times each of the matrices [nRows][nColumns], as outputs y0, y1, … */
+/** Multiplies x with each of the matrices [nRows][nColumns]; the outputs are y0, y1, … */
 export function onnxModel({ bits, nMatrices, nRows, nColumns }) {
   const indices = Array.from({ length: nMatrices }, (_, i) => i);
   const kind = bits === 4 ? nBits : integers;
@@ -27,7 +27,7 @@ export function onnxModel({ bits, nMatrices, nRows, nColumns }) {
   ]);
 }
 
-/** Floats by blocks of 4-bit codes with a scale each; activations are quantized to 8 bits. */
+/** Weights in blocks of 4-bit codes with one scale; float activations, quantized to 8 bits inside. */
 function nBits(nRows, nColumns) {
   const nBlocks = nColumns / blockSize;
   const attributes = { K: nColumns, N: nRows, bits: 4, block_size: blockSize, accuracy_level: 4 };
@@ -50,7 +50,7 @@ function nBits(nRows, nColumns) {
   };
 }
 
-/** 8-bit integers. */
+/** Weights and activations are 8-bit integers. */
 function integers(nRows, nColumns) {
   const codes = pattern(new Uint8Array(nRows * nColumns));
   return {
@@ -79,7 +79,7 @@ function valueInfo(name, type, dims) {
   return [field(1, name), field(2, [field(1, [field(1, type), field(2, shape)])])];
 }
 
-/** A field of a message: a number, a text, bytes, or a message as the list of its fields. */
+/** Encodes a field of a message: a number, a text, bytes, or a message as the list of its fields. */
 function field(number, value) {
   if (typeof value === 'number') return joined([varint(number * 8), varint(value)]);
   const bytes =

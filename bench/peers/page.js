@@ -1,5 +1,5 @@
-// The peers that run in a page. Each reads the prompt and draws tokens after it, greedily, as this
-// project does in ../measure.js.
+// The peers that run in a page. Each reads the prompt and generates tokens greedily, as this project
+// does in ../measure.js.
 import { measureKinglet, promptOf } from '../measure.js';
 import './embed.js';
 import './first-token.js';
@@ -7,7 +7,7 @@ import './pictures.js';
 import './products.js';
 import { openWllama2, openWllama3 } from './wllama.js';
 
-/** wllama 2: its lower-level calls take tokens, and are what its createCompletion() is made of. */
+/** wllama 2: uses the lower-level calls of its createCompletion(), because these take tokens. */
 globalThis.runWllama2 = async (file, { threads, nPrompt, nDecoded }) => {
   const wllama = await openWllama2(await (await fetch(file)).blob(), { threads });
   const run = async (prompt, n) => {
@@ -28,7 +28,7 @@ globalThis.runWllama2 = async (file, { threads, nPrompt, nDecoded }) => {
   return run(promptOf(nPrompt), nDecoded);
 };
 
-/** wllama 3 has one call, which takes text: the last chunk tells how many tokens it was. */
+/** wllama 3 has only a call that takes text. Its last chunk contains the number of tokens. */
 globalThis.runWllama3 = async (file, { threads, nPrompt, nDecoded }) => {
   const wllama = await openWllama3(await (await fetch(file)).blob(), { threads });
   const run = async (prompt, n) => {
@@ -64,7 +64,7 @@ globalThis.runKinglet = async (file, { kernels, threads }) => {
   return { prefill: speed.prefill128[0], decode: speed.decode64[0] };
 };
 
-/** From the start and the times at which the tokens were there. */
+/** Computes speeds from the start time and the times of the tokens. */
 function rates(nPrompt, startedAt, times) {
   const nDecoded = times.length - 1;
   return {

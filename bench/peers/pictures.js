@@ -1,12 +1,12 @@
-// How long it takes to read a picture, by this project and by wllama 3, in a page.
+// The time to read a picture, for this project and for wllama 3, in a page.
 import { nCtx, openWllama3 } from './wllama.js';
 
 const side = 512;
 const question = { type: 'text', text: 'What is this?' };
-/** Nothing around what is asked: the models' vocabularies have no words of conversations. */
+/** A template that adds nothing: the models' vocabularies have no tokens for conversations. */
 const chatTemplate = '{% for message in messages %}{{ message.content }}{% endfor %}';
 
-/** With `seeing`: the part of it until the picture's rows are there for the model to read. */
+/** `seeing`: the part of the time until the picture's rows are ready for the model. */
 globalThis.readPictureKinglet = async ({ model: file, reader }, { kernels, threads }) => {
   const { Kinglet } = await import('/dist/index.js');
   const options = { nThreads: threads, kernels, nCtx, chatTemplate, mmproj: reader };
@@ -32,7 +32,7 @@ globalThis.readPictureKinglet = async ({ model: file, reader }, { kernels, threa
   }
 };
 
-/** Reads one token more with a picture: a line's end, which it puts after one. */
+/** Reads one more token with a picture: the newline that it adds after the picture. */
 globalThis.readPictureWllama3 = async ({ model: file, reader }, { threads }) => {
   const blobs = await Promise.all([file, reader].map(async (name) => (await fetch(name)).blob()));
   const options = { chat_template: chatTemplate, jinja: true };
@@ -49,10 +49,10 @@ globalThis.readPictureWllama3 = async ({ model: file, reader }, { threads }) => 
 };
 
 /**
- * `ask(image)` answers the question in one token, as both engines can, with a picture before it (the
- * PNG) or without any, and tells how many tokens it read. Milliseconds: `picture` is the time with
- * one less that without, so what a picture costs its user: decoding and scaling it, the tower, and
- * the model's reading of its rows. A first call without a picture warms up; the picture is the first
+ * `ask(image)` answers the question in one token, with a picture (a PNG) before it or without, and
+ * returns how many tokens it read. Returns milliseconds: `picture` is the time with a picture minus
+ * the time without, which is what a picture costs: decoding and scaling it, the tower, and the
+ * model's reading of its rows. A first call without a picture warms up. The picture is the first one
  * that the engine sees.
  */
 async function measurePicture(ask) {

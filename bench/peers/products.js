@@ -1,12 +1,12 @@
-// Matrix products with the operators that onnxruntime-web, which transformers.js runs on a CPU, has
-// for quantized weights, and with this project's kernels. Runs in a page, on one thread.
+// Matrix products with quantized weights: with the operators of onnxruntime-web, which transformers.js
+// uses on a CPU, and with this project's kernels. Runs in a page, on one thread.
 import { onnxModel } from './onnx-model.js';
 
 const modules = '/build/bench/peers/node_modules';
-/** One after the other, as in a layer: a single one would stay in the cache. */
+/** Several matrices in turn, as in a layer: a single one would stay in the cache. */
 const nMatrices = 8;
 
-/** GMAC/s of `bits` 4 (MatMulNBits) or 8 (MatMulInteger). */
+/** Returns the GMAC/s for 4 bits (MatMulNBits) or 8 bits (MatMulInteger). */
 globalThis.productsOfOnnxruntime = async ({ bits, nRows, nColumns, nTokens }) => {
   const ort = await import(`${modules}/onnxruntime-web/dist/ort.wasm.min.mjs`);
   ort.env.wasm.numThreads = 1;
@@ -41,7 +41,7 @@ globalThis.productsOfKinglet = async ({ bits, nRows, nColumns, nTokens, kernels 
   return { gmacS: await rate({ nRows, nColumns, nTokens }, () => exports.multiply()) };
 };
 
-/** The best of several: other work on the machine only ever slows it down. */
+/** Returns the best of several tries: other programs only slow it down. */
 async function rate({ nRows, nColumns, nTokens }, multiply) {
   const gmac = (nMatrices * nRows * nColumns * nTokens) / 1e9;
   let best = 0;

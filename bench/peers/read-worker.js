@@ -1,4 +1,4 @@
-// Reads a file of the origin's private file system as fast as the browser gives it.
+// Reads a file of the origin private file system as fast as the browser can.
 const pieceBytes = 1 << 20;
 
 globalThis.onmessage = async ({ data: name }) => {

@@ -1,4 +1,4 @@
-// Starts wllama in a page, in both of its versions.
+// Starts either version of wllama in a page.
 
 const modules = '/build/bench/peers/node_modules';
 export const nCtx = 1024;
@@ -18,7 +18,7 @@ export async function openWllama2(blob, { threads }) {
   return wllama;
 }
 
-/** A file, or one and its reader of pictures; `options` beside those that all measurements have. */
+/** Loads a file, or a file and its picture reader. `options` are added to the common ones. */
 export async function openWllama3(files, { threads }, options = {}) {
   const folder = `${modules}/wllama-3/esm`;
   const { Wllama } = await import(`${folder}/index.js`);
