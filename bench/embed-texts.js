@@ -5,7 +5,7 @@ const passageTokens = 256;
 const nQueries = 32;
 const queryTokens = 16;
 
-/** BERT's [CLS] and [SEP]; the first ids of its vocabularies, which are not words. */
+/** BERT's [CLS] and [SEP], and the first id that is a word. */
 const begin = 101;
 const end = 102;
 const firstWord = 200;
