@@ -24,6 +24,6 @@ export function optimizeWasm(input, output, flags, uses) {
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const [file, relaxedSimd] = process.argv.slice(2);
   const optimized = `${file}.optimized`;
-  optimizeWasm(file, optimized, ['-O3'], { relaxedSimd: relaxedSimd === '--relaxed-simd' });
+  optimizeWasm(file, optimized, ['-O2'], { relaxedSimd: relaxedSimd === '--relaxed-simd' });
   renameSync(optimized, file);
 }
