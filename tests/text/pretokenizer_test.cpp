@@ -229,11 +229,13 @@ TEST(Pretokenizer, TakesAMegabyteOfAnythingInItsStride) {
   std::string capitals = "中";
   while (newlines_and_spaces.size() < kBytes) newlines_and_spaces += "\n   ";
   capitals.append(kBytes, 'A');
+  std::string spaces_and_letter(kBytes, ' ');
+  spaces_and_letter += 'x';
   for (const char* name : kNames) {
     for (const std::string& text :
          {std::string(kBytes, 'a'), std::string(kBytes, 'A'), std::string(kBytes, ' '),
           std::string(kBytes, '\n'), std::string(kBytes, '7'), std::string(kBytes, '!'),
-          std::string(kBytes, '\''), std::string(kBytes, '\xff'), std::string(kBytes, ' ') + "x",
+          std::string(kBytes, '\''), std::string(kBytes, '\xff'), spaces_and_letter,
           newlines_and_spaces, capitals}) {
       const auto start = std::chrono::steady_clock::now();
       EXPECT_FALSE(split_words(*find_pretokenizer(name), text).empty());
