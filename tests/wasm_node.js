@@ -1,7 +1,7 @@
 /* global ENV */
-// Old Emscriptens fetch their wasm wherever there is a fetch; Node's cannot read files.
+// Old versions of Emscripten load their wasm with fetch() if it exists; Node's cannot read files.
 globalThis.fetch = undefined;
-// Emscripten's program, which this stands in front of, takes its settings from here: GoogleTest
-// learns from the environment which share of the tests is its own.
+// This file precedes Emscripten's program, which takes its settings from `Module`: GoogleTest reads
+// from the environment which shard of the tests to run.
 // eslint-disable-next-line no-unused-vars
 var Module = { preRun: [() => Object.assign(ENV, process.env)] };

@@ -8,8 +8,8 @@
 #include "session/language_model.h"
 #include "session/session.h"
 
-// Every call that can fail gives a Result or a Status; KINGLET_ASSIGN and KINGLET_TRY hand errors
-// on.
+// Every call that can fail returns a Result or a Status. KINGLET_ASSIGN and KINGLET_TRY return its
+// error to the caller.
 kinglet::Status tell(const std::string& path, const std::string& prompt) {
   KINGLET_ASSIGN(kinglet::GgufFile file, kinglet::read_gguf_file(path));
   KINGLET_ASSIGN(const kinglet::LanguageModel loaded,

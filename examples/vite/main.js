@@ -4,7 +4,7 @@ const form = document.querySelector('form');
 const log = document.querySelector('output');
 const messages = [];
 
-// By default as many threads as suit the machine; ?threads=2 asks for two.
+// The default number of threads suits the machine; ?threads=2 asks for two.
 const nThreads = Number(new URLSearchParams(location.search).get('threads')) || undefined;
 const model = await Kinglet.load('model.gguf', { nThreads });
 form.elements.send.disabled = false;

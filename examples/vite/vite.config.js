@@ -1,6 +1,6 @@
 export default {
   base: './',
   build: { target: 'es2022' },
-  // A dependency that is bundled in advance would lose its worker and its wasm.
+  // If Vite bundled the package in advance, the package would lose its worker and its wasm.
   optimizeDeps: { exclude: ['kinglet'] },
 };

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { describe as describeSpeed, shortTable } from '../../bench/report.mjs';
 import { markdownTable, median } from '../../bench/table.mjs';
 
-// A model whose layers are 900 million multiply-adds in 500 MB, and its logits 100 in 100 MB.
+// A model whose layers take 900 million multiply-adds and 500 MB. Its logits take 100 million
+// multiply-adds and 100 MB.
 const model = {
   shape: 'tiny',
   type: 'Q4_0',

@@ -1,6 +1,6 @@
-// Small pages built with each bundler as its users would, from the packed package, and opened in
-// Chromium; Vite 8, webpack and no bundler at all have the examples besides. What a bundler cannot
-// do by itself must be said in words that help.
+// Builds small pages from the packed package with each bundler, as its users would, and opens them
+// in Chromium. The examples test Vite 8, webpack and a page without a bundler too. If a bundler
+// needs a setting, the error message must name it.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,14 +31,14 @@ afterAll(async () => {
   await browser.close();
 });
 
-/** A program of an installed package, run beside the pages. */
+/** Runs a program of an installed package in the folder of the pages; returns its output. */
 function run(program: string, args: string[], env: Record<string, string> = {}): string {
   return execFileSync(process.execPath, [inFolder('node_modules', program), ...args], {
     ...{ cwd: folder, stdio: 'pipe', encoding: 'utf8', env: { ...process.env, ...env } },
   });
 }
 
-/** What a page shows in the end. */
+/** Opens a page and returns the text that it shows at the end. */
 async function read(url: string, load: object = {}): Promise<string | null> {
   const page = await browser.newPage();
   try {
@@ -51,7 +51,7 @@ async function read(url: string, load: object = {}): Promise<string | null> {
   }
 }
 
-/** As read(), of a folder that is served with the model. */
+/** Serves a folder together with the model and returns what read() returns for its page. */
 async function open(built: string, page: string, load: object = {}): Promise<string | null> {
   copyFileSync(storyModel, join(built, 'model.gguf'));
   const { server, url } = await serve(built);
@@ -89,7 +89,7 @@ describe.each([
     expect(await open(outDir, page)).toBe(story);
   });
 
-  /** The page as the server for development gives it. */
+  /** Returns what the page shows when Vite's development server serves it. */
   const develop = async (optimizeDeps: Vite.DepOptimizationOptions) => {
     const vite = await importVite(place);
     const server = await vite.createServer({

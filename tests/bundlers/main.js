@@ -1,4 +1,4 @@
-// A page as its author writes it; ?load={ options of Kinglet.load() }.
+// A page as its author would write it. The query ?load={…} gives the options of Kinglet.load().
 import { Kinglet, KingletError } from 'kinglet';
 
 async function tell() {

@@ -1,4 +1,4 @@
-// A page that has Vite make the worker.
+// A page in which Vite makes the worker.
 import { Kinglet } from 'kinglet';
 import KingletWorker from 'kinglet/worker?worker';
 

@@ -1,5 +1,5 @@
-// What the desktop program and the package make of conversations, beside Jinja2: see
-// scripts/jinja-answers.py.
+// Compares the prompts that the desktop program and the package make of conversations with those of
+// Jinja2: see scripts/jinja-answers.py.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,10 +29,10 @@ interface Conversation {
 const readJson = (name: string): unknown =>
   JSON.parse(readFileSync(join(fixtures, 'jinja', name), 'utf8'));
 const conversations = readJson('conversations.json') as Conversation[];
-/** By template; null where Jinja2 refuses. */
+/** The prompts by Jinja2 for each template; null if Jinja2 refuses the conversation. */
 const chats = readJson('chats.json') as Record<string, (string | null)[]>;
 
-/** The answer as of today: Jinja2 was told that it is the 26th of July 2024. */
+/** Returns the answer with today's date: Jinja2 was told that today is the 26th of July 2024. */
 function asOfToday(answer: string | null | undefined): string | null {
   const now = new Date();
   const day = String(now.getDate()).padStart(2, '0');
@@ -46,7 +46,7 @@ function asOfToday(answer: string | null | undefined): string | null {
     .replace('July 26, 2024', `${month} ${day}, ${year}`);
 }
 
-/** What the desktop program makes of a system message, if any, and of others in turn. */
+/** Returns the desktop program's prompt for a system message, if any, and the other messages. */
 function promptByCli(path: string, { messages, enable_thinking: thinks }: Conversation) {
   const system = messages.find(({ role }) => role === 'system');
   const others = messages.filter((message) => message !== system);
@@ -65,7 +65,7 @@ function prompt(options: string[], messages: TextMessage[]) {
   return stderr || stdout;
 }
 
-/** The program's conversations begin and end with the user, and know no tools. */
+/** Conversations in the program begin and end with the user, and have no tools. */
 const isKnownToProgram = ({ messages, tools, add_generation_prompt: isOpen }: Conversation) =>
   !tools &&
   isOpen &&

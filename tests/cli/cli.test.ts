@@ -1,4 +1,4 @@
-// The desktop program, run as a user would.
+// Runs the desktop program as a user would.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,10 +23,10 @@ afterAll(() => {
 });
 
 let nFiles = 0;
-/** The path of a file that is not there yet. */
+/** Returns the path of a file that does not exist yet. */
 const newPath = () => join(folder, `${String(nFiles++)}.gguf`);
 
-/** A file of the given bytes. */
+/** Writes a file of the given bytes and returns its path. */
 function file(bytes: Uint8Array | string): string {
   const path = newPath();
   writeFileSync(path, bytes);
@@ -98,7 +98,7 @@ describe('generate', () => {
 
   // On Windows arguments are UTF-16.
   test.skipIf(isCrossBuilt)('refuses a prompt that is not UTF-8', () => {
-    // Node would mend the bytes on their way; a shell does not.
+    // Node would replace the invalid bytes of an argument; a shell passes them on.
     const { status, stdout, stderr } = spawnSync(
       'sh',
       ['-c', `"${program}" generate -m "${stories}" -n 4 -p "$(printf 'Once \\377 upon')"`],
@@ -307,7 +307,7 @@ describe('bad files', () => {
     expectFailure(['inspect', path], message);
   });
 
-  // The number after a metadata key and its type, or `skip` bytes after a tensor's name.
+  // Replaces the number after a metadata key and its type, or `skip` bytes after a tensor's name.
   const withUint32 = (name: string, value: number, skip = 4) =>
     file(patched(whole.indexOf(name) + name.length + skip, value));
 
@@ -404,7 +404,7 @@ describe('embed and rerank', () => {
     const texts = Array.from({ length: 300 }, (_, i) => `text ${String(i)}`);
     const all = lines(['embed', ...bert], texts.join('\r\n'));
     expect(all).toHaveLength(texts.length);
-    // Alone as among others, bit for bit.
+    // A text has the same embedding, bit for bit, alone and among other texts.
     expect(lines(['embed', ...bert], texts[299]!)).toEqual([all[299]]);
     const [kept] = lines(['embed', ...bert, '--dimensions', '5', '--normalize'], texts[0]!);
     const length = Math.hypot(...all[0]!.embedding.slice(0, 5));
@@ -509,14 +509,14 @@ describe('names and texts in any script', () => {
 describe('quantize', () => {
   const f32 = fixture('quant/llama-f32.gguf');
 
-  /** The path of `model` in another mix. */
+  /** Quantizes `model` to another mix of types and returns the path of the result. */
   function quantized(model: string, type: string): string {
     const path = newPath();
     expect(kinglet(['quantize', model, path, type])).toMatchObject({ status: 0, stderr: '' });
     return path;
   }
 
-  /** "attn_q.weight": "Q4_0", … of the last layer, and what the metadata say. */
+  /** Returns the tensor types of the last layer ("attn_q.weight": "Q4_0", …) and metadata. */
   function inspected(path: string): Record<string, string> {
     const { stdout } = kinglet(['inspect', path]);
     const types = [...stdout.matchAll(/^(?:blk\.\d+\.)?(\S+)\s+(\w+)\s+\[.*bytes at/gm)];
@@ -524,7 +524,7 @@ describe('quantize', () => {
     return Object.fromEntries([...types, ...numbers].map(([, name, value]) => [name!, value!]));
   }
 
-  /** How far a model is from its reference's answer to the same tokens, in nats for a token. */
+  /** Returns the divergence of a model from its reference for the same tokens, in nats a token. */
   function divergence(path: string, reference: Logprobs): number {
     const { positions } = JSON.parse(
       kinglet([
@@ -548,7 +548,8 @@ describe('quantize', () => {
     },
   );
 
-  // At every position, and with a tenth for chance: a model of one layer and random weights.
+  // Compares every position. The model has one layer and random weights, so a tenth is allowed for
+  // chance.
   test.each(['Q2_K', 'Q3_K_M', 'Q4_K_M', 'Q5_K_M', 'Q6_K', 'IQ4_NL', 'IQ4_XS', 'TQ1_0', 'TQ2_0'])(
     'to %s is as good as the file of llama.cpp',
     (type) => {
@@ -593,7 +594,7 @@ describe('quantize', () => {
     const experts = quantized(fixture('hybrid/lfm2moe-Q4_0.gguf'), 'NVFP4');
     expect(kinglet(['inspect', experts]).stdout).toMatch(/ffn_gate_exps\.scale +F32 +\[4\]/);
     expect(Object.keys(inspected(quantized(nvfp4, 'Q8_0')))).not.toContain('attn_q.scale');
-    // What keeps its type keeps its factor.
+    // A matrix that keeps its type keeps its factor.
     expect(Object.keys(inspected(quantized(nvfp4, 'NVFP4')))).toContain('attn_q.scale');
     expect(kinglet(['inspect', nvfp4]).stdout).toMatch(/^general\.file_type .* 39 \(NVFP4\)$/m);
   });
@@ -619,7 +620,7 @@ describe('quantize', () => {
     const model = quantized(fixture('arch/qwen3moe.gguf'), 'Q4_K_M');
     expect(inspected(model)).toMatchObject({
       'ffn_gate_inp.weight': 'F32',
-      'ffn_down_exps.weight': 'Q8_0', // for Q6_K, in rows of 32
+      'ffn_down_exps.weight': 'Q8_0', // in place of Q6_K, as the rows have 32 weights
     });
   });
 

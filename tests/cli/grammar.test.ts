@@ -1,4 +1,4 @@
-// Answers that must match a grammar, by the desktop program.
+// Answers of the desktop program that must match a grammar.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

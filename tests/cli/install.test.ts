@@ -1,4 +1,4 @@
-// What cmake --install puts in place: the program, and a library that other projects find.
+// What cmake --install installs: the program, and a library that other projects can find.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

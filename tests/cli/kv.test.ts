@@ -1,4 +1,4 @@
-// The KV cache's options of the desktop program.
+// The desktop program's options for the KV cache.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ describe('--kv', () => {
     expect(story('--kv', 'v=q4,k=q8')).toBe(mixed);
     expect(story('--kv', 'k=f32')).toBe(usual);
     expect(story('--kv', 'k=q4,v=q4')).toBe(story('--kv', 'q4'));
-    // Another cache gives other probabilities, though seldom other words.
+    // Another kind of cache gives other probabilities, but seldom other words.
     const surprises = ['f32', 'k=q4', 'v=q4', 'q4'].map((kv) => logprobs('--kv', kv)[0]![0]);
     expect(new Set(surprises).size).toBe(4);
   });
@@ -48,7 +48,7 @@ describe('--kv-page', () => {
       expect(logprobs('--kv', kind, '--kv-page', '64')).toEqual(logprobs('--kv', kind));
     }
     expect(story('--kv-page', '1').slice(0, 60)).toBe(story().slice(0, 60));
-    // No page is longer than the context.
+    // A page is never longer than the context.
     expect(story('--kv-page', '4000000000')).toBe(story());
   });
 
@@ -89,7 +89,7 @@ describe('a full context', () => {
 const words = ['girl', 'dog', 'bird', 'boy', 'cat', 'tree', 'ball', 'fish'];
 const text = words.map((word) => `Once there was a little ${word}. It was very happy.`).join(' ');
 
-/** Log probabilities of a story's tokens. */
+/** Returns log probabilities at some positions of a story. */
 function logprobs(...more: string[]): number[][] {
   const ids = kinglet(['tokenize', '-m', stories, '--bos', '--text', text]).stdout.trim();
   const tokens = ids.split(' ');
@@ -137,7 +137,7 @@ describe('perplexity', () => {
     }
     const { perplexity: found, ...counts } = perplexity();
     expect(counts).toEqual({ windows: nWindows, window_tokens: 32, counted: 15 * nWindows });
-    // Windows are read in other batches here, which rounds activations elsewhere.
+    // The command reads windows in other batches than `logprobs`, so activations round differently.
     expect(found).toBeCloseTo(Math.exp(sum / (15 * nWindows)), 1);
   });
 

@@ -1,4 +1,4 @@
-// Files of PNG and JPEG, made without a library.
+// PNG and JPEG files, made without a library.
 import { crc32, deflateSync } from 'node:zlib';
 
 export type Pixel = [red: number, green: number, blue: number, opacity: number];
@@ -12,7 +12,10 @@ function chunk(type: string, data: Uint8Array): Buffer {
   return Buffer.concat([length, content, sum]);
 }
 
-/** With 8 bits of red, green, blue and opacity; of so many lines, whatever it says. */
+/**
+ * Returns a PNG with 8 bits of red, green, blue and opacity. It holds `nLines` lines, although its
+ * header says `height`.
+ */
 export function png(
   width: number,
   height: number,
@@ -34,7 +37,10 @@ export function png(
   ]);
 }
 
-/** 32 by 16, red and blue side by side, turned to the right by its EXIF: red above blue. */
+/**
+ * A JPEG of 32 by 16 pixels, red on the left and blue on the right. Its EXIF data turn it to the
+ * right: red above blue.
+ */
 export const turnedJpeg = Buffer.from(
   `/9j/4AAQSkZJRgABAQAAAQABAAD/4QAiRXhpZgAATU0AKgAAAAgAAQESAAMAAAABAAYAAAAAAAD/2wBDAAMCAgMCAgMDAwMEAwME
 BQgFBQQEBQoHBwYIDAoMDAsKCwsNDhIQDQ4RDgsLEBYQERMUFRUVDA8XGBYUGBIUFRT/2wBDAQMEBAUEBQkFBQkUDQsNFBQUFBQU

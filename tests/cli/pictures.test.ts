@@ -1,4 +1,4 @@
-// The program with pictures: files of PNG and JPEG, and random models that read them.
+// The program with pictures: PNG and JPEG files, and models with random weights that read them.
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ function file(name: string, bytes: Uint8Array): string {
 const model = fixture('arch/llama-linear.gguf');
 const mmproj = fixture('vision/idefics3.gguf');
 
-/** What is said of pictures: random, but the same for the same pixels. */
+/** Returns the answer to a prompt with a picture: random, but the same for the same pixels. */
 function look(prompt: string, picture: string): string {
   return lookWith(mmproj, prompt, [picture]);
 }
@@ -69,7 +69,7 @@ describe('kinglet generate --image', () => {
   });
 
   test('turns a photograph as its EXIF says', () => {
-    // Flat colours, which JPEG keeps but for their rounding.
+    // Flat colours: JPEG changes them only by rounding.
     const turned = file('turned.jpg', turnedJpeg);
     const upright = file(
       'upright.png',

@@ -1,11 +1,11 @@
-// The desktop program, and what its tests give it.
+// The desktop program, and the files that its tests use.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-/** Another program than this machine's: see scripts/cross.mjs. */
+/** The path of a program that was built for another machine: see scripts/cross.mjs. */
 const crossBuilt = process.env.KINGLET_PROGRAM;
 export const isCrossBuilt = crossBuilt !== undefined;
 export const program = crossBuilt ?? join(root, 'build/native/kinglet');
@@ -17,7 +17,7 @@ export function kinglet(args: string[], input: string | Buffer = '') {
   return { status, stdout, stderr };
 }
 
-/** Nothing on standard output, and one line that says why. */
+/** Expects status 1, no standard output, and one line of standard error that says why. */
 export function expectFailure(args: string[], message: RegExp, input: string | Buffer = '') {
   const { status, stdout, stderr } = kinglet(args, input);
   expect(status).toBe(1);

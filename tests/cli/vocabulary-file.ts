@@ -1,4 +1,4 @@
-// GGUF files that hold a vocabulary only.
+// Writes GGUF files that hold only a vocabulary.
 import { writeFileSync } from 'node:fs';
 
 export interface VocabularyFile {
@@ -6,7 +6,7 @@ export interface VocabularyFile {
   model: string;
   pre?: string;
   tokens: string[];
-  /** 1 normal, 2 unknown, 3 control, 4 user-defined, 6 byte; normal where left out. */
+  /** 1 normal, 2 unknown, 3 control, 4 user-defined, 6 byte. Default: all are normal. */
   types?: number[];
   scores?: number[];
   merges?: string[];

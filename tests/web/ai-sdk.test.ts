@@ -1,5 +1,5 @@
-// The AI SDK over a model in the page: its own functions, over one that says what the test wants, and
-// over the real one.
+// The AI SDK's own functions over a model in the page: over a scripted model, and over the real
+// one.
 import { readFileSync } from 'node:fs';
 import { embed, embedMany, generateText, Output, rerank, stepCountIs, streamText, tool } from 'ai';
 import { Kinglet } from 'kinglet';
@@ -17,7 +17,7 @@ const get_weather = tool({
   execute: ({ city }) => `Rain in ${city}`,
 });
 
-/** Thinks, speaks and calls; then says what the tool gave. */
+/** Returns a model that thinks, speaks and calls a tool, and then says what the tool returned. */
 function caller() {
   const said = `<think>\nHm.\n</think>\n\nI look.\n${spelled}`;
   const { model, calls } = scriptedModel('qwen3', (i) => inPieces(i === 0 ? said : 'It rains.', 4));

@@ -1,4 +1,4 @@
-// A page in whichever browser, so that one test can run in all of them.
+// A page in any browser, so that one test can run in all of them.
 import { launchChromium } from '../../scripts/chromium.mjs';
 import { openFirefox, openWebKit } from './webdriver.ts';
 import type { Driven } from './webdriver.ts';
@@ -14,7 +14,7 @@ export interface AnyPage {
     run: (...parameters: P) => R | Promise<R>,
     ...parameters: P
   ): Promise<R>;
-  /** With the browser, which is its own. */
+  /** Closes the page and its browser, which has no other page. */
   close(): Promise<void>;
 }
 
@@ -28,7 +28,7 @@ export async function openAnyPage(name: BrowserName): Promise<AnyPage> {
   };
 }
 
-/** A faulty server's page, when the package is there. */
+/** Opens a faulty server's page and waits until the package is loaded. */
 export async function openKinglet(page: AnyPage, url: string): Promise<void> {
   await page.goto(url);
   const isThere = await page.evaluate(async () => {
@@ -41,7 +41,7 @@ export async function openKinglet(page: AnyPage, url: string): Promise<void> {
   if (!isThere) throw new Error(`${url}: the package did not load`);
 }
 
-/** A driven WebKit stores nothing for good, and forgets a cache that no page holds. */
+/** Keeps the cache open: WebKit under WebDriver stores nothing for good and drops unused caches. */
 export async function holdCache(page: AnyPage): Promise<void> {
   await page.evaluate(async () => {
     (globalThis as { heldCache?: Cache }).heldCache = await caches.open('kinglet');
@@ -71,7 +71,7 @@ async function evaluate<P extends unknown[], R>(
   run: (...parameters: P) => R | Promise<R>,
   parameters: P,
 ): Promise<R> {
-  // By the page's own eval(): Firefox would run the script beside the page, not in it.
+  // Uses the page's own eval(): Firefox would run the script beside the page, not in it.
   const script = `const [code, values, answer] = arguments;
     const page = window.wrappedJSObject ?? window;
     page.eval(code)(values).then(answer);`;

@@ -1,4 +1,4 @@
-// The cache in headless Chromium: what is kept, what is read again, and what cannot go wrong.
+// The cache in headless Chromium: what it keeps, what it reads again, and which faults it survives.
 import { readFileSync } from 'node:fs';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -12,7 +12,7 @@ import { storyModel, tellByCli } from './support.ts';
 
 const bytes = new Uint8Array(readFileSync(storyModel));
 const block = 1 << 20;
-const half = 2 * block + 5000; // of the three MiB
+const half = 2 * block + 5000; // the first part of the file, which has about three MiB
 
 let browser: Browser;
 let server: FaultyServer;
@@ -35,7 +35,7 @@ beforeEach(async () => {
   server.files.clear();
   server.preludes.clear();
   server.requests.length = 0;
-  context = await browser.newContext(); // with storage of its own
+  context = await browser.newContext(); // has its own storage
   page = await newPage();
 });
 
@@ -68,10 +68,10 @@ const fromNetwork = ['download', 'prepare'];
 const fromCache = ['cache', 'prepare'];
 const fromBoth = ['cache', 'download', 'prepare'];
 
-/** A file of the same size that begins as the model does, and is none. */
+/** A file of the model's size that begins like the model, but is no model. */
 const otherBytes = bytes.map((byte, i) => (i < half ? byte : ~byte));
 
-/** Changes the only file in the cache, as soon as the worker of an aborted load has let go of it. */
+/** Changes the only file in the cache as soon as the worker of an aborted load has closed it. */
 async function damage(at: number, kind: 'flip' | 'cut'): Promise<void> {
   await vi.waitFor(() => damageNow(at, kind), 5000);
 }

@@ -1,5 +1,5 @@
-// The cache in each browser: what is kept, read again, gone on with and forgotten. WebKit as Debian
-// drives it offers only the Cache API, the others files. What can go wrong is in cache.test.ts.
+// The cache in each browser: what it keeps, reads again, resumes and deletes. Debian's WebKit under
+// WebDriver offers only the Cache API; the others offer files. The faults are in cache.test.ts.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { AnyPage } from './any-browser.ts';
@@ -13,7 +13,7 @@ import { storyModel, tellByCli } from './support.ts';
 
 const bytes = new Uint8Array(readFileSync(storyModel));
 const block = 1 << 20;
-const half = 2 * block + 5000; // of the three MiB
+const half = 2 * block + 5000; // the first part of the file, which has about three MiB
 const path = '/model.gguf';
 const fromNetwork = ['download', 'prepare'];
 const fromCache = ['cache', 'prepare'];

@@ -1,5 +1,5 @@
-// Calls that must be made: in each family's syntax, what its template writes for a call fits the
-// grammar, and what fits the grammar is read as a call whose arguments are valid.
+// Calls that the model must make, in the syntax of each family: what the family's template writes
+// for a call fits the grammar, and what fits the grammar is read as a call with valid arguments.
 import { readFileSync, readdirSync } from 'node:fs';
 import { Kinglet } from 'kinglet';
 import { openAI } from 'kinglet/openai';
@@ -94,7 +94,7 @@ const folder = `${root}tests/fixtures/calls`;
 const families = readdirSync(folder).map((file) => file.replace('.jinja', ''));
 const templateOf = (family: string) => readFileSync(`${folder}/${family}.jinja`, 'utf8');
 
-/** What the template writes for calls. */
+/** Returns what the template writes for calls. */
 async function written(template: string, made: readonly Call[]): Promise<string> {
   const toolCalls = made.map((call) => ({ type: 'function', id: 'aB3dE6gH9', function: call }));
   const message = { role: 'assistant', content: '', tool_calls: toolCalls };
@@ -108,7 +108,7 @@ function grammarFor(template: string, given: readonly FunctionTool[], prompt = '
   return new Gbnf(grammarOfCalls({ tools: given, known, format, mayBeSeveral: n > 1 }, prompt));
 }
 
-/** The calls of an answer that is nothing else, but for thoughts. */
+/** Returns the calls of an answer that holds only calls and thoughts. */
 function read(template: string, answer: string, prompt = ''): Call[] {
   const reading = answerReading(template, knownTools(tools), prompt);
   const text = reading.push(answer).text + reading.end().text;
@@ -133,7 +133,7 @@ describe.each(families)('%s', (family) => {
     }
   });
 
-  // LFM2's template writes strings as they are, where Python escapes line breaks.
+  // LFM2's template writes strings as they are, but Python would escape line breaks.
   test.skipIf(family === 'lfm2')('takes strings of several lines', async () => {
     const call = { name: 'plan', arguments: { note: 'two\n\tlines' } };
     const text = await written(template, [call]);

@@ -1,4 +1,4 @@
-// Answers that must match a grammar or a schema, of the built package in Node.
+// Answers of the built package in Node that must match a grammar or a schema.
 import { readFileSync } from 'node:fs';
 import { Kinglet } from 'kinglet';
 import type { GenerateOptions } from 'kinglet';

@@ -1,4 +1,4 @@
-// The live camera of the page, with the picture that Chromium makes up where there is no camera.
+// The page's live camera, with the picture that Chromium generates if there is no camera.
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { launchChromium } from '../../scripts/chromium.mjs';
@@ -21,7 +21,7 @@ afterAll(async () => {
   await site.close();
 });
 
-/** The panel of the camera, with a model that reads pictures; tells of the tracks that it was given. */
+/** Opens the camera's panel with a model that reads pictures, and records the camera's tracks. */
 async function openCamera(): Promise<Page> {
   const page = await openPage(browser, `${site.plain.url}?temperature=0&tokens=8`);
   await page.evaluate(() => {
@@ -53,7 +53,7 @@ async function start(page: Page): Promise<void> {
   await page.locator('#live-speed', { hasText: 's a picture' }).waitFor();
 }
 
-/** Stopped, and the camera's light is out. */
+/** Waits until the camera has stopped, for this reason, and its tracks have ended. */
 async function ended(page: Page, why: string): Promise<void> {
   await page.locator('#live-status', { hasText: why }).waitFor();
   await page.locator('#live-run', { hasText: 'Start the camera' }).waitFor();
@@ -63,7 +63,7 @@ async function ended(page: Page, why: string): Promise<void> {
 describe('the live camera', () => {
   it('asks of one picture after the other, until it is stopped', async () => {
     const page = await openCamera();
-    expect(await trackStates(page)).toEqual([]); // not before it is asked for
+    expect(await trackStates(page)).toEqual([]); // the camera is off until the user starts it
     await start(page);
     await page.locator('#live-answers li').nth(1).waitFor();
     expect(await page.locator('video').evaluate((it) => (it as HTMLVideoElement).videoWidth)).toBe(
@@ -75,7 +75,7 @@ describe('the live camera', () => {
     await page.locator('#live-run', { hasText: 'Stop' }).click();
     await ended(page, 'Stopped.');
     expect(await page.locator('.exchange img').count()).toBe(0);
-    // The conversation goes on as if nothing had been.
+    // The conversation goes on as if the camera had not run.
     await page.locator('#panel-close').click();
     await page.locator('#prompt:focus').waitFor();
     await ask(page, 'Hello.');

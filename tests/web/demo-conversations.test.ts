@@ -1,4 +1,4 @@
-// Conversations, and the model and settings that go with them, from one visit to the next.
+// Conversations are kept from one visit to the next, with their model and their settings.
 import { readFileSync } from 'node:fs';
 import { Kinglet } from 'kinglet';
 import type { BrowserContext, Page } from 'playwright-core';
@@ -40,7 +40,7 @@ async function titles(page: Page): Promise<string[]> {
   return found.map((title) => title.trim());
 }
 
-/** Gives the page a model that chats, from an address that it can be loaded from again. */
+/** Opens a model that chats, from an address from which the page can load the model again. */
 async function openChat(page: Page): Promise<void> {
   const bytes = withChatTemplate(readFileSync(storyModel), template);
   await page
@@ -52,7 +52,7 @@ async function openChat(page: Page): Promise<void> {
   await page.locator('.welcome').waitFor();
 }
 
-/** What the list of conversations saves. */
+/** Saves a conversation from the list; returns the file. */
 async function save(page: Page, title: string, kind: string) {
   await openPanel(page, 'history');
   const download = page.waitForEvent('download');
@@ -65,14 +65,14 @@ async function save(page: Page, title: string, kind: string) {
 describe('conversations', () => {
   it('are kept from the first word on, and shown again after a reload', async () => {
     const page = await open();
-    expect(await titles(page)).toEqual([]); // the page's own story is nobody's
+    expect(await titles(page)).toEqual([]); // the page's own story is no conversation
     const story = await ask(page, 'One day a cat');
     await page.reload();
     await page.locator('.exchange').nth(1).waitFor();
     expect(await page.locator('.exchange').count()).toBe(2);
     expect(await answered(page)).toBe(story);
     expect(await titles(page)).toEqual(['One day a cat']);
-    // What was restored can be gone on from: its text is read again.
+    // A restored conversation can be continued: the model reads its text again.
     await page.locator('.exchange').last().getByRole('button', { name: 'Go on' }).click();
     const more = tellByCli(`One day a cat${story}`, 20);
     await page.locator('.answer', { hasText: story + more }).waitFor();
@@ -96,7 +96,7 @@ describe('conversations', () => {
     await page.getByRole('button', { name: 'New conversation' }).click();
     expect(await page.locator('.exchange').count()).toBe(0);
     await page.reload();
-    await answered(page); // a new story, as nothing was open
+    await answered(page); // a new story, as no conversation was open
     expect(await page.locator('.exchange').count()).toBe(1);
   });
 
@@ -199,7 +199,7 @@ describe('the next visit', () => {
 });
 
 describe('a context that fills up', () => {
-  // The kernels that Node has too: a text that makes little sense hangs on the last digits.
+  // Uses kernels that Node has too: rounding can change a text that makes little sense.
   const openShort = () =>
     openPage(site.browser, `${site.plain.url}?temperature=0&tokens=20&ctx=96&kernels=simd128`);
   const note = (page: Page) => page.locator('.note').last().textContent();

@@ -1,4 +1,4 @@
-// Every feature of the page, by clicking through it.
+// Tests every feature of the page by clicking.
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -46,7 +46,7 @@ describe('writing', () => {
     await page.locator('#maxTokens').blur();
     await page.locator('#panel-close').click();
     for (const key of [undefined, 'Escape']) {
-      // From inside the page, as the text may be at its end before a word of this test gets there.
+      // Stops from inside the page: the text may end before a command of this test arrives.
       await page.evaluate((pressed) => {
         const observer = new MutationObserver(() => {
           const last = [...document.querySelectorAll('.exchange')].at(-1)!;
@@ -69,7 +69,7 @@ describe('writing', () => {
     const page = await open();
     const story = tellByCli(opening, 60);
     await action(page, 'Regenerate');
-    // What stood there before is gone a moment after the click.
+    // The old answer disappears a moment after the click.
     await expect.poll(() => answered(page), { timeout: 20_000 }).toBe(tellByCli(opening, 30));
     await action(page, 'Go on');
     await page.locator('.answer', { hasText: story }).waitFor();
@@ -152,7 +152,7 @@ describe('chatting', () => {
     expect(await page.locator('.exchange').count()).toBe(1);
   });
 
-  /** Markdown has its own spaces at both ends. */
+  /** Returns the program's text, trimmed: the page's Markdown has other spaces at both ends. */
   const cliText = (prompt: string) => tellByCli(prompt, 20).trim();
 });
 
@@ -171,7 +171,7 @@ describe('the tokens of an answer', () => {
     const found = await shares(page);
     expect(found).toHaveLength(8);
     expect(found).toEqual(found.toSorted((a, b) => b - a));
-    expect(found.reduce((sum, share) => sum + share)).toBeLessThan(101); // each is rounded
+    expect(found.reduce((sum, share) => sum + share)).toBeLessThan(101); // each share is rounded
     expect(await page.locator('.choice[aria-current]').textContent()).toContain('girl');
     await page.locator('.choice', { hasText: 'boy' }).click();
     const beginning = ', there was a little boy';
@@ -179,7 +179,7 @@ describe('the tokens of an answer', () => {
     await page.locator('.tokens', { hasText: story }).waitFor();
     expect(await answered(page)).toBe(story);
     expect(await page.locator('.choices').count()).toBe(0);
-    await page.locator('.token', { hasText: /^boy$/ }).click(); // may be changed again
+    await page.locator('.token', { hasText: /^boy$/ }).click(); // the token can be changed again
     expect(await page.locator('.choice[aria-current]').textContent()).toContain('boy');
     await page.locator('.prompt-text').click();
     await action(page, 'Tokens');
@@ -398,8 +398,8 @@ describe('forks', () => {
     await fork(page, 3, 20);
     const closers = page.getByRole('button', { name: /^Close fork/ });
     await closers.first().and(page.locator(':enabled')).waitFor();
-    // 5 tokens of the prompt and 45 of the answer: a page that is full and one that is not. Of the
-    // 20 more, the last 6 begin another.
+    // 5 tokens of the prompt and 45 of the answer fill one page and part of another. Each fork adds
+    // 20 tokens, of which the last 6 begin a new page.
     const own = 'pages 1 shared, 1 copied to write, 1 its own';
     expect(await strips(page)).toEqual([
       'Start: pages 1 shared, 0 copied to write, 1 its own',
@@ -422,7 +422,7 @@ describe('forks', () => {
     await closers.nth(1).click();
     await page.locator('#pages-used', { hasText: '6 of 16' }).waitFor();
     expect((await strips(page))[2]).toBe('Fork B: closed');
-    await page.locator('#kv-kind').selectOption('q8'); // another session
+    await page.locator('#kv-kind').selectOption('q8'); // begins another session
     await page.locator('#fork-result').waitFor({ state: 'hidden' });
   });
 
@@ -516,7 +516,7 @@ describe('comparing', () => {
     await page.locator('#compare-length').fill('20');
     await page.getByLabel('Right: keys and values').selectOption('f32');
     expect(await compare(page)).toBe('No difference in 20 tokens.');
-    // The last words are painted in the next frame.
+    // The page shows the last words in the next frame.
     const left = (await text(page, 'left'))!;
     await expect.poll(() => text(page, 'right')).toBe(left);
   });
@@ -537,7 +537,7 @@ describe('comparing', () => {
 describe('a file that holds a vocabulary only', () => {
   it('is said to be one, splits what is typed into tokens, and leaves out what cannot work', async () => {
     const page = await open();
-    await openPanel(page, 'look'); // made for the model before
+    await openPanel(page, 'look'); // makes the panel for the model before
     await openPanel(page, 'models');
     const bytes = vocabularyOf(withChatTemplate(readFileSync(storyModel), 'a template'));
     await page.locator('#file').setInputFiles({
@@ -607,7 +607,7 @@ describe('models', () => {
     expect(Number(await progress.getAttribute('value'))).toBeCloseTo((1 << 20) / bytes.length, 2);
     await page.locator('#loading').getByRole('button', { name: 'Cancel' }).click();
     await page.locator('#loading').waitFor({ state: 'hidden' });
-    expect(await ask(page, opening)).toBe(tellByCli(opening, 30)); // the model from before
+    expect(await ask(page, opening)).toBe(tellByCli(opening, 30)); // by the model before
   });
 
   it('are kept, listed with their size, and deleted', async () => {

@@ -1,4 +1,4 @@
-// The page on screens of all sizes: whatever is open, nothing needs scrolling sideways.
+// The page on screens of all sizes: no state of the page needs scrolling sideways.
 import { mkdirSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -29,7 +29,7 @@ const sizes = {
   desktop: { width: 1280, height: 800 },
 };
 
-/** What there is to see, one after the other: each begins where the one before has left the page. */
+/** The states of the page in order: each begins where the state before has left the page. */
 const states: Record<string, (page: Page) => Promise<void>> = {
   story: () => Promise.resolve(),
   tokens: async (page) => {
@@ -68,7 +68,7 @@ const states: Record<string, (page: Page) => Promise<void>> = {
 
 const manyPictures = Array.from({ length: 12 }, (_, i) => png(`${String(i)}.png`, 60 + 9 * i, 64));
 
-/** The same with a model that reads pictures. */
+/** The states with a model that reads pictures. */
 const pictureStates: Record<string, (page: Page) => Promise<void>> = {
   pictures: async (page) => {
     await giveFiles(page, 'drop', [png('wide.png', 1500, 40), png('high.png', 40, 1500)]);

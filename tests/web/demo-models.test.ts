@@ -1,4 +1,5 @@
-// What the page says of models before one is loaded: which chats, what it costs, what suits the machine.
+// What the page says about models before the user loads one: which model chats, what it costs, and
+// which model suits the machine.
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -22,7 +23,7 @@ afterAll(async () => {
 const small = firstChatModels.find(({ name }) => name.includes('135M'))!;
 const larger = firstChatModels.find(({ name }) => name.includes('360M'))!;
 
-/** The page on a machine that says this of itself; gigabytes. */
+/** Opens the page on a machine that reports these numbers of cores and gigabytes of memory. */
 async function openOn(nCores: number, memory: number, query = ''): Promise<Page> {
   const context = await site.browser.newContext({ serviceWorkers: 'block' });
   onTestFinished(() => context.close());
@@ -59,7 +60,7 @@ describe('the first visit', () => {
       expect(text).toMatch(/about \d+ MB of memory while you use it/);
       expect(await accessibilityFaults(page)).toEqual([]);
       await ask(page, 'The cat');
-      await offer.waitFor({ state: 'hidden' }); // who writes has found what to do
+      await offer.waitFor({ state: 'hidden' }); // a user who writes needs no offer
     },
   );
 
@@ -75,7 +76,7 @@ describe('the first visit', () => {
     expect(await page.locator('#mode-chat').isChecked()).toBe(true);
     expect(await page.locator('#chat-off').isVisible()).toBe(false);
     expect(await ask(page, 'Tell me of Tim.')).toMatch(/\w/);
-    // On this device now, and marked in both lists.
+    // The model is on this device now, and marked in both lists.
     await openPanel(page, 'models');
     await expect.poll(() => page.locator('.card[aria-current=true]').count()).toBe(2);
     expect(await card(page, larger.name).last().textContent()).toContain('Loaded');

@@ -1,4 +1,4 @@
-// The built page in headless Chromium, as a visitor uses it.
+// Uses the built page in headless Chromium, as a visitor does.
 import { readFileSync } from 'node:fs';
 import type { AxeResults } from 'axe-core';
 import type { Browser, Locator, Page } from 'playwright-core';
@@ -13,7 +13,7 @@ type Served = Awaited<ReturnType<typeof serve>>;
 
 export interface Site {
   browser: Browser;
-  /** With the headers that threads need, and without. */
+  /** Serves the page with the headers that threads need; `plain` serves it without them. */
   threaded: Served;
   plain: Served;
   close(): Promise<void>;
@@ -36,8 +36,8 @@ export async function openSite(folder = `${root}demo/dist`): Promise<Site> {
 }
 
 /**
- * The page, when it has told the story that it begins with. What the browser's console complains of
- * fails the test.
+ * Opens the page and waits for the end of its first story. Errors and warnings in the browser's
+ * console fail the test.
  */
 export async function openPage(
   browser: Browser,
@@ -60,7 +60,7 @@ export async function openPage(
   return page;
 }
 
-/** The last answer's text, when it is there whole. */
+/** Waits until the last answer is complete; returns its text. */
 export async function answered(page: Page): Promise<string> {
   await page.locator('.exchange').last().and(page.locator('[aria-busy=false]')).waitFor();
   return (await page.locator('.exchange .answer').last().textContent()) ?? '';
@@ -75,9 +75,9 @@ export async function ask(page: Page, prompt: string): Promise<string> {
   return answered(page);
 }
 
-/** Presses a button that has an exchange answered again, or further, and waits for the answer. */
+/** Presses a button that repeats or continues an answer; returns the answer when it is complete. */
 export async function answeredAgain(page: Page, exchange: Locator, name: string): Promise<string> {
-  // A short answer may end before the page is painted, and then it is never seen as busy.
+  // A short answer may end before the page is painted, and would then never be seen as busy.
   await exchange.evaluate((element: HTMLElement) => {
     new MutationObserver((_, observer) => {
       element.dataset.repainted = '';
@@ -90,13 +90,13 @@ export async function answeredAgain(page: Page, exchange: Locator, name: string)
   return (await exchange.locator('.answer').textContent()) ?? '';
 }
 
-/** Opens a panel by its button. */
+/** Opens a panel with its button. */
 export async function openPanel(page: Page, name: string): Promise<void> {
   await page.locator(`[data-panel=${name}]`).click();
   await page.locator('#panel:visible').waitFor();
 }
 
-/** What the page says of the engine that runs. */
+/** Returns what the page says about the engine that runs. */
 export async function engineFacts(page: Page): Promise<string> {
   await openPanel(page, 'look');
   const facts = await page.locator('#engine-facts').textContent();
@@ -104,7 +104,7 @@ export async function engineFacts(page: Page): Promise<string> {
   return facts ?? '';
 }
 
-/** Drops files on the page, given by name and content. */
+/** Drops files on the page; `files` maps names to contents. */
 export async function drop(page: Page, files: Record<string, string>): Promise<void> {
   const transfer = await page.evaluateHandle((contents) => {
     const data = new DataTransfer();
@@ -116,7 +116,7 @@ export async function drop(page: Page, files: Record<string, string>): Promise<v
 
 const axeSource = readFileSync(`${root}node_modules/axe-core/axe.min.js`, 'utf8');
 
-/** What of the page as it is now breaks the rules of WCAG 2.2, levels A and AA. */
+/** Returns the parts of the page's current state that break the rules of WCAG 2.2, A and AA. */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
   await page.evaluate(axeSource);
   const { violations } = await page.evaluate(() =>
@@ -127,7 +127,10 @@ export async function accessibilityFaults(page: Page): Promise<string[]> {
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
 }
 
-/** What can be scrolled sideways, or lies right of the screen; code and tables may scroll by themselves. */
+/**
+ * Returns the elements that scroll sideways or reach beyond the right edge. In the transcript, code
+ * and tables may scroll by themselves.
+ */
 export function beyondTheEdge(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const nameOf = ({ id, className, tagName }: Element) => id || className || tagName;

@@ -1,4 +1,4 @@
-// Pictures on the page: how they come into a question, what is shown and kept of them.
+// Pictures on the page: how they get into a question, and what the page shows and keeps of them.
 import { readFileSync } from 'node:fs';
 import { Kinglet } from 'kinglet';
 import type { ChatMessage, ContentPart } from 'kinglet';
@@ -38,7 +38,7 @@ afterAll(async () => {
   await site.close();
 });
 
-// The kernels that Node has too.
+// Uses kernels that Node has too.
 const query = '?temperature=0&tokens=8&kernels=simd128&threads=1';
 const open = (more = '') => openPage(site.browser, `${site.plain.url}${query}${more}`);
 
@@ -58,7 +58,7 @@ const drafts = (page: Page) => page.locator('#draft img');
 const alts = (page: Page, where: string) =>
   page.locator(`${where} img`).evaluateAll((all) => all.map((image) => image.getAttribute('alt')));
 
-/** All that are there have been decoded. */
+/** Returns whether there are images and all of them have been decoded. */
 async function shown(page: Page, where: string): Promise<boolean> {
   return page
     .locator(`${where} img`)
@@ -76,7 +76,7 @@ describe('a model that reads text only', () => {
   it('has no button for pictures, says why, and where those are that do', async () => {
     const page = await open();
     expect(await page.locator('#add').isDisabled()).toBe(true);
-    expect(await page.locator('#pictures-off').isVisible()).toBe(false); // the chat is off, too
+    expect(await page.locator('#pictures-off').isVisible()).toBe(false); // chat is off too
     await openModels(page, [textModel]);
     await page.locator('#pictures-off').getByText('this model reads text only').waitFor();
     expect(await page.locator('#add').isDisabled()).toBe(true);
@@ -181,7 +181,7 @@ describe('a picture', () => {
     await drafts(page).nth(1).waitFor();
     await giveFiles(page, 'paste', [png('c.png', 20, 20)]);
     await drafts(page).nth(2).waitFor();
-    await giveFiles(page, 'paste', [png('text.png', 20, 20)], 'a cell of a sheet'); // as text
+    await giveFiles(page, 'paste', [png('text.png', 20, 20)], 'a cell of a sheet'); // becomes text
     await choose(page, [png('d.png', 40, 40), png('e.png', 10, 10)]);
     await drafts(page).nth(4).waitFor();
     expect(await page.locator('#add-menu').isVisible()).toBe(false);
@@ -255,7 +255,7 @@ describe('a picture', () => {
   it('is scaled down where its file is large, and kept as it is where it is not', async () => {
     const page = await openToSee();
     const noise = png('noise.png', 3000, 1000);
-    noise.buffer = Buffer.concat([noise.buffer, Buffer.alloc(4_000_001)]); // after its end
+    noise.buffer = Buffer.concat([noise.buffer, Buffer.alloc(4_000_001)]); // after the PNG's end
     await choose(page, [noise, png('small.png', 3000, 10)]);
     await drafts(page).nth(1).waitFor();
     await expect.poll(() => shown(page, '#draft')).toBe(true);
@@ -282,7 +282,7 @@ describe('a picture', () => {
     if (bytes.length < 1000) {
       await choose(page, [{ name: file.name, mimeType: 'image/png', buffer: bytes }]);
     } else {
-      // More than a test may hand over.
+      // The file is larger than Playwright lets a test pass to a page.
       await page.evaluate((size) => {
         const transfer = new DataTransfer();
         const parts = Array.from({ length: 10 }, () => new Uint8Array(size / 10 + 1));
@@ -374,7 +374,7 @@ describe('conversations with pictures', () => {
     expect(await alts(page, '.exchange')).toEqual(['Picture: kept.png']);
     await expect.poll(() => shown(page, '.exchange')).toBe(true);
     expect(await page.locator('.exchange').count()).toBe(2);
-    // The same file as before: the conversation goes on.
+    // With the same model file as before, the conversation goes on.
     await openSeeing(page);
     await page.locator('#new').click();
     await openPanel(page, 'history');

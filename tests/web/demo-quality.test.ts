@@ -1,4 +1,4 @@
-// What holds in every state of the page: accessibility, and a main thread that stays free.
+// Requirements for every state of the page: accessibility, and a main thread that stays free.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Site } from './demo-page.ts';
 import { accessibilityFaults, openPage, openPanel, openSite } from './demo-page.ts';
@@ -38,7 +38,7 @@ interface TraceEvent {
   name: string;
   tid: number;
   args: { name?: string };
-  /** Microseconds of the processor, which waiting for other programs does not add to. */
+  /** Processor time in microseconds, without the time of waiting for other programs. */
   tdur?: number;
 }
 

@@ -1,5 +1,5 @@
-// The demo page's search panel in headless Chromium, with a tiny embedding model whose weights are
-// random: to it nothing is like a text but the same text.
+// The demo page's search panel in headless Chromium, with a tiny embedding model. Its weights are
+// random, so a text is similar only to itself.
 import { mkdirSync, readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { rolldown } from 'rolldown';
@@ -16,7 +16,7 @@ declare const links: typeof import('../../demo/src/search/citation-links.ts');
 const screenshots = `${root}build/screenshots`;
 const encoder = (name: string) => readFileSync(`${root}tests/fixtures/encoder/${name}.gguf`);
 
-// To the model a character is a token, and 200 of them are a passage.
+// For the model, a character is a token, and 200 tokens are a passage.
 const wren =
   'A wren sings in the hedge all day long. It is a very small bird. Its nest is round, of moss and leaves.';
 const texts = {
@@ -41,7 +41,7 @@ afterAll(async () => {
   await site.close();
 });
 
-/** The panel, in a page whose hub has one model. */
+/** Opens the search panel in a page whose hub has one model. */
 async function openSearch(options: Parameters<typeof openPage>[2] = {}): Promise<Page> {
   const query = `?temperature=0&tokens=20&hub=${hub.url.replace(/\/$/, '')}`;
   const page = await openPage(site.browser, `${site.plain.url}${query}`, options);
@@ -55,7 +55,7 @@ async function loadModel(page: Page): Promise<void> {
   await page.locator('#search-model', { hasText: 'all-MiniLM-L6-v2' }).waitFor();
 }
 
-/** Waits until these texts are there, and all of their passages are embedded. */
+/** Waits until the panel lists `nTexts` texts and all of their passages are embedded. */
 async function embedded(page: Page, nTexts: number): Promise<void> {
   await expect
     .poll(() => page.locator('#search-texts p', { hasText: /· [\d,]+ passages?$/ }).count())
@@ -63,7 +63,7 @@ async function embedded(page: Page, nTexts: number): Promise<void> {
   await page.locator('#search-progress').waitFor({ state: 'hidden' });
 }
 
-/** What the panel finds: the names of texts with their passages. */
+/** Returns what the panel finds: the names of texts with their passages. */
 async function search(page: Page, query: string): Promise<string[][]> {
   await page.locator('#search-query').fill(query);
   await page.locator('#search-results[aria-busy=false]').waitFor();
@@ -73,7 +73,7 @@ async function search(page: Page, query: string): Promise<string[][]> {
   return names.map((name, i) => [name, passages[i] ?? '']);
 }
 
-/** Indexes in the page's storage. */
+/** Returns the number of indexes in the page's storage. */
 function keptIndexes(page: Page): Promise<number> {
   return page.evaluate(async () => {
     const opening = indexedDB.open('kinglet search');
@@ -171,7 +171,7 @@ describe('the search panel', () => {
     const long = Array.from({ length: 20_000 }, (_, i) => `The wren number ${String(i)} sings.`);
     await drop(page, { 'long.txt': long.join('\n\n') });
     await page.locator('#search-progress', { hasText: /^[1-9]\d* of \d/ }).waitFor();
-    // A query is answered in between.
+    // The panel answers a query while it embeds the text.
     expect((await search(page, 'wren')).length).toBeGreaterThan(0);
     await page.locator('#search-progress').getByRole('button', { name: 'Cancel' }).click();
     const row = page.locator('#search-texts li');

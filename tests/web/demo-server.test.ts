@@ -1,4 +1,4 @@
-// The page as `kinglet serve` gives it, with the server's model in place of one in the page.
+// The page from `kinglet serve`, with the server's model in place of a model in the page.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const onPage = ['--page', `${root}demo/dist`];
 
 let site: Site;
 let teller: Served; // the story model, which has no chat template
-let chatter: Served; // with one
+let chatter: Served; // the story model with a chat template
 let locked: Served;
 
 beforeAll(async () => {
@@ -146,14 +146,14 @@ describe('an answer of the server', () => {
   });
 
   it('is stopped for the server too', async () => {
-    // So slow that there is time to.
+    // The scalar kernels are slow, so there is time to stop the answer.
     const slow = await serve(stories, [...onPage, '--name', 'Slow', '--kernels', 'scalar']);
     onTestFinished(async () => {
       await slow.stop('SIGKILL');
     });
     const page = await openPage(site.browser, `${slow.url}/?temperature=1.5&tokens=400`);
     await useServer(page, 'Slow');
-    // Whose answers end by themselves now and then.
+    // Tries again, because an answer may end by itself before it is stopped.
     await expect
       .poll(async () => {
         await page.locator('#prompt').fill(opening);
@@ -240,7 +240,7 @@ describe('a server with a key', () => {
     expect(await ask(page, 'One day a cat')).toBe(tellByCli('One day a cat', 20));
     await page.reload();
     await page.locator('#model-name', { hasText: 'Locked' }).waitFor();
-    // A server that was started anew may have another key.
+    // A server that has been restarted may have another key.
     await page.route('**/v1/completions', (route) =>
       route.fulfill({ status: 401, json: { error: { message: 'the API key is wrong' } } }),
     );

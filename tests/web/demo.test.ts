@@ -1,4 +1,4 @@
-// The page where and how it is served: with threads and without, light and dark, small and large.
+// The page served in different ways: with threads and without, light and dark, small and large.
 import { mkdirSync } from 'node:fs';
 import { extname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -92,7 +92,7 @@ describe('the page', () => {
     const url = `${own.threaded.url}dist/${greedy}&threads=2`;
     await page.goto(url);
     const story = await answered(page);
-    // Two files of the engine and the model are the last to be kept.
+    // The service worker keeps two files of the engine and the model last.
     const kept = async (name: RegExp) => {
       const files = await page.evaluate(async () => {
         const all = await (await caches.open('kinglet page')).keys();
@@ -101,7 +101,7 @@ describe('the page', () => {
       return files.filter((file) => name.test(file)).length;
     };
     await expect.poll(() => kept(/kinglet-(relaxed|stories)/), { timeout: 20_000 }).toBe(3);
-    expect(await kept(/kinglet-vision/)).toBe(0); // this model reads none
+    expect(await kept(/kinglet-vision/)).toBe(0); // this model reads no pictures
     own.threaded.server.closeAllConnections();
     own.threaded.server.close();
     await page.goto(url);

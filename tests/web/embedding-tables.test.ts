@@ -1,4 +1,4 @@
-// Embeddings that stay in their file: in Node and in browsers, and where they cannot.
+// Embedding tables that stay in their file, in Node and in browsers, and tables that cannot.
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -80,7 +80,7 @@ describe('in Node', () => {
       model.dispose();
     }
     const model = await Kinglet.load(tied, onDemand);
-    expect(model.info.memory.storedBytes).toBe(0); // makes the logits
+    expect(model.info.memory.storedBytes).toBe(0); // the table also makes the logits
     model.dispose();
     const wrong = Kinglet.load(tied, { embeddingTables: 'disk' as 'file' });
     await expect(wrong).rejects.toMatchObject({ code: 'invalid_argument' });
@@ -274,7 +274,7 @@ describe.each(browserNames)('a Blob in %s', (name) => {
         opening,
         nTokens,
       );
-      // Its WebKit has no synchronous handles: the Cache API cannot be read at once.
+      // This WebKit has no synchronous file handles, and the Cache API has no synchronous reads.
       const ofCopy = name === 'WebKit' ? 0 : tableBytes;
       expect(told).toEqual([tableBytes, ofCopy, ofCopy].map((stored) => [story, stored]));
     } finally {

@@ -1,5 +1,5 @@
-// Embedding models and rerankers through the package: in Node beside llama.cpp's answers and the
-// desktop program's, and in each browser beside Node.
+// Embedding models and rerankers through the package: compared in Node with llama.cpp and the
+// desktop program, and in each browser with Node.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -28,7 +28,7 @@ const load = (name: string) => Kinglet.load(bytesOf(name), { nThreads: 1 });
 
 const texts = ['a dog ran in the park', 'b', '', 'the sun and the rain '.repeat(2)];
 
-/** What the desktop program prints for each line. */
+/** Returns what the desktop program prints for each line. */
 const lines = (args: string[], input: readonly string[]) =>
   program(args, `${input.join('\n')}\n`)
     .stdout.trimEnd()

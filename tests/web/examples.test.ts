@@ -1,5 +1,5 @@
-// The example projects, built from the packed package and opened in Chromium under a policy that
-// allows no eval, no inline script and no blob, with the headers for threads and without.
+// Builds the example projects from the packed package and opens them in Chromium, with the headers
+// for threads and without them. The content security policy allows no eval, inline script or blob.
 import { execFileSync } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,14 +28,14 @@ afterAll(async () => {
   await browser.close();
 });
 
-/** A program of this project's, run in an example's folder, where it finds the packed package. */
+/** Runs a program of this project in an example's folder, where it finds the packed package. */
 function build(example: string, program: string, args: string[]): void {
   execFileSync(process.execPath, [join(root, 'node_modules', program), ...args], {
     ...{ cwd: join(folder, example), stdio: 'pipe', encoding: 'utf8' },
   });
 }
 
-/** What the page answers, and which of the package's modules it has fetched. */
+/** Returns the page's answer and the paths of the wasm modules that the page has fetched. */
 async function chat(served: string, isolated: boolean) {
   const model = withChatTemplate(readFileSync(storyModel), '{{ messages[0].content }}');
   writeFileSync(join(served, 'model.gguf'), model);
@@ -82,7 +82,7 @@ describe.each([
   ])('answers %s isolation headers', async (_, isolated) => {
     const { answer, fetched } = await chat(join(folder, served), isolated);
     expect(answer).toBe(tellByCli('Once upon a time', 100));
-    // One build of the engine and what lays out the chat, under whatever names the bundler gave them.
+    // One build of the engine and the module that lays out the chat, under the bundler's names.
     const modules = [`relaxed-simd${isolated ? '-threads' : ''}`, 'chat'];
     expect(fetched).toHaveLength(modules.length);
     modules.forEach((module, i) => {

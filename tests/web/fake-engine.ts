@@ -32,22 +32,22 @@ const noCalls: EngineCallFormat = {
 
 export class FakeEngine implements EngineModule {
   HEAPU8: Uint8Array = new Uint8Array(8);
-  /** Called before each step: tests count steps, cancel, or throw here. */
+  /** Called before each step; tests can count steps, cancel or throw here. */
   onStep: () => void = () => undefined;
-  /** What was asked of the sessions, in order. */
+  /** The starts and cancellations of generations, in order. */
   readonly calls: string[] = [];
-  /** The sizes of what was computed together, in order. */
+  /** The sizes of the computed batches, in order: tokens of a session, or texts of an encoder. */
   readonly batches: number[] = [];
-  /** Of the generations, but what `calls` tells. */
+  /** The options of the generations, without `maxTokens` and `replacesContext`. */
   readonly options: Partial<EngineGenerateOptions>[] = [];
-  /** The sessions that were asked for, forks not among them. */
+  /** The options of the sessions that were opened, without forks. */
   readonly sessions: EngineSessionOptions[] = [];
-  /** The sizes of the encoders that were asked for. */
+  /** The sizes in tokens of the encoders that were opened. */
   readonly encoders: number[] = [];
   purpose: 'text' | 'embeddings' | 'ranking' = 'text';
   pooling = '';
   sampling: EngineSampling = {};
-  /** Handles that were made and not yet deleted. */
+  /** The number of handles that were made and not yet deleted. */
   nHandles = 0;
 
   kernelSets(): string[] {
@@ -81,7 +81,7 @@ export class FakeEngine implements EngineModule {
     const loader: EngineLoader = {
       ...this.#handle(),
       skip: () => 0,
-      // Gives little room at a time, and moves the heap every time, as growing memory does.
+      // Reserves at most 5 bytes at a time, and moves the heap each time, as growing memory does.
       reserve: (maxBytes) => {
         address += 3;
         this.HEAPU8 = new Uint8Array(new SharedArrayBuffer(address + 16));
@@ -150,7 +150,7 @@ export class FakeEngine implements EngineModule {
     return { value: Int32Array.from(tokens.slice(0, 1000)) };
   }
 
-  /** The embedding of a text: the sum of its tokens, or the last, and 1. Two steps make it. */
+  /** Embeds a text in two steps as a pair: the sum of its tokens, or the last token, and 1. */
   #encoder(): EngineEncoder {
     let texts: readonly Int32Array[] = [];
     let nLeft = 0;

@@ -1,6 +1,6 @@
-// What goes wrong in a page that runs for hours, in headless Chromium: workers that die, downloads
-// that break off, tabs that share a cache or go to sleep, users who change their mind. Each time the
-// page goes on working, and tells the same story as if nothing had been.
+// Faults in a page that runs for hours, in headless Chromium: workers that die, downloads that are
+// cut off, tabs that share a cache or go to sleep, users who change their mind. After each fault,
+// the page must go on and generate the same story as without the fault.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
@@ -39,7 +39,7 @@ beforeEach(async () => {
   server.files.clear();
   server.preludes.clear();
   server.files.set(path, { bytes, etag: '"1"' });
-  context = await browser.newContext(); // with storage of its own
+  context = await browser.newContext(); // has its own storage
   page = await newPage();
 });
 
@@ -54,7 +54,7 @@ async function newPage(): Promise<Page> {
 const load = (options?: PageLoadOptions) => loadInPage(page, path, { cache: false, ...options });
 
 describe('a worker that dies', () => {
-  // Without a word, as when a browser or its user ends it, or by a fault of its own.
+  // The worker ends without a message, as when the browser or its user ends it, or with an error.
   const ends = {
     'is ended from outside': '',
     'closes itself': 'new BroadcastChannel("end").onmessage = () => close();',
@@ -129,7 +129,7 @@ describe('downloads', () => {
     for (const cut of paths) expect(server.files.get(cut)!.faults).toEqual([]);
   });
 
-  /** Of the files in the cache, without the head that each begins with. */
+  /** Returns the SHA-256 of the files in the cache, without the header at the start of each. */
   function cachedDigests(): Promise<string[]> {
     return page.evaluate(async () => {
       const root = await navigator.storage.getDirectory();
@@ -161,7 +161,7 @@ describe('a cached file', () => {
     },
   );
 
-  /** Puts another byte somewhere into the only file, or ends it there. */
+  /** Changes a byte of the only file in the cache, or cuts the file at that position. */
   async function damage(position: number, byte: number, isCut: boolean): Promise<void> {
     await page.evaluate(
       async ([at, value, cut]) => {
@@ -220,7 +220,7 @@ describe('two tabs', () => {
       server.files.set(path, { bytes, etag });
       for (const outcome of await loadAll()) expect(outcome).toMatchObject(whole);
     }
-    // One of them has the file of one version while the other gets that of the next.
+    // One tab gets one version of the file while another gets the next version.
     const old = bytes.map((byte, i) => (i < bytes.length / 2 ? byte : ~byte));
     server.files.set(path, {
       ...{ bytes: old, etag: '"3"' },
@@ -250,7 +250,7 @@ describe('a page that was hidden and frozen', () => {
           text += piece.text;
           if (text.length < 50) continue;
           document.title = 'Telling';
-          // So that the story is not told before the page is hidden.
+          // Waits here, so that the story does not end before the page is hidden.
           while (!states.includes('resume')) await nextTask();
         }
         model.dispose();

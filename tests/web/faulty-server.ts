@@ -1,4 +1,4 @@
-// A web server that serves files as badly as a test wants, beside a page that has the package.
+// A web server that serves files with the faults that a test needs, and a page with the package.
 import { createReadStream } from 'node:fs';
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -7,21 +7,21 @@ import { root } from './support.ts';
 
 export interface ServedFile {
   bytes: Uint8Array;
-  /** Default: none of these headers. */
+  /** Headers of the response. Default: left out; `contentType`: application/octet-stream. */
   etag?: string | undefined;
   lastModified?: string;
   contentType?: string;
-  /** In place of its length, in Content-Length. */
+  /** The size of the file in Content-Length. Default: the right one. */
   announcedBytes?: number;
-  /** Content-Length is left out. */
+  /** Leaves out Content-Length. */
   hidesLength?: boolean;
-  /** Ranges are answered with the whole file. */
+  /** Answers requests for ranges with the whole file. */
   refusesRanges?: boolean;
-  /** Pages of other sites may not read it. */
+  /** Does not allow pages of other sites to read the file. */
   hasNoCors?: boolean;
-  /** What is answered in place of the file. */
+  /** The status of a response without the file. Default: the file is sent. */
   status?: number;
-  /** Called once when a body has come to `byte` of the file; the body waits for it. */
+  /** Each fault happens once, when a body has reached `byte` of the file; the body waits for it. */
   faults?: Fault[];
 }
 
@@ -36,20 +36,20 @@ export interface Request {
   path: string;
   range: string | undefined;
   headers: IncomingMessage['headers'];
-  /** Bytes of the body that were sent. */
+  /** The number of bytes of the body that were sent. */
   sent: number;
   isClosed: boolean;
 }
 
 export interface FaultyServer {
-  /** Ends in a slash: a page whose global `kinglet` is the package. */
+  /** The address, with a slash at the end, of a page whose global `kinglet` is the package. */
   url: string;
-  /** The same server, as another site. */
+  /** Another address of the server, which browsers take for another site. */
   otherSite: string;
   files: Map<string, ServedFile>;
-  /** What stands before the scripts of dist/, by path. */
+  /** Code that is put before the scripts of dist/, by path. */
   preludes: Map<string, string>;
-  /** Those for the files. */
+  /** The requests for `files`, in order. */
   requests: Request[];
   close(): void;
 }
@@ -65,7 +65,7 @@ const types: Record<string, string> = {
   '.wasm': 'application/wasm',
 };
 
-/** `isolated`: the page may have threads. */
+/** Starts the server. With `isolated`, the page can have threads. */
 export async function startFaultyServer({ isolated = false } = {}): Promise<FaultyServer> {
   const preludes = new Map<string, string>();
   const files = new Map<string, ServedFile>();
@@ -105,7 +105,7 @@ export async function startFaultyServer({ isolated = false } = {}): Promise<Faul
       else response.writeHead(404).end();
     }
   });
-  // Browsers silently repeat a request that fails on a connection which was used before.
+  // Browsers silently repeat a request that fails on a reused connection.
   server.maxRequestsPerSocket = 1;
   await new Promise<void>((resolve) => server.listen(0, resolve));
   const bound = server.address();
@@ -128,7 +128,7 @@ async function serve(file: ServedFile, request: Request, response: ServerRespons
   const { bytes } = file;
   if (!file.hasNoCors) response.setHeader('Access-Control-Allow-Origin', '*');
   response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');
-  response.setHeader('Cache-Control', 'no-store'); // every request is to come here
+  response.setHeader('Cache-Control', 'no-store'); // every request must reach this server
   if (file.status !== undefined) {
     response.writeHead(file.status).end();
     return;
@@ -180,7 +180,7 @@ async function sendBody(
     faults.splice(faults.indexOf(fault), 1);
     if (fault.kind === 'stall') return;
     if (fault.kind === 'cut') {
-      // Not before what was written has been read: a reset would take it back.
+      // Waits until the client has read what was written: a reset would discard it.
       setTimeout(() => response.destroy(), 300);
       return;
     }

@@ -1,5 +1,5 @@
-// GBNF read another way than the engine reads it, by trees and recursion, to draw random texts of a
-// grammar and to recognise them. It takes what the converter of schemas writes: one rule a line.
+// Reads GBNF in another way than the engine, by trees and recursion, to draw random texts of a
+// grammar and to match texts. It reads what the converter of schemas writes: one rule a line.
 
 type Node =
   | { kind: 'text'; text: string }
@@ -8,10 +8,10 @@ type Node =
   | { kind: 'sequence' | 'choice'; parts: Node[] }
   | { kind: 'repeat'; part: Node; least: number; most: number };
 
-/** Numbers in [0, 1). */
+/** Returns numbers in [0, 1). */
 export type Random = () => number;
 
-/** mulberry32 (T. Ettinger). */
+/** Returns the generator mulberry32 (T. Ettinger). */
 export function randomFrom(seed: number): Random {
   let state = seed;
   return () => {
@@ -34,7 +34,7 @@ export class Gbnf {
     }
   }
 
-  /** A text of the grammar; shorter choices where it gets deep. */
+  /** Returns a random text of the grammar. After 300 nodes it takes the shallowest choices. */
   sample(random: Random): string {
     let nSteps = 0;
     const write = (node: Node): string => {
@@ -127,7 +127,7 @@ export class Gbnf {
     return parts.filter((_, i) => depths[i] === least);
   }
 
-  /** How many rules it takes at least to write all of it. */
+  /** Returns the least number of nested rules with which the node can be written. */
   #depth(node: Node): number {
     if (this.#depths.size === 0) this.#findDepths();
     switch (node.kind) {

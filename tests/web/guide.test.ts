@@ -1,5 +1,5 @@
-// The code of the guide and of the pages beside it, run in Chromium as it stands: it must not fail, and must print the block of
-// text that follows it, where one does.
+// Runs the code blocks of the guide and the pages next to it in Chromium, unchanged. They must not
+// fail, and must print the block of text that follows them, if there is one.
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
@@ -12,7 +12,7 @@ import { root, storyModel, withChatTemplate } from './support.ts';
 interface Recipe {
   heading: string;
   code: string;
-  /** What it prints; undefined where the guide does not say. */
+  /** What the code prints; undefined if the guide does not say. */
   output: string | undefined;
 }
 
@@ -28,7 +28,7 @@ function recipes(markdown: string): Recipe[] {
 }
 
 const folder = join(root, 'build/guide');
-/** The packages that recipes use beside this one, and the names of their bundles. */
+/** The other packages that recipes use, and the names of their bundles. */
 const clients = { ai: 'ai', openai: 'openai', '@langchain/openai': 'langchain' };
 const imports = Object.fromEntries([
   ['kinglet', './kinglet/index.js'],
@@ -84,7 +84,7 @@ afterAll(async () => {
   served.server.close();
 });
 
-/** Runs a module in a new page; what it prints. */
+/** Runs a module in a new page; returns what the module prints. */
 async function run(code: string): Promise<string> {
   const page = await browser.newPage();
   const printed: string[] = [];

@@ -1,17 +1,17 @@
-// A page that can go to the background: Playwright keeps those that it knows in front, whatever
-// lies above them.
+// A page that can go to the background: Playwright keeps the pages that it knows in the foreground,
+// even if other pages cover them.
 import type { Browser } from 'playwright-core';
 
 export interface HideablePage {
   /** Runs the function in the page; its parameters and its result are JSON. */
   evaluate<P extends unknown[], R>(run: (...parameters: P) => R, ...parameters: P): Promise<R>;
-  /** To the front of its window, which hides the other pages there. */
+  /** Brings the page to the front of its window, which hides the other pages of the window. */
   activate(): Promise<void>;
-  /** Stops its tasks and timers, as browsers do with pages that were hidden for long. */
+  /** Stops or restarts the page's tasks and timers; browsers freeze pages hidden for long. */
   setFrozen(isFrozen: boolean): Promise<void>;
 }
 
-/** Opens pages in one window with storage of its own, which closes with the browser. */
+/** Returns a function that opens pages in one window, which has its own storage. */
 export async function hideablePages(
   browser: Browser,
 ): Promise<(url: string) => Promise<HideablePage>> {

@@ -1,4 +1,4 @@
-// Addresses on the hub, and which file of a repository is meant.
+// Addresses on the hub, and the choice of a file of a repository.
 import { describe, expect, it } from 'vitest';
 import {
   hubFileUrl,

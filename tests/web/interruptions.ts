@@ -1,9 +1,9 @@
-// Everything a page may be in the middle of when it changes its mind.
+// Interrupts every operation that a page can have begun.
 import type { Kinglet, Session } from 'kinglet';
 import type { Page } from 'playwright-core';
 import { nTokens, opening } from './loading-page.ts';
 
-/** What can be aborted. */
+/** The operations that can be aborted. */
 export const abortable = [
   ...(['a prompt', 'an answer', 'a chat', 'a grammar', 'a schema'] as const),
   ...(['logits', 'an embedding'] as const),
@@ -16,16 +16,16 @@ export type Operation = (typeof operations)[number];
 
 export interface Interruptions {
   operation: Operation;
-  /** Of the model, of the session, or with the call's signal. */
+  /** Disposes of the model or the session, or aborts the call's signal. */
   by: 'dispose' | 'disposeSession' | 'abort';
   nTimes: number;
   seed: number;
 }
 
 /**
- * Begins an operation that many times, and interrupts it at once or at a random moment; how each
- * time ended: "done", or an error's code or name. Between them a model that is still there must
- * tell `story`; whatever else it tells is among the outcomes.
+ * Begins an operation `nTimes` times, and interrupts it at once or at a random moment. Returns how
+ * each one ended: "done", or an error's code or name. After every 20 operations and the last one,
+ * the model must generate `story`; any other text is added to the outcomes.
  */
 export function interruptInPage(
   page: Page,

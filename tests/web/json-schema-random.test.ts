@@ -1,4 +1,4 @@
-// Schemas that no person writes: a grammar, or a refusal in words.
+// Random schemas that no person would write: each makes a grammar or a clear error.
 import { describe, expect, it } from 'vitest';
 import { grammarOfSchema } from '../../web/src/json-schema/index.ts';
 import { Gbnf, randomFrom } from './gbnf.ts';
@@ -152,7 +152,7 @@ function randomNumber(one: Chooser): object {
   };
 }
 
-/** The grammar, or nothing where the schema is refused as it should be. */
+/** Returns the grammar, or undefined if the schema is refused with the right kind of error. */
 function compile(schema: unknown): string | undefined {
   try {
     return grammarOfSchema(schema);
@@ -173,7 +173,7 @@ describe('random schemas', () => {
       const grammar = compile(schema);
       if (grammar === undefined) continue;
       nGrammars += 1;
-      if (i % 20 !== 0 || /\{\d{4}/.test(grammar)) continue; // long to draw
+      if (i % 20 !== 0 || /\{\d{4}/.test(grammar)) continue; // takes long to draw
       const text = drawn(grammar, random);
       expect(() => JSON.parse(text) as unknown, JSON.stringify(schema)).not.toThrow();
     }
@@ -221,7 +221,7 @@ describe('random schemas', () => {
   });
 });
 
-/** A text of the grammar; null where it has none, as a schema may ask for itself without end. */
+/** Returns a text of the grammar, or "null" if the grammar recurses without end and has none. */
 function drawn(grammar: string, random: Random): string {
   try {
     return new Gbnf(grammar).sample(random);

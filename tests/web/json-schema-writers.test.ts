@@ -1,4 +1,4 @@
-// Schemas as libraries write them: the answers are what the library itself takes.
+// Schemas that libraries write: the library itself must accept the answers.
 import { readFileSync } from 'node:fs';
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
@@ -9,7 +9,7 @@ import { validator } from './validator.ts';
 interface ZodCase {
   type: z.ZodType;
   good: unknown[];
-  /** Of the right kind, and yet not valid. */
+  /** Values that are not valid, although most have the right type. */
   bad?: unknown[];
 }
 
@@ -221,7 +221,7 @@ describe.each(Object.entries(cases))('Zod: %s', (name, { type, good, bad = [] })
     const random = randomFrom(1);
     for (let i = 0; i < 100; i += 1) {
       const value = JSON.parse(grammar.sample(random)) as unknown;
-      if (name === 'a string for a boolean') continue; // it is the schema of what comes out
+      if (name === 'a string for a boolean') continue; // the schema describes Zod's output
       expect(type.safeParse(value).success, JSON.stringify(value)).toBe(true);
     }
   });
@@ -303,7 +303,7 @@ describe('Pydantic 2', () => {
   });
 });
 
-/** As the guide to structured outputs shows what strict mode takes. */
+/** Schemas that strict mode accepts, as in the guide to structured outputs. */
 describe("OpenAI's strict mode", () => {
   const closed = (properties: object) => ({
     ...{ type: 'object', properties, required: Object.keys(properties) },

@@ -87,7 +87,7 @@ test('ranges of numbers with fractions and steps are exact', () => {
   }
 });
 
-/** Undefined where no value is valid. */
+/** Returns the grammar, or undefined if no value is valid. */
 function compiled(schema: unknown): string | undefined {
   try {
     return grammarOfSchema(schema);
@@ -122,7 +122,7 @@ describe('an indented answer', () => {
       const random = randomFrom(5);
       for (let i = 0; i < 50; i += 1) {
         const text = grammar.sample(random);
-        if (/\\|[0-9][.eE]|-0|\{ *"(.*)".*"\1"/s.test(text)) continue; // spelled in several ways
+        if (/\\|[0-9][.eE]|-0|\{ *"(.*)".*"\1"/s.test(text)) continue; // has several spellings
         expect(text).toBe(JSON.stringify(JSON.parse(text), null, indent));
       }
     }

@@ -1,4 +1,4 @@
-// Conversations laid out by templates, without a model's weights.
+// Lays conversations out by templates, without a model's weights.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import type { ChatMessage, ChatTokensOptions } from 'kinglet';
 import type { ChatText } from '../../web/src/protocol.ts';
 import { writeVocabulary } from '../cli/vocabulary-file.ts';
 
-/** A file that holds a vocabulary of two marks. */
+/** Returns a file that holds a vocabulary of two marks, `<s>` and `</s>`. */
 export function smallVocabulary(): Uint8Array<ArrayBuffer> {
   const folder = mkdtempSync(join(tmpdir(), 'kinglet-'));
   const path = join(folder, 'vocabulary.gguf');
@@ -22,7 +22,7 @@ export function smallVocabulary(): Uint8Array<ArrayBuffer> {
 
 const file = new Blob([smallVocabulary()]);
 
-/** What this template makes of a conversation; its marks are `<s>` and `</s>`. */
+/** Lays a conversation out by this template; the vocabulary's marks are `<s>` and `</s>`. */
 export async function layOutBy(
   chatTemplate: string,
   messages: readonly ChatMessage[],

@@ -1,4 +1,4 @@
-// Loads models in a page, and tells what happened.
+// Loads models in a page and returns what happened.
 import type { ModelInfo } from 'kinglet';
 import type { Page } from 'playwright-core';
 import type { AnyPage } from './any-browser.ts';
@@ -11,14 +11,14 @@ declare global {
 /** The options of Kinglet.load() that can be sent to a page. */
 export interface PageLoadOptions {
   [option: string]: unknown;
-  /** Aborts when that many bytes are there. */
+  /** Aborts the load when this many bytes have been loaded. */
   abortAt?: number;
 }
 
 export interface LoadOutcome {
-  /** What the model wrote; undefined where it could not be loaded. */
+  /** The text that the model generated; undefined if it could not be loaded. */
   text: string | undefined;
-  /** The error's, its name where it is none of the package's. */
+  /** The code of the error, or its name if it is not the package's error. */
   code: string | undefined;
   message: string | undefined;
   /** The phases in their order. */
@@ -34,7 +34,7 @@ export const nTokens = 20;
 
 const nothing = { text: undefined, code: undefined, message: undefined, info: undefined };
 
-/** Loads the model and has it tell the beginning of its greedy story. */
+/** Loads the model and generates the beginning of its greedy story. */
 export async function loadInPage(
   page: Page | AnyPage,
   source: string | string[],

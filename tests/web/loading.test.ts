@@ -1,4 +1,4 @@
-// Downloads in each browser, from a server that does what real ones do on bad days.
+// Downloads in each browser, from a server that has the faults of real servers.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { AnyPage } from './any-browser.ts';
@@ -180,7 +180,7 @@ describe.each(browserNames)('%s', (name) => {
       let version = 0;
       const change = () => {
         version += 1;
-        const byte = half - 1000 * version; // before what is asked for next
+        const byte = half - 1000 * version; // before the start of the next range
         serve({
           etag: `"${String(version)}"`,
           faults: [
@@ -197,7 +197,7 @@ describe.each(browserNames)('%s', (name) => {
       serve({ etag: undefined, faults: [{ byte: half, kind: 'cut' }] });
       const { code, message } = await load();
       expect(code).toBe('network');
-      // What a browser had not given on when the connection was cut is lost.
+      // Bytes that the browser had not passed on when the connection was cut are lost.
       const [, nRead, nExpected] = /broke off after (\d+) of (\d+) bytes/.exec(message ?? '') ?? [];
       expect(Number(nRead)).toBeLessThanOrEqual(half);
       expect(Number(nExpected)).toBe(bytes.length);

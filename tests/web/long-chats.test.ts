@@ -1,4 +1,4 @@
-// Conversations that grow longer than the context, of the built package in Node.
+// Conversations that grow longer than the context, with the built package in Node.
 import { readFileSync } from 'node:fs';
 import { Kinglet } from 'kinglet';
 import type { ChatMessage } from 'kinglet';
@@ -71,7 +71,7 @@ describe('a chat in a small context', () => {
     expect(dropped[0]).toBe(0);
     expect(dropped.at(-1)).toBeGreaterThan(10);
     expect(dropped.every((n) => n % 2 === 0)).toBe(true);
-    // Some turns leave as many out as the turn before: they read what is new alone.
+    // Some turns leave out as many messages as the turn before, so they read only what is new.
     const kept = dropped.filter((n, i) => n > 0 && n === dropped[i - 1]);
     expect(kept.length).toBeGreaterThan(2);
     expect(nRead / 16).toBeLessThan(70);
@@ -92,7 +92,7 @@ describe('a chat in a small context', () => {
   it('shifts the context while it answers, and keeps the system message', async () => {
     const session = await model.newSession();
     const messages = [system, { role: 'user', content: 'Once upon a time' }];
-    const logitBias = { 2: -100 }; // no end
+    const logitBias = { 2: -100 }; // prevents the end token
     const long = { temperature: 0, maxTokens: 300, logitBias };
     const cut = await session.chat(messages, long).result;
     expect(cut.finishReason).toBe('context');

@@ -1,4 +1,4 @@
-// The manuals are complete where they claim to be, and their links lead somewhere.
+// The manuals explain every error code, and their links lead to existing files and headings.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -11,7 +11,7 @@ const manuals = ['README.md', 'SECURITY.md', 'examples/README.md'].concat(
     .map((name) => `docs/${name}`),
 );
 
-/** As GitHub makes them of headings, and those that are written out. */
+/** Returns the anchors that GitHub makes of headings, and those that the text defines by itself. */
 function anchors(markdown: string): Set<string> {
   const headings = [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
     heading

@@ -1,4 +1,4 @@
-// What a model may write, drawn by the demo page's Markdown view in headless Chromium.
+// The demo page's Markdown view in headless Chromium, with texts that a model may write.
 import { rolldown } from 'rolldown';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** What stands on the page when the text has come in pieces of that many characters. */
+/** Returns what is on the page after the text has come in pieces of `pieceLength` characters. */
 function drawn(text: string, pieceLength = text.length) {
   return page.evaluate(
     ([whole, step]) => {

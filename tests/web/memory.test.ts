@@ -1,4 +1,4 @@
-// How much memory a model takes: foreseen from its header, and no more than that when it is loaded.
+// The memory of a model: it is predicted from the header, and the loaded model takes no more.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,7 +28,7 @@ function shapeOf(file: Uint8Array): ModelShape {
   return shape;
 }
 
-/** The beginning of a file of a llama's sizes. */
+/** Returns the beginning of a file of a llama model with these sizes. */
 function headerOf(sizes: Record<string, number | number[]>): Uint8Array {
   const header: number[] = [];
   const add = (value: number, nBytes: number) => {
@@ -66,7 +66,7 @@ function headerOf(sizes: Record<string, number | number[]>): Uint8Array {
     [0, 4],
     [0, 8],
   ] as const) {
-    add(value, nBytes); // 7 rows of 48 floats, at the front of the data
+    add(value, nBytes); // 7 rows of 48 floats, at the beginning of the data
   }
   return Uint8Array.from(header);
 }
@@ -89,7 +89,7 @@ describe('the shape in a header', () => {
         windowValueDim: 64,
         layerInputDim: 0,
         vocabSize: 2048,
-        tables: [], // logits are made of its embeddings
+        tables: [], // the embeddings also make the logits
       },
     });
     for (const length of [0, 3, 4, 23, 24, 100, 1000, 10_000]) {
@@ -107,7 +107,7 @@ describe('the shape in a header', () => {
     expect(shapeOf(headerOf({ ...sizes, ...heads }))).toMatchObject({
       ...{ nKeptHeads: 10, nHeads: 6, nKvHeads: 6, keyDim: 12, valueDim: 12 },
     });
-    const alike = { ...sizes, 'attention.head_count': [4, 2, 6, 1] }; // of keys as of queries
+    const alike = { ...sizes, 'attention.head_count': [4, 2, 6, 1] }; // for keys too
     expect(shapeOf(headerOf(alike))).toMatchObject({ nKeptHeads: 13, nKvHeads: 6 });
     const one = { ...sizes, 'attention.head_count': 6, 'attention.head_count_kv': 3 };
     expect(shapeOf(headerOf(one))).toMatchObject({ nKeptHeads: 12, keyDim: 8 });
@@ -181,7 +181,7 @@ describe('the keys and values of a long context', () => {
     const file = new Uint8Array(readFileSync(`${root}tests/fixtures/${name}.gguf`));
     const key = '.context_length';
     const at = Buffer.from(file.buffer).indexOf(key) + key.length + 4;
-    new DataView(file.buffer).setUint32(at, 8192, true); // the model does not notice
+    new DataView(file.buffer).setUint32(at, 8192, true); // the model works with any length
     for (const kv of ['f32', 'int8', 'q4'] as const) {
       for (const nCtx of [512, 2048, 8192]) {
         const model = await Kinglet.load(file, { nThreads: 1, nCtx, kv });
@@ -198,7 +198,7 @@ describe('the keys and values of a long context', () => {
 });
 
 describe('the plan', () => {
-  // Llama 3.2 3B: 24 query heads, 8 of keys and values.
+  // Llama 3.2 3B: 24 query heads, 8 heads of keys and values.
   const shape: ModelShape = {
     ...{ contextLength: 131_072, nKeptHeads: 28 * 8, hiddenDim: 3072, nHeads: 24, nKvHeads: 8 },
     ...{ ffnDim: 8192, keyDim: 128, valueDim: 128, vocabSize: 128_256 },
@@ -233,7 +233,7 @@ describe('the plan', () => {
       tables: [],
     };
     const { maxima } = planMemory(137 * mib, nomic, postedLoadOptions({ spareMemory: 0 }));
-    const rows = 2048 * 4 * 3 * 768; // the stream, keys and values
+    const rows = 2048 * 4 * 3 * 768; // the residual stream, keys and values
     expect(maxima[2]).toBeGreaterThan(137 * mib + rows + 64 * mib);
     expect(maxima[2]).toBeLessThan(137 * mib + rows + 64 * mib + 40 * mib);
   });
@@ -273,7 +273,7 @@ describe('the plan', () => {
   });
 });
 
-// Large enough that a second copy of it would be noticed.
+// Makes the model so large that a second copy of it would be noticed.
 const nLayers = 160;
 
 describe('a large model', { timeout: 180_000 }, () => {
@@ -329,7 +329,7 @@ describe('a large model', { timeout: 180_000 }, () => {
     await (await openPage()).evaluate(() => new kinglet.ModelCache().clear());
     for (const phase of ['download', 'cache']) {
       for (const opened of context.pages()) await opened.close();
-      // Until only a process is left, if any, that has loaded nothing.
+      // Waits until no process is left, or only one that has loaded nothing.
       await expect
         .poll(async () => Math.max(0, ...(await peaksOfRenderers())))
         .toBeLessThan(large.length + 40 * mib);
@@ -338,13 +338,13 @@ describe('a large model', { timeout: 180_000 }, () => {
       const { info, phases } = await loadInPage(page, '/large.gguf', { ...options, nThreads: 1 });
       expect(phases[0]).toBe(phase);
       const grown = Math.max(...(await peaksOfRenderers())) - before;
-      const garbage = 32 * mib; // buffers that nobody needs any more, now or when the page opened
+      const garbage = 32 * mib; // buffers not collected yet, now or when the page opened
       expect(grown).toBeGreaterThan(large.length - garbage);
       expect(grown).toBeLessThan(allowed(info!) + garbage);
     }
   });
 
-  /** The most bytes that each renderer has had in memory. */
+  /** Returns the peak memory of each renderer process in bytes. */
   async function peaksOfRenderers(): Promise<number[]> {
     const protocol = await browser.newBrowserCDPSession();
     const { processInfo } = await protocol.send('SystemInfo.getProcessInfo');
@@ -355,7 +355,7 @@ describe('a large model', { timeout: 180_000 }, () => {
       .map((status) => Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024);
   }
 
-  /** Refuses shared memory above a limit, and tells what it was asked for. */
+  /** Returns a script that refuses shared memory above a limit and logs each requested size. */
   const limited = (limit: number) => `{
     const { Memory } = WebAssembly;
     WebAssembly.Memory = function (descriptor) {
@@ -426,6 +426,6 @@ describe('a large model', { timeout: 180_000 }, () => {
         { encoding: 'utf8' },
       );
     expect(run(large.length + kvBytes + 64 * mib)).toMatchObject({ status: 0 });
-    expect(run(large.length / 2).status).not.toBe(0); // the limit is one
+    expect(run(large.length / 2).status).not.toBe(0); // the limit takes effect
   });
 });

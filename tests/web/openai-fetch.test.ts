@@ -1,4 +1,4 @@
-// The clients that people have for OpenAI's API, with a fetch that a model in the page answers.
+// Existing clients for OpenAI's API, with a fetch() that a model in the page answers.
 import { readFileSync } from 'node:fs';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { HumanMessage } from '@langchain/core/messages';
@@ -41,13 +41,13 @@ function clientOf(model: Kinglet): OpenAI {
   return new OpenAI({ baseURL, apiKey: 'none', fetch, dangerouslyAllowBrowser: true });
 }
 
-/** A model that thinks, speaks and calls; another time, it says what the tool gave. */
+/** Returns a model that thinks, speaks and calls a tool, and in its next answer uses the result. */
 function caller() {
   const said = `<think>\nHm.\n</think>\n\nI look.\n${spelled}`;
   return scriptedModel('qwen3', (i) => inPieces(i % 2 === 0 ? said : 'It rains.', 4));
 }
 
-/** What comes of work that is aborted soon; the engine must then be free. */
+/** Aborts work after 50 ms and returns its answer or error. The engine must then be free. */
 async function whileWorking(ask: (signal: AbortSignal) => Promise<unknown>): Promise<unknown> {
   const controller = new AbortController();
   const asked = ask(controller.signal).then(
@@ -58,7 +58,7 @@ async function whileWorking(ask: (signal: AbortSignal) => Promise<unknown>): Pro
     controller.abort();
   }, 50);
   const ended = await asked;
-  // Where the engine went on, this would wait for hundreds of tokens.
+  // If the engine had gone on, this generation would wait for hundreds of tokens.
   const start = performance.now();
   await kinglet.generate('a', { maxTokens: 1 }).result;
   expect(performance.now() - start).toBeLessThan(500);

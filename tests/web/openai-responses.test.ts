@@ -1,4 +1,4 @@
-// OpenAI's API of responses: over a model that says what the test wants, and over the real one.
+// OpenAI's Responses API over a scripted model, and over the real one.
 import { readFileSync } from 'node:fs';
 import { Kinglet } from 'kinglet';
 import { openAI } from 'kinglet/openai';
@@ -18,7 +18,7 @@ function scripted(template: string, pieces: string[], finishReason: 'stop' | 'le
   return { ...openAI(model), calls };
 }
 
-/** What a client puts together of the events, which must be what the last one says. */
+/** Assembles the output from events, as clients do, and compares each item with its last event. */
 function assembled(events: ResponseStreamEvent[]): ModelResponse['output'] {
   const output: ModelResponse['output'] = [];
   for (const event of events) {
@@ -114,7 +114,7 @@ describe('responses', () => {
     });
     expect(answer.output_text).toBe('Rain.');
     const { prompt } = second.calls[0]!;
-    // One turn of the assistant, with all that it did.
+    // One turn of the assistant holds its thoughts, its text and its call.
     expect(prompt.match(/<\|im_start\|>assistant/g)).toHaveLength(2);
     expect(prompt).toContain('<think>\nHm.\n</think>');
     expect(prompt).toMatch(/I look\.\n<tool_call>\n.*"Oslo"/);

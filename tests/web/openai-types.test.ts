@@ -1,4 +1,4 @@
-// What the official client's types say of a client, said of this one: checked by `tsc -p .`.
+// The facade has the types of the official client: `tsc -p .` checks this file.
 import { openAI } from 'kinglet/openai';
 import type { OpenAI as Facade } from 'kinglet/openai';
 import type OpenAI from 'openai';
@@ -8,7 +8,7 @@ type Chat = OpenAI.Chat.Completions.ChatCompletion;
 type ChatChunk = OpenAI.Chat.Completions.ChatCompletionChunk;
 type Events = AsyncIterable<OpenAI.Responses.ResponseStreamEvent>;
 
-/** The part of the official client that is answered here, as its users call it. */
+/** The part of the official client that the facade implements, as its users call it. */
 interface Official {
   chat: {
     completions: {
@@ -50,7 +50,7 @@ interface Official {
 
 const asOfficial = (facade: Facade): Official => facade;
 
-/** An answer goes back into the conversation as it is. */
+/** Puts an answer back into the conversation unchanged. */
 async function nextTurn(facade: Facade) {
   const messages: OpenAI.Chat.Completions.ChatCompletionMessageParam[] = [
     { role: 'user', content: [{ type: 'text', text: 'Hello' }] },
@@ -61,7 +61,7 @@ async function nextTurn(facade: Facade) {
   return facade.chat.completions.create({ messages, stream: true });
 }
 
-/** The items of an answer, too. */
+/** Puts the items of an answer back into the conversation unchanged. */
 async function nextResponse(facade: Facade) {
   const input: OpenAI.Responses.ResponseInputItem[] = [{ role: 'user', content: 'Hello' }];
   const answer = await facade.responses.create({

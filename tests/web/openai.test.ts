@@ -1,5 +1,5 @@
-// The OpenAI-shaped facade: over a model that says what the test wants, laid out by the templates
-// of real models, and over the real one.
+// The facade with OpenAI's API: over a scripted model with the chat templates of real models, and
+// over the real one.
 import { readFileSync } from 'node:fs';
 import { Kinglet } from 'kinglet';
 import { openAI } from 'kinglet/openai';
@@ -26,7 +26,7 @@ const weather: FunctionTool = {
 };
 const clock: FunctionTool = { type: 'function', function: { name: 'get_time' } };
 
-/** A model with the template of that name, which answers with those pieces. */
+/** Returns a facade over a model with the template of that name, which answers with `pieces`. */
 function scripted(template: string, pieces: string[], finishReason: 'stop' | 'length' = 'stop') {
   const { model, calls } = scriptedModel(template, () => pieces, finishReason);
   return { ...openAI(model), calls };
@@ -406,7 +406,7 @@ describe('over the engine', () => {
       expect(logprob).toBeLessThan(0);
       expect(new TextDecoder().decode(Uint8Array.from(bytes))).toBe(token);
       expect(top).toHaveLength(3);
-      expect(top[0]).toEqual({ token, logprob, bytes }); // the best was taken
+      expect(top[0]).toEqual({ token, logprob, bytes }); // the most probable token was taken
     }
 
     const text = await completions.create({ prompt: opening, ...scored, logprobs: 2, echo: true });

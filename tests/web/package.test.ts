@@ -286,7 +286,7 @@ describe('sessions', () => {
       if (++nLeft === 3) break;
     }
     const { usage } = await left.result;
-    // What was told after the loop was left is in the context too.
+    // The context also holds the tokens that were generated after the loop was left.
     await session.truncate((await session.nPositions()) - (usage.completionTokens - nLeft));
     const nLast = 60 - 20 - nLeft;
     text += (await session.generate('', { ...greedy, maxTokens: nLast }).result).text;
@@ -320,7 +320,7 @@ describe('sessions', () => {
     expect(await session.keepPrefix(dog!)).toBe(0);
     await session.generate(dog!, greedy).result;
     const told = await session.tokens();
-    // The last token of an answer is computed together with the next ones.
+    // The last token of an answer is computed together with the tokens that follow it.
     expect(await session.keepPrefix([...told, 5])).toBe(told.length - 1);
     expect(await session.keepPrefix(dog!)).toBe(dog!.length - 1);
     expect(await session.keepPrefix(bird!)).toBe(nShared);
@@ -354,7 +354,7 @@ describe('sessions', () => {
   it('share pages with their forks, until one of them writes', async () => {
     const session = await model.newSession({ nCtx: 256, kvPool: 320 });
     const prompt = (await model.tokenize(opening.repeat(30))).slice(0, 100);
-    await session.decode(prompt); // 3 pages, and 4 tokens of a fourth
+    await session.decode(prompt); // fills 3 pages and 4 tokens of a fourth
     const alone = await session.kvPages();
     expect(alone).toMatchObject({ pageTokens: 32, nPages: 10, nFree: 6, nCopies: 0 });
     expect(alone.pageBytes * 10).toBe(session.info.memory.kvBytes);
@@ -374,7 +374,7 @@ describe('sessions', () => {
       const { table } = await fork.kvPages();
       expect(table.slice(0, 3)).toEqual(alone.table.slice(0, 3));
       expect(alone.table).not.toContain(table[3]);
-      // As a session tells it that shares with nobody.
+      // A session that shares no pages must generate the same text.
       const own = await model.newSession({ nCtx: 256, kvPool: 256 });
       await own.decode(prompt);
       const { text } = await own.generate(' The', { seed: i, maxTokens: 8 }).result;
@@ -389,9 +389,9 @@ describe('sessions', () => {
   it('stay as they are when the pages are used up, and go on when some are given back', async () => {
     const session = await model.newSession({ nCtx: 64, kvPool: 96 });
     const prompt = (await model.tokenize(opening.repeat(30))).slice(0, 40);
-    await session.decode(prompt); // 2 of 3 pages
+    await session.decode(prompt); // takes 2 of 3 pages
     const fork = await session.fork();
-    const { text } = await fork.generate('', { ...greedy, maxTokens: 5 }).result; // the third
+    const { text } = await fork.generate('', { ...greedy, maxTokens: 5 }).result; // takes the third
     expect(await session.kvPages()).toMatchObject({ nFree: 0, nCopies: 1 });
     fork.dispose();
     const next = await session.fork();
@@ -402,7 +402,7 @@ describe('sessions', () => {
       [1, () => b.decode([5])],
       [1, () => b.generate('', { maxTokens: 5 }).result],
       [1, () => b.generate(' A', { maxTokens: 5 }).result],
-      [2, async () => b.restore(await a.save())], // writes all of them
+      [2, async () => b.restore(await a.save())], // writes all of its pages
     ];
     for (const [nPages, call] of calls) {
       await expect(call()).rejects.toMatchObject({
@@ -424,7 +424,7 @@ describe('sessions', () => {
     const fork = await session.fork();
     session.dispose();
     const { text: rest } = await fork.generate('', { ...greedy, maxTokens: 21 }).result;
-    // 66 tokens, the last of them not computed: two pages and one more token.
+    // 65 of the 66 tokens are computed: two full pages and one token of a third.
     expect(await fork.kvPages()).toMatchObject({ nPages: 4, nFree: 1, nCopies: 0 });
     const alone = await model.newSession(pages);
     const whole = await alone.generate(opening, { ...greedy, maxTokens: 61 }).result;
@@ -606,7 +606,7 @@ describe('a model with a chat template', () => {
     );
     expect(atOnce).toEqual(alone);
     expect(new Set(alone).size).toBeGreaterThan(6);
-    // Those of one session in their order; the others do not wait for them.
+    // Calls of one session end in their order; the other calls do not wait for them.
     const ofFork = ended.filter((i) => i % 4 === 3);
     expect(ofFork).toEqual([3, 7, 11]);
     expect(ended.filter((i) => i % 4 < 2)).toEqual([0, 1, 4, 5, 8, 9]);
@@ -747,7 +747,7 @@ describe('loading', () => {
     expect((await model.generate(opening, greedy).result).text).toBe(tellByCli(opening, 60));
     const total = parts.reduce((sum, part) => sum + part.length, 0);
     expect(seen.at(-1)).toEqual({ loaded: total, total, phase: 'prepare' });
-    expect(seen[0]).toMatchObject({ total: undefined, phase: 'read' }); // of a stream
+    expect(seen[0]).toMatchObject({ total: undefined, phase: 'read' }); // its length is unknown
   });
 
   it('finds the other parts by the name of one', async () => {
@@ -825,7 +825,7 @@ describe('loading', () => {
   });
 
   it.each([1, 2])('gives a prompt up between its ends, on %i threads', async (nThreads) => {
-    const model = await load(bytes, { nThreads, kernels: 'scalar' }); // slow
+    const model = await load(bytes, { nThreads, kernels: 'scalar' }); // the slow kernels
     const session = await model.newSession();
     await session.generate(opening, { ...greedy, maxTokens: 5 }).result;
     const before = await session.tokens();
@@ -836,7 +836,7 @@ describe('loading', () => {
       controller.abort();
     }, 50);
     await expect(result).rejects.toMatchObject({ name: 'AbortError' });
-    expect(await session.tokens()).toEqual(before); // a prompt read to its end would be there
+    expect(await session.tokens()).toEqual(before); // else the prompt was read to its end
     const { text } = await session.generate('', { ...greedy, maxTokens: 55 }).result;
     expect(await model.detokenize(await session.tokens())).toContain(text);
     expect(text).toBe(tellByCli(opening, 60, ['--kernels', 'scalar']).slice(-text.length));
@@ -865,7 +865,7 @@ describe('loading', () => {
     copy.set(version, 4);
     return copy;
   };
-  // The number after a metadata key and its type, or `skip` bytes after a tensor's name.
+  // Replaces the number after a metadata key and its type, or `skip` bytes after a tensor's name.
   const withUint32 = (name: string, value: number, skip = 4) => {
     const copy = Buffer.from(bytes);
     copy.writeUInt32LE(value, copy.indexOf(name) + name.length + skip);

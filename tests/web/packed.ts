@@ -1,4 +1,4 @@
-// The package as `npm install` would put it into a project: packed, then unpacked again.
+// Puts the package into a project as `npm install` would: packs it, then unpacks it again.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,14 +9,14 @@ export interface Packed {
   unpackedSize: number;
 }
 
-/** Installs the package in a new folder of that name below build/, and says what it consists of. */
+/** Installs the package in a new folder of that name below build/, and returns its contents. */
 export function installPacked(name: string): { folder: string; packed: Packed } {
   const folder = join(root, 'build', name);
   rmSync(folder, { recursive: true, force: true });
   return { folder, packed: addPacked(folder) };
 }
 
-/** Installs the package in a folder, beside what it has. */
+/** Installs the package in a folder and keeps the folder's other files. */
 export function addPacked(folder: string): Packed {
   const target = join(folder, 'node_modules/kinglet');
   rmSync(target, { recursive: true, force: true });

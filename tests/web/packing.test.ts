@@ -1,4 +1,4 @@
-// What npm would publish: no more than is needed, all of it reachable, importable anywhere.
+// What npm would publish: only what is needed, all of it reachable, and importable anywhere.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -7,7 +7,7 @@ import { installPacked } from './packed.ts';
 import type { Packed } from './packed.ts';
 import { root } from './support.ts';
 
-const maxUnpacked = 5.25 * 1024 * 1024; // of which a page downloads one wasm
+const maxUnpacked = 5.25 * 1024 * 1024; // a page downloads only one build of the engine
 const maxWasm = 600 * 1024;
 
 let folder: string;
@@ -22,7 +22,7 @@ const text = (path: string) => readFileSync(join(installed, path), 'utf8');
 const paths = (pattern: RegExp) =>
   packed.files.map(({ path }) => path).filter((path) => pattern.test(path));
 
-/** What links into a manual may name: its headings, as hubs of code write them, and its own marks. */
+/** Returns the anchors of a manual: its headings, as code hosts write them, and its own ids. */
 function anchors(path: string): string[] {
   const headings = [...text(path).matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
     heading!
@@ -37,7 +37,7 @@ describe('the packed package', () => {
   it('is no larger than promised', () => {
     expect(packed.unpackedSize).toBeLessThanOrEqual(maxUnpacked);
     const wasm = packed.files.filter(({ path }) => path.endsWith('.wasm'));
-    // Four builds of the engine and of what reads pictures, and what runs chat templates.
+    // Four builds of the engine, four of the picture reader, and one that runs chat templates.
     expect(wasm).toHaveLength(9);
     for (const { path, size } of wasm) expect(size, path).toBeLessThanOrEqual(maxWasm);
   });

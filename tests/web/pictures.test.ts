@@ -1,6 +1,6 @@
-// Pictures in conversations: from every form in which they come to the tokens and rows that the model
-// reads, under Node and in Chromium. A picture's tokens are made of its pixels, so that equal tokens
-// are equal pixels.
+// Pictures in conversations, from every form of a picture to the tokens and rows that the model
+// reads, in Node and in browsers. A picture's tokens are made from its pixels, so equal tokens mean
+// equal pixels.
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -21,7 +21,7 @@ const fixtures = join(root, 'tests/fixtures');
 const textModel = join(fixtures, 'arch/smollm3.gguf');
 const reader = join(fixtures, 'vision/idefics3-old.gguf');
 const chatTemplate = '{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}';
-/** Reads nothing but parts, as SmolVLM's. */
+/** A template that reads only parts, like SmolVLM's. */
 const partsTemplate =
   '{% for m in messages %}<{{ m.role }}>{% for part in m.content %}' +
   "{% if part['type'] == 'text' %}{{ part['text'] }}{% endif %}{% endfor %}{{ '\n' }}{% endfor %}";
@@ -29,7 +29,7 @@ const partsTemplate =
 const load = (options: LoadOptions = {}, model = textModel) =>
   Kinglet.load(model, { nThreads: 1, chatTemplate, ...options });
 
-/** The same as picture_of() in tests/vision/pictures.h. */
+/** Returns the same pixels as picture_of() in tests/vision/pictures.h. */
 function picture(width: number, height: number): Uint8Array<ArrayBuffer> {
   const pixels = new Uint8Array(width * height * 3);
   for (let y = 0, at = 0; y < height; ++y) {
@@ -64,7 +64,7 @@ const user = (...content: (string | ImageSource)[]): ChatMessage => ({
 });
 
 const greedy = { maxTokens: 8, temperature: 0, logprobs: 3 };
-/** The first four bytes of a GIF suffice. */
+/** The first bytes of a GIF suffice. */
 const gif = new Uint8Array([...new TextEncoder().encode('GIF89a'), 1, 0, 1, 0, 0, 0, 0]);
 
 const refused = (code: string, message: RegExp) => ({
@@ -380,7 +380,7 @@ describe('what reads pictures', () => {
   });
 });
 
-/** The beginning of a PNG, as far as its size. */
+/** Returns the beginning of a PNG, up to its size. */
 function pngStart(width: number, height: number): Uint8Array<ArrayBuffer> {
   const start = Buffer.alloc(24);
   start.write('\x89PNG\r\n\x1a\n\0\0\0\rIHDR', 'latin1');
@@ -404,7 +404,7 @@ describe('the beginning of a file', () => {
   });
 });
 
-/** The most probable tokens after a picture between two texts. */
+/** Computes the most probable tokens after a picture between two texts with the wasm modules. */
 async function logprobsByHand(
   { width, height, data }: ReturnType<typeof pixelsOf>,
   texts: [string, string],
@@ -471,7 +471,7 @@ async function logprobsByHand(
   }
 }
 
-/** What the page's functions are given beside the package. */
+/** The globals of the page. */
 interface Here {
   kinglet: typeof import('kinglet');
   model: Kinglet;
@@ -488,7 +488,7 @@ describe.each(browserNames)('in %s', (name) => {
     cpSync(join(root, 'dist'), join(folder, 'kinglet'), { recursive: true });
     cpSync(textModel, join(folder, 'model.gguf'));
     cpSync(reader, join(folder, 'mmproj.gguf'));
-    // Of those of today, which scale large pictures down.
+    // A file of today's kind, whose reader scales large pictures down.
     cpSync(join(fixtures, 'vision/idefics3.gguf'), join(folder, 'scaling.gguf'));
     writeFileSync(
       join(folder, 'index.html'),
@@ -589,7 +589,7 @@ describe.each(browserNames)('in %s', (name) => {
       };
       const jpeg = await draw('image/jpeg');
       const turn = [0xff, 0xe1, 0, 34, ...new TextEncoder().encode('Exif\0\0MM\0*')];
-      // One entry: orientation, a short, the sixth: a quarter to the right.
+      // One entry: the orientation, a short with value 6, turns the picture a quarter to the right.
       turn.push(0, 0, 0, 8, 0, 1, 0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0);
       const turned = new Blob([jpeg.slice(0, 2), Uint8Array.from(turn), jpeg.slice(2)]);
       const flat = await seen(jpeg);

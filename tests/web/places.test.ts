@@ -1,6 +1,6 @@
-// The built package in places where workers are restricted: other origins, frames without one,
-// policies, workers of other kinds, extensions. It runs there, or says with a KingletError what was
-// tried and what to do.
+// The built package in places that restrict workers: other origins, frames without an origin,
+// policies, workers of other kinds, extensions. It must run there, or report in a KingletError what
+// it tried and what to do.
 import { createHash } from 'node:crypto';
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -27,7 +27,7 @@ const folder = join(root, 'build/places');
 
 let browser: Browser;
 let story: string;
-/** The package alone, on another origin than the pages. */
+/** A server of the package alone, on another origin than the pages. */
 let elsewhere: { server: Server; url: string };
 
 beforeAll(async () => {
@@ -50,7 +50,7 @@ function close(server: Server): void {
   server.close();
 }
 
-/** A site with these pages; the response to each request goes through `change` first. */
+/** Serves the pages and returns their address; `change` is called first for each response. */
 async function site(
   options: { isolated?: boolean; headers?: Record<string, string> } = {},
   change: (request: IncomingMessage, response: ServerResponse) => void = () => undefined,
@@ -291,7 +291,7 @@ describe('an extension', () => {
     rmSync(profile, { recursive: true, force: true });
   });
 
-  /** Chromium names an extension without a key by its folder, in the letters a to p. */
+  /** Chromium names an extension without a key by a hash of its folder, in the letters a to p. */
   const address = () => {
     const digest = createHash('sha256').update(folder.replace(/\/$/, '')).digest('hex');
     const letters = digest.slice(0, 32).replace(/./g, (digit) => {

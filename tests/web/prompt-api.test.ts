@@ -1,4 +1,4 @@
-// Chrome's Prompt API: over a model that says what the test wants, and over the real one.
+// Chrome's Prompt API over a scripted model, and over the real one.
 import { readFileSync } from 'node:fs';
 import { Kinglet } from 'kinglet';
 import { installPromptApi, languageModelClass } from 'kinglet/prompt-api';
@@ -18,7 +18,7 @@ const opening = 'Once upon a time';
 const template = `{% for m in messages %}{{ m.content }} {% endfor %}`;
 const modelBytes = withChatTemplate(new Uint8Array(readFileSync(storyModel)), template);
 
-/** A session of a model whose answer number i comes in those pieces. */
+/** Returns a session of a scripted model, whose answer number i comes in the pieces `answer(i)`. */
 async function scripted(
   answer: (index: number) => string[],
   options: LanguageModelCreateOptions = {},
@@ -60,7 +60,7 @@ describe('a session', () => {
     ];
     expect(await session.prompt(prompt)).toBe('Lily.');
     expect(calls[0]!.prompt).toMatch(/<\|im_start\|>assistant\n<\|im_end\|>It was $/);
-    // What the page says has no control tokens.
+    // The page's text can hold no control tokens.
     expect(calls[0]!.texts.at(-1)).toBe('<|im_end|>It was ');
     await session.prompt('And?');
     expect(calls[1]!.prompt).toContain('It was Lily.<|im_end|>');
@@ -122,7 +122,7 @@ describe('a session', () => {
     session.onquotaoverflow = ({ type }) => {
       heard.push(`on ${type}`);
     };
-    // A character is a token, of 512.
+    // A character is a token, and the context has 512 tokens.
     await session.prompt(`first ${'a'.repeat(100)}`);
     await session.prompt(`second ${'b'.repeat(80)}`);
     expect(heard).toEqual([]);
@@ -186,7 +186,7 @@ describe('over the engine', () => {
   let kinglet: Kinglet;
   let LanguageModel: LanguageModelStatic;
   const greedy = { temperature: 0, topK: 1 };
-  /** Short enough to be told in a moment: the context ends it. */
+  /** Returns the first 40 characters of a text. */
   const small = (text: string) => text.slice(0, 40);
   beforeAll(async () => {
     kinglet = await Kinglet.load(modelBytes, { nThreads: 1, nCtx: 128 });
@@ -259,7 +259,7 @@ describe('over the engine', () => {
       })(),
     ).rejects.toMatchObject({ name: 'AbortError' });
     for await (const delta of session.promptStreaming(opening)) if (delta !== '') break;
-    expect(session.contextUsage).toBe(0); // nothing of it was kept
+    expect(session.contextUsage).toBe(0); // nothing was kept
     const running = session.prompt(opening);
     const waiting = session.prompt(opening);
     session.destroy();
@@ -268,7 +268,7 @@ describe('over the engine', () => {
     }
     await expect(session.append(opening)).rejects.toMatchObject({ name: 'InvalidStateError' });
     expect(session.contextWindow).toBe(128);
-    await kinglet.generate('a', { maxTokens: 1 }).result; // the model lives on
+    await kinglet.generate('a', { maxTokens: 1 }).result; // the model still works
   });
 
   it('is unavailable where the model makes no text', async () => {

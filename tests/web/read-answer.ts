@@ -1,4 +1,4 @@
-// What the engine makes of answers, without a model.
+// Reads answers with the engine, without the weights of a model.
 import { readFileSync } from 'node:fs';
 import type { EngineCallFormat, EngineModel, EngineModule, EngineOverrides } from '#engine';
 import { AnswerReading } from '../../web/src/worker/read-answer.ts';
@@ -28,12 +28,12 @@ function smallModel(): EngineModel {
 
 const model = smallModel();
 
-/** How a model with this template writes calls whose vocabulary has no tokens for marks. */
+/** Returns how a model with this template, and no tokens for marks, writes calls. */
 export function callFormat(chatTemplate: string): EngineCallFormat {
   return model.toolFormat(chatTemplate).calls;
 }
 
-/** Reads answers of a model with this template, to a prompt that ends like this. */
+/** Returns a reader of a model's answers with this template; `prompt` is the end of the prompt. */
 export function answerReading(
   chatTemplate: string,
   tools: readonly KnownTool[] = [],

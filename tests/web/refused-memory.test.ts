@@ -1,5 +1,5 @@
-// What becomes of a page where the engine gets no more memory, at whatever point; and of one that
-// loads models for hours.
+// A page goes on wherever the engine gets no more memory, and takes no more memory while it loads
+// models for hours.
 import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -34,7 +34,7 @@ async function openPage(): Promise<Page> {
   return page;
 }
 
-/** Lets the memory of an engine grow `n` times. */
+/** Returns a script that lets the memory of an engine grow only `n` times. */
 const growsOnly = (n: number) => `{
   let left = ${String(n)};
   const { grow } = WebAssembly.Memory.prototype;
@@ -66,7 +66,7 @@ describe('memory that may not grow', () => {
   });
 });
 
-// 500 in a full run; see docs/reliability.md.
+// A full run loads 500 models; see docs/reliability.md.
 const nLives = Number(process.env.KINGLET_LIVES ?? 50);
 
 describe('a page', { timeout: 30_000 + 2000 * nLives }, () => {
@@ -89,7 +89,7 @@ describe('a page', { timeout: 30_000 + 2000 * nLives }, () => {
     expect(await bytesAfter(nLives - 10)).toBeLessThanOrEqual(1.02 * afterTen);
   });
 
-  /** Of the page's process. */
+  /** Returns the resident memory of the page's process. */
   async function residentBytes(): Promise<number> {
     const protocol = await browser.newBrowserCDPSession();
     const { processInfo } = await protocol.send('SystemInfo.getProcessInfo');

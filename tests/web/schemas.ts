@@ -3,7 +3,7 @@
 export interface SchemaCase {
   name: string;
   schema: unknown;
-  /** Texts. */
+  /** JSON texts that the grammar must allow; `bad` holds those that it must not allow. */
   good?: string[];
   bad?: string[];
 }

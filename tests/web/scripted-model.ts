@@ -1,5 +1,5 @@
-// A model that says what the test wants, its prompts laid out, and its answers read, by the template
-// of a real one.
+// A scripted model: a test gives its answers, but the chat template of a real model lays out its
+// prompts, and the engine reads its answers.
 import type { Kinglet } from 'kinglet';
 import { Generation } from '../../web/src/generation.ts';
 import { ownEnd } from '../../web/src/protocol.ts';
@@ -17,18 +17,18 @@ import { chatTemplate } from './tool-templates.ts';
 
 export interface ScriptedCall {
   prompt: string;
-  /** The template's and the messages' text, in turn. */
+  /** The texts of the template and of the messages, in turn. */
   texts: readonly string[];
   options: GenerateOptions;
 }
 
 export interface Scripted {
   model: Kinglet;
-  /** What was asked, in order. */
+  /** The prompts and options that the model was given, in order. */
   calls: ScriptedCall[];
 }
 
-/** A model with the template of that name, whose answer number i comes in `answer(i)`'s pieces. */
+/** Returns a model with the named template; its answer number i comes in the pieces `answer(i)`. */
 export function scriptedModel(
   template: string,
   answer: (index: number) => string[],
@@ -88,7 +88,7 @@ export function scriptedModel(
   return { model: model as unknown as Kinglet, calls };
 }
 
-/** `text` in pieces of that many characters. */
+/** Cuts `text` into pieces of `size` characters. */
 export const inPieces = (text: string, size: number) =>
   Array.from({ length: Math.ceil(text.length / size) }, (_, i) =>
     text.slice(i * size, (i + 1) * size),

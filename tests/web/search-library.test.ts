@@ -1,5 +1,5 @@
-// The texts of the demo page's search panel: embedded once, found again, deleted, with a model that
-// tests can see through.
+// The texts of the demo page's search panel: they are embedded once, found and deleted. The fake
+// model has vectors that tests can predict.
 import { describe, expect, it } from 'vitest';
 import type { EmbedOptions, SearchModel } from '../../demo/src/search/embedder.ts';
 import { isComplete, Library, nextBatch, passagesOf } from '../../demo/src/search/library.ts';
@@ -7,7 +7,7 @@ import { MemoryStore } from '../../demo/src/search/store.ts';
 
 const subjects = ['bird', 'train', 'soup'];
 
-/** A vector has a place for each subject. What it was asked for can be looked up. */
+/** Its vectors count each subject in a text. `asked` holds the texts that it was given. */
 class FakeEmbedder {
   readonly asked: string[] = [];
   /** Called before each answer. */
@@ -76,7 +76,7 @@ describe('the library', () => {
     });
     await library.add('a.txt', birds);
     let added: Promise<void> | undefined;
-    // The second call must not wait for itself.
+    // embed() is called while it runs: the second call must not wait for itself.
     embedder.onEmbed = () =>
       void (added ??= library.add('b.txt', soup).then(() => library.embed()));
     await library.embed();

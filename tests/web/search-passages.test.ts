@@ -1,4 +1,5 @@
-// How the demo page's search panel cuts texts, ranks passages and marks them: the parts without a page.
+// How the demo page's search panel cuts texts, ranks passages and marks words: the parts that need
+// no page.
 import { describe, expect, it } from 'vitest';
 import { answerPrompt, fittingSources } from '../../demo/src/search/answer-prompt.ts';
 import { checksum } from '../../demo/src/search/checksum.ts';
@@ -13,7 +14,7 @@ import { fileNameOf, modelKey } from '../../demo/src/search/storage-keys.ts';
 import { estimateTokens, fittedEstimate, samples } from '../../demo/src/search/token-estimate.ts';
 import { seededRandom } from './support.ts';
 
-/** A word is a token. */
+/** Counts tokens: each word is a token. */
 const countWords = (text: string) => text.match(/\S+/g)?.length ?? 0;
 
 const partsOf = (text: string, spans: readonly Span[]) =>
@@ -83,7 +84,7 @@ describe('passages', () => {
       'A b c. D e f.',
       'G h. I j k l m. N o.',
     ]);
-    // Too short to end there.
+    // The passage is too short to end with the first paragraph.
     expect(cut('A b.\n\nC d e. F g h i j. K l.', 10)).toEqual([
       'A b.\n\nC d e. F g h i j.',
       'K l.',
@@ -259,7 +260,7 @@ describe('keys of what is kept', () => {
     ];
     const keys = [model, ...others.map((other) => ({ ...model, ...other }))].map(modelKey);
     expect(new Set(keys).size).toBe(keys.length);
-    // What is put before queries is no part of what is kept.
+    // The prompt of queries does not change the vectors that are kept.
     expect(modelKey({ ...model, prompts: { query: 'query: ', passage: '' } })).toBe(keys[0]);
   });
 

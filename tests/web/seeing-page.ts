@@ -1,5 +1,5 @@
-// The demo page with a model that reads pictures, and pictures to show it: small ones of random
-// weights, of which only the way from pixels to tokens is of interest.
+// The demo page with a model that reads pictures, and pictures for it. The models are small, with
+// random weights: the tests check only the way from pixels to tokens.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32, deflateSync } from 'node:zlib';
@@ -36,7 +36,7 @@ export async function chooseModels(page: Page, files: NamedFile[]): Promise<void
   await page.locator('#file').setInputFiles(files);
 }
 
-/** Chooses files of models, and waits until the page tells of them. */
+/** Chooses files of models and waits until the page describes the model. */
 export async function openModels(page: Page, files: NamedFile[]): Promise<void> {
   const facts = page.locator('#model-facts');
   const before = await facts.textContent();
@@ -44,13 +44,13 @@ export async function openModels(page: Page, files: NamedFile[]): Promise<void> 
   await expect.poll(() => facts.textContent()).not.toBe(before);
 }
 
-/** The page with the model that reads pictures. */
+/** Opens the model that reads pictures and waits until pictures can be added. */
 export async function openSeeing(page: Page, by = reader): Promise<void> {
   await openModels(page, [textModel, by]);
   await page.locator('#add:enabled').waitFor();
 }
 
-/** Pixels [height][width][3] with a slope in each colour. */
+/** Returns pixels [height][width][3]; each colour changes across the picture. */
 export function pixelsOf(width: number, height: number): Uint8Array<ArrayBuffer> {
   const pixels = new Uint8Array(3 * width * height);
   for (let y = 0, at = 0; y < height; ++y) {
@@ -63,7 +63,7 @@ export function pixelsOf(width: number, height: number): Uint8Array<ArrayBuffer>
   return pixels;
 }
 
-/** A file of those pixels. */
+/** Returns a PNG file of the pixels of pixelsOf(). */
 export function png(name: string, width: number, height: number): NamedFile {
   const lines = Buffer.alloc(height * (3 * width + 1));
   const pixels = pixelsOf(width, height);
@@ -73,7 +73,7 @@ export function png(name: string, width: number, height: number): NamedFile {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
-  header.set([8, 2], 8); // bits of a colour; red, green and blue
+  header.set([8, 2], 8); // 8 bits a channel; red, green and blue
   const buffer = Buffer.concat([
     Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
     ...[chunk('IHDR', header), chunk('IDAT', deflateSync(lines)), chunk('IEND', Buffer.alloc(0))],
@@ -89,13 +89,13 @@ function chunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([length, body, sum]);
 }
 
-/** Makes few rows of a picture of any size. */
+/** A reader that makes few rows of a picture of any size. */
 export const quickReader = gguf(
   'mmproj-quick.gguf',
   readFileSync(join(fixtures, 'vision/gemma3.gguf')),
 );
 
-/** Hands files to the page as a drop does, or as what is pasted. */
+/** Drops files on the page or pastes them, with a text if `text` is not empty. */
 export async function giveFiles(
   page: Page,
   how: 'drop' | 'paste',

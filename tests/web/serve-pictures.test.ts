@@ -1,5 +1,5 @@
-// `kinglet serve --mmproj`, as OpenAI's client sends pictures: random models, whose answers are the
-// same for the same pixels.
+// `kinglet serve --mmproj` with pictures from OpenAI's client. The models have random weights, but
+// give the same answers for the same pixels.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,7 +52,7 @@ async function look(content: Part[]) {
   return { said: answer.choices[0]?.message.content, usage: answer.usage };
 }
 
-/** What the program says of files. */
+/** Returns the program's answer to a prompt with pictures. */
 function told(prompt: string, ...files: Buffer[]): string {
   const images = files.flatMap((bytes, i) => {
     const path = join(folder, `${String(i)}.image`);
@@ -79,7 +79,7 @@ test('the same text and pictures are not computed again', async () => {
   const nRead = await metric(seeing, 'pictures_total');
   const again = await look([...content, text(' sat')]);
   expect(await metric(seeing, 'pictures_total')).toBe(nRead);
-  expect(usage?.prompt_tokens).toBeGreaterThan(60); // nine rows, and the text's characters
+  expect(usage?.prompt_tokens).toBeGreaterThan(60); // nine picture rows and the text's characters
   expect(again.usage?.prompt_tokens_details?.cached_tokens).toBeGreaterThan(40);
   const afresh = await look([image(other), text('Once upon a time, a cat')]);
   expect(afresh.usage?.prompt_tokens_details?.cached_tokens).toBeLessThan(20);
@@ -122,7 +122,7 @@ test.each<[string, Part, RegExp]>([
   expect((await look([image(pattern), text('a')])).said).toBe(told('<image>a', pattern));
 });
 
-/** Which says that it is 10,000 by 10,000, and holds nothing. */
+/** Returns a PNG whose header says 10,000 by 10,000 pixels, but which holds none. */
 function hugePng(): Buffer {
   return png(10_000, 10_000, () => [0, 0, 0, 0], 0);
 }

@@ -1,4 +1,4 @@
-// `kinglet serve`, started for a test file on a port of its own.
+// Starts `kinglet serve` for a test file, on its own port.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { connect, type Socket } from 'node:net';
 import OpenAI from 'openai';
@@ -8,7 +8,7 @@ export interface Served {
   url: string;
   port: number;
   process: ChildProcess;
-  /** All of standard error so far. */
+  /** Returns all of standard error so far. */
   log: () => string;
   client: OpenAI;
   stop: (signal?: NodeJS.Signals) => Promise<number | null>;
@@ -40,7 +40,7 @@ export async function serve(model: string, options: string[] = [], apiKey = ''):
   };
 }
 
-/** A plain connection, and all that comes back over it. */
+/** Opens a TCP connection; `answer` is all that has come back when the connection closes. */
 export function rawConnection(port: number): { socket: Socket; answer: Promise<string> } {
   const socket = connect(port, '127.0.0.1');
   socket.setEncoding('utf8');
@@ -55,7 +55,7 @@ export function rawConnection(port: number): { socket: Socket; answer: Promise<s
   return { socket, answer };
 }
 
-/** The number of a line in Prometheus' format. */
+/** Returns the server's metric of that name, which /metrics gives in Prometheus' format. */
 export async function metric(served: Served, name: string): Promise<number> {
   const text = await (await fetch(`${served.url}/metrics`)).text();
   return Number(new RegExp(`^kinglet_${name} (.*)$`, 'm').exec(text)?.[1]);

@@ -1,4 +1,4 @@
-// `kinglet serve`, as OpenAI's client and worse clients see it.
+// `kinglet serve` with OpenAI's client and with clients that misbehave.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,14 +11,14 @@ import { chatTemplate } from './tool-templates.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kinglet-serve-'));
 
-/** The greedy continuation of a prompt by the program itself. */
+/** Returns the program's own greedy continuation of a prompt. */
 function told(prompt: string, nTokens: number): string {
   const args = ['generate', '-m', stories, '-p', prompt, '-n', String(nTokens), '--temp', '0'];
   return kinglet(args).stdout.slice(0, -1);
 }
 
 let served: Served; // the story model, with a chat template
-let narrow: Served; // one answer at a time, and one that waits
+let narrow: Served; // generates one answer at a time while one more waits
 let encoder: Served;
 let reranker: Served;
 
@@ -461,7 +461,7 @@ describe('the server', () => {
     const response = await fetch(paged.url);
     expect(await response.text()).toBe('<title>page</title>');
     expect(response.headers.get('cross-origin-embedder-policy')).toBe('require-corp');
-    expect(response.headers.has('kinglet-server')).toBe(true); // which shows the page its switch
+    expect(response.headers.has('kinglet-server')).toBe(true); // the page then shows its switch
     expect((await paged.client.models.list()).data).toMatchObject([{ can_chat: false }]);
     expect((await served.client.models.list()).data).toMatchObject([{ can_chat: true }]);
     const { socket, answer } = rawConnection(paged.port);

@@ -1,4 +1,4 @@
-// Engines that do not start, over a fake one: the page starts over or says so, within the time that
+// Fake engines that do not start: the page starts over or reports the error, within the time that
 // docs/reliability.md states.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { Kinglet } from '../../web/src/kinglet.ts';
@@ -21,7 +21,7 @@ afterEach(() => {
 
 type OpenEngine = HostEnvironment['openEngine'];
 
-/** Workers whose engine opens as it is given; how many were started, and ended. */
+/** Returns workers that open their engine with `openEngine`, and counts how many start and end. */
 function workers(openEngine: OpenEngine) {
   const counts = { started: 0, ended: 0 };
   const start: StartWorker = (listener) => {
@@ -58,7 +58,7 @@ const opened = (nThreads: number) => {
 };
 const forever = new Promise<never>(() => undefined);
 
-/** An engine of more threads than `most` never opens. Without a wish it takes 8. */
+/** Opens engines of up to `most` threads; one with more threads never opens. Default: 8 threads. */
 const opensWith =
   (most: number): OpenEngine =>
   async (nThreads = 8, _kernels, _maxima, onStarting) => {
@@ -66,7 +66,7 @@ const opensWith =
     return nThreads > most ? forever : opened(nThreads);
   };
 
-/** A load, its warnings, and how many seconds it took. */
+/** Starts a load; returns its warnings and its outcome, with the time in milliseconds. */
 function load(
   start: StartWorker,
   options: LoadOptions = {},
@@ -177,7 +177,7 @@ it('a page that slept does not take that for silence', async () => {
   });
   const { outcome } = load(start, { nThreads: 2 });
   await vi.advanceTimersByTimeAsync(second);
-  vi.setSystemTime(Date.now() + 3_600_000); // the clock goes on while its timers stand still
+  vi.setSystemTime(Date.now() + 3_600_000); // the clock goes on, but timers do not
   await vi.advanceTimersByTimeAsync(5 * second);
   expect(await outcome).toMatchObject({ runtime: { nThreads: 2 } });
   expect(counts.started).toBe(1);

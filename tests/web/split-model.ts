@@ -1,8 +1,8 @@
-// Splits a GGUF file as llama.cpp's gguf-split does, and makes a larger one of it.
+// Splits a GGUF file as llama.cpp's gguf-split does, and makes larger files from it.
 const alignment = 32;
 const embeddingName = 'token_embd.weight';
 
-/** The files that `model` becomes, the tensors dealt out in turn. */
+/** Returns the parts of `model`, which get its tensors in turn. */
 export function splitModel(model: Uint8Array, nParts: number): Uint8Array<ArrayBuffer>[] {
   const { metadata, nMetadata, tensors, dataStart } = read(Buffer.from(model));
   return Array.from({ length: nParts }, (_, part) => {
@@ -33,7 +33,7 @@ export function splitModel(model: Uint8Array, nParts: number): Uint8Array<ArrayB
   });
 }
 
-/** The model with its layers repeated up to `nLayers`: a large file that loads. */
+/** Returns the model with `nLayers` copies of its first layer: a large file that loads. */
 export function deepModel(model: Uint8Array, nLayers: number): Uint8Array<ArrayBuffer> {
   const { metadata, nMetadata, tensors, dataStart } = read(Buffer.from(model));
   const name = ({ info }: { info: Buffer }) =>
@@ -71,7 +71,7 @@ export function deepModel(model: Uint8Array, nLayers: number): Uint8Array<ArrayB
   return new Uint8Array(Buffer.concat([padded(Buffer.concat([head, changed, ...infos])), ...data]));
 }
 
-/** The model with a copy of its embeddings that makes the logits: its text stays the same. */
+/** Returns the model with a copy of its embeddings for the logits; its text stays the same. */
 export function untiedModel(model: Uint8Array): Uint8Array<ArrayBuffer> {
   const { metadata, nMetadata, tensors, dataStart } = read(Buffer.from(model));
   const embedding = tensors.find(({ info }) => info.includes(embeddingName))!;
@@ -127,7 +127,7 @@ function read(file: Buffer) {
   return { metadata, nMetadata, tensors, dataStart };
 }
 
-/** A metadata entry: uint16 is of type 2, int32 of type 5. */
+/** Returns a metadata entry of type 2 (uint16) or 5 (int32). */
 function number(key: string, type: 2 | 5, value: number): Buffer {
   const text = Buffer.from(key);
   const entry = Buffer.alloc(8 + text.length + 4 + (type === 2 ? 2 : 4));

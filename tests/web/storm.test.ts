@@ -1,4 +1,4 @@
-// Two thousand operations at random in a live page of each browser; what each one tells is known.
+// Random operations in a live page of each browser; the text that each one must generate is known.
 import { readFileSync } from 'node:fs';
 import { Kinglet } from 'kinglet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -10,7 +10,7 @@ import { opening } from './loading-page.ts';
 import { storyModel, tellByCli } from './support.ts';
 import { stormInPage } from './storm.ts';
 
-// 2000 in a full run; see docs/reliability.md.
+// A full run has 2000 operations; see docs/reliability.md.
 const nOperations = Number(process.env.KINGLET_STORM ?? 400);
 
 const bytes = new Uint8Array(readFileSync(storyModel));

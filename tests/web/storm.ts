@@ -1,12 +1,12 @@
-// A storm: everything a page can ask of models and sessions, at random and several at a time.
+// A storm: all operations of models and sessions, at random and several at a time.
 import type { Kinglet, Session } from 'kinglet';
 import type { AnyPage } from './any-browser.ts';
 import { opening } from './loading-page.ts';
 
 export interface Storm {
-  /** The model's. */
+  /** The path of the model. */
   path: string;
-  /** The greedy ones, by the kernels that tell them: near a tie, rounding decides. */
+  /** The greedy story of each kernel set: near a tie, rounding decides. */
   stories: Record<string, string>;
   nOperations: number;
   seed: number;
@@ -15,15 +15,15 @@ export interface Storm {
 export interface StormOutcome {
   /** How often each operation ended, and how: "fork: done", "load: AbortError". */
   counts: Record<string, number>;
-  /** What should not have been. */
+  /** What went wrong. */
   complaints: string[];
 }
 
 /**
- * Several actors share one model, each with a session of its own, and each in turn loads another
- * model in its place, generates, aborts, forks, saves, restores, truncates or disposes. Whatever
- * comes before, a session's context is always the beginning of the greedy story, so that each token
- * of each generation is known.
+ * Several actors share one model, and each has its own session. Each actor does random operations:
+ * it loads another model in place of the old one, generates, aborts, forks, saves, restores,
+ * truncates or disposes. A session's context is always the beginning of the greedy story, so each
+ * token of each generation is known.
  */
 export function stormInPage(page: AnyPage, storm: Storm): Promise<StormOutcome> {
   return page.evaluate(
@@ -49,7 +49,7 @@ export function stormInPage(page: AnyPage, storm: Storm): Promise<StormOutcome> 
       const story = stories[model.info.runtime.kernels] ?? 'none';
       const nPrompt = (await model.tokenize(prompt)).length;
       const nAnswer = 120;
-      const mostTokens = 40; // of one generation
+      const mostTokens = 40; // the most tokens of one generation
       const first = await model.newSession();
       const told = await first.generate(prompt, { temperature: 0, maxTokens: nAnswer }).result;
       if (told.text !== story) complain('the reference is', told.text);
@@ -60,7 +60,7 @@ export function stormInPage(page: AnyPage, storm: Storm): Promise<StormOutcome> 
       interface Actor {
         of?: Kinglet | undefined;
         session?: Session | undefined;
-        /** Of its context, a beginning of the chain. */
+        /** The length of its context, which is a beginning of the chain. */
         length: number;
         saved?: { bytes: Uint8Array; length: number };
       }
@@ -74,7 +74,7 @@ export function stormInPage(page: AnyPage, storm: Storm): Promise<StormOutcome> 
         }
         actor.length = length;
       };
-      /** With the next tokens of the story, or, where it is aborted, some of them. */
+      /** Expects the next tokens of the story, or some of them if the generation is aborted. */
       const generate = async (actor: Actor, session: Session, signal?: AbortSignal) => {
         const before = actor.length;
         const maxTokens = 1 + random(signal ? mostTokens : 8);
@@ -90,7 +90,7 @@ export function stormInPage(page: AnyPage, storm: Storm): Promise<StormOutcome> 
           if (tokens.some((token, i) => token !== expected[i])) {
             complain('after', before, 'tokens came', tokens, 'not', expected);
           }
-          // What was begun and disposed of has no context any more.
+          // If the model was replaced meanwhile, the session has no context any more.
           if (actor.of === model) {
             await checkTokens(actor, session, signal ? before : start + 1, start + maxTokens);
           }
@@ -147,7 +147,7 @@ export function stormInPage(page: AnyPage, storm: Storm): Promise<StormOutcome> 
           const fork = await session.fork();
           await checkTokens(actor, fork, actor.length, actor.length);
           const [kept, other] = random(2) === 0 ? [fork, session] : [session, fork];
-          // Both go on from here, at once.
+          // Both go on from here at the same time.
           await Promise.all([generate({ ...actor }, other), generate(actor, kept)]);
           other.dispose();
           actor.session = kept;
@@ -186,7 +186,7 @@ export function stormInPage(page: AnyPage, storm: Storm): Promise<StormOutcome> 
         'dispose at work': 'disposed',
       };
 
-      /** Its outcome; "hangs" where it takes longer than a load that starts over twice. */
+      /** Returns the outcome; "hangs" if it takes longer than a load that starts over twice. */
       const perform = async (name: string, actor: Actor): Promise<string> => {
         let timer: ReturnType<typeof setTimeout> | undefined;
         const hangs = new Promise<string>((resolve) => {

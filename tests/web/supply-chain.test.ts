@@ -1,4 +1,4 @@
-// What arrives with the package, and where it may go by itself.
+// What is installed with the package, and which addresses it may use by itself.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -22,8 +22,8 @@ describe('what is installed', () => {
   it('is the package alone: no dependencies, no scripts at installation', () => {
     const manifest = readJson('package.json') as Manifest;
     expect(manifest.dependencies ?? {}).toEqual({});
-    // Optional: an installation leaves them out. Of the first its types are all that is taken, the
-    // second is used where it happens to be there.
+    // Both are optional, so an installation leaves them out. The package takes only types from the
+    // first, and uses the second if it is installed.
     expect(Object.keys(manifest.peerDependencies ?? {})).toEqual(['@ai-sdk/provider', 'sharp']);
     expect(manifest.peerDependenciesMeta).toEqual({
       '@ai-sdk/provider': { optional: true },
@@ -56,8 +56,8 @@ describe('the built package', () => {
   it('names no address of a network but those that it does not ask by itself', () => {
     const known = new Set([
       'https://emscripten.org', // in a message
-      'https://huggingface.co', // asked where a page names a model of the hub
-      'https://kinglet.invalid', // keys of the cache: a domain that never exists
+      'https://huggingface.co', // requested if a page names a model of the hub
+      'https://kinglet.invalid', // in keys of the cache: a domain that never exists
     ]);
     const scripts = files.filter((name) => /\.(js|wasm)$/.test(name));
     expect(scripts.length).toBeGreaterThan(4);

@@ -7,7 +7,7 @@ export const storyModel = new URL(
   import.meta.url,
 );
 
-/** The desktop program's greedy continuation of a prompt. */
+/** Returns the desktop program's greedy continuation of a prompt. */
 export function tellByCli(prompt: string, nTokens: number, options: string[] = []): string {
   const answer = execFileSync(
     `${root}build/native/kinglet`,
@@ -20,7 +20,7 @@ export function tellByCli(prompt: string, nTokens: number, options: string[] = [
   return answer.replace(/\n$/, ''); // the program ends its last line
 }
 
-/** Gives whole numbers from 0 to n - 1 that are the same in every run. */
+/** Returns a generator of whole numbers from 0 to n - 1 that are the same in every run. */
 export function seededRandom(seed: number): (n: number) => number {
   let state = seed;
   return (n) => {
@@ -29,19 +29,19 @@ export function seededRandom(seed: number): (n: number) => number {
   };
 }
 
-/** The file without its tensors. */
+/** Returns the file with its number of tensors set to 0. */
 export function vocabularyOf(model: Uint8Array): Uint8Array<ArrayBuffer> {
   const vocabulary = new Uint8Array(model);
   vocabulary.fill(0, 8, 16); // the number of tensors
   return vocabulary;
 }
 
-/** The file with a chat template added to its metadata. */
+/** Returns the file with a chat template added to its metadata. */
 export function withChatTemplate(model: Uint8Array, template: string): Uint8Array<ArrayBuffer> {
   return withMetadata(model, { 'tokenizer.chat_template': template });
 }
 
-/** The file with texts and floats added to its metadata. */
+/** Returns the file with texts and floats added to its metadata. */
 export function withMetadata(
   model: Uint8Array,
   values: Record<string, string | number>,
@@ -49,7 +49,7 @@ export function withMetadata(
   const header = 24; // magic, version, number of tensors, number of metadata values
   const entries = Object.entries(values).map(([key, value]) => metadataEntry(key, value));
   const size = Buffer.concat(entries).length + metadataEntry('filler', '').length;
-  const alignment = 32; // of the tensors, which stay where they belong
+  const alignment = 32; // the filler keeps the tensors aligned
   entries.push(metadataEntry('filler', ' '.repeat(alignment - (size % alignment))));
   const start = Buffer.from(model.subarray(0, header));
   start.writeBigUInt64LE(start.readBigUInt64LE(16) + BigInt(entries.length), 16);

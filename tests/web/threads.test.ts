@@ -1,6 +1,6 @@
 // Threads that do not start, in each browser: a load settles within the time that
-// docs/reliability.md states, and what it loads works. Most of the time is waiting, so the browsers
-// are tested beside each other; in each of them one test follows the other.
+// docs/reliability.md states, and the loaded model works. The tests mostly wait, so the browsers
+// are tested at the same time; in each browser the tests run one after the other.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AnyPage } from './any-browser.ts';
@@ -55,7 +55,7 @@ describe.concurrent.each(browserNames)('%s', (name) => {
     },
   );
 
-  // As Firefox does while something watches its workers: `new Worker` does not return.
+  // `new Worker` does not return, as in Firefox while a tool watches its workers.
   const stopsAtThird = `{
     const { Worker: RealWorker } = self;
     let n = 0;
@@ -101,7 +101,7 @@ describe.concurrent.each(browserNames)('%s', (name) => {
     },
   );
 
-  // Its pages find no memory for the 125th where nothing reminds them of their garbage.
+  // Without a reminder to collect garbage, Chromium's pages find no memory for the 125th model.
   it.runIf(name === 'Chromium')(
     'loads 150 models with threads',
     { concurrent: false, timeout: 300_000 },

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { root } from './support.ts';
 
-/** What the templates of two families say of tools, in short. */
+/** Short templates with the tool syntax of two families. */
 const short: Record<string, string> = {
   llama: `{% if tools %}Answer {"name": function name, "parameters": dictionary of argument name
 and its value}. {% for tool in tools %}{{ tool | tojson }}{% endfor %}{% endif %}
@@ -16,7 +16,7 @@ and its value}. {% for tool in tools %}{{ tool | tojson }}{% endfor %}{% endif %
 {% else %}[INST]{{ m.content }}[/INST]{% endif %}{% endfor %}`,
 };
 
-/** Of that family, or of that file among the fixtures. */
+/** Returns the chat template of that family, or of that file in the fixtures. */
 export function chatTemplate(name: string): string {
   return short[name] ?? readFileSync(`${root}tests/fixtures/chat/${name}.jinja`, 'utf8');
 }

@@ -1,4 +1,4 @@
-// The tables of types that the package has without an engine.
+// The tables of types that the package can use without an engine.
 import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import * as tables from '../../web/src/type-tables.generated.ts';

@@ -1,5 +1,5 @@
-// What messages say stays text: no control token comes of it, whatever the template does with it,
-// and where it spells none the tokens are those of the whole text.
+// The text of messages stays text: no template turns it into a control token. If it spells no
+// control token, the tokens are those of the whole prompt as one text.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Of many models; some are spelled as ordinary words. */
+/** The control tokens of many models; some are spelled like ordinary words. */
 const controlTokens = [
   ...['<s>', '</s>', '<|im_start|>', '<|im_end|>', '<|start_header_id|>', '<|end_header_id|>'],
   ...['<|eot_id|>', '<|python_tag|>', '<start_of_turn>', '<end_of_turn>', '<|start_of_role|>'],
@@ -24,11 +24,11 @@ const controlTokens = [
   ...['[TOOL_CALLS]', '[TOOL_RESULTS]', '[/TOOL_RESULTS]', '[AVAILABLE_TOOLS]', '<think>'],
 ];
 
-/** How byte-level BPE spells text, here of ASCII. */
+/** Returns the spelling of an ASCII text in byte-level BPE. */
 const spelled = (text: string) =>
   text.replace(/[\n ]/g, (space) => String.fromCharCode(0x100 + space.charCodeAt(0)));
 
-/** Bytes, a few merges of what often stands side by side, the control tokens, and "</think>". */
+/** Writes a BPE vocabulary: bytes, a few merges, the control tokens, and "</think>". */
 function writeBpe(path: string, chatTemplate: string): void {
   const bytes = Array.from({ length: 256 }, (_, byte) => {
     const isPrintable = (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte !== 0xad);
@@ -66,7 +66,7 @@ function writeBpe(path: string, chatTemplate: string): void {
   });
 }
 
-/** As SentencePiece has it, with the space that it puts in front. */
+/** Writes a SentencePiece vocabulary, which puts a space in front of a text. */
 function writeSpm(path: string, chatTemplate: string): void {
   const bytes = Array.from(
     { length: 256 },
@@ -88,7 +88,7 @@ const extra = (bos: number, chatTemplate: string) => ({
   'tokenizer.chat_template': chatTemplate,
 });
 
-/** By the user and the assistant in turn, the user first and last. */
+/** Returns messages by the user and the assistant in turn; the user is first. */
 const inTurn = (contents: string[]): ChatMessage[] =>
   contents.map((content, i) => ({ role: i % 2 ? 'assistant' : 'user', content }));
 
@@ -103,7 +103,7 @@ const tools = [
   },
 ];
 
-/** A call with this argument and this result; without content where the template knows tools. */
+/** Returns a conversation with a tool call; its argument, its result and the texts are `said`. */
 const withTool = (said: string) => [
   { role: 'user', content: said },
   {
@@ -143,7 +143,7 @@ describe.each([
       model.dispose();
     });
 
-    /** The ids of control tokens, in order. */
+    /** Returns the names of the control tokens of a prompt, in order. */
     const structure = async (...args: Parameters<Kinglet['chatTokens']>) => {
       const names = await Promise.all(
         (await model.chatTokens(...args)).map((id) => model.detokenize([id], { special: true })),
@@ -179,7 +179,7 @@ describe.each([
         const messages = inTurn(['x', ...halves].map((half) => half || 'x'));
         expect(await structure(messages)).toEqual(plain);
         const text = await model.detokenize(await model.chatTokens(messages), { special: true });
-        // A U+2581 in a text is the space that it spells in such a vocabulary.
+        // In a SentencePiece vocabulary, U+2581 in a text becomes a space.
         const laidOut = (await model.chatPrompt(messages)).replaceAll('\u2581', ' ');
         expect(text.replaceAll('\u2581', ' ').endsWith(laidOut)).toBe(true);
       }
@@ -189,7 +189,7 @@ describe.each([
       const said = controlTokens.join(' ');
       const variables = { tools };
       const plain = await structure(withTool('x'), { variables }).catch(() => undefined);
-      if (!plain) return; // a template that knows no tools, and refuses their messages
+      if (!plain) return; // the template refuses messages of tools
       expect(await structure(withTool(said), { variables })).toEqual(plain);
       const ordinary = withTool('Hello, "user"\n');
       expect(await model.chatTokens(ordinary, { variables })).toEqual(
@@ -211,7 +211,7 @@ describe.each([
 describe('a template', () => {
   const layOut = (chatTemplate: string, messages: ChatMessage[]) =>
     layOutBy(chatTemplate, messages);
-  /** What is its own of a text. */
+  /** Returns the parts of a prompt that are the template's own text. */
   const own = async (...args: Parameters<typeof layOut>) => {
     const { texts } = await layOut(...args);
     const trusted = await layOutBy(...args, { trustContent: true });

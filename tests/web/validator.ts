@@ -1,4 +1,4 @@
-// Another implementation's opinion on what is valid under a schema.
+// Checks values against a schema with another implementation.
 import addFormats from 'ajv-formats';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 

@@ -1,4 +1,4 @@
-// The module that reads pictures, against llama.cpp's answers (tests/fixtures/README.md).
+// The module that reads pictures, compared with llama.cpp's answers (tests/fixtures/README.md).
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { EngineOverrides, EngineResult } from '#engine';
@@ -46,7 +46,7 @@ function fixture(name: string): Uint8Array {
   return readFileSync(`${root}tests/fixtures/vision/${name}.gguf`);
 }
 
-/** The same as picture_of() in tests/vision/pictures.h. */
+/** Returns the same pixels as picture_of() in tests/vision/pictures.h. */
 function picture(width: number, height: number): Uint8Array {
   const pixels = new Uint8Array(width * height * 3);
   for (let y = 0, at = 0; y < height; ++y) {

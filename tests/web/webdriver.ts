@@ -1,5 +1,5 @@
-// Firefox and WebKit as Debian packages them, headless, by WebDriver's commands: Firefox takes them
-// on a socket (Marionette), WebKit through its own HTTP server.
+// Drives Debian's Firefox and WebKit without a screen by WebDriver's commands: Firefox takes them
+// on a socket (Marionette), WebKit through the HTTP server of its driver.
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,22 +9,22 @@ import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A browser of its own, with one page. */
+/** A browser with one page. */
 export interface Driven {
   goto(url: string): Promise<void>;
-  /** Runs the body of a function in the page; the last of its arguments takes the answer (JSON). */
+  /** Runs a function body in the page; its last argument is a callback for the answer (JSON). */
   executeAsync(script: string, args: unknown[]): Promise<unknown>;
   close(): Promise<void>;
 }
 
 const startMs = 60_000;
-/** Longer than any test: what takes too long is to be told by the test itself. */
+/** Longer than any test: the test itself reports what takes too long. */
 const scriptMs = 3_600_000;
 
 export async function openFirefox(): Promise<Driven> {
   const program = programOf('firefox-esr', '/usr/bin/firefox-esr');
   const profile = mkdtempSync(join(tmpdir(), 'kinglet-firefox-'));
-  // A free port, which Firefox writes down in its profile.
+  // Firefox chooses a free port and writes it into its profile.
   writeFileSync(join(profile, 'user.js'), 'user_pref("marionette.port", 0);\n');
   const args = ['--headless', '--no-remote', '--profile', profile, '--marionette'];
   const firefox = new Program(program, args);
@@ -73,9 +73,9 @@ export async function openWebKit(): Promise<Driven> {
     driver = new Program(program, [`--port=${String(port)}`], {
       DISPLAY: `:${display}`,
       WEBKIT_DISABLE_COMPOSITING_MODE: '1',
-      // Which Safari gives to isolated pages, and a driven WebKitGTK to none.
+      // Safari gives isolated pages SharedArrayBuffer; WebKitGTK under WebDriver does not.
       JSC_useSharedArrayBuffer: '1',
-      // Which root may not have; the pages here are our own.
+      // The sandbox does not work for root; it is not needed, as the pages here are our own.
       WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS: '1',
     });
     const send = (path: string, body: unknown) => webDriver(port, path, body);
@@ -106,7 +106,7 @@ async function openOrClose(
   }
 }
 
-/** The first of the paths that is there. */
+/** Returns the first of the paths that exists. */
 function programOf(debianPackage: string, ...paths: string[]): string {
   const found = paths.find((path) => existsSync(path));
   if (found !== undefined) return found;
@@ -115,7 +115,7 @@ function programOf(debianPackage: string, ...paths: string[]): string {
   );
 }
 
-/** Asks again and again for what is not there yet. */
+/** Calls `get` until it returns a value; fails after `startMs`. */
 async function until<T>(get: () => T | undefined | Promise<T | undefined>): Promise<T> {
   const end = performance.now() + startMs;
   for (;;) {
@@ -127,7 +127,7 @@ async function until<T>(get: () => T | undefined | Promise<T | undefined>): Prom
   }
 }
 
-/** A program with all that it starts. */
+/** A running program, with the processes that it starts. */
 class Program {
   output = '';
   readonly #child: ChildProcess;
@@ -142,7 +142,7 @@ class Program {
 
   constructor(program: string, args: string[], env: Record<string, string> = {}) {
     this.#child = spawn(program, args, {
-      detached: true, // a group of its own
+      detached: true, // starts its own process group
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'ignore'],
     });
@@ -162,7 +162,7 @@ class Program {
   }
 }
 
-/** Messages of Firefox: LENGTH:JSON, of [0, id, command, parameters] and [1, id, error, result]. */
+/** Firefox's protocol: LENGTH:JSON of [0, id, command, parameters] or [1, id, error, result]. */
 class Marionette {
   readonly #socket: Socket;
   readonly #waiting = new Map<number, (message: unknown[]) => void>();
@@ -214,10 +214,10 @@ class Marionette {
   }
 }
 
-/** Without a body it only asks. */
+/** Sends a request to WebDriver's HTTP server: POST with a body, GET without one. */
 function webDriver(port: number, path: string, body: unknown): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    // Not fetch(), which gives up an answer that takes longer than five minutes.
+    // fetch() would give up on an answer that takes longer than five minutes.
     const method = body === undefined ? 'GET' : 'POST';
     const sent = request({ host: '127.0.0.1', port, path, method }, (response) => {
       let text = '';

@@ -1,4 +1,4 @@
-// Both ends of the worker protocol, joined without a worker, over an engine without wasm.
+// Both ends of the worker protocol, connected without a worker, with an engine without wasm.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { inspect } from '../../web/src/inspect.ts';
 import { Kinglet } from '../../web/src/kinglet.ts';
@@ -40,7 +40,7 @@ const start: StartWorker = (listener) => {
   return Promise.resolve({
     post: (message) => {
       const copy = structuredClone(message);
-      // What is posted together arrives together, as timers need not on a busy machine.
+      // Messages that are posted together must arrive together; with timers they might not.
       setImmediate(() => {
         if (alive) host.receive(copy);
       });
@@ -425,7 +425,7 @@ describe('sessions', () => {
     const model = await load();
     const { nHandles } = engine;
     const [mean, longer] = await model.embed(['ab', 'x'.repeat(100)]);
-    // The fake's vectors are the sum of a text's tokens, and 1.
+    // The fake engine's vectors are the sum of a text's tokens, and 1.
     expect(mean![0]! / mean![1]!).toBeCloseTo(97 + 98, 3);
     expect(Math.hypot(...mean!)).toBeCloseTo(1, 5);
     expect(longer![0]! / longer![1]!).toBeCloseTo(120 * 100, 1);
@@ -510,7 +510,7 @@ describe('sessions', () => {
     engine.pooling = 'rank';
     const model = await load();
     expect(model.info).toMatchObject({ purpose: 'ranking', pooling: undefined });
-    // The fake's score is the last token.
+    // The fake engine's score is the last token.
     const documents = ['da', 'dc', 'db'];
     expect(await model.rerank('q', documents)).toEqual([
       { index: 1, score: 99 },
@@ -563,7 +563,7 @@ describe('cancelling', () => {
     }
     const result = await generation.result;
     expect(result.finishReason).toBe('cancelled');
-    // The fake worker's mail takes a millisecond, in which it makes some steps more.
+    // A message to the fake worker takes a moment, in which the engine makes a few more steps.
     expect(nSteps).toBeLessThan(500);
   });
 
@@ -581,7 +581,7 @@ describe('cancelling', () => {
     expect(result).toMatchObject({ text, finishReason: 'cancelled', usage: { promptTokens: 3 } });
     expect(result.usage.completionTokens).toBe(text.length);
     expect(text.length).toBeGreaterThan(2);
-    // Where it has ended it stays as it is, and one that waits has nothing.
+    // cancel() leaves a finished generation as it is, and gives a waiting generation no text.
     const whole = model.generate('a', { maxTokens: 3 });
     expect(await model.generate('b').cancel()).toMatchObject({
       text: '',
@@ -647,7 +647,7 @@ describe('cancelling', () => {
     const { signal } = controller;
     const aborted = model.generate('a', { maxTokens: 2000, signal }).result;
     await expect(aborted).rejects.toMatchObject({ name: 'AbortError' });
-    // A generation that nobody has cancelled is not mistaken for it.
+    // The next generation, which nobody has cancelled, is not taken for the cancelled one.
     expect((await model.generate('a', { maxTokens: 3 }).result).text).toBe('xxx');
     expect(nSteps).toBe(5 + 1 + 4);
   });
@@ -855,7 +855,7 @@ describe('failing', () => {
   });
 });
 
-/** The final answers of a host that loads a stream, which a message cannot clone. */
+/** Returns the final answer of a host that loads a stream, which structuredClone() cannot copy. */
 async function hostAnswers(stream: ReadableStream<Uint8Array>) {
   return new Promise<unknown[]>((resolve) => {
     const host = new ModelHost({

@@ -2,8 +2,8 @@ import { fileURLToPath } from 'node:url';
 
 export default {
   output: 'export',
-  // On the server the package starts its worker from its own folder.
+  // On the server, the package starts its worker from its own folder, so it must not be bundled.
   serverExternalPackages: ['kinglet'],
-  // Else it takes the settings of folders above.
+  // Without a root, Turbopack takes the settings of the folders above.
   turbopack: { root: fileURLToPath(new URL('..', import.meta.url)) },
 };

@@ -1,4 +1,4 @@
-// Tells in a worker of any kind, asked by a message with a port.
+// Runs tell() in a worker of any kind when a message with a port asks for it.
 import { tell } from './tell.js';
 
 const answer = async ({ data, ports: [port] }) => port.postMessage(await tell(data));

@@ -1,9 +1,9 @@
-// Has a place tell, ?place=NAME, and shows what comes.
+// Runs tell() in a place, ?place=NAME, and shows the result.
 import { tell } from './tell.js';
 
 const { search } = location;
 
-/** The answer to a message with a port. */
+/** Posts a message with a port and returns the answer. */
 function ask(post) {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();

@@ -1,5 +1,5 @@
-// Loads a model as a query asks, ?load={ "from": the package, options of Kinglet.load() }, and says
-// what it tells, or what went wrong.
+// Loads a model as a query asks, ?load={ "from": the package, options of Kinglet.load() }, and
+// returns the text that the model generates, or the error.
 import * as ownPackage from './kinglet/index.js';
 
 export async function tell(search, more) {

@@ -1,6 +1,6 @@
 import { Kinglet } from 'kinglet';
 
-/** Told once, on the machine that builds the page. */
+/** Generates the story once, on the machine that builds the page. */
 export default async function Page() {
   const model = await Kinglet.load(process.env.MODEL);
   const story = model.generate('Once upon a time', { maxTokens: 40, temperature: 0 });
