@@ -362,7 +362,7 @@ constexpr Run kWidePunctuation = {.ranges = kWideMarks};
 constexpr Range kLineFeed[] = {{'\n', '\n'}};
 constexpr Run kLineFeeds = {.ranges = kLineFeed};
 
-// Letters with case, except Armenian small letters and those that Unicode 11 and later added.
+// Letters with case, as deepseek-llm lists them: without some that Unicode added later.
 constexpr Range kCased[] = {
     {'A', 'Z'},         {'a', 'z'},         {0xb5, 0xb5},       {0xc0, 0xd6},
     {0xd8, 0xf6},       {0xf8, 0x1ba},      {0x1bc, 0x1bf},     {0x1c4, 0x293},
