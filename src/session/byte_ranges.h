@@ -1,4 +1,4 @@
-// Sets of characters as the sequences of bytes that spell them in UTF-8.
+// Converts sets of characters to the sequences of bytes that encode them in UTF-8.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace kinglet {
 
-// The code points first << 32 | last, both inclusive: ranges sort as numbers do.
+// A range of code points, first << 32 | last, both inclusive. Comparing two of these numbers
+// compares the ranges' first code points, then the last ones.
 using CodePointRange = uint64_t;
 
 constexpr CodePointRange code_points(char32_t first, char32_t last) {
@@ -20,16 +21,18 @@ constexpr char32_t last_of(CodePointRange range) {
   return static_cast<char32_t>(range & 0xffffffff);
 }
 
-// The characters in any of the ranges, or, negated, in none of them: sorted, without overlaps.
+// Returns the characters that are in any of the ranges, or, if `negated`, in none of them, as
+// ranges that are sorted and do not overlap.
 std::vector<CodePointRange> normalized(std::vector<CodePointRange> ranges, bool negated);
 
-// The front part of a range that one sequence of byte ranges spells: see below.
+// Returns the first part of a range, as much as one sequence of byte ranges encodes: see below.
 CodePointRange first_byte_sequence(CodePointRange range);
 
-// Calls emit(first, last) for each sequence of byte ranges: `first` spells its first character,
-// `last` its last one, and byte i of the others is anything from first[i] to last[i]. Together the
-// sequences spell each character of the normalized `ranges` once; surrogates, which UTF-8 has no
-// spelling for, are left out. Method: R. Cox, "Regular Expression Matching in the Wild", 2010.
+// Calls emit(first, last) for each sequence of byte ranges. `first` encodes the first character of
+// the sequence and `last` its last one; byte i of the others is any value from first[i] to last[i].
+// Together the sequences encode each character of the normalized `ranges` once. Surrogates are left
+// out, because UTF-8 cannot encode them. Method: R. Cox, "Regular Expression Matching in the Wild",
+// 2010.
 template <class Emit>
 void for_each_byte_sequence(const std::vector<CodePointRange>& ranges, Emit&& emit) {
   for (CodePointRange rest : ranges) {

@@ -1,4 +1,5 @@
-// Tokens and their weights, and how the best of a vocabulary are found without sorting it.
+// Tokens with their weights, and functions that find the best tokens of a vocabulary without
+// sorting all of it.
 #pragma once
 
 #include <cstddef>
@@ -15,21 +16,22 @@ struct Candidate {
   TokenId token;
 };
 
-// Larger weights first; of equals the smaller id, so that the order is total.
+// Larger weights come first. Of equal weights, the smaller id comes first, so the order is total.
 constexpr auto kBetter = [](const Candidate& a, const Candidate& b) {
   return a.weight > b.weight || (a.weight == b.weight && a.token < b.token);
 };
 
-// The token of the largest of finite `weights`, the first of equals.
+// Returns the token with the largest weight; of equal ones, the first. `weights` must be finite.
 TokenId best_token(const KernelSet& kernels, std::span<const float> weights);
 
-// out = the k > 0 best of finite `weights`, or all where there are fewer; best first. Allocates
-// only where `out` has no room for them.
+// out = the k > 0 best of `weights`, or all if there are fewer; best first. `weights` must be
+// finite. Allocates only if `out` has no room for these.
 void find_best(const KernelSet& kernels, std::span<const float> weights, size_t k,
                std::vector<Candidate>& out);
 
-// Reduces `candidates` with weights in [0, 1], in any order, to the fewest whose weights reach
-// `enough`, at least one; the worst of those that stay come last, best first.
+// Reduces `candidates`, which have weights in [0, 1] and any order, to the fewest whose sum of
+// weights reaches `enough`, at least one. Of those that stay, the ones with the smallest weights
+// are at the end, sorted best first.
 void keep_fewest(double enough, std::vector<Candidate>& candidates);
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// Keeps a generated text within a grammar, token by token.
+// Checks token by token that a generated text matches a grammar.
 #pragma once
 
 #include <limits>
@@ -18,19 +18,19 @@ constexpr float kRefusedLogit = std::numeric_limits<float>::lowest();
 
 class Constraint {
  public:
-  // `tokenizer` must outlive the constraint. `at_start`: as of a StreamDecoder, whose text it is
-  // that the grammar describes.
+  // `tokenizer` must outlive the constraint. `at_start` has the same meaning as for the
+  // StreamDecoder that makes the text: the grammar describes that text.
   Constraint(std::shared_ptr<const Grammar> grammar, const Tokenizer& tokenizer, bool at_start);
 
-  // Whether the text may go on with this token: where the grammar names it, or with all of its
-  // bytes, of which there is at least one. A token that ends generation is allowed where the text
-  // is complete.
+  // Whether the text may continue with this token: either the grammar takes the token by its id, or
+  // it takes all bytes of the token, which must have at least one. A token that ends generation is
+  // allowed if the text is complete.
   bool allows(TokenId id);
 
   // Sets the logits [n_tokens or more] of all tokens that are not allowed to kRefusedLogit.
   void mask(std::span<float> logits);
 
-  // Goes on with a token that is allowed and does not end generation.
+  // Appends a token to the text. It must be allowed, and must not end generation.
   void accept(TokenId id);
 
   // Whether the text is complete, and nothing can follow.
@@ -38,7 +38,7 @@ class Constraint {
     return matcher_.is_complete(state_) && !matcher_.can_continue(state_);
   }
 
-  // What to say where no token is allowed: ErrorCode::grammar_dead_end.
+  // The error to report if no token is allowed: ErrorCode::grammar_dead_end.
   Error dead_end() const;
 
  private:
@@ -49,10 +49,10 @@ class Constraint {
   GrammarMatcher matcher_;
   GrammarMatcher::State state_;
   const Tokenizer* tokenizer_;
-  bool at_start_;  // whether the next token begins a text, or follows an added one
+  bool at_start_;  // whether the next token begins a text, or follows an added token
   std::string scratch_;
   std::vector<GrammarMatcher::State> path_;  // after each byte of a token; scratch of mask
-  std::vector<float> named_;                 // logits of tokens that are allowed; scratch of mask
+  std::vector<float> named_;                 // logits of the grammar's tokens; scratch of mask
 };
 
 }  // namespace kinglet

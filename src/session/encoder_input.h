@@ -1,4 +1,4 @@
-// What embedding models and rerankers are given: the tokens of whole texts, with the special tokens
+// The input of embedding models and rerankers: the tokens of whole texts, with the special tokens
 // that the file asks for.
 #pragma once
 
@@ -12,19 +12,19 @@
 
 namespace kinglet {
 
-// What becomes of a text that is longer than the model's context.
+// What to do with a text that is longer than the model's context.
 enum class TooLong : uint8_t { fail, cut };
 
-// [bos] text [end]: "[CLS] … [SEP]" of BERT. Of a text that is cut, the first tokens and the end
-// stay. What spells a control token is plain text.
+// Returns [bos] text [end], for BERT "[CLS] … [SEP]". If the text is cut, its first tokens and the
+// end stay. Names of control tokens in the text are plain text.
 // ErrorCode::prompt_too_long, invalid_argument (no tokens).
 Result<std::vector<TokenId>> embedding_tokens(const LanguageModel& loaded, std::string_view text,
                                               TooLong too_long);
 
-// A query and a document to be scored together: [bos] query [end] [separator] document [end], or as
-// the file's tokenizer.chat_template.rerank says, where "{query}" and "{document}" stand for them.
-// Only the document is ever cut. ErrorCode::prompt_too_long; invalid_argument (no tokens);
-// unsupported_feature (a template without those places).
+// Returns a query and a document that are scored together: [bos] query [end] [separator] document
+// [end]. If the file has a tokenizer.chat_template.rerank, returns that template, with the texts in
+// place of "{query}" and "{document}". Only the document is ever cut. ErrorCode::prompt_too_long;
+// invalid_argument (no tokens); unsupported_feature (a template without one of the two places).
 Result<std::vector<TokenId>> ranking_tokens(const LanguageModel& loaded, std::string_view query,
                                             std::string_view document, TooLong too_long);
 

@@ -1,8 +1,8 @@
 // Grammars for constrained output: GBNF, as llama.cpp documents it (grammars/README.md), compiled
 // to a small program over the bytes of UTF-8.
 //
-// Over bytes, as tokens may end inside a character: the program then stands between two of its
-// steps, and there is nothing to decode.
+// The program works on bytes because tokens may end inside a character. It then is between two of
+// its steps, and no incomplete character has to be decoded.
 #pragma once
 
 #include <array>
@@ -22,18 +22,18 @@ class Grammar {
   static constexpr uint32_t kStart = 0;
   static constexpr uint32_t kEnd = 1;
 
-  // Supports literals, sets of characters, ".", tokens by their ids (<[7]>), groups, alternatives,
-  // repetitions (* + ? {m} {m,} {m,n}), references and comments. Every rule can end, and none
-  // begins with itself.
+  // Parses and checks a grammar. Supports literals, sets of characters, ".", tokens by their ids
+  // (<[7]>), groups, alternatives, repetitions (* + ? {m} {m,} {m,n}), references and comments.
+  // Every rule must be able to end, and no rule may begin with itself.
   // ErrorCode::invalid_grammar says what is wrong, with line and column.
   static Result<Grammar> parse(std::string_view gbnf);
 
   std::span<const GrammarStep> steps() const { return steps_; }
 
-  // The ids that it takes as whole tokens, whatever they spell: ascending, each once.
+  // The ids that the grammar takes as whole tokens, whatever their text is: ascending, each once.
   std::span<const int32_t> tokens() const { return tokens_; }
 
-  // Bytes of one class are in the same ranges of all steps.
+  // The class of a byte. No step distinguishes bytes of the same class.
   uint32_t byte_class(uint8_t byte) const { return byte_classes_[byte]; }
   uint32_t n_byte_classes() const { return n_byte_classes_; }
 

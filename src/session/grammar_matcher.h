@@ -1,9 +1,10 @@
-// Where a text stands in a grammar, byte by byte.
+// Follows a text through a grammar, byte by byte.
 //
-// A state holds all ways to read the text so far, each a thread: the step that takes the next byte
-// or token, and the frames of the calls that it is in. States and frames are numbered by their
-// content, so that a transition is computed once and then looked up: the grammar becomes a
-// deterministic automaton as far as texts go there (as in RE2, R. Cox, 2010), over stacks.
+// A state holds all ways to read the text so far. Each of them is a thread: the step that takes the
+// next byte or token, and the frames of the calls that contain this step. Equal states have the
+// same number, and so have equal frames: a transition is computed once and then looked up. The
+// parts of the grammar that texts reach become a deterministic automaton (as in RE2, R. Cox, 2010),
+// with stacks.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +17,10 @@
 
 namespace kinglet {
 
-// The step << 32 | the frame that its rule was called from, 0 for none: threads sort as numbers do.
+// The step << 32 | the frame to which its rule returns, 0 for none. Threads are sorted as numbers.
 using GrammarThread = uint64_t;
 
-// Lists of threads, numbered by content.
+// Lists of threads, with one number for all lists of the same content.
 class GrammarThreadLists {
  public:
   GrammarThreadLists() { clear(); }
@@ -34,7 +35,7 @@ class GrammarThreadLists {
   void clear();
 
  private:
-  // Where the index holds the list, or would hold it.
+  // The slot of the index that has this list, or the free slot to put it.
   size_t slot_of(std::span<const GrammarThread> list) const;
   void grow();
 
@@ -52,8 +53,8 @@ class GrammarMatcher {
 
   State start() const { return start_; }
 
-  // The state after another byte, or kRefused. kRefused also where there are more ways to read the
-  // text than can be followed: is_too_ambiguous() tells.
+  // The state after another byte, or kRefused if no step takes that byte. Also kRefused if there
+  // are more ways to read the text than can be followed: is_too_ambiguous() is true then.
   State next(State state, uint8_t byte) {
     const size_t transition =
         size_t{state} * grammar_->n_byte_classes() + grammar_->byte_class(byte);
@@ -61,12 +62,12 @@ class GrammarMatcher {
     return known != kUnknown ? known : compute_next(state, byte, transition);
   }
 
-  // The state after a whole token, or kRefused where no step takes that token.
+  // The state after a whole token, or kRefused if no step takes that token.
   State next_token(State state, int32_t id);
 
   const Grammar& grammar() const { return *grammar_; }
 
-  // Whether the text may end here. Where it can neither end nor go on, the state is kRefused.
+  // Whether the text may end here. If it can neither end nor continue, the state is kRefused.
   bool is_complete(State state) const {
     const auto threads = states_[state];
     return !threads.empty() && threads[0] == kEndOfText;
@@ -77,9 +78,9 @@ class GrammarMatcher {
 
   bool is_too_ambiguous() const { return is_too_ambiguous_; }
 
-  // Whether it is time to forget what was computed.
+  // Whether the cache of states and transitions is full: call forget_all_but() then.
   bool is_full() const { return is_full_; }
-  // Frees everything but `state`, and gives its new number.
+  // Frees everything except `state`, and returns its new number.
   State forget_all_but(State state);
 
  private:
@@ -95,7 +96,7 @@ class GrammarMatcher {
   std::shared_ptr<const Grammar> grammar_;
   GrammarThreadLists states_;       // sorted threads
   std::vector<State> transitions_;  // [states × byte classes]
-  GrammarThreadLists frames_;       // each is the one thread that goes on after a call
+  GrammarThreadLists frames_;       // each has one thread: the one that continues after a call
   State start_;
   bool is_too_ambiguous_ = false;
   bool is_full_ = false;

@@ -1,4 +1,4 @@
-// A text with pictures in it, as the tokens of a prompt.
+// Converts a text that contains pictures to the tokens of a prompt.
 #pragma once
 
 #include <span>
@@ -13,14 +13,14 @@
 namespace kinglet {
 
 struct ImagePrompt {
-  std::vector<TokenId> tokens;      // with image_tokens() where rows stand
-  std::vector<SharedImage> images;  // the pictures of these, tile by tile
+  std::vector<TokenId> tokens;      // with image_tokens() in the place of rows
+  std::vector<SharedImage> images;  // the pictures of these rows, tile by tile
 };
 
-// The text with a picture, the parts that were made of it, in place of each `marker`; whatever is
-// between two markers is encoded by itself, as llama.cpp's tools/mtmd does. `plain`: what of the
-// text spells no control tokens. There must be as many pictures as markers:
-// ErrorCode::invalid_argument.
+// Returns the tokens of the text, with the parts of a picture in place of each `marker`. The text
+// between two markers is encoded by itself, as in llama.cpp's tools/mtmd. `plain`: ranges of the
+// text in which control tokens are not recognized. ErrorCode::invalid_argument if the numbers of
+// pictures and markers differ.
 Result<ImagePrompt> encode_with_images(const Tokenizer& tokenizer, std::string_view text,
                                        std::span<const TextRange> plain, std::string_view marker,
                                        std::span<const std::vector<ImagePart>> pictures,

@@ -17,8 +17,8 @@ struct LanguageModel {
   std::unique_ptr<Tokenizer> tokenizer;
 };
 
-// The kernel set of that name, the fastest for "". ErrorCode::invalid_argument where this machine
-// has none.
+// Returns the kernel set of that name, or the fastest one for "". ErrorCode::invalid_argument if
+// this machine has no set of that name.
 Result<const KernelSet*> choose_kernels(std::string_view name);
 
 // `prepared`: what was done while the file arrived. Errors: those of Tokenizer::from_gguf and

@@ -1,4 +1,4 @@
-// How probable the model finds tokens, whatever the sampler does with that.
+// The model's probabilities of tokens, before the sampler changes them.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,18 @@ namespace kinglet {
 
 class Logprobs {
  public:
-  // Looks for the n_top most probable tokens, which may be none. Allocates all it will need.
+  // n_top: how many of the most probable tokens measure() finds; may be 0. Allocates all its memory
+  // here.
   Logprobs(uint32_t vocab_size, uint32_t n_top, const KernelSet& kernels);
 
-  // Takes the softmax of finite `logits` [vocab_size].
+  // Computes the softmax of `logits` [vocab_size], which must be finite.
   void measure(std::span<const float> logits);
 
-  // The natural logarithm of a token's probability. Below e^-87 times the largest, probabilities
-  // are not told apart.
+  // The natural logarithm of a token's probability. Probabilities below e^-87 times the largest one
+  // are not distinguished.
   float of(TokenId token) const;
 
-  // The most probable tokens, best first, with their logarithms for weights.
+  // The most probable tokens, best first. Their weights are the logarithms of their probabilities.
   std::span<const Candidate> top() const { return top_; }
 
  private:

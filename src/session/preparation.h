@@ -1,5 +1,5 @@
-// Preparing a model while its file arrives: what reads the file has little to compute, and what
-// computes has little to wait for.
+// Prepares a model while its file arrives: the thread that reads the file has little to compute,
+// and the threads that compute have little to wait for.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,15 @@
 
 namespace kinglet {
 
-// What is ready when the file is complete; load_language_model() does the rest.
+// The parts of a model that are ready when the file is complete; load_language_model() does the
+// rest.
 struct Prepared {
   std::optional<Result<std::unique_ptr<Tokenizer>>> tokenizer;
   EarlyWeights weights;
 };
 
-// Other threads of a pool work while bytes are written to a loader; a pool of one thread works in
-// advance(), while the bytes are in its cache.
+// The other threads of a pool work while bytes are written to a loader. A pool of one thread works
+// in advance(), while the bytes are in its cache.
 class Preparation {
  public:
   // The pool serves nothing else until finish().
@@ -34,16 +35,16 @@ class Preparation {
   Preparation(const Preparation&) = delete;
   Preparation& operator=(const Preparation&) = delete;
 
-  // To be called whenever bytes were committed. Never waits for other threads.
+  // Call this each time bytes were committed. Never waits for other threads.
   void advance(GgufLoader& loader);
 
-  // Ends what is left of a complete file, or what was begun of another one, before the loader
-  // finishes.
+  // Completes the preparation if the file is complete; otherwise only what was begun. Call this
+  // before the loader finishes.
   Prepared finish(GgufLoader& loader);
 
  private:
-  // A round of the pool: pages for bytes that come next, the tokenizer if it is due, and parts of
-  // matrices.
+  // A round of the pool: touches pages for the next bytes, makes the tokenizer if there is none
+  // yet, and packs parts of matrices.
   struct Run {
     Preparation* owner;
     void operator()(size_t i, size_t thread) const { owner->run(i, thread); }

@@ -1,16 +1,17 @@
-// What a session holds, as bytes that outlive it.
+// Saves a session as bytes, and restores it from them.
 //
 //   bytes        content
 //   0            StateHeader
-//   72           the tokens, int32 [n_tokens]: negative where rows of pictures stand
+//   72           the tokens, int32 [n_tokens]: negative for rows of pictures
 //                the pictures, StateImage [n_images]
 //                the recurrent layers' state after n_positions, float [n_recurrent]
 //                the keys and values as they are stored, position by position: for each layer that
-//                keeps the position and each KV head the key's codes and scales, then the value's
+//                keeps the position and each KV head, the key's codes and scales, then the value's
 //                (see tensor/kv_kind.h)
 //
-// Layers without a window keep all positions, the others those from first_kept(window, n_positions,
-// n_spare) on (see kv/kv_plan.h); all where n_spare is SequenceState::kAllRows.
+// Layers without a window keep all positions. Layers with a window keep those from
+// first_kept(window, n_positions, n_spare) on (see kv/kv_plan.h), or all of them if n_spare is
+// SequenceState::kAllRows.
 //
 // All numbers are little-endian. There is no padding.
 #pragma once
@@ -26,22 +27,22 @@
 namespace kinglet {
 
 constexpr uint32_t kStateVersion = 6;
-constexpr uint32_t kTextStateVersion = 5;  // without pictures: it is written where there are none
+constexpr uint32_t kTextStateVersion = 5;  // written if the session has no pictures
 
 struct StateHeader {
   char magic[4];            // "KGLS"
   uint32_t version;         // kStateVersion or kTextStateVersion
-  uint64_t checksum;        // hash_bytes of all that follows
+  uint64_t checksum;        // hash_bytes of all bytes after it
   uint64_t model;           // Model::identity()
   uint64_t n_recurrent;     // floats
   uint64_t position_bytes;  // of the keys and values of a position
   uint32_t k_kind;          // a KvKind
   uint32_t v_kind;
   uint32_t n_tokens;
-  uint32_t n_positions;  // computed: of the first tokens
-  uint32_t n_spare;      // positions that windows keep beside those that the next token sees
+  uint32_t n_positions;  // the number of tokens that are computed: the first ones
+  uint32_t n_spare;      // positions that windows keep in addition to those the next token sees
   uint32_t n_images;
-  uint64_t n_bytes;  // of the state, this header included
+  uint64_t n_bytes;  // of the state, including this header
 };
 static_assert(sizeof(StateHeader) == 72);
 
@@ -49,7 +50,7 @@ static_assert(sizeof(StateHeader) == 72);
 struct StateImage {
   uint64_t checksum;
   uint32_t first;
-  uint32_t n_held;  // of its rows, by the context
+  uint32_t n_held;  // how many of its rows the context contains
   uint32_t n_rows;
   uint32_t width;
   uint32_t grid_width;
@@ -59,17 +60,17 @@ struct StateImage {
 };
 static_assert(sizeof(StateImage) == 40);
 
-// ErrorCode::out_of_memory.
+// Returns the session's state in this format. ErrorCode::out_of_memory.
 Result<AlignedBuffer> save_state(const Session& session);
 
-// Makes the session what it was when `bytes` were saved, without its checkpoints; its logits are
-// undefined. Its context may be longer or shorter than the saved one's, in one piece or in pages.
-// One that keeps all rows of layers with a window computes all tokens again where the saved one did
-// not keep them. The rows of pictures are not saved: where they are to be computed again, and the
-// session does not hold them, they have to be given then.
-// On an error it is as it was before. ErrorCode::corrupt: bytes that save_state() did not write or
-// that were changed since; unsupported_version; wrong_shape: another model, or KV kinds that are
-// not the session's; context_full: more positions than fit; out_of_memory.
+// Restores the session to what it was when `bytes` were saved, without its checkpoints; its logits
+// are undefined. The session may have a longer or shorter context than the saved one, and a cache
+// in one piece or in pages. If the session keeps all rows of layers with a window and the saved
+// state lacks some of them, it computes all tokens again. The rows of pictures are not saved: if
+// they must be computed again and the session does not hold them, the caller has to pass them then.
+// After an error the session is as it was before. ErrorCode::corrupt: save_state() did not write
+// these bytes, or they were changed since; unsupported_version; wrong_shape: another model, or
+// other KV kinds than the session's; context_full: more positions than fit; out_of_memory.
 Status restore_state(Session& session, std::span<const std::byte> bytes);
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// Where a text that arrives in pieces is to end.
+// Ends a text that arrives in pieces at one of several strings.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@
 
 namespace kinglet {
 
-// Lets a text through up to the first of its stop strings that is complete; of two that end with
-// the same byte, the longer one counts. What may still become a stop string is held back, so that
-// the pieces in which a text arrives make no difference.
+// Passes a text on up to the stop string that is complete first; of two that end with the same
+// byte, the longer one counts. Bytes that may still become a stop string are held back, so that the
+// result does not depend on the pieces in which a text arrives.
 class StopStrings {
  public:
   // ErrorCode::invalid_argument: a string that is empty or not UTF-8.
   static Result<StopStrings> create(std::vector<std::string> strings);
 
-  // The text, made of whole UTF-8 characters, that is now certain to stand before a stop string.
-  // Nothing once one was found.
+  // Takes the next piece, which consists of whole UTF-8 characters. Returns the text that is now
+  // certain not to belong to a stop string; nothing after one was found.
   std::string next(std::string_view text);
 
-  // What was held back, at the end of the text.
+  // Returns the text that was held back, at the end of the text.
   std::string finish();
 
   bool found() const { return found_; }

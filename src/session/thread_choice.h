@@ -1,4 +1,4 @@
-// How many threads a model runs on where nobody said.
+// Chooses the number of threads that a model runs on if the caller did not.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,19 @@
 
 namespace kinglet {
 
-// The number of threads, `n` or fewer, that are fastest. compare(a, b) tells whether b < a threads
-// are clearly faster than a. Ever half as many are tried while they are, and one in the end, so
-// that the choice is never slower than one.
+// Returns the number of threads, at most `n`, that is fastest. compare(a, b) returns whether b
+// threads are clearly faster than a, with b < a. The number is halved as long as half as many
+// threads are faster. In the end it is compared with one, so that the choice is never slower than
+// one thread.
 template <class Compare>
 size_t fastest_threads(size_t n, const Compare& compare) {
   while (n > 1 && compare(n, n / 2)) n /= 2;
   return n > 1 && compare(n, 1) ? 1 : n;
 }
 
-// Limits the pool to the threads on which it multiplies the model's last matrix fastest. Takes some
-// milliseconds, and changes no result: those do not depend on threads. ErrorCode::out_of_memory.
+// Limits the pool to the number of threads that multiplies the model's last matrix fastest. Takes
+// some milliseconds. Does not change any result: results do not depend on the number of threads.
+// ErrorCode::out_of_memory.
 Status choose_threads(const Model& model, ThreadPool& pool);
 
 }  // namespace kinglet
