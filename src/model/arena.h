@@ -9,14 +9,14 @@
 
 namespace kinglet {
 
-// Hands out buffers one after the other. Passed by value it is a stack: what a callee takes is
-// free again when it returns. Without memory it only counts, so that one piece of code tells both
-// how much it needs and where things are.
+// Hands out buffers one after the other. Passed by value, it is a stack: buffers that a callee
+// takes are free again when the callee returns. Without memory it only counts bytes, so that the
+// same code computes how much memory it needs and where its buffers are.
 class Arena {
  public:
   explicit Arena(std::byte* memory = nullptr) : memory_(memory) {}
 
-  // n values, aligned to a cache line and not initialized; null where the arena only counts.
+  // Returns n values, aligned to a cache line and not initialized; null if the arena only counts.
   template <class T>
   T* take(uint64_t n) {
     std::byte* const at = memory_ == nullptr ? nullptr : memory_ + n_bytes_;

@@ -1,5 +1,5 @@
-// The matrices of a file that is still arriving: those parts that are there can be checked and
-// packed, on any thread, before the rest has come.
+// Checks and packs the matrices of a file that is still arriving: the parts that have arrived, on
+// any thread.
 #pragma once
 
 #include <cstddef>
@@ -20,44 +20,45 @@ class EarlyWeights {
     size_t matrix;
     size_t begin;
     size_t end;
-    std::optional<size_t> bad_block;  // of its tensor, set by run()
+    std::optional<size_t> bad_block;  // of the matrix's tensor, not finite; set by run()
   };
 
-  // Plans what take_weights() will ask for: `file` has its header and room for its data. Nothing is
-  // planned where the header is no model's, which loading then says.
+  // Plans the matrices that take_weights() will pack. `file` must have its header and room for its
+  // data. If the header is not that of a model, nothing is planned, and loading reports the error.
   static EarlyWeights plan(GgufFile& file, const KernelSet& kernels);
 
-  // What each thread needs for run().
+  // Bytes that each thread needs for run().
   size_t room_bytes() const { return room_bytes_; }
 
-  // The parts that lie in `arrived`, the front of the file's data, and have not been given before.
-  // `bytes` of them at least, or else none, unless that is all there will be.
+  // Returns the parts that are in `arrived`, the beginning of the file's data, and were not
+  // returned before. If these have fewer than `bytes` bytes in all, returns none, unless they are
+  // the last ones.
   std::vector<Part> next_parts(std::span<const std::byte> arrived, size_t bytes);
 
-  // Checks and packs a part that is there. Different parts can run at the same time.
+  // Checks and packs a part that has arrived. Different parts can run at the same time.
   void run(Part& part, std::byte* room) const;
 
-  // Keeps what run() has found.
+  // Records the bad block that run() has found.
   void note(const Part& part);
 
-  // While it is planned: `tensor` has a matrix.
+  // Adds a matrix of `tensor` to the plan, during plan().
   void add(const TensorView& tensor, const PackedMatrix& matrix);
   bool is_planning() const { return is_planning_; }
 
-  // Whether the matrices of this tensor were packed early, and the first of its blocks that is not
-  // finite.
+  // Whether the matrices of this tensor were packed early; and the first of its blocks that
+  // contains NaN or infinity.
   bool has(const TensorView& tensor) const;
   std::optional<size_t> find_not_finite(const TensorView& tensor) const;
 
  private:
   struct Matrix {
     PackedMatrix form;
-    const std::byte* tensor;          // where the tensor begins that it is of
+    const std::byte* tensor;          // the first byte of the matrix's tensor
     std::optional<size_t> bad_block;  // of the tensor
   };
 
   size_t row_bytes(const Matrix& matrix) const;
-  // The first matrix at or after this byte.
+  // The first matrix that begins at this byte or after it.
   std::vector<Matrix>::const_iterator first_at(const std::byte* data) const;
 
   std::vector<Matrix> matrices_;  // in the order of the file

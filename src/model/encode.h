@@ -1,4 +1,4 @@
-// Whole texts in, vectors or scores out.
+// Encodes whole texts as vectors or scores.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,7 @@ class Encoder {
   // Steps that are left.
   size_t n_left() const { return n_left_; }
 
-  // All steps at once. Errors: those of begin() and advance().
+  // Computes all steps at once. Errors: those of begin() and advance().
   Status run(std::span<const std::span<const int32_t>> texts,
              const Cancellation& cancellation = {});
 
@@ -66,7 +66,7 @@ class Encoder {
   // The width of one vector.
   size_t embedding_dim() const { return model_->weights().head.embedding_dim(); }
 
-  // How many floats embed() gives.
+  // How many floats embed() writes.
   size_t embedding_size(size_t text, Pooling pooling) const;
 
   // The embedding of a text, not normalized: one vector, or one for each token with Pooling::none.

@@ -1,4 +1,4 @@
-// The keys of a file's metadata that tell of its transformer.
+// Reads the keys of a file's metadata that describe its transformer.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace kinglet {
 
-// Larger numbers than any real model's, small enough that products of two of them fit 64 bits and
-// buffers of their size can be refused in words.
+// Limits that are larger than any real model's numbers, but small enough that a product of two fits
+// 64 bits, and that buffers of such sizes can be refused with an error message.
 constexpr uint32_t kMaxDim = 1 << 20;
 constexpr uint32_t kMaxHeads = 1 << 12;  // of recurrent layers
-constexpr uint32_t kMaxState = 1 << 12;  // numbers that a channel of such a layer keeps
+constexpr uint32_t kMaxState = 1 << 12;  // numbers that a channel of a recurrent layer keeps
 
 // Reads keys that begin with the architecture's name. Errors name the key:
 // ErrorCode::missing_metadata, wrong_type, corrupt (out of range).
@@ -25,7 +25,7 @@ class Keys {
   Keys(const GgufHeader& header, std::string_view architecture)
       : header_(header), prefix_(cat(architecture, ".")) {}
 
-  // Reads keys that begin with nothing.
+  // Reads keys that have no prefix.
   static Keys without_prefix(const GgufHeader& header) {
     Keys keys(header, "");
     keys.prefix_.clear();
@@ -66,11 +66,13 @@ class Keys {
   Result<std::string_view> text(std::string_view key, std::string_view fallback) const {
     return header_.get_string(prefix_ + std::string(key), fallback);
   }
-  // A number for each of n_layers: an array of as many, or one that holds for all.
+  // A number for each of n_layers layers: from an array of n_layers numbers, or from one number for
+  // all layers.
   Result<std::vector<uint32_t>> by_layer(std::string_view key, uint32_t n_layers) const;
   Result<std::vector<uint32_t>> by_layer(std::string_view key, uint32_t n_layers,
                                          uint32_t fallback) const;
-  // The finite number of one of n_layers: an element of an array of as many, or one for all.
+  // The number for one of n_layers layers, which must be finite: an element of an array of n_layers
+  // numbers, or one number for all layers.
   Result<float> number_of_layer(std::string_view key, uint32_t n_layers, uint32_t layer) const;
 
   Error error(ErrorCode code, std::string_view key, std::string_view what) const {

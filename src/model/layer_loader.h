@@ -1,5 +1,5 @@
-// What a block uses while it is loaded: its layer's tensors, the metadata keys, and the calls that
-// reserve room for the layer in a sequence's state.
+// What a block needs while it is loaded: its layer's tensors, the metadata keys, and the functions
+// that reserve room for the layer in a sequence's state.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ class LayerLoader {
     return linear(part, n_rows, n_columns, traits().other_biases);
   }
 
-  // Null if the file has none.
+  // The bias, [n]; null if the file has none.
   Result<const float*> bias(std::string_view part, uint64_t n, Presence presence) const;
 
   // A tensor of several matrices [n_rows[i]][hidden_dim], with one bias for all of them.
@@ -68,7 +68,7 @@ class LayerLoader {
   // A norm of the stream, with a bias if the architecture's norms have one.
   Result<Norm> norm(std::string_view part) const;
 
-  // The architecture's norm of heads that are n wide together; empty if it has none.
+  // The architecture's norm of heads that are n wide in all; empty if it has none.
   Result<Norm> head_norm(std::string_view part, uint32_t n) const;
 
   // F32 numbers [n], or [n / n_columns][n_columns]; `tensor` is the name after "blk.N.".

@@ -11,15 +11,15 @@ namespace kinglet {
 struct Linear {
   PackedMatrix matrix;
   const float* bias = nullptr;  // [rows], or null
-  float scale = 1;              // of types whose blocks have too narrow a range: NVFP4
+  float scale = 1;              // for types whose blocks have too narrow a range: NVFP4
 };
 
-// Where `weight` is null, there is no norm. The bias may be null on its own.
+// If `weight` is null, there is no norm. The bias may be null on its own.
 struct Norm {
   const float* weight = nullptr;  // [n_weights]
   const float* bias = nullptr;
   size_t width = 0;      // of the rows that are normalized
-  size_t n_weights = 0;  // a multiple of width: rows one after the other have weights of their own
+  size_t n_weights = 0;  // a multiple of width: successive rows may have weights of their own
 };
 
 }  // namespace kinglet

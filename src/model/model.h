@@ -1,4 +1,5 @@
-// A loaded model: configuration and weights, never changed again and shared by all its sessions.
+// A loaded model: its configuration and weights, which never change and which all its sessions
+// share.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +16,9 @@ namespace kinglet {
 
 class Model {
  public:
-  // Packs the file's weights in place for `kernels`. A file that holds a vocabulary only makes a
-  // model without weights or configuration, and no session of it. Errors: those of read_config and
-  // take_weights. `early`: what was packed while the file arrived.
+  // Packs the file's weights in place for `kernels`. A file that holds only a vocabulary becomes a
+  // model without weights or configuration, which can have no sessions. `early`: the weights that
+  // were packed while the file arrived. Errors: those of read_config and take_weights.
   static Result<Model> load(GgufFile file, const KernelSet& kernels, EarlyWeights* early = nullptr);
 
   bool has_weights() const { return !header().tensors.empty(); }
@@ -27,12 +28,13 @@ class Model {
   const Weights& weights() const { return weights_; }
   const KernelSet& kernels() const { return *kernels_; }
   const StateShape& state_shape() const { return weights_.state; }
-  // Of the weights that are in memory, and of those that stay in the file.
+  // The bytes of the weights that are in memory, and of those that stay in the file.
   uint64_t weight_bytes() const { return file_.bytes_in_memory(); }
   uint64_t stored_bytes() const { return header().data_bytes - weight_bytes(); }
   uint64_t n_parameters() const;
 
-  // A hash of the header and of the output norm's weights, which tell tunings of one model apart.
+  // A hash of the header and of the output norm's weights (of the embedding norm's if there is no
+  // output norm). These weights differ between tunings of one model.
   uint64_t identity() const;
 
   // The angles of a rotation other than none, in a context of up to n_ctx positions.
@@ -44,11 +46,11 @@ class Model {
   Weights weights_;
   const KernelSet* kernels_ = nullptr;
   RopeTable rope_;
-  RopeTable long_rope_;  // beyond the original context
+  RopeTable long_rope_;  // for contexts longer than the original one
   RopeTable local_rope_;
 };
 
-// ErrorCode::missing_tensor where the file holds a vocabulary only.
+// ErrorCode::missing_tensor if the file holds only a vocabulary.
 Status check_has_weights(const Model& model);
 
 }  // namespace kinglet

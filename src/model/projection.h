@@ -1,4 +1,4 @@
-// Rows times matrices: what layers of every kind do most.
+// Multiplies rows by matrices, which takes most of the time in layers of every kind.
 #pragma once
 
 #include <cstddef>
@@ -13,22 +13,23 @@
 
 namespace kinglet {
 
-// Items that a thread takes at a time: a multiple of every kernel's interleave.
+// The number of items that a thread takes at a time: a multiple of every kernel's interleave.
 constexpr size_t kPartGrain = 32;
 
-// Room for quantized activations, as wide as the widest row that is multiplied.
+// Scratch memory for quantized activations, as wide as the widest row that is multiplied.
 struct ProjectionScratch {
   std::byte* activations = nullptr;
-  // Where a matrix is multiplied by looking sums up.
+  // Only for matrices that are multiplied by looking up sums.
   SumTable* tables = nullptr;
   int32_t* negative_sums = nullptr;
 
-  // Of n_rows rows of up to `width` numbers; `is_tabulated`: of matrices that look sums up.
+  // Takes memory for n_rows rows of up to `width` numbers. `is_tabulated`: there are matrices that
+  // are multiplied by looking up sums.
   static ProjectionScratch take(Arena& arena, const KernelSet& kernels, uint64_t n_rows,
                                 uint64_t width, bool is_tabulated);
 };
 
-// Whether a file has matrices that are multiplied by looking sums up.
+// Whether a file has matrices that are multiplied by looking up sums.
 bool needs_tables(const GgufHeader& header, const KernelSet& kernels);
 
 // y [n_rows][matrix rows] = scale x · matrix^T + bias.
@@ -39,8 +40,8 @@ struct Projection {
   size_t n_rows() const { return weights->matrix.n_rows; }
 };
 
-// Multiplies rows x [n_rows][n_columns] with every matrix [.][n_columns], in one go for all
-// threads. `scratch` has room for as many rows.
+// Multiplies rows x [n_rows][n_columns] by every matrix [.][n_columns], as one job that all threads
+// share. `scratch` must have room for n_rows rows.
 void project_rows(const KernelSet& kernels, ThreadPool& pool, const ProjectionScratch& scratch,
                   const float* x, size_t n_rows, std::initializer_list<Projection> projections);
 

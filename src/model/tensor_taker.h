@@ -1,5 +1,6 @@
-// Gives out the tensors of a file, each once, and knows which are left. All errors name the tensor:
-// ErrorCode::missing_tensor, wrong_shape, wrong_type, and not_finite (it contains NaN or infinity).
+// Returns the tensors of a file by name, and records which ones were not taken. All errors name the
+// tensor: ErrorCode::missing_tensor, wrong_shape, wrong_type, and not_finite (the tensor contains
+// NaN or infinity).
 #pragma once
 
 #include <cstdint>
@@ -53,7 +54,7 @@ class TensorTaker {
   Result<std::vector<PackedMatrix>> experts(std::string_view name, uint64_t n_experts,
                                             uint64_t n_parts, uint64_t n_rows, uint64_t n_columns);
 
-  // The factors for the products of the n matrices of "STEM.weight": "STEM.scale" [n], or 1.
+  // The factors that scale the products of the n matrices of "STEM.weight": "STEM.scale" [n], or 1.
   // "STEM.input_scale" [n] is ignored: it is for engines that round activations to 4-bit floats.
   Result<std::vector<float>> scales(std::string_view stem, uint64_t n);
 
@@ -66,11 +67,11 @@ class TensorTaker {
  private:
   Result<TensorView> take(std::string_view name, const Shape& expected,
                           std::optional<DType> type = std::nullopt);
-  // Marks it as taken, whether it is in memory or not.
+  // Marks the tensor as taken, whether it is in memory or not.
   Result<const TensorInfo*> take_info(std::string_view name, const Shape& expected);
-  // Packs a part of a tensor that holds whole rows of it.
+  // Packs a part of a tensor that consists of whole rows.
   Result<PackedMatrix> pack(const TensorView& tensor, const TensorView& part);
-  // The first block that holds NaN or infinity.
+  // The first block that contains NaN or infinity.
   std::optional<size_t> find_bad_block(const TensorView& tensor) const;
   Result<std::vector<PackedMatrix>> slice(const TensorView& tensor,
                                           const std::vector<uint64_t>& n_rows);
@@ -81,7 +82,7 @@ class TensorTaker {
   std::vector<bool> taken_;
 };
 
-// A norm of the stream: "NAME.weight", and "NAME.bias" where the architecture's norms have one.
+// Takes a norm of the stream: "NAME.weight", and "NAME.bias" if the architecture's norms have one.
 Result<Norm> take_norm(TensorTaker& tensors, const std::string& name, const ModelConfig& config);
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// Whole texts whose tokens see each other: what an encoder computes together.
+// The texts that an encoder computes together. The tokens of a text see each other.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,20 @@
 
 namespace kinglet {
 
-// A text's rows among those of all texts.
+// The rows of one text among the rows of all texts.
 struct TextSpan {
   size_t first;
   size_t n_tokens;
 };
 
-// Rows of all tokens, one text after the other. The keys and values are those of the layer that
-// runs: each writes over those of the one before it.
+// The rows of all tokens, one text after the other. The keys and values are those of the layer that
+// runs: each layer overwrites those of the layer before it.
 struct Texts {
   std::vector<TextSpan> spans;  // one or more, none of them empty
   float* stream = nullptr;      // [hidden_dim]
   float* keys = nullptr;        // [kv_dim]
   float* values = nullptr;      // [kv_dim]
-  uint32_t* text_of = nullptr;  // which text a row is of
+  uint32_t* text_of = nullptr;  // the text of each row
   Angles angles[kRotationTables];
 
   size_t n_tokens() const { return spans.back().first + spans.back().n_tokens; }

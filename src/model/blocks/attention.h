@@ -11,10 +11,10 @@
 
 namespace kinglet {
 
-// A gate, where there is one, multiplies what a head gives by its sigmoid (Qiu et al., 2025);
-// "attn_q" then holds the query and the gate of one head after the other.
+// If the architecture has gates, the sigmoid of a head's gate multiplies the head's output (Qiu et
+// al., 2025). "attn_q" then contains the query and the gate of one head after the other.
 //
-// "attn_output", and what makes its inputs.
+// Tensors: "attn_output", and those of AttentionInputs.
 class Attention : public Block {
  public:
   static Result<std::unique_ptr<Block>> load(LayerLoader& loader);
@@ -23,13 +23,13 @@ class Attention : public Block {
   Status run(Step& step, Arena arena, const float* x, float* out) const override;
 
  private:
-  // Of n tokens.
+  // The rows of n tokens.
   struct Buffers {
     float* query;   // [q_dim]
-    float* gated;   // [2 q_dim]: query and gate of each head, where there is a gate
-    float* gate;    // [q_dim]: the same
-    float* key;     // [kv_dim], where the layer has rows of its own
-    float* value;   // [kv_dim], likewise
+    float* gated;   // [2 q_dim]: query and gate of each head, if there are gates
+    float* gate;    // [q_dim], if there are gates
+    float* key;     // [kv_dim], if the layer has rows of its own
+    float* value;   // [kv_dim], if the layer has rows of its own
     float* output;  // [q_dim]: of all heads
     std::byte* per_thread;
   };
@@ -44,7 +44,7 @@ class Attention : public Block {
   uint32_t head_dim() const { return inputs_.layer.head_dim; }
 
   AttentionInputs inputs_;
-  uint32_t rows_ = 0;  // which of the sequence's keys and values are this layer's
+  uint32_t rows_ = 0;  // the index of the layer's keys and values in the sequence
   Linear output_;      // [hidden_dim][q_dim]
 };
 

@@ -1,4 +1,4 @@
-// What makes queries, keys and values of a layer's input: shared by the blocks with attention.
+// Makes queries, keys and values from a layer's input. All blocks with attention use it.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@ namespace kinglet {
 
 class Step;
 
-// "attn_q", "attn_k", "attn_v" or all in "attn_qkv"; norms of queries and keys. Where the layer
-// reads the keys and values of another one, it makes queries only.
+// Tensors: "attn_q", "attn_k", "attn_v", or "attn_qkv" with all three; norms of queries and keys.
+// If the layer reads the keys and values of another layer, only queries are made.
 struct AttentionInputs {
   static Result<AttentionInputs> load(LayerLoader& loader);
 
@@ -24,19 +24,19 @@ struct AttentionInputs {
   void finish_queries(Step& step, float* queries) const;
   void finish_keys(Step& step, float* keys) const;
 
-  // Normalizes the step's values [n_tokens][kv_dim], where the architecture does; those that are
-  // keys are copied before that, so call it first.
+  // Normalizes the step's values [n_tokens][kv_dim], if the architecture does. If the values are
+  // the keys before their norm, copies these first: so call it before finish_keys().
   void finish_values(Step& step, const float* keys, float* values) const;
 
   LayerConfig layer;
-  bool has_rows = true;   // keys and values of its own
+  bool has_rows = true;   // the layer has keys and values of its own
   bool is_gated = false;  // queries have gates: see Attention
   Linear query;           // [q_dim][hidden_dim], or [2 q_dim][hidden_dim] with gates
   Linear key;             // [kv_dim][hidden_dim]
   Linear value;           // [kv_dim][hidden_dim]; no rows: values are keys before their norm
   Norm query_norm;        // see HeadNorm
   Norm key_norm;
-  std::vector<float> value_norm;  // weights of 1 [head_dim], where values are normalized
+  std::vector<float> value_norm;  // weights of 1 [head_dim], if values are normalized
   bool rotates_first = false;
 
  private:

@@ -1,4 +1,4 @@
-// Two mixers that read the same rows, and whose outputs are added (Falcon-H1, TII, 2025).
+// Two mixers that read the same rows; their outputs are added (Falcon-H1, TII, 2025).
 #pragma once
 
 #include <memory>

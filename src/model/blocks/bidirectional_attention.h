@@ -1,5 +1,4 @@
-// Attention over whole texts, whose tokens see each other in both directions (BERT, Devlin et al.,
-// 2018).
+// Attention over whole texts: tokens see each other in both directions (BERT, Devlin et al., 2018).
 #pragma once
 
 #include <memory>
@@ -11,8 +10,8 @@
 
 namespace kinglet {
 
-// "attn_output", and what makes its inputs. prepare() puts the keys and values of its rows beside
-// those of all others, as floats; run() looks at those of whole texts.
+// Tensors: "attn_output", and those of AttentionInputs. prepare() stores the keys and values of the
+// step's rows with those of all other rows, as floats; run() reads those of whole texts.
 class BidirectionalAttention : public Block {
  public:
   static Result<std::unique_ptr<Block>> load(LayerLoader& loader);
@@ -22,7 +21,7 @@ class BidirectionalAttention : public Block {
   Status run(Step& step, Arena arena, const float* x, float* out) const override;
 
  private:
-  // Of n tokens.
+  // The rows of n tokens.
   struct Buffers {
     float* query;   // [q_dim]
     float* output;  // [q_dim]: of all heads

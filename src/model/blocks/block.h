@@ -1,5 +1,5 @@
-// What a layer is made of: a mixer, through which tokens learn of others, and a
-// feed-forward block, which works on each token alone.
+// The blocks of a layer: a mixer, in which tokens see each other, and a feed-forward block, which
+// works on each token alone.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@ namespace kinglet {
 
 class Step;
 
-// The largest batch, and the threads that work on it.
+// The number of tokens in a batch, and of the threads that work on it.
 struct BatchShape {
   uint64_t n_tokens;
   uint64_t n_threads;
 };
 
-// What a block needs while it runs.
+// The memory that a block needs while it runs.
 struct ScratchNeeds {
   uint64_t n_bytes = 0;    // of the arena
   uint64_t row_width = 0;  // columns of the widest matrix, whose input may be quantized
@@ -37,12 +37,12 @@ class Block {
 
   virtual ScratchNeeds scratch_needs(const BatchShape& batch) const = 0;
 
-  // Of encoders: computes from the step's rows what rows of other batches will need of them. It is
-  // called for all batches before run() is called for the first.
+  // Only in encoders: computes what rows of other batches need from the step's rows. It is called
+  // for all batches before run() is called for the first one.
   virtual void prepare(Step& /*step*/, Arena /*arena*/, const float* /*x*/) const {}
 
-  // out [n_tokens][hidden_dim] = what the block makes of the step's rows x [n_tokens][hidden_dim].
-  // Keeps what later steps will need in the step's sequence. `arena` has room for scratch_needs().
+  // out [n_tokens][hidden_dim] = the block's output for the step's rows x [n_tokens][hidden_dim].
+  // Stores what later steps need in the step's sequence. `arena` has room for scratch_needs().
   // Errors: those of the sequence.
   virtual Status run(Step& step, Arena arena, const float* x, float* out) const = 0;
 };

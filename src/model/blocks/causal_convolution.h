@@ -1,5 +1,5 @@
-// A convolution over the last few tokens, each channel by itself: what short convolutions, delta
-// nets and state spaces see of a token's neighbours.
+// A convolution over the last few tokens, each channel by itself: short convolutions, delta nets
+// and state spaces use it.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,25 @@
 
 namespace kinglet {
 
-// Wider ones would be no short convolution; real ones are 3 or 4 wide.
+// The largest width of a short convolution; those of real models are 3 or 4 wide.
 constexpr uint32_t kMaxConvolution = 32;
 
-// out[t][c] = bias[c] + sum over j < width of taps[j][c] * x[t - width + 1 + j][c]. Keeps the last
-// width - 1 rows of x, which are 0 in front of the first token.
+// out[t][c] = bias[c] + sum over j < width of taps[j][c] * x[t - width + 1 + j][c]. The sequence
+// keeps the last width - 1 rows of x; before the first token they are 0.
 class CausalConvolution {
  public:
-  // "PART.weight" [n_channels][width], the last tap for the token itself, and "PART.bias".
+  // Loads "PART.weight" [n_channels][width], with the tap for the token itself last, and
+  // "PART.bias".
   static Result<CausalConvolution> load(LayerLoader& loader, std::string_view part, uint32_t width,
                                         uint32_t n_channels, Presence bias);
 
   uint32_t n_channels() const { return n_channels_; }
 
-  // The input [n_tokens][n_channels], which the caller fills; rows of earlier tokens lie before it.
+  // Takes memory for the input [n_tokens][n_channels], which the caller fills, with room for the
+  // rows of earlier tokens before it.
   float* take_input(Arena& arena, uint64_t n_tokens) const;
 
-  // out [n_tokens][n_channels] from the input that was filled. Both are in the step's arena.
+  // Computes out [n_tokens][n_channels] from the filled input. Both are in the step's arena.
   void run(Step& step, float* input, float* out) const;
 
  private:
@@ -38,7 +40,7 @@ class CausalConvolution {
   uint32_t n_channels_ = 0;
   std::vector<float> taps_;      // [width][n_channels]
   const float* bias_ = nullptr;  // [n_channels], or null
-  uint64_t state_ = 0;           // where the kept rows are
+  uint64_t state_ = 0;           // offset of the kept rows in the recurrent state
 };
 
 }  // namespace kinglet

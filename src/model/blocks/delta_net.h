@@ -1,5 +1,5 @@
-// The gated delta net (Yang, Kautz and Hatamizadeh, 2024): linear attention whose state unlearns
-// what it answered wrongly.
+// The gated delta net (Yang, Kautz and Hatamizadeh, 2024): linear attention. For each key, its
+// state is corrected by the error of its answer.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ namespace kinglet {
 //   strength = σ(W_beta x);  decay = e^(A softplus(W_alpha x + dt_bias)), for each value head
 //   o = the delta rule (see DeltaRule);  out = W_out (norm(o) ⊙ silu(W_gate x))
 // Value head h reads key head h mod n_key_heads.
-// "attn_qkv", "attn_gate", "ssm_conv1d", "ssm_beta", "ssm_alpha", "ssm_dt.bias", "ssm_a" (A < 0),
-// "ssm_norm", "ssm_out".
+// Tensors: "attn_qkv", "attn_gate", "ssm_conv1d", "ssm_beta", "ssm_alpha", "ssm_dt.bias", "ssm_a"
+// (A < 0), "ssm_norm", "ssm_out".
 class DeltaNet : public Block {
  public:
   static Result<std::unique_ptr<Block>> load(LayerLoader& loader);
@@ -27,7 +27,7 @@ class DeltaNet : public Block {
   Status run(Step& step, Arena arena, const float* x, float* out) const override;
 
  private:
-  // Of n tokens.
+  // The rows of n tokens.
   struct Buffers {
     float* qkv;    // [2 key_dim + value_dim]: the convolution's input,
     float* mixed;  // and its output
@@ -58,11 +58,11 @@ class DeltaNet : public Block {
   CausalConvolution convolution_;
   const float* dt_bias_ = nullptr;   // [n_value_heads]
   const float* a_ = nullptr;         // [n_value_heads]
-  std::vector<float> query_weight_;  // [head_dim]: what makes an RMS norm one of length 1 / sqrt(S)
-  std::vector<float> key_weight_;    // [head_dim]: of length 1
+  std::vector<float> query_weight_;  // [head_dim]: with it, an RMS norm gives length 1 / sqrt(S)
+  std::vector<float> key_weight_;    // [head_dim]: with it, an RMS norm gives length 1
   Norm norm_;
   Linear output_;       // [hidden_dim][value_dim]
-  uint64_t state_ = 0;  // where the states are: [n_value_heads][head_dim][head_dim]
+  uint64_t state_ = 0;  // offset of the states [n_value_heads][head_dim][head_dim]
 };
 
 }  // namespace kinglet

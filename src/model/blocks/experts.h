@@ -1,5 +1,5 @@
-// Mixture of experts (Shazeer et al., 2017): each token goes through a few of the feed-forward
-// networks, chosen by a router.
+// Mixture of experts (Shazeer et al., 2017): a router chooses a few of the feed-forward networks
+// for each token.
 #pragma once
 
 #include <cstdint>
@@ -21,20 +21,21 @@ struct ExpertChoice {
   float weight;  // of its output
 };
 
-// How logits become choices.
+// How the router's logits become choices.
 struct Routing {
-  ExpertGating gating = ExpertGating::softmax;  // over all experts, or of each by itself
-  bool normalizes = true;                       // the chosen ones' weights sum to 1
-  const float* bias = nullptr;                  // [n_experts], counts for the choice alone; or null
+  ExpertGating gating = ExpertGating::softmax;  // over all experts; sigmoid: each by itself
+  bool normalizes = true;                       // the weights of the chosen experts sum to 1
+  const float* bias = nullptr;                  // [n_experts], used only for the choice; or null
 };
 
-// The choices.size() experts of the largest gates, largest first.
+// choices = the choices.size() experts with the largest gates, largest first.
 void choose_experts(std::span<const float> logits, const Routing& routing,
                     std::span<ExpertChoice> choices);
 
-// "ffn_gate_inp", "exp_probs_b.bias" where there is one; "ffn_gate_exps", "ffn_up_exps",
-// "ffn_down_exps" of all experts, or "ffn_gate_up_exps", gates first, in place of two; the shared
-// expert where there is one, and "ffn_gate_inp_shexp" where tokens have a gate for it.
+// Tensors: "ffn_gate_inp" and, if the file has it, "exp_probs_b.bias"; "ffn_gate_exps",
+// "ffn_up_exps" and "ffn_down_exps" of all experts, or "ffn_gate_up_exps", gates first, in place of
+// the first two; the shared expert, if there is one, and "ffn_gate_inp_shexp", if tokens have a
+// gate for it.
 class Experts : public Block {
  public:
   static Result<std::unique_ptr<Block>> load(LayerLoader& loader);
@@ -43,14 +44,14 @@ class Experts : public Block {
   Status run(Step& step, Arena arena, const float* x, float* out) const override;
 
  private:
-  // Of n tokens.
+  // The rows of n tokens.
   struct Buffers {
-    float* router;          // [n_experts]: its logits
-    float* shared_gate;     // one each, where there are such gates
+    float* router;          // [n_experts]: the router's logits
+    float* shared_gate;     // [1], if tokens have a gate for the shared expert
     ExpertChoice* choices;  // [n_used]
-    uint32_t* routed;       // one each: the tokens that chose an expert,
-    float* input;           // [hidden_dim]: their rows,
-    float* output;          // [hidden_dim]: and what it makes of them
+    uint32_t* routed;       // [1]: the tokens that chose the expert that runs
+    float* input;           // [hidden_dim]: the rows of these tokens
+    float* output;          // [hidden_dim]: the expert's output for these rows
   };
 
   Buffers lay_out(Arena& arena, uint64_t n_tokens) const;
@@ -70,7 +71,7 @@ class Experts : public Block {
   Linear router_;  // [n_experts][hidden_dim]
   std::vector<FeedForward> experts_;
   std::optional<FeedForward> shared_;  // all tokens go through it
-  // [1][hidden_dim]: its sigmoid scales what that makes; no rows: nothing does
+  // [1][hidden_dim]: its sigmoid scales the shared expert's output; no rows: no scale
   Linear shared_gate_;
 };
 

@@ -1,5 +1,6 @@
-// The feed-forward network of a layer: down(activation(gate) * up), or down(activation(up)).
-// "xielu.alpha_p" and so on, keys of no architecture, tell of a trained activation.
+// The feed-forward network of a layer: down(activation(gate) * up), or down(activation(up)). The
+// parameters of the trained activation xIELU are in the keys "xielu.alpha_p" and so on, which do
+// not begin with the architecture's name.
 #pragma once
 
 #include <memory>
@@ -10,15 +11,15 @@
 
 namespace kinglet {
 
-// "ffn_gate" (or in "ffn_up", in front), "ffn_up", "ffn_down".
+// Tensors: "ffn_gate" (or the first rows of "ffn_up"), "ffn_up", "ffn_down".
 class FeedForward : public Block {
  public:
   static Result<std::unique_ptr<Block>> load(LayerLoader& loader);
 
-  // The expert that every token goes through: "ffn_gate_shexp" and so on.
+  // Loads the expert that all tokens use: "ffn_gate_shexp" and so on.
   static Result<FeedForward> load_shared_expert(LayerLoader& loader);
 
-  // A gate without rows: there is none.
+  // If `gate` has no rows, the network has no gate.
   FeedForward(const Linear& gate, const Linear& up, const Linear& down)
       : gate_(gate), up_(up), down_(down) {}
 
@@ -36,7 +37,7 @@ class FeedForward : public Block {
   Linear gate_;  // [width][hidden_dim]
   Linear up_;    // [width][hidden_dim]
   Linear down_;  // [hidden_dim][width]
-  Xielu xielu_;  // where that is the activation
+  Xielu xielu_;  // if that is the activation
 };
 
 }  // namespace kinglet

@@ -1,6 +1,6 @@
-// What a token brings to each layer beside the stream (Gemma 3n, 2025): a row of a table of its
-// own, mixed with what all layers make of its embedding (see Step::layer_input), gated by the
-// stream.
+// A token's own input to each layer, in addition to the stream (Gemma 3n, 2025). It combines a row
+// of a separate table with a projection of the token's embedding (see Step::layer_input); the
+// stream gates it.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace kinglet {
 
-// "inp_gate", "proj": proj(activation(inp_gate(stream)) * input), with a GELU.
+// Tensors: "inp_gate", "proj". Computes proj(gelu(inp_gate(stream)) * input).
 class LayerInput : public Block {
  public:
   static Result<std::unique_ptr<Block>> load(LayerLoader& loader);

@@ -15,8 +15,8 @@ namespace kinglet {
 //   step = softplus(dt + dt_bias);  S ← e^(A step) S + step x Bᵀ;  y = C S + D x, for each head
 //   out = W_out norm(y ⊙ silu(z)), each group normalized by itself
 // Head h reads group h / (H / G) of B and C.
-// "ssm_in", "ssm_conv1d", "ssm_dt.bias", "ssm_a" (A < 0), "ssm_d", "ssm_norm" where there is one,
-// "ssm_out".
+// Tensors: "ssm_in", "ssm_conv1d", "ssm_dt.bias", "ssm_a" (A < 0), "ssm_d", "ssm_norm" if there is
+// one, "ssm_out".
 class Mamba2 : public Block {
  public:
   static Result<std::unique_ptr<Block>> load(LayerLoader& loader);
@@ -25,7 +25,7 @@ class Mamba2 : public Block {
   Status run(Step& step, Arena arena, const float* x, float* out) const override;
 
  private:
-  // Of n tokens.
+  // The rows of n tokens.
   struct Buffers {
     float* z;      // [inner_dim]
     float* xbc;    // [inner_dim + 2 n_groups n_states]: the convolution's input,
@@ -56,7 +56,7 @@ class Mamba2 : public Block {
   const float* d_ = nullptr;        // [n_heads]
   Norm norm_;
   Linear output_;       // [hidden_dim][inner_dim]
-  uint64_t state_ = 0;  // where S is: [n_heads][head_dim][n_states]
+  uint64_t state_ = 0;  // offset of S [n_heads][head_dim][n_states]
 };
 
 }  // namespace kinglet

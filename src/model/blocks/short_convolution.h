@@ -11,7 +11,7 @@
 namespace kinglet {
 
 // out = W_out (c ⊙ convolution(b ⊙ z)), with (b, c, z) = W_in x.
-// "shortconv.in_proj" of b, c and z, "shortconv.conv", "shortconv.out_proj".
+// Tensors: "shortconv.in_proj" for b, c and z, "shortconv.conv", "shortconv.out_proj".
 class ShortConvolution : public Block {
  public:
   static Result<std::unique_ptr<Block>> load(LayerLoader& loader);
@@ -20,7 +20,7 @@ class ShortConvolution : public Block {
   Status run(Step& step, Arena arena, const float* x, float* out) const override;
 
  private:
-  // Of n tokens, [hidden_dim] each.
+  // The rows of n tokens, [hidden_dim] each.
   struct Buffers {
     float* b;  // the convolution's input
     float* c;
