@@ -3,19 +3,20 @@ import { markdownTable } from './table.mjs';
 
 const places = { native: 'native', chromium: 'Chromium' };
 
-/** Tables for each model: first quality and memory, then speed. */
+/** Tables for each model: quality and memory, if they were measured, then speed. */
 export function kvTables({ models }) {
   return Object.values(models)
     .flatMap(({ title, kinds, quality }) => {
       const rows = Object.entries(kinds);
       const costTable = markdownTable(rows.map((row) => costs(row, kinds.f32, quality)));
+      const costPart = quality ? [costTable] : [];
       if (!rows.some(([, result]) => result.native ?? result.chromium)) {
-        return [`### ${title}`, costTable];
+        return [`### ${title}`, ...costPart];
       }
       return [
         `### ${title}`,
-        costTable,
-        'Tokens per second of reading a context but for its last 32 tokens / of writing these:',
+        ...costPart,
+        'Tokens per second: reading a context except its last 32 tokens / generating these:',
         markdownTable(rows.map(([kind, result]) => speeds(kind, result, kinds))),
       ];
     })

@@ -2,7 +2,8 @@
 // model and one in the shape of SmolLM2-135M. Writes docs/kv.json, docs/kv.svg and the tables in
 // docs/kv.md.
 //   --only quality,native,chromium,fork   measures only these; docs/kv.json keeps the other results
-//   --model NAME,…                        only these models: kinglet-stories-5m, smollm2-135m
+//   --model NAME,…                        only these models: kinglet-stories-5m, smollm2-135m;
+//                                         qwen2.5-0.5b (only its speed) must be named
 //   --kinds f32,int8,…                    default: all
 //   --contexts 128,512,2048               those above the model's own context length are left out
 //   --repeats N                           default 3; the best one counts
@@ -35,13 +36,19 @@ const models = {
     contextLength: 4096,
     nWindows: 8,
   },
+  'qwen2.5-0.5b': {
+    title: 'Random weights in the shape of Qwen2.5-0.5B, Q4_0',
+    file: () => prepareModel('qwen2.5-0.5b', 'Q4_0').file,
+    contextLength: 8192,
+  },
 };
+const usual = ['kinglet-stories-5m', 'smollm2-135m'];
 const json = join(root, 'docs/kv.json');
 
 const { values: options } = parseArgs({
   options: {
     only: { type: 'string', default: parts.join(',') },
-    model: { type: 'string', default: Object.keys(models).join(',') },
+    model: { type: 'string', default: usual.join(',') },
     kinds: { type: 'string', default: allKinds.join(',') },
     contexts: { type: 'string', default: '128,512,2048' },
     repeats: { type: 'string', default: '3' },
@@ -79,7 +86,7 @@ console.log(markdown);
 async function measure(model, { file, contextLength, nWindows }) {
   const path = file();
   const resultOf = (kind) => (model.kinds[kind] ??= {});
-  if (only.includes('quality')) {
+  if (only.includes('quality') && nWindows) {
     model.quality = { contextTokens: 256, greedyTokens: 256 };
     const measured = measureQuality(path, kinds, { ...model.quality, nWindows });
     for (const [kind, result] of Object.entries(measured)) Object.assign(resultOf(kind), result);

@@ -1,7 +1,8 @@
 // The functions of the benchmarks' page, called by chromium.mjs.
+import { measureLimits } from './limits.js';
 import { measureKinglet } from './measure.js';
 import { measureKv } from './measure-kv.js';
-import { measureLimits } from './limits.js';
+import { measureLookup } from './measure-lookup.js';
 
 globalThis.measureKinglet = async (model, options) => {
   const { Kinglet } = await import('/dist/index.js');
@@ -11,6 +12,11 @@ globalThis.measureKinglet = async (model, options) => {
 globalThis.measureKv = async (model, options) => {
   const { Kinglet } = await import('/dist/index.js');
   return measureKv(Kinglet, model, options);
+};
+
+globalThis.measureLookup = async (model, options) => {
+  const { Kinglet } = await import('/dist/index.js');
+  return measureLookup(Kinglet, model, options);
 };
 
 globalThis.measureLimits = async (url, options) => {

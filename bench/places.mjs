@@ -2,6 +2,7 @@
 //   limits(bytes, threads)  the limits of each kernel set, when reading `bytes` in a pass
 //   speed(file, options)    the speed of a model; options: { kernels, threads, repeats }
 //   kv(file, options)       that of its KV caches; options: { kinds, contexts, threads, repeats }
+//   lookup(file, options)   that of guessing ahead (not in Node); options: { threads, repeats }
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -26,6 +27,8 @@ export const places = {
     kv: (file, { kinds, contexts, threads, repeats }) => ({
       results: runProgram('kv_speed', [file, kinds, contexts, threads, repeats].map(String)),
     }),
+    lookup: (file, { threads, repeats }) =>
+      runProgram('lookup_speed', [file, 'fastest', String(threads), String(repeats)]),
     close: () => undefined,
   }),
 
@@ -50,6 +53,7 @@ export const places = {
         ),
       speed: (file, options) => inPage('measureKinglet', `/${file}`, options),
       kv: (file, options) => inPage('measureKv', `/${file}`, options),
+      lookup: (file, options) => inPage('measureLookup', `/${file}`, options),
       async close() {
         await browser.close();
         server.closeAllConnections();
