@@ -8,7 +8,7 @@
 #include <malloc.h>
 #endif
 
-// GCC takes the replaced operators for mismatched ones once they are inlined.
+// After inlining, GCC takes the replaced operators for mismatched ones.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 #endif
@@ -33,13 +33,15 @@ void grant_aligned_allocations(int n) { n_granted = n; }
 
 }  // namespace kinglet
 
-// The linker sends every call of NAME here, and gives the real one as __real_NAME (--wrap).
+// The linker replaces every call of NAME by __wrap_NAME, and the real function is __real_NAME
+// (--wrap).
 extern "C" {
 void* __real_malloc(size_t bytes);
 void* __real_calloc(size_t n, size_t bytes);
 void* __real_realloc(void* memory, size_t bytes);
 #if defined(_WIN32)
-// Arguments are the other way round, and as it is imported its name is that of a pointer.
+// The arguments have the opposite order. The function is imported, so its name is that of a
+// pointer.
 extern void* (*__real___imp__aligned_malloc)(size_t bytes, size_t alignment);
 #else
 void* __real_aligned_alloc(size_t alignment, size_t bytes);
@@ -104,7 +106,8 @@ int __wrap_posix_memalign(void** memory, size_t alignment, size_t bytes) {
 #endif
 }
 
-// Those of the standard library call a malloc that is not wrapped. Granted always.
+// The operators of the standard library call a malloc that is not wrapped. These are always
+// granted.
 void* operator new(size_t bytes) {
   return operator new (bytes, std::align_val_t{alignof(std::max_align_t)});
 }

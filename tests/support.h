@@ -1,4 +1,4 @@
-// What tests share: fixture files, and names made of theirs.
+// What all tests share: fixture files, and names of tests made from theirs.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ inline std::string fixture_path(std::string_view name) {
   return std::string(KINGLET_SOURCE_DIR "/tests/fixtures/").append(name);
 }
 
-// The bytes of tests/fixtures/NAME; empty where it cannot be read.
+// The bytes of tests/fixtures/NAME; empty if the file cannot be read.
 inline std::vector<std::byte> read_fixture(std::string_view name) {
   std::vector<std::byte> bytes;
   if (std::FILE* file = std::fopen(fixture_path(name).c_str(), "rb")) {
@@ -32,7 +32,7 @@ inline std::vector<std::byte> read_fixture(std::string_view name) {
   return bytes;
 }
 
-// A name for a parametrized test: what GoogleTest does not take in one becomes "_".
+// A name for a parametrized test: characters that GoogleTest does not allow become "_".
 inline std::string test_name(std::string name) {
   std::replace_if(
       name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },

@@ -1,4 +1,4 @@
-// What the package must know of types before it has an engine, as JSON for
+// Prints as JSON what the package must know about types before it has an engine, for
 // scripts/generate-type-tables.mjs.
 #include <cstdio>
 #include <string>
@@ -29,7 +29,7 @@ void print_tensor_types() {
 }
 
 void print_unread_tensor_types() {
-  constexpr uint32_t kMostIds = 1 << 8;  // ggml has given out far fewer
+  constexpr uint32_t kMostIds = 1 << 8;  // ggml has assigned far fewer
   const char* separator = "";
   for (uint32_t id = 0; id < kMostIds; ++id) {
     const std::string_view name = unread_type_name(id);
@@ -54,7 +54,7 @@ void print_value_bytes() {
   }
 }
 
-// A row of n elements takes `bytes`, and `block_bytes` for each block of them that it begins.
+// A row of n elements takes `bytes`, plus `block_bytes` for each block of elements that it begins.
 struct KvRow {
   uint64_t bytes;
   uint64_t block_size;
@@ -76,7 +76,7 @@ bool is_right(const KvRow& row, const KvKindInfo& info) {
   return true;
 }
 
-// False where the rows of a kind cannot be told so.
+// Returns false if the rows of a kind cannot be described in this way.
 bool print_kv_rows() {
   for (size_t kind = 0; kind < kNKvKinds; ++kind) {
     const KvKindInfo& info = kv_kind_info(static_cast<KvKind>(kind));

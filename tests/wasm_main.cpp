@@ -1,5 +1,5 @@
 // GoogleTest's main() for Emscripten 3.1.6 with a newer Clang, which gives main() another symbol
-// than that Emscripten looks for.
+// than the one that Emscripten looks for.
 #include <gtest/gtest.h>
 
 extern "C" int test_main(int argc, char** argv) __asm__("main");

@@ -1,4 +1,4 @@
-// In wasm, files are JavaScript's.
+// In wasm, JavaScript accesses the files.
 #if !defined(__wasm__)
 
 #include "base/file_access.h"
@@ -12,8 +12,8 @@
 namespace kinglet {
 namespace {
 
-// A file on the disk, which goes again. Its name is of letters that few code pages have together,
-// and of its test's name: tests run in several processes at once.
+// A file on the disk that the destructor removes. Its name has letters that few code pages contain
+// together, and contains the test's name: tests run in several processes at once.
 class TestFile {
  public:
   explicit TestFile(std::string_view content)
@@ -63,7 +63,7 @@ TEST(FileAccess, OpensANameInUtf8AndReadsAnywhere) {
   EXPECT_EQ(open_file(written.path() + ".absent", "rb"), nullptr);
 }
 
-// As large as no 32-bit offset tells, and empty on the disk where it can be.
+// The size does not fit a 32-bit offset. On the disk, the file is sparse if the system allows it.
 TEST(FileAccess, CountsBytesBeyond4GiB) {
   constexpr uint64_t kBytes = (uint64_t{5} << 30) + 3;
   const TestFile written("first");

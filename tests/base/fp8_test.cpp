@@ -13,8 +13,8 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// The two formats after one face, and their values by the book: (-1)^sign * 1.fraction *
-// 2^(exponent - bias), or 0.fraction * 2^(1 - bias) where the exponent is 0.
+// The two formats with one interface, and the definition of their values: (-1)^sign * 1.fraction *
+// 2^(exponent - bias), or 0.fraction * 2^(1 - bias) if the exponent is 0.
 struct E4M3 {
   static constexpr int kFractionBits = 3;
   static constexpr int kBias = 7;
@@ -43,7 +43,7 @@ double finite_value(uint32_t magnitude) {
                                     exponent - Format::kBias - Format::kFractionBits);
 }
 
-// The code whose value is nearest, of two equally near ones the even one; saturates.
+// The code with the nearest value; of two equally near ones the even one. Saturates.
 template <class Format>
 uint32_t nearest_code(float x) {
   const double magnitude = std::fabs(static_cast<double>(x));
@@ -109,7 +109,8 @@ TYPED_TEST(Fp8, AgreesWithASearchForTheNearestValue) {
 
 TYPED_TEST(Fp8, SaturatesAndKeepsNaN) {
   const float largest = TypeParam::decode(TypeParam::kLargest);
-  // The quotient that a row's largest element can give: a rounding above the largest value.
+  // The quotient of a row's largest element can be greater than the largest value by a rounding
+  // error.
   for (const float x : {std::nextafter(largest, kInfinity), largest * 1.5f, 3e38f, kInfinity}) {
     EXPECT_EQ(TypeParam::encode(x), TypeParam::kLargest) << x;
     EXPECT_EQ(TypeParam::encode(-x), TypeParam::kLargest | 0x80u) << x;

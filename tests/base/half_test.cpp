@@ -10,8 +10,8 @@ namespace {
 
 constexpr uint32_t kCodes = 1 << 16;
 
-// The value of a 16-bit float by the book: (-1)^sign * 1.fraction * 2^(exponent - bias), or
-// 0.fraction * 2^(1 - bias) where the exponent is 0; the largest exponent means infinity or NaN.
+// The value of a 16-bit float by definition: (-1)^sign * 1.fraction * 2^(exponent - bias), or
+// 0.fraction * 2^(1 - bias) if the exponent is 0; the largest exponent means infinity or NaN.
 double value_of(uint32_t code, int fraction_bits, int bias) {
   const uint32_t fraction_size = 1u << fraction_bits;
   const uint32_t largest_exponent = 0x7fffu / fraction_size;

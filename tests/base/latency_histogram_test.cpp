@@ -38,7 +38,7 @@ TEST(LatencyHistogram, TellsMeanAndVarianceOfThePopulation) {
   EXPECT_DOUBLE_EQ(histogram.variance(), 4.0);
 }
 
-// Where the difference of two large sums would leave noise, even a negative one.
+// The difference of two large sums would be noise here, even a negative number.
 TEST(LatencyHistogram, VarianceSurvivesLargeMeans) {
   LatencyHistogram histogram;
   for (int i = 0; i < 1000; ++i) histogram.add(1e9 + (i % 2 == 0 ? 0.5 : -0.5));

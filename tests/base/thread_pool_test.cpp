@@ -10,7 +10,8 @@
 namespace kinglet {
 namespace {
 
-// Every index once, in parts cut at the grain, with threads that exist.
+// Expects a call for every index once, in parts that are cut at multiples of the grain, with valid
+// threads.
 void expect_cover(ThreadPool& pool, size_t n, size_t grain) {
   std::vector<std::atomic<int>> calls(n);
   pool.for_range(n, grain, [&](size_t begin, size_t end, size_t thread) {
@@ -41,7 +42,7 @@ TEST(ThreadPool, NoThreadRunsTwoPartsAtATime) {
       EXPECT_EQ(busy[thread].fetch_add(1), 0);
       busy[thread].fetch_sub(1);
     });
-    // All parts are through when the call returns.
+    // All parts are done when the call returns.
     for (const auto& count : busy) ASSERT_EQ(count, 0);
   }
 }
@@ -49,7 +50,7 @@ TEST(ThreadPool, NoThreadRunsTwoPartsAtATime) {
 TEST(ThreadPool, WakesWorkersThatSleep) {
   ThreadPool pool(2);
   for (int round = 0; round < 3; ++round) {
-    // Long enough for the workers to give up spinning.
+    // Long enough that the workers stop spinning and sleep.
     const timespec pause{.tv_sec = 0, .tv_nsec = 20'000'000};
     nanosleep(&pause, nullptr);
     expect_cover(pool, 100, 1);
@@ -99,7 +100,7 @@ TEST(ThreadPool, LeavesThreadsOut) {
     EXPECT_EQ(pool.n_threads(), n_threads);
     for (int round = 0; round < 100; ++round) expect_cover(pool, 100, 1);
     const timespec pause{.tv_sec = 0, .tv_nsec = 5'000'000};
-    nanosleep(&pause, nullptr);  // they sleep, and those that are not left out are woken again
+    nanosleep(&pause, nullptr);  // the workers sleep, and those that take part are woken again
     expect_cover(pool, 100, 1);
   }
   pool.limit(9);

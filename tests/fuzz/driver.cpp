@@ -1,4 +1,4 @@
-// libFuzzer's entry, compiled once for each target.
+// libFuzzer's entry point, compiled once for each target.
 #include <cstdio>
 
 #include "fuzz/targets.h"

@@ -1,4 +1,4 @@
-// Numbers and texts out of a fuzzer's bytes. Behind their end everything is 0.
+// Takes numbers and texts from a fuzzer's bytes. After their end, everything is 0.
 #pragma once
 
 #include <algorithm>
@@ -24,14 +24,14 @@ class Input {
     return value;
   }
 
-  // 0 to `most`, of one byte (two where `most` needs them).
+  // A number from 0 to `most`, made of one byte (two if `most` needs them).
   uint32_t up_to(uint32_t most) {
     return (most < 256 ? number<uint8_t>() : number<uint16_t>()) % (most + 1);
   }
 
   bool flag() { return up_to(1) != 0; }
 
-  // A float of an ordinary size, -8 to 8, zeros among them.
+  // A float of ordinary size, from -8 to 8; zeros are possible.
   float weight() { return static_cast<float>(number<int16_t>() / 64) / 64.0f; }
 
   std::vector<float> weights(size_t n) {

@@ -1,5 +1,5 @@
-// Every input that was kept, in tests/fuzz/corpus/TARGET, through its target: the seeds, and what
-// once found a mistake.
+// Runs each target on every input in tests/fuzz/corpus/TARGET: the seeds, and inputs that once
+// found a bug.
 #include <dirent.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// What is fuzzed: each target takes any bytes, does with them what a page could be made to do, and
-// reports what must never happen. libFuzzer finds inputs (see CMakeLists.txt), and replay_test.cpp
-// runs those that were kept, on every platform.
+// The fuzz targets. Each target takes any bytes, does with them what a page could be made to do,
+// and reports what must never happen. libFuzzer finds inputs (see CMakeLists.txt), and
+// replay_test.cpp runs the inputs that were kept, on every platform.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ void dequantize(Bytes input);     // blocks of every type
 void quantize(Bytes input);       // weights to every type that has an encoder
 void kernels(Bytes input);        // every kernel set against scalar
 void attention(Bytes input);      // the same for attention over every kind of cache
-void kv(Bytes input);             // calls of a KV store against a simple model of it
+void kv(Bytes input);             // calls of a KV store, compared with a simple model of it
 void spm(Bytes input);            // text to SentencePiece-style tokens and back
 void bpe(Bytes input);            // text to byte-level tokens and back, every pre-tokenizer
 void wordpiece(Bytes input);      // text to WordPiece tokens and back
 void unigram(Bytes input);        // text to unigram tokens and back
 void chat_template(Bytes input);  // templates and conversations
-void answer(Bytes input);         // what models write, thoughts and calls of tools
+void answer(Bytes input);         // answers of models, with thoughts and calls of tools
 void grammar(Bytes input);        // grammars, and ways through them
 void sampler(Bytes input);        // options and logits
 void state(Bytes input);          // saved sessions, damaged
@@ -57,7 +57,8 @@ constexpr Target kTargets[] = {
     {"vision", vision},
 };
 
-// Whoever runs the targets says what a report does: ends the program, or fails the test.
+// The program that runs the targets defines what a report does: it ends the program, or fails the
+// test.
 void report(std::string_view what);
 
 inline void check(bool holds, std::string_view what) {

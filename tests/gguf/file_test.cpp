@@ -10,8 +10,8 @@
 #include "gguf/gguf_builder.h"
 #include "support.h"
 
-// AddressSanitizer, where the tests are built with it, stops at an allocation that fails; here the
-// failure is what is tested.
+// In builds with AddressSanitizer, lets an allocation that fails return null instead of stopping
+// the program: the failure is what is tested here.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
 namespace kinglet {
@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kWhole = 1 << 30;
 
-// Small, with padding after the header and between the tensors.
+// A small file, with padding after the header and between the tensors.
 Bytes sample() {
   GgufBuilder builder;
   builder.set("general.architecture", "llama")
@@ -30,14 +30,14 @@ Bytes sample() {
   return builder.build();
 }
 
-// Where the last tensor of sample() ends.
+// The offset of the end of sample()'s last tensor.
 size_t sample_end() {
   const auto file = sample();
   const auto header = parse_gguf_header(file).value();
   return static_cast<size_t>(header.data_offset + header.data_bytes);
 }
 
-// Gives the loader all the bytes that it wants, `next_piece()` of them at a time.
+// Gives the loader all the bytes that it takes, at most `next_piece()` of them at a time.
 template <class NextPiece>
 Status stream(GgufLoader& loader, std::span<const std::byte> bytes, NextPiece next_piece) {
   while (!bytes.empty()) {
@@ -58,7 +58,7 @@ Result<GgufFile> load(std::span<const std::byte> bytes, std::optional<uint64_t> 
   return loader.finish();
 }
 
-// Whether the file holds what a parser finds in `bytes`, in its own memory.
+// Expects the file to hold in its own memory what a parser finds in `bytes`.
 void expect_same(GgufFile& file, std::span<const std::byte> bytes) {
   const auto expected = parse_gguf_header(bytes, bytes.size()).value();
   const GgufHeader& header = file.header();
@@ -285,7 +285,8 @@ Bytes large_header() {
   return builder.build();
 }
 
-// Room always ends where the header is parsed the next time, so that the pieces count the parses.
+// The loader's room always ends where the header is parsed again, so the number of pieces is the
+// number of parses.
 TEST(GgufLoader, ParsesALargeHeaderOnlyWhenMuchOfItIsNew) {
   int n_pieces = 0;
   GgufLoader loader;
@@ -295,7 +296,7 @@ TEST(GgufLoader, ParsesALargeHeaderOnlyWhenMuchOfItIsNew) {
   EXPECT_LT(n_pieces, 20);
 }
 
-// Parsing from the start for every byte would take many minutes here.
+// If every byte parsed the header from the start, this would take many minutes.
 TEST(GgufLoader, StreamsALargeHeaderByteByByte) {
   const Bytes bytes = large_header();
   ASSERT_GT(bytes.size(), size_t{1} << 20);
@@ -317,7 +318,7 @@ TEST(GgufLoader, SurvivesEveryChangedBitOfAStream) {
       if (file.ok()) expect_same(file.value(), changed);
     }
   }
-  EXPECT_GT(n_loaded, 8 * 64u);  // at least where weights and names changed
+  EXPECT_GT(n_loaded, 8 * 64u);  // at least the changes of weights and names
   EXPECT_GT(n_refused, 8 * 24u);
 }
 

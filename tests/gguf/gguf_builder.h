@@ -1,4 +1,4 @@
-// Writes GGUF files in memory, right ones and, through the _raw calls, wrong ones.
+// Writes GGUF files in memory: valid ones and, with the _raw functions, invalid ones.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,12 @@ namespace kinglet {
 
 using Bytes = std::vector<std::byte>;
 
-// Not inlined: GCC 12 then takes the insertion for one into nothing.
+// Not inlined: otherwise GCC 12 assumes an insertion into a buffer without memory.
 [[gnu::noinline]] inline void append_bytes(Bytes& out, std::span<const std::byte> bytes) {
   out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
-// One number as it stands in a file.
+// Appends a number as a file stores it.
 template <class T>
 void append_number(Bytes& out, T value) {
   static_assert(std::is_arithmetic_v<T>);
@@ -67,7 +67,7 @@ class GgufBuilder {
  public:
   explicit GgufBuilder(uint32_t version = 3) : version_(version) {}
 
-  // A value of the type that its C++ type stands for: set<uint8_t>("k", 1).
+  // Sets a value; its C++ type selects the value type: set<uint8_t>("k", 1).
   template <class T>
   GgufBuilder& set(std::string_view key, const T& value) {
     Bytes bytes;
@@ -86,7 +86,7 @@ class GgufBuilder {
     return set_raw(key, static_cast<uint32_t>(ValueType::array), array_bytes(values));
   }
 
-  // An array as it stands in a file: element type, size, elements.
+  // Returns an array as a file stores it: element type, size, elements.
   template <class T>
   static Bytes array_bytes(const std::vector<T>& values) {
     Bytes bytes;
@@ -96,7 +96,7 @@ class GgufBuilder {
     return bytes;
   }
 
-  // An array of one byte each: 0 is false, 1 is true.
+  // Sets an array of flags, which take one byte each: 0 is false, 1 is true.
   GgufBuilder& set_bools(std::string_view key, const std::vector<uint8_t>& flags) {
     Bytes bytes = array_bytes(flags);
     bytes[0] = static_cast<std::byte>(ValueType::boolean);  // not uint8
@@ -110,13 +110,13 @@ class GgufBuilder {
     return *this;
   }
 
-  // Writes general.alignment and keeps to it. Before the first tensor.
+  // Writes general.alignment and uses it. Call this before the first tensor is added.
   GgufBuilder& set_alignment(uint32_t alignment) {
     alignment_ = alignment;
     return set_uint32("general.alignment", alignment);
   }
 
-  // A tensor after those before it; `dims` innermost first, 1 to 4 of them.
+  // Adds a tensor after the earlier ones; `dims`: 1 to 4 of them, innermost first.
   GgufBuilder& add_tensor(std::string_view name, DType type, const std::vector<uint64_t>& dims,
                           std::span<const std::byte> bytes) {
     add_tensor_raw(name, static_cast<uint32_t>(type), dims, data_.size());
@@ -129,7 +129,7 @@ class GgufBuilder {
     return add_tensor(name, DType::f32, dims, std::as_bytes(std::span(values)));
   }
 
-  // An entry of the tensor table only.
+  // Adds only an entry of the tensor table.
   GgufBuilder& add_tensor_raw(std::string_view name, uint32_t type,
                               const std::vector<uint64_t>& dims, uint64_t offset) {
     append_string(tensors_, name);
@@ -141,7 +141,7 @@ class GgufBuilder {
     return *this;
   }
 
-  // Magic to tensor table, without the padding that follows.
+  // Returns the file from the magic to the tensor table, without the padding after it.
   Bytes build_header() const {
     Bytes file;
     append_bytes(file, std::as_bytes(std::span("GGUF", 4)));
@@ -153,7 +153,7 @@ class GgufBuilder {
     return file;
   }
 
-  // The whole file, every tensor padded to the alignment.
+  // Returns the whole file, with every tensor padded to the alignment.
   Bytes build() const {
     Bytes file = build_header();
     if (n_tensors_ > 0) pad(file);

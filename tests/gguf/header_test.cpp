@@ -12,7 +12,7 @@
 namespace kinglet {
 namespace {
 
-// Places of the fixed fields.
+// The offsets of the fixed fields.
 constexpr size_t kVersionAt = 4;
 constexpr size_t kTensorCountAt = 8;
 constexpr size_t kMetadataCountAt = 16;
@@ -30,7 +30,7 @@ Bytes bytes_of(std::string_view text) {
   return bytes;
 }
 
-// Some of everything: every way a header can be cut is in here.
+// A header with some of everything, so that its prefixes contain every way to cut a header.
 GgufBuilder sample(uint32_t version = 3) {
   GgufBuilder builder(version);
   builder.set("general.architecture", "llama")
@@ -47,7 +47,7 @@ GgufBuilder sample(uint32_t version = 3) {
   return builder;
 }
 
-// Parses the bytes as a whole file and expects the error.
+// Parses the bytes as a whole file, and expects this error.
 void expect_error(const Bytes& file, ErrorCode code, std::string_view message) {
   uint64_t needed = 1;
   const auto header = parse_gguf_header(file, file.size(), &needed);
@@ -213,7 +213,7 @@ TEST(GgufHeader, HoldsLengthsAgainstTheSizeOfTheFile) {
 }
 
 TEST(GgufHeader, HoldsTheHeaderAgainstItsLimit) {
-  // A first array of 128 MiB fits, a second one would end after the limit.
+  // A first array of 128 MiB fits; a second one would end after the limit.
   Bytes array;
   append_number<uint32_t>(array, 10);
   append_number(array, kMaxArraySize);
@@ -322,7 +322,7 @@ TEST(GgufHeader, RefusesBadShapes) {
                "block size of Q4_0 (byte 33)");
 }
 
-// The error for a tensor of a type, up to the list of what is expected, which grows with the
+// The error for a tensor of this type, without the list of expected types, which grows with the
 // project.
 std::string type_error(uint32_t type) {
   const Bytes file = GgufBuilder().add_tensor_raw("t", type, {256}, 0).build();
@@ -344,7 +344,7 @@ TEST(GgmlTypes, AreThoseThatAreNotRead) {
   }
 }
 
-// The type of every tensor of a file whose tensors of Q2_0 (id 42) stand as far apart as told.
+// A tensor of Q2_0 (id 42), and the distance from it to the next tensor.
 struct Q2Tensor {
   std::vector<uint64_t> dims;
   uint64_t room;
@@ -374,7 +374,7 @@ TEST(GgufHeader, TellsEarlyBlocksOfQ2_0ByTheRoomOfTheirTensors) {
   };
   EXPECT_EQ(types(with_q2_0({{{256, 64}, 4608}, {{128, 32}, 1152}})), "Q2_0 4608 Q2_0 1152 ");
   EXPECT_EQ(types(with_q2_0({{{256, 64}, 4352}, {{128, 32}, 1088}})), "PQ2_0 4352 PQ2_0 1088 ");
-  // The last one says nothing where another does: the file may have a tail.
+  // The last tensor's room does not count if there is another: the file may have a tail.
   EXPECT_EQ(types(with_q2_0({{{256, 64}, 4352}, {{128, 32}, 9999}})), "PQ2_0 4352 PQ2_0 1088 ");
   EXPECT_EQ(types(with_q2_0({{{256, 64}, 4352}})), "PQ2_0 4352 ");
   EXPECT_EQ(types(with_q2_0({{{256, 64}, 4352 + 31}})), "PQ2_0 4352 ");  // padded
@@ -387,14 +387,14 @@ TEST(GgufHeader, RefusesQ2_0OfNeitherBlocks) {
   expect_error(with_q2_0({{{256, 64}, 4416}, {{128, 32}, 1152}}), ErrorCode::corrupt,
                "tensor \"q0\" of Q2_0 [256, 64] has 4416 bytes before the next one, expected 4608, "
                "or what blocks of 128 weights take in all tensors of Q2_0");
-  // One of each.
+  // One tensor of each kind.
   expect_error(with_q2_0({{{256, 64}, 4608}, {{256, 64}, 4352}, {{128, 32}, 1152}}),
                ErrorCode::corrupt,
                "tensor \"q1\" of Q2_0 [256, 64] has 4352 bytes before the next one, expected 4608, "
                "or what blocks of 128 weights take in all tensors of Q2_0");
   expect_error(with_q2_0({{{256, 64}, 4352}, {{64, 3}, 64}}), ErrorCode::corrupt,
                "tensor \"q1\" has rows of 64, but Q2_0 has blocks of 128 in this file");
-  // A download that was cut short.
+  // A download that ended early.
   expect_error(with_q2_0({{{256, 64}, 4320}}), ErrorCode::truncated,
                "tensor \"q0\" of 4608 bytes at byte 0 of the data section ends at byte 4704 of the "
                "file, but the file has 4416");
@@ -467,7 +467,7 @@ TEST(GgufHeader, RefusesAFileThatIsCutAtAnyByte) {
   EXPECT_TRUE(parse_gguf_header(std::span(file).first(static_cast<size_t>(end)), end).ok());
 }
 
-// Walks over everything that a parsed header promises to be readable.
+// Reads everything that a parsed header promises to be readable.
 uint64_t walk(const GgufHeader& header) {
   uint64_t sum = 0;
   for (const MetadataEntry& entry : header.metadata) {
@@ -501,7 +501,7 @@ TEST(GgufHeader, SurvivesEveryChangedByte) {
       }
     }
   }
-  EXPECT_GT(n_read, header_bytes);  // at least the unchanged byte at each place
+  EXPECT_GT(n_read, header_bytes);  // at least the unchanged byte at each offset
   EXPECT_GT(n_refused, header_bytes);
 }
 

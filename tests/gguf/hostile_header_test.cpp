@@ -1,6 +1,6 @@
-// The headers of real files with one thing wrong: each byte in turn, each length, each place where
-// a download may end. Every one is read or refused in words, and none asks for memory that its
-// bytes do not account for.
+// The headers of real files with one mistake: each byte in turn, each length, each offset at which
+// a download may end. Every header is either read or refused with a message, and no header
+// allocates more memory than its own bytes justify.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace kinglet {
 namespace {
 
-// Each architecture; the weight types of one differ in few bytes.
+// Every architecture; files of different weight types differ in few bytes.
 constexpr const char* kFixtures[] = {"arch/gemma",
                                      "arch/gemma2",
                                      "arch/gemma2-caps",
@@ -87,7 +87,7 @@ HeaderBytes read_header(const std::string& name) {
   return {std::move(file), file_bytes};
 }
 
-// What a page does before it downloads the weights. True where the header is accepted.
+// Does what a page does before it downloads the weights. Returns whether the header is accepted.
 bool open(std::span<const std::byte> bytes, uint64_t file_bytes, bool with_tokenizer) {
   const auto header = parse_gguf_header(bytes, file_bytes);
   if (!header.ok()) {
@@ -104,7 +104,8 @@ bool open(std::span<const std::byte> bytes, uint64_t file_bytes, bool with_token
   return true;
 }
 
-// The places of all lengths, counts, sizes and offsets in a header: a walk of its own.
+// Finds the offsets of all lengths, counts, sizes and offsets in a header, with a parser of its
+// own.
 class Lengths {
  public:
   explicit Lengths(const Bytes& bytes) : bytes_(bytes) {
@@ -169,7 +170,7 @@ TEST_P(HostileHeader, SurvivesEachFlippedByte) {
     n_accepted += open(bytes, file_bytes, i % 16 == 0) ? 1 : 0;
     bytes[i] = before;
   }
-  // A letter of a token is not a mistake; the magic is.
+  // A changed letter of a token is not an error; a changed magic is.
   EXPECT_GT(n_accepted, 0u);
   EXPECT_LT(n_accepted, bytes.size());
 }
@@ -191,7 +192,7 @@ TEST_P(HostileHeader, SurvivesEveryLength) {
 
 TEST_P(HostileHeader, KnowsEveryPrefixForOne) {
   const auto [bytes, file_bytes] = read_header(GetParam());
-  // Padding in front of the data is not missed.
+  // The header can be parsed without the padding before the data.
   const size_t end = bytes.size() - kDefaultAlignment;
   for (size_t n = 0; n < end; ++n) {
     const auto prefix = std::span<const std::byte>(bytes).first(n);

@@ -12,7 +12,7 @@
 namespace kinglet {
 namespace {
 
-// A header and the bytes that it views.
+// A header, and the bytes that it refers to.
 struct Parsed {
   explicit Parsed(const GgufBuilder& builder) : bytes(builder.build()) {
     auto result = parse_gguf_header(bytes, bytes.size());

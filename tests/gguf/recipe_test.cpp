@@ -1,4 +1,4 @@
-// Which type each tensor gets: what llama.cpp chose for the same tensors.
+// The type that each tensor gets: the one that llama.cpp chose for the same tensor.
 #include "gguf/recipe.h"
 
 #include <gtest/gtest.h>
@@ -17,14 +17,14 @@
 namespace kinglet {
 namespace {
 
-// A tensor, or the same of several layers; NAME has * for the layer.
+// A tensor, or the same tensor of several layers; the name has * in place of the layer.
 struct TensorLine {
   std::string name;
   Shape shape = {1, 1, 1, 1};
   std::vector<int> layers = {-1};
 };
 
-// Tensors that get the same types, in order of their layers.
+// Tensors that get the same types, in the order of their layers.
 struct Group {
   std::vector<TensorLine> tensors;
   std::vector<std::string> types_of_mixes;  // "Q4_0,Q5_1 2*Q5_K Q4_K"
@@ -48,7 +48,7 @@ std::vector<int> parse_layers(const std::string& text) {
   return layers;
 }
 
-// The lines of tests/fixtures/recipes.txt: its head describes them.
+// Reads tests/fixtures/recipes.txt: its first lines describe the format.
 std::vector<Model> read_models() {
   const auto bytes = read_fixture("recipes.txt");
   std::istringstream file(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
@@ -82,7 +82,7 @@ std::vector<Model> read_models() {
   return models;
 }
 
-// The types of n layers in a mix, "" where the group does not have it.
+// The types of n layers in a mix; empty if the group does not have the mix.
 std::vector<std::string> expected_types(const Group& group, const std::string& mix, size_t n) {
   for (const std::string& line : group.types_of_mixes) {
     if (line == "kept") return std::vector<std::string>(n, "kept");
@@ -106,7 +106,7 @@ constexpr const char* kMixes[] = {"F16",    "Q8_0",   "Q4_0",   "Q5_1",     "Q2_
                                   "Q5_K_S", "Q5_K_M", "Q6_K",   "IQ4_NL",   "IQ4_XS",
                                   "TQ1_0",  "TQ2_0",  "Q2_0",   "MXFP4_MOE"};
 
-// Tensors of F32 in reversed order: their places in the file do not matter.
+// F32 tensors in reversed order: their order in the file does not matter.
 struct Tensors {
   std::deque<std::string> names;
   std::vector<TensorInfo> infos;

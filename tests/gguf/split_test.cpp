@@ -17,7 +17,7 @@ struct Part {
   uint16_t index = 0;
   uint16_t n_parts = 3;
   std::vector<std::string> tensors = {};  // of 40 floats, all of them the first letter's code
-  int32_t n_tensors = 5;                  // of all parts
+  int32_t n_tensors = 5;                  // in all parts together
 };
 
 const Part kFirst = {0, 3, {"a", "b"}};

@@ -1,4 +1,4 @@
-// Attention over every kind of cache, by every kernel set, against its definition in double
+// Attention over every kind of cache, with every kernel set, compared with its definition in double
 // precision.
 #include "kernels/attention.h"
 
@@ -24,7 +24,7 @@ std::vector<float> numbers(size_t n, Random& random, float scale = 1.0f) {
   return x;
 }
 
-// Keys or values of one head in pages, whose rows stand between those of another head.
+// The keys or the values of one head in pages. The rows of another head are between its rows.
 struct Side {
   const KvKindInfo& kind;
   size_t head_dim;
@@ -40,7 +40,7 @@ struct Side {
         n_pages(pages),
         page_bytes((2 * positions * (code_bytes() + n_scales() * 4) + 3) / 4 * 4),
         memory(page_bytes / 4 * pages) {
-    // What no row covers must not matter.
+    // Bytes that belong to no row must not matter.
     std::fill(memory.begin(), memory.end(), std::numeric_limits<float>::quiet_NaN());
   }
 
@@ -51,7 +51,7 @@ struct Side {
     return reinterpret_cast<std::byte*>(memory.data()) + index * page_bytes;
   }
   KvHead head() {
-    // Scales first, so that codes may begin anywhere.
+    // The scales come first, so codes may begin at any byte.
     return {kind.kind,
             {page(0) + 2 * page_positions * n_scales() * 4, 2 * code_bytes(),
              reinterpret_cast<const float*>(page(0)), 2 * n_scales()}};
@@ -71,7 +71,7 @@ struct Side {
   }
 };
 
-// A cache of random rows, and what attention over it must give.
+// A cache of random rows, and the expected result of attention over it.
 class Cache {
  public:
   Cache(KvKind k_kind, KvKind v_kind, size_t head_dim, size_t n_positions, size_t page_positions,
@@ -81,7 +81,7 @@ class Cache {
         keys_(k_kind, head_dim, page_positions,
               (n_positions + page_positions - 1) / page_positions),
         values_(v_kind, head_dim, page_positions, keys_.n_pages) {
-    // Both sides of a page have one stride.
+    // Pages of keys and pages of values have the same size.
     const size_t page_bytes = std::max(keys_.page_bytes, values_.page_bytes);
     for (Side* side : {&keys_, &values_}) {
       side->page_bytes = page_bytes;
@@ -136,7 +136,7 @@ class Cache {
 
 struct Shape {
   size_t head_dim;
-  size_t n_positions;  // the last token's included
+  size_t n_positions;  // including the last token's
   size_t n_tokens;
   size_t n_heads;
   size_t window = 0;
@@ -166,7 +166,7 @@ class Attention : public testing::TestWithParam<const KernelSet*> {
     return output;
   }
 
-  // Of all n tokens of a text, in tiles of at most n_together.
+  // Attention for all n tokens of a text, in tiles of at most n_together.
   std::vector<float> attend_text(const std::vector<float>& queries, const KvView& view,
                                  size_t n_heads, size_t head_dim, size_t n, size_t window,
                                  const float* slopes, size_t n_together) {
@@ -294,7 +294,7 @@ TEST_P(Attention, CapsItsScores) {
   check(KvKind::int8, KvKind::f16, shape, 90);
 }
 
-// Texts, whose tokens see those after them: of any length, with windows, with ALiBi.
+// Texts of any length whose tokens also see later tokens, with windows and with ALiBi.
 TEST_P(Attention, OfATextSeesBothDirections) {
   constexpr size_t kHeads = 3;
   const float slopes[kHeads] = {0.5f, 0.25f, 0.01f};
@@ -324,7 +324,8 @@ TEST_P(Attention, OfATextSeesBothDirections) {
   }
 }
 
-// A token's numbers must not depend on what it is computed with: prefill and decode agree.
+// A token's results must not depend on the tokens that are computed with it: prefill and decode
+// agree.
 TEST_P(Attention, GivesATokenTheSameNumbersInAnyCompany) {
   constexpr size_t kHeads = 5;
   constexpr size_t kPositions = 280;
@@ -356,7 +357,7 @@ TEST_P(Attention, GivesATokenTheSameNumbersInAnyCompany) {
 TEST_P(Attention, SoftmaxInPartsIsTheSoftmaxOfAll) {
   for (const size_t part : {1u, 3u, 16u, 33u}) {
     auto x = numbers(100, random_, 10.0f);
-    x[50] += 300.0f;  // exponentials of the others vanish, none overflows
+    x[50] += 300.0f;  // the other exponentials become 0, and none overflows
     const double largest = static_cast<double>(*std::max_element(x.begin(), x.end()));
     std::vector<double> expected;
     double expected_sum = 0;

@@ -1,4 +1,4 @@
-// Every kernel set against scalar: types × odd sizes × batch sizes.
+// Every kernel set, compared with scalar: types × odd sizes × batch sizes.
 #include "kernels/kernels.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using Random = std::mt19937;
 
-// Blocks of random bytes, but for those whose weights are not numbers of a usual size.
+// Blocks of random bytes whose weights are all finite and not unusually large.
 std::vector<std::byte> random_blocks(const DTypeInfo& type, size_t n_blocks, Random& random) {
   std::vector<std::byte> blocks(n_blocks * type.block_bytes);
   std::vector<float> weights(type.block_size);
@@ -34,7 +34,7 @@ std::vector<std::byte> random_blocks(const DTypeInfo& type, size_t n_blocks, Ran
   return blocks;
 }
 
-// Rows that 8-bit quantization stores exactly: whole numbers, 127 among each block of 32.
+// Rows that 8-bit quantization stores exactly: whole numbers, with a 127 in each block of 32.
 std::vector<float> exact_activations(size_t n, Random& random) {
   std::vector<float> values(n);
   for (size_t i = 0; i < n; ++i) {
@@ -43,7 +43,7 @@ std::vector<float> exact_activations(size_t n, Random& random) {
   return values;
 }
 
-// The most that a kernel set takes for a block of activations.
+// The most bytes that a kernel set uses for a block of activations.
 size_t most_block_bytes() {
   size_t most = 0;
   for (const KernelSet* set : available_kernels())
@@ -51,7 +51,7 @@ size_t most_block_bytes() {
   return most;
 }
 
-// Activations with room for their quantized form.
+// Activations, with room for their quantized form.
 struct Batch {
   std::vector<float> values;
   std::vector<std::byte> blocks;
@@ -67,7 +67,8 @@ struct Batch {
         view{values.data(), n_columns, blocks.data(), tables.data(), negative_sums.data()} {}
 };
 
-// Products, and for each the sum of the absolute values it adds up: what rounding is relative to.
+// Products, and for each the sum of the absolute values of its terms: rounding errors are relative
+// to that sum.
 struct Products {
   std::vector<float> y;
   std::vector<float> magnitude;
@@ -115,7 +116,7 @@ TEST_P(EachKernelSet, MultipliesEveryTypeAsDequantizedWeightsDo) {
   for (const DTypeInfo& type : dtypes()) {
     for (const size_t n_rows : {1u, 5u, 32u, 37u, 101u}) {
       for (const size_t n_blocks : {1u, 3u, 5u}) {
-        // Types without blocks are tried at lengths that no vector divides.
+        // For types without blocks, no vector width divides the lengths.
         const size_t n_columns =
             type.block_size == 1 ? n_blocks * 32 + n_blocks : n_blocks * type.block_size;
         auto blocks = random_blocks(type, n_rows * n_columns / type.block_size, random_);
@@ -147,7 +148,7 @@ TEST_P(EachKernelSet, RoundsActivationsByHalfACodeAtMost) {
   const Batch batch(values, kColumns);
   for (size_t t = 0; t < 2; ++t) kernels().quantize(batch.view, t);
 
-  // A Q8_0 identity matrix reads the codes back, whatever their width.
+  // A Q8_0 identity matrix returns the codes, whatever their width.
   std::vector<std::byte> blocks(kColumns * kColumns / BlockQ8_0::kSize * sizeof(BlockQ8_0));
   auto* block = reinterpret_cast<BlockQ8_0*>(blocks.data());
   for (size_t i = 0; i < kColumns * kColumns / BlockQ8_0::kSize; ++i) {
@@ -170,7 +171,7 @@ TEST_P(EachKernelSet, RoundsActivationsByHalfACodeAtMost) {
   EXPECT_EQ(y[kColumns], 0.0f);
 }
 
-// A number that is none, at any place of a block, spoils all products of its token and no other's.
+// NaN or infinity at any place of a block affects all products of its token, and no others.
 TEST_P(EachKernelSet, ProductsOfWhatIsNotFiniteAreNotFinite) {
   constexpr size_t kRows = 37;
   constexpr size_t kColumns = 512;
@@ -214,7 +215,7 @@ TEST_P(EachKernelSet, MultipliesTheLargestAndTheSmallestNumbers) {
       const Products expected = multiply_exactly(type, blocks, kRows, batch, 1);
       const auto y = multiply(packed.value(), batch, 1);
       for (size_t i = 0; i < y.size(); ++i) {
-        if (!(expected.magnitude[i] < 1e38f)) continue;  // sums in between may overflow
+        if (!(expected.magnitude[i] < 1e38f)) continue;  // partial sums may overflow
         ASSERT_NEAR(y[i], expected.y[i], tolerance * expected.magnitude[i] + 1e-40f)
             << type.name << " " << unit << " " << i;
       }
@@ -222,7 +223,7 @@ TEST_P(EachKernelSet, MultipliesTheLargestAndTheSmallestNumbers) {
   }
 }
 
-// A matrix of one byte again and again, and scales of 1.
+// A matrix with the same byte everywhere, and scales of 1.
 template <class Block>
 std::vector<std::byte> uniform_blocks(size_t n_blocks, uint8_t byte) {
   Block block;
@@ -239,7 +240,7 @@ std::vector<std::byte> uniform_blocks(size_t n_blocks, uint8_t byte) {
   return blocks;
 }
 
-// The largest sums that a kernel's narrow integers must hold.
+// The largest sums that must fit a kernel's narrow integers.
 TEST_P(EachKernelSet, MultipliesTheLargestCodesAndActivations) {
   constexpr size_t kRows = 67;
   constexpr size_t kColumns = 512;
@@ -277,8 +278,8 @@ TEST_P(EachKernelSet, MultipliesTheLargestCodesAndActivations) {
   expect_products(DType::nvfp4, uniform_blocks<BlockNVFP4>);
 }
 
-// Reading a prompt in batches must not change what is said after it. Rows are short, or so wide
-// that only a few or none are widened together.
+// Reading a prompt in batches must not change the answer. Rows are short, or so wide that only a
+// few of them, or none, are widened together.
 TEST_P(EachKernelSet, ProductsAreTheSameInEveryBatch) {
   constexpr size_t kRows = 69;
   constexpr size_t kTokens = 11;
@@ -304,7 +305,8 @@ TEST_P(EachKernelSet, ProductsAreTheSameInEveryBatch) {
   }
 }
 
-// Sum i of a table is that of the codes whose bits i has, less the negative ones.
+// Sum i of a table is the sum of the codes whose bits are set in i, minus the sum of the negative
+// codes.
 TEST_P(EachKernelSet, TabulatesSumsOfCodes) {
   constexpr size_t kColumns = 256;
   auto values = exact_activations(2 * kColumns, random_);
@@ -579,7 +581,7 @@ TEST_P(VectorFunctions, GateSurvivesExtremes) {
   for (const float value : gate) EXPECT_TRUE(std::isfinite(value));
 }
 
-// The squares of such numbers are none.
+// The squares of such numbers overflow.
 TEST_P(VectorFunctions, NormsWhoseMeanOverflowsAreNotNumbers) {
   for (const size_t n : kLengths) {
     auto x = numbers(n, 1e30f);
@@ -593,7 +595,7 @@ TEST_P(VectorFunctions, NormsWhoseMeanOverflowsAreNotNumbers) {
   }
 }
 
-// What is not finite must not come out as a number, at any place of a vector.
+// A value that is not finite must not become a number, at any place of a vector.
 TEST_P(VectorFunctions, WhatIsNotFiniteStaysVisible) {
   constexpr size_t kN = 37;
   const std::vector<float> ones(kN, 1.0f);
@@ -621,7 +623,7 @@ TEST_P(VectorFunctions, WhatIsNotFiniteStaysVisible) {
       float sum = 0;
       auto scores = x;
       k.softmax_part(scores.data(), kN, largest, sum);
-      // Of a score of -infinity, a softmax makes 0.
+      // The softmax of a score of -infinity is 0.
       EXPECT_EQ(std::isnan(sum), bad != -INFINITY);
     }
   }
@@ -693,8 +695,8 @@ TEST(Kernels, AreFoundByName) {
   EXPECT_EQ(find_kernels(""), nullptr);
 }
 
-// Four rows of one block, two-byte scale, codes in units of four bytes: the layout that packing.h
-// draws.
+// Four rows of one block, with a two-byte scale, and codes in units of four bytes: the layout in
+// packing.h's drawing.
 TEST(Packing, WeavesUnitsOfRows) {
   KernelSet kernels = scalar_kernels();
   kernels.matmul[dtype_index(DType::q4_0)].interleave = 4;

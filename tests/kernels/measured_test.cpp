@@ -38,7 +38,7 @@ TEST(MeasuredKernels, CountEverySetByItself) {
     EXPECT_EQ(kernel_latencies(*kernels).count(), 0u) << "not measured, but counted";
     (void)logits_with(measured_kernels(*kernels), 1);
     const LatencyHistogram once = kernel_latencies(*kernels);
-    EXPECT_GT(once.count(), 6u * 10u);  // layers, and at least the projections and norms of each
+    EXPECT_GT(once.count(), 6u * 10u);  // the layers, and at least each one's projections and norms
     EXPECT_GE(once.min(), 0.0);
     EXPECT_GE(once.mean(), once.min());
     EXPECT_LE(once.mean(), once.max());

@@ -1,4 +1,4 @@
-// The kernels of recurrent layers against their definitions, in doubles.
+// The kernels of recurrent layers, compared with their definitions in doubles.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,8 +49,8 @@ TEST_P(Recurrent, ConvolveAsDefined) {
   }
 }
 
-// Numbers of `n_tokens` tokens of a recurrent head with rows [n_rows][n_columns] of state, and what
-// a kernel makes of them. Rows are further apart than they are wide.
+// Inputs for `n_tokens` tokens of a recurrent head whose state has rows [n_rows][n_columns], and a
+// kernel's outputs. The distance between rows is greater than their width.
 struct HeadNumbers {
   static constexpr size_t kGap = 3;
 
@@ -104,8 +104,8 @@ struct HeadNumbers {
             .output_stride = row_stride};
   }
 
-  // The state and the outputs by the definition, in doubles: added(t, row, state) is what
-  // multiplies the columns' numbers of by_column.
+  // Expects the state and the outputs of the definition, in doubles. added(t, row, state) returns
+  // the factor of the columns' numbers in by_column.
   template <class F>
   void expect_defined(float skip, const F& added) const {
     std::vector<double> state(before.begin(), before.end());
@@ -127,7 +127,7 @@ struct HeadNumbers {
     for (size_t i = 0; i < state.size(); ++i) EXPECT_NEAR(behind[i], state[i], 5e-5);
   }
 
-  // The kernel does the same in place.
+  // Expects the same results from the kernel in place.
   template <class Head>
   void expect_same_in_place(void (*kernel)(const Head&), Head head) const {
     std::vector<float> in_place = before;
@@ -193,7 +193,7 @@ TEST_P(Recurrent, StepThroughAStateSpace) {
   });
 }
 
-// However the tokens are cut.
+// The results do not depend on how the tokens are divided.
 TEST_P(Recurrent, RecurrentHeadsTakeTokensAsTheyCome) {
   HeadNumbers head(37, 24, 67);
   kernels().delta_rule(head.delta_rule());

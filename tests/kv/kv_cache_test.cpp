@@ -43,7 +43,7 @@ KvCache fork_of(const KvCache& cache) {
   return std::move(forked.value());
 }
 
-// The keys of a position, told by a number; values are their negatives.
+// The keys of a position, made from a number; the values are the negatives of the keys.
 std::vector<float> row_of(uint32_t number, uint32_t layer) {
   std::mt19937 random(number * 7 + layer);
   std::vector<float> row(size_t{kRows[layer].n_kv_heads} * kRows[layer].head_dim);
@@ -69,14 +69,14 @@ Status append(KvCache& cache, uint32_t number) {
   return cache.commit();
 }
 
-// A cache of the positions 0, 1, … n - 1, each told by itself.
+// A cache of the positions 0, 1, … n - 1, with the rows of row_of(position).
 KvCache cache_of(std::shared_ptr<KvStore> store, uint32_t n) {
   KvCache cache(std::move(store), kCapacity);
   for (uint32_t i = 0; i < n; ++i) EXPECT_TRUE(append(cache, i).ok());
   return cache;
 }
 
-// A row as a store of that kind holds it.
+// A row as a store of this kind holds it.
 struct StoredRow {
   std::vector<std::byte> codes;
   std::vector<float> scales;
@@ -91,7 +91,7 @@ StoredRow encoded(KvKind kind, const float* row, uint32_t head_dim) {
   return stored;
 }
 
-// What attention would read there.
+// The row that attention would read there.
 StoredRow found(const KvView& view, const KvHead& head, uint32_t position, uint32_t head_dim) {
   const KvRows rows = view.rows(head, position);
   const KvKindInfo& info = kv_kind_info(head.kind);
@@ -99,14 +99,15 @@ StoredRow found(const KvView& view, const KvHead& head, uint32_t position, uint3
           {rows.scales, rows.scales + info.n_scales(head_dim)}};
 }
 
-// The rows that a position was given last, told by numbers; values may outlive a key.
+// The numbers of the rows that were last written at a position; a value may stay while its key is
+// rewritten.
 struct Written {
   uint32_t key;
   uint32_t value;
   Written(uint32_t number) : key(number), value(number) {}  // NOLINT: implicit by design
 };
 
-// Bit for bit, as attention finds them and as they are saved.
+// Compares bit for bit, both what attention reads and what is saved.
 void expect_contents(const KvCache& cache, const std::vector<Written>& written) {
   const auto [k_kind, v_kind] =
       std::pair(cache.store().config().k_kind, cache.store().config().v_kind);
@@ -135,7 +136,7 @@ void expect_contents(const KvCache& cache, const std::vector<Written>& written) 
   EXPECT_EQ(next, saved.end());
 }
 
-// Of positions that count up from 0.
+// The rows of n positions that count up from 0.
 std::vector<Written> first(uint32_t n) {
   std::vector<Written> written;
   for (uint32_t i = 0; i < n; ++i) written.push_back(i);
@@ -173,7 +174,7 @@ TEST(KvCache, NamesTheSideOfAWrongLength) {
             "KV cache: a key has 79 elements, expected 80");
   EXPECT_EQ(cache.push(0, right, wrong).error().message,
             "KV cache: a value has 79 elements, expected 80");
-  // The next layer is narrower.
+  // The next layer's rows are shorter.
   EXPECT_EQ(cache.push(1, right, right).error().message,
             "KV cache: a key has 80 elements, expected 64");
   EXPECT_EQ(cache.push(3, right, right).error().message, "KV cache: layer 3 of 3 does not exist");
@@ -188,7 +189,7 @@ TEST(KvCache, RefusesPositionsPastItsCapacity) {
   EXPECT_EQ(status.error().message,
             "the context is full: it holds 48 of 48 positions, 1 more do not fit");
   EXPECT_EQ(cache.reserve(UINT32_MAX).error().code, ErrorCode::context_full);
-  // A wrong length is named first.
+  // A wrong length is reported first.
   const std::vector<float> wrong(81);
   EXPECT_EQ(cache.push(0, wrong, row).error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(cache.push(0, row, wrong).error().code, ErrorCode::invalid_argument);
@@ -236,7 +237,7 @@ TEST(KvCache, WithoutLayersCommitsWhatWasReserved) {
   EXPECT_EQ(cache.reserve(6).error().code, ErrorCode::context_full);
 }
 
-// What is no number in the last layer leaves no trace in the ones before it.
+// NaN or infinity in the last layer leaves no trace in the layers before it.
 TEST(KvCache, AStepThatFailsLeavesEveryLayerAsItWas) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const Layout layout : {Layout{kCapacity, 1}, Layout{kPage, kPages}}) {
@@ -295,7 +296,7 @@ TEST(KvCache, SaysHowManyPagesAreMissingAndChangesNothing) {
   KvCache cache = cache_of(store, 3);
   const KvCache fork = fork_of(cache);
   const std::vector<uint32_t> pages(cache.pages().begin(), cache.pages().end());
-  const Status refused = cache.reserve(kPage + 1);  // a copy of its page, and another
+  const Status refused = cache.reserve(kPage + 1);  // needs a copy of its page, and another page
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::out_of_memory);
   EXPECT_EQ(refused.error().message,
@@ -319,7 +320,7 @@ TEST(KvCache, ForksSharePagesUntilOneWrites) {
   EXPECT_EQ(store->n_page_copies(), 1u);  // only the partly filled last page
   EXPECT_EQ(store->n_used(), 3u);
   ASSERT_TRUE(append(*parent, 200).ok());
-  EXPECT_EQ(store->n_page_copies(), 1u);  // the parent is now alone in its page
+  EXPECT_EQ(store->n_page_copies(), 1u);  // the parent is now the only user of its page
   expect_contents(*parent, {0, 1, 2, 3, 4, 5, 200});
   expect_contents(child, {0, 1, 2, 3, 4, 5, 100});
 
@@ -330,7 +331,7 @@ TEST(KvCache, ForksSharePagesUntilOneWrites) {
 TEST(KvCache, InOnePieceIsCopiedByAFork) {
   const auto store = make_store(KvKind::q4, KvKind::f32, {kCapacity, 1});
   KvCache parent = cache_of(store, 6);
-  ASSERT_TRUE(push(parent, 99).ok());  // by a step that the fork knows nothing of
+  ASSERT_TRUE(push(parent, 99).ok());  // in a step that the fork does not know of
   KvCache child = fork_of(parent);
   EXPECT_NE(&child.store(), store.get());
   EXPECT_EQ(child.store().n_page_copies(), 0u);
@@ -344,7 +345,8 @@ TEST(KvCache, ManyForksTakeOnlyTheirOwnPages) {
   constexpr uint32_t kPositions = 2000;
   constexpr uint32_t kWritten = 16;
   constexpr uint32_t kForks = 64;
-  // Pages that 2,000 positions fill, and that they do not: those are copied by a fork that writes.
+  // Page sizes that divide 2,000 positions, and sizes that do not: then a fork that writes copies
+  // the last page.
   for (const uint32_t page_positions : {16u, 20u, 24u, 32u, 48u}) {
     const uint32_t n_whole = kPositions / page_positions;
     const uint32_t n_shared = (kPositions - 1) / page_positions + 1;
@@ -387,8 +389,8 @@ TEST(KvCache, DropsPositionsAndMovesTheOthersDown) {
   expect_contents(fork, first(10));
 }
 
-// Random calls against plain lists of numbers, for every kind of keys and of values, in pages and
-// in one piece.
+// Random calls, compared with plain lists of numbers, for every kind of keys and of values, in
+// pages and in one piece.
 class AgainstTheTruth : public testing::TestWithParam<size_t> {
  protected:
   struct Sequence {
@@ -398,7 +400,7 @@ class AgainstTheTruth : public testing::TestWithParam<size_t> {
 
   AgainstTheTruth() : random_(static_cast<uint32_t>(GetParam()) + 1), store_(store()) {}
 
-  // One of the calls, on any sequence.
+  // Makes one of the calls, on any sequence.
   void step() {
     const uint32_t call = number(16);
     if (sequences_.empty() || (call == 0 && sequences_.size() < 6)) {
@@ -467,7 +469,7 @@ class AgainstTheTruth : public testing::TestWithParam<size_t> {
     sequences_.push_back({std::move(cache), std::vector<Written>(sequence.written)});
   }
 
-  // A step that is rolled back with one layer written.
+  // Rolls a step back after one layer was written.
   void fail_half_way(KvCache& cache) {
     if (succeeded(cache.reserve(2))) {
       const auto row = row_of(9999, 0);
@@ -476,7 +478,7 @@ class AgainstTheTruth : public testing::TestWithParam<size_t> {
     cache.rollback();
   }
 
-  // Gives keys from a position on other numbers.
+  // Replaces the keys from a position on by those of other numbers.
   void rewrite(Sequence& sequence) {
     if (sequence.written.empty()) return;
     const uint32_t position = number(sequence.cache->size());
@@ -484,7 +486,7 @@ class AgainstTheTruth : public testing::TestWithParam<size_t> {
     const uint32_t n = sequence.cache->size() - position;
     for (uint32_t layer = 0; layer < kRows.size(); ++layer) {
       const uint32_t head_dim = kRows[layer].head_dim;
-      uint32_t i = 0;  // heads, then positions
+      uint32_t i = 0;  // first counts positions, then heads
       sequence.cache->rewrite_keys(layer, position, [&](float* key) {
         const auto row = row_of(next_number_ + i % n, layer);
         std::copy_n(row.data() + i / n * head_dim, head_dim, key);
@@ -503,7 +505,7 @@ class AgainstTheTruth : public testing::TestWithParam<size_t> {
     sequence.written.erase(begin, begin + static_cast<ptrdiff_t>(n));
   }
 
-  // As one that restores what another one was.
+  // Overwrites a cache with the rows of another, as restoring a state does.
   void overwrite(Sequence& sequence) {
     std::vector<std::pair<std::vector<std::byte>, std::vector<float>>> rows;
     const Sequence& other = sequences_[number(static_cast<uint32_t>(sequences_.size()))];
@@ -526,7 +528,7 @@ class AgainstTheTruth : public testing::TestWithParam<size_t> {
     if (!status.ok()) sequence.cache->rollback();
   }
 
-  // There may be no room left, but nothing else fails.
+  // There may be no room left, but no other error may occur.
   bool succeeded(const Status& status) {
     if (!status.ok()) {
       EXPECT_TRUE(status.error().code == ErrorCode::out_of_memory ||

@@ -21,7 +21,7 @@ KvStoreConfig config_of(std::vector<RowShape> rows, KvKind kind, uint32_t page_p
           .n_pages = n_pages};
 }
 
-// Of sizes that no cache line divides, and no two alike.
+// The sizes are all different, and are no multiples of a cache line.
 const std::vector<RowShape> kMixedRows = {{0, 2, 40}, {2, 1, 5}, {3, 3, 33}};
 
 TEST(KvStore, TakesTheMemoryOfItsHeadsToTheByte) {
@@ -55,7 +55,7 @@ TEST(KvStore, RoundsEachSideOfALayerUpToACacheLine) {
       page += up_to_line(n_rows * info.row_bytes(shape.head_dim)) +
               up_to_line(n_rows * (shape.head_dim + sizeof(float)));
     }
-    // Scales begin on whole floats.
+    // Scales begin at multiples of four bytes, so there may be padding.
     EXPECT_LE(store.value()->bytes(), 3 * (page + 64 * kMixedRows.size()));
     EXPECT_GE(store.value()->bytes(), 3 * page);
   }
@@ -137,7 +137,7 @@ TEST(KvStore, GivesThePageThatWasFreedLongestAgo) {
   EXPECT_EQ(store.n_free(), 0u);
   store.share_page(1);
   for (const uint32_t page : {2u, 1u, 0u}) store.release_page(page);
-  EXPECT_EQ(store.n_free(), 2u);  // one has another user
+  EXPECT_EQ(store.n_free(), 2u);  // one page has another user
   EXPECT_EQ(store.n_users(1), 1u);
   EXPECT_EQ(store.take_page(), 2u);
   EXPECT_EQ(store.take_page(), 0u);

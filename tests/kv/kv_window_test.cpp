@@ -1,4 +1,4 @@
-// Caches that hold a window of their positions.
+// Caches that keep only a window of their positions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -67,7 +67,7 @@ TEST(KvPlan, TellsWhatATokenSees) {
   EXPECT_EQ(first_kept(100, 1000, 5000), 0u);
 }
 
-// A cache with as many pages as a plan gives at least, and what each position was given last.
+// A cache with the fewest pages that a plan gives, and the number last written at each position.
 class Tracked {
  public:
   explicit Tracked(uint32_t window) : cache_(make_store(window), kCapacity, window) {}
@@ -102,7 +102,7 @@ class Tracked {
     numbers_.erase(from, from + static_cast<ptrdiff_t>(n));
   }
 
-  // Everything that the next token sees, and all that the cache says is there.
+  // Checks all rows that the next token sees, and all that the cache claims to hold.
   void check() const {
     ASSERT_EQ(cache_.size(), numbers_.size());
     ASSERT_LE(cache_.first_position(), first_seen(cache_.window(), size()));
@@ -141,7 +141,7 @@ TEST(KvWindow, GivesBackWhatNoTokenSees) {
 TEST(KvWindow, TakesBackTheLastFewPositionsAnyNumberOfTimes) {
   Tracked tracked(100);
   tracked.append(kBatch);
-  for (int i = 0; i < 500; ++i) {  // a token is certain, the others are guesses
+  for (int i = 0; i < 500; ++i) {  // one token is certain, the others are guesses
     tracked.append(33);
     const uint32_t n = tracked.size() - 32;
     tracked.truncate(n);
@@ -194,7 +194,7 @@ TEST(KvWindow, IsRightAfterAnyOperations) {
           holds = !holds;
           break;
         case 4: {
-          if (holds) break;  // no call is under way
+          if (holds) break;  // nothing is dropped while a place is held
           const uint32_t first = up_to(tracked.size());
           tracked.drop(first, up_to(tracked.size() - first));
           break;

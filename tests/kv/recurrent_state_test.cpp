@@ -1,5 +1,4 @@
-// Recurrent states and their checkpoints, against a plain list of what the state was at each
-// position.
+// Recurrent states and their checkpoints, compared with a plain list of the state at each position.
 #include "kv/recurrent_state.h"
 
 #include <gtest/gtest.h>
@@ -14,10 +13,10 @@ namespace {
 
 constexpr uint64_t kFloats = 5;
 
-// A state that tells its position and its history.
+// A state, and its numbers at each position.
 struct Tracked {
   RecurrentState state;
-  std::vector<float> history = {0.0f};  // the state's numbers at each position are all history[p]
+  std::vector<float> history = {0.0f};  // at position p, all numbers of the state are history[p]
 
   explicit Tracked(RecurrentState s) : state(std::move(s)) {}
 
@@ -26,7 +25,7 @@ struct Tracked {
   void step(uint32_t n, float value) {
     std::fill_n(state.after(), kFloats, value);
     state.commit(n);
-    history.resize(state.position(), -1.0f);  // positions inside a step cannot be gone back to
+    history.resize(state.position(), -1.0f);  // positions inside a step cannot be reached
     history.push_back(value);
   }
 
@@ -155,7 +154,7 @@ TEST(RecurrentState, MemoryOfCheckpointsIsBounded) {
   EXPECT_EQ(checkpoints_within_budget(uint64_t{1} << 30), kFewestCheckpoints);
 }
 
-// Random calls on a family of forks: each always has the numbers of its own history.
+// Random calls on several forks: each always has the numbers of its own history.
 TEST(RecurrentState, AnyCallsKeepTheTruth) {
   std::mt19937 random(7);
   std::vector<Tracked> family;

@@ -1,4 +1,4 @@
-// Rows of a cache as attention finds them, restored to floats.
+// Reads the rows of a cache as attention reads them, and restores them to floats.
 #pragma once
 
 #include <cstdint>

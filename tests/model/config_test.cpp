@@ -1,4 +1,4 @@
-// What metadata makes of an architecture's row, and what it asks for in vain.
+// How metadata completes an architecture's row, and which metadata is refused.
 #include "model/config.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ Result<ModelConfig> read(const TinyModel& tiny) {
   return read_config(file.header());
 }
 
-// A tiny model of that architecture with more keys; its tensors do not matter here.
+// A tiny model of this architecture with more keys; its tensors do not matter here.
 TinyModel tiny_model(const std::string& architecture, std::function<void(GgufBuilder&)> edit = {}) {
   TinyModel tiny;
   tiny.architecture = architecture;
@@ -212,8 +212,8 @@ TEST(Config, RefusesEncodersThatDoNotLookAhead) {
                ErrorCode::unsupported_feature, "max_alibi_bias is not supported");
 }
 
-// As the code of Mistral v0.1, Phi-3 and StarCoder 2 has it, each token sees so many positions in
-// every layer, itself the last of them.
+// Each token sees this many positions in every layer, including its own, which is the last of them:
+// as in the code of Mistral v0.1, Phi-3 and StarCoder 2.
 TEST(Config, AWindowOfTheFileHoldsInEveryLayer) {
   for (const char* name : {"llama", "phi3", "starcoder2"}) {
     const auto config = read(tiny_model(name, [&](GgufBuilder& file) {
@@ -227,7 +227,7 @@ TEST(Config, AWindowOfTheFileHoldsInEveryLayer) {
   }
 }
 
-// As neither the models' own code nor llama.cpp reads them.
+// Neither the models' own code nor llama.cpp reads these keys.
 TEST(Config, FactorsThatTheArchitectureDoesNotHaveChangeNothing) {
   const std::pair<const char*, const char*> unknown[] = {
       {"llama", "attention.scale"},         {"llama", "logit_scale"},
@@ -257,7 +257,7 @@ TEST(Config, MiniCpmHasScalesWhereTheFileHasNone) {
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(config.value().embedding_scale, 12.0f);
   EXPECT_FLOAT_EQ(config.value().residual_scale, 1.4f / std::sqrt(6.0f));
-  EXPECT_FLOAT_EQ(config.value().logit_scale, 256.0f / 8);  // of a model 8 wide
+  EXPECT_FLOAT_EQ(config.value().logit_scale, 256.0f / 8);  // relative to a model 8 wide
   EXPECT_EQ(config.value().layers[0].attention_scale, 0.5f);
 }
 

@@ -1,4 +1,4 @@
-// Fixtures that are broken in one place, and what they are refused with.
+// Fixtures that are damaged in one place, and the errors that refuse them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace kinglet {
 
-// Where the text stands in a file, after its length.
+// The offset of this text in a file, after the text's length.
 inline size_t find_text(const Bytes& file, std::string_view text) {
   const auto same = [](std::byte a, char b) { return a == static_cast<std::byte>(b); };
   const auto at = std::search(file.begin(), file.end(), text.begin(), text.end(), same);
@@ -27,14 +27,14 @@ inline void put(Bytes& file, size_t at, uint32_t value) {
   std::memcpy(&file[at], &value, sizeof value);
 }
 
-// A number's value follows its key and its type.
+// Changes the value of a number, which follows its key and its type.
 inline Bytes with_number(const char* fixture, std::string_view key, uint32_t value) {
   Bytes file = read_fixture(fixture);
   put(file, find_text(file, key) + key.size() + 4, value);
   return file;
 }
 
-// An array's elements follow its key, two types and its length.
+// Changes an element of an array; the elements follow the key, two types and the length.
 inline Bytes with_element(const char* fixture, std::string_view key, size_t i, uint32_t value) {
   Bytes file = read_fixture(fixture);
   put(file, find_text(file, key) + key.size() + 16 + 4 * i, value);

@@ -1,4 +1,5 @@
-// Tables that stay in their file: the same numbers as from memory, few reads, and files that fail.
+// Tables that stay in their file: they give the same numbers as in memory, with few reads; and
+// files that fail.
 #include "model/embedding_table.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +27,7 @@ namespace {
 
 constexpr StoredChoice kAll{tables_read_by_rows, 0};
 
-// A file that notes what is read of it, and may break.
+// A file that records which parts are read, and may fail.
 class MemoryFile final : public RandomAccessFile {
  public:
   struct Range {
@@ -54,7 +55,7 @@ class MemoryFile final : public RandomAccessFile {
   mutable std::vector<Range> reads_;
 };
 
-// What a loader owns of it.
+// The handle of a MemoryFile that a loader owns.
 class Shared final : public RandomAccessFile {
  public:
   explicit Shared(std::shared_ptr<MemoryFile> file) : file_(std::move(file)) {}
@@ -66,7 +67,7 @@ class Shared final : public RandomAccessFile {
   std::shared_ptr<MemoryFile> file_;
 };
 
-// Loaded in pieces of `piece` bytes, as a stream that gives all of them.
+// Loads a file from a stream of all its bytes, in pieces of `piece` bytes.
 Result<GgufFile> load(const std::shared_ptr<MemoryFile>& file, StoredChoice choice = kAll,
                       size_t piece = 1 << 16) {
   const Bytes& bytes = file->bytes();
@@ -75,7 +76,7 @@ Result<GgufFile> load(const std::shared_ptr<MemoryFile>& file, StoredChoice choi
     const size_t n_left = std::min(piece, bytes.size() - at);
     at += static_cast<size_t>(loader.skip(n_left));
     KINGLET_ASSIGN(const auto room, loader.reserve(n_left));
-    if (room.empty() && at == loader.file_bytes()) break;  // what follows is padding
+    if (room.empty() && at == loader.file_bytes()) break;  // only padding follows
     const size_t n = std::min(room.size(), bytes.size() - at);
     std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(at), n, room.begin());
     KINGLET_TRY(loader.commit(n));
@@ -247,7 +248,7 @@ TEST(EmbeddingTable, AnEncoderWhoseFileFailsHasNoTexts) {
   EXPECT_EQ(encoder.value().n_texts(), 1u);
 }
 
-// A llama whose output is not tied to its embeddings, which hold infinity in row 3.
+// A llama whose embeddings contain infinity in row 3; its output is a separate matrix.
 Bytes damaged_model() {
   TinyModel model;
   model.edit = [](GgufBuilder& file) {
@@ -307,7 +308,7 @@ TEST(EmbeddingTable, AStepAllocatesNothing) {
   EXPECT_EQ(n_allocations(), before);
 }
 
-// A copy of a fixture on the disk, which goes again.
+// A copy of a fixture on the disk that the destructor removes.
 class Copy {
  public:
   explicit Copy(const Bytes& bytes) : path_(testing::TempDir() + "kinglet-stored.gguf") {

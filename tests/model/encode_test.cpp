@@ -1,4 +1,5 @@
-// Encoders against llama.cpp's answers, on every kernel set, and what they promise.
+// Encoders: compared with llama.cpp's results on every kernel set; and the properties that they
+// guarantee.
 #include "model/encode.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +27,7 @@ std::string path_of(const std::string& fixture) {
   return (fixture.find('/') == std::string::npos ? "encoder/" : "") + fixture + ".gguf";
 }
 
-// A model with what encoding needs.
+// A model, with everything that encoding needs.
 struct EncoderRunner {
   Model model;
   ThreadPool pool;
@@ -87,7 +88,7 @@ struct EncoderReference {
   std::vector<double> scores;
 };
 
-// All numbers of the array of arrays of that name.
+// Returns all numbers of the array of arrays with this name.
 std::vector<double> read_rows(const std::string& json, const std::string& name) {
   std::vector<double> numbers;
   const size_t begin = json.find("\"" + name + "\":[[");
@@ -122,7 +123,7 @@ EncoderReference read_answer(const std::string& fixture) {
   return reference;
 }
 
-// The largest difference, in units of the root mean square of what is expected.
+// The largest difference, in units of the root mean square of the expected values.
 double difference(const std::vector<float>& found, const std::vector<double>& expected) {
   if (found.size() != expected.size()) return std::numeric_limits<double>::infinity();
   double largest = 0;
@@ -150,7 +151,7 @@ double cosine(const std::vector<float>& a, const std::vector<double>& b) {
 struct EncoderFixture {
   const char* model;
   const char* reference;
-  bool quantized = false;          // the weights' kernels round activations, where they can
+  bool quantized = false;          // kernels may round activations for these weights
   bool rounded_reference = false;  // the reference rounded activations
 };
 
@@ -214,7 +215,7 @@ const char* const kModels[] = {"bert",        "nomic-bert",      "jina-bert-v2",
                                "modern-bert", "gemma-embedding", "gemma-embedding-dense",
                                "bert-Q8_0"};
 
-// Texts of several lengths: of one token, of whole blocks of attention, of more than one batch.
+// Texts of several lengths: one token, whole blocks of attention, more than one batch.
 std::vector<Text> some_texts(const ModelConfig& config) {
   std::vector<Text> texts;
   uint32_t token = 1;
@@ -271,7 +272,7 @@ TEST_P(Encoding, EmbeddingsDoNotDependOnBatches) {
   }
 }
 
-// Tokens at the far end of a text change what the first one becomes.
+// Tokens at the far end of a text change the first token's state.
 TEST_P(Encoding, TokensSeeWhatIsBehindThem) {
   for (const char* model : kModels) {
     const auto runner = EncoderRunner::of(model, kernels(), 64, 16);
@@ -329,7 +330,7 @@ TEST(Encoder, RefusesTextsInWords) {
                  "text 0 has 65 tokens, the model's context 64");
   expect_failure(runner->run({Text(64, 3), Text(7, 3)}), ErrorCode::context_full,
                  "the texts have 71 tokens, there is room for 70");
-  // What was there is there still.
+  // The earlier texts' states are still there.
   EXPECT_EQ(runner->states(0), before);
   EXPECT_TRUE(runner->run({Text(64, 3), Text(6, 3)}).ok());
 }
@@ -398,7 +399,7 @@ TEST(Encoder, AModelThatPoolsMakesNoText) {
   EXPECT_EQ(r.state.size(), 0u);
 }
 
-// What a model that makes text keeps of it, without a head.
+// The states of a model that generates text are its final ones, without a head.
 TEST(Encoder, OfACausalModelGivesItsFinalStates) {
   const Text text(20, 5);
   const auto found = EncoderRunner::of("arch/llama", scalar_kernels(), 32, 8);
@@ -424,7 +425,7 @@ TEST(Encoder, StopsWhereItIsCancelled) {
 
 TEST(Encoder, NamesNumbersThatAreNotFinite) {
   const auto runner = EncoderRunner::of("bert-rerank", scalar_kernels(), 64, 16);
-  // Damaged once it is loaded: a file with such a weight is refused.
+  // The weight is damaged after loading: a file with such a weight is refused.
   const Norm& norm = runner->model.weights().layers[1].ffn_sum_norm;
   *const_cast<float*>(norm.weight) = std::numeric_limits<float>::infinity();
   ASSERT_TRUE(runner->run({{3, 4, 5}}).ok());
@@ -473,7 +474,8 @@ TEST(Encoder, RefusesDamagedFiles) {
 }
 
 TEST(Encoder, RefusesAHeadOfAnotherShape) {
-  // Of a tensor, its name is followed by the number of its dimensions and the first of them.
+  // In the file, the name of a tensor is followed by the number of its dimensions and the first
+  // one.
   Bytes file = read_fixture("encoder/bert-rerank.gguf");
   put(file, find_text(file, "cls.output.weight") + 17 + 4, 39);
   expect_error(file, ErrorCode::wrong_shape, "cls.output.weight has shape [39], expected [40]");

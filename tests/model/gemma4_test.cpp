@@ -1,4 +1,4 @@
-// What sets Gemma 4 apart, where a file leaves it out or contradicts itself.
+// The features that are particular to Gemma 4, in files that lack them or contradict themselves.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,7 +27,7 @@ Result<ModelConfig> read(const Bytes& bytes) {
   return read_config(file.header());
 }
 
-// The fixture with one key renamed, so that it is missing.
+// The fixture with one key renamed, so that the key is missing.
 Bytes without_key(std::string_view key) {
   Bytes file = read_fixture(kFixture);
   file[find_text(file, key) + key.size() - 1] = std::byte{'#'};
@@ -123,7 +123,8 @@ TEST(Gemma4, ExpertsAreRefused) {
             "gemma4.expert_count names a mixture of experts: not supported");
 }
 
-// Layers that read another's keys and values may have tensors for their own.
+// Layers that read another layer's keys and values may have tensors for keys and values of their
+// own.
 TEST(Gemma4, TensorsThatSharedLayersDoNotUseMayBeThereOrNot) {
   const auto file = load_gguf(read_fixture(kFixture));
   ASSERT_TRUE(file.ok());
@@ -131,7 +132,7 @@ TEST(Gemma4, TensorsThatSharedLayersDoNotUseMayBeThereOrNot) {
   EXPECT_EQ(file.value().header().find_tensor("blk.8.attn_k.weight"), nullptr);
 }
 
-// Scores that are not scaled down, of random keys, bear little rounding.
+// Scores of random keys that are not scaled down tolerate little rounding.
 TEST(Gemma4, EveryKindOfCacheHoldsTheRowsThatLayersShare) {
   const Reference reference = read_reference("arch/gemma4.json");
   auto file = read_gguf_file(fixture_path(kFixture));
@@ -161,7 +162,7 @@ TEST(Gemma4, EveryKindOfCacheHoldsTheRowsThatLayersShare) {
   }
 }
 
-// Keys are turned back by the table of their own layer; layers without keys have none to turn.
+// Keys are rotated back by the table of their own layer; layers without keys rotate nothing.
 TEST(Gemma4, ShiftsAFullContext) {
   for (const char* fixture : {kFixture, "arch/gemma4-kv.gguf"}) {
     const auto one = Runner::create(fixture, scalar_kernels(), 16, 1);

@@ -1,4 +1,5 @@
-// Files of hybrid models that contradict themselves or lack something are refused by name.
+// Files of hybrid models that contradict themselves or lack something: the errors name the key or
+// tensor.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -67,7 +68,7 @@ TEST(HybridModel, RefusesArraysThatContradict) {
                "tensor blk.2.attn_k.weight has shape [48, 24], expected [48, 12]");
   expect_error(with_element("hybrid/lfm2.gguf", kHeads, 2, 0xffffffff), ErrorCode::corrupt,
                "is not an array of one number");
-  // A layer that has the tensors of a convolution is told to attend.
+  // A layer with the tensors of a convolution is declared as attention.
   expect_error(with_element("hybrid/lfm2.gguf", kHeads, 0, 2), ErrorCode::missing_tensor,
                "blk.0.attn_q.weight");
   expect_error(with_number("hybrid/qwen35-mtp.gguf", "qwen35.nextn_predict_layers", 5),

@@ -1,4 +1,4 @@
-// What is refused at load, and in which words.
+// Files that are refused at load, and the error messages.
 #include "model/model.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ TEST(Model, LoadsTheSmallestOne) {
   EXPECT_EQ(model.value().config().layers[0].head_dim, 4u);
   EXPECT_EQ(model.value().config().vocab_size, 8u);
   EXPECT_EQ(model.value().kernels().name, "scalar");
-  // Tied: the output matrix is the embedding.
+  // Tied embeddings: the output matrix is the embedding.
   EXPECT_EQ(model.value().weights().output.matrix.data,
             model.value().weights().token_embedding.matrix().data);
 }

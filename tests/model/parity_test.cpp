@@ -1,4 +1,4 @@
-// The forward pass against llama.cpp's answers, on every kernel set.
+// The forward pass, compared with llama.cpp's results on every kernel set.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,11 +17,12 @@
 namespace kinglet {
 namespace {
 
-// What may differ: probabilities for kernels that compute in floats, KL for 8-bit activations.
+// The allowed differences: of probabilities for kernels that compute in floats, of the KL
+// divergence for 8-bit activations.
 struct Tolerance {
   double probability;
   double kl_divergence;
-  double margin;  // of probability, below which another token may be the best
+  double margin;  // of probability: within it, another token may be the best
 };
 
 constexpr Tolerance kFloat{2e-3, 1e-4, 4e-3};
@@ -30,9 +31,9 @@ constexpr Tolerance kEightBit{1.0, 0.02, 0};  // the margin is the fixture's
 struct Fixture {
   const char* model;
   const char* reference;
-  bool quantized;          // the weights' kernels round activations to 8 bits, where they can
-  bool rounded_reference;  // the reference rounded activations
-  double eight_bit_margin = 0.1;  // wider where rounding can send a token to another expert
+  bool quantized;                 // kernels may round activations to 8 bits for these weights
+  bool rounded_reference;         // the reference rounded activations
+  double eight_bit_margin = 0.1;  // wider if rounding can change a token's expert
 };
 
 class Parity : public testing::TestWithParam<std::tuple<Fixture, const KernelSet*>> {
@@ -69,7 +70,7 @@ class Parity : public testing::TestWithParam<std::tuple<Fixture, const KernelSet
     check_greedy(runner, reference, done);
   }
 
-  // The continuation must agree wherever the two best differ by more than the tolerance.
+  // The continuation must agree if the two best tokens differ by more than the tolerance.
   void check_greedy(Runner& runner, const Reference& reference, size_t done) {
     auto logits = runner.append(std::span(reference.tokens).subspan(done));
     for (const int32_t expected : reference.greedy) {
@@ -251,7 +252,7 @@ TEST(Forward, LeavesTheCacheAsItWasOnAnError) {
   EXPECT_EQ(runner->state.size(), kCtx);
 }
 
-// The first layer's keys and values are there when the second one's turn out not to be numbers.
+// The first layer's keys and values are stored when the second layer's turn out not to be finite.
 TEST(Forward, ALayerThatFailsLeavesEveryLayerAsItWas) {
   auto file = load_gguf(TinyModel{}.build());
   ASSERT_TRUE(file.ok());
@@ -259,7 +260,7 @@ TEST(Forward, ALayerThatFailsLeavesEveryLayerAsItWas) {
   ASSERT_TRUE(created.ok());
   const auto& runner = created.value();
   const ModelConfig& config = runner->model.config();
-  // Damaged once it is loaded: a file with such a weight is refused.
+  // The weight is damaged after loading: a file with such a weight is refused.
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const Norm& norm = runner->model.weights().layers[1].mixer_norm;
   *const_cast<float*>(norm.weight) = kInfinity;

@@ -1,4 +1,4 @@
-// What another implementation answered for a fixture: tests/fixtures/README.md describes the files.
+// Another implementation's results for a fixture: tests/fixtures/README.md describes the files.
 #pragma once
 
 #include <cmath>

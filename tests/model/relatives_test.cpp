@@ -1,4 +1,5 @@
-// What sets Llama's relatives apart, where a file lacks it or contradicts itself.
+// The features in which Llama's relatives differ from it, in files that lack them or contradict
+// themselves.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,7 +12,7 @@
 namespace kinglet {
 namespace {
 
-// The fixture with one key renamed, so that it is missing.
+// The fixture with one key renamed, so that the key is missing.
 Bytes without_key(const char* fixture, std::string_view key) {
   Bytes file = read_fixture(fixture);
   file[find_text(file, key) + key.size() - 1] = std::byte{'#'};
@@ -58,7 +59,8 @@ TEST(Relatives, ExpertsInOneTensorNameItsShape) {
                ErrorCode::missing_tensor, "tensor blk.2.ffn_gate_exps.weight is missing");
 }
 
-// A norm weighs the elements of a rotated key one by one: what turns it further cannot be applied.
+// A norm multiplies each element of a rotated key by its own weight: after that, a further rotation
+// cannot be applied.
 TEST(Relatives, KeysThatAreNormalizedLastAreNotShifted) {
   for (const char* fixture : {"arch/hunyuan-dense.gguf", "arch/maincoder.gguf"}) {
     const auto created = Runner::create(fixture, scalar_kernels(), 16, 1);

@@ -1,4 +1,5 @@
-// The parity tests hold these tables against another implementation; these say what they mean.
+// The parity tests compare these tables with another implementation's; the tests here check their
+// meaning.
 #include "model/rope.h"
 
 #include <gtest/gtest.h>
@@ -58,9 +59,9 @@ TEST(Rope, YarnKeepsFastPairsAndDividesSlowOnes) {
   const RopeTable plain = RopeTable::scaled(config_of(128), nullptr);
   const RopeTable table = RopeTable::scaled(config, nullptr);
   const auto ratio = [&](size_t pair) { return plain.frequencies[pair] / table.frequencies[pair]; };
-  // Pairs of more than 32 turns over 2048 positions are those of frequencies above 0.098: 16.
+  // Pairs that make more than 32 turns over 2048 positions have frequencies above 0.098: 0 to 16.
   for (size_t pair = 0; pair <= 16; ++pair) EXPECT_DOUBLE_EQ(ratio(pair), 1.0) << pair;
-  // Less than one turn, below 0.0031: from pair 41 on.
+  // Pairs that make less than one turn have frequencies below 0.0031: from 41 on.
   for (size_t pair = 41; pair < 64; ++pair) EXPECT_DOUBLE_EQ(ratio(pair), 16.0) << pair;
   for (size_t pair = 17; pair < 41; ++pair) {
     EXPECT_GT(ratio(pair), ratio(pair - 1)) << pair;

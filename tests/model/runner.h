@@ -1,4 +1,4 @@
-// Running a model step by step, and how far two answers are apart.
+// Runs a model step by step, and measures how different two results are.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ inline Result<SequenceState> empty_sequence(const Model& model, uint32_t capacit
   return SequenceState::create(std::move(store), model.state_shape().n_recurrent, capacity);
 }
 
-// A model with what a step needs.
+// A model, with everything that a step needs.
 struct Runner {
   Model model;
   ThreadPool pool;
@@ -52,7 +52,7 @@ struct Runner {
   Runner(Model m, size_t n_threads, Scratch s, SequenceState c)
       : model(std::move(m)), pool(n_threads), scratch(std::move(s)), state(std::move(c)) {}
 
-  // Appends tokens in batches; the logits are those after the last one.
+  // Appends tokens in batches, and returns the logits after the last one.
   std::vector<float> append(std::span<const int32_t> tokens) {
     while (!tokens.empty()) {
       const auto batch = tokens.first(std::min<size_t>(tokens.size(), scratch.n_batch));

@@ -1,4 +1,4 @@
-// Factors beside matrices ("NAME.scale"), and the types that come with them.
+// Factors that belong to matrices ("NAME.scale"), and the weight types that have them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ std::vector<uint64_t> dims_of(const Shape& shape) {
   return {shape.begin(), shape.begin() + static_cast<ptrdiff_t>(n)};
 }
 
-// A copy of a fixture, tensor by tensor.
+// A copy of a fixture, built tensor by tensor.
 using Add = std::function<void(GgufBuilder&, const TensorView&)>;
 
 Bytes rebuild(const std::string& fixture, const Add& add) {
@@ -52,7 +52,7 @@ Result<std::vector<float>> answer(const Bytes& bytes, const KernelSet& kernels) 
   return runner->append(std::vector<int32_t>{1, 5, 9, 3, 14});
 }
 
-// The matrix and its name without ".weight", if it is one that products are made with.
+// Whether the tensor is a matrix of a layer that rows are multiplied by.
 bool is_scaled(const TensorView& tensor) {
   return tensor.n_rows() > 1 && tensor.name.starts_with("blk.") &&
          tensor.name.ends_with(".weight") && tensor.name.find("norm") == std::string::npos &&
@@ -65,7 +65,7 @@ std::string stem_of(const TensorView& tensor) {
 
 class Scales : public testing::TestWithParam<std::tuple<const char*, const KernelSet*>> {};
 
-// Powers of two, so that nothing is rounded.
+// The factors are powers of two, so nothing is rounded.
 TEST_P(Scales, AreFactorsOfTheirMatrices) {
   const std::string fixture = std::get<0>(GetParam());
   size_t n_scaled = 0;
@@ -99,7 +99,7 @@ TEST_P(Scales, AreFactorsOfTheirMatrices) {
   EXPECT_EQ(found.value(), expected.value());
 }
 
-// Whole matrices with biases, fused ones, experts, shared experts, state-space mixers.
+// Whole matrices with biases, fused matrices, experts, shared experts, state-space mixers.
 INSTANTIATE_TEST_SUITE_P(
     Architectures, Scales,
     testing::Combine(testing::Values("arch/qwen2.gguf", "arch/phi3.gguf", "arch/qwen3moe.gguf",
@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 constexpr const char* kNvfp4 = "quant/qwen3-NVFP4.gguf";
 
-// The fixture with one tensor more.
+// The logits of the fixture with one more tensor, or with that tensor replaced.
 Result<std::vector<float>> with_tensor(const std::string& name, const std::vector<uint64_t>& dims,
                                        const std::vector<float>& values) {
   GgufBuilder* last = nullptr;
@@ -146,7 +146,7 @@ TEST(Nvfp4, BadScalesAreRefusedByName) {
                "tensor blk.1.ffn_up.scale holds NaN or infinity at weight 0: the file is damaged");
   expect_error(with_tensor("blk.1.ffn_up.input_scale", {3}, {1, 1, 1}), ErrorCode::wrong_shape,
                "tensor blk.1.ffn_up.input_scale has shape [3], expected [1]");
-  // Embeddings are read, not multiplied.
+  // Embeddings are looked up, not multiplied.
   expect_error(with_tensor("token_embd.scale", {1}, {1}), ErrorCode::unsupported_feature,
                "tensor \"token_embd.scale\" has no place in this architecture");
 }
@@ -163,7 +163,7 @@ TEST(Nvfp4, ABlockWhoseScaleIsNoNumberIsRefused) {
       "tensor blk.0.ffn_up.weight holds NaN or infinity at weight 64: the file is damaged");
 }
 
-// The output's scale counts where the output is of NVFP4, and has no place elsewhere.
+// The output's scale is used if the output is NVFP4, and is refused otherwise.
 Result<std::vector<float>> with_output(DType type, float factor) {
   const DTypeInfo& info = dtype_info(type);
   const Bytes bytes = rebuild(kNvfp4, [&](GgufBuilder& builder, const TensorView& tensor) {
@@ -191,12 +191,12 @@ TEST(Nvfp4, TheOutputHasAScaleOfItsOwn) {
                "tensor \"output.scale\" has no place in this architecture");
 }
 
-// Q2_0 as it was at first, under the same id: what the same bytes are as PQ2_0.
+// The first form of Q2_0, with the same id: the same bytes are read as PQ2_0.
 TEST(Q2_0, EarlyFilesAreRead) {
   const auto repacked = [](uint32_t id, DType type) {
     return rebuild("quant/qwen3-Q2_0.gguf", [&](GgufBuilder& builder, const TensorView& tensor) {
       if (tensor.type != DType::q2_0) return copy(builder, tensor);
-      // Two neighbours become one block with the scale of the first.
+      // Two neighbouring blocks become one, with the scale of the first.
       std::vector<BlockPQ2_0> blocks(tensor.bytes.size() / (2 * sizeof(BlockQ2_0)));
       const auto* halves = reinterpret_cast<const BlockQ2_0*>(tensor.bytes.data());
       for (size_t i = 0; i < blocks.size(); ++i) {
@@ -224,7 +224,7 @@ TEST(Q2_0, EarlyFilesAreRead) {
     ASSERT_TRUE(found.ok()) << found.error().message;
     const Difference difference =
         compare(log_softmax(found.value()), log_softmax(expected.value()));
-    const bool rounds = kernels != &scalar_kernels();  // activations, to 8 bits
+    const bool rounds = kernels != &scalar_kernels();  // activations are rounded to 8 bits
     EXPECT_LT(difference.kl_divergence, rounds ? 0.02 : 1e-6) << kernels->name;
   }
 }

@@ -27,7 +27,7 @@ Buffer buffer(const T* pointer, uint64_t count) {
   return {reinterpret_cast<uintptr_t>(pointer), static_cast<size_t>(count * sizeof(T))};
 }
 
-// What a step may fill for a batch.
+// The buffers that a step may fill for a batch.
 std::vector<Buffer> buffers(const Scratch& scratch, const Model& model) {
   const ModelConfig& config = model.config();
   ScratchNeeds needs;
@@ -76,13 +76,13 @@ TEST_P(ScratchOf, HasRoomForEveryBufferOfABatch) {
   uintptr_t end = begin;
   for (const Buffer& one : all) {
     EXPECT_EQ(one.begin % kAlignment, 0u);
-    EXPECT_GE(one.begin, end);  // none reaches into the next
+    EXPECT_GE(one.begin, end);  // no buffer reaches into the next
     end = one.begin + one.bytes;
   }
   EXPECT_LE(end, begin + scratch.bytes());
 }
 
-// Rows that are quantized are as wide as the widest input of a matrix, in steps of 256.
+// Quantized rows are as wide as the widest input of a matrix, in steps of 256.
 TEST_P(ScratchOf, HoldsTheWidestRow) {
   const auto model = load();
   ASSERT_TRUE(model.ok()) << model.error().message;
@@ -104,7 +104,7 @@ uint64_t scratch_bytes(const char* fixture, const KernelSet& kernels) {
   return model.ok() ? Scratch::create(model.value(), kBatch, 1).value().bytes() : 0;
 }
 
-// The tables take more room than all else, and only kernels that look sums up read them.
+// The tables take more memory than everything else; only kernels that look up sums read them.
 TEST(Scratch, HasTablesWhereAMatrixIsMultipliedByThem) {
   for (const KernelSet* kernels : available_kernels()) {
     const bool looks_up = kernels != &scalar_kernels();
@@ -113,7 +113,7 @@ TEST(Scratch, HasTablesWhereAMatrixIsMultipliedByThem) {
     ASSERT_GT(without, 0u);
     EXPECT_GE(scratch_bytes("quant/qwen3-Q1_0.gguf", *kernels), without + (looks_up ? kTables : 0));
     if (!looks_up) {
-      // Two tokens more in the vocabulary.
+      // The vocabulary has two more tokens, which take less memory.
       EXPECT_LT(scratch_bytes("quant/qwen3-Q1_0.gguf", *kernels), without + kTables);
     }
   }
@@ -124,8 +124,8 @@ void set_head_dim(GgufBuilder& file) {
   file.set("llama.attention.key_length", kHeadDim);
 }
 
-// Queries wider than the hidden state (Qwen3-0.6B) and narrower (Gemma-2 2B), a feed-forward
-// network narrower than both, and sizes that no block divides.
+// Queries that are wider (Qwen3-0.6B) or narrower (Gemma-2 2B) than the hidden state, a
+// feed-forward network that is narrower than both, and sizes that no block divides.
 INSTANTIATE_TEST_SUITE_P(
     Shapes, ScratchOf,
     testing::Values(

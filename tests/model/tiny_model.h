@@ -1,4 +1,4 @@
-// The smallest llama that runs, built in memory, for tests that break it in one place.
+// The smallest llama that runs, built in memory. Tests change it in one place.
 #pragma once
 
 #include <algorithm>
@@ -28,17 +28,17 @@ struct TinyModel {
   uint32_t n_tokens = 8;      // of the vocabulary
   uint32_t n_embeddings = 8;  // rows of the embedding
   std::string architecture = "llama";
-  std::string without_tensor = {};    // left out
-  std::string misshapen_tensor = {};  // given one column too many
-  std::string f16_tensor = {};        // stored as F16
-  std::string extra_tensor = {};      // added, of no use
-  std::string without_key = {};       // left out
+  std::string without_tensor = {};    // is left out
+  std::string misshapen_tensor = {};  // has one column too many
+  std::string f16_tensor = {};        // is stored as F16
+  std::string extra_tensor = {};      // is added, and not used
+  std::string without_key = {};       // is left out
   bool has_weights = true;
   float weight = 0.5f;                          // scales all weights
-  float norm_weight = 1.0f;                     // scales those of norms, too
-  DType matrix_type = DType::f32;               // of what has more than one row
+  float norm_weight = 1.0f;                     // also scales those of norms
+  DType matrix_type = DType::f32;               // of tensors with more than one row
   std::function<void(GgufBuilder&)> edit = {};  // adds keys or tensors
-  // Sees, and may change, the numbers of a tensor.
+  // Sees the numbers of a tensor, and may change them.
   std::function<void(const std::string& name, std::vector<float>& values)> change = {};
 
   Bytes build() const {
@@ -91,7 +91,7 @@ struct TinyModel {
   }
 
  private:
-  // <unk>, <s>, </s>, then letters.
+  // The tokens <unk>, <s>, </s>, and then letters.
   void add_vocabulary(GgufBuilder& file) const {
     std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
     std::vector<int32_t> types = {2, 3, 3};
@@ -116,7 +116,7 @@ struct TinyModel {
     const float scale = is_norm ? weight * norm_weight : weight;
     std::vector<float> values(size_t{n_columns} * n_rows);
     for (size_t i = 0; i < values.size(); ++i) {
-      // Deterministic, and different everywhere.
+      // Deterministic, and different for each element.
       values[i] = scale * std::sin(static_cast<float>(i * 7 + name.size() * 3 + 1));
     }
     if (change != nullptr) change(name, values);
@@ -131,7 +131,7 @@ struct TinyModel {
   }
 };
 
-// A file loaded from bytes, as a stream would.
+// Loads a file from bytes, as from a stream.
 inline Result<GgufFile> load_gguf(const Bytes& bytes) {
   GgufLoader loader(bytes.size());
   size_t done = 0;

@@ -1,4 +1,5 @@
-// One token for each of several sequences in one pass: the same numbers as one by one.
+// Computes one token for each of several sequences in one pass: the results are those of each
+// sequence alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -78,7 +79,7 @@ TEST_P(Together, GivesEachSequenceItsLogitsAlone) {
   for (int round = 0; round < 2; ++round) {
     ASSERT_TRUE(run(states_, tokens_).ok());
     for (size_t i = 0; i < states_.size(); ++i) EXPECT_EQ(row(i), alone[i]) << i;
-    for (SequenceState* state : states_) state->rollback();  // and once more
+    for (SequenceState* state : states_) state->rollback();  // and the same once more
   }
   ASSERT_TRUE(run(states_, tokens_).ok());
   for (size_t i = 0; i < states_.size(); ++i) {

@@ -1,5 +1,5 @@
-// Every architecture in every weight type: what kernels compute with rounded activations stays
-// close to what the scalar ones compute from the same weights in floats.
+// Every architecture in every weight type: the results of kernels that round activations stay close
+// to those of the scalar kernels, which compute from the same weights in floats.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace kinglet {
 namespace {
 
-// One fixture for each way that tensors are cut and packed: whole, fused, experts, tied or not.
+// One fixture for each way to cut and pack tensors: whole, fused, experts, tied or not.
 constexpr const char* kModels[] = {
     "arch/llama",         "arch/granite",
     "arch/granitemoe",    "arch/smollm3",
@@ -43,7 +43,8 @@ std::vector<uint64_t> dims_of(const Shape& shape) {
   return {shape.begin(), shape.begin() + static_cast<ptrdiff_t>(n)};
 }
 
-// The fixture with all its matrices in that type, but for those whose rows are no whole blocks.
+// The fixture with all its matrices converted to this type, except those whose rows are no whole
+// blocks.
 Result<GgufFile> convert(const std::string& fixture, const DTypeInfo& to) {
   KINGLET_ASSIGN(GgufFile file, read_gguf_file(fixture_path(fixture)));
   GgufBuilder builder;
@@ -89,7 +90,7 @@ TEST_P(WeightTypes, AgreeWithScalarKernels) {
     ASSERT_TRUE(found.ok()) << type.name << ": " << found.error().message;
     const Difference difference = compare(found.value(), expected.value());
     const bool rounds = matmul_kernel(*kernels, type.type).activations != ActivationFormat::f32;
-    // A recurrent state carries the roundings of all tokens before, here 150.
+    // A recurrent state accumulates the rounding errors of all earlier tokens, here 150.
     const double rounded = model.find("hybrid/") == 0 ? 0.03 : 0.02;
     EXPECT_LT(difference.kl_divergence, rounds ? rounded : 1e-4) << type.name;
   }

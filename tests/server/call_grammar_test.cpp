@@ -1,5 +1,5 @@
-// Calls that must be made: in each family's syntax, what its template writes for a call fits the
-// grammar, and what fits the grammar is read as a call.
+// Calls that a model must make. In each family's syntax, the calls that its template writes fit the
+// grammar, and every text that fits the grammar is read as a call.
 #include "server/call_grammar.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr TokenId kEos = 2;
 
-// Names are in alphabetical order, as some families write them so.
+// Names are in alphabetical order, because some families write them in this order.
 constexpr std::string_view kTools = R"([
   {"type": "function", "function": {"name": "get_weather", "parameters": {
     "type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"},
@@ -58,7 +58,7 @@ std::string template_of(std::string_view family) {
   return text.str();
 }
 
-// What the template writes for calls.
+// The text that the template writes for calls.
 std::string written(const std::string& source, const Json& calls) {
   Json message = {{"role", "assistant"}, {"content", ""}, {"tool_calls", Json::array()}};
   for (const Json& call : calls) {
@@ -117,7 +117,7 @@ class Family {
     return constraint.allows(kEos);
   }
 
-  // Some text of the grammar, where it comes to an end in time.
+  // Draws a random text of the grammar; nullopt if it does not end in time.
   std::optional<std::string> draw(std::mt19937& random) const {
     constexpr std::string_view kLikely = "\"'<>])}0,";
     Constraint constraint(grammar_, *tokenizer_, false);
@@ -144,7 +144,7 @@ class Family {
     return std::nullopt;
   }
 
-  // The calls of an answer that is nothing else, but for thoughts; nullopt of another.
+  // The calls of an answer that has only calls and thoughts; nullopt for any other answer.
   std::optional<std::vector<ReadCall>> read(std::string_view answer) const {
     AnswerReader reader(format_, tools_, prompt_);
     std::vector<AnswerPart> parts;

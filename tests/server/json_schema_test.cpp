@@ -1,4 +1,4 @@
-// Grammars of JSON schemas: what they take is what the schema allows.
+// Grammars of JSON schemas: they accept what the schema allows.
 #include "server/json_schema.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What becomes of a client's JSON.
+// Reading a client's JSON.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -40,7 +40,7 @@ class SchedulerTest : public testing::Test {
     return std::make_shared<GenerationJob>(tokens(text), options);
   }
 
-  // The text of an answer, or of its error.
+  // The text of an answer, or the message of its error.
   static std::string text_of(GenerationJob& job) {
     std::string text;
     while (auto event = job.wait(milliseconds(20'000))) {
@@ -93,13 +93,13 @@ TEST_F(SchedulerTest, AnswersTogetherAreThoseAlone) {
     for (size_t i = 0; i < jobs.size(); ++i) EXPECT_EQ(text_of(*jobs[i]), expected[i]);
   }
   EXPECT_GT(metrics_.cached_tokens, 0u);
-  EXPECT_GT(metrics_.decoded_tokens, 2 * metrics_.decoding_steps);  // in one pass
+  EXPECT_GT(metrics_.decoded_tokens, 2 * metrics_.decoding_steps);  // several in one pass
   EXPECT_EQ(metrics_.generated_tokens, 2 * 30 * kPrompts.size());
 }
 
 TEST_F(SchedulerTest, AnswersWaitForPagesInTheirOrder) {
-  // 16 pages: the third would fit beside the first, but the second comes before it, which fits
-  // beside neither.
+  // 16 pages. The third answer would fit in addition to the first. But the second, which fits in
+  // addition to neither, comes before the third.
   const auto scheduler = start(4, 128);
   const auto first = job(kPrompts[0], 60);
   const auto second = job(kPrompts[1], 90);
@@ -215,7 +215,8 @@ TEST_F(SessionPoolTest, GivesTheSessionThatSharesMost) {
   pool.give_back(holding(begun));
   const uint32_t n_used = store_->n_used();
 
-  // Half of the longer one: a fork that takes no page, and both stay.
+  // The first half of the longer session's tokens and more: a fork that takes no page, and both
+  // stay.
   std::vector<TokenId> other(begun.begin(), begun.begin() + 30);
   other.push_back(7);
   const auto forked = take(pool, other);
@@ -223,13 +224,13 @@ TEST_F(SessionPoolTest, GivesTheSessionThatSharesMost) {
   EXPECT_EQ(forked->keep_prefix(other), 30u);
   EXPECT_EQ(store_->n_used(), n_used);
 
-  // What goes on from the longer one takes it.
+  // A prompt that continues the longer session takes that session.
   begun.push_back(8);
   const auto taken = take(pool, begun);
   EXPECT_EQ(pool.n_idle(), 1u);
   EXPECT_EQ(taken->n_positions(), 40u);
 
-  // What begins otherwise shares nothing.
+  // A prompt that begins differently shares nothing.
   EXPECT_EQ(take(pool, {1, 2, 3})->n_positions(), 0u);
 }
 

@@ -56,7 +56,7 @@ uint64_t n_spelled(const Sequences& sequences) {
   return total;
 }
 
-// Each member once, and as many texts as there are members: so nothing else.
+// Expects each member once, and as many texts as there are members: so there is nothing else.
 void expect_exact(const std::vector<CodePointRange>& ranges, bool negated) {
   const auto sequences = sequences_of(normalized(ranges, negated));
   uint64_t n_members = 0;

@@ -9,7 +9,7 @@
 namespace kinglet {
 namespace {
 
-// Few different values, so that many are equal.
+// There are few different values, so many weights are equal.
 std::vector<float> weights(size_t n, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<float> out(n);
@@ -72,7 +72,7 @@ TEST(Candidates, AreTheFewestThatReachASum) {
       std::sort(found.begin(), found.end(),
                 [](const Candidate& a, const Candidate& b) { return a.token < b.token; });
       keep_fewest(share * total, found);
-      // Of equally many: sums are rounded in another order.
+      // Sums are rounded in another order, so one more or less may be kept.
       ASSERT_NEAR(static_cast<double>(found.size()), static_cast<double>(n_expected), 1.0);
       const size_t n_found = found.size();
       std::sort(found.begin(), found.end(), kBetter);

@@ -1,4 +1,4 @@
-// Generations that must match a grammar, of the embedded model.
+// Generations that must match a grammar, with the embedded model.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -24,7 +24,7 @@ class ConstrainedGeneration : public testing::Test {
     session_ = std::move(session.value());
   }
 
-  // The answer, or a message.
+  // The answer, or an error's message.
   std::string answer(const GenerationOptions& options) {
     EXPECT_TRUE(session_->truncate(0).ok());
     const auto prompt = loaded_->tokenizer->encode("Once upon a time");
@@ -66,7 +66,7 @@ TEST_F(ConstrainedGeneration, EndsWhereNothingCanFollow) {
   EXPECT_EQ(year.size(), 4u);
   EXPECT_EQ(year.find_first_not_of("0123456789"), std::string::npos);
   EXPECT_EQ(finish_, FinishReason::stop);
-  options.max_tokens = 4;  // as many as it takes
+  options.max_tokens = 4;  // as many as the answer needs
   options.sampler.top_k = 1;
   (void)answer(options);
   EXPECT_EQ(finish_, FinishReason::stop);

@@ -20,7 +20,7 @@ using namespace std::string_literals;
 
 constexpr TokenId kEos = 2;
 
-// By asking for each, and by masking all, with rows of the output that have no token.
+// The allowed tokens, found one by one and by a mask, with rows of the output that have no token.
 std::vector<TokenId> allowed(Constraint& constraint, const Tokenizer& tokenizer) {
   std::vector<TokenId> ids;
   std::vector<float> expected(static_cast<size_t>(tokenizer.n_tokens()) + 3, kRefusedLogit);
@@ -122,7 +122,7 @@ TEST(Constraint, RefusesTokensWithoutText) {
   EXPECT_FALSE(constraint.allows(tokenizer->n_tokens()));  // a row of the output without a token
 }
 
-// A text has not the space that SentencePiece's tokens begin with after a mark.
+// A text does not contain the space with which SentencePiece's tokens begin after a mark.
 TEST(Constraint, MatchesTheTextAsItComesOut) {
   const auto tokenizer = spm_tokenizer({{"▁a"}, {"▁▁a"}, {"a"}, {"▁"}});
   ASSERT_NE(tokenizer, nullptr);
@@ -152,7 +152,7 @@ TEST(Constraint, SaysWhyNoTokenFits) {
   EXPECT_EQ(constraint.dead_end().code, ErrorCode::grammar_dead_end);
 }
 
-// Drawing under a constraint is drawing from what it allows.
+// Sampling under a constraint is the same as sampling from the tokens that it allows.
 TEST(Constraint, MasksBeforeEverythingElse) {
   const auto tokenizer = spm_tokenizer({});
   ASSERT_NE(tokenizer, nullptr);
@@ -179,7 +179,7 @@ TEST(Constraint, MasksBeforeEverythingElse) {
   }
 }
 
-// A reader of JSON that shares nothing with grammars.
+// A reader of JSON that is independent of grammars.
 class JsonReader {
  public:
   static bool reads(std::string_view text) {
@@ -273,7 +273,7 @@ TEST(JsonReader, KnowsJson) {
   }
 }
 
-// Draws until the text is complete; nullopt where it takes more than `n_most` tokens.
+// Draws tokens until the text is complete; nullopt if it takes more than `n_most` tokens.
 std::optional<std::string> random_answer(const Tokenizer& tokenizer,
                                          const std::shared_ptr<const Grammar>& grammar,
                                          std::mt19937& random, float eagerness_to_end, int n_most) {
@@ -286,7 +286,7 @@ std::optional<std::string> random_answer(const Tokenizer& tokenizer,
   for (int n = 0; n < n_most; ++n) {
     if (constraint.is_finished()) return text;
     for (float& logit : logits) logit = static_cast<float>(random() % 65536) / 6553.6f;
-    // Random tokens would nearly never end a string.
+    // Random tokens would almost never end a string.
     for (TokenId id = 0; id < tokenizer.n_tokens(); ++id) {
       const std::string_view piece = tokenizer.piece(id);
       if (tokenizer.is_end_of_generation(id) || piece == "\"" || piece == "}" || piece == "]") {
@@ -305,7 +305,7 @@ std::optional<std::string> random_answer(const Tokenizer& tokenizer,
   return std::nullopt;
 }
 
-// 50,000 tokens: bytes, and random pieces of what JSON and texts are made of.
+// A vocabulary of 50,000 tokens: bytes, and random combinations of parts of JSON and of texts.
 std::unique_ptr<Tokenizer> large_tokenizer() {
   constexpr std::array<std::string_view, 24> kParts = {
       "{", "}", "[", "]", "\"", ":",    ",",    "\\", "\\n", "\\u00", "0", "17",
@@ -347,7 +347,7 @@ TEST(Constraint, MakesJsonOfARealVocabulary) {
   expect_json(*tokenizer);
 }
 
-// Deep enough to make the matcher forget what it computed, again and again.
+// The text is deep enough to make the matcher forget its states again and again.
 TEST(Constraint, KeepsItsPlaceOverLongTexts) {
   const auto tokenizer = spm_tokenizer({{"[[[[[[[["}, {"]]]]]]]]"}});
   ASSERT_NE(tokenizer, nullptr);

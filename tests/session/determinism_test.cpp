@@ -1,4 +1,4 @@
-// The same seed and kernels give the same tokens on any number of threads, and the same numbers
+// The same seed and kernels give the same tokens with any number of threads, and the same numbers
 // however many tokens are computed together.
 #include <gtest/gtest.h>
 
@@ -17,8 +17,8 @@
 namespace kinglet {
 namespace {
 
-// Every weight type that has kernels of its own, experts, fused tensors, windows, recurrent layers;
-// odd sizes.
+// Every weight type that has its own kernels, experts, fused tensors, windows, recurrent layers,
+// and odd sizes.
 constexpr const char* kModels[] = {
     "quant/llama-f32",      "quant/llama-F16",    "quant/llama-BF16",   "quant/llama-Q4_0",
     "quant/llama-Q4_1",     "quant/llama-Q5_0",   "quant/llama-Q5_1",   "quant/llama-Q8_0",
@@ -90,8 +90,8 @@ std::vector<float> logits_in_batches(const Model& model, ThreadPool& pool,
   return {logits.begin(), logits.end()};
 }
 
-// Bit for bit, which guessing tokens ahead relies on: any numbers that differed on the way would
-// show in the last ones.
+// The results are equal bit for bit, which guessing tokens ahead relies on. A difference in any
+// earlier number would change the last logits.
 TEST_P(Determinism, DoesNotDependOnBatches) {
   const auto& [name, kernels] = GetParam();
   auto file = read_gguf_file(fixture_path(std::string(name) + ".gguf"));

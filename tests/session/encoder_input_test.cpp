@@ -24,7 +24,8 @@ LanguageModel load(const Bytes& bytes) {
 
 LanguageModel load(const char* fixture) { return load(read_fixture(fixture)); }
 
-// The fixture with a text in its metadata. Tensors stay aligned, as the text is padded by spaces.
+// The fixture with a text added to its metadata. The text is padded with spaces so that tensors
+// stay aligned.
 Bytes with_text(const char* fixture, std::string_view key, std::string text) {
   constexpr size_t kAlignment = 32;
   constexpr size_t kCounts = 8;  // after magic and version
@@ -119,7 +120,8 @@ TEST(RankingTokens, FollowTheFilesTemplate) {
       with_template("<s>Query: {query}\nDocument: {document}\nAnswer:</s>");
   const auto found = ranking_tokens(loaded, "{document}</s>", "a dog", TooLong::fail);
   ASSERT_TRUE(found.ok());
-  // The marks of the template are tokens, what a text spells is text, and is not filled in.
+  // Control tokens in the template are recognized; in the texts, control tokens and places are
+  // plain text.
   const auto text = loaded.tokenizer->decode(found.value(), true);
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(text.value().substr(0, 48), "<s>Query: {document}</s>\nDocument: a dog\nAnswer:");

@@ -51,7 +51,7 @@ GenerationOptions greedy(uint32_t max_tokens) {
   return options;
 }
 
-// Greedy scalar text is the same in every build: the arithmetic is plain and in a fixed order.
+// Greedy text of the scalar kernels is the same in every build: the arithmetic has a fixed order.
 TEST(Generation, TellsTheKnownStory) {
   const LanguageModel loaded = load_stories("scalar");
   ThreadPool pool;
@@ -75,7 +75,7 @@ TEST(Generation, SameSeedSameStory) {
   ASSERT_TRUE(session->truncate(0).ok());
   const Told second = tell(loaded, *session, "Once upon a time", options);
   EXPECT_EQ(first.text, second.text);
-  // The same natively and in wasm.
+  // The text is the same natively and in wasm.
   EXPECT_EQ(first.text,
             ", there was a little girl named Lily. She loved to play outside in the sun. One day, "
             "she saw a");
@@ -99,7 +99,7 @@ TEST(Generation, EndsWhereTheModelDoes) {
   }
 }
 
-// Whatever is drawn, and whatever else decides on it.
+// Suppressed tokens are never drawn, whatever the sampler and other options are.
 TEST(Generation, NeverDrawsWhatTheFileSuppresses) {
   const LanguageModel free = load_tiny();
   ThreadPool pool;
@@ -166,13 +166,13 @@ TEST(Generation, StopsWhenTheContextIsFull) {
       Generation::start(*session, *loaded.tokenizer, std::vector<TokenId>(8, 3), options);
   ASSERT_TRUE(generation.ok());
   const Told told = run(generation.value());
-  // A full context still has logits for one token.
+  // A full context still gives logits for one token.
   EXPECT_LE(told.tokens.size(), 1u);
   EXPECT_NE(told.finish, FinishReason::length);
   EXPECT_EQ(session->n_positions(), 8u);
 }
 
-// What a session holds does not depend on how often the text was taken up again.
+// The session contains all tokens except the dropped ones, however often tokens were dropped.
 TEST(Generation, GoesOnInAFullContextThatMayDropTokens) {
   const LanguageModel loaded = load_stories("scalar");
   ThreadPool pool;
@@ -198,7 +198,7 @@ TEST(Generation, GoesOnInAFullContextThatMayDropTokens) {
   EXPECT_TRUE(std::equal(prompt.begin(), prompt.begin() + 3, session->tokens().begin()));
 }
 
-// A prompt, too, finds room where the context is full; but never after what is to be kept.
+// A full context also makes room for a prompt, but never drops the tokens that must be kept.
 TEST(Generation, MakesRoomForAPromptInAFullContextThatMayDropTokens) {
   const LanguageModel loaded = load_stories("scalar");
   ThreadPool pool;
@@ -265,7 +265,7 @@ TEST(Generation, ContinuesItsOwnAnswer) {
             std::vector(whole->tokens().begin(), whole->tokens().end()));
 }
 
-// The next prompt reads it with its own tokens, in one step.
+// The next prompt computes the last token together with its own tokens, in one step.
 TEST(Generation, LeavesTheLastTokenToTheNextPrompt) {
   const LanguageModel loaded = load_tiny();
   ThreadPool pool;
@@ -353,7 +353,7 @@ TEST(Generation, EndsBeforeAStopString) {
     const Told told = tell(loaded, *session, "Once upon a time", options);
     EXPECT_EQ(told.text, ", there was a little girl ");
     EXPECT_EQ(told.finish, FinishReason::stop);
-    // The context holds all that was drawn, so that it can be gone on from.
+    // The context contains all tokens that were drawn, so that it can be continued.
     const size_t n_prompt = loaded.tokenizer->encode("Once upon a time").size();
     EXPECT_EQ(session->n_positions(), n_prompt + told.tokens.size());
     EXPECT_EQ(session->n_left(), 1u);
@@ -361,7 +361,7 @@ TEST(Generation, EndsBeforeAStopString) {
   const auto session = make_session(loaded, pool);
   GenerationOptions options = greedy(6);
   options.stop = {"a little girls"};
-  // What was held back for a stop string that never came.
+  // The text was held back for a stop string that never came.
   EXPECT_EQ(tell(loaded, *session, "Once upon a time", options).text, ", there was a little girl");
 }
 
@@ -390,7 +390,7 @@ TEST(Generation, MeasuresLogprobsOfTheModelWhateverTheSampler) {
   EXPECT_EQ(third.top[0].token, best.token);
 }
 
-// The flag is set before the step, where another thread would set it in its course.
+// The flag is set before the step; in real use, another thread sets it during the step.
 TEST(Generation, StopsInTheMiddleOfAStepThatIsCancelled) {
   const LanguageModel loaded = load_tiny();
   ThreadPool pool;
@@ -410,7 +410,7 @@ TEST(Generation, StopsInTheMiddleOfAStepThatIsCancelled) {
     EXPECT_EQ(step.value().finish, FinishReason::cancelled);
     EXPECT_EQ(session->n_positions(), replaces ? 4u : 2u);
 
-    word = 8;  // another one's
+    word = 8;  // the word of another call
     const uint32_t n_before = replaces ? 0 : 2;
     generation = Generation::start(*session, *loaded.tokenizer, {1, 5}, options);
     ASSERT_TRUE(generation.ok() && generation.value().step().ok());
@@ -463,7 +463,7 @@ TEST(Generation, RefusesWhatCannotBeDone) {
   bad = greedy(1);
   bad.n_logprobs = kMaxLogprobs + 1;
   EXPECT_EQ(error({1}, bad).code, ErrorCode::invalid_argument);
-  // The session goes on working.
+  // The session still works.
   EXPECT_EQ(session->n_positions(), 0u);
   EXPECT_TRUE(session->append(std::vector<TokenId>{1, 3}).ok());
 }
@@ -483,7 +483,7 @@ TEST(Session, ContextIsAsItWasAfterAnError) {
   ThreadPool pool;
   const auto session = make_session(loaded, pool, {.n_ctx = 16, .n_batch = 4});
   ASSERT_TRUE(session->append(std::vector<TokenId>{1, 3, 4}).ok());
-  // The bad token stands in the second batch.
+  // The bad token is in the second batch.
   EXPECT_FALSE(session->append(std::vector<TokenId>{3, 3, 3, 3, 99}).ok());
   EXPECT_EQ(session->n_positions(), 3u);
   EXPECT_EQ(session->append(std::vector<TokenId>(14, 3)).error().code, ErrorCode::context_full);
@@ -491,7 +491,7 @@ TEST(Session, ContextIsAsItWasAfterAnError) {
   EXPECT_EQ(session->n_positions(), 3u);
 }
 
-// Why a model cannot be loaded.
+// The error that refuses a model.
 Error refusal_of(const TinyModel& tiny) {
   auto file = load_gguf(tiny.build());
   EXPECT_TRUE(file.ok());
@@ -510,7 +510,7 @@ TEST(LanguageModel, RefusesWeightsThatAreNotNumbers) {
   }
 }
 
-// Finite weights whose scores are not: every kernel set must say so, and not answer.
+// Finite weights with scores that are not finite: every kernel set must report an error.
 TEST(Session, ReportsNumbersThatOverflow) {
   TinyModel tiny;
   tiny.weight = 1e15f;
@@ -528,7 +528,7 @@ TEST(Session, ReportsNumbersThatOverflow) {
   }
 }
 
-// What overflows between matrices of any type must not be lost where it is rounded to 8 bits.
+// Numbers that overflow between matrices must be noticed, also if they are then rounded to 8 bits.
 TEST(Session, ReportsNumbersThatOverflowInEveryType) {
   TinyModel tiny;
   tiny.hidden_dim = tiny.ffn_dim = 256;
@@ -553,7 +553,7 @@ TEST(Session, ReportsNumbersThatOverflowInEveryType) {
   }
 }
 
-// A rotation's factors stand in a model that rotates nothing.
+// A file with factors for a rotation, in a model that rotates nothing.
 TEST(LanguageModel, RefusesFactorsOfARotationThatIsNotThere) {
   TinyModel tiny;
   tiny.architecture = "granite";

@@ -1,5 +1,5 @@
-// The matcher against an oracle that knows nothing of its steps, states and stacks: random grammars
-// are made as trees, printed as GBNF, and matched by following the trees.
+// Compares the matcher with an oracle that is independent of its steps, states and stacks: random
+// grammars are made as trees, printed as GBNF, and matched by following the trees.
 #include "session/grammar_matcher.h"
 
 #include <gtest/gtest.h>
@@ -126,7 +126,8 @@ Tree random_tree(std::mt19937& random) {
   return tree;
 }
 
-// Whether the node can stand for a text, given which rules can: for the empty text, or for any.
+// Whether the node can derive the empty text (`only_empty`) or any text, if `rules` says which
+// rules can.
 bool derives(const Node& node, const std::vector<bool>& rules, bool only_empty) {
   const auto child = [&](const Node& c) { return derives(c, rules, only_empty); };
   switch (node.kind) {
@@ -155,7 +156,7 @@ std::vector<bool> rules_deriving(const Tree& tree, bool only_empty) {
   return rules;
 }
 
-// Adds the rules that a text of the node can begin with.
+// Adds the rules with which a text of the node can begin.
 void first_rules(const Node& node, const std::vector<bool>& empty, std::set<size_t>& out) {
   if (node.kind == Node::Kind::reference) out.insert(node.rule);
   if (node.kind == Node::Kind::repetition && node.most == 0) return;
@@ -180,7 +181,7 @@ bool is_left_recursive(const Tree& tree) {
   return false;
 }
 
-// Where a text of the node that begins at a position of `text` can end.
+// Finds where a text of a node that begins at a position of `text` can end.
 class Oracle {
  public:
   Oracle(const Tree& tree, std::u32string_view text) : tree_(tree), text_(text) {}
@@ -231,7 +232,7 @@ class Oracle {
     return all;
   }
 
-  // Without a bound, more rounds than the text has characters reach nothing new.
+  // Without a bound, more rounds than the text has characters find nothing new.
   Ends ends_of_repetition(const Node& node, size_t begin) {
     const int n_rounds = node.most < 0 ? node.least + static_cast<int>(text_.size()) : node.most;
     Ends all = node.least == 0 ? Ends{begin} : Ends{};
@@ -294,7 +295,7 @@ TEST(GrammarMatcher, AgreesWithTheOracle) {
   EXPECT_GT(n_endless, 50);
 }
 
-// Breadth first, over every byte.
+// Searches breadth first, over every byte.
 bool can_be_completed(GrammarMatcher& matcher, GrammarMatcher::State state) {
   std::deque<GrammarMatcher::State> todo = {state};
   std::set<GrammarMatcher::State> seen = {state};
@@ -363,7 +364,8 @@ TEST(GrammarMatcher, TellsWhetherTextsMayEndAndGoOn) {
   EXPECT_TRUE(matcher.can_continue(half));
 }
 
-// An automaton is written as rules that go on by calling each other: it stays finite.
+// An automaton is written as rules that end by calling each other: the number of states stays
+// finite.
 TEST(GrammarMatcher, IsInTheSameStateWhereARuleEndsByCallingAnother) {
   GrammarMatcher matcher(
       grammar_of("root ::= \"[\" even \"]\"\neven ::= \"a\" odd | \"\"\nodd ::= (\"a\" (even))\n"));
@@ -412,7 +414,7 @@ TEST(GrammarMatcher, IsFullWhenTheCacheIsLarge) {
   EXPECT_TRUE(matcher.is_complete(state));
 }
 
-// Every "a" may open one of two calls, so that there are 2^n stacks after n of them.
+// Every "a" may begin one of two calls, so after n of them there are 2^n stacks.
 TEST(GrammarMatcher, StopsWhereAmbiguityExplodes) {
   GrammarMatcher matcher(grammar_of("root ::= \"a\" root \"b\" | \"a\" root \"c\" | \"x\""));
   EXPECT_TRUE(accepts(matcher, "aaaxbcb"));

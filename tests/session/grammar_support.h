@@ -12,7 +12,7 @@
 
 namespace kinglet {
 
-// Null, with a failure noted, where the text is wrong.
+// Returns null, and reports a failure, if the text is not a grammar.
 inline std::shared_ptr<const Grammar> grammar_of(std::string_view gbnf) {
   auto grammar = Grammar::parse(gbnf);
   if (!grammar.ok()) {
@@ -22,7 +22,7 @@ inline std::shared_ptr<const Grammar> grammar_of(std::string_view gbnf) {
   return std::make_shared<const Grammar>(std::move(grammar.value()));
 }
 
-// Where `text` leads.
+// The state after `text`.
 inline GrammarMatcher::State state_behind(GrammarMatcher& matcher, std::string_view text) {
   GrammarMatcher::State state = matcher.start();
   for (const char c : text) {
@@ -36,7 +36,7 @@ inline bool accepts(GrammarMatcher& matcher, std::string_view text) {
   return matcher.is_complete(state_behind(matcher, text));
 }
 
-// Whether the text may become one that the grammar accepts.
+// Whether the text can begin a text that the grammar accepts.
 inline bool may_begin(GrammarMatcher& matcher, std::string_view text) {
   return state_behind(matcher, text) != GrammarMatcher::kRefused;
 }

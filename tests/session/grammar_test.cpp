@@ -111,7 +111,7 @@ TEST(Grammar, MatchesJson) {
       {"", "{", "{]", "01", "1.", "{\"a\" 1}", "[1,]", "\"\n\"", R"("\x")", "truefalse"});
 }
 
-// Right recursion takes no room on the stack, other recursion does.
+// Right recursion does not grow the stack, other recursion does.
 TEST(Grammar, MatchesDeepRecursion) {
   GrammarMatcher list(grammar_of("root ::= \"a\" root | \"\""));
   EXPECT_TRUE(accepts(list, std::string(100000, 'a')));
@@ -223,7 +223,8 @@ TEST(Grammar, BoundsItsSize) {
   EXPECT_EQ(error_of("root ::= " + std::string(100, '(') + "\"a\"" + std::string(100, ')')), "");
 }
 
-// A text that is cut anywhere, or has a byte changed, is refused in words or means something else.
+// A text that is cut anywhere, or has a changed byte, is refused with a message or has another
+// meaning.
 TEST(Grammar, SurvivesDamagedTexts) {
   for (size_t i = 0; i < kJsonGrammar.size(); ++i) {
     (void)Grammar::parse(kJsonGrammar.substr(0, i));

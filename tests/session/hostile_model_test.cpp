@@ -1,4 +1,5 @@
-// A whole small file with one byte wrong, or cut short: refused in words, or loaded and run.
+// A whole small file with one wrong byte, or cut short: it is refused with a message, or loaded and
+// run.
 #include <gtest/gtest.h>
 
 #include <string>

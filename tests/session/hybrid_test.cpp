@@ -1,5 +1,5 @@
-// What a session promises, for models whose layers keep a recurrent state as for those of keys and
-// values alone.
+// What a session guarantees, both for models whose layers keep a recurrent state and for models
+// with only keys and values.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -121,7 +121,7 @@ TEST_P(EachModel, TruncatesAnywhereAndGoesOn) {
   EXPECT_EQ(one->truncate(one->n_positions() + 1).error().code, ErrorCode::invalid_argument);
 }
 
-// Each time the text is cancelled before another layer; the next time it is not.
+// An append that is cancelled or fails changes nothing: the next append gives the expected logits.
 TEST_P(EachModel, CancelledAnywhereItIsAsItWas) {
   const auto one = session(8);
   const auto scratch = session();
@@ -135,7 +135,7 @@ TEST_P(EachModel, CancelledAnywhereItIsAsItWas) {
   EXPECT_EQ(cancelled.error().code, ErrorCode::cancelled);
   EXPECT_EQ(one->n_positions(), 20u);
   EXPECT_EQ(one->state().size(), 20u);
-  // A step after the first batches fails too: an id outside the vocabulary.
+  // A step after the first batches may also fail: here, by an id outside the vocabulary.
   auto bad = more;
   bad[25] = static_cast<TokenId>(loaded_->model.config().vocab_size);
   EXPECT_EQ(one->append(bad).error().code, ErrorCode::invalid_argument);
@@ -143,7 +143,7 @@ TEST_P(EachModel, CancelledAnywhereItIsAsItWas) {
   EXPECT_LT(difference(logits_after(*one, more), expected), kClose);
 }
 
-// Batch by batch, with another thing asked for between any two of them.
+// Runs batch by batch, with another request between any two batches.
 TEST_P(EachModel, AbandonedBetweenBatchesItIsAsItWas) {
   const auto one = session(8);
   const auto scratch = session();
@@ -160,7 +160,7 @@ TEST_P(EachModel, AbandonedBetweenBatchesItIsAsItWas) {
     EXPECT_EQ(one->n_positions(), 20u);
     EXPECT_EQ(one->state().size(), 20u);
   }
-  // What comes next abandons it too, and so does a batch that fails.
+  // The next append also abandons the unfinished one, and so does a batch that fails.
   ASSERT_TRUE(one->begin(more, {}).ok() && one->advance().ok());
   EXPECT_EQ(one->append({}).error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(one->state().size(), 20u);
@@ -174,7 +174,7 @@ TEST_P(EachModel, AbandonedBetweenBatchesItIsAsItWas) {
   EXPECT_LT(difference(logits_after(*one, more), expected), kClose);
 }
 
-// Where the tokens replace the context, whole batches of them stay.
+// If the tokens replace the context, their complete batches stay.
 TEST_P(EachModel, AbandonedAPromptThatReplacesTheContextKeepsItsBatches) {
   const auto one = session(8);
   const auto scratch = session();
@@ -216,7 +216,7 @@ TEST_P(EachModel, ADeferredTokenIsComputedByWhatComesNext) {
   ASSERT_TRUE(restore_state(*other, saved.value().bytes()).ok());
   for (Session* session : {one.get(), fork.value().get(), other.get()}) {
     ASSERT_EQ(session->n_left(), 1u);
-    // What fails leaves it to be computed.
+    // An append that fails leaves the token to compute.
     EXPECT_FALSE(session->append(std::vector<TokenId>{3, -1}).ok());
     EXPECT_EQ(session->n_positions(), 21u);
     EXPECT_LT(difference(logits_after(*session, more), behind_all), kClose);
@@ -241,7 +241,7 @@ TEST_P(EachModel, SavesAndRestores) {
   const Status restored = restore_state(*other, saved.value().bytes());
   ASSERT_TRUE(restored.ok()) << restored.error().message;
   EXPECT_LT(difference(logits_after(*other, more), expected), kClose);
-  // Where a part is to be computed again, that is kept too.
+  // If a part must be computed again, that is saved, too.
   ASSERT_TRUE(one->truncate(40).ok());
   const auto behind = save_state(*one);
   ASSERT_TRUE(behind.ok());
@@ -276,13 +276,13 @@ TEST_P(EachModel, RefusesToShiftWhatHoldsTheDroppedTokens) {
   }
 }
 
-// Twenty turns whose prompts are the whole conversation: each computes what is new, and at most
-// what comes after the last checkpoint.
+// Twenty turns with the whole conversation as the prompt: each turn computes the new tokens, and at
+// most also those after the last checkpoint.
 TEST_P(EachModel, ALongChatComputesOnlyWhatIsNew) {
   const auto one = session();
   std::vector<TokenId> conversation = tokens(12);
   for (uint32_t turn = 0; turn < 20; ++turn) {
-    const uint32_t n_before = one->state().size();  // but for the last token drawn
+    const uint32_t n_before = one->state().size();  // without the last token drawn
     const auto question = tokens(6, 1000 + turn);
     conversation.insert(conversation.end(), question.begin(), question.end());
     auto generation = start(*one, conversation, 5);
@@ -301,8 +301,8 @@ TEST_P(EachModel, ALongChatComputesOnlyWhatIsNew) {
   }
 }
 
-// A template that drops a part of the last answer, as those of thinking models do, goes back to
-// where the prompt ended and no further.
+// A template may drop a part of the last answer, as those of thinking models do. The session then
+// goes back to the end of the prompt, and no further.
 TEST_P(EachModel, AnAnswerThatIsDroppedCostsNoMoreThanItself) {
   const auto one = session();
   const auto prompt = tokens(60);

@@ -1,5 +1,5 @@
-// Pictures between tokens against llama.cpp's answers, on every kernel set: the rows are given, so
-// that it is the text model alone that is compared.
+// Pictures between tokens, compared with llama.cpp's results on every kernel set. The rows are
+// given, so only the text model is compared.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,9 +18,9 @@ namespace kinglet {
 namespace {
 
 struct Fixture {
-  const char* name;   // of the answers, in image/
-  const char* model;  // below the fixtures' folder
-  bool sees_all;      // a row of a picture sees those after it, too
+  const char* name;   // of the results, in image/
+  const char* model;  // relative to the fixtures' folder
+  bool sees_all;      // a picture's row also sees the rows after it
 };
 
 constexpr Fixture kFixtures[] = {
@@ -32,7 +32,7 @@ constexpr Fixture kFixtures[] = {
 
 struct ImageReference {
   Reference answers;
-  std::vector<TokenId> tokens;  // of the texts and of the rows of pictures
+  std::vector<TokenId> tokens;  // of the texts, and of the pictures' rows
   std::vector<SharedImage> images;
 };
 
@@ -78,7 +78,7 @@ class ImageParity : public testing::TestWithParam<std::tuple<Fixture, const Kern
     add_text("behind");
   }
 
-  // Logits after the first n tokens.
+  // The log probabilities after the first n tokens.
   std::vector<double> logprobs(Session& session, size_t n) {
     const Status begun = session.begin(std::span(reference_.tokens).first(n),
                                        {.replaces_context = true, .images = reference_.images});
@@ -121,7 +121,7 @@ TEST_P(ImageParity, InBatches) { check(16, KvKind::f32, 2e-3); }
 TEST_P(ImageParity, RowByRow) { check(1, KvKind::f32, 2e-3); }
 TEST_P(ImageParity, InOneBatch) { check(64, KvKind::f32, 2e-3); }
 
-// Rounded keys and values move probabilities a little.
+// Rounded keys and values change probabilities a little.
 TEST_P(ImageParity, WithAnyKindOfCache) {
   check(7, KvKind::f16, 4e-3);
   for (const KvKind kind : {KvKind::q8, KvKind::int8}) check(7, kind, 0.03);

@@ -1,4 +1,4 @@
-// Pictures in a session: what it keeps, cuts, copies and saves of them.
+// Pictures in a session: which parts of them it keeps, cuts, copies and saves.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct Kind {
 };
 
 // Attention, windows with rows that see each other, short convolutions, delta nets with positions
-// in two dimensions, and the same with more after the first layers.
+// in two dimensions, and attention with such positions and with parts added after the first layers.
 constexpr Kind kModels[] = {{"arch/llama", false},
                             {"arch/gemma3", true},
                             {"hybrid/lfm2", false},
@@ -81,7 +81,7 @@ class EachImageModel : public testing::TestWithParam<Kind> {
     return {session.logits().begin(), session.logits().end()};
   }
 
-  // Of a session that has nothing to keep.
+  // The logits of a session that has nothing to keep.
   std::vector<float> fresh(std::span<const TokenId> tokens,
                            const std::vector<SharedImage>& images) {
     return logits(*session(), tokens, images);
@@ -107,7 +107,7 @@ TEST_P(EachImageModel, TheRowsOfAPictureMatter) {
             kClose);
 }
 
-// Bit for bit.
+// The results are equal bit for bit.
 TEST_P(EachImageModel, NumbersDoNotDependOnBatches) {
   const auto tokens = conversation();
   const auto expected = logits(*session(1), tokens, {first_, second_});
@@ -137,7 +137,8 @@ TEST_P(EachImageModel, APictureThatIsComputedIsNotNeededAgain) {
   EXPECT_LT(difference(found, fresh(longer, {first_, second_})), kClose);
 }
 
-// Behind the last picture there is a checkpoint: the second question about it is a short one.
+// There is a checkpoint after the last picture, so another question about it computes only the
+// question.
 TEST_P(EachImageModel, AnotherQuestionComputesNoPicture) {
   const auto one = session();
   (void)logits(*one, conversation(), {first_, second_});
@@ -159,7 +160,7 @@ TEST_P(EachImageModel, AnotherPictureInItsPlaceIsComputed) {
   EXPECT_EQ(one->images()[1].image, other);
 }
 
-// Behind a text that has changed a picture is computed again, of the rows that are held.
+// After a changed text, a picture is computed again, from the rows that the session holds.
 TEST_P(EachImageModel, APictureMayMove) {
   const auto one = session();
   (void)logits(*one, conversation(), {first_, second_});
@@ -217,7 +218,7 @@ TEST_P(EachImageModel, SavesAndRestores) {
                          again.value().bytes().begin(), again.value().bytes().end()));
   EXPECT_LT(difference(logits_after(*other, text(5, 9)), expected), kClose);
 
-  // What is to be computed anew has to be given, and is not missing where it was given once.
+  // Rows that must be computed again have to be given; once given, the session keeps them.
   auto moved = joined({text(6), tokens});
   const auto held = joined({tokens, text(5, 9)});
   EXPECT_EQ(replace(*other, moved, {first_}).error().message,
@@ -272,11 +273,11 @@ TEST_P(EachImageModel, AnErrorLeavesTheSessionAsItWas) {
         ErrorCode::not_finite);
   check(one->append_image(image(6, 16, 16)), ErrorCode::context_full);
   check(one->append_image(std::make_shared<const ImageRows>()), ErrorCode::invalid_argument);
-  // Rows of a picture that nobody knows.
+  // Rows of an unknown picture.
   const auto unknown = image_tokens(*image(7, 2, 2));
   check(one->append(unknown), ErrorCode::invalid_argument);
   check(replace(*one, joined({tokens, unknown}), {first_, second_}), ErrorCode::invalid_argument);
-  // Rows from the middle of one that is known.
+  // Rows from the middle of a known picture.
   auto middle = image_tokens(*first_);
   middle.erase(middle.begin());
   check(one->append(middle), ErrorCode::invalid_argument);
@@ -298,7 +299,7 @@ TEST_P(EachImageModel, CancelledBetweenBatchesItIsAsItWas) {
             ErrorCode::cancelled);
   EXPECT_EQ(one->n_positions(), 5u);
   EXPECT_TRUE(one->images().empty());
-  // What was read of a prompt that replaces the context stays.
+  // The batches that were computed of a prompt that replaces the context stay.
   const auto tokens = conversation();
   const std::vector<SharedImage> images = {first_, second_};
   ASSERT_TRUE(one->begin(tokens, {.replaces_context = true, .images = images}).ok());
@@ -316,13 +317,13 @@ TEST_P(EachImageModel, ThePictureMayFillTheContext) {
   EXPECT_EQ(one->append(text(1)).error().code, ErrorCode::context_full);
   const std::vector<float> found(one->logits().begin(), one->logits().end());
   EXPECT_LT(difference(found, fresh(joined({text(5), image_tokens(*first_)}), {first_})), kClose);
-  // The logits of its last row once more.
+  // Computes the logits of the picture's last row once more.
   ASSERT_TRUE(one->begin_logits().ok());
   while (one->n_left() > 0) ASSERT_TRUE(one->advance().ok());
   EXPECT_LT(difference({one->logits().begin(), one->logits().end()}, found), kClose);
 }
 
-// The text repeats itself, pictures and all: what is guessed are tokens.
+// The text repeats itself, including pictures: only tokens are guessed.
 TEST_P(EachImageModel, LookupGuessesNoRowsOfPictures) {
   const auto prompt =
       joined({text(12), image_tokens(*first_), text(12), image_tokens(*first_), text(12)});
@@ -362,7 +363,7 @@ LanguageModel load_fixture(const std::string& name) {
   return std::move(loaded.value());
 }
 
-// A picture is larger than a batch, a page of a window and the window, and is torn nowhere.
+// The picture is larger than a batch, a page of a window, and the window. It is never torn.
 TEST(Images, RowsThatSeeEachOtherAreComputedTogetherBesideWindows) {
   const LanguageModel loaded = load_fixture("arch/gemma3.gguf");
   ThreadPool pool;
@@ -407,7 +408,7 @@ TEST(Images, AShiftDropsAllOfAPictureBehindAPartOfIt) {
   const auto picture = make_image(loaded.model, 1, 4, 3);
   const auto other = make_image(loaded.model, 2, 2, 2);
   const std::vector<SharedImage> images = {picture, other};
-  // Rows [5, 17) and [24, 28).
+  // The pictures' rows are [5, 17) and [24, 28).
   const auto tokens =
       joined({text(5), image_tokens(*picture), text(7, 1), image_tokens(*other), text(4, 2)});
   struct Case {
@@ -430,7 +431,7 @@ TEST(Images, AShiftDropsAllOfAPictureBehindAPartOfIt) {
       EXPECT_EQ(session->images()[0].n_rows, n_rows);
     }
     EXPECT_TRUE(session->append(text(3)).ok());
-    // What it holds now is what it would be told that it holds.
+    // A prompt can continue the tokens that the session now holds.
     EXPECT_TRUE(session->begin(joined({expected, text(4)}), {.replaces_context = true}).ok());
   }
 }
@@ -458,7 +459,8 @@ TEST(Images, AModelWithInputsOfEachLayerRefusesThem) {
   EXPECT_EQ(status.error().code, ErrorCode::unsupported_feature);
 }
 
-// A row's time is that of the picture; after it time goes on by its longer side.
+// A row's time is that of the picture; after the picture, time continues from the larger of its
+// sides.
 TEST(Images, CountLinesAndColumns) {
   const auto grid = std::make_shared<const ImageRows>(
       ImageRows{.rows = {}, .n_rows = 6, .width = 1, .grid_width = 3, .grid_height = 2});
@@ -476,7 +478,7 @@ TEST(Images, CountLinesAndColumns) {
   EXPECT_EQ(at(9), (std::vector<uint32_t>{6, 6, 6}));
   EXPECT_EQ(at(12), (std::vector<uint32_t>{9, 9, 9}));
   EXPECT_EQ(at(16), (std::vector<uint32_t>{10, 11, 10}));
-  EXPECT_EQ(at(17), (std::vector<uint32_t>{13, 13, 13}));  // of its rows four are left
+  EXPECT_EQ(at(17), (std::vector<uint32_t>{13, 13, 13}));  // only four of its rows are left
 }
 
 TEST(Images, AreToldApartByAllThatIsKnown) {
@@ -497,7 +499,7 @@ TEST(Images, AreToldApartByAllThatIsKnown) {
   EXPECT_FALSE(differs([](ImageRows& other) { other.rows.resize(32); }));
 }
 
-// Guesses end where a picture begins.
+// Guesses end at the beginning of a picture.
 TEST(PromptLookup, GuessesNoRowOfAPicture) {
   PromptLookup lookup(64, kMostGuesses);
   const std::vector<TokenId> tokens = {5, 6, 7, 8, -900, -901, 5, 6, 7};

@@ -1,7 +1,7 @@
-// Models whose layers have different numbers of heads, against models that compute the same with as
-// many in every layer: a head of keys and values that several heads of queries share, stored once
-// for each of them, changes nothing, nor does a head of queries whose output is multiplied by
-// zeros.
+// Models whose layers have different numbers of heads, compared with models that compute the same
+// with equal numbers in every layer. Two changes have no effect: storing a head of keys and values
+// once for each of the query heads that share it, and adding a query head whose output is
+// multiplied by zeros.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ TinyModel mixed_model() {
           .edit = [](GgufBuilder& file) { file.set("llama.attention.key_length", kHeadDim); }};
 }
 
-// The numbers of each tensor.
+// The values of each tensor.
 using Tensors = std::map<std::string, std::vector<float>>;
 
 // Copies the rows or columns of one head.
@@ -54,7 +54,7 @@ struct HeadCopy {
   }
 };
 
-// Gives the tensor of a uniform model what makes it compute as the mixed one does.
+// Fills the tensor of a uniform model so that the model computes the same as the mixed one.
 void widen(const Tensors& mixed, const std::string& name, std::vector<float>& values) {
   const std::vector<float>& from = mixed.at(name);
   const bool is_norm = from.size() == kHiddenDim;
@@ -101,7 +101,7 @@ struct Way {
   uint32_t page_positions;
 };
 
-// Tells what follows tokens, after each of the things that a session can do.
+// Collects the logits after each of the things that a session can do.
 class Teller {
  public:
   Teller(const LanguageModel& loaded, KvKind k_kind, KvKind v_kind, Way way) : loaded_(loaded) {
@@ -134,7 +134,7 @@ class Teller {
     told_.emplace_back(session.logits().begin(), session.logits().end());
   }
 
-  // Into a session of other pages, which has seen something else.
+  // Restores the state into a session with other pages and another context.
   void restore(const Result<AlignedBuffer>& state, uint32_t page_positions) {
     ASSERT_TRUE(state.ok());
     SessionOptions options = options_;
@@ -181,7 +181,7 @@ TEST(LayerHeads, EveryAnswerIsThatOfAModelOfEqualLayers) {
   }
 }
 
-// The answers above depend on what the layers keep: with other tokens they are others.
+// The logits above depend on what the layers keep: with other tokens they are different.
 TEST(LayerHeads, TheModelTellsTokensApart) {
   const LanguageModel mixed = load_mixed();
   ThreadPool pool;

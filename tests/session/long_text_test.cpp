@@ -1,4 +1,4 @@
-// Prompts that no person writes, with the embedded model.
+// Prompts that no person would write, with the embedded model.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -21,7 +21,7 @@ std::string repeat(std::string_view text) {
   return out;
 }
 
-// Characters of all 17 planes, unassigned and private ones among them.
+// Characters of all 17 planes, including unassigned and private ones.
 std::string every_plane() {
   std::string out;
   for (size_t i = 0; i < kCharacters; ++i) {

@@ -1,4 +1,4 @@
-// Memory over many lives of a model, and what happens where there is none left.
+// Memory after loading a model many times, and the behaviour when no memory is left.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ Result<std::vector<TokenId>> tell(Result<GgufFile> file) {
   }
 }
 
-// What a sanitizer keeps for itself grows.
+// The memory that a sanitizer itself uses grows.
 #if !defined(KINGLET_SANITIZED) && (defined(__wasm__) || defined(__linux__))
 
 #if defined(__wasm__)
@@ -64,7 +64,7 @@ size_t memory_in_use() {
 
 TEST(Memory, IsTheSameAfter500LivesOfAModel) {
   const std::string stories = KINGLET_SOURCE_DIR "/demo/models/kinglet-stories-5m-Q4_0.gguf";
-  size_t early = 0;  // the most: the system is given memory back now and then
+  size_t early = 0;  // the maximum, because memory is returned to the system now and then
   for (int life = 1; life <= 500; ++life) {
     ASSERT_TRUE(tell(read_gguf_file(stories)).ok());
     if (life <= 50) early = std::max(early, memory_in_use());
@@ -97,7 +97,7 @@ TEST(Memory, RefusedAtAnyPlaceIsAnErrorAndNoHarm) {
   EXPECT_GE(n_refused, 4) << "header, weights, cache and scratch memory at least";
 }
 
-// A session that stays while others are refused: forks, larger contexts.
+// A session stays as it is while memory for others is refused: forks, larger contexts.
 TEST(Memory, RefusedToOneSessionLeavesTheOthersAsTheyAre) {
   auto file = load_gguf(TinyModel().build());
   ASSERT_TRUE(file.ok());

@@ -1,4 +1,4 @@
-// Pictures that the tests of sessions put between tokens.
+// Pictures that the session tests put between tokens.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace kinglet {
 
-// Numbers in [-1, 1), others for each picture: tests/fixtures/README.md has the formula.
+// Numbers in [-1, 1), different for each picture: tests/fixtures/README.md has the formula.
 inline std::vector<float> picture_rows(uint32_t picture, size_t n) {
   std::vector<float> rows(n);
   for (size_t i = 0; i < n; ++i) {
@@ -43,7 +43,7 @@ inline SharedImage make_image(const Model& model, uint32_t picture, uint32_t gri
       make_image_rows(model, picture, grid_width, grid_height));
 }
 
-// The same picture as a session knows it that was restored.
+// The same picture as in a restored session.
 inline SharedImage without_rows(const SharedImage& image) {
   ImageRows copy = *image;
   copy.rows.clear();

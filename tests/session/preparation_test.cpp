@@ -1,4 +1,4 @@
-// A model that was prepared while its file arrived is the one that is loaded from the whole file.
+// A model that is prepared while its file arrives is the same as one loaded from the whole file.
 #include "session/preparation.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 const KernelSet& fastest() { return *available_kernels().front(); }
 
-// As a page loads a file: pieces are committed, and the pool works beside.
+// Loads a file as a page does: pieces are committed while the pool works.
 Result<LanguageModel> load_in_pieces(std::span<const std::byte> bytes, size_t piece,
                                      ThreadPool& pool, bool tells_size = true) {
   GgufLoader loader(tells_size ? std::optional<uint64_t>(bytes.size()) : std::nullopt);

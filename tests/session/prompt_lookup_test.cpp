@@ -1,4 +1,4 @@
-// Guessing tokens ahead changes how fast an answer comes, and nothing else.
+// Guessing tokens ahead changes the speed of an answer, and nothing else.
 #include "session/prompt_lookup.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(PromptLookup, StaysWithThePlaceThatItReadsWhileThatMatchesBest) {
   EXPECT_EQ(guess(lookup, tokens), (Tokens{1, 2, 3}));
   for (int i = 0; i < 3; ++i) lookup.draw(true);
   tokens.insert(tokens.end(), {1, 2, 3});
-  // 1 2 3 were followed by 30 later on, but not where all of it stands.
+  // The later 1 2 3 was followed by 30, but only the earlier one comes after 10 11 12.
   EXPECT_EQ(guess(lookup, tokens), (Tokens{20, 21, 22}));
 }
 
@@ -87,7 +87,7 @@ TEST(PromptLookup, ForgetsPositions) {
   EXPECT_EQ(guess(lookup, {9, 9, 8, 1, 2, 3, 9, 8, 1}), (Tokens{2, 3, 9}));
 }
 
-// A guess costs at most half of a step: see the purse.
+// A guess costs at most half of a step: see PromptLookup.
 TEST(PromptLookup, LosesLittleWhereNoGuessIsRight) {
   PromptLookup lookup(8192, kMostGuesses);
   std::mt19937 random(5);
@@ -98,7 +98,7 @@ TEST(PromptLookup, LosesLittleWhereNoGuessIsRight) {
     n_guesses += lookup.guess(tokens, kMostGuesses).size();
     lookup.draw(false);
   }
-  EXPECT_GT(n_guesses, 150u);  // it goes on trying
+  EXPECT_GT(n_guesses, 150u);  // it still tries
   EXPECT_LE(n_guesses, 3 + 2 * 6400 / 64u);
 }
 
@@ -116,7 +116,7 @@ struct Drawn {
   bool operator==(const Drawn&) const = default;
 };
 
-// All that an answer shows, and what it leaves.
+// Everything that an answer returns, and the state that it leaves.
 struct Outcome {
   std::vector<Drawn> steps;
   std::string error;
@@ -124,7 +124,7 @@ struct Outcome {
   uint32_t n_kept = 0;
   Tokens context;
   uint32_t n_left = 0;
-  std::vector<std::byte> state;  // as it is saved
+  std::vector<std::byte> state;  // as saved
   std::vector<float> logits;     // after another prompt
 };
 
@@ -162,7 +162,7 @@ class Looking : public testing::TestWithParam<const char*> {
     return ids;
   }
 
-  // A few tokens again and again, and some of the text that is copied.
+  // A few tokens again and again, and a part of the text that is copied.
   Tokens repeating_prompt() const {
     Tokens prompt;
     const Tokens copied = loaded_->tokenizer->encode("GKPQRUVXGKPQRUVKGKPQRUVX");
@@ -200,7 +200,7 @@ class Looking : public testing::TestWithParam<const char*> {
     go_on(session, outcome);
   }
 
-  // The next turn.
+  // Appends the next turn.
   void go_on(Session& session, Outcome& outcome) const {
     if (session.n_ctx() - session.n_positions() < 3) return;
     ASSERT_TRUE(session.append(tokens(3, 9)).ok());
@@ -219,7 +219,7 @@ class Looking : public testing::TestWithParam<const char*> {
     return outcome;
   }
 
-  // Gives how many guesses were kept.
+  // Returns how many guesses were kept.
   uint32_t check(const GenerationOptions& options, const SessionOptions& session = {.n_ctx = 256}) {
     const Outcome expected = outcome_of(options, 0, session);
     EXPECT_EQ(expected.n_guessed, 0u);
@@ -237,11 +237,11 @@ class Looking : public testing::TestWithParam<const char*> {
     GenerationOptions options;
     options.max_tokens = max_tokens;
     options.sampler.temperature = 0.0f;
-    options.sampler.logit_bias = {{2, -100.0f}};  // which would end the answer
+    options.sampler.logit_bias = {{2, -100.0f}};  // token 2 would end the answer
     return options;
   }
 
-  // Text that has to be copied, but for one letter of eight. No token spells two of these letters.
+  // Text that must be copied, except one letter of eight. No token contains two of these letters.
   static GenerationOptions copying(uint32_t max_tokens) {
     GenerationOptions options = greedy(max_tokens);
     auto grammar = Grammar::parse("root ::= (\"GKPQRUVX\" | \"GKPQRUVK\")+");
@@ -341,7 +341,7 @@ TEST_P(Looking, IsTheSameInEveryKindOfCacheInPagesAndBatches) {
   }
 }
 
-// Guesses take no page that the answer does not need.
+// Guesses take no pages that the answer does not need.
 TEST_P(Looking, LeavesThePagesOfAPoolToOthers) {
   const auto pages_of_steps = [&](uint32_t n_lookup) {
     const auto session = make_session(*loaded_, pool_, {.n_ctx = 160, .page_positions = 16});
@@ -361,7 +361,7 @@ TEST_P(Looking, LeavesThePagesOfAPoolToOthers) {
   EXPECT_EQ(pages_of_steps(kMostGuesses), pages_of_steps(0));
 }
 
-// Before each step, as another thread would do it.
+// The flag is set before each step in turn, as another thread would do.
 TEST_P(Looking, CancelledAnywhereItHoldsWhatWasTold) {
   const auto outcome_of_cancelled = [&](size_t n_steps, uint32_t n_lookup, bool abandons) {
     const auto session = make_session(*loaded_, pool_, {.n_ctx = 256});
@@ -380,7 +380,7 @@ TEST_P(Looking, CancelledAnywhereItHoldsWhatWasTold) {
       answer(generation.value(), outcome, 1);
     }
     outcome.context.assign(session->tokens().begin(), session->tokens().end());
-    // A recurrent state that is after guesses cannot be cut: it is computed again.
+    // A recurrent state after guesses cannot be cut: it is computed again.
     if (!keeps_state()) outcome.n_left = session->n_left();
     EXPECT_LE(session->n_left(), kMostLogitRows);
     go_on(*session, outcome);
@@ -408,7 +408,7 @@ TEST_P(Looking, ForksAnywhereGoOnAlike) {
     EXPECT_TRUE(fork.ok());
     Outcome of_fork;
     go_on(*fork.value(), of_fork);
-    answer(generation.value(), outcome);  // the parent, beside it
+    answer(generation.value(), outcome);  // the parent continues, too
     look_at(*session, outcome);
     go_on(*fork.value(), of_fork);
     outcome.logits.insert(outcome.logits.end(), of_fork.logits.begin(), of_fork.logits.end());
@@ -422,7 +422,7 @@ TEST_P(Looking, ForksAnywhereGoOnAlike) {
   }
 }
 
-// Turn after turn, each beginning with the ones before.
+// Several turns; each prompt begins with all earlier turns.
 TEST_P(Looking, AChatIsTheSame) {
   uint32_t n_kept = 0;
   const auto chat = [&](uint32_t n_lookup) {

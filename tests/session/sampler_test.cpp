@@ -13,7 +13,7 @@
 namespace kinglet {
 namespace {
 
-// Keeps every token: only temperature shapes the draw.
+// Keeps every token: only the temperature changes the probabilities.
 SamplerOptions plain(float temperature = 1.0f) {
   SamplerOptions options;
   options.temperature = temperature;
@@ -35,7 +35,7 @@ std::map<TokenId, int> draw(const SamplerOptions& options, const std::vector<flo
   return counts;
 }
 
-// Logits whose softmax is the given probabilities.
+// Logits whose softmax gives these probabilities.
 std::vector<float> logits_of(const std::vector<double>& probabilities) {
   std::vector<float> logits;
   for (const double p : probabilities) logits.push_back(static_cast<float>(std::log(p)));
@@ -59,7 +59,7 @@ TEST(Sampler, DrawsInProportionToProbability) {
 }
 
 TEST(Sampler, TemperatureSharpens) {
-  // At temperature 0.5 probabilities are squared: 0.8 : 0.2 becomes 16 : 1.
+  // At temperature 0.5, probabilities are squared: 0.8 : 0.2 becomes 16 : 1.
   const auto counts = draw(plain(0.5f), logits_of({0.8, 0.2}));
   EXPECT_NEAR(counts.at(1), 20000 / 17.0, 200);
 }
@@ -93,18 +93,18 @@ TEST(Sampler, MinPKeepsThoseNearTheBest) {
   EXPECT_EQ(draw(options, logits_of({0.1, 0.4, 0.2, 0.3})).size(), 1u);
 }
 
-// What the limits keep depends on the model's probabilities alone, so it is the same at every
-// temperature. Sharpened to temperature 0.5, 0.4 : 0.3 : 0.2 : 0.1 would be 16 : 9 : 4 : 1 of 30.
+// The limits depend only on the model's probabilities, so they keep the same tokens at every
+// temperature. At temperature 0.5, 0.4 : 0.3 : 0.2 : 0.1 would become 16 : 9 : 4 : 1 of 30.
 TEST(Sampler, LimitsLookAtProbabilitiesWithoutTemperature) {
   const auto logits = logits_of({0.1, 0.4, 0.2, 0.3});
   for (const float temperature : {0.5f, 1.0f, 3.0f}) {
     SamplerOptions options = plain(temperature);
-    options.top_p = 0.8f;  // 0.4 + 0.3 < 0.8 <= 0.9; 25 / 30 would do
+    options.top_p = 0.8f;  // 0.4 + 0.3 < 0.8 <= 0.9; with temperature 0.5, 25 / 30 would be enough
     EXPECT_EQ(draw(options, logits).size(), 3u) << temperature;
     options.top_p = 1.0f;
-    options.min_p = 0.4f;  // 0.2 / 0.4 >= 0.4; 4 / 16 would not be
+    options.min_p = 0.4f;  // 0.2 / 0.4 >= 0.4; with temperature 0.5, 4 / 16 would be less
     EXPECT_EQ(draw(options, logits).size(), 3u) << temperature;
-    options.min_p = 0.6f;  // at temperature 3, (0.2 / 0.4)^(1/3) = 0.79 would be
+    options.min_p = 0.6f;  // at temperature 3, (0.2 / 0.4)^(1/3) = 0.79 would be more
     EXPECT_EQ(draw(options, logits).size(), 2u) << temperature;
   }
 }
@@ -112,7 +112,7 @@ TEST(Sampler, LimitsLookAtProbabilitiesWithoutTemperature) {
 TEST(Sampler, TemperatureShapesWhatTheLimitsKept) {
   SamplerOptions options = plain(0.5f);
   options.top_k = 3;
-  options.top_p = 0.95f;  // of the 0.9 that top-k left: all three
+  options.top_p = 0.95f;  // of the 0.9 that top-k kept: all three
   const auto counts = draw(options, logits_of({0.1, 0.4, 0.2, 0.3}));
   EXPECT_EQ(counts.size(), 3u);
   EXPECT_NEAR(counts.at(1), 20000 * 16 / 29.0, 400);
@@ -120,8 +120,9 @@ TEST(Sampler, TemperatureShapesWhatTheLimitsKept) {
   EXPECT_NEAR(counts.at(2), 20000 * 4 / 29.0, 300);
 }
 
-// Each e^-0.1 times the one before. Of the 40 that top-k leaves, 27 reach 0.95: 1 - e^-2.7 = 0.933
-// and 0.95 * (1 - e^-4) = 0.9326. Of 30, e^-2.9 >= 0.05 > e^-3. At temperature 0.8 it were 24.
+// Each probability is e^-0.1 times the one before. Of the 40 tokens that top-k keeps, 27 reach
+// 0.95: 1 - e^-2.7 = 0.933 and 0.95 * (1 - e^-4) = 0.9326. Min-p would keep 30, as e^-2.9 >= 0.05 >
+// e^-3. With the temperature of 0.8 first, 24 would be kept.
 TEST(Sampler, KeepsAtTheDefaultsWhatTheOrderOfTheLimitsGives) {
   std::vector<float> logits;
   for (int i = 0; i < 60; ++i) logits.push_back(-0.1f * static_cast<float>(i));
@@ -130,7 +131,7 @@ TEST(Sampler, KeepsAtTheDefaultsWhatTheOrderOfTheLimitsGives) {
   EXPECT_EQ(counts.rbegin()->first, 26);
 }
 
-// The same by sorting, in double precision: the probabilities with which tokens are drawn.
+// The probabilities with which tokens are drawn, computed by sorting, in double precision.
 std::vector<double> expected_shares(const SamplerOptions& options,
                                     const std::vector<float>& logits) {
   std::vector<size_t> order(logits.size());
@@ -199,10 +200,10 @@ TEST(Sampler, PenaltyWeakensRecentTokens) {
   sampler.accept(0);
   EXPECT_EQ(sample(), 1);  // 3 / 2 < 2
   sampler.accept(1);
-  EXPECT_EQ(sample(), 0);  // 1.5 against 1
-  sampler.accept(1);       // pushes 0 out of the window
+  EXPECT_EQ(sample(), 0);  // 1.5 and 1
+  sampler.accept(1);       // token 0 leaves the window
   EXPECT_EQ(sample(), 0);
-  // A token seen twice is penalized once; negative logits move down.
+  // A token that was seen twice is penalized once; negative logits decrease.
   sampler.accept(2);
   sampler.accept(2);
   auto copy = logits;
@@ -217,13 +218,13 @@ TEST(Sampler, FrequencyCountsAndPresenceDoesNot) {
   options.frequency_penalty = 0.5f;
   options.presence_penalty = 0.25f;
   Sampler sampler(options, 4, scalar_kernels());
-  for (const TokenId token : {3, 1, 2, 1}) sampler.accept(token);  // 3 leaves the window
+  for (const TokenId token : {3, 1, 2, 1}) sampler.accept(token);  // token 3 leaves the window
   std::vector<float> logits = {1.0f, 2.0f, -1.0f, 0.0f};
   EXPECT_EQ(sampler.sample(logits), 0);
   EXPECT_EQ(logits, (std::vector<float>{1.0f, 0.75f, -1.75f, 0.0f}));
 }
 
-// Every token that is accepted moves another one out of the window.
+// Each accepted token moves another one out of the window.
 TEST(Sampler, CountsAreThoseOfTheWindow) {
   SamplerOptions options = plain(0.0f);
   options.repeat_last_n = 20;
@@ -267,7 +268,7 @@ TEST(Sampler, SurvivesPenaltiesThatBlowUp) {
   }
 }
 
-// The logit that stands for refused tokens where there is a constraint, and for nothing here.
+// kRefusedLogit marks refused tokens if there is a constraint; here it is a logit like any other.
 TEST(Sampler, DrawsATokenOfTheLeastLogits) {
   for (const float temperature : {0.0f, 1.0f}) {
     const auto counts = draw(plain(temperature), {kRefusedLogit, kRefusedLogit}, 10);
@@ -310,7 +311,7 @@ TEST(Sampler, SameSeedSameTokens) {
   EXPECT_EQ(tokens(42), tokens(42));
   EXPECT_NE(tokens(42), tokens(43));
   EXPECT_NE(tokens(0), tokens(uint64_t{1} << 40));
-  // Fixed for ever, natively and in wasm: the first draws of PCG32 seeded with 42.
+  // These must never change, natively and in wasm: the first draws of PCG32 with the seed 42.
   std::vector<TokenId> first = tokens(42);
   first.resize(6);
   EXPECT_EQ(first, (std::vector<TokenId>{38, 20, 22, 13, 47, 20}));
@@ -351,7 +352,7 @@ TEST(SamplerOptions, AreCheckedByName) {
             "a bias is 101, expected -100 to 100");
 }
 
-// A penalty would push a huge logit to infinity, and probabilities then would not be numbers.
+// The sampling settings that a file recommends.
 SamplerChoice recommended(const GgufBuilder& builder) {
   const Bytes bytes = builder.build();
   const auto header = parse_gguf_header(bytes);

@@ -53,8 +53,8 @@ TEST_P(EachKind, PagesGiveTheNumbersOfOnePiece) {
   ThreadPool pool;
   const auto tokens = story(150);
   const auto whole = logits_after(*make_session(loaded, pool, options(0)), tokens);
-  // Blocks of attention end where pages do: sums are rounded in another order, which flips some of
-  // the codes that activations are rounded to.
+  // Blocks of attention end at page boundaries. Sums are then rounded in another order, which
+  // changes some of the codes to which activations are rounded.
   const auto aligned = logits_after(*make_session(loaded, pool, options(64)), tokens);
   EXPECT_EQ(whole, aligned);
   const auto small = logits_after(*make_session(loaded, pool, options(5)), tokens);
@@ -141,12 +141,12 @@ TEST(Session, ForksShareAPoolUntilItIsFull) {
   const TokenId next = 333;
   const auto logits = logits_after(*child.value(), {&next, 1});
   EXPECT_EQ(n_users(1), 3u);
-  EXPECT_EQ(n_users(2), 2u);  // the child has copied it
+  EXPECT_EQ(n_users(2), 2u);  // the child has copied the page
   EXPECT_EQ(session->kv_store().n_page_copies(), 1u);
-  ASSERT_TRUE(child.value()->append(story(7)).ok());  // 48 positions in 3 pages, of which 2 shared
+  ASSERT_TRUE(child.value()->append(story(7)).ok());  // 48 positions in 3 pages, 2 of them shared
   auto other = session->fork();
   ASSERT_TRUE(other.ok());
-  ASSERT_TRUE(other.value()->append({&next, 1}).ok());  // the fifth page
+  ASSERT_TRUE(other.value()->append({&next, 1}).ok());  // takes the fifth page
 
   for (int i = 0; i < 2; ++i) {
     const Status refused = i == 0 ? late.value()->append({&next, 1}) : late.value()->begin_logits();
@@ -185,11 +185,11 @@ TEST(Session, KeepsAPrefixOnlyWhereEveryIdIsTheSame) {
   const auto reused = logits_after(*session, std::span(changed).subspan(25));
   EXPECT_EQ(logits_after(*make_session(loaded, pool), changed), reused);
 
-  // The last token is always computed, as its logits are wanted.
+  // The last token is always computed, because its logits are needed.
   EXPECT_EQ(session->keep_prefix(changed), 39u);
   EXPECT_EQ(session->keep_prefix({}), 0u);
 
-  // Nor is a token kept that is not computed.
+  // A token that was not computed is not kept either.
   ASSERT_TRUE(session->append(std::span(tokens).first(10)).ok());
   ASSERT_TRUE(session->defer(tokens[10]).ok());
   EXPECT_EQ(session->keep_prefix(tokens), 10u);
@@ -245,7 +245,7 @@ TEST(Session, ShiftsTheContext) {
       EXPECT_EQ(session->tokens()[4], tokens[24]);
       EXPECT_FALSE(session->shift(30, 11).ok());
 
-      // Nobody else's keys have turned.
+      // The keys of other sessions are not rotated.
       const TokenId next = 333;
       const auto untouched = make_session(loaded, pool, options);
       ASSERT_TRUE(untouched->append(tokens).ok());
@@ -255,8 +255,8 @@ TEST(Session, ShiftsTheContext) {
   }
 }
 
-// In the first layer keys depend on their own token only: shifted, they are those of a context that
-// was written without the dropped tokens.
+// In the first layer, keys depend only on their own token: after the shift they are the keys of a
+// context without the dropped tokens.
 TEST(Session, ShiftedKeysAreThoseOfTheirNewPositions) {
   const LanguageModel loaded = load_stories();
   ThreadPool pool;
@@ -294,7 +294,7 @@ TEST(Allocations, AreAllCounted) {
     return n_allocations() > before;
   };
   EXPECT_TRUE(counts([] { EXPECT_TRUE(AlignedBuffer::allocate(100, "a test").ok()); }));
-  void* volatile memory = nullptr;  // so that the calls are not left out
+  void* volatile memory = nullptr;  // volatile, so that the calls are not optimized away
   EXPECT_TRUE(counts([&] { memory = ::operator new(7); }));
   ::operator delete(memory);
   EXPECT_EQ(counts([&] { memory = std::malloc(10); }), kCountsMalloc);
@@ -340,7 +340,7 @@ TEST(Session, LookingAheadAllocatesNothing) {
   ASSERT_TRUE(session->append(std::vector<TokenId>{1, 345, 346, 345, 346, 345}).ok());
   const size_t n_before = n_allocations();
   uint32_t n_taken = 0;
-  for (int i = 0; i < 60; ++i) {  // tokens that come as they are guessed
+  for (int i = 0; i < 60; ++i) {  // the tokens are those that are guessed
     ASSERT_TRUE(session->defer(session->tokens().back() == 345 ? 346 : 345).ok());
     const auto was_guessed = session->take_guess();
     ASSERT_TRUE(was_guessed.ok());
@@ -355,7 +355,7 @@ TEST(Session, LookingAheadAllocatesNothing) {
   EXPECT_EQ(session->n_left(), 0u);
 }
 
-// Forgetting everything keeps the memory, too.
+// Removing all tokens keeps the memory, too.
 TEST(Session, BeginsAgainWithoutAllocating) {
   const LanguageModel loaded = load_stories();
   ThreadPool pool;

@@ -1,4 +1,4 @@
-// Models and sessions that the tests of sessions begin with.
+// Models and sessions for the session tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -48,7 +48,8 @@ inline std::unique_ptr<Session> make_session(const LanguageModel& loaded, Thread
   return std::move(session.value());
 }
 
-// A file that says another number than it has, after the first key that ends so.
+// Changes the number after the first key that ends with `key`; the file then contradicts its real
+// sizes.
 inline Bytes with_number(Bytes file, std::string_view key, uint32_t n) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   const size_t at = text.find(key);
@@ -57,20 +58,20 @@ inline Bytes with_number(Bytes file, std::string_view key, uint32_t n) {
   return file;
 }
 
-// A file that says that its model was trained for a long context. They do not notice.
+// A file that declares a long training context. The models run in it without errors.
 constexpr uint32_t kLong = 4096;
 inline Bytes with_long_context(Bytes file) {
   return with_number(std::move(file), ".context_length", kLong);
 }
 
-// The logits after these tokens, which the session appends.
+// Appends these tokens, and returns the logits after them.
 inline std::vector<float> logits_after(Session& session, std::span<const TokenId> tokens) {
   const Status status = session.append(tokens);
   EXPECT_TRUE(status.ok()) << status.error().message;
   return {session.logits().begin(), session.logits().end()};
 }
 
-// The largest difference, as a part of the largest logit.
+// The largest difference, relative to the largest logit.
 inline float difference(const std::vector<float>& a, const std::vector<float>& b) {
   float largest = 0;
   float most = 1e-6f;
@@ -81,7 +82,7 @@ inline float difference(const std::vector<float>& a, const std::vector<float>& b
   return largest / most;
 }
 
-// Where rows are computed again, in other batches, sums are rounded in another order.
+// If rows are computed again in other batches, sums are rounded in another order.
 constexpr float kClose = 2e-4f;
 
 }  // namespace kinglet

@@ -28,7 +28,7 @@ std::vector<float> logits_after(Session& session, TokenId token) {
   return {session.logits().begin(), session.logits().end()};
 }
 
-// As one who knows the format would: with a checksum that is right.
+// Sets a valid checksum, as somebody who knows the format could.
 void seal(State& state) {
   const uint64_t checksum =
       hash_bytes(std::span<const std::byte>(state).subspan(offsetof(StateHeader, model)));

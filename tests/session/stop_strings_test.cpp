@@ -14,7 +14,7 @@ StopStrings stops(std::vector<std::string> strings) {
   return std::move(created.value());
 }
 
-// What comes through of the pieces, each ended by "|".
+// The text that is passed on for each piece, with "|" after it, and at the end.
 std::string let_through(StopStrings matcher, const std::vector<std::string>& pieces) {
   std::string out;
   for (const std::string& piece : pieces) out += matcher.next(piece) + "|";
@@ -27,7 +27,7 @@ TEST(StopStrings, LetEverythingThroughAtOnceWhereThereAreNone) {
 
 TEST(StopStrings, HoldBackOnlyWhatMayBecomeOne) {
   EXPECT_EQ(let_through(stops({"END"}), {"an E", "N", "d", "E", "x"}), "an ||ENd||Ex|");
-  // Not the whole of what is held turns out to be text.
+  // Only a part of the held bytes turns out to be text.
   EXPECT_EQ(let_through(stops({"aab"}), {"a", "a", "a", "b", "c"}), "||a|||");
   EXPECT_EQ(let_through(stops({"\n\n"}), {"one\n", "two\n"}), "one|\ntwo|\n");
 }
@@ -63,7 +63,8 @@ TEST(StopStrings, FindTheFirstToBeCompleteHoweverTheTextIsCut) {
 }
 
 TEST(StopStrings, NeverCutACharacter) {
-  // Both begin with the same bytes: "é" is c3 a9, "è" is c3 a8; "€" is e2 82 ac, "₤" is e2 82 a4.
+  // Both pairs begin with the same bytes: "é" is c3 a9, "è" is c3 a8; "€" is e2 82 ac, "₤" is e2 82
+  // a4.
   EXPECT_EQ(let_through(stops({"é", "€"}), {"caf", "è ₤", "€"}), "caf|è ₤||");
   EXPECT_EQ(let_through(stops({"🐦🐦"}), {"a🐦", "b🐦", "🐦"}), "a|🐦b||");
 }

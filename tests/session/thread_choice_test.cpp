@@ -9,7 +9,7 @@
 namespace kinglet {
 namespace {
 
-// The choice where so many threads take so long, and 5 % are noise.
+// The choice if each number of threads takes this long, where 5 % are noise.
 size_t choice(size_t n, const std::map<size_t, double>& seconds) {
   return fastest_threads(n, [&](size_t more, size_t fewer) {
     EXPECT_LT(fewer, more);

@@ -1,4 +1,4 @@
-// Decoding of several sessions in one pass.
+// Decoding for several sessions in one pass.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -64,7 +64,7 @@ TEST_F(SessionsTogether, EachHasTheLogitsItWouldHaveAlone) {
 TEST_F(SessionsTogether, WithoutAPageForOneNothingHasChanged) {
   const auto a = begin(300, 5);
   const auto b = begin(400, 8);
-  const auto c = begin(500, 32);  // all other pages
+  const auto c = begin(500, 32);  // takes all other pages
   ASSERT_EQ(store_->n_free(), 0u);
   ASSERT_TRUE(a->defer(7).ok());
   ASSERT_TRUE(b->defer(7).ok());

@@ -1,4 +1,4 @@
-// Sessions whose layers hold a window of their rows, beside those that hold all.
+// Sessions whose layers keep a window of their rows, compared with sessions that keep all rows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -136,7 +136,7 @@ TEST_P(EachWindow, CancelledAnywhereItIsAsItWas) {
   EXPECT_EQ(logits_after(*windows, ids), logits_after(*all, ids));
 }
 
-// The answer is written anew, and once more: it costs no more than itself.
+// The answer is generated again, twice. Each time, the prompt is not computed again.
 TEST_P(EachWindow, AnAnswerIsWrittenAnewFromItsPrompt) {
   const auto windows = session(false);
   const auto prompt = tokens_of(700);
@@ -179,7 +179,7 @@ TEST_P(EachWindow, ShiftsAsAllRowsDo) {
   }
 }
 
-// A window that would reach into what was given back: it is computed from the tokens.
+// A window would need rows that were freed: they are computed again from the tokens.
 TEST_P(EachWindow, ShiftsWhatIsNotThereAnyMoreByComputingIt) {
   if (is_hybrid()) GTEST_SKIP() << "a recurrent state cannot be shifted";
   const auto windows = session(false);
@@ -216,7 +216,7 @@ TEST_P(EachWindow, RestoresWhatEitherKindOfSessionSaved) {
       EXPECT_EQ(other->n_positions(), 700u);
       const bool has_all = !keeps_all_rows || saved == &of_all.value();
       EXPECT_EQ(other->n_left(), has_all ? 0u : 700u);
-      if (!keeps_all_rows) {  // and again the same
+      if (!keeps_all_rows) {  // saving it again gives the same bytes
         const auto again = save_state(*other);
         EXPECT_TRUE(std::equal(again.value().bytes().begin(), again.value().bytes().end(),
                                of_windows.value().bytes().begin(),
@@ -239,7 +239,7 @@ TEST_P(EachWindow, RestoresWhatEitherKindOfSessionSaved) {
   }
 }
 
-// Pairs of sessions go through the same; those with windows may have to compute more.
+// Two sessions go through the same operations; the one with windows may have to compute more.
 TEST_P(EachWindow, IsRightAfterAnyOperations) {
   for (uint32_t seed = 1; seed <= 4; ++seed) {
     std::mt19937 random(seed);
@@ -300,7 +300,7 @@ TEST_P(EachWindow, IsRightAfterAnyOperations) {
           ASSERT_LT(difference(found, expected), kClose) << "operation " << i << " of " << seed;
         }
       }
-      // Rows that were moved are not those that the tokens alone would give.
+      // Rows that were moved differ from those that the tokens alone would give.
       if (is_shifted && windows->n_left() > 0) {
         ASSERT_TRUE(windows->truncate(0).ok() && all->truncate(0).ok());
       }
@@ -319,8 +319,7 @@ INSTANTIATE_TEST_SUITE_P(Models, EachWindow,
                                          "arch/cohere2.gguf", "hybrid/lfm2-window.gguf"),
                          [](const auto& test) { return test_name(test.param); });
 
-// What a shift leaves to be computed may be more than a batch: the next token is drawn after all
-// of it.
+// A shift may leave more than a batch to compute: the next token is drawn after all of it.
 TEST(Window, ATokenIsDrawnBehindAllThatAShiftLeft) {
   constexpr uint32_t kWindow = 200;
   auto file = load_gguf(

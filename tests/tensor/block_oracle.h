@@ -1,6 +1,6 @@
-// The value of one weight of a block, read bit by bit off the definition of its format: byte
-// offsets and bit positions as ggml-common.h and its comments give them, arithmetic in doubles. It
-// shares nothing with the decoders but the codebooks' lists.
+// Reads the value of one weight of a block bit by bit, from the definition of its format: byte
+// offsets and bit positions as in ggml-common.h and its comments, arithmetic in doubles. It shares
+// only the codebooks' lists with the decoders.
 #pragma once
 
 #include <cmath>
@@ -115,7 +115,7 @@ class BlockOracle {
     return std::numeric_limits<double>::quiet_NaN();
   }
 
-  // Offsets of the block's binary16 numbers.
+  // The offsets of the block's binary16 numbers.
   static std::vector<size_t> half_offsets(DType type) {
     switch (type) {
       case DType::q4_1:
@@ -145,7 +145,7 @@ class BlockOracle {
   }
 
  private:
-  // Bit `i` of the string of bits that begins at a byte.
+  // Bit `i` of the bit string that begins at a byte.
   int bit(size_t byte, size_t i) const {
     return static_cast<int>(block_[byte + i / 8] >> static_cast<int>(i % 8) & std::byte{1});
   }
@@ -169,13 +169,13 @@ class BlockOracle {
 
   double half(size_t byte) const { return half_value(bits(byte, 0, 16)); }
 
-  // Code i of 32, or of 64, in nibbles of which the lower ones come first.
+  // Code i of 32, or of 64, stored as nibbles, the lower nibble of a byte first.
   int nibble32(size_t byte, size_t i) const { return bits(byte + i % 16, i / 16 * 4, 4); }
   int nibble64(size_t byte, size_t i) const {
     return bits(byte + i / 64 * 32 + i % 32, i % 64 / 32 * 4, 4);
   }
 
-  // Code i of 256 in bit pairs, 128 to 32 bytes.
+  // Code i of 256, stored as pairs of bits, 128 codes in 32 bytes.
   int pair(size_t byte, size_t i) const {
     return bits(byte + i / 128 * 32 + i % 32, i % 128 / 32 * 2, 2);
   }
@@ -217,7 +217,8 @@ class BlockOracle {
     return code >= 8 ? -magnitude : magnitude;
   }
 
-  // The encoder stores ceil(n * 256 / 243), n having five digits in base 3, the first the highest.
+  // The encoder stores ceil(n * 256 / 243), where n has five digits in base 3, the highest digit
+  // first.
   int tq1_digit(size_t i) const {
     const size_t byte = i < 160 ? i % 32 : i < 240 ? 32 + (i - 160) % 16 : 48 + (i - 240) % 4;
     const size_t place = i < 160 ? i / 32 : i < 240 ? (i - 160) / 16 : (i - 240) / 4;
@@ -232,15 +233,15 @@ class BlockOracle {
     return bits(byte, 0, 8) * 243 / 256 / kPower[place] % 3;
   }
 
-  // An 8-bit float without a sign: four bits of exponent with bias 7, three of fraction. Bit 7
-  // means nothing; the NaN without it is 0.
+  // An 8-bit float without a sign: four bits of exponent with bias 7, three of fraction. Bit 7 is
+  // ignored; the NaN of the other bits means 0.
   double ue4m3(size_t byte) const {
     if (bits(byte, 0, 8) == 0x7f) return 0;
     const int exponent = bits(byte, 3, 4), fraction = bits(byte, 0, 3);
     return exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(1 + fraction / 8.0, exponent - 7);
   }
 
-  // The sign of weight i of 8, seven of which are stored.
+  // The sign of weight i of 8; only the signs of seven are stored.
   int even_sign(size_t byte, size_t first, size_t i) const {
     int minuses = 0;
     for (size_t j = 0; j < 7; ++j) minuses += bit(byte, first + j);

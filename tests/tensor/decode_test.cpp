@@ -1,4 +1,4 @@
-// Decoding, against an independent reading of the formats and against ggml's own answers.
+// Decoding, compared with an independent reading of the formats and with ggml's own results.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// Numerical Recipes' generator: the same bytes everywhere.
+// The generator of "Numerical Recipes": it gives the same bytes everywhere.
 class Random {
  public:
   std::byte byte() {
@@ -52,7 +52,7 @@ void set_half(Bytes& block, size_t offset, uint16_t bits) {
   block[offset + 1] = static_cast<std::byte>(bits >> 8);
 }
 
-// Every weight is the oracle's value, rounded once.
+// Expects every weight to be the oracle's value, rounded once.
 void expect_oracle_values(const DTypeInfo& type, const Bytes& block) {
   const BlockOracle oracle(type.type, block.data());
   const std::vector<float> weights = decode(type, block);
@@ -83,7 +83,8 @@ TEST(Decode, EveryByteCodeHasTheOraclesValueEverywhereInABlock) {
 }
 
 TEST(Decode, UnusualScalesHaveTheOraclesValue) {
-  // Zeros, the smallest and largest subnormals and normals, a negative, infinities, a NaN.
+  // Zeros, the smallest and largest subnormal and normal numbers, a negative number, infinities, a
+  // NaN.
   constexpr std::array<uint16_t, 12> kScales = {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400,
                                                 0x7bff, 0xfbff, 0xbc00, 0x7c00, 0xfc00, 0x7e00};
   Random random;
@@ -165,8 +166,9 @@ uint32_t checksum(const std::vector<float>& weights) {
   return sum;
 }
 
-// The only test that does not take the codebooks from us: ggml 0.5.0's dequantize_row_* functions,
-// for the newest types those of llama.cpp b11118, run on the same 512 blocks of random bytes.
+// The only test that does not take the codebooks from this project: the results of ggml 0.5.0's
+// dequantize_row_* functions (for the newest types those of llama.cpp b11118), run on the same 512
+// blocks of random bytes.
 TEST(Decode, GivesTheBitsThatGgmlGives) {
   struct Answer {
     DType type;

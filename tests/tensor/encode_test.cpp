@@ -1,4 +1,4 @@
-// Encoding: error bounds, edge cases, and what ggml made of the same weights.
+// Encoding: error bounds, edge cases, and comparisons with ggml's encoding of the same weights.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -71,7 +71,8 @@ TEST(Encode, TheTypesThatAreWrittenAreThese) {
             "NVFP4 Q1_0 Q2_0 ");
 }
 
-// Types that are encoded by ggml's own rules, with the hash of what ggml made of the weights below.
+// Types that are encoded by ggml's own rules, with the hash of ggml's encoding of the weights
+// below.
 struct GgmlBytes {
   DType type;
   uint64_t hash;
@@ -98,18 +99,18 @@ TEST(Encode, TypesWithOneRuleForAllWritersGiveTheBytesOfGgml) {
   }
 }
 
-// Where its scales are normal floats, and where ggml cuts them off.
+// With weights whose scales are normal floats, and with weights whose scales ggml cuts off.
 TEST(Encode, Nvfp4OfLargeWeightsGivesTheBytesOfGgml) {
   const DTypeInfo& type = dtype_info(DType::nvfp4);
   EXPECT_EQ(hash_bytes(encode(type, gaussian(256 * 64, 1.0f))), 0x7837e987780b9f53);
   EXPECT_EQ(hash_bytes(encode(type, gaussian(256 * 64, 160.0f))), 0xc6b492194c5c003f);
 }
 
-// Relative to the root mean square of the weights.
+// Errors relative to the root mean square of the weights.
 struct Errors {
   DType type;
-  double gaussian;  // what ggml's encoder (llama.cpp b11118, no importance matrix) was measured at
-  double cubed;     // the same of cubed gaussian weights, of which some stand far out
+  double gaussian;  // the measured error of ggml's encoder (llama.cpp b11118, no importance matrix)
+  double cubed;     // the same for cubed gaussian weights, some of which are far outliers
 };
 
 constexpr Errors kErrors[] = {
@@ -134,8 +135,9 @@ TEST(Encode, SearchesFindSmallerErrorsThanGgml) {
   EXPECT_EQ(std::size(kErrors) + std::size(kGgmlBytes), encodable_types().size());
 }
 
-// Steps between neighbouring codes over a block of 32: |w - w'| is at most half of one, or a whole
-// one at the end that a signed code cannot reach. Scales and minima are rounded to 11 bits.
+// The step between neighbouring codes depends on the block of 32 weights. |w - w'| is at most half
+// a step, or a whole step at the end that a signed code cannot reach. Scales and minima are rounded
+// to 11 bits.
 TEST(Encode, NoWeightIsFartherOffThanItsStepAllows) {
   const Floats weights = gaussian(256 * 16, 1.0f);
   for (const DType id : {DType::q4_0, DType::q4_1, DType::q5_0, DType::q5_1, DType::q8_0}) {
@@ -178,8 +180,8 @@ TEST(Encode, ZerosStayZeros) {
 TEST(Encode, EqualWeightsStayEqualAndClose) {
   for (const float value : {0.75f, -0.75f, 0.03f, -1000.0f}) {
     for (const DTypeInfo& type : encodable_types()) {
-      // MXFP4 has whole powers of two for scales: a weight between 6 and 8 of them becomes 6. Those
-      // of NVFP4 have a bit or two where weights are small.
+      // MXFP4's scales are powers of two: a weight between 6 and 8 times the scale becomes 6 times.
+      // NVFP4's scales have only a bit or two if the weights are small.
       const bool is_coarse = type.type == DType::mxfp4 || type.type == DType::nvfp4;
       const float allowed = is_coarse ? 0.25f : 0.005f;
       const Floats decoded = round_trip(type, Floats(256, value));
@@ -203,7 +205,7 @@ TEST(Encode, BlocksWithOneOutlierKeepIt) {
   }
 }
 
-// Weights whose scales are subnormal binary16 numbers, and weights that are none.
+// Weights whose scales are subnormal binary16 numbers, and weights that are NaN, infinite or huge.
 TEST(Encode, TinyAndNonFiniteWeightsAreNoError) {
   for (const DTypeInfo& type : encodable_types()) {
     for (const float deviation : {1e-6f, 1e-9f, 1e-42f}) {
@@ -247,7 +249,7 @@ TEST(Encode, FloatTypesKeepWhatTheyCanHold) {
 }
 
 TEST(Encode, Mxfp4CodesAreTheNearestValuesOfItsScale) {
-  Floats weights(32, 0.0f);  // the largest is 5.5, so that the scale is 1
+  Floats weights(32, 0.0f);  // the largest one is 5.5, so the scale is 1
   const float values[] = {5.5f, -5.5f, 0.2f, -0.2f, 0.3f, -0.8f, 1.2f, 2.5f, 5.0f, -3.6f};
   const float nearest[] = {6.0f, -6.0f, 0.0f, 0.0f, 0.5f, -1.0f, 1.0f, 2.0f, 4.0f, -4.0f};
   std::copy(std::begin(values), std::end(values), weights.begin() + 3);
@@ -268,7 +270,7 @@ TEST(Encode, Nvfp4CodesAreTheNearestValuesOfTheScaleOfTheirSixteen) {
   }
 }
 
-// The fixtures were quantized from one file of F32 weights.
+// The fixtures were quantized from one file with F32 weights.
 class EncodeFixture : public testing::TestWithParam<const char*> {};
 
 TEST_P(EncodeFixture, IsNoWorseThanTheFile) {

@@ -11,7 +11,7 @@ namespace kinglet {
 namespace {
 
 bool decodes_to_finite(const DTypeInfo& type, const std::byte* block) {
-  // By definition: as floats, these scales are NaN.
+  // By definition these scales are NaN, also if the decoder makes a number of them.
   if (type.type == DType::mxfp4 && block[0] == std::byte{0xff}) return false;
   if (type.type == DType::nvfp4 && std::any_of(block, block + 4, [](std::byte scale) {
         return (scale & std::byte{0x7f}) == std::byte{0x7f};

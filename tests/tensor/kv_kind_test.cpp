@@ -47,7 +47,7 @@ float largest(const std::vector<float>& row) {
   return result;
 }
 
-// -1.6 to 1.5, as a ramp.
+// A ramp from -1.6 to 1.5.
 std::vector<float> ramp() {
   std::vector<float> row;
   for (int i = 0; i < 32; ++i) row.push_back(-1.6f + 0.1f * static_cast<float>(i));
@@ -80,7 +80,7 @@ TEST(KvKind, TakesTheBytesOfItsLayout) {
     EXPECT_EQ(bytes(KvKind::fp8_e4m3, d), d + 4);
     EXPECT_EQ(bytes(KvKind::fp8_e5m2, d), d + 4);
   }
-  // 36 and 18 bytes a block; 80 elements take three blocks.
+  // A block has 36 or 18 bytes; 80 elements take three blocks.
   EXPECT_EQ(bytes(KvKind::q8, 64), 2 * 36u);
   EXPECT_EQ(bytes(KvKind::q8, 80), 3 * 36u);
   EXPECT_EQ(bytes(KvKind::q4, 64), 2 * 18u);
@@ -98,7 +98,8 @@ TEST(KvKind, F16SaturatesInsteadOfOverflowing) {
             (std::vector<float>{65504.0f, -65504.0f, 0.5f}));
 }
 
-// By the definition, in double precision; values whose quotients are near ties are left out.
+// Compares with the definition in double precision, except for values whose quotients are close to
+// ties.
 TEST(KvKind, Int8IsTheDefinition) {
   std::mt19937 random(2);
   for (const size_t n : {1u, 5u, 64u, 100u}) {
@@ -120,7 +121,7 @@ TEST(KvKind, Int8IsTheDefinition) {
 }
 
 TEST(KvKind, Int8RoundsHalvesAwayFromZeroAndErrsByHalfACodeAtMost) {
-  // A scale of exactly 1.
+  // The scale is exactly 1.
   const StoredRow ties = store(KvKind::int8, {127.0f, 0.5f, -0.5f, 1.5f, -2.5f, 0.49999997f});
   EXPECT_EQ(ties.scales[0], 1.0f);
   const int expected[] = {127, 1, -1, 2, -3, 0};
@@ -154,7 +155,8 @@ TEST(KvKind, Fp8StaysWithinItsPrecision) {
   EXPECT_LT(total_error / static_cast<double>(n), 0.15);
 }
 
-// Its quotient by the scale may be a rounding above what the format holds.
+// The quotient of the largest element and the scale may be a rounding error above the largest value
+// of the format.
 TEST(KvKind, Fp8KeepsTheLargestElementFinite) {
   std::mt19937 random(5);
   for (int round = 0; round < 2000; ++round) {
@@ -175,7 +177,7 @@ TEST(KvKind, TinyRowsAreNotLost) {
     const auto zeros = round_trip(kind, {0.0f, 0.0f});
     EXPECT_EQ(zeros, (std::vector<float>{0.0f, 0.0f}));
     EXPECT_EQ(store(kind, {0.0f}).scales[0], FLT_MIN);
-    // Below the smallest normal float nothing is promised but a finite answer.
+    // Below the smallest normal float, only a finite result is promised.
     for (const float x : round_trip(kind, {1e-42f, -1e-45f})) EXPECT_LE(std::fabs(x), 1e-38f);
   }
 }
@@ -202,7 +204,7 @@ KvBlockQ4 q4_block(const StoredRow& stored, size_t i) {
   return reinterpret_cast<const KvBlockQ4*>(stored.codes.data())[i];
 }
 
-// 31 elements are no whole block, and stay as they are.
+// 31 elements are less than a whole block, so they are not rotated.
 TEST(KvKind, Q4PacksNeighboursIntoOneByte) {
   std::vector<float> row(31, 0.0f);
   row[0] = 8.0f;
@@ -221,7 +223,7 @@ TEST(KvKind, Q4PacksNeighboursIntoOneByte) {
 TEST(KvKind, Q4RotatesWholeBlocks) {
   std::mt19937 random(8);
   for (const size_t n : {1u, 31u, 32u, 63u, 80u, 128u}) {
-    // Every code of each block, times a scale of its own.
+    // Every code of each block, multiplied by a scale of its own.
     std::vector<float> turned(n);
     for (size_t i = 0; i < n; ++i) {
       const float scale = i / kKvBlock % 2 == 0 ? 0.25f : -3.0f;
@@ -245,7 +247,7 @@ TEST(KvKind, Q4RotatesWholeBlocks) {
   }
 }
 
-// The squared error against that of a scale of the largest element over -8, as Q4_0 has it.
+// Compares the squared error with that of Q4_0's scale: the largest element over -8.
 TEST(KvKind, Q4ErrsLessThanTheScaleOfItsLargestElement) {
   std::mt19937 random(9);
   double error = 0;
@@ -277,7 +279,7 @@ TEST(KvKind, BlocksScaleByThemselves) {
   std::vector<float> row(64, 1000.0f);
   std::fill_n(row.begin() + 32, 32, 0.001f);
   for (const KvKind kind : {KvKind::q8, KvKind::q4}) {
-    const float precision = kind == KvKind::q8 ? 1e-6f : 1e-3f;  // of the scale
+    const float precision = kind == KvKind::q8 ? 1e-6f : 1e-3f;  // relative to the scale
     const auto restored = round_trip(kind, row);
     for (size_t i = 0; i < 64; ++i) EXPECT_NEAR(restored[i], row[i], precision * row[i]);
   }
@@ -294,7 +296,7 @@ TEST(KvKind, NearlyZeroBlocksArePositiveZero) {
   }
 }
 
-// Rows of 40 elements: the second block holds 8 and 24 zeros that are never read back.
+// Rows of 40 elements: the second block contains 8 elements, and 24 zeros that are never read.
 TEST(KvKind, RowsFillTheirLastBlockWithZeros) {
   std::mt19937 random(6);
   const auto row = random_row(40, random);
@@ -308,7 +310,7 @@ TEST(KvKind, RowsFillTheirLastBlockWithZeros) {
   }
 }
 
-// What stood in the memory before does not matter.
+// The former content of the memory does not matter.
 TEST(KvKind, WritingARowForgetsTheOldOne) {
   std::mt19937 random(7);
   const auto row = random_row(40, random, 1e-3f);

@@ -11,7 +11,7 @@
 namespace kinglet {
 namespace {
 
-// Ids of `text` with its added tokens recognised, where all else are bytes.
+// The ids of `text` with its added tokens recognized; everything else is split into bytes.
 std::string split(const Tokenizer& tokenizer, std::string_view text, bool parse_special,
                   std::span<const TextRange> plain = {}) {
   std::string out;

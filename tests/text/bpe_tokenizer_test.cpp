@@ -130,8 +130,8 @@ TEST(BpeTokenizer, GivesBackEveryText) {
   }
 }
 
-// The definition of the merge, as plainly as it can be put: the first line of the list that
-// matches anywhere is done at its leftmost place, over and over.
+// The simplest definition of merging: of all lines of the list that match anywhere, the first is
+// applied at its leftmost place, again and again.
 std::vector<std::string> merge_slowly(const Merges& merges, std::string_view word) {
   std::vector<std::string> symbols;
   for (const char c : word) symbols.emplace_back(1, c);
@@ -205,8 +205,8 @@ TEST(BpeTokenizer, LeavesOutMergesOfWhatIsNoToken) {
 
 // --- Of characters ------------------------------------------------------------------------------
 
-// The base tokens of a SentencePiece-style vocabulary, single characters, and what merges make,
-// with spaces as the file spells them; then `extra`.
+// A SentencePiece-style vocabulary: the base tokens, single characters, and the results of the
+// merges, with spaces as the file spells them; then `extra`.
 GgufBuilder character_builder(const Merges& merges, const std::vector<TestToken>& extra = {}) {
   std::vector<TestToken> tokens = spm_base_tokens();
   for (const char* letter : {"▁", "\n", "a", "b", "c", "d", "é", "中"}) tokens.push_back({letter});
@@ -284,7 +284,7 @@ TEST(CharacterBpe, KnowsTheEndsOfATurn) {
   EXPECT_FALSE(ends("<|turn>") || ends("</s>"));  // the latter is a tag of HTML
 }
 
-// What llama.cpp makes of texts with the fixture's vocabulary.
+// The ids that llama.cpp returns for texts with the fixture's vocabulary.
 TEST(CharacterBpe, AgreesWithLlamaCpp) {
   const auto tokenizer = load_tokenizer(fixture_path("arch/gemma4.gguf"));
   ASSERT_NE(tokenizer, nullptr);

@@ -21,8 +21,8 @@ std::u32string bare(std::u32string_view text) {
 }
 
 TEST(CharacterMap, UnpacksStepsAndRuns) {
-  // 5 to 7 (the fifth after 4 others, up by 7); then three more, each the next but one, up by 1;
-  // then the one 130 after, down by 10.
+  // 5 maps to 7: the fifth character after 4 others, target up by 7. Then three more characters, 7,
+  // 9 and 11, each target up by 1. Then 141, 130 characters on, target down by 10.
   const uint8_t packed[] = {7 << 4 | 3, 2, 1 << 4 | 4 | 1, 2, 0x80 | (19 << 3 & 127) | 3, 1, 126};
   const CharacterMap map(packed);
   EXPECT_EQ(map[5], 7u);
@@ -50,7 +50,7 @@ TEST(CharacterMap, TakesAccentsAway) {
   EXPECT_EQ(bare(U"\uf900\ufa0e\ufad9\U0002f800\U0002fa1d"), U"\u8c48\ufa0e\u9f8e\u4e3d\U0002a600");
 }
 
-// Vowel signs, lengths and enclosing marks are not accents.
+// Vowel signs, length marks and enclosing marks are not accents.
 TEST(CharacterMap, KeepsOtherMarks) {
   EXPECT_EQ(bare(U"\u093f\u20e3"), U"\u093f\u20e3");
   EXPECT_EQ(bare(U"\u0bcb\u0ddd"), U"\u0bc7\u0bbe\u0dd9\u0dcf");

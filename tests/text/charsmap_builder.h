@@ -22,11 +22,12 @@ class CharsmapBuilder {
     add_children(0, sorted, 0);
   }
 
-  // The trie's nodes, to be damaged.
+  // The nodes of the trie, which tests may damage.
   std::map<uint32_t, uint32_t>& nodes() { return nodes_; }
 
   std::vector<uint8_t> build() const {
-    // Whole blocks, so that the children of any node, whatever their labels, are inside.
+    // The array consists of whole blocks, so it contains all children of any node, whatever their
+    // labels are.
     std::vector<uint32_t> words(1 + (nodes_.rbegin()->first / 256 + size_t{1}) * 256);
     words[0] = static_cast<uint32_t>((words.size() - 1) * sizeof(uint32_t));
     for (const auto& [index, node] : nodes_) words[index + size_t{1}] = node;
@@ -41,7 +42,8 @@ class CharsmapBuilder {
  private:
   using Entry = std::pair<std::string, uint32_t>;
 
-  // `entries` are in order and share their first `depth` bytes, which lead to node `at`.
+  // Adds the children of node `at`. `entries` are sorted, and their first `depth` bytes, which lead
+  // to this node, are the same.
   void add_children(uint32_t at, const std::vector<Entry>& entries, size_t depth) {
     std::map<uint8_t, std::vector<Entry>> children;
     for (const Entry& entry : entries) {
@@ -57,7 +59,7 @@ class CharsmapBuilder {
     uint32_t base = 1;
     while (!is_free(base)) ++base;
     bases_.insert(base);
-    // Either spelling of an offset, where there are two.
+    // An offset may have two encodings: the one with bit 9 is used if it exists.
     const uint32_t offset = base ^ at;
     nodes_[at] |= offset % 256 == 0 ? offset / 256 << 10 | 1u << 9 : offset << 10;
     if (children.contains(0)) nodes_[at] |= 1u << 8;

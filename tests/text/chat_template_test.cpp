@@ -162,7 +162,7 @@ jinja::Value read_json(const std::string& name) {
   return value.value();
 }
 
-// Whole conversations, with tools too, by the templates of models.
+// Whole conversations, also with tools, with the templates of models.
 TEST(ChatTemplate, LaysOutAsJinja2) {
   const jinja::Value conversations = read_json("jinja/conversations.json");
   const jinja::Value chats = read_json("jinja/chats.json");
@@ -199,7 +199,7 @@ TEST(ChatTemplate, IsGivenMessagesAndToolsAsJson) {
   const auto text = chat.value().render(variables.value(), {});
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(text.value().text, "usera b1<s>");
-  // A role that is a word is the template's, any other text a message's.
+  // A role that is one word counts as the template's text, any other role as a message's text.
   ASSERT_EQ(text.value().said.size(), 1u);
   EXPECT_EQ(text.value().said[0].begin, 4u);
   EXPECT_EQ(text.value().said[0].end, 7u);
@@ -225,7 +225,7 @@ TEST(ChatTemplate, TakesTheFilesOneForTools) {
   }
 }
 
-// Of many models, and two that the formats spell as ordinary words.
+// Control tokens of many models, and two that the formats spell as ordinary words.
 const std::vector<std::string> kControlTokens = {"<|im_start|>",
                                                  "<|im_end|>",
                                                  "<|im_sep|>",
@@ -256,7 +256,7 @@ class UntrustedMessages : public testing::Test {
     for (const std::string& token : kControlTokens) extra.push_back({token, 0, TokenType::control});
     tokenizer_ = spm_tokenizer(extra);
     ASSERT_NE(tokenizer_, nullptr);
-    // The refusal of a format that does not exist names those that do.
+    // The error for a format that does not exist lists all formats.
     std::string names = ChatTemplate::named("", tokenizer_->vocabulary()).error().message;
     names = names.substr(names.find("known: ") + 7);
     for (size_t at = 0; at < names.size(); at = names.find_first_not_of(", )", at)) {
@@ -267,7 +267,7 @@ class UntrustedMessages : public testing::Test {
     ASSERT_EQ(formats_.size(), 14u);
   }
 
-  // A system message where the format has such, a question, an answer and a question.
+  // A system message if the format has one, a question, an answer, and a question.
   ChatText laid_out(const std::string& format, const Contents& contents) const {
     const auto chat = ChatTemplate::named(format, tokenizer_->vocabulary());
     const std::vector<ChatMessage> messages = {{ChatRole::system, contents[0]},
@@ -293,7 +293,7 @@ class UntrustedMessages : public testing::Test {
     return out;
   }
 
-  // A U+2581 in a text is the space that it spells in a vocabulary.
+  // In a vocabulary, U+2581 in a text has the same spelling as a space.
   static std::string with_spaces(std::string text) {
     constexpr std::string_view kMark = "\u2581";
     for (size_t at = text.find(kMark); at != std::string::npos; at = text.find(kMark, at)) {
@@ -321,7 +321,7 @@ TEST_F(UntrustedMessages, CannotSpellControlTokensInAnyFormat) {
           const ChatText chat = laid_out(format, contents);
           const Ids ids = encoded(chat);
           ASSERT_EQ(structure(ids), expected) << format << ": " << chat.text;
-          // Nothing was lost: the first token is a mark of the beginning, or the text's own.
+          // Nothing was lost: before the text, there can only be a mark that the tokenizer added.
           const std::string decoded_text = decoded(*tokenizer_, ids, true);
           ASSERT_TRUE(with_spaces(decoded_text).ends_with(with_spaces(chat.text))) << decoded_text;
         }

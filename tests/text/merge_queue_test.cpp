@@ -27,7 +27,7 @@ TEST(MergeQueue, GivesTheLeftmostOfEqualMergesFirstWhateverTheOrderTheyCameIn) {
   EXPECT_EQ(lefts, (std::vector<uint32_t>{1, 2, 3, 4, 5, 6, 9}));
 }
 
-// Few merges and thousands of them, which then share the places where runs end.
+// A few different merges, and thousands of them.
 TEST(MergeQueue, AgreesWithSearchingAllThatAreThere) {
   std::mt19937 random(1);
   for (const uint32_t n_merges : {1u, 3u, 40u, 5000u}) {
@@ -36,7 +36,7 @@ TEST(MergeQueue, AgreesWithSearchingAllThatAreThere) {
     for (uint32_t i = 0; i < 3000; ++i) {
       const bool is_pushed = there.empty() || random() % 3 != 0;
       if (is_pushed) {
-        // Most often from left to right, as texts are read.
+        // Most are pushed from left to right, in the order of the text.
         const uint32_t left = random() % 4 == 0 ? static_cast<uint32_t>(random() % 3000) : i;
         const Entry entry = {left, static_cast<uint32_t>(random() % n_merges)};
         queue.push(entry, priority_of(entry.merge));

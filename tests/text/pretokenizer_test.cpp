@@ -18,7 +18,7 @@ const char* const kNames[] = {"default",   "gpt-2",        "starcoder",      "fa
                               "youtu",     "deepseek-llm", "deepseek-coder", "spark2_5",
                               "kimi-k2",   "seed-coder",   "laguna",         "ufakzeka"};
 
-// The words of `text` with bars between.
+// The words of `text`, with bars between them.
 std::string words(std::string_view name, std::string_view text) {
   const Pretokenizer* pretokenizer = find_pretokenizer(name);
   if (pretokenizer == nullptr) return "no such pre-tokenizer";
@@ -82,7 +82,7 @@ TEST(Pretokenizer, Gpt4oBeginsAWordAtACapitalAndKeepsContractions) {
   EXPECT_EQ(words("gpt-4o", "中文Abc ABC中 e\u0301A"), "中文Abc| ABC中| e\u0301|A");
 }
 
-// The one character beyond ASCII that is a letter of a contraction in another case.
+// The long s is the only character beyond ASCII that is a contraction's letter in another case.
 TEST(Pretokenizer, TheLongSIsAnSWhereCaseDoesNotCount) {
   for (const char* name : {"llama-bpe", "qwen2"}) {
     EXPECT_EQ(words(name, " I'ſ it'ſt 'ſ"), " I|'ſ| it|'ſ|t| '|ſ") << name;
@@ -116,7 +116,7 @@ TEST(Pretokenizer, DeepSeekV3TakesASignWithAsciiLettersBehindIt) {
   EXPECT_EQ(words("deepseek-v3", "  1  "), "  |1|  ") << "numbers are cut off first";
 }
 
-// Control characters that stand in front of no letter, and are no signs.
+// Control characters that are not before a letter, and are not signs.
 TEST(Pretokenizer, WhatNoAlternativeMatchesStaysTogether) {
   EXPECT_EQ(words("deepseek-v3", "a\x01\x02!\x03"), "a|\x01\x02|!|\x03");
   EXPECT_EQ(words("deepseek-v3", "\x01z \x02\n"), "\x01z| |\x02|\n");
@@ -222,7 +222,7 @@ TEST(Pretokenizer, WordsMakeUpEveryText) {
   }
 }
 
-// What would take minutes where a matcher looks ahead anew from every character.
+// A matcher that looks ahead again from every character would take minutes for these texts.
 TEST(Pretokenizer, TakesAMegabyteOfAnythingInItsStride) {
   constexpr size_t kBytes = 1 << 20;
   std::string newlines_and_spaces;

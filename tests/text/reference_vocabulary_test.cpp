@@ -1,6 +1,7 @@
-// Whole vocabularies and the ids that another implementation gives. They are not part of this
-// project: the tests are skipped where ../shared/tokenizer, beside the source folder, is absent,
-// and for the vocabularies that scripts/compare-tokenizers.mjs writes, where that has not run.
+// Whole vocabularies, and another implementation's ids for texts. They are not part of this
+// project: the tests are skipped if ../shared/tokenizer, next to the source folder, does not exist.
+// The tests of the vocabularies that scripts/compare-tokenizers.mjs writes are skipped if it has
+// not run.
 #include <gtest/gtest.h>
 
 #include <charconv>
@@ -53,7 +54,7 @@ class ReferenceVocabulary : public testing::TestWithParam<const char*> {
     GTEST_SKIP() << "neither " << path_ << " nor " << made;
   }
 
-  std::string path_;  // of the texts and ids, with their endings added
+  std::string path_;  // of the texts and ids, without their endings
   std::unique_ptr<Tokenizer> tokenizer_;
 };
 
@@ -74,7 +75,7 @@ TEST_P(ReferenceVocabulary, GivesBackEveryText) {
     EXPECT_EQ(decoded(*tokenizer_, tokenizer_->encode(text)),
               spells_spaces ? with_spaces(text) : text);
   }
-  // No token of StarCoder's stands for a byte that UTF-8 never has.
+  // StarCoder has no token for bytes that UTF-8 never contains.
   const Vocabulary& vocabulary = tokenizer_->vocabulary();
   if (!vocabulary.has_all_bytes() && vocabulary.find("\xff") == kNoToken) return;
   for (const std::string& text : ill_formed_texts()) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr EncodeOptions kPlain = {.add_bos = false};
 
-// Pieces between bars: "▁Once|▁upon".
+// The pieces of a text, with bars between them: "▁Once|▁upon".
 std::string pieces(const Tokenizer& tokenizer, std::string_view text,
                    EncodeOptions options = kPlain) {
   std::string out;
@@ -91,7 +91,7 @@ TEST(SpmTokenizer, TheSpellingOfASpaceIsASpaceInATextToo) {
     }
     EXPECT_EQ(pieces(*tokenizer, "▁a"), prefix ? " | a" : " a");
   }
-  // Where a name holds it, the name is what a text spells.
+  // If a token's name contains U+2581, a text must contain the same to match.
   const auto tokenizer = spm_tokenizer({{"▁", -9}, {"▁<PRE>", 0, TokenType::control}}, false);
   const EncodeOptions special = {.add_bos = false, .parse_special = true};
   EXPECT_EQ(pieces(*tokenizer, "▁<PRE>▁", special), "▁<PRE>| ");
@@ -153,7 +153,7 @@ TEST(SpmTokenizer, DecodeNamesAnIdOutsideTheVocabulary) {
   }
 }
 
-// Every test below runs on the embedded model's vocabulary.
+// All tests below use the embedded model's vocabulary.
 class EmbeddedVocabulary : public testing::Test {
  protected:
   void SetUp() override {
@@ -204,8 +204,7 @@ TEST_F(EmbeddedVocabulary, GivesBackRandomBytesAndCharacters) {
   }
 }
 
-// The definition of the merge, as plainly as it can be put: on spelled-out symbols, looking through
-// all neighbours for each merge.
+// The simplest definition of merging, on symbols as strings: each merge looks at all neighbours.
 class SlowSpm {
  public:
   explicit SlowSpm(const GgufHeader& header) {
@@ -246,7 +245,7 @@ class SlowSpm {
     float score;
   };
 
-  // The right one of the two symbols to be merged next; 0 where there are none.
+  // The right one of the two symbols to merge next; 0 if there are none.
   size_t find_best(const std::vector<std::string>& symbols) const {
     size_t best = 0;
     float best_score = 0;

@@ -7,12 +7,12 @@
 namespace kinglet {
 namespace {
 
-// A token for every byte, so that the decoder sees each by itself.
+// The vocabulary has a token for every byte, so the decoder gets each byte by itself.
 class StreamDecoderTest : public testing::Test {
  protected:
   const std::unique_ptr<Tokenizer> tokenizer_ = spm_tokenizer({{"▁", -1}, {"▁a", -1}});
 
-  // What each byte of `bytes` gives out, and then finish(), in brackets.
+  // The text that the decoder returns for each byte of `bytes`, and then for finish(), in brackets.
   std::string steps(std::string_view bytes) {
     StreamDecoder decoder(*tokenizer_);
     std::string out;
@@ -47,7 +47,7 @@ TEST_F(StreamDecoderTest, FinishReplacesAnUnfinishedCharacterOnce) {
 }
 
 TEST_F(StreamDecoderTest, ReplacesWhatAWebBrowserReplaces) {
-  // The example of the Unicode Standard, table 3-11.
+  // The example in the Unicode Standard, table 3-11.
   EXPECT_EQ(steps("\xe1\x80\xe2\xf0\x91\x92\xf1\xbf\x41"), "[][][�][�][][][�][][�A][]");
 }
 

@@ -1,4 +1,4 @@
-// Tokenizers for tests: from files, and small ones made in memory.
+// Tokenizers for tests: from files, and small ones that are made in memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ inline std::string embedded_model_path() {
   return KINGLET_SOURCE_DIR "/demo/models/kinglet-stories-5m-Q4_0.gguf";
 }
 
-// Null, with a failure noted, where the file's tokenizer cannot be read.
+// Returns null, and reports a failure, if the file's tokenizer cannot be read.
 inline std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
   auto file = read_gguf_file(path);
   if (!file.ok()) {
@@ -43,14 +43,14 @@ inline std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
   return std::move(tokenizer.value());
 }
 
-// The tokenizer of a file made in memory, which is gone when this returns.
+// Returns the tokenizer of a file made in memory, which is freed when this returns.
 inline Result<std::unique_ptr<Tokenizer>> build_tokenizer(const GgufBuilder& builder) {
   const Bytes file = builder.build();
   KINGLET_ASSIGN(const GgufHeader header, parse_gguf_header(file));
   return Tokenizer::from_gguf(header);
 }
 
-// The same; null, with a failure noted, where there is none.
+// Returns the tokenizer of a file made in memory; null, and a reported failure, if there is none.
 inline std::unique_ptr<Tokenizer> built(const GgufBuilder& builder) {
   auto tokenizer = build_tokenizer(builder);
   if (tokenizer.ok()) return std::move(tokenizer.value());
@@ -64,7 +64,7 @@ struct TestToken {
   TokenType type = TokenType::normal;
 };
 
-// "<unk>" 0, "<s>" 1, "</s>" 2, and from 3 on the 256 byte tokens.
+// "<unk>" 0, "<s>" 1, "</s>" 2, and the 256 byte tokens from 3 on.
 inline std::vector<TestToken> spm_base_tokens() {
   std::vector<TestToken> tokens = {{"<unk>", 0, TokenType::unknown},
                                    {"<s>", 0, TokenType::control},
@@ -98,7 +98,7 @@ inline GgufBuilder spm_builder(const std::vector<TestToken>& tokens,
   return builder;
 }
 
-// The base tokens and then `extra` (from id 259 on), with the usual special ids.
+// A tokenizer with the base tokens and then `extra` (from id 259 on), with the usual special ids.
 inline std::unique_ptr<Tokenizer> spm_tokenizer(const std::vector<TestToken>& extra,
                                                 bool add_space_prefix = true) {
   std::vector<TestToken> tokens = spm_base_tokens();
@@ -113,8 +113,8 @@ inline std::unique_ptr<Tokenizer> spm_tokenizer(const std::vector<TestToken>& ex
 
 constexpr TokenId kFirstExtra = 259;
 
-// How byte-level BPE spells bytes: printable ones of Latin-1 as themselves, and the others, in
-// order, as the characters from U+0100 on (GPT-2's bytes_to_unicode).
+// The spelling of bytes in byte-level BPE: printable characters of Latin-1 stand for themselves;
+// the others are, in order, the characters from U+0100 on (GPT-2's bytes_to_unicode).
 inline std::string bpe_spelling(std::string_view bytes) {
   std::array<char32_t, 256> characters;
   char32_t next = 0x100;
@@ -127,8 +127,8 @@ inline std::string bpe_spelling(std::string_view bytes) {
   return spelled;
 }
 
-// Metadata of a byte-level BPE vocabulary: ids 0 to 255 are the bytes, then come what the merges
-// ("left right", not spelled) make, then `extra`.
+// Metadata of a byte-level BPE vocabulary: ids 0 to 255 are the bytes, then follow the results of
+// the merges ("left right", as plain bytes), then `extra`.
 inline GgufBuilder bpe_builder(const std::vector<std::pair<std::string, std::string>>& merges,
                                const std::vector<TestToken>& extra = {},
                                std::string_view pre = "gpt-2") {
@@ -157,7 +157,7 @@ inline GgufBuilder bpe_builder(const std::vector<std::pair<std::string, std::str
 
 constexpr TokenId kFirstMerge = 256;
 
-// `n` characters drawn from `alphabet`.
+// Returns `n` characters drawn from `alphabet`.
 inline std::string random_text(std::mt19937& random, size_t n,
                                std::span<const std::string_view> alphabet) {
   std::string text;
@@ -178,7 +178,7 @@ inline std::string decoded(const Tokenizer& tokenizer, std::span<const TokenId> 
   return text.ok() ? text.value() : "";
 }
 
-// Text that exercises every length of UTF-8, spaces in every place, and NUL.
+// Texts with every length of UTF-8, spaces in every place, and NUL.
 inline std::vector<std::string> awkward_texts() {
   using namespace std::string_literals;
   return {"",
@@ -201,8 +201,8 @@ inline std::vector<std::string> awkward_texts() {
           "' era 'LL you're"};
 }
 
-// What comes back of a text from a SentencePiece-style vocabulary, which has one spelling for a
-// space and for U+2581.
+// The decoded form of a text in a SentencePiece-style vocabulary, which spells a space and U+2581
+// in the same way.
 inline std::string with_spaces(std::string text) {
   constexpr std::string_view kMark = "\u2581";
   for (size_t at = 0; (at = text.find(kMark, at)) != std::string::npos;) {

@@ -55,7 +55,7 @@ TEST(UnicodeTable, KnowsCharactersOfEveryCategory) {
   }
 }
 
-// Counted by hand from Unicode 17's DerivedGeneralCategory: letters that ASCII and Latin-1 have.
+// The letters of ASCII and Latin-1, counted by hand in Unicode 17's DerivedGeneralCategory.
 TEST(UnicodeTable, CountsTheLettersOfLatin1) {
   int upper = 0;
   int lower = 0;

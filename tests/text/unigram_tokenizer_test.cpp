@@ -59,7 +59,7 @@ GgufBuilder unigram_builder(const std::vector<TestToken>& tokens = kTokens) {
   return builder;
 }
 
-// As T5's own: spaces merge, and words begin with one.
+// A vocabulary like T5's: spaces merge, and words begin with a space.
 GgufBuilder t5_builder() {
   GgufBuilder builder = unigram_builder();
   builder.set_bool("tokenizer.ggml.add_space_prefix", true)
@@ -68,7 +68,7 @@ GgufBuilder t5_builder() {
   return builder;
 }
 
-// With every space, and nothing replaced.
+// A vocabulary that keeps every space and replaces nothing.
 GgufBuilder plain_builder() {
   GgufBuilder builder = unigram_builder();
   builder.set_bool("tokenizer.ggml.add_space_prefix", true);
@@ -84,7 +84,7 @@ void expect_ids(const Tokenizer& tokenizer, const std::vector<Case>& cases) {
   for (const auto& [text, ids] : cases) EXPECT_EQ(tokenizer.encode(text), ids) << text;
 }
 
-// The ids of these three are llama.cpp's.
+// The expected ids of the next three tests are llama.cpp's.
 
 TEST(Unigram, GivesTheReferenceIdsWhereSpacesMerge) {
   expect_ids(*built(t5_builder()), {{"", {}},
@@ -138,7 +138,7 @@ TEST(Unigram, AddsTheEnd) {
   EXPECT_EQ(built(builder)->encode("the", {.add_eos = true}), (Ids{0, 4}));
 }
 
-// The texts are llama.cpp's.
+// The expected texts are llama.cpp's.
 TEST(Unigram, GivesBackTheReferenceText) {
   const auto t5 = built(t5_builder());
   EXPECT_EQ(decoded(*t5, Ids{4, 3, 8}), "the he");
@@ -156,7 +156,7 @@ TEST(Unigram, StreamsPieces) {
   EXPECT_EQ(text + decoder.finish(), "the café中文");
 }
 
-// Whatever the order of a text's parts, no way to cut it has a higher sum.
+// In random texts, no other way to divide the text has a higher sum.
 TEST(Unigram, FindsTheBestOfAllWays) {
   const auto tokenizer = built(unigram_builder());
   const std::vector<std::string_view> letters = {"a", "b", "c", "d", "t", "h", "e", " "};
@@ -168,7 +168,7 @@ TEST(Unigram, FindsTheBestOfAllWays) {
   };
   for (int i = 0; i < 300; ++i) {
     const std::string text = random_text(random, 1 + random() % 12, letters);
-    // best[n]: of the first n bytes, by trying every token in every place.
+    // best[n]: the highest sum for the first n bytes, found by trying every token at every place.
     std::vector<double> best(text.size() + 1, -std::numeric_limits<double>::infinity());
     best[0] = 0;
     for (size_t begin = 0; begin < text.size(); ++begin) {
@@ -240,7 +240,7 @@ TEST(Charsmap, MayBeOfSignedBytesOrEmpty) {
   EXPECT_EQ(built(empty)->encode("ﬁ1"), (Ids{2, 28}));
 }
 
-// Offsets that lead anywhere, or back to where they came from, end the search.
+// Offsets that lead to any node, or back to an earlier one, end the search.
 TEST(Charsmap, WithDamagedNodesReadsNothingOutside) {
   std::string text = "ﬁ①e\u0301㏂\u3000\u200b e ";
   while (text.size() < 100'000) text += text;

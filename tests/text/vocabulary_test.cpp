@@ -159,7 +159,7 @@ TEST(Vocabulary, GenerationEndsAtDeclaredAndAtWellKnownTokens) {
   EXPECT_EQ(tokenizer.piece(262), "") << "a mark of structure, whatever the file calls it";
 }
 
-// The tokenizer of the base tokens and, from 259 on, of these names, all of one type.
+// A tokenizer with the base tokens and, from 259 on, these names, which all have one type.
 std::unique_ptr<Tokenizer> with_names(const std::vector<std::string>& names, TokenType type,
                                       const std::vector<std::string>& id_keys = {}) {
   auto tokens = spm_base_tokens();
@@ -173,7 +173,8 @@ std::unique_ptr<Tokenizer> with_names(const std::vector<std::string>& names, Tok
   return tokenizer.ok() ? std::move(tokenizer.value()) : nullptr;
 }
 
-// The names that end it, with bars between; </s> is one of the base tokens.
+// The names of the tokens that end generation, with bars between them; </s> is one of the base
+// tokens.
 std::string ends(const std::vector<std::string>& names, TokenType type = TokenType::control,
                  const std::vector<std::string>& id_keys = {}) {
   const auto tokenizer = with_names(names, type, id_keys);
@@ -257,7 +258,7 @@ TEST(Vocabulary, MarksAroundCodeAreParsedOnlyWhereSpecialTokensAre) {
     EXPECT_GT(n_ids(*tokenizer, text, false), 3u);
     EXPECT_EQ(tokenizer->piece(259), "");
   }
-  // A file that gives the ids means what it says of the types, too.
+  // If a file gives the ids, its types for these tokens are used as well.
   for (const char* key : {"fim_pre", "prefix"}) {
     const auto tokenizer = with_names(names, TokenType::user_defined, {key});
     EXPECT_EQ(n_ids(*tokenizer, "<｜fim▁begin｜>", false), 1u) << key;

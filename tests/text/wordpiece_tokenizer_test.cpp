@@ -14,7 +14,7 @@ constexpr TokenId kUnknown = 1;
 constexpr TokenId kBegin = 2;
 constexpr TokenId kEnd = 3;
 
-// Ids 0 to 4 are "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"; the spellings follow.
+// Ids 0 to 4 are "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"; these are the ids from 5 on.
 const std::vector<std::string> kSpellings = {
     "▁the", "▁un",  "▁play", "▁cafe", "▁a", "▁'", "▁s", "▁.",      "▁!", "▁中",   // 5 to 14
     "aff",  "able", "ing",   "ed",    "s",  "a",  "b",  "▁ᄀ",     "ᅡ", "ᆨ",    // 15 to 24
@@ -51,7 +51,7 @@ void expect_ids(const Tokenizer& tokenizer, const std::vector<Case>& cases) {
   }
 }
 
-// The ids are llama.cpp's.
+// The expected ids are llama.cpp's.
 TEST_F(WordPiece, GivesTheReferenceIds) {
   using namespace std::string_literals;
   expect_ids(*tokenizer_, {{"", {}},
@@ -86,13 +86,13 @@ TEST_F(WordPiece, AddsWhatTheFileAsksFor) {
   EXPECT_EQ(built(builder)->encode("the", {.add_eos = true}), (Ids{5, kEnd}));
 }
 
-// As Hugging Face's tokenizers have it. llama.cpp takes the first letter of a syllable for the
-// whole of it, and every mark for an accent.
+// As in Hugging Face's tokenizers. llama.cpp takes the first letter of a syllable for the whole
+// syllable, and every mark for an accent.
 TEST_F(WordPiece, DecomposesSyllablesAndKeepsVowelSigns) {
   expect_ids(*tokenizer_, {{"각 가", {22, 23, 24, 22, 23}}, {"कि", {25, 26}}});
 }
 
-// The same. In llama.cpp words end at them.
+// Also as in Hugging Face's tokenizers. In llama.cpp, these characters end words.
 TEST_F(WordPiece, LeavesOutControlsThatAreWhiteSpace) {
   expect_ids(*tokenizer_, {{"a\vs\f\u0085s", {9, 19, 19}}});
 }
@@ -124,7 +124,7 @@ TEST_F(WordPiece, TellsTheSpaceInATextFromTheSpellingOfOne) {
   expect_ids(*built(wordpiece_builder({"▁a", "▁▁", "▁b"})), {{"a▁b ▁ a", {1, 6, 5}}});
 }
 
-// The texts are llama.cpp's.
+// The expected texts are llama.cpp's.
 TEST_F(WordPiece, GivesBackTheReferenceText) {
   const Ids ids = {2, 7, 4, 9, 13, 9, 31, 33, 10, 33, 34, 10, 11, 3};
   EXPECT_EQ(decoded(*tokenizer_, ids), " play a! a? m'm it's");
@@ -159,7 +159,7 @@ TEST_F(WordPiece, TakesTheIdsOfTheFirstBertWhereTheFileIsSilent) {
   EXPECT_NE(tokenizer.error().message.find("unknown_token_id"), std::string::npos);
 }
 
-// Converters spell words that were added as any other word's first piece.
+// Converters spell added words like the first piece of any other word.
 TEST_F(WordPiece, FindsUserDefinedWords) {
   std::vector<std::string> texts = {"[UNK]", "▁a", "▁kinglet"};
   GgufBuilder builder;

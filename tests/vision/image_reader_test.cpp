@@ -1,4 +1,5 @@
-// Readers of pictures against llama.cpp's answers, on every kernel set, and what they promise.
+// Readers of pictures: compared with llama.cpp's results on every kernel set; and the properties
+// that they guarantee.
 #include "vision/image_reader.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@
 namespace kinglet {
 namespace {
 
-// A model with what reading needs.
+// A model, with everything that reading needs.
 struct ReaderRunner {
   VisionModel model;
   ThreadPool pool;
@@ -56,7 +57,7 @@ double difference(const std::vector<double>& a, const std::vector<double>& b) {
   return largest;
 }
 
-// What a reference holds of rows.
+// The summary of rows that a reference contains.
 ReferencePart summary_of(const ImageRows& image) {
   ReferencePart part;
   const size_t n = image.n_rows;
@@ -79,7 +80,7 @@ ReferencePart summary_of(const ImageRows& image) {
 struct Fixture {
   const char* name;
   bool quantized = false;          // kernels may round activations to 8 bits
-  bool rounded_reference = false;  // the reference was rounded more than floats are
+  bool rounded_reference = false;  // the reference was rounded more than floats
 };
 
 class VisionParity : public testing::TestWithParam<std::tuple<Fixture, const KernelSet*>> {
@@ -207,7 +208,7 @@ TEST(ImageReader, GoesStepByStepAndHearsOfACancelledCall) {
   const TestPicture picture = picture_of(150, 100);
   std::atomic<uint32_t> word{0};
   ASSERT_TRUE(reader.begin(picture.view(), {&word, 1}).ok());
-  EXPECT_EQ(reader.n_steps(), 5u * 4u);  // tiles, times patches, two layers and rows
+  EXPECT_EQ(reader.n_steps(), 5u * 4u);  // tiles × (patches, two layers, rows)
   for (size_t left = reader.n_steps(); left > 3; --left) {
     ASSERT_EQ(reader.n_left(), left);
     ASSERT_TRUE(reader.advance().ok());
@@ -259,7 +260,7 @@ size_t rows_of(std::span<const ImagePart> parts) {
 TEST(ImageReader, LaysOutPicturesOfAnyProportions) {
   struct Line {
     const char* fixture;
-    size_t rows_across;  // of a line of 65,536 pixels
+    size_t rows_across;  // for a line of 65,536 pixels
     size_t rows_down;
   };
   constexpr Line kLines[] = {

@@ -1,5 +1,5 @@
-// Pictures by formula, and what another implementation made of them: tests/fixtures/README.md
-// describes the files.
+// Pictures that are made by a formula, and another implementation's results for them:
+// tests/fixtures/README.md describes the files.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct TestPicture {
   PictureView view() const { return {width, height, pixels}; }
 };
 
-// The same as picture_of() in scripts/vision-answers.cpp: ramps, squares and grain.
+// Makes the same picture as picture_of() in scripts/vision-answers.cpp: ramps, squares and grain.
 inline TestPicture picture_of(uint32_t width, uint32_t height) {
   TestPicture picture{width, height, {}};
   const int w = static_cast<int>(width);
@@ -44,9 +44,9 @@ inline TestPicture picture_of(uint32_t width, uint32_t height) {
 struct ReferencePart {
   std::string text;
   size_t n_rows = 0;
-  std::vector<double> rows;   // those at 0, n / 3, 2 n / 3 and n - 1
-  std::vector<double> mean;   // of all
-  std::vector<double> slope;  // of row i times (i + 1) / n
+  std::vector<double> rows;   // rows 0, n / 3, 2 n / 3 and n - 1
+  std::vector<double> mean;   // of all rows
+  std::vector<double> slope;  // the mean of row i times (i + 1) / n
 };
 
 struct ReferencePicture {
@@ -60,7 +60,7 @@ inline std::string unescaped(std::string text) {
   return text;
 }
 
-// Each stands on a line of its own.
+// In the file, each part is on a line of its own.
 inline std::vector<ReferencePicture> read_pictures(std::string_view fixture) {
   const auto bytes = read_fixture(fixture);
   const std::string json(reinterpret_cast<const char*>(bytes.data()), bytes.size());

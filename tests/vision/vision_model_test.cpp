@@ -1,4 +1,4 @@
-// Picture readers that are refused, and with what words.
+// Vision models that are refused, and the error messages.
 #include "vision/vision_model.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ void expect_refused(const Bytes& bytes, ErrorCode code, const std::string& words
   EXPECT_NE(model.error().message.find(words), std::string::npos) << model.error().message;
 }
 
-// A text's bytes follow its key, its type and its length.
+// Replaces the bytes of a text, which follow its key, its type and its length.
 Bytes with_text(const char* fixture, std::string_view key, std::string_view text) {
   Bytes file = read_fixture(fixture);
   std::memcpy(&file[find_text(file, key) + key.size() + 12], text.data(), text.size());

@@ -1,4 +1,4 @@
-// Any answer in any format: however it is cut, it says the same.
+// Any answer in any format: the places where it is cut do not change what is read.
 #include <string>
 #include <vector>
 
@@ -22,7 +22,7 @@ constexpr std::string_view kTemplates[] = {
     "{{ tools }} <|tool_call|>",
 };
 
-// Parts joined, so that only what they say counts.
+// Joins the parts, so that only their content counts.
 class Said {
  public:
   void add(const std::vector<AnswerPart>& parts) {

@@ -1,4 +1,4 @@
-// Attention over rows of every kind of cache: every kernel set computes what scalar does.
+// Attention over rows of every kind of cache: every kernel set gives scalar's results.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -63,7 +63,7 @@ void attention(Bytes bytes) {
   for (const KernelSet* kernels : available_kernels()) {
     const auto found = attend_with(*kernels, tile, view);
     for (size_t i = 0; i < found.size(); ++i) {
-      // Scores of up to 550 are rounded, and small differences of theirs are factors.
+      // Scores of up to 550 are rounded, and their small differences become factors.
       if (!(std::fabs(found[i] - expected[i]) <= 0.02f)) report(cat(kernels->name, ": attention"));
     }
   }

@@ -1,4 +1,4 @@
-// BPE: byte-level with every pre-tokenizer, and of characters.
+// BPE: byte-level with every pre-tokenizer, and on characters.
 #include <array>
 #include <cstdio>
 #include <memory>
@@ -23,7 +23,8 @@ constexpr const char* kPretokenizers[] = {
     "minicpm5", "tiny_aya", "youtu",        "kimi-k2",        "seed-coder"};
 constexpr size_t kNPretokenizers = std::size(kPretokenizers);
 
-// How GPT-2's vocabulary spells bytes: printable ones as themselves, the others from U+0100 on.
+// The spelling of bytes in GPT-2's vocabulary: printable ones as themselves, the others from U+0100
+// on.
 std::string spelled(std::string_view bytes) {
   std::string out;
   for (const char c : bytes) {
@@ -66,7 +67,7 @@ std::unique_ptr<Tokenizer> make(std::string_view pretokenizer) {
   return std::move(Tokenizer::from_gguf(header.value()).value());
 }
 
-// Gemma 4's kind: characters, spaces as U+2581, tokens for bytes.
+// A tokenizer of Gemma 4's kind: characters, spaces as U+2581, tokens for bytes.
 std::unique_ptr<Tokenizer> make_of_characters() {
   std::vector<std::string> texts = {"<bos>", "<turn|>", "<|channel>"};
   std::vector<int32_t> types = {3, 3, 4};

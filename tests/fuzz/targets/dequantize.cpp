@@ -1,5 +1,5 @@
-// Any bytes are weights of any type: the same ones every time, also when woven for vector kernels,
-// and finite where the block's scales are.
+// Decodes any bytes as weights of any type. The weights are the same every time, also after packing
+// for vector kernels, and are finite if the block's scales are.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -34,7 +34,7 @@ bool has_finite_scales(const std::byte* bytes) {
 
 using HasFiniteScales = bool (*)(const std::byte* block);
 
-// Null for floats, and for MXFP4, whose largest scales times its largest codes are no floats.
+// Null for floats, and for MXFP4: its largest scale times its largest code overflows a float.
 template <DType kId, class Block>
 constexpr HasFiniteScales finite_check(const TypeRow<kId, Block>& /*row*/) {
   if constexpr (IsBlock<Block> && kId != DType::mxfp4) {
@@ -58,7 +58,7 @@ bool same_bits(const float* a, const float* b, size_t n) {
   return std::memcmp(a, b, n * sizeof(float)) == 0;
 }
 
-// Rows woven for each kernel set are the same weights.
+// Expects rows that are packed for each kernel set to have the same weights.
 void check_woven(const DTypeInfo& type, const std::vector<std::byte>& blocks, size_t n_rows,
                  size_t n_columns, const std::vector<float>& weights) {
   for (const KernelSet* kernels : available_kernels()) {

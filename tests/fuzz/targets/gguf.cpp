@@ -1,4 +1,5 @@
-// A header read whole and a stream of the same bytes in pieces must come to the same.
+// Reading a header as a whole and reading a stream of the same bytes in pieces must give the same
+// result.
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -12,7 +13,8 @@
 namespace kinglet::fuzz {
 namespace {
 
-// A stream that does not tell its size is taken at its header's word, up to here.
+// If a stream's size is unknown, the loader believes the header. Larger data sections are not tried
+// in this way.
 constexpr uint64_t kMaxUnannounced = 1 << 24;
 
 Result<GgufFile> stream(Bytes file, std::optional<uint64_t> announced, Bytes piece_sizes) {
@@ -54,7 +56,7 @@ bool same_metadata(const GgufHeader& a, const GgufHeader& b) {
                     });
 }
 
-// Every question that a value can be asked.
+// Calls every accessor of a value.
 void read_value(const MetadataValue& value) {
   (void)value.as_uint();
   (void)value.as_int();

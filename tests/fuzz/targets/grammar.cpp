@@ -1,5 +1,6 @@
-// The text of a grammar, a NUL, and bytes that choose a way through it. What the grammar accepts is
-// not known here, but that it never ends up where nothing can follow, and forgets nothing.
+// The input is the text of a grammar, a NUL, and bytes that choose a way through it. The target
+// does not know what the grammar accepts. It checks that the matcher never reaches a dead end, and
+// that forgetting states changes nothing.
 #include "session/grammar.h"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ std::vector<uint8_t> bytes_that_follow(GrammarMatcher& matcher, GrammarMatcher::
   return bytes;
 }
 
-// Two matchers go the same way, one of which forgets at each byte what it can.
+// Two matchers read the same bytes; one of them forgets everything it can after each byte.
 void walk(std::shared_ptr<const Grammar> grammar, Input& input) {
   GrammarMatcher matcher(grammar);
   GrammarMatcher forgetful(grammar);

@@ -1,4 +1,4 @@
-// Every kernel set computes what scalar does, up to rounding.
+// Every kernel set gives scalar's results, except for rounding.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -85,7 +85,7 @@ void rows(Input& input) {
   }
 }
 
-// Activations with room for their quantized form.
+// Activations, with room for their quantized form.
 struct Batch {
   std::vector<float> values;
   size_t n_columns;
@@ -117,7 +117,7 @@ std::vector<float> multiply(const KernelSet& kernels, const DTypeInfo& type,
   return y;
 }
 
-// The blocks' bytes from the input, without those whose weights are of no ordinary size.
+// The blocks' bytes from the input; blocks with weights that are not finite or too large are zeros.
 std::vector<std::byte> ordinary_blocks(Input& input, const DTypeInfo& type, size_t n_blocks) {
   std::vector<std::byte> blocks(n_blocks * type.block_bytes);
   std::vector<float> weights(type.block_size);
@@ -136,7 +136,7 @@ std::vector<std::byte> ordinary_blocks(Input& input, const DTypeInfo& type, size
   return blocks;
 }
 
-// Whole numbers and 127 in each block, which 8-bit codes hold exactly.
+// Multiplies whole numbers, with a 127 in each block, which 8-bit codes represent exactly.
 void products(Input& input) {
   const DTypeInfo& type = dtypes()[input.up_to(static_cast<uint32_t>(dtypes().size() - 1))];
   const size_t n_rows = 1 + input.up_to(kMaxRows - 1);

@@ -1,4 +1,4 @@
-// Calls of a paged KV store, in any order, against what they mean: lists of rows.
+// Calls of a paged KV store in any order, compared with their meaning: lists of rows.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -15,13 +15,13 @@ constexpr uint32_t kMaxLayers = 3;
 constexpr uint32_t kMaxHeads = 3;
 constexpr uint32_t kMaxHeadDim = 40;
 
-// A position is the number that its rows were made from.
+// A position is represented by the number that its rows were made from.
 struct Sequence {
   std::unique_ptr<KvCache> cache;
   std::vector<float> positions;
 };
 
-// The key or value of a position and layer, and how a kind stores it.
+// Makes the key or value of a position and layer. stored() returns a row as a kind stores it.
 std::vector<float> make_row(float number, const RowShape& shape, bool is_key) {
   std::vector<float> row(size_t{shape.n_kv_heads} * shape.head_dim);
   for (size_t i = 0; i < row.size(); ++i) {
@@ -156,8 +156,8 @@ class Calls {
     }
   }
 
-  // Every page has as many users as there are sequences that name it. One in one piece may have a
-  // store of its own.
+  // Expects every page to have as many users as there are sequences that contain it. A sequence in
+  // one piece may have a store of its own.
   void check_pages() {
     std::vector<uint32_t> n_users(config_.n_pages);
     for (const Sequence& sequence : sequences_) {

@@ -1,5 +1,5 @@
-// Small models with some bytes changed: loaded, or refused in words; a loaded one generates, or
-// says why not.
+// Small models with some changed bytes: they are loaded, or refused with a message. A loaded model
+// generates text, or reports an error.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -17,8 +17,8 @@
 namespace kinglet::fuzz {
 namespace {
 
-// One for each way that models differ: norms, gates, experts, fused tensors, rotations, tokenizers,
-// recurrent layers.
+// One for each difference between models: norms, gates, experts, fused tensors, rotations,
+// tokenizers, recurrent layers.
 constexpr const char* kFixtures[] = {"arch/starcoder2",    "arch/phi3-short",
                                      "arch/gemma2-caps",   "arch/mixtral",
                                      "arch/olmo2",         "arch/qwen2-yarn",
@@ -66,7 +66,7 @@ void put(::kinglet::Bytes& file, size_t at, T value) {
   std::memcpy(file.data() + at, &value, n);
 }
 
-// Somewhere in [begin, end).
+// An offset in [begin, end).
 size_t place(Input& input, size_t begin, size_t end) {
   return begin + input.number<uint32_t>() % std::max<size_t>(end - begin, 1);
 }

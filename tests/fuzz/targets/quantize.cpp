@@ -1,4 +1,5 @@
-// Encoders: finite weights of a size that the format can hold come back about as they were.
+// Encoders: finite weights of a size that the format can represent decode to about the same
+// numbers.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -11,7 +12,7 @@
 namespace kinglet::fuzz {
 namespace {
 
-// Scales are halves: from here on they lose bits, or overflow.
+// Scales are binary16 numbers: outside these limits they lose bits or overflow.
 constexpr float kSmallest = 0.05f;
 constexpr float kLargest = 1e4f;
 

@@ -1,4 +1,5 @@
-// SentencePiece-style vocabularies: one with every byte, one with an unknown token instead.
+// SentencePiece-style vocabularies: one with a token for every byte, one with an unknown token
+// instead.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -41,7 +42,7 @@ std::unique_ptr<Tokenizer> make(bool with_bytes, bool add_space_prefix) {
   return std::move(Tokenizer::from_gguf(header.value()).value());
 }
 
-// U+2581 is spelled as a space is.
+// U+2581 has the same spelling as a space.
 std::string with_spaces(std::string_view text) {
   std::string out(text);
   for (size_t at = 0; (at = out.find("▁", at)) != std::string::npos;) out.replace(at, 3, " ");

@@ -1,5 +1,5 @@
-// Saved sessions with some bytes changed, their checksum made right again: restored, or refused and
-// nothing has changed.
+// Saved sessions with some changed bytes and, at times, a corrected checksum: they are restored, or
+// refused without any change.
 #include "session/state.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ void seal(State& state) {
   std::memcpy(&state[offsetof(StateHeader, checksum)], &checksum, sizeof checksum);
 }
 
-// Numbers in place of some; an end that is cut, or grows.
+// Overwrites some bytes, or cuts or extends the end.
 void change(Input& input, State& state) {
   const size_t at = input.number<uint16_t>() % state.size();
   switch (input.up_to(3)) {
@@ -72,7 +72,7 @@ std::unique_ptr<Session> make_session(const LanguageModel& loaded, ThreadPool& p
   return std::move(session.value());
 }
 
-// The answer to one more token, which is forgotten again.
+// The logits after one more token, which is removed again.
 std::vector<float> logits_behind(Session& session) {
   const uint32_t n = session.n_positions();
   const TokenId token = 4;
@@ -86,7 +86,7 @@ std::vector<float> logits_behind(Session& session) {
 
 void state(Bytes bytes) {
   static const LanguageModel loaded = [] {
-    TinyModel tiny;  // whose layers keep different rows
+    TinyModel tiny;  // its layers keep different rows
     tiny.head_dim = 2;
     tiny.n_heads_by_layer = {4, 2};
     tiny.n_kv_heads_by_layer = {2, 1};

@@ -38,7 +38,7 @@ void check_ids(const Tokenizer& tokenizer, std::string_view bytes) {
   std::vector<TokenId> ids;
   bool all_exist = true;
   while (!input.empty()) {
-    // Small ones mostly, and now and then any number.
+    // Mostly small ids, and now and then any number.
     const auto id = static_cast<TokenId>(input.number<int16_t>());
     ids.push_back(id % 97 == 0 ? input.number<TokenId>() : id);
     all_exist = all_exist && ids.back() >= 0 && ids.back() < tokenizer.n_tokens();

@@ -1,4 +1,4 @@
-// What must hold of any tokenizer and any text.
+// Checks that must hold for any tokenizer and any text.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,9 @@
 
 namespace kinglet::fuzz {
 
-// Encodes `text`, plain and with its special tokens parsed, decodes what comes of it, whole and
-// token by token. `comes_back`: the text that must come of it, where the vocabulary has a token for
-// each byte.
+// Encodes `text`, without and with parsing of special tokens, and decodes the ids, as a whole and
+// token by token. `comes_back`: the expected decoded text, if the vocabulary has a token for each
+// byte.
 void check_text(const Tokenizer& tokenizer, std::string_view text,
                 std::optional<std::string_view> comes_back);
 

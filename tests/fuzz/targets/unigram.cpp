@@ -46,14 +46,15 @@ std::unique_ptr<Tokenizer> make(bool spaces, const CharsmapBuilder* map) {
   return std::move(Tokenizer::from_gguf(header.value()).value());
 }
 
-// A replacement has at most four times the bytes of what it replaces, each of them a token.
+// A replacement has at most four times as many bytes as the text it replaces, and each byte may be
+// a token.
 void check_plain(const Tokenizer& tokenizer, std::string_view text) {
   const auto ids = tokenizer.encode(text, {.add_bos = false});
   check(ids.size() <= 4 * text.size() + 1, "more tokens than bytes");
   check(tokenizer.decode(ids).ok(), "its own ids cannot be decoded");
 }
 
-// Nodes that the input damages.
+// Runs with nodes that the input damages.
 void check_damaged(Input& input) {
   CharsmapBuilder map = charsmap();
   for (auto& [index, node] : map.nodes()) {

@@ -1,4 +1,5 @@
-// Picture readers with some bytes changed, and pictures of any size: read, or refused in words.
+// Vision models with some changed bytes, and pictures of any size: they are read, or refused with a
+// message.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -19,7 +20,7 @@ constexpr const char* kFixtures[] = {"idefics3",         "idefics3-old", "gemma3
                                      "qwen3vl-deepstack"};
 constexpr uint32_t kNumbers[] = {0, 1, 2, 3, 4, 8, 16, 64, 100, 512, 4096, 0x7fffffff, 0xffffffff};
 constexpr int kMaxChanges = 8;
-// A picture may be large, what is computed of it should not take long.
+// A picture may be large, but computing it must not take long.
 constexpr size_t kMaxPixels = 1 << 16;
 constexpr size_t kMaxSteps = 6;
 constexpr size_t kMostPatches = 1 << 10;
@@ -35,7 +36,7 @@ void change(Input& input, ::kinglet::Bytes& file, size_t n_header) {
   std::memcpy(file.data() + at, &value, std::min(n, n_header - at));
 }
 
-// One side may be any, the other what is left of the pixels.
+// One side may have any length; the other is limited by the remaining pixels.
 Size size_of(Input& input) {
   const uint32_t width = input.up_to(UINT16_MAX);
   const auto most = static_cast<uint32_t>(kMaxPixels / std::max(width, 1u));

@@ -1,4 +1,4 @@
-// Tokenizers that a header describes, however oddly.
+// Tokenizers that a header describes, however unusual they are.
 #include <string>
 
 #include "fuzz/input.h"

@@ -1,4 +1,4 @@
-// WordPiece vocabularies with every way to prepare a text.
+// WordPiece vocabularies, with every way to prepare a text.
 #include <array>
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// Answers as the families of models write them, cut in every way.
+// Answers in the formats of several model families, cut at every place.
 #include "text/answer/answer_reader.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace kinglet {
 namespace {
 
-// What an answer says: its parts in order, those of one kind joined.
+// The parts of an answer in order; neighbours of one kind are joined.
 std::string spelled(const std::vector<AnswerPart>& parts) {
   std::string out;
   auto kind = AnswerPart::Kind::arguments;
@@ -119,7 +119,7 @@ TEST(AnswerReader, ReadsHermesCalls) {
          "|call:get_time|{}"});
   check({kHermes, "<think>x</think><tool_call>{'name': 'get_time', 'arguments': {'a': True}}",
          "|thought:x|call:get_time|{\"a\":true}"});
-  // As a prompt that asks for a call begins it.
+  // The answer continues a prompt that asks for a call.
   check({kHermes, "{\"name\": \"get_time\", \"arguments\": {}}", "|call:get_time|{}",
          "<|im_start|>assistant\n<tool_call>\n"});
 }

@@ -1,4 +1,4 @@
-// The interpreter beside Jinja2's answers, and what it refuses.
+// The interpreter, compared with Jinja2's results, and the templates that it refuses.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -99,7 +99,7 @@ TEST(Jinja, SaysInWhichLineSomethingFails) {
             "line 2: filter \"frobnicate\" is unknown here");
 }
 
-// What Jinja2 makes of these is of another kind than what is here, or another each time.
+// Jinja2's results for these are of types that do not exist here, or differ from run to run.
 TEST(Jinja, RefusesWhatItWouldMakeOtherwise) {
   for (const auto& [source, words] : std::vector<std::pair<const char*, const char*>>{
            {"{{ {}.items }}", "by its place in memory"},
@@ -180,7 +180,7 @@ TEST(Jinja, EndsWhateverATemplateMakes) {
   ends_with(sum + " }}", "inside of something else");
 }
 
-// Where each place of a text nearly holds what is looked for, the work must not be the product.
+// If every place of a text nearly matches, the time must not be the product of both lengths.
 TEST(Jinja, FindsInLinearTime) {
   const std::string set = "{% set a = 'a' * 4000000 %}{% set b = 'a' * 2000000 ~ 'b' %}";
   EXPECT_EQ(text_of(set + "{{ b in a }}{{ a is in b }}{{ (a ~ b) is in (a ~ b) }}"),
@@ -192,13 +192,13 @@ TEST(Jinja, FindsInLinearTime) {
             "4000000 2");
   EXPECT_EQ(text_of(set + "{{ (a ~ b ~ b).rsplit(b)[0] | length }} {{ a.strip(b) | length }}"),
             "4000000 0");
-  // Parts of more than a few bytes, which are not found by comparing each place.
+  // Parts of more than a few bytes, which are found without comparing at each place.
   EXPECT_EQ(text_of("{% set x = 'abcabcabcabcabcabcabcabcabcabcabcabd' %}{{ ('abc' * 5 ~ x ~ x)"
                     ".find(x) }} {{ (x ~ x ~ 'abc').rfind(x) }} {{ (x ~ x)[1:].find(x) }}"),
             "15 36 35");
 }
 
-// Namespaces are what outlives a block, and what a value could hold itself by.
+// Only namespaces outlive a block, and only they could contain themselves.
 TEST(Jinja, KeepsNamespacesApartAndMacrosInTheirBlocks) {
   EXPECT_EQ(text_of("{% set ns = namespace() %}{% set ns.x = ns %}"),
             "line 1: a namespace cannot be in another here");
@@ -214,7 +214,7 @@ TEST(Jinja, KeepsNamespacesApartAndMacrosInTheirBlocks) {
             "line 1: macro \"f\" is called after its block");
 }
 
-// What comes from a conversation, whatever the template does with it.
+// Text from a conversation is known as such, whatever the template does with it.
 TEST(Jinja, KnowsWhatTheConversationSays) {
   Dict message;
   message.set(Value::text("content"), Value::text(" <end>Hi, you \n", true));
@@ -267,7 +267,7 @@ TEST(Json, ReadsNumbersOfAnySize) {
   for (const char* number : {"12345678901234567890", "-98765432109876543210123456789"}) {
     EXPECT_EQ(print_json(parse_json(number).value(), {}).value().bytes(), number);
   }
-  // All digits together are beyond what is read, and their value is not.
+  // All digits without the point are too large for a double, but the number is not.
   const std::string largest = "17976931348623157" + std::string(292, '0') + ".0";
   EXPECT_EQ(print_json(parse_json(largest).value(), {}).value().bytes(), "1.7976931348623157e+308");
 }
