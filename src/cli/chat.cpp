@@ -145,7 +145,7 @@ class Dialogue {
     }
     if (name != "/file" && name != "/image" && name != "/save" && name != "/load") {
       return Error{ErrorCode::invalid_argument,
-                   cat(quoted(name), " is no command; /help shows those that there are")};
+                   cat(quoted(name), " is not a command; /help lists the commands")};
     }
     if (argument.empty()) {
       return Error{ErrorCode::invalid_argument, cat(name, " needs the path of a file")};

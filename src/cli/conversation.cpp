@@ -43,7 +43,7 @@ Result<ChatMessage> message_of(const jinja::Value& value) {
   if (known == kRoles.end()) {
     return Error{ErrorCode::invalid_argument,
                  cat("the role ", quoted(role->as_bytes()),
-                     " is unknown here (known: system, user, assistant)")};
+                     " is not supported (known: system, user, assistant)")};
   }
   return ChatMessage{known->role, content->as_bytes()};
 }

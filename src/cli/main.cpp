@@ -43,17 +43,17 @@ Command<Options> add_command(Program& program, const char* name, const char* tex
 template <class Options>
 void add_model_options(CLI::App& command, Options& options) {
   command
-      .add_option("-m,--model", options.model, "GGUF file, or the address of one that was pulled")
+      .add_option("-m,--model", options.model, "GGUF file, or the hub address of a pulled model")
       ->required();
   command
       .add_option("--embedding-tables", options.tables,
-                  "Tables that are read by rows only: in memory, left in the file, or auto: there "
-                  "from 64 MiB on")
+                  "Where embedding tables are: in memory, in the file, or auto (in the file from "
+                  "64 MiB on)")
       ->check(CLI::IsMember({"auto", "memory", "file"}))
       ->capture_default_str();
   command
       .add_option("--threads", options.n_threads,
-                  "Threads (default: the fastest number, at most half of the machine's or 2)")
+                  "Number of threads (default: the fastest; at most half of the machine's, or 2)")
       ->check(CLI::Range(1u, 1024u));
   command.add_option("--kernels", options.kernels,
                      "Kernel set: scalar, avx2, avx-vnni, avx512-vnni; on ARM scalar, neon, "
@@ -65,21 +65,20 @@ void add_encoder_options(CLI::App& command, EncoderOptions& options) {
   command
       .add_option(
           "--tokens", options.tokens,
-          "Ids of one text, nothing added: 1,5,7 (default: lines of standard input are texts)")
+          "Token ids of one text, used as they are: 1,5,7 (default: each line of input is a text)")
       ->delimiter(',');
-  command.add_flag("--cut", options.cuts, "Cut texts that are longer than the model's context");
+  command.add_flag("--cut", options.cuts, "Shorten texts that are longer than the model's context");
 }
 
 void add_run_options(CLI::App& command, RunOptions& run) {
   add_model_options(command, run);
-  command.add_option("--ctx", run.n_ctx, "Positions in the context (default: the model's)")
+  command.add_option("--ctx", run.n_ctx, "Size of the context, in tokens (default: the model's)")
       ->check(CLI::Range(1u, UINT32_MAX));
   command
       .add_option("--kv", run.kv,
                   "KV cache: KIND, or k=KIND,v=KIND; f32, f16, int8, fp8_e4m3, fp8_e5m2, q8, q4")
       ->capture_default_str();
-  command
-      .add_option("--kv-page", run.kv_page, "Positions in a page of the KV cache; 0: in one piece")
+  command.add_option("--kv-page", run.kv_page, "Tokens per page of the KV cache; 0: no pages")
       ->capture_default_str();
 }
 
@@ -90,21 +89,27 @@ void add_sampler_options(CLI::App& command, SamplerChoice& sampling) {
   const auto add = [&](const char* name, auto& option, const char* text, auto otherwise) {
     command.add_option(name, option, cat(text, " (default: the file's, or ", otherwise, ")"));
   };
-  add("--temp", sampling.temperature, "Temperature; 0 is greedy", usual.temperature);
-  add("--top-k", sampling.top_k, "Keep the k most probable; 0 keeps all", usual.top_k);
-  add("--top-p", sampling.top_p, "Keep the fewest that reach this probability", usual.top_p);
-  add("--min-p", sampling.min_p, "Keep those above this part of the largest", usual.min_p);
-  add("--repeat-penalty", sampling.repeat_penalty, "Above 1: repeat less", usual.repeat_penalty);
-  add("--repeat-last-n", sampling.repeat_last_n, "Tokens the penalties look back",
+  add("--temp", sampling.temperature, "Temperature; 0 always takes the most probable token",
+      usual.temperature);
+  add("--top-k", sampling.top_k, "Sample from the k most probable tokens; 0: from all",
+      usual.top_k);
+  add("--top-p", sampling.top_p,
+      "Sample from the fewest tokens with at least this probability in total", usual.top_p);
+  add("--min-p", sampling.min_p,
+      "Sample from tokens with at least this part of the largest probability", usual.min_p);
+  add("--repeat-penalty", sampling.repeat_penalty, "Penalty for repeated tokens; 1: none",
+      usual.repeat_penalty);
+  add("--repeat-last-n", sampling.repeat_last_n, "Number of last tokens that penalties apply to",
       usual.repeat_last_n);
   command.add_option("--frequency-penalty", sampling.frequency_penalty,
-                     "Taken off a token's logit for each time it was seen (default: 0)");
+                     "Subtracted from a token's logit for each occurrence (default: 0)");
   command.add_option("--presence-penalty", sampling.presence_penalty,
-                     "Taken off a token's logit once it was seen (default: 0)");
+                     "Subtracted from a token's logit if it has occurred (default: 0)");
 }
 
 void add_stop_option(CLI::App& command, GenerationOptions& generation) {
-  command.add_option("--stop", generation.stop, "End before this text; may be given several times")
+  command
+      .add_option("--stop", generation.stop, "Stop before this text; may be given several times")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
@@ -112,7 +117,7 @@ void add_stop_option(CLI::App& command, GenerationOptions& generation) {
 void add_lookup_option(CLI::App& command, GenerationOptions& generation) {
   command
       .add_option("--lookup", generation.n_lookup,
-                  "Tokens to guess at a time where the context repeats itself; 0: none")
+                  "Tokens to guess at a time if the text repeats itself; 0: none")
       ->check(CLI::Range(0u, kMostGuesses))
       ->capture_default_str();
 }
@@ -120,7 +125,8 @@ void add_lookup_option(CLI::App& command, GenerationOptions& generation) {
 // Without this option each run has a random seed.
 void add_seed_option(CLI::App& command, GenerationOptions& generation) {
   generation.sampler.seed = std::random_device()();
-  command.add_option("--seed", generation.sampler.seed, "Seed of the sampler (default: random)");
+  command.add_option("--seed", generation.sampler.seed,
+                     "Random seed of the sampler (default: a new one)");
 }
 
 void add_image_options(CLI::App& command, ImageOptions& images, const char* where) {
@@ -128,7 +134,7 @@ void add_image_options(CLI::App& command, ImageOptions& images, const char* wher
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command.add_option("--mmproj", images.mmproj,
-                     "What reads pictures: a GGUF file, or the address of one that was pulled "
+                     "Picture reader (mmproj): GGUF file, or the hub address of a pulled model "
                      "(default: the one beside the model)");
 }
 
@@ -136,13 +142,14 @@ void add_image_options(CLI::App& command, ImageOptions& images, const char* wher
 template <class Options>
 void add_chat_options(CLI::App& command, Options& options) {
   command.add_option("--system", options.system, "System message");
-  command.add_option("--format", options.format, "Chat format by name (default: the file's)");
+  command.add_option("--format", options.format,
+                     "Name of a built-in chat format (default: the file's template)");
   command
       .add_option("--chat-template", options.chat_template,
-                  "File with a Jinja template in place of the model's")
+                  "File with a Jinja template, used instead of the model's")
       ->excludes("--format");
   command.add_flag("--thinking,!--no-thinking", options.thinking,
-                   "Let models that reason first do so, or not");
+                   "Whether models that can think before the answer do so");
 }
 
 void add_generate(Program& program) {
@@ -151,39 +158,43 @@ void add_generate(Program& program) {
   add_run_options(command, options.run);
   command.add_option("-p,--prompt", options.prompt, "Text to continue");
   add_image_options(command, options.images,
-                    "PNG or JPEG file that stands where the prompt says <image>, or else in front "
-                    "of it; may be given several times");
-  command.add_option("-n,--n-tokens", options.generation.max_tokens, "Tokens at most")
+                    "PNG or JPEG file for an <image> in the prompt, or without one, before the "
+                    "prompt; may be given several times");
+  command.add_option("-n,--n-tokens", options.generation.max_tokens, "Maximum number of tokens")
       ->capture_default_str();
   command.add_flag("--bos,!--no-bos", options.add_bos,
-                   "Begin with BOS where the model asks for it, or not");
+                   "Whether to begin with BOS if the model asks for it");
   command.add_flag("--special,!--no-special", options.parse_special,
-                   "Recognise control tokens in the prompt, or not");
+                   "Whether to recognize control tokens in the prompt");
   command.add_option("--grammar", options.grammar, "GBNF file that the answer must match");
   add_sampler_options(command, options.sampling);
   add_stop_option(command, options.generation);
   add_lookup_option(command, options.generation);
   command.add_flag("--shift", options.generation.shifts_context,
-                   "Go on when the context is full: drop the older half");
-  command.add_option("--keep", options.generation.n_kept, "First tokens that --shift never drops")
+                   "If the context is full, drop the older half and continue");
+  command
+      .add_option("--keep", options.generation.n_kept,
+                  "Number of first tokens that --shift never drops")
       ->capture_default_str();
   add_seed_option(command, options.generation);
   command.add_flag("--speed", options.show_speed, "Print tokens per second");
   command.add_flag("--metrics", options.run.measures_kernels,
-                   "Print how long calls of kernels take, and what the run did, as JSON");
+                   "Print the times of kernel calls, and statistics of the run, as JSON");
 }
 
 void add_chat(Program& program) {
-  auto [command, options] =
-      add_command<ChatOptions>(program, "chat", "Hold a conversation, a line at a time", chat);
+  auto [command, options] = add_command<ChatOptions>(
+      program, "chat", "Chat with the model; each line is a message", chat);
   options.generation.max_tokens = 2048;
   add_run_options(command, options.run);
   add_chat_options(command, options);
   add_image_options(command, options.images,
-                    "PNG or JPEG file in front of the first message; may be given several times");
+                    "PNG or JPEG file, added before the first message; may be given several times");
   command.add_flag("--trust-content", options.trust_content,
-                   "Recognise control tokens in messages too");
-  command.add_option("-n,--n-tokens", options.generation.max_tokens, "Tokens of an answer")
+                   "Also recognize control tokens in messages");
+  command
+      .add_option("-n,--n-tokens", options.generation.max_tokens,
+                  "Maximum number of tokens of an answer")
       ->capture_default_str();
   add_sampler_options(command, options.sampling);
   add_stop_option(command, options.generation);
@@ -194,7 +205,7 @@ void add_chat(Program& program) {
 
 void add_prompt(Program& program) {
   auto [command, options] = add_command<PromptOptions>(
-      program, "prompt", "Print the text that a conversation makes, messages ended by NUL", prompt);
+      program, "prompt", "Print the prompt of a conversation; messages end with NUL", prompt);
   command.add_option("-m,--model", options.model, "GGUF file")->required();
   add_chat_options(command, options);
 }
@@ -209,73 +220,81 @@ void add_logprobs(Program& program) {
   auto [command, options] = add_command<LogprobsOptions>(
       program, "logprobs", "Print log probabilities as JSON", logprobs);
   add_run_options(command, options.run);
-  command.add_option("--tokens", options.tokens, "Ids of the context: 1,5,7")
+  command.add_option("--tokens", options.tokens, "Token ids of the context: 1,5,7")
       ->delimiter(',')
       ->required();
-  command.add_option("--positions", options.positions, "Positions to print (default: the last)")
+  command
+      .add_option("--positions", options.positions, "Positions to print (default: the last one)")
       ->delimiter(',');
-  command.add_option("--greedy", options.n_greedy, "Greedy tokens to add");
+  command.add_option("--greedy", options.n_greedy, "Number of greedy tokens to generate");
 }
 
 void add_embed(Program& program) {
   auto [command, options] = add_command<EmbedOptions>(
-      program, "embed", "Print embeddings of texts as lines of JSON", embed);
+      program, "embed", "Print embeddings of texts, one line of JSON each", embed);
   add_encoder_options(command, options.encoder);
   command.add_option("--pooling", options.pooling, "none, mean, cls or last (default: the file's)");
-  command.add_option("--prompt", options.prompt, "Text in front of each line, such as \"query: \"");
+  command.add_option("--prompt", options.prompt,
+                     "Text to put before each line, such as \"query: \"");
   command
       .add_option("--dimensions", options.dimensions,
-                  "Keep the first numbers of each (default: all)")
+                  "Keep only so many numbers of each embedding (default: all)")
       ->check(CLI::Range(1u, UINT32_MAX));
-  command.add_flag("--normalize", options.normalizes, "Scale each to length 1");
+  command.add_flag("--normalize", options.normalizes, "Scale each embedding to length 1");
 }
 
 void add_rerank(Program& program) {
   auto [command, options] = add_command<RerankOptions>(
-      program, "rerank", "Print how well texts answer a query, as lines of JSON", rerank);
+      program, "rerank", "Print scores of how well texts answer a query, one line of JSON each",
+      rerank);
   add_encoder_options(command, options.encoder);
-  command.add_option("--query", options.query, "What is asked; not with --tokens");
+  command.add_option("--query", options.query, "The query; not with --tokens");
 }
 
 #if defined(KINGLET_SERVER)
 void add_serve(Program& program) {
   auto [command, options] =
-      add_command<ServeOptions>(program, "serve", "Answer over HTTP as OpenAI's API does", serve);
+      add_command<ServeOptions>(program, "serve", "Run an HTTP server with OpenAI's API", serve);
   options.run.kv_page = kDefaultPagePositions;
   add_run_options(command, options.run);
   command.get_option("--kv-page")
-      ->description("Positions in a page of the KV cache, which answers can share")
+      ->description("Tokens per page of the KV cache; answers can share pages")
       ->check(CLI::Range(1u, UINT32_MAX));
   add_sampler_options(command, options.sampling);
   command.add_option("--name", options.name, "Name of the model (default: the file's)");
   command.add_option("--mmproj", options.mmproj,
-                     "What reads pictures: a GGUF file, or the address of one that was pulled");
+                     "Picture reader (mmproj): GGUF file, or the hub address of a pulled model");
   command
       .add_option("--host", options.host,
-                  "Address to listen at; others than this machine's "
-                  "let others ask")
+                  "Address to listen on; any but this machine's own "
+                  "allows requests from other machines")
       ->capture_default_str();
-  command.add_option("--port", options.port, "Port; 0: a free one")
+  command.add_option("--port", options.port, "Port; 0: any free one")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
-  command.add_option("--api-key", options.api_key, "Key that requests must bring")
+  command.add_option("--api-key", options.api_key, "Key that requests must contain")
       ->envname("KINGLET_API_KEY");
   command.add_option("--cors", options.cors,
-                     "Origin whose pages may ask, or * (default: those of the server itself)");
-  command.add_option("--page", options.page, "Folder of a page (default: the demo page, if built)");
-  command.add_option("--parallel", options.n_parallel, "Answers that are computed at a time")
+                     "Origin whose pages may send requests, or * (default: the server's own)");
+  command.add_option("--page", options.page,
+                     "Folder of the page to serve (default: the demo page, if built)");
+  command
+      .add_option("--parallel", options.n_parallel,
+                  "Number of answers that are computed at the same time")
       ->check(CLI::Range(1u, 256u))
       ->capture_default_str();
-  command.add_option("--max-queue", options.n_queue, "Requests that wait beside them, at most")
+  command.add_option("--max-queue", options.n_queue, "Maximum number of waiting requests")
       ->check(CLI::Range(0u, 4096u))
       ->capture_default_str();
   command.add_option("--pool", options.pool,
-                     "Positions of the KV cache that all answers share (default: a context for "
-                     "each at a time)");
-  command.add_option("--max-body", options.max_body, "Bytes of a request, at most")
+                     "Size of the KV cache that all answers share, in tokens (default: a context "
+                     "for each answer)");
+  command.add_option("--max-body", options.max_body, "Maximum size of a request, in bytes")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32))
       ->capture_default_str();
-  command.add_option("--timeout", options.timeout, "Seconds for an answer, waiting included")
+  command
+      .add_option("--timeout", options.timeout,
+                  "Maximum time for an answer, in seconds, including waiting")
       ->check(CLI::Range(1u, 86400u))
       ->capture_default_str();
 }
@@ -283,32 +302,33 @@ void add_serve(Program& program) {
 
 void add_perplexity(Program& program) {
   auto [command, options] = add_command<PerplexityOptions>(
-      program, "perplexity", "Measure how well a text is foreseen", perplexity);
+      program, "perplexity", "Measure how well the model predicts a text", perplexity);
   add_run_options(command, options.run);
   command.add_option("-f,--file", options.file, "Text file")->required();
 }
 
 void add_tokenize(Program& program) {
   auto [command, options] =
-      add_command<TokenizeOptions>(program, "tokenize", "Print the ids of a text", tokenize);
+      add_command<TokenizeOptions>(program, "tokenize", "Print the token ids of a text", tokenize);
   command.add_option("-m,--model", options.model, "GGUF file")->required();
   command.add_option("--text", options.text, "Text (default: standard input)");
   command.add_flag("--bos", options.add_bos, "Begin with BOS");
-  command.add_flag("--special", options.parse_special, "Recognise control tokens");
-  command.add_flag("-0,--null", options.many, "Texts end with NUL, as find -print0's");
+  command.add_flag("--special", options.parse_special, "Recognize control tokens");
+  command.add_flag("-0,--null", options.many,
+                   "Texts end with NUL, like the output of find -print0");
 }
 
 void add_detokenize(Program& program) {
-  auto [command, options] =
-      add_command<DetokenizeOptions>(program, "detokenize", "Print the text of ids", detokenize);
+  auto [command, options] = add_command<DetokenizeOptions>(
+      program, "detokenize", "Print the text of token ids", detokenize);
   command.add_option("-m,--model", options.model, "GGUF file")->required();
-  command.add_option("--ids", options.ids, "Ids: 1,5,7")->delimiter(',')->required();
+  command.add_option("--ids", options.ids, "Token ids: 1,5,7")->delimiter(',')->required();
   command.add_flag("--special", options.special, "Show control tokens");
 }
 
 void add_quantize(Program& program) {
   auto [command, options] = add_command<QuantizeOptions>(
-      program, "quantize", "Store a file's weights in another type", quantize);
+      program, "quantize", "Convert a file's weights to other types", quantize);
   command.add_option("input", options.input, "GGUF file to read")->required();
   command.add_option("output", options.output, "GGUF file to write")->required();
   command.add_option("mix", options.mix, "Mix of types: Q4_0, Q8_0, Q4_K_M, …")->required();
@@ -321,11 +341,11 @@ void add_model_commands(Program& program) {
     command.add_option("address", address, "hf:owner/repo:TYPE or hf:owner/repo/file.gguf")
         ->required();
   };
-  add("pull", "Download a model from the hub; -m takes its address then", pull);
-  program.app.add_subcommand("list", "Print the models that were pulled")->callback([&program] {
+  add("pull", "Download a model from the hub; -m then accepts its address", pull);
+  program.app.add_subcommand("list", "Print all pulled models")->callback([&program] {
     program.action = list_models;
   });
-  add("rm", "Delete a model that was pulled", remove_model);
+  add("rm", "Delete a pulled model", remove_model);
 }
 
 void add_completions(Program& program) {
@@ -335,7 +355,7 @@ void add_completions(Program& program) {
     return {};
   };
   auto [command, shell] = add_command<std::string>(
-      program, "completions", "Print a script that completes commands in a shell", print);
+      program, "completions", "Print a script for completing commands in a shell", print);
   command.add_option("shell", shell, "bash, fish or zsh")->required();
 }
 

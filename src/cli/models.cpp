@@ -51,7 +51,8 @@ Result<fs::path> models_folder() {
   if (const std::string windows = variable("LOCALAPPDATA"); !windows.empty()) {
     return to_path(windows) / "kinglet" / "models";
   }
-  return Error{ErrorCode::io, "neither KINGLET_MODELS nor HOME says where models are"};
+  return Error{ErrorCode::io,
+               "neither KINGLET_MODELS nor HOME is set, so the folder of models is unknown"};
 }
 
 fs::path with_suffix(fs::path path, std::string_view suffix) { return path += suffix; }
@@ -108,7 +109,7 @@ Status check_download(const fs::path& path, const RemoteFile& remote) {
   const auto size = fs::file_size(path, error);
   if (error || (remote.bytes && size != *remote.bytes)) {
     return Error{ErrorCode::io, cat("the download ended after ", error ? 0 : size, " of ",
-                                    remote.bytes.value_or(0), " bytes; pull goes on there")};
+                                    remote.bytes.value_or(0), " bytes; pull continues there")};
   }
   if (!is_sha256(remote.version)) return {};
   ProgressBar bar("Checking");

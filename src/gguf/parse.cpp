@@ -263,7 +263,7 @@ Result<uint64_t> HeaderReader::bytes_of(DType type, const Shape& shape, uint64_t
   if (!bytes) {
     return cursor_.error(
         ErrorCode::corrupt, offset,
-        cat("the shape ", shape_text(shape), " of ", info.name, " asks for more than 2^64 bytes"));
+        cat("the shape ", shape_text(shape), " of ", info.name, " needs more than 2^64 bytes"));
   }
   return *bytes;
 }

@@ -257,7 +257,7 @@ Status KvCache::drop(uint32_t first, uint32_t n) {
   }
   if (!can_drop(first, n)) {
     return Error{ErrorCode::invalid_argument,
-                 cat("KV cache: positions before ", first, " are not there any more")};
+                 cat("KV cache: positions before ", first, " are no longer stored")};
   }
   rollback();
   const uint32_t begin = window_ == 0 ? 0 : first_position_after_drop(first, n);

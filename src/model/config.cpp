@@ -49,8 +49,8 @@ Status read_purpose(const Keys& keys, ModelConfig& config) {
   KINGLET_ASSIGN(const bool causal, keys.flag("attention.causal", !is_encoder));
   if (causal == is_encoder) {
     return keys.error(ErrorCode::unsupported_feature, "attention.causal",
-                      causal ? "tells that tokens do not see those after them: not supported"
-                             : "tells that tokens see those after them: not supported");
+                      causal ? "says that tokens do not see later tokens: not supported"
+                             : "says that tokens see later tokens: not supported");
   }
   KINGLET_ASSIGN(const uint32_t pooling, keys.number("pooling_type", uint32_t{0}));
   constexpr auto kLast = static_cast<uint32_t>(Pooling::rank);
@@ -499,11 +499,13 @@ Status read_deepstack(const Keys& keys, ModelConfig& config) {
 Status check_makes_text(const ModelConfig& config) {
   if (config.makes_text()) return {};
   const std::string_view name = config.architecture->name;
-  return Error{ErrorCode::unsupported_feature,
-               config.architecture->is_encoder()
-                   ? cat("architecture ", quoted(name),
-                         " is an encoder: it makes vectors of a text, and no text")
-                   : cat(name, ".pooling_type tells that the model makes embeddings, not text")};
+  return Error{
+      ErrorCode::unsupported_feature,
+      config.architecture->is_encoder()
+          ? cat("architecture ", quoted(name),
+                " is an encoder: it computes embeddings and generates no text")
+          : cat(name,
+                ".pooling_type says that the model computes embeddings and generates no text")};
 }
 
 Result<ModelConfig> read_config(const GgufHeader& header) {

@@ -25,7 +25,7 @@ Status check_finite(std::span<const float> numbers) {
       return Error{
           ErrorCode::not_finite,
           cat("number ", i, " of ", numbers.size(),
-              " that the model made of a text is NaN or infinity: its weights are damaged")};
+              " of a text's embedding is NaN or infinity: the model's weights are damaged")};
     }
   }
   return {};
@@ -222,7 +222,7 @@ Status Encoder::check_output(size_t text, size_t expected, std::span<const float
 
 Status Encoder::embed(size_t text, Pooling pooling, std::span<float> embedding) {
   if (pooling == Pooling::rank) {
-    return Error{ErrorCode::unsupported_feature, "a reranker makes scores, no embeddings"};
+    return Error{ErrorCode::unsupported_feature, "a reranker computes scores, not embeddings"};
   }
   KINGLET_TRY(check_text(text));
   KINGLET_TRY(check_output(text, embedding_size(text, pooling), embedding));

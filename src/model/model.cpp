@@ -37,9 +37,10 @@ uint64_t Model::identity() const {
 
 Status check_has_weights(const Model& model) {
   if (model.has_weights()) return {};
-  return Error{ErrorCode::missing_tensor,
-               "the file holds a vocabulary only: it can be inspected and tokenize, but has no "
-               "weights to compute with"};
+  return Error{
+      ErrorCode::missing_tensor,
+      "the file contains only a vocabulary: it can be inspected and can tokenize, but has no "
+      "weights to compute with"};
 }
 
 uint64_t Model::n_parameters() const {

@@ -57,8 +57,8 @@ Result<Pooling> file_pooling(const ModelConfig& config) {
 Status check_ranks(const ModelConfig& config) {
   if (config.pooling == Pooling::rank) return {};
   return Error{ErrorCode::unsupported_feature,
-               cat(config.architecture->name, ".pooling_type does not tell that the model ranks ",
-                   "texts: it makes embeddings, no scores")};
+               cat(config.architecture->name, ".pooling_type does not say that the model ranks ",
+                   "texts: it computes embeddings, not scores")};
 }
 
 void normalize_length(std::span<float> vector) {
@@ -112,7 +112,7 @@ Status Head::take_scores(TensorTaker& tensors, const ModelConfig& config) {
     return Error{
         ErrorCode::missing_tensor,
         "tensors cls.weight and cls.output.weight are missing: one of them is expected, as "
-        "pooling_type tells that the model makes scores"};
+        "pooling_type says that the model computes scores"};
   }
   const uint32_t hidden_dim = config.hidden_dim;
   if (has_hidden) {

@@ -21,7 +21,7 @@ ApiStatus read_pooling(Fields& fields, const ServedModel& model, EmbeddingReques
   }
   if (request.pooling != Pooling::none && request.pooling != Pooling::rank) return {};
   return invalid(
-      cat("the pooling \"", pooling_name(request.pooling), "\" does not make one vector of a text"),
+      cat("the pooling \"", pooling_name(request.pooling), "\" does not give one vector per text"),
       "pooling");
 }
 

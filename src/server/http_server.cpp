@@ -57,7 +57,7 @@ ApiError library_error(const httplib::Request& request, int status) {
       return {.status = status, .message = "the request is too large", .code = "too_large"};
     default:
       return status < 500
-                 ? ApiError{.status = status, .message = "this is no HTTP request"}
+                 ? ApiError{.status = status, .message = "this is not an HTTP request"}
                  : ApiError{
                        .status = status, .message = "the server failed", .type = "server_error"};
   }

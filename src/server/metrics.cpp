@@ -42,7 +42,7 @@ void Metrics::count_answer(const std::string& path, int status) {
 
 std::string Metrics::print() const {
   std::string out;
-  add_head(out, "requests_total", "counter", "Requests that were answered.");
+  add_head(out, "requests_total", "counter", "Answered requests.");
   {
     const std::scoped_lock lock(mutex_);
     for (const auto& [key, n] : answered_) {
@@ -57,23 +57,25 @@ std::string Metrics::print() const {
     add(out, name, "gauge", help, value);
   };
   counter("prompt_tokens_total", "Tokens of prompts.", prompt_tokens);
-  counter("cached_tokens_total", "Tokens of prompts that were not computed again.", cached_tokens);
-  counter("generated_tokens_total", "Tokens that were drawn.", generated_tokens);
-  counter("encoded_tokens_total", "Tokens of texts made vectors or scores of.", encoded_tokens);
-  counter("pictures_total", "Pictures that were read, and not known.", pictures);
-  counter("refused_requests_total", "Requests that found the queue full.", refused);
-  counter("cancelled_answers_total", "Answers that nobody waited for any more.", cancelled);
-  counter("decoding_steps_total", "Passes through the model for drawn tokens.", decoding_steps);
-  counter("decoded_tokens_total", "Tokens that those passes computed.", decoded_tokens);
-  gauge("requests", "Requests that wait or are answered now.", requests);
-  gauge("running_answers", "Answers that are computed now.", running);
-  gauge("waiting_answers", "Answers that are not begun yet.", waiting);
-  gauge("idle_sessions", "Sessions kept for the beginnings that they share.", idle_sessions);
+  counter("cached_tokens_total", "Tokens of prompts that were reused, not computed again.",
+          cached_tokens);
+  counter("generated_tokens_total", "Generated tokens.", generated_tokens);
+  counter("encoded_tokens_total", "Tokens of texts for embeddings and reranking.", encoded_tokens);
+  counter("pictures_total", "Pictures that were read (reused ones are not counted).", pictures);
+  counter("refused_requests_total", "Requests refused because the queue was full.", refused);
+  counter("cancelled_answers_total", "Answers cancelled because the client went away.", cancelled);
+  counter("decoding_steps_total", "Passes through the model for generating tokens.",
+          decoding_steps);
+  counter("decoded_tokens_total", "Tokens computed by these passes.", decoded_tokens);
+  gauge("requests", "Requests that are waiting or being answered.", requests);
+  gauge("running_answers", "Answers that are being computed.", running);
+  gauge("waiting_answers", "Answers that have not begun yet.", waiting);
+  gauge("idle_sessions", "Sessions kept for reuse by prompts with the same beginning.",
+        idle_sessions);
   gauge("kv_pages", "Pages of the KV cache.", kv_pages);
-  gauge("kv_pages_used", "Pages of the KV cache that hold something.", kv_pages_used);
-  add(out, "first_token_seconds", "From when an answer was asked for to its first token.",
-      first_token);
-  add(out, "answer_seconds", "From when an answer was asked for to its end.", answers);
+  gauge("kv_pages_used", "Pages of the KV cache in use.", kv_pages_used);
+  add(out, "first_token_seconds", "Time from the request to the first token.", first_token);
+  add(out, "answer_seconds", "Time from the request to the end of the answer.", answers);
   return out;
 }
 

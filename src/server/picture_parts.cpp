@@ -57,7 +57,7 @@ ApiResult<std::string> file_of(std::string_view url) {
   if (!url.starts_with("data:")) {
     return wrong_part(cat("the image_url ",
                           kinglet::quoted(std::string(url.substr(0, kMostQuoted))),
-                          " is no data URL: the server fetches nothing, so send the file itself "
+                          " is not a data URL: the server fetches nothing, so send the file itself "
                           "(data:image/png;base64,…)"));
   }
   const size_t comma = url.find(',');

@@ -254,7 +254,7 @@ Status Session::begin(std::span<const TokenId> tokens, const AppendOptions& opti
     return Error{ErrorCode::invalid_argument, "there are no tokens to append"};
   }
   if (options.output == Output::hidden) {
-    return Error{ErrorCode::invalid_argument, "a session gives no hidden states: an encoder does"};
+    return Error{ErrorCode::invalid_argument, "a session has no hidden states: only encoders do"};
   }
   if (tokens.size() > n_ctx() - n_old) {
     return Error{ErrorCode::context_full,

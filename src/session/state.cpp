@@ -75,7 +75,7 @@ Result<StateHeader> read_header(std::span<const std::byte> bytes) {
   }
   std::memcpy(&header, bytes.data(), sizeof header);
   if (std::string_view(header.magic, sizeof header.magic) != "KGLS")
-    return corrupt("it begins otherwise");
+    return corrupt("its beginning is different");
   if (header.version != kStateVersion && header.version != kTextStateVersion) {
     return Error{ErrorCode::unsupported_version,
                  cat("a session's state of version ", header.version, ", expected ",

@@ -400,7 +400,7 @@ Status Tower::finish(const Cancellation& cancellation, ImageRows& image) {
   if (std::none_of(image.rows.begin(), image.rows.end(), is_bad)) return {};
   return Error{
       ErrorCode::not_finite,
-      "what was made of a picture holds NaN or infinity: the reader's weights are damaged"};
+      "the rows of a picture hold NaN or infinity: the picture reader's weights are damaged"};
 }
 
 // Computes columns [column, column + row_width) of all rows.

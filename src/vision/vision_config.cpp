@@ -31,7 +31,7 @@ Status check_purpose(const GgufHeader& header) {
   KINGLET_ASSIGN(const bool hears, header.get_bool("clip.has_audio_encoder", false));
   return Error{ErrorCode::unsupported_feature,
                hears ? "the file reads sounds only, expected one that reads pictures"
-                     : "clip.has_vision_encoder does not tell that the file reads pictures"};
+                     : "clip.has_vision_encoder does not say that the file reads pictures"};
 }
 
 Result<const Projector*> read_projector(const GgufHeader& header) {

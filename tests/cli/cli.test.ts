@@ -198,7 +198,7 @@ describe('chat', () => {
     const other = file(withChatTemplate(readFileSync(stories), '\n{% frob %}'));
     expectFailure(
       ['chat', '-m', other],
-      /cannot be read: line 2: statement "frob" is unknown here; --format NAME or --chat/,
+      /cannot be read: line 2: statement "frob" is not supported; --format NAME or --chat/,
     );
   });
 
@@ -269,8 +269,8 @@ describe('files that generate nothing', () => {
       /tokenizer\.ggml\.pre +string +"gpt-2"/,
     );
     expect(kinglet(['tokenize', '-m', vocabulary, '--text', 'abba']).stdout).toBe('2 1 0\n');
-    expectFailure(generate(vocabulary), /holds a vocabulary only.*no weights to compute with/);
-    expectFailure(['chat', '-m', vocabulary], /holds a vocabulary only/);
+    expectFailure(generate(vocabulary), /contains only a vocabulary.*no weights to compute with/);
+    expectFailure(['chat', '-m', vocabulary], /contains only a vocabulary/);
   });
 
   test('encoders and rerankers say what they make', () => {
@@ -278,9 +278,12 @@ describe('files that generate nothing', () => {
       generate(fixture('encoder/bert.gguf')),
       /architecture "bert" is an encoder.*no text/,
     );
-    expectFailure(generate(fixture('encoder/qwen3-rerank.gguf')), /makes embeddings, not text/);
+    expectFailure(
+      generate(fixture('encoder/qwen3-rerank.gguf')),
+      /computes embeddings and generates no text/,
+    );
     for (const command of [['embed'], ['rerank', '--query', 'a']]) {
-      expectFailure([...command, '-m', vocabulary], /holds a vocabulary only/, 'a text');
+      expectFailure([...command, '-m', vocabulary], /contains only a vocabulary/, 'a text');
     }
   });
 });
@@ -439,9 +442,9 @@ describe('embed and rerank', () => {
 
   test('refuse what a model does not make', () => {
     const { args } = tokens('bert-rerank');
-    expectFailure(['embed', ...args], /a reranker makes scores, no embeddings/);
+    expectFailure(['embed', ...args], /a reranker computes scores, not embeddings/);
     expectFailure(['embed', ...args, '--pooling', 'max'], /pooling "max" is unknown/);
-    expectFailure(['rerank', ...tokens('bert').args], /it makes embeddings, no scores/);
+    expectFailure(['rerank', ...tokens('bert').args], /it computes embeddings, not scores/);
     expectFailure(
       ['embed', '-m', fixture('arch/llama.gguf'), '--tokens', '1,2'],
       /llama\.pooling_type is missing/,

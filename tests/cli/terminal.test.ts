@@ -127,7 +127,7 @@ describe('chat in a terminal', () => {
     await terminal.type('/save\r', /"\/frob" is no command; \/help shows[^]*> $/);
     await terminal.type('/load /nowhere\r', /\/save needs the path of a file[^]*> $/);
     await terminal.type(`/load ${broken}\r`, /cannot open \/nowhere[^]*> $/);
-    await terminal.type('/exit\r', /the role "robot" is unknown here[^]*> $/);
+    await terminal.type('/exit\r', /the role "robot" is not supported[^]*> $/);
     expect(await terminal.ended).toBe(0);
   });
 

@@ -315,7 +315,7 @@ TEST(GgufHeader, RefusesBadShapes) {
       "tensor \"t\": dimension 1 is 4294967296, expected at least 1 and not more than 2^64 "
       "elements in all (byte 33)");
   expect_error(with_shape({uint64_t{1} << 63}), code,
-               "tensor \"t\": the shape [9223372036854775808] of F32 asks for more than 2^64 bytes "
+               "tensor \"t\": the shape [9223372036854775808] of F32 needs more than 2^64 bytes "
                "(byte 33)");
   expect_error(with_shape({33, 2}, DType::q4_0), code,
                "tensor \"t\": the shape [33, 2] has rows of 33, expected a multiple of 32, the "

@@ -139,7 +139,7 @@ TEST(Config, RefusesWhatNoArchitectureHereComputes) {
       tiny_model("llama",
                  [](GgufBuilder& file) { file.set_bool("llama.attention.causal", false); }),
       ErrorCode::unsupported_feature,
-      "llama.attention.causal tells that tokens see those after them: not supported");
+      "llama.attention.causal says that tokens see later tokens: not supported");
 }
 
 TinyModel tiny_encoder(const std::string& architecture,

@@ -344,9 +344,9 @@ TEST(Encoder, RefusesWhatItCannotAnswer) {
   expect_failure(bert->encoder->embed(0, Pooling::none, numbers), ErrorCode::invalid_argument,
                  "room for 48 numbers of text 0, expected 144");
   expect_failure(bert->encoder->embed(0, Pooling::rank, numbers), ErrorCode::unsupported_feature,
-                 "a reranker makes scores, no embeddings");
+                 "a reranker computes scores, not embeddings");
   expect_failure(bert->encoder->score(0, numbers), ErrorCode::unsupported_feature,
-                 "it makes embeddings, no scores");
+                 "it computes embeddings, not scores");
   const auto reranker = EncoderRunner::of("bert-rerank", scalar_kernels(), 64, 16);
   ASSERT_TRUE(reranker->run({{3, 4, 5}}).ok());
   expect_failure(reranker->encoder->score(0, numbers), ErrorCode::invalid_argument,
@@ -395,7 +395,7 @@ TEST(Encoder, AModelThatPoolsMakesNoText) {
   auto& r = *runner.value();
   expect_failure(forward(r.model, r.pool, r.scratch, r.state, Text{3}, Output::logits),
                  ErrorCode::unsupported_feature,
-                 "qwen3.pooling_type tells that the model makes embeddings");
+                 "qwen3.pooling_type says that the model computes embeddings");
   EXPECT_EQ(r.state.size(), 0u);
 }
 

@@ -212,7 +212,7 @@ TEST(Session, RefusesHiddenStatesAndModelsWithoutText) {
   EXPECT_EQ(session->append(story(3), Output::hidden).error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(session->n_positions(), 0u);
   for (const auto& [name, words] : {std::pair{"bert", "\"bert\" is an encoder"},
-                                    std::pair{"qwen3-rerank", "qwen3.pooling_type tells"}}) {
+                                    std::pair{"qwen3-rerank", "qwen3.pooling_type says"}}) {
     auto file = read_gguf_file(fixture_path(std::string("encoder/") + name + ".gguf"));
     ASSERT_TRUE(file.ok());
     const auto encoder = load_language_model(std::move(file.value()));

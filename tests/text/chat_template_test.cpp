@@ -122,7 +122,7 @@ TEST(ChatTemplate, SaysWhyATemplateRefuses) {
   ASSERT_FALSE(chat.ok());
   EXPECT_EQ(chat.error().code, ErrorCode::unsupported_feature);
   EXPECT_EQ(chat.error().message,
-            "the chat template cannot be read: line 1: statement \"frob\" is unknown here");
+            "the chat template cannot be read: line 1: statement \"frob\" is not supported");
 }
 
 TEST(ChatTemplate, ReadsTheFilesOwnOrTakesANamedOne) {

@@ -543,7 +543,7 @@ describe('a file that holds a vocabulary only', () => {
     await page.locator('#file').setInputFiles({
       ...{ name: 'words.gguf', mimeType: 'application/octet-stream', buffer: Buffer.from(bytes) },
     });
-    await page.locator('.vocabulary', { hasText: 'holds a vocabulary only' }).waitFor();
+    await page.locator('.vocabulary', { hasText: 'contains only a vocabulary' }).waitFor();
     expect(await page.locator('#model-facts').textContent()).toBe(
       'A vocabulary of 2,048 tokens, without weights',
     );

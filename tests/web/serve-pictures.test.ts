@@ -105,7 +105,7 @@ test('a message cannot spell where a picture is', async () => {
 
 test.each<[string, Part, RegExp]>([
   ['an address', link('https://example.org/a.png'), /"https:.*the server fetches nothing/],
-  ['a file', link('file:///etc/passwd'), /is no data URL/],
+  ['a file', link('file:///etc/passwd'), /is not a data URL/],
   ['a URL without Base64', link('data:image/png,abc'), /must begin as data:image\/png;base64,/],
   ['what is no Base64', link('data:image/png;base64,%%%%'), /holds no Base64/],
   ['nothing', link('data:image/png;base64,'), /holds no Base64/],

@@ -498,7 +498,7 @@ describe('sessions', () => {
     const refused = { code: 'unsupported_feature' };
     await expect(model.generate('a').result).rejects.toMatchObject({
       ...refused,
-      message: 'this fake model makes embeddings of texts, and no text: call embed()',
+      message: 'this fake model computes embeddings and generates no text: call embed()',
     });
     await expect(model.rerank('a', ['b'])).rejects.toMatchObject(refused);
     engine.pooling = '';
@@ -784,7 +784,10 @@ describe('failing', () => {
     [{ blobWorker: 'yes' }, 'blobWorker must be true or false'],
     [{ workerUrl: 'http://[' }, '"http://[" is not a URL'],
     [{ engineUrl: 'http://[' }, '"http://[" is not a URL'],
-    [{ worker: () => undefined, workerUrl: 'worker.js' }, 'leave workerUrl and blobWorker out'],
+    [
+      { worker: () => undefined, workerUrl: 'worker.js' },
+      'there must be no workerUrl and no blobWorker',
+    ],
   ])('refuses the place %o', async (options: object, message) => {
     await expect(Kinglet.loadWith(start, new Blob(['story']), options)).rejects.toMatchObject({
       code: 'invalid_argument',

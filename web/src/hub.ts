@@ -118,8 +118,8 @@ export function pickReader(paths: readonly string[], type: string, repository: s
   if (readers.length === 0) {
     throw new KingletError(
       'not_found',
-      `${repository} has no mmproj file, which reads pictures: if this model can see at all, give it ` +
-        'as the option mmproj',
+      `${repository} has no mmproj file, which reads pictures: if this model can read pictures, set ` +
+        'the option mmproj to that file',
     );
   }
   for (const name of type === '' ? usualReaderTypes : [type]) {
@@ -130,7 +130,7 @@ export function pickReader(paths: readonly string[], type: string, repository: s
   if (type === '' && only !== undefined && other === undefined) return only;
   throw new KingletError(
     'not_found',
-    `${repository} does not tell which of its files reads pictures; give as the option mmproj one of: ` +
+    `${repository} does not show which file reads pictures; set the option mmproj to one of: ` +
       readers.slice(0, 20).join(', '),
   );
 }

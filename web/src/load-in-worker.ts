@@ -108,7 +108,7 @@ function fewerThreads(
 ): number {
   if (nThreads === 1) throw new KingletError('worker_crashed', message);
   if (isReadOnce) {
-    const why = 'a stream can be read only once: give it anew, with nThreads: 1';
+    const why = 'a stream can be read only once: load a new one, with nThreads: 1';
     throw new KingletError('worker_crashed', `${message}, and ${why}`);
   }
   return nSilent === 1 ? Math.floor(nThreads / 2) : 1;

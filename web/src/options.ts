@@ -183,7 +183,7 @@ export function workerPlace(options: LoadOptions): WorkerPlace {
     throw new KingletError('invalid_argument', 'worker must be a function that makes a worker');
   }
   if (make && (isBlob || workerUrl !== undefined)) {
-    const message = 'worker makes the worker by itself: leave workerUrl and blobWorker out';
+    const message = 'with worker, there must be no workerUrl and no blobWorker';
     throw new KingletError('invalid_argument', message);
   }
   if (isNode && (make ?? isBlob)) {

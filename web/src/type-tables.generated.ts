@@ -34,7 +34,7 @@ export const tensorTypes: Readonly<Record<number, string>> = {
   143: 'PTQ1_0',
 };
 
-/** The names of those that ggml has and the engine does not read. */
+/** The names of ggml's other tensor types, which the engine does not read. */
 export const unreadTensorTypes: Readonly<Record<number, string>> = {
   4: 'Q4_2 (removed from ggml)',
   5: 'Q4_3 (removed from ggml)',
@@ -53,7 +53,7 @@ export const unreadTensorTypes: Readonly<Record<number, string>> = {
   38: 'IQ4_NL_8_8 (removed from ggml)',
 };
 
-/** Weights and bytes of a block of each type that is read. */
+/** Weights and bytes per block, for each tensor type that the engine reads. */
 export const tensorBlocks: Readonly<Record<number, readonly [size: number, bytes: number]>> = {
   0: [1, 4],
   1: [1, 2],
@@ -87,15 +87,15 @@ export const tensorBlocks: Readonly<Record<number, readonly [size: number, bytes
   143: [128, 28],
 };
 
-/** Tables that are read by rows only may stay in their file; smaller ones are worth their memory. */
+/** Embedding tables of at least this size may stay in their file. Smaller ones are kept in memory. */
 export const largeTableBytes = 67108864;
 
-/** Bytes of a value of metadata, by the number of its type; 0 for strings and arrays. */
+/** Bytes of a metadata value, by the number of its type; 0 for strings and arrays. */
 export const valueBytes: readonly number[] = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
 
 /**
- * Bytes of a row of keys or values, by its kind: `bytes`, and `blockBytes` for each `blockSize`
- * elements that it begins.
+ * Bytes of a row of keys or values, by its kind: `bytes`, plus `blockBytes` for each block of
+ * `blockSize` elements (the last one may be incomplete).
  */
 export const kvRows = {
   f32: { bytes: 0, blockSize: 1, blockBytes: 4 },
@@ -115,18 +115,18 @@ export const recurrentStates = {
   nWorkingStates: 3,
 };
 
-/** What sessions hold of layers whose attention has a window; the budget is in bytes. */
+/** How much sessions keep for layers whose attention has a window; the budget is in bytes. */
 export const keptWindows = { pagePositions: 64, nSpare: 64, budget: 33554432, fewest: 2, most: 8 };
 
 /**
- * Tokens that are computed together where nobody says how many: by a session, with those of them that
- * may have logits, and by an encoder.
+ * The default number of tokens that are computed together: by a session (with the number of them that
+ * may have logits), and by an encoder.
  */
 export const batchSizes = { session: 64, logitRows: 8, encoder: 256 };
 
 /**
- * Positions that attention sees where the file does not say (0: all), and every how many layers one
- * sees all of them (0: none does).
+ * Defaults for files that do not have these numbers. `window`: the positions that attention sees; 0:
+ * all. `period`: one of so many layers sees all positions; 0: none does.
  */
 export const windowsByArchitecture: Readonly<
   Record<string, { window: number; period: number } | undefined>
@@ -138,7 +138,7 @@ export const windowsByArchitecture: Readonly<
   cohere2: { window: 0, period: 4 },
 };
 
-/** Architectures whose tokens see each other: they make vectors of texts, and no text. */
+/** Encoders: architectures whose tokens all see each other. They embed texts and generate none. */
 export const encoders: readonly string[] = [
   'bert',
   'nomic-bert',
@@ -147,7 +147,7 @@ export const encoders: readonly string[] = [
   'gemma-embedding',
 ];
 
-/** Of architectures where every so many layers one has attention: how many, where the file does not say. */
+/** One of so many layers has attention: the default for files that do not have this number. */
 export const attentionIntervals: Readonly<Record<string, number | undefined>> = {
   qwen35: 4,
   qwen35moe: 4,

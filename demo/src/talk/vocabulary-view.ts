@@ -19,7 +19,7 @@ export const vocabularyView = h(
   h(
     'p',
     {},
-    'This file holds a vocabulary only, no weights: nothing can be written with it. Look shows what ' +
+    'This file contains only a vocabulary and no weights, so it cannot write. Look shows what ' +
       'is in the file, and a text that you type below is shown here as its tokens.',
   ),
   total,

@@ -59,7 +59,7 @@ NodePtr ExpressionParser::parse_expression() {
 void ExpressionParser::note_unknown(std::string_view kind, const std::string& name) {
   if (may_be_unknown_ || !unknown_.message.empty()) return;
   unknown_ = {ErrorCode::unsupported_feature,
-              cat("line ", here().line, ": ", kind, " ", quoted(name), " is unknown here")};
+              cat("line ", here().line, ": ", kind, " ", quoted(name), " is not supported")};
 }
 
 NodePtr ExpressionParser::parse_either() {

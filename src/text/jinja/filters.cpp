@@ -132,7 +132,7 @@ Result<Value> map_filter(Arguments& arguments) {
   }
   const std::string& name = arguments.positional[1].as_bytes();
   const Filter* filter = find_filter(name);
-  if (filter == nullptr) return refusal(cat("map: filter ", quoted(name), " is unknown here"));
+  if (filter == nullptr) return refusal(cat("map: filter ", quoted(name), " is not supported"));
   for (Value& item : items) {
     Arguments of_item = {{item}, arguments.named};
     of_item.positional.insert(of_item.positional.end(), arguments.positional.begin() + 2,
@@ -154,7 +154,7 @@ Result<Value> select_by(const Arguments& arguments, bool by_attribute, bool sele
   if (given.size() > name_at) {
     const std::string name = given[name_at].to_text().bytes();
     test = find_test(name);
-    if (test == nullptr) return refusal(cat("select: test ", quoted(name), " is unknown here"));
+    if (test == nullptr) return refusal(cat("select: test ", quoted(name), " is not supported"));
   }
   List kept;
   for (const Value& item : items) {
@@ -414,7 +414,7 @@ Result<Value> extreme(Arguments& arguments, int sign) {
   KINGLET_TRY(reader.check_end());
   KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
   const List& items = through.items();
-  Value best = Value::undefined("the extreme of nothing");
+  Value best = Value::undefined("the smallest or largest of an empty list");
   Value best_key;
   for (size_t i = 0; i < items.size(); ++i) {
     KINGLET_ASSIGN(Value key, deep_attribute(items[i], path));
@@ -464,7 +464,7 @@ Result<Value> list_of(const Value& value) {
 Result<Value> title_of(const Value& value) {
   std::optional<Text> text = words_up(value.to_text());
   if (text) return Value::text(std::move(*text));
-  return refusal("title: the cases of these letters are not known here");
+  return refusal("title: changing the case of these letters is not supported");
 }
 
 Result<Value> center_filter(Arguments& arguments) {
@@ -625,7 +625,7 @@ template <Case kCase>
 Result<bool> is_of_case(const List& arguments) {
   const auto holds = is_case(tested(arguments).to_text(), kCase);
   if (holds) return *holds;
-  return refusal("the cases of these letters are not known here");
+  return refusal("changing the case of these letters is not supported");
 }
 
 struct NamedTest {

@@ -238,7 +238,7 @@ class PercentFormat {
     if (!value.is_number()) return unfit();
     const std::string_view types("diuxXoeEfFgG");
     if (layout.type == '\0' || types.find(layout.type) == std::string_view::npos) {
-      return refusal(cat("% of a text: %", std::string(1, layout.type), " is unknown here"));
+      return refusal(cat("% of a text: %", std::string(1, layout.type), " is not supported"));
     }
     if (std::string_view("eEfFgG").find(layout.type) != std::string_view::npos) {
       return Value::text(place_real(value.as_real(), layout));
@@ -286,7 +286,7 @@ Result<Layout> read_layout(std::string_view spelled) {
   layout.type = cursor.take();
   const bool is_too_wide = layout.width > kMostWidth || layout.precision.value_or(0) > kMostWidth;
   if (!cursor.at_end() || is_too_wide) {
-    return refusal(cat("format: ", quoted(spelled), " is unknown here"));
+    return refusal(cat("format: ", quoted(spelled), " is not supported"));
   }
   return layout;
 }
@@ -348,7 +348,7 @@ class BraceFormat {
  private:
   Result<Value> fill(std::string_view field) {
     if (field.find('{') != std::string_view::npos) {
-      return refusal("format: brackets in brackets are not known here");
+      return refusal("format: brackets in brackets are not supported");
     }
     const size_t colon = std::min(field.find(':'), field.size());
     const std::string_view layout = field.substr(std::min(colon + 1, field.size()));
@@ -361,7 +361,7 @@ class BraceFormat {
     } else if (conversion == "!s") {
       value = Value::text(value.to_text());
     } else if (!conversion.empty()) {
-      return refusal(cat("format: ", conversion, " is unknown here"));
+      return refusal(cat("format: ", conversion, " is not supported"));
     }
     return place_value(value, layout);
   }
@@ -387,7 +387,7 @@ class BraceFormat {
   }
 
   Result<Value> argument(std::string_view name) {
-    const auto unknown = [&] { return refusal(cat("format: {", name, "} is unknown here")); };
+    const auto unknown = [&] { return refusal(cat("format: {", name, "} is not supported")); };
     const List& given = arguments_.positional;
     if (!name.empty() && !is_digit(name.front())) {
       for (const auto& [known, value] : arguments_.named) {

@@ -70,7 +70,7 @@ Result<Value> make_dict(const Value&, Arguments& arguments) {
 
 Result<Value> make_namespace(const Value& self, Arguments& arguments) {
   KINGLET_ASSIGN(Value dict, make_dict(self, arguments));
-  if (dict.holds_space()) return refusal("namespace: one cannot be in another here");
+  if (dict.holds_space()) return refusal("namespace: a namespace cannot be in another one");
   return Value::space(std::move(dict.entries()));
 }
 
@@ -181,7 +181,7 @@ Result<std::string> format_time(const Now& now, std::string_view format) {
         out += '%';
         break;
       default:
-        return refusal(cat("strftime_now: %", format.substr(i, 1), " is unknown here"));
+        return refusal(cat("strftime_now: %", format.substr(i, 1), " is not supported"));
     }
   }
   return out;
@@ -210,7 +210,7 @@ struct NamedFunction {
 Result<Value> in_case(const Value& of, std::optional<Text> (*map)(const Text&)) {
   std::optional<Text> text = map(of.as_text());
   if (text) return Value::text(std::move(*text));
-  return refusal("the cases of these letters are not known here");
+  return refusal("changing the case of these letters is not supported");
 }
 
 Result<Value> strip_method(const Value& of, Arguments& arguments, Ends ends) {
@@ -305,7 +305,7 @@ Result<Value> all_characters(const Value& of, bool (*holds)(char)) {
   const bool is_ascii = std::none_of(bytes.begin(), bytes.end(), is_beyond_ascii);
   const bool may_hold = std::all_of(bytes.begin(), bytes.end(),
                                     [&](char c) { return is_beyond_ascii(c) || holds(c); });
-  if (may_hold && !is_ascii) return refusal("characters beyond ASCII are not told apart here");
+  if (may_hold && !is_ascii) return refusal("characters beyond ASCII are not supported");
   return Value::boolean(may_hold && !bytes.empty());
 }
 
@@ -381,7 +381,7 @@ Result<Value> partition_method(const Value& of, Arguments& arguments, bool from_
 Result<Value> has_case(const Value& of, Case wanted) {
   const auto holds = is_case(of.as_text(), wanted);
   if (holds) return Value::boolean(*holds);
-  return refusal("the cases of these letters are not known here");
+  return refusal("changing the case of these letters is not supported");
 }
 
 Result<Value> is_digits(const Value& of) { return all_characters(of, is_digit); }
@@ -607,7 +607,7 @@ Result<Value> markup_method(const Value& self, Arguments& arguments) {
   KINGLET_ASSIGN(const Value result, find_in(kTextMethods, self.items()[0], name).call(arguments));
   if (gives_markup && result.is(Kind::text)) return Value::markup(result.as_text());
   if (result.is(Kind::boolean) || result.is(Kind::integer)) return result;
-  if (!gives_markup) return refusal(cat(name, ": of an escaped text not known here"));
+  if (!gives_markup) return refusal(cat(name, ": not supported for escaped texts"));
   List parts = result.items();
   for (Value& part : parts) part = Value::markup(part.as_text());
   return Value::list(std::move(parts));
@@ -629,7 +629,7 @@ Value find_method(const Value& of, std::string_view name) {
 }
 
 Result<Value> find_global(std::string_view name, const Now& now) {
-  if (has_word(" cycler lipsum self ", name)) return refusal(cat(name, " is not known here"));
+  if (has_word(" cycler lipsum self ", name)) return refusal(cat(name, " is not supported"));
   if (name != "strftime_now") return find_in(kGlobals, Value(), name);
   List numbers;
   for (const int number : {now.year, now.month, now.day, now.hour, now.minute, now.second}) {
@@ -645,7 +645,7 @@ Result<Value> attribute(const Value& of, std::string_view name) {
     return found == nullptr ? Value::undefined(quoted(name)) : *found;
   }
   if (is_other_name(of.kind(), name)) {
-    return refusal(cat("attribute ", quoted(name), " of ", of.type_name(), " is not known here"));
+    return refusal(cat("attribute ", quoted(name), " of ", of.type_name(), " is not supported"));
   }
   Value method = find_method(of, name);
   const bool has_entries = of.is(Kind::dict) || of.is(Kind::tuple);

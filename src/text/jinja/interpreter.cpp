@@ -140,7 +140,7 @@ class Interpreter {
 
   static Status check_address(const Text& text) {
     if (!text.has_address()) return {};
-    return refusal("a text of what Python names by its place in memory, such as a function");
+    return refusal("the text of a value that Python shows with its address, such as a function");
   }
 
   Scope new_scope(Scope* outer) { return {innermost_, ++n_scopes_, outer}; }
@@ -149,7 +149,7 @@ class Interpreter {
 
   Result<Flow> run_block(const Node& block, Scope& scope, Text& out) {
     const Level level(depth_);
-    if (depth_ > kMaxDepth) return refusal("too much is inside of something else");
+    if (depth_ > kMaxDepth) return refusal("brackets or blocks are nested too deeply");
     for (const std::string& name : block.names) scope.set(name, Value::undefined(quoted(name)));
     for (const NodePtr& child : block.children) {
       auto flow = run_statement(*child, scope, out);
@@ -256,7 +256,7 @@ class Interpreter {
   // `self`: a namespace that keeps the arguments of the last call.
   static Result<Value> changed(const Value& self, Arguments& arguments) {
     const Value given = Value::tuple(arguments.positional);
-    if (given.holds_space()) return refusal("loop.changed: a namespace is not compared here");
+    if (given.holds_space()) return refusal("loop.changed: a namespace cannot be compared");
     Dict& entries = Value(self).entries();
     const Value* last = entries.find("last");
     const bool is_same = last != nullptr && *last == given;
@@ -309,7 +309,7 @@ class Interpreter {
       KINGLET_TRY(count_step());
       KINGLET_ASSIGN(const bool is_one, is_wanted(node, values[i], scope));
       if (looks_ahead && is_one != are_wanted[i].is_true()) {
-        return refusal("a loop that tells of itself, and whose condition changes meanwhile");
+        return refusal("a loop that uses its own `loop` while its condition changes");
       }
       if (!is_one) continue;
       Scope inner = new_scope(&scope);
@@ -354,7 +354,7 @@ class Interpreter {
             cat("cannot set an attribute of ", space.type_name(), ": only of a namespace"));
       }
       if (value.is(Kind::space) || value.holds_space()) {
-        return refusal("a namespace cannot be in another here");
+        return refusal("a namespace cannot be in another one");
       }
       space.entries().set(Value::text(target.name), value);
       return {};
@@ -446,7 +446,7 @@ class Interpreter {
 
   Result<Value> evaluate(const Node& node, Scope& scope) {
     const Level level(depth_);
-    if (depth_ > kMaxDepth) return refusal("too much is inside of something else");
+    if (depth_ > kMaxDepth) return refusal("brackets or blocks are nested too deeply");
     KINGLET_TRY(count_step());
     auto value = evaluate_kind(node, scope);
     if (!value.ok()) return at_line(node, std::move(value.error()));
@@ -518,13 +518,13 @@ class Interpreter {
         KINGLET_ASSIGN(Arguments arguments, arguments_of(node, 0, scope));
         const Filter* filter = find_filter(node.name);
         if (filter == nullptr)
-          return refusal(cat("filter ", quoted(node.name), " is unknown here"));
+          return refusal(cat("filter ", quoted(node.name), " is not supported"));
         return (*filter)(arguments);
       }
       case NodeKind::test: {
         KINGLET_ASSIGN(const Arguments arguments, arguments_of(node, 0, scope));
         const Test test = find_test(node.name);
-        if (test == nullptr) return refusal(cat("test ", quoted(node.name), " is unknown here"));
+        if (test == nullptr) return refusal(cat("test ", quoted(node.name), " is not supported"));
         KINGLET_ASSIGN(const bool holds, test(arguments.positional));
         return Value::boolean(holds);
       }

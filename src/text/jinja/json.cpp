@@ -247,7 +247,7 @@ class Printer {
       print_text(key.as_text());
       return {};
     }
-    if (key.is(Kind::tuple)) return refusal("tojson: a tuple is no key");
+    if (key.is(Kind::tuple)) return refusal("tojson: a tuple cannot be a key");
     out_.append("\"");
     KINGLET_TRY(print(key, 0));
     out_.append("\"");

@@ -34,7 +34,7 @@ Result<std::string> spelled_number(const Text& text) {
   std::string spelled;
   for (size_t i = 0; i < bytes.size(); ++i) {
     if (may_be_digit(decode_utf8(std::string_view(bytes).substr(i)).code_point)) {
-      return refusal("digits beyond ASCII are not read here");
+      return refusal("digits beyond ASCII are not supported");
     }
     const bool is_between = bytes[i] == '_' && i > 0 && i + 1 < bytes.size() &&
                             is_digit(bytes[i - 1]) && is_digit(bytes[i + 1]);
@@ -81,7 +81,7 @@ Result<Value> integer_filter(Arguments& arguments) {
   const Value* given = reader.take("default");
   const int64_t base = reader.take_integer("base", 10);
   KINGLET_TRY(reader.check_end());
-  if (base != 10) return refusal("int: only base 10 is known here");
+  if (base != 10) return refusal("int: only base 10 is supported");
   KINGLET_ASSIGN(const Value number, number_of(filtered(arguments)));
   if (number.is_whole() || number.is(Kind::long_integer)) return number;
   if (number.is(Kind::none) || std::isnan(number.as_real())) {

@@ -50,7 +50,7 @@ double floored(double a, double b) {
 }
 
 Result<Value> power(int64_t x, int64_t y) {
-  if (y < -4096 || y > 4096) return refusal("a power is known here up to 4096");
+  if (y < -4096 || y > 4096) return refusal("exponents beyond 4096 are not supported");
   if (y < 0 && x == 0) return refusal("a division by zero");
   int64_t result = 1;
   bool overflows = false;
@@ -75,7 +75,7 @@ Result<Value> operate_on_whole(char sign, int64_t x, int64_t y) {
     case '/': {
       constexpr int64_t kMostExact = int64_t{1} << 53;
       if (std::max(x, y) > kMostExact || std::min(x, y) < -kMostExact) {
-        return refusal("whole numbers too large to be divided by / here");
+        return refusal("integers are too large for /");
       }
       return Value::real(static_cast<double>(x) / static_cast<double>(y));
     }
@@ -139,7 +139,7 @@ Result<Value> operate(std::string_view spelled, const Value& a, const Value& b) 
   const char sign = spelled == "//" ? 'f' : spelled == "**" ? 'p' : spelled.front();
   if (sign == '+') return add(a, b);
   if (sign == '%' && a.is(Kind::text)) {
-    if (a.is_markup()) return refusal("% of an escaped text is not known here");
+    if (a.is_markup()) return refusal("% of an escaped text is not supported");
     KINGLET_ASSIGN(Text text, format_percent(a.as_text(), b));
     return Value::text(std::move(text));
   }

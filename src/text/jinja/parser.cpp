@@ -115,7 +115,7 @@ class StatementParser : public ExpressionParser {
       if (!expect(TokenKind::block_end, "%}")) return Failed();
       return node;
     }
-    return failure(cat("statement ", quoted(name), " is unknown here"));
+    return failure(cat("statement ", quoted(name), " is not supported"));
   }
 
   // The block has its own names, because transformers treats it as a call block.
@@ -184,7 +184,7 @@ class StatementParser : public ExpressionParser {
       });
       if (!condition) return Failed();
     }
-    if (is_name("recursive")) return failure("recursive loops are not known here");
+    if (is_name("recursive")) return failure("recursive loops are not supported");
     if (!expect(TokenKind::block_end, "%}")) return Failed();
     ++n_loops_;
     const size_t n_before = mentions_.loop;

@@ -79,7 +79,7 @@ Text centered(const Text& text, int64_t width, std::string_view fill) {
 }
 
 Result<Value> format_filter(Arguments& arguments) {
-  if (filtered(arguments).is_markup()) return refusal("format: of an escaped text not known here");
+  if (filtered(arguments).is_markup()) return refusal("format: not supported for escaped texts");
   const Text text = filtered(arguments).to_text();
   const List places(arguments.positional.begin() + 1, arguments.positional.end());
   Dict names;
@@ -100,7 +100,7 @@ Result<Value> pprint_filter(Arguments& arguments) {
   Text text = value.to_repr();
   if (length(text) > kWidth &&
       (value.is(Kind::text) || value.is_sequence() || value.is(Kind::dict))) {
-    return refusal(cat("pprint: more than ", kWidth, " characters are not laid out here"));
+    return refusal(cat("pprint: more than ", kWidth, " characters are not supported"));
   }
   return Value::text(std::move(text));
 }
@@ -168,7 +168,7 @@ Result<Value> wordcount_filter(Arguments& arguments) {
   const Text text = filtered(arguments).to_text();
   for (const char c : text.bytes()) {
     if (static_cast<unsigned char>(c) >= 0x80) {
-      return refusal("wordcount: characters beyond ASCII are not told apart here");
+      return refusal("wordcount: characters beyond ASCII are not supported");
     }
     const bool is_word = is_letter(c) || is_digit(c) || c == '_';
     n += is_word && !is_inside ? 1 : 0;

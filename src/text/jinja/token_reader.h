@@ -62,7 +62,7 @@ class TokenReader {
   Failed failure(std::string_view what);
   Failed unexpected(std::string_view expected);
   bool check_depth() {
-    return depth_ <= kMaxDepth || failure("too much is inside of something else");
+    return depth_ <= kMaxDepth || failure("brackets or blocks are nested too deeply");
   }
 
   // --- Nodes

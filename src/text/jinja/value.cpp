@@ -454,7 +454,7 @@ Result<int> compare(const Value& a, const Value& b) {
 
 Status check_equality(const Value& a, const Value& b) {
   if (!a.is(Kind::view) || !b.is(Kind::view)) return {};
-  return refusal(cat(a.type_name(), " and ", b.type_name(), " are not compared here"));
+  return refusal(cat(a.type_name(), " and ", b.type_name(), " cannot be compared"));
 }
 
 Status check_key(const Value& value) {

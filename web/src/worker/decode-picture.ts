@@ -72,7 +72,7 @@ function dataOfUrl(url: string): Uint8Array<ArrayBuffer> {
     if (!/;\s*base64\s*$/i.test(parameters)) return new TextEncoder().encode(text);
     return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   } catch (error) {
-    throw new KingletError('invalid_argument', `a data URL that is none: ${messageOf(error)}`);
+    throw new KingletError('invalid_argument', `the data URL is not valid: ${messageOf(error)}`);
   }
 }
 

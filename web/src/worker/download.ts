@@ -58,7 +58,7 @@ export class Download {
     const response = await requestFile(url, { ...options, stallTimeout }, 0);
     if (response?.offset !== 0) {
       response?.abort();
-      throw new KingletError('network', `the server has no first byte of ${url}`);
+      throw new KingletError('network', `the server did not send the beginning of ${url}`);
     }
     return new Download(url, options, response);
   }

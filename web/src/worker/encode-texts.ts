@@ -67,7 +67,7 @@ export async function scoreTexts(
   if (purpose !== 'ranking') {
     throw new KingletError(
       'unsupported_feature',
-      `this ${architecture} model is no reranker: it has no scores to rank texts by`,
+      `this ${architecture} model is not a reranker: it cannot score texts`,
     );
   }
   const scores: number[] = [];
@@ -81,14 +81,14 @@ export async function scoreTexts(
 /** Returns the file's pooling, or the mean if a model for text has none. */
 function poolingOf({ purpose, pooling, architecture }: EngineModelInfo): string {
   if (purpose === 'ranking') {
-    throw new KingletError('unsupported_feature', 'a reranker makes scores, no embeddings');
+    throw new KingletError('unsupported_feature', 'a reranker computes scores, not embeddings');
   }
   if (pooling !== '' && pooling !== 'none') return pooling;
   if (purpose === 'text') return 'mean';
   throw new KingletError(
     'missing_metadata',
-    `${architecture}.pooling_type is missing: the file does not tell how one vector is made of a ` +
-      "text's tokens: say it by `pooling`",
+    `${architecture}.pooling_type is missing: the file does not say how a text's tokens become one ` +
+      'vector: set the option pooling',
   );
 }
 

@@ -118,7 +118,7 @@ export function checkModelBytes(modelBytes: number, tableBytes = 0): void {
   throw new KingletError(
     'too_large',
     `the model has ${inGigabytes(modelBytes)}, WebAssembly memory takes ` +
-      `${inGigabytes(maxModelBytes)} at most: take a smaller quantization of it${otherWay}`,
+      `${inGigabytes(maxModelBytes)} at most: use a smaller quantization${otherWay}`,
   );
 }
 

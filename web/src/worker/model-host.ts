@@ -220,7 +220,7 @@ export class ModelHost {
     if (model.info().hasWeights) return model;
     throw new KingletError(
       'missing_tensor',
-      'the file holds a vocabulary only: it tokenizes, but has no weights to compute with',
+      'the file contains only a vocabulary: it tokenizes, but has no weights to compute with',
     );
   }
 
@@ -232,7 +232,7 @@ export class ModelHost {
     const [made, call] = purpose === 'ranking' ? ['scores', 'rerank()'] : ['embeddings', 'embed()'];
     throw new KingletError(
       'unsupported_feature',
-      `this ${architecture} model makes ${made} of texts, and no text: call ${call}`,
+      `this ${architecture} model computes ${made} and generates no text: call ${call}`,
     );
   }
 

@@ -154,7 +154,7 @@ async function keyOf(data: PictureData): Promise<string | undefined> {
 export function noReader(): KingletError {
   return new KingletError(
     'invalid_argument',
-    'the messages have a picture, and nothing to read it was loaded: give the file that belongs to ' +
-      'the model (its name has "mmproj") as the option mmproj of Kinglet.load()',
+    'the messages have a picture, but no picture reader was loaded: set the option mmproj of ' +
+      'Kinglet.load() to the file of the model whose name contains "mmproj"',
   );
 }
