@@ -956,7 +956,7 @@ describe('a vocabulary without a model', () => {
   ])('refuses to %s', async (_, work) => {
     await expect(work()).rejects.toMatchObject({
       code: 'missing_tensor',
-      message: expect.stringContaining('a vocabulary only') as string,
+      message: expect.stringContaining('only a vocabulary') as string,
     });
   });
 });

@@ -268,7 +268,7 @@ describe('vectors and scores', () => {
   });
 
   test('models are asked only for what they can make', async () => {
-    await expect(encoder.client.completions.create(once)).rejects.toThrow(/400.*vectors/s);
+    await expect(encoder.client.completions.create(once)).rejects.toThrow(/400.*embeddings/s);
     await expect(
       served.client.embeddings.create({ model: 'm', input: 'x', dimensions: 1e6 }),
     ).rejects.toThrow(/400/);
