@@ -124,7 +124,7 @@ describe('chat in a terminal', () => {
     const broken = join(folder, 'broken.json');
     writeFileSync(broken, '{"messages": [{"role": "robot", "content": ""}]}');
     await terminal.type('/frob\r');
-    await terminal.type('/save\r', /"\/frob" is no command; \/help shows[^]*> $/);
+    await terminal.type('/save\r', /"\/frob" is not a command; \/help lists[^]*> $/);
     await terminal.type('/load /nowhere\r', /\/save needs the path of a file[^]*> $/);
     await terminal.type(`/load ${broken}\r`, /cannot open \/nowhere[^]*> $/);
     await terminal.type('/exit\r', /the role "robot" is not supported[^]*> $/);

@@ -141,6 +141,6 @@ test('models without a reader refuse pictures, and readers of other models do no
   await expect(refused).rejects.toMatchObject({ status: 400, param: 'messages' });
   await expect(refused).rejects.toThrow(/the model reads text only/);
   const encoder = fixture('encoder/bert.gguf');
-  expectFailure(['serve', '-m', encoder, '--mmproj', mmproj], /makes no text|vectors/);
+  expectFailure(['serve', '-m', encoder, '--mmproj', mmproj], /generates no text/);
   expectFailure(['serve', '-m', model, '--mmproj', model], /is that of a text model/);
 });
