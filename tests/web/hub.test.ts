@@ -87,8 +87,8 @@ describe('what reads pictures', () => {
 
   it.each([
     [['x-Q8_0.gguf'], '', /a\/b has no mmproj file/],
-    [[file('F32'), file('BF16')], '', /does not tell .* mmproj-x-F32\.gguf, mmproj-x-BF16/],
-    [[file('F32')], 'Q8_0', /give as the option mmproj one of: mmproj-x-F32/],
+    [[file('F32'), file('BF16')], '', /does not show .* mmproj-x-F32\.gguf, mmproj-x-BF16/],
+    [[file('F32')], 'Q8_0', /set the option mmproj to one of: mmproj-x-F32/],
   ])('is not guessed: %j, %s', (paths, type, message) => {
     expect(() => pickReader(paths, type, 'a/b')).toThrow(message);
   });
