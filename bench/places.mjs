@@ -28,7 +28,7 @@ export const places = {
       results: runProgram('kv_speed', [file, kinds, contexts, threads, repeats].map(String)),
     }),
     lookup: (file, { threads, repeats }) =>
-      runProgram('lookup_speed', [file, 'fastest', String(threads), String(repeats)]),
+      runProgram('lookup_speed', [file, '', String(threads), String(repeats)]),
     close: () => undefined,
   }),
 
