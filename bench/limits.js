@@ -3,7 +3,7 @@
 
 const operands = ['nibbles', 'bytes', 'floats'];
 
-/** Returns the sums over all threads, for each kernel set: GB/s of reads, GMAC/s by operand type. */
+/** Returns the sums over all threads, for each kernel set: GB/s of reads, GMAC/s by operands. */
 export async function measureLimits(wasm, { bytes, threads, startWorker }) {
   const workers = await Promise.all(Array.from({ length: threads }, startWorker));
   try {

@@ -1,4 +1,4 @@
-// npm run bench:lookup: measures what guessing tokens ahead gains and costs, natively and in Chromium.
+// npm run bench:lookup: what guessing tokens ahead gains and costs, natively and in Chromium.
 //   --shapes smollm2-135m,…        default: the first
 //   --type Q4_0,Q8_0,…             weight types; default: the first
 //   --where native,chromium        default: both

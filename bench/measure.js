@@ -6,9 +6,10 @@ const decoded = 64;
 const nCtx = 1024;
 
 /**
- * Returns a prompt of so many tokens, as text and as ids. The models' vocabularies have single bytes,
- * and words that are in no text. So every engine cuts the text into its bytes, after the beginning
- * of sequence and the three bytes of the mark for a space. Each index gives another prompt.
+ * Returns a prompt of so many tokens, as text and as ids. The models' vocabularies have single
+ * bytes, and words that are in no text. So every engine cuts the text into its bytes, after the
+ * beginning of sequence and the three bytes of the mark for a space. Each index gives another
+ * prompt.
  */
 export function promptOf(nTokens, index = 0) {
   const start = [1, ...[0xe2, 0x96, 0x81].map(tokenOfByte)];
@@ -62,7 +63,7 @@ export async function measureKinglet(Kinglet, source, { kernels, threads, repeat
 /** Options for the models of make_model: their random weights must not end a text early. */
 const endToken = 2;
 
-/** Returns tokens per second: for reading a prompt, and for `nDecoded` tokens after the first one. */
+/** Returns tokens per second: for reading a prompt, and for `nDecoded` tokens after the first. */
 async function runOnce(session, nPrompt, nDecoded) {
   const prompt = promptOf(nPrompt).tokens;
   await session.truncate(0);

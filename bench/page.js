@@ -4,20 +4,12 @@ import { measureKinglet } from './measure.js';
 import { measureKv } from './measure-kv.js';
 import { measureLookup } from './measure-lookup.js';
 
-globalThis.measureKinglet = async (model, options) => {
-  const { Kinglet } = await import('/dist/index.js');
-  return measureKinglet(Kinglet, model, options);
-};
-
-globalThis.measureKv = async (model, options) => {
-  const { Kinglet } = await import('/dist/index.js');
-  return measureKv(Kinglet, model, options);
-};
-
-globalThis.measureLookup = async (model, options) => {
-  const { Kinglet } = await import('/dist/index.js');
-  return measureLookup(Kinglet, model, options);
-};
+for (const measure of [measureKinglet, measureKv, measureLookup]) {
+  globalThis[measure.name] = async (model, options) => {
+    const { Kinglet } = await import('/dist/index.js');
+    return measure(Kinglet, model, options);
+  };
+}
 
 globalThis.measureLimits = async (url, options) => {
   const wasm = await (await fetch(url)).arrayBuffer();

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { cmakeBuild, fail, versionOf } from './tools.mjs';
 
 const debianRoot = '/usr/share/emscripten';
-// The two instruction sets differ only in kernels, so the second one's tests are those that compute.
+// The two instruction sets differ only in kernels: the second one's tests are those that compute.
 const computingFolders = 'tensor;kernels;kv;model;vision;session';
 const withTests = process.argv.includes('--tests');
 const benchmarks = ['limits', 'products'].filter((name) => process.argv.includes(`--${name}`));

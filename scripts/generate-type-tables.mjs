@@ -26,7 +26,7 @@ export const unreadTensorTypes: Readonly<Record<number, string>> = ${byNumber(un
 /** Weights and bytes per block, for each tensor type that the engine reads. */
 export const tensorBlocks: Readonly<Record<number, readonly [size: number, bytes: number]>> = ${byNumber(tensorBlocks)};
 
-/** Embedding tables of at least this size may stay in their file. Smaller ones are kept in memory. */
+/** Embedding tables of at least this size may stay in their file. Smaller ones are in memory. */
 export const largeTableBytes = ${JSON.stringify(largeTableBytes)};
 
 /** Bytes of a metadata value, by the number of its type; 0 for strings and arrays. */
@@ -45,14 +45,14 @@ export const recurrentStates = ${JSON.stringify(recurrentStates)};
 export const keptWindows = ${JSON.stringify(keptWindows)};
 
 /**
- * The default number of tokens that are computed together: by a session (with the number of them that
- * may have logits), and by an encoder.
+ * The default number of tokens that are computed together: by a session (with the number of them
+ * that may have logits), and by an encoder.
  */
 export const batchSizes = ${JSON.stringify(batchSizes)};
 
 /**
- * Defaults for files that do not have these numbers. \`window\`: the positions that attention sees; 0:
- * all. \`period\`: one of so many layers sees all positions; 0: none does.
+ * Defaults for files that do not have these numbers. \`window\`: the positions that attention
+ * sees; 0: all. \`period\`: one of so many layers sees all positions; 0: none does.
  */
 export const windowsByArchitecture: Readonly<
   Record<string, { window: number; period: number } | undefined>

@@ -2,7 +2,7 @@
 import { measureEmbedding } from '../embed-texts.js';
 import { openWllama3 } from './wllama.js';
 
-/** Ids instead of texts of bytes: engines treat a space that is not in the vocabulary differently. */
+/** Ids, not texts of bytes: engines treat a space that is not in the vocabulary differently. */
 globalThis.embedKinglet = async (file, { kernels, threads, texts: of }) => {
   const { Kinglet } = await import('/dist/index.js');
   const model = await Kinglet.load(file, { nThreads: threads, kernels, nCtx: 64 });

@@ -27,7 +27,7 @@ export function onnxModel({ bits, nMatrices, nRows, nColumns }) {
   ]);
 }
 
-/** Weights in blocks of 4-bit codes with one scale; float activations, quantized to 8 bits inside. */
+/** Weights in blocks of 4-bit codes with a scale; float activations, quantized to 8 bits inside. */
 function nBits(nRows, nColumns) {
   const nBlocks = nColumns / blockSize;
   const attributes = { K: nColumns, N: nRows, bits: 4, block_size: blockSize, accuracy_level: 4 };
@@ -79,7 +79,7 @@ function valueInfo(name, type, dims) {
   return [field(1, name), field(2, [field(1, [field(1, type), field(2, shape)])])];
 }
 
-/** Encodes a field of a message: a number, a text, bytes, or a message as the list of its fields. */
+/** Encodes a field of a message: a number, a text, bytes, or a message as a list of its fields. */
 function field(number, value) {
   if (typeof value === 'number') return joined([varint(number * 8), varint(value)]);
   const bytes =

@@ -1,5 +1,5 @@
-// The peers that run in a page. Each reads the prompt and generates tokens greedily, as this project
-// does in ../measure.js.
+// The peers that run in a page. Each reads the prompt and generates tokens greedily, as this
+// project does in ../measure.js.
 import { measureKinglet, promptOf } from '../measure.js';
 import './embed.js';
 import './first-token.js';

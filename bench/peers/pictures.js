@@ -52,8 +52,8 @@ globalThis.readPictureWllama3 = async ({ model: file, reader }, { threads }) => 
  * `ask(image)` answers the question in one token, with a picture (a PNG) before it or without, and
  * returns how many tokens it read. Returns milliseconds: `picture` is the time with a picture minus
  * the time without, which is what a picture costs: decoding and scaling it, the tower, and the
- * model's reading of its rows. A first call without a picture warms up. The picture is the first one
- * that the engine sees.
+ * model's reading of its rows. A first call without a picture warms up. The picture is the first
+ * one that the engine sees.
  */
 async function measurePicture(ask) {
   const image = await drawPicture();

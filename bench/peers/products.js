@@ -1,5 +1,5 @@
-// Matrix products with quantized weights: with the operators of onnxruntime-web, which transformers.js
-// uses on a CPU, and with this project's kernels. Runs in a page, on one thread.
+// Matrix products with quantized weights: with the operators of onnxruntime-web, which
+// transformers.js uses on a CPU, and with this project's kernels. Runs in a page, on one thread.
 import { onnxModel } from './onnx-model.js';
 
 const modules = '/build/bench/peers/node_modules';

@@ -103,8 +103,8 @@ async function firstSession(kinglet: Kinglet): Promise<Session | undefined> {
 let renewal = Promise.resolve();
 
 /**
- * Gives the open model a new, empty session with the current settings. Waits for the renewals before it,
- * so that of two quick changes the later one holds.
+ * Gives the open model a new, empty session with the current settings. Waits for the renewals
+ * before it, so that of two quick changes the later one holds.
  */
 export function renewSession(): Promise<void> {
   renewal = renewal.catch(() => undefined).then(replaceSession);

@@ -118,8 +118,8 @@ export function pickReader(paths: readonly string[], type: string, repository: s
   if (readers.length === 0) {
     throw new KingletError(
       'not_found',
-      `${repository} has no mmproj file, which reads pictures: if this model can read pictures, set ` +
-        'the option mmproj to that file',
+      `${repository} has no mmproj file, which reads pictures: if this model can read pictures, ` +
+        'set the option mmproj to that file',
     );
   }
   for (const name of type === '' ? usualReaderTypes : [type]) {

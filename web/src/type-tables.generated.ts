@@ -87,7 +87,7 @@ export const tensorBlocks: Readonly<Record<number, readonly [size: number, bytes
   143: [128, 28],
 };
 
-/** Embedding tables of at least this size may stay in their file. Smaller ones are kept in memory. */
+/** Embedding tables of at least this size may stay in their file. Smaller ones are in memory. */
 export const largeTableBytes = 67108864;
 
 /** Bytes of a metadata value, by the number of its type; 0 for strings and arrays. */
@@ -119,14 +119,14 @@ export const recurrentStates = {
 export const keptWindows = { pagePositions: 64, nSpare: 64, budget: 33554432, fewest: 2, most: 8 };
 
 /**
- * The default number of tokens that are computed together: by a session (with the number of them that
- * may have logits), and by an encoder.
+ * The default number of tokens that are computed together: by a session (with the number of them
+ * that may have logits), and by an encoder.
  */
 export const batchSizes = { session: 64, logitRows: 8, encoder: 256 };
 
 /**
- * Defaults for files that do not have these numbers. `window`: the positions that attention sees; 0:
- * all. `period`: one of so many layers sees all positions; 0: none does.
+ * Defaults for files that do not have these numbers. `window`: the positions that attention
+ * sees; 0: all. `period`: one of so many layers sees all positions; 0: none does.
  */
 export const windowsByArchitecture: Readonly<
   Record<string, { window: number; period: number } | undefined>

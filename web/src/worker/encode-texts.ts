@@ -87,8 +87,8 @@ function poolingOf({ purpose, pooling, architecture }: EngineModelInfo): string 
   if (purpose === 'text') return 'mean';
   throw new KingletError(
     'missing_metadata',
-    `${architecture}.pooling_type is missing: the file does not say how a text's tokens become one ` +
-      'vector: set the option pooling',
+    `${architecture}.pooling_type is missing: the file does not say how a text's tokens become ` +
+      'one vector: set the option pooling',
   );
 }
 

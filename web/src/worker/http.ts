@@ -120,8 +120,8 @@ function refusal(url: string, response: Response): KingletError {
   if (status === 401 || status === 403) {
     return new KingletError(
       'access_denied',
-      `${answer}: it requires permission, or there is no such file; for a gated model, accept the ` +
-        "conditions and load it with headers: { Authorization: 'Bearer …' }",
+      `${answer}: it requires permission, or there is no such file; for a gated model, accept ` +
+        "the conditions and load it with headers: { Authorization: 'Bearer …' }",
     );
   }
   if (status === 404 || status === 410) return new KingletError('not_found', answer);
