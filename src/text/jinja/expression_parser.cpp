@@ -227,7 +227,7 @@ NodePtr ExpressionParser::parse_word() {
   } else {
     node = make(NodeKind::name);
     node->name = word;
-    names_.note(here().text, NameScopes::First::own);
+    names_.note(here().text);
     mentions_.loop += word == "loop" ? 1 : 0;
     mentions_.varargs += word == "varargs" ? 1 : 0;
     mentions_.kwargs += word == "kwargs" ? 1 : 0;

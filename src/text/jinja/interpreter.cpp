@@ -143,13 +143,18 @@ class Interpreter {
     return refusal("the text of a value that Python shows with its address, such as a function");
   }
 
+  Status check_depth() const {
+    if (depth_ <= kMaxDepth) return {};
+    return refusal("calls, brackets or blocks are nested too deeply");
+  }
+
   Scope new_scope(Scope* outer) { return {innermost_, ++n_scopes_, outer}; }
 
   // --- Statements
 
   Result<Flow> run_block(const Node& block, Scope& scope, Text& out) {
     const Level level(depth_);
-    if (depth_ > kMaxDepth) return refusal("brackets or blocks are nested too deeply");
+    KINGLET_TRY(check_depth());
     for (const std::string& name : block.names) scope.set(name, Value::undefined(quoted(name)));
     for (const NodePtr& child : block.children) {
       auto flow = run_statement(*child, scope, out);
@@ -446,7 +451,7 @@ class Interpreter {
 
   Result<Value> evaluate(const Node& node, Scope& scope) {
     const Level level(depth_);
-    if (depth_ > kMaxDepth) return refusal("brackets or blocks are nested too deeply");
+    KINGLET_TRY(check_depth());
     KINGLET_TRY(count_step());
     auto value = evaluate_kind(node, scope);
     if (!value.ok()) return at_line(node, std::move(value.error()));

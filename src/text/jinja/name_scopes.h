@@ -16,13 +16,6 @@ namespace kinglet::jinja {
 
 class NameScopes {
  public:
-  // What a block that has its own names does first with a name.
-  enum class First : uint8_t {
-    inner_read,  // nothing yet, but a block inside it has read the name
-    own,         // reads it, has it from the start, or sets it in a branch or before any read
-    late_set,    // sets it after a block inside has read it
-  };
-
   // From here to end(), names belong to a new block.
   void begin() { scopes_.emplace_back(); }
 
@@ -35,23 +28,25 @@ class NameScopes {
   void begin_branch() { ++scopes_.back().n_branches; }
   void end_branch() { --scopes_.back().n_branches; }
 
-  // Notes a use of a name in the innermost block. The name must live until end().
-  void note(std::string_view name, First first);
-  // Notes that the innermost block has the names of an assignment's target from the start.
+  // Notes that the innermost block reads a name, or has it from the start. Names must live until
+  // end().
+  void note(std::string_view name) { note(name, First::own); }
+  // The same for the names of an assignment's target.
   void note_target(const Node& target) { note_target(target, First::own); }
   // Notes that a statement here sets a name, or the names of a target.
   void note_set(std::string_view name) { note(name, first_of_set()); }
   void note_set_target(const Node& target) { note_target(target, first_of_set()); }
 
  private:
+  // What a block that has its own names does first with a name.
+  enum class First : uint8_t {
+    inner_read,  // nothing yet, but a block inside it has read the name
+    own,         // reads it, has it from the start, or sets it in a branch or before any read
+    late_set,    // sets it after a block inside has read it
+  };
+
   // The names of a block.
   struct Scope {
-    Scope() = default;
-    Scope(Scope&&) = default;
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
-    [[gnu::noinline]] ~Scope() {}  // NOLINT(modernize-use-equals-default): it is in many places
-
     std::vector<std::pair<std::string_view, First>> firsts = {};
     std::vector<Node*> inner = {};  // blocks inside that set a name late
     int n_branches = 0;             // how many branches are around the current place
@@ -60,6 +55,7 @@ class NameScopes {
   First first_of_set() const {
     return scopes_.back().n_branches > 0 ? First::own : First::late_set;
   }
+  void note(std::string_view name, First first);
   void note_target(const Node& target, First first);
 
   std::vector<Scope> scopes_ = {};  // the innermost block is the last

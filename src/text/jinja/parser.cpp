@@ -73,7 +73,7 @@ class StatementParser : public ExpressionParser {
                      const Node* targets = nullptr) {
     if (!expect(TokenKind::block_end, "%}")) return Failed();
     NodePtr block = parse_with_own_names([&] {
-      for (const std::string& name : parameters) names_.note(name, NameScopes::First::own);
+      for (const std::string& name : parameters) names_.note(name);
       if (targets != nullptr) names_.note_target(*targets);
       return parse_block({end});
     });
