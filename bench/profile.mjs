@@ -42,7 +42,8 @@ function copyPackageWithNames(threads) {
   cpSync(join(root, 'dist'), target, { recursive: true });
   for (const simd of ['simd128', 'relaxed-simd']) {
     const variant = threads > 1 ? `${simd}-threads` : simd;
-    const linked = `build/wasm-${variant}/linked/kinglet-${variant}.js`;
+    const tree = `build/wasm-${threads > 1 ? 'threads' : 'single'}`;
+    const linked = `${tree}/linked/kinglet-${variant}.js`;
     if (existsSync(join(root, linked))) {
       runNode('scripts/finish-wasm.mjs', [linked, join(target, 'engine'), '--names']);
     }

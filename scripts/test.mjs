@@ -18,7 +18,7 @@ mkdirSync(join(root, results), { recursive: true });
 
 await googleTests('native', ['build/native/tests/kinglet_tests']);
 for (const simd of ['simd128', 'relaxed-simd']) {
-  const program = `build/wasm-${simd}/tests/kinglet_tests.js`;
+  const program = `build/wasm-single/tests/kinglet_tests_${simd.replace('-', '_')}.js`;
   await googleTests(`wasm-${simd}`, [process.execPath, ...relaxedSimdFlags(simd), program]);
 }
 console.log('\nPackage and browser');

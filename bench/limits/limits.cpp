@@ -5,11 +5,7 @@ namespace kinglet::limits {
 #if defined(__wasm__)
 
 std::span<const Limits* const> available_limits() {
-#if defined(KINGLET_RELAXED_SIMD)
-  static const Limits* const kAll[] = {&relaxed_simd_limits()};
-#else
-  static const Limits* const kAll[] = {&simd128_limits()};
-#endif
+  static const Limits* const kAll[] = {&wasm_limits()};
   return kAll;
 }
 

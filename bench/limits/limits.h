@@ -37,8 +37,7 @@ std::span<const Limits* const> available_limits();
 
 const Limits& avx2_limits();
 const Limits& avx512_vnni_limits();
-const Limits& simd128_limits();
-const Limits& relaxed_simd_limits();
+const Limits& wasm_limits();  // simd128 or relaxed-simd
 
 template <class Vectors>
 uint32_t sum_of_words(const Vectors& vectors) {

@@ -35,7 +35,7 @@ struct Floats : WasmOperation {
 
 }  // namespace
 
-const Limits& relaxed_simd_limits() {
+const Limits& wasm_limits() {
   static constexpr Limits kLimits = {
       "relaxed-simd",
       run_read<WasmVector>,

@@ -20,7 +20,7 @@ struct Floats : WasmOperation {
 
 }  // namespace
 
-const Limits& simd128_limits() {
+const Limits& wasm_limits() {
   static constexpr Limits kLimits = {
       "simd128",
       run_read<WasmVector>,

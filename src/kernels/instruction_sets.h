@@ -12,8 +12,7 @@ constexpr size_t kMostKernelSets = 2;
 constexpr size_t kMostKernelSets = 4;
 #endif
 
-const KernelSet& simd128_kernels();
-const KernelSet& relaxed_simd_kernels();
+const KernelSet& wasm_kernels();  // simd128 or relaxed-simd
 const KernelSet& avx2_kernels();
 const KernelSet& avx_vnni_kernels();
 const KernelSet& avx512_vnni_kernels();

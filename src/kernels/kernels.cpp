@@ -16,17 +16,13 @@ struct Available {
   void add(const KernelSet& set) { sets[n++] = &set; }
 };
 
-// Instruction sets are only chosen here: in wasm at build time, because a module is validated as a
+// Instruction sets are only chosen here: in wasm by the linker, because a module is validated as a
 // whole and has one set, natively at run time.
 Available detect() {
   Available available;
 #if defined(__wasm__)
   // One set per module: no page would use both, but every page would download both.
-#if defined(KINGLET_RELAXED_SIMD)
-  available.add(relaxed_simd_kernels());
-#else
-  available.add(simd128_kernels());
-#endif
+  available.add(wasm_kernels());
 #elif defined(__x86_64__)
   if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {

@@ -99,7 +99,7 @@ KernelSet kernels_of_machine() {
 
 }  // namespace
 
-const KernelSet& relaxed_simd_kernels() {
+const KernelSet& wasm_kernels() {
   static const KernelSet kernels = kernels_of_machine();
   return kernels;
 }

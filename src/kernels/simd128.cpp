@@ -58,7 +58,7 @@ struct Simd128 : WasmVector {
 
 }  // namespace
 
-const KernelSet& simd128_kernels() {
+const KernelSet& wasm_kernels() {
   static const KernelSet kernels = VectorKernels<Simd128>::kernel_set("simd128");
   return kernels;
 }
