@@ -10,15 +10,15 @@ namespace kinglet {
 namespace {
 
 // Elements that are converted to floats at a time: whole blocks.
-constexpr size_t kChunk = 256;
+constexpr size_t kScoreChunk = 256;
 
 // Calls f(i, n, elements) for parts of one row, from element `begin` on, as floats.
 template <class F>
 void for_each_part(KvKind kind, const KvRows& rows, size_t position, size_t begin, size_t head_dim,
                    const F& f) {
-  float elements[kChunk];
-  for (size_t i = begin; i < head_dim; i += kChunk) {
-    const size_t end = std::min(head_dim, i + kChunk);
+  float elements[kScoreChunk];
+  for (size_t i = begin; i < head_dim; i += kScoreChunk) {
+    const size_t end = std::min(head_dim, i + kScoreChunk);
     const KvKindInfo& info = kv_kind_info(kind);
     info.read_row(rows.codes + position * rows.code_stride,
                   rows.scales + position * rows.scale_stride, i, end, elements);

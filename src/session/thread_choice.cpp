@@ -12,7 +12,7 @@ namespace {
 
 // A round is as long as that of a small model's layer. There are enough rounds for the coarse
 // clocks of browsers, and together they read more weights than second-level caches hold.
-constexpr size_t kRoundBytes = size_t{1} << 20;
+constexpr size_t kMeasuredBytes = size_t{1} << 20;
 constexpr size_t kRounds = 6;
 
 // How often each number of threads is measured, in turns. The sum of the times counts, not the best
@@ -60,7 +60,7 @@ class Measurement {
 
   void multiply_next() {
     const size_t row_bytes = dtype_info(matrix_.type).row_bytes(matrix_.n_columns);
-    const size_t n_rows = (kRoundBytes / row_bytes / kPartGrain + 1) * kPartGrain;
+    const size_t n_rows = (kMeasuredBytes / row_bytes / kPartGrain + 1) * kPartGrain;
     if (first_ + n_rows > matrix_.n_rows) first_ = 0;
     const size_t first = std::exchange(first_, first_ + n_rows);
     const size_t n = std::min(n_rows, matrix_.n_rows - first);

@@ -4,8 +4,6 @@
 namespace kinglet {
 namespace {
 
-constexpr size_t kHalf = 16;  // weights in the low nibbles; the high nibbles hold as many
-
 int low_nibble(uint8_t byte) { return byte & 0x0f; }
 int high_nibble(uint8_t byte) { return byte >> 4; }
 
@@ -16,42 +14,43 @@ int low_code(const Block& block, size_t i) {
 
 template <class Block>
 int high_code(const Block& block, size_t i) {
-  return high_nibble(block.codes[i]) | static_cast<int>(block.high_bits >> (i + kHalf) & 1u) << 4;
+  return high_nibble(block.codes[i]) | static_cast<int>(block.high_bits >> (i + kHalfBlock) & 1u)
+                                           << 4;
 }
 
 }  // namespace
 
 void decode(const BlockQ4_0& block, float* out) {
   const float scale = to_float(block.scale);
-  for (size_t i = 0; i < kHalf; ++i) {
+  for (size_t i = 0; i < kHalfBlock; ++i) {
     out[i] = scale * static_cast<float>(low_nibble(block.codes[i]) - 8);
-    out[i + kHalf] = scale * static_cast<float>(high_nibble(block.codes[i]) - 8);
+    out[i + kHalfBlock] = scale * static_cast<float>(high_nibble(block.codes[i]) - 8);
   }
 }
 
 void decode(const BlockQ4_1& block, float* out) {
   const float scale = to_float(block.scale);
   const float minimum = to_float(block.minimum);
-  for (size_t i = 0; i < kHalf; ++i) {
+  for (size_t i = 0; i < kHalfBlock; ++i) {
     out[i] = scale * static_cast<float>(low_nibble(block.codes[i])) + minimum;
-    out[i + kHalf] = scale * static_cast<float>(high_nibble(block.codes[i])) + minimum;
+    out[i + kHalfBlock] = scale * static_cast<float>(high_nibble(block.codes[i])) + minimum;
   }
 }
 
 void decode(const BlockQ5_0& block, float* out) {
   const float scale = to_float(block.scale);
-  for (size_t i = 0; i < kHalf; ++i) {
+  for (size_t i = 0; i < kHalfBlock; ++i) {
     out[i] = scale * static_cast<float>(low_code(block, i) - 16);
-    out[i + kHalf] = scale * static_cast<float>(high_code(block, i) - 16);
+    out[i + kHalfBlock] = scale * static_cast<float>(high_code(block, i) - 16);
   }
 }
 
 void decode(const BlockQ5_1& block, float* out) {
   const float scale = to_float(block.scale);
   const float minimum = to_float(block.minimum);
-  for (size_t i = 0; i < kHalf; ++i) {
+  for (size_t i = 0; i < kHalfBlock; ++i) {
     out[i] = scale * static_cast<float>(low_code(block, i)) + minimum;
-    out[i + kHalf] = scale * static_cast<float>(high_code(block, i)) + minimum;
+    out[i + kHalfBlock] = scale * static_cast<float>(high_code(block, i)) + minimum;
   }
 }
 

@@ -6,6 +6,9 @@
 
 namespace kinglet {
 
+// In blocks of 32 codes: weights in the low nibbles; the high nibbles hold as many.
+constexpr size_t kHalfBlock = 16;
+
 // Writes the block's Block::kSize weights: the exact values of its formula, each rounded once to a
 // float.
 void decode(const BlockQ4_0& block, float* out);

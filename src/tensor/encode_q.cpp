@@ -7,15 +7,13 @@
 namespace kinglet {
 namespace {
 
-constexpr size_t kHalf = 16;  // weights in the low nibbles; the high nibbles hold as many
-
 // code[i] = floor(inverse_scale * (in[i] - minimum) + rounding).
 template <class Block>
 void encode_nibbles(const float* in, float minimum, float inverse_scale, float rounding,
                     Block& block) {
-  for (size_t i = 0; i < kHalf; ++i) {
+  for (size_t i = 0; i < kHalfBlock; ++i) {
     const unsigned low = to_code((in[i] - minimum) * inverse_scale + rounding, 15.0f);
-    const unsigned high = to_code((in[i + kHalf] - minimum) * inverse_scale + rounding, 15.0f);
+    const unsigned high = to_code((in[i + kHalfBlock] - minimum) * inverse_scale + rounding, 15.0f);
     block.codes[i] = static_cast<uint8_t>(low | high << 4);
   }
 }
@@ -24,11 +22,11 @@ template <class Block>
 void encode_five_bits(const float* in, float minimum, float inverse_scale, float rounding,
                       Block& block) {
   uint32_t high_bits = 0;
-  for (size_t i = 0; i < kHalf; ++i) {
+  for (size_t i = 0; i < kHalfBlock; ++i) {
     const unsigned low = to_code((in[i] - minimum) * inverse_scale + rounding, 31.0f);
-    const unsigned high = to_code((in[i + kHalf] - minimum) * inverse_scale + rounding, 31.0f);
+    const unsigned high = to_code((in[i + kHalfBlock] - minimum) * inverse_scale + rounding, 31.0f);
     block.codes[i] = static_cast<uint8_t>((low & 0x0f) | (high & 0x0f) << 4);
-    high_bits |= low >> 4 << i | high >> 4 << (i + kHalf);
+    high_bits |= low >> 4 << i | high >> 4 << (i + kHalfBlock);
   }
   block.high_bits = high_bits;
 }

@@ -22,12 +22,12 @@ struct Exponents {
   bool (*is_finite)(const std::byte* block) = nullptr;  // replaces the check of words if not null
 };
 
-constexpr uint16_t kHalf = 0x7c00;
+constexpr uint16_t kHalfExponent = 0x7c00;
 constexpr uint16_t kFloat = 0x7f80;  // in the upper half of a float
 
 // Types without such a word have their own is_finite().
 
-bool is_finite(const BlockIQ1_M& block) { return (block.block_scale().bits & kHalf) != kHalf; }
+bool is_finite(const BlockIQ1_M& block) { return (block.block_scale().bits & kHalfExponent) != kHalfExponent; }
 
 // The largest exponent is NaN in the type's source (OCP Microscaling Formats 1.0), and infinite as
 // a kernel's float. With the next two exponents, large codes give numbers beyond the largest float.
@@ -60,13 +60,13 @@ constexpr Exponents exponents_of(const TypeRow<kId, Block>& /*row*/) {
   } else if constexpr (std::is_same_v<Block, BFloat16>) {
     return {kFloat, 0, 1};
   } else if constexpr (std::is_same_v<Block, Half>) {
-    return {kHalf, 0, 1};
+    return {kHalfExponent, 0, 1};
   } else if constexpr (requires(const Block& block) { is_finite(block); }) {
     return {.is_finite = [](const std::byte* block) {
       return is_finite(*reinterpret_cast<const Block*>(block));
     }};
   } else {
-    return {kHalf, offsetof(Block, scale), has_minimum<Block>() ? 2 : 1};
+    return {kHalfExponent, offsetof(Block, scale), has_minimum<Block>() ? 2 : 1};
   }
 }
 

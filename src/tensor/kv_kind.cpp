@@ -198,12 +198,12 @@ Floats round_to_codes(Floats x, Floats inverse_scale) {
 
 // How well the codes of a block fit: with the scale Σxc / Σcc, the squared error is smaller by the
 // gain (Σxc)² / Σcc than with all codes 0.
-struct Fit {
+struct ScaleFit {
   float scale = 0.0f;
   float gain = 0.0f;
 };
 
-Fit fit_codes(const Block& block, float inverse_scale) {
+ScaleFit fit_codes(const Block& block, float inverse_scale) {
   Floats products = splat(0.0f);
   Floats squares = splat(0.0f);
   for (const Floats x : block.vectors) {
@@ -230,11 +230,11 @@ float largest_with_sign(const Block& block) {
 
 void write_block(const Block& block, KvBlockQ4& out) {
   const float largest = largest_with_sign(block);
-  Fit best;
+  ScaleFit best;
   float inverse_scale = 0.0f;
   if (std::fabs(largest) >= kSmallestBlock) {
     for (const float code : kLargestCodes) {
-      const Fit fit = fit_codes(block, code / largest);
+      const ScaleFit fit = fit_codes(block, code / largest);
       if (!(fit.gain > best.gain)) continue;
       best = fit;
       inverse_scale = code / largest;

@@ -13,7 +13,7 @@ struct Entry {
 };
 
 // The entries of a node: as many of their first bytes are equal as the node is deep.
-struct Range {
+struct EntryRange {
   size_t begin;
   size_t end;
 };
@@ -39,10 +39,10 @@ TokenTrie::TokenTrie(const Vocabulary& vocabulary,
   });
 
   // Builds the trie level by level: the entries of a node are known before those of its children.
-  std::vector<Range> level = {{0, entries.size()}};
+  std::vector<EntryRange> level = {{0, entries.size()}};
   labels_.push_back(0);
   for (size_t depth = 0; !level.empty(); ++depth) {
-    std::vector<Range> next;
+    std::vector<EntryRange> next;
     for (auto [begin, end] : level) {
       TokenId token = kNoToken;
       for (; begin < end && entries[begin].bytes.size() == depth; ++begin)

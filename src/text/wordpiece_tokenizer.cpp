@@ -14,7 +14,7 @@ namespace {
 // Longer words are always unknown (max_input_chars_per_word of BERT's tokenizer).
 constexpr size_t kMaxWordCharacters = 100;
 
-void append_spelled(std::string_view spelled, std::string& bytes) {
+void append_piece(std::string_view spelled, std::string& bytes) {
   constexpr std::string_view kWordStart = "\u2581";
   if (spelled.starts_with(kWordStart)) {
     bytes += ' ';
@@ -23,7 +23,7 @@ void append_spelled(std::string_view spelled, std::string& bytes) {
   bytes += spelled;
 }
 
-struct Range {
+struct CharacterRange {
   char32_t first;
   char32_t last;
 };
@@ -31,11 +31,11 @@ struct Range {
 // Whether the character is a word of its own in BERT's tokenizer. Characters of other scripts that
 // are written without spaces (Hiragana, Thai) are not.
 bool is_ideograph(char32_t c) {
-  constexpr Range kIdeographs[] = {{0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xf900, 0xfaff},
-                                   {0x20000, 0x2a6df}, {0x2a700, 0x2b73f}, {0x2b740, 0x2b81f},
-                                   {0x2b920, 0x2ceaf}, {0x2f800, 0x2fa1f}};
+  constexpr CharacterRange kIdeographs[] = {
+      {0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xf900, 0xfaff},   {0x20000, 0x2a6df},
+      {0x2a700, 0x2b73f}, {0x2b740, 0x2b81f}, {0x2b920, 0x2ceaf}, {0x2f800, 0x2fa1f}};
   if (c < std::begin(kIdeographs)->first) return false;
-  for (const Range& range : kIdeographs) {
+  for (const CharacterRange& range : kIdeographs) {
     if (c >= range.first && c <= range.last) return true;
   }
   return false;
@@ -49,9 +49,9 @@ bool is_mark_of_its_own(char32_t c, uint16_t traits) {
 
 // Calls found(word, is_too_long) for each word of a text.
 template <class F>
-class Words {
+class WordCutter {
  public:
-  explicit Words(F found) : found_(std::move(found)) {}
+  explicit WordCutter(F found) : found_(std::move(found)) {}
 
   void add(char32_t c) {
     const uint16_t traits = UnicodeTable::get().traits(c);
@@ -88,7 +88,7 @@ void remove_if(std::string& text, F is_superfluous) {
 }  // namespace
 
 Result<std::unique_ptr<Tokenizer>> WordPieceTokenizer::from_gguf(const GgufHeader& header) {
-  constexpr VocabularyKind kKind = {.append_bytes = append_spelled,
+  constexpr VocabularyKind kKind = {.append_bytes = append_piece,
                                     .add_bos = true,
                                     .bos = 101,
                                     .unknown = 100,
@@ -111,11 +111,11 @@ Result<std::unique_ptr<Tokenizer>> WordPieceTokenizer::from_gguf(const GgufHeade
 WordPieceTokenizer::WordPieceTokenizer(Vocabulary read, Normalizer normalizer)
     : Tokenizer(std::move(read)),
       normalizer_(normalizer),
-      trie_(vocabulary(), append_spelled),
+      trie_(vocabulary(), append_piece),
       word_start_(trie_.child(TokenTrie::kRoot, ' ')) {}
 
 void WordPieceTokenizer::encode_plain(std::string_view text, std::vector<TokenId>& ids) const {
-  Words words([&](std::string_view word, bool is_too_long) {
+  WordCutter words([&](std::string_view word, bool is_too_long) {
     if (is_too_long || word_start_ == TokenTrie::kNone) {
       ids.push_back(vocabulary().unknown());
     } else {

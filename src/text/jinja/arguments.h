@@ -10,6 +10,9 @@
 
 namespace kinglet::jinja {
 
+// Returns the value that a filter or a test is applied to.
+inline const Value& filtered(const Arguments& arguments) { return arguments.positional.front(); }
+
 class ArgumentReader {
  public:
   // The first `n_first` positional arguments count as read. The default, 1, is for filters, whose

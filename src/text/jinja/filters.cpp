@@ -19,8 +19,6 @@
 namespace kinglet::jinja {
 namespace {
 
-const Value& filtered(const Arguments& arguments) { return arguments.positional.front(); }
-
 // Returns a text unchanged, also markup; other values as they are printed.
 Result<Value> text_value(const Value& value) {
   return value.is(Kind::text) ? value : Value::text(value.to_text());
@@ -35,10 +33,10 @@ Result<Value> by_method(Arguments& arguments, const char* name) {
 
 // Returns `width` spaces, or `width` itself if it is a text.
 Result<Text> indentation(std::string_view filter, const Value& width) {
-  constexpr int64_t kMostWidth = 1000;
+  constexpr int64_t kMostIndent = 1000;
   if (width.is(Kind::text)) return width.as_text();
-  if (!width.is_whole() || width.as_integer() > kMostWidth) {
-    return refusal(cat(filter, ": the indent is a text or a number up to ", kMostWidth));
+  if (!width.is_whole() || width.as_integer() > kMostIndent) {
+    return refusal(cat(filter, ": the indent is a text or a number up to ", kMostIndent));
   }
   return Text(std::string(static_cast<size_t>(std::max<int64_t>(width.as_integer(), 0)), ' '));
 }
@@ -448,7 +446,7 @@ Result<Value> escape_again(const Value& value) { return escaped(Value::text(valu
 
 Result<Value> safe(const Value& value) { return Value::markup(value.to_text()); }
 
-Result<Value> items_of(const Value& value) {
+Result<Value> items_if_any(const Value& value) {
   if (value.is_undefined()) return Value::generator({});
   if (!value.is(Kind::dict)) return refusal(cat("items: ", value.type_name(), " is no dict"));
   Arguments none;
@@ -504,7 +502,7 @@ constexpr Filter kFilters[] = {
     {"escape", nullptr, escape},
     {"e", nullptr, escape},
     {"forceescape", nullptr, escape_again},
-    {"items", nullptr, items_of},
+    {"items", nullptr, items_if_any},
     {"groupby", group_filter},
     {"batch", batch_filter},
     {"slice", slice_filter},

@@ -17,7 +17,7 @@
 namespace kinglet::jinja {
 namespace {
 
-constexpr size_t kMostWidth = 1000;
+constexpr size_t kMostFieldWidth = 1000;
 
 // The format of a value in its place.
 struct Layout {
@@ -42,12 +42,12 @@ class Cursor {
     return c;
   }
   bool take(char c) { return here() == c && !text_.empty() && take() == c; }
-  // Takes a number, limited to kMostWidth + 1; nullopt if there is none.
+  // Takes a number, limited to kMostFieldWidth + 1; nullopt if there is none.
   std::optional<size_t> take_number() {
     if (!is_digit(here())) return std::nullopt;
     size_t number = 0;
     while (is_digit(here())) {
-      number = std::min(number * 10 + static_cast<size_t>(take() - '0'), kMostWidth + 1);
+      number = std::min(number * 10 + static_cast<size_t>(take() - '0'), kMostFieldWidth + 1);
     }
     return number;
   }
@@ -220,7 +220,8 @@ class PercentFormat {
     if (cursor.take('.')) layout.precision = cursor.take_number().value_or(0);
     layout.type = cursor.take();
     if (layout.type == '%') return Value::text("%");
-    if (layout.width > kMostWidth || layout.precision.value_or(0) > kMostWidth) return unfit();
+    if (layout.width > kMostFieldWidth || layout.precision.value_or(0) > kMostFieldWidth)
+      return unfit();
     if (value == nullptr) {
       if (n_used_ >= given_.size()) return unfit();
       value = &given_[n_used_++];
@@ -284,7 +285,8 @@ Result<Layout> read_layout(std::string_view spelled) {
     if (!layout.precision) return refusal("format: no number after the point");
   }
   layout.type = cursor.take();
-  const bool is_too_wide = layout.width > kMostWidth || layout.precision.value_or(0) > kMostWidth;
+  const bool is_too_wide =
+      layout.width > kMostFieldWidth || layout.precision.value_or(0) > kMostFieldWidth;
   if (!cursor.at_end() || is_too_wide) {
     return refusal(cat("format: ", quoted(spelled), " is not supported"));
   }

@@ -328,8 +328,6 @@ Result<Value> format_method(const Value& of, Arguments& arguments) {
   return Value::text(std::move(text));
 }
 
-constexpr int64_t kMostWidth = 10000;
-
 // The place of the text in the width: for ljust, rjust, center.
 enum class Place : uint8_t { left, right, middle };
 

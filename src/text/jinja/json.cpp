@@ -13,7 +13,7 @@
 namespace kinglet::jinja {
 namespace {
 
-constexpr int kMaxDepth = 100;
+constexpr int kMaxLevels = 100;
 
 class Parser {
  public:
@@ -42,7 +42,7 @@ class Parser {
   }
 
   Result<Value> parse_value(int depth) {
-    if (depth > kMaxDepth) return failure("too many levels");
+    if (depth > kMaxLevels) return failure("too many levels");
     skip_spaces();
     if (take("null")) return Value::none();
     if (take("true")) return Value::boolean(true);
@@ -160,7 +160,7 @@ class Printer {
   explicit Printer(const JsonStyle& style) : style_(style) {}
 
   Status print(const Value& value, size_t depth) {
-    if (depth > kMaxDepth) return refusal("tojson: too many levels");
+    if (depth > kMaxLevels) return refusal("tojson: too many levels");
     switch (value.kind()) {
       case Kind::none:
         out_.append("null");

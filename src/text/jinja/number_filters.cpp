@@ -18,8 +18,6 @@
 namespace kinglet::jinja {
 namespace {
 
-const Value& filtered(const Arguments& arguments) { return arguments.positional.front(); }
-
 // Whether `code` is in a range that has digits of other scripts.
 bool may_be_digit(char32_t code) {
   return (code >= 0x660 && code < 0x1a9a) || (code >= 0xa620 && code < 0xabfa) ||

@@ -14,10 +14,6 @@
 namespace kinglet::jinja {
 namespace {
 
-constexpr int64_t kMostWidth = 10000;
-
-const Value& filtered(const Arguments& arguments) { return arguments.positional.front(); }
-
 // Escapes a text for URLs. For forms, spaces become "+", and slashes are escaped, too.
 Text url_text(const Text& text, bool is_form) {
   constexpr std::string_view kPlain = "_.-~";

@@ -14,6 +14,9 @@ Result<Value> urlencode_filter(Arguments& arguments);
 Result<Value> wordcount_filter(Arguments& arguments);
 Result<Value> filesize_filter(Arguments& arguments);
 
+// The most characters that a text is filled up to.
+constexpr int64_t kMostWidth = 10000;
+
 // Returns the text in the middle of `width` characters.
 Text centered(const Text& text, int64_t width, std::string_view fill = " ");
 
