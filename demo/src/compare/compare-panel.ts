@@ -136,8 +136,7 @@ class Side {
   readonly #text = h('p', { class: 'written side-text' }, noText());
   readonly #facts = h('p', { class: 'soft side-facts' }, '\u00a0');
   readonly #paint = oncePerFrame(() => {
-    if (this.pieces.length === 0) this.#text.replaceChildren(noText());
-    else this.#text.textContent = this.#spell(0);
+    this.#show();
   });
 
   constructor(id: string, name: string) {
@@ -184,7 +183,13 @@ class Side {
       this.pieces.push(piece);
       this.#paint();
     });
+    this.#show(); // whole before the verdict, not a frame after it
     this.#facts.textContent = `${rate(tokensPerSecond)} tokens/s · ${bytes(kvBytes)} of keys and values`;
+  }
+
+  #show(): void {
+    if (this.pieces.length === 0) this.#text.replaceChildren(noText());
+    else this.#text.textContent = this.#spell(0);
   }
 
   /** Marks the token with this index. */
