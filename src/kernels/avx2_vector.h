@@ -159,6 +159,7 @@ struct Avx2Vector {
   // --- Attention, see vector_attention.h ---------------------------------------------------------
 
   static constexpr size_t kPairVectors = 4;
+  static constexpr size_t kQueryRows = 3;
 
   static Int shift_left(Int x, int bits) { return _mm256_sll_epi32(x, _mm_cvtsi32_si128(bits)); }
   static Int and_ints(Int a, Int b) { return _mm256_and_si256(a, b); }

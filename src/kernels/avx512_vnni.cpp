@@ -150,6 +150,7 @@ struct Avx512Vnni {
   // --- Attention, see vector_attention.h ---------------------------------------------------------
 
   static constexpr size_t kPairVectors = 2;
+  static constexpr size_t kQueryRows = 3;
 
   static Int shift_left(Int x, int bits) { return _mm512_sll_epi32(x, _mm_cvtsi32_si128(bits)); }
   static Int and_ints(Int a, Int b) { return _mm512_and_si512(a, b); }

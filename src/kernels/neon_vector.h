@@ -142,6 +142,7 @@ struct NeonVector {
   // --- Attention, see vector_attention.h ---------------------------------------------------------
 
   static constexpr size_t kPairVectors = 4;
+  static constexpr size_t kQueryRows = 3;
 
   static Int shift_left(Int x, int bits) { return of(u32(x) << static_cast<uint32_t>(bits)); }
   static Int and_ints(Int a, Int b) { return vandq_s32(a, b); }

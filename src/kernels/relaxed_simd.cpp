@@ -1,6 +1,7 @@
 // Relaxed wasm SIMD: 8-bit dot products and fused multiply-add. The result of a dot is the same on
 // all machines if its second operand is in 0..127. Most machines also compute it for other bytes,
-// signed (ARM) or unsigned (x86 since 2021): there, codes that are bytes need one dot, not two.
+// signed (ARM) or unsigned (x86 with AVX-VNNI): there, it is one instruction, and codes that are
+// bytes need one dot, not two.
 #include "kernels/instruction_sets.h"
 #include "kernels/vector_kernels.h"
 #include "kernels/wasm_vector.h"
@@ -9,12 +10,6 @@ namespace kinglet {
 namespace {
 
 struct RelaxedSimd : WasmVector {
-  static constexpr size_t kTokens = 8;
-  static constexpr size_t kTokensOf256 = 4;
-  static constexpr size_t kTokensOfBytes = 4;
-  static constexpr size_t kTokensOfFloats = 3;
-  // If unrolled, tiles of Q8_0 need more than 16 registers.
-  static constexpr bool kRollSteps = true;
   static constexpr size_t kCopies = 1;
   struct Codes {
     int8_t codes[4];
@@ -42,7 +37,6 @@ struct RelaxedSimd : WasmVector {
   static Int dot(v128_t w, v128_t x, Int sums) {
     return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x, w, sums);
   }
-  // One instruction on ARM and on x86 since 2021.
   struct UnsignedDot {
     Int sums = wasm_i32x4_const_splat(0);
     void add(Unsigned w, const Codes& x) { sums = dot(w, wasm_v128_load32_splat(x.codes), sums); }
@@ -74,10 +68,57 @@ struct WholeBytes : RelaxedSimd {
   }
 };
 
+// For all other machines. On x86 without AVX-VNNI, browsers need five instructions for a dot. The
+// one of them that computes sums of two products, in 16 bits, is also a relaxed operation of its
+// own. Its results are the same on all machines for what is passed here.
+struct PairSums : RelaxedSimd {
+  static constexpr size_t kNibbleSteps = 8;
+  static constexpr int32_t kSignedOffset = 128;
+  // The code is 16 * high + low - kSignedOffset.
+  struct Signed {
+    v128_t low;
+    v128_t high;
+  };
+
+  static Signed as_signed(Bytes x) {
+    x = wasm_v128_xor(x, wasm_u8x16_const_splat(kSignedOffset));
+    return {move_bits<0, 0x0f>(x), move_bits<-4, 0x0f>(x)};
+  }
+  static Int dot_pairs(v128_t w, v128_t codes) {
+    return wasm_i16x8_relaxed_dot_i8x16_i7x16(codes, w);
+  }
+  // A step adds at most 2 * 15 * 127 = 3810 to a 16-bit sum, so 8 steps fit.
+  struct NibbleDot {
+    Int pairs = wasm_i16x8_const_splat(0);
+    void add(Unsigned w, v128_t codes) { pairs = wasm_i16x8_add(pairs, dot_pairs(w, codes)); }
+    void add(Unsigned w, const Codes& x) { add(w, wasm_v128_load32_splat(x.codes)); }
+    Int sum() const { return wasm_i32x4_extadd_pairwise_i16x8(pairs); }
+  };
+  struct SignedDot {
+    NibbleDot low;
+    NibbleDot high;
+    void add(Signed w, const Codes& x) {
+      const v128_t codes = wasm_v128_load32_splat(x.codes);
+      low.add(w.low, codes);
+      high.add(w.high, codes);
+    }
+    Int sum() const { return add_int(low.sum(), wasm_i32x4_shl(high.sum(), 4)); }
+  };
+  // For codes up to 127, so that a sum of two products fits.
+  struct UnsignedDot {
+    Int sums = wasm_i32x4_const_splat(0);
+    void add(Unsigned w, const Codes& x) {
+      const v128_t pairs = dot_pairs(w, wasm_v128_load32_splat(x.codes));
+      sums = add_int(sums, wasm_i32x4_extadd_pairwise_i16x8(pairs));
+    }
+    Int sum() const { return sums; }
+  };
+};
+
 // Returns whether this machine's dots of four equal bytes and four equal codes are `expected`.
 bool dots_are(v128_t expected) {
-  // Volatile, so that the compiler cannot compute the dots. On machines that read bytes as unsigned
-  // and sum pairs of products in 16 bits, the first two dots overflow.
+  // Volatile, so that the compiler cannot compute the dots. Where pairs of products are summed in
+  // 16 bits, the first two dots overflow.
   const volatile uint32_t codes[] = {0x81818181, 0x7f7f7f7f, 0x81818181, 0x7f7f7f7f};  // ±127
   const volatile uint32_t bytes[] = {0xffffffff, 0xffffffff, 0x80808080, 0x81818181};
   const v128_t dots =
@@ -87,12 +128,17 @@ bool dots_are(v128_t expected) {
 }
 
 KernelSet kernels_of_machine() {
-  KernelSet kernels = VectorKernels<RelaxedSimd>::kernel_set("relaxed-simd");
+  KernelSet kernels = VectorKernels<RelaxedSimd>::uncommon_kernels("relaxed-simd");
   constexpr int32_t kCode = 4 * 127;
   if (dots_are(wasm_i32x4_make(-255 * kCode, 255 * kCode, -128 * kCode, 129 * kCode))) {
+    VectorKernels<RelaxedSimd>::use_common_types(kernels);
     VectorKernels<WholeBytes<128>>::use_bytes(kernels);
   } else if (dots_are(wasm_i32x4_make(kCode, -kCode, 128 * kCode, -127 * kCode))) {
+    VectorKernels<RelaxedSimd>::use_common_types(kernels);
     VectorKernels<WholeBytes<0>>::use_bytes(kernels);
+  } else {
+    VectorKernels<PairSums>::use_common_types(kernels);
+    VectorKernels<PairSums>::use_bytes(kernels);
   }
   return kernels;
 }

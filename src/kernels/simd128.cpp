@@ -8,11 +8,6 @@ namespace kinglet {
 namespace {
 
 struct Simd128 : WasmVector {
-  static constexpr size_t kTokens = 8;
-  static constexpr size_t kTokensOf256 = 4;
-  static constexpr size_t kTokensOfBytes = 8;
-  static constexpr size_t kTokensOfFloats = 3;
-  static constexpr bool kRollSteps = false;
   static constexpr size_t kCopies = 4;
   struct Codes {
     int16_t codes[8];  // 4 codes, twice

@@ -18,6 +18,7 @@
 //   splat_half(x)                  a Half as a float in every lane
 //   transpose(x)                   transposes kLanes vectors; only if kLanes is kMaxQueryRows
 //   shift_left, and_ints, as_floats
+//   kQueryRows                     query rows whose sums fit into registers: 2 or 3
 //
 // The scalar code processes elements that do not fill a vector.
 #pragma once
@@ -77,8 +78,10 @@ struct VectorAttention {
   template <class F>
   static void with_rows(size_t n_rows, const F& f) {
     size_t row = 0;
-    KINGLET_AS_WRITTEN
-    for (; n_rows - row > 4 || n_rows - row == 3; row += 3) f.template operator()<3>(row);
+    if constexpr (V::kQueryRows == 3) {
+      KINGLET_AS_WRITTEN
+      for (; n_rows - row > 4 || n_rows - row == 3; row += 3) f.template operator()<3>(row);
+    }
     KINGLET_AS_WRITTEN
     for (; n_rows - row >= 2; row += 2) f.template operator()<2>(row);
     if (row < n_rows) f.template operator()<1>(row);

@@ -47,6 +47,14 @@ struct VectorKernels {
   // Returns the whole set. VectorAttention::add_to() adds attention; functions that are not
   // vectorized stay scalar.
   static KernelSet kernel_set(std::string_view name) {
+    KernelSet set = uncommon_kernels(name);
+    use_common_types(set);
+    use_bytes(set);
+    return set;
+  }
+
+  // Returns the set without the products of the common weight types.
+  static KernelSet uncommon_kernels(std::string_view name) {
     KernelSet set = scalar_kernels();
     set.name = name;
     set.activation_block_bytes = sizeof(ActivationBlock<V>);
@@ -76,12 +84,7 @@ struct VectorKernels {
     set.matmul.fill({Matmul::multiply_dequantized, ActivationFormat::f32, 1});
     use(set, DType::f32, {Matmul::template multiply_floats<float>, ActivationFormat::f32, 1});
     use(set, DType::f16, {Matmul::template multiply_floats<Half>, ActivationFormat::f32, 1});
-    use_woven<BlockDot<WovenQ4_0<V>>, V::kTokens>(set, DType::q4_0);
-    use_woven<BlockDot<WovenQ5_0<V>>, V::kTokens>(set, DType::q5_0);
-    use_bytes(set);
-    use_woven<BlockDot<WovenQ4_K<V>>, V::kTokensOf256>(set, DType::q4_k);
     use_woven<BlockDot<WovenQ5_K<V>>, 2>(set, DType::q5_k);
-    use_woven<SubBlockDot<WovenQ6_K<V>>, V::kTokensOf256>(set, DType::q6_k);
     // Rarer formats unpack their weights again for each token: this is less code to download.
     use_woven<BlockDot<WovenQ4_1<V>>, 1>(set, DType::q4_1);
     use_woven<BlockDot<WovenQ5_1<V>>, 1>(set, DType::q5_1);
@@ -98,6 +101,14 @@ struct VectorKernels {
     use_tables<TablePairs<BlockPQ2_0>>(set, DType::pq2_0);
     use_tables<TableTQ2_0>(set, DType::tq2_0);
     return set;
+  }
+
+  // Sets the kernels of the common types whose codes have fewer bits than a byte.
+  static void use_common_types(KernelSet& set) {
+    use_woven<BlockDot<WovenQ4_0<V>>, V::kTokens>(set, DType::q4_0);
+    use_woven<BlockDot<WovenQ5_0<V>>, V::kTokens>(set, DType::q5_0);
+    use_woven<BlockDot<WovenQ4_K<V>>, V::kTokensOf256>(set, DType::q4_k);
+    use_woven<SubBlockDot<WovenQ6_K<V>>, V::kTokensOf256>(set, DType::q6_k);
   }
 
   // Sets the kernel of the type whose codes are bytes.

@@ -46,7 +46,8 @@ struct VectorMatmul {
     }
   }
 
-  // Unpacks weights once for each tile of kTokens tokens.
+  // Unpacks weights once for each tile of kTokens tokens, and for one of 4 if at least 4 are left:
+  // batches of 4 check guesses (see session/prompt_lookup.h).
   template <class Dot, size_t kTokens>
   static void multiply_woven(const PackedMatrix& w, const Activations& x, size_t n_tokens, float* y,
                              size_t y_stride, size_t row_begin, size_t row_end) {
@@ -55,6 +56,12 @@ struct VectorMatmul {
       size_t token = 0;
       for (; token + kTokens <= n_tokens; token += kTokens) {
         multiply_tiles<Dot, kTokens>(w, x, token, y, y_stride, begin, end);
+      }
+      if constexpr (kTokens > 4) {
+        if (token + 4 <= n_tokens) {
+          multiply_tiles<Dot, 4>(w, x, token, y, y_stride, begin, end);
+          token += 4;
+        }
       }
       for (; token < n_tokens; ++token)
         multiply_tiles<Dot, 1>(w, x, token, y, y_stride, begin, end);
@@ -121,6 +128,7 @@ struct VectorMatmul {
         for (size_t r = 0; r < R; ++r) row_sums[r] = V::horizontal_sum(sums[t][r]);
       }
       for (size_t r = 0; r < R; ++r) {
+        KINGLET_AS_WRITTEN
         for (size_t i = n_whole; i < n; ++i) {
           row_sums[r] += weight(w[r * w_stride + i]) * x[t * x_stride + i];
         }

@@ -18,6 +18,13 @@ struct WasmVector {
   using Bytes = v128_t;
   static constexpr size_t kLanes = 4;
   static constexpr size_t kNibbleSteps = 4;  // two sums: each product waits for the one before
+  static constexpr size_t kTokens = 8;
+  static constexpr size_t kTokensOf256 = 4;
+  static constexpr size_t kTokensOfBytes = 4;
+  // On x86, browsers have 15 registers for the sums of a tile and all that a step reads. Sums that
+  // do not fit are stored and loaded again in each step, which took twice as long.
+  static constexpr size_t kTokensOfFloats = 2;
+  static constexpr bool kRollSteps = true;  // unrolled, tiles of bytes do not fit either
   static constexpr int32_t kSignedOffset = 0;
 
   static Float load(const float* p) { return wasm_v128_load(p); }
@@ -123,6 +130,7 @@ struct WasmVector {
   // --- Attention, see vector_attention.h ---------------------------------------------------------
 
   static constexpr size_t kPairVectors = 4;
+  static constexpr size_t kQueryRows = 2;
 
   static Int shift_left(Int x, int bits) { return wasm_i32x4_shl(x, static_cast<uint32_t>(bits)); }
   static Int and_ints(Int a, Int b) { return wasm_v128_and(a, b); }
