@@ -168,7 +168,7 @@ describe('random schemas', () => {
     const random = randomFrom(11);
     const schemas = new Schemas(random);
     let nGrammars = 0;
-    for (let i = 0; i < 6000; i += 1) {
+    for (let i = 0; i < 2000; i += 1) {
       const schema = schemas.next();
       const grammar = compile(schema);
       if (grammar === undefined) continue;
@@ -177,7 +177,7 @@ describe('random schemas', () => {
       const text = drawn(grammar, random);
       expect(() => JSON.parse(text) as unknown, JSON.stringify(schema)).not.toThrow();
     }
-    expect(nGrammars).toBeGreaterThan(600);
+    expect(nGrammars).toBeGreaterThan(200);
   });
 
   it('of strings and numbers allow what is valid, and nothing else', () => {
