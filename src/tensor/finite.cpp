@@ -27,7 +27,9 @@ constexpr uint16_t kFloat = 0x7f80;  // in the upper half of a float
 
 // Types without such a word have their own is_finite().
 
-bool is_finite(const BlockIQ1_M& block) { return (block.block_scale().bits & kHalfExponent) != kHalfExponent; }
+bool is_finite(const BlockIQ1_M& block) {
+  return (block.block_scale().bits & kHalfExponent) != kHalfExponent;
+}
 
 // The largest exponent is NaN in the type's source (OCP Microscaling Formats 1.0), and infinite as
 // a kernel's float. With the next two exponents, large codes give numbers beyond the largest float.
