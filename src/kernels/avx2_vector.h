@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/half.h"
+#include "kernels/woven_tile.h"
 
 namespace kinglet {
 namespace {
@@ -21,10 +22,8 @@ struct Avx2Vector {
   using Bytes = __m256i;
   using Unsigned = __m256i;
   static constexpr size_t kLanes = 8;
-  static constexpr size_t kTokens = 4;
-  static constexpr size_t kTokensOf256 = 4;
-  static constexpr size_t kTokensOfBytes = 4;
-  static constexpr size_t kTokensOfFloats = 3;
+  static constexpr TileTokens kTokens{
+      .q4_0 = 4, .q5_0 = 4, .q8_0 = 4, .q4_k = 4, .q6_k = 4, .floats = 3};
   static constexpr size_t kNibbleSteps = 8;
   static constexpr size_t kCopies = 1;
   static constexpr bool kRollSteps = false;

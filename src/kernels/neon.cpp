@@ -7,9 +7,8 @@ namespace kinglet {
 namespace {
 
 struct Neon : NeonVector {
-  static constexpr size_t kTokens = 4;
-  static constexpr size_t kTokensOf256 = 4;
-  static constexpr size_t kTokensOfBytes = 4;
+  static constexpr TileTokens kTokens{
+      .q4_0 = 4, .q5_0 = 4, .q8_0 = 4, .q4_k = 4, .q6_k = 4, .floats = 4};
   struct Codes {
     int8_t codes[16];  // 4 codes, four times
   };

@@ -7,8 +7,6 @@ namespace kinglet {
 namespace {
 
 struct NeonDotVector : NeonVector {
-  static constexpr size_t kTokensOf256 = 4;
-  static constexpr size_t kTokensOfBytes = 8;
   struct Codes {
     int8_t codes[4];
   };

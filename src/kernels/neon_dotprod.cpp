@@ -7,7 +7,8 @@ namespace kinglet {
 namespace {
 
 struct NeonDotprod : NeonDotVector {
-  static constexpr size_t kTokens = 4;
+  static constexpr TileTokens kTokens{
+      .q4_0 = 4, .q5_0 = 4, .q8_0 = 8, .q4_k = 4, .q6_k = 4, .floats = 4};
 };
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace {
 
 // A single token does not use the matrix products.
 struct NeonI8mm : NeonDotVector {
-  static constexpr size_t kTokens = 8;
+  static constexpr TileTokens kTokens{
+      .q4_0 = 8, .q5_0 = 8, .q8_0 = 8, .q4_k = 4, .q6_k = 4, .floats = 4};
 };
 
 }  // namespace

@@ -17,7 +17,6 @@ struct NeonVector {
   using Int = int32x4_t;
   using Bytes = int32x4_t;
   static constexpr size_t kLanes = 4;
-  static constexpr size_t kTokensOfFloats = 4;
   static constexpr size_t kNibbleSteps = 8;
   static constexpr size_t kCopies = 1;
   static constexpr bool kRollSteps = false;

@@ -11,6 +11,7 @@ namespace {
 
 struct RelaxedSimd : WasmVector {
   static constexpr size_t kCopies = 1;
+  using Words = WasmWords;
   struct Codes {
     int8_t codes[4];
   };
@@ -28,6 +29,7 @@ struct RelaxedSimd : WasmVector {
     const v128_t words = wasm_i16x8_narrow_i32x4(x, x);
     wasm_v128_store32_lane(p, wasm_i8x16_narrow_i16x8(words, words), 0);
   }
+  static Int load_two_steps(const Codes* x) { return wasm_i16x8_load8x8(x[0].codes); }
   static Bytes look_up(const int8_t (&table)[16], Bytes i) {
     return wasm_i8x16_relaxed_swizzle(wasm_v128_load(table), i);
   }
@@ -70,8 +72,11 @@ struct WholeBytes : RelaxedSimd {
 
 // For all other machines. On x86 without AVX-VNNI, browsers need five instructions for a dot. The
 // one of them that computes sums of two products, in 16 bits, is also a relaxed operation of its
-// own. Its results are the same on all machines for what is passed here.
+// own. Its results are the same on all machines for what is passed here. Codes of more than 5 bits
+// are multiplied as words if there are several tokens: that takes no more products than nibbles,
+// and fewer additions.
 struct PairSums : RelaxedSimd {
+  static constexpr TileTokens kTokens{.q4_0 = 8, .q5_0 = 8, .q4_k = 4, .floats = 2};
   static constexpr size_t kNibbleSteps = 8;
   static constexpr int32_t kSignedOffset = 128;
   // The code is 16 * high + low - kSignedOffset.

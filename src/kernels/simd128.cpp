@@ -1,5 +1,5 @@
 // Plain wasm SIMD. It has no 8-bit dot products, so activations are stored as 16-bit codes, widened
-// once, and multiplied with i32x4.dot_i16x8.
+// once, and multiplied with i32x4.dot_i16x8. For several tokens, weights are widened once, too.
 #include "kernels/instruction_sets.h"
 #include "kernels/vector_kernels.h"
 #include "kernels/wasm_vector.h"
@@ -9,20 +9,25 @@ namespace {
 
 struct Simd128 : WasmVector {
   static constexpr size_t kCopies = 4;
+  using Words = WasmWords;
+  static constexpr TileTokens kTokens{.q5_k = 0, .floats = 2, .others = 0};
   struct Codes {
     int16_t codes[8];  // 4 codes, twice
   };
-  struct Words {
+  struct Rows {
     v128_t rows01;  // 4 codes of row 0, 4 codes of row 1
     v128_t rows23;
   };
-  using Unsigned = Words;
-  using Signed = Words;
+  using Unsigned = Rows;
+  using Signed = Rows;
 
   static Float fma(Float a, Float b, Float c) { return add(mul(a, b), c); }
   static Float broadcast(const float (&x)[kCopies]) { return wasm_v128_load(x); }
   static Int broadcast_int(const int32_t (&x)[kCopies]) { return wasm_v128_load(x); }
   static void store_codes(int16_t* p, Int x) { wasm_v128_store(p, wasm_i16x8_narrow_i32x4(x, x)); }
+  static Int load_two_steps(const Codes* x) {
+    return wasm_i32x4_shuffle(wasm_v128_load(x[0].codes), wasm_v128_load(x[1].codes), 0, 1, 4, 5);
+  }
   static Bytes look_up(const int8_t (&table)[16], Bytes i) {
     return wasm_i8x16_swizzle(wasm_v128_load(table), i);
   }
@@ -37,7 +42,7 @@ struct Simd128 : WasmVector {
     // Each row has two partial sums in neighbouring lanes.
     Int rows01 = wasm_i32x4_const_splat(0);
     Int rows23 = wasm_i32x4_const_splat(0);
-    void add(Words w, const Codes& x) {
+    void add(Rows w, const Codes& x) {
       const v128_t codes = wasm_v128_load(x.codes);
       rows01 = add_int(rows01, wasm_i32x4_dot_i16x8(w.rows01, codes));
       rows23 = add_int(rows23, wasm_i32x4_dot_i16x8(w.rows23, codes));

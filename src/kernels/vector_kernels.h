@@ -18,8 +18,10 @@
 //                     A dot adds a step with add(weights, Codes). If it has kConstantSteps, it adds
 //                     step I of up to 8 with add<I>(weights, Codes*); steps with the same I / 4 are
 //                     added in order.
-//   kTokens           tokens of a tile, chosen by measuring; kTokensOf256 for blocks of 256
-//                     columns, kTokensOfBytes for codes that are bytes, kTokensOfFloats for floats
+//   kTokens           see TileTokens in woven_tile.h
+//   Words             only if kTokens chooses panels: this type with codes as words, and what
+//                     panel_matmul.h computes with them; V then has load_two_steps, the words of
+//                     the Codes of 8 columns, and splat_lane
 //   kNibbleSteps      steps of codes 0..15 in one sum, 4 or 8
 //   kRollSteps        whether tiles of bytes loop over their steps instead of unrolling them
 //   load_row_bytes    loads a byte of each of 32 rows, or of as many rows as a vector has bytes;
@@ -29,6 +31,7 @@
 #pragma once
 
 #include "kernels/kernels.h"
+#include "kernels/panel_matmul.h"
 #include "kernels/table_matmul.h"
 #include "kernels/vector_attention.h"
 #include "kernels/vector_math.h"
@@ -84,18 +87,17 @@ struct VectorKernels {
     set.matmul.fill({Matmul::multiply_dequantized, ActivationFormat::f32, 1});
     use(set, DType::f32, {Matmul::template multiply_floats<float>, ActivationFormat::f32, 1});
     use(set, DType::f16, {Matmul::template multiply_floats<Half>, ActivationFormat::f32, 1});
-    use_woven<BlockDot<WovenQ5_K<V>>, 2>(set, DType::q5_k);
-    // Rarer formats unpack their weights again for each token: this is less code to download.
-    use_woven<BlockDot<WovenQ4_1<V>>, 1>(set, DType::q4_1);
-    use_woven<BlockDot<WovenQ5_1<V>>, 1>(set, DType::q5_1);
-    use_woven<SubBlockDot<WovenQ2_K<V>>, 1>(set, DType::q2_k);
-    use_woven<SubBlockDot<WovenQ3_K<V>>, 1>(set, DType::q3_k);
-    use_woven<BlockDot<WovenIQ4_NL<V>>, 1>(set, DType::iq4_nl);
-    use_woven<BlockDot<WovenIQ4_XS<V>>, 1>(set, DType::iq4_xs);
-    use_woven<BlockDot<WovenMXFP4<V>>, 1>(set, DType::mxfp4);
-    use_woven<HalfBlockDot<WovenNVFP4<V>>, 1>(set, DType::nvfp4);
-    use_woven<TernaryDot<WovenTQ1_0<V>>, 1>(set, DType::tq1_0);
-    use_woven<TernaryDot<WovenPTQ1_0<V>>, 1>(set, DType::ptq1_0);
+    use_woven<BlockDot, WovenQ4_1, V::kTokens.others>(set, DType::q4_1);
+    use_woven<BlockDot, WovenQ5_1, V::kTokens.others>(set, DType::q5_1);
+    use_woven<BlockDot, WovenQ5_K, V::kTokens.q5_k>(set, DType::q5_k);
+    use_woven<SubBlockDot, WovenQ2_K, 1>(set, DType::q2_k);
+    use_woven<SubBlockDot, WovenQ3_K, V::kTokens.others>(set, DType::q3_k);
+    use_woven<BlockDot, WovenIQ4_NL, V::kTokens.others>(set, DType::iq4_nl);
+    use_woven<BlockDot, WovenIQ4_XS, V::kTokens.others>(set, DType::iq4_xs);
+    use_woven<BlockDot, WovenMXFP4, V::kTokens.others>(set, DType::mxfp4);
+    use_woven<HalfBlockDot, WovenNVFP4, 1>(set, DType::nvfp4);
+    use_woven<TernaryDot, WovenTQ1_0, 1>(set, DType::tq1_0);
+    use_woven<TernaryDot, WovenPTQ1_0, 1>(set, DType::ptq1_0);
     use_tables<TableQ1_0>(set, DType::q1_0);
     use_tables<TablePairs<BlockQ2_0>>(set, DType::q2_0);
     use_tables<TablePairs<BlockPQ2_0>>(set, DType::pq2_0);
@@ -105,15 +107,15 @@ struct VectorKernels {
 
   // Sets the kernels of the common types whose codes have fewer bits than a byte.
   static void use_common_types(KernelSet& set) {
-    use_woven<BlockDot<WovenQ4_0<V>>, V::kTokens>(set, DType::q4_0);
-    use_woven<BlockDot<WovenQ5_0<V>>, V::kTokens>(set, DType::q5_0);
-    use_woven<BlockDot<WovenQ4_K<V>>, V::kTokensOf256>(set, DType::q4_k);
-    use_woven<SubBlockDot<WovenQ6_K<V>>, V::kTokensOf256>(set, DType::q6_k);
+    use_woven<BlockDot, WovenQ4_0, V::kTokens.q4_0>(set, DType::q4_0);
+    use_woven<BlockDot, WovenQ5_0, V::kTokens.q5_0>(set, DType::q5_0);
+    use_woven<BlockDot, WovenQ4_K, V::kTokens.q4_k>(set, DType::q4_k);
+    use_woven<SubBlockDot, WovenQ6_K, V::kTokens.q6_k>(set, DType::q6_k);
   }
 
   // Sets the kernel of the type whose codes are bytes.
   static void use_bytes(KernelSet& set) {
-    use_woven<BlockDot<WovenQ8_0<V>>, V::kTokensOfBytes>(set, DType::q8_0);
+    use_woven<BlockDot, WovenQ8_0, V::kTokens.q8_0>(set, DType::q8_0);
   }
 
  private:
@@ -121,11 +123,31 @@ struct VectorKernels {
     set.matmul[dtype_index(type)] = kernel;
   }
 
-  // Sets a kernel that unpacks weights once for each tile of kTokens tokens.
-  template <class Dot, size_t kTokens>
+  // Sets a kernel that unpacks weights once for each tile of kTokens tokens, or for all tokens if
+  // kTokens is 0.
+  template <template <class> class Dot, template <class> class Format, size_t kTokens>
   static void use_woven(KernelSet& set, DType type) {
-    use(set, type,
-        {Matmul::template multiply_woven<Dot, kTokens>, ActivationFormat::int8, Matmul::kRows});
+    if constexpr (kTokens == 0) {
+      use(set, type, {multiply_in_panels<Dot, Format>, ActivationFormat::int8, Matmul::kRows});
+    } else {
+      use(set, type,
+          {Matmul::template multiply_woven<Dot<Format<V>>, kTokens>, ActivationFormat::int8,
+           Matmul::kRows});
+    }
+  }
+
+  // Multiplies whole tiles of tokens by panels of the matrix, and single tokens by woven rows.
+  template <template <class> class Dot, template <class> class Format>
+  static void multiply_in_panels(const PackedMatrix& w, const Activations& x, size_t n_tokens,
+                                 float* y, size_t y_stride, size_t row_begin, size_t row_end) {
+    using Panels = PanelMatmul<V>;
+    const size_t n_tiled = n_tokens / Panels::kTileTokens * Panels::kTileTokens;
+    if (n_tiled > 0) {
+      Panels::template multiply<Dot<Format<typename V::Words>>>(w, x, n_tiled, y, y_stride,
+                                                                row_begin, row_end);
+    }
+    Matmul::template multiply_from<Dot<Format<V>>, 1>(w, x, n_tiled, n_tokens, y, y_stride,
+                                                      row_begin, row_end);
   }
 
   template <class Format>

@@ -51,9 +51,17 @@ struct VectorMatmul {
   template <class Dot, size_t kTokens>
   static void multiply_woven(const PackedMatrix& w, const Activations& x, size_t n_tokens, float* y,
                              size_t y_stride, size_t row_begin, size_t row_end) {
+    multiply_from<Dot, kTokens>(w, x, 0, n_tokens, y, y_stride, row_begin, row_end);
+  }
+
+  // Does the same for the tokens from `first` on.
+  template <class Dot, size_t kTokens>
+  static void multiply_from(const PackedMatrix& w, const Activations& x, size_t first,
+                            size_t n_tokens, float* y, size_t y_stride, size_t row_begin,
+                            size_t row_end) {
     for (size_t begin = row_begin; begin < row_end; begin += kChunkRows) {
       const size_t end = std::min(begin + kChunkRows, row_end);
-      size_t token = 0;
+      size_t token = first;
       for (; token + kTokens <= n_tokens; token += kTokens) {
         multiply_tiles<Dot, kTokens>(w, x, token, y, y_stride, begin, end);
       }
@@ -193,11 +201,11 @@ struct VectorMatmul {
       const Element* rows = weights + row * n;
       if (widens) {
         widen(rows, n_rows * n, widened);
-        multiply_few_rows<V::kTokensOfFloats>(widened, n_rows, n, x.values, n_tokens, y + row,
-                                              y_stride);
+        multiply_few_rows<V::kTokens.floats>(widened, n_rows, n, x.values, n_tokens, y + row,
+                                             y_stride);
       } else if constexpr (std::is_same_v<Element, float>) {
-        multiply_few_rows<V::kTokensOfFloats>(rows, n_rows, n, x.values, n_tokens, y + row,
-                                              y_stride);
+        multiply_few_rows<V::kTokens.floats>(rows, n_rows, n, x.values, n_tokens, y + row,
+                                             y_stride);
       } else {
         multiply_few_rows<2>(rows, n_rows, n, x.values, n_tokens, y + row, y_stride);
       }

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/half.h"
+#include "kernels/woven_tile.h"
 
 namespace kinglet {
 namespace {
@@ -18,12 +19,10 @@ struct WasmVector {
   using Bytes = v128_t;
   static constexpr size_t kLanes = 4;
   static constexpr size_t kNibbleSteps = 4;  // two sums: each product waits for the one before
-  static constexpr size_t kTokens = 8;
-  static constexpr size_t kTokensOf256 = 4;
-  static constexpr size_t kTokensOfBytes = 4;
   // On x86, browsers have 15 registers for the sums of a tile and all that a step reads. Sums that
   // do not fit are stored and loaded again in each step, which took twice as long.
-  static constexpr size_t kTokensOfFloats = 2;
+  static constexpr TileTokens kTokens{
+      .q4_0 = 8, .q5_0 = 8, .q8_0 = 4, .q4_k = 4, .q6_k = 4, .floats = 2};
   static constexpr bool kRollSteps = true;  // unrolled, tiles of bytes do not fit either
   static constexpr int32_t kSignedOffset = 0;
 
@@ -180,6 +179,46 @@ struct WasmVector {
   }
   static void store_words(int16_t* p, Int x) {
     wasm_v128_store64_lane(p, wasm_i16x8_narrow_i32x4(x, x), 0);
+  }
+
+  // --- Panels of weights, see panel_matmul.h -----------------------------------------------------
+
+  static Int splat_lane(const Int* x, size_t lane) {
+    return wasm_v128_load32_splat(reinterpret_cast<const char*>(x) + 4 * lane);
+  }
+};
+
+// Unpacks codes to 16-bit words in the order of panels.
+struct WasmWords : WasmVector {
+  struct Words {
+    Int pairs[2];  // the first two columns of every row, and the last two
+  };
+  using Unsigned = Words;
+  using Signed = Words;
+  // Panels have a dot product of their own.
+  using NibbleDot = void;
+  using UnsignedDot = void;
+  using SignedDot = void;
+
+  static Bytes look_up(const int8_t (&table)[16], Bytes i) {
+    return wasm_i8x16_swizzle(wasm_v128_load(table), i);
+  }
+  static Unsigned as_unsigned(Bytes x) {
+    return in_pairs(wasm_u16x8_extend_low_u8x16(x), wasm_u16x8_extend_high_u8x16(x));
+  }
+  static Signed as_signed(Bytes x) {
+    return in_pairs(wasm_i16x8_extend_low_i8x16(x), wasm_i16x8_extend_high_i8x16(x));
+  }
+  static Words in_pairs(Int rows01, Int rows23) {
+    return {{wasm_i32x4_shuffle(rows01, rows23, 0, 2, 4, 6),
+             wasm_i32x4_shuffle(rows01, rows23, 1, 3, 5, 7)}};
+  }
+  static Int splat_word(int16_t x) { return wasm_i16x8_splat(x); }
+  static Int sub_words(Int a, Int b) { return wasm_i16x8_sub(a, b); }
+  static Int mul_words(Int a, Int b) { return wasm_i16x8_mul(a, b); }
+  // Copies the low word of each 32-bit lane to its high word.
+  static Int twice(Int x) {
+    return wasm_v128_or(wasm_v128_and(x, wasm_i32x4_const_splat(0xffff)), wasm_i32x4_shl(x, 16));
   }
 };
 

@@ -54,6 +54,8 @@ struct TokenSums {
 // Σ w x = scale · x_scale · (Σ code · x_code − kOffset · Σ x_code) + minimum · x_scale · Σ x_code.
 template <class Format>
 struct BlockDot {
+  static constexpr bool kHasMinimum = Format::kHasMinimum;
+
   template <class V, size_t T>
   KINGLET_INLINE static void accumulate(Tile<V, T>& tile) {
     using Block = typename Format::Block;
@@ -130,6 +132,8 @@ struct BlockDot {
 //         − minimum_scale · x_scale · Σ m Σ x_code.
 template <class Format>
 struct SubBlockDot {
+  static constexpr bool kHasMinimum = Format::kHasMinimum;
+
   template <class V, size_t T>
   KINGLET_INLINE static void accumulate(Tile<V, T>& tile) {
     using Block = typename Format::Block;

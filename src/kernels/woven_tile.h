@@ -9,9 +9,22 @@
 
 namespace kinglet {
 
+// How many tokens a tile has, chosen by measuring for each vector type: for the common weight
+// types, for floats, and for all other types. 0: panels are used instead (see panel_matmul.h).
+struct TileTokens {
+  size_t q4_0 = 0;
+  size_t q5_0 = 0;
+  size_t q8_0 = 0;
+  size_t q4_k = 0;
+  size_t q5_k = 2;
+  size_t q6_k = 0;
+  size_t floats;
+  size_t others = 1;  // weights are unpacked again for each token: less code to download
+};
+
 // The products of one group of V::kLanes woven rows with T tokens. Each weight is unpacked once for
-// all T tokens. (Tiles of two groups, which share each loaded activation, were slower in wasm and
-// not faster natively.)
+// all T tokens. (Tiles of two groups, which share each loaded activation, were not faster
+// natively; in wasm, they need panels.)
 template <class V, size_t T>
 struct Tile {
   const std::byte* group;
