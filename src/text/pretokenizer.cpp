@@ -44,14 +44,9 @@ size_t skip_traits(Piece piece, size_t at, uint16_t traits) {
 
 // ---- Runs: one class of characters, over and over
 
-struct Range {
-  char32_t first;
-  char32_t last;
-};
-
 struct Run {
   uint16_t traits = 0;  // a character belongs to the run if it has one of these traits,
-  std::span<const Range> ranges = {};  // or is in one of these ranges, which are in ascending order
+  std::span<const CodePointRange> ranges = {};  // or is in one of these
   size_t min = 1;
   size_t max = SIZE_MAX;
   bool takes_space = false;  // includes one space of any kind in front
@@ -59,11 +54,7 @@ struct Run {
 };
 
 bool belongs_to(const Run& run, Character c) {
-  if ((c.traits & run.traits) != 0) return true;
-  const auto range =
-      std::partition_point(run.ranges.begin(), run.ranges.end(),
-                           [c](const Range& before) { return before.last < c.code_point; });
-  return range != run.ranges.end() && c.code_point >= range->first;
+  return (c.traits & run.traits) != 0 || is_in(run.ranges, c.code_point);
 }
 
 // Returns the end of the run that begins at `at`; `at` if no run begins there.
@@ -300,8 +291,9 @@ struct SplitPattern {
 namespace {
 
 // Chinese characters.
-constexpr Range kHanRanges[] = {{0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xf900, 0xfaff},
-                                {0x20000, 0x2a6df}, {0x2a700, 0x2ebef}, {0x2f800, 0x2fa1f}};
+constexpr CodePointRange kHanRanges[] = {{0x3400, 0x4dbf},   {0x4e00, 0x9fff},
+                                         {0xf900, 0xfaff},   {0x20000, 0x2a6df},
+                                         {0x2a700, 0x2ebef}, {0x2f800, 0x2fa1f}};
 constexpr Run kHan = {.ranges = kHanRanges};
 
 constexpr Words kGpt2Words = {Contractions::lower_case, Letters::after_space, 0, "",
@@ -332,38 +324,38 @@ constexpr Words kSparkWords = {Contractions::none, Letters::after_sign, 3, "",
 constexpr Run kNumber = {.traits = trait::kNumber};
 constexpr Run kSingleNumber = {.traits = trait::kNumber, .max = 1};
 constexpr Run kThreeNumbers = {.traits = trait::kNumber, .max = 3};
-constexpr Range kAsciiDigits[] = {{'0', '9'}};
+constexpr CodePointRange kAsciiDigits[] = {{'0', '9'}};
 constexpr Run kThreeDigits = {.ranges = kAsciiDigits, .min = 3, .max = 3};
 
-constexpr Range kOperators[] = {{'$', '$'}, {'+', '+'}, {'<', '>'},
-                                {'^', '^'}, {'|', '|'}, {'~', '~'}};
+constexpr CodePointRange kOperators[] = {{'$', '$'}, {'+', '+'}, {'<', '>'},
+                                         {'^', '^'}, {'|', '|'}, {'~', '~'}};
 constexpr Run kPunctuation = {.traits = trait::kPunctuation, .ranges = kOperators};
-constexpr Range kFalconOperators[] = {{'$', '$'}, {'+', '+'}, {'<', '>'}, {'^', '^'},
-                                      {'`', '`'}, {'|', '|'}, {'~', '~'}};
+constexpr CodePointRange kFalconOperators[] = {{'$', '$'}, {'+', '+'}, {'<', '>'}, {'^', '^'},
+                                               {'`', '`'}, {'|', '|'}, {'~', '~'}};
 constexpr Run kFalconPunctuation = {.traits = trait::kPunctuation, .ranges = kFalconOperators};
 
-constexpr Range kNewlines[] = {{'\n', '\n'}, {'\r', '\r'}};
+constexpr CodePointRange kNewlines[] = {{'\n', '\n'}, {'\r', '\r'}};
 constexpr Run kNewline = {.ranges = kNewlines, .max = 1};
 constexpr Run kTrailingSpaces = {.traits = trait::kSpace, .at_end = true};
 constexpr Run kLettersAfterSpace = {.traits = trait::kLetter, .takes_space = true};
 constexpr Run kPunctuationAfterSpace = {.traits = trait::kPunctuation, .takes_space = true};
-constexpr Range kEastAsian[] = {{0x800, 0x9fa5}, {0xac00, 0xd7ff}};
+constexpr CodePointRange kEastAsian[] = {{0x800, 0x9fa5}, {0xac00, 0xd7ff}};
 constexpr Run kEastAsianText = {.ranges = kEastAsian};
-constexpr Range kChineseAndKana[] = {{0x3040, 0x30ff}, {0x4e00, 0x9fa5}};
+constexpr CodePointRange kChineseAndKana[] = {{0x3040, 0x30ff}, {0x4e00, 0x9fa5}};
 constexpr Run kChineseOrKana = {.ranges = kChineseAndKana};
-constexpr Range kKorean[] = {{0x3131, 0x318e}, {0xac00, 0xd7a3}};
+constexpr CodePointRange kKorean[] = {{0x3131, 0x318e}, {0xac00, 0xd7a3}};
 constexpr Run kKoreanText = {.ranges = kKorean};
-constexpr Range kBopomofoLetters[] = {{0x3105, 0x312f}};
+constexpr CodePointRange kBopomofoLetters[] = {{0x3105, 0x312f}};
 constexpr Run kBopomofo = {.ranges = kBopomofoLetters};
-constexpr Range kWideMarks[] = {{0x2014, 0x2014}, {0x2018, 0x2019}, {0x201c, 0x201d},
-                                {0x2026, 0x2026}, {0x3001, 0x303f}, {0xfe30, 0xfe4f},
-                                {0xff01, 0xff01}, {0xff0c, 0xff0c}, {0xff1a, 0xff1b}};
+constexpr CodePointRange kWideMarks[] = {{0x2014, 0x2014}, {0x2018, 0x2019}, {0x201c, 0x201d},
+                                         {0x2026, 0x2026}, {0x3001, 0x303f}, {0xfe30, 0xfe4f},
+                                         {0xff01, 0xff01}, {0xff0c, 0xff0c}, {0xff1a, 0xff1b}};
 constexpr Run kWidePunctuation = {.ranges = kWideMarks};
-constexpr Range kLineFeed[] = {{'\n', '\n'}};
+constexpr CodePointRange kLineFeed[] = {{'\n', '\n'}};
 constexpr Run kLineFeeds = {.ranges = kLineFeed};
 
 // Letters with case, as deepseek-llm lists them: without some that Unicode added later.
-constexpr Range kCased[] = {
+constexpr CodePointRange kCased[] = {
     {'A', 'Z'},         {'a', 'z'},         {0xb5, 0xb5},       {0xc0, 0xd6},
     {0xd8, 0xf6},       {0xf8, 0x1ba},      {0x1bc, 0x1bf},     {0x1c4, 0x293},
     {0x295, 0x2af},     {0x370, 0x373},     {0x376, 0x377},     {0x37b, 0x37d},
@@ -388,8 +380,8 @@ constexpr Range kCased[] = {
 constexpr Run kCasedAfterSpace = {.ranges = kCased, .takes_space = true};
 
 // The range up to '~' includes letters, so a word of the previous stage is cut at its accents.
-constexpr Range kAsciiAndWide[] = {{'!', '/'},       {':', '~'},       {0x2018, 0x201f},
-                                   {0x3000, 0x3002}, {0xff01, 0xff0f}, {0xff1a, 0xff5e}};
+constexpr CodePointRange kAsciiAndWide[] = {{'!', '/'},       {':', '~'},       {0x2018, 0x201f},
+                                            {0x3000, 0x3002}, {0xff01, 0xff0f}, {0xff1a, 0xff5e}};
 constexpr Run kAsciiAndWideAfterSpace = {.ranges = kAsciiAndWide, .takes_space = true};
 
 constexpr SplitStage kGpt2Stages[] = {{.words = &kGpt2Words}};

@@ -11,6 +11,13 @@ constexpr unsigned kTraitBits = 11;
 
 }  // namespace
 
+bool is_in(std::span<const CodePointRange> ranges, char32_t code_point) {
+  const auto range = std::partition_point(
+      ranges.begin(), ranges.end(),
+      [code_point](const CodePointRange& before) { return before.last < code_point; });
+  return range != ranges.end() && code_point >= range->first;
+}
+
 const UnicodeTable& UnicodeTable::get() {
   static const UnicodeTable table;
   return table;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace kinglet {
@@ -20,6 +21,15 @@ constexpr uint16_t kLower = 128;      // \p{Ll}, in addition to kLetter
 constexpr uint16_t kAccent = 256;     // \p{Mn}, in addition to kMark
 constexpr uint16_t kControl = 512;    // \p{Cc}, \p{Cf}, \p{Co}, except tab, LF and CR
 }  // namespace trait
+
+// From the first code point to the last.
+struct CodePointRange {
+  char32_t first;
+  char32_t last;
+};
+
+// Whether one of the ranges, which are in ascending order, contains the code point.
+bool is_in(std::span<const CodePointRange> ranges, char32_t code_point);
 
 class UnicodeTable {
  public:

@@ -1,6 +1,5 @@
 #include "text/wordpiece_tokenizer.h"
 
-#include <iterator>
 #include <utility>
 
 #include "base/format.h"
@@ -23,22 +22,13 @@ void append_piece(std::string_view spelled, std::string& bytes) {
   bytes += spelled;
 }
 
-struct CharacterRange {
-  char32_t first;
-  char32_t last;
-};
-
 // Whether the character is a word of its own in BERT's tokenizer. Characters of other scripts that
 // are written without spaces (Hiragana, Thai) are not.
 bool is_ideograph(char32_t c) {
-  constexpr CharacterRange kIdeographs[] = {
+  constexpr CodePointRange kIdeographs[] = {
       {0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xf900, 0xfaff},   {0x20000, 0x2a6df},
       {0x2a700, 0x2b73f}, {0x2b740, 0x2b81f}, {0x2b920, 0x2ceaf}, {0x2f800, 0x2fa1f}};
-  if (c < std::begin(kIdeographs)->first) return false;
-  for (const CharacterRange& range : kIdeographs) {
-    if (c >= range.first && c <= range.last) return true;
-  }
-  return false;
+  return is_in(kIdeographs, c);
 }
 
 // Whether the character is punctuation. Here this includes the symbols of ASCII.
