@@ -13,10 +13,14 @@ constexpr size_t kLongMatch = 6;
 // The number of guesses after a short match.
 constexpr size_t kFewGuesses = 3;
 
-// The budget for guesses, purse_, is counted in 64ths of the cost of a step of one token.
-constexpr int32_t kToken = 64;
+// The budget for guesses, purse_, is counted in 128ths of the cost of a step of one token.
+constexpr int32_t kToken = 128;
 constexpr int32_t kIncome = 1;
+#if defined(__wasm__)
+constexpr int32_t kGuess = kToken * 5 / 8;
+#else
 constexpr int32_t kGuess = kToken / 2;
+#endif
 constexpr int32_t kFirstPurse = kFewGuesses * kGuess;
 constexpr int32_t kFullPurse = 3 * kMostGuesses * kGuess;
 

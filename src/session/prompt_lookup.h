@@ -22,10 +22,11 @@ constexpr uint32_t kMostGuesses = kMostLogitRows - 1;
 // - Nothing is guessed unless the last 3 tokens were seen before. A short match allows 3 guesses, a
 //   long match 7: batches of 4 and of 8 fill the tiles of the kernels.
 // - A budget (`purse_`) pays for guesses, so that text without repetition cannot lose much time. A
-//   guess costs half a token: more than computing it takes, as a step reads the weights anyway. A
-//   guess that is kept earns a token. Each drawn token earns 1/64, which limits the loss in the
-//   long run. A budget that is nearly empty still pays for a single guess now and then, which finds
-//   out where repetition begins.
+//   guess costs half a token: more than computing it takes, as a step reads the weights anyway. In
+//   wasm, where computing takes longer than reading, it costs five eighths. A guess that is kept
+//   earns a token. Each drawn token earns 1/128, which limits the loss in the long run. A budget
+//   that is nearly empty still pays for a single guess now and then, which finds out where
+//   repetition begins.
 class PromptLookup {
  public:
   // Allocates all its memory. `most`: the guesses at a time, up to kMostGuesses; 0: none.
