@@ -150,8 +150,10 @@ struct PanelMatmul {
       Int sums[kTileGroups][kTileTokens];
       for (auto& of_group : sums) std::fill_n(of_group, kTileTokens, V::splat_int(0));
       const Int* end = codes + kActivationBlock / 2;
-      KINGLET_AS_WRITTEN  // unrolled, sums do not stay in registers
-          for (; codes != end; ++codes) {
+      // If this is unrolled, compilers add the products of one sum after the other, so that all
+      // that was loaded must be kept, which takes too many registers.
+      KINGLET_AS_WRITTEN
+      for (; codes != end; ++codes) {
         for (size_t t = 0; t < kTileTokens; ++t) {
           const Int pair = V::splat_lane(codes, t);
           for (size_t g = 0; g < kTileGroups; ++g) {
