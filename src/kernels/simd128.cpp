@@ -10,6 +10,7 @@ namespace {
 struct Simd128 : WasmVector {
   static constexpr size_t kCopies = 4;
   using Words = WasmWords;
+  // cppcheck-suppress duplInheritedMember
   static constexpr TileTokens kTokens{.q5_k = 0, .floats = 2, .others = 0};
   struct Codes {
     int16_t codes[8];  // 4 codes, twice
