@@ -62,28 +62,28 @@ struct PanelMatmul {
   static void unpack_group(BlockDot<Format> /*dot*/, const std::byte* blocks, Panel& panel,
                            size_t group) {
     using Block = typename Format::Block;
-    constexpr size_t kParts = Format::kWidth / kActivationBlock;
+    constexpr size_t kScales = Format::kWidth / kActivationBlock;
     const size_t which = group % kTileGroups;
     WeightPairs* pairs = panel.pairs_of(group);
     Scales* scales = panel.scales_of(group);
-    for (size_t column = 0; column < panel.n_columns; column += Format::kWidth) {
-      const Format block(blocks + column / Block::kSize * kLanes * sizeof(Block));
-      const size_t part = column % Block::kSize / Format::kWidth;
-      unroll<Format::kWidth / 4>([&](auto step) {
-        auto words = block.template unpack<step>(part);
-        for (size_t i = 0; i < 2; ++i) {
-          pairs[2 * step + i].groups[which] =
-              Words::sub_words(words.pairs[i], Words::splat_word(Format::kOffset));
-        }
-      });
-      for (size_t i = 0; i < kParts; ++i) {
-        scales[i].scales[which] = block.scale(part * kParts + i);
-        if constexpr (Format::kHasMinimum) {
-          scales[i].minima[which] = block.minimum(part * kParts + i);
+    for (size_t i = 0; i < panel.n_columns / Block::kSize; ++i) {
+      const Format block(blocks + i * kLanes * sizeof(Block));
+      KINGLET_AS_WRITTEN
+      for (size_t part = 0; part < Block::kSize / Format::kWidth; ++part) {
+        unroll<Format::kWidth / 4>([&](auto step) {
+          const auto words = block.template unpack<step>(part);
+          for (size_t j = 0; j < 2; ++j) {
+            pairs[2 * step + j].groups[which] =
+                Words::sub_words(words.pairs[j], Words::splat_word(Format::kOffset));
+          }
+        });
+        pairs += Format::kWidth / 2;
+        for (size_t sub_block = part * kScales; sub_block < (part + 1) * kScales; ++sub_block) {
+          scales->scales[which] = block.scale(sub_block);
+          if constexpr (Format::kHasMinimum) scales->minima[which] = block.minimum(sub_block);
+          ++scales;
         }
       }
-      pairs += Format::kWidth / 2;
-      scales += kParts;
     }
   }
 
@@ -96,25 +96,28 @@ struct PanelMatmul {
     const size_t which = group % kTileGroups;
     WeightPairs* pairs = panel.pairs_of(group);
     Scales* scales = panel.scales_of(group);
-    for (size_t column = 0; column < panel.n_columns; column += Block::kSize) {
-      const Format block(blocks);
+    for (size_t i = 0; i < panel.n_columns / Block::kSize; ++i) {
+      const Format block(blocks + i * kLanes * sizeof(Block));
+      KINGLET_AS_WRITTEN
       for (size_t half = 0; half < 2; ++half) {
         unroll<4>([&](auto quarter) {
-          for (size_t unit = 0; unit < 8; ++unit) {
-            auto words = block.template unpack<quarter>(half, unit);
-            const Int scale = Words::twice(block.sub_scale(half * 8 + quarter * 2 + unit / 4));
-            for (size_t i = 0; i < 2; ++i) {
-              const Int codes =
-                  Words::sub_words(words.pairs[i], Words::splat_word(Format::kOffset));
-              pairs++->groups[which] = Words::mul_words(codes, scale);
+          KINGLET_AS_WRITTEN
+          for (size_t sub_block = 0; sub_block < 2; ++sub_block) {
+            const Int scale = Words::twice(block.sub_scale(half * 8 + quarter * 2 + sub_block));
+            KINGLET_AS_WRITTEN
+            for (size_t unit = 4 * sub_block; unit < 4 * sub_block + 4; ++unit) {
+              const auto words = block.template unpack<quarter>(half, unit);
+              for (const Int pair : words.pairs) {
+                const Int codes = Words::sub_words(pair, Words::splat_word(Format::kOffset));
+                pairs++->groups[which] = Words::mul_words(codes, scale);
+              }
             }
           }
         });
       }
-      for (size_t i = 0; i < Block::kSize / kActivationBlock; ++i) {
-        scales++->scales[which] = block.scale();
-      }
-      blocks += kLanes * sizeof(Block);
+      const Float scale = block.scale();
+      KINGLET_AS_WRITTEN
+      for (size_t j = 0; j < Block::kSize / kActivationBlock; ++j) scales++->scales[which] = scale;
     }
   }
 

@@ -29,9 +29,6 @@ struct Simd128 : WasmVector {
   static Int load_two_steps(const Codes* x) {
     return wasm_i32x4_shuffle(wasm_v128_load(x[0].codes), wasm_v128_load(x[1].codes), 0, 1, 4, 5);
   }
-  static Bytes look_up(const int8_t (&table)[16], Bytes i) {
-    return wasm_i8x16_swizzle(wasm_v128_load(table), i);
-  }
   static Unsigned as_unsigned(Bytes x) {
     return {wasm_u16x8_extend_low_u8x16(x), wasm_u16x8_extend_high_u8x16(x)};
   }

@@ -97,6 +97,9 @@ struct WasmVector {
     if constexpr (Left < 0) x = wasm_u16x8_shr(x, -Left);
     return wasm_v128_and(x, wasm_i8x16_const_splat(Mask));
   }
+  static Bytes look_up(const int8_t (&table)[16], Bytes i) {
+    return wasm_i8x16_swizzle(wasm_v128_load(table), i);
+  }
   static Bytes bit_or(Bytes a, Bytes b) { return wasm_v128_or(a, b); }
   static Bytes bit_and(Bytes a, Bytes b) { return wasm_v128_and(a, b); }
   static Int shift_right(Int x, uint32_t bits) { return wasm_u32x4_shr(x, bits); }
@@ -200,18 +203,19 @@ struct WasmWords : WasmVector {
   using UnsignedDot = void;
   using SignedDot = void;
 
-  static Bytes look_up(const int8_t (&table)[16], Bytes i) {
-    return wasm_i8x16_swizzle(wasm_v128_load(table), i);
-  }
   static Unsigned as_unsigned(Bytes x) {
-    return in_pairs(wasm_u16x8_extend_low_u8x16(x), wasm_u16x8_extend_high_u8x16(x));
+    Int rows[2];
+    widen_bytes(x, rows);
+    return in_pairs(rows);
   }
   static Signed as_signed(Bytes x) {
-    return in_pairs(wasm_i16x8_extend_low_i8x16(x), wasm_i16x8_extend_high_i8x16(x));
+    Int rows[2];
+    widen_pairs(x, rows);
+    return in_pairs(rows);
   }
-  static Words in_pairs(Int rows01, Int rows23) {
-    return {{wasm_i32x4_shuffle(rows01, rows23, 0, 2, 4, 6),
-             wasm_i32x4_shuffle(rows01, rows23, 1, 3, 5, 7)}};
+  static Words in_pairs(const Int (&rows)[2]) {
+    return {{wasm_i32x4_shuffle(rows[0], rows[1], 0, 2, 4, 6),
+             wasm_i32x4_shuffle(rows[0], rows[1], 1, 3, 5, 7)}};
   }
   static Int splat_word(int16_t x) { return wasm_i16x8_splat(x); }
   static Int sub_words(Int a, Int b) { return wasm_i16x8_sub(a, b); }
