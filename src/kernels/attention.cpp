@@ -12,6 +12,9 @@ namespace {
 // Bytes of a cache line.
 constexpr size_t kLine = 64;
 
+// With fewer heads than this, a single token is faster without transposed queries.
+constexpr size_t kTransposedHeads = 4;
+
 size_t padded_dim(size_t head_dim) { return static_cast<size_t>(round_up(head_dim, kKvBlock)); }
 
 size_t value_bytes(size_t head_dim) {
@@ -23,7 +26,9 @@ size_t code_bytes(size_t head_dim) {
       round_up(kMaxQueryRows * padded_dim(head_dim) * sizeof(int16_t), kLine));
 }
 
-size_t transposed_bytes(size_t head_dim) { return kMaxQueryRows * head_dim * sizeof(float); }
+size_t transposed_bytes(size_t head_dim) {
+  return kMaxQueryRows * padded_dim(head_dim) * sizeof(float);
+}
 
 bool has_integer_codes(KvKind kind) {
   return kind == KvKind::int8 || kind == KvKind::q8 || kind == KvKind::q4;
@@ -39,8 +44,7 @@ class Rows {
     const size_t stride = padded_dim(tile.head_dim);
     auto* values = reinterpret_cast<float*>(scratch);
     auto* codes = reinterpret_cast<int16_t*>(scratch + value_bytes(tile.head_dim));
-    auto* transposed =
-        reinterpret_cast<float*>(scratch + value_bytes(tile.head_dim) + code_bytes(tile.head_dim));
+    std::byte* transposed = scratch + value_bytes(tile.head_dim) + code_bytes(tile.head_dim);
     for (size_t i = 0; i < n_rows; ++i) {
       const size_t token = (first_row + i) / tile.n_heads;
       const size_t head = (first_row + i) % tile.n_heads;
@@ -61,12 +65,16 @@ class Rows {
             kernels.quantize_query(row, tile.head_dim, stride, cache.keys.kind, codes + i * stride);
       }
     }
-    queries_ = {values, codes, query_scales_, stride, tile.head_dim, nullptr};
-    // Only for whole texts, which have many tokens. Other calls may have a single token, for which
-    // other code is faster, and a token's results must not depend on the number of tokens.
-    if (tile.n_positions == 0 || !kernels.reads_transposed) return;
-    transpose(values, stride, transposed);
-    queries_.transposed = transposed;
+    queries_ = {values, codes, query_scales_, stride, tile.head_dim, nullptr, nullptr};
+    // A token's results must not depend on the number of tokens in a call. So this depends on the
+    // number of rows that a single token has, except for whole texts, which have many tokens.
+    if (!kernels.reads_transposed) return;
+    if (tile.n_positions == 0 && tile.n_heads < kTransposedHeads) return;
+    if (has_integer_codes(cache.keys.kind)) {
+      queries_.transposed_codes = transpose<int16_t, 2>(codes, stride, transposed);
+    } else {
+      queries_.transposed = transpose<float, 1>(values, tile.head_dim, transposed);
+    }
   }
 
   void attend() {
@@ -91,12 +99,19 @@ class Rows {
   }
 
  private:
-  void transpose(const float* values, size_t stride, float* transposed) const {
-    for (size_t i = 0; i < tile_.head_dim; ++i) {
+  // Writes each kGroup neighbours of the first n elements of a row beside those of the other rows.
+  template <class T, size_t kGroup>
+  const T* transpose(const T* rows, size_t n, std::byte* scratch) const {
+    auto* transposed = reinterpret_cast<T*>(scratch);
+    T* out = transposed;
+    for (size_t i = 0; i < n; i += kGroup) {
       for (size_t row = 0; row < kMaxQueryRows; ++row) {
-        transposed[i * kMaxQueryRows + row] = row < n_rows_ ? values[row * stride + i] : 0.0f;
+        for (size_t j = i; j < i + kGroup; ++j) {
+          *out++ = row < n_rows_ ? rows[row * queries_.stride + j] : T{};
+        }
       }
     }
+    return transposed;
   }
 
   // Finds the positions that a row sees.

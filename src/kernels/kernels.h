@@ -91,9 +91,10 @@ struct Queries {
   const float* scales;   // [n_rows]
   size_t stride;  // from one row to the next: head_dim rounded up to whole blocks of kKvBlock
   size_t head_dim;
-  // The same values transposed, [head_dim][kMaxQueryRows], with 0 for missing rows; or null. See
+  // The values or codes of integer kinds transposed, with 0 for missing rows; or null. See
   // KernelSet::reads_transposed.
-  const float* transposed;
+  const float* transposed;          // [head_dim][kMaxQueryRows]
+  const int16_t* transposed_codes;  // [stride / 2][kMaxQueryRows][2]: pairs stay together
 };
 
 // The maximum numbers of positions and of rows in one call. Keys and values that are not multiplied
@@ -253,7 +254,7 @@ struct KernelSet {
   float (*quantize_query)(const float* values, size_t head_dim, size_t stride, KvKind kind,
                           int16_t* codes);
 
-  // Whether score() of floats is faster with Queries::transposed. That adds numbers in another
+  // Whether score() of many rows is faster with transposed Queries. That adds numbers in another
   // order, so a given row must use it always or never.
   bool reads_transposed = false;
 

@@ -16,7 +16,10 @@
 //   store_words(p, ints)           kLanes int16
 //   load_int8(p)                   kLanes int8, as int32
 //   splat_half(x)                  a Half as a float in every lane
-//   transpose(x)                   transposes kLanes vectors; only if kLanes is kMaxQueryRows
+//   transpose(x)                   transposes kLanes vectors; only if kLanes is kMaxQueryRows, and
+//                                  so are the next two
+//   HalfLength                     vectors of kLanes / 2 lanes, with what score_in_lanes() needs
+//   whole(x)                       a Float, also of HalfLength, as a Float, with 0 in other lanes
 //   shift_left, and_ints, as_floats
 //   kQueryRows                     query rows whose sums fit into registers: 2 or 3
 //
@@ -49,6 +52,7 @@ struct VectorAttention {
   static constexpr size_t kChunk = kPairVectors * kLanes;  // elements of a value at a time
 
   static constexpr bool kHasLaneForRow = kLanes == kMaxQueryRows;
+  static constexpr size_t kLaneKeys = 8;  // keys that are multiplied together by rows in lanes
 
   static void add_to(KernelSet& set) {
     set.quantize_query = quantize_query;
@@ -133,7 +137,11 @@ struct VectorAttention {
                         size_t n_positions, float* scores) {
     if constexpr (kHasLaneForRow) {
       if (queries.transposed != nullptr) {
-        return score_in_lanes(queries, n_rows, keys, n_positions, scores);
+        return score_in_lanes(n_rows, n_positions, scores, [&]<class Rows>(size_t p, Float* sums) {
+          const std::byte* rows[kLaneKeys];
+          find_rows(keys, p, n_positions, kLaneKeys, rows);
+          add_products<Rows>(queries, queries.head_dim, rows, sums);
+        });
       }
     }
     const size_t n_whole = queries.head_dim / kLanes * kLanes;
@@ -147,14 +155,20 @@ struct VectorAttention {
   }
 
   // Computes all query rows in the lanes of a vector. This needs no sums of lanes, which take most
-  // of the time for short heads.
-  [[gnu::noinline]] static void score_in_lanes(const Queries& queries, size_t n_rows,
-                                               const KvRows& keys, size_t n_positions,
-                                               float* scores) {
+  // of the time for short heads. Calls multiply.template operator()<Rows>(p, sums) for the products
+  // of the kLaneKeys keys from position p on with all rows. Rows is V, or its half: vectors that
+  // hold 8 rows, and take half the time.
+  template <class Multiply>
+  [[gnu::noinline]] static void score_in_lanes(size_t n_rows, size_t n_positions, float* scores,
+                                               const Multiply& multiply) {
     for (size_t p = 0; p < n_positions; p += kLanes) {
       Float sums[kLanes];
-      for (size_t half = 0; half < kLanes; half += kLanes / 2) {
-        add_products(queries, keys, p + half, n_positions, sums + half);
+      for (size_t half = 0; half < kLanes; half += kLaneKeys) {
+        if (2 * n_rows > kLanes) {
+          multiply.template operator()<V>(p + half, sums + half);
+        } else {
+          multiply.template operator()<typename V::HalfLength>(p + half, sums + half);
+        }
       }
       V::transpose(sums);
       for (size_t row = 0; row < n_rows; ++row) {
@@ -163,21 +177,21 @@ struct VectorAttention {
     }
   }
 
-  // sums[i] = the dot products of the key at position p + i with all query rows.
-  static void add_products(const Queries& queries, const KvRows& keys, size_t p, size_t n_positions,
+  // sums[k] = the products of the first n elements of float key k with the query rows.
+  template <class Rows>
+  static void add_products(const Queries& queries, size_t n, const std::byte* const* keys,
                            Float* sums) {
-    constexpr size_t kKeys = kLanes / 2;
-    const std::byte* rows[kKeys];
-    find_rows(keys, p, n_positions, kKeys, rows);
-    std::fill_n(sums, kKeys, V::splat(0.0f));
+    typename Rows::Float parts[kLaneKeys];
+    std::fill_n(parts, kLaneKeys, Rows::splat(0.0f));
     KINGLET_AS_WRITTEN
-    for (size_t i = 0; i < queries.head_dim; ++i) {
-      const Float query = V::load(queries.transposed + i * kLanes);
-      for (size_t k = 0; k < kKeys; ++k) {
-        const float key = reinterpret_cast<const float*>(rows[k])[i];
-        sums[k] = V::fma(query, V::splat(key), sums[k]);
+    for (size_t i = 0; i < n; ++i) {
+      const auto query = Rows::load(queries.transposed + i * kLanes);
+      for (size_t k = 0; k < kLaneKeys; ++k) {
+        const float key = reinterpret_cast<const float*>(keys[k])[i];
+        parts[k] = Rows::fma(query, Rows::splat(key), parts[k]);
       }
     }
+    for (size_t k = 0; k < kLaneKeys; ++k) sums[k] = V::whole(parts[k]);
   }
 
   // For kinds that are converted: widens four keys once for all query rows.
@@ -195,11 +209,11 @@ struct VectorAttention {
   // out[row][p] = x[row][p] * the scale of position p.
   [[gnu::noinline]] static void scale_rows(const float* x, size_t n_rows, const KvRows& rows,
                                            size_t n_positions, float* out) {
+    alignas(64) float scales[kAttentionBlock] = {};
     KINGLET_AS_WRITTEN
-    for (size_t p = 0; p < n_positions; ++p) {
-      const float scale = rows.scales[p * rows.scale_stride];
-      KINGLET_AS_WRITTEN
-      for (size_t i = p; i < n_rows * kAttentionBlock; i += kAttentionBlock) out[i] = x[i] * scale;
+    for (size_t p = 0; p < n_positions; ++p) scales[p] = rows.scales[p * rows.scale_stride];
+    for (size_t i = 0; i < n_rows * kAttentionBlock; i += kLanes) {
+      V::store(out + i, V::mul(V::load(x + i), V::load(scales + i % kAttentionBlock)));
     }
   }
 
@@ -209,16 +223,31 @@ struct VectorAttention {
   [[gnu::noinline]] static size_t score_widened(const Format& format, const Queries& queries,
                                                 size_t n_rows, const KvRows& keys,
                                                 size_t n_positions, float* scores) {
-    alignas(64) float widened[kPositions][kMostWidened];
     const size_t n_wide = std::min(queries.head_dim / kLanes * kLanes, kMostWidened);
-    KINGLET_AS_WRITTEN
-    for (size_t p = 0; p < n_positions; p += kPositions) {
-      const std::byte* rows[kPositions];
-      find_rows(keys, p, n_positions, kPositions, rows);
-      for (size_t i = 0; i < kPositions; ++i) {
+    const auto widen_keys = [&]<size_t N>(size_t p, float (&widened)[N][kMostWidened],
+                                          const std::byte** rows) {
+      find_rows(keys, p, n_positions, N, rows);
+      for (size_t i = 0; i < N; ++i) {
         widen(format, rows[i], n_wide, widened[i]);
         rows[i] = reinterpret_cast<const std::byte*>(widened[i]);
       }
+    };
+    if constexpr (kHasLaneForRow) {
+      if (queries.transposed != nullptr) {
+        score_in_lanes(n_rows, n_positions, scores, [&]<class Rows>(size_t p, Float* sums) {
+          alignas(64) float widened[kLaneKeys][kMostWidened];
+          const std::byte* rows[kLaneKeys];
+          widen_keys(p, widened, rows);
+          add_products<Rows>(queries, n_wide, rows, sums);
+        });
+        return n_wide;
+      }
+    }
+    alignas(64) float widened[kPositions][kMostWidened];
+    KINGLET_AS_WRITTEN
+    for (size_t p = 0; p < n_positions; p += kPositions) {
+      const std::byte* rows[kPositions];
+      widen_keys(p, widened, rows);
       score_four_rows(queries, n_rows, n_wide, rows, scores + p);
     }
     return n_wide;
@@ -401,8 +430,14 @@ struct VectorAttention {
     }
   };
 
-  static Float splat_scale(float scale) { return V::splat(scale); }
-  static Float splat_scale(Half scale) { return V::splat_half(scale); }
+  template <class W>
+  static auto splat_scale(float scale) {
+    return W::splat(scale);
+  }
+  template <class W>
+  static auto splat_scale(Half scale) {
+    return W::splat_half(scale);
+  }
 
   // Converts n scales to floats; n is a multiple of kLanes.
   static void widen_scales(const float* scales, size_t n, float* out) {
@@ -464,19 +499,7 @@ struct VectorAttention {
   [[gnu::noinline]] static void score_codes(const Queries& queries, size_t n_rows,
                                             const KvRows& keys, size_t n_positions, size_t block,
                                             float* scores) {
-    KINGLET_AS_WRITTEN
-    for (size_t p = 0; p < n_positions; p += kPositions) {
-      const std::byte* rows[kPositions];
-      find_rows(keys, p, n_positions, kPositions, rows);
-      const float* scales[kPositions];
-      for (size_t i = 0; i < kPositions; ++i) {
-        scales[i] = keys.scales + std::min(p + i, n_positions - 1) * keys.scale_stride;
-      }
-      with_rows(n_rows, [&]<size_t R>(size_t row) {
-        score_four_codes<Codes, R>(queries, row, block, rows, scales,
-                                   scores + row * kAttentionBlock + p);
-      });
-    }
+    score_unscaled<Codes>(queries, n_rows, keys, n_positions, block, scores);
     for (size_t row = 0; row < n_rows; ++row) {
       const Float scale = V::splat(queries.scales[row]);
       float* out = scores + row * kAttentionBlock;
@@ -485,6 +508,85 @@ struct VectorAttention {
         V::store(out + p, V::mul(V::load(out + p), scale));
       }
     }
+  }
+
+  // The scores without the scales of the queries.
+  template <class Codes>
+  static void score_unscaled(const Queries& queries, size_t n_rows, const KvRows& keys,
+                             size_t n_positions, size_t block, float* scores) {
+    const auto find = [&]<size_t N>(size_t p, const std::byte* (&rows)[N],
+                                    const float* (&scales)[N]) {
+      find_rows(keys, p, n_positions, N, rows);
+      for (size_t i = 0; i < N; ++i) {
+        scales[i] = keys.scales + std::min(p + i, n_positions - 1) * keys.scale_stride;
+      }
+    };
+    if constexpr (kHasLaneForRow) {
+      if (queries.transposed_codes != nullptr && queries.head_dim <= kMostWidened) {
+        return score_in_lanes(n_rows, n_positions, scores, [&]<class Rows>(size_t p, Float* sums) {
+          const std::byte* rows[kLaneKeys];
+          const float* scales[kLaneKeys];
+          find(p, rows, scales);
+          add_code_products<Codes, Rows>(queries, block, rows, scales, sums);
+        });
+      }
+    }
+    KINGLET_AS_WRITTEN
+    for (size_t p = 0; p < n_positions; p += kPositions) {
+      const std::byte* rows[kPositions];
+      const float* scales[kPositions];
+      find(p, rows, scales);
+      with_rows(n_rows, [&]<size_t R>(size_t row) {
+        score_four_codes<Codes, R>(queries, row, block, rows, scales,
+                                   scores + row * kAttentionBlock + p);
+      });
+    }
+  }
+
+  // dots[k] = the products of the first n words of key k with the codes of the query rows. In a
+  // function of its own, the compiler keeps the sums in registers.
+  template <class Rows>
+  [[gnu::noinline]] static void dot_codes(const int16_t* transposed, size_t n,
+                                          const int16_t (&words)[kLaneKeys][kMostWidened],
+                                          typename Rows::Int* dots) {
+    typename Rows::Int sums[kLaneKeys];
+    std::fill_n(sums, kLaneKeys, Rows::splat_int(0));
+    KINGLET_AS_WRITTEN
+    for (size_t i = 0; i < n; i += 2) {
+      const auto query = Rows::load_ints(transposed + i * kLanes);
+      for (size_t k = 0; k < kLaneKeys; ++k) {
+        int32_t pair;
+        std::memcpy(&pair, words[k] + i, sizeof pair);
+        sums[k] = Rows::dot_words(sums[k], query, Rows::splat_int(pair));
+      }
+    }
+    std::copy_n(sums, kLaneKeys, dots);
+  }
+
+  // sums[k] = the products of key k with the codes of the query rows.
+  template <class Codes, class Rows>
+  static void add_code_products(const Queries& queries, size_t block, const std::byte* const* rows,
+                                const float* const* scales, Float* sums) {
+    const size_t n_whole = block / Codes::kStep * Codes::kStep;
+    typename Rows::Float parts[kLaneKeys];
+    std::fill_n(parts, kLaneKeys, Rows::splat(0.0f));
+    for (size_t from = 0; from < queries.head_dim; from += block) {
+      alignas(64) int16_t words[kLaneKeys][kMostWidened];
+      for (size_t k = 0; k < kLaneKeys; ++k) {
+        for (size_t i = 0; i < n_whole; i += Codes::kStep) {
+          Int vectors[Codes::kWordVectors];
+          Codes::load_words(Codes::at(rows[k], from + i), vectors);
+          std::memcpy(words[k] + i, vectors, sizeof vectors);
+        }
+      }
+      typename Rows::Int dots[kLaneKeys];
+      dot_codes<Rows>(queries.transposed_codes + from * kLanes, n_whole, words, dots);
+      for (size_t k = 0; k < kLaneKeys; ++k) {
+        const auto scale = splat_scale<Rows>(Codes::scale(rows[k], scales[k], from / block));
+        parts[k] = Rows::fma(Rows::to_float(dots[k]), scale, parts[k]);
+      }
+    }
+    for (size_t k = 0; k < kLaneKeys; ++k) sums[k] = V::whole(parts[k]);
   }
 
   template <class Codes, size_t R>
@@ -513,7 +615,7 @@ struct VectorAttention {
         }
       }
       for (size_t p = 0; p < kPositions; ++p) {
-        const Float scale = splat_scale(Codes::scale(rows[p], scales[p], from / block));
+        const Float scale = splat_scale<V>(Codes::scale(rows[p], scales[p], from / block));
         for (size_t r = 0; r < R; ++r) {
           sums[r][p] = V::fma(V::to_float(dots[r][p]), scale, sums[r][p]);
         }
