@@ -78,6 +78,7 @@ struct Avx2Vector {
   static Int mul_int(Int a, Int b) { return _mm256_mullo_epi32(a, b); }
   static Int to_int(Float x) { return _mm256_cvtps_epi32(x); }
   static Float to_float(Int x) { return _mm256_cvtepi32_ps(x); }
+  static Float small_to_float(Int x) { return to_float(x); }
   static int32_t horizontal_sum_int(Int x) {
     __m128i half = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
     half = _mm_add_epi32(half, _mm_shuffle_epi32(half, 0b01001110));

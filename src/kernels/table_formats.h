@@ -18,10 +18,10 @@ struct TableQ1_0 {
   static constexpr int32_t kFactor = 2;
   static constexpr int32_t kOffset = 1;
 
-  // Returns which byte of a block holds group i of 8 columns, of the 32 columns of `part`.
-  static constexpr size_t byte_of(size_t /*plane*/, size_t part, size_t i) {
-    return offsetof(BlockQ1_0, bits) + 4 * part + i;
-  }
+  static constexpr size_t kNextColumns = 1;  // bytes to the next 8 columns of the same part
+  static constexpr size_t kNextPlane = 0;    // bytes to the second plane of the same columns
+  // Returns which byte of a block holds the first 8 of the 32 columns of `part`.
+  static constexpr size_t first_byte(size_t part) { return offsetof(BlockQ1_0, bits) + 4 * part; }
 };
 
 // Codes of two bits: weights are -1 … 2 times the scale.
@@ -36,15 +36,17 @@ struct BitPairs {
 // Each 32 columns have 4 bytes of low bits, then 4 bytes of high bits.
 template <class Block>
 struct TablePairs : BitPairs<Block> {
-  static constexpr size_t byte_of(size_t plane, size_t part, size_t i) {
-    return offsetof(Block, pairs) + 8 * part + 4 * plane + i;
-  }
+  static constexpr size_t kNextColumns = 1;
+  static constexpr size_t kNextPlane = 4;
+  static constexpr size_t first_byte(size_t part) { return offsetof(Block, pairs) + 8 * part; }
 };
 
 // Packing moves pair k of each of 8 bytes to bytes 2 k (the low bits) and 2 k + 1 (the high bits).
 struct TableTQ2_0 : BitPairs<BlockTQ2_0> {
-  static constexpr size_t byte_of(size_t plane, size_t part, size_t i) {
-    return offsetof(BlockTQ2_0, pairs) + 32 * (part / 4) + 8 * i + 2 * (part % 4) + plane;
+  static constexpr size_t kNextColumns = 8;
+  static constexpr size_t kNextPlane = 1;
+  static constexpr size_t first_byte(size_t part) {
+    return offsetof(BlockTQ2_0, pairs) + 32 * (part / 4) + 2 * (part % 4);
   }
 };
 

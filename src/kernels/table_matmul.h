@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/loops.h"
 #include "kernels/activation_block.h"
 #include "kernels/kernels.h"
 #include "kernels/prefetch.h"
@@ -98,41 +99,49 @@ struct TableMatmul {
   template <class Format>
   static void look_up_part(const std::byte* block, size_t next, const SumTable* tables, size_t part,
                            int16_t* sums) {
-    constexpr size_t kPlanes = Format::kPlanes;
-    Bytes low[kPlanes][kVectors];
-    Bytes high[kPlanes][kVectors];
-    for (size_t i = 0; i < 4; ++i) {
-      for (size_t plane = 0; plane < kPlanes; ++plane) {
-        const std::byte* unit = block + kGroupRows * Format::byte_of(plane, part, i);
-        for (size_t v = 0; v < kVectors; ++v) {
-          const Bytes bits = V::load_row_bytes(unit + v * sizeof(Bytes), next);
-          const Bytes first = V::template move_bits<0, 0x0f>(bits);
-          const Bytes second = V::template move_bits<-4, 0x0f>(bits);
-          const Bytes first_low = V::look_up(tables[2 * i].low, first);
-          const Bytes first_high = V::look_up(tables[2 * i].high, first);
-          low[plane][v] = i == 0 ? first_low : V::add_bytes(low[plane][v], first_low);
-          high[plane][v] = i == 0 ? first_high : V::add_bytes(high[plane][v], first_high);
-          low[plane][v] = V::add_bytes(low[plane][v], V::look_up(tables[2 * i + 1].low, second));
-          high[plane][v] = V::add_bytes(high[plane][v], V::look_up(tables[2 * i + 1].high, second));
-        }
-      }
-    }
+    const std::byte* bytes = block + kGroupRows * Format::first_byte(part);
+    KINGLET_AS_WRITTEN
     for (size_t v = 0; v < kVectors; ++v) {
-      Int totals[2];
-      for (size_t plane = 0; plane < kPlanes; ++plane) {
-        Int lows[2];
-        Int highs[2];
-        V::widen_bytes(low[plane][v], lows);
-        V::widen_bytes(high[plane][v], highs);
-        for (size_t half = 0; half < 2; ++half) {
-          const Int words = V::add_words(lows[half], V::template shift_words<5>(highs[half]));
-          totals[half] =
-              plane == 0 ? words : V::add_words(totals[half], V::template shift_words<1>(words));
-        }
-      }
-      V::store_vector(sums + v * sizeof(Bytes), totals[0]);
-      V::store_vector(sums + v * sizeof(Bytes) + sizeof(Bytes) / 2, totals[1]);
+      look_up_vector<Format>(bytes + v * sizeof(Bytes), next, tables, sums + v * sizeof(Bytes));
     }
+  }
+
+  // The loops are not unrolled: the compiler would load all tables first, and browsers have no
+  // registers to hold them.
+  template <class Format>
+  static void look_up_vector(const std::byte* bytes, size_t next, const SumTable* tables,
+                             int16_t* sums) {
+    constexpr size_t kPlanes = Format::kPlanes;
+    Bytes low[kPlanes] = {};
+    Bytes high[kPlanes] = {};
+    const SumTable* const end = tables + kActivationBlock / kTableColumns;
+    KINGLET_AS_WRITTEN
+    for (; tables != end; tables += 2) {
+      for (size_t plane = 0; plane < kPlanes; ++plane) {
+        const Bytes bits = V::load_row_bytes(bytes + plane * kGroupRows * Format::kNextPlane, next);
+        const Bytes first = V::template move_bits<0, 0x0f>(bits);
+        const Bytes second = V::template move_bits<-4, 0x0f>(bits);
+        low[plane] = V::add_bytes(low[plane], V::look_up(tables[0].low, first));
+        high[plane] = V::add_bytes(high[plane], V::look_up(tables[0].high, first));
+        low[plane] = V::add_bytes(low[plane], V::look_up(tables[1].low, second));
+        high[plane] = V::add_bytes(high[plane], V::look_up(tables[1].high, second));
+      }
+      bytes += kGroupRows * Format::kNextColumns;
+    }
+    Int totals[2];
+    for (size_t plane = 0; plane < kPlanes; ++plane) {
+      Int lows[2];
+      Int highs[2];
+      V::widen_bytes(low[plane], lows);
+      V::widen_bytes(high[plane], highs);
+      for (size_t half = 0; half < 2; ++half) {
+        const Int words = V::add_words(lows[half], V::template shift_words<5>(highs[half]));
+        totals[half] =
+            plane == 0 ? words : V::add_words(totals[half], V::template shift_words<1>(words));
+      }
+    }
+    V::store_vector(sums, totals[0]);
+    V::store_vector(sums + sizeof(Bytes) / 2, totals[1]);
   }
 
   // Returns what the products of a block of weights and its activations still lack, before the
@@ -163,7 +172,7 @@ struct TableMatmul {
       const Float missing = V::splat(rest<Format>(x, part, kParts));
       Float totals[kFloats];
       for (Float& total : totals) total = missing;
-#pragma GCC unroll 1
+      KINGLET_AS_WRITTEN
       for (size_t i = 0; i < kParts; ++i) {
         // Without this, the processor waits for the next page at the end of each page. One part is
         // prefetched at a time: it also waits if more prefetches are open than it can track.
@@ -175,7 +184,7 @@ struct TableMatmul {
         look_up_part<Format>(group, next, tables, i, sums);
         const Float scale = V::splat(Format::kFactor * x.blocks[part + i].scale[0]);
         for (size_t j = 0; j < kFloats; ++j) {
-          totals[j] = V::fma(V::to_float(V::load_int16(sums + j * kLanes)), scale, totals[j]);
+          totals[j] = V::fma(V::small_to_float(V::load_int16(sums + j * kLanes)), scale, totals[j]);
         }
       }
       const std::byte* scales = group + kGroupRows * offsetof(Block, scale);

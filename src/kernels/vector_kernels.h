@@ -5,7 +5,8 @@
 // unit that is compiled with its flags. V provides
 //   Float, Int        vectors of kLanes floats and 32-bit integers, with load, store, splat, add,
 //                     sub, mul, fma (a * b + c), min and max (if one operand is NaN, the first),
-//                     max_int, to_int (rounds to nearest), to_float, as_ints (the same bits),
+//                     max_int, to_int (rounds to nearest), to_float, small_to_float (the same for
+//                     0 <= x < 2^23), as_ints (the same bits),
 //                     load_twice (a a b b …), swap_neighbours (b a d c …)
 //   Codes             4 quantized activations. If loading them into all rows costs more than
 //                     loading a vector, they are repeated to fill one; kCopies of other numbers

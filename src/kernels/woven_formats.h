@@ -310,13 +310,13 @@ struct WovenScalesAndMinima : WovenBlocks<V, Block> {
     const Int scale =
         i < 4 ? Base::field(a, 8 * i, 0x3f)
               : V::bit_or(Base::field(c, 8 * (i - 4), 0x0f), Base::field(a, 8 * (i - 4) + 2, 0x30));
-    return V::mul(block_scale, V::to_float(scale));
+    return V::mul(block_scale, V::small_to_float(scale));
   }
   Float minimum(size_t i) const {
     const Int minimum = i < 4 ? Base::field(b, 8 * i, 0x3f)
                               : V::bit_or(Base::field(c, 8 * (i - 4) + 4, 0x0f),
                                           Base::field(b, 8 * (i - 4) + 2, 0x30));
-    return V::mul(block_minimum, V::to_float(minimum));
+    return V::mul(block_minimum, V::small_to_float(minimum));
   }
 };
 
