@@ -27,6 +27,7 @@ struct Avx2Vector {
   static constexpr size_t kNibbleSteps = 8;
   static constexpr size_t kCopies = 1;
   static constexpr bool kRollSteps = false;
+  static constexpr bool kRollNibbles = false;
 
   static Float load(const float* p) { return _mm256_loadu_ps(p); }
   static Float load_half(const void* p) {

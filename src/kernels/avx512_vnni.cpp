@@ -29,6 +29,7 @@ struct Avx512Vnni {
   static constexpr size_t kNibbleSteps = 8;
   static constexpr size_t kCopies = 1;
   static constexpr bool kRollSteps = false;
+  static constexpr bool kRollNibbles = false;
   static constexpr int32_t kSignedOffset = 128;
 
   static Float load(const float* p) { return _mm512_loadu_ps(p); }

@@ -20,6 +20,7 @@ struct NeonVector {
   static constexpr size_t kNibbleSteps = 8;
   static constexpr size_t kCopies = 1;
   static constexpr bool kRollSteps = false;
+  static constexpr bool kRollNibbles = false;
   static constexpr int32_t kSignedOffset = 0;
 
   // Conversions between the types that instructions expect; the bits stay the same.

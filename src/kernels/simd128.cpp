@@ -9,6 +9,8 @@ namespace {
 
 struct Simd128 : WasmVector {
   static constexpr size_t kCopies = 4;
+  // cppcheck-suppress duplInheritedMember
+  static constexpr bool kRollNibbles = true;
   using Words = WasmWords;
   // cppcheck-suppress duplInheritedMember
   static constexpr TileTokens kTokens{.q5_k = 0, .floats = 2, .others = 0};

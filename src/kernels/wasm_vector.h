@@ -23,6 +23,7 @@ struct WasmVector {
   // do not fit are stored and loaded again in each step, which took twice as long.
   static constexpr TileTokens kTokens{
       .q4_0 = 8, .q5_0 = 8, .q8_0 = 4, .q4_k = 4, .q6_k = 4, .floats = 2};
+  static constexpr bool kRollNibbles = false;
   static constexpr bool kRollSteps = true;  // unrolled, tiles of bytes do not fit either
   static constexpr int32_t kSignedOffset = 0;
 

@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <type_traits>
 #include <utility>
 
+#include "base/loops.h"
 #include "kernels/kernels.h"
 #include "kernels/prefetch.h"
 #include "kernels/woven_formats.h"
@@ -78,7 +80,9 @@ struct BlockDot {
   KINGLET_INLINE static void accumulate_part(Tile<V, T>& tile, const Format& block, size_t part,
                                              size_t x_block) {
     Sums<V, T> sums;
-    if constexpr (Format::kSharesBytes) {
+    if constexpr (V::kRollNibbles && T == 1 && kScales == 2) {
+      roll_steps(tile, block, part, x_block, sums);
+    } else if constexpr (Format::kSharesBytes) {
       unroll<Format::kWidth / 8>([&](auto step) KINGLET_INLINE {
         add_step<step>(tile, block, part, x_block, sums);
         add_step<step + Format::kWidth / 8>(tile, block, part, x_block, sums);
@@ -98,6 +102,22 @@ struct BlockDot {
     for (size_t i = 0; i < kScales; ++i) {
       add_scaled(tile, block, sums, i, part * kScales + i, x_block + i);
     }
+  }
+
+  // Unrolled, the compiler would load the bytes of all steps first, and browsers have no registers
+  // to hold them.
+  template <class V>
+  KINGLET_INLINE static void roll_steps(const Tile<V, 1>& tile, const Format& block, size_t part,
+                                        size_t x_block, Sums<V, 1>& sums) {
+    constexpr size_t kParts = std::extent_v<decltype(Format::Sum::parts)>;
+    const auto* x = tile.x[0] + x_block;
+    unroll<kParts>([&](auto i) KINGLET_INLINE {
+      KINGLET_AS_WRITTEN
+      for (size_t step = i * kSteps / kParts; step < (i + 1) * kSteps / kParts; ++step) {
+        sums.sums[0][0].parts[i].add(block.template unpack_step<false>(part, step), x[0].steps[step]);
+        sums.sums[1][0].parts[i].add(block.template unpack_step<true>(part, step), x[1].steps[step]);
+      }
+    });
   }
 
   template <size_t Step, class V, size_t T>
@@ -147,9 +167,13 @@ struct SubBlockDot {
           prefetch(block.data + kBlockBytes<V> + half * kHalf, kHalf);
         }
         const size_t x_block = (i * Block::kSize + half * Block::kSize / 2) / kActivationBlock;
-        unroll<4>([&](auto quarter) KINGLET_INLINE {
-          accumulate_quarter<quarter>(tile, block, half, x_block + quarter);
-        });
+        if constexpr (V::kRollSteps && T == 1) {
+          accumulate_half(tile, block, half, x_block);
+        } else {
+          unroll<4>([&](auto quarter) KINGLET_INLINE {
+            accumulate_quarter<quarter>(tile, block, half, x_block + quarter);
+          });
+        }
       }
     }
   }
@@ -158,14 +182,22 @@ struct SubBlockDot {
   template <class V>
   static constexpr size_t kBlockBytes = V::kLanes * sizeof(typename Format::Block);
 
+  // The sums of 32 columns, over their sub-blocks, for each of T tokens.
+  template <class V, size_t T>
+  struct Totals {
+    typename V::Int dots[T];
+    typename V::Int minima[T];
+
+    Totals() {
+      for (size_t t = 0; t < T; ++t) minima[t] = dots[t] = V::splat_int(0);
+    }
+  };
+
   // 32 columns: two sub-blocks.
   template <size_t Quarter, class V, size_t T>
   KINGLET_INLINE static void accumulate_quarter(Tile<V, T>& tile, const Format& block, size_t half,
                                                 size_t x_block) {
-    using Int = typename V::Int;
-    Int totals[T];
-    Int minima[T];
-    for (size_t t = 0; t < T; ++t) minima[t] = totals[t] = V::splat_int(0);
+    Totals<V, T> totals;
     for (size_t i = 0; i < 2; ++i) {
       typename Format::Dot dots[T];
       if constexpr (WantsConstantSteps<typename Format::Dot>) {
@@ -181,28 +213,70 @@ struct SubBlockDot {
           for (size_t t = 0; t < T; ++t) dots[t].add(codes, tile.x[t][x_block].steps[unit]);
         }
       }
-      const size_t sub_block = half * 8 + Quarter * 2 + i;
-      const Int scale = block.sub_scale(sub_block);
-      for (size_t t = 0; t < T; ++t) {
-        const Int x_sum = V::broadcast_int(tile.x[t][x_block].half_sums[i]);
-        Int dot = dots[t].sum();
-        if constexpr (Format::kOffset != 0) {
-          dot = V::sub(dot, V::mul_int(x_sum, V::splat_int(Format::kOffset)));
-        }
-        totals[t] = V::add_int(totals[t], V::mul_int(dot, scale));
-        if constexpr (Format::kHasMinimum) {
-          const Int minimum = V::mul_int(block.sub_minimum(sub_block), x_sum);
-          minima[t] = V::add_int(minima[t], minimum);
-        }
+      add_sub_block(tile, block, half * 8 + Quarter * 2 + i, dots, x_block, totals);
+    }
+    add_scaled(tile, block, totals, x_block);
+  }
+
+  // 128 columns, whose quarters share bytes. The loop over units is not unrolled: the compiler would
+  // load all bytes of the first quarter before the second one, and browsers have no registers to
+  // hold them.
+  template <class V, size_t T>
+  KINGLET_INLINE static void accumulate_half(Tile<V, T>& tile, const Format& block, size_t half,
+                                             size_t x_block) {
+    Totals<V, T> totals[4];
+    KINGLET_AS_WRITTEN
+    for (size_t i = 0; i < 2; ++i) {
+      typename Format::Dot dots[4][T];
+      KINGLET_AS_WRITTEN
+      for (size_t unit = 4 * i; unit < 4 * i + 4; ++unit) {
+        unroll<4>([&](auto quarter) KINGLET_INLINE {
+          const auto codes = block.template unpack<quarter>(half, unit);
+          for (size_t t = 0; t < T; ++t) {
+            dots[quarter][t].add(codes, tile.x[t][x_block + quarter].steps[unit]);
+          }
+        });
+      }
+      for (size_t quarter = 0; quarter < 4; ++quarter) {
+        add_sub_block(tile, block, half * 8 + quarter * 2 + i, dots[quarter], x_block + quarter,
+                      totals[quarter]);
       }
     }
+    for (size_t quarter = 0; quarter < 4; ++quarter) {
+      add_scaled(tile, block, totals[quarter], x_block + quarter);
+    }
+  }
+
+  template <class V, size_t T, class Dot>
+  KINGLET_INLINE static void add_sub_block(const Tile<V, T>& tile, const Format& block,
+                                           size_t sub_block, const Dot (&dots)[T], size_t x_block,
+                                           Totals<V, T>& totals) {
+    using Int = typename V::Int;
+    const Int scale = block.sub_scale(sub_block);
+    for (size_t t = 0; t < T; ++t) {
+      const Int x_sum = V::broadcast_int(tile.x[t][x_block].half_sums[sub_block % 2]);
+      Int dot = dots[t].sum();
+      if constexpr (Format::kOffset != 0) {
+        dot = V::sub(dot, V::mul_int(x_sum, V::splat_int(Format::kOffset)));
+      }
+      totals.dots[t] = V::add_int(totals.dots[t], V::mul_int(dot, scale));
+      if constexpr (Format::kHasMinimum) {
+        const Int minimum = V::mul_int(block.sub_minimum(sub_block), x_sum);
+        totals.minima[t] = V::add_int(totals.minima[t], minimum);
+      }
+    }
+  }
+
+  template <class V, size_t T>
+  KINGLET_INLINE static void add_scaled(Tile<V, T>& tile, const Format& block,
+                                        const Totals<V, T>& totals, size_t x_block) {
     for (size_t t = 0; t < T; ++t) {
       auto& product = tile.products[t];
       const auto x_scale = V::broadcast(tile.x[t][x_block].scale);
-      product = V::fma(V::to_float(totals[t]), V::mul(block.scale(), x_scale), product);
+      product = V::fma(V::to_float(totals.dots[t]), V::mul(block.scale(), x_scale), product);
       if constexpr (Format::kHasMinimum) {
         const auto minimum_scale = V::mul(block.minimum_scale(), x_scale);
-        product = V::sub_float(product, V::mul(V::to_float(minima[t]), minimum_scale));
+        product = V::sub_float(product, V::mul(V::to_float(totals.minima[t]), minimum_scale));
       }
     }
   }

@@ -327,8 +327,13 @@ struct WovenQ4_K : WovenScalesAndMinima<V, BlockQ4_K> {
 
   template <size_t Step>
   typename V::Unsigned unpack(size_t part) const {
-    const auto bytes = this->bytes_at(offsetof(BlockQ4_K, nibbles) + 32 * part + Step % 8 * 4);
-    return V::as_unsigned(nibbles<V, (Step >= 8)>(bytes));
+    return unpack_step<(Step >= 8)>(part, Step % 8);
+  }
+  // Step `step` of the first or the second sub-block of `part`.
+  template <bool kSecond>
+  typename V::Unsigned unpack_step(size_t part, size_t step) const {
+    const auto bytes = this->bytes_at(offsetof(BlockQ4_K, nibbles) + 32 * part + 4 * step);
+    return V::as_unsigned(nibbles<V, kSecond>(bytes));
   }
 };
 
@@ -339,12 +344,16 @@ struct WovenQ5_K : WovenScalesAndMinima<V, BlockQ5_K> {
 
   template <size_t Step>
   typename V::Unsigned unpack(size_t part) const {
-    const auto bytes = this->bytes_at(offsetof(BlockQ5_K, nibbles) + 32 * part + Step % 8 * 4);
+    return unpack_step<(Step >= 8)>(part, Step % 8);
+  }
+  template <bool kSecond>
+  typename V::Unsigned unpack_step(size_t part, size_t step) const {
+    const auto bytes = this->bytes_at(offsetof(BlockQ5_K, nibbles) + 32 * part + 4 * step);
     // The shift moves bits 2 part and 2 part + 1 of every byte to bits 0 and 1.
-    const auto fifth = V::shift_right(this->bytes_at(offsetof(BlockQ5_K, high_bits) + Step % 8 * 4),
+    const auto fifth = V::shift_right(this->bytes_at(offsetof(BlockQ5_K, high_bits) + 4 * step),
                                       static_cast<uint32_t>(2 * part));
-    return V::as_unsigned(V::bit_or(nibbles<V, (Step >= 8)>(bytes),
-                                    V::template move_bits < Step < 8 ? 4 : 3, 0x10 > (fifth)));
+    return V::as_unsigned(
+        V::bit_or(nibbles<V, kSecond>(bytes), V::template move_bits<kSecond ? 3 : 4, 0x10>(fifth)));
   }
 };
 
