@@ -99,49 +99,57 @@ struct TableMatmul {
   template <class Format>
   static void look_up_part(const std::byte* block, size_t next, const SumTable* tables, size_t part,
                            int16_t* sums) {
+    // Browsers have registers for the tables, indexes and sums of two planes of bits.
+    constexpr size_t kTogether = kVectors / Format::kPlanes > 0 ? kVectors / Format::kPlanes : 1;
     const std::byte* bytes = block + kGroupRows * Format::first_byte(part);
     KINGLET_AS_WRITTEN
-    for (size_t v = 0; v < kVectors; ++v) {
-      look_up_vector<Format>(bytes + v * sizeof(Bytes), next, tables, sums + v * sizeof(Bytes));
+    for (size_t v = 0; v < kVectors; v += kTogether) {
+      look_up_vectors<Format, kTogether>(bytes + v * sizeof(Bytes), next, tables,
+                                         sums + v * sizeof(Bytes));
     }
   }
 
-  // The loops are not unrolled: the compiler would load all tables first, and browsers have no
+  // The loop is not unrolled: the compiler would load all tables first, and browsers have no
   // registers to hold them.
-  template <class Format>
-  static void look_up_vector(const std::byte* bytes, size_t next, const SumTable* tables,
-                             int16_t* sums) {
+  template <class Format, size_t N>
+  static void look_up_vectors(const std::byte* bytes, size_t next, const SumTable* tables,
+                              int16_t* sums) {
     constexpr size_t kPlanes = Format::kPlanes;
-    Bytes low[kPlanes] = {};
-    Bytes high[kPlanes] = {};
+    Bytes low[kPlanes][N] = {};
+    Bytes high[kPlanes][N] = {};
     const SumTable* const end = tables + kActivationBlock / kTableColumns;
     KINGLET_AS_WRITTEN
     for (; tables != end; tables += 2) {
       for (size_t plane = 0; plane < kPlanes; ++plane) {
-        const Bytes bits = V::load_row_bytes(bytes + plane * kGroupRows * Format::kNextPlane, next);
-        const Bytes first = V::template move_bits<0, 0x0f>(bits);
-        const Bytes second = V::template move_bits<-4, 0x0f>(bits);
-        low[plane] = V::add_bytes(low[plane], V::look_up(tables[0].low, first));
-        high[plane] = V::add_bytes(high[plane], V::look_up(tables[0].high, first));
-        low[plane] = V::add_bytes(low[plane], V::look_up(tables[1].low, second));
-        high[plane] = V::add_bytes(high[plane], V::look_up(tables[1].high, second));
+        const std::byte* unit = bytes + plane * kGroupRows * Format::kNextPlane;
+        for (size_t v = 0; v < N; ++v) {
+          const Bytes bits = V::load_row_bytes(unit + v * sizeof(Bytes), next);
+          const Bytes first = V::template move_bits<0, 0x0f>(bits);
+          const Bytes second = V::template move_bits<-4, 0x0f>(bits);
+          low[plane][v] = V::add_bytes(low[plane][v], V::look_up(tables[0].low, first));
+          high[plane][v] = V::add_bytes(high[plane][v], V::look_up(tables[0].high, first));
+          low[plane][v] = V::add_bytes(low[plane][v], V::look_up(tables[1].low, second));
+          high[plane][v] = V::add_bytes(high[plane][v], V::look_up(tables[1].high, second));
+        }
       }
       bytes += kGroupRows * Format::kNextColumns;
     }
-    Int totals[2];
-    for (size_t plane = 0; plane < kPlanes; ++plane) {
-      Int lows[2];
-      Int highs[2];
-      V::widen_bytes(low[plane], lows);
-      V::widen_bytes(high[plane], highs);
-      for (size_t half = 0; half < 2; ++half) {
-        const Int words = V::add_words(lows[half], V::template shift_words<5>(highs[half]));
-        totals[half] =
-            plane == 0 ? words : V::add_words(totals[half], V::template shift_words<1>(words));
+    for (size_t v = 0; v < N; ++v) {
+      Int totals[2];
+      for (size_t plane = 0; plane < kPlanes; ++plane) {
+        Int lows[2];
+        Int highs[2];
+        V::widen_bytes(low[plane][v], lows);
+        V::widen_bytes(high[plane][v], highs);
+        for (size_t half = 0; half < 2; ++half) {
+          const Int words = V::add_words(lows[half], V::template shift_words<5>(highs[half]));
+          totals[half] =
+              plane == 0 ? words : V::add_words(totals[half], V::template shift_words<1>(words));
+        }
       }
+      V::store_vector(sums + v * sizeof(Bytes), totals[0]);
+      V::store_vector(sums + v * sizeof(Bytes) + sizeof(Bytes) / 2, totals[1]);
     }
-    V::store_vector(sums, totals[0]);
-    V::store_vector(sums + sizeof(Bytes) / 2, totals[1]);
   }
 
   // Returns what the products of a block of weights and its activations still lack, before the
