@@ -224,7 +224,7 @@ struct VectorAttention {
                                                 size_t n_rows, const KvRows& keys,
                                                 size_t n_positions, float* scores) {
     const size_t n_wide = std::min(queries.head_dim / kLanes * kLanes, kMostWidened);
-    const auto widen_keys = [&]<size_t N>(size_t p, float (&widened)[N][kMostWidened],
+    const auto widen_keys = [&]<size_t N>(size_t p, float(&widened)[N][kMostWidened],
                                           const std::byte** rows) {
       find_rows(keys, p, n_positions, N, rows);
       for (size_t i = 0; i < N; ++i) {
@@ -514,8 +514,8 @@ struct VectorAttention {
   template <class Codes>
   static void score_unscaled(const Queries& queries, size_t n_rows, const KvRows& keys,
                              size_t n_positions, size_t block, float* scores) {
-    const auto find = [&]<size_t N>(size_t p, const std::byte* (&rows)[N],
-                                    const float* (&scales)[N]) {
+    const auto find = [&]<size_t N>(size_t p, const std::byte*(&rows)[N],
+                                    const float*(&scales)[N]) {
       find_rows(keys, p, n_positions, N, rows);
       for (size_t i = 0; i < N; ++i) {
         scales[i] = keys.scales + std::min(p + i, n_positions - 1) * keys.scale_stride;

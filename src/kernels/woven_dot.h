@@ -114,8 +114,10 @@ struct BlockDot {
     unroll<kParts>([&](auto i) KINGLET_INLINE {
       KINGLET_AS_WRITTEN
       for (size_t step = i * kSteps / kParts; step < (i + 1) * kSteps / kParts; ++step) {
-        sums.sums[0][0].parts[i].add(block.template unpack_step<false>(part, step), x[0].steps[step]);
-        sums.sums[1][0].parts[i].add(block.template unpack_step<true>(part, step), x[1].steps[step]);
+        sums.sums[0][0].parts[i].add(block.template unpack_step<false>(part, step),
+                                     x[0].steps[step]);
+        sums.sums[1][0].parts[i].add(block.template unpack_step<true>(part, step),
+                                     x[1].steps[step]);
       }
     });
   }
@@ -218,8 +220,8 @@ struct SubBlockDot {
     add_scaled(tile, block, totals, x_block);
   }
 
-  // 128 columns. Two quarters at a time: the first and the third share bytes in most formats, and so
-  // do the other two.
+  // 128 columns. Two quarters at a time: the first and the third share bytes in most formats, and
+  // so do the other two.
   template <class V, size_t T>
   KINGLET_INLINE static void accumulate_half(Tile<V, T>& tile, const Format& block, size_t half,
                                              size_t x_block) {

@@ -352,8 +352,8 @@ struct WovenQ5_K : WovenScalesAndMinima<V, BlockQ5_K> {
     // The shift moves bits 2 part and 2 part + 1 of every byte to bits 0 and 1.
     const auto fifth = V::shift_right(this->bytes_at(offsetof(BlockQ5_K, high_bits) + 4 * step),
                                       static_cast<uint32_t>(2 * part));
-    return V::as_unsigned(
-        V::bit_or(nibbles<V, kSecond>(bytes), V::template move_bits<kSecond ? 3 : 4, 0x10>(fifth)));
+    return V::as_unsigned(V::bit_or(nibbles<V, kSecond>(bytes),
+                                    V::template move_bits < kSecond ? 3 : 4, 0x10 > (fifth)));
   }
 };
 
