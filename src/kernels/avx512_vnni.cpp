@@ -8,6 +8,7 @@
 
 #include <cstring>
 
+#include "kernels/avx2_vector.h"
 #include "kernels/instruction_sets.h"
 #include "kernels/vector_kernels.h"
 
@@ -203,21 +204,8 @@ struct Avx512Vnni {
     _mm_storeu_ps(
         p, _mm_hadd_ps(_mm_hadd_ps(fold(x[0]), fold(x[1])), _mm_hadd_ps(fold(x[2]), fold(x[3]))));
   }
-  struct HalfLength {
-    using Float = __m256;
-    using Int = __m256i;
-    static Float load(const float* p) { return _mm256_loadu_ps(p); }
-    static Float splat(float x) { return _mm256_set1_ps(x); }
-    static Float splat_half(Half x) {
-      return _mm256_cvtph_ps(_mm_set1_epi16(static_cast<int16_t>(x.bits)));
-    }
-    static Float fma(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
-    static Int load_ints(const int16_t* p) {
-      return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
-    }
-    static Int splat_int(int32_t x) { return _mm256_set1_epi32(x); }
+  struct HalfLength : Avx2Vector {
     static Int dot_words(Int sums, Int a, Int b) { return _mm256_dpwssd_epi32(sums, a, b); }
-    static Float to_float(Int x) { return _mm256_cvtepi32_ps(x); }
   };
   static Float whole(Float x) { return x; }
   static Float whole(HalfLength::Float x) { return _mm512_zextps256_ps512(x); }
