@@ -103,12 +103,11 @@ class Rows {
   template <class T, size_t kGroup>
   const T* transpose(const T* rows, size_t n, std::byte* scratch) const {
     auto* transposed = reinterpret_cast<T*>(scratch);
-    T* out = transposed;
-    for (size_t i = 0; i < n; i += kGroup) {
-      for (size_t row = 0; row < kMaxQueryRows; ++row) {
-        for (size_t j = i; j < i + kGroup; ++j) {
-          *out++ = row < n_rows_ ? rows[row * queries_.stride + j] : T{};
-        }
+    std::fill_n(transposed, n * kMaxQueryRows, T{});
+    for (size_t row = 0; row < n_rows_; ++row) {
+      for (size_t i = 0; i < n; ++i) {
+        const size_t group = i / kGroup * kMaxQueryRows + row;
+        transposed[group * kGroup + i % kGroup] = rows[row * queries_.stride + i];
       }
     }
     return transposed;

@@ -77,6 +77,14 @@ struct VectorAttention {
     }
   }
 
+  // Finds the scales of these rows in the same way.
+  static void find_scales(const KvRows& rows, size_t position, size_t n_positions, size_t n,
+                          const float** found) {
+    for (size_t i = 0; i < n; ++i) {
+      found[i] = rows.scales + std::min(position + i, n_positions - 1) * rows.scale_stride;
+    }
+  }
+
   // Calls f.template operator()<R>(row) for groups of R rows, at most as many as registers hold.
   // Four rows are two pairs, not three and one.
   template <class F>
@@ -514,19 +522,13 @@ struct VectorAttention {
   template <class Codes>
   static void score_unscaled(const Queries& queries, size_t n_rows, const KvRows& keys,
                              size_t n_positions, size_t block, float* scores) {
-    const auto find = [&]<size_t N>(size_t p, const std::byte*(&rows)[N],
-                                    const float*(&scales)[N]) {
-      find_rows(keys, p, n_positions, N, rows);
-      for (size_t i = 0; i < N; ++i) {
-        scales[i] = keys.scales + std::min(p + i, n_positions - 1) * keys.scale_stride;
-      }
-    };
     if constexpr (kHasLaneForRow) {
       if (queries.transposed_codes != nullptr && queries.head_dim <= kMostWidened) {
         return score_in_lanes(n_rows, n_positions, scores, [&]<class Rows>(size_t p, Float* sums) {
           const std::byte* rows[kLaneKeys];
           const float* scales[kLaneKeys];
-          find(p, rows, scales);
+          find_rows(keys, p, n_positions, kLaneKeys, rows);
+          find_scales(keys, p, n_positions, kLaneKeys, scales);
           add_code_products<Codes, Rows>(queries, block, rows, scales, sums);
         });
       }
@@ -535,7 +537,8 @@ struct VectorAttention {
     for (size_t p = 0; p < n_positions; p += kPositions) {
       const std::byte* rows[kPositions];
       const float* scales[kPositions];
-      find(p, rows, scales);
+      find_rows(keys, p, n_positions, kPositions, rows);
+      find_scales(keys, p, n_positions, kPositions, scales);
       with_rows(n_rows, [&]<size_t R>(size_t row) {
         score_four_codes<Codes, R>(queries, row, block, rows, scales,
                                    scores + row * kAttentionBlock + p);
