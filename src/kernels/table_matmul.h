@@ -100,7 +100,7 @@ struct TableMatmul {
   static void look_up_part(const std::byte* block, size_t next, const SumTable* tables, size_t part,
                            int16_t* sums) {
     // Browsers have registers for the tables, indexes and sums of two planes of bits.
-    constexpr size_t kTogether = kVectors / Format::kPlanes > 0 ? kVectors / Format::kPlanes : 1;
+    constexpr size_t kTogether = std::max<size_t>(kVectors / Format::kPlanes, 1);
     const std::byte* bytes = block + kGroupRows * Format::first_byte(part);
     KINGLET_AS_WRITTEN
     for (size_t v = 0; v < kVectors; v += kTogether) {

@@ -220,12 +220,12 @@ struct SubBlockDot {
     add_scaled(tile, block, totals, x_block);
   }
 
-  // 128 columns. Two quarters at a time: the first and the third share bytes in most formats, and
-  // so do the other two.
-  template <class V, size_t T>
-  KINGLET_INLINE static void accumulate_half(Tile<V, T>& tile, const Format& block, size_t half,
+  // 128 columns of one token. Two quarters at a time: the first and the third share bytes, and so
+  // do the other two, and the sums of all four would not fit into a browser's registers.
+  template <class V>
+  KINGLET_INLINE static void accumulate_half(Tile<V, 1>& tile, const Format& block, size_t half,
                                              size_t x_block) {
-    Totals<V, T> totals[4];
+    Totals<V, 1> totals[4];
     sum_quarters<0, 2>(tile, block, half, x_block, totals);
     sum_quarters<1, 3>(tile, block, half, x_block, totals);
     for (size_t quarter = 0; quarter < 4; ++quarter) {
@@ -235,25 +235,22 @@ struct SubBlockDot {
 
   // The loops are not unrolled: the compiler would load all bytes of one quarter before the next
   // one, and browsers have no registers to hold them.
-  template <size_t A, size_t B, class V, size_t T>
-  KINGLET_INLINE static void sum_quarters(const Tile<V, T>& tile, const Format& block, size_t half,
-                                          size_t x_block, Totals<V, T> (&totals)[4]) {
+  template <size_t A, size_t B, class V>
+  KINGLET_INLINE static void sum_quarters(const Tile<V, 1>& tile, const Format& block, size_t half,
+                                          size_t x_block, Totals<V, 1> (&totals)[4]) {
+    const auto* x = tile.x[0] + x_block;
     KINGLET_AS_WRITTEN
     for (size_t i = 0; i < 2; ++i) {
-      typename Format::Dot dots_a[T];
-      typename Format::Dot dots_b[T];
+      typename Format::Dot a[1];
+      typename Format::Dot b[1];
       KINGLET_AS_WRITTEN
       for (size_t unit = 4 * i; unit < 4 * i + 4; ++unit) {
-        const auto codes_a = block.template unpack<A>(half, unit);
-        const auto codes_b = block.template unpack<B>(half, unit);
-        for (size_t t = 0; t < T; ++t) {
-          dots_a[t].add(codes_a, tile.x[t][x_block + A].steps[unit]);
-          dots_b[t].add(codes_b, tile.x[t][x_block + B].steps[unit]);
-        }
+        a[0].add(block.template unpack<A>(half, unit), x[A].steps[unit]);
+        b[0].add(block.template unpack<B>(half, unit), x[B].steps[unit]);
       }
       const size_t sub_block = half * 8 + i;
-      add_sub_block(tile, block, sub_block + 2 * A, dots_a, x_block + A, totals[A]);
-      add_sub_block(tile, block, sub_block + 2 * B, dots_b, x_block + B, totals[B]);
+      add_sub_block(tile, block, sub_block + 2 * A, a, x_block + A, totals[A]);
+      add_sub_block(tile, block, sub_block + 2 * B, b, x_block + B, totals[B]);
     }
   }
 
