@@ -232,10 +232,10 @@ struct VectorAttention {
                                                 size_t n_rows, const KvRows& keys,
                                                 size_t n_positions, float* scores) {
     const size_t n_wide = std::min(queries.head_dim / kLanes * kLanes, kMostWidened);
-    const auto widen_keys = [&]<size_t N>(size_t p, float(&widened)[N][kMostWidened],
-                                          const std::byte** rows) {
-      find_rows(keys, p, n_positions, N, rows);
-      for (size_t i = 0; i < N; ++i) {
+    using Widened = float[kMostWidened];
+    const auto widen_keys = [&](size_t p, size_t n, Widened* widened, const std::byte** rows) {
+      find_rows(keys, p, n_positions, n, rows);
+      for (size_t i = 0; i < n; ++i) {
         widen(format, rows[i], n_wide, widened[i]);
         rows[i] = reinterpret_cast<const std::byte*>(widened[i]);
       }
@@ -243,19 +243,19 @@ struct VectorAttention {
     if constexpr (kHasLaneForRow) {
       if (queries.transposed != nullptr) {
         score_in_lanes(n_rows, n_positions, scores, [&]<class Rows>(size_t p, Float* sums) {
-          alignas(64) float widened[kLaneKeys][kMostWidened];
+          alignas(64) Widened widened[kLaneKeys];
           const std::byte* rows[kLaneKeys];
-          widen_keys(p, widened, rows);
+          widen_keys(p, kLaneKeys, widened, rows);
           add_products<Rows>(queries, n_wide, rows, sums);
         });
         return n_wide;
       }
     }
-    alignas(64) float widened[kPositions][kMostWidened];
+    alignas(64) Widened widened[kPositions];
     KINGLET_AS_WRITTEN
     for (size_t p = 0; p < n_positions; p += kPositions) {
       const std::byte* rows[kPositions];
-      widen_keys(p, widened, rows);
+      widen_keys(p, kPositions, widened, rows);
       score_four_rows(queries, n_rows, n_wide, rows, scores + p);
     }
     return n_wide;
