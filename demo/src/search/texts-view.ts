@@ -19,16 +19,18 @@ export function textsView(library: Library): HTMLElement {
     summary,
     h('div', { class: 'search-kept' }, list, clear),
   );
-  const paint = oncePerFrame(() => {
+  const paint = () => {
     progress.update();
     const { entries } = library;
     kept.hidden = entries.length === 0;
     summary.textContent = describe(library);
     if (kept.open) showRows(list, entries, library);
-  });
-  kept.addEventListener('toggle', paint);
-  library.updates.subscribe(paint);
-  searchModel.subscribe(paint);
+  };
+  const later = oncePerFrame(paint);
+  kept.addEventListener('toggle', later);
+  library.updates.subscribe(later);
+  searchModel.subscribe(later);
+  paint();
   return h('section', {}, h('h3', {}, 'Texts'), picker(), pasteForm(), progress.element, kept);
 }
 
