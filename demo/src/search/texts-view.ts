@@ -1,5 +1,6 @@
 // The texts that are searched: adding them, the progress of embedding them, deleting them.
-import { button, h, oncePerFrame } from '../ui/dom.ts';
+import { button, h } from '../ui/dom.ts';
+import { keepPainted } from '../ui/drawn.ts';
 import { bytes, count } from '../ui/format.ts';
 import { addFiles, addPasted, embedTexts } from './desk.ts';
 import { isComplete, passagesOf } from './library.ts';
@@ -26,11 +27,7 @@ export function textsView(library: Library): HTMLElement {
     summary.textContent = describe(library);
     if (kept.open) showRows(list, entries, library);
   };
-  const later = oncePerFrame(paint);
-  kept.addEventListener('toggle', later);
-  library.updates.subscribe(later);
-  searchModel.subscribe(later);
-  paint();
+  kept.addEventListener('toggle', keepPainted(paint, [library.updates, searchModel]));
   return h('section', {}, h('h3', {}, 'Texts'), picker(), pasteForm(), progress.element, kept);
 }
 

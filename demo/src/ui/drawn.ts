@@ -1,4 +1,4 @@
-// Views that are lit-html templates.
+// Views that are painted again after changes of what they show.
 import { render } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { oncePerFrame } from './dom.ts';
@@ -13,9 +13,17 @@ export function drawn<E extends HTMLElement>(
   template: () => TemplateResult,
   causes: readonly Cause[],
 ): E {
-  const draw = () => render(template(), element);
-  const later = oncePerFrame(draw);
-  for (const cause of causes) cause.subscribe(later);
-  draw();
+  keepPainted(() => render(template(), element), causes);
   return element;
+}
+
+/**
+ * Paints now, and in the next frame after each change of a cause. Returns a function that asks for
+ * another paint in the next frame.
+ */
+export function keepPainted(paint: () => void, causes: readonly Cause[]): () => void {
+  const later = oncePerFrame(paint);
+  for (const cause of causes) cause.subscribe(later);
+  paint();
+  return later;
 }
