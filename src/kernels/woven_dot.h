@@ -200,23 +200,21 @@ struct SubBlockDot {
   KINGLET_INLINE static void accumulate_quarter(Tile<V, T>& tile, const Format& block, size_t half,
                                                 size_t x_block) {
     Totals<V, T> totals;
-    for (size_t i = 0; i < 2; ++i) {
+    unroll<2>([&](auto i) KINGLET_INLINE {
       typename Format::Dot dots[T];
-      if constexpr (WantsConstantSteps<typename Format::Dot>) {
-        unroll<4>([&](auto step) KINGLET_INLINE {
-          const auto codes = block.template unpack<Quarter>(half, 4 * i + step);
-          for (size_t t = 0; t < T; ++t) {
-            dots[t].template add<step>(codes, tile.x[t][x_block].steps + 4 * i);
+      unroll<4>([&](auto step) KINGLET_INLINE {
+        const auto codes = block.template unpack<Quarter>(half, 4 * i + step);
+        for (size_t t = 0; t < T; ++t) {
+          const auto* steps = tile.x[t][x_block].steps;
+          if constexpr (WantsConstantSteps<typename Format::Dot>) {
+            dots[t].template add<step>(codes, steps + 4 * i);
+          } else {
+            dots[t].add(codes, steps[4 * i + step]);
           }
-        });
-      } else {
-        for (size_t unit = 4 * i; unit < 4 * i + 4; ++unit) {
-          const auto codes = block.template unpack<Quarter>(half, unit);
-          for (size_t t = 0; t < T; ++t) dots[t].add(codes, tile.x[t][x_block].steps[unit]);
         }
-      }
+      });
       add_sub_block(tile, block, half * 8 + Quarter * 2 + i, dots, x_block, totals);
-    }
+    });
     add_scaled(tile, block, totals, x_block);
   }
 
