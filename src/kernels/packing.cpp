@@ -4,10 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <iterator>
 
 #include "base/aligned_buffer.h"
 #include "base/format.h"
+#include "kernels/code_order.h"
 
 namespace kinglet {
 namespace {
@@ -54,120 +54,6 @@ void gather_block(const Units& units, const std::byte* woven, std::byte* own, si
   }
 }
 
-// Converts the fifth bits of Q5_0 and Q5_1 (bit i for column i) to planes: bit 2 u of byte j for
-// column 4 u + j, bit 2 u + 1 for column 16 + 4 u + j. Then a step gets its bits with one shift and
-// a mask. One multiplication moves four neighbouring bits to bit 0 of four bytes, or back.
-uint64_t to_planes(uint64_t bits) {
-  uint64_t planes = 0;
-  for (uint32_t u = 0; u < 4; ++u) {
-    const uint64_t low = (bits >> (4 * u) & 0x0f) * 0x00204081 & 0x01010101;
-    const uint64_t high = (bits >> (16 + 4 * u) & 0x0f) * 0x00204081 & 0x01010101;
-    planes |= low << (2 * u) | high << (2 * u + 1);
-  }
-  return planes;
-}
-uint64_t from_planes(uint64_t planes) {
-  uint64_t bits = 0;
-  for (uint32_t u = 0; u < 4; ++u) {
-    const uint64_t low = (planes >> (2 * u) & 0x01010101) * 0x01020408 >> 24 & 0x0f;
-    const uint64_t high = (planes >> (2 * u + 1) & 0x01010101) * 0x01020408 >> 24 & 0x0f;
-    bits |= low << (4 * u) | high << (16 + 4 * u);
-  }
-  return bits;
-}
-
-// Splits bit pairs into the low bits of all pairs, followed by their high bits.
-uint64_t split_pairs(uint64_t pairs) {
-  const auto gather = [](uint64_t bits) {  // every other bit
-    bits &= 0x5555555555555555;
-    bits = (bits | bits >> 1) & 0x3333333333333333;
-    bits = (bits | bits >> 2) & 0x0f0f0f0f0f0f0f0f;
-    bits = (bits | bits >> 4) & 0x00ff00ff00ff00ff;
-    bits = (bits | bits >> 8) & 0x0000ffff0000ffff;
-    return (bits | bits >> 16) & 0x00000000ffffffff;
-  };
-  return gather(pairs) | gather(pairs >> 1) << 32;
-}
-uint64_t join_pairs(uint64_t planes) {
-  const auto scatter = [](uint64_t bits) {
-    bits = (bits | bits << 16) & 0x0000ffff0000ffff;
-    bits = (bits | bits << 8) & 0x00ff00ff00ff00ff;
-    bits = (bits | bits << 4) & 0x0f0f0f0f0f0f0f0f;
-    bits = (bits | bits << 2) & 0x3333333333333333;
-    return (bits | bits << 1) & 0x5555555555555555;
-  };
-  return scatter(planes & 0xffffffff) | scatter(planes >> 32) << 1;
-}
-
-// Swaps bit j of byte i with bit i of byte j. The bit pairs of 8 columns, one in each byte, become
-// planes.
-uint64_t transpose(uint64_t bits) {
-  const auto swap = [&bits](uint64_t mask, int distance) {
-    const uint64_t difference = (bits >> distance ^ bits) & mask;
-    bits ^= difference ^ difference << distance;
-  };
-  swap(0x00aa00aa00aa00aa, 7);
-  swap(0x0000cccc0000cccc, 14);
-  swap(0x00000000f0f0f0f0, 28);
-  return bits;
-}
-
-// Converts the last eight codes of PTQ1_0 from base 3 (see BlockPTQ1_0) to bit pairs in the order
-// of columns.
-uint64_t to_pairs(uint64_t fours) {
-  uint64_t pairs = 0;
-  for (uint32_t i = 0; i < 8; ++i) {
-    constexpr uint32_t kPowers[] = {1, 3, 9, 27};
-    const uint64_t fraction = (fours >> (i % 2 * 8) & 0xff) * kPowers[i / 2] & 0xff;
-    pairs |= (fraction * 3 >> 8) << (2 * i);
-  }
-  return pairs;
-}
-uint64_t from_pairs(uint64_t pairs) {
-  uint64_t fours = 0;
-  for (uint32_t byte = 0; byte < 2; ++byte) {
-    uint64_t digits = 0;
-    for (uint32_t i = byte; i < 8; i += 2) digits = digits * 3 + (pairs >> (2 * i) & 3);
-    // The byte is digits / 3^4 as a fraction, rounded up.
-    fours |= (digits * 256 + 80) / 81 << (8 * byte);
-  }
-  return fours;
-}
-
-// A type whose bits kernels read in another order than in the file. `turn` converts each word in
-// bytes [begin, end) of a block.
-struct BitOrder {
-  DType type;
-  size_t begin;
-  size_t end;
-  size_t word_bytes;
-  uint64_t (*turn)(uint64_t word);
-  uint64_t (*turn_back)(uint64_t word);
-};
-constexpr BitOrder kBitOrders[] = {
-    {DType::q5_0, 2, 6, 4, to_planes, from_planes},
-    {DType::q5_1, 4, 8, 4, to_planes, from_planes},
-    {DType::tq2_0, 0, 64, 8, transpose, transpose},
-    {DType::q2_0, 2, 18, 8, split_pairs, join_pairs},
-    {DType::pq2_0, 2, 34, 8, split_pairs, join_pairs},
-    {DType::ptq1_0, 24, 26, 2, to_pairs, from_pairs},
-};
-
-const BitOrder* bit_order(DType type) {
-  const auto* order = std::find_if(std::begin(kBitOrders), std::end(kBitOrders),
-                                   [type](const BitOrder& o) { return o.type == type; });
-  return order == std::end(kBitOrders) ? nullptr : order;
-}
-
-void turn_bits(const BitOrder& order, uint64_t (*turn)(uint64_t), std::byte* block) {
-  for (size_t i = order.begin; i < order.end; i += order.word_bytes) {
-    uint64_t word = 0;
-    std::memcpy(&word, block + i, order.word_bytes);
-    word = turn(word);
-    std::memcpy(block + i, &word, order.word_bytes);
-  }
-}
-
 size_t blocks_per_row(const PackedMatrix& matrix) {
   return matrix.n_columns / dtype_info(matrix.type).block_size;
 }
@@ -177,16 +63,18 @@ size_t woven_rows(const PackedMatrix& matrix) {
   return matrix.n_rows / matrix.interleave * matrix.interleave;
 }
 
-// Weaves a group of rows. Also changes the order of bits in `rows`.
-void weave(std::byte* rows, std::byte* woven, const DTypeInfo& type, size_t interleave,
-           size_t n_blocks) {
-  const size_t block_bytes = type.block_bytes;
-  const BitOrder* order = bit_order(type.type);
+// Weaves a group of rows. Also changes the order of codes in `rows`.
+void weave(std::byte* rows, std::byte* woven, const PackedMatrix& matrix) {
+  const size_t interleave = matrix.interleave;
+  const size_t n_blocks = blocks_per_row(matrix);
+  const size_t block_bytes = dtype_info(matrix.type).block_bytes;
+  const Units& units = dtype_info(matrix.type).units;
+  const CodeOrder* order = code_order(matrix.type);
   for (size_t row = 0; row < interleave; ++row) {
     for (size_t i = 0; i < n_blocks; ++i) {
       std::byte* block = rows + (row * n_blocks + i) * block_bytes;
-      if (order != nullptr) turn_bits(*order, order->turn, block);
-      scatter_block(type.units, block, woven + i * interleave * block_bytes, row, interleave);
+      if (order != nullptr) order->turn(block);
+      scatter_block(units, block, woven + i * interleave * block_bytes, row, interleave);
     }
   }
 }
@@ -210,14 +98,13 @@ size_t packed_group_bytes(const PackedMatrix& matrix) {
 
 void pack_rows(const PackedMatrix& matrix, size_t begin, size_t end, std::byte* room) {
   if (matrix.interleave == 1) return;
-  const DTypeInfo& info = dtype_info(matrix.type);
   const size_t group_bytes = packed_group_bytes(matrix);
   // The bytes belong to the file, whose owner allows writing to them.
   auto* group = const_cast<std::byte*>(matrix.data) + begin / matrix.interleave * group_bytes;
   end = std::min(end, woven_rows(matrix));
   for (size_t row = begin; row < end; row += matrix.interleave) {
     std::memcpy(room, group, group_bytes);
-    weave(room, group, info, matrix.interleave, blocks_per_row(matrix));
+    weave(room, group, matrix);
     group += group_bytes;
   }
 }
@@ -240,12 +127,13 @@ void dequantize_row(const PackedMatrix& matrix, size_t row, float* out) {
   }
   const size_t in_group = row % matrix.interleave;
   const std::byte* group = matrix.data + (row - in_group) * row_bytes;
-  const BitOrder* order = bit_order(matrix.type);
+  const Units& units = dtype_info(matrix.type).units;
+  const CodeOrder* order = code_order(matrix.type);
   alignas(kAlignment) std::byte block[kMaxBlockBytes];
   for (size_t i = 0; i < n_blocks; ++i) {
     const std::byte* woven = group + i * matrix.interleave * info.block_bytes;
-    gather_block(info.units, woven, block, in_group, matrix.interleave);
-    if (order != nullptr) turn_bits(*order, order->turn_back, block);
+    gather_block(units, woven, block, in_group, matrix.interleave);
+    if (order != nullptr) order->turn_back(block);
     info.dequantize(block, out + i * info.block_size, info.block_size);
   }
 }

@@ -7,8 +7,9 @@
 //
 //   s0 s1 s2 s3 | row 0: c0-c3, row 1: c0-c3, row 2: c0-c3, row 3: c0-c3 | rows 0-3: c4-c7 | …
 //
-// Packing only moves bytes, and for some types reorders bits within words, so it works in place.
-// The last n_rows % R rows stay unchanged; the scalar kernel multiplies them.
+// Packing only moves bytes, and for some types changes the order of codes within a block (see
+// code_order.h), so it works in place. The last n_rows % R rows stay unchanged; the scalar kernel
+// multiplies them.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // The places of bits in the formats that are multiplied by looking up sums (see table_matmul.h).
 //
 // A byte of a plane holds one bit of the codes of 8 neighbouring columns; the first column has bit
-// 0. If codes have two bits, packing splits those of the file into two planes (see packing.cpp).
+// 0. If codes have two bits, packing splits those of the file into two planes (see code_order.cpp).
 //   w = scale * (kFactor * code - kOffset), where plane p holds bit p of the code.
 #pragma once
 

@@ -162,14 +162,8 @@ struct SubBlockDot {
     for (size_t i = 0; i < tile.n_columns / Block::kSize; ++i) {
       const Format block(tile.group + i * kBlockBytes<V>);
       for (size_t half = 0; half < 2; ++half) {
-        // Units of a block are not read in the order of their addresses, which the processor does
-        // not predict.
-        if constexpr (T == 1) {
-          constexpr size_t kHalf = kBlockBytes<V> / 2;
-          prefetch(block.data + kBlockBytes<V> + half * kHalf, kHalf);
-        }
         const size_t x_block = (i * Block::kSize + half * Block::kSize / 2) / kActivationBlock;
-        if constexpr (V::kRollSteps && T == 1) {
+        if constexpr (T == 1) {
           accumulate_half(tile, block, half, x_block);
         } else {
           unroll<4>([&](auto quarter) KINGLET_INLINE {
@@ -205,12 +199,7 @@ struct SubBlockDot {
       unroll<4>([&](auto step) KINGLET_INLINE {
         const auto codes = block.template unpack<Quarter>(half, 4 * i + step);
         for (size_t t = 0; t < T; ++t) {
-          const auto* steps = tile.x[t][x_block].steps;
-          if constexpr (WantsConstantSteps<typename Format::Dot>) {
-            dots[t].template add<step>(codes, steps + 4 * i);
-          } else {
-            dots[t].add(codes, steps[4 * i + step]);
-          }
+          add_step<step>(dots[t], codes, tile.x[t][x_block].steps + 4 * i);
         }
       });
       add_sub_block(tile, block, half * 8 + Quarter * 2 + i, dots, x_block, totals);
@@ -218,37 +207,60 @@ struct SubBlockDot {
     add_scaled(tile, block, totals, x_block);
   }
 
-  // 128 columns of one token. Two quarters at a time: the first and the third share bytes, and so
-  // do the other two, and the sums of all four would not fit into a browser's registers.
+  // 128 columns of one token. Quarters share bytes, and all are summed together, unless a browser's
+  // registers would not hold their sums.
   template <class V>
   KINGLET_INLINE static void accumulate_half(Tile<V, 1>& tile, const Format& block, size_t half,
                                              size_t x_block) {
     Totals<V, 1> totals[4];
-    sum_quarters<0, 2>(tile, block, half, x_block, totals);
-    sum_quarters<1, 3>(tile, block, half, x_block, totals);
+    if constexpr (V::kRollSteps) {
+      sum_quarters<0, 2>(tile, block, half, x_block, totals);
+      sum_quarters<1, 3>(tile, block, half, x_block, totals);
+    } else {
+      sum_quarters<0, 1, 2, 3>(tile, block, half, x_block, totals);
+    }
     for (size_t quarter = 0; quarter < 4; ++quarter) {
       add_scaled(tile, block, totals[quarter], x_block + quarter);
     }
   }
 
-  // The loops are not unrolled: the compiler would load all bytes of one quarter before the next
-  // one, and browsers have no registers to hold them.
-  template <size_t A, size_t B, class V>
+  // The loops of a browser are not unrolled: the compiler would load all bytes of one quarter
+  // before the next one.
+  template <size_t... Quarters, class V>
   KINGLET_INLINE static void sum_quarters(const Tile<V, 1>& tile, const Format& block, size_t half,
                                           size_t x_block, Totals<V, 1> (&totals)[4]) {
     const auto* x = tile.x[0] + x_block;
     KINGLET_AS_WRITTEN
     for (size_t i = 0; i < 2; ++i) {
-      typename Format::Dot a[1];
-      typename Format::Dot b[1];
-      KINGLET_AS_WRITTEN
-      for (size_t unit = 4 * i; unit < 4 * i + 4; ++unit) {
-        a[0].add(block.template unpack<A>(half, unit), x[A].steps[unit]);
-        b[0].add(block.template unpack<B>(half, unit), x[B].steps[unit]);
+      typename Format::Dot dots[4][1];
+      if constexpr (V::kRollSteps) {
+        KINGLET_AS_WRITTEN
+        for (size_t unit = 4 * i; unit < 4 * i + 4; ++unit) {
+          (dots[Quarters][0].add(block.template unpack<Quarters>(half, unit),
+                                 x[Quarters].steps[unit]),
+           ...);
+        }
+      } else {
+        unroll<4>([&](auto step) KINGLET_INLINE {
+          (add_step<step>(dots[Quarters][0], block.template unpack<Quarters>(half, 4 * i + step),
+                          x[Quarters].steps + 4 * i),
+           ...);
+        });
       }
       const size_t sub_block = half * 8 + i;
-      add_sub_block(tile, block, sub_block + 2 * A, a, x_block + A, totals[A]);
-      add_sub_block(tile, block, sub_block + 2 * B, b, x_block + B, totals[B]);
+      (add_sub_block(tile, block, sub_block + 2 * Quarters, dots[Quarters], x_block + Quarters,
+                     totals[Quarters]),
+       ...);
+    }
+  }
+
+  // Adds step Step of the four that begin at `steps`.
+  template <size_t Step, class Dot, class Weights, class Codes>
+  KINGLET_INLINE static void add_step(Dot& dot, const Weights& weights, const Codes* steps) {
+    if constexpr (WantsConstantSteps<Dot>) {
+      dot.template add<Step>(weights, steps);
+    } else {
+      dot.add(weights, steps[Step]);
     }
   }
 

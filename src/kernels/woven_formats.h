@@ -109,7 +109,7 @@ struct WovenQ4_1 : WovenNibbles<V, BlockQ4_1> {
   }
 };
 
-// Packing rearranges the fifth bits into planes (see packing.cpp): bit 2 u of byte j of a row's
+// Packing rearranges the fifth bits into planes (see code_order.cpp): bit 2 u of byte j of a row's
 // word belongs to column 4 u + j, bit 2 u + 1 to column 16 + 4 u + j.
 template <class V, class Block>
 struct WovenFiveBits : WovenNibbles<V, Block> {
@@ -359,6 +359,7 @@ struct WovenQ5_K : WovenScalesAndMinima<V, BlockQ5_K> {
 
 // --- A whole-number scale for every 16 columns ---------------------------------------------------
 
+// Packing orders the units of codes as they are read (see code_order.cpp).
 template <class V>
 struct WovenQ6_K : WovenBlocks<V, BlockQ6_K> {
   using WovenBlocks<V, BlockQ6_K>::WovenBlocks;
@@ -371,9 +372,9 @@ struct WovenQ6_K : WovenBlocks<V, BlockQ6_K> {
   }
   template <size_t Quarter>
   typename V::Unsigned unpack(size_t half, size_t unit) const {
-    const auto bytes = this->bytes_at(offsetof(BlockQ6_K, low_nibbles) + 64 * half +
-                                      32 * (Quarter % 2) + 4 * unit);
-    const auto pairs = this->bytes_at(offsetof(BlockQ6_K, high_pairs) + 32 * half + 4 * unit);
+    const size_t three_units = offsetof(BlockQ6_K, low_nibbles) + 96 * half + 12 * unit;
+    const auto bytes = this->bytes_at(three_units + (Quarter % 2 == 0 ? 0 : 8));
+    const auto pairs = this->bytes_at(three_units + 4);
     return V::as_unsigned(V::bit_or(nibbles<V, (Quarter >= 2)>(bytes),
                                     V::template move_bits<4 - 2 * int{Quarter}, 0x30>(pairs)));
   }
