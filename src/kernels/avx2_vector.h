@@ -23,7 +23,7 @@ struct Avx2Vector {
   using Unsigned = __m256i;
   static constexpr size_t kLanes = 8;
   static constexpr TileTokens kTokens{
-      .q4_0 = 4, .q5_0 = 4, .q8_0 = 4, .q4_k = 4, .q6_k = 4, .floats = 3};
+      .q4_0 = 4, .q5_0 = 4, .q8_0 = 4, .q4_k = 4, .q6_k = 4, .pairs = 4, .floats = 3};
   static constexpr size_t kNibbleSteps = 8;
   static constexpr size_t kCopies = 1;
   static constexpr bool kRollSteps = false;

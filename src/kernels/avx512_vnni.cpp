@@ -26,7 +26,7 @@ struct Avx512Vnni {
   using Signed = __m512i;
   static constexpr size_t kLanes = 16;
   static constexpr TileTokens kTokens{
-      .q4_0 = 8, .q5_0 = 8, .q8_0 = 8, .q4_k = 8, .q6_k = 8, .floats = 6};
+      .q4_0 = 8, .q5_0 = 8, .q8_0 = 8, .q4_k = 8, .q6_k = 8, .pairs = 8, .floats = 6};
   static constexpr size_t kNibbleSteps = 8;
   static constexpr size_t kCopies = 1;
   static constexpr bool kRollSteps = false;

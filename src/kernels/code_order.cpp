@@ -89,6 +89,17 @@ uint64_t from_pairs(uint64_t pairs) {
   return fours;
 }
 
+// Swaps pair j of byte i with pair i of byte j, for i and j < 4, in both halves of the word.
+uint64_t transpose_pairs(uint64_t pairs) {
+  const auto swap = [&pairs](uint64_t mask, int distance) {
+    const uint64_t difference = (pairs >> distance ^ pairs) & mask;
+    pairs ^= difference ^ difference << distance;
+  };
+  swap(0x00cc00cc00cc00cc, 6);
+  swap(0x0000f0f00000f0f0, 12);
+  return pairs;
+}
+
 // The units of Q6_K's codes in the order in which kernels read them. Of 128 columns, the low
 // nibbles of the first 64, the high pairs of all, and the low nibbles of the last 64 take turns.
 constexpr size_t kQ6CodeUnits = 48;
@@ -125,25 +136,34 @@ void turn_word(std::byte* bytes) {
 }
 
 template <class Word, uint64_t (*kTurn)(uint64_t), uint64_t (*kTurnBack)(uint64_t)>
-constexpr CodeOrder words(DType type, size_t begin, size_t end) {
-  return {type, begin, end, sizeof(Word), turn_word<Word, kTurn>, turn_word<Word, kTurnBack>};
+constexpr CodeOrder words(DType type, bool in_planes, size_t begin, size_t end) {
+  return {type,
+          in_planes,
+          begin,
+          end,
+          sizeof(Word),
+          turn_word<Word, kTurn>,
+          turn_word<Word, kTurnBack>};
 }
 
 constexpr CodeOrder kCodeOrders[] = {
-    words<uint32_t, to_planes, from_planes>(DType::q5_0, 2, 6),
-    words<uint32_t, to_planes, from_planes>(DType::q5_1, 4, 8),
-    {DType::q6_k, 0, 4 * kQ6CodeUnits, 4 * kQ6CodeUnits, order_units, restore_units},
-    words<uint64_t, transpose, transpose>(DType::tq2_0, 0, 64),
-    words<uint64_t, split_pairs, join_pairs>(DType::q2_0, 2, 18),
-    words<uint64_t, split_pairs, join_pairs>(DType::pq2_0, 2, 34),
-    words<uint16_t, to_pairs, from_pairs>(DType::ptq1_0, 24, 26),
+    words<uint32_t, to_planes, from_planes>(DType::q5_0, false, 2, 6),
+    words<uint32_t, to_planes, from_planes>(DType::q5_1, false, 4, 8),
+    {DType::q6_k, false, 0, 4 * kQ6CodeUnits, 4 * kQ6CodeUnits, order_units, restore_units},
+    words<uint64_t, transpose, transpose>(DType::tq2_0, true, 0, 64),
+    words<uint64_t, split_pairs, join_pairs>(DType::q2_0, true, 2, 18),
+    words<uint64_t, split_pairs, join_pairs>(DType::pq2_0, true, 2, 34),
+    words<uint64_t, transpose_pairs, transpose_pairs>(DType::q2_0, false, 2, 18),
+    words<uint64_t, transpose_pairs, transpose_pairs>(DType::pq2_0, false, 2, 34),
+    words<uint16_t, to_pairs, from_pairs>(DType::ptq1_0, false, 24, 26),
 };
 
 }  // namespace
 
-const CodeOrder* code_order(DType type) {
-  const auto* order = std::find_if(std::begin(kCodeOrders), std::end(kCodeOrders),
-                                   [type](const CodeOrder& o) { return o.type == type; });
+const CodeOrder* code_order(DType type, bool in_planes) {
+  const auto* order = std::find_if(
+      std::begin(kCodeOrders), std::end(kCodeOrders),
+      [type, in_planes](const CodeOrder& o) { return o.type == type && o.in_planes == in_planes; });
   return order == std::end(kCodeOrders) ? nullptr : order;
 }
 

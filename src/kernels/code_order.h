@@ -10,6 +10,7 @@ namespace kinglet {
 // Each of these types has pieces in bytes [begin, end) of a block, which are converted one by one.
 struct CodeOrder {
   DType type;
+  bool in_planes;  // see PackedMatrix
   size_t begin;
   size_t end;
   size_t piece_bytes;
@@ -26,6 +27,6 @@ struct CodeOrder {
 };
 
 // Returns null if kernels read a type's codes in the order of the file.
-const CodeOrder* code_order(DType type);
+const CodeOrder* code_order(DType type, bool in_planes);
 
 }  // namespace kinglet

@@ -60,6 +60,7 @@ struct PackedMatrix {
   const std::byte* data = nullptr;
   DType type = DType::f32;
   uint32_t interleave = 1;  // number of rows in a woven group
+  bool in_planes = false;   // codes are split into planes of bits, for tables of sums
   size_t n_rows = 0;
   size_t n_columns = 0;
 };

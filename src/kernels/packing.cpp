@@ -63,13 +63,26 @@ size_t woven_rows(const PackedMatrix& matrix) {
   return matrix.n_rows / matrix.interleave * matrix.interleave;
 }
 
+// Kernels read four bytes of codes of a row at a time; from planes, they read one.
+Units units_of(const PackedMatrix& matrix) {
+  Units units = dtype_info(matrix.type).units;
+  if (!matrix.in_planes) return units;
+  for (auto& [bytes, count] : units) {
+    if (bytes == 4) {
+      count *= 4;
+      bytes = 1;
+    }
+  }
+  return units;
+}
+
 // Weaves a group of rows. Also changes the order of codes in `rows`.
 void weave(std::byte* rows, std::byte* woven, const PackedMatrix& matrix) {
   const size_t interleave = matrix.interleave;
   const size_t n_blocks = blocks_per_row(matrix);
   const size_t block_bytes = dtype_info(matrix.type).block_bytes;
-  const Units& units = dtype_info(matrix.type).units;
-  const CodeOrder* order = code_order(matrix.type);
+  const Units units = units_of(matrix);
+  const CodeOrder* order = code_order(matrix.type, matrix.in_planes);
   for (size_t row = 0; row < interleave; ++row) {
     for (size_t i = 0; i < n_blocks; ++i) {
       std::byte* block = rows + (row * n_blocks + i) * block_bytes;
@@ -85,7 +98,9 @@ PackedMatrix packed_form(const TensorView& tensor, const KernelSet& kernels) {
   PackedMatrix matrix;
   matrix.data = tensor.bytes.data();
   matrix.type = tensor.type;
-  matrix.interleave = matmul_kernel(kernels, tensor.type).interleave;
+  const MatmulKernel& kernel = matmul_kernel(kernels, tensor.type);
+  matrix.interleave = kernel.interleave;
+  matrix.in_planes = kernel.activations == ActivationFormat::tables;
   matrix.n_rows = static_cast<size_t>(tensor.n_rows());
   matrix.n_columns = static_cast<size_t>(tensor.n_columns());
   return matrix;
@@ -127,8 +142,8 @@ void dequantize_row(const PackedMatrix& matrix, size_t row, float* out) {
   }
   const size_t in_group = row % matrix.interleave;
   const std::byte* group = matrix.data + (row - in_group) * row_bytes;
-  const Units& units = dtype_info(matrix.type).units;
-  const CodeOrder* order = code_order(matrix.type);
+  const Units units = units_of(matrix);
+  const CodeOrder* order = code_order(matrix.type, matrix.in_planes);
   alignas(kAlignment) std::byte block[kMaxBlockBytes];
   for (size_t i = 0; i < n_blocks; ++i) {
     const std::byte* woven = group + i * matrix.interleave * info.block_bytes;

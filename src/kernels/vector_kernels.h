@@ -103,9 +103,15 @@ struct VectorKernels {
     use_woven<TernaryDot, WovenTQ1_0, 1>(set, DType::tq1_0);
     use_woven<TernaryDot, WovenPTQ1_0, 1>(set, DType::ptq1_0);
     use_tables<TableQ1_0>(set, DType::q1_0);
-    use_tables<TablePairs<BlockQ2_0>>(set, DType::q2_0);
-    use_tables<TablePairs<BlockPQ2_0>>(set, DType::pq2_0);
-    use_tables<TableTQ2_0>(set, DType::tq2_0);
+    if constexpr (V::kTokens.pairs > 0) {
+      use_woven<PairDot, WovenQ2_0, V::kTokens.pairs>(set, DType::q2_0);
+      use_woven<PairDot, WovenPQ2_0, V::kTokens.pairs>(set, DType::pq2_0);
+      use_woven<PairDot, WovenTQ2_0, V::kTokens.pairs>(set, DType::tq2_0);
+    } else {
+      use_tables<TablePairs<BlockQ2_0>>(set, DType::q2_0);
+      use_tables<TablePairs<BlockPQ2_0>>(set, DType::pq2_0);
+      use_tables<TableTQ2_0>(set, DType::tq2_0);
+    }
     return set;
   }
 

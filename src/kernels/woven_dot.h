@@ -338,6 +338,87 @@ struct HalfBlockDot {
   }
 };
 
+// Dot products for formats of bit pairs with one scale:
+// Σ w x = scale · x_scale · (Σ code · x_code − Σ x_code).
+// The codes of odd pairs are four times as large (see WovenPairs), and so are their sums.
+template <class Format>
+struct PairDot {
+  template <class V, size_t T>
+  KINGLET_INLINE static void accumulate(Tile<V, T>& tile) {
+    using Block = typename Format::Block;
+    constexpr size_t kParts = Block::kSize / kActivationBlock;
+    for (size_t i = 0; i < tile.n_columns / Block::kSize; ++i) {
+      const Format block(tile.group + i * V::kLanes * sizeof(Block));
+      const size_t x_block = i * kParts;
+      if constexpr (Format::kUnitsHoldOnePart) {
+        for (size_t part = 0; part < kParts; ++part) {
+          accumulate_part(tile, block, 2 * part, x_block + part);
+        }
+      } else {
+        for (size_t part = 0; part < kParts; part += 4) {
+          accumulate_two_parts<0>(tile, block, 2 * part, x_block + part);
+          accumulate_two_parts<2>(tile, block, 2 * part, x_block + part + 2);
+        }
+      }
+    }
+  }
+
+ private:
+  template <class V, size_t T>
+  using Sums = typename V::NibbleDot[T];
+
+  // 32 columns: all pairs of two units.
+  template <class V, size_t T>
+  KINGLET_INLINE static void accumulate_part(Tile<V, T>& tile, const Format& block,
+                                             size_t first_unit, size_t x_block) {
+    Sums<V, T> even;
+    Sums<V, T> odd;
+    unroll<2>([&](auto unit) KINGLET_INLINE {
+      add(tile, block.template unpack<0>(first_unit + unit), x_block, 4 * unit, even);
+      add(tile, block.template unpack<1>(first_unit + unit), x_block, 4 * unit + 1, odd);
+      add(tile, block.template unpack<2>(first_unit + unit), x_block, 4 * unit + 2, even);
+      add(tile, block.template unpack<3>(first_unit + unit), x_block, 4 * unit + 3, odd);
+    });
+    for (size_t t = 0; t < T; ++t) {
+      const auto sum = V::add_int(V::shift_left(even[t].sum(), 2), odd[t].sum());
+      add_scaled<4>(tile, t, block, sum, x_block);
+    }
+  }
+
+  // Twice 32 columns: one even and one odd pair of eight units.
+  template <size_t Even, class V, size_t T>
+  KINGLET_INLINE static void accumulate_two_parts(Tile<V, T>& tile, const Format& block,
+                                                  size_t first_unit, size_t x_block) {
+    Sums<V, T> even;
+    Sums<V, T> odd;
+    unroll<8>([&](auto unit) KINGLET_INLINE {
+      add(tile, block.template unpack<Even>(first_unit + unit), x_block, unit, even);
+      add(tile, block.template unpack<Even + 1>(first_unit + unit), x_block + 1, unit, odd);
+    });
+    for (size_t t = 0; t < T; ++t) {
+      add_scaled<1>(tile, t, block, even[t].sum(), x_block);
+      add_scaled<4>(tile, t, block, odd[t].sum(), x_block + 1);
+    }
+  }
+
+  template <class V, size_t T>
+  KINGLET_INLINE static void add(const Tile<V, T>& tile, const typename V::Unsigned& codes,
+                                 size_t x_block, size_t step, Sums<V, T>& sums) {
+    for (size_t t = 0; t < T; ++t) sums[t].add(codes, tile.x[t][x_block].steps[step]);
+  }
+
+  // `sum` is kFactor times too large.
+  template <int32_t kFactor, class V, size_t T>
+  KINGLET_INLINE static void add_scaled(Tile<V, T>& tile, size_t t, const Format& block,
+                                        typename V::Int sum, size_t x_block) {
+    const ActivationBlock<V>& x = tile.x[t][x_block];
+    const auto offset = V::mul_int(V::broadcast_int(x.sum), V::splat_int(kFactor));
+    const auto scale =
+        V::mul(V::mul(block.scale(), V::splat(1.0f / kFactor)), V::broadcast(x.scale));
+    tile.products[t] = V::fma(V::to_float(V::sub(sum, offset)), scale, tile.products[t]);
+  }
+};
+
 // Dot products for formats of digits 0, 1 and 2 in base 3, with one scale:
 // Σ w x = scale · x_scale · (Σ digit · x_code − Σ x_code).
 template <class Format>

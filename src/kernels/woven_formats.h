@@ -221,6 +221,44 @@ struct WovenNVFP4 : WovenBlocks<V, BlockNVFP4> {
   }
 };
 
+// --- Pairs of bits -------------------------------------------------------------------------------
+
+// Codes 0 … 3 with one scale. A byte holds four: pair k is in bits 2 k and 2 k + 1.
+template <class V, class B>
+struct WovenPairs : WovenBlocks<V, B> {
+  using WovenBlocks<V, B>::WovenBlocks;
+
+  typename V::Float scale() const { return this->half_at(offsetof(B, scale)); }
+  // Returns pair Pair of the unit's bytes. Odd pairs stay four times as large: then two pairs need
+  // only one shift.
+  template <size_t Pair>
+  typename V::Unsigned unpack(size_t unit) const {
+    const auto bytes = this->bytes_at(offsetof(B, pairs) + 4 * unit);
+    return V::as_unsigned(V::template move_bits < Pair >= 2 ? -4 : 0,
+                          Pair % 2 == 0 ? 0x03 : 0x0c > (bytes));
+  }
+};
+
+// Pair k of units 8 h … 8 h + 7 has the 32 columns of part 4 h + k.
+template <class V>
+struct WovenTQ2_0 : WovenPairs<V, BlockTQ2_0> {
+  using WovenPairs<V, BlockTQ2_0>::WovenPairs;
+  static constexpr bool kUnitsHoldOnePart = false;
+};
+
+// Packing rearranges the pairs of a unit (see code_order.cpp): pair k of unit u has columns
+// 16 u + 4 k … 16 u + 4 k + 3.
+template <class V>
+struct WovenQ2_0 : WovenPairs<V, BlockQ2_0> {
+  using WovenPairs<V, BlockQ2_0>::WovenPairs;
+  static constexpr bool kUnitsHoldOnePart = true;
+};
+template <class V>
+struct WovenPQ2_0 : WovenPairs<V, BlockPQ2_0> {
+  using WovenPairs<V, BlockPQ2_0>::WovenPairs;
+  static constexpr bool kUnitsHoldOnePart = true;
+};
+
 // --- Digits in base 3 ----------------------------------------------------------------------------
 
 // A run of n_bytes bytes that hold n_digits codes each: digit i of byte j is column

@@ -90,7 +90,7 @@ inline constexpr std::tuple kTypeRows{
     TypeRow<DType::iq4_xs, BlockIQ4_XS>{"IQ4_XS", {{{2, 2}, {4, 33}}}},
     TypeRow<DType::mxfp4, BlockMXFP4>{"MXFP4", {{{1, 1}, {4, 4}}}},
     TypeRow<DType::tq1_0, BlockTQ1_0>{"TQ1_0", {{{4, 13}, {2, 1}}}},
-    TypeRow<DType::tq2_0, BlockTQ2_0>{"TQ2_0", {{{1, 64}, {2, 1}}}},
+    TypeRow<DType::tq2_0, BlockTQ2_0>{"TQ2_0", {{{4, 16}, {2, 1}}}},
     TypeRow<DType::iq1_s, BlockIQ1_S>{"IQ1_S"},
     TypeRow<DType::iq1_m, BlockIQ1_M>{"IQ1_M"},
     TypeRow<DType::iq2_xxs, BlockIQ2_XXS>{"IQ2_XXS"},
@@ -99,9 +99,9 @@ inline constexpr std::tuple kTypeRows{
     TypeRow<DType::iq3_xxs, BlockIQ3_XXS>{"IQ3_XXS"},
     TypeRow<DType::iq3_s, BlockIQ3_S>{"IQ3_S"},
     TypeRow<DType::nvfp4, BlockNVFP4>{"NVFP4", {{{1, 4}, {4, 8}}}},
-    TypeRow<DType::q1_0, BlockQ1_0>{"Q1_0", {{{2, 1}, {1, 16}}}},
-    TypeRow<DType::q2_0, BlockQ2_0>{"Q2_0", {{{2, 1}, {1, 16}}}},
-    TypeRow<DType::pq2_0, BlockPQ2_0>{"PQ2_0", {{{2, 1}, {1, 32}}}},
+    TypeRow<DType::q1_0, BlockQ1_0>{"Q1_0", {{{2, 1}, {4, 4}}}},
+    TypeRow<DType::q2_0, BlockQ2_0>{"Q2_0", {{{2, 1}, {4, 4}}}},
+    TypeRow<DType::pq2_0, BlockPQ2_0>{"PQ2_0", {{{2, 1}, {4, 8}}}},
     TypeRow<DType::ptq1_0, BlockPTQ1_0>{"PTQ1_0", {{{4, 6}, {2, 2}}}},
 };
 
