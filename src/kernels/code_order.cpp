@@ -54,17 +54,26 @@ uint64_t join_pairs(uint64_t planes) {
   return scatter(planes & 0xffffffff) | scatter(planes >> 32) << 1;
 }
 
+// Swaps the bits of `mask` with those that are `distance` higher.
+void swap_bits(uint64_t& bits, uint64_t mask, int distance) {
+  const uint64_t difference = (bits >> distance ^ bits) & mask;
+  bits ^= difference ^ difference << distance;
+}
+
 // Swaps bit j of byte i with bit i of byte j. The bit pairs of 8 columns, one in each byte, become
 // planes.
 uint64_t transpose(uint64_t bits) {
-  const auto swap = [&bits](uint64_t mask, int distance) {
-    const uint64_t difference = (bits >> distance ^ bits) & mask;
-    bits ^= difference ^ difference << distance;
-  };
-  swap(0x00aa00aa00aa00aa, 7);
-  swap(0x0000cccc0000cccc, 14);
-  swap(0x00000000f0f0f0f0, 28);
+  swap_bits(bits, 0x00aa00aa00aa00aa, 7);
+  swap_bits(bits, 0x0000cccc0000cccc, 14);
+  swap_bits(bits, 0x00000000f0f0f0f0, 28);
   return bits;
+}
+
+// Swaps pair j of byte i with pair i of byte j, for i and j < 4, in both halves of the word.
+uint64_t transpose_pairs(uint64_t pairs) {
+  swap_bits(pairs, 0x00cc00cc00cc00cc, 6);
+  swap_bits(pairs, 0x0000f0f00000f0f0, 12);
+  return pairs;
 }
 
 // Converts the last eight codes of PTQ1_0 from base 3 (see BlockPTQ1_0) to bit pairs in the order
@@ -87,17 +96,6 @@ uint64_t from_pairs(uint64_t pairs) {
     fours |= (digits * 256 + 80) / 81 << (8 * byte);
   }
   return fours;
-}
-
-// Swaps pair j of byte i with pair i of byte j, for i and j < 4, in both halves of the word.
-uint64_t transpose_pairs(uint64_t pairs) {
-  const auto swap = [&pairs](uint64_t mask, int distance) {
-    const uint64_t difference = (pairs >> distance ^ pairs) & mask;
-    pairs ^= difference ^ difference << distance;
-  };
-  swap(0x00cc00cc00cc00cc, 6);
-  swap(0x0000f0f00000f0f0, 12);
-  return pairs;
 }
 
 // The units of Q6_K's codes in the order in which kernels read them. Of 128 columns, the low

@@ -4,9 +4,9 @@
 // computed once for each row of activations (see SumTable). One byte shuffle then looks up a sum
 // for as many rows of the matrix as a vector has bytes. No bit is widened to a byte and nothing is
 // multiplied, so a bit takes about a third of the time of a 4-bit code. The results are the same:
-// sums of 32 columns are exact, and are converted to floats as in woven_dot.h. Pairs of bits take
-// two tables' time; x86 multiplies them faster, with the longer vectors of native code (see
-// PairDot).
+// sums of 32 columns are exact, and are converted to floats as in woven_dot.h. Pairs of bits
+// take twice as long as bits. Vectors of x86 are so long that dot products of pairs are faster
+// there (see PairDot in woven_dot.h).
 //
 // 32 rows are woven together in units of a byte (see packing.h), one unit per byte of a vector.
 #pragma once

@@ -24,11 +24,12 @@
 //                     panel_matmul.h computes with them; V then has load_two_steps, the words of
 //                     the Codes of 8 columns, and splat_lane
 //   kNibbleSteps      steps of codes 0..15 in one sum, 4 or 8
-//   kRollSteps        whether tiles of bytes, and sub-blocks of 16 columns for a single token, loop
-//                     over their steps instead of unrolling them
-//   kRollNibbles      the same for two sub-blocks of 32 columns that share bytes, for a single
-//   token load_row_bytes    loads a byte of each of 32 rows, or of as many rows as a vector has
-//   bytes;
+//   kRollSteps        whether V has so few registers that tiles of bytes loop over their steps
+//                     instead of unrolling them; sub-blocks of 16 columns do, too, for a single
+//                     token, and only two of a half's four quarters are summed together
+//   kRollNibbles      whether two sub-blocks of 32 columns that share bytes loop over their steps,
+//                     for a single token
+//   load_row_bytes    loads a byte of each of 32 rows, or of as many rows as a vector has bytes;
 //                     add_bytes, widen_bytes, add_words, shift_words, store_vector compute sums of
 //                     bytes and words (see table_matmul.h)
 // where a step multiplies 4 codes of every row with the same 4 activations.

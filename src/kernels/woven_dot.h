@@ -12,7 +12,6 @@
 
 #include "base/loops.h"
 #include "kernels/kernels.h"
-#include "kernels/prefetch.h"
 #include "kernels/woven_formats.h"
 #include "kernels/woven_tile.h"
 
