@@ -33,6 +33,7 @@ optimizeWasm(
   unchecked,
   [
     ...['-Oz', '--converge', '--strip-producers', '--strip-target-features'],
+    '--reorder-functions-by-name', // similar functions are neighbours, which compresses better
     '--low-memory-unused', // Emscripten puts nothing below 1,024
     ...(withNames ? ['-g'] : []),
   ],
