@@ -15,41 +15,42 @@ namespace {
 constexpr std::array kBlockBytes = table_of_types([](const auto& row) { return row.kBytes; });
 constexpr size_t kMaxBlockBytes = *std::max_element(kBlockBytes.begin(), kBlockBytes.end());
 
-// Copy units between a row's own block and the woven blocks of `interleave` rows. With constant
-// sizes, the compiler makes each copy one load and one store.
+// A group of rows before and after weaving.
+struct Group {
+  const std::byte* rows;
+  std::byte* woven;
+  size_t n_blocks;  // in a row
+  size_t block_bytes;
+  size_t interleave;
+};
+
+// Weaves `count` units from byte `begin` of every block. With a constant size, each copy is one
+// load and one store.
 template <size_t kBytes>
-void scatter_units(const std::byte* own, std::byte* woven, size_t count, size_t interleave) {
-  for (size_t i = 0; i < count; ++i) {
-    std::memcpy(woven + i * interleave * kBytes, own + i * kBytes, kBytes);
-  }
-}
-template <size_t kBytes>
-void gather_units(const std::byte* woven, std::byte* own, size_t count, size_t interleave) {
-  for (size_t i = 0; i < count; ++i) {
-    std::memcpy(own + i * kBytes, woven + i * interleave * kBytes, kBytes);
+void weave_units(const Group& group, size_t begin, size_t count) {
+  const size_t row_bytes = group.n_blocks * group.block_bytes;
+  for (size_t block = 0; block < group.n_blocks; ++block) {
+    const size_t offset = block * group.block_bytes + begin;
+    const std::byte* unit = group.rows + offset;
+    std::byte* woven = group.woven + offset * group.interleave;
+    for (size_t i = 0; i < count; ++i) {
+      for (size_t row = 0; row < group.interleave; ++row) {
+        std::memcpy(woven, unit + row * row_bytes, kBytes);
+        woven += kBytes;
+      }
+      unit += kBytes;
+    }
   }
 }
 
-// `own` is a block of row `row`, `woven` the woven blocks of its group.
-void scatter_block(const Units& units, const std::byte* own, std::byte* woven, size_t row,
-                   size_t interleave) {
-  for (const auto [bytes, count] : units) {
-    std::byte* to = woven + row * bytes;
-    if (bytes == 1) scatter_units<1>(own, to, count, interleave);
-    if (bytes == 2) scatter_units<2>(own, to, count, interleave);
-    if (bytes == 4) scatter_units<4>(own, to, count, interleave);
-    own += size_t{bytes} * count;
-    woven += size_t{bytes} * count * interleave;
-  }
-}
+// Gathers a row's block from the woven blocks of its group.
 void gather_block(const Units& units, const std::byte* woven, std::byte* own, size_t row,
                   size_t interleave) {
   for (const auto [bytes, count] : units) {
-    const std::byte* from = woven + row * bytes;
-    if (bytes == 1) gather_units<1>(from, own, count, interleave);
-    if (bytes == 2) gather_units<2>(from, own, count, interleave);
-    if (bytes == 4) gather_units<4>(from, own, count, interleave);
-    own += size_t{bytes} * count;
+    for (size_t i = 0; i < count; ++i) {
+      std::memcpy(own, woven + (i * interleave + row) * bytes, bytes);
+      own += bytes;
+    }
     woven += size_t{bytes} * count * interleave;
   }
 }
@@ -81,14 +82,16 @@ void weave(std::byte* rows, std::byte* woven, const PackedMatrix& matrix) {
   const size_t interleave = matrix.interleave;
   const size_t n_blocks = blocks_per_row(matrix);
   const size_t block_bytes = dtype_info(matrix.type).block_bytes;
-  const Units units = units_of(matrix);
-  const CodeOrder* order = code_order(matrix.type, matrix.in_planes);
-  for (size_t row = 0; row < interleave; ++row) {
-    for (size_t i = 0; i < n_blocks; ++i) {
-      std::byte* block = rows + (row * n_blocks + i) * block_bytes;
-      if (order != nullptr) order->turn(block);
-      scatter_block(units, block, woven + i * interleave * block_bytes, row, interleave);
-    }
+  if (const CodeOrder* order = code_order(matrix.type, matrix.in_planes)) {
+    for (size_t i = 0; i < interleave * n_blocks; ++i) order->turn(rows + i * block_bytes);
+  }
+  const Group group{rows, woven, n_blocks, block_bytes, interleave};
+  size_t begin = 0;
+  for (const auto [bytes, count] : units_of(matrix)) {
+    if (bytes == 1) weave_units<1>(group, begin, count);
+    if (bytes == 2) weave_units<2>(group, begin, count);
+    if (bytes == 4) weave_units<4>(group, begin, count);
+    begin += size_t{bytes} * count;
   }
 }
 
