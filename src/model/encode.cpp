@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/arena.h"
 #include "base/format.h"
-#include "model/arena.h"
 #include "model/forward.h"
 #include "model/step.h"
 

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "base/arena.h"
 #include "base/thread_pool.h"
 #include "gguf/header.h"
 #include "kernels/kernels.h"
-#include "model/arena.h"
 #include "model/linear.h"
 
 namespace kinglet {

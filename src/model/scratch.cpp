@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/arena.h"
+#include "base/arena.h"
 
 namespace kinglet {
 namespace {

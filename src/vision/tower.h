@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/arena.h"
 #include "base/cancellation.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
-#include "model/arena.h"
 #include "model/projection.h"
 #include "vision/image_part.h"
 #include "vision/layout.h"

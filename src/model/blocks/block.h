@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/arena.h"
 #include "base/result.h"
-#include "model/arena.h"
 
 namespace kinglet {
 

@@ -1,4 +1,4 @@
-// Room for the intermediate results of a step.
+// Room for intermediate results.
 #pragma once
 
 #include <cstddef>
