@@ -3,48 +3,46 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
+#include "base/arena.h"
 #include "base/checked.h"
 
 namespace kinglet {
 namespace {
 
-// Bytes of a cache line.
-constexpr size_t kLine = 64;
-
 // With fewer heads than this, a single token is faster without transposed queries.
 constexpr size_t kTransposedHeads = 4;
 
-size_t padded_dim(size_t head_dim) { return static_cast<size_t>(round_up(head_dim, kKvBlock)); }
+constexpr size_t kMaxGroups = kTileRows / kMaxQueryRows;
 
-size_t value_bytes(size_t head_dim) {
-  return static_cast<size_t>(round_up(kMaxQueryRows * padded_dim(head_dim) * sizeof(float), kLine));
-}
+struct Buffers {
+  size_t stride;          // head_dim rounded up to whole blocks
+  float* queries;         // [kTileRows][stride]
+  int16_t* codes;         // [kTileRows][stride]
+  std::byte* transposed;  // [kMaxGroups][stride][kMaxQueryRows] floats, or codes
+  float* widened;         // [kAttentionBlock][stride]
 
-size_t code_bytes(size_t head_dim) {
-  return static_cast<size_t>(
-      round_up(kMaxQueryRows * padded_dim(head_dim) * sizeof(int16_t), kLine));
-}
-
-size_t transposed_bytes(size_t head_dim) {
-  return kMaxQueryRows * padded_dim(head_dim) * sizeof(float);
-}
+  Buffers(Arena& arena, size_t head_dim)
+      : stride(static_cast<size_t>(round_up(head_dim, kKvBlock))),
+        queries(arena.take<float>(kTileRows * stride)),
+        codes(arena.take<int16_t>(kTileRows * stride)),
+        transposed(arena.take<std::byte>(kTileRows * stride * sizeof(float))),
+        widened(arena.take<float>(kAttentionBlock * stride)) {}
+};
 
 bool has_integer_codes(KvKind kind) {
   return kind == KvKind::int8 || kind == KvKind::q8 || kind == KvKind::q4;
 }
 
-// At most kMaxQueryRows query rows, one for each head of each token, and the state of their
-// softmaxes.
+// At most kTileRows query rows and the state of their softmaxes. Kernels take groups of
+// kMaxQueryRows rows.
 class Rows {
  public:
   Rows(const KernelSet& kernels, const AttentionTile& tile, const KvView& cache, size_t first_row,
-       size_t n_rows, std::byte* scratch)
-      : kernels_(kernels), tile_(tile), cache_(cache), n_rows_(n_rows) {
-    const size_t stride = padded_dim(tile.head_dim);
-    auto* values = reinterpret_cast<float*>(scratch);
-    auto* codes = reinterpret_cast<int16_t*>(scratch + value_bytes(tile.head_dim));
-    std::byte* transposed = scratch + value_bytes(tile.head_dim) + code_bytes(tile.head_dim);
+       size_t n_rows, const Buffers& buffers)
+      : kernels_(kernels), tile_(tile), cache_(cache), n_rows_(n_rows), buffers_(buffers) {
+    const size_t stride = buffers.stride;
     for (size_t i = 0; i < n_rows; ++i) {
       const size_t token = (first_row + i) / tile.n_heads;
       const size_t head = (first_row + i) % tile.n_heads;
@@ -57,24 +55,15 @@ class Rows {
       output_[i] = tile.output + offset;
       std::fill_n(output_[i], tile.head_dim, 0.0f);
 
-      float* row = values + i * stride;
+      float* row = buffers.queries + i * stride;
       for (size_t j = 0; j < tile.head_dim; ++j) row[j] = tile.queries[offset + j] * tile.scale;
       if (kv_kind_info(cache.keys.kind).rotates) rotate_blocks(row, tile.head_dim);
       if (has_integer_codes(cache.keys.kind)) {
-        query_scales_[i] =
-            kernels.quantize_query(row, tile.head_dim, stride, cache.keys.kind, codes + i * stride);
+        query_scales_[i] = kernels.quantize_query(row, tile.head_dim, stride, cache.keys.kind,
+                                                  buffers.codes + i * stride);
       }
     }
-    queries_ = {values, codes, query_scales_, stride, tile.head_dim, nullptr, nullptr};
-    // A token's results must not depend on the number of tokens in a call. So this depends on the
-    // number of rows that a single token has, except for whole texts, which have many tokens.
-    if (!kernels.reads_transposed) return;
-    if (tile.n_positions == 0 && tile.n_heads < kTransposedHeads) return;
-    if (has_integer_codes(cache.keys.kind)) {
-      queries_.transposed_codes = transpose<int16_t, 2>(codes, stride, transposed);
-    } else {
-      queries_.transposed = transpose<float, 1>(values, tile.head_dim, transposed);
-    }
+    for (size_t first = 0; first < n_rows; first += kMaxQueryRows) add_group(first);
   }
 
   void attend() {
@@ -86,9 +75,7 @@ class Rows {
       const size_t left_in_block = kAttentionBlock - position % kAttentionBlock;
       const size_t left_in_page = cache_.page_positions - position % cache_.page_positions;
       const size_t n = std::min({left_in_block, left_in_page, end - position});
-      const KvRows keys = cache_.rows(cache_.keys, position);
-      const KvRows values = cache_.rows(cache_.values, position);
-      attend_block(position, n, keys, values);
+      attend_block(position, n);
       position += n;
     }
     for (size_t row = 0; row < n_rows_; ++row) {
@@ -99,15 +86,53 @@ class Rows {
   }
 
  private:
+  struct Group {
+    size_t first;  // row
+    size_t n_rows;
+    size_t begin;  // the positions that any of the rows sees
+    size_t end;
+    Queries queries;
+
+    // Returns how many of the n positions from `position` on the group needs: those up to its last.
+    size_t n_needed(size_t position, size_t n) const {
+      return begin >= position + n || end <= position ? 0 : std::min(n, end - position);
+    }
+  };
+
+  void add_group(size_t first) {
+    Group& group = groups_[n_groups_++];
+    group.first = first;
+    group.n_rows = std::min(kMaxQueryRows, n_rows_ - first);
+    group.begin = *std::min_element(begin_ + first, begin_ + first + group.n_rows);
+    group.end = *std::max_element(end_ + first, end_ + first + group.n_rows);
+    const size_t stride = buffers_.stride;
+    const float* values = buffers_.queries + first * stride;
+    const int16_t* codes = buffers_.codes + first * stride;
+    group.queries = {values,  codes,  query_scales_ + first, stride, tile_.head_dim,
+                     nullptr, nullptr};
+    // A token's results must not depend on the number of tokens in a call. So this depends on the
+    // number of rows that a single token has, except for whole texts, which have many tokens.
+    if (!kernels_.reads_transposed) return;
+    if (tile_.n_positions == 0 && tile_.n_heads < kTransposedHeads) return;
+    std::byte* transposed = buffers_.transposed + first * stride * sizeof(float);
+    if (has_integer_codes(cache_.keys.kind)) {
+      group.queries.transposed_codes =
+          transpose<int16_t, 2>(codes, group.n_rows, stride, transposed);
+    } else {
+      group.queries.transposed =
+          transpose<float, 1>(values, group.n_rows, tile_.head_dim, transposed);
+    }
+  }
+
   // Writes each kGroup neighbours of the first n elements of a row beside those of the other rows.
   template <class T, size_t kGroup>
-  const T* transpose(const T* rows, size_t n, std::byte* scratch) const {
-    auto* transposed = reinterpret_cast<T*>(scratch);
+  const T* transpose(const T* rows, size_t n_rows, size_t n, std::byte* memory) const {
+    auto* transposed = reinterpret_cast<T*>(memory);
     std::fill_n(transposed, n * kMaxQueryRows, T{});
-    for (size_t row = 0; row < n_rows_; ++row) {
+    for (size_t row = 0; row < n_rows; ++row) {
       for (size_t i = 0; i < n; ++i) {
         const size_t group = i / kGroup * kMaxQueryRows + row;
-        transposed[group * kGroup + i % kGroup] = rows[row * queries_.stride + i];
+        transposed[group * kGroup + i % kGroup] = rows[row * buffers_.stride + i];
       }
     }
     return transposed;
@@ -126,15 +151,41 @@ class Rows {
     end_[row] += sees_all ? after : std::min(after, left);
   }
 
-  void attend_block(size_t position, size_t n, const KvRows& keys, const KvRows& values) {
-    alignas(kLine) float scores[kMaxQueryRows * kAttentionBlock];
-    float factors[kMaxQueryRows];
-    attention_kernels(kernels_, cache_.keys.kind).score(queries_, n_rows_, keys, n, scores);
-    for (size_t row = 0; row < n_rows_; ++row) {
-      factors[row] = weigh_scores(position, n, row, scores + row * kAttentionBlock);
+  // Keys, and then values, are read for one group after the other, while they are in the cache.
+  void attend_block(size_t position, size_t n) {
+    alignas(kAlignment) float scores[kTileRows * kAttentionBlock];
+    float factors[kTileRows];
+    const KvRows keys = read(cache_.keys, position, n);
+    for (const Group& group : groups()) {
+      const size_t n_needed = group.n_needed(position, n);
+      if (n_needed == 0) continue;
+      float* group_scores = scores + group.first * kAttentionBlock;
+      attention_kernels(kernels_, cache_.keys.kind)
+          .score(group.queries, group.n_rows, keys, n_needed, group_scores);
+      for (size_t row = group.first; row < group.first + group.n_rows; ++row) {
+        factors[row] = weigh_scores(position, n_needed, row, scores + row * kAttentionBlock);
+      }
     }
-    attention_kernels(kernels_, cache_.values.kind)
-        .weigh(scores, factors, n_rows_, values, n, tile_.head_dim, output_);
+    const KvRows values = read(cache_.values, position, n);
+    for (const Group& group : groups()) {
+      const size_t n_needed = group.n_needed(position, n);
+      if (n_needed == 0) continue;
+      attention_kernels(kernels_, cache_.values.kind)
+          .weigh(scores + group.first * kAttentionBlock, factors + group.first, group.n_rows,
+                 values, n_needed, tile_.head_dim, output_ + group.first);
+    }
+  }
+
+  std::span<const Group> groups() const { return {groups_, n_groups_}; }
+
+  // Returns the n rows from `position` on as kernels take them.
+  KvRows read(const KvHead& head, size_t position, size_t n) const {
+    const KvRows rows = cache_.rows(head, position);
+    const auto widen = attention_kernels(kernels_, head.kind).widen;
+    if (widen == nullptr) return rows;
+    widen(rows, n, tile_.head_dim, buffers_.stride, buffers_.widened);
+    return {reinterpret_cast<const std::byte*>(buffers_.widened), buffers_.stride * sizeof(float),
+            nullptr, 0};
   }
 
   // Replaces scores by weights: 0 for positions that the row does not see or that do not exist.
@@ -165,15 +216,17 @@ class Rows {
   const AttentionTile& tile_;
   const KvView& cache_;
   size_t n_rows_;
-  Queries queries_;
-  size_t position_[kMaxQueryRows];
-  float slope_[kMaxQueryRows];
-  size_t begin_[kMaxQueryRows];  // the positions that a row sees
-  size_t end_[kMaxQueryRows];
-  float query_scales_[kMaxQueryRows];
-  float largest_[kMaxQueryRows];
-  float sum_[kMaxQueryRows];
-  float* output_[kMaxQueryRows];
+  Buffers buffers_;
+  Group groups_[kMaxGroups];
+  size_t n_groups_ = 0;
+  size_t position_[kTileRows];
+  float slope_[kTileRows];
+  size_t begin_[kTileRows];  // the positions that a row sees
+  size_t end_[kTileRows];
+  float query_scales_[kTileRows];
+  float largest_[kTileRows];
+  float sum_[kTileRows];
+  float* output_[kTileRows];
 };
 
 }  // namespace
@@ -187,14 +240,18 @@ KvRows KvView::rows(const KvHead& head, size_t position) const {
 }
 
 size_t attention_scratch_bytes(size_t head_dim) {
-  return value_bytes(head_dim) + code_bytes(head_dim) + transposed_bytes(head_dim);
+  Arena arena;
+  Buffers(arena, head_dim);
+  return static_cast<size_t>(arena.n_bytes());
 }
 
 void attend(const KernelSet& kernels, const AttentionTile& tile, const KvView& cache,
             std::byte* scratch) {
+  Arena arena(scratch);
+  const Buffers buffers(arena, tile.head_dim);
   const size_t n_rows = tile.n_tokens * tile.n_heads;
-  for (size_t row = 0; row < n_rows; row += kMaxQueryRows) {
-    Rows(kernels, tile, cache, row, std::min(kMaxQueryRows, n_rows - row), scratch).attend();
+  for (size_t row = 0; row < n_rows; row += kTileRows) {
+    Rows(kernels, tile, cache, row, std::min(kTileRows, n_rows - row), buffers).attend();
   }
 }
 

@@ -53,9 +53,13 @@ struct AttentionTile {
   const float* slopes = nullptr;
 };
 
-// Returns how many tokens a tile of n_heads should have to fill a call.
+// The query rows of a tile that are computed together: a block of keys and values is read, and
+// converted to floats where needed, once for all of them. A row is one head of one token.
+constexpr size_t kTileRows = 4 * kMaxQueryRows;
+
+// Returns how many tokens a tile of n_heads should have.
 constexpr size_t tile_tokens(size_t n_heads) {
-  return n_heads >= kMaxQueryRows ? 1 : kMaxQueryRows / n_heads;
+  return n_heads >= kTileRows ? 1 : kTileRows / n_heads;
 }
 
 // Returns the bytes of scratch that attend() needs, a multiple of a cache line.

@@ -98,8 +98,7 @@ struct Queries {
   const int16_t* transposed_codes;  // [stride / 2][kMaxQueryRows][2]: pairs stay together
 };
 
-// The maximum numbers of positions and of rows in one call. Keys and values that are not multiplied
-// in their stored form are widened once for all rows.
+// The maximum numbers of positions and of rows in one call.
 constexpr size_t kAttentionBlock = 64;
 constexpr size_t kMaxQueryRows = 16;
 
@@ -116,6 +115,11 @@ struct AttentionKernels {
   // row has head_dim numbers. Weights are not negative.
   void (*weigh)(const float* weights, const float* factors, size_t n_rows, const KvRows& values,
                 size_t n_positions, size_t head_dim, float* const* outputs);
+
+  // Null for kinds that are multiplied in their stored form. Others are first converted to floats,
+  // and the two functions above take those: out[p] = row p, `stride` floats apart.
+  void (*widen)(const KvRows& rows, size_t n_positions, size_t head_dim, size_t stride,
+                float* out) = nullptr;
 };
 
 // Tokens of one head of the gated delta rule (Yang et al., 2024: Gated Delta Networks). The state

@@ -91,9 +91,22 @@ struct Measured {
     inner->attention[kKind].weigh(weights, factors, n_rows, values, n_positions, head_dim, outputs);
   }
 
+  template <size_t kKind>
+  static void widen(const KvRows& rows, size_t n_positions, size_t head_dim, size_t stride,
+                    float* out) {
+    const Stopwatch stopwatch(recorder);
+    inner->attention[kKind].widen(rows, n_positions, head_dim, stride, out);
+  }
+
+  template <size_t kKind>
+  static void replace_attention(AttentionKernels& kernels) {
+    const bool widens = kernels.widen != nullptr;
+    kernels = {score<kKind>, weigh<kKind>, widens ? widen<kKind> : nullptr};
+  }
+
   template <size_t... kKinds>
   static void replace_attention(KernelSet& set, std::index_sequence<kKinds...> /*kinds*/) {
-    ((set.attention[kKinds] = {score<kKinds>, weigh<kKinds>}), ...);
+    (replace_attention<kKinds>(set.attention[kKinds]), ...);
   }
 
   static KernelSet make(const KernelSet& kernels) {

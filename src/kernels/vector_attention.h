@@ -1,10 +1,9 @@
 // The attention functions of each KvKind, over a vector type V (see vector_kernels.h).
 //
-// F16 and FP8 are widened to floats, a few positions or columns at a time, and use the code of F32:
-// converting once for all query rows is faster, and is less code to download. Integer kinds are
-// multiplied as integers, 16 bits by 16 bits, and pairs of products are summed in 32 bits: a key
-// with a quantized query, and the values of two positions with the quantized weights of both. For
-// this, V provides
+// F16 and FP8 are widened to floats and use the code of F32: converting once for all query rows is
+// faster, and is less code to download. Integer kinds are multiplied as integers, 16 bits by 16
+// bits, and pairs of products are summed in 32 bits: a key with a quantized query, and the values
+// of two positions with the quantized weights of both. For this, V provides
 //   dot_words(sums, a, b)          sums += a's pairs of int16 times b's
 //   load_ints(p)                   2 * kLanes int16
 //   load_words(p)                  2 * kLanes int8, as int16
@@ -47,7 +46,7 @@ struct VectorAttention {
   static constexpr size_t kLanes = V::kLanes;
   static constexpr size_t kPositions = 4;      // keys that are multiplied together
   static constexpr size_t kColumns = 4;        // vectors of a float value at a time
-  static constexpr size_t kMostWidened = 512;  // elements of a key; the scalar code does the rest
+  static constexpr size_t kMostWidened = 512;  // elements of a key, as words
   static constexpr size_t kPairVectors = V::kPairVectors;
   static constexpr size_t kChunk = kPairVectors * kLanes;  // elements of a value at a time
 
@@ -61,10 +60,10 @@ struct VectorAttention {
       set.attention[static_cast<size_t>(kind)] = kernels;
     };
     use(KvKind::f32, {score_f32, weigh_f32});
-    use(KvKind::f16, {score<KvKind::f16>, weigh<KvKind::f16>});
+    use(KvKind::f16, {score_f32, weigh_f32, widen<KvKind::f16>});
     use(KvKind::int8, {score_int8, weigh_int8});
-    use(KvKind::fp8_e4m3, {score<KvKind::fp8_e4m3>, weigh<KvKind::fp8_e4m3>});
-    use(KvKind::fp8_e5m2, {score<KvKind::fp8_e5m2>, weigh<KvKind::fp8_e5m2>});
+    use(KvKind::fp8_e4m3, {score_f32, weigh_f32, widen<KvKind::fp8_e4m3>});
+    use(KvKind::fp8_e5m2, {score_f32, weigh_f32, widen<KvKind::fp8_e5m2>});
     use(KvKind::q8, {score_blocks<Bytes>, weigh_blocks<Bytes>});
     use(KvKind::q4, {score_blocks<Nibbles>, weigh_blocks<Nibbles>});
   }
@@ -129,16 +128,26 @@ struct VectorAttention {
     if constexpr (kKind == KvKind::fp8_e5m2) return Fp8::e5m2();
   }
 
-  static constexpr bool is_scaled(KvKind kind) {
-    return kind == KvKind::fp8_e4m3 || kind == KvKind::fp8_e5m2;
-  }
-
-  // Converts n elements of a row to floats; n is a multiple of kLanes.
-  template <class Format>
-  static void widen(const Format& format, const std::byte* row, size_t n, float* out) {
-    const auto* elements = reinterpret_cast<const typename Format::Element*>(row);
-    KINGLET_AS_WRITTEN
-    for (size_t i = 0; i < n; i += kLanes) V::store(out + i, format.load(elements + i));
+  // See AttentionKernels. The scalar code converts elements that do not fill a vector.
+  template <KvKind kKind>
+  static void widen(const KvRows& rows, size_t n_positions, size_t head_dim, size_t stride,
+                    float* out) {
+    const auto format = VectorAttention::format<kKind>();
+    using Element = typename decltype(format)::Element;
+    const size_t n_whole = head_dim / kLanes * kLanes;
+    for (size_t p = 0; p < n_positions; ++p) {
+      const std::byte* row = rows.codes + p * rows.code_stride;
+      const float* scale = rows.scales + p * rows.scale_stride;
+      const auto* elements = reinterpret_cast<const Element*>(row);
+      KINGLET_AS_WRITTEN
+      for (size_t i = 0; i < n_whole; i += kLanes) {
+        Float x = format.load(elements + i);
+        if constexpr (kKind != KvKind::f16) x = V::mul(x, V::splat(*scale));
+        V::store(out + p * stride + i, x);
+      }
+      if (n_whole == head_dim) continue;
+      kv_kind_info(kKind).read_row(row, scale, n_whole, head_dim, out + p * stride + n_whole);
+    }
   }
 
   static void score_f32(const Queries& queries, size_t n_rows, const KvRows& keys,
@@ -202,65 +211,6 @@ struct VectorAttention {
     for (size_t k = 0; k < kLaneKeys; ++k) sums[k] = V::whole(parts[k]);
   }
 
-  // For kinds that are converted: widens four keys once for all query rows.
-  template <KvKind kKind>
-  static void score(const Queries& queries, size_t n_rows, const KvRows& keys, size_t n_positions,
-                    float* scores) {
-    const size_t n_wide =
-        score_widened(format<kKind>(), queries, n_rows, keys, n_positions, scores);
-    if constexpr (is_scaled(kKind)) {
-      scale_rows(scores, n_rows, keys, n_positions, scores);
-    }
-    add_scores(kKind, queries, n_rows, keys, n_positions, n_wide, scores);
-  }
-
-  // out[row][p] = x[row][p] * the scale of position p.
-  [[gnu::noinline]] static void scale_rows(const float* x, size_t n_rows, const KvRows& rows,
-                                           size_t n_positions, float* out) {
-    alignas(64) float scales[kAttentionBlock] = {};
-    KINGLET_AS_WRITTEN
-    for (size_t p = 0; p < n_positions; ++p) scales[p] = rows.scales[p * rows.scale_stride];
-    for (size_t i = 0; i < n_rows * kAttentionBlock; i += kLanes) {
-      V::store(out + i, V::mul(V::load(x + i), V::load(scales + i % kAttentionBlock)));
-    }
-  }
-
-  // Returns the number of elements that are done: those in whole vectors, as far as the buffer has
-  // room for them.
-  template <class Format>
-  [[gnu::noinline]] static size_t score_widened(const Format& format, const Queries& queries,
-                                                size_t n_rows, const KvRows& keys,
-                                                size_t n_positions, float* scores) {
-    const size_t n_wide = std::min(queries.head_dim / kLanes * kLanes, kMostWidened);
-    using Widened = float[kMostWidened];
-    const auto widen_keys = [&](size_t p, size_t n, Widened* widened, const std::byte** rows) {
-      find_rows(keys, p, n_positions, n, rows);
-      for (size_t i = 0; i < n; ++i) {
-        widen(format, rows[i], n_wide, widened[i]);
-        rows[i] = reinterpret_cast<const std::byte*>(widened[i]);
-      }
-    };
-    if constexpr (kHasLaneForRow) {
-      if (queries.transposed != nullptr) {
-        score_in_lanes(n_rows, n_positions, scores, [&]<class Rows>(size_t p, Float* sums) {
-          alignas(64) Widened widened[kLaneKeys];
-          const std::byte* rows[kLaneKeys];
-          widen_keys(p, kLaneKeys, widened, rows);
-          add_products<Rows>(queries, n_wide, rows, sums);
-        });
-        return n_wide;
-      }
-    }
-    alignas(64) Widened widened[kPositions];
-    KINGLET_AS_WRITTEN
-    for (size_t p = 0; p < n_positions; p += kPositions) {
-      const std::byte* rows[kPositions];
-      widen_keys(p, kPositions, widened, rows);
-      score_four_rows(queries, n_rows, n_wide, rows, scores + p);
-    }
-    return n_wide;
-  }
-
   // Multiplies the first n elements of four float keys with all query rows.
   [[gnu::noinline]] static void score_four_rows(const Queries& queries, size_t n_rows, size_t n,
                                                 const std::byte* const* rows, float* scores) {
@@ -313,39 +263,6 @@ struct VectorAttention {
     });
     add_weighted(KvKind::f32, weights, factors, n_rows, values, n_positions, n_done, head_dim,
                  outputs);
-  }
-
-  template <KvKind kKind>
-  static void weigh(const float* weights, const float* factors, size_t n_rows, const KvRows& values,
-                    size_t n_positions, size_t head_dim, float* const* outputs) {
-    const float* scaled = weights;
-    float buffer[kMaxQueryRows * kAttentionBlock];
-    if constexpr (is_scaled(kKind)) {
-      scale_rows(weights, n_rows, values, n_positions, buffer);
-      scaled = buffer;
-    }
-    const size_t n_done = weigh_widened(format<kKind>(), scaled, factors, n_rows, values,
-                                        n_positions, head_dim, outputs);
-    add_weighted(kKind, weights, factors, n_rows, values, n_positions, n_done, head_dim, outputs);
-  }
-
-  // Widens a few columns of all positions at a time, once for all query rows. Returns the number of
-  // elements that are done: those in the groups of for_columns().
-  template <class Format>
-  [[gnu::noinline]] static size_t weigh_widened(const Format& format, const float* weights,
-                                                const float* factors, size_t n_rows,
-                                                const KvRows& values, size_t n_positions,
-                                                size_t head_dim, float* const* outputs) {
-    return for_columns(head_dim, [&]<size_t N>(size_t i) {
-      alignas(64) float widened[kAttentionBlock][N * kLanes];
-      KINGLET_AS_WRITTEN
-      for (size_t p = 0; p < n_positions; ++p) {
-        widen(format, values.codes + p * values.code_stride + i * sizeof(typename Format::Element),
-              N * kLanes, widened[p]);
-      }
-      weigh_columns<N>(weights, factors, n_rows, reinterpret_cast<const std::byte*>(widened),
-                       sizeof widened[0], n_positions, i, outputs);
-    });
   }
 
   // Computes N vectors of each output, from element `from` on. The values begin at `column`.
