@@ -217,7 +217,7 @@ class Rows {
   const KvView& cache_;
   size_t n_rows_;
   Buffers buffers_;
-  Group groups_[kMaxGroups];
+  Group groups_[kMaxGroups] = {};
   size_t n_groups_ = 0;
   size_t position_[kTileRows];
   float slope_[kTileRows];
