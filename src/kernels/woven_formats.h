@@ -234,8 +234,9 @@ struct WovenPairs : WovenBlocks<V, B> {
   template <size_t Pair>
   typename V::Unsigned unpack(size_t unit) const {
     const auto bytes = this->bytes_at(offsetof(B, pairs) + 4 * unit);
-    return V::as_unsigned(V::template move_bits < Pair >= 2 ? -4 : 0,
-                          Pair % 2 == 0 ? 0x03 : 0x0c > (bytes));
+    constexpr int kShift = Pair < 2 ? 0 : -4;
+    constexpr int kMask = Pair % 2 == 0 ? 0x03 : 0x0c;
+    return V::as_unsigned(V::template move_bits<kShift, kMask>(bytes));
   }
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kMaxPositions = 80;
 constexpr uint32_t kMaxHeadDim = 72;
-constexpr uint32_t kMaxRows = kTileRows + 4;  // of tokens and heads: more than one call takes
+constexpr uint32_t kMaxRows = kTileRows + 4;  // of tokens and heads: more than a tile has
 
 std::vector<float> attend_with(const KernelSet& kernels, AttentionTile tile, const KvView& view) {
   std::vector<float> output(tile.n_tokens * tile.token_stride, NAN);
