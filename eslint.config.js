@@ -3,7 +3,7 @@ import { defineConfig, globalIgnores } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 
 const globals = (names) => Object.fromEntries(names.map((name) => [name, 'readonly']));
-const nodeGlobals = ['Buffer', 'URL', 'console', 'process', 'setTimeout'];
+const nodeGlobals = ['Buffer', 'URL', 'console', 'performance', 'process', 'setTimeout'];
 const browserGlobals = ['TextDecoder', 'WebAssembly', 'Worker', 'fetch', 'performance'];
 
 export default defineConfig(

@@ -15,7 +15,7 @@ import { runProgram } from './models.mjs';
 
 // Each module has one kernel set, like the engine's builds.
 const limitModules = ['relaxed-simd', 'simd128'].map(
-  (simd) => `build/wasm-single/bench/kinglet-limits-${simd}.wasm`,
+  (simd) => `build/emscripten/bench/kinglet-limits-${simd}.wasm`,
 );
 
 export const places = {

@@ -1,6 +1,7 @@
 // npm run bench -- --profile: shows in which functions the engine spends its time in Chromium.
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { wasmBuild } from '../scripts/build-wasm.mjs';
 import { launchChromium } from '../scripts/chromium.mjs';
 import { serve } from '../scripts/serve.mjs';
 import { root, runNode } from '../scripts/tools.mjs';
@@ -42,8 +43,7 @@ function copyPackageWithNames(threads) {
   cpSync(join(root, 'dist'), target, { recursive: true });
   for (const simd of ['simd128', 'relaxed-simd']) {
     const variant = threads > 1 ? `${simd}-threads` : simd;
-    const tree = `build/wasm-${threads > 1 ? 'threads' : 'single'}`;
-    const linked = `${tree}/linked/kinglet-${variant}.js`;
+    const linked = `${wasmBuild}/linked/kinglet-${variant}.js`;
     if (existsSync(join(root, linked))) {
       runNode('scripts/finish-wasm.mjs', [linked, join(target, 'engine'), '--names']);
     }

@@ -44,7 +44,6 @@ endif()
 file(GLOB server_sources CONFIGURE_DEPENDS src/server/*.cpp)
 list(FILTER server_sources EXCLUDE REGEX ${other_systems})
 add_library(kinglet_server STATIC ${server_sources})
-target_compile_options(kinglet_server PRIVATE -Os)  # nothing here is worth unrolling
 if(KINGLET_SANITIZE MATCHES undefined)
   # This check needs RTTI, which the core does not have.
   target_compile_options(kinglet_server PRIVATE -fno-sanitize=vptr)

@@ -1,32 +1,39 @@
-// Builds the four variants of the module into build/wasm/. --tests also builds the core's tests;
-// --limits and --products build the modules that measure the machine's limits (see bench/limits)
-// and matrix products (see bench/products.cpp).
+// Builds the modules of the wasm engine into build/wasm/. As a program, build-wasm.mjs [--limits]
+// [--products] also builds the modules that measure the machine's limits (see bench/limits) and
+// matrix products (see bench/products.cpp).
 import { existsSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
 import { cmakeBuild, fail, versionOf } from './tools.mjs';
 
+export const wasmBuild = 'build/emscripten';
+export const variants = ['simd128', 'relaxed-simd', 'simd128-threads', 'relaxed-simd-threads'];
 const debianRoot = '/usr/share/emscripten';
-const withTests = process.argv.includes('--tests');
-const benchmarks = ['limits', 'products'].filter((name) => process.argv.includes(`--${name}`));
 
-const { toolchainFile, env, options } = findEmscripten();
-for (const threads of [false, true]) {
+/**
+ * `onlyThreads`: no modules without threads, which only pages that are not isolated need. `withTests`:
+ * also the core's tests. `benchmarks`: "limits", "products".
+ */
+export function buildWasm({ onlyThreads = false, withTests = false, benchmarks = [] } = {}) {
+  const { toolchainFile, env, options } = findEmscripten();
+  const modules = variants.filter((variant) => !onlyThreads || variant.endsWith('-threads'));
+  const simds = variants.filter((variant) => !variant.endsWith('-threads'));
   cmakeBuild(
-    `build/wasm-${threads ? 'threads' : 'single'}`,
+    wasmBuild,
     [
       `-DCMAKE_TOOLCHAIN_FILE=${toolchainFile}`,
-      `-DKINGLET_THREADS=${threads ? 'ON' : 'OFF'}`,
-      `-DKINGLET_TESTS=${threads ? 'OFF' : 'ON'}`,
+      `-DKINGLET_NODE=${process.execPath}`,
+      `-DKINGLET_TESTS=${withTests ? 'ON' : 'OFF'}`,
       ...options,
     ],
-    { env, targets: threads ? ['kinglet_modules'] : singleThreadTargets() },
+    {
+      env,
+      targets: [
+        ...modules.map((variant) => `kinglet-${variant}`),
+        ...(withTests ? simds.map((simd) => `kinglet-tests-${simd}`) : []),
+        ...benchmarks.flatMap((name) => simds.map((simd) => `kinglet-${name}-${simd}`)),
+      ].map((target) => target.replaceAll('-', '_')),
+    },
   );
-}
-
-function singleThreadTargets() {
-  return [
-    withTests ? 'all' : 'kinglet_modules',
-    ...benchmarks.flatMap((name) => [`kinglet_${name}_simd128`, `kinglet_${name}_relaxed_simd`]),
-  ];
 }
 
 /** Finds Emscripten. A current one is used as it is; Debian's 3.1.6 with Debian's newer LLVM. */
@@ -56,4 +63,9 @@ function findEmscripten() {
     },
     options: ['-DKINGLET_OLD_EMSCRIPTEN=ON'],
   };
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const benchmarks = ['limits', 'products'].filter((name) => process.argv.includes(`--${name}`));
+  buildWasm({ benchmarks });
 }

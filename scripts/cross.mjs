@@ -27,7 +27,7 @@ async function testArm64(folder) {
   build(
     folder,
     'aarch64-linux-gnu',
-    ['-DKINGLET_UNITY=ON', '-DKINGLET_TEST_FOLDERS=kernels;tensor;model/parity'],
+    ['-DKINGLET_TEST_FOLDERS=kernels;tensor;model/parity'],
     ['kinglet_tests'],
   );
   // The older kernel sets run on processors that have no more than they need. Whole models run

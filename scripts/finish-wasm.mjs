@@ -1,15 +1,10 @@
-// Finishes a linked module: finish-wasm.mjs LINKED.js OUTPUT_FOLDER [--names]. A module without
-// glue is given as LINKED.wasm.
-// Optimizes the wasm and checks its size. Makes the glue pass texts unchanged, and makes the glue
-// of old Emscriptens run as an ES module in Node and in module workers, including threads. With
-// --names (for profiles), functions keep their names, and the size is not checked.
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+// Finishes a linked module: finish-wasm.mjs LINKED.js OUTPUT_FOLDER [--names].
+// Optimizes the wasm. Makes the glue pass texts unchanged, and makes the glue of old Emscriptens run
+// as an ES module in Node and in module workers, including threads. With --names (for profiles),
+// functions keep their names.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { gzipSync } from 'node:zlib';
 import { optimizeWasm } from './wasm-opt.mjs';
-
-const maxBytes = 600 * 1024;
-const maxGzippedBytes = 230 * 1024;
 
 // All Emscriptens make decoders with default options, which drop a U+FEFF at the beginning as a
 // byte order mark. In a model's text it is a character. This class hides the global one from the
@@ -23,48 +18,24 @@ const exactDecoder = `const TextDecoder = class extends globalThis.TextDecoder {
 
 const [linked, folder] = process.argv.slice(2);
 const withNames = process.argv.includes('--names');
-const name = basename(linked).replace(/\.(js|wasm)$/, '');
+const name = basename(linked, '.js');
 mkdirSync(folder, { recursive: true });
 
-const wasm = join(folder, `${name}.wasm`);
-const unchecked = `${wasm}.unchecked`;
 optimizeWasm(
   linked.replace(/\.js$/, '.wasm'),
-  unchecked,
+  join(folder, `${name}.wasm`),
   [
-    ...['-Oz', '--converge', '--strip-producers', '--strip-target-features'],
-    '--reorder-functions-by-name', // similar functions are neighbours, which compresses better
+    ...['-O2', '--strip-producers', '--strip-target-features'],
     '--low-memory-unused', // Emscripten puts nothing below 1,024
     ...(withNames ? ['-g'] : []),
   ],
-  { relaxedSimd: name.includes('relaxed'), threads: name.includes('threads') },
+  { relaxedSimd: name.includes('relaxed') },
 );
-if (!withNames) checkSize(readFileSync(unchecked));
 
 const workerScript = linked.replace(/\.js$/, '.worker.js');
-if (linked.endsWith('.js')) {
-  const text = readFileSync(linked, 'utf8');
-  const glue = isOld(text) ? modernize(text) : text;
-  writeFileSync(join(folder, `${name}.js`), exactDecoder + glue);
-}
-renameSync(unchecked, wasm);
-
-function checkSize(bytes) {
-  const gzipped = gzipSync(bytes, { level: 9 }).length;
-  const sizes = `${kib(bytes.length)} KiB, ${kib(gzipped)} KiB gzipped`;
-  if (bytes.length > maxBytes || gzipped > maxGzippedBytes) {
-    console.error(
-      `${name}.wasm is too large: ${sizes}; allowed are ` +
-        `${kib(maxBytes)} KiB, ${kib(maxGzippedBytes)} KiB gzipped`,
-    );
-    process.exit(1);
-  }
-  console.log(`${name}.wasm: ${sizes}`);
-}
-
-function kib(bytes) {
-  return (bytes / 1024).toFixed(0);
-}
+const text = readFileSync(linked, 'utf8');
+const glue = isOld(text) ? modernize(text) : text;
+writeFileSync(join(folder, `${name}.js`), exactDecoder + glue);
 
 /** Whether the glue is that of Emscripten 3.1.6, which assumes that Node runs CommonJS. */
 function isOld(text) {

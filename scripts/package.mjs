@@ -1,5 +1,6 @@
 // Builds dist/ and demo/dist/ from the sources; each part only if one of its inputs is newer.
 import {
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -9,12 +10,14 @@ import {
   copyFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { root, runBin, runNode } from './tools.mjs';
+import { buildWasm, variants } from './build-wasm.mjs';
+import { root, runBin } from './tools.mjs';
 
-export async function buildAll({ withTests = false } = {}) {
-  runNode('scripts/build-wasm.mjs', withTests ? ['--tests'] : []);
+/** `options`: those of buildWasm(). */
+export async function buildAll(options = {}) {
+  buildWasm(options);
   await buildPackage();
-  buildDemo();
+  buildDemo(options);
 }
 
 export async function buildPackage() {
@@ -58,20 +61,21 @@ async function copyEngine() {
   const from = join(root, 'build/wasm');
   const to = join(root, 'dist/engine');
   mkdirSync(to, { recursive: true });
-  for (const file of readdirSync(from)) {
-    if (file.endsWith('.wasm')) copyFileSync(join(from, file), join(to, file));
-    if (!file.endsWith('.js')) continue;
-    const { code, errors } = await minify(file, readFileSync(join(from, file), 'utf8'), {
-      module: true,
-    });
-    if (errors.length > 0) throw new Error(`${file} cannot be minified: ${errors[0].message}`);
-    writeFileSync(join(to, file), code);
+  for (const variant of variants) {
+    const name = `kinglet-${variant}`;
+    if (!existsSync(join(from, `${name}.wasm`))) continue; // npm start does not build all
+    copyFileSync(join(from, `${name}.wasm`), join(to, `${name}.wasm`));
+    const glue = readFileSync(join(from, `${name}.js`), 'utf8');
+    const { code, errors } = await minify(`${name}.js`, glue, { module: true });
+    if (errors.length > 0) throw new Error(`${name}.js cannot be minified: ${errors[0].message}`);
+    writeFileSync(join(to, `${name}.js`), code);
   }
 }
 
-function buildDemo() {
+export function buildDemo({ onlyThreads = false } = {}) {
   if (isCurrent('build/demo.stamp', ['demo', 'build/package.stamp'])) return;
-  runBin('vite', 'vite', ['build', 'demo', '--logLevel', 'warn']);
+  // Vite warns of modules that were not built.
+  runBin('vite', 'vite', ['build', 'demo', '--logLevel', onlyThreads ? 'error' : 'warn']);
   stamp('build/demo.stamp');
 }
 

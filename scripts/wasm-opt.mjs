@@ -6,13 +6,19 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { root } from './tools.mjs';
 
-/** @param {{ relaxedSimd?: boolean, threads?: boolean }} uses */
+/** @param {{ relaxedSimd?: boolean }} uses */
 export function optimizeWasm(input, output, flags, uses) {
   // Named one by one, because --all-features enables proposals that browsers refuse.
   const features = [
-    ...['simd', 'bulk-memory', 'sign-ext', 'mutable-globals', 'nontrapping-float-to-int'],
+    ...[
+      'simd',
+      'bulk-memory',
+      'sign-ext',
+      'mutable-globals',
+      'nontrapping-float-to-int',
+      'threads',
+    ],
     ...(uses.relaxedSimd ? ['relaxed-simd'] : []),
-    ...(uses.threads ? ['threads'] : []),
   ];
   const program = join(root, 'node_modules/binaryen/bin/wasm-opt');
   const enabled = features.map((feature) => `--enable-${feature}`);

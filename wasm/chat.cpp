@@ -1,41 +1,31 @@
-// Lays out conversations. This is a separate module, which pages without chats need not download.
-// Strings are passed as bytes in its memory, so that it needs no glue code.
-#include <emscripten.h>
+// Lays out conversations. engine.d.ts describes what is bound here.
+#include <emscripten/bind.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "base/json_escape.h"
+#include "base/result.h"
 #include "text/chat_template.h"
-#include "text/utf8.h"
+#include "wasm/values.h"
 
 namespace kinglet {
 namespace {
 
-std::string request;
-std::string answer;
-
-void append_string(std::string_view text) {
-  answer += '"';
-  append_json_escaped(answer, replace_ill_formed(text));
-  answer += '"';
+jinja::Now local_time() {
+  const val date = val::global("Date").new_();
+  const auto read = [&](const char* getter) { return date.call<int>(getter); };
+  return {read("getFullYear"), read("getMonth") + 1, read("getDate"),
+          read("getHours"),    read("getMinutes"),   read("getSeconds")};
 }
 
-void answer_error(const Error& error) {
-  answer = "{\"error\":{\"code\":";
-  append_string(error_code_name(error.code));
-  answer += ",\"message\":";
-  append_string(error.message);
-  answer += "}}";
-}
-
-// Writes the texts of the template and of the messages in turn; the first is the template's.
-void answer_texts(const ChatText& chat) {
-  answer = "{\"value\":[";
+// The texts of the template and of the messages in turn; the first is the template's.
+val texts_of(const ChatText& chat) {
+  val texts = val::array();
   size_t at = 0;
   const auto add = [&](size_t end) {
-    if (at > 0 || answer.back() != '[') answer += ',';
-    append_string(std::string_view(chat.text).substr(at, end - at));
+    texts.call<void>("push", chat.text.substr(at, end - at));
     at = end;
   };
   for (const TextRange& said : chat.said) {
@@ -43,52 +33,23 @@ void answer_texts(const ChatText& chat) {
     add(said.end);
   }
   if (at < chat.text.size()) add(chat.text.size());
-  answer += "]}";
+  return texts;
 }
 
-Result<ChatText> lay_out(std::string_view source, std::string_view bos, std::string_view eos,
-                         std::string_view variables, const jinja::Now& now) {
-  KINGLET_ASSIGN(const ChatTemplate chat, ChatTemplate::parse(source, bos, eos));
-  if (variables.empty()) return ChatText{};
-  KINGLET_ASSIGN(jinja::Dict given, chat_variables(variables));
-  return chat.render(std::move(given), now);
+val lay_out(const val& request) {
+  const auto chat = ChatTemplate::parse(text(get(request, "template")), text(get(request, "bos")),
+                                        text(get(request, "eos")));
+  if (!chat.ok()) return failure(chat.error());
+  const std::string variables = text(get(request, "variables"));
+  if (variables.empty()) return success(val::array());
+  auto given = chat_variables(variables);
+  if (!given.ok()) return failure(given.error());
+  const auto laid_out = chat.value().render(std::move(given.value()), local_time());
+  return laid_out.ok() ? success(texts_of(laid_out.value())) : failure(laid_out.error());
 }
 
 }  // namespace
+
+EMSCRIPTEN_BINDINGS(kinglet_chat) { emscripten::function("layOut", &lay_out); }
+
 }  // namespace kinglet
-
-extern "C" {
-
-// Returns memory for a request, which must be written before the call that reads it.
-EMSCRIPTEN_KEEPALIVE char* reserve(size_t n_bytes) {
-  kinglet::request.resize(n_bytes);
-  return kinglet::request.data();
-}
-
-// Answers a request, which contains, one after the other, a template, the texts of the vocabulary's
-// begin and end tokens, and the variables as JSON. Without variables, the template is only parsed.
-// Returns the size of the answer: JSON, { value: string[] } or { error: { code, message } }.
-EMSCRIPTEN_KEEPALIVE size_t lay_out(size_t n_source, size_t n_bos, size_t n_eos, int year,
-                                    int month, int day, int hour, int minute, int second) {
-  std::string_view rest = kinglet::request;
-  const auto take = [&](size_t n) {
-    const std::string_view taken = rest.substr(0, n);
-    rest.remove_prefix(taken.size());
-    return taken;
-  };
-  const std::string_view source = take(n_source);
-  const std::string_view bos = take(n_bos);
-  const std::string_view eos = take(n_eos);
-  const auto chat =
-      kinglet::lay_out(source, bos, eos, rest, {year, month, day, hour, minute, second});
-  if (chat.ok()) {
-    kinglet::answer_texts(chat.value());
-  } else {
-    kinglet::answer_error(chat.error());
-  }
-  return kinglet::answer.size();
-}
-
-EMSCRIPTEN_KEEPALIVE const char* answer() { return kinglet::answer.data(); }
-
-}  // extern "C"

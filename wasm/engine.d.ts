@@ -1,5 +1,6 @@
-// The interface of the wasm module: the exports of bindings.cpp, as the worker sees them.
-// The engine is synchronous; one module instance belongs to one worker.
+// The interface of the wasm module: the exports of bindings.cpp, chat.cpp and vision.cpp, as the
+// worker sees them. The engine is synchronous; one module instance belongs to one worker.
+import type { VisionLoader } from './vision.d.ts';
 
 /** Every call that can fail returns either a value or an error; nothing throws. */
 export type EngineResult<T> = { value: T; error?: undefined } | { error: EngineError };
@@ -32,7 +33,16 @@ export interface EngineModule {
     kernels: string,
     tables: EngineTables | undefined,
   ): EngineResult<EngineLoader>;
+  /**
+   * `fileBytes`: the size of the mmproj file, or 0 if it is unknown. `kernels`: as in newLoader().
+   */
+  newVisionLoader(fileBytes: number, kernels: string): EngineResult<VisionLoader>;
   newAnswerReader(options: EngineAnswerOptions): EngineAnswerReader;
+  /**
+   * Runs a chat template. The texts are alternately the template's own text and text of the
+   * messages.
+   */
+  layOut(request: EngineChat): EngineResult<string[]>;
   /**
    * Returns the ids that represent a picture's rows in a prompt. They are negative and computed
    * from all fields except the rows, which may be empty.
@@ -43,6 +53,16 @@ export interface EngineModule {
    * modules with threads, the page may write it while a call is running.
    */
   cancelAddress(): number;
+}
+
+/** A template and its inputs. */
+export interface EngineChat {
+  template: string;
+  /** The texts of the beginning-of-sequence and end-of-sequence tokens. */
+  bos: string;
+  eos: string;
+  /** JSON, with `messages`. If empty, the template is only checked, and there are no texts. */
+  variables: string;
 }
 
 /** Keeps embedding tables that are only read by rows in the file. */

@@ -1,5 +1,4 @@
-// The common code of the modules that JavaScript calls: the conversion of values, the thread pool,
-// and cancellation.
+// The common code of the bindings: the conversion of values, the thread pool, and cancellation.
 #pragma once
 
 #include <emscripten/bind.h>
@@ -83,11 +82,7 @@ val to_js_array(const char* type, std::span<const T> numbers) {
 
 // There is one pool per instance, because workers can only start while no call is running.
 inline ThreadPool& thread_pool() {
-#if defined(__EMSCRIPTEN_PTHREADS__)
   static ThreadPool pool(from_number<size_t>(val::module_property("nThreads").as<double>()));
-#else
-  static ThreadPool pool;
-#endif
   return pool;
 }
 

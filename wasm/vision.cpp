@@ -1,5 +1,4 @@
-// Reads pictures. This is a separate module, which pages without pictures need not download.
-// vision.d.ts describes everything that is bound here.
+// Reads pictures. vision.d.ts describes everything that is bound here.
 #include <emscripten/bind.h>
 
 #include <cstddef>
@@ -153,7 +152,7 @@ class ReaderLoader {
   GgufLoader loader_;
 };
 
-val new_loader(double file_bytes, const std::string& name) {
+val new_reader_loader(double file_bytes, const std::string& name) {
   const KernelSet* kernels = name.empty() ? available_kernels().front() : find_kernels(name);
   if (kernels == nullptr) {
     return failure({ErrorCode::invalid_argument, cat("no kernel set \"", name, "\" here")});
@@ -183,10 +182,7 @@ EMSCRIPTEN_BINDINGS(kinglet_vision) {
       .function("parts", &PictureReader::parts)
       .function("rows", &PictureReader::rows);
 
-  function("cancelAddress", &cancel_address);
-  function("kernelSets", &kernel_sets);
-  function("nPoolThreads", &n_pool_threads);
-  function("newLoader", &new_loader);
+  function("newVisionLoader", &new_reader_loader);
 }
 
 }  // namespace kinglet

@@ -1,20 +1,5 @@
-// The interface of the module that reads pictures: the exports of vision.cpp, as the worker sees
-// them. It is synchronous, has its own heap and threads, and belongs to one worker.
+// The part of the wasm module that reads pictures: the classes of vision.cpp, as the worker sees them.
 import type { EngineHandle, EngineResult } from './engine.d.ts';
-
-export interface VisionModule {
-  /** Views of the heap are replaced when memory grows: read this again after every call. */
-  readonly HEAPU8: Uint8Array;
-  /** These three are the same as in EngineModule. */
-  kernelSets(): string[];
-  nPoolThreads(): number;
-  cancelAddress(): number;
-  /**
-   * `fileBytes`: the size of the mmproj file, or 0 if it is unknown. `kernels`: a name from
-   * kernelSets(), or "" for the fastest.
-   */
-  newLoader(fileBytes: number, kernels: string): EngineResult<VisionLoader>;
-}
 
 /** reserve → write into HEAPU8 → commit, until reserve returns 0 bytes; then finish. */
 export interface VisionLoader extends EngineHandle {

@@ -27,7 +27,7 @@ globalThis.productsOfOnnxruntime = async ({ bits, nRows, nColumns, nTokens }) =>
 };
 
 globalThis.productsOfKinglet = async ({ bits, nRows, nColumns, nTokens, kernels }) => {
-  const wasm = await fetch(`/build/wasm-single/bench/kinglet-products-${kernels}.wasm`);
+  const wasm = await fetch(`/build/emscripten/bench/kinglet-products-${kernels}.wasm`);
   const module = await WebAssembly.compile(await wasm.arrayBuffer());
   const imports = {};
   for (const { module: from, name } of WebAssembly.Module.imports(module)) {

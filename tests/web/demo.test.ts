@@ -101,7 +101,6 @@ describe('the page', () => {
       return files.filter((file) => name.test(file)).length;
     };
     await expect.poll(() => kept(/kinglet-(relaxed|stories)/), { timeout: 20_000 }).toBe(3);
-    expect(await kept(/kinglet-vision/)).toBe(0); // this model reads no pictures
     own.threaded.server.closeAllConnections();
     own.threaded.server.close();
     await page.goto(url);

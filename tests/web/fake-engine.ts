@@ -2,6 +2,7 @@
 import type {
   EngineAnswerReader,
   EngineCallFormat,
+  EngineChat,
   EngineEncoder,
   EngineError,
   EngineGenerateOptions,
@@ -14,7 +15,6 @@ import type {
   EngineSessionOptions,
 } from '#engine';
 import { json } from '../../web/src/json-schema/notation.ts';
-import type { ChatEngine } from '../../web/src/worker/lay-out.ts';
 
 const codePoint = (character: string) => character.codePointAt(0) ?? 0;
 
@@ -64,6 +64,16 @@ export class FakeEngine implements EngineModule {
 
   imageTokens(): Int32Array {
     return new Int32Array();
+  }
+
+  newVisionLoader(): { error: EngineError } {
+    return fail('unsupported_feature', 'no pictures here');
+  }
+
+  /** Writes a mark before each message. */
+  layOut({ variables }: EngineChat): EngineResult<string[]> {
+    const { messages } = JSON.parse(variables) as { messages: { content: string }[] };
+    return { value: messages.flatMap(({ content }) => ['^', content]) };
   }
 
   newAnswerReader(): EngineAnswerReader {
@@ -306,11 +316,3 @@ export class FakeEngine implements EngineModule {
     };
   }
 }
-
-/** Lays conversations out as the fake engine's template says. */
-export const fakeChatEngine: ChatEngine = {
-  layOut: ({ variables }) => {
-    const { messages } = JSON.parse(variables) as { messages: { content: string }[] };
-    return { value: messages.flatMap(({ content }) => ['^', content]) };
-  },
-};

@@ -9,8 +9,8 @@ import { Kinglet } from 'kinglet';
 import type { ChatMessage, ContentPart, ImageProgress, ImageSource, LoadOptions } from 'kinglet';
 import { openAI } from 'kinglet/openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { EngineModule, EngineOverrides, EngineResult } from '#engine';
-import type { VisionModule } from '#vision';
+import type { EngineLoader, EngineModule, EngineOverrides, EngineResult } from '#engine';
+import type { VisionLoader } from '#vision';
 import { serve } from '../../scripts/serve.mjs';
 import { checkedFormat } from '../../web/src/worker/picture-file.ts';
 import type { AnyPage } from './any-browser.ts';
@@ -413,16 +413,12 @@ async function logprobsByHand(
     if (result.error) throw new Error(result.error.message);
     return result.value;
   };
-  const open = async <M>(name: string): Promise<M> => {
-    const path = join(root, `build/wasm/${name}-simd128`);
-    const glue = (await import(`${path}.js`)) as { default: (o: EngineOverrides) => Promise<M> };
-    return glue.default({ wasmBinary: new Uint8Array(readFileSync(`${path}.wasm`)) });
+  const path = join(root, 'build/wasm/kinglet-simd128');
+  const { default: createEngine } = (await import(`${path}.js`)) as {
+    default: (overrides: EngineOverrides) => Promise<EngineModule>;
   };
-  const feed = (
-    module: EngineModule | VisionModule,
-    loader: ReturnType<VisionModule['newLoader']> extends EngineResult<infer L> ? L : never,
-    path: string,
-  ) => {
+  const open = () => createEngine({ wasmBinary: new Uint8Array(readFileSync(`${path}.wasm`)) });
+  const feed = (module: EngineModule, loader: VisionLoader | EngineLoader, path: string) => {
     const file = readFileSync(path);
     for (let at = 0; at < file.length;) {
       const { address, bytes } = value(loader.reserve(file.length - at));
@@ -431,16 +427,16 @@ async function logprobsByHand(
       at += bytes;
     }
   };
-  const vision = await open<VisionModule>('kinglet-vision');
-  const visionLoader = value(vision.newLoader(0, ''));
+  const vision = await open();
+  const visionLoader = value(vision.newVisionLoader(0, ''));
   feed(vision, visionLoader, reader);
   const pictures = value(visionLoader.finish());
   vision.HEAPU8.set(data, value(pictures.reserve(width, height)));
   for (let left = value(pictures.begin(1)); left > 0;) left = value(pictures.advance());
 
-  const engine = await open<EngineModule>('kinglet');
+  const engine = await open();
   const loader = value(engine.newLoader(0, '', undefined));
-  feed(engine, loader as unknown as typeof visionLoader, textModel);
+  feed(engine, loader, textModel);
   const model = value(loader.finish(false));
   const session = value(
     model.newSession({ nCtx: 512, nBatch: 0, kKind: 'f32', vKind: 'f32', kvPool: 0 }),

@@ -8,7 +8,7 @@ import type { LoadOptions, ModelSource } from '../../web/src/index.ts';
 import type { StartWorker } from '../../web/src/worker-link.ts';
 import type { HostEnvironment } from '../../web/src/worker/model-host.ts';
 import { ModelHost } from '../../web/src/worker/model-host.ts';
-import { fakeChatEngine, FakeEngine } from './fake-engine.ts';
+import { FakeEngine } from './fake-engine.ts';
 
 const second = 1000;
 
@@ -33,7 +33,6 @@ function workers(openEngine: OpenEngine) {
     const host = new ModelHost({
       post,
       openEngine,
-      openChatEngine: () => Promise.resolve(fakeChatEngine),
       openVision: () => Promise.reject(new Error('there is none')),
     });
     return Promise.resolve({

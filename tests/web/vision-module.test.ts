@@ -1,8 +1,8 @@
-// The module that reads pictures, compared with llama.cpp's answers (tests/fixtures/README.md).
+// The part of the engine that reads pictures, compared with llama.cpp's answers (tests/fixtures/README.md).
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { EngineOverrides, EngineResult } from '#engine';
-import type { VisionModule, VisionReader } from '../../wasm/vision.d.ts';
+import type { EngineModule, EngineOverrides, EngineResult } from '#engine';
+import type { VisionReader } from '#vision';
 import { root } from './support.ts';
 
 interface Answer {
@@ -11,10 +11,10 @@ interface Answer {
   parts: ({ text: string } | { n_rows: number; rows: number[] })[];
 }
 
-async function open(variant: string, nThreads: number): Promise<VisionModule> {
-  const path = `${root}build/wasm/kinglet-vision-${variant}`;
+async function open(variant: string, nThreads: number): Promise<EngineModule> {
+  const path = `${root}build/wasm/kinglet-${variant}`;
   const { default: create } = (await import(`${path}.js`)) as {
-    default: (overrides: EngineOverrides) => Promise<VisionModule>;
+    default: (overrides: EngineOverrides) => Promise<EngineModule>;
   };
   return create({ nThreads, wasmBinary: new Uint8Array(readFileSync(`${path}.wasm`)) });
 }
@@ -28,7 +28,7 @@ function value<T>(result: EngineResult<T>): T {
 
 function load(file: Uint8Array, module = vision): EngineResult<VisionReader> {
   const pieceBytes = 10_000;
-  const loader = value(module.newLoader(file.length, ''));
+  const loader = value(module.newVisionLoader(file.length, ''));
   for (let at = 0; at < file.length;) {
     const { address, bytes } = value(loader.reserve(pieceBytes));
     if (bytes === 0) break;
@@ -77,7 +77,7 @@ describe.each([
   ['simd128', 1],
   ['simd128-threads', 2],
 ] as const)('the module that reads pictures, %s on %i threads', (variant, nThreads) => {
-  let module: VisionModule;
+  let module: EngineModule;
   beforeAll(async () => {
     module = nThreads === 1 ? vision : await open(variant, nThreads);
   });

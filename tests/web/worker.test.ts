@@ -15,7 +15,7 @@ import type {
 import type { StartWorker } from '../../web/src/worker-link.ts';
 import { BatchPace } from '../../web/src/worker/batch-pace.ts';
 import { ModelHost } from '../../web/src/worker/model-host.ts';
-import { fakeChatEngine, FakeEngine } from './fake-engine.ts';
+import { FakeEngine } from './fake-engine.ts';
 
 let engine: FakeEngine;
 let terminated: number;
@@ -32,7 +32,6 @@ const start: StartWorker = (listener) => {
         if (alive) listener.onMessage(structuredClone(message));
       });
     },
-    openChatEngine: () => Promise.resolve(fakeChatEngine),
     openVision: () => Promise.reject(new Error('there is none')),
     openEngine: () =>
       Promise.resolve({ engine, variant: 'fake', singleThreadReason: 'requested' as const }),
@@ -865,7 +864,6 @@ async function hostAnswers(stream: ReadableStream<Uint8Array>) {
       post: (message) => {
         if (message.type === 'loaded' || message.type === 'failed') resolve([message]);
       },
-      openChatEngine: () => Promise.resolve(fakeChatEngine),
       openVision: () => Promise.reject(new Error('there is none')),
       openEngine: () =>
         Promise.resolve({ engine, variant: 'fake', singleThreadReason: 'requested' as const }),

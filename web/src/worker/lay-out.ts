@@ -1,25 +1,9 @@
-// Lays out conversations with the model's chat template. A separate module runs templates; it is
-// fetched when it is first needed.
-import type { EngineModel, EngineModelInfo, EngineResult } from '#engine';
+// Lays out conversations with the model's chat template.
+import type { EngineChat, EngineModel, EngineModelInfo, EngineModule } from '#engine';
 import { KingletError } from '../errors.ts';
 import { markPattern } from '../pictures.ts';
 import type { ChatText, Conversation, Pictures, PostedEncoding } from '../protocol.ts';
 import { unwrap } from './engine-error.ts';
-
-/** A template and its inputs. */
-export interface LayOutRequest {
-  template: string;
-  /** The texts of the beginning-of-sequence and end-of-sequence tokens. */
-  bos: string;
-  eos: string;
-  /** JSON, with `messages`. If empty, the template is only checked. */
-  variables: string;
-}
-
-/** Runs templates. The texts are alternately the template's own text and text of the messages. */
-export interface ChatEngine {
-  layOut(request: LayOutRequest): EngineResult<string[]>;
-}
 
 export type Templates = Pick<
   EngineModelInfo,
@@ -27,20 +11,19 @@ export type Templates = Pick<
 >;
 
 export class ChatLayout {
-  readonly #open: () => Promise<ChatEngine>;
+  readonly #engine: EngineModule;
   readonly #templates: Templates;
-  #engine: Promise<ChatEngine> | undefined;
   /** For each template that was run: whether it needs messages as lists of parts. */
   readonly #readsParts = new Map<string, boolean>();
 
-  constructor(open: () => Promise<ChatEngine>, templates: Templates) {
-    this.#open = open;
+  constructor(engine: EngineModule, templates: Templates) {
+    this.#engine = engine;
     this.#templates = templates;
   }
 
-  /** Rejects if the template cannot be read. */
-  async check(): Promise<void> {
-    await this.#run({ template: this.#templates.chatTemplate, variables: '' });
+  /** Throws if the template cannot be read. */
+  check(): void {
+    this.#run({ template: this.#templates.chatTemplate, variables: '' });
   }
 
   /** Returns the template's source; empty if there is none. */
@@ -49,7 +32,7 @@ export class ChatLayout {
     return (hasTools && toolChatTemplate) || chatTemplate;
   }
 
-  async layOut({ variables, hasTools, trustContent, pictures }: Conversation): Promise<ChatText> {
+  layOut({ variables, hasTools, trustContent, pictures }: Conversation): ChatText {
     const template = this.template(hasTools);
     if (template === '') {
       throw new KingletError(
@@ -57,42 +40,33 @@ export class ChatLayout {
         'this file has no chat template: metadata "tokenizer.chat_template" is missing',
       );
     }
-    const readsParts = this.#readsParts.get(template) ?? (await this.#findReadsParts(template));
+    const readsParts = this.#readsParts.get(template) ?? this.#findReadsParts(template);
     this.#readsParts.set(template, readsParts);
     const given = readsParts ? withParts(variables) : variables;
-    const texts = await this.#run({ template, variables: given });
+    const texts = this.#run({ template, variables: given });
     if (pictures) checkPictures(pictures, variables, texts);
     return { texts: trustContent ? [texts.join('')] : texts, pictures };
   }
 
   /** Returns whether a template leaves out messages whose content is not a list of parts. */
-  async #findReadsParts(template: string): Promise<boolean> {
+  #findReadsParts(template: string): boolean {
     const mark = 'any text';
     const messages = [{ role: 'user', content: mark }];
     const plain = JSON.stringify({ messages, add_generation_prompt: true });
-    const saysIt = async (variables: string) => {
+    const saysIt = (variables: string) => {
       try {
-        return (await this.#run({ template, variables })).join('').includes(mark);
+        return this.#run({ template, variables }).join('').includes(mark);
       } catch (error) {
-        if (!(error instanceof KingletError) || error.code === 'worker_unavailable') throw error;
+        if (!(error instanceof KingletError)) throw error;
         return false;
       }
     };
-    return !(await saysIt(plain)) && (await saysIt(withParts(plain)));
+    return !saysIt(plain) && saysIt(withParts(plain));
   }
 
-  async #run(request: Pick<LayOutRequest, 'template' | 'variables'>): Promise<string[]> {
-    this.#engine ??= this.#open();
-    try {
-      const { bosToken: bos, eosToken: eos } = this.#templates;
-      return unwrap((await this.#engine).layOut({ ...request, bos, eos }));
-    } catch (error) {
-      // A module that could not be fetched is fetched again. One that trapped is not used again.
-      if (!(error instanceof KingletError) || error.code === 'worker_unavailable') {
-        this.#engine = undefined;
-      }
-      throw error;
-    }
+  #run(request: Pick<EngineChat, 'template' | 'variables'>): string[] {
+    const { bosToken: bos, eosToken: eos } = this.#templates;
+    return unwrap(this.#engine.layOut({ ...request, bos, eos }));
   }
 }
 

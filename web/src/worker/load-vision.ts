@@ -1,5 +1,6 @@
-// Loads the file that reads pictures into a module with its own memory.
-import type { VisionModule, VisionReader } from '#vision';
+// Loads the file that reads pictures into an engine with its own memory.
+import type { EngineModule } from '#engine';
+import type { VisionReader } from '#vision';
 import { KingletError } from '../errors.ts';
 import type { NamedSource } from '../protocol.ts';
 import type { LoadProgress } from '../types.ts';
@@ -12,14 +13,14 @@ import type { Access } from './open-source.ts';
 import { openSource } from './open-source.ts';
 
 export interface LoadedVision {
-  module: VisionModule;
+  module: EngineModule;
   reader: VisionReader;
 }
 
 export interface VisionLoad {
   access: Access;
   /** Opens a module with room for a file of `fileBytes`; 0 if the size is not known. */
-  openModule(fileBytes: number): Promise<VisionModule>;
+  openModule(fileBytes: number): Promise<EngineModule>;
   /** How many numbers the rows have that the model reads. */
   width: number;
   onProgress: (progress: LoadProgress) => void;
@@ -29,7 +30,7 @@ export interface VisionLoad {
 
 /** @throws KingletError: those of a model's load; wrong_shape if it belongs to another model. */
 export async function loadVision(source: NamedSource, load: VisionLoad): Promise<LoadedVision> {
-  let module: VisionModule | undefined;
+  let module: EngineModule | undefined;
   for (let attempt = 1; ; ++attempt) {
     try {
       const file = await openSource(source, load.access);
@@ -54,11 +55,11 @@ export async function loadVision(source: NamedSource, load: VisionLoad): Promise
 }
 
 async function readFile(
-  module: VisionModule,
+  module: EngineModule,
   { size, pieces }: ByteSource,
   { onProgress, checkWanted }: VisionLoad,
 ): Promise<VisionReader> {
-  const loader = unwrap(module.newLoader(size, ''));
+  const loader = unwrap(module.newVisionLoader(size, ''));
   let loaded = 0;
   try {
     for await (const { bytes, phase } of pieces) {

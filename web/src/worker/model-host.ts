@@ -1,6 +1,5 @@
 // The worker's end of the protocol: holds one model and answers the requests to it.
 import type { EngineModel, EngineModule, EngineSession } from '#engine';
-import type { VisionModule } from '#vision';
 import { KingletError, messageOf } from '../errors.ts';
 import { isPooling } from '../pooling.ts';
 import type {
@@ -20,7 +19,7 @@ import type { EncodingWork } from './encode-texts.ts';
 import { unwrap } from './engine-error.ts';
 import { nameReader } from './hub-listing.ts';
 import { ChatLayout } from './lay-out.ts';
-import type { ChatEngine, Templates } from './lay-out.ts';
+import type { Templates } from './lay-out.ts';
 import { accessTo, loadModel } from './load-model.ts';
 import { loadVision } from './load-vision.ts';
 import { defaultNCtx } from './memory-plan.ts';
@@ -46,13 +45,12 @@ export interface HostEnvironment {
     onStarting: (nThreads: number) => void,
     engineUrl: string | undefined,
   ): Promise<OpenEngine>;
-  openChatEngine(engineUrl: string | undefined): Promise<ChatEngine>;
-  /** Opens a module with room for a file of `fileBytes`; 0 if the size is not known. */
+  /** Opens a second engine with room for a file of `fileBytes`; 0 if the size is not known. */
   openVision(
     running: OpenEngine,
     fileBytes: number,
     engineUrl: string | undefined,
-  ): Promise<VisionModule>;
+  ): Promise<EngineModule>;
 }
 
 type Message<T extends ClientMessage['type']> = Extract<ClientMessage, { type: T }>;
@@ -156,9 +154,9 @@ export class ModelHost {
         this.#wanted.delete(message.target);
         break;
       case 'layOut':
-        void this.#answer(message.id, async () => {
+        void this.#answer(message.id, () => {
           const { id, conversation } = message;
-          const { texts } = await this.#ready().chat.layOut(conversation);
+          const { texts } = this.#ready().chat.layOut(conversation);
           return { type: 'laidOut', id, chat: { texts } };
         });
         break;
@@ -272,11 +270,10 @@ export class ModelHost {
       },
     });
     const templates = templatesOf(model, options.chatTemplate);
-    const openChat = () => this.#environment.openChatEngine(options.engineUrl);
-    const chat = new ChatLayout(openChat, templates);
+    const chat = new ChatLayout(running.engine, templates);
     const pictures = this.#pictureReading(id, running, model, options, onReaderProgress);
     this.#loaded = { engine: running.engine, model, chat, pictures };
-    if (options.chatTemplate !== undefined) await chat.check();
+    if (options.chatTemplate !== undefined) chat.check();
     const images = options.mmproj && (await pictures.open({ id, isWanted: () => true }));
     const { hasWeights, purpose, contextLength } = model.info();
     const nCtx = options.nCtx ?? defaultNCtx(contextLength);
@@ -327,7 +324,7 @@ export class ModelHost {
     encoding: PostedEncoding,
   ): Promise<Int32Array> {
     const { chat, ...ready } = this.#ready();
-    const content: string | ChatText = typeof text === 'string' ? text : await chat.layOut(text);
+    const content: string | ChatText = typeof text === 'string' ? text : chat.layOut(text);
     const work = { id, isWanted: () => true, session: undefined, onImage: () => undefined };
     return (await promptTokens(content, encoding, { ...ready, ...work })).tokens;
   }

@@ -1,11 +1,10 @@
 // Chooses a build of the engine and starts it.
 import type { EngineModule, EngineOverrides } from '#engine';
-import type { VisionModule } from '#vision';
 import { KingletError, messageOf } from '../errors.ts';
 import { importNode, isNode } from '../runtime.ts';
 import type { SingleThreadReason } from '../types.ts';
 import type { Simd, Variant, VariantFiles } from './variants.ts';
-import { detectSimd, variantFiles, visionFiles } from './variants.ts';
+import { detectSimd, variantFiles } from './variants.ts';
 
 /** A running engine, and how it was chosen. */
 export interface OpenEngine {
@@ -61,14 +60,17 @@ export async function openEngine(
 
 const maxVisionSeconds = 10;
 
-/** Opens the module that reads pictures. It has as many threads as the engine, if they start. */
+/**
+ * Opens a second engine, whose memory is for reading pictures. It has as many threads as the first,
+ * if they start.
+ */
 export async function openVision(
   { engine, variant }: OpenEngine,
   fileBytes: number,
   engineUrl: string | undefined,
-): Promise<VisionModule> {
+): Promise<EngineModule> {
   const start = (build: Variant, nThreads: number, memory?: WebAssembly.Memory) =>
-    startVariant<VisionModule>(visionFiles(build, engineUrl), nThreads, () => undefined, memory);
+    startVariant(variantFiles(build, engineUrl), nThreads, () => undefined, memory);
   const simd: Simd = variant.startsWith('relaxed-simd') ? 'relaxed-simd' : 'simd128';
   try {
     const nThreads = engine.nPoolThreads();
@@ -165,25 +167,24 @@ function reserveShared(maxima: readonly number[]): WebAssembly.Memory {
   throw refusal;
 }
 
-/** Starts the engine, or another module that is built in the same way. */
-async function startVariant<Module extends object = EngineModule>(
+async function startVariant(
   { glue, wasm }: VariantFiles,
   nThreads: number,
   onStarting: (nThreads: number) => void,
   wasmMemory?: WebAssembly.Memory,
-): Promise<Module> {
+): Promise<EngineModule> {
   const overrides = { nThreads, ...(wasmMemory && { wasmMemory }) };
   if (isNode) {
     const wasmBinary = await readBytes(wasm);
     onStarting(nThreads);
-    return (await importGlue<Module>(glue))({ ...overrides, wasmBinary });
+    return (await importGlue(glue))({ ...overrides, wasmBinary });
   }
   const onSign = () => {
     onStarting(nThreads);
   };
   const module = underWay(compile(wasm), onSign);
   module.catch(() => undefined); // the error is reported below, if the glue could be loaded
-  const create = await underWay(importGlue<Module>(glue), onSign);
+  const create = await underWay(importGlue(glue), onSign);
   return new Promise((resolve, reject) => {
     const instantiateWasm: EngineOverrides['instantiateWasm'] = (imports, onInstance) => {
       module
@@ -198,12 +199,12 @@ async function startVariant<Module extends object = EngineModule>(
   });
 }
 
-type Create<Module> = (overrides?: EngineOverrides) => Promise<Module>;
+type Create = (overrides?: EngineOverrides) => Promise<EngineModule>;
 
-async function importGlue<Module>(glue: URL): Promise<Create<Module>> {
+async function importGlue(glue: URL): Promise<Create> {
   try {
     const module = (await import(/* webpackIgnore: true */ /* @vite-ignore */ glue.href)) as {
-      default: Create<Module>;
+      default: Create;
     };
     return module.default;
   } catch (error) {
@@ -211,12 +212,17 @@ async function importGlue<Module>(glue: URL): Promise<Create<Module>> {
   }
 }
 
-/** Compiles a module that needs no glue. */
-export async function compileFile(wasm: URL): Promise<WebAssembly.Module> {
-  return isNode ? WebAssembly.compile(await readBytes(wasm)) : compile(wasm);
+const compiledModules = new Map<string, Promise<WebAssembly.Module>>();
+
+/** Compiles a module once, however many engines are made of it. */
+function compile(wasm: URL): Promise<WebAssembly.Module> {
+  const compiled = compiledModules.get(wasm.href) ?? compileAnew(wasm);
+  compiledModules.set(wasm.href, compiled);
+  compiled.catch(() => compiledModules.delete(wasm.href)); // it may come the next time
+  return compiled;
 }
 
-async function compile(wasm: URL): Promise<WebAssembly.Module> {
+async function compileAnew(wasm: URL): Promise<WebAssembly.Module> {
   const response = await fetch(wasm, { credentials: 'same-origin' }).catch((error: unknown) => {
     throw new MissingFile(wasm, messageOf(error));
   });

@@ -144,7 +144,7 @@ async function readPrompt(run: GenerationRun): Promise<ReadPrompt> {
     return onFull === 'shift' ? { ...read, nKept: Math.min(nSinks, most) } : read;
   }
   const layOut = async (conversation: Conversation) => {
-    const laidOut = await chat.layOut(conversation);
+    const laidOut = chat.layOut(conversation);
     return { content: laidOut, ...(await promptOf(run, laidOut)) };
   };
   if (onFull === 'error') return layOut(content);

@@ -16,19 +16,6 @@ export function variantFiles(variant: Variant, folder: string | undefined): Vari
   return { glue: file('js'), wasm: file('wasm') };
 }
 
-/** Returns the files of the module that reads pictures; `folder` as above. */
-export function visionFiles(variant: Variant, folder: string | undefined): VariantFiles {
-  if (folder === undefined) return visionFilesBeside(variant);
-  const file = (type: string) => new URL(`kinglet-vision-${variant}.${type}`, folder);
-  return { glue: file('js'), wasm: file('wasm') };
-}
-
-/** Returns the file of the module that lays out conversations. All variants use the same file. */
-export function chatFile(folder: string | undefined): URL {
-  if (folder !== undefined) return new URL('kinglet-chat.wasm', folder);
-  return new URL('../engine/kinglet-chat.wasm', import.meta.url);
-}
-
 // Written out because bundlers find assets by exactly this expression. Only used files are fetched.
 function filesBeside(variant: Variant): VariantFiles {
   switch (variant) {
@@ -51,31 +38,6 @@ function filesBeside(variant: Variant): VariantFiles {
       return {
         glue: new URL('../engine/kinglet-relaxed-simd-threads.js', import.meta.url),
         wasm: new URL('../engine/kinglet-relaxed-simd-threads.wasm', import.meta.url),
-      };
-  }
-}
-
-function visionFilesBeside(variant: Variant): VariantFiles {
-  switch (variant) {
-    case 'simd128':
-      return {
-        glue: new URL('../engine/kinglet-vision-simd128.js', import.meta.url),
-        wasm: new URL('../engine/kinglet-vision-simd128.wasm', import.meta.url),
-      };
-    case 'simd128-threads':
-      return {
-        glue: new URL('../engine/kinglet-vision-simd128-threads.js', import.meta.url),
-        wasm: new URL('../engine/kinglet-vision-simd128-threads.wasm', import.meta.url),
-      };
-    case 'relaxed-simd':
-      return {
-        glue: new URL('../engine/kinglet-vision-relaxed-simd.js', import.meta.url),
-        wasm: new URL('../engine/kinglet-vision-relaxed-simd.wasm', import.meta.url),
-      };
-    case 'relaxed-simd-threads':
-      return {
-        glue: new URL('../engine/kinglet-vision-relaxed-simd-threads.js', import.meta.url),
-        wasm: new URL('../engine/kinglet-vision-relaxed-simd-threads.wasm', import.meta.url),
       };
   }
 }

@@ -3,7 +3,6 @@ import { giveLifeSign } from '../life-sign.ts';
 import type { ClientMessage, WorkerMessage } from '../protocol.ts';
 import { importNode, isNode } from '../runtime.ts';
 import { ModelHost } from './model-host.ts';
-import { openChatEngine } from './open-chat-engine.ts';
 import { openEngine, openVision } from './open-engine.ts';
 
 if (isNode) {
@@ -13,7 +12,6 @@ if (isNode) {
         parentPort?.postMessage(message, transfer as import('node:worker_threads').Transferable[]);
       },
       openEngine,
-      openChatEngine,
       openVision,
     });
     parentPort?.on('message', (message: ClientMessage) => {
@@ -26,7 +24,6 @@ if (isNode) {
       self.postMessage(message, { transfer });
     },
     openEngine,
-    openChatEngine,
     openVision,
   });
   self.onmessage = (event: MessageEvent<ClientMessage>) => {
