@@ -20,10 +20,10 @@
 //   --readme                  puts a short table into README.md, all into docs/performance.md
 //   --into FILE               puts the results into another document, at a comment that names the
 //                             command with its --shapes, or else with its --measure
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { gzipSync } from 'node:zlib';
+import { moduleSizes } from '../scripts/check-size.mjs';
 import { buildPackage } from '../scripts/package.mjs';
 import { root, run, runNode } from '../scripts/tools.mjs';
 import { machineName } from './machine.mjs';
@@ -216,7 +216,7 @@ async function measurePictures() {
 
 function report() {
   const machine = machineName();
-  const sizes = wasmSizes();
+  const sizes = moduleSizes();
   const ratios = tables.speedRatios(results.speeds, threads);
   const result = { date: new Date().toISOString(), machine, threads, rounds };
   const json = JSON.stringify({ ...result, ...results, ratios, sizes }, null, 1);
@@ -245,11 +245,4 @@ function report() {
     const end = `end of npm run ${command}`;
     replaceInFile(options.into, command, end, [intro, ...sections].join('\n\n'));
   }
-}
-
-function wasmSizes() {
-  return ['simd128', 'simd128-threads', 'relaxed-simd', 'relaxed-simd-threads'].map((wasm) => {
-    const bytes = readFileSync(join(root, `dist/engine/kinglet-${wasm}.wasm`));
-    return { wasm, bytes: bytes.length, gzipped: gzipSync(bytes, { level: 9 }).length };
-  });
 }

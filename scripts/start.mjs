@@ -5,7 +5,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { buildAll } from './package.mjs';
+import { buildWasm } from './build-wasm.mjs';
+import { buildDemo, buildPackage } from './package.mjs';
 import { serve } from './serve.mjs';
 import { fail, root, run } from './tools.mjs';
 
@@ -16,9 +17,13 @@ const { values, positionals } = parseArgs({
 const prompt = positionals.join(' ') || 'Once upon a time';
 
 run('scripts/setup', ['wasm']);
-await buildAll();
+// Node and the page, which is served with isolation, both use the modules with threads.
+const onlyThreads = true;
+buildWasm({ onlyThreads });
+await buildPackage();
 await tellStory();
 if (!values.once) {
+  buildDemo({ onlyThreads });
   const { url } = await servePage(Number(values.port));
   console.log(`The demo page: ${url} (Ctrl+C ends it)`);
 }

@@ -3,42 +3,53 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
-import { buildAll } from './package.mjs';
+import { buildWasm } from './build-wasm.mjs';
 import { countTests, testSuites } from './count-tests.mjs';
 import { inShares, runGoogleTests } from './googletest.mjs';
+import { buildDemo, buildPackage } from './package.mjs';
+import { printTimes, timed } from './times.mjs';
 import { cmakeBuild, root, run } from './tools.mjs';
 
 const results = 'build/test-results';
 rmSync(join(root, results), { recursive: true, force: true });
-
-run('scripts/setup', ['wasm', 'native', 'browser']);
-cmakeBuild('build/native', []);
-await buildAll({ withTests: true });
 mkdirSync(join(root, results), { recursive: true });
 
+const times = [];
+const part = (name, work) => timed(times, name, work);
+await part('install', () => run('scripts/setup', ['wasm', 'native', 'browser']));
+await part('build native', () => cmakeBuild('build/native', []));
+await part('build wasm', () => buildWasm({ withTests: true }));
+await part('build package and demo', async () => {
+  await buildPackage();
+  buildDemo();
+});
 await googleTests('native', ['build/native/tests/kinglet_tests']);
 for (const simd of ['simd128', 'relaxed-simd']) {
-  const program = `build/wasm-single/tests/kinglet_tests_${simd.replace('-', '_')}.js`;
+  const program = `build/emscripten/tests/kinglet_tests_${simd.replace('-', '_')}.js`;
   await googleTests(`wasm-${simd}`, [process.execPath, ...relaxedSimdFlags(simd), program]);
 }
 console.log('\nPackage and browser');
-const vitest = spawnSync(
-  process.execPath,
-  [
-    ...['node_modules/vitest/vitest.mjs', 'run', '--reporter=default', '--reporter=json'],
-    `--outputFile.json=${results}/vitest.json`,
-  ],
-  { cwd: root, stdio: 'inherit' },
+const vitest = await part('test package and browsers', () =>
+  spawnSync(
+    process.execPath,
+    [
+      ...['node_modules/vitest/vitest.mjs', 'run', '--reporter=default', '--reporter=json'],
+      `--outputFile.json=${results}/vitest.json`,
+    ],
+    { cwd: root, stdio: 'inherit' },
+  ),
 );
 if (vitest.status !== 0) process.exitCode = 1;
 
+printTimes(times);
 const { passed, failed } = countTests(testSuites);
 console.log(`${passed} passed, ${failed} failed`);
 if (failed > 0 || process.exitCode) process.exitCode = 1;
 
 async function googleTests(name, command) {
   console.log(`\nGoogleTest, ${name}`);
-  if (!(await runGoogleTests(name, inShares({ command })))) process.exitCode = 1;
+  const run = () => runGoogleTests(name, inShares({ command }));
+  if (!(await part(`test ${name}`, run))) process.exitCode = 1;
 }
 
 /**

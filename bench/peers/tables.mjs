@@ -1,5 +1,6 @@
 // The tables of npm run bench:peers. Each compared number is followed by the spread of its rounds:
 // (largest − smallest) / median.
+import { sizeLimits } from '../../scripts/check-size.mjs';
 import { markdownTable, median } from '../table.mjs';
 import {
   comparisonsOf,
@@ -275,13 +276,13 @@ function verdictOn(ratio, target) {
   return { target: `≥ ${target} ×`, ' ': verdict(ratio >= target) };
 }
 
-export function sizeRow({ wasm, bytes, gzipped }) {
+export function sizeRow({ variant, kB, gzippedKB, isSmall }) {
   return {
-    wasm,
-    KiB: (bytes / 1024).toFixed(0),
-    'gzipped KiB': (gzipped / 1024).toFixed(0),
-    target: '≤ 600, ≤ 230',
-    ' ': verdict(bytes <= 600 * 1024 && gzipped <= 230 * 1024),
+    wasm: variant,
+    KB: kB.toFixed(0),
+    'gzipped KB': gzippedKB.toFixed(0),
+    target: sizeLimits,
+    ' ': verdict(isSmall),
   };
 }
 

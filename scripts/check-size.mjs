@@ -1,0 +1,32 @@
+// npm run check:size: checks that no module of the built package is too large to download.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { variants } from './build-wasm.mjs';
+import { fail, root } from './tools.mjs';
+
+const maxKB = 1300;
+const maxGzippedKB = 450;
+export const sizeLimits = `≤ ${maxKB}, ≤ ${maxGzippedKB}`;
+
+/** The sizes of the modules in kilobytes, and whether each is small enough. */
+export function moduleSizes() {
+  return variants.map((variant) => {
+    const bytes = readFileSync(join(root, `dist/engine/kinglet-${variant}.wasm`));
+    const kB = bytes.length / 1000;
+    const gzippedKB = gzipSync(bytes, { level: 9 }).length / 1000;
+    return { variant, kB, gzippedKB, isSmall: kB <= maxKB && gzippedKB <= maxGzippedKB };
+  });
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const sizes = moduleSizes();
+  for (const { variant, kB, gzippedKB } of sizes) {
+    console.log(`kinglet-${variant}.wasm: ${kB.toFixed(0)} KB, ${gzippedKB.toFixed(0)} KB gzipped`);
+  }
+  const tooLarge = sizes.filter(({ isSmall }) => !isSmall).map(({ variant }) => variant);
+  if (tooLarge.length > 0) {
+    fail(`too large: ${tooLarge.join(', ')}; allowed are ${sizeLimits} KB gzipped`);
+  }
+}
