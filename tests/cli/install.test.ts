@@ -23,7 +23,7 @@ function run(program: string, ...args: string[]): string {
 test('cmake --install makes a library that the example finds, and the program with its pages', () => {
   run('cmake', '--install', 'build/native', '--prefix', prefix);
   const build = join(folder, 'build');
-  run('cmake', '-S', 'examples/cpp', '-B', build, `-DCMAKE_PREFIX_PATH=${prefix}`);
+  run('cmake', '-G', 'Ninja', '-S', 'examples/cpp', '-B', build, `-DCMAKE_PREFIX_PATH=${prefix}`);
   run('cmake', '--build', build);
   const story = run(join(build, 'story'), stories, 'Once upon a time');
   expect(story).toMatch(/^, there was a little girl named Lily\. .*\n$/);
