@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "cli/commands.h"
 #include "cli/conversation.h"
 #include "cli/images.h"
@@ -145,7 +145,7 @@ class Dialogue {
     }
     if (name != "/file" && name != "/image" && name != "/save" && name != "/load") {
       return Error{ErrorCode::invalid_argument,
-                   cat(quoted(name), " is not a command; /help lists the commands")};
+                   cat(in_quotes(name), " is not a command; /help lists the commands")};
     }
     if (argument.empty()) {
       return Error{ErrorCode::invalid_argument, cat(name, " needs the path of a file")};

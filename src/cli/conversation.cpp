@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "cli/input.h"
 #include "session/image_prompt.h"
 #include "text/answer/answer_reader.h"
@@ -42,7 +42,7 @@ Result<ChatMessage> message_of(const jinja::Value& value) {
   });
   if (known == kRoles.end()) {
     return Error{ErrorCode::invalid_argument,
-                 cat("the role ", quoted(role->as_bytes()),
+                 cat("the role ", in_quotes(role->as_bytes()),
                      " is not supported (known: system, user, assistant)")};
   }
   return ChatMessage{known->role, content->as_bytes()};

@@ -7,7 +7,7 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "gguf/split.h"
 #include "text/jinja/json.h"
 
@@ -109,7 +109,7 @@ Result<HubAddress> parse_hub_address(std::string_view text) {
   if (!std::regex_match(text.data(), text.data() + text.size(), parts, pattern) ||
       text.find("..") != text.npos || !stays_below(parts[3].str())) {
     return Error{ErrorCode::invalid_argument,
-                 cat(quoted(text),
+                 cat(in_quotes(text),
                      " is not of the form hf:owner/repo/file.gguf, hf:owner/repo:TYPE or "
                      "hf:owner/repo@revision/file.gguf")};
   }

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "cli/commands.h"
 #include "cli/run.h"
 #include "gguf/file.h"
@@ -25,7 +25,7 @@ std::string array_text(const MetadataArray& array) {
 }
 
 std::string value_text(const MetadataValue& value) {
-  if (const auto text = value.as_string()) return quoted(*text);
+  if (const auto text = value.as_string()) return in_quotes(*text);
   if (const auto flag = value.as_bool()) return *flag ? "true" : "false";
   if (const auto array = value.as_array()) return array_text(*array);
   if (const auto number = value.as_int()) return cat(*number);

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 
 namespace kinglet::cli {
 
@@ -144,7 +144,7 @@ Result<std::string> completions(const CLI::App& app, std::string_view shell) {
   if (shell == "fish") return fish_completions(app);
   if (shell == "zsh") return zsh_completions(app);
   return Error{ErrorCode::invalid_argument,
-               cat("the shell ", quoted(shell), " is unknown (known: bash, fish, zsh)")};
+               cat("the shell ", in_quotes(shell), " is unknown (known: bash, fish, zsh)")};
 }
 
 std::string manual_page(const CLI::App& app) {

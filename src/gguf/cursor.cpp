@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "gguf/header.h"
 
 namespace kinglet {
@@ -83,7 +83,7 @@ Status Cursor::skip_strings(uint64_t n, uint64_t max_bytes, std::string_view wha
 
 Error Cursor::error(ErrorCode code, uint64_t offset, std::string_view message) const {
   std::string subject(kind_);
-  if (name_.data() != nullptr) subject += cat(" ", quoted(name_));
+  if (name_.data() != nullptr) subject += cat(" ", in_quotes(name_));
   return Error{code, cat(subject, ": ", message, " (byte ", offset, ")")};
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 
 namespace kinglet {
 namespace {
@@ -23,12 +23,12 @@ std::string describe(const MetadataValue& value) {
 
 Error missing(std::string_view key, std::string_view expected) {
   return Error{ErrorCode::missing_metadata,
-               cat("metadata ", quoted(key), " is missing, expected ", expected)};
+               cat("metadata ", in_quotes(key), " is missing, expected ", expected)};
 }
 
 Error wrong_type(std::string_view key, const MetadataValue& value, std::string_view expected) {
   return Error{ErrorCode::wrong_type,
-               cat("metadata ", quoted(key), " is ", describe(value), ", expected ", expected)};
+               cat("metadata ", in_quotes(key), " is ", describe(value), ", expected ", expected)};
 }
 
 constexpr std::string_view kUint = "an integer from 0 to 4294967295";
@@ -48,7 +48,7 @@ Result<float> to_float(std::string_view key, const MetadataValue& value) {
   constexpr double kMax = std::numeric_limits<float>::max();
   if (!(*number >= -kMax && *number <= kMax)) {  // NaN fails every comparison
     return Error{ErrorCode::not_finite,
-                 cat("metadata ", quoted(key), " is NaN, infinite or too large for a float32")};
+                 cat("metadata ", in_quotes(key), " is NaN, infinite or too large for a float32")};
   }
   return static_cast<float>(*number);
 }

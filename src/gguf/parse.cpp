@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "gguf/cursor.h"
 #include "gguf/ggml_types.h"
 #include "gguf/header.h"
@@ -82,11 +82,11 @@ std::string guess_format(std::string_view start) {
   for (const std::string_view old : {"lmgg", "fmgg", "tjgg", "algg"}) {
     if (start.starts_with(old)) {
       return cat("the file has the older GGML format ",
-                 quoted(std::string(old.rbegin(), old.rend())),
+                 in_quotes(std::string(old.rbegin(), old.rend())),
                  ", which must be converted to GGUF first");
     }
   }
-  return cat("the file begins with ", quoted(start));
+  return cat("the file begins with ", in_quotes(start));
 }
 
 Status HeaderReader::read_magic() {
@@ -280,20 +280,20 @@ Status HeaderReader::check_unique_names() const {
   std::vector<std::string_view> names;
   for (const MetadataEntry& entry : header_.metadata) names.push_back(entry.key);
   if (const auto key = find_duplicate(names)) {
-    return Error{ErrorCode::corrupt, cat("metadata ", quoted(*key), " is there twice")};
+    return Error{ErrorCode::corrupt, cat("metadata ", in_quotes(*key), " is there twice")};
   }
   names.clear();
   for (const TensorInfo& tensor : header_.tensors) names.push_back(tensor.name);
   if (const auto name = find_duplicate(names)) {
-    return Error{ErrorCode::corrupt, cat("tensor ", quoted(*name), " is there twice")};
+    return Error{ErrorCode::corrupt, cat("tensor ", in_quotes(*name), " is there twice")};
   }
   return {};
 }
 
 // "tensor "name" of 128 bytes at byte 64 of the data section".
 std::string placed(const TensorInfo& tensor) {
-  return cat("tensor ", quoted(tensor.name), " of ", tensor.bytes, " bytes at byte ", tensor.offset,
-             " of the data section");
+  return cat("tensor ", in_quotes(tensor.name), " of ", tensor.bytes, " bytes at byte ",
+             tensor.offset, " of the data section");
 }
 
 // The bytes of a Q2_0 tensor if its blocks have 128 weights; nothing if its rows are not whole
@@ -337,18 +337,18 @@ Status HeaderReader::settle_q2_0(std::span<TensorInfo* const> in_order) {
   });
   if (!is_early) {
     if (misfit->tensor == in_order.back()) return {};  // the file is cut short: end_of() reports it
-    return Error{
-        ErrorCode::corrupt,
-        cat("tensor ", quoted(misfit->tensor->name), " of Q2_0 ", shape_text(misfit->tensor->shape),
-            " has ", misfit->bytes, " bytes before the next one, expected ", misfit->tensor->bytes,
-            ", or what blocks of 128 weights take in all tensors of Q2_0")};
+    return Error{ErrorCode::corrupt,
+                 cat("tensor ", in_quotes(misfit->tensor->name), " of Q2_0 ",
+                     shape_text(misfit->tensor->shape), " has ", misfit->bytes,
+                     " bytes before the next one, expected ", misfit->tensor->bytes,
+                     ", or what blocks of 128 weights take in all tensors of Q2_0")};
   }
   for (TensorInfo* tensor : in_order) {
     if (tensor->type != DType::q2_0) continue;
     const auto bytes = early_bytes(*tensor);
     if (!bytes) {
       return Error{ErrorCode::corrupt,
-                   cat("tensor ", quoted(tensor->name), " has rows of ", tensor->shape[0],
+                   cat("tensor ", in_quotes(tensor->name), " has rows of ", tensor->shape[0],
                        ", but Q2_0 has blocks of 128 in this file")};
     }
     tensor->type = DType::pq2_0;

@@ -9,7 +9,7 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 
 namespace kinglet {
 namespace {
@@ -284,7 +284,7 @@ Result<Recipe> find_recipe(std::string_view name) {
     known += cat(known.empty() ? "" : ", ", recipe.name);
   }
   return Error{ErrorCode::invalid_argument,
-               cat("cannot quantize to ", quoted(name), " (known: ", known, ")")};
+               cat("cannot quantize to ", in_quotes(name), " (known: ", known, ")")};
 }
 
 std::string_view mix_name(uint32_t file_type) {

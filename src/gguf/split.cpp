@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "gguf/file.h"
 
 namespace kinglet {
@@ -70,7 +70,7 @@ Status check_tensors(const GgufHeader& header) {
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice == names.end()) return {};
-  return Error{ErrorCode::corrupt, cat("tensor ", quoted(*twice), " is in two parts")};
+  return Error{ErrorCode::corrupt, cat("tensor ", in_quotes(*twice), " is in two parts")};
 }
 
 }  // namespace

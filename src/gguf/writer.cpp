@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/file_access.h"
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 
 namespace kinglet {
 namespace {
@@ -102,7 +102,7 @@ Status GgufWriter::open(const std::string& path) {
   path_ = path;
   file_.reset(open_file(path, "wb"));
   if (!file_) {
-    return Error{ErrorCode::io, cat("cannot create ", quoted(path), ": ", std::strerror(errno))};
+    return Error{ErrorCode::io, cat("cannot create ", in_quotes(path), ": ", std::strerror(errno))};
   }
   std::vector<std::byte> header;
   put_bytes(header, std::as_bytes(std::span<const char>("GGUF", 4)));
@@ -145,14 +145,14 @@ Status GgufWriter::close() {
                  cat(n_written_, " tensors were written, ", tensors_.size(), " declared")};
   }
   if (std::fclose(file_.release()) != 0) {
-    return Error{ErrorCode::io, cat("cannot write ", quoted(path_), ": ", std::strerror(errno))};
+    return Error{ErrorCode::io, cat("cannot write ", in_quotes(path_), ": ", std::strerror(errno))};
   }
   return {};
 }
 
 Status GgufWriter::write(std::span<const std::byte> bytes) {
   if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) {
-    return Error{ErrorCode::io, cat("cannot write ", quoted(path_), ": ", std::strerror(errno))};
+    return Error{ErrorCode::io, cat("cannot write ", in_quotes(path_), ": ", std::strerror(errno))};
   }
   return {};
 }

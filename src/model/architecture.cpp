@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 
 namespace kinglet {
 namespace {
@@ -276,7 +276,7 @@ Result<const Architecture*> find_architecture(const GgufHeader& header) {
     known += cat(known.empty() ? "" : ", ", architecture.name);
   }
   return Error{ErrorCode::unsupported_architecture,
-               cat("architecture ", quoted(name), " is not supported (supported: ", known, ")")};
+               cat("architecture ", in_quotes(name), " is not supported (supported: ", known, ")")};
 }
 
 }  // namespace kinglet

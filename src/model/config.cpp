@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "model/keys.h"
 
 namespace kinglet {
@@ -30,7 +30,7 @@ constexpr std::string_view kHadamardKeys = "prism.hadamard.";
 Status refuse_unsupported(const GgufHeader& header, const Keys& keys, const Architecture& traits) {
   for (const MetadataEntry& entry : header.metadata) {
     if (entry.key.starts_with(kHadamardKeys)) {
-      return Error{ErrorCode::unsupported_feature, cat(quoted(entry.key), " is not supported")};
+      return Error{ErrorCode::unsupported_feature, cat(in_quotes(entry.key), " is not supported")};
     }
   }
   constexpr std::string_view kFloats[] = {kAlibi, "attention.clamp_kqv", kLogMultiplier};
@@ -81,7 +81,7 @@ Status read_activation(const Keys& keys, ModelConfig& config) {
     config.activation = Activation::silu;
   } else {
     return keys.error(ErrorCode::unsupported_feature, kKey,
-                      cat("is ", quoted(name), ": not supported (supported: gelu, silu)"));
+                      cat("is ", in_quotes(name), ": not supported (supported: gelu, silu)"));
   }
   return {};
 }
@@ -316,7 +316,7 @@ Status read_rope_scaling(const Keys& keys, ModelConfig& config) {
   } else if (kind != "none" && kind != "longrope") {
     return keys.error(
         ErrorCode::unsupported_feature, "rope.scaling.type",
-        cat("is ", quoted(kind), ": not supported (supported: none, linear, yarn, longrope)"));
+        cat("is ", in_quotes(kind), ": not supported (supported: none, linear, yarn, longrope)"));
   }
   return {};
 }
@@ -502,7 +502,7 @@ Status check_makes_text(const ModelConfig& config) {
   return Error{
       ErrorCode::unsupported_feature,
       config.architecture->is_encoder()
-          ? cat("architecture ", quoted(name),
+          ? cat("architecture ", in_quotes(name),
                 " is an encoder: it computes embeddings and generates no text")
           : cat(name,
                 ".pooling_type says that the model computes embeddings and generates no text")};

@@ -1,7 +1,7 @@
 #include "model/forward.h"
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "model/step.h"
 
 namespace kinglet {

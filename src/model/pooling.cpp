@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "model/keys.h"
 #include "model/step.h"
 
@@ -44,7 +44,7 @@ Result<Pooling> find_pooling(std::string_view name) {
   const auto* found = std::find(kPoolingNames.begin(), kPoolingNames.end(), name);
   if (found != kPoolingNames.end()) return static_cast<Pooling>(found - kPoolingNames.begin());
   return Error{ErrorCode::invalid_argument,
-               cat("pooling ", quoted(name), " is unknown (known: none, mean, cls, last)")};
+               cat("pooling ", in_quotes(name), " is unknown (known: none, mean, cls, last)")};
 }
 
 Result<Pooling> file_pooling(const ModelConfig& config) {

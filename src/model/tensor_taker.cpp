@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "kernels/packing.h"
 #include "tensor/finite.h"
 
@@ -114,7 +114,7 @@ Status TensorTaker::expect_none_left() const {
   for (size_t i = 0; i < taken_.size(); ++i) {
     if (!taken_[i]) {
       return Error{ErrorCode::unsupported_feature,
-                   cat("tensor ", quoted(file_.header().tensors[i].name),
+                   cat("tensor ", in_quotes(file_.header().tensors[i].name),
                        " has no place in this architecture")};
     }
   }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "server/connection_threads.h"
 #include "server/encoding_request.h"
 #include "server/sockets.h"
@@ -49,8 +49,7 @@ ApiError library_error(const httplib::Request& request, int status) {
   switch (status) {
     case 404:
       return {.status = 404,
-              .message =
-                  cat("there is nothing at ", request.method, " ", kinglet::quoted(request.path)),
+              .message = cat("there is nothing at ", request.method, " ", in_quotes(request.path)),
               .code = "unknown_url"};
     case 413:
     case 414:
@@ -314,8 +313,8 @@ void HttpServer::log(const httplib::Request& request, const httplib::Response& r
   const double seconds =
       current_connection == nullptr ? 0 : seconds_since(current_connection->begin());
   std::fprintf(stderr, "%s %s %s %d%s, %.3f s\n", request.remote_addr.c_str(),
-               kinglet::quoted(request.method).c_str(), kinglet::quoted(request.path).c_str(),
-               response.status, log_details.c_str(), seconds);
+               in_quotes(request.method).c_str(), in_quotes(request.path).c_str(), response.status,
+               log_details.c_str(), seconds);
 }
 
 // --- Answers

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 
 namespace kinglet::server {
 namespace {
@@ -55,8 +55,7 @@ std::optional<std::string> from_base64(std::string_view text) {
 // themselves show the format.
 ApiResult<std::string> file_of(std::string_view url) {
   if (!url.starts_with("data:")) {
-    return wrong_part(cat("the image_url ",
-                          kinglet::quoted(std::string(url.substr(0, kMostQuoted))),
+    return wrong_part(cat("the image_url ", in_quotes(std::string(url.substr(0, kMostQuoted))),
                           " is not a data URL: the server fetches nothing, so send the file itself "
                           "(data:image/png;base64,…)"));
   }

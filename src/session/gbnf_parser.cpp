@@ -6,7 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "session/byte_ranges.h"
 #include "text/utf8.h"
 
@@ -419,7 +419,7 @@ std::string GbnfParser::found() const {
   if (at_end()) return "the end of the grammar";
   if (at_newline()) return "the end of the line";
   const std::string_view rest = text_.substr(at_);
-  return quoted(rest.substr(0, decode_utf8(rest).n_bytes));
+  return in_quotes(rest.substr(0, decode_utf8(rest).n_bytes));
 }
 
 }  // namespace

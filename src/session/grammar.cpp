@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "session/gbnf_parser.h"
 
 namespace kinglet {
@@ -65,7 +65,7 @@ Status Linker::resolve() {
     const std::string_view name = name_of(by_name[i]);
     if (name == name_of(by_name[i - 1])) {
       return grammar_error(text_, static_cast<size_t>(by_name[i] >> 32),
-                           {"there is another rule ", quoted(name)});
+                           {"there is another rule ", in_quotes(name)});
     }
   }
   for (uint32_t i = 0; i < steps_.size(); ++i) {
@@ -79,7 +79,7 @@ Status Linker::resolve() {
         while (found + n <= by_name.size() && name_of(by_name[found + n - 1]) < name) found += n;
       }
       if (found == by_name.size() || name_of(by_name[found]) != name) {
-        return grammar_error(text_, position, {"there is no rule ", quoted(name)});
+        return grammar_error(text_, position, {"there is no rule ", in_quotes(name)});
       }
       first_step = static_cast<uint32_t>(by_name[found] & UINT32_MAX);
     }
@@ -190,7 +190,7 @@ Error Linker::error_of_rule(uint32_t first_step, std::string_view message) const
   size_t i = 0;
   while ((rules_[i] & UINT32_MAX) < first_step) ++i;
   return grammar_error(text_, static_cast<size_t>(rules_[i] >> 32),
-                       {"rule ", quoted(name_of(rules_[i])), " ", message});
+                       {"rule ", in_quotes(name_of(rules_[i])), " ", message});
 }
 
 }  // namespace

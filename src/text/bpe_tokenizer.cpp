@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "text/merger.h"
 #include "text/spelled_space.h"
 #include "text/utf8.h"
@@ -84,7 +84,7 @@ Result<std::unique_ptr<Tokenizer>> BpeTokenizer::from_gguf(const GgufHeader& hea
   const Pretokenizer* pretokenizer = find_pretokenizer(pre);
   if (pretokenizer == nullptr) {
     return Error{ErrorCode::unsupported_tokenizer,
-                 cat(kPreKey, " is ", quoted(pre), ", a pre-tokenizer that is not implemented")};
+                 cat(kPreKey, " is ", in_quotes(pre), ", a pre-tokenizer that is not implemented")};
   }
   const bool of_characters = pretokenizer->merges_characters;
   const VocabularyKind kind = {.append_bytes = of_characters ? append_unescaped : append_spelled,
@@ -121,7 +121,7 @@ Status BpeTokenizer::read_merges(const GgufHeader& header, const VocabularyKind&
     const std::string_view line = *value.as_string();
     const size_t space = line.find(' ');
     if (space == 0 || space >= line.size() - 1) {
-      status = Error{ErrorCode::corrupt, cat(kMergesKey, " has ", quoted(line), " at ", rank,
+      status = Error{ErrorCode::corrupt, cat(kMergesKey, " has ", in_quotes(line), " at ", rank,
                                              ", expected two tokens with a space between")};
       return;
     }

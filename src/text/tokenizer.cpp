@@ -1,7 +1,7 @@
 #include "text/tokenizer.h"
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "text/bpe_tokenizer.h"
 #include "text/spm_tokenizer.h"
 #include "text/unicode_table.h"
@@ -36,7 +36,7 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::from_gguf(const GgufHeader& header
   if (model == "bert") return WordPieceTokenizer::from_gguf(header);
   if (model == "t5") return UnigramTokenizer::from_gguf(header);
   return Error{ErrorCode::unsupported_tokenizer,
-               cat(kModelKey, " is ", quoted(model),
+               cat(kModelKey, " is ", in_quotes(model),
                    ", expected \"llama\", \"gpt2\", \"gemma4\", \"bert\" or \"t5\"")};
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "text/token_names.h"
 
 namespace kinglet {
@@ -102,7 +102,7 @@ Status Vocabulary::read_texts(const GgufHeader& header, const MetadataArray& tex
       const auto byte = parse_byte_token(text);
       if (!byte) {
         status = Error{ErrorCode::corrupt, cat("token ", i, " is a byte token spelled ",
-                                               quoted(text), ", expected <0x00> to <0xFF>")};
+                                               in_quotes(text), ", expected <0x00> to <0xFF>")};
         return;
       }
       byte_tokens_[*byte] = static_cast<TokenId>(i);

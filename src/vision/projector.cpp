@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 
 namespace kinglet {
 namespace {
@@ -108,7 +108,7 @@ Result<const Projector*> find_projector(std::string_view name) {
     known += cat(known.empty() ? "" : ", ", projector.name);
   }
   return Error{ErrorCode::unsupported_feature,
-               cat("projector ", quoted(name), " is not supported (supported: ", known, ")")};
+               cat("projector ", in_quotes(name), " is not supported (supported: ", known, ")")};
 }
 
 }  // namespace kinglet

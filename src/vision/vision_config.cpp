@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "model/keys.h"
 
 namespace kinglet {
@@ -23,7 +23,7 @@ Status check_purpose(const GgufHeader& header) {
   KINGLET_ASSIGN(const std::string_view name, header.require_string("general.architecture"));
   if (name != "clip") {
     return Error{ErrorCode::unsupported_architecture,
-                 cat("architecture ", quoted(name),
+                 cat("architecture ", in_quotes(name),
                      " is that of a text model, expected a picture reader (mmproj): \"clip\"")};
   }
   KINGLET_ASSIGN(const bool sees, header.get_bool("clip.has_vision_encoder", false));

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "text/jinja/functions.h"
 #include "text/jinja/level.h"
 #include "text/jinja/numbers.h"
@@ -59,7 +59,7 @@ NodePtr ExpressionParser::parse_expression() {
 void ExpressionParser::note_unknown(std::string_view kind, const std::string& name) {
   if (may_be_unknown_ || !unknown_.message.empty()) return;
   unknown_ = {ErrorCode::unsupported_feature,
-              cat("line ", here().line, ": ", kind, " ", quoted(name), " is not supported")};
+              cat("line ", here().line, ": ", kind, " ", in_quotes(name), " is not supported")};
 }
 
 NodePtr ExpressionParser::parse_either() {

@@ -6,7 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "text/jinja/arguments.h"
 #include "text/jinja/functions.h"
 #include "text/jinja/json.h"
@@ -130,7 +130,7 @@ Result<Value> map_filter(Arguments& arguments) {
   }
   const std::string& name = arguments.positional[1].as_bytes();
   const Filter* filter = find_filter(name);
-  if (filter == nullptr) return refusal(cat("map: filter ", quoted(name), " is not supported"));
+  if (filter == nullptr) return refusal(cat("map: filter ", in_quotes(name), " is not supported"));
   for (Value& item : items) {
     Arguments of_item = {{item}, arguments.named};
     of_item.positional.insert(of_item.positional.end(), arguments.positional.begin() + 2,
@@ -152,7 +152,7 @@ Result<Value> select_by(const Arguments& arguments, bool by_attribute, bool sele
   if (given.size() > name_at) {
     const std::string name = given[name_at].to_text().bytes();
     test = find_test(name);
-    if (test == nullptr) return refusal(cat("select: test ", quoted(name), " is not supported"));
+    if (test == nullptr) return refusal(cat("select: test ", in_quotes(name), " is not supported"));
   }
   List kept;
   for (const Value& item : items) {

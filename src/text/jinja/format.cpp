@@ -9,7 +9,7 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "text/jinja/functions.h"
 #include "text/jinja/numbers.h"
 #include "text/jinja/strings.h"
@@ -188,7 +188,7 @@ class PercentFormat {
 
  private:
   Error unfit() const {
-    return refusal(cat("% of a text: ", quoted(text_.bytes()), " does not fit its values"));
+    return refusal(cat("% of a text: ", in_quotes(text_.bytes()), " does not fit its values"));
   }
 
   Result<Value> fill(Cursor& cursor) {
@@ -288,7 +288,7 @@ Result<Layout> read_layout(std::string_view spelled) {
   const bool is_too_wide =
       layout.width > kMostFieldWidth || layout.precision.value_or(0) > kMostFieldWidth;
   if (!cursor.at_end() || is_too_wide) {
-    return refusal(cat("format: ", quoted(spelled), " is not supported"));
+    return refusal(cat("format: ", in_quotes(spelled), " is not supported"));
   }
   return layout;
 }
@@ -297,7 +297,7 @@ Result<Value> place_value(const Value& value, std::string_view spelled) {
   if (spelled.empty()) return Value::text(value.to_text());
   KINGLET_ASSIGN(Layout layout, read_layout(spelled));
   const auto unfit = [&] {
-    return refusal(cat("format: ", quoted(spelled), " does not fit ", value.type_name()));
+    return refusal(cat("format: ", in_quotes(spelled), " does not fit ", value.type_name()));
   };
   const auto is_one_of = [&](std::string_view types) {
     return layout.type == '\0' || types.find(layout.type) != std::string_view::npos;

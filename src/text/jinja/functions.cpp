@@ -6,7 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "text/jinja/arguments.h"
 #include "text/jinja/format.h"
 #include "text/jinja/search.h"
@@ -582,7 +582,7 @@ Value find_in(std::span<const NamedFunction> functions, const Value& self, std::
     return row.getter == nullptr ? Value::function(row.function, self)
                                  : Value::getter(row.getter, self);
   }
-  return Value::undefined(quoted(name));
+  return Value::undefined(in_quotes(name));
 }
 
 // --- Methods of escaped texts
@@ -623,7 +623,7 @@ Value find_method(const Value& of, std::string_view name) {
   const std::span<const NamedFunction> of_lists(kListMethods);
   if (of.is(Kind::list)) return find_in(of_lists, of, name);
   if (of.has_places()) return find_in(of_lists.first(of_lists.size() - 1), of, name);
-  return Value::undefined(quoted(name));
+  return Value::undefined(in_quotes(name));
 }
 
 Result<Value> find_global(std::string_view name, const Now& now) {
@@ -637,13 +637,13 @@ Result<Value> find_global(std::string_view name, const Now& now) {
 }
 
 Result<Value> attribute(const Value& of, std::string_view name) {
-  if (of.is_undefined()) return refusal(cat(of.type_name(), " has no attribute ", quoted(name)));
+  if (of.is_undefined()) return refusal(cat(of.type_name(), " has no attribute ", in_quotes(name)));
   if (of.is(Kind::space)) {
     const Value* found = of.entries().find(name);
-    return found == nullptr ? Value::undefined(quoted(name)) : *found;
+    return found == nullptr ? Value::undefined(in_quotes(name)) : *found;
   }
   if (is_other_name(of.kind(), name)) {
-    return refusal(cat("attribute ", quoted(name), " of ", of.type_name(), " is not supported"));
+    return refusal(cat("attribute ", in_quotes(name), " of ", of.type_name(), " is not supported"));
   }
   Value method = find_method(of, name);
   const bool has_entries = of.is(Kind::dict) || of.is(Kind::tuple);

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "text/jinja/functions.h"
 #include "text/jinja/level.h"
 #include "text/jinja/operations.h"
@@ -155,7 +155,7 @@ class Interpreter {
   Result<Flow> run_block(const Node& block, Scope& scope, Text& out) {
     const Level level(depth_);
     KINGLET_TRY(check_depth());
-    for (const std::string& name : block.names) scope.set(name, Value::undefined(quoted(name)));
+    for (const std::string& name : block.names) scope.set(name, Value::undefined(in_quotes(name)));
     for (const NodePtr& child : block.children) {
       auto flow = run_statement(*child, scope, out);
       if (!flow.ok()) return at_line(*child, std::move(flow.error()));
@@ -380,7 +380,7 @@ class Interpreter {
   }
 
   static std::string name_of(const Node& macro) {
-    return macro.name.empty() ? "the block of a call" : cat("macro ", quoted(macro.name));
+    return macro.name.empty() ? "the block of a call" : cat("macro ", in_quotes(macro.name));
   }
 
   // A macro sees the names around its definition, as they are when it is called. A namespace can
@@ -409,7 +409,7 @@ class Interpreter {
       const std::string& name = macro.names[i];
       const auto named = std::find_if(arguments.named.begin(), arguments.named.end(),
                                       [&](const auto& argument) { return argument.first == name; });
-      Value value = Value::undefined(cat("parameter ", quoted(name)));
+      Value value = Value::undefined(cat("parameter ", in_quotes(name)));
       if (i < given.size()) {
         value = given[i];
       } else if (named != arguments.named.end()) {
@@ -440,7 +440,7 @@ class Interpreter {
       } else if (macro.takes_kwargs) {
         others.set(Value::text(name), value);
       } else {
-        return refusal(cat(name_of(macro), " has no parameter ", quoted(name)));
+        return refusal(cat(name_of(macro), " has no parameter ", in_quotes(name)));
       }
     }
     if (macro.takes_kwargs) scope.set("kwargs", Value::dict(std::move(others)));
@@ -523,13 +523,14 @@ class Interpreter {
         KINGLET_ASSIGN(Arguments arguments, arguments_of(node, 0, scope));
         const Filter* filter = find_filter(node.name);
         if (filter == nullptr)
-          return refusal(cat("filter ", quoted(node.name), " is not supported"));
+          return refusal(cat("filter ", in_quotes(node.name), " is not supported"));
         return (*filter)(arguments);
       }
       case NodeKind::test: {
         KINGLET_ASSIGN(const Arguments arguments, arguments_of(node, 0, scope));
         const Test test = find_test(node.name);
-        if (test == nullptr) return refusal(cat("test ", quoted(node.name), " is not supported"));
+        if (test == nullptr)
+          return refusal(cat("test ", in_quotes(node.name), " is not supported"));
         KINGLET_ASSIGN(const bool holds, test(arguments.positional));
         return Value::boolean(holds);
       }
@@ -623,7 +624,7 @@ class Interpreter {
 
   static Status add_name(const std::string& name, const Value& value, Arguments& arguments) {
     for (const auto& [known, other] : arguments.named) {
-      if (known == name) return refusal(cat("argument ", quoted(name), " is given twice"));
+      if (known == name) return refusal(cat("argument ", in_quotes(name), " is given twice"));
     }
     arguments.named.emplace_back(name, value);
     return {};

@@ -7,7 +7,7 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "text/jinja/strings.h"
 #include "text/utf8.h"
 
@@ -213,7 +213,7 @@ class Lexer {
       advance(sign.size());
       return {};
     }
-    return failure(cat("unexpected ", quoted(rest().substr(0, 1))));
+    return failure(cat("unexpected ", in_quotes(rest().substr(0, 1))));
   }
 
   Status read_number() {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 #include "text/jinja/expression_parser.h"
 #include "text/jinja/functions.h"
 #include "text/jinja/level.h"
@@ -115,7 +115,7 @@ class StatementParser : public ExpressionParser {
       if (!expect(TokenKind::block_end, "%}")) return Failed();
       return node;
     }
-    return failure(cat("statement ", quoted(name), " is not supported"));
+    return failure(cat("statement ", in_quotes(name), " is not supported"));
   }
 
   // The block has its own names, because transformers treats it as a call block.
@@ -290,7 +290,7 @@ class StatementParser : public ExpressionParser {
     const std::string name = take_any_name();
     if (name.empty()) return Failed();
     if (std::find(block_names_.begin(), block_names_.end(), name) != block_names_.end()) {
-      return failure(cat("block ", quoted(name), " is there twice"));
+      return failure(cat("block ", in_quotes(name), " is there twice"));
     }
     block_names_.push_back(name);
     if (take_name("scoped")) node->name = "scoped";

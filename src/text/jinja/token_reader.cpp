@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 
 namespace kinglet::jinja {
 
@@ -22,7 +22,7 @@ bool TokenReader::take_sign(std::string_view sign) {
 }
 
 bool TokenReader::expect_sign(std::string_view sign) {
-  return take_sign(sign) || unexpected(quoted(sign));
+  return take_sign(sign) || unexpected(in_quotes(sign));
 }
 
 bool TokenReader::expect_name(std::string_view name) { return take_name(name) || unexpected(name); }
@@ -59,7 +59,7 @@ Failed TokenReader::failure(std::string_view what) {
 Failed TokenReader::unexpected(std::string_view expected) {
   const bool is_end = here().text.empty();
   return failure(
-      cat("found ", is_end ? "the end of a tag" : quoted(here().text), ", expected ", expected));
+      cat("found ", is_end ? "the end of a tag" : in_quotes(here().text), ", expected ", expected));
 }
 
 NodePtr TokenReader::make(NodeKind kind) const {

@@ -1,4 +1,4 @@
-#include "base/quoted.h"
+#include "base/in_quotes.h"
 
 #include "base/ascii.h"
 
@@ -11,7 +11,7 @@ bool is_printable(char c) { return c >= ' ' && c <= '~'; }
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text.substr(0, kMaxQuotedBytes)) {
     if (is_printable(c)) {
