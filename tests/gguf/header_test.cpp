@@ -467,15 +467,21 @@ TEST(GgufHeader, RefusesAFileThatIsCutAtAnyByte) {
   EXPECT_TRUE(parse_gguf_header(std::span(file).first(static_cast<size_t>(end)), end).ok());
 }
 
+uint64_t sum_of(std::string_view text) {
+  uint64_t sum = 0;
+  for (const char c : text) sum += static_cast<unsigned char>(c);
+  return sum;
+}
+
 // Reads everything that a parsed header promises to be readable.
 uint64_t walk(const GgufHeader& header) {
   uint64_t sum = 0;
   for (const MetadataEntry& entry : header.metadata) {
     sum += entry.key.size() + entry.value.as_uint().value_or(0);
-    for (const char c : entry.value.as_string().value_or("")) sum += static_cast<unsigned char>(c);
+    sum += sum_of(entry.value.as_string().value_or(""));
     if (const auto array = entry.value.as_array()) {
       array->for_each([&](uint64_t, MetadataValue value) {
-        for (const char c : value.as_string().value_or("")) sum += static_cast<unsigned char>(c);
+        sum += sum_of(value.as_string().value_or(""));
         sum += value.as_uint().value_or(0) + (value.as_bool().value_or(false) ? 1 : 0);
       });
     }
