@@ -11,3 +11,8 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+
+# So the program is built without what needs other libraries.
+foreach(part SERVE HISTORY PULL IMAGE)
+  set(KINGLET_${part} OFF CACHE BOOL "")
+endforeach()

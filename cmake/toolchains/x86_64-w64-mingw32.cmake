@@ -22,3 +22,12 @@ if(NOT is_trial)
     file(CREATE_LINK /usr/include/${library} ${CMAKE_BINARY_DIR}/headers/${library} SYMBOLIC)
   endforeach()
 endif()
+
+# So the program is built without what needs other libraries. With its single header, cpp-httplib is
+# none.
+foreach(part HISTORY PULL IMAGE)
+  set(KINGLET_${part} OFF CACHE BOOL "")
+endforeach()
+if(NOT KINGLET_HTTPLIB)
+  set(KINGLET_SERVE OFF CACHE BOOL "")
+endif()

@@ -8,18 +8,22 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace kinglet::server {
 
 class ConnectionThreads final : public httplib::TaskQueue {
  public:
+  // bool, whether the task was taken; in old versions of the library, void.
+  using Enqueued = decltype(std::declval<httplib::TaskQueue&>().enqueue({}));
+
   explicit ConnectionThreads(size_t most) : most_(most) {}
   ~ConnectionThreads() override { ConnectionThreads::shutdown(); }
 
   // Waits while all threads have a connection and as many connections wait for a thread. The
   // connections of further clients then wait in the operating system.
-  void enqueue(std::function<void()> task) override {
+  Enqueued enqueue(std::function<void()> task) override {
     std::unique_lock lock(mutex_);
     has_room_.wait(lock, [&] { return tasks_.size() < most_; });
     tasks_.push_back(std::move(task));
@@ -27,6 +31,7 @@ class ConnectionThreads final : public httplib::TaskQueue {
       threads_.emplace_back([this] { run(); });
     }
     has_task_.notify_one();
+    return static_cast<Enqueued>(true);
   }
 
   // Returns when all connections have ended.

@@ -122,6 +122,36 @@ std::string base64(std::span<const float> numbers) {
   return out;
 }
 
+using Preparation = std::function<void(httplib::Request&)>;
+
+// Reads a request and answers it, with the library's function, whose parameters depend on the
+// library's version.
+[[maybe_unused]] bool process(httplib::Server& server,
+                              bool (httplib::Server::*function)(httplib::Stream&, bool, bool&,
+                                                                const Preparation&),
+                              Connection& connection, const Preparation& prepare) {
+  bool is_closed = false;
+  return (server.*function)(connection, /*close_connection=*/true, is_closed, prepare);
+}
+
+// The same for newer versions, which do not ask the stream for the addresses of both ends.
+[[maybe_unused]] bool process(httplib::Server& server,
+                              bool (httplib::Server::*function)(httplib::Stream&,
+                                                                const std::string&, int,
+                                                                const std::string&, int, bool,
+                                                                bool&, const Preparation&),
+                              Connection& connection, const Preparation& prepare) {
+  std::string remote_ip;
+  std::string local_ip;
+  int remote_port = 0;
+  int local_port = 0;
+  connection.get_remote_ip_and_port(remote_ip, remote_port);
+  connection.get_local_ip_and_port(local_ip, local_port);
+  bool is_closed = false;
+  return (server.*function)(connection, remote_ip, remote_port, local_ip, local_port,
+                            /*close_connection=*/true, is_closed, prepare);
+}
+
 size_t count_tokens(const std::vector<std::vector<TokenId>>& texts) {
   size_t n = 0;
   for (const auto& text : texts) n += text.size();
@@ -177,12 +207,11 @@ bool HttpServer::process_and_close_socket(socket_t socket) {
   Connection connection(socket, std::min(kTimeToRead, options_.timeout));
   current_connection = &connection;
   log_details.clear();
-  bool is_closed = false;
   // Compressing answers would take longer than sending them.
   const auto refuse_packing = [](httplib::Request& request) {
     request.headers.erase("Accept-Encoding");
   };
-  const bool ok = process_request(connection, /*close_connection=*/true, is_closed, refuse_packing);
+  const bool ok = process(*this, &HttpServer::process_request, connection, refuse_packing);
   current_connection = nullptr;
   connection.finish();
   return ok;
