@@ -3,13 +3,13 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join, relative } from 'node:path';
-import { cmakeBuild, fail, root, run } from './tools.mjs';
+import { cmakeConfigure, fail, root, run } from './tools.mjs';
 
 run('scripts/setup', ['native', 'analyze']);
-// Only the list of compile commands is needed.
-cmakeBuild('build/native', [], { targets: ['help'] });
+// Only the list of compile commands is needed, with a command for each file.
+cmakeConfigure('build/analyze', ['-DKINGLET_UNITY=OFF']);
 const commands = JSON.parse(
-  readFileSync(join(root, 'build/native/compile_commands.json'), 'utf8'),
+  readFileSync(join(root, 'build/analyze/compile_commands.json'), 'utf8'),
 ).filter(({ file }) => nameOf(file).startsWith('src/'));
 
 const folder = join(root, 'build/tidy');

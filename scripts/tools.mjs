@@ -48,14 +48,15 @@ export function runBin(packageName, program, args, options) {
   );
 }
 
-/**
- * Configures a build folder and builds it, with Ninja's progress. The project's own CI sets the
- * variable KINGLET_STRICT (see CMakeLists.txt).
- */
-export function cmakeBuild(folder, options, { env = {}, targets = [] } = {}) {
+/** The project's own CI sets the variable KINGLET_STRICT (see CMakeLists.txt). */
+export function cmakeConfigure(folder, options, env = {}) {
   const strict = `-DKINGLET_STRICT=${process.env.KINGLET_STRICT ?? 'OFF'}`;
-  const configure = ['-G', 'Ninja', '-S', '.', '-B', folder, strict, ...options];
-  run('cmake', configure, { env, quiet: true });
+  run('cmake', ['-G', 'Ninja', '-S', '.', '-B', folder, strict, ...options], { env, quiet: true });
+}
+
+/** Configures a build folder and builds it, with Ninja's progress. */
+export function cmakeBuild(folder, options, { env = {}, targets = [] } = {}) {
+  cmakeConfigure(folder, options, env);
   const progress = { NINJA_STATUS: `${folder}: %f of %t, %es  ` };
   run('ninja', ['-C', folder, ...targets], { env: { ...env, ...progress } });
 }
