@@ -32,6 +32,11 @@ inline std::vector<std::byte> read_fixture(std::string_view name) {
   return bytes;
 }
 
+inline std::string read_text_fixture(std::string_view name) {
+  const std::vector<std::byte> bytes = read_fixture(name);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 // A name for a parametrized test: characters that GoogleTest does not allow become "_".
 inline std::string test_name(std::string name) {
   std::replace_if(

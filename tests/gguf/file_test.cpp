@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "errors.h"
 #include "gguf/gguf_builder.h"
 #include "support.h"
 
@@ -20,7 +21,7 @@ namespace {
 constexpr size_t kWhole = 1 << 30;
 
 // A small file, with padding after the header and between the tensors.
-Bytes sample() {
+Bytes small_file() {
   GgufBuilder builder;
   builder.set("general.architecture", "llama")
       .set_array<std::string>("words", {"once", "upon", "a", "time"})
@@ -30,9 +31,9 @@ Bytes sample() {
   return builder.build();
 }
 
-// The offset of the end of sample()'s last tensor.
-size_t sample_end() {
-  const auto file = sample();
+// The offset of the end of small_file()'s last tensor.
+size_t small_file_end() {
+  const auto file = small_file();
   const auto header = parse_gguf_header(file).value();
   return static_cast<size_t>(header.data_offset + header.data_bytes);
 }
@@ -88,14 +89,8 @@ void expect_same(GgufFile& file, std::span<const std::byte> bytes) {
   }
 }
 
-void expect_error(const Result<GgufFile>& file, ErrorCode code, std::string_view message) {
-  ASSERT_FALSE(file.ok());
-  EXPECT_EQ(error_code_name(file.error().code), error_code_name(code));
-  EXPECT_EQ(file.error().message, message);
-}
-
 TEST(GgufLoader, LoadsTheSameFileInPiecesOfEverySize) {
-  const Bytes bytes = sample();
+  const Bytes bytes = small_file();
   for (const auto& file_bytes :
        {std::optional<uint64_t>(), std::optional<uint64_t>(bytes.size())}) {
     for (size_t piece = 1; piece <= bytes.size(); ++piece) {
@@ -122,8 +117,8 @@ TEST(GgufLoader, LoadsTheSameFileInRandomPieces) {
 }
 
 TEST(GgufLoader, RefusesAStreamThatIsCutAtAnyByte) {
-  const Bytes bytes = sample();
-  for (size_t n = 1; n < sample_end(); ++n) {
+  const Bytes bytes = small_file();
+  for (size_t n = 1; n < small_file_end(); ++n) {
     const auto front = std::span(bytes).first(n);
     for (const size_t piece : {size_t{1}, kWhole}) {
       const auto unannounced = load(front, std::nullopt, piece);
@@ -142,24 +137,25 @@ TEST(GgufLoader, RefusesAStreamThatIsCutAtAnyByte) {
 }
 
 TEST(GgufLoader, SaysHowFarATruncatedFileGot) {
-  const Bytes bytes = sample();
-  expect_error(load(std::span(bytes).first(sample_end() - 1), std::nullopt), ErrorCode::truncated,
-               "the file ends after " + std::to_string(sample_end() - 1) + " bytes, expected " +
-                   std::to_string(sample_end()) + " from its header");
+  const Bytes bytes = small_file();
+  expect_error(load(std::span(bytes).first(small_file_end() - 1), std::nullopt),
+               ErrorCode::truncated,
+               "the file ends after " + std::to_string(small_file_end() - 1) + " bytes, expected " +
+                   std::to_string(small_file_end()) + " from its header");
   expect_error(load(std::span(bytes).first(30), std::nullopt), ErrorCode::truncated,
                "GGUF header: a table of 2 metadata entries and 3 tensors needs 122 bytes, but only "
                "6 are left of the file's 30 (byte 24)");
 }
 
 TEST(GgufLoader, WantsNothingBehindTheLastTensor) {
-  Bytes bytes = sample();
+  Bytes bytes = small_file();
   bytes.resize(bytes.size() + 1000);
   for (const size_t piece : {size_t{1}, size_t{100}, kWhole}) {
     GgufLoader loader(bytes.size());
     ASSERT_TRUE(stream(loader, bytes, [piece] { return piece; }).ok());
     EXPECT_TRUE(loader.reserve(1).value().empty());
-    EXPECT_EQ(loader.file_bytes(), sample_end());
-    EXPECT_GE(loader.received(), sample_end());
+    EXPECT_EQ(loader.file_bytes(), small_file_end());
+    EXPECT_GE(loader.received(), small_file_end());
     auto file = loader.finish();
     ASSERT_TRUE(file.ok());
     expect_same(file.value(), bytes);
@@ -173,27 +169,27 @@ TEST(GgufLoader, ReservesNoMoreThanAskedForOrAnnounced) {
 }
 
 TEST(GgufLoader, ShowsTheHeaderBeforeTheWeightsArrive) {
-  const Bytes bytes = sample();
+  const Bytes bytes = small_file();
   GgufLoader loader(bytes.size());
   const auto one = [] { return size_t{1}; };
   ASSERT_TRUE(stream(loader, std::span(bytes).first(30), one).ok());
   EXPECT_EQ(loader.header(), nullptr);
   EXPECT_FALSE(loader.file_bytes());
   EXPECT_EQ(loader.received(), 30u);
-  ASSERT_TRUE(stream(loader, std::span(bytes).subspan(30, sample_end() - 31), one).ok());
+  ASSERT_TRUE(stream(loader, std::span(bytes).subspan(30, small_file_end() - 31), one).ok());
   ASSERT_NE(loader.header(), nullptr);
   EXPECT_EQ(loader.header()->require_string("general.architecture").value(), "llama");
-  EXPECT_EQ(loader.file_bytes(), sample_end());
-  EXPECT_EQ(loader.received(), sample_end() - 1);
+  EXPECT_EQ(loader.file_bytes(), small_file_end());
+  EXPECT_EQ(loader.received(), small_file_end() - 1);
 }
 
 TEST(GgufLoader, WritesTheWeightsWhereTheyStay) {
-  const Bytes bytes = sample();
+  const Bytes bytes = small_file();
   GgufLoader loader;
   const auto one = [] { return size_t{1}; };
-  ASSERT_TRUE(stream(loader, std::span(bytes).first(sample_end() - 1), one).ok());
+  ASSERT_TRUE(stream(loader, std::span(bytes).first(small_file_end() - 1), one).ok());
   const auto last = loader.reserve(1).value();
-  last[0] = bytes[sample_end() - 1];
+  last[0] = bytes[small_file_end() - 1];
   ASSERT_TRUE(loader.commit(1).ok());
   auto result = loader.finish();
   GgufFile& file = result.value();
@@ -201,7 +197,7 @@ TEST(GgufLoader, WritesTheWeightsWhereTheyStay) {
 }
 
 TEST(GgufLoader, KeepsTheFileValidWhenItMoves) {
-  const Bytes bytes = sample();
+  const Bytes bytes = small_file();
   auto first = load(bytes, std::nullopt);
   GgufFile second = std::move(first.value());
   GgufFile third;
@@ -270,7 +266,7 @@ TEST(GgufLoader, RefusesMisuse) {
   EXPECT_EQ(twice.commit(1).error().code, ErrorCode::invalid_argument);
 
   GgufLoader finished;
-  ASSERT_TRUE(stream(finished, sample(), [] { return kWhole; }).ok());
+  ASSERT_TRUE(stream(finished, small_file(), [] { return kWhole; }).ok());
   ASSERT_TRUE(finished.finish().ok());
   EXPECT_EQ(finished.header(), nullptr);
   EXPECT_EQ(finished.finish().error().code, ErrorCode::invalid_argument);
@@ -306,7 +302,7 @@ TEST(GgufLoader, StreamsALargeHeaderByteByByte) {
 }
 
 TEST(GgufLoader, SurvivesEveryChangedBitOfAStream) {
-  const Bytes bytes = sample();
+  const Bytes bytes = small_file();
   size_t n_loaded = 0;
   size_t n_refused = 0;
   for (size_t at = 0; at < bytes.size(); ++at) {

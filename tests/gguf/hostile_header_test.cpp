@@ -210,14 +210,8 @@ TEST_P(HostileHeader, KnowsEveryPrefixForOne) {
   }
 }
 
-std::string test_name(const testing::TestParamInfo<const char*>& info) {
-  std::string name = info.param;
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == '/' || c == '-'; }, '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Fixtures, HostileHeader, testing::ValuesIn(kFixtures), test_name);
+INSTANTIATE_TEST_SUITE_P(Fixtures, HostileHeader, testing::ValuesIn(kFixtures),
+                         [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
 }  // namespace kinglet

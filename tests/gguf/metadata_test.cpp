@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "errors.h"
 #include "gguf/gguf_builder.h"
 #include "gguf/header.h"
 
@@ -176,13 +177,6 @@ TEST(MetadataLookup, GivesValuesAndFallbacks) {
   EXPECT_EQ(header.require_array("array", ValueType::float32).value().size(), 1u);
   EXPECT_EQ(header.find("absent"), nullptr);
   EXPECT_EQ(header.find_tensor("absent"), nullptr);
-}
-
-template <class T>
-void expect_error(const Result<T>& result, ErrorCode code, std::string_view message) {
-  ASSERT_FALSE(result.ok());
-  EXPECT_EQ(error_code_name(result.error().code), error_code_name(code));
-  EXPECT_EQ(result.error().message, message);
 }
 
 TEST(MetadataLookup, NamesTheKeyThatIsMissing) {

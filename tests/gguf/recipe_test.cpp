@@ -50,8 +50,7 @@ std::vector<int> parse_layers(const std::string& text) {
 
 // Reads tests/fixtures/recipes.txt: its first lines describe the format.
 std::vector<Model> read_models() {
-  const auto bytes = read_fixture("recipes.txt");
-  std::istringstream file(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  std::istringstream file(read_text_fixture("recipes.txt"));
   std::vector<Model> models;
   bool after_types = true;
   for (std::string line; std::getline(file, line);) {

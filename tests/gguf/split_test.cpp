@@ -24,7 +24,7 @@ const Part kFirst = {0, 3, {"a", "b"}};
 const Part kSecond = {1, 3, {"c"}};
 const Part kThird = {2, 3, {"d", "e"}};
 
-GgufFile load(const Part& part) {
+GgufFile load_part(const Part& part) {
   GgufBuilder builder;
   builder.set("general.name", cat("part ", part.index))
       .set("split.no", part.index)
@@ -47,11 +47,11 @@ GgufFile load(const Part& part) {
 
 Result<GgufFile> join(const std::vector<Part>& parts) {
   std::vector<GgufFile> files;
-  for (const Part& part : parts) files.push_back(load(part));
+  for (const Part& part : parts) files.push_back(load_part(part));
   return GgufFile::join(std::move(files));
 }
 
-void expect_error(const std::vector<Part>& parts, ErrorCode code, std::string_view message) {
+void expect_refused(const std::vector<Part>& parts, ErrorCode code, std::string_view message) {
   const auto file = join(parts);
   ASSERT_FALSE(file.ok());
   EXPECT_EQ(file.error().code, code) << file.error().message;
@@ -95,23 +95,24 @@ TEST(Split, AFileThatIsWholeStaysAsItIs) {
 }
 
 TEST(Split, NamesMissingParts) {
-  expect_error({kFirst}, ErrorCode::truncated,
-               "the model is split into 3 files, of which these are missing: 2 3");
-  expect_error({kThird, kFirst}, ErrorCode::truncated, "these are missing: 2");
-  expect_error({kSecond, kThird}, ErrorCode::truncated, "these are missing: 1");
+  expect_refused({kFirst}, ErrorCode::truncated,
+                 "the model is split into 3 files, of which these are missing: 2 3");
+  expect_refused({kThird, kFirst}, ErrorCode::truncated, "these are missing: 2");
+  expect_refused({kSecond, kThird}, ErrorCode::truncated, "these are missing: 1");
 }
 
 TEST(Split, RefusesPartsThatDoNotBelongTogether) {
-  expect_error({kFirst, kSecond, kThird, kSecond}, ErrorCode::corrupt,
-               "part 2 of 3 was given twice");
-  expect_error({kFirst, {1, 4, {"c"}}}, ErrorCode::corrupt,
-               "the files are not parts of one: one is part 1 of 3, another 2 of 4");
-  expect_error({{0, 1, {"a"}}, {0, 1, {"b"}}}, ErrorCode::corrupt, "are not parts of one");
-  expect_error({kFirst, {1, 3, {"b"}}, kThird}, ErrorCode::corrupt, "tensor \"b\" is in two parts");
-  expect_error({kFirst, {1, 3, {}}, kThird}, ErrorCode::corrupt,
-               "split.tensors.count is 5, but the parts hold 4");
-  expect_error({{3, 3, {"a"}}}, ErrorCode::corrupt, "split.no is 3 of 3 parts");
-  expect_error({{0, 60000, {"a"}}}, ErrorCode::corrupt, "expected at most 999");
+  expect_refused({kFirst, kSecond, kThird, kSecond}, ErrorCode::corrupt,
+                 "part 2 of 3 was given twice");
+  expect_refused({kFirst, {1, 4, {"c"}}}, ErrorCode::corrupt,
+                 "the files are not parts of one: one is part 1 of 3, another 2 of 4");
+  expect_refused({{0, 1, {"a"}}, {0, 1, {"b"}}}, ErrorCode::corrupt, "are not parts of one");
+  expect_refused({kFirst, {1, 3, {"b"}}, kThird}, ErrorCode::corrupt,
+                 "tensor \"b\" is in two parts");
+  expect_refused({kFirst, {1, 3, {}}, kThird}, ErrorCode::corrupt,
+                 "split.tensors.count is 5, but the parts hold 4");
+  expect_refused({{3, 3, {"a"}}}, ErrorCode::corrupt, "split.no is 3 of 3 parts");
+  expect_refused({{0, 60000, {"a"}}}, ErrorCode::corrupt, "expected at most 999");
   EXPECT_FALSE(GgufFile::join({}).ok());
 }
 

@@ -12,17 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/kernel_support.h"
+
 namespace kinglet {
 namespace {
-
-using Random = std::mt19937;
-
-std::vector<float> numbers(size_t n, Random& random, float scale = 1.0f) {
-  std::normal_distribution<float> normal(0.0f, scale);
-  std::vector<float> x(n);
-  for (float& value : x) value = normal(random);
-  return x;
-}
 
 // The keys or the values of one head in pages. The rows of another head are between its rows.
 struct Side {
@@ -134,7 +127,7 @@ class Cache {
   std::vector<uint32_t> pages_;
 };
 
-struct Shape {
+struct AttentionShape {
   size_t head_dim;
   size_t n_positions;  // including the last token's
   size_t n_tokens;
@@ -147,7 +140,7 @@ class Attention : public testing::TestWithParam<const KernelSet*> {
  protected:
   const KernelSet& kernels() const { return *GetParam(); }
 
-  std::vector<float> attend(const Shape& shape, const std::vector<float>& queries,
+  std::vector<float> attend(const AttentionShape& shape, const std::vector<float>& queries,
                             const KvView& view) {
     std::vector<float> output(queries.size(), NAN);
     std::vector<float> scratch(attention_scratch_bytes(shape.head_dim) / sizeof(float));
@@ -192,7 +185,7 @@ class Attention : public testing::TestWithParam<const KernelSet*> {
     return output;
   }
 
-  void check(KvKind k_kind, KvKind v_kind, const Shape& shape, size_t page_positions) {
+  void check(KvKind k_kind, KvKind v_kind, const AttentionShape& shape, size_t page_positions) {
     Cache cache(k_kind, v_kind, shape.head_dim, shape.n_positions, page_positions, random_);
     const auto queries = numbers(shape.n_tokens * shape.n_heads * shape.head_dim, random_, 2.0f);
     const auto output = attend(shape, queries, cache.view());
@@ -217,7 +210,7 @@ class Attention : public testing::TestWithParam<const KernelSet*> {
 TEST_P(Attention, IsItsDefinitionForEveryPairOfKinds) {
   for (size_t k = 0; k < kNKvKinds; ++k) {
     for (size_t v = 0; v < kNKvKinds; ++v) {
-      const Shape shape{.head_dim = 64, .n_positions = 70, .n_tokens = 1, .n_heads = 3};
+      const AttentionShape shape{.head_dim = 64, .n_positions = 70, .n_tokens = 1, .n_heads = 3};
       check(static_cast<KvKind>(k), static_cast<KvKind>(v), shape, 80);
     }
   }
@@ -226,7 +219,8 @@ TEST_P(Attention, IsItsDefinitionForEveryPairOfKinds) {
 TEST_P(Attention, WhatIsNotFiniteInAQueryStaysVisible) {
   for (size_t kind = 0; kind < kNKvKinds; ++kind) {
     for (const size_t head_dim : {5u, 32u, 67u, 128u}) {
-      const Shape shape{.head_dim = head_dim, .n_positions = 9, .n_tokens = 2, .n_heads = 1};
+      const AttentionShape shape{
+          .head_dim = head_dim, .n_positions = 9, .n_tokens = 2, .n_heads = 1};
       const auto any = static_cast<KvKind>(kind);
       Cache cache(any, any, head_dim, shape.n_positions, 16, random_);
       const auto queries = numbers(2 * head_dim, random_);
@@ -249,7 +243,8 @@ TEST_P(Attention, WhatIsNotFiniteInAQueryStaysVisible) {
 TEST_P(Attention, TakesAnyHeadSize) {
   for (size_t kind = 0; kind < kNKvKinds; ++kind) {
     for (const size_t head_dim : {1u, 4u, 20u, 31u, 33u, 80u, 96u, 256u, 600u}) {
-      const Shape shape{.head_dim = head_dim, .n_positions = 9, .n_tokens = 2, .n_heads = 2};
+      const AttentionShape shape{
+          .head_dim = head_dim, .n_positions = 9, .n_tokens = 2, .n_heads = 2};
       check(static_cast<KvKind>(kind), static_cast<KvKind>(kind), shape, 9);
     }
   }
@@ -259,7 +254,7 @@ TEST_P(Attention, TakesAnyNumberOfHeadsAndTokens) {
   for (const KvKind kind : {KvKind::f32, KvKind::f16, KvKind::fp8_e4m3, KvKind::int8, KvKind::q4}) {
     for (const size_t n_heads : {1u, 2u, 4u, 5u, 7u, 16u, 20u}) {
       for (const size_t n_tokens : {1u, 3u, 8u}) {
-        const Shape shape{
+        const AttentionShape shape{
             .head_dim = 32, .n_positions = 66, .n_tokens = n_tokens, .n_heads = n_heads};
         check(kind, kind, shape, 66);
       }
@@ -270,7 +265,7 @@ TEST_P(Attention, TakesAnyNumberOfHeadsAndTokens) {
 TEST_P(Attention, ReadsPagesInTheOrderOfTheTable) {
   for (size_t kind = 0; kind < kNKvKinds; ++kind) {
     for (const size_t page_positions : {1u, 3u, 16u, 64u, 100u}) {
-      const Shape shape{.head_dim = 32, .n_positions = 150, .n_tokens = 3, .n_heads = 2};
+      const AttentionShape shape{.head_dim = 32, .n_positions = 150, .n_tokens = 3, .n_heads = 2};
       check(static_cast<KvKind>(kind), static_cast<KvKind>(kind), shape, page_positions);
     }
   }
@@ -279,7 +274,7 @@ TEST_P(Attention, ReadsPagesInTheOrderOfTheTable) {
 TEST_P(Attention, IgnoresWhatIsBeforeItsWindow) {
   for (const KvKind kind : {KvKind::f32, KvKind::int8, KvKind::q8}) {
     for (const size_t window : {1u, 5u, 64u, 99u, 100u, 500u}) {
-      const Shape shape{
+      const AttentionShape shape{
           .head_dim = 32, .n_positions = 100, .n_tokens = 4, .n_heads = 3, .window = window};
       check(kind, kind, shape, 128);
       check(kind, kind, shape, 16);
@@ -288,7 +283,7 @@ TEST_P(Attention, IgnoresWhatIsBeforeItsWindow) {
 }
 
 TEST_P(Attention, CapsItsScores) {
-  const Shape shape{
+  const AttentionShape shape{
       .head_dim = 64, .n_positions = 90, .n_tokens = 2, .n_heads = 2, .softcap = 0.7f};
   check(KvKind::f32, KvKind::f32, shape, 90);
   check(KvKind::int8, KvKind::f16, shape, 90);
@@ -335,7 +330,8 @@ TEST_P(Attention, GivesATokenTheSameNumbersInAnyCompany) {
       for (const size_t window : {0u, 3u, 70u, 131u}) {
         Cache cache(kind, kind, 40, kPositions, page_positions, random_);
         const auto queries = numbers(6 * kHeads * 40, random_);
-        Shape shape{.head_dim = 40, .n_positions = kPositions, .n_tokens = 6, .n_heads = kHeads};
+        AttentionShape shape{
+            .head_dim = 40, .n_positions = kPositions, .n_tokens = 6, .n_heads = kHeads};
         shape.window = window;
         const auto together = attend(shape, queries, cache.view());
         shape.n_tokens = 1;
@@ -378,15 +374,7 @@ TEST_P(Attention, SoftmaxInPartsIsTheSoftmaxOfAll) {
   }
 }
 
-std::string set_name(const testing::TestParamInfo<const KernelSet*>& info) {
-  std::string name(info.param->name);
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Kernels, Attention,
-                         testing::ValuesIn(available_kernels().begin(), available_kernels().end()),
-                         set_name);
+INSTANTIATE_TEST_SUITE_P(Kernels, Attention, each_set(), set_name);
 
 }  // namespace
 }  // namespace kinglet

@@ -12,12 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/kernel_support.h"
 #include "kernels/packing.h"
 
 namespace kinglet {
 namespace {
-
-using Random = std::mt19937;
 
 // Blocks of random bytes whose weights are all finite and not unusually large.
 std::vector<std::byte> random_blocks(const DTypeInfo& type, size_t n_blocks, Random& random) {
@@ -673,18 +672,8 @@ TEST_P(VectorFunctions, RotateAsScalarDoes) {
   }
 }
 
-std::string set_name(const testing::TestParamInfo<const KernelSet*>& info) {
-  std::string name(info.param->name);
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Kernels, EachKernelSet,
-                         testing::ValuesIn(available_kernels().begin(), available_kernels().end()),
-                         set_name);
-INSTANTIATE_TEST_SUITE_P(Kernels, VectorFunctions,
-                         testing::ValuesIn(available_kernels().begin(), available_kernels().end()),
-                         set_name);
+INSTANTIATE_TEST_SUITE_P(Kernels, EachKernelSet, each_set(), set_name);
+INSTANTIATE_TEST_SUITE_P(Kernels, VectorFunctions, each_set(), set_name);
 
 TEST(Kernels, AreFoundByName) {
   for (const KernelSet* kernels : available_kernels()) {

@@ -8,17 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "kernels/kernels.h"
+#include "kernels/kernel_support.h"
 
 namespace kinglet {
 namespace {
 
-std::vector<float> numbers(size_t n, float scale = 1.0f) {
-  static std::mt19937 random;
-  std::normal_distribution<float> normal(0.0f, scale);
-  std::vector<float> x(n);
-  for (float& value : x) value = normal(random);
-  return x;
+std::vector<float> other_numbers(size_t n, float scale = 1.0f) {
+  static Random random;
+  return numbers(n, random, scale);
 }
 
 class Recurrent : public testing::TestWithParam<const KernelSet*> {
@@ -29,9 +26,9 @@ class Recurrent : public testing::TestWithParam<const KernelSet*> {
 TEST_P(Recurrent, ConvolveAsDefined) {
   for (const size_t n : {1u, 3u, 16u, 31u, 67u, 576u}) {
     for (const size_t width : {1u, 3u, 4u, 7u}) {
-      const auto taps = numbers(width * n);
-      const auto bias = numbers(n);
-      const auto x = numbers((width + 2) * n);
+      const auto taps = other_numbers(width * n);
+      const auto bias = other_numbers(n);
+      const auto x = other_numbers((width + 2) * n);
       std::vector<const float*> rows;
       for (size_t j = 0; j < width; ++j) rows.push_back(x.data() + (j + 1) * n);
       std::vector<float> out(n);
@@ -59,12 +56,12 @@ struct HeadNumbers {
         n_rows(rows),
         n_columns(columns),
         row_stride(std::max(rows, columns) + kGap),
-        before(numbers(rows * columns)),
-        by_column(numbers(tokens * row_stride, 0.3f)),
-        more_by_column(numbers(tokens * row_stride, 0.3f)),
-        by_row(numbers(tokens * row_stride)),
-        decays(numbers(tokens * kGap, 0.5f)),
-        steps(numbers(tokens * kGap, 0.5f)),
+        before(other_numbers(rows * columns)),
+        by_column(other_numbers(tokens * row_stride, 0.3f)),
+        more_by_column(other_numbers(tokens * row_stride, 0.3f)),
+        by_row(other_numbers(tokens * row_stride)),
+        decays(other_numbers(tokens * kGap, 0.5f)),
+        steps(other_numbers(tokens * kGap, 0.5f)),
         behind(before.size()),
         output(tokens * row_stride) {
     for (float& decay : decays) decay = 0.3f + std::abs(decay);
@@ -215,14 +212,7 @@ TEST_P(Recurrent, RecurrentHeadsTakeTokensAsTheyCome) {
   EXPECT_EQ(head.output, output);
 }
 
-std::string set_name(const testing::TestParamInfo<const KernelSet*>& info) {
-  std::string name(info.param->name);
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-INSTANTIATE_TEST_SUITE_P(Kernels, Recurrent,
-                         testing::ValuesIn(available_kernels().begin(), available_kernels().end()),
-                         set_name);
+INSTANTIATE_TEST_SUITE_P(Kernels, Recurrent, each_set(), set_name);
 
 }  // namespace
 }  // namespace kinglet

@@ -30,15 +30,15 @@ TEST(KvStore, TakesTheMemoryOfItsHeadsToTheByte) {
     EXPECT_TRUE(store.ok());
     return store.value()->bytes();
   };
-  constexpr uint64_t kRows = 2 * (3 + 1) * 64;  // sides, heads, positions
+  constexpr uint64_t kAllRows = 2 * (3 + 1) * 64;  // sides, heads, positions
   for (const uint32_t d : {64u, 128u}) {
-    EXPECT_EQ(bytes(KvKind::f32, d), kRows * 4 * d);
-    EXPECT_EQ(bytes(KvKind::f16, d), kRows * 2 * d);
+    EXPECT_EQ(bytes(KvKind::f32, d), kAllRows * 4 * d);
+    EXPECT_EQ(bytes(KvKind::f16, d), kAllRows * 2 * d);
     for (const KvKind kind : {KvKind::int8, KvKind::fp8_e4m3, KvKind::fp8_e5m2}) {
-      EXPECT_EQ(bytes(kind, d), kRows * (d + 4));
+      EXPECT_EQ(bytes(kind, d), kAllRows * (d + 4));
     }
-    EXPECT_EQ(bytes(KvKind::q8, d), kRows * d / 32 * 36);
-    EXPECT_EQ(bytes(KvKind::q4, d), kRows * d / 32 * 18);
+    EXPECT_EQ(bytes(KvKind::q8, d), kAllRows * d / 32 * 36);
+    EXPECT_EQ(bytes(KvKind::q4, d), kAllRows * d / 32 * 18);
   }
 }
 

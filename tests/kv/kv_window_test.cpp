@@ -16,7 +16,7 @@ namespace kinglet {
 namespace {
 
 constexpr uint32_t kBatch = 40;
-constexpr uint32_t kCapacity = 20000;
+constexpr uint32_t kMostPositions = 20000;
 
 uint32_t n_pages(const KvPlan& plan, size_t group) { return plan.groups[group].store.n_pages; }
 
@@ -68,9 +68,9 @@ TEST(KvPlan, TellsWhatATokenSees) {
 }
 
 // A cache with the fewest pages that a plan gives, and the number last written at each position.
-class Tracked {
+class TrackedCache {
  public:
-  explicit Tracked(uint32_t window) : cache_(make_store(window), kCapacity, window) {}
+  explicit TrackedCache(uint32_t window) : cache_(make_store(window), kMostPositions, window) {}
 
   uint32_t size() const { return cache_.size(); }
   KvCache& cache() { return cache_; }
@@ -130,7 +130,7 @@ class Tracked {
 };
 
 TEST(KvWindow, GivesBackWhatNoTokenSees) {
-  Tracked tracked(100);
+  TrackedCache tracked(100);
   for (int i = 0; i < 200; ++i) {
     tracked.append(kBatch);
     ASSERT_LE(tracked.cache().store().n_used(), (100 + kWindowSpare) / kWindowPage + 2);
@@ -139,7 +139,7 @@ TEST(KvWindow, GivesBackWhatNoTokenSees) {
 }
 
 TEST(KvWindow, TakesBackTheLastFewPositionsAnyNumberOfTimes) {
-  Tracked tracked(100);
+  TrackedCache tracked(100);
   tracked.append(kBatch);
   for (int i = 0; i < 500; ++i) {  // one token is certain, the others are guesses
     tracked.append(33);
@@ -151,7 +151,7 @@ TEST(KvWindow, TakesBackTheLastFewPositionsAnyNumberOfTimes) {
 }
 
 TEST(KvWindow, GoesBackToCheckpointsAndToWhatIsHeld) {
-  Tracked tracked(100);
+  TrackedCache tracked(100);
   for (int i = 0; i < 10; ++i) tracked.append(kBatch);
   tracked.cache().hold();
   for (int i = 0; i < 15; ++i) tracked.append(kBatch);
@@ -174,7 +174,7 @@ TEST(KvWindow, GoesBackToCheckpointsAndToWhatIsHeld) {
 
 TEST(KvWindow, IsRightAfterAnyOperations) {
   for (const uint32_t window : {1u, 2u, 64u, 65u, 100u, 300u}) {
-    Tracked tracked(window);
+    TrackedCache tracked(window);
     std::mt19937 random(window);
     bool holds = false;
     for (int i = 0; i < 4000; ++i) {
@@ -200,7 +200,7 @@ TEST(KvWindow, IsRightAfterAnyOperations) {
           break;
         }
         default:
-          if (tracked.size() < kCapacity - kBatch) tracked.append(1 + up_to(kBatch - 1));
+          if (tracked.size() < kMostPositions - kBatch) tracked.append(1 + up_to(kBatch - 1));
       }
       tracked.check();
       if (HasFatalFailure()) FAIL() << "window " << window << ", operation " << i;

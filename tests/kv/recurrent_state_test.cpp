@@ -14,13 +14,15 @@ namespace {
 constexpr uint64_t kFloats = 5;
 
 // A state, and its numbers at each position.
-struct Tracked {
+struct TrackedState {
   RecurrentState state;
   std::vector<float> history = {0.0f};  // at position p, all numbers of the state are history[p]
 
-  explicit Tracked(RecurrentState s) : state(std::move(s)) {}
+  explicit TrackedState(RecurrentState s) : state(std::move(s)) {}
 
-  static Tracked create() { return Tracked(std::move(RecurrentState::create(kFloats).value())); }
+  static TrackedState create() {
+    return TrackedState(std::move(RecurrentState::create(kFloats).value()));
+  }
 
   void step(uint32_t n, float value) {
     std::fill_n(state.after(), kFloats, value);
@@ -46,14 +48,14 @@ struct Tracked {
 };
 
 TEST(RecurrentState, BeginsWithZeros) {
-  Tracked tracked = Tracked::create();
+  TrackedState tracked = TrackedState::create();
   EXPECT_EQ(tracked.state.position(), 0u);
   tracked.check();
   EXPECT_EQ(tracked.state.bytes(), recurrent_state_bytes(kFloats));
 }
 
 TEST(RecurrentState, AStepThatIsNotCommittedChangesNothing) {
-  Tracked tracked = Tracked::create();
+  TrackedState tracked = TrackedState::create();
   tracked.step(3, 1.0f);
   std::fill_n(tracked.state.after(), kFloats, 9.0f);
   EXPECT_EQ(tracked.state.position(), 3u);
@@ -61,7 +63,7 @@ TEST(RecurrentState, AStepThatIsNotCommittedChangesNothing) {
 }
 
 TEST(RecurrentState, GoesBackToACheckpointAtOrBefore) {
-  Tracked tracked = Tracked::create();
+  TrackedState tracked = TrackedState::create();
   tracked.step(4, 1.0f);
   tracked.state.keep();
   tracked.step(4, 2.0f);
@@ -78,7 +80,7 @@ TEST(RecurrentState, GoesBackToACheckpointAtOrBefore) {
 }
 
 TEST(RecurrentState, HoldsAPlaceBesideTheCheckpoints) {
-  Tracked tracked = Tracked::create();
+  TrackedState tracked = TrackedState::create();
   tracked.step(4, 1.0f);
   tracked.state.hold();
   tracked.step(1, 2.0f);
@@ -91,7 +93,7 @@ TEST(RecurrentState, HoldsAPlaceBesideTheCheckpoints) {
 }
 
 TEST(RecurrentState, KeepsCheckpointsEverywhereButDenserBehind) {
-  Tracked tracked = Tracked::create();
+  TrackedState tracked = TrackedState::create();
   std::vector<uint32_t> reachable;
   for (uint32_t i = 0; i < 1000; ++i) {
     tracked.step(1, static_cast<float>(i));
@@ -107,13 +109,13 @@ TEST(RecurrentState, KeepsCheckpointsEverywhereButDenserBehind) {
 }
 
 TEST(RecurrentState, ForksGoTheirOwnWays) {
-  Tracked parent = Tracked::create();
+  TrackedState parent = TrackedState::create();
   parent.step(4, 1.0f);
   parent.state.keep();
   parent.step(2, 2.0f);
   auto forked = parent.state.fork();
   ASSERT_TRUE(forked.ok());
-  Tracked fork(std::move(forked.value()));
+  TrackedState fork(std::move(forked.value()));
   fork.history = parent.history;
   fork.check();
   fork.step(1, 3.0f);
@@ -123,13 +125,13 @@ TEST(RecurrentState, ForksGoTheirOwnWays) {
   fork.truncate(5);
   EXPECT_EQ(fork.state.position(), 4u);
   parent.check();
-  { const Tracked gone = std::move(parent); }
+  { const TrackedState gone = std::move(parent); }
   fork.step(1, 5.0f);
   fork.check();
 }
 
 TEST(RecurrentState, ForksThatAreGoneLeaveTheirRoomToTheNext) {
-  const Tracked parent = Tracked::create();
+  const TrackedState parent = TrackedState::create();
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(parent.state.fork().ok());
   EXPECT_EQ(parent.state.bytes(), 2 * recurrent_state_bytes(kFloats));
 }
@@ -157,10 +159,10 @@ TEST(RecurrentState, MemoryOfCheckpointsIsBounded) {
 // Random calls on several forks: each always has the numbers of its own history.
 TEST(RecurrentState, AnyCallsKeepTheTruth) {
   std::mt19937 random(7);
-  std::vector<Tracked> family;
-  family.push_back(Tracked::create());
+  std::vector<TrackedState> family;
+  family.push_back(TrackedState::create());
   for (int i = 0; i < 20000; ++i) {
-    Tracked& one = family[random() % family.size()];
+    TrackedState& one = family[random() % family.size()];
     switch (random() % 8) {
       case 0:
         one.state.keep();
@@ -176,7 +178,7 @@ TEST(RecurrentState, AnyCallsKeepTheTruth) {
         break;
       case 4:
         if (family.size() < 6) {
-          Tracked fork(std::move(one.state.fork().value()));
+          TrackedState fork(std::move(one.state.fork().value()));
           fork.history = one.history;
           family.push_back(std::move(fork));
         } else {
@@ -187,7 +189,7 @@ TEST(RecurrentState, AnyCallsKeepTheTruth) {
       default:
         one.step(1 + static_cast<uint32_t>(random() % 3), static_cast<float>(i));
     }
-    for (const Tracked& each : family) each.check();
+    for (const TrackedState& each : family) each.check();
   }
 }
 

@@ -8,15 +8,13 @@
 #include <string>
 #include <utility>
 
+#include "model/damage.h"
 #include "model/tiny_model.h"
 
 namespace kinglet {
 namespace {
 
-Result<ModelConfig> read(const TinyModel& tiny) {
-  KINGLET_ASSIGN(const GgufFile file, load_gguf(tiny.build()));
-  return read_config(file.header());
-}
+Result<ModelConfig> read(const TinyModel& tiny) { return config_of(tiny.build()); }
 
 // A tiny model of this architecture with more keys; its tensors do not matter here.
 TinyModel tiny_model(const std::string& architecture, std::function<void(GgufBuilder&)> edit = {}) {
@@ -27,7 +25,7 @@ TinyModel tiny_model(const std::string& architecture, std::function<void(GgufBui
   return tiny;
 }
 
-void expect_error(const TinyModel& tiny, ErrorCode code, const std::string& message) {
+void expect_refused(const TinyModel& tiny, ErrorCode code, const std::string& message) {
   const auto config = read(tiny);
   ASSERT_FALSE(config.ok()) << "expected: " << message;
   EXPECT_EQ(error_code_name(config.error().code), error_code_name(code));
@@ -92,50 +90,50 @@ TEST(Config, AFileMayListTheLayersWithAWindow) {
   }));
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(windows(config.value()), (std::vector<uint32_t>{9, 0, 0, 9, 9, 0}));
-  expect_error(tiny_model("llama",
-                          [](GgufBuilder& file) {
-                            file.set_uint32("llama.attention.sliding_window", 9);
-                            file.set_bools("llama.attention.sliding_window_pattern", {1, 0});
-                          }),
-               ErrorCode::corrupt, "sliding_window_pattern is not an array of one bool");
+  expect_refused(tiny_model("llama",
+                            [](GgufBuilder& file) {
+                              file.set_uint32("llama.attention.sliding_window", 9);
+                              file.set_bools("llama.attention.sliding_window_pattern", {1, 0});
+                            }),
+                 ErrorCode::corrupt, "sliding_window_pattern is not an array of one bool");
 }
 
 TEST(Config, RefusesAnUnknownScalingOfPositions) {
-  expect_error(
+  expect_refused(
       tiny_model("llama", [](GgufBuilder& file) { file.set("llama.rope.scaling.type", "ntk"); }),
       ErrorCode::unsupported_feature, "llama.rope.scaling.type is \"ntk\"");
 }
 
 TEST(Config, RefusesExpertsWhereTheArchitectureHasNone) {
-  expect_error(
+  expect_refused(
       tiny_model("qwen2", [](GgufBuilder& file) { file.set_uint32("qwen2.expert_count", 8); }),
       ErrorCode::unsupported_feature, "qwen2.expert_count names a mixture of experts");
 }
 
 TEST(Config, RefusesImpossibleExperts) {
-  expect_error(tiny_model("qwen3moe"), ErrorCode::missing_metadata, "qwen3moe.expert_count");
-  expect_error(tiny_model("llama",
-                          [](GgufBuilder& file) {
-                            file.set_uint32("llama.expert_count", 4);
-                            file.set_uint32("llama.expert_used_count", 5);
-                          }),
-               ErrorCode::corrupt, "llama.expert_used_count is 5, expected 1 to 4");
-  expect_error(tiny_model("llama",
-                          [](GgufBuilder& file) {
-                            file.set_uint32("llama.expert_count", 4);
-                            file.set_uint32("llama.expert_used_count", 2);
-                            file.set_uint32("llama.expert_gating_func", 2);
-                          }),
-               ErrorCode::unsupported_feature, "llama.expert_gating_func is 2");
+  expect_refused(tiny_model("qwen3moe"), ErrorCode::missing_metadata, "qwen3moe.expert_count");
+  expect_refused(tiny_model("llama",
+                            [](GgufBuilder& file) {
+                              file.set_uint32("llama.expert_count", 4);
+                              file.set_uint32("llama.expert_used_count", 5);
+                            }),
+                 ErrorCode::corrupt, "llama.expert_used_count is 5, expected 1 to 4");
+  expect_refused(tiny_model("llama",
+                            [](GgufBuilder& file) {
+                              file.set_uint32("llama.expert_count", 4);
+                              file.set_uint32("llama.expert_used_count", 2);
+                              file.set_uint32("llama.expert_gating_func", 2);
+                            }),
+                 ErrorCode::unsupported_feature, "llama.expert_gating_func is 2");
 }
 
 TEST(Config, RefusesWhatNoArchitectureHereComputes) {
-  expect_error(tiny_model("llama",
-                          [](GgufBuilder& file) {
-                            file.set_float32("llama.attention.max_alibi_bias", 8.0f);
-                          }),
-               ErrorCode::unsupported_feature, "llama.attention.max_alibi_bias is not supported");
-  expect_error(
+  expect_refused(tiny_model("llama",
+                            [](GgufBuilder& file) {
+                              file.set_float32("llama.attention.max_alibi_bias", 8.0f);
+                            }),
+                 ErrorCode::unsupported_feature, "llama.attention.max_alibi_bias is not supported");
+  expect_refused(
       tiny_model("llama",
                  [](GgufBuilder& file) { file.set_bool("llama.attention.causal", false); }),
       ErrorCode::unsupported_feature,
@@ -172,8 +170,8 @@ TEST(Config, ModernBertMayNameItsActivation) {
   const auto config = read(with("silu"));
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(config.value().activation, Activation::silu);
-  expect_error(with("relu"), ErrorCode::unsupported_feature,
-               "modern-bert.hidden_activation is \"relu\": not supported");
+  expect_refused(with("relu"), ErrorCode::unsupported_feature,
+                 "modern-bert.hidden_activation is \"relu\": not supported");
 }
 
 TEST(Config, ReadsHowAnEncoderPools) {
@@ -198,18 +196,18 @@ TEST(Config, AModelThatPoolsMakesNoText) {
 }
 
 TEST(Config, RefusesEncodersThatDoNotLookAhead) {
-  expect_error(
+  expect_refused(
       tiny_encoder("bert", [](GgufBuilder& file) { file.set_bool("bert.attention.causal", true); }),
       ErrorCode::unsupported_feature, "bert.attention.causal");
-  expect_error(
+  expect_refused(
       tiny_encoder("bert",
                    [](GgufBuilder& file) { file.set_uint32("bert.classifier.output_labels", 2); }),
       ErrorCode::corrupt, "bert.classifier.output_labels is not an array");
-  expect_error(tiny_encoder("jina-bert-v2",
-                            [](GgufBuilder& file) {
-                              file.set_float32("jina-bert-v2.attention.max_alibi_bias", 4.0f);
-                            }),
-               ErrorCode::unsupported_feature, "max_alibi_bias is not supported");
+  expect_refused(tiny_encoder("jina-bert-v2",
+                              [](GgufBuilder& file) {
+                                file.set_float32("jina-bert-v2.attention.max_alibi_bias", 4.0f);
+                              }),
+                 ErrorCode::unsupported_feature, "max_alibi_bias is not supported");
 }
 
 // Each token sees this many positions in every layer, including its own, which is the last of them:
@@ -271,8 +269,8 @@ TEST(Config, Cohere2MultipliesLogitsAndMustSayByWhat) {
   const auto config = read(with(0.25f));
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(config.value().logit_scale, 0.25f);
-  expect_error(with(1), ErrorCode::missing_metadata, "cohere2.logit_scale");
-  expect_error(with(-2), ErrorCode::corrupt, "cohere2.logit_scale is not positive");
+  expect_refused(with(1), ErrorCode::missing_metadata, "cohere2.logit_scale");
+  expect_refused(with(-2), ErrorCode::corrupt, "cohere2.logit_scale is not positive");
 }
 
 std::vector<Rotation> rotations(const ModelConfig& config) {
@@ -321,11 +319,11 @@ TEST(Config, SectionsOfGlm4MakeItsPairsHalves) {
   EXPECT_EQ(read(tiny_model("glm4")).value().rope_kind, RopeKind::interleaved);
   EXPECT_EQ(read(with({2, 1, 1, 0})).value().rope_kind, RopeKind::halves);
   EXPECT_EQ(read(with({0, 0, 0, 0})).value().rope_kind, RopeKind::interleaved);
-  expect_error(with({1, 1, 1, 1}), ErrorCode::unsupported_feature,
-               "glm4.rope.dimension_sections has a fourth section of 1: not supported");
-  expect_error(with({2, 1, 1}), ErrorCode::corrupt,
-               "glm4.rope.dimension_sections is not an array of 4 sizes");
-  expect_error(with({2, 1, -1, 0}), ErrorCode::corrupt, "is not an array of 4 sizes");
+  expect_refused(with({1, 1, 1, 1}), ErrorCode::unsupported_feature,
+                 "glm4.rope.dimension_sections has a fourth section of 1: not supported");
+  expect_refused(with({2, 1, 1}), ErrorCode::corrupt,
+                 "glm4.rope.dimension_sections is not an array of 4 sizes");
+  expect_refused(with({2, 1, -1, 0}), ErrorCode::corrupt, "is not an array of 4 sizes");
 }
 
 TEST(Config, SectionsTellByWhatPairsTurn) {
@@ -353,7 +351,7 @@ TEST(Config, RowsOfPicturesMayBeWiderThanTheStream) {
   };
   EXPECT_EQ(read(tiny_model("qwen3vl")).value().image_width(), TinyModel{}.hidden_dim);
   EXPECT_EQ(read(with(2)).value().image_width(), 3 * TinyModel{}.hidden_dim);
-  expect_error(with(99), ErrorCode::corrupt, "qwen3vl.n_deepstack_layers is 99 of ");
+  expect_refused(with(99), ErrorCode::corrupt, "qwen3vl.n_deepstack_layers is 99 of ");
 }
 
 TEST(Config, AlphaOfHunyuanScalesTheBase) {
@@ -366,8 +364,8 @@ TEST(Config, AlphaOfHunyuanScalesTheBase) {
   const auto config = read(with(4));
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_FLOAT_EQ(config.value().rope.theta, 10000.0f * 50 * 50);  // alpha^(4 / 2)
-  expect_error(with(2), ErrorCode::corrupt,
-               "hunyuan-dense.rope.scaling.alpha cannot scale the base of heads of 2");
+  expect_refused(with(2), ErrorCode::corrupt,
+                 "hunyuan-dense.rope.scaling.alpha cannot scale the base of heads of 2");
 }
 
 TEST(Config, OneExpertIsNoneWhereTheArchitectureHasNone) {
@@ -388,15 +386,16 @@ TEST(Config, OnlyMistral3HasALogMultiplier) {
   const auto config = read(with("mistral3", 0.5f));
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(config.value().rope.yarn_log_multiplier, 0.5f);
-  expect_error(with("mistral3", -0.5f), ErrorCode::corrupt, "yarn_log_multiplier is negative");
-  expect_error(with("llama", 0.5f), ErrorCode::unsupported_feature,
-               "llama.rope.scaling.yarn_log_multiplier is not supported");
+  expect_refused(with("mistral3", -0.5f), ErrorCode::corrupt, "yarn_log_multiplier is negative");
+  expect_refused(with("llama", 0.5f), ErrorCode::unsupported_feature,
+                 "llama.rope.scaling.yarn_log_multiplier is not supported");
 }
 
 TEST(Config, RefusesScalesThatAreNotPositive) {
-  expect_error(tiny_model("granite",
-                          [](GgufBuilder& file) { file.set_float32("granite.logit_scale", 0.0f); }),
-               ErrorCode::corrupt, "granite.logit_scale is not positive");
+  expect_refused(
+      tiny_model("granite",
+                 [](GgufBuilder& file) { file.set_float32("granite.logit_scale", 0.0f); }),
+      ErrorCode::corrupt, "granite.logit_scale is not positive");
 }
 
 }  // namespace

@@ -41,10 +41,16 @@ inline Bytes with_element(const char* fixture, std::string_view key, size_t i, u
   return file;
 }
 
-inline Bytes without_tensor(const char* fixture, std::string_view name) {
+// Renames a key or a tensor, so that it is missing.
+inline Bytes without(const char* fixture, std::string_view name) {
   Bytes file = read_fixture(fixture);
   file[find_text(file, name) + name.size() - 1] = std::byte{'#'};
   return file;
+}
+
+inline Result<ModelConfig> config_of(const Bytes& bytes) {
+  KINGLET_ASSIGN(const GgufFile file, load_gguf(bytes));
+  return read_config(file.header());
 }
 
 inline void expect_error(const Bytes& bytes, ErrorCode code, const std::string& message) {

@@ -108,8 +108,7 @@ std::vector<double> read_rows(const std::string& json, const std::string& name) 
 }
 
 EncoderReference read_answer(const std::string& fixture) {
-  const auto bytes = read_fixture("encoder/" + fixture + ".json");
-  const std::string json(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string json = read_text_fixture("encoder/" + fixture + ".json");
   EncoderReference reference;
   size_t from = 0;
   for (const double id : read_numbers(json, "tokens", from)) {
@@ -190,7 +189,7 @@ TEST_P(EncoderParity, AnswersAsTheReference) {
   EXPECT_LT(difference(tokens, reference.token_embeddings), rounds ? 0.1 : 0.015);
 }
 
-constexpr EncoderFixture kFixtures[] = {
+constexpr EncoderFixture kEncoders[] = {
     {"bert", "bert"},
     {"nomic-bert", "nomic-bert"},
     {"jina-bert-v2", "jina-bert-v2"},
@@ -206,14 +205,14 @@ constexpr EncoderFixture kFixtures[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, EncoderParity,
-                         testing::Combine(testing::ValuesIn(kFixtures),
+                         testing::Combine(testing::ValuesIn(kEncoders),
                                           testing::ValuesIn(available_kernels().begin(),
                                                             available_kernels().end())),
                          encoder_name);
 
-const char* const kModels[] = {"bert",        "nomic-bert",      "jina-bert-v2",
-                               "modern-bert", "gemma-embedding", "gemma-embedding-dense",
-                               "bert-Q8_0"};
+const char* const kEmbedders[] = {"bert",        "nomic-bert",      "jina-bert-v2",
+                                  "modern-bert", "gemma-embedding", "gemma-embedding-dense",
+                                  "bert-Q8_0"};
 
 // Texts of several lengths: one token, whole blocks of attention, more than one batch.
 std::vector<Text> some_texts(const ModelConfig& config) {
@@ -236,7 +235,7 @@ class Encoding : public testing::TestWithParam<const KernelSet*> {
 };
 
 TEST_P(Encoding, ATextDoesNotDependOnOthersOrOnBatches) {
-  std::vector<const char*> models(std::begin(kModels), std::end(kModels));
+  std::vector<const char*> models(std::begin(kEmbedders), std::end(kEmbedders));
   models.insert(models.end(), {"qwen3-rerank", "arch/gemma2", "hybrid/lfm2"});
   for (const char* model : models) {
     const auto alone = EncoderRunner::of(model, kernels(), 130, 64);
@@ -274,7 +273,7 @@ TEST_P(Encoding, EmbeddingsDoNotDependOnBatches) {
 
 // Tokens at the far end of a text change the first token's state.
 TEST_P(Encoding, TokensSeeWhatIsBehindThem) {
-  for (const char* model : kModels) {
+  for (const char* model : kEmbedders) {
     const auto runner = EncoderRunner::of(model, kernels(), 64, 16);
     Text text(50, 5);
     ASSERT_TRUE(runner->run({text}).ok());
@@ -437,10 +436,7 @@ TEST(Encoder, NamesNumbersThatAreNotFinite) {
 }
 
 TEST(Encoder, AFileWithoutPoolingLeavesItToTheCaller) {
-  Bytes file = read_fixture("encoder/bert.gguf");
-  constexpr std::string_view kKey = "bert.pooling_type";
-  file[find_text(file, kKey) + kKey.size() - 1] = std::byte{'#'};
-  auto loaded = load_gguf(file);
+  auto loaded = load_gguf(without("encoder/bert.gguf", "bert.pooling_type"));
   ASSERT_TRUE(loaded.ok());
   auto runner = EncoderRunner::create(std::move(loaded.value()), scalar_kernels(), 64, 16);
   ASSERT_TRUE(runner.ok()) << runner.error().message;
@@ -466,10 +462,10 @@ TEST(Encoder, RefusesDamagedFiles) {
                "position_embd.weight has shape [48, 64], expected [48, 65]");
   for (const char* name : {"token_embd_norm.weight", "blk.1.attn_output_norm.bias",
                            "blk.2.layer_output_norm.weight", "blk.0.ffn_up.weight"}) {
-    expect_error(without_tensor("encoder/bert.gguf", name), ErrorCode::missing_tensor,
+    expect_error(without("encoder/bert.gguf", name), ErrorCode::missing_tensor,
                  std::string("tensor ") + name + " is missing");
   }
-  expect_error(without_tensor("encoder/modern-bert.gguf", "blk.1.attn_norm.weight"),
+  expect_error(without("encoder/modern-bert.gguf", "blk.1.attn_norm.weight"),
                ErrorCode::missing_tensor, "blk.1.attn_norm.weight is missing");
 }
 
@@ -479,9 +475,9 @@ TEST(Encoder, RefusesAHeadOfAnotherShape) {
   Bytes file = read_fixture("encoder/bert-rerank.gguf");
   put(file, find_text(file, "cls.output.weight") + 17 + 4, 39);
   expect_error(file, ErrorCode::wrong_shape, "cls.output.weight has shape [39], expected [40]");
-  expect_error(without_tensor("encoder/jina-bert-v2-rerank.gguf", "cls.weight"),
-               ErrorCode::missing_tensor, "cls.output.weight are missing");
-  expect_error(without_tensor("encoder/modern-bert-rerank.gguf", "cls.norm.weight"),
+  expect_error(without("encoder/jina-bert-v2-rerank.gguf", "cls.weight"), ErrorCode::missing_tensor,
+               "cls.output.weight are missing");
+  expect_error(without("encoder/modern-bert-rerank.gguf", "cls.norm.weight"),
                ErrorCode::unsupported_feature, "has no place in this architecture");
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/damage.h"
+#include "model/rebuild.h"
 #include "model/reference.h"
 #include "model/runner.h"
 #include "model/shift.h"
@@ -22,20 +23,8 @@ std::vector<uint32_t> of_layers(const ModelConfig& config, const F& f) {
   return values;
 }
 
-Result<ModelConfig> read(const Bytes& bytes) {
-  KINGLET_ASSIGN(const GgufFile file, load_gguf(bytes));
-  return read_config(file.header());
-}
-
-// The fixture with one key renamed, so that the key is missing.
-Bytes without_key(std::string_view key) {
-  Bytes file = read_fixture(kFixture);
-  file[find_text(file, key) + key.size() - 1] = std::byte{'#'};
-  return file;
-}
-
 TEST(Gemma4, LayersDifferInHeadsWidthsAndWhoseRowsTheyRead) {
-  const auto read_one = read(read_fixture(kFixture));
+  const auto read_one = config_of(read_fixture(kFixture));
   ASSERT_TRUE(read_one.ok()) << read_one.error().message;
   const ModelConfig& config = read_one.value();
   using List = std::vector<uint32_t>;
@@ -66,12 +55,14 @@ TEST(Gemma4, OnlyLayersOfTheirOwnRowsTakeMemory) {
 }
 
 TEST(Gemma4, LogitsAreCappedAndLocalLayersHaveABaseWhereTheFileDoesNotSay) {
-  EXPECT_EQ(read(without_key("gemma4.final_logit_softcapping")).value().logit_softcap, 30.0f);
-  EXPECT_EQ(read(without_key("gemma4.rope.freq_base_swa")).value().rope.local_theta, 10000.0f);
+  EXPECT_EQ(config_of(without(kFixture, "gemma4.final_logit_softcapping")).value().logit_softcap,
+            30.0f);
+  EXPECT_EQ(config_of(without(kFixture, "gemma4.rope.freq_base_swa")).value().rope.local_theta,
+            10000.0f);
 }
 
 TEST(Gemma4, ARotationIsNoWiderThanItsHeads) {
-  expect_error(without_key("gemma4.rope.dimension_count_swa"), ErrorCode::corrupt,
+  expect_error(without(kFixture, "gemma4.rope.dimension_count_swa"), ErrorCode::corrupt,
                "gemma4.rope.dimension_count_swa is 20, expected 1 to 12");
   expect_error(with_number(kFixture, "gemma4.rope.dimension_count", 22), ErrorCode::corrupt,
                "gemma4.rope.dimension_count is 22, expected 1 to 20");
@@ -80,7 +71,8 @@ TEST(Gemma4, ARotationIsNoWiderThanItsHeads) {
 }
 
 TEST(Gemma4, NamesWhatDoesNotFitTogether) {
-  expect_error(without_key("gemma4.attention.sliding_window_pattern"), ErrorCode::missing_metadata,
+  expect_error(without(kFixture, "gemma4.attention.sliding_window_pattern"),
+               ErrorCode::missing_metadata,
                "gemma4.attention.sliding_window_pattern is not there as a list");
   expect_error(with_number(kFixture, "gemma4.attention.sliding_window", 0), ErrorCode::corrupt,
                "gemma4.attention.sliding_window is 0");
@@ -101,9 +93,9 @@ TEST(Gemma4, NamesWhatDoesNotFitTogether) {
                ErrorCode::wrong_shape, "per_layer_token_embd.weight has shape [80, 311]");
   expect_error(with_number(kFixture, "gemma4.embedding_length_per_layer_input", 0),
                ErrorCode::unsupported_feature, "has no place in this architecture");
-  expect_error(without_tensor(kFixture, "rope_freqs.weight"), ErrorCode::missing_tensor,
+  expect_error(without(kFixture, "rope_freqs.weight"), ErrorCode::missing_tensor,
                "rope_freqs.weight");
-  expect_error(without_tensor(kFixture, "blk.4.attn_k.weight"), ErrorCode::missing_tensor,
+  expect_error(without(kFixture, "blk.4.attn_k.weight"), ErrorCode::missing_tensor,
                "blk.4.attn_k.weight");
 }
 
@@ -112,11 +104,9 @@ TEST(Gemma4, ExpertsAreRefused) {
   GgufBuilder builder;
   const auto header = parse_gguf_header(file);
   ASSERT_TRUE(header.ok());
-  for (const MetadataEntry& entry : header.value().metadata) {
-    builder.set_raw(entry.key, static_cast<uint32_t>(entry.value.type()), entry.value.bytes());
-  }
+  copy_metadata(builder, header.value());
   builder.set_uint32("gemma4.expert_count", 8);
-  const auto config = read(builder.build());
+  const auto config = config_of(builder.build());
   ASSERT_FALSE(config.ok());
   EXPECT_EQ(config.error().code, ErrorCode::unsupported_feature);
   EXPECT_EQ(config.error().message,

@@ -23,7 +23,7 @@ TEST(HybridModel, NamesAMissingTensor) {
            {"hybrid/granitehybrid.gguf", "blk.0.ssm_out.weight"},
            {"hybrid/granitehybrid-moe.gguf", "blk.0.ffn_gate_shexp.weight"},
            {"hybrid/falcon-h1.gguf", "blk.3.ssm_conv1d.weight"}}) {
-    expect_error(without_tensor(fixture, name), ErrorCode::missing_tensor,
+    expect_error(without(fixture, name), ErrorCode::missing_tensor,
                  std::string("tensor ") + name + " is missing");
   }
 }

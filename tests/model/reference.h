@@ -40,8 +40,7 @@ inline std::vector<double> read_numbers(const std::string& json, std::string_vie
 }
 
 inline Reference read_reference(std::string_view fixture) {
-  const auto bytes = read_fixture(fixture);
-  const std::string json(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string json = read_text_fixture(fixture);
   Reference reference;
   size_t from = 0;
   for (const double id : read_numbers(json, "tokens", from)) {

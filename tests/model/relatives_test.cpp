@@ -12,16 +12,9 @@
 namespace kinglet {
 namespace {
 
-// The fixture with one key renamed, so that the key is missing.
-Bytes without_key(const char* fixture, std::string_view key) {
-  Bytes file = read_fixture(fixture);
-  file[find_text(file, key) + key.size() - 1] = std::byte{'#'};
-  return file;
-}
-
 TEST(Relatives, ApertusNamesAMissingShapeOfItsActivation) {
   for (const std::string key : {"xielu.alpha_p", "xielu.alpha_n", "xielu.beta", "xielu.eps"}) {
-    expect_error(without_key("arch/apertus.gguf", key), ErrorCode::missing_metadata, key);
+    expect_error(without("arch/apertus.gguf", key), ErrorCode::missing_metadata, key);
   }
 }
 
@@ -47,7 +40,7 @@ TEST(Relatives, ApertusWantsAShapeForEachLayer) {
 }
 
 TEST(Relatives, ASharedExpertNamesItsMissingGate) {
-  expect_error(without_tensor("hybrid/qwen35moe.gguf", "blk.1.ffn_gate_inp_shexp.weight"),
+  expect_error(without("hybrid/qwen35moe.gguf", "blk.1.ffn_gate_inp_shexp.weight"),
                ErrorCode::missing_tensor,
                "tensor blk.1.ffn_gate_inp_shexp.weight is missing (expected shape [48])");
 }
@@ -55,7 +48,7 @@ TEST(Relatives, ASharedExpertNamesItsMissingGate) {
 TEST(Relatives, ExpertsInOneTensorNameItsShape) {
   expect_error(with_number("hybrid/qwen35moe.gguf", "qwen35moe.expert_feed_forward_length", 16),
                ErrorCode::wrong_shape, "ffn_gate_exps.weight has shape [48, 32, 6]");
-  expect_error(without_tensor("hybrid/qwen35moe.gguf", "blk.2.ffn_gate_up_exps.weight"),
+  expect_error(without("hybrid/qwen35moe.gguf", "blk.2.ffn_gate_up_exps.weight"),
                ErrorCode::missing_tensor, "tensor blk.2.ffn_gate_exps.weight is missing");
 }
 

@@ -2,43 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/format.h"
+#include "errors.h"
+#include "model/rebuild.h"
 #include "model/reference.h"
 #include "model/runner.h"
 #include "model/tiny_model.h"
 
 namespace kinglet {
 namespace {
-
-std::vector<uint64_t> dims_of(const Shape& shape) {
-  size_t n = kMaxDims;
-  while (n > 1 && shape[n - 1] == 1) --n;
-  return {shape.begin(), shape.begin() + static_cast<ptrdiff_t>(n)};
-}
-
-// A copy of a fixture, built tensor by tensor.
-using Add = std::function<void(GgufBuilder&, const TensorView&)>;
-
-Bytes rebuild(const std::string& fixture, const Add& add) {
-  auto file = read_gguf_file(fixture_path(fixture));
-  EXPECT_TRUE(file.ok());
-  GgufBuilder builder;
-  for (const MetadataEntry& entry : file.value().header().metadata) {
-    builder.set_raw(entry.key, static_cast<uint32_t>(entry.value.type()), entry.value.bytes());
-  }
-  for (const TensorInfo& info : file.value().header().tensors) {
-    add(builder, file.value().tensor(info));
-  }
-  return builder.build();
-}
-
-void copy(GgufBuilder& builder, const TensorView& tensor) {
-  builder.add_tensor(tensor.name, tensor.type, dims_of(tensor.shape), tensor.bytes);
-}
 
 std::vector<float> decode(const TensorView& tensor) {
   std::vector<float> weights(static_cast<size_t>(tensor.n_rows() * tensor.n_columns()));
@@ -73,7 +48,7 @@ TEST_P(Scales, AreFactorsOfTheirMatrices) {
     return tensor % 3 == 0 ? 0.5f : matrix % 2 == 0 ? 2.0f : -1.0f;
   };
   const Bytes beside = rebuild(fixture, [&](GgufBuilder& builder, const TensorView& tensor) {
-    if (!is_scaled(tensor)) return copy(builder, tensor);
+    if (!is_scaled(tensor)) return copy_tensor(builder, tensor);
     builder.add_f32(tensor.name, dims_of(tensor.shape), decode(tensor));
     std::vector<float> scales;
     for (uint64_t i = 0; i < tensor.shape[2]; ++i) scales.push_back(scale(n_scaled, i));
@@ -85,7 +60,7 @@ TEST_P(Scales, AreFactorsOfTheirMatrices) {
   EXPECT_GE(n_scaled, 6u);
   n_scaled = 0;
   const Bytes inside = rebuild(fixture, [&](GgufBuilder& builder, const TensorView& tensor) {
-    if (!is_scaled(tensor)) return copy(builder, tensor);
+    if (!is_scaled(tensor)) return copy_tensor(builder, tensor);
     std::vector<float> weights = decode(tensor);
     const size_t n = weights.size() / static_cast<size_t>(tensor.shape[2]);
     for (size_t i = 0; i < weights.size(); ++i) weights[i] *= scale(n_scaled, i / n);
@@ -114,7 +89,7 @@ Result<std::vector<float>> with_tensor(const std::string& name, const std::vecto
   GgufBuilder* last = nullptr;
   bool added = false;
   const Bytes bytes = rebuild(kNvfp4, [&](GgufBuilder& builder, const TensorView& tensor) {
-    if (tensor.name != name) copy(builder, tensor);
+    if (tensor.name != name) copy_tensor(builder, tensor);
     if (!added) builder.add_f32(name, dims, values);
     added = true;
     last = &builder;
@@ -123,20 +98,13 @@ Result<std::vector<float>> with_tensor(const std::string& name, const std::vecto
 }
 
 TEST(Nvfp4, AMissingScaleIsOne) {
-  const auto without = answer(rebuild(kNvfp4, copy), scalar_kernels());
+  const auto without = answer(rebuild(kNvfp4, copy_tensor), scalar_kernels());
   const auto with = with_tensor("blk.0.attn_v.scale", {1}, {1.0f});
   ASSERT_TRUE(without.ok() && with.ok());
   EXPECT_EQ(without.value(), with.value());
   const auto other = with_tensor("blk.0.attn_v.scale", {1}, {2.0f});
   ASSERT_TRUE(other.ok());
   EXPECT_NE(without.value(), other.value());
-}
-
-void expect_error(const Result<std::vector<float>>& result, ErrorCode code,
-                  std::string_view message) {
-  ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.error().code, code);
-  EXPECT_EQ(result.error().message, message);
 }
 
 TEST(Nvfp4, BadScalesAreRefusedByName) {
@@ -153,7 +121,7 @@ TEST(Nvfp4, BadScalesAreRefusedByName) {
 
 TEST(Nvfp4, ABlockWhoseScaleIsNoNumberIsRefused) {
   const Bytes bytes = rebuild(kNvfp4, [&](GgufBuilder& builder, const TensorView& tensor) {
-    if (tensor.name != "blk.0.ffn_up.weight") return copy(builder, tensor);
+    if (tensor.name != "blk.0.ffn_up.weight") return copy_tensor(builder, tensor);
     Bytes blocks(tensor.bytes.begin(), tensor.bytes.end());
     blocks[36 + 2] = std::byte{0x7f};
     builder.add_tensor(tensor.name, tensor.type, dims_of(tensor.shape), blocks);
@@ -168,7 +136,7 @@ Result<std::vector<float>> with_output(DType type, float factor) {
   const DTypeInfo& info = dtype_info(type);
   const Bytes bytes = rebuild(kNvfp4, [&](GgufBuilder& builder, const TensorView& tensor) {
     if (tensor.name == "output.weight") return;
-    copy(builder, tensor);
+    copy_tensor(builder, tensor);
     if (tensor.name != "token_embd.weight") return;
     const std::vector<float> weights = decode(tensor);
     Bytes blocks(weights.size() / info.block_size * info.block_bytes);
@@ -195,7 +163,7 @@ TEST(Nvfp4, TheOutputHasAScaleOfItsOwn) {
 TEST(Q2_0, EarlyFilesAreRead) {
   const auto repacked = [](uint32_t id, DType type) {
     return rebuild("quant/qwen3-Q2_0.gguf", [&](GgufBuilder& builder, const TensorView& tensor) {
-      if (tensor.type != DType::q2_0) return copy(builder, tensor);
+      if (tensor.type != DType::q2_0) return copy_tensor(builder, tensor);
       // Two neighbouring blocks become one, with the scale of the first.
       std::vector<BlockPQ2_0> blocks(tensor.bytes.size() / (2 * sizeof(BlockQ2_0)));
       const auto* halves = reinterpret_cast<const BlockQ2_0*>(tensor.bytes.data());

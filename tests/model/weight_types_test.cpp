@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/format.h"
+#include "model/rebuild.h"
 #include "model/reference.h"
 #include "model/runner.h"
 #include "model/tiny_model.h"
@@ -37,35 +39,19 @@ constexpr const char* kModels[] = {
     "arch/seed_oss",      "arch/gemma4",
 };
 
-std::vector<uint64_t> dims_of(const Shape& shape) {
-  size_t n = kMaxDims;
-  while (n > 1 && shape[n - 1] == 1) --n;
-  return {shape.begin(), shape.begin() + static_cast<ptrdiff_t>(n)};
-}
-
 // The fixture with all its matrices converted to this type, except those whose rows are no whole
 // blocks.
 Result<GgufFile> convert(const std::string& fixture, const DTypeInfo& to) {
-  KINGLET_ASSIGN(GgufFile file, read_gguf_file(fixture_path(fixture)));
-  GgufBuilder builder;
-  for (const MetadataEntry& entry : file.header().metadata) {
-    builder.set_raw(entry.key, static_cast<uint32_t>(entry.value.type()), entry.value.bytes());
-  }
-  for (const TensorInfo& info : file.header().tensors) {
-    const TensorView tensor = file.tensor(info);
+  return load_gguf(rebuild(fixture, [&](GgufBuilder& builder, const TensorView& tensor) {
     const bool is_matrix = tensor.n_rows() > 1 && tensor.type != DType::f32;
-    if (!is_matrix || tensor.n_columns() % to.block_size != 0) {
-      builder.add_tensor(info.name, info.type, dims_of(info.shape), tensor.bytes);
-      continue;
-    }
+    if (!is_matrix || tensor.n_columns() % to.block_size != 0) return copy_tensor(builder, tensor);
     const DTypeInfo& from = dtype_info(tensor.type);
     std::vector<float> weights(tensor.bytes.size() / from.block_bytes * from.block_size);
     from.dequantize(tensor.bytes.data(), weights.data(), weights.size());
     Bytes blocks(weights.size() / to.block_size * to.block_bytes);
     find_quantizer(to.type)(weights.data(), blocks.data(), weights.size());
-    builder.add_tensor(info.name, to.type, dims_of(info.shape), blocks);
-  }
-  return load_gguf(builder.build());
+    builder.add_tensor(tensor.name, to.type, dims_of(tensor.shape), blocks);
+  }));
 }
 
 class WeightTypes : public testing::TestWithParam<std::tuple<const char*, const KernelSet*>> {
@@ -96,19 +82,13 @@ TEST_P(WeightTypes, AgreeWithScalarKernels) {
   }
 }
 
-std::string test_name(const testing::TestParamInfo<WeightTypes::ParamType>& info) {
-  std::string name =
-      std::string(std::get<0>(info.param)) + "_" + std::string(std::get<1>(info.param)->name);
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == '-' || c == '/'; }, '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Architectures, WeightTypes,
-                         testing::Combine(testing::ValuesIn(kModels),
-                                          testing::ValuesIn(available_kernels().begin(),
-                                                            available_kernels().end())),
-                         test_name);
+INSTANTIATE_TEST_SUITE_P(
+    Architectures, WeightTypes,
+    testing::Combine(testing::ValuesIn(kModels),
+                     testing::ValuesIn(available_kernels().begin(), available_kernels().end())),
+    [](const auto& test) {
+      return test_name(cat(std::get<0>(test.param), "_", std::get<1>(test.param)->name));
+    });
 
 }  // namespace
 }  // namespace kinglet

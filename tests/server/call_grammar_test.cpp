@@ -13,6 +13,7 @@
 
 #include "base/format.h"
 #include "server/json_schema.h"
+#include "server/parsed.h"
 #include "server/tools.h"
 #include "session/constraint.h"
 #include "session/grammar_support.h"
@@ -167,12 +168,6 @@ class Family {
   std::vector<KnownTool> tools_;
   std::string prompt_;
 };
-
-Json json(std::string_view text) {
-  auto parsed = parse_json(text);
-  EXPECT_TRUE(parsed.ok()) << text;
-  return parsed.ok() ? parsed.value() : Json();
-}
 
 Json tools() { return json(kTools); }
 Json one_tool(size_t index) { return Json::array({tools()[index]}); }

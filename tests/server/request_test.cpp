@@ -6,18 +6,13 @@
 #include "server/generation_request.h"
 #include "server/guard.h"
 #include "server/messages.h"
+#include "server/parsed.h"
 #include "server/served_model.h"
 #include "server/tools.h"
 #include "session/sessions.h"
 
 namespace kinglet::server {
 namespace {
-
-Json json(std::string_view text) {
-  auto parsed = parse_json(text);
-  EXPECT_TRUE(parsed.ok()) << text;
-  return parsed.ok() ? parsed.value() : Json();
-}
 
 class RequestTest : public testing::Test {
  protected:
@@ -93,7 +88,7 @@ TEST(ParseJson, RefusesWhatWouldTakeLong) {
 constexpr bool kTaught = true;
 constexpr bool kUntaught = false;
 
-Json tools() {
+Json two_tools() {
   return json(R"([{"type": "function", "function": {"name": "f", "parameters":
       {"type": "object", "properties": {"x": {"type": "string"}, "n": {"type": "integer"}}}}},
       {"type": "function", "function": {"name": "g"}}])");
@@ -101,7 +96,7 @@ Json tools() {
 
 TEST(Tools, AreChosenByName) {
   const auto chosen = [](std::string_view choice) {
-    const Json body = {{"tools", tools()}, {"tool_choice", json(choice)}};
+    const Json body = {{"tools", two_tools()}, {"tool_choice", json(choice)}};
     Fields fields(body);
     return read_tools(fields);
   };
@@ -123,7 +118,7 @@ TEST(Tools, AreChosenByName) {
 }
 
 TEST(Tools, TellTextsFromNumbers) {
-  const std::vector<KnownTool> known = known_tools(tools());
+  const std::vector<KnownTool> known = known_tools(two_tools());
   ASSERT_EQ(known.size(), 2u);
   EXPECT_EQ(known[0].name, "f");
   EXPECT_EQ(known[0].text_parameters, std::vector<std::string>{"x"});
@@ -139,7 +134,7 @@ TEST(Messages, AreAsTemplatesExpectThem) {
   EXPECT_EQ(taught.value()[0], json(R"({"role": "system", "content": "Be kind."})"));
   EXPECT_EQ(taught.value()[1]["tool_calls"][0]["function"]["arguments"]["n"], 1);
   EXPECT_EQ(taught.value()[2]["tool_call_id"], "a");
-  const auto untaught = template_messages(given, tools(), kUntaught);
+  const auto untaught = template_messages(given, two_tools(), kUntaught);
   ASSERT_TRUE(untaught.ok());
   EXPECT_NE(untaught.value()[0]["content"].get<std::string>().find("{\"name\":\"f\""),
             std::string::npos);

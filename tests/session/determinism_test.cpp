@@ -19,7 +19,7 @@ namespace {
 
 // Every weight type that has its own kernels, experts, fused tensors, windows, recurrent layers,
 // and odd sizes.
-constexpr const char* kModels[] = {
+constexpr const char* kVariedModels[] = {
     "quant/llama-f32",      "quant/llama-F16",    "quant/llama-BF16",   "quant/llama-Q4_0",
     "quant/llama-Q4_1",     "quant/llama-Q5_0",   "quant/llama-Q5_1",   "quant/llama-Q8_0",
     "quant/llama-Q2_K",     "quant/llama-Q3_K_M", "quant/llama-Q4_K_M", "quant/llama-Q5_K_M",
@@ -114,18 +114,13 @@ TEST_P(Determinism, DoesNotDependOnBatches) {
   }
 }
 
-std::string test_name(const testing::TestParamInfo<Determinism::ParamType>& info) {
-  std::string name = cat(std::get<0>(info.param), "_", std::get<1>(info.param)->name);
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == '/' || c == '-'; }, '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Models, Determinism,
-                         testing::Combine(testing::ValuesIn(kModels),
-                                          testing::ValuesIn(available_kernels().begin(),
-                                                            available_kernels().end())),
-                         test_name);
+INSTANTIATE_TEST_SUITE_P(
+    Models, Determinism,
+    testing::Combine(testing::ValuesIn(kVariedModels),
+                     testing::ValuesIn(available_kernels().begin(), available_kernels().end())),
+    [](const auto& test) {
+      return test_name(cat(std::get<0>(test.param), "_", std::get<1>(test.param)->name));
+    });
 
 }  // namespace
 }  // namespace kinglet

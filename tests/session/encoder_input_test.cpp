@@ -7,12 +7,11 @@
 
 #include "gguf/gguf_builder.h"
 #include "model/damage.h"
+#include "session/sessions.h"
 #include "support.h"
 
 namespace kinglet {
 namespace {
-
-using Tokens = std::vector<TokenId>;
 
 LanguageModel load(const Bytes& bytes) {
   auto file = load_gguf(bytes);
@@ -48,14 +47,8 @@ std::string repeated(std::string_view text, size_t n) {
   return all;
 }
 
-Tokens plain(const LanguageModel& loaded, std::string_view text) {
+Tokens plain_tokens(const LanguageModel& loaded, std::string_view text) {
   return loaded.tokenizer->encode(text, {.add_bos = false});
-}
-
-Tokens joined(const std::vector<Tokens>& parts) {
-  Tokens all;
-  for (const Tokens& part : parts) all.insert(all.end(), part.begin(), part.end());
-  return all;
 }
 
 void expect_failure(const Result<Tokens>& found, ErrorCode code, std::string_view words) {
@@ -68,20 +61,20 @@ TEST(EmbeddingTokens, StandBetweenTheMarksOfTheVocabulary) {
   const LanguageModel bert = load("encoder/bert.gguf");  // [CLS] 2, [SEP] 3
   const auto found = embedding_tokens(bert, "a dog [SEP]", TooLong::fail);
   ASSERT_TRUE(found.ok());
-  EXPECT_EQ(found.value(), joined({{2}, plain(bert, "a dog [SEP]"), {3}}));
+  EXPECT_EQ(found.value(), joined({{2}, plain_tokens(bert, "a dog [SEP]"), {3}}));
   EXPECT_EQ(embedding_tokens(bert, "", TooLong::fail).value(), (Tokens{2, 3}));
   const LanguageModel gemma = load("encoder/gemma-embedding.gguf");
   EXPECT_EQ(embedding_tokens(gemma, "a", TooLong::fail).value(),
-            joined({{1}, plain(gemma, "a"), {2}}));
+            joined({{1}, plain_tokens(gemma, "a"), {2}}));
   const LanguageModel decoder = load("encoder/qwen3-rerank.gguf");  // adds no end
   EXPECT_EQ(embedding_tokens(decoder, "a", TooLong::fail).value(),
-            joined({{1}, plain(decoder, "a")}));
+            joined({{1}, plain_tokens(decoder, "a")}));
 }
 
 TEST(EmbeddingTokens, AreCutWhereThatIsWishedFor) {
   const LanguageModel bert = load("encoder/bert.gguf");  // a context of 64
   const std::string text = repeated("a ", 200);
-  const Tokens whole = plain(bert, text);
+  const Tokens whole = plain_tokens(bert, text);
   expect_failure(embedding_tokens(bert, text, TooLong::fail), ErrorCode::prompt_too_long,
                  "the text has 202 tokens, the model's context 64");
   const auto cut = embedding_tokens(bert, text, TooLong::cut);
@@ -92,17 +85,18 @@ TEST(EmbeddingTokens, AreCutWhereThatIsWishedFor) {
 TEST(RankingTokens, StandBetweenTheMarksOfTheVocabulary) {
   const LanguageModel bert = load("encoder/bert-rerank.gguf");
   EXPECT_EQ(ranking_tokens(bert, "who", "a dog", TooLong::fail).value(),
-            joined({{2}, plain(bert, "who"), {3}, plain(bert, "a dog"), {3}}));
+            joined({{2}, plain_tokens(bert, "who"), {3}, plain_tokens(bert, "a dog"), {3}}));
   const LanguageModel modern = load("encoder/modern-bert-rerank.gguf");
-  EXPECT_EQ(ranking_tokens(modern, "who", "a dog", TooLong::fail).value(),
-            joined({{292}, plain(modern, "who"), {293}, plain(modern, "a dog"), {293}}));
+  EXPECT_EQ(
+      ranking_tokens(modern, "who", "a dog", TooLong::fail).value(),
+      joined({{292}, plain_tokens(modern, "who"), {293}, plain_tokens(modern, "a dog"), {293}}));
 }
 
 TEST(RankingTokens, CutTheDocumentOnly) {
   const LanguageModel bert = load("encoder/bert-rerank.gguf");
-  const Tokens query = plain(bert, "who");
+  const Tokens query = plain_tokens(bert, "who");
   const std::string text = repeated("a ", 200);
-  const Tokens document = plain(bert, text);
+  const Tokens document = plain_tokens(bert, text);
   expect_failure(ranking_tokens(bert, "who", text, TooLong::fail), ErrorCode::prompt_too_long,
                  "the query with its document");
   const auto n_kept = static_cast<ptrdiff_t>(64 - 3 - query.size());

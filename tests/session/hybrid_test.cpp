@@ -58,11 +58,6 @@ class EachModel : public testing::TestWithParam<const char*> {
   ThreadPool pool_;
 };
 
-std::vector<TokenId> joined(std::vector<TokenId> tokens, std::span<const TokenId> more) {
-  tokens.insert(tokens.end(), more.begin(), more.end());
-  return tokens;
-}
-
 std::vector<float> fresh_logits(Session& session, std::span<const TokenId> tokens) {
   EXPECT_TRUE(session.truncate(0).ok());
   return logits_after(session, tokens);
@@ -128,7 +123,7 @@ TEST_P(EachModel, CancelledAnywhereItIsAsItWas) {
   const auto ids = tokens(20);
   const auto more = tokens(30, 2);
   (void)logits_after(*one, ids);
-  const auto expected = logits_after(*scratch, joined(ids, more));
+  const auto expected = logits_after(*scratch, joined({ids, more}));
   std::atomic<uint32_t> word{1};
   const Status cancelled = one->append(more, Output::logits, {&word, 1});
   ASSERT_FALSE(cancelled.ok());
@@ -150,7 +145,7 @@ TEST_P(EachModel, AbandonedBetweenBatchesItIsAsItWas) {
   const auto ids = tokens(20);
   const auto more = tokens(30, 2);
   (void)logits_after(*one, ids);
-  const auto expected = logits_after(*scratch, joined(ids, more));
+  const auto expected = logits_after(*scratch, joined({ids, more}));
   for (int n_batches = 0; n_batches < 5; ++n_batches) {
     ASSERT_TRUE(one->begin(more, {.output = Output::none}).ok());
     for (int i = 0; i < n_batches; ++i) ASSERT_TRUE(one->advance(7).ok());
@@ -201,9 +196,9 @@ TEST_P(EachModel, ADeferredTokenIsComputedByWhatComesNext) {
   const auto scratch = session();
   const auto ids = tokens(20);
   const auto more = tokens(5, 2);
-  const auto with_deferred = joined(ids, std::vector<TokenId>{7});
+  const auto with_deferred = joined({ids, {7}});
   const auto behind_deferred = fresh_logits(*scratch, with_deferred);
-  const auto behind_all = fresh_logits(*scratch, joined(with_deferred, more));
+  const auto behind_all = fresh_logits(*scratch, joined({with_deferred, more}));
   const auto one = session();
   (void)logits_after(*one, ids);
   ASSERT_TRUE(one->defer(7).ok());

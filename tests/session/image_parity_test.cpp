@@ -50,8 +50,7 @@ class ImageParity : public testing::TestWithParam<std::tuple<Fixture, const Kern
   void read() {
     const std::string path = cat("image/", std::get<0>(GetParam()).name, ".json");
     reference_.answers = read_reference(path);
-    const auto bytes = read_fixture(path);
-    const std::string json(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const std::string json = read_text_fixture(path);
     const auto numbers = [&](std::string_view name) {
       size_t from = 0;
       return read_numbers(json, name, from);
@@ -127,18 +126,13 @@ TEST_P(ImageParity, WithAnyKindOfCache) {
   for (const KvKind kind : {KvKind::q8, KvKind::int8}) check(7, kind, 0.03);
 }
 
-std::string test_name(const testing::TestParamInfo<ImageParity::ParamType>& info) {
-  std::string name = cat(std::get<0>(info.param).name, "_", std::get<1>(info.param)->name);
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == '/' || c == '-'; }, '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Models, ImageParity,
-                         testing::Combine(testing::ValuesIn(kFixtures),
-                                          testing::ValuesIn(available_kernels().begin(),
-                                                            available_kernels().end())),
-                         test_name);
+INSTANTIATE_TEST_SUITE_P(
+    Models, ImageParity,
+    testing::Combine(testing::ValuesIn(kFixtures),
+                     testing::ValuesIn(available_kernels().begin(), available_kernels().end())),
+    [](const auto& test) {
+      return test_name(cat(std::get<0>(test.param).name, "_", std::get<1>(test.param)->name));
+    });
 
 }  // namespace
 }  // namespace kinglet

@@ -26,12 +26,6 @@ std::vector<TokenId> text(size_t n, uint32_t seed = 0) {
   return tokens;
 }
 
-std::vector<TokenId> joined(std::initializer_list<std::vector<TokenId>> parts) {
-  std::vector<TokenId> tokens;
-  for (const auto& part : parts) tokens.insert(tokens.end(), part.begin(), part.end());
-  return tokens;
-}
-
 struct Kind {
   const char* model;
   bool sees_all;
@@ -39,11 +33,11 @@ struct Kind {
 
 // Attention, windows with rows that see each other, short convolutions, delta nets with positions
 // in two dimensions, and attention with such positions and with parts added after the first layers.
-constexpr Kind kModels[] = {{"arch/llama", false},
-                            {"arch/gemma3", true},
-                            {"hybrid/lfm2", false},
-                            {"hybrid/qwen35", false},
-                            {"arch/qwen3vl", false}};
+constexpr Kind kImageModels[] = {{"arch/llama", false},
+                                 {"arch/gemma3", true},
+                                 {"hybrid/lfm2", false},
+                                 {"hybrid/qwen35", false},
+                                 {"arch/qwen3vl", false}};
 
 class EachImageModel : public testing::TestWithParam<Kind> {
  protected:
@@ -348,12 +342,11 @@ TEST_P(EachImageModel, LookupGuessesNoRowsOfPictures) {
   EXPECT_EQ(answers[0], answers[1]);
 }
 
-std::string test_name(const testing::TestParamInfo<Kind>& info) {
-  std::string name = info.param.model;
-  return name.substr(name.find('/') + 1);
-}
-
-INSTANTIATE_TEST_SUITE_P(Models, EachImageModel, testing::ValuesIn(kModels), test_name);
+INSTANTIATE_TEST_SUITE_P(Models, EachImageModel, testing::ValuesIn(kImageModels),
+                         [](const auto& test) {
+                           const std::string name = test.param.model;
+                           return name.substr(name.find('/') + 1);
+                         });
 
 LanguageModel load_fixture(const std::string& name) {
   auto file = load_gguf(with_long_context(read_fixture(name)));

@@ -28,7 +28,7 @@
 namespace kinglet {
 namespace {
 
-Result<std::vector<TokenId>> tell(Result<GgufFile> file) {
+Result<std::vector<TokenId>> load_and_tell(Result<GgufFile> file) {
   if (!file.ok()) return file.error();
   KINGLET_ASSIGN(const LanguageModel loaded, load_language_model(std::move(file.value())));
   ThreadPool pool(2);
@@ -70,7 +70,7 @@ TEST(Memory, IsTheSameAfter500LivesOfAModel) {
   size_t early = 0;
   size_t late = SIZE_MAX;
   for (int life = 1; life <= 500; ++life) {
-    ASSERT_TRUE(tell(read_gguf_file(stories)).ok());
+    ASSERT_TRUE(load_and_tell(read_gguf_file(stories)).ok());
     if (life <= 50) early = std::max(early, memory_in_use());
     if (life > 450) late = std::min(late, memory_in_use());
   }
@@ -82,12 +82,12 @@ TEST(Memory, IsTheSameAfter500LivesOfAModel) {
 
 TEST(Memory, RefusedAtAnyPlaceIsAnErrorAndNoHarm) {
   const Bytes bytes = TinyModel().build();
-  const auto told = tell(load_gguf(bytes));
+  const auto told = load_and_tell(load_gguf(bytes));
   ASSERT_TRUE(told.ok());
   int n_refused = 0;
   for (int n = 0;; ++n) {
     grant_aligned_allocations(n);
-    const auto found = tell(load_gguf(bytes));
+    const auto found = load_and_tell(load_gguf(bytes));
     grant_aligned_allocations(-1);
     if (found.ok()) {
       EXPECT_EQ(found.value(), told.value());
@@ -95,7 +95,7 @@ TEST(Memory, RefusedAtAnyPlaceIsAnErrorAndNoHarm) {
     }
     ++n_refused;
     EXPECT_EQ(found.error().code, ErrorCode::out_of_memory) << found.error().message;
-    const auto again = tell(load_gguf(bytes));
+    const auto again = load_and_tell(load_gguf(bytes));
     ASSERT_TRUE(again.ok()) << "after a refusal at allocation " << n;
     EXPECT_EQ(again.value(), told.value());
   }

@@ -35,7 +35,7 @@ Result<LanguageModel> load_in_pieces(std::span<const std::byte> bytes, size_t pi
   return load_language_model(std::move(file), fastest(), std::move(prepared));
 }
 
-std::vector<float> logits_of(const LanguageModel& loaded) {
+std::vector<float> first_logits(const LanguageModel& loaded) {
   ThreadPool pool(1);
   const auto session = make_session(loaded, pool);
   const std::vector<TokenId> tokens = {1, 2, 3};
@@ -52,14 +52,14 @@ std::vector<std::byte> story_bytes() {
 
 TEST(Preparation, GivesTheSameModel) {
   const auto bytes = story_bytes();
-  const auto expected = logits_of(load_stories());
+  const auto expected = first_logits(load_stories());
   for (const size_t n_threads : {1u, 3u}) {
     for (const size_t piece : {size_t{999}, size_t{1} << 16, bytes.size()}) {
       for (const bool tells_size : {true, false}) {
         ThreadPool pool(n_threads);
         const auto loaded = load_in_pieces(bytes, piece, pool, tells_size);
         ASSERT_TRUE(loaded.ok()) << loaded.error().message;
-        EXPECT_EQ(logits_of(loaded.value()), expected) << n_threads << " threads, " << piece;
+        EXPECT_EQ(first_logits(loaded.value()), expected) << n_threads << " threads, " << piece;
       }
     }
   }

@@ -18,8 +18,6 @@
 namespace kinglet {
 namespace {
 
-using Tokens = std::vector<TokenId>;
-
 // --- What is guessed ----------------------------------------------------------------------------
 
 Tokens guess(PromptLookup& lookup, const Tokens& tokens, size_t n_room = kMostGuesses) {

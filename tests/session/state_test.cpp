@@ -35,7 +35,7 @@ void seal(State& state) {
   std::memcpy(&state[offsetof(StateHeader, checksum)], &checksum, sizeof checksum);
 }
 
-std::vector<TokenId> tokens_of(size_t n) {
+std::vector<TokenId> story_tokens(size_t n) {
   std::vector<TokenId> ids = {1};
   while (ids.size() < n) ids.push_back(static_cast<TokenId>(300 + ids.size() * 37 % 1500));
   return ids;
@@ -51,7 +51,7 @@ TEST(State, RestoresWhatWasSavedInEveryKindAndPaging) {
       options.v_kind = static_cast<KvKind>((kind + 3) % kNKvKinds);
       options.page_positions = saved_page;
       const auto session = make_session(loaded, pool, options);
-      ASSERT_TRUE(session->append(tokens_of(50)).ok());
+      ASSERT_TRUE(session->append(story_tokens(50)).ok());
       const State state = save(*session);
 
       options.page_positions = restored_page;
@@ -59,7 +59,7 @@ TEST(State, RestoresWhatWasSavedInEveryKindAndPaging) {
       const auto other = make_session(loaded, pool, options);
       for (const size_t n_before : {0u, 60u}) {
         ASSERT_TRUE(other->truncate(0).ok());
-        const auto others = tokens_of(n_before);
+        const auto others = story_tokens(n_before);
         ASSERT_TRUE(n_before == 0 || other->append(others).ok());
         ASSERT_TRUE(restore_state(*other, state).ok());
         EXPECT_EQ(other->n_positions(), 50u);
@@ -76,7 +76,7 @@ TEST(State, GoesOnAsTheSavedSessionWould) {
   const LanguageModel loaded = load_stories();
   ThreadPool pool;
   const auto session = make_session(loaded, pool, {.n_ctx = 128});
-  ASSERT_TRUE(session->append(tokens_of(50)).ok());
+  ASSERT_TRUE(session->append(story_tokens(50)).ok());
   const State state = save(*session);
   const auto expected = logits_after(*session, 400);
   const auto other = make_session(loaded, pool, {.n_ctx = 64});
@@ -101,9 +101,9 @@ TEST(State, LeavesForksAlone) {
   const LanguageModel loaded = load_stories();
   ThreadPool pool;
   const auto session = make_session(loaded, pool, {.n_ctx = 128, .page_positions = 16});
-  ASSERT_TRUE(session->append(tokens_of(20)).ok());
+  ASSERT_TRUE(session->append(story_tokens(20)).ok());
   const State state = save(*session);
-  ASSERT_TRUE(session->append(tokens_of(10)).ok());
+  ASSERT_TRUE(session->append(story_tokens(10)).ok());
   auto fork = session->fork();
   ASSERT_TRUE(fork.ok());
   const State before = save(*fork.value());

@@ -1,4 +1,6 @@
 // Decoding, compared with an independent reading of the formats and with ggml's own results.
+#include "tensor/decode.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,12 +10,9 @@
 
 #include "base/bit_cast.h"
 #include "tensor/block_oracle.h"
-#include "tensor/dtype.h"
 
 namespace kinglet {
 namespace {
-
-using Bytes = std::vector<std::byte>;
 
 // The generator of "Numerical Recipes": it gives the same bytes everywhere.
 class Random {
@@ -32,12 +31,6 @@ class Random {
  private:
   uint32_t state_ = 1;
 };
-
-std::vector<float> decode(const DTypeInfo& type, const Bytes& blocks) {
-  std::vector<float> weights(blocks.size() / type.block_bytes * type.block_size);
-  type.dequantize(blocks.data(), weights.data(), weights.size());
-  return weights;
-}
 
 std::vector<DTypeInfo> block_types() {
   std::vector<DTypeInfo> types;

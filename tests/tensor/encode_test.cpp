@@ -13,13 +13,12 @@
 #include "base/hash.h"
 #include "gguf/file.h"
 #include "support.h"
-#include "tensor/dtype.h"
+#include "tensor/decode.h"
 #include "tensor/quantizer.h"
 
 namespace kinglet {
 namespace {
 
-using Bytes = std::vector<std::byte>;
 using Floats = std::vector<float>;
 
 std::vector<DTypeInfo> encodable_types() {
@@ -36,14 +35,8 @@ Bytes encode(const DTypeInfo& type, const Floats& weights) {
   return blocks;
 }
 
-Floats decode(const DTypeInfo& type, const std::byte* blocks, size_t n) {
-  Floats weights(n);
-  type.dequantize(blocks, weights.data(), n);
-  return weights;
-}
-
-Floats round_trip(const DTypeInfo& type, const Floats& weights) {
-  return decode(type, encode(type, weights).data(), weights.size());
+Floats recode(const DTypeInfo& type, const Floats& weights) {
+  return decode(type, encode(type, weights));
 }
 
 Floats gaussian(size_t n, float deviation) {
@@ -127,7 +120,7 @@ TEST(Encode, SearchesFindSmallerErrorsThanGgml) {
   for (const Errors& ggml : kErrors) {
     const DTypeInfo& type = dtype_info(ggml.type);
     const auto error = [&type, &zeros](const Floats& w) {
-      return rms_error(round_trip(type, w), w) / rms_error(w, zeros);
+      return rms_error(recode(type, w), w) / rms_error(w, zeros);
     };
     EXPECT_LT(error(weights), 0.985 * ggml.gaussian) << type.name;
     EXPECT_LT(error(cubed), 0.97 * ggml.cubed) << type.name;
@@ -142,7 +135,7 @@ TEST(Encode, NoWeightIsFartherOffThanItsStepAllows) {
   const Floats weights = gaussian(256 * 16, 1.0f);
   for (const DType id : {DType::q4_0, DType::q4_1, DType::q5_0, DType::q5_1, DType::q8_0}) {
     const DTypeInfo& type = dtype_info(id);
-    const Floats decoded = round_trip(type, weights);
+    const Floats decoded = recode(type, weights);
     for (size_t i = 0; i < weights.size(); i += 32) {
       const auto [low, high] = std::minmax_element(&weights[i], &weights[i] + 32);
       const float largest = std::max(-*low, *high);
@@ -173,7 +166,7 @@ TEST(Encode, NoWeightIsFartherOffThanItsStepAllows) {
 TEST(Encode, ZerosStayZeros) {
   const Floats zeros(512, 0.0f);
   for (const DTypeInfo& type : encodable_types()) {
-    for (const float w : round_trip(type, zeros)) ASSERT_EQ(w, 0.0f) << type.name;
+    for (const float w : recode(type, zeros)) ASSERT_EQ(w, 0.0f) << type.name;
   }
 }
 
@@ -184,7 +177,7 @@ TEST(Encode, EqualWeightsStayEqualAndClose) {
       // NVFP4's scales have only a bit or two if the weights are small.
       const bool is_coarse = type.type == DType::mxfp4 || type.type == DType::nvfp4;
       const float allowed = is_coarse ? 0.25f : 0.005f;
-      const Floats decoded = round_trip(type, Floats(256, value));
+      const Floats decoded = recode(type, Floats(256, value));
       for (const float w : decoded) {
         ASSERT_EQ(w, decoded[0]) << type.name;
         ASSERT_NEAR(w, value, std::fabs(value) * allowed) << type.name;
@@ -200,7 +193,7 @@ TEST(Encode, BlocksWithOneOutlierKeepIt) {
     for (const float outlier : {8.0f, -8.0f}) {
       Floats weights = gaussian(256, 0.01f);
       weights[77] = outlier;
-      EXPECT_NEAR(round_trip(type, weights)[77], outlier, allowed) << type.name;
+      EXPECT_NEAR(recode(type, weights)[77], outlier, allowed) << type.name;
     }
   }
 }
@@ -210,13 +203,13 @@ TEST(Encode, TinyAndNonFiniteWeightsAreNoError) {
   for (const DTypeInfo& type : encodable_types()) {
     for (const float deviation : {1e-6f, 1e-9f, 1e-42f}) {
       const Floats weights = gaussian(256, deviation);
-      EXPECT_LT(rms_error(round_trip(type, weights), weights), 2e-6) << type.name;
+      EXPECT_LT(rms_error(recode(type, weights), weights), 2e-6) << type.name;
     }
     for (const float value : {INFINITY, -INFINITY, std::numeric_limits<float>::quiet_NaN(),
                               std::numeric_limits<float>::max()}) {
       Floats weights = gaussian(256, 1.0f);
       weights[3] = weights[100] = value;
-      EXPECT_EQ(round_trip(type, weights).size(), weights.size());
+      EXPECT_EQ(recode(type, weights).size(), weights.size());
     }
   }
 }
@@ -235,17 +228,17 @@ TEST(Encode, WholeNumbersThatATypeCanHoldComeBack) {
     for (size_t i = 0; i < weights.size(); ++i) {
       weights[i] = static_cast<float>(range.lowest + static_cast<int>(i * 5) % range.count);
     }
-    EXPECT_EQ(round_trip(dtype_info(range.type), weights), weights) << dtype_info(range.type).name;
+    EXPECT_EQ(recode(dtype_info(range.type), weights), weights) << dtype_info(range.type).name;
   }
 }
 
 TEST(Encode, FloatTypesKeepWhatTheyCanHold) {
   const Floats weights = {0.0f, 1.0f, -2.5f, 65504.0f, 0x1p-14f, 384.0f};
   for (const DType id : {DType::f32, DType::f16}) {
-    EXPECT_EQ(round_trip(dtype_info(id), weights), weights);
+    EXPECT_EQ(recode(dtype_info(id), weights), weights);
   }
-  EXPECT_EQ(round_trip(dtype_info(DType::bf16), weights)[2], -2.5f);
-  EXPECT_EQ(round_trip(dtype_info(DType::bf16), weights)[3], 65536.0f);
+  EXPECT_EQ(recode(dtype_info(DType::bf16), weights)[2], -2.5f);
+  EXPECT_EQ(recode(dtype_info(DType::bf16), weights)[3], 65536.0f);
 }
 
 TEST(Encode, Mxfp4CodesAreTheNearestValuesOfItsScale) {
@@ -253,7 +246,7 @@ TEST(Encode, Mxfp4CodesAreTheNearestValuesOfItsScale) {
   const float values[] = {5.5f, -5.5f, 0.2f, -0.2f, 0.3f, -0.8f, 1.2f, 2.5f, 5.0f, -3.6f};
   const float nearest[] = {6.0f, -6.0f, 0.0f, 0.0f, 0.5f, -1.0f, 1.0f, 2.0f, 4.0f, -4.0f};
   std::copy(std::begin(values), std::end(values), weights.begin() + 3);
-  const Floats decoded = round_trip(dtype_info(DType::mxfp4), weights);
+  const Floats decoded = recode(dtype_info(DType::mxfp4), weights);
   for (size_t i = 0; i < std::size(values); ++i) EXPECT_EQ(decoded[i + 3], nearest[i]) << values[i];
 }
 
@@ -263,7 +256,7 @@ TEST(Encode, Nvfp4CodesAreTheNearestValuesOfTheScaleOfTheirSixteen) {
   const float nearest[] = {6.0f, -6.0f, 0.0f, 0.0f, 0.5f, -1.0f, 1.0f, 2.0f, 4.0f, -4.0f};
   std::copy(std::begin(values), std::end(values), weights.begin() + 3);
   for (size_t i = 0; i < 16; ++i) weights[32 + i] = 32.0f * weights[i];  // a scale of its own
-  const Floats decoded = round_trip(dtype_info(DType::nvfp4), weights);
+  const Floats decoded = recode(dtype_info(DType::nvfp4), weights);
   for (size_t i = 0; i < std::size(values); ++i) {
     EXPECT_EQ(decoded[i + 3], nearest[i]) << values[i];
     EXPECT_EQ(decoded[i + 35], 32.0f * nearest[i]) << values[i];
@@ -292,8 +285,7 @@ TEST_P(EncodeFixture, IsNoWorseThanTheFile) {
     if (is_encoded_as_by_ggml(type.type)) {
       EXPECT_TRUE(std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end())) << info.name;
     } else {
-      EXPECT_LE(rms_error(decode(type, ours.data(), weights.size()), weights),
-                rms_error(decode(type, theirs.data(), weights.size()), weights))
+      EXPECT_LE(rms_error(decode(type, ours), weights), rms_error(decode(type, theirs), weights))
           << info.name << " " << type.name;
     }
     ++n_tensors;

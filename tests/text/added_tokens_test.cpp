@@ -12,8 +12,8 @@ namespace kinglet {
 namespace {
 
 // The ids of `text` with its added tokens recognized; everything else is split into bytes.
-std::string split(const Tokenizer& tokenizer, std::string_view text, bool parse_special,
-                  std::span<const TextRange> plain = {}) {
+std::string bracketed(const Tokenizer& tokenizer, std::string_view text, bool parse_special,
+                      std::span<const TextRange> plain = {}) {
   std::string out;
   for (const TokenId id :
        tokenizer.encode(text, {.add_bos = false, .parse_special = parse_special}, plain)) {
@@ -28,13 +28,13 @@ std::string split(const Tokenizer& tokenizer, std::string_view text, bool parse_
 
 TEST(AddedTokens, ControlTokensAreRecognisedOnlyWhereAskedFor) {
   const auto tokenizer = spm_tokenizer({{"<|x|>", 0, TokenType::control}}, false);
-  EXPECT_EQ(split(*tokenizer, "a<|x|>b</s>", false), "a<|x|>b</s>");
-  EXPECT_EQ(split(*tokenizer, "a<|x|>b</s>", true), "a[<|x|>]b[</s>]");
+  EXPECT_EQ(bracketed(*tokenizer, "a<|x|>b</s>", false), "a<|x|>b</s>");
+  EXPECT_EQ(bracketed(*tokenizer, "a<|x|>b</s>", true), "a[<|x|>]b[</s>]");
 }
 
 TEST(AddedTokens, UserDefinedTokensAlwaysAre) {
   const auto tokenizer = spm_tokenizer({{"<|u|>", 0, TokenType::user_defined}}, false);
-  EXPECT_EQ(split(*tokenizer, "<|u|><|u|>b<s>", false), "[<|u|>][<|u|>]b<s>");
+  EXPECT_EQ(bracketed(*tokenizer, "<|u|><|u|>b<s>", false), "[<|u|>][<|u|>]b<s>");
 }
 
 TEST(AddedTokens, ControlTokensDoNotReachIntoPlainText) {
@@ -44,7 +44,7 @@ TEST(AddedTokens, ControlTokensDoNotReachIntoPlainText) {
                                        false);
   const std::string text = "<|x|><|x|><u><|x|>";
   const auto with = [&](std::vector<TextRange> plain) {
-    return split(*tokenizer, text, true, plain);
+    return bracketed(*tokenizer, text, true, plain);
   };
   EXPECT_EQ(with({}), "[<|x|><|x|>][<u>][<|x|>]");
   EXPECT_EQ(with({{0, 5}}), "<|x|>[<|x|>][<u>][<|x|>]");
@@ -68,30 +68,30 @@ TEST(AddedTokens, OfThoseThatBeginTogetherTheLongestCounts) {
                                         {"abcd", 0, TokenType::user_defined},
                                         {"abc", 0, TokenType::control}},
                                        false);
-  EXPECT_EQ(split(*tokenizer, "abcdabcabaxabcda", true), "[abcd][abc][ab][a]x[abcd][a]");
-  EXPECT_EQ(split(*tokenizer, "abcdabcab", false), "[abcd][ab]c[ab]");
+  EXPECT_EQ(bracketed(*tokenizer, "abcdabcabaxabcda", true), "[abcd][abc][ab][a]x[abcd][a]");
+  EXPECT_EQ(bracketed(*tokenizer, "abcdabcab", false), "[abcd][ab]c[ab]");
 }
 
 TEST(AddedTokens, RunsAreCutFromTheLeft) {
   const auto tokenizer = spm_tokenizer(
       {{"--", 0, TokenType::user_defined}, {"---", 0, TokenType::user_defined}}, false);
-  EXPECT_EQ(split(*tokenizer, "-------x--", false), "[---][---]-x[--]");
+  EXPECT_EQ(bracketed(*tokenizer, "-------x--", false), "[---][---]-x[--]");
 }
 
 TEST(AddedTokens, ATextThatEndsInsideOneIsPlain) {
   const auto tokenizer = spm_tokenizer({{"<|im_start|>", 0, TokenType::control}}, false);
-  EXPECT_EQ(split(*tokenizer, "<|im_start|><|im_start|", true), "[<|im_start|>]<|im_start|");
+  EXPECT_EQ(bracketed(*tokenizer, "<|im_start|><|im_start|", true), "[<|im_start|>]<|im_start|");
 }
 
 TEST(AddedTokens, AnEmptyOneNeverMatches) {
   const auto tokenizer = spm_tokenizer({{"", 0, TokenType::user_defined}}, false);
-  EXPECT_EQ(split(*tokenizer, "ab", true), "ab");
+  EXPECT_EQ(bracketed(*tokenizer, "ab", true), "ab");
 }
 
 TEST(AddedTokens, BytesAboveAsciiAreFoundToo) {
   const auto tokenizer = spm_tokenizer(
       {{"<｜end▁of▁sentence｜>", 0, TokenType::control}, {"é", 0, TokenType::user_defined}}, false);
-  EXPECT_EQ(split(*tokenizer, "éa<｜end▁of▁sentence｜>", true), "[é]a[<｜end▁of▁sentence｜>]");
+  EXPECT_EQ(bracketed(*tokenizer, "éa<｜end▁of▁sentence｜>", true), "[é]a[<｜end▁of▁sentence｜>]");
 }
 
 TEST(AddedTokens, AgreesWithASearchThroughAllOfThem) {
@@ -117,7 +117,7 @@ TEST(AddedTokens, AgreesWithASearchThroughAllOfThem) {
       expected += longest.empty() ? text.substr(at, 1) : cat("[", longest, "]");
       at += std::max<size_t>(longest.size(), 1);
     }
-    ASSERT_EQ(split(*tokenizer, text, control), expected) << text;
+    ASSERT_EQ(bracketed(*tokenizer, text, control), expected) << text;
   }
 }
 

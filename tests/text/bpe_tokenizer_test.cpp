@@ -12,63 +12,35 @@
 namespace kinglet {
 namespace {
 
-constexpr EncodeOptions kPlain = {.add_bos = false};
-
 using Merges = std::vector<std::pair<std::string, std::string>>;
 
-std::unique_ptr<Tokenizer> build(const GgufBuilder& builder) {
-  auto tokenizer = build_tokenizer(builder);
-  if (!tokenizer.ok()) {
-    ADD_FAILURE() << tokenizer.error().message;
-    return nullptr;
-  }
-  return std::move(tokenizer.value());
-}
-
-std::string pieces(const Tokenizer& tokenizer, std::string_view text,
-                   EncodeOptions options = kPlain) {
-  std::string out;
-  for (const TokenId id : tokenizer.encode(text, options)) {
-    out += cat(out.empty() ? "" : "|", tokenizer.piece(id, true));
-  }
-  return out;
-}
-
-void expect_error(const GgufBuilder& builder, ErrorCode code, std::string_view message) {
-  const auto tokenizer = build_tokenizer(builder);
-  ASSERT_FALSE(tokenizer.ok());
-  EXPECT_EQ(tokenizer.error().code, code) << tokenizer.error().message;
-  EXPECT_NE(tokenizer.error().message.find(message), std::string::npos)
-      << tokenizer.error().message;
-}
-
 TEST(BpeTokenizer, MergesInTheOrderOfTheList) {
-  EXPECT_EQ(pieces(*build(bpe_builder({{"a", "b"}, {"b", "c"}})), "abc"), "ab|c");
-  EXPECT_EQ(pieces(*build(bpe_builder({{"b", "c"}, {"a", "b"}})), "abc"), "a|bc");
-  EXPECT_EQ(pieces(*build(bpe_builder({{"b", "c"}, {"a", "bc"}})), "abc"), "abc");
+  EXPECT_EQ(pieces(*built(bpe_builder({{"a", "b"}, {"b", "c"}})), "abc"), "ab|c");
+  EXPECT_EQ(pieces(*built(bpe_builder({{"b", "c"}, {"a", "b"}})), "abc"), "a|bc");
+  EXPECT_EQ(pieces(*built(bpe_builder({{"b", "c"}, {"a", "bc"}})), "abc"), "abc");
 }
 
 TEST(BpeTokenizer, OfEqualMergesTheLeftmostIsDoneFirst) {
-  EXPECT_EQ(pieces(*build(bpe_builder({{"a", "a"}})), "aaaaa"), "aa|aa|a");
+  EXPECT_EQ(pieces(*built(bpe_builder({{"a", "a"}})), "aaaaa"), "aa|aa|a");
 }
 
 TEST(BpeTokenizer, ATokenThatNoMergeMakesIsNotFound) {
-  const auto tokenizer = build(bpe_builder({{"a", "b"}}, {{"abc"}, {"xyz"}}));
+  const auto tokenizer = built(bpe_builder({{"a", "b"}}, {{"abc"}, {"xyz"}}));
   EXPECT_EQ(pieces(*tokenizer, "abcxyz"), "ab|c|x|y|z");
 }
 
 TEST(BpeTokenizer, UnlessItsPretokenizerPrefersWholeWords) {
-  const auto tokenizer = build(bpe_builder({{"a", "b"}}, {{"abc"}, {"xyz"}}, "llama-bpe"));
+  const auto tokenizer = built(bpe_builder({{"a", "b"}}, {{"abc"}, {"xyz"}}, "llama-bpe"));
   EXPECT_EQ(pieces(*tokenizer, "abc!xyz"), "abc|!|x|y|z") << "the word is \"!xyz\"";
 }
 
 TEST(BpeTokenizer, NoTokenCrossesAWordsEnd) {
-  const auto tokenizer = build(bpe_builder({{"a", " "}, {" ", "b"}}));
+  const auto tokenizer = built(bpe_builder({{"a", " "}, {" ", "b"}}));
   EXPECT_EQ(pieces(*tokenizer, "a b"), "a| b");
 }
 
 TEST(BpeTokenizer, EveryByteHasAnId) {
-  const auto tokenizer = build(bpe_builder({}));
+  const auto tokenizer = built(bpe_builder({}));
   for (int byte = 0; byte < 256; ++byte) {
     const std::string text(1, static_cast<char>(byte));
     EXPECT_EQ(tokenizer->encode(text, kPlain), Ids{byte});
@@ -81,12 +53,12 @@ TEST(BpeTokenizer, ABytesWithoutATokenIsLeftOut) {
   builder.set("tokenizer.ggml.model", "gpt2")
       .set_array("tokenizer.ggml.tokens", std::vector<std::string>{"a", "Ġ"})
       .set_array("tokenizer.ggml.merges", std::vector<std::string>{});
-  EXPECT_EQ(build(builder)->encode("a a!é"), (Ids{0, 1, 0}));
+  EXPECT_EQ(built(builder)->encode("a a!é"), (Ids{0, 1, 0}));
 }
 
 TEST(BpeTokenizer, PutsNoSpaceInFrontWhateverTheFileSays) {
   const auto tokenizer =
-      build(bpe_builder({{" ", "a"}}).set_bool("tokenizer.ggml.add_space_prefix", true));
+      built(bpe_builder({{" ", "a"}}).set_bool("tokenizer.ggml.add_space_prefix", true));
   EXPECT_EQ(pieces(*tokenizer, "a a"), "a| a");
   EXPECT_EQ(decoded(*tokenizer, tokenizer->encode(" a")), " a");
 }
@@ -96,16 +68,16 @@ TEST(BpeTokenizer, AddsBosWhereTheFileOrElseThePretokenizerSaysSo) {
   const auto with = [&](std::string_view pre) {
     return bpe_builder({}, extra, pre).set_uint32("tokenizer.ggml.bos_token_id", kFirstMerge);
   };
-  EXPECT_EQ(build(with("gpt-2"))->encode("a"), Ids{'a'});
-  EXPECT_EQ(build(with("llama-bpe"))->encode("a"), (Ids{kFirstMerge, 'a'}));
-  EXPECT_EQ(build(with("gpt-2").set_bool("tokenizer.ggml.add_bos_token", true))->encode("a"),
+  EXPECT_EQ(built(with("gpt-2"))->encode("a"), Ids{'a'});
+  EXPECT_EQ(built(with("llama-bpe"))->encode("a"), (Ids{kFirstMerge, 'a'}));
+  EXPECT_EQ(built(with("gpt-2").set_bool("tokenizer.ggml.add_bos_token", true))->encode("a"),
             (Ids{kFirstMerge, 'a'}));
-  EXPECT_EQ(build(with("llama-bpe").set_bool("tokenizer.ggml.add_bos_token", false))->encode("a"),
+  EXPECT_EQ(built(with("llama-bpe").set_bool("tokenizer.ggml.add_bos_token", false))->encode("a"),
             Ids{'a'});
 }
 
 TEST(BpeTokenizer, ControlTokensAreParsedOnRequestAndUserDefinedOnesAlways) {
-  const auto tokenizer = build(bpe_builder(
+  const auto tokenizer = built(bpe_builder(
       {}, {{"<|im_start|>", 0, TokenType::control}, {"   ", 0, TokenType::user_defined}}));
   EXPECT_EQ(tokenizer->encode("a   <|im_start|>", {.add_bos = false, .parse_special = true}),
             (Ids{'a', kFirstMerge + 1, kFirstMerge}));
@@ -120,7 +92,7 @@ TEST(BpeTokenizer, GivesBackEveryText) {
                          {" ", " "}, {"\n", "\n"}, {"\xf0", "\x9f"}, {"1", "4"}};
   std::mt19937 random(5);
   for (const char* pre : {"default", "gpt-2", "llama-bpe", "qwen2", "gpt-4o", "deepseek-llm"}) {
-    const auto tokenizer = build(bpe_builder(merges, {}, pre));
+    const auto tokenizer = built(bpe_builder(merges, {}, pre));
     const auto expect_round_trip = [&](const std::string& text) {
       EXPECT_EQ(decoded(*tokenizer, tokenizer->encode(text)), text) << pre;
     };
@@ -162,7 +134,7 @@ TEST(BpeTokenizer, MergesAsTheDefinitionDoes) {
       merges.push_back(merge);
       known.push_back(merge.first + merge.second);
     }
-    const auto tokenizer = build(bpe_builder(merges));
+    const auto tokenizer = built(bpe_builder(merges));
     for (int i = 0; i < 20; ++i) {
       const std::array<std::string_view, 3> alphabet = {"a", "b", "c"};
       const std::string word = random_text(random, 1 + random() % 30, alphabet);
@@ -200,7 +172,7 @@ TEST(BpeTokenizer, LeavesOutMergesOfWhatIsNoToken) {
   builder.set("tokenizer.ggml.model", "gpt2")
       .set_array("tokenizer.ggml.tokens", std::vector<std::string>{"a", "b", "ab", "c"})
       .set_array("tokenizer.ggml.merges", std::vector<std::string>{"b c", "x y", "a b", "ab c"});
-  EXPECT_EQ(pieces(*build(builder), "abc"), "ab|c");
+  EXPECT_EQ(pieces(*built(builder), "abc"), "ab|c");
 }
 
 // --- Of characters ------------------------------------------------------------------------------
@@ -226,7 +198,7 @@ GgufBuilder character_builder(const Merges& merges, const std::vector<TestToken>
 
 TEST(CharacterBpe, SpacesAreSymbolsAndMergesCrossWords) {
   const auto tokenizer =
-      build(character_builder({{"▁", "a"}, {"b", "▁a"}, {"▁", "▁"}, {"中", "é"}}));
+      built(character_builder({{"▁", "a"}, {"b", "▁a"}, {"▁", "▁"}, {"中", "é"}}));
   EXPECT_EQ(pieces(*tokenizer, "b a c中é"), "b a| |c|中é");
   EXPECT_EQ(pieces(*tokenizer, "a   a"), "a|  | a");
   EXPECT_EQ(tokenizer->encode("▁a", kPlain), tokenizer->encode(" a", kPlain));
@@ -234,7 +206,7 @@ TEST(CharacterBpe, SpacesAreSymbolsAndMergesCrossWords) {
 }
 
 TEST(CharacterBpe, OnlyNewlinesEndAWordAndARunOfThemMayBeAToken) {
-  const auto tokenizer = build(
+  const auto tokenizer = built(
       character_builder({{"a", "b"}, {"\n", "\n"}, {"\n", "a"}}, {{"\n\n\n"}, {"ba"}, {"\n\nb"}}));
   EXPECT_EQ(pieces(*tokenizer, "ab\na"), "ab|\n|a");
   EXPECT_EQ(pieces(*tokenizer, "\n\n\nb"), "\n\n\n|b");  // no merge makes it
@@ -242,7 +214,7 @@ TEST(CharacterBpe, OnlyNewlinesEndAWordAndARunOfThemMayBeAToken) {
 }
 
 TEST(CharacterBpe, WhatIsNoTokenBecomesItsBytes) {
-  const auto tokenizer = build(character_builder({{"a", "b"}}));
+  const auto tokenizer = built(character_builder({{"a", "b"}}));
   EXPECT_EQ(tokenizer->encode("ü\xff", kPlain), (Ids{byte_id(0xc3), byte_id(0xbc), byte_id(0xff)}));
   std::mt19937 random(8);
   const auto expect_round_trip = [&](const std::string& text) {
@@ -256,7 +228,7 @@ TEST(CharacterBpe, WhatIsNoTokenBecomesItsBytes) {
 }
 
 TEST(CharacterBpe, StreamsCharactersWhole) {
-  const auto tokenizer = build(character_builder({}));
+  const auto tokenizer = built(character_builder({}));
   StreamDecoder decoder(*tokenizer, true);
   std::string text;
   for (const TokenId id : tokenizer->encode(" aü🚀", kPlain)) {
@@ -270,12 +242,12 @@ TEST(CharacterBpe, StreamsCharactersWhole) {
 TEST(CharacterBpe, BeginsWithBosWhateverTheFileSays) {
   GgufBuilder builder = character_builder({});
   builder.set_bool("tokenizer.ggml.add_bos_token", false);
-  EXPECT_EQ(build(builder)->encode("a").front(), 1);
+  EXPECT_EQ(built(builder)->encode("a").front(), 1);
 }
 
 TEST(CharacterBpe, KnowsTheEndsOfATurn) {
   const auto tokenizer =
-      build(character_builder({}, {{"<turn|>"}, {"<|tool_response>"}, {"<|turn>"}, {"<eos>"}}));
+      built(character_builder({}, {{"<turn|>"}, {"<|tool_response>"}, {"<|turn>"}, {"<eos>"}}));
   const auto ends = [&](std::string_view text) {
     const Ids ids = tokenizer->encode(text, {.add_bos = false, .parse_special = true});
     return ids.size() == 1 && tokenizer->is_end_of_generation(ids[0]);
@@ -319,13 +291,13 @@ TEST(BpeTokenizer, TakesAMegabyteOfAnythingInItsStride) {
   for (const char* c : {"a", " ", "!"}) {
     for (std::string run = c; run.size() < 128; run += run) merges.push_back({run, run});
   }
-  expect_takes_a_megabyte(*build(bpe_builder(merges)));
+  expect_takes_a_megabyte(*built(bpe_builder(merges)));
 }
 
 TEST(CharacterBpe, TakesAMegabyteOfAnythingInItsStride) {
   Merges merges = {{"▁", "▁"}, {"\n", "\n"}};
   for (std::string run = "a"; run.size() < 128; run += run) merges.push_back({run, run});
-  expect_takes_a_megabyte(*build(character_builder(merges, {{"!"}, {"7"}})));
+  expect_takes_a_megabyte(*built(character_builder(merges, {{"!"}, {"7"}})));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 namespace kinglet {
 namespace {
 
-struct Case {
+struct NamedFormat {
   const char* format;
   const char* expected;  // of kConversation
 };
@@ -25,7 +25,7 @@ const std::vector<ChatMessage> kConversation = {{ChatRole::system, "Be kind."},
                                                 {ChatRole::assistant, "Hi there"},
                                                 {ChatRole::user, " Who? "}};
 
-const Case kCases[] = {
+const NamedFormat kCases[] = {
     {"chatml",
      "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nHello<|im_end|>\n"
      "<|im_start|>assistant\nHi there<|im_end|>\n<|im_start|>user\n Who? <|im_end|>\n"
@@ -81,7 +81,7 @@ std::unique_ptr<Tokenizer> plain_tokenizer() {
 
 TEST(ChatTemplate, RendersEachFormatByName) {
   const auto tokenizer = plain_tokenizer();
-  for (const Case& c : kCases) {
+  for (const NamedFormat& c : kCases) {
     const auto chat = ChatTemplate::named(c.format, tokenizer->vocabulary());
     ASSERT_TRUE(chat.ok()) << c.format << ": " << chat.error().message;
     const auto text = chat.value().render(kConversation, {});
@@ -151,13 +151,8 @@ TEST(ChatTemplate, ReadsTheFilesOwnOrTakesANamedOne) {
   EXPECT_EQ(unknown.error().code, ErrorCode::invalid_argument);
 }
 
-std::string read_text(const std::string& name) {
-  const std::vector<std::byte> bytes = read_fixture(name);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 jinja::Value read_json(const std::string& name) {
-  const auto value = jinja::parse_json(read_text(name));
+  const auto value = jinja::parse_json(read_text_fixture(name));
   EXPECT_TRUE(value.ok()) << name << ": " << value.error().message;
   return value.value();
 }
@@ -168,7 +163,7 @@ TEST(ChatTemplate, LaysOutAsJinja2) {
   const jinja::Value chats = read_json("jinja/chats.json");
   ASSERT_GT(chats.entries().entries.size(), 20u);
   for (const auto& [name, answers] : chats.entries().entries) {
-    const std::string source = read_text("chat/" + name.as_bytes() + ".jinja");
+    const std::string source = read_text_fixture("chat/" + name.as_bytes() + ".jinja");
     const auto chat = ChatTemplate::parse(source, "<s>", "</s>");
     ASSERT_TRUE(chat.ok()) << name.as_bytes() << ": " << chat.error().message;
     ASSERT_EQ(answers.items().size(), conversations.items().size());

@@ -12,18 +12,6 @@
 namespace kinglet {
 namespace {
 
-constexpr EncodeOptions kPlain = {.add_bos = false};
-
-// The pieces of a text, with bars between them: "▁Once|▁upon".
-std::string pieces(const Tokenizer& tokenizer, std::string_view text,
-                   EncodeOptions options = kPlain) {
-  std::string out;
-  for (const TokenId id : tokenizer.encode(text, options)) {
-    out += cat(out.empty() ? "" : "|", tokenizer.piece(id, true));
-  }
-  return out;
-}
-
 TEST(SpmTokenizer, MergesTheHighestScoreFirst) {
   const std::vector<TestToken> letters = {{"a", -10}, {"b", -10}, {"c", -10}};
   auto tokens = letters;

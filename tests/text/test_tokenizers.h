@@ -58,6 +58,35 @@ inline std::unique_ptr<Tokenizer> built(const GgufBuilder& builder) {
   return nullptr;
 }
 
+// Expects that there is no tokenizer, for this reason.
+inline void expect_error(const GgufBuilder& builder, ErrorCode code, std::string_view part) {
+  const auto tokenizer = build_tokenizer(builder);
+  ASSERT_FALSE(tokenizer.ok());
+  EXPECT_EQ(tokenizer.error().code, code) << tokenizer.error().message;
+  EXPECT_NE(tokenizer.error().message.find(part), std::string::npos) << tokenizer.error().message;
+}
+
+constexpr EncodeOptions kPlain = {.add_bos = false};
+
+// The pieces of a text, with bars between them: "▁Once|▁upon".
+inline std::string pieces(const Tokenizer& tokenizer, std::string_view text,
+                          EncodeOptions options = kPlain) {
+  std::string out;
+  for (const TokenId id : tokenizer.encode(text, options)) {
+    out += cat(out.empty() ? "" : "|", tokenizer.piece(id, true));
+  }
+  return out;
+}
+
+struct TextIds {
+  std::string text;
+  Ids ids;
+};
+
+inline void expect_ids(const Tokenizer& tokenizer, const std::vector<TextIds>& texts) {
+  for (const auto& [text, ids] : texts) EXPECT_EQ(tokenizer.encode(text, kPlain), ids) << text;
+}
+
 struct TestToken {
   std::string text;
   float score = 0;

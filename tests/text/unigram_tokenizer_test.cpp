@@ -75,15 +75,6 @@ GgufBuilder plain_builder() {
   return builder;
 }
 
-struct Case {
-  std::string text;
-  Ids ids;
-};
-
-void expect_ids(const Tokenizer& tokenizer, const std::vector<Case>& cases) {
-  for (const auto& [text, ids] : cases) EXPECT_EQ(tokenizer.encode(text), ids) << text;
-}
-
 // The expected ids of the next three tests are llama.cpp's.
 
 TEST(Unigram, GivesTheReferenceIdsWhereSpacesMerge) {

@@ -11,13 +11,6 @@
 namespace kinglet {
 namespace {
 
-void expect_error(const GgufBuilder& builder, ErrorCode code, std::string_view part) {
-  const auto tokenizer = build_tokenizer(builder);
-  ASSERT_FALSE(tokenizer.ok());
-  EXPECT_EQ(tokenizer.error().code, code);
-  EXPECT_NE(tokenizer.error().message.find(part), std::string::npos) << tokenizer.error().message;
-}
-
 GgufBuilder base_builder() { return spm_builder(spm_base_tokens()); }
 
 TEST(Vocabulary, AFileWithoutTokenizerSaysSo) {

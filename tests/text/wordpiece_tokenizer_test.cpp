@@ -40,17 +40,6 @@ class WordPiece : public testing::Test {
   const std::unique_ptr<Tokenizer> tokenizer_ = built(wordpiece_builder());
 };
 
-struct Case {
-  std::string text;
-  Ids ids;
-};
-
-void expect_ids(const Tokenizer& tokenizer, const std::vector<Case>& cases) {
-  for (const auto& [text, ids] : cases) {
-    EXPECT_EQ(tokenizer.encode(text, {.add_bos = false}), ids) << text;
-  }
-}
-
 // The expected ids are llama.cpp's.
 TEST_F(WordPiece, GivesTheReferenceIds) {
   using namespace std::string_literals;

@@ -62,8 +62,7 @@ inline std::string unescaped(std::string text) {
 
 // In the file, each part is on a line of its own.
 inline std::vector<ReferencePicture> read_pictures(std::string_view fixture) {
-  const auto bytes = read_fixture(fixture);
-  const std::string json(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string json = read_text_fixture(fixture);
   std::vector<ReferencePicture> pictures;
   const auto number = [](const std::string& line, std::string_view key) {
     const size_t at = line.find(key);

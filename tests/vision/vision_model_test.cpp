@@ -58,13 +58,13 @@ TEST(VisionModel, RefusesAnUnknownProjector) {
 }
 
 TEST(VisionModel, RefusesMissingAndSuperfluousTensors) {
-  expect_refused(without_tensor(kFixture, "v.blk.1.ffn_up.weight"), ErrorCode::missing_tensor,
+  expect_refused(without(kFixture, "v.blk.1.ffn_up.weight"), ErrorCode::missing_tensor,
                  "tensor v.blk.1.ffn_up.weight is missing");
-  expect_refused(without_tensor(kFixture, "mm.model.fc.weight"), ErrorCode::missing_tensor,
+  expect_refused(without(kFixture, "mm.model.fc.weight"), ErrorCode::missing_tensor,
                  "tensor mm.model.fc.weight is missing");
-  expect_refused(without_tensor(kFixture, "v.position_embd.weight"), ErrorCode::missing_tensor,
+  expect_refused(without(kFixture, "v.position_embd.weight"), ErrorCode::missing_tensor,
                  "tensor v.position_embd.weight is missing");
-  expect_refused(without_tensor(kFixture, "v.patch_embd.bias"), ErrorCode::unsupported_feature,
+  expect_refused(without(kFixture, "v.patch_embd.bias"), ErrorCode::unsupported_feature,
                  "has no place in this architecture");
 }
 

@@ -11,8 +11,8 @@ namespace kinglet::fuzz {
 namespace {
 
 constexpr uint32_t kMaxPositions = 80;
-constexpr uint32_t kMaxHeadDim = 72;
-constexpr uint32_t kMaxRows = kTileRows + 4;  // of tokens and heads: more than a tile has
+constexpr uint32_t kMaxTileHeadDim = 72;
+constexpr uint32_t kMaxTileRows = kTileRows + 4;  // of tokens and heads: more than a tile has
 
 std::vector<float> attend_with(const KernelSet& kernels, AttentionTile tile, const KvView& view) {
   std::vector<float> output(tile.n_tokens * tile.token_stride, NAN);
@@ -27,7 +27,7 @@ std::vector<float> attend_with(const KernelSet& kernels, AttentionTile tile, con
 void attention(Bytes bytes) {
   Input input(bytes);
   const auto kind = [&] { return static_cast<KvKind>(input.up_to(kNKvKinds - 1)); };
-  const uint32_t head_dim = 1 + input.up_to(kMaxHeadDim - 1);
+  const uint32_t head_dim = 1 + input.up_to(kMaxTileHeadDim - 1);
   const uint32_t n_positions = 1 + input.up_to(kMaxPositions - 1);
   KvStoreConfig config{.rows = {{0, 1, head_dim}},
                        .k_kind = kind(),
@@ -37,8 +37,8 @@ void attention(Bytes bytes) {
   auto store = KvStore::create(config);
   check(store.ok(), "a small store is refused");
   KvCache cache(store.value(), n_positions);
-  const uint32_t n_heads = 1 + input.up_to(kMaxRows - 1);
-  const uint32_t n_tokens = 1 + input.up_to(std::min(n_positions, kMaxRows / n_heads) - 1);
+  const uint32_t n_heads = 1 + input.up_to(kMaxTileRows - 1);
+  const uint32_t n_tokens = 1 + input.up_to(std::min(n_positions, kMaxTileRows / n_heads) - 1);
   AttentionTile tile{.queries = nullptr,
                      .output = nullptr,
                      .token_stride = size_t{n_heads} * head_dim,

@@ -39,7 +39,7 @@ std::string spelled(std::string_view bytes) {
   return out;
 }
 
-std::unique_ptr<Tokenizer> make(std::string_view pretokenizer) {
+std::unique_ptr<Tokenizer> make_bpe(std::string_view pretokenizer) {
   constexpr std::pair<const char*, const char*> kMerges[] = {
       {" ", "t"}, {"h", "e"},   {" t", "he"},     {"a", "n"},           {"an", "d"},  {" ", "and"},
       {"1", "2"}, {"12", "3"},  {"\xc3", "\xa9"}, {"\xe4\xb8", "\xad"}, {"\n", "\n"}, {"'", "s"},
@@ -109,7 +109,7 @@ void check_words(const Pretokenizer& pretokenizer, std::string_view text) {
 void bpe(Bytes bytes) {
   static const auto tokenizers = [] {
     std::array<std::unique_ptr<Tokenizer>, kNPretokenizers> made;
-    for (size_t i = 0; i < made.size(); ++i) made[i] = make(kPretokenizers[i]);
+    for (size_t i = 0; i < made.size(); ++i) made[i] = make_bpe(kPretokenizers[i]);
     return made;
   }();
   static const auto of_characters = make_of_characters();

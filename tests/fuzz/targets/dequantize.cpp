@@ -14,7 +14,7 @@ namespace kinglet::fuzz {
 namespace {
 
 constexpr size_t kMaxBytes = 4096;
-constexpr size_t kMaxRows = 20;
+constexpr size_t kMaxPackedRows = 20;
 
 bool is_finite(Half value) { return std::isfinite(to_float(value)); }
 
@@ -79,7 +79,7 @@ void check_woven(const DTypeInfo& type, const std::vector<std::byte>& blocks, si
 void dequantize(Bytes bytes) {
   Input input(bytes.first(std::min(bytes.size(), kMaxBytes)));
   const DTypeInfo& type = dtypes()[input.up_to(static_cast<uint32_t>(dtypes().size() - 1))];
-  const size_t n_rows = 1 + input.up_to(kMaxRows - 1);
+  const size_t n_rows = 1 + input.up_to(kMaxPackedRows - 1);
   const Bytes rest = input.rest();
   const size_t n_blocks = (rest.size() / type.block_bytes + n_rows) / n_rows;  // in a row
   std::vector<std::byte> blocks(n_rows * n_blocks * type.block_bytes);

@@ -17,7 +17,7 @@ namespace {
 // in this way.
 constexpr uint64_t kMaxUnannounced = 1 << 24;
 
-Result<GgufFile> stream(Bytes file, std::optional<uint64_t> announced, Bytes piece_sizes) {
+Result<GgufFile> stream_file(Bytes file, std::optional<uint64_t> announced, Bytes piece_sizes) {
   GgufLoader loader(announced);
   size_t n_pieces = 0;
   while (!file.empty()) {
@@ -99,14 +99,14 @@ void gguf(Bytes bytes) {
   const Bytes piece_sizes = input.take(input.up_to(4));
   const Bytes file = input.rest();
 
-  auto whole = stream(file, file.size(), {});
-  auto pieces = stream(file, file.size(), piece_sizes);
+  auto whole = stream_file(file, file.size(), {});
+  auto pieces = stream_file(file, file.size(), piece_sizes);
   check_same(whole, pieces);
   if (whole.ok()) read_header(whole.value().header());
 
   const auto header = parse_gguf_header(std::as_bytes(file));
   if (header.ok() && header.value().data_bytes > kMaxUnannounced) return;
-  auto unannounced = stream(file, std::nullopt, piece_sizes);
+  auto unannounced = stream_file(file, std::nullopt, piece_sizes);
   check(unannounced.ok() == whole.ok(), "the announced size decides");
 }
 

@@ -14,7 +14,7 @@
 namespace kinglet::fuzz {
 namespace {
 
-constexpr size_t kMaxBytes = 32;
+constexpr size_t kMaxTextBytes = 32;
 
 std::vector<uint8_t> bytes_that_follow(GrammarMatcher& matcher, GrammarMatcher::State state) {
   std::vector<uint8_t> bytes;
@@ -31,7 +31,7 @@ void walk(std::shared_ptr<const Grammar> grammar, Input& input) {
   GrammarMatcher forgetful(grammar);
   auto state = matcher.start();
   auto again = forgetful.start();
-  for (size_t n = 0; n < kMaxBytes; ++n) {
+  for (size_t n = 0; n < kMaxTextBytes; ++n) {
     const auto bytes = bytes_that_follow(matcher, state);
     if (matcher.is_too_ambiguous()) return;
     check(matcher.can_continue(state) == !bytes.empty(), "it says wrongly whether it can go on");

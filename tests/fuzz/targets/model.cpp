@@ -19,22 +19,22 @@ namespace {
 
 // One for each difference between models: norms, gates, experts, fused tensors, rotations,
 // tokenizers, recurrent layers.
-constexpr const char* kFixtures[] = {"arch/starcoder2",    "arch/phi3-short",
-                                     "arch/gemma2-caps",   "arch/mixtral",
-                                     "arch/olmo2",         "arch/qwen2-yarn",
-                                     "arch/smollm3",       "arch/stablelm-parallel",
-                                     "arch/gemma3-linear", "arch/olmoe",
-                                     "hybrid/lfm2moe",     "hybrid/qwen35-mtp",
-                                     "hybrid/mamba2",      "hybrid/granitehybrid-moe",
-                                     "hybrid/falcon-h1",   "quant/qwen3-NVFP4",
-                                     "quant/qwen3-Q1_0",   "arch/apertus",
-                                     "arch/cohere2",       "arch/glm4-sections",
-                                     "arch/hunyuan-dense", "arch/mistral3",
-                                     "arch/nemotron",      "arch/minicpm-long",
-                                     "hybrid/qwen35moe",   "arch/gemma4",
-                                     "arch/gemma4-kv"};
-constexpr uint32_t kMaxTokens = 4;
-constexpr int kMaxChanges = 16;
+constexpr const char* kModels[] = {"arch/starcoder2",    "arch/phi3-short",
+                                   "arch/gemma2-caps",   "arch/mixtral",
+                                   "arch/olmo2",         "arch/qwen2-yarn",
+                                   "arch/smollm3",       "arch/stablelm-parallel",
+                                   "arch/gemma3-linear", "arch/olmoe",
+                                   "hybrid/lfm2moe",     "hybrid/qwen35-mtp",
+                                   "hybrid/mamba2",      "hybrid/granitehybrid-moe",
+                                   "hybrid/falcon-h1",   "quant/qwen3-NVFP4",
+                                   "quant/qwen3-Q1_0",   "arch/apertus",
+                                   "arch/cohere2",       "arch/glm4-sections",
+                                   "arch/hunyuan-dense", "arch/mistral3",
+                                   "arch/nemotron",      "arch/minicpm-long",
+                                   "hybrid/qwen35moe",   "arch/gemma4",
+                                   "arch/gemma4-kv"};
+constexpr uint32_t kMaxGenerated = 4;
+constexpr int kMaxModelChanges = 16;
 
 constexpr uint64_t kNumbers[] = {0,          1,          2,          3,
                                  7,          8,          0x7fffffff, 0x80000000,
@@ -45,7 +45,7 @@ constexpr float kFloats[] = {0.0f,  -0.0f,  1.0f,   -1.0f, 1e-30f,   1e30f,
 
 ::kinglet::Bytes base_file(uint32_t choice) {
   if (choice == 0) return TinyModel().build();
-  return read_fixture(cat(kFixtures[choice - 1], ".gguf"));
+  return read_fixture(cat(kModels[choice - 1], ".gguf"));
 }
 
 struct Base {
@@ -71,7 +71,7 @@ size_t place(Input& input, size_t begin, size_t end) {
   return begin + input.number<uint32_t>() % std::max<size_t>(end - begin, 1);
 }
 
-void change(Input& input, ::kinglet::Bytes& file, size_t n_header) {
+void change_model(Input& input, ::kinglet::Bytes& file, size_t n_header) {
   const uint32_t how = input.up_to(7);
   const size_t in_header = place(input, 0, n_header);
   switch (how) {
@@ -103,7 +103,7 @@ Status generate(const LanguageModel& loaded, const SessionOptions& session_optio
   KINGLET_ASSIGN(auto session, Session::create(loaded.model, pool, session_options));
   const auto prompt = loaded.tokenizer->encode("abcde");
   GenerationOptions options;
-  options.max_tokens = kMaxTokens;
+  options.max_tokens = kMaxGenerated;
   options.shifts_context = true;
   KINGLET_ASSIGN(Generation generation,
                  Generation::start(*session, *loaded.tokenizer, prompt, options));
@@ -128,11 +128,11 @@ Status load_and_generate(const ::kinglet::Bytes& file, std::string_view kernels,
 void model(Bytes bytes) {
   static const auto bases = [] {
     std::vector<Base> files;
-    for (uint32_t i = 0; i <= std::size(kFixtures); ++i) files.push_back(make_base(i));
+    for (uint32_t i = 0; i <= std::size(kModels); ++i) files.push_back(make_base(i));
     return files;
   }();
   Input input(bytes);
-  const Base& base = bases[input.up_to(std::size(kFixtures))];
+  const Base& base = bases[input.up_to(std::size(kModels))];
   ::kinglet::Bytes file = base.bytes;
   const auto sets = available_kernels();
   const std::string_view kernels = sets[input.up_to(static_cast<uint32_t>(sets.size()) - 1)]->name;
@@ -141,7 +141,8 @@ void model(Bytes bytes) {
                                .k_kind = static_cast<KvKind>(input.up_to(kNKvKinds - 1)),
                                .v_kind = static_cast<KvKind>(input.up_to(kNKvKinds - 1)),
                                .page_positions = input.up_to(4)};
-  for (int i = 0; i < kMaxChanges && !input.empty(); ++i) change(input, file, base.header_bytes);
+  for (int i = 0; i < kMaxModelChanges && !input.empty(); ++i)
+    change_model(input, file, base.header_bytes);
   const Status status = load_and_generate(file, kernels, options);
   check(status.ok() || !status.error().message.empty(), "an error without words");
 }

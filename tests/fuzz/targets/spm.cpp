@@ -12,7 +12,7 @@
 namespace kinglet::fuzz {
 namespace {
 
-std::unique_ptr<Tokenizer> make(bool with_bytes, bool add_space_prefix) {
+std::unique_ptr<Tokenizer> make_spm(bool with_bytes, bool add_space_prefix) {
   std::vector<std::string> texts = {"<unk>", "<s>", "</s>", "<|user|>"};
   std::vector<int32_t> types = {2, 3, 3, 4};
   for (int byte = 0; with_bytes && byte < 256; ++byte) {
@@ -52,9 +52,9 @@ std::string with_spaces(std::string_view text) {
 }  // namespace
 
 void spm(Bytes bytes) {
-  static const auto with_bytes = make(true, true);
-  static const auto without_prefix = make(true, false);
-  static const auto with_unknown = make(false, true);
+  static const auto with_bytes = make_spm(true, true);
+  static const auto without_prefix = make_spm(true, false);
+  static const auto with_unknown = make_spm(false, true);
   Input input(bytes);
   const uint32_t choice = input.up_to(3);
   const std::string_view text = input.rest_text();

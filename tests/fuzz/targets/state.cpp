@@ -18,7 +18,7 @@ namespace kinglet::fuzz {
 namespace {
 
 constexpr uint32_t kCtx = 12;
-constexpr int kMaxChanges = 8;
+constexpr int kMaxStateChanges = 8;
 
 using State = std::vector<std::byte>;
 
@@ -38,7 +38,7 @@ void seal(State& state) {
 }
 
 // Overwrites some bytes, or cuts or extends the end.
-void change(Input& input, State& state) {
+void change_state(Input& input, State& state) {
   const size_t at = input.number<uint16_t>() % state.size();
   switch (input.up_to(3)) {
     case 0:
@@ -101,7 +101,7 @@ void state(Bytes bytes) {
   const auto session = make_session(loaded, pool, input, k_kind, v_kind);
 
   State changed = save(*saved);
-  for (int i = 0; i < kMaxChanges && !input.empty(); ++i) change(input, changed);
+  for (int i = 0; i < kMaxStateChanges && !input.empty(); ++i) change_state(input, changed);
   if (input.flag()) seal(changed);
 
   const State before = save(*session);

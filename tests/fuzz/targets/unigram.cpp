@@ -23,7 +23,7 @@ CharsmapBuilder charsmap() {
                           {"㏂", "a.m."}});
 }
 
-std::unique_ptr<Tokenizer> make(bool spaces, const CharsmapBuilder* map) {
+std::unique_ptr<Tokenizer> make_unigram(bool spaces, const CharsmapBuilder* map) {
   std::vector<std::string> texts = {"<pad>", "</s>", "<unk>", "<|user|>"};
   std::vector<int32_t> types = {3, 3, 2, 4};
   for (const char* text : {"▁",   "▁the", "▁t", "t",  "h",    "e", "he", "a", "an", "and", "▁and",
@@ -62,7 +62,7 @@ void check_damaged(Input& input) {
     if (what == 0) node = input.number<uint32_t>();
     if (what == 1) node ^= 1u << input.up_to(31);
   }
-  const auto tokenizer = make(true, &map);
+  const auto tokenizer = make_unigram(true, &map);
   (void)tokenizer->encode(input.rest_text());
 }
 
@@ -70,8 +70,8 @@ void check_damaged(Input& input) {
 
 void unigram(Bytes bytes) {
   static const CharsmapBuilder map = charsmap();
-  static const std::array tokenizers = {make(true, &map), make(false, &map), make(true, nullptr),
-                                        make(false, nullptr)};
+  static const std::array tokenizers = {make_unigram(true, &map), make_unigram(false, &map),
+                                        make_unigram(true, nullptr), make_unigram(false, nullptr)};
   Input input(bytes);
   const uint32_t choice = input.up_to(tokenizers.size() + 1);
   if (choice == tokenizers.size() + 1) return check_damaged(input);

@@ -15,22 +15,22 @@ namespace kinglet::fuzz {
 namespace {
 
 // One for each projector.
-constexpr const char* kFixtures[] = {"idefics3",         "idefics3-old", "gemma3-Q4_0",
-                                     "lfm2-unnormed",    "qwen2vl-old",  "qwen25vl",
-                                     "qwen3vl-deepstack"};
-constexpr uint32_t kNumbers[] = {0, 1, 2, 3, 4, 8, 16, 64, 100, 512, 4096, 0x7fffffff, 0xffffffff};
-constexpr int kMaxChanges = 8;
+constexpr const char* kVisionModels[] = {"idefics3",         "idefics3-old", "gemma3-Q4_0",
+                                         "lfm2-unnormed",    "qwen2vl-old",  "qwen25vl",
+                                         "qwen3vl-deepstack"};
+constexpr uint32_t kSizes[] = {0, 1, 2, 3, 4, 8, 16, 64, 100, 512, 4096, 0x7fffffff, 0xffffffff};
+constexpr int kMaxVisionChanges = 8;
 // A picture may be large, but computing it must not take long.
 constexpr size_t kMaxPixels = 1 << 16;
 constexpr size_t kMaxSteps = 6;
 constexpr size_t kMostPatches = 1 << 10;
 
-void change(Input& input, ::kinglet::Bytes& file, size_t n_header) {
+void change_vision(Input& input, ::kinglet::Bytes& file, size_t n_header) {
   const size_t at = input.number<uint32_t>() % n_header;
   uint32_t value = input.number<uint8_t>();
   size_t n = 1;
   if (input.flag()) {
-    value = kNumbers[input.up_to(std::size(kNumbers) - 1)];
+    value = kSizes[input.up_to(std::size(kSizes) - 1)];
     n = sizeof value;
   }
   std::memcpy(file.data() + at, &value, std::min(n, n_header - at));
@@ -74,13 +74,13 @@ void read_picture(const VisionModel& model, Input& input) {
 
 void vision(Bytes bytes) {
   Input input(bytes);
-  ::kinglet::Bytes file = read_fixture(std::string("vision/") +
-                                       kFixtures[input.up_to(std::size(kFixtures) - 1)] + ".gguf");
+  ::kinglet::Bytes file = read_fixture(
+      std::string("vision/") + kVisionModels[input.up_to(std::size(kVisionModels) - 1)] + ".gguf");
   const auto header = parse_gguf_header(file);
   check(header.ok(), "no header of a fixture");
   const auto n_header = static_cast<size_t>(header.value().data_offset);
-  const uint32_t n_changes = input.up_to(kMaxChanges);
-  for (uint32_t i = 0; i < n_changes; ++i) change(input, file, n_header);
+  const uint32_t n_changes = input.up_to(kMaxVisionChanges);
+  for (uint32_t i = 0; i < n_changes; ++i) change_vision(input, file, n_header);
   auto loaded = load_gguf(file);
   if (!loaded.ok()) return;
   const auto model = VisionModel::load(std::move(loaded.value()), scalar_kernels());

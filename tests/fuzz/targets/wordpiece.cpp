@@ -11,7 +11,7 @@
 namespace kinglet::fuzz {
 namespace {
 
-std::unique_ptr<Tokenizer> make(bool lowercase, bool strip_accents) {
+std::unique_ptr<Tokenizer> make_wordpiece(bool lowercase, bool strip_accents) {
   std::vector<std::string> texts = {"[PAD]", "[UNK]", "[CLS]", "[SEP]"};
   std::vector<int32_t> types = {3, 3, 3, 3};
   for (const char* text :
@@ -37,8 +37,8 @@ std::unique_ptr<Tokenizer> make(bool lowercase, bool strip_accents) {
 }  // namespace
 
 void wordpiece(Bytes bytes) {
-  static const std::array tokenizers = {make(true, true), make(true, false), make(false, true),
-                                        make(false, false)};
+  static const std::array tokenizers = {make_wordpiece(true, true), make_wordpiece(true, false),
+                                        make_wordpiece(false, true), make_wordpiece(false, false)};
   Input input(bytes);
   const uint32_t choice = input.up_to(tokenizers.size());
   const std::string_view text = input.rest_text();

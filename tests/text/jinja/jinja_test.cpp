@@ -11,13 +11,8 @@
 namespace kinglet::jinja {
 namespace {
 
-std::string read_text(const char* name) {
-  const std::vector<std::byte> bytes = read_fixture(name);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 Value read_json(const char* name) {
-  const auto value = parse_json(read_text(name));
+  const auto value = parse_json(read_text_fixture(name));
   EXPECT_TRUE(value.ok()) << value.error().message;
   return value.value();
 }

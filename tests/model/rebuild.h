@@ -1,0 +1,46 @@
+// Copies of fixtures that are built tensor by tensor.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gguf/file.h"
+#include "gguf/gguf_builder.h"
+#include "support.h"
+
+namespace kinglet {
+
+inline std::vector<uint64_t> dims_of(const Shape& shape) {
+  size_t n = kMaxDims;
+  while (n > 1 && shape[n - 1] == 1) --n;
+  return {shape.begin(), shape.begin() + static_cast<ptrdiff_t>(n)};
+}
+
+inline void copy_tensor(GgufBuilder& builder, const TensorView& tensor) {
+  builder.add_tensor(tensor.name, tensor.type, dims_of(tensor.shape), tensor.bytes);
+}
+
+inline void copy_metadata(GgufBuilder& builder, const GgufHeader& header) {
+  for (const MetadataEntry& entry : header.metadata) {
+    builder.set_raw(entry.key, static_cast<uint32_t>(entry.value.type()), entry.value.bytes());
+  }
+}
+
+using AddTensor = std::function<void(GgufBuilder&, const TensorView&)>;
+
+// The metadata of a fixture, and what `add` makes of each of its tensors.
+inline Bytes rebuild(const std::string& fixture, const AddTensor& add) {
+  auto file = read_gguf_file(fixture_path(fixture));
+  EXPECT_TRUE(file.ok());
+  GgufBuilder builder;
+  copy_metadata(builder, file.value().header());
+  for (const TensorInfo& info : file.value().header().tensors) {
+    add(builder, file.value().tensor(info));
+  }
+  return builder.build();
+}
+
+}  // namespace kinglet

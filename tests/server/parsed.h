@@ -1,0 +1,18 @@
+// JSON in the tests of the server.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "server/json.h"
+
+namespace kinglet::server {
+
+inline Json json(std::string_view text) {
+  auto parsed = parse_json(text);
+  EXPECT_TRUE(parsed.ok()) << text;
+  return parsed.ok() ? parsed.value() : Json();
+}
+
+}  // namespace kinglet::server
