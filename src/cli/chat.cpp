@@ -32,7 +32,7 @@ constexpr char kHelp[] =
     "A line that ends with \\ goes on in the next one, and so does all between two \"\"\".\n"
     "Ctrl-C stops an answer.\n";
 
-void write(std::string_view text) {
+void show(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }
@@ -43,16 +43,16 @@ class AnswerPrinter {
   AnswerPrinter() : styles_(writes_to_terminal()) {}
 
   void print(std::string_view text, bool is_thought) {
-    if (!styles_) return write(text);
-    if (is_thought != is_thought_) write(is_thought ? "\x1b[90m" : "\x1b[0m\n\n");
+    if (!styles_) return show(text);
+    if (is_thought != is_thought_) show(is_thought ? "\x1b[90m" : "\x1b[0m\n\n");
     is_thought_ = is_thought;
-    if (is_thought) return write(text);
-    write(styler_.push(text));
+    if (is_thought) return show(text);
+    show(styler_.push(text));
   }
 
   void end() {
-    if (styles_) write(styler_.end());
-    write("\n");
+    if (styles_) show(styler_.end());
+    show("\n");
   }
 
  private:

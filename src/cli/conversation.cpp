@@ -19,8 +19,6 @@ namespace kinglet::cli {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 struct RoleName {
   ChatRole role;
   std::string_view name;
@@ -118,7 +116,7 @@ Status Conversation::answer(std::string_view message,
 // Returns the answer without its thoughts, because templates leave thoughts out of later turns.
 Result<std::string> Conversation::stream_answer(const AnswerListener& listener,
                                                 const Cancellation& cancellation) {
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   const ::kinglet::ChatOptions layout = {.thinking = options_.thinking, .now = local_time()};
   KINGLET_ASSIGN(ChatText laid_out, format_.chat_template.render(messages_, layout));
   if (options_.trust_content) laid_out.said.clear();
@@ -162,7 +160,7 @@ Result<std::string> Conversation::stream_answer(const AnswerListener& listener,
   reader.end(parts);
   tell();
   if (options_.show_speed) {
-    const std::chrono::duration<double> seconds = Clock::now() - start;
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     std::fprintf(stderr,
                  "\nprompt: %zu tokens, %u of them known; answer: %zu tokens, %u of them guessed; "
                  "%.1f s\n",

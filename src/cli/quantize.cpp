@@ -133,7 +133,7 @@ void set_metadata(const GgufHeader& header, const Recipe& recipe, std::span<cons
   }
 }
 
-Status write(GgufFile& file, const Conversion& conversion, GgufWriter& out) {
+Status write_tensor(GgufFile& file, const Conversion& conversion, GgufWriter& out) {
   if (!conversion.changes_type()) return out.write_tensor(file.tensor(*conversion.source).bytes);
   const Rows rows(file, *conversion.source);
   std::vector<float> scales;
@@ -161,7 +161,7 @@ Status quantize(const QuantizeOptions& options) {
     }
   }
   KINGLET_TRY(out.open(options.output));
-  for (const Conversion& conversion : conversions) KINGLET_TRY(write(file, conversion, out));
+  for (const Conversion& conversion : conversions) KINGLET_TRY(write_tensor(file, conversion, out));
   return out.close();
 }
 
