@@ -63,6 +63,4 @@ if(KINGLET_SANITIZE MATCHES undefined)
 endif()
 target_link_libraries(kinglet_server PUBLIC kinglet_core kinglet_server_libraries
                       PRIVATE kinglet_options)
-if(KINGLET_UNITY)
-  set_target_properties(kinglet_server PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 13)
-endif()
+compile_in_groups(kinglet_server 100000)

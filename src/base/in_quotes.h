@@ -11,7 +11,4 @@ namespace kinglet {
 // message.
 std::string in_quotes(std::string_view text);
 
-// For a std::string, std::quoted() would be the better match where <iomanip> is included.
-inline std::string quoted(const std::string& text) { return quoted(std::string_view(text)); }
-
 }  // namespace kinglet
