@@ -1,9 +1,10 @@
 // Builds the modules of the wasm engine into build/wasm/. As a program, build-wasm.mjs [--limits]
 // [--products] also builds the modules that measure the machine's limits (see bench/limits) and
-// matrix products (see bench/products.cpp).
+// matrix products (see bench/products.cpp); build-wasm.mjs --configure only configures the build,
+// tests included.
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { cmakeBuild, fail, versionOf } from './tools.mjs';
+import { cmakeBuild, cmakeConfigure, fail, versionOf } from './tools.mjs';
 
 export const wasmBuild = 'build/emscripten';
 export const variants = ['simd128', 'relaxed-simd', 'simd128-threads', 'relaxed-simd-threads'];
@@ -14,26 +15,28 @@ const debianRoot = '/usr/share/emscripten';
  * also the core's tests. `benchmarks`: "limits", "products".
  */
 export function buildWasm({ onlyThreads = false, withTests = false, benchmarks = [] } = {}) {
-  const { toolchainFile, env, options } = findEmscripten();
   const modules = variants.filter((variant) => !onlyThreads || variant.endsWith('-threads'));
   const simds = variants.filter((variant) => !variant.endsWith('-threads'));
-  cmakeBuild(
-    wasmBuild,
-    [
+  const { env, options } = settings(withTests);
+  const targets = [
+    ...modules.map((variant) => `kinglet-${variant}`),
+    ...(withTests ? simds.map((simd) => `kinglet-tests-${simd}`) : []),
+    ...benchmarks.flatMap((name) => simds.map((simd) => `kinglet-${name}-${simd}`)),
+  ].map((target) => target.replaceAll('-', '_'));
+  cmakeBuild(wasmBuild, options, { env, targets });
+}
+
+function settings(withTests) {
+  const { toolchainFile, env, options } = findEmscripten();
+  return {
+    env,
+    options: [
       `-DCMAKE_TOOLCHAIN_FILE=${toolchainFile}`,
       `-DKINGLET_NODE=${process.execPath}`,
       `-DKINGLET_TESTS=${withTests ? 'ON' : 'OFF'}`,
       ...options,
     ],
-    {
-      env,
-      targets: [
-        ...modules.map((variant) => `kinglet-${variant}`),
-        ...(withTests ? simds.map((simd) => `kinglet-tests-${simd}`) : []),
-        ...benchmarks.flatMap((name) => simds.map((simd) => `kinglet-${name}-${simd}`)),
-      ].map((target) => target.replaceAll('-', '_')),
-    },
-  );
+  };
 }
 
 /** Finds Emscripten. A current one is used as it is; Debian's 3.1.6 with Debian's newer LLVM. */
@@ -66,6 +69,11 @@ function findEmscripten() {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const benchmarks = ['limits', 'products'].filter((name) => process.argv.includes(`--${name}`));
-  buildWasm({ benchmarks });
+  const asked = (name) => process.argv.includes(`--${name}`);
+  if (asked('configure')) {
+    const { env, options } = settings(true);
+    cmakeConfigure(wasmBuild, options, env);
+  } else {
+    buildWasm({ benchmarks: ['limits', 'products'].filter(asked) });
+  }
 }

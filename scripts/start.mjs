@@ -1,6 +1,7 @@
 // npm start [words]: builds what is missing, tells a story in the terminal (beginning with the
 // words, if given), then serves the demo page.
 //   --once            stop after the story
+//   --no-wasm         take the modules in build/wasm as they are
 //   --port N          the port of the page
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,14 +13,18 @@ import { fail, root, run } from './tools.mjs';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { once: { type: 'boolean' }, port: { type: 'string', default: '8080' } },
+  options: {
+    once: { type: 'boolean' },
+    'no-wasm': { type: 'boolean' },
+    port: { type: 'string', default: '8080' },
+  },
 });
 const prompt = positionals.join(' ') || 'Once upon a time';
 
 run('scripts/setup', ['wasm']);
 // Node and the page, which is served with isolation, both use the modules with threads.
 const onlyThreads = true;
-buildWasm({ onlyThreads });
+if (!values['no-wasm']) buildWasm({ onlyThreads });
 await buildPackage();
 await tellStory();
 if (!values.once) {
