@@ -14,7 +14,7 @@
 namespace kinglet {
 namespace {
 
-Result<ModelConfig> read(const TinyModel& tiny) { return config_of(tiny.build()); }
+Result<ModelConfig> read(const TinyModel& tiny) { return load_config(tiny.build()); }
 
 // A tiny model of this architecture with more keys; its tensors do not matter here.
 TinyModel tiny_model(const std::string& architecture, std::function<void(GgufBuilder&)> edit = {}) {

@@ -48,7 +48,7 @@ inline Bytes without(const char* fixture, std::string_view name) {
   return file;
 }
 
-inline Result<ModelConfig> config_of(const Bytes& bytes) {
+inline Result<ModelConfig> load_config(const Bytes& bytes) {
   KINGLET_ASSIGN(const GgufFile file, load_gguf(bytes));
   return read_config(file.header());
 }

@@ -24,7 +24,7 @@ std::vector<uint32_t> of_layers(const ModelConfig& config, const F& f) {
 }
 
 TEST(Gemma4, LayersDifferInHeadsWidthsAndWhoseRowsTheyRead) {
-  const auto read_one = config_of(read_fixture(kFixture));
+  const auto read_one = load_config(read_fixture(kFixture));
   ASSERT_TRUE(read_one.ok()) << read_one.error().message;
   const ModelConfig& config = read_one.value();
   using List = std::vector<uint32_t>;
@@ -55,9 +55,9 @@ TEST(Gemma4, OnlyLayersOfTheirOwnRowsTakeMemory) {
 }
 
 TEST(Gemma4, LogitsAreCappedAndLocalLayersHaveABaseWhereTheFileDoesNotSay) {
-  EXPECT_EQ(config_of(without(kFixture, "gemma4.final_logit_softcapping")).value().logit_softcap,
+  EXPECT_EQ(load_config(without(kFixture, "gemma4.final_logit_softcapping")).value().logit_softcap,
             30.0f);
-  EXPECT_EQ(config_of(without(kFixture, "gemma4.rope.freq_base_swa")).value().rope.local_theta,
+  EXPECT_EQ(load_config(without(kFixture, "gemma4.rope.freq_base_swa")).value().rope.local_theta,
             10000.0f);
 }
 
@@ -106,7 +106,7 @@ TEST(Gemma4, ExpertsAreRefused) {
   ASSERT_TRUE(header.ok());
   copy_metadata(builder, header.value());
   builder.set_uint32("gemma4.expert_count", 8);
-  const auto config = config_of(builder.build());
+  const auto config = load_config(builder.build());
   ASSERT_FALSE(config.ok());
   EXPECT_EQ(config.error().code, ErrorCode::unsupported_feature);
   EXPECT_EQ(config.error().message,
