@@ -34,7 +34,7 @@ optimizeWasm(
 
 const workerScript = linked.replace(/\.js$/, '.worker.js');
 const text = readFileSync(linked, 'utf8');
-const glue = isOld(text) ? modernize(text) : text;
+const glue = isOld(text) ? modernize(text) : bundleable(text);
 writeFileSync(join(folder, `${name}.js`), exactDecoder + glue);
 
 /** Whether the glue is that of Emscripten 3.1.6, which assumes that Node runs CommonJS. */
@@ -91,6 +91,29 @@ if (!isNode) {
   });
 }
 `;
+}
+
+/**
+ * Makes newer glue with threads start them from its own file, whatever name a bundler gave it, and
+ * makes it a script, because webpack's minimizer takes it for one: it must not await at its top.
+ */
+function bundleable(text) {
+  if (!text.includes('em-pthread')) return text;
+  const glue = replaceOnce(
+    text,
+    /new Worker\(new URL\("[^"]*\.js", ?import\.meta\.url\), ?/,
+    'new Worker(new URL(import.meta.url), ',
+  );
+  return replaceOnce(
+    glue,
+    /var isPthread = globalThis\.self\?\.name[^]*$/,
+    `(async () => {
+  const isNode = globalThis.process?.versions?.node !== undefined;
+  const name = isNode ? (await import("node:worker_threads")).workerData : globalThis.name;
+  if (String(name).startsWith("em-pthread")) createEngine();
+})();
+`,
+  );
 }
 
 function replaceOnce(text, pattern, replacement) {

@@ -1,4 +1,5 @@
 // Shared by the scripts: the project's folder, and functions that run commands.
+import './check-node.cjs';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
