@@ -272,7 +272,11 @@ void add_serve(Program& program) {
   command.add_option("--port", options.port, "Port; 0: any free one")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
+  // An empty key, of a shell variable that is not set, would let everybody in.
   command.add_option("--api-key", options.api_key, "Key that requests must contain")
+      ->check([](const std::string& key) {
+        return std::string(key.empty() ? "the key is empty, expected at least one character" : "");
+      })
       ->envname("KINGLET_API_KEY");
   command.add_option("--cors", options.cors,
                      "Origin whose pages may send requests, or * (default: the server's own)");

@@ -2,20 +2,61 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 
+#include "base/ascii.h"
 #include "base/format.h"
+#include "server/sockets.h"
 
 namespace kinglet::server {
 namespace {
 
+using Address =
+    std::array<uint8_t, 16>;  // of IPv6; an address of IPv4 is mapped (::ffff:127.0.0.1)
+
+// Parses an IP address in its full form, an IPv6 address with or without brackets. Returns nullopt
+// for a name, such as "127.evil.example".
+std::optional<Address> address_of(std::string_view host) {
+  if (host.find('\0') != host.npos) return std::nullopt;
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const std::string text(host);
+  Address v6{};
+  if (inet_pton(AF_INET6, text.c_str(), v6.data()) == 1) return v6;
+  Address v4{};
+  v4[10] = v4[11] = 0xFF;
+  if (inet_pton(AF_INET, text.c_str(), &v4[12]) == 1) return v4;
+  return std::nullopt;
+}
+
+bool is_loopback(const Address& address) {
+  static const Address kV6 = *address_of("::1");
+  static const Address kV4 = *address_of("127.0.0.0");
+  return address == kV6 || std::equal(address.begin(), address.begin() + 13, kV4.begin());
+}
+
 bool is_loopback(std::string_view host) {
-  return host == "localhost" || host == "::1" || host == "[::1]" || host.starts_with("127.");
+  const auto address = address_of(host);
+  return address ? is_loopback(*address) : equal_ignoring_case(host, "localhost");
+}
+
+// Whether the server knows that this is its own name. A page's own domain name may resolve to this
+// machine; an address cannot be made to mean another one.
+bool is_own_name(std::string_view name, std::string_view host) {
+  if (is_loopback(name) || equal_ignoring_case(name, host)) return true;
+  return !is_loopback(host) && address_of(name).has_value();
+}
+
+// Whether the server listens at an address of a network, where it may have names that it does not
+// know.
+bool may_have_other_names(std::string_view host) {
+  const auto address = address_of(host);
+  return address && !is_loopback(*address);
 }
 
 // The host without its port.
 std::string_view name_of(std::string_view host) {
-  const size_t colon = host.rfind(':');
-  const bool has_port = colon != std::string_view::npos && host.find(']', colon) == host.npos;
+  const size_t colon = host.find_last_not_of("0123456789");
+  const bool has_port = colon != host.npos && host[colon] == ':' && !host.ends_with(']');
   return has_port ? host.substr(0, colon) : host;
 }
 
@@ -44,13 +85,16 @@ bool may_read(const GuardOptions& options, std::string_view origin) {
 }
 
 std::optional<ApiError> refuse(const GuardOptions& options, const Caller& caller) {
-  if (is_loopback(options.host) && !is_loopback(name_of(caller.host))) {
-    return forbidden("this server answers to the names of this machine only, such as localhost",
-                     "wrong_host");
+  const bool is_own = is_own_name(name_of(caller.host), options.host);
+  if (!is_own && !may_have_other_names(options.host)) {
+    return forbidden(
+        "this server answers to localhost, to this machine's own addresses and to the name that "
+        "--host gives, and to no other name",
+        "wrong_host");
   }
   // A proxy in front of the server may have removed TLS.
-  const bool is_own_page =
-      caller.origin == cat("http://", caller.host) || caller.origin == cat("https://", caller.host);
+  const bool is_own_page = is_own && (caller.origin == cat("http://", caller.host) ||
+                                      caller.origin == cat("https://", caller.host));
   if (!caller.origin.empty() && !is_own_page && !may_read(options, caller.origin)) {
     return forbidden("pages of this origin may not ask here: see --cors", "wrong_origin");
   }

@@ -11,7 +11,7 @@
 namespace kinglet::server {
 
 struct GuardOptions {
-  std::string host;       // that the server listens at
+  std::string host;       // address or name that the server listens at; not empty
   std::string api_key;    // "": none is needed
   std::string page_from;  // origin whose pages may send requests, as its own may; "*": any
 };
@@ -27,10 +27,12 @@ struct Caller {
 // Whether pages of that origin may read answers.
 bool may_read(const GuardOptions& options, std::string_view origin);
 
-// Returns why the caller is refused, or nullopt. A server that listens at a loopback address
-// accepts only loopback host names: a page cannot reach it by a domain name of its own that
-// resolves to this machine (DNS rebinding). A page of another origin is refused even if it could
-// not read the answer, so that it cannot make the server work.
+// Returns why the caller is refused, or nullopt. A page can have a domain name of its own that
+// resolves to this machine (DNS rebinding). So a server that listens at a loopback address or at a
+// name is reached only by "localhost", by IP addresses (a loopback one: by loopback ones) and by
+// the name that it listens at. At any other address, such as 0.0.0.0, programs reach it by every
+// name, but pages only by those, or if page_from allows their origin. A page of another origin is
+// refused even if it could not read the answer, so that it cannot make the server work.
 std::optional<ApiError> refuse(const GuardOptions& options, const Caller& caller);
 
 }  // namespace kinglet::server

@@ -199,6 +199,11 @@ Result<int> HttpServer::bind() {
 void HttpServer::end() {
   is_ending_ = true;
   stop();
+  if (host.empty()) {
+    return Error{ErrorCode::invalid_argument,
+                 "the host to listen at is empty, expected an address or a name, such as "
+                 "127.0.0.1, or 0.0.0.0 for all addresses"};
+  }
 }
 
 // Replaces the library's function: closes a connection after its answer, so that clients which keep

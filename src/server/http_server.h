@@ -38,8 +38,8 @@ class HttpServer : private httplib::Server {
   HttpServer(const HttpOptions& options, const ServedModel& model, Scheduler& scheduler,
              Metrics& metrics);
 
-  // Starts to listen, and returns the port. Errors: io (the port is taken, or the host is not this
-  // machine's).
+  // Starts to listen, and returns the port. Errors: invalid_argument (no host); io (the port is
+  // taken, or the host is not this machine's).
   Result<int> bind();
 
   // Serves until end(). Requests that were begun by then are still answered.

@@ -179,3 +179,113 @@ TEST(Guard, KnowsHostsPagesAndKeys) {
 
 }  // namespace
 }  // namespace kinglet::server
+// Whether a server that listens at `host` answers a page that was loaded by the name `named`.
+bool answers_page(const std::string& host, const std::string& named) {
+  const std::string origin = "http://" + named;
+  return !refuse({host, "", ""}, {"/v1/completions", named, origin, ""});
+}
+
+TEST(Guard, AnswersNoPageWhoseNameOnlyResolvesToThisMachine) {
+  for (const char* host : {"127.0.0.1", "::1", "localhost", "127.0.0.2", "mine.example", "0.0.0.0",
+                           "::", "192.168.1.5", "127.1"}) {
+    for (const char* fine : {"localhost:8080", "LocalHost", "127.0.0.1:8080", "127.9.8.7",
+                             "[::1]:8080", "[::ffff:127.0.0.1]"}) {
+      EXPECT_TRUE(answers_page(host, fine)) << host << " " << fine;
+    }
+    for (const char* wrong :
+         {"127.evil.example:8080", "127.0.0.1.evil.example", "127.", "localhost.evil.example:8080",
+          "evil.localhost", "evil.example", "::1.evil.example", "[::1].evil.example",
+          "127.0.0.1:80.evil.example", "127.0.0.256", "", ":8080"}) {
+      EXPECT_FALSE(answers_page(host, wrong)) << host << " " << wrong;
+    }
+  }
+}
+
+TEST(Guard, KnowsTheNameAndTheAddressesThatItListensAt) {
+  EXPECT_TRUE(answers_page("mine.example", "Mine.example:8080"));
+  EXPECT_TRUE(answers_page("mine.example", "192.168.1.5:8080"));
+  EXPECT_TRUE(answers_page("192.168.1.5", "192.168.1.5:8080"));
+  EXPECT_TRUE(answers_page("0.0.0.0", "192.168.1.5:8080"));
+  EXPECT_TRUE(answers_page("::", "[fe80::1]:8080"));
+  EXPECT_FALSE(answers_page("127.0.0.1", "192.168.1.5:8080"));
+  // Programs, which send no origin, may use any name of a server in a network.
+  EXPECT_FALSE(refuse({"0.0.0.0", "", ""}, {"/v1/models", "mine.example:8080", "", ""}));
+  EXPECT_TRUE(refuse({"mine.example", "", ""}, {"/v1/models", "other.example", "", ""}));
+}
+
+TEST(ParseJson, GivesWhatTheLibraryGives) {
+  for (const char* text :
+       {R"({"b": [1, -2, 3.5, 1e400, "x\u00e9", true, null, {}, []], "a": {"b": {"c": [[{}]]}}})",
+        R"({"a": 1, "b": 2, "a": {"c": 3}})", "3", R"("x")", "null", "[]", "18446744073709551615",
+        R"([{"k": 1}, {"k": 2}, [3, [4]]])"}) {
+    const Json expected = Json::parse(text, nullptr, false);
+    const auto parsed = parse_json(text);
+    EXPECT_EQ(parsed.ok(), !expected.is_discarded()) << text;
+    if (parsed.ok()) EXPECT_EQ(print(parsed.value()), print(expected)) << text;
+  }
+  for (const char* text : {"", "{", "[1,]", "{\"a\"}", "[1] 2", "nul", "\"\xff\"", "{\"a\":}"}) {
+    const auto parsed = parse_json(text);
+    ASSERT_FALSE(parsed.ok()) << text;
+    EXPECT_EQ(parsed.error().message, "the body is not JSON in UTF-8") << text;
+  }
+}
+
+TEST(ParseJson, LimitsDepthAndKeys) {
+  const auto nested = [](size_t depth) {
+    return std::string(depth, '[') + std::string(depth, ']');
+  };
+  EXPECT_TRUE(parse_json(nested(kMostJsonDepth)).ok());
+  EXPECT_FALSE(parse_json(nested(kMostJsonDepth + 1)).ok());
+  EXPECT_FALSE(parse_json(std::string(100'000, '[')).ok());
+  const auto with_keys = [](size_t n) {
+    std::string text = "{";
+    for (size_t i = 0; i < n; ++i) text += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":0";
+    return text + "}";
+  };
+  EXPECT_TRUE(parse_json(with_keys(kMostJsonKeys)).ok());
+  EXPECT_FALSE(parse_json(with_keys(kMostJsonKeys + 1)).ok());
+}
+
+// 1 MiB in each form that a time beyond the linear would show in: it would take minutes.
+TEST(ParseJson, TakesTimeInProportionToTheText) {
+  constexpr size_t kSize = size_t{1} << 20;
+  const auto list_of = [](std::string_view item) {
+    std::string text = "[";
+    while (text.size() < kSize) text += std::string(item) + ",";
+    text.back() = ']';
+    return text;
+  };
+  std::string keys = "{";
+  for (size_t i = 0; i < kMostJsonKeys; ++i) {
+    keys += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":0";
+  }
+  keys += "}";
+  const std::clock_t begin = std::clock();  // time of this process, whatever else runs
+  for (const std::string_view item :
+       {std::string_view("{}"), std::string_view("[]"), std::string_view("{\"a\":[{}]}"),
+        std::string_view(R"({"role":"user","content":"hello"})"), std::string_view(keys)}) {
+    EXPECT_TRUE(parse_json(list_of(item)).ok());
+  }
+  EXPECT_LT(std::clock() - begin, 20 * CLOCKS_PER_SEC);
+}
+
+TEST(PageFiles, GiveOneRangeAtMost) {
+  using Range = std::optional<ByteRange>;
+  const Range whole = ByteRange{0, 10};
+  EXPECT_EQ(asked_range("bytes=2-4", 10), Range({2, 3}));
+  EXPECT_EQ(asked_range("bytes=2-", 10), Range({2, 8}));
+  EXPECT_EQ(asked_range("bytes=-3", 10), Range({7, 3}));
+  EXPECT_EQ(asked_range("bytes=-30", 10), whole);
+  EXPECT_EQ(asked_range("bytes=9-18446744073709551615", 10), Range({9, 1}));
+  for (const char* ignored :
+       {"", "lines=1-2", "bytes=0-,0-", "bytes=1-2, 4-5", "bytes=4-2", "bytes=-", "bytes=x-2",
+        "bytes=1-2x", "bytes=1", "bytes=99999999999999999999-", "bytes=--1", "bytes=+1-2"}) {
+    EXPECT_EQ(asked_range(ignored, 10), whole) << ignored;
+  }
+  for (const char* beyond : {"bytes=10-", "bytes=10-12", "bytes=-0"}) {
+    EXPECT_EQ(asked_range(beyond, 10), std::nullopt) << beyond;
+  }
+  EXPECT_EQ(asked_range("", 0), Range({0, 0}));
+  EXPECT_EQ(asked_range("bytes=0-", 0), std::nullopt);
+}
+

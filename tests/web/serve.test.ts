@@ -349,6 +349,11 @@ describe('refusals', () => {
     const { socket, answer } = rawConnection(served.port);
     socket.write('GET /v1/models HTTP/1.1\r\nHost: evil.example\r\n\r\n');
     expect(await answer).toMatch(/^HTTP\/1.1 403 .*wrong_host/s);
+    const rebound = rawConnection(served.port);
+    const name = `127.evil.example:${String(served.port)}`;
+    rebound.socket.write(`GET /v1/models HTTP/1.1\r\nHost: ${name}\r\n`);
+    rebound.socket.write(`Origin: http://${name}\r\n\r\n`);
+    expect(await rebound.answer).toMatch(/^HTTP\/1.1 403 .*wrong_host/s);
     const headers = { Origin: 'https://evil.example' };
     const response = await fetch(`${served.url}/v1/models`, { headers });
     expect(response.status).toBe(403);
@@ -489,3 +494,5 @@ describe('the server', () => {
     expectFailure(['serve', '-m', stories, '--ctx', '100000'], /the model was trained for/);
   });
 });
+    expectFailure(['serve', '-m', stories, '--port', '0', '--host', ''], /the host to listen at/);
+    expect(kinglet(['serve', '-m', stories, '--api-key', '']).stderr).toMatch(/the key is empty/);
