@@ -8,6 +8,7 @@
 #include "base/in_quotes.h"
 #include "server/connection_threads.h"
 #include "server/encoding_request.h"
+#include "server/page_files.h"
 #include "server/sockets.h"
 #include "text/chat_keys.h"
 
@@ -51,6 +52,8 @@ ApiError library_error(const httplib::Request& request, int status) {
       return {.status = 404,
               .message = cat("there is nothing at ", request.method, " ", in_quotes(request.path)),
               .code = "unknown_url"};
+    case 416:
+      return {.status = 416, .message = "the file has no byte of this range"};
     case 413:
     case 414:
       return {.status = status, .message = "the request is too large", .code = "too_large"};
@@ -166,7 +169,6 @@ HttpServer::HttpServer(const HttpOptions& options, const ServedModel& model, Sch
   new_task_queue = [n = options.n_threads] { return new ConnectionThreads(n); };
   set_handlers();
   add_routes();
-  if (!options.page.empty()) add_page(options.page);
 }
 
 void HttpServer::set_handlers() {
@@ -230,6 +232,9 @@ void HttpServer::add_routes() {
     set_json(response, 200, R"({"status":"ok"})");
   });
   Get("/v1/models", [this](const httplib::Request&, httplib::Response& response) {
+    // The library would cut answers that are no files, and put together any number of ranges in
+    // memory.
+    request.ranges.clear();
     set_json(response, 200, print(model_list()));
   });
   Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
@@ -241,16 +246,16 @@ void HttpServer::add_routes() {
   add_post("/v1/rerank", &HttpServer::answer_rerank);
 }
 
-// Serves the page with the headers that allow it shared memory, and so threads, and one that tells
-// the page that its server has the API too.
-void HttpServer::add_page(const std::string& folder) {
-  set_mount_point("/", folder,
-                  {{"Cross-Origin-Opener-Policy", "same-origin"},
-                   {"Cross-Origin-Embedder-Policy", "require-corp"},
-                   {"Cache-Control", "no-cache"},
-                   {"Kinglet-Server", "v1"}});
-  set_file_extension_and_mimetype_mapping("mjs", "text/javascript");
-  set_file_extension_and_mimetype_mapping("wasm", "application/wasm");
+// Answers with a file of the page, with the headers that allow it shared memory, and so threads,
+// and one that tells the page that its server has the API too. Returns false if there is no such
+// file.
+bool HttpServer::answer_page(const httplib::Request& request, httplib::Response& response) const {
+  if (options_.page.empty() || !serve_file(options_.page, request, response)) return false;
+  response.set_header("Cross-Origin-Opener-Policy", "same-origin");
+  response.set_header("Cross-Origin-Embedder-Policy", "require-corp");
+  response.set_header("Cache-Control", "no-cache");
+  response.set_header("Kinglet-Server", "v1");
+  return true;
 }
 
 void HttpServer::add_post(const std::string& path, Answer answer) {
@@ -289,9 +294,11 @@ httplib::Server::HandlerResponse HttpServer::guard(const httplib::Request& reque
                               .host = request.get_header_value("Host"),
                               .origin = request.get_header_value("Origin"),
                               .authorization = request.get_header_value("Authorization")});
-  if (!refused) return HandlerResponse::Unhandled;
-  set_error(response, *refused);
-  return HandlerResponse::Handled;
+  if (refused) {
+    set_error(response, *refused);
+    return HandlerResponse::Handled;
+  }
+  return answer_page(request, response) ? HandlerResponse::Handled : HandlerResponse::Unhandled;
 }
 
 void HttpServer::add_cors(const httplib::Request& request, httplib::Response& response) const {

@@ -62,7 +62,7 @@ class HttpServer : private httplib::Server {
 
   void set_handlers();
   void add_routes();
-  void add_page(const std::string& folder);
+  bool answer_page(const httplib::Request& request, httplib::Response& response) const;
   void add_post(const std::string& path, Answer answer);
   HandlerResponse guard(const httplib::Request& request, httplib::Response& response) const;
   void add_cors(const httplib::Request& request, httplib::Response& response) const;

@@ -8,6 +8,7 @@
 #include "server/messages.h"
 #include "server/parsed.h"
 #include "server/served_model.h"
+#include "server/page_files.h"
 #include "server/tools.h"
 #include "session/sessions.h"
 
@@ -288,4 +289,6 @@ TEST(PageFiles, GiveOneRangeAtMost) {
   EXPECT_EQ(asked_range("", 0), Range({0, 0}));
   EXPECT_EQ(asked_range("bytes=0-", 0), std::nullopt);
 }
+}  // namespace
+}  // namespace kinglet::server
 

@@ -496,3 +496,41 @@ describe('the server', () => {
 });
     expectFailure(['serve', '-m', stories, '--port', '0', '--host', ''], /the host to listen at/);
     expect(kinglet(['serve', '-m', stories, '--api-key', '']).stderr).toMatch(/the key is empty/);
+  test('sends one range of a file at most, and holds no file in memory', async () => {
+    const page = join(folder, 'large');
+    mkdirSync(page);
+    const bytes = Buffer.alloc(16 << 20, 'abcdefghij');
+    writeFileSync(join(page, 'large.js'), bytes);
+    writeFileSync(join(page, 'empty.txt'), '');
+    const paged = await serve(stories, ['--page', page]);
+    const ask = (range?: string, path = 'large.js', method = 'GET') =>
+      fetch(`${paged.url}/${path}`, { method, headers: range === undefined ? {} : { range } });
+    const part = await ask('bytes=3-7');
+    expect(part.status).toBe(206);
+    expect(part.headers.get('content-range')).toBe(`bytes 3-7/${String(bytes.length)}`);
+    expect(part.headers.get('content-type')).toBe('text/javascript');
+    expect(await part.text()).toBe('defgh');
+    expect((await ask(`bytes=${String(bytes.length)}-`)).status).toBe(416);
+    expect(await (await ask(undefined, 'empty.txt')).text()).toBe('');
+    const head = await ask(undefined, 'large.js', 'HEAD');
+    expect(head.headers.get('content-length')).toBe(String(bytes.length));
+    expect((await fetch(`${paged.url}/health`, { headers: { range: 'bytes=0-1' } })).status).toBe(
+      200,
+    );
+
+    const peak = () =>
+      Number(
+        /VmHWM:\s+(\d+)/.exec(
+          readFileSync(`/proc/${String(paged.process.pid)}/status`, 'utf8'),
+        )?.[1],
+      );
+    const before = peak();
+    for (const range of [undefined, 'bytes=0-,1-', `bytes=${'0-,'.repeat(2000)}0-`]) {
+      const whole = await ask(range);
+      expect(whole.status).toBe(200);
+      expect(Buffer.from(await whole.arrayBuffer()).equals(bytes)).toBe(true);
+    }
+    expect(peak() - before).toBeLessThan(8 << 10); // KiB
+    await paged.stop();
+  });
+
