@@ -1,14 +1,15 @@
 // Reading a client's JSON.
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <string>
 
 #include "server/generation_request.h"
 #include "server/guard.h"
 #include "server/messages.h"
+#include "server/page_files.h"
 #include "server/parsed.h"
 #include "server/served_model.h"
-#include "server/page_files.h"
 #include "server/tools.h"
 #include "session/sessions.h"
 
@@ -178,8 +179,6 @@ TEST(Guard, KnowsHostsPagesAndKeys) {
   EXPECT_FALSE(refuse(open, {"/v1/models", "a.example", "https://any", ""}));
 }
 
-}  // namespace
-}  // namespace kinglet::server
 // Whether a server that listens at `host` answers a page that was loaded by the name `named`.
 bool answers_page(const std::string& host, const std::string& named) {
   const std::string origin = "http://" + named;
@@ -289,6 +288,6 @@ TEST(PageFiles, GiveOneRangeAtMost) {
   EXPECT_EQ(asked_range("", 0), Range({0, 0}));
   EXPECT_EQ(asked_range("bytes=0-", 0), std::nullopt);
 }
+
 }  // namespace
 }  // namespace kinglet::server
-

@@ -534,3 +534,50 @@ describe('the server', () => {
     await paged.stop();
   });
 
+  test('ends answers before it ends, and takes no others', async () => {
+    const ending = await serve(stories);
+    const answer = ending.client.completions.create({ ...once, max_tokens: 100, n: 20 });
+    await expect.poll(() => metric(ending, 'generated_tokens_total')).toBeGreaterThan(0);
+    const code = ending.stop('SIGINT');
+    expect((await answer).choices).toHaveLength(20);
+    expect(await code).toBe(0);
+    expect(ending.log()).toMatch(/POST.*\/v1\/completions" 200, prompt 5 \(0 known\), answer \d+/);
+    await expect(fetch(`${ending.url}/health`)).rejects.toThrow();
+  });
+
+  test('is done at the second signal, whatever it does', async () => {
+    const busy = await serve(stories);
+    const answer = busy.client.completions.create({ ...once, max_tokens: 500, n: 100 });
+    const refused = expect(answer).rejects.toThrow(/503 the server is being stopped/);
+    await expect.poll(() => metric(busy, 'generated_tokens_total')).toBeGreaterThan(0);
+    const code = busy.stop();
+    await expect.poll(() => busy.log()).toMatch(/ending/);
+    const before = performance.now();
+    void busy.stop();
+    expect(await code).toBe(0);
+    expect(performance.now() - before).toBeLessThan(3000);
+    await refused;
+  });
+
+  test('reads large requests in no time', async () => {
+    const messages = Array.from({ length: 2000 }, () => ({ role: 'user', content: 'a' }));
+    const before = performance.now();
+    const response = await fetch(`${served.url}/v1/chat/completions`, {
+      method: 'POST',
+      body: JSON.stringify({ messages }),
+    });
+    expect(response.status).toBe(400);
+    expect(await response.text()).toMatch(/prompt_too_long|too long|room for/);
+    expect(performance.now() - before).toBeLessThan(3000);
+  });
+
+  test('says why it cannot start', () => {
+    expectFailure(
+      ['serve', '-m', stories, '--port', String(served.port)],
+      /cannot listen at 127.0.0.1, port \d+: is it taken/,
+    );
+    expectFailure(['serve', '-m', stories, '--ctx', '100000'], /the model was trained for/);
+    expectFailure(['serve', '-m', stories, '--port', '0', '--host', ''], /the host to listen at/);
+    expect(kinglet(['serve', '-m', stories, '--api-key', '']).stderr).toMatch(/the key is empty/);
+  });
+});
