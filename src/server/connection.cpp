@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "server/sockets.h"
 
@@ -14,6 +15,12 @@ constexpr std::chrono::seconds kTimeToWrite{10};
 // How long, and how many bytes, the server still reads from a client after its answer was sent.
 constexpr std::chrono::seconds kTimeToFinish{1};
 constexpr size_t kBytesToFinish = size_t{1} << 26;
+
+// How often a client that sends nothing more is asked whether it has left.
+constexpr std::chrono::seconds kTimeToAsk{1};
+
+// The most bytes that are dropped at a time while an answer is made.
+constexpr size_t kBytesToDrop = size_t{1} << 20;
 
 bool wait_for(socket_t socket, short events, Clock::duration at_most) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(at_most).count();
@@ -44,14 +51,56 @@ Connection::Connection(socket_t socket, std::chrono::seconds time_to_read)
 
 Connection::~Connection() { close_socket(socket_); }
 
-bool Connection::is_gone() const {
-  if (!wait_for(socket_, POLLIN, {})) return false;
-  char byte = 0;
-  return recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+void Connection::begin_answer(bool knows_interim) {
+  waits_ = false;
+  can_ask_ = knows_interim;
+}
+
+bool Connection::is_gone() {
+  if (is_broken()) return true;
+  if (!has_ended()) return false;
+  if (has_begun_) return false;  // the next part of the answer tells
+  if (!can_ask_) return true;
+  ask_whether_gone();
+  return has_failed_;
+}
+
+// Whether the client sends nothing more. Drops what it sends after its request, because the end
+// comes after that.
+bool Connection::has_ended() {
+  char dropped[4096];
+  for (size_t n = 0; !has_ended_ && n < kBytesToDrop && wait_for(socket_, POLLIN, {});) {
+    const ssize_t n_read = recv(socket_, dropped, sizeof dropped, MSG_DONTWAIT);
+    has_ended_ = n_read == 0;
+    if (n_read <= 0) break;
+    n += static_cast<size_t>(n_read);
+  }
+  return has_ended_;
+}
+
+// Whether the client's system has refused something that was sent.
+bool Connection::is_broken() const {
+  pollfd polled{.fd = socket_, .events = 0, .revents = 0};
+  return has_failed_ || (poll(&polled, 1, 0) > 0 && (polled.revents & (POLLERR | POLLNVAL)) != 0);
+}
+
+void Connection::ask_whether_gone() {
+  if (Clock::now() < next_ask_) return;
+  next_ask_ = Clock::now() + kTimeToAsk;
+  constexpr std::string_view kProcessing = "HTTP/1.1 102 Processing\r\n\r\n";
+  has_failed_ = !wait_for(socket_, POLLOUT, {}) ||
+                send_some(socket_, kProcessing.data(), kProcessing.size()) !=
+                    static_cast<ssize_t>(kProcessing.size());
+}
+
+void Connection::drop() {
+  waits_ = false;
+  shutdown(socket_, SHUT_RDWR);
 }
 
 void Connection::finish() {
   shutdown(socket_, SHUT_WR);
+  waits_ = true;
   const auto deadline = Clock::now() + kTimeToFinish;
   for (size_t n = 0; n < kBytesToFinish && wait_for(socket_, POLLIN, deadline - Clock::now());) {
     const ssize_t n_read = recv(socket_, buffer_, sizeof buffer_, MSG_DONTWAIT);
@@ -64,13 +113,14 @@ bool Connection::wait_for_input() const {
   return next_ < end_ || wait_for(socket_, POLLIN, deadline_ - Clock::now());
 }
 
-bool Connection::is_writable() const { return wait_for(socket_, POLLOUT, {}) && !is_gone(); }
+bool Connection::is_writable() const { return wait_for(socket_, POLLOUT, {}) && !is_broken(); }
 
 ssize_t Connection::read(char* to, size_t size) {
   if (!wait_for_input() || Clock::now() > deadline_) return -1;
   if (next_ == end_) {
     const ssize_t n = recv(socket_, buffer_, sizeof buffer_, 0);
     if (n <= 0) return n;
+    last_heard_ = Clock::now();
     next_ = 0;
     end_ = static_cast<size_t>(n);
   }
@@ -81,8 +131,14 @@ ssize_t Connection::read(char* to, size_t size) {
 }
 
 ssize_t Connection::write(const char* from, size_t size) {
-  if (!wait_for(socket_, POLLOUT, kTimeToWrite)) return -1;
-  return send_some(socket_, from, size);
+  if (!waits_) has_begun_ = true;
+  const ssize_t n = wait_for(socket_, POLLOUT, kTimeToWrite) ? send_some(socket_, from, size) : -1;
+  if (n < 0) {
+    has_failed_ = true;
+  } else {
+    last_heard_ = Clock::now();
+  }
+  return n;
 }
 
 void Connection::get_remote_ip_and_port(std::string& ip, int& port) const {

@@ -4,6 +4,7 @@
 
 #include <httplib.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -20,12 +21,27 @@ class Connection : public httplib::Stream {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Whether the client has closed the connection.
-  bool is_gone() const;
+  // Called when a request has arrived whose answer takes time. `knows_interim` tells whether the
+  // client must understand interim responses (HTTP/1.1).
+  void begin_answer(bool knows_interim);
+
+  // Whether the client has left. A client may end its side of the connection and still wait for the
+  // answer. The two are told apart by what is sent: the system of a client that has left refuses
+  // it. So such a client gets an interim response (102) until the answer begins.
+  bool is_gone();
 
   // Tells the client that the answer has ended, and waits a moment for the client to close: closing
   // a connection with unread bytes resets it, and the client may lose the answer.
   void finish();
+
+  // The next three may be called on any thread.
+
+  // Whether the server waits for the client: to send its request, to take a file, or to end.
+  bool waits_for_client() const { return waits_; }
+  // When the client connected, or last sent or took something.
+  Clock::time_point last_heard() const { return last_heard_; }
+  // Ends the connection: reads and writes fail from now on.
+  void drop();
 
   Clock::time_point begin() const { return begin_; }
 
@@ -39,10 +55,20 @@ class Connection : public httplib::Stream {
 
  private:
   bool wait_for_input() const;
+  bool has_ended();
+  bool is_broken() const;
+  void ask_whether_gone();
 
   socket_t socket_;
   Clock::time_point begin_ = Clock::now();
   Clock::time_point deadline_;
+  std::atomic<Clock::time_point> last_heard_ = begin_;
+  std::atomic<bool> waits_ = true;
+  bool can_ask_ = false;     // no part of the answer was sent, and the client knows 102
+  bool has_begun_ = false;   // a part of the answer was sent
+  bool has_ended_ = false;   // the client sends nothing more
+  bool has_failed_ = false;  // something could not be sent
+  Clock::time_point next_ask_ = {};
   char buffer_[4096] = {};  // the library reads headers byte by byte; [next_, end_) is not read yet
   size_t next_ = 0;
   size_t end_ = 0;

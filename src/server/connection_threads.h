@@ -18,7 +18,10 @@ class ConnectionThreads final : public httplib::TaskQueue {
   // bool, whether the task was taken; in old versions of the library, void.
   using Enqueued = decltype(std::declval<httplib::TaskQueue&>().enqueue({}));
 
-  explicit ConnectionThreads(size_t most) : most_(most) {}
+  // `make_room` is called when a connection comes while all threads have one: it should end one
+  // that does nothing.
+  ConnectionThreads(size_t most, std::function<void()> make_room)
+      : most_(most), make_room_(std::move(make_room)) {}
   ~ConnectionThreads() override { ConnectionThreads::shutdown(); }
 
   // Waits while all threads have a connection and as many connections wait for a thread. The
@@ -27,8 +30,12 @@ class ConnectionThreads final : public httplib::TaskQueue {
     std::unique_lock lock(mutex_);
     has_room_.wait(lock, [&] { return tasks_.size() < most_; });
     tasks_.push_back(std::move(task));
-    if (tasks_.size() > n_idle_ && threads_.size() < most_) {
-      threads_.emplace_back([this] { run(); });
+    if (tasks_.size() > n_idle_) {
+      if (threads_.size() < most_) {
+        threads_.emplace_back([this] { run(); });
+      } else {
+        make_room_();
+      }
     }
     has_task_.notify_one();
     return static_cast<Enqueued>(true);
@@ -63,6 +70,7 @@ class ConnectionThreads final : public httplib::TaskQueue {
   }
 
   const size_t most_;
+  const std::function<void()> make_room_;
   std::mutex mutex_;
   std::condition_variable has_task_;
   std::condition_variable has_room_;

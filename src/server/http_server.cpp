@@ -29,7 +29,7 @@ constexpr std::string_view kPaths[] = {
 constexpr const char* kJson = "application/json";
 
 // The library does not give handlers the connection. Each thread serves one connection at a time.
-thread_local const Connection* current_connection = nullptr;
+thread_local Connection* current_connection = nullptr;
 
 // What the log line says of the request after its status.
 thread_local std::string log_details;
@@ -64,6 +64,13 @@ ApiError library_error(const httplib::Request& request, int status) {
                        .status = status, .message = "the server failed", .type = "server_error"};
   }
 }
+
+ApiError unavailable(std::string message) {
+  return {
+      .status = 503, .message = std::move(message), .type = "server_error", .code = "overloaded"};
+}
+
+ApiError stopping() { return unavailable("the server is being stopped"); }
 
 // "prompt 12 (5 known), answer 30"
 std::string told(const Usage& usage) {
@@ -166,7 +173,9 @@ size_t count_tokens(const std::vector<std::vector<TokenId>>& texts) {
 HttpServer::HttpServer(const HttpOptions& options, const ServedModel& model, Scheduler& scheduler,
                        Metrics& metrics)
     : options_(options), model_(model), scheduler_(scheduler), metrics_(metrics) {
-  new_task_queue = [n = options.n_threads] { return new ConnectionThreads(n); };
+  new_task_queue = [this] {
+    return new ConnectionThreads(options_.n_threads, [this] { connections_.drop_idle(); });
+  };
   set_handlers();
   add_routes();
 }
@@ -190,6 +199,11 @@ void HttpServer::set_handlers() {
 
 Result<int> HttpServer::bind() {
   const std::string& host = options_.guard.host;
+  if (host.empty()) {
+    return Error{ErrorCode::invalid_argument,
+                 "the host to listen at is empty, expected an address or a name, such as "
+                 "127.0.0.1, or 0.0.0.0 for all addresses"};
+  }
   const int port = options_.port == 0                  ? bind_to_any_port(host)
                    : bind_to_port(host, options_.port) ? options_.port
                                                        : -1;
@@ -201,24 +215,28 @@ Result<int> HttpServer::bind() {
 void HttpServer::end() {
   is_ending_ = true;
   stop();
-  if (host.empty()) {
-    return Error{ErrorCode::invalid_argument,
-                 "the host to listen at is empty, expected an address or a name, such as "
-                 "127.0.0.1, or 0.0.0.0 for all addresses"};
-  }
+}
+
+void HttpServer::give_up() {
+  has_given_up_ = true;
+  connections_.drop_waiting();
 }
 
 // Replaces the library's function: closes a connection after its answer, so that clients which keep
 // connections open do not occupy threads.
 bool HttpServer::process_and_close_socket(socket_t socket) {
   Connection connection(socket, std::min(kTimeToRead, options_.timeout));
+  const OpenConnections::Known known(connections_, connection);
   current_connection = &connection;
   log_details.clear();
-  // Compressing answers would take longer than sending them.
-  const auto refuse_packing = [](httplib::Request& request) {
+  const auto prepare = [](httplib::Request& request) {
+    // Compressing answers would take longer than sending them.
     request.headers.erase("Accept-Encoding");
+    // The library would cut answers that are no files, and put together any number of ranges in
+    // memory.
+    request.ranges.clear();
   };
-  const bool ok = process(*this, &HttpServer::process_request, connection, refuse_packing);
+  const bool ok = process(*this, &HttpServer::process_request, connection, prepare);
   current_connection = nullptr;
   connection.finish();
   return ok;
@@ -232,9 +250,6 @@ void HttpServer::add_routes() {
     set_json(response, 200, R"({"status":"ok"})");
   });
   Get("/v1/models", [this](const httplib::Request&, httplib::Response& response) {
-    // The library would cut answers that are no files, and put together any number of ranges in
-    // memory.
-    request.ranges.clear();
     set_json(response, 200, print(model_list()));
   });
   Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
@@ -263,15 +278,11 @@ void HttpServer::add_post(const std::string& path, Answer answer) {
                                                 httplib::Response& response,
                                                 const httplib::ContentReader& reader) {
     const auto body = read_body(request, reader);
+    current_connection->begin_answer(request.version == "HTTP/1.1");
     if (!body.ok()) return set_error(response, body.error());
     auto place = scheduler_.admit();
-    if (!place || is_ending_) {
-      return set_error(response, {.status = 503,
-                                  .message = is_ending_ ? "the server is being stopped"
-                                                        : "too many requests wait: try again",
-                                  .type = "server_error",
-                                  .code = "overloaded"});
-    }
+    if (is_ending_) return set_error(response, stopping());
+    if (!place) return set_error(response, unavailable("too many requests wait: try again"));
     Exchange exchange{body.value(), response, patience_with(*current_connection),
                       std::make_shared<Scheduler::Place>(std::move(*place))};
     const ApiStatus status = answer(*this, exchange);
@@ -335,9 +346,10 @@ ApiResult<Json> HttpServer::read_body(const httplib::Request& request,
   return json;
 }
 
-Patience HttpServer::patience_with(const Connection& connection) const {
-  return [&connection, timeout = options_.timeout]() -> ApiStatus {
+Patience HttpServer::patience_with(Connection& connection) const {
+  return [this, &connection, timeout = options_.timeout]() -> ApiStatus {
     if (connection.is_gone()) return ApiError{.status = 499, .message = "the client has gone"};
+    if (has_given_up_) return stopping();
     if (Clock::now() - connection.begin() < timeout) return {};
     return ApiError{.status = 504,
                     .message = cat("there was no answer within ", timeout.count(), " s"),

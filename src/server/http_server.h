@@ -14,6 +14,7 @@
 #include "server/connection.h"
 #include "server/guard.h"
 #include "server/metrics.h"
+#include "server/open_connections.h"
 #include "server/scheduler.h"
 #include "server/served_model.h"
 
@@ -45,8 +46,14 @@ class HttpServer : private httplib::Server {
   // Serves until end(). Requests that were begun by then are still answered.
   void run() { listen_after_bind(); }
 
-  // Accepts no more connections, and no more requests on open ones. May be called on any thread.
+  // The next three may be called on any thread.
+
+  // Accepts no more connections, and no more requests on open ones.
   void end();
+  // Gives up the requests that are not answered yet: their clients get an error.
+  void give_up();
+  // Drops the connections that are still open.
+  void drop_connections() { connections_.drop_all(); }
 
  private:
   // What the handler of a POST needs to answer it.
@@ -68,7 +75,7 @@ class HttpServer : private httplib::Server {
   void add_cors(const httplib::Request& request, httplib::Response& response) const;
   ApiResult<Json> read_body(const httplib::Request& request,
                             const httplib::ContentReader& reader) const;
-  Patience patience_with(const Connection& connection) const;
+  Patience patience_with(Connection& connection) const;
   void log(const httplib::Request& request, const httplib::Response& response);
 
   ApiStatus answer_chat(Exchange& exchange);
@@ -84,7 +91,9 @@ class HttpServer : private httplib::Server {
   const ServedModel& model_;
   Scheduler& scheduler_;
   Metrics& metrics_;
+  OpenConnections connections_;
   std::atomic<bool> is_ending_ = false;
+  std::atomic<bool> has_given_up_ = false;
   std::timed_mutex open_picture_;  // one picture is decoded at a time: pixels take much memory
 };
 

@@ -12,6 +12,9 @@ namespace {
 // How long answers may go on after the first signal.
 constexpr std::chrono::seconds kTimeToEnd{10};
 
+// How long clients may take to receive the errors of answers that were cut.
+constexpr std::chrono::milliseconds kTimeToSendErrors{500};
+
 std::string url_of(const std::string& host, int port) {
   const bool is_v6 = host.find(':') != std::string::npos;
   return (is_v6 ? "http://[" + host + "]:" : "http://" + host + ":") + std::to_string(port);
@@ -46,7 +49,13 @@ Status serve(const LanguageModel& loaded, ThreadPool& pool, const ServeOptions& 
   std::fprintf(stderr, "kinglet: ending\n");
   http.end();
   wait_for_answers(*signals, metrics);
+  http.give_up();
   scheduler->stop();
+  const auto deadline = Clock::now() + kTimeToSendErrors;
+  while (!has_ended && Clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  http.drop_connections();
   listening.join();
   return {};
 }

@@ -22,6 +22,7 @@ namespace kinglet::server {
 
 constexpr int MSG_DONTWAIT = 0;  // recv() is called only after poll() has found input
 constexpr int SHUT_WR = SD_SEND;
+constexpr int SHUT_RDWR = SD_BOTH;
 
 // SO_REUSEADDR would let two servers share a port on Windows.
 constexpr int kOwnPort = SO_EXCLUSIVEADDRUSE;
