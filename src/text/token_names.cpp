@@ -1,5 +1,7 @@
 #include "text/token_names.h"
 
+#include <limits>
+
 namespace kinglet {
 namespace {
 
@@ -74,14 +76,25 @@ bool may_be_mark(std::string_view text) {
   return last == '>' || last == ']' || last == '[';
 }
 
+bool gives_id(const GgufHeader& header, std::string_view key) {
+  const MetadataValue* id = header.find(key);
+  return id != nullptr && !means_no_token(*id);
+}
+
 }  // namespace
+
+bool means_no_token(const MetadataValue& id) {
+  const auto number = id.as_uint();
+  return id.as_int() == -1 || number == std::numeric_limits<uint32_t>::max() ||
+         number == std::numeric_limits<uint64_t>::max();
+}
 
 NameMeaning meaning_of_name(const GgufHeader& header, std::string_view text) {
   if (!may_be_mark(text)) return NameMeaning::none;
   if (has(kEndsOfTurn, text)) return NameMeaning::end;
   for (const CodeMark& mark : kCodeMarks) {
     if (!has(mark.names, text)) continue;
-    if (header.find(mark.key) != nullptr || header.find(mark.old_key) != nullptr) break;
+    if (gives_id(header, mark.key) || gives_id(header, mark.old_key)) break;
     return mark.ends_generation ? NameMeaning::end : NameMeaning::mark;
   }
   return NameMeaning::none;

@@ -14,6 +14,10 @@ enum class NameMeaning : uint8_t {
   end,   // a mark of structure that ends generation
 };
 
+// Whether an id in the metadata means that there is no such token. Converters write -1 then, or
+// what -1 becomes in a type without a sign.
+bool means_no_token(const MetadataValue& id);
+
 // Returns the meaning of a token spelled `text` in the vocabulary of `header`.
 NameMeaning meaning_of_name(const GgufHeader& header, std::string_view text);
 

@@ -121,7 +121,9 @@ Status Vocabulary::read_texts(const GgufHeader& header, const MetadataArray& tex
 
 Result<TokenId> Vocabulary::read_id(const GgufHeader& header, std::string_view key,
                                     TokenId fallback) const {
-  if (header.find(key) == nullptr) return contains(fallback) ? fallback : kNoToken;
+  const MetadataValue* value = header.find(key);
+  if (value == nullptr) return contains(fallback) ? fallback : kNoToken;
+  if (means_no_token(*value)) return kNoToken;
   KINGLET_ASSIGN(const uint32_t id, header.require_uint(key));
   if (id >= n_tokens()) {
     return Error{ErrorCode::corrupt,
@@ -187,6 +189,7 @@ Status Vocabulary::read_further_ends(const GgufHeader& header) {
   if (!ids) return {};
   Status status;
   ids->for_each([&](uint64_t, const MetadataValue& id) {
+    if (means_no_token(id)) return;
     const auto index = id.as_uint();
     if (index && *index < n_tokens()) {
       set_end(static_cast<TokenId>(*index));

@@ -50,9 +50,10 @@ struct VocabularyKind {
 class Vocabulary {
  public:
   // Reads tokenizer.ggml.{tokens, scores, token_type, *_token_id, suppress_tokens, add_*}; `header`
-  // may go away. Errors: missing_metadata (no tokens), wrong_type (of an array or an id), corrupt
-  // (an empty array of tokens, arrays of different sizes, an id outside the vocabulary, a type that
-  // does not exist, a byte token that is not spelled as one), not_finite (a score is NaN).
+  // may go away. An id of -1 or 2^32 - 1 means that there is no such token. Errors:
+  // missing_metadata (no tokens), wrong_type (of an array or an id), corrupt (an empty array of
+  // tokens, arrays of different sizes, an id outside the vocabulary, a type that does not exist, a
+  // byte token that is not spelled as one), not_finite (a score is NaN).
   static Result<Vocabulary> from_gguf(const GgufHeader& header, const VocabularyKind& kind);
 
   TokenId size() const { return static_cast<TokenId>(tokens_.size()) - 1; }

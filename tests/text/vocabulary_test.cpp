@@ -106,8 +106,48 @@ TEST(Vocabulary, SpecialIdsMustLieInTheVocabulary) {
     expect_error(base_builder().set_uint32(full_key, 259), ErrorCode::corrupt,
                  cat(full_key, " is 259, expected the id of one of the 259 tokens"));
     expect_error(base_builder().set(full_key, "1"), ErrorCode::wrong_type, full_key);
-    expect_error(base_builder().set(full_key, int32_t{-1}), ErrorCode::wrong_type, full_key);
+    expect_error(base_builder().set(full_key, int32_t{-2}), ErrorCode::wrong_type, full_key);
   }
+}
+
+// Converters of older files write -1, as whatever type they use for ids.
+TEST(Vocabulary, AnIdOfMinusOneMeansThatThereIsNoSuchToken) {
+  const auto set_none = [](GgufBuilder& builder, const std::string& key, int i_type) {
+    if (i_type == 0) builder.set_uint32(key, 4294967295u);
+    if (i_type == 1) builder.set(key, int32_t{-1});
+    if (i_type == 2) builder.set(key, int64_t{-1});
+    if (i_type == 3) builder.set(key, uint64_t{4294967295u});
+    if (i_type == 4) builder.set(key, std::numeric_limits<uint64_t>::max());
+  };
+  for (int i_type = 0; i_type < 5; ++i_type) {
+    GgufBuilder builder = base_builder();
+    for (const char* key :
+         {"bos", "eos", "eot", "eom", "unknown", "seperator", "padding", "cls", "mask", "fim_pre",
+          "fim_suf", "fim_mid", "fim_pad", "fim_rep", "fim_sep", "prefix", "suffix", "middle"}) {
+      set_none(builder, cat("tokenizer.ggml.", key, "_token_id"), i_type);
+    }
+    const auto tokenizer = build_tokenizer(builder);
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+    EXPECT_EQ(tokenizer.value()->bos(), kNoToken);
+    EXPECT_EQ(tokenizer.value()->eos(), kNoToken);
+    EXPECT_EQ(tokenizer.value()->encode("a").front(), byte_id(' '));
+  }
+}
+
+TEST(Vocabulary, AKeyThatMeansNoTokenLeavesNamesTheirMeaning) {
+  auto tokens = spm_base_tokens();
+  tokens.push_back({"<|fim_pad|>", 0, TokenType::normal});
+  const auto tokenizer = build_tokenizer(
+      spm_builder(tokens).set_uint32("tokenizer.ggml.fim_pad_token_id", 4294967295u));
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  EXPECT_TRUE(tokenizer.value()->is_end_of_generation(kFirstExtra));
+}
+
+TEST(Vocabulary, AnEndOfMinusOneEndsNothing) {
+  const auto tokenizer = build_tokenizer(
+      base_builder().set_array("tokenizer.ggml.eos_token_ids", std::vector<int32_t>{-1, 5}));
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  EXPECT_TRUE(tokenizer.value()->is_end_of_generation(5));
 }
 
 TEST(Vocabulary, FlagsMustBeBooleans) {
@@ -271,7 +311,7 @@ TEST(Vocabulary, GenerationEndsAtEveryTokenOfAFilesList) {
   for (const TokenId id : {2, 70, 80}) EXPECT_TRUE(result.value()->is_end_of_generation(id)) << id;
   EXPECT_FALSE(result.value()->is_end_of_generation(71));
 
-  for (const int32_t id : {-1, 100'000}) {
+  for (const int32_t id : {-2, 100'000}) {
     const auto refused = listing({2, id});
     ASSERT_FALSE(refused.ok()) << id;
     EXPECT_EQ(refused.error().code, ErrorCode::corrupt);
