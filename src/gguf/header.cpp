@@ -120,4 +120,13 @@ Result<MetadataArray> GgufHeader::require_array(std::string_view key,
   return *array;
 }
 
+Result<MetadataArray> GgufHeader::require_integers(std::string_view key) const {
+  constexpr std::string_view kExpected = "array of integers";
+  const MetadataValue* value = find(key);
+  if (value == nullptr) return missing(key, kExpected);
+  const auto array = value->as_array();
+  if (!array || !is_integer(array->element_type())) return wrong_type(key, *value, kExpected);
+  return *array;
+}
+
 }  // namespace kinglet

@@ -72,6 +72,8 @@ struct GgufHeader {
   Result<std::string_view> require_string(std::string_view key) const;
   Result<std::string_view> get_string(std::string_view key, std::string_view fallback) const;
   Result<MetadataArray> require_array(std::string_view key, ValueType element_type) const;
+  // An array of integers of any type: converters differ. The caller checks the values' range.
+  Result<MetadataArray> require_integers(std::string_view key) const;
 };
 
 // Parses the header at the front of `bytes`. `file_bytes` is the size of the whole file if it is

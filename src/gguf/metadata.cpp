@@ -74,6 +74,22 @@ size_t value_type_bytes(ValueType type) {
   return 0;
 }
 
+bool is_integer(ValueType type) {
+  switch (type) {
+    case ValueType::uint8:
+    case ValueType::int8:
+    case ValueType::uint16:
+    case ValueType::int16:
+    case ValueType::uint32:
+    case ValueType::int32:
+    case ValueType::uint64:
+    case ValueType::int64:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::optional<uint64_t> MetadataValue::as_uint() const {
   if (type_ == ValueType::uint64) return load<uint64_t>(bytes_);
   const auto value = as_int();

@@ -34,6 +34,9 @@ std::string_view value_type_name(ValueType type);
 // The bytes of one value of a fixed-size type; 0 for strings and arrays.
 size_t value_type_bytes(ValueType type);
 
+// Whether values of the type are integers, with or without a sign.
+bool is_integer(ValueType type);
+
 class MetadataArray;
 
 class MetadataValue {

@@ -444,17 +444,11 @@ Result<uint32_t> read_windows(const Keys& keys, ModelConfig& config) {
     if (!sees_all) config.layers[i].window = window;
   }
   if (listed) {
-    const MetadataArray array = *pattern->as_array();
-    if (array.size() != config.n_layers + config.n_skipped_layers ||
-        array.element_type() != ValueType::boolean) {
-      return keys.error(
-          ErrorCode::corrupt, kPattern,
-          cat("is not an array of one bool for each of ", config.n_layers, " layers"));
+    KINGLET_ASSIGN(const auto have_window,
+                   keys.by_layer(kPattern, config.n_layers + config.n_skipped_layers));
+    for (uint32_t i = 0; i < config.n_layers; ++i) {
+      config.layers[i].window = have_window[i] != 0 ? window : 0;
     }
-    array.for_each([&](uint64_t i, const MetadataValue& has_window) {
-      if (i >= config.n_layers) return;
-      config.layers[static_cast<size_t>(i)].window = *has_window.as_bool() ? window : 0;
-    });
   }
   return window;
 }

@@ -25,20 +25,18 @@ uint32_t value(uint32_t node) { return node & 0x7fffffffu; }
 
 Error corrupt(std::string_view what) { return {ErrorCode::corrupt, cat(kKey, " ", what)}; }
 
-Result<std::string> read_bytes(const MetadataValue& read) {
-  const auto array = read.as_array();
-  const bool is_bytes = array && (array->element_type() == ValueType::uint8 ||
-                                  array->element_type() == ValueType::int8);
-  if (!is_bytes) {
-    return Error{ErrorCode::wrong_type,
-                 cat(kKey, " is ", value_type_name(read.type()), array ? " of other elements" : "",
-                     ", expected an array of uint8 or int8")};
-  }
+// Converters write bytes as integers of various types, with or without a sign.
+Result<std::string> read_bytes(const GgufHeader& header) {
+  KINGLET_ASSIGN(const MetadataArray array, header.require_integers(kKey));
   std::string bytes;
-  bytes.reserve(static_cast<size_t>(array->size()));
-  array->for_each([&](uint64_t, const MetadataValue& byte) {
-    bytes += static_cast<char>(byte.bytes().front());
+  bytes.reserve(static_cast<size_t>(array.size()));
+  bool are_bytes = true;
+  array.for_each([&](uint64_t, const MetadataValue& value) {
+    const int64_t byte = value.as_int().value_or(INT64_MAX);
+    are_bytes = are_bytes && byte >= INT8_MIN && byte <= UINT8_MAX;
+    bytes += static_cast<char>(byte);
   });
+  if (!are_bytes) return corrupt("has a number that is no byte");
   return bytes;
 }
 
@@ -46,9 +44,8 @@ Result<std::string> read_bytes(const MetadataValue& read) {
 
 Result<Charsmap> Charsmap::from_gguf(const GgufHeader& header) {
   Charsmap map;
-  const MetadataValue* found = header.find(kKey);
-  if (found == nullptr) return map;
-  KINGLET_ASSIGN(const std::string bytes, read_bytes(*found));
+  if (header.find(kKey) == nullptr) return map;
+  KINGLET_ASSIGN(const std::string bytes, read_bytes(header));
   uint32_t n_trie_bytes = 0;
   constexpr size_t kSizeBytes = sizeof n_trie_bytes;
   if (bytes.size() < kSizeBytes) {

@@ -1,5 +1,6 @@
 #include "text/spm_tokenizer.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -85,8 +86,14 @@ void SpmTokenizer::encode_plain(std::string_view text, std::vector<TokenId>& ids
 }
 
 void SpmTokenizer::append_unknown(std::string_view character, std::vector<TokenId>& ids) const {
-  if (vocabulary().has_all_bytes()) {
-    for (const char c : character) ids.push_back(vocabulary().byte_token(static_cast<uint8_t>(c)));
+  const auto byte_token = [this](char c) {
+    return vocabulary().byte_token(static_cast<uint8_t>(c));
+  };
+  // Bytes of a part of a character would not be text.
+  const bool has_bytes = std::all_of(character.begin(), character.end(),
+                                     [&](char c) { return byte_token(c) != kNoToken; });
+  if (has_bytes) {
+    for (const char c : character) ids.push_back(byte_token(c));
   } else {
     ids.push_back(vocabulary().unknown());
   }

@@ -54,19 +54,20 @@ Result<Vocabulary> Vocabulary::from_gguf(const GgufHeader& header, const Vocabul
 
 Status Vocabulary::read_types(const GgufHeader& header) {
   if (header.find(kTypesKey) == nullptr) return {};
-  KINGLET_ASSIGN(const auto types, header.require_array(kTypesKey, ValueType::int32));
+  KINGLET_ASSIGN(const auto types, header.require_integers(kTypesKey));
   if (types.size() != n_tokens()) return wrong_size(kTypesKey, types.size(), n_tokens());
 
   Status status;
   types.for_each([&](uint64_t i, const MetadataValue& value) {
-    const int64_t type = value.as_int().value_or(-1);
-    if (type < 0 || type > static_cast<int64_t>(TokenType::byte)) {
+    const auto type = value.as_uint();
+    if (!type || *type > static_cast<uint64_t>(TokenType::byte)) {
+      const std::string found = type ? cat(*type) : cat(*value.as_int());
       status = Error{ErrorCode::corrupt,
-                     cat(kTypesKey, " gives token ", i, " the type ", type, ", expected 0 to 6")};
+                     cat(kTypesKey, " gives token ", i, " the type ", found, ", expected 0 to 6")};
       return;
     }
     // Converters write 0, "undefined", for ids that the model's vocabulary skips.
-    tokens_[static_cast<size_t>(i)].type = type == 0 ? TokenType::unused : TokenType(type);
+    tokens_[static_cast<size_t>(i)].type = *type == 0 ? TokenType::unused : TokenType(*type);
   });
   return status;
 }
@@ -203,7 +204,7 @@ Status Vocabulary::read_further_ends(const GgufHeader& header) {
 
 Status Vocabulary::read_suppressed(const GgufHeader& header) {
   if (header.find(kSuppressedKey) == nullptr) return {};
-  KINGLET_ASSIGN(const auto ids, header.require_array(kSuppressedKey, ValueType::int32));
+  KINGLET_ASSIGN(const auto ids, header.require_integers(kSuppressedKey));
   // Ids outside the vocabulary suppress nothing, as in llama.cpp.
   ids.for_each([&](uint64_t, const MetadataValue& value) {
     const auto id = value.as_int();

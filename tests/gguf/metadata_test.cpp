@@ -160,7 +160,8 @@ TEST(MetadataLookup, GivesValuesAndFallbacks) {
                           .set<double>("double", 0.25)
                           .set_bool("bool", true)
                           .set("string", "text")
-                          .set_array<float>("array", {1.0f}));
+                          .set_array<float>("array", {1.0f})
+                          .set_array<int16_t>("integers", {1, -1}));
   const GgufHeader& header = parsed.header;
   EXPECT_EQ(header.require_uint("uint").value(), 5u);
   EXPECT_EQ(header.require_uint("signed").value(), 6u);
@@ -175,6 +176,7 @@ TEST(MetadataLookup, GivesValuesAndFallbacks) {
   EXPECT_EQ(header.get_string("string", "other").value(), "text");
   EXPECT_EQ(header.get_string("absent", "other").value(), "other");
   EXPECT_EQ(header.require_array("array", ValueType::float32).value().size(), 1u);
+  EXPECT_EQ(header.require_integers("integers").value().size(), 2u);
   EXPECT_EQ(header.find("absent"), nullptr);
   EXPECT_EQ(header.find_tensor("absent"), nullptr);
 }
@@ -218,6 +220,10 @@ TEST(MetadataLookup, NamesWhatItFoundInsteadOfTheExpectedType) {
                "metadata \"array\" is array of int32, expected array of float32");
   expect_error(header.require_array("string", ValueType::string), code,
                "metadata \"string\" is string, expected array of string");
+  expect_error(header.require_integers("float"), code,
+               "metadata \"float\" is float32, expected array of integers");
+  expect_error(header.require_integers("none"), ErrorCode::missing_metadata,
+               "metadata \"none\" is missing, expected array of integers");
 }
 
 TEST(MetadataLookup, RefusesFloatsThatAreNotFinite) {

@@ -90,12 +90,18 @@ TEST(Config, AFileMayListTheLayersWithAWindow) {
   }));
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(windows(config.value()), (std::vector<uint32_t>{9, 0, 0, 9, 9, 0}));
+  const auto of_numbers = read(tiny_model("llama", [](GgufBuilder& file) {
+    file.set_uint32("llama.attention.sliding_window", 9);
+    file.set_array<int32_t>("llama.attention.sliding_window_pattern", {1, 0, 0, 1, 1, 0});
+  }));
+  ASSERT_TRUE(of_numbers.ok()) << of_numbers.error().message;
+  EXPECT_EQ(windows(of_numbers.value()), windows(config.value()));
   expect_refused(tiny_model("llama",
                             [](GgufBuilder& file) {
                               file.set_uint32("llama.attention.sliding_window", 9);
                               file.set_bools("llama.attention.sliding_window_pattern", {1, 0});
                             }),
-                 ErrorCode::corrupt, "sliding_window_pattern is not an array of one bool");
+                 ErrorCode::corrupt, "sliding_window_pattern is not an array of one number");
 }
 
 TEST(Config, RefusesAnUnknownScalingOfPositions) {

@@ -50,6 +50,19 @@ TEST(SpmTokenizer, WithoutByteTokensACharacterBecomesOneUnknownToken) {
   EXPECT_EQ(tokenizer.value()->encode("€a\xff\xe2"), (Ids{2, 0, 1, 0, 0}));
 }
 
+TEST(SpmTokenizer, UsesTheByteTokensThatItHas) {
+  std::vector<TestToken> tokens = spm_base_tokens();
+  tokens.resize(3 + 128);  // those of ASCII
+  tokens.push_back({"<0xC3>", 0, TokenType::byte});
+  const auto tokenizer = build_tokenizer(spm_builder(tokens)
+                                             .set_uint32("tokenizer.ggml.unknown_token_id", 0)
+                                             .set_bool("tokenizer.ggml.add_space_prefix", false));
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  EXPECT_EQ(tokenizer.value()->encode("a\n\xc3\xa9z"),
+            (Ids{byte_id('a'), byte_id('\n'), 0, byte_id('z')}))
+      << "a character of which a byte is missing is unknown as a whole";
+}
+
 TEST(SpmTokenizer, MergesNeverMakeControlUnusedOrByteTokens) {
   const auto tokenizer = spm_tokenizer({{"<", -9},
                                         {"x", -9},

@@ -216,16 +216,28 @@ TEST(Charsmap, ThatDoesNotFitIsRefused) {
   expect_corrupt(map, "has no end");
   expect_corrupt(CharsmapBuilder({{"a", std::string(256, 'b')}}).build(), "of 256 bytes");
 
-  GgufBuilder builder = unigram_builder();
-  builder.set_array(kCharsmapKey, std::vector<int32_t>{4, 0});
-  EXPECT_EQ(build_tokenizer(builder).error().code, ErrorCode::wrong_type);
+  GgufBuilder floats = unigram_builder();
+  floats.set_array(kCharsmapKey, std::vector<float>{4, 0});
+  EXPECT_EQ(build_tokenizer(floats).error().code, ErrorCode::wrong_type);
+  for (const int64_t number : {INT64_MIN, int64_t{-129}, int64_t{256}, INT64_MAX}) {
+    GgufBuilder large = unigram_builder();
+    large.set_array(kCharsmapKey, std::vector<int64_t>{0, 0, 0, 0, number});
+    EXPECT_EQ(build_tokenizer(large).error().code, ErrorCode::corrupt) << number;
+  }
 }
 
-TEST(Charsmap, MayBeOfSignedBytesOrEmpty) {
+TEST(Charsmap, MayBeOfIntegersOfAnyTypeOrEmpty) {
   const std::vector<uint8_t> map = CharsmapBuilder(kReplacements).build();
-  GgufBuilder builder = unigram_builder();
-  builder.set_array(kCharsmapKey, std::vector<int8_t>(map.begin(), map.end()));
-  EXPECT_EQ(built(builder)->encode("ﬁ①"), (Ids{10, 28}));
+  const std::vector<int8_t> with_signs(map.begin(), map.end());
+  const auto expect_read = [](const auto& numbers) {
+    GgufBuilder builder = unigram_builder();
+    builder.set_array(kCharsmapKey, numbers);
+    EXPECT_EQ(built(builder)->encode("ﬁ①"), (Ids{10, 28}));
+  };
+  expect_read(with_signs);
+  expect_read(std::vector<int32_t>(map.begin(), map.end()));
+  expect_read(std::vector<int32_t>(with_signs.begin(), with_signs.end()));
+  expect_read(std::vector<uint64_t>(map.begin(), map.end()));
   GgufBuilder empty = unigram_builder();
   empty.set_array(kCharsmapKey, std::vector<uint8_t>{0, 0, 0, 0, 0});
   EXPECT_EQ(built(empty)->encode("ﬁ1"), (Ids{2, 28}));

@@ -91,6 +91,46 @@ TEST(Vocabulary, ATypeThatDoesNotExistIsRefused) {
   }
 }
 
+template <class Integer>
+void expect_same_types() {
+  GgufBuilder builder;
+  builder.set("tokenizer.ggml.model", "llama")
+      .set_array("tokenizer.ggml.tokens", std::vector<std::string>{"<unk>", "<s>", "<0x41>"})
+      .set_array("tokenizer.ggml.scores", std::vector<float>{0, 0, 0})
+      .set_array("tokenizer.ggml.token_type", std::vector<Integer>{2, 3, 6})
+      .set_array("tokenizer.ggml.suppress_tokens", std::vector<Integer>{1})
+      .set_uint32("tokenizer.ggml.unknown_token_id", 0);
+  const auto tokenizer = build_tokenizer(builder);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  const Vocabulary& vocabulary = tokenizer.value()->vocabulary();
+  EXPECT_EQ(vocabulary.type(1), TokenType::control);
+  EXPECT_EQ(vocabulary.byte_token('A'), 2);
+  EXPECT_EQ(vocabulary.suppressed(), Ids{1});
+}
+
+TEST(Vocabulary, ArraysMayBeOfIntegersOfAnyType) {
+  expect_same_types<uint8_t>();
+  expect_same_types<int8_t>();
+  expect_same_types<uint16_t>();
+  expect_same_types<int16_t>();
+  expect_same_types<uint32_t>();
+  expect_same_types<int32_t>();
+  expect_same_types<uint64_t>();
+  expect_same_types<int64_t>();
+}
+
+TEST(Vocabulary, ATypeOutOfRangeIsNamedAsTheFileHasIt) {
+  GgufBuilder builder;
+  builder.set("tokenizer.ggml.model", "llama")
+      .set_array("tokenizer.ggml.tokens", std::vector<std::string>{"a"});
+  GgufBuilder negative = builder;
+  negative.set_array("tokenizer.ggml.token_type", std::vector<int64_t>{-1});
+  expect_error(negative, ErrorCode::corrupt, "token 0 the type -1");
+  GgufBuilder large = builder;
+  large.set_array("tokenizer.ggml.token_type", std::vector<uint64_t>{UINT64_MAX});
+  expect_error(large, ErrorCode::corrupt, "token 0 the type 18446744073709551615");
+}
+
 TEST(Vocabulary, AByteTokenMustSpellAByte) {
   for (const char* text : {"a", "<0x4>", "<0x4G>", "<0x041>", "(0x41>", "<0x41)"}) {
     auto tokens = spm_base_tokens();
@@ -327,7 +367,7 @@ TEST(Vocabulary, ReadsWhatIsNeverToBeGenerated) {
   EXPECT_EQ(result.value()->vocabulary().suppressed(), (Ids{70, 3}));
 
   const auto refused =
-      build_tokenizer(spm_builder(spm_base_tokens()).set_array(kKey, std::vector<uint32_t>{70}));
+      build_tokenizer(spm_builder(spm_base_tokens()).set_array(kKey, std::vector<float>{70}));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::wrong_type);
 }
