@@ -12,6 +12,7 @@
 #include "cli/images.h"
 #include "cli/input.h"
 #include "cli/markdown.h"
+#include "cli/new_file.h"
 #include "cli/paths.h"
 #include "cli/progress.h"
 #include "cli/run.h"
@@ -81,11 +82,12 @@ Status answer(Conversation& conversation, std::string_view message, const Pictur
 }
 
 Status write_text_file(const std::string& path, std::string_view text) {
-  std::ofstream file(to_path(path), std::ios::binary);
+  KINGLET_ASSIGN(NewFile written, NewFile::create(path));
+  std::ofstream file(to_path(written.path()), std::ios::binary);
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
   file.close();
   if (!file) return Error{ErrorCode::io, cat("cannot write ", path)};
-  return {};
+  return written.keep();
 }
 
 // Reads pictures. Opens the PictureReader when it reads the first one.

@@ -1,15 +1,21 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/format.h"
+#include "base/in_quotes.h"
 #include "cli/commands.h"
+#include "cli/models.h"
+#include "cli/new_file.h"
+#include "cli/paths.h"
 #include "cli/run.h"
 #include "gguf/file.h"
 #include "gguf/recipe.h"
+#include "gguf/split.h"
 #include "gguf/writer.h"
 #include "tensor/quantizer.h"
 
@@ -142,10 +148,24 @@ Status write_tensor(GgufFile& file, const Conversion& conversion, GgufWriter& ou
   return scales.empty() ? Status() : out.write_tensor(std::as_bytes(std::span(scales)));
 }
 
+// Refuses to write the file that is read, by whatever name: it would be lost if the result is not
+// what was wanted.
+Status check_output(const QuantizeOptions& options) {
+  KINGLET_ASSIGN(const std::string input, model_path(options.input));
+  for (const std::string& part : split_paths(input)) {
+    std::error_code missing;
+    if (!std::filesystem::equivalent(to_path(part), to_path(options.output), missing)) continue;
+    return Error{ErrorCode::invalid_argument,
+                 cat("the output, ", in_quotes(options.output), ", is the file that is read")};
+  }
+  return {};
+}
+
 }  // namespace
 
 Status quantize(const QuantizeOptions& options) {
   KINGLET_ASSIGN(const Recipe recipe, find_recipe(options.mix));
+  KINGLET_TRY(check_output(options));
   KINGLET_ASSIGN(GgufFile file, read_model(options.input));
   const GgufHeader& header = file.header();
   KINGLET_ASSIGN(const ModelTraits model, read_traits(header));
@@ -160,9 +180,11 @@ Status quantize(const QuantizeOptions& options) {
       out.add_tensor(beside(*conversion.source, ".scale"), DType::f32, conversion.scale_shape());
     }
   }
-  KINGLET_TRY(out.open(options.output));
+  KINGLET_ASSIGN(NewFile written, NewFile::create(options.output));
+  KINGLET_TRY(out.open(written.path()));
   for (const Conversion& conversion : conversions) KINGLET_TRY(write_tensor(file, conversion, out));
-  return out.close();
+  KINGLET_TRY(out.close());
+  return written.keep();
 }
 
 }  // namespace kinglet::cli

@@ -1,8 +1,18 @@
 // Runs the desktop program as a user would.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  linkSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { splitModel } from '../web/split-model.ts';
 import { withChatTemplate, withMetadata } from '../web/support.ts';
@@ -657,6 +667,51 @@ describe('quantize', () => {
   test('refuses an unknown type and a folder that is not there', () => {
     expectFailure(['quantize', f32, newPath(), 'Q9_9'], /"Q9_9" \(known: F32, F16, .*, MXFP4_MOE/);
     expectFailure(['quantize', f32, '/nowhere/out.gguf', 'Q8_0'], /cannot create/);
+  });
+
+  test.skipIf(isCrossBuilt)('never writes the file that it reads, by whatever name', () => {
+    const model = newPath();
+    copyFileSync(f32, model);
+    const [link, hardLink] = [newPath(), newPath()];
+    symlinkSync(model, link);
+    linkSync(model, hardLink);
+    for (const output of [model, link, hardLink, join(folder, '.', basename(model))]) {
+      expectFailure(
+        ['quantize', model, output, 'Q8_0'],
+        /the output, ".*", is the file that is re/,
+      );
+      expectFailure(['quantize', link, output, 'Q8_0'], /is the file that is read/);
+    }
+    expect(readFileSync(model).equals(readFileSync(f32))).toBe(true);
+  });
+
+  test.skipIf(isCrossBuilt)('leaves what was there until the new file is complete', () => {
+    const target = file('before');
+    const damaged = file(readFileSync(f32).subarray(0, 10_000));
+    expect(kinglet(['quantize', damaged, target, 'Q8_0']).status).toBe(1);
+    expect(readFileSync(target, 'utf8')).toBe('before');
+    const link = newPath();
+    symlinkSync(target, link);
+    expect(kinglet(['quantize', f32, link, 'Q8_0']).status).toBe(0);
+    expect(lstatSync(link).isSymbolicLink()).toBe(true);
+    expect(readFileSync(target).equals(readFileSync(quantized(f32, 'Q8_0')))).toBe(true);
+    expect(readdirSync(folder).filter((name) => /\.(part|lock)$/.test(name))).toEqual([]);
+  });
+
+  test.skipIf(isCrossBuilt)('deletes what it wrote where it cannot finish', () => {
+    const target = file('before');
+    const command = `ulimit -f 20; exec "$0" quantize "$1" "$2" F32`;
+    const made = spawnSync('bash', ['-c', `trap '' XFSZ; ${command}`, program, f32, target]);
+    expect(made.status).toBe(1);
+    expect(String(made.stderr)).toMatch(/cannot write .*File too large/);
+    expect(readFileSync(target, 'utf8')).toBe('before');
+    expect(readdirSync(folder).filter((name) => /\.(part|lock)$/.test(name))).toEqual([]);
+  });
+
+  test.skipIf(isCrossBuilt)('writes to a pipe as it comes', () => {
+    const command = '"$0" quantize "$1" /dev/stdout Q8_0 | cat';
+    const piped = spawnSync('bash', ['-c', command, program, f32], { maxBuffer: 2 ** 28 });
+    expect(piped.stdout.equals(readFileSync(quantized(f32, 'Q8_0')))).toBe(true);
   });
 });
 

@@ -1,0 +1,39 @@
+#include "cli/new_file.h"
+
+#include <filesystem>
+
+#include "base/format.h"
+#include "base/in_quotes.h"
+#include "cli/paths.h"
+
+namespace kinglet::cli {
+
+namespace fs = std::filesystem;
+
+Result<NewFile> NewFile::create(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(to_path(path), error);
+  if (fs::exists(status) && !fs::is_regular_file(status)) return NewFile(path);
+  const fs::path resolved = fs::weakly_canonical(to_path(path), error);
+  const std::string target = error ? path : to_utf8(resolved);
+  KINGLET_ASSIGN(FileLock lock, FileLock::take(target, [] { return false; }));
+  return NewFile(target + ".part", target, std::move(lock));
+}
+
+NewFile::~NewFile() {
+  std::error_code error;
+  if (!target_.empty()) fs::remove(to_path(path_), error);
+}
+
+Status NewFile::keep() {
+  if (target_.empty()) return {};
+  std::error_code error;
+  fs::rename(to_path(path_), to_path(target_), error);
+  if (error) {
+    return Error{ErrorCode::io, cat("cannot write ", in_quotes(target_), ": ", error.message())};
+  }
+  target_.clear();
+  return {};
+}
+
+}  // namespace kinglet::cli

@@ -1,0 +1,38 @@
+// A file that is written beside its place and moved there when it is complete. What was there
+// before stays until then, whatever goes wrong.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "cli/file_lock.h"
+
+namespace kinglet::cli {
+
+class NewFile {
+ public:
+  // `path` is UTF-8. A symbolic link keeps its target's name; a device or a pipe is written as it
+  // is. Errors: io (another process writes the same file, or the folder cannot be written).
+  static Result<NewFile> create(const std::string& path);
+
+  NewFile(NewFile&&) = default;
+  ~NewFile();  // deletes what was written, unless keep() succeeded
+
+  const std::string& path() const { return path_; }  // where to write it, in UTF-8
+
+  // Moves the file to its place. Call it after the file is closed. Errors: io.
+  Status keep();
+
+ private:
+  NewFile(std::string path, std::string target, FileLock lock)
+      : path_(std::move(path)), target_(std::move(target)), lock_(std::move(lock)) {}
+  explicit NewFile(std::string path) : path_(std::move(path)) {}
+
+  std::string path_;
+  std::string target_;  // empty: `path_` is the place
+  std::optional<FileLock> lock_;
+};
+
+}  // namespace kinglet::cli
