@@ -221,7 +221,8 @@ TEST(ParseJson, GivesWhatTheLibraryGives) {
     const Json expected = Json::parse(text, nullptr, false);
     const auto parsed = parse_json(text);
     EXPECT_EQ(parsed.ok(), !expected.is_discarded()) << text;
-    if (parsed.ok()) EXPECT_EQ(print(parsed.value()), print(expected)) << text;
+    if (!parsed.ok()) continue;
+    EXPECT_EQ(print(parsed.value()), print(expected)) << text;
   }
   for (const char* text : {"", "{", "[1,]", "{\"a\"}", "[1] 2", "nul", "\"\xff\"", "{\"a\":}"}) {
     const auto parsed = parse_json(text);
