@@ -1,7 +1,6 @@
 // A page in any browser, so that one test can run in all of them.
-import { launchChromium } from '../../scripts/chromium.mjs';
-import { openFirefox, openWebKit } from './webdriver.ts';
-import type { Driven } from './webdriver.ts';
+import { shareChromium, takeBrowser } from './shared-browsers.ts';
+import type { TakenBrowser } from './shared-browsers.ts';
 
 /** The engines of Chrome and Edge, of Firefox, and of Safari. */
 export const browserNames = ['Chromium', 'Firefox', 'WebKit'] as const;
@@ -14,13 +13,13 @@ export interface AnyPage {
     run: (...parameters: P) => R | Promise<R>,
     ...parameters: P
   ): Promise<R>;
-  /** Closes the page and its browser, which has no other page. */
+  /** Closes the page; its browser is for the next file that asks for one. */
   close(): Promise<void>;
 }
 
 export async function openAnyPage(name: BrowserName): Promise<AnyPage> {
   if (name === 'Chromium') return openInChromium();
-  const driven = await (name === 'Firefox' ? openFirefox() : openWebKit());
+  const driven = await takeBrowser(name);
   return {
     goto: (url) => driven.goto(url),
     close: () => driven.close(),
@@ -49,7 +48,7 @@ export async function holdCache(page: AnyPage): Promise<void> {
 }
 
 async function openInChromium(): Promise<AnyPage> {
-  const browser = await launchChromium();
+  const browser = await shareChromium();
   const page = await browser.newPage();
   return {
     goto: async (url) => {
@@ -67,7 +66,7 @@ async function openInChromium(): Promise<AnyPage> {
 }
 
 async function evaluate<P extends unknown[], R>(
-  driven: Driven,
+  driven: TakenBrowser,
   run: (...parameters: P) => R | Promise<R>,
   parameters: P,
 ): Promise<R> {

@@ -8,10 +8,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { launchChromium, launchChromiumWithProfile } from '../../scripts/chromium.mjs';
+import { launchChromiumWithProfile } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
 import type { AnyPage } from './any-browser.ts';
 import { openAnyPage } from './any-browser.ts';
+import { shareChromium } from './shared-browsers.ts';
 import { root, storyModel, tellByCli } from './support.ts';
 
 interface Told {
@@ -38,7 +39,7 @@ beforeAll(async () => {
   copyFileSync(storyModel, join(folder, 'model.gguf'));
   story = tellByCli('Once upon a time', 40);
   elsewhere = await serve(join(root, 'dist'), { isolated: false, headers: anyOrigin });
-  browser = await launchChromium();
+  browser = await shareChromium();
 });
 afterAll(async () => {
   await browser.close();

@@ -14,45 +14,43 @@ export interface Driven {
   goto(url: string): Promise<void>;
   /** Runs a function body in the page; its last argument is a callback for the answer (JSON). */
   executeAsync(script: string, args: unknown[]): Promise<unknown>;
-  close(): Promise<void>;
+  /** Lets go of the browser, which runs on. */
+  leave(): Promise<void>;
+}
+
+/** Where a started browser takes commands: from any process, but from one at a time. */
+export type Address = { kind: 'Firefox'; port: number } | { kind: 'WebKit'; session: string };
+
+export interface Started {
+  address: Address;
+  end(): Promise<void>;
 }
 
 const startMs = 60_000;
 /** Longer than any test: the test itself reports what takes too long. */
 const scriptMs = 3_600_000;
 
-export async function openFirefox(): Promise<Driven> {
+export async function startFirefox(): Promise<Started> {
   const program = programOf('firefox-esr', '/usr/bin/firefox-esr');
   const profile = mkdtempSync(join(tmpdir(), 'kinglet-firefox-'));
   // Firefox chooses a free port and writes it into its profile.
   writeFileSync(join(profile, 'user.js'), 'user_pref("marionette.port", 0);\n');
   const args = ['--headless', '--no-remote', '--profile', profile, '--marionette'];
   const firefox = new Program(program, args);
-  const close = async () => {
+  const end = async () => {
     await firefox.end();
     rmSync(profile, { recursive: true, force: true, maxRetries: 10 });
   };
-  return openOrClose(close, async () => {
+  return startOrEnd(end, async () => {
     const portFile = join(profile, 'MarionetteActivePort');
     const port = await until(() =>
       existsSync(portFile) ? Number(readFileSync(portFile, 'utf8')) || undefined : undefined,
     );
-    const marionette = await Marionette.connect(port);
-    await marionette.send('WebDriver:NewSession', {});
-    await marionette.send('WebDriver:SetTimeouts', { script: scriptMs });
-    return {
-      goto: async (url) => {
-        await marionette.send('WebDriver:Navigate', { url });
-      },
-      executeAsync: async (script, scriptArgs) => {
-        const params = { script, args: scriptArgs };
-        return (await marionette.send('WebDriver:ExecuteAsyncScript', params)).value;
-      },
-    };
+    return { kind: 'Firefox', port };
   });
 }
 
-export async function openWebKit(): Promise<Driven> {
+export async function startWebKit(): Promise<Started> {
   const program = programOf('webkit2gtk-driver', '/usr/bin/WebKitWebDriver');
   const binary = programOf(
     'webkit2gtk-driver',
@@ -63,14 +61,14 @@ export async function openWebKit(): Promise<Driven> {
     ...['-displayfd', '1', '-nolisten', 'tcp', '-screen', '0', '1280x1024x24'],
   ]);
   let driver: Program | undefined;
-  const close = async () => {
+  const end = async () => {
     await driver?.end();
     await screen.end();
   };
-  return openOrClose(close, async () => {
+  return startOrEnd(end, async () => {
     const display = await until(() => /^\d+\n/.exec(screen.output)?.[0].trim());
-    const port = await freePort();
-    driver = new Program(program, [`--port=${String(port)}`], {
+    const port = String(await freePort());
+    driver = new Program(program, [`--port=${port}`], {
       DISPLAY: `:${display}`,
       WEBKIT_DISABLE_COMPOSITING_MODE: '1',
       // Safari gives isolated pages SharedArrayBuffer; WebKitGTK under WebDriver does not.
@@ -78,32 +76,54 @@ export async function openWebKit(): Promise<Driven> {
       // The sandbox does not work for root; it is not needed, as the pages here are our own.
       WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS: '1',
     });
-    const send = (path: string, body: unknown) => webDriver(port, path, body);
-    await until(() => send('/status', undefined).catch(() => undefined));
+    const url = `http://127.0.0.1:${port}`;
+    await until(() => webDriver(`${url}/status`, undefined).catch(() => undefined));
     const options = { binary, args: ['--automation'] };
     const capabilities = { alwaysMatch: { 'webkitgtk:browserOptions': options } };
-    const { sessionId } = (await send('/session', { capabilities })) as { sessionId: string };
-    const session = `/session/${sessionId}`;
-    await send(`${session}/timeouts`, { script: scriptMs });
-    return {
-      goto: async (url) => {
-        await send(`${session}/url`, { url });
-      },
-      executeAsync: (script, args) => send(`${session}/execute/async`, { script, args }),
-    };
+    const created = await webDriver(`${url}/session`, { capabilities });
+    const session = `${url}/session/${(created as { sessionId: string }).sessionId}`;
+    await webDriver(`${session}/timeouts`, { script: scriptMs });
+    return { kind: 'WebKit', session };
   });
 }
 
-async function openOrClose(
-  close: () => Promise<void>,
-  open: () => Promise<Omit<Driven, 'close'>>,
-): Promise<Driven> {
+async function startOrEnd(
+  end: () => Promise<void>,
+  start: () => Promise<Address>,
+): Promise<Started> {
   try {
-    return { ...(await open()), close };
+    return { address: await start(), end };
   } catch (error) {
-    await close();
+    await end();
     throw error;
   }
+}
+
+export async function drive(address: Address): Promise<Driven> {
+  if (address.kind === 'WebKit') {
+    const { session } = address;
+    return {
+      goto: async (url) => {
+        await webDriver(`${session}/url`, { url });
+      },
+      executeAsync: (script, args) => webDriver(`${session}/execute/async`, { script, args }),
+      leave: () => Promise.resolve(),
+    };
+  }
+  const marionette = await Marionette.connect(address.port);
+  await marionette.send('WebDriver:NewSession', {});
+  await marionette.send('WebDriver:SetTimeouts', { script: scriptMs });
+  return {
+    goto: async (url) => {
+      await marionette.send('WebDriver:Navigate', { url });
+    },
+    executeAsync: async (script, args) =>
+      (await marionette.send('WebDriver:ExecuteAsyncScript', { script, args })).value,
+    leave: async () => {
+      await marionette.send('WebDriver:DeleteSession', {});
+      marionette.close();
+    },
+  };
 }
 
 /** Returns the first of the paths that exists. */
@@ -123,7 +143,7 @@ async function until<T>(get: () => T | undefined | Promise<T | undefined>): Prom
     if (value !== undefined) return value;
     if (performance.now() > end)
       throw new Error(`the browser did not start in ${String(startMs)} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 
@@ -199,6 +219,10 @@ class Marionette {
     return result as { value?: unknown };
   }
 
+  close(): void {
+    this.#socket.destroy();
+  }
+
   #readMessages(): void {
     for (;;) {
       const colon = this.#received.indexOf(':');
@@ -215,17 +239,17 @@ class Marionette {
 }
 
 /** Sends a request to WebDriver's HTTP server: POST with a body, GET without one. */
-function webDriver(port: number, path: string, body: unknown): Promise<unknown> {
+function webDriver(url: string, body: unknown): Promise<unknown> {
   return new Promise((resolve, reject) => {
     // fetch() would give up on an answer that takes longer than five minutes.
     const method = body === undefined ? 'GET' : 'POST';
-    const sent = request({ host: '127.0.0.1', port, path, method }, (response) => {
+    const sent = request(url, { method }, (response) => {
       let text = '';
       response.setEncoding('utf8');
       response.on('data', (part: string) => (text += part));
       response.on('error', reject);
       response.on('end', () => {
-        if (response.statusCode !== 200) reject(new Error(`${path}: ${text}`));
+        if (response.statusCode !== 200) reject(new Error(`${url}: ${text}`));
         else resolve((JSON.parse(text) as { value: unknown }).value);
       });
     });
