@@ -15,6 +15,7 @@
 #include "text/jinja/operations.h"
 #include "text/jinja/strings.h"
 #include "text/jinja/text_filters.h"
+#include "text/jinja/work.h"
 
 namespace kinglet::jinja {
 namespace {
@@ -121,6 +122,7 @@ Result<Value> map_filter(Arguments& arguments) {
     const Value* otherwise = reader.take("default");
     KINGLET_TRY(reader.check_end());
     for (Value& item : items) {
+      if (!Work::spend(kOfItem)) break;
       KINGLET_ASSIGN(item, deep_attribute(item, path, otherwise));
     }
     return Value::generator(std::move(items));
@@ -132,6 +134,7 @@ Result<Value> map_filter(Arguments& arguments) {
   const Filter* filter = find_filter(name);
   if (filter == nullptr) return refusal(cat("map: filter ", in_quotes(name), " is not supported"));
   for (Value& item : items) {
+    if (!Work::spend(kOfItem)) break;
     Arguments of_item = {{item}, arguments.named};
     of_item.positional.insert(of_item.positional.end(), arguments.positional.begin() + 2,
                               arguments.positional.end());
@@ -156,6 +159,7 @@ Result<Value> select_by(const Arguments& arguments, bool by_attribute, bool sele
   }
   List kept;
   for (const Value& item : items) {
+    if (!Work::spend(kOfItem)) break;
     Value tested = item;
     if (by_attribute) {
       KINGLET_ASSIGN(tested, deep_attribute(item, &given[1]));
@@ -165,6 +169,7 @@ Result<Value> select_by(const Arguments& arguments, bool by_attribute, bool sele
       List of_test = {tested};
       of_test.insert(of_test.end(), given.begin() + static_cast<ptrdiff_t>(name_at + 1),
                      given.end());
+      spend_on_texts(of_test);
       KINGLET_ASSIGN(holds, test(of_test));
     }
     if (holds == selects) kept.push_back(item);
@@ -687,6 +692,7 @@ constexpr NamedTest kTests[] = {
 }  // namespace
 
 Result<Value> Filter::operator()(Arguments& arguments) const {
+  spend_on_texts(arguments.positional);
   if (getter == nullptr) return filter(arguments);
   if (arguments.positional.size() == 1 && arguments.named.empty()) {
     return getter(filtered(arguments));

@@ -17,6 +17,8 @@ namespace {
 constexpr int kMaxDepth = 400;
 constexpr size_t kMaxValueDepth = 200;  // of lists in lists
 
+constexpr size_t kOfName = 8;  // the work of comparing two names
+
 // How a statement ended.
 enum class Flow : uint8_t { on, leave, proceed };
 
@@ -36,6 +38,7 @@ struct Scope {
 
   const Value* find(std::string_view name) const {
     for (const Scope* scope = this; scope != nullptr; scope = scope->outer) {
+      if (!Work::spend(scope->names.size() * kOfName)) return nullptr;
       for (const auto& [known, value] : scope->names) {
         if (known == name) return &value;
       }
@@ -44,6 +47,7 @@ struct Scope {
   }
 
   void set(std::string_view name, const Value& value) {
+    if (!Work::spend(names.size() * kOfName)) return;
     for (auto& [known, old] : names) {
       if (known == name) {
         old = value;
@@ -74,6 +78,7 @@ class Interpreter {
     root_ = &scope;
     const Result<Flow> flow = run_block(block, scope, out_);
     root_ = nullptr;
+    KINGLET_TRY(check_work());  // an error may come of it
     if (!flow.ok()) return flow.error();
     return std::move(out_);
   }
@@ -93,8 +98,14 @@ class Interpreter {
   }
 
   Status count_step() {
+    KINGLET_TRY(check_work());
     if (++n_steps_ <= kMostSteps) return {};
     return too_much(cat("runs for more than ", kMostSteps, " steps"));
+  }
+
+  Status check_work() const {
+    if (!work_.is_too_much()) return {};
+    return too_much("goes through texts and lists that are too long");
   }
 
   // Counts a value that an operation is about to read.
@@ -104,17 +115,12 @@ class Interpreter {
   }
 
   Status count_work(size_t n_bytes) {
-    work_ += n_bytes;
-    if (work_ <= kMostWork) return {};
-    return too_much("goes through texts and lists that are too long");
+    Work::spend(n_bytes);
+    return check_work();
   }
 
-  // Counts the work of finding an element: in a text, counting characters, up to `last` if known;
-  // in a dict, comparing keys.
+  // Counts the work of finding an element of a text: counting characters, up to `last` if known.
   Status count_search(const Value& of, const Value& last = Value()) {
-    constexpr size_t kOfKey = 16;
-    constexpr size_t kOfCharacter = 64;
-    if (of.is(Kind::dict)) return count_work(of.entries().entries.size() * kOfKey);
     if (!of.is(Kind::text)) return {};
     size_t n = of.as_text().size();
     if (last.is_whole() && last.as_integer() >= 0) {
@@ -406,6 +412,7 @@ class Interpreter {
       return refusal(cat(name_of(macro), " takes ", n, " arguments, not ", given.size()));
     }
     for (size_t i = 0; i < n; ++i) {
+      KINGLET_TRY(count_work(arguments.named.size() * kOfName));
       const std::string& name = macro.names[i];
       const auto named = std::find_if(arguments.named.begin(), arguments.named.end(),
                                       [&](const auto& argument) { return argument.first == name; });
@@ -513,6 +520,7 @@ class Interpreter {
         KINGLET_ASSIGN(const Value of, child(0));
         KINGLET_ASSIGN(const Value index, child(1));
         KINGLET_TRY(count_search(of, index));
+        KINGLET_TRY(count_operand(index));
         return element(of, index);
       }
       case NodeKind::slice:
@@ -531,6 +539,7 @@ class Interpreter {
         const Test test = find_test(node.name);
         if (test == nullptr)
           return refusal(cat("test ", in_quotes(node.name), " is not supported"));
+        spend_on_texts(arguments.positional);
         KINGLET_ASSIGN(const bool holds, test(arguments.positional));
         return Value::boolean(holds);
       }
@@ -623,6 +632,7 @@ class Interpreter {
   }
 
   static Status add_name(const std::string& name, const Value& value, Arguments& arguments) {
+    if (!Work::spend(arguments.named.size() * kOfName)) return {};
     for (const auto& [known, other] : arguments.named) {
       if (known == name) return refusal(cat("argument ", in_quotes(name), " is given twice"));
     }
@@ -660,6 +670,7 @@ class Interpreter {
     }
     for (const auto& [name, child] : node.named) {
       KINGLET_ASSIGN(const Value value, evaluate(*child, scope));
+      KINGLET_TRY(count_operand(value));
       KINGLET_TRY(name.empty() ? spread_names(value, arguments) : add_name(name, value, arguments));
     }
     return arguments;
@@ -683,7 +694,7 @@ class Interpreter {
   Scope* innermost_ = nullptr;
   uint64_t n_scopes_ = 0;
   size_t n_steps_ = 0;
-  uint64_t work_ = 0;
+  Work work_;
   size_t made_ = 0;
   int depth_ = 0;
   bool has_line_ = false;

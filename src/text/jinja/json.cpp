@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/ascii.h"
@@ -71,6 +72,7 @@ class Parser {
 
   Result<Value> parse_dict(int depth) {
     Dict dict;
+    std::unordered_map<std::string, size_t> places;  // Dict::set() compares all keys
     skip_spaces();
     if (take("}")) return Value::dict({});
     while (true) {
@@ -80,7 +82,12 @@ class Parser {
       skip_spaces();
       if (!take(":")) return failure("expected \":\"");
       KINGLET_ASSIGN(const Value value, parse_value(depth + 1));
-      dict.set(Value::text(std::move(key), true), value);
+      const auto [known, is_new] = places.try_emplace(key, dict.entries.size());
+      if (is_new) {
+        dict.entries.emplace_back(Value::text(std::move(key), true), value);
+      } else {
+        dict.entries[known->second].second = value;
+      }
       skip_spaces();
       if (take("}")) return Value::dict(std::move(dict));
       if (!take(",")) return failure("expected \",\" or \"}\"");

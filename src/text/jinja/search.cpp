@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "text/jinja/work.h"
+
 namespace kinglet::jinja {
 namespace {
 
 // For parts up to this size, the plain search is at most this many times slower.
-constexpr size_t kShort = 32;
+constexpr size_t kShort = 4;
 
 // Returns where the first occurrence of the part ends in the whole. `whole(i)` and `part(i)` return
 // their characters. Source: Knuth, Morris and Pratt, "Fast pattern matching in strings".
@@ -32,20 +34,33 @@ size_t find_end(const Whole& whole, size_t n_whole, const Part& part, size_t n_p
 }  // namespace
 
 size_t find_text(std::string_view whole, std::string_view part, size_t from) {
-  if (part.size() <= kShort) return whole.find(part, from);
-  if (from >= whole.size() || whole.size() - from < part.size()) return std::string_view::npos;
-  const size_t end = find_end([&](size_t i) { return whole[from + i]; }, whole.size() - from,
-                              [&](size_t i) { return part[i]; }, part.size());
-  return end == std::string_view::npos ? end : from + end - part.size();
+  if (!Work::spend(0)) return std::string_view::npos;
+  if (from >= whole.size()) return whole.find(part, from);
+  size_t found = std::string_view::npos;
+  if (part.size() <= kShort) {
+    found = whole.find(part, from);
+  } else if (whole.size() - from >= part.size()) {
+    const size_t end = find_end([&](size_t i) { return whole[from + i]; }, whole.size() - from,
+                                [&](size_t i) { return part[i]; }, part.size());
+    if (end != std::string_view::npos) found = from + end - part.size();
+  }
+  Work::spend((std::min(found, whole.size()) - from + part.size()) * kOfSearching);
+  return found;
 }
 
 size_t find_last_text(std::string_view whole, std::string_view part, size_t last) {
-  if (part.size() <= kShort) return whole.rfind(part, last);
-  if (whole.size() < part.size()) return std::string_view::npos;
+  if (whole.size() < part.size() || !Work::spend(0)) return std::string_view::npos;
   const size_t n = std::min(last, whole.size() - part.size()) + part.size();
-  const size_t end = find_end([&](size_t i) { return whole[n - 1 - i]; }, n,
-                              [&](size_t i) { return part[part.size() - 1 - i]; }, part.size());
-  return end == std::string_view::npos ? end : n - end;
+  size_t found = std::string_view::npos;
+  if (part.size() <= kShort) {
+    found = whole.rfind(part, last);
+  } else {
+    const size_t end = find_end([&](size_t i) { return whole[n - 1 - i]; }, n,
+                                [&](size_t i) { return part[part.size() - 1 - i]; }, part.size());
+    if (end != std::string_view::npos) found = n - end;
+  }
+  Work::spend((found == std::string_view::npos ? n : n - found) * kOfSearching);
+  return found;
 }
 
 }  // namespace kinglet::jinja

@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "text/jinja/numbers.h"
 #include "text/jinja/syntax.h"
+#include "text/jinja/work.h"
 #include "text/utf8.h"
 
 namespace kinglet::jinja {
@@ -53,6 +54,7 @@ void append_repr(Text& out, std::string_view character, char32_t code, bool is_s
 
 Text repr_of_text(const Text& text) {
   const std::string& bytes = text.bytes();
+  Work::spend(bytes.size() * kOfCharacter);
   const bool has_single = bytes.find('\'') != std::string::npos;
   const char quote = has_single && bytes.find('"') == std::string::npos ? '"' : '\'';
   Text out(std::string(1, quote));
@@ -69,22 +71,26 @@ Text repr_of_text(const Text& text) {
 Text repr_of_items(const List& items, std::string_view open, std::string_view close) {
   Text out{std::string(open)};
   for (size_t i = 0; i < items.size() && !out.is_full(); ++i) {
+    if (!Work::spend(kOfItem)) break;
     if (i > 0) out.append(", ");
     out.append(items[i].to_repr());
   }
   out.append(close);
+  Work::spend(out.size());  // the value around this one copies it
   return out;
 }
 
 Text repr_of_dict(const Dict& dict) {
   Text out("{");
   for (size_t i = 0; i < dict.entries.size() && !out.is_full(); ++i) {
+    if (!Work::spend(kOfItem)) break;
     if (i > 0) out.append(", ");
     out.append(dict.entries[i].first.to_repr());
     out.append(": ");
     out.append(dict.entries[i].second.to_repr());
   }
   out.append("}");
+  Work::spend(out.size());
   return out;
 }
 
@@ -131,12 +137,14 @@ Arguments::~Arguments() = default;
 
 const Value* Dict::find(const Value& key) const {
   for (const auto& [known, value] : entries) {
+    if (!Work::spend(kOfComparing)) break;
     if (known == key) return &value;
   }
   return nullptr;
 }
 
 const Value* Dict::find(std::string_view key) const {
+  if (!Work::spend(entries.size() * kOfComparing)) return nullptr;
   for (const auto& [known, value] : entries) {
     if (known.is(Kind::text) && known.as_bytes() == key) return &value;
   }
@@ -144,11 +152,9 @@ const Value* Dict::find(std::string_view key) const {
 }
 
 void Dict::set(const Value& key, const Value& value) {
-  for (auto& [known, old] : entries) {
-    if (known == key) {
-      old = value;
-      return;
-    }
+  if (const Value* found = find(key)) {
+    const_cast<Value&>(*found) = value;  // the entries are not const here
+    return;
   }
   entries.emplace_back(key, value);
 }
@@ -270,8 +276,16 @@ Value Value::failure(Error&& error) { return {Kind::failure, {.error = std::move
 
 Value Value::macro(const Macro& macro) { return {Kind::macro, {.macro = macro}}; }
 
+void spend_on_texts(const List& values) {
+  for (const Value& value : values) {
+    if (value.is(Kind::text)) Work::spend(value.as_text().size() * kOfCharacter);
+  }
+}
+
 Result<Value> Value::call(Arguments& arguments) const {
   const Value& self = content_->items.front();
+  spend_on_texts(content_->items);
+  spend_on_texts(arguments.positional);
   if (content_->getter == nullptr) return content_->function(self, arguments);
   if (arguments.positional.empty() && arguments.named.empty()) return content_->getter(self);
   return refusal("an argument for a function that takes none");
@@ -408,10 +422,11 @@ bool operator==(const Value& a, const Value& b) {
     const Value& whole = a.is(Kind::real) ? b : a;
     return fixed_text(real.as_real(), 0) == whole.to_repr().bytes();
   }
-  if (a.kind() != b.kind()) return false;
+  if (a.kind() != b.kind() || !Work::spend(kOfComparing)) return false;
   switch (a.kind()) {
     case Kind::text:
-      return a.as_bytes() == b.as_bytes();
+      return a.as_bytes().size() == b.as_bytes().size() && Work::spend(a.as_bytes().size()) &&
+             a.as_bytes() == b.as_bytes();
     case Kind::long_integer:
       return a.to_repr().bytes() == b.to_repr().bytes();
     case Kind::list:
@@ -439,8 +454,12 @@ bool operator==(const Value& a, const Value& b) {
 
 Result<int> compare(const Value& a, const Value& b) {
   const auto sign = [](const auto& x, const auto& y) { return x < y ? -1 : y < x ? 1 : 0; };
+  if (!Work::spend(kOfItem)) return 0;
   if (a.is_number() && b.is_number()) return order_of_numbers(a, b);
-  if (a.is(Kind::text) && b.is(Kind::text)) return sign(a.as_bytes(), b.as_bytes());
+  if (a.is(Kind::text) && b.is(Kind::text)) {
+    Work::spend(2 * std::min(a.as_bytes().size(), b.as_bytes().size()));
+    return sign(a.as_bytes(), b.as_bytes());
+  }
   if (a.is_sequence() && a.kind() == b.kind()) {
     const size_t n = std::min(a.items().size(), b.items().size());
     for (size_t i = 0; i < n; ++i) {
@@ -462,7 +481,10 @@ Status check_key(const Value& value) {
     return refusal(cat(value.type_name(), " cannot be a key"));
   }
   if (!value.is(Kind::tuple)) return {};
-  for (const Value& item : value.items()) KINGLET_TRY(check_key(item));
+  for (const Value& item : value.items()) {
+    if (!Work::spend(kOfComparing)) break;
+    KINGLET_TRY(check_key(item));
+  }
   return {};
 }
 
@@ -476,15 +498,18 @@ Result<Value> elements(const Value& value) {
     case Kind::range:
       return value;
     case Kind::view:
+      Work::spend(value.items().size() * kOfItem);
       return Value::list(value.items());
     case Kind::generator:
       return Value::list(value.take_items());
     case Kind::dict:
+      Work::spend(value.entries().entries.size() * kOfItem);
       for (const auto& [key, of_key] : value.entries().entries) found.push_back(key);
       break;
     case Kind::text: {
       const Text& text = value.as_text();
       if (text.size() > kMostItems) return refusal("a text is too long to go through");
+      Work::spend(text.size() * kOfItem);
       for (size_t at = 0; at < text.size();) {
         const size_t n = decode_utf8(std::string_view(text.bytes()).substr(at)).n_bytes;
         found.push_back(Value::text(text.cut(at, at + n)));

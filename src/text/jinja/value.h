@@ -220,6 +220,9 @@ bool operator==(const Value& a, const Value& b);
 // cannot order the two.
 Result<int> compare(const Value& a, const Value& b);
 
+// Counts the work of a function that looks at all characters of its arguments.
+void spend_on_texts(const List& values);
+
 // Fails with ErrorCode::invalid_argument for two views of dicts: Python compares them without
 // regard to their order, which is not implemented.
 Status check_equality(const Value& a, const Value& b);

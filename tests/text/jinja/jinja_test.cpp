@@ -1,6 +1,7 @@
 // The interpreter, compared with Jinja2's results, and the templates that it refuses.
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -282,6 +283,68 @@ TEST(Json, ReadsWhatItPrints) {
     EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
   }
   EXPECT_FALSE(parse_json(std::string(500, '[')).ok());
+}
+
+// Templates that would run for minutes, years or for ever if steps were all that counts. The time
+// is this process's own; it is small on any machine, and larger with sanitizers.
+TEST(Jinja, CountsAllThatTakesTime) {
+  const std::string many = "{% for i in range(30000) %}";
+  const std::string shared =
+      "{% set ns = namespace(x=1) %}{% for i in range(60) %}"
+      "{% set ns.x = (ns.x, ns.x) %}{% endfor %}";
+  const std::string two = shared +
+                          "{% set one = ns.x %}{% set ns.x = 1 %}{% for i in range(60) %}"
+                          "{% set ns.x = (ns.x, ns.x) %}{% endfor %}{% set two = ns.x %}";
+  std::string literal = "{% set d = {";
+  for (int i = 0; i < 30000; ++i) literal += "'" + std::to_string(i) + "':0,";
+  literal += "} %}";
+  std::string names;
+  for (int i = 0; i < 3000; ++i) names += "{% set v" + std::to_string(i) + " = 1 %}";
+  const std::string text = "{% set t = 'ab' * 2000000 %}";
+  const std::string end = "{% endfor %}";
+  for (const std::string& source : std::vector<std::string>{
+           shared + "{% set d = {ns.x: 1} %}",
+           shared + "{% set d = dict([(ns.x, 1)]) %}",
+           shared + "{{ {'a': 1}[ns.x] }}",
+           shared + "{{ {'a': 1}.get(ns.x) }}",
+           shared + "{{ ns.x in {'a': 1} }}",
+           shared + "{{ [1] | join(d=ns.x) }}",
+           two + "{{ one == two }}",
+           two + "{{ one in [two] }}",
+           two + "{{ [two, one] | unique | list | length }}",
+           two + "{{ [one, two] | sort | length }}",
+           two + "{{ [one].index(two) }}",
+           two + "{{ [one] | map('equalto', two) | list }}",
+           two + "{{ [one] | select('==', two) | list | length }}",
+           "{% for i in range(40000) %}" + literal + end,
+           literal + many + "{{ d.x }}{{ d['x'] }}{{ d.get('x') }}{{ 'x' in d }}" + end,
+           literal + many + "{% set e = dict(d, x=1) %}" + end,
+           "{% set l = ['a' * 8000000] %}{% set ns = namespace(x=l) %}{% for i in range(190) %}"
+           "{% set ns.x = [ns.x] %}{% endfor %}" +
+               many + "{% set x = ns.x ~ '' %}" + end,
+           names + many + "{% set x = v2999 + v2998 + v2997 + v2996 %}" + end,
+           text + many + "{% set x = t.find('b' * 4) + t.find('ba' * 20 + 'c') %}" + end,
+           text + many + "{% set x = t.rfind('bb') %}{% set x = 'bb' in t %}" + end,
+           text + many + "{% set x = t.count('bb') %}" + end,
+           text + many + "{% set x = t.split('bb') %}{% set x = t.replace('bb', '') %}" + end,
+           text + many + "{% set x = t.islower() and t is lower %}" + end,
+           text + many + "{% set x = t | length %}{% set x = t[1999999] %}" + end,
+           text + many + "{% set x = [t, t] | map('length') | list %}" + end,
+           text + many + "{% set x = t.startswith(t) and t.endswith(t) and t == t ~ '' %}" + end,
+           text + many + "{% set x = t.strip('ab') | trim('ab') | int %}" + end,
+           "{% set l = range(99999) | list %}" + many +
+               "{% set x = l | selectattr('a') | list %}{% set x = l | map('abs') | sum %}" + end,
+           "{% set l = range(99999) | list %}" + many +
+               "{% set x = l | sort %}{% set x = l | unique | list %}{% set x = 'a' in l %}" + end,
+           "{% macro m() %}{{ kwargs | length }}{% endmacro %}{% set d = namespace(x={}) %}" +
+               literal + many + "{% set x = m(**d) %}" + end,
+       }) {
+    const std::clock_t begin = std::clock();
+    const auto result = render(source);
+    const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    EXPECT_LT(seconds, 20) << source.substr(0, 200);
+    EXPECT_FALSE(result.ok()) << source.substr(0, 200);
+  }
 }
 
 }  // namespace

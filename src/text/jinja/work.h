@@ -1,0 +1,47 @@
+// Counts the work of the template that a thread runs: what takes time in functions that cannot
+// fail, such as comparing two values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kinglet::jinja {
+
+// The most work of a run. A unit takes at most about a fifth of a nanosecond: a byte is read.
+constexpr uint64_t kMostWork = 1ULL << 33;
+
+class Work {
+ public:
+  // Counts the work of this thread until the object ends.
+  Work() : before_(current_) { current_ = this; }
+  ~Work() { current_ = before_; }
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+
+  // Returns false once there has been too much. Then the caller returns at once, with any result:
+  // the interpreter looks at is_too_much() after each operation, and fails.
+  static bool spend(size_t n) {
+    if (current_ == nullptr) return true;
+    current_->n_ += n;
+    return !current_->is_too_much();
+  }
+
+  bool is_too_much() const { return n_ > kMostWork; }
+
+ private:
+  static thread_local Work* current_;
+
+  Work* before_;
+  uint64_t n_ = 0;
+};
+
+inline thread_local Work* Work::current_ = nullptr;
+
+// The work of comparing two values, of copying or looking at an item of a list, of a character that
+// is looked up in a table, and of a byte that is searched.
+constexpr size_t kOfComparing = 16;
+constexpr size_t kOfItem = 256;
+constexpr size_t kOfCharacter = 64;
+constexpr size_t kOfSearching = 8;
+
+}  // namespace kinglet::jinja
