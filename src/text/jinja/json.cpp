@@ -1,8 +1,9 @@
 #include "text/jinja/json.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/ascii.h"
@@ -15,6 +16,33 @@ namespace kinglet::jinja {
 namespace {
 
 constexpr int kMaxLevels = 100;
+
+// Merges entries of the same key, as Python does: the first one's place, the last one's value. All
+// keys are compared at the end, because Dict::set() compares each one with all before it.
+Dict without_doubles(Dict&& dict) {
+  auto& entries = dict.entries;
+  std::vector<size_t> order(entries.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto key = [&](size_t i) -> std::string_view { return entries[i].first.as_bytes(); };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
+  std::vector<bool> is_double(entries.size(), false);
+  for (size_t begin = 0, i = 1; i < order.size(); ++i) {
+    if (key(order[i]) != key(order[begin])) {
+      begin = i;
+      continue;
+    }
+    entries[order[begin]].second = entries[order[i]].second;
+    is_double[order[i]] = true;
+  }
+  size_t n = 0;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (is_double[i]) continue;
+    if (n != i) entries[n] = std::move(entries[i]);
+    ++n;
+  }
+  entries.resize(n);
+  return std::move(dict);
+}
 
 class Parser {
  public:
@@ -72,7 +100,6 @@ class Parser {
 
   Result<Value> parse_dict(int depth) {
     Dict dict;
-    std::unordered_map<std::string, size_t> places;  // Dict::set() compares all keys
     skip_spaces();
     if (take("}")) return Value::dict({});
     while (true) {
@@ -82,14 +109,9 @@ class Parser {
       skip_spaces();
       if (!take(":")) return failure("expected \":\"");
       KINGLET_ASSIGN(const Value value, parse_value(depth + 1));
-      const auto [known, is_new] = places.try_emplace(key, dict.entries.size());
-      if (is_new) {
-        dict.entries.emplace_back(Value::text(std::move(key), true), value);
-      } else {
-        dict.entries[known->second].second = value;
-      }
+      dict.entries.emplace_back(Value::text(std::move(key), true), value);
       skip_spaces();
-      if (take("}")) return Value::dict(std::move(dict));
+      if (take("}")) return Value::dict(without_doubles(std::move(dict)));
       if (!take(",")) return failure("expected \",\" or \"}\"");
     }
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/format.h"
 #include "support.h"
 #include "text/jinja/json.h"
 #include "text/jinja/template.h"
@@ -266,6 +267,19 @@ TEST(Json, ReadsNumbersOfAnySize) {
   // All digits without the point are too large for a double, but the number is not.
   const std::string largest = "17976931348623157" + std::string(292, '0') + ".0";
   EXPECT_EQ(print_json(parse_json(largest).value(), {}).value().bytes(), "1.7976931348623157e+308");
+}
+
+TEST(Json, TheLastOfEqualKeysCountsInThePlaceOfTheFirst) {
+  const auto value = parse_json(R"({"a":1,"b":2,"a":3,"c":4,"a":5,"c":6})");
+  ASSERT_TRUE(value.ok()) << value.error().message;
+  EXPECT_EQ(print_json(value.value(), {}).value().bytes(), R"({"a": 5, "b": 2, "c": 6})");
+}
+
+// Comparing each key with all before it would take minutes.
+TEST(Json, TakesTimeThatGrowsWithTheKeys) {
+  std::string text = "{";
+  for (int i = 0; i < 200'000; ++i) text += cat(i > 0 ? "," : "", "\"", i, "\":1");
+  EXPECT_EQ(parse_json(text + "}").value().entries().entries.size(), 200'000u);
 }
 
 TEST(Json, ReadsWhatItPrints) {
