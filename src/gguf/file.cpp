@@ -350,9 +350,16 @@ Result<GgufFile> read_one(const std::string& path, StoredChoice choice,
 Result<GgufFile> read_gguf_file(const std::string& path, StoredChoice choice,
                                 const ReadProgress& on_progress) {
   std::vector<GgufFile> parts;
-  for (const std::string& part_path : split_paths(path)) {
-    KINGLET_ASSIGN(GgufFile part, read_one(part_path, choice, on_progress));
-    parts.push_back(std::move(part));
+  KINGLET_ASSIGN(GgufFile named, read_one(path, choice, on_progress));
+  KINGLET_ASSIGN(const SplitPosition split, read_split(named.header()));
+  parts.push_back(std::move(named));
+  // A whole file may have the name of a part, too.
+  if (split.n_parts > 1) {
+    for (const std::string& part_path : split_paths(path)) {
+      if (part_path == path) continue;
+      KINGLET_ASSIGN(GgufFile part, read_one(part_path, choice, on_progress));
+      parts.push_back(std::move(part));
+    }
   }
   return GgufFile::join(std::move(parts));
 }

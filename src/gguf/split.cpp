@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,8 @@ constexpr std::string_view kIndexKey = "split.no";  // counts from 0, unlike the
 constexpr std::string_view kCountKey = "split.count";
 constexpr std::string_view kTensorsKey = "split.tensors.count";
 constexpr size_t kDigits = 5;
+constexpr std::string_view kOf = "-of-";
+constexpr std::string_view kExtension = ".gguf";
 
 std::string five_digits(uint32_t number) {
   const std::string digits = cat(number);
@@ -28,6 +31,29 @@ uint32_t parse_number(std::string_view text) {
   uint32_t number = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
   return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() ? number : 0;
+}
+
+// A path that has the name of a part.
+struct PartName {
+  std::string_view stem;  // what all parts have in common
+  uint32_t n_parts;
+};
+
+std::optional<PartName> parse_part_name(std::string_view path) {
+  constexpr size_t kTail = 1 + kDigits + kOf.size() + kDigits + kExtension.size();
+  if (path.size() < kTail) return std::nullopt;
+  const std::string_view tail = path.substr(path.size() - kTail);
+  const uint32_t number = parse_number(tail.substr(1, kDigits));
+  const uint32_t count = parse_number(tail.substr(1 + kDigits + kOf.size(), kDigits));
+  const bool is_part = tail[0] == '-' && tail.substr(1 + kDigits, kOf.size()) == kOf &&
+                       tail.ends_with(kExtension) && number >= 1 && number <= count &&
+                       count <= kMaxParts;
+  if (!is_part) return std::nullopt;
+  return PartName{path.substr(0, path.size() - kTail), count};
+}
+
+std::string part_path(const PartName& name, uint32_t number) {
+  return cat(name.stem, "-", five_digits(number), kOf, five_digits(name.n_parts), kExtension);
 }
 
 // The index of a part whose split metadata are known to be valid.
@@ -89,23 +115,16 @@ Result<SplitPosition> read_split(const GgufHeader& header) {
 }
 
 std::vector<std::string> split_paths(const std::string& path) {
-  constexpr std::string_view kOf = "-of-";
-  constexpr std::string_view kExtension = ".gguf";
-  constexpr size_t kTail = 1 + kDigits + kOf.size() + kDigits + kExtension.size();
-  if (path.size() < kTail) return {path};
-  const std::string_view tail = std::string_view(path).substr(path.size() - kTail);
-  const uint32_t number = parse_number(tail.substr(1, kDigits));
-  const uint32_t count = parse_number(tail.substr(1 + kDigits + kOf.size(), kDigits));
-  const bool is_part = tail[0] == '-' && tail.substr(1 + kDigits, kOf.size()) == kOf &&
-                       tail.ends_with(kExtension) && number >= 1 && number <= count &&
-                       count <= kMaxParts;
-  if (!is_part) return {path};
+  const auto name = parse_part_name(path);
+  if (!name) return {path};
   std::vector<std::string> paths;
-  for (uint32_t i = 1; i <= count; ++i) {
-    paths.push_back(cat(path.substr(0, path.size() - kTail), "-", five_digits(i), kOf,
-                        five_digits(count), kExtension));
-  }
+  for (uint32_t i = 1; i <= name->n_parts; ++i) paths.push_back(part_path(*name, i));
   return paths;
+}
+
+std::string first_part(const std::string& path) {
+  const auto name = parse_part_name(path);
+  return name ? part_path(*name, 1) : path;
 }
 
 Result<GgufFile> GgufFile::join(std::vector<GgufFile> parts) {

@@ -24,4 +24,7 @@ Result<SplitPosition> read_split(const GgufHeader& header);
 // Returns the paths of all parts, in order, if `path` has the name of a part; else only `path`.
 std::vector<std::string> split_paths(const std::string& path);
 
+// Returns the path of the first part, if `path` has the name of a part; else `path`.
+std::string first_part(const std::string& path);
+
 }  // namespace kinglet

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -56,6 +58,28 @@ void expect_refused(const std::vector<Part>& parts, ErrorCode code, std::string_
   ASSERT_FALSE(file.ok());
   EXPECT_EQ(file.error().code, code) << file.error().message;
   EXPECT_NE(file.error().message.find(message), std::string::npos) << file.error().message;
+}
+
+TEST(Split, AWholeFileMayHaveTheNameOfAPart) {
+  const Bytes bytes =
+      GgufBuilder().set("general.name", "x").add_f32("t", {4}, {1, 2, 3, 4}).build();
+  for (const char* name : {"whole-00001-of-00002.gguf", "whole-00002-of-00002.gguf"}) {
+    const std::string path = testing::TempDir() + name;
+    std::ofstream file(path, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    file.close();
+    const auto read = read_gguf_file(path);
+    EXPECT_TRUE(read.ok()) << read.error().message;
+    std::remove(path.c_str());
+  }
+}
+
+TEST(Split, KnowsTheFirstPart) {
+  EXPECT_EQ(first_part("a/x-00002-of-00003.gguf"), "a/x-00001-of-00003.gguf");
+  for (const char* path : {"x-00004-of-00003.gguf", "x-00000-of-00003.gguf", "x.gguf", ""}) {
+    EXPECT_EQ(first_part(path), path);
+  }
 }
 
 TEST(Split, JoinsPartsInAnyOrder) {
