@@ -10,10 +10,12 @@
 #include <filesystem>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "base/ascii.h"
 #include "base/file_access.h"
 #include "base/format.h"
+#include "base/in_quotes.h"
 #include "cli/hub.h"
 #include "cli/paths.h"
 
@@ -27,6 +29,7 @@ constexpr long kConnectSeconds = 30;
 constexpr long kStallSeconds = 30;  // a transfer fails after this time without a byte
 constexpr long kMostRedirects = 10;
 constexpr long kPartialContent = 206;
+constexpr long kNoSuchRange = 416;
 
 // A request, with libcurl's state for it.
 class Request {
@@ -86,8 +89,18 @@ class Request {
   char message_[CURL_ERROR_SIZE] = {};
 };
 
-size_t append_text(const char* data, size_t, size_t n, void* text) {
-  static_cast<std::string*>(text)->append(data, n);
+struct TextDownload {
+  std::string text;
+  size_t most_bytes;
+  bool is_too_long = false;
+};
+
+// libcurl ends a transfer if such a function does not return `n`.
+size_t append_text(const char* data, size_t, size_t n, void* user) {
+  auto& download = *static_cast<TextDownload*>(user);
+  download.is_too_long = n > download.most_bytes - download.text.size();
+  if (download.is_too_long) return 0;
+  download.text.append(data, n);
   return n;
 }
 
@@ -106,10 +119,15 @@ struct FileHeaders {
   bool is_linked = false;
 
   void take(std::string_view line) {
+    if (line.starts_with("HTTP/") && !is_linked) file = {};  // those before were of a redirect
     const size_t colon = line.find(':');
     if (colon == line.npos) return;
     const std::string_view name = line.substr(0, colon);
     const std::string_view value = trimmed(line.substr(colon + 1));
+    if (equal_ignoring_case(name, "content-type")) {
+      constexpr std::string_view kPage = "text/html";
+      file.is_web_page = equal_ignoring_case(value.substr(0, kPage.size()), kPage);
+    }
     const bool is_link = name.size() > 9 && equal_ignoring_case(name.substr(0, 9), "x-linked-");
     if (is_linked && !is_link) return;
     const std::string_view what = is_link ? name.substr(9) : name;
@@ -132,18 +150,47 @@ struct Download {
   Request& request;
   std::FILE* file;
   uint64_t n_before;
+  std::optional<uint64_t> n_bytes;  // of the whole file
   const DownloadProgress& on_progress;
+  uint64_t n_received = 0;
   bool has_begun = false;
+  std::string range = {};  // the header content-range
+  std::string wrong = {};  // what is wrong with the bytes that the server sends
 };
+
+size_t take_range(const char* data, size_t, size_t n, void* user) {
+  const std::string_view line(data, n);
+  const size_t colon = line.find(':');
+  if (colon != line.npos && equal_ignoring_case(line.substr(0, colon), "content-range")) {
+    static_cast<Download*>(user)->range = trimmed(line.substr(colon + 1));
+  }
+  return n;
+}
+
+// Whether the answer to a request from byte `n_before` on begins there, if the server says it.
+bool begins_there(const Download& download) {
+  return download.range.empty() ||
+         download.range.starts_with(cat("bytes ", download.n_before, "-"));
+}
 
 size_t append_bytes(const char* data, size_t, size_t n, void* user) {
   auto& download = *static_cast<Download*>(user);
-  if (!download.has_begun && download.n_before > 0 &&
-      download.request.status() != kPartialContent) {
-    download.n_before = 0;  // the server sends the whole file
-    if (ftruncate(fileno(download.file), 0) != 0) return 0;
+  if (!download.has_begun && download.n_before > 0) {
+    if (download.request.status() != kPartialContent) {
+      download.n_before = 0;  // the server sends the whole file
+      if (ftruncate(fileno(download.file), 0) != 0) return 0;
+    } else if (!begins_there(download)) {
+      download.wrong = cat("it sends ", in_quotes(download.range), ", asked for ",
+                           download.n_before, " and later ones");
+      return 0;
+    }
   }
   download.has_begun = true;
+  download.n_received += n;
+  if (download.n_bytes && download.n_before + download.n_received > *download.n_bytes) {
+    download.wrong = cat("it sends more than the ", *download.n_bytes, " bytes that it announced");
+    return 0;
+  }
   return std::fwrite(data, 1, n, download.file);
 }
 
@@ -157,13 +204,17 @@ int take_progress(void* user, curl_off_t n_bytes, curl_off_t n_done, curl_off_t,
 
 }  // namespace
 
-Result<std::string> get_text(const std::string& url) {
+Result<std::string> get_text(const std::string& url, size_t most_bytes) {
   Request request(url);
-  std::string text;
+  TextDownload download = {{}, most_bytes};
   request.set(CURLOPT_WRITEFUNCTION, append_text);
-  request.set(CURLOPT_WRITEDATA, &text);
-  KINGLET_TRY(request.run());
-  return text;
+  request.set(CURLOPT_WRITEDATA, &download);
+  const Status status = request.run();
+  if (download.is_too_long) {
+    return Error{ErrorCode::io, cat(url, ": the answer has more than ", most_bytes, " bytes")};
+  }
+  KINGLET_TRY(status);
+  return std::move(download.text);
 }
 
 Result<RemoteFile> ask_about_file(const std::string& url) {
@@ -177,17 +228,19 @@ Result<RemoteFile> ask_about_file(const std::string& url) {
 }
 
 Status download_rest(const std::string& url, const std::string& path,
-                     const DownloadProgress& on_progress) {
+                     std::optional<uint64_t> n_bytes, const DownloadProgress& on_progress) {
   std::error_code missing;
   const auto size = std::filesystem::file_size(to_path(path), missing);
   const uint64_t n_before = missing ? 0 : size;
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(open_file(path, "ab"), &std::fclose);
   if (file == nullptr) return Error{ErrorCode::io, cat("cannot write ", path)};
   Request request(url);
-  Download download = {request, file.get(), n_before, on_progress};
+  Download download = {request, file.get(), n_before, n_bytes, on_progress};
   // With CURLOPT_RESUME_FROM it would be an error if the server sends the whole file.
   const std::string range = cat(n_before, "-");
   if (n_before > 0) request.set(CURLOPT_RANGE, range.c_str());
+  request.set(CURLOPT_HEADERFUNCTION, take_range);
+  request.set(CURLOPT_HEADERDATA, &download);
   request.set(CURLOPT_WRITEFUNCTION, append_bytes);
   request.set(CURLOPT_WRITEDATA, &download);
   request.set(CURLOPT_NOPROGRESS, 0L);
@@ -195,7 +248,11 @@ Status download_rest(const std::string& url, const std::string& path,
   request.set(CURLOPT_XFERINFODATA, &download);
   Status status = request.run();
   if (std::fflush(file.get()) != 0) return Error{ErrorCode::io, cat("cannot write ", path)};
-  return status;
+  if (request.status() == kNoSuchRange) {
+    download.wrong = cat("it has no byte ", n_before, ", although it announced more");
+  }
+  if (download.wrong.empty()) return status;
+  return Error{ErrorCode::corrupt, cat(url, ": the server is not consistent: ", download.wrong)};
 }
 
 #else
@@ -209,9 +266,10 @@ Error no_network() {
 
 }  // namespace
 
-Result<std::string> get_text(const std::string&) { return no_network(); }
+Result<std::string> get_text(const std::string&, size_t) { return no_network(); }
 Result<RemoteFile> ask_about_file(const std::string&) { return no_network(); }
-Status download_rest(const std::string&, const std::string&, const DownloadProgress&) {
+Status download_rest(const std::string&, const std::string&, std::optional<uint64_t>,
+                     const DownloadProgress&) {
   return no_network();
 }
 

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <regex>
+#include <optional>
+#include <utility>
 
 #include "base/ascii.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "gguf/split.h"
 #include "text/jinja/json.h"
+#include "text/utf8.h"
 
 namespace kinglet::cli {
 
@@ -19,6 +21,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kUsualTypes = {"Q4_K_M", "Q4_0", "Q8_0"};
 
 constexpr size_t kMostListed = 20;
+constexpr std::string_view kExtension = ".gguf";
 
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), to_lower);
@@ -28,6 +31,7 @@ std::string lower(std::string text) {
 // Encodes a part of a URL: all but RFC 3986's unreserved characters and those in `kept`.
 std::string percent_encoded(std::string_view text, std::string_view kept) {
   constexpr std::string_view kUnreserved = "-._~";
+  constexpr std::string_view kDigits = "0123456789ABCDEF";  // in capitals, as the hub's own
   std::string out;
   for (const char c : text) {
     const bool stays = is_letter(c) || is_digit(c) || kUnreserved.find(c) != kUnreserved.npos ||
@@ -36,18 +40,23 @@ std::string percent_encoded(std::string_view text, std::string_view kept) {
     if (stays) {
       out += c;
     } else {
-      out += {'%', kHexDigits[byte >> 4], kHexDigits[byte & 15]};
+      out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
     }
   }
   return out;
 }
 
 // Whether a path is that of a model or of the first part of a split model, not of an mmproj file or
-// an importance matrix.
-bool is_model(const std::string& path) {
+// an importance matrix. A file that has the name of a later part is one if there is a first part
+// among `paths`, which are sorted.
+bool is_model(const std::string& path, const std::vector<std::string>& paths) {
   const std::string name = lower(path.substr(path.rfind('/') + 1));
-  return name.ends_with(".gguf") && name.find("mmproj") == name.npos &&
-         name.find("imatrix") == name.npos && split_paths(path)[0] == path;
+  if (!name.ends_with(kExtension) || name.find("mmproj") != name.npos ||
+      name.find("imatrix") != name.npos) {
+    return false;
+  }
+  const std::string first = first_part(path);
+  return first == path || !std::binary_search(paths.begin(), paths.end(), first);
 }
 
 // Whether a path contains the type as a whole word: "UD-Q4_K_M" contains Q4_K_M too.
@@ -64,11 +73,88 @@ bool names_type(const std::string& path, const std::string& type) {
   return false;
 }
 
-// Whether a path stays in the folder that it is joined to: it does not go up, and has no root and
-// no drive or stream of Windows.
-bool stays_below(std::string_view path) {
-  return path.find("..") == path.npos && path.find_first_of("\\:") == path.npos &&
-         !path.starts_with('/');
+// Whether a path is harmless as a file's name and on a terminal: it stays in the folder that it is
+// joined to, has no root, no drive or stream of Windows, and no character that controls a terminal.
+bool is_plain_path(std::string_view path) {
+  for (size_t at = 0; at < path.size();) {
+    const Utf8Char character = decode_utf8(path.substr(at));
+    const char32_t code = character.code_point;
+    if (character.state != Utf8State::well_formed || code < 0x20 || (code >= 0x7f && code < 0xa0) ||
+        code == '\\' || code == ':') {
+      return false;
+    }
+    at += character.n_bytes;
+  }
+  while (true) {
+    const std::string_view name = path.substr(0, path.find('/'));
+    if (name.find_first_not_of('.') == name.npos) return false;
+    if (name.size() == path.size()) return true;
+    path.remove_prefix(name.size() + 1);
+  }
+}
+
+bool is_name_character(char c) {
+  return is_letter(c) || is_digit(c) || c == '_' || c == '.' || c == '-';
+}
+
+// Takes the longest name from the front of `text`.
+std::string_view take_name(std::string_view& text) {
+  const auto end = std::find_if_not(text.begin(), text.end(), is_name_character);
+  const std::string_view name = text.substr(0, static_cast<size_t>(end - text.begin()));
+  text.remove_prefix(name.size());
+  return name;
+}
+
+bool take(std::string_view& text, std::string_view start) {
+  if (!text.starts_with(start)) return false;
+  text.remove_prefix(start.size());
+  return true;
+}
+
+// Decodes a part of a URL. Returns nothing if a % is not followed by two hexadecimal digits.
+std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    if (text.size() - i < 3) return std::nullopt;
+    const auto high = hex_digit(text[i + 1]);
+    const auto low = hex_digit(text[i + 2]);
+    if (!high || !low) return std::nullopt;
+    out += static_cast<char>(*high << 4 | *low);
+    i += 2;
+  }
+  return out;
+}
+
+// Returns nothing if the text has another form.
+std::optional<HubAddress> parse_address(std::string_view text) {
+  if (!take(text, "hf:")) return std::nullopt;
+  take(text, "//");
+  HubAddress address;
+  const std::string_view owner = take_name(text);
+  if (!take(text, "/")) return std::nullopt;
+  address.repository = cat(owner, "/", take_name(text));
+  if (!is_plain_path(address.repository)) return std::nullopt;
+  if (take(text, "@")) {
+    const std::string_view revision = text.substr(0, text.find_first_of("/:"));
+    const auto decoded = percent_decoded(revision);
+    if (!decoded || !is_plain_path(*decoded)) return std::nullopt;
+    address.revision = *decoded;
+    text.remove_prefix(revision.size());
+  }
+  if (text.empty()) return address;
+  if (take(text, ":")) {
+    address.type = take_name(text);
+    return text.empty() && !address.type.empty() ? std::optional(address) : std::nullopt;
+  }
+  if (!take(text, "/") || text.find_first_of("?#") != text.npos || !is_plain_path(text)) {
+    return std::nullopt;
+  }
+  address.path = text;
+  return address;
 }
 
 // Returns the models whose paths contain the type. If several do, returns those with the shortest
@@ -77,7 +163,8 @@ std::vector<std::string> matching(const std::vector<std::string>& models, std::s
   std::vector<std::string> found;
   const std::string wanted = lower(std::string(type));
   for (const std::string& path : models) {
-    if (names_type(lower(path), wanted)) found.push_back(path);
+    const std::string stem = lower(path.substr(0, path.size() - kExtension.size()));
+    if (names_type(stem, wanted)) found.push_back(path);
   }
   size_t shortest = SIZE_MAX;
   for (const std::string& path : found) shortest = std::min(shortest, path.size());
@@ -103,19 +190,17 @@ Error not_one(std::string_view found, const std::vector<std::string>& models, st
 bool is_hub_address(std::string_view text) { return text.starts_with("hf:"); }
 
 Result<HubAddress> parse_hub_address(std::string_view text) {
-  static const std::regex pattern(
-      R"(hf:(?://)?([\w.-]+/[\w.-]+)(?:@([^/:]+))?(?:/([^?#]*[^/?#])|:([\w.-]+))?)");
-  std::cmatch parts;
-  if (!std::regex_match(text.data(), text.data() + text.size(), parts, pattern) ||
-      text.find("..") != text.npos || !stays_below(parts[3].str())) {
-    return Error{ErrorCode::invalid_argument,
-                 cat(in_quotes(text),
-                     " is not of the form hf:owner/repo/file.gguf, hf:owner/repo:TYPE or "
-                     "hf:owner/repo@revision/file.gguf")};
-  }
-  HubAddress address = {.repository = parts[1], .path = parts[3], .type = parts[4]};
-  if (parts[2].matched) address.revision = parts[2];
-  return address;
+  auto address = parse_address(text);
+  if (address) return std::move(*address);
+  return Error{ErrorCode::invalid_argument,
+               cat(in_quotes(text),
+                   " is not of the form hf:owner/repo/file.gguf, hf:owner/repo:TYPE or "
+                   "hf:owner/repo@revision/file.gguf")};
+}
+
+std::string hub_folder(const HubAddress& address) {
+  if (address.revision == kMainRevision) return address.repository;
+  return cat(address.repository, "@", percent_encoded(address.revision, ""));
 }
 
 std::string hub_base() {
@@ -148,16 +233,18 @@ Result<std::vector<std::string>> hub_paths(std::string_view json) {
     const jinja::Value* path =
         file.is(jinja::Kind::dict) ? file.entries().find("rfilename") : nullptr;
     if (path == nullptr || !path->is(jinja::Kind::text)) continue;
-    // A path that leads out of the repository's folder is not a file of the repository.
-    if (stays_below(path->as_bytes())) paths.push_back(path->as_bytes());
+    if (is_plain_path(path->as_bytes())) paths.push_back(path->as_bytes());
   }
   return paths;
 }
 
 Result<std::string> pick_file(const std::vector<std::string>& paths, std::string_view type,
                               std::string_view repository) {
+  std::vector<std::string> sorted = paths;
+  std::sort(sorted.begin(), sorted.end());
   std::vector<std::string> models;
-  std::copy_if(paths.begin(), paths.end(), std::back_inserter(models), is_model);
+  std::copy_if(paths.begin(), paths.end(), std::back_inserter(models),
+               [&](const std::string& path) { return is_model(path, sorted); });
   std::vector<std::string_view> wanted(kUsualTypes.begin(), kUsualTypes.end());
   if (!type.empty()) wanted = {type};
   for (const std::string_view name : wanted) {

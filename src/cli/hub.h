@@ -10,11 +10,13 @@
 
 namespace kinglet::cli {
 
+constexpr std::string_view kMainRevision = "main";
+
 // The address of a file: by its path in the repository, or by the weight type to choose, "" for
 // any.
 struct HubAddress {
   std::string repository;  // "owner/repo"
-  std::string revision = "main";
+  std::string revision{kMainRevision};
   std::string path;
   std::string type;
 };
@@ -22,8 +24,15 @@ struct HubAddress {
 bool is_hub_address(std::string_view text);  // begins with "hf:"
 
 // Parses hf:owner/repo/file.gguf, hf:owner/repo:Q4_K_M or hf:owner/repo, each optionally with
-// @revision after the repository. Errors: invalid_argument.
+// @revision after the repository, in which a slash is written as %2F, as in the hub's own
+// addresses. Neither a revision nor a path may have "." or ".." as a part, a backslash, a colon or
+// a control character. Errors: invalid_argument.
 Result<HubAddress> parse_hub_address(std::string_view text);
+
+// The folder of a repository's files at a revision, among those of other repositories, with
+// slashes: "owner/repo" or "owner/repo@revision", which is also how an address of them begins after
+// "hf:".
+std::string hub_folder(const HubAddress& address);
 
 // The URL of the hub: HF_ENDPOINT, or https://huggingface.co.
 std::string hub_base();
@@ -31,7 +40,9 @@ std::string hub_base();
 std::string hub_file_url(const HubAddress& address, std::string_view path);
 std::string hub_listing_url(const HubAddress& address);
 
-// Returns the paths of the files in the hub's listing. Errors: io (`json` is no such listing).
+// Returns the paths of the files in the hub's listing, without those that parse_hub_address() would
+// refuse for their parts or characters.
+// Errors: io (`json` is no such listing).
 Result<std::vector<std::string>> hub_paths(std::string_view json);
 
 // Returns the path of the file of a weight type; of a split model the first part. Without a type,

@@ -11,11 +11,13 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
+#include "cli/file_lock.h"
 #include "cli/http.h"
 #include "cli/hub.h"
 #include "cli/paths.h"
 #include "cli/progress.h"
 #include "cli/sha256.h"
+#include "gguf/header.h"
 #include "gguf/split.h"
 
 namespace kinglet::cli {
@@ -27,6 +29,9 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPartial = ".part";     // a file that is not complete yet
 constexpr std::string_view kVersion = ".version";  // holds the ETag of the file that is downloaded
 
+// Listings of large repositories have about 1 MB.
+constexpr size_t kMostListingBytes = 8 << 20;
+
 // A file of the hub that is stored here, and its address.
 struct StoredFile {
   std::string address;
@@ -35,7 +40,7 @@ struct StoredFile {
 };
 
 // Returns KINGLET_MODELS, or kinglet/models in the folder of the user's data. Files in it have the
-// paths that they have on the hub: owner/repo/path.
+// paths that they have on the hub: owner/repo/path, or owner/repo@revision/path.
 Result<fs::path> models_folder() {
   const auto variable = [](const char* name) -> std::string {
     const char* value = std::getenv(name);
@@ -63,8 +68,9 @@ Result<std::vector<StoredFile>> stored_files() {
   std::error_code error;
   for (auto it = fs::recursive_directory_iterator(folder, error);
        !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-    if (!it->is_regular_file() || it->path().extension() == kVersion) continue;
-    const bool is_complete = it->path().extension() != kPartial;
+    const fs::path extension = it->path().extension();
+    if (!it->is_regular_file() || extension == kVersion || extension == FileLock::kSuffix) continue;
+    const bool is_complete = extension != kPartial;
     fs::path name = it->path().lexically_relative(folder);
     if (!is_complete) name.replace_extension();
     files.push_back({"hf:" + to_utf8(name.generic_u8string()), it->path(), is_complete});
@@ -75,7 +81,7 @@ Result<std::vector<StoredFile>> stored_files() {
 }
 
 fs::path path_of(const fs::path& folder, const HubAddress& address, const std::string& path) {
-  fs::path joined = folder / to_path(address.repository) / to_path(path);
+  fs::path joined = folder / to_path(hub_folder(address)) / to_path(path);
   return joined.make_preferred();
 }
 
@@ -83,7 +89,7 @@ fs::path path_of(const fs::path& folder, const HubAddress& address, const std::s
 Result<std::string> stored_path(const HubAddress& address) {
   if (!address.path.empty()) return address.path;
   KINGLET_ASSIGN(const auto files, stored_files());
-  const std::string prefix = cat("hf:", address.repository, "/");
+  const std::string prefix = cat("hf:", hub_folder(address), "/");
   std::vector<std::string> paths;
   for (const StoredFile& file : files) {
     if (file.address.starts_with(prefix)) paths.push_back(file.address.substr(prefix.size()));
@@ -103,57 +109,140 @@ bool is_sha256(const std::string& version) {
                                              [](char c) { return hex_digit(c).has_value(); });
 }
 
-// Checks that the download has the size and the SHA-256 that the server reported.
-Status check_download(const fs::path& path, const RemoteFile& remote) {
+bool is_gguf_name(const std::string& path) {
+  constexpr std::string_view kExtension = ".gguf";
+  return path.size() >= kExtension.size() &&
+         equal_ignoring_case(std::string_view(path).substr(path.size() - kExtension.size()),
+                             kExtension);
+}
+
+// Returns the first bytes of a file; fewer if it is shorter.
+std::vector<std::byte> first_bytes(const fs::path& path, size_t n) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<std::byte> bytes(n);
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(n));
+  bytes.resize(static_cast<size_t>(file.gcount()));
+  return bytes;
+}
+
+bool begins_as_gguf(const fs::path& path) {
+  constexpr std::string_view kMagic = "GGUF";
+  const auto bytes = first_bytes(path, kMagic.size());
+  return std::equal(bytes.begin(), bytes.end(), kMagic.begin(), kMagic.end(),
+                    [](std::byte a, char b) { return a == static_cast<std::byte>(b); });
+}
+
+// Checks that the download has the size and the SHA-256 that the server reported, and that a model
+// is one: servers of clubs and hotels answer everything with a page of theirs. Errors: io (it is
+// not complete), corrupt or not_gguf (it is worthless).
+Status check_download(const fs::path& path, const std::string& name, const RemoteFile& remote) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
-  if (error || (remote.bytes && size != *remote.bytes)) {
+  if (error || (remote.bytes && size < *remote.bytes)) {
     return Error{ErrorCode::io, cat("the download ended after ", error ? 0 : size, " of ",
                                     remote.bytes.value_or(0), " bytes; pull continues there")};
+  }
+  if (is_gguf_name(name) && !begins_as_gguf(path)) {
+    return Error{
+        ErrorCode::not_gguf,
+        cat("the download does not begin with \"GGUF\", so it is no model; it was deleted")};
   }
   if (!is_sha256(remote.version)) return {};
   ProgressBar bar("Checking");
   const auto on_progress = [&](uint64_t n_done) { bar.update(n_done, size); };
   KINGLET_ASSIGN(const std::string found, sha256_of_file(to_utf8(path), on_progress));
   if (equal_ignoring_case(found, remote.version)) return {};
-  fs::remove(path, error);
   return Error{ErrorCode::corrupt, cat("the SHA-256 of the download is ", found, ", the hub says ",
                                        remote.version, "; it was deleted, pull it again")};
 }
 
+// A download that was begun. The caller holds the lock of its target.
+struct Part {
+  fs::path path;
+  fs::path version;  // the file that holds the version
+
+  explicit Part(const fs::path& target)
+      : path(with_suffix(target, kPartial)), version(with_suffix(target, kVersion)) {}
+
+  void remove() const {
+    std::error_code error;
+    fs::remove(path, error);
+    fs::remove(version, error);
+  }
+
+  // Whether the rest of the file can be appended to it. That needs the same version.
+  bool is_beginning_of(const RemoteFile& remote) const {
+    std::error_code missing;
+    const auto n_there = fs::file_size(path, missing);
+    return !missing && remote.bytes && n_there <= *remote.bytes && !remote.version.empty() &&
+           first_line(version) == remote.version;
+  }
+};
+
+Status download(const std::string& url, const std::string& name, const Part& part) {
+  KINGLET_ASSIGN(const RemoteFile remote, ask_about_file(url));
+  if (remote.is_web_page && is_gguf_name(name)) {
+    return Error{ErrorCode::not_gguf,
+                 cat(url, ": the server answers with a web page, not a model")};
+  }
+  if (!part.is_beginning_of(remote)) part.remove();
+  std::ofstream(part.version) << remote.version << '\n';
+  std::error_code missing;
+  const auto n_there = fs::file_size(part.path, missing);
+  Status status;
+  if (missing || n_there != remote.bytes) {
+    ProgressBar bar(name);
+    status = download_rest(url, to_utf8(part.path), remote.bytes,
+                           [&](uint64_t n_done, uint64_t n_bytes) { bar.update(n_done, n_bytes); });
+  }
+  if (status.ok()) status = check_download(part.path, name, remote);
+  // Otherwise the next attempt would continue with it, and fail again.
+  const bool is_worthless = !status.ok() && (status.error().code == ErrorCode::corrupt ||
+                                             status.error().code == ErrorCode::not_gguf);
+  if (is_worthless) part.remove();
+  return status;
+}
+
 Status pull_file(const HubAddress& address, const std::string& path, const fs::path& target) {
   std::error_code error;
-  if (fs::exists(target, error)) {
-    std::fprintf(stderr, "%s is here\n", path.c_str());
-    return {};
-  }
   fs::create_directories(target.parent_path(), error);
   if (error) {
     return Error{ErrorCode::io,
                  cat("cannot make ", to_utf8(target.parent_path()), ": ", error.message())};
   }
-  const fs::path partial = with_suffix(target, kPartial);
-  const fs::path version = with_suffix(target, kVersion);
-  const std::string url = hub_file_url(address, path);
-  KINGLET_ASSIGN(const RemoteFile remote, ask_about_file(url));
-  // Do not continue a download of another version, or of an unknown version.
-  if (remote.version.empty() || first_line(version) != remote.version) fs::remove(partial, error);
-  std::ofstream(version) << remote.version << '\n';
-  const auto n_there = fs::file_size(partial, error);
-  if (error || !remote.bytes || n_there < *remote.bytes) {
-    ProgressBar bar(path);
-    KINGLET_TRY(download_rest(url, to_utf8(partial), [&](uint64_t n_done, uint64_t n_bytes) {
-      bar.update(n_done, n_bytes);
-    }));
+  bool waits = false;
+  KINGLET_ASSIGN(const FileLock lock, FileLock::take(to_utf8(target), [&] {
+                   if (!waits) std::fprintf(stderr, "waiting for another download of it\n");
+                   return waits = true;
+                 }));
+  if (fs::exists(target, error)) {
+    std::fprintf(stderr, "%s is here\n", path.c_str());
+    return {};
   }
-  KINGLET_TRY(check_download(partial, remote));
-  fs::rename(partial, target, error);
+  const Part part(target);
+  KINGLET_TRY(download(hub_file_url(address, path), path, part));
+  fs::rename(part.path, target, error);
   if (error) {
     return Error{ErrorCode::io, cat("cannot name ", to_utf8(target), ": ", error.message())};
   }
-  fs::remove(version, error);
+  fs::remove(part.version, error);
   std::printf("%s\n", to_utf8(target).c_str());
   return {};
+}
+
+// Whether a file's header says that it is a part. If it cannot be read, the name decides.
+bool is_split_file(const fs::path& path) {
+  for (size_t n = size_t{1} << 16; n <= kMaxHeaderBytes; n *= 4) {
+    const std::vector<std::byte> bytes = first_bytes(path, n);
+    uint64_t n_needed = 0;
+    const auto header = parse_gguf_header(bytes, std::nullopt, &n_needed);
+    if (header.ok()) {
+      const auto split = read_split(header.value());
+      return !split.ok() || split.value().n_parts > 1;
+    }
+    if (n_needed == 0 || bytes.size() < n) break;
+  }
+  return true;
 }
 
 }  // namespace
@@ -174,12 +263,17 @@ Status pull(const std::string& text) {
   KINGLET_ASSIGN(const fs::path folder, models_folder());
   std::string path = address.path;
   if (path.empty()) {
-    KINGLET_ASSIGN(const std::string listing, get_text(hub_listing_url(address)));
+    KINGLET_ASSIGN(const std::string listing,
+                   get_text(hub_listing_url(address), kMostListingBytes));
     KINGLET_ASSIGN(const std::vector<std::string> paths, hub_paths(listing));
     KINGLET_ASSIGN(path, pick_file(paths, address.type, address.repository));
   }
-  for (const std::string& part : split_paths(path)) {
-    KINGLET_TRY(pull_file(address, part, path_of(folder, address, part)));
+  const fs::path named = path_of(folder, address, path);
+  KINGLET_TRY(pull_file(address, path, named));
+  const std::vector<std::string> parts = split_paths(path);
+  if (parts.size() == 1 || !is_split_file(named)) return {};
+  for (const std::string& part : parts) {
+    if (part != path) KINGLET_TRY(pull_file(address, part, path_of(folder, address, part)));
   }
   return {};
 }
@@ -202,6 +296,9 @@ Status remove_model(const std::string& text) {
   bool is_removed = false;
   for (const std::string& part : split_paths(path)) {
     const fs::path file = path_of(folder, address, part);
+    std::error_code missing;
+    if (!fs::exists(file.parent_path(), missing)) continue;
+    KINGLET_ASSIGN(const FileLock lock, FileLock::take(to_utf8(file), [] { return false; }));
     for (const std::string_view suffix : {std::string_view(), kPartial, kVersion}) {
       const fs::path name = with_suffix(file, suffix);
       std::error_code error;

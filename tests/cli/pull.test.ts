@@ -1,12 +1,24 @@
 // Models from a server that answers as the hub does: it sends the size and SHA-256, and redirects.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { KingletError } from '../../web/src/errors.ts';
+import { hubFileUrl, hubListingUrl, parseHubAddress, pickFile } from '../../web/src/hub.ts';
+import { hubAddresses, plainlessPaths } from '../web/hub-addresses.ts';
 import { splitModel } from '../web/split-model.ts';
 import { program, stories } from './program.ts';
 
@@ -22,28 +34,48 @@ const hub = {
   digest: undefined as string | undefined,
   hasRanges: true,
   token: '',
+  /** Whether the server sends sizes and versions before a redirect, as the hub does. */
+  hasDigests: true,
+  contentType: 'application/octet-stream',
+  /** Bytes after the file, which the server announced without them. */
+  surplus: 0,
+  /** Milliseconds before a file is sent. */
+  delay: 0,
+  /** What the server answers instead of a list of files. */
+  listing: undefined as string | undefined,
+  /** The files of other revisions than main. */
+  revisions: new Map<string, Map<string, Uint8Array>>(),
   requests: [] as { path: string; range?: string | undefined }[],
+  /** The addresses of all requests, as they came. */
+  urls: [] as string[],
 };
+const initial = { ...hub };
 
 const server = createServer((request, response) => {
-  const path = decodeURIComponent(request.url ?? '');
-  const [, repository = '', name = ''] = /^\/(owner\/repo)\/resolve\/main\/(.*)$/.exec(path) ?? [];
-  const [, stored] = /^\/blobs\/(.*)$/.exec(path) ?? [];
-  const content = hub.files.get(stored ?? name);
+  const url = request.url ?? '';
+  hub.urls.push(url);
+  const [, revision = ''] =
+    /^\/(?:owner\/repo\/resolve|api\/models\/owner\/repo\/revision|blobs)\/([^/]*)/.exec(url) ?? [];
+  const named = decodeURIComponent(revision);
+  const files =
+    named === 'main' ? hub.files : (hub.revisions.get(named) ?? new Map<string, Uint8Array>());
+  const [, name] = /^\/owner\/repo\/resolve\/[^/]*\/(.*)$/.exec(url) ?? [];
+  const [, stored] = /^\/blobs\/[^/]*\/(.*)$/.exec(url) ?? [];
+  const content = files.get(decodeURIComponent(stored ?? name ?? ''));
   if (hub.token !== '' && stored === undefined) {
     if (request.headers.authorization !== `Bearer ${hub.token}`) {
       response.writeHead(401).end();
       return;
     }
   }
-  if (path === '/api/models/owner/repo/revision/main') {
-    const siblings = [...hub.files.keys(), 'README.md'].map((rfilename) => ({ rfilename }));
-    response.end(JSON.stringify({ siblings }));
+  if (url.startsWith('/api/models/owner/repo/revision/')) {
+    const siblings = [...files.keys(), 'README.md'].map((rfilename) => ({ rfilename }));
+    response.end(hub.listing ?? JSON.stringify({ siblings }));
   } else if (!content) {
     response.writeHead(404).end();
-  } else if (repository !== '') {
+  } else if (name !== undefined && hub.hasDigests) {
     response.writeHead(302, {
-      location: `/blobs/${encodeURIComponent(name)}`,
+      location: `/blobs/${revision}/${name}`,
       etag: '"of the redirect"',
       'x-linked-size': String(content.length),
       'x-linked-etag': `"${hub.digest ?? sha256(content)}"`,
@@ -51,21 +83,28 @@ const server = createServer((request, response) => {
     response.end();
   } else {
     if (request.method === 'HEAD') {
-      response
-        .writeHead(200, { etag: '"another"', 'content-length': String(content.length) })
-        .end();
+      const headers = {
+        ...{ etag: '"another"', 'content-length': String(content.length) },
+        'content-type': hub.contentType,
+      };
+      response.writeHead(200, headers).end();
       return;
     }
     const { range } = request.headers;
-    hub.requests.push({ path: stored ?? '', range });
+    hub.requests.push({ path: stored ?? name ?? '', range });
     const from = hub.hasRanges ? Number(/bytes=(\d+)-/.exec(range ?? '')?.[1] ?? 0) : 0;
     const total = String(content.length);
+    if (from >= content.length) {
+      response.writeHead(416).end();
+      return;
+    }
     response.writeHead(from > 0 ? 206 : 200, {
-      'content-length': String(content.length - from),
+      'content-length': String(content.length - from + hub.surplus),
       ...(from > 0 && { 'content-range': `bytes ${String(from)}-${total}/${total}` }),
     });
     const cut = hub.cuts.shift();
-    if (cut === undefined) response.end(content.subarray(from));
+    const rest = [content.subarray(from), new Uint8Array(hub.surplus)];
+    if (cut === undefined) setTimeout(() => response.end(Buffer.concat(rest)), hub.delay);
     else response.write(content.subarray(from, from + cut), () => response.destroy());
   }
 });
@@ -80,7 +119,7 @@ afterAll(() => server.close());
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'kinglet-models-'));
-  Object.assign(hub, { cuts: [], digest: undefined, hasRanges: true, token: '', requests: [] });
+  Object.assign(hub, initial, { cuts: [], requests: [], urls: [], revisions: new Map() });
   hub.files = new Map([
     ['stories-Q4_0.gguf', bytes],
     ['stories-Q8_0.gguf', bytes.subarray(0, 1000)],
@@ -163,7 +202,8 @@ describe('kinglet pull', () => {
     hub.hasRanges = true;
     hub.cuts = [1_000_000];
     await run('pull', 'hf:owner/repo:Q4_0');
-    const other = bytes.toReversed();
+    const other = Uint8Array.from(bytes);
+    other[other.length - 1] = 1 + (other.at(-1) ?? 0);
     hub.files.set('stories-Q4_0.gguf', other);
     hub.requests = [];
     expect((await run('pull', 'hf:owner/repo:Q4_0')).status).toBe(0);
@@ -215,14 +255,151 @@ describe('kinglet pull', () => {
     expect(stderr).toMatch(message);
   });
 
-  test.each([
-    '../../../evil-Q4_0.gguf',
-    '/evil-Q4_0.gguf',
-    'C:/evil-Q4_0.gguf',
-    'a\\evil-Q4_0.gguf',
-  ])('follows no list of files out of its folder, to %s', async (path) => {
-    hub.files = new Map([[path, bytes]]);
+  test('has files of every revision, each in its place', async () => {
+    const other = Uint8Array.from(bytes);
+    other[other.length - 1] = 1 + (other.at(-1) ?? 0);
+    hub.revisions.set('refs/pr/1', new Map([['stories-Q4_0.gguf', other]]));
+    const ofRevision = 'hf:owner/repo@refs%2Fpr%2F1';
+    expect((await run('pull', 'hf:owner/repo:Q4_0')).status).toBe(0);
+    for (const address of [`${ofRevision}/stories-Q4_0.gguf`, `${ofRevision}:Q4_0`]) {
+      expect((await run('inspect', address)).status).toBe(address.endsWith('gguf') ? 1 : 0);
+      expect((await run('pull', address)).status).toBe(0);
+    }
+    expect(readFileSync(file('stories-Q4_0.gguf')).equals(bytes)).toBe(true);
+    const place = join(folder, 'owner/repo@refs%2Fpr%2F1/stories-Q4_0.gguf');
+    expect(readFileSync(place).equals(other)).toBe(true);
+    expect((await run('list')).stdout).toBe(
+      'hf:owner/repo/stories-Q4_0.gguf  3.1 MB\n' + `${ofRevision}/stories-Q4_0.gguf  3.1 MB\n`,
+    );
+    expect((await run('rm', ofRevision)).status).toBe(0);
+    expect((await run('list')).stdout).toBe('hf:owner/repo/stories-Q4_0.gguf  3.1 MB\n');
+  });
+
+  test('may be asked for the same file twice at once', async () => {
+    hub.delay = 500;
+    const both = await Promise.all([
+      run('pull', 'hf:owner/repo:Q4_0'),
+      run('pull', 'hf:owner/repo:Q4_0'),
+    ]);
+    expect(both.map(({ status }) => status)).toEqual([0, 0]);
+    expect(both.map(({ stdout }) => stdout).join('')).toBe(`${file('stories-Q4_0.gguf')}\n`);
+    expect(both.map(({ stderr }) => stderr).join('')).toMatch(
+      /waiting for another download of it\nstories-Q4_0.gguf is here/,
+    );
+    expect(hub.requests).toHaveLength(1);
+    expect(readdirSync(join(folder, 'owner/repo'))).toEqual(['stories-Q4_0.gguf']);
+  });
+
+  test('begins anew where more is there than the file has', async () => {
+    hub.cuts = [1_000_000];
+    await run('pull', 'hf:owner/repo:Q4_0');
+    writeFileSync(file('stories-Q4_0.gguf.part'), Buffer.concat([bytes, bytes]));
+    expect((await run('pull', 'hf:owner/repo:Q4_0')).status).toBe(0);
+    expect(readFileSync(file('stories-Q4_0.gguf')).equals(bytes)).toBe(true);
+  });
+
+  test('keeps nothing of a download that is longer than announced', async () => {
+    hub.surplus = 1000;
+    const { status, stderr } = await run('pull', 'hf:owner/repo:Q4_0');
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/it sends more than the \d+ bytes that it announced/);
+    expect(readdirSync(join(folder, 'owner/repo'))).toEqual([]);
+    hub.surplus = 0;
+    expect((await run('pull', 'hf:owner/repo:Q4_0')).status).toBe(0);
+  });
+
+  test('takes no web page for a model', async () => {
+    hub.hasDigests = false;
+    hub.files.set('stories-Q4_0.gguf', Buffer.from('<!doctype html><p>Please log in'));
+    const named = await run('pull', 'hf:owner/repo:Q4_0');
+    expect(named.status).toBe(1);
+    expect(named.stderr).toMatch(/does not begin with "GGUF", so it is no model/);
+    hub.contentType = 'text/html; charset=utf-8';
+    const typed = await run('pull', 'hf:owner/repo:Q4_0');
+    expect(typed.stderr).toMatch(/the server answers with a web page, not a model/);
+    expect(readdirSync(join(folder, 'owner/repo'))).toEqual([]);
+    expect((await run('pull', 'hf:owner/repo/README.md')).stderr).toMatch(/404/);
+  });
+
+  test('reads a list of files in time, and no endless one', async () => {
+    const keys = Array.from({ length: 200_000 }, (_, i) => `"${String(i)}":1`).join();
+    hub.listing = `{${keys},"siblings":[{"rfilename":"stories-Q4_0.gguf"}]}`;
+    const start = performance.now();
+    expect((await run('pull', 'hf:owner/repo:Q4_0')).status).toBe(0);
+    expect(performance.now() - start).toBeLessThan(20_000);
+    hub.listing = `{"siblings":[${'{},'.repeat(4e6)}`;
+    const { stderr } = await run('pull', 'hf:owner/repo:Q8_0');
+    expect(stderr).toMatch(/revision\/main: the answer has more than 8388608 bytes/);
+  });
+
+  test('follows no list of files out of its folder, and shows no control characters', async () => {
+    hub.files = new Map(plainlessPaths.map((path) => [path, bytes]));
     expect((await run('pull', 'hf:owner/repo:Q4_0')).stderr).toMatch(/name one of: no GGUF file/);
-    expect((await run('pull', `hf:owner/repo/${path}`)).stderr).toMatch(/is not of the form/);
+  });
+
+  test('has a whole file that is named like a part', async () => {
+    const name = 'stories-Q5_0-00002-of-00003.gguf';
+    hub.files = new Map([[name, bytes]]);
+    for (const address of ['hf:owner/repo:Q5_0', `hf:owner/repo/${name}`]) {
+      expect((await run('pull', address)).status).toBe(0);
+      expect((await run('inspect', address)).status).toBe(0);
+      expect((await run('rm', address)).status).toBe(0);
+    }
+  });
+});
+
+describe('the program and the package', () => {
+  /** The address that the package asks the hub for; undefined if it refuses. */
+  function asked(address: string): string | undefined {
+    try {
+      const { repository, path } = parseHubAddress(address, { hubBase: '' });
+      return path === undefined ? hubListingUrl(repository) : hubFileUrl(repository, path);
+    } catch (error) {
+      expect(error).toBeInstanceOf(KingletError);
+      return undefined;
+    }
+  }
+
+  test('mean the same by an address', async () => {
+    for (const address of [...hubAddresses.accepted, ...hubAddresses.refused]) {
+      hub.urls = [];
+      const { stderr } = await run('pull', address);
+      const url = asked(address);
+      expect(hubAddresses.refused.includes(address)).toBe(url === undefined);
+      expect(hub.urls[0] && decodeURIComponent(hub.urls[0]), address).toBe(
+        url && decodeURIComponent(url),
+      );
+      if (url === undefined) expect(stderr).toMatch(/ is not of the form hf:owner\/repo/);
+    }
+    const { status, stderr } = await run('pull', `hf:${'a'.repeat(40_000)}`);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^kinglet: "hf:a{61}"\.\.\. is not of the form/);
+  });
+
+  test('choose the same file of a list', async () => {
+    const part = (n: number, type = 'Q8_0') => `x-${type}-0000${String(n)}-of-00002.gguf`;
+    const lists = [
+      ['x-Q8_0.gguf', 'x-UD-Q8_0.gguf', 'mmproj-Q8_0.gguf', 'imatrix-Q8_0.gguf'],
+      ...[[part(1), part(2)], [part(2)], [part(1)], [part(3)], ['x-Q8_0-00000-of-00002.gguf']],
+      [`a/${part(1)}`, part(2)],
+      ['x-Q8_0-00001-of-00002.GGUF', 'x-Q8_0-00002-of-00002.GGUF'],
+      ...[['é-Q8_0.gguf', 'eee-Q8_0.gguf'], ['x_q8_0.GGUF', 'xQ8_0.gguf'], ['Q8_0/x.gguf']],
+    ];
+    for (const list of lists) {
+      hub.files = new Map(list.map((name) => [name, bytes]));
+      for (const type of ['Q8_0', 'GGUF', '']) {
+        let wanted: string | undefined;
+        try {
+          wanted = pickFile(list, type, 'owner/repo');
+        } catch {
+          // several files, or none
+        }
+        const { stdout } = await run('pull', `hf:owner/repo${type && ':'}${type}`);
+        const [first = ''] = stdout.split('\n');
+        expect(first, JSON.stringify([list, type])).toBe(wanted ? file(wanted) : '');
+        rmSync(folder, { recursive: true, force: true });
+      }
+    }
+    mkdirSync(folder, { recursive: true });
   });
 });

@@ -9,6 +9,8 @@ import {
   pickFile,
   pickReader,
 } from '../../web/src/hub.ts';
+import { KingletError } from '../../web/src/errors.ts';
+import { hubAddresses, plainlessPaths } from './hub-addresses.ts';
 
 const base = 'https://huggingface.co';
 
@@ -32,9 +34,28 @@ describe('an address', () => {
   });
 });
 
+describe('an address that leads elsewhere or controls a terminal', () => {
+  it.each(hubAddresses.refused)('%j is refused', (address) => {
+    expect(() => parseHubAddress(address, {})).toThrow(KingletError);
+    expect(() => parseHubAddress(address, {})).toThrow(/^".*" is not of the form hf:owner\/repo/);
+  });
+
+  it('is refused in linear time', () => {
+    for (const address of [`hf:${'a'.repeat(1e6)}`, `hf:a/b@${'%2F'.repeat(3e5)}`]) {
+      expect(() => parseHubAddress(address, {})).toThrow(KingletError);
+    }
+    expect(parseHubAddress(`hf:${'a'.repeat(1e6)}/b`, {})).toMatchObject({ type: '' });
+  });
+});
+
 describe('the answer of the hub', () => {
   it('lists paths', () => {
     expect(hubPaths({ siblings: [{ rfilename: 'a' }, {}, { rfilename: 5 }] })).toEqual(['a']);
+    const siblings = [null, 'a', { rfilename: 'b/c..d.gguf' }];
+    expect(hubPaths({ siblings })).toEqual(['b/c..d.gguf']);
+    for (const path of plainlessPaths) {
+      expect(hubPaths({ siblings: [{ rfilename: path }] })).toEqual([]);
+    }
     for (const other of [null, 5, [], {}, { siblings: 'a' }]) {
       expect(hubPaths(other)).toBeUndefined();
     }
@@ -57,6 +78,14 @@ describe('the file of a type', () => {
     ['', 'x-Q4_K_M.gguf'],
   ])('%s', (type, path) => {
     expect(pickFile(files, type, 'a/b')).toBe(path);
+  });
+
+  it('is a whole file that has the name of a later part', () => {
+    const later = 'x-Q8_0-00002-of-00002.gguf';
+    expect(pickFile([later], 'Q8_0', 'a/b')).toBe(later);
+    expect(pickFile([later, 'x-Q8_0-00001-of-00002.gguf'], 'Q8_0', 'a/b')).toMatch(/00001-of/);
+    const noPart = 'x-Q8_0-00003-of-00002.gguf';
+    expect(pickFile([noPart], 'Q8_0', 'a/b')).toBe(noPart);
   });
 
   it('is the only one where no type is named', () => {

@@ -1,6 +1,7 @@
 // Addresses on the Hugging Face hub. Source: the hub's documentation of its API and of the
 // addresses of files (/resolve/, /api/models).
 import { KingletError } from './errors.ts';
+import { parsePartName, partPath } from './split.ts';
 import type { HubOptions } from './types.ts';
 
 const defaultHubBase = 'https://huggingface.co';
@@ -25,27 +26,50 @@ const usualTypes = ['Q4_K_M', 'Q4_0', 'Q8_0'];
 /**
  * Parses hf:owner/repo/file.gguf (the file may be in folders), hf:owner/repo:Q4_K_M (the file of
  * that type) or hf:owner/repo. The repository may be followed by @revision, in which a slash is
- * written as %2F, as in the hub's own addresses.
+ * written as %2F, as in the hub's own addresses. The rules are those of src/cli/hub.cpp.
  */
 export function parseHubAddress(
   address: string,
   { hubBase = defaultHubBase }: HubOptions,
 ): HubAddress {
-  const pattern = /^hf:(?:\/\/)?([\w.-]+\/[\w.-]+)(?:@([^/:]+))?(?:\/([^?#]*[^/?#])|:([\w.-]+))?$/;
-  const [, name, revision = 'main', path, type = ''] = pattern.exec(address) ?? [];
-  if (name === undefined) {
+  const pattern = /^hf:(?:\/\/)?([\w.-]+\/[\w.-]+)(?:@([^/:]+))?(?:\/([^?#]+)|:([\w.-]+))?$/;
+  const [, name = '', encoded = 'main', path, type = ''] = pattern.exec(address) ?? [];
+  const revision = decoded(encoded);
+  const isPlain = [name, revision, path ?? name].every((part) => isPlainPath(part));
+  if (!isPlain || revision === undefined) {
     throw new KingletError(
       'invalid_argument',
-      `"${address}" is not of the form hf:owner/repo/file.gguf, hf:owner/repo:TYPE or ` +
-        'hf:owner/repo@revision/file.gguf',
+      `${JSON.stringify(address)} is not of the form hf:owner/repo/file.gguf, ` +
+        'hf:owner/repo:TYPE or hf:owner/repo@revision/file.gguf',
     );
   }
-  const repository = {
-    base: hubBase.replace(/\/$/, ''),
-    name,
-    revision: revision.replaceAll(/%2f/gi, '/'),
-  };
+  const repository = { base: withoutSlashes(hubBase), name, revision };
   return path === undefined ? { repository, type } : { repository, path };
+}
+
+/** @internal Returns the text without the slashes at its end. */
+export function withoutSlashes(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === '/') end -= 1;
+  return text.slice(0, end);
+}
+
+/** Decodes a part of a URL; undefined if it cannot be one. */
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Returns whether a path is harmless in a URL, as a file's name and on a terminal: it stays in the
+ * folder that it is joined to, and has no drive of Windows and no control character.
+ */
+function isPlainPath(path: string | undefined): boolean {
+  if (path === undefined || /[\p{Cc}\p{Cs}\\:]/u.test(path)) return false;
+  return path.split('/').every((name) => /[^.]/.test(name));
 }
 
 export function hubFileUrl(repository: HubRepository, path: string): string {
@@ -55,7 +79,7 @@ export function hubFileUrl(repository: HubRepository, path: string): string {
 /** Returns the path of the file at `url`; undefined if `url` is not in the repository. */
 export function hubPathOf(repository: HubRepository, url: string): string | undefined {
   const start = filesUrl(repository);
-  return url.startsWith(start) ? decodeURIComponent(url.slice(start.length)) : undefined;
+  return url.startsWith(start) ? decoded(url.slice(start.length)) : undefined;
 }
 
 function filesUrl({ base, name, revision }: HubRepository): string {
@@ -67,13 +91,17 @@ export function hubListingUrl({ base, name, revision }: HubRepository): string {
   return `${base}/api/models/${name}/revision/${encodeURIComponent(revision)}`;
 }
 
-/** Returns the paths in the hub's answer; undefined if the answer has no list of files. */
+/**
+ * Returns the paths in the hub's answer, without those that parseHubAddress() would refuse for
+ * their parts or characters; undefined if the answer has no list of files.
+ */
 export function hubPaths(answer: unknown): string[] | undefined {
   const { siblings } = (answer ?? {}) as { siblings?: unknown };
   if (!Array.isArray(siblings)) return undefined;
-  return (siblings as { rfilename?: unknown }[]).flatMap((file) =>
-    typeof file.rfilename === 'string' ? [file.rfilename] : [],
-  );
+  return (siblings as ({ rfilename?: unknown } | null)[]).flatMap((file) => {
+    const path = file?.rfilename;
+    return typeof path === 'string' && isPlainPath(path) ? [path] : [];
+  });
 }
 
 /**
@@ -83,7 +111,8 @@ export function hubPaths(answer: unknown): string[] | undefined {
  * @throws KingletError not_found if no file or several files match. The message lists the files.
  */
 export function pickFile(paths: readonly string[], type: string, repository: string): string {
-  const models = paths.filter((path) => isModel(path));
+  const all = new Set(paths);
+  const models = paths.filter((path) => isModel(path, all));
   const wanted = type === '' ? usualTypes : [type];
   for (const name of wanted) {
     const [path, other] = matching(models, name);
@@ -135,15 +164,16 @@ export function pickReader(paths: readonly string[], type: string, repository: s
   );
 }
 
-/** Returns whether the file is a model, or the first part of a split one. */
-function isModel(path: string): boolean {
+/**
+ * Returns whether the file is a model, or the first part of a split one. A file that has the name
+ * of a later part is one if there is a first part.
+ */
+function isModel(path: string, all: ReadonlySet<string>): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1);
-  const [, part] = /-(\d{5})-of-\d{5}\.gguf$/i.exec(name) ?? [];
-  return (
-    /\.gguf$/i.test(name) &&
-    !/mmproj|imatrix/i.test(name) &&
-    (part === undefined || part === '00001')
-  );
+  if (!/\.gguf$/i.test(name) || /mmproj|imatrix/i.test(name)) return false;
+  const part = parsePartName(path);
+  const first = part ? partPath(part, 1) : path;
+  return first === path || !all.has(first);
 }
 
 /** Returns the files whose names have the type. Of `Q4_K_M` and `UD-Q4_K_M`, the shorter wins. */
@@ -151,6 +181,7 @@ function matching(models: readonly string[], type: string): string[] {
   const escaped = type.replaceAll(/[.-]/g, '\\$&');
   const pattern = new RegExp(`(^|[-._/])${escaped}([-./]|$)`, 'i');
   const found = models.filter((path) => pattern.test(path.replace(/\.gguf$/i, '')));
-  const shortest = Math.min(...found.map((path) => path.length));
-  return found.filter((path) => path.length === shortest);
+  const lengths = found.map((path) => new TextEncoder().encode(path).length);
+  const shortest = lengths.reduce((least, length) => Math.min(least, length), Infinity);
+  return found.filter((_, i) => lengths[i] === shortest);
 }

@@ -1,8 +1,9 @@
 import { KingletError } from './errors.ts';
-import { hubFileUrl, parseHubAddress } from './hub.ts';
+import { hubFileUrl, parseHubAddress, withoutSlashes } from './hub.ts';
 import type { HubRepository } from './hub.ts';
 import type { PostedSource, PostedSources } from './protocol.ts';
 import { isNode } from './runtime.ts';
+import { parsePartName, partPath } from './split.ts';
 import type { HubOptions, ModelSource } from './types.ts';
 
 /** Returns a model's files. A URL that names one part of a split file becomes all its parts. */
@@ -36,18 +37,12 @@ function isList(source: ModelSource | readonly ModelSource[]): source is readonl
   return Array.isArray(source);
 }
 
-const maxParts = 999;
-
 /** @internal Returns all parts of a split file, by llama.cpp's names. Query and hash are kept. */
 export function splitUrls<T extends ModelSource>(source: T): (T | string)[] {
   if (typeof source !== 'string' && !(source instanceof URL)) return [source];
-  const pattern = /^([^?#]*)-\d{5}-of-(\d{5})(\.gguf(?:[?#].*)?)$/;
-  const [, start, count, end] = pattern.exec(String(source)) ?? [];
-  if (start === undefined || end === undefined || Number(count) > maxParts) return [source];
-  return Array.from(
-    { length: Number(count) },
-    (_, i) => `${start}-${String(i + 1).padStart(5, '0')}-of-${String(count)}${end}`,
-  );
+  const name = parsePartName(String(source));
+  if (!name) return [source];
+  return Array.from({ length: name.count }, (_, i) => partPath(name, i + 1));
 }
 
 /**
@@ -81,7 +76,7 @@ function postedAddress(address: string, options: HubOptions): PostedSource {
 }
 
 function absoluteRepository(repository: HubRepository): HubRepository {
-  return { ...repository, base: absoluteUrl(repository.base).replace(/\/$/, '') };
+  return { ...repository, base: withoutSlashes(absoluteUrl(repository.base)) };
 }
 
 /** @internal Returns the repository of a model's first file; undefined if it is not on the hub. */

@@ -4,7 +4,8 @@ import { hubFileUrl, hubListingUrl, hubPathOf, hubPaths, pickFile, pickReader } 
 import type { HubRepository } from '../hub.ts';
 import type { NamedSource, NamedSources, PostedSource, PostedSources } from '../protocol.ts';
 import { atLeastOne, splitUrls } from '../source.ts';
-import { requestFile } from './http.ts';
+import { Download, StaleBytes } from './download.ts';
+import type { RequestOptions } from './http.ts';
 import type { Access } from './open-source.ts';
 
 /**
@@ -46,12 +47,33 @@ async function pathsOf(repository: HubRepository, access: Access): Promise<strin
 }
 
 async function listing(url: string, { request }: Access): Promise<string[]> {
-  const response = await requestFile(url, { ...request, cache: 'no-store' }, 0);
+  const text = await requestText(url, request).catch((error: unknown) => {
+    throw error instanceof StaleBytes ? new KingletError('network', error.message) : error;
+  });
   try {
-    const paths = hubPaths(await new Response(response?.body).json());
+    const paths = hubPaths(JSON.parse(text));
     if (paths) return paths;
   } catch (error) {
     throw new KingletError('network', `${url} did not answer with JSON: ${messageOf(error)}`);
   }
   throw new KingletError('network', `${url} does not answer as the hub does: no list of files`);
+}
+
+/** Listings of large repositories have about 1 MB. */
+const maxListingBytes = 2 ** 23;
+
+async function requestText(url: string, request: RequestOptions): Promise<string> {
+  const download = await Download.open(url, { ...request, cache: 'no-store' });
+  const decoder = new TextDecoder();
+  let text = '';
+  let nBytes = 0;
+  for await (const piece of download.pieces()) {
+    nBytes += piece.length;
+    if (nBytes > maxListingBytes) {
+      const limit = String(maxListingBytes);
+      throw new KingletError('network', `${url}: the answer has more than ${limit} bytes`);
+    }
+    text += decoder.decode(piece, { stream: true });
+  }
+  return text + decoder.decode();
 }
