@@ -152,7 +152,10 @@ void ChatWriter::add(const GenerationEvent& event, std::vector<Json>& chunks) {
   Json& message = choice()["message"];
   const bool has_called = message.contains("tool_calls");
   if (has_called && message["content"] == "") message["content"] = nullptr;
-  choice()["finish_reason"] = has_called ? "tool_calls" : finish_name(step.finish);
+  // A call that is not whole was cut, whatever ended the answer.
+  choice()["finish_reason"] = !has_called ? finish_name(step.finish)
+                              : reader_->has_whole_calls(chat_.n_calls_most) ? "tool_calls"
+                                                                             : "length";
   chunks.push_back(chunk({{"index", index()},
                           {"delta", Json::object()},
                           {"finish_reason", choice()["finish_reason"]},

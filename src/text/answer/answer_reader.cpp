@@ -56,6 +56,10 @@ void AnswerReader::end(std::vector<AnswerPart>& parts) {
   }
 }
 
+bool AnswerReader::has_whole_calls(size_t n_most) const {
+  return n_calls_ > 0 && n_whole_ >= std::min(n_calls_, n_most);
+}
+
 bool AnswerReader::advance(std::vector<AnswerPart>& parts) {
   switch (place_) {
     case Place::text:
@@ -151,10 +155,15 @@ bool AnswerReader::read_thought(std::vector<AnswerPart>& parts) {
 
 // Reads the marks, brackets and space around calls; inside a call, reads on in that call.
 bool AnswerReader::read_calls(std::vector<AnswerPart>& parts) {
+  if (in_broken_call_) return read_broken_call(parts);
   if (in_call_) return read_one_call(parts);
   const CallMarks& marks = format_.calls;
   const std::string_view held = held_;
-  if (held.empty()) return has_ended_ && !has_called_ && give_up_calls(parts);
+  if (held.empty()) {
+    if (!has_ended_ || has_called_) return false;
+    ++n_calls_;
+    return give_up_calls(parts);
+  }
   if (is_space(held[0])) return skip(1);
   if (!marks.end.empty() && held.starts_with(marks.end)) {
     if (!has_called_) return give_up_calls(parts);
@@ -186,11 +195,14 @@ bool AnswerReader::read_one_call(std::vector<AnswerPart>& parts) {
   if (!in_call_) {
     const bool is_unknown = is_call && find_tool(tools_, call.name) == nullptr;
     const bool is_cut = has_ended_ && !is_call;
+    // The text of a cut call's beginning is shown, but after whole calls the answer is not whole.
+    if (is_cut && call.reading == Reading::open) ++n_calls_;
     if (is_unknown || is_cut || (call.reading == Reading::broken && !is_call)) {
       return give_up_calls(parts);
     }
     if (!is_call) return false;
     parts.push_back({AnswerPart::Kind::call, call.name});
+    ++n_calls_;
     in_call_ = true;
     has_called_ = true;
     skipped_.clear();
@@ -204,7 +216,26 @@ bool AnswerReader::read_one_call(std::vector<AnswerPart>& parts) {
   take(call.n_bytes);
   next_read_ = 0;
   in_call_ = false;
-  return call.reading == Reading::whole || give_up_calls(parts);
+  // Small models forget the brace that ends a call after its arguments.
+  if (call.reading == Reading::whole || call.has_whole_arguments) {
+    if (n_whole_ + 1 == n_calls_) ++n_whole_;
+    return true;
+  }
+  in_broken_call_ = true;
+  return true;
+}
+
+// Reports what cannot be read, up to a mark of calls, as arguments.
+bool AnswerReader::read_broken_call(std::vector<AnswerPart>& parts) {
+  const CallMarks& marks = format_.calls;
+  const size_t at_mark = std::min(find_mark(held_, marks.end), find_mark(held_, marks.begin));
+  in_broken_call_ = at_mark == kNowhere;
+  const std::string_view text = std::string_view(held_).substr(0, at_mark);
+  const size_t n_certain = has_ended_ || !in_broken_call_
+                               ? without_trailing_space(text).size()
+                               : certain_size(text, marks.end, marks.begin);
+  tell_up_to(n_certain, AnswerPart::Kind::arguments, parts);
+  return !in_broken_call_;
 }
 
 // Treats held_ as text, and also what was skipped, if no call followed it.

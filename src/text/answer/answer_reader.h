@@ -23,8 +23,8 @@ struct AnswerPart {
 
 // Takes an answer piece by piece. However the answer is cut into pieces, the parts of each kind
 // spell the same text. White space around thoughts and calls is dropped. What looks like a call,
-// but does not call a known tool, is text. Arguments that the model does not finish, or writes
-// wrongly, end where they can no longer be read.
+// but does not call a known tool, is text. If a call can no longer be read after its name was
+// reported, the rest of its text, up to the next mark of calls, is reported as arguments.
 class AnswerReader {
  public:
   // If `tools` is empty there are no calls. `prompt`: the text that the answer continues; its end
@@ -33,6 +33,10 @@ class AnswerReader {
 
   void push(std::string_view text, std::vector<AnswerPart>& parts);
   void end(std::vector<AnswerPart>& parts);
+
+  // Whether there are calls, and the first `n_most` of them are whole: neither cut by the end of
+  // the answer nor written wrongly. To be asked after end().
+  bool has_whole_calls(size_t n_most) const;
 
  private:
   enum class Place : uint8_t { text, thought, calls };
@@ -43,6 +47,7 @@ class AnswerReader {
   bool read_thought(std::vector<AnswerPart>& parts);
   bool read_calls(std::vector<AnswerPart>& parts);
   bool read_one_call(std::vector<AnswerPart>& parts);
+  bool read_broken_call(std::vector<AnswerPart>& parts);
   bool give_up_calls(std::vector<AnswerPart>& parts);
   bool skip(size_t n_bytes);
 
@@ -58,12 +63,15 @@ class AnswerReader {
   size_t n_told_ = 0;     // bytes of arguments already reported for the call at the start of held_
   size_t next_read_ = 0;  // bytes that held_ must have before its call is read again
   Place place_ = Place::text;
-  bool in_call_ = false;       // the name of the call at the start of held_ was reported
-  bool drops_space_ = false;   // drop the space that the next text or thought begins with
-  bool has_called_ = false;    // there was a call since the mark that begins calls
-  bool has_given_up_ = false;  // what looked like calls was text
-  bool has_text_ = false;      // some text of the answer was reported
-  bool has_ended_ = false;     // nothing follows held_
+  size_t n_calls_ = 0;           // calls begun
+  size_t n_whole_ = 0;           // how many of them, from the first, are whole
+  bool in_call_ = false;         // the name of the call at the start of held_ was reported
+  bool in_broken_call_ = false;  // so was its beginning, and the rest cannot be read
+  bool drops_space_ = false;     // drop the space that the next text or thought begins with
+  bool has_called_ = false;      // there was a call since the mark that begins calls
+  bool has_given_up_ = false;    // what looked like calls was text
+  bool has_text_ = false;        // some text of the answer was reported
+  bool has_ended_ = false;       // nothing follows held_
 };
 
 }  // namespace kinglet

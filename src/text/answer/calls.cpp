@@ -44,6 +44,7 @@ Reading read_members(LiteralReader& reader, CallPrefix& call, bool is_inner) {
     } else if (key == "arguments" || key == "parameters") {
       // Some models write the arguments' JSON as a string.
       read = is_string ? reader.plain_string(call.arguments) : reader.value(call.arguments);
+      call.has_whole_arguments = read == Reading::whole;
     } else if (key == "function" && call.name.empty() && is_string) {
       read = reader.plain_string(call.name);
     } else {

@@ -34,7 +34,8 @@ struct CallPrefix {
   Reading reading = Reading::open;
   std::string name;       // empty until the name is complete
   std::string arguments;  // the certain part of a JSON object: more text can only extend it
-  size_t n_bytes = 0;     // how many bytes of the text were read; for a whole call, its size
+  bool has_whole_arguments = false;
+  size_t n_bytes = 0;  // how many bytes of the text were read; for a whole call, its size
 };
 
 // Reads the call that `text` begins with. `quote` is a mark around strings, in addition to the

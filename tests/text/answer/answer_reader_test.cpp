@@ -139,7 +139,10 @@ TEST(AnswerReader, EndsArgumentsWhereTheyCannotBeReadOn) {
   check({kHermes, "<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"Pa",
          "|call:weather|{\"city\":\"Pa"});
   check({kHermes, "<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": ?}}",
-         "|call:weather|{\"city\":|text:?}}"});
+         "|call:weather|{\"city\":?}}"});
+  check({kHermes,
+         "<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": ?}}\n</tool_call>\nSo.",
+         "|call:weather|{\"city\":?}}|text:So."});
   const std::string deep =
       "<tool_call>{\"name\": \"weather\", \"arguments\": " + std::string(100'000, '[');
   AnswerReader reader(find_answer_format(kHermes), tools(), {});
@@ -149,6 +152,40 @@ TEST(AnswerReader, EndsArgumentsWhereTheyCannotBeReadOn) {
   ASSERT_GE(parts.size(), 2u);
   EXPECT_EQ(parts[0].text, "weather");
   EXPECT_EQ(parts[1].text, std::string(64, '['));
+}
+
+// Whether the answer's calls are whole, and where it ended otherwise.
+bool is_whole(std::string_view chat_template, std::string_view answer, size_t n_most = 100) {
+  AnswerReader reader(find_answer_format(chat_template), tools(), {});
+  std::vector<AnswerPart> parts;
+  for (const char c : answer) reader.push({&c, 1}, parts);
+  reader.end(parts);
+  return reader.has_whole_calls(n_most);
+}
+
+TEST(AnswerReader, KnowsWhetherCallsAreWhole) {
+  const std::string first = "<tool_call>{\"name\": \"get_time\", \"arguments\": {}}";
+  const std::string second =
+      "<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\", \"days\": [1, 2]}}";
+  for (size_t n = 0; n < first.size(); ++n) {
+    EXPECT_FALSE(is_whole(kHermes, first.substr(0, n))) << n;
+  }
+  EXPECT_TRUE(is_whole(kHermes, first));
+  EXPECT_TRUE(is_whole(kHermes, first + "</tool_call>\nSo."));
+  const std::string both = first + "</tool_call>" + second;
+  for (size_t n = first.size() + 23; n < both.size(); ++n) {
+    EXPECT_FALSE(is_whole(kHermes, both.substr(0, n))) << n;
+    EXPECT_TRUE(is_whole(kHermes, both.substr(0, n), 1)) << n;
+  }
+  EXPECT_TRUE(is_whole(kHermes, both));
+  EXPECT_FALSE(is_whole(kHermes, "Hello."));
+  EXPECT_FALSE(
+      is_whole(kHermes, "<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": ?}}" +
+                            ("</tool_call>" + first)));
+  EXPECT_TRUE(is_whole(kHermes, first.substr(0, first.size() - 1) + "</tool_call>"));
+  EXPECT_FALSE(is_whole(kQwen35, "<tool_call><function=weather><parameter=city>Ro"));
+  EXPECT_FALSE(is_whole(kLfm2, "<|tool_call_start|>[get_time(), weather(\"Rome\")]"));
+  EXPECT_FALSE(is_whole(kGemma4, "<|tool_call>call:weather{city:<|\"|>Ro"));
 }
 
 TEST(AnswerReader, ReadsBareJson) {
@@ -179,7 +216,7 @@ TEST(AnswerReader, ReadsPythonCalls) {
   check({kLfm2, "<|tool_call_start|>[{\"name\": \"get_time\", \"arguments\": {}}]<|tool_call_end|>",
          "|call:get_time|{}"});
   check({kLfm2, "<|tool_call_start|>[weather(\"Rome\")]<|tool_call_end|>",
-         "|call:weather|{|text:\"Rome\")]<|tool_call_end|>"});
+         "|call:weather|{\"Rome\")]"});
 }
 
 TEST(AnswerReader, ReadsGemmasCalls) {
