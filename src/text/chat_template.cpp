@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "base/ascii.h"
@@ -128,6 +129,52 @@ void own_role(jinja::Value message) {
   set(message.entries(), "role", jinja::Value::text(role->as_bytes()));
 }
 
+jinja::Value with(const jinja::Value& dict, const char* name, const jinja::Value& value) {
+  jinja::Dict changed = dict.entries();
+  set(changed, name, value);
+  return jinja::Value::dict(std::move(changed));
+}
+
+// Returns the member of a dict, or null.
+const jinja::Value* member(const jinja::Value& dict, const char* name, jinja::Kind kind) {
+  const jinja::Value* found = dict.is(jinja::Kind::dict) ? dict.entries().find(name) : nullptr;
+  return found != nullptr && found->is(kind) ? found : nullptr;
+}
+
+// Returns a call of a tool whose arguments are a value, if they were the JSON of an object.
+jinja::Value with_arguments(const jinja::Value& call) {
+  if (const auto* function = member(call, "function", jinja::Kind::dict)) {
+    return with(call, "function", with_arguments(*function));
+  }
+  const jinja::Value* given = member(call, "arguments", jinja::Kind::text);
+  if (given == nullptr) return call;
+  const auto parsed = jinja::parse_json(given->as_bytes());
+  return parsed.ok() && parsed.value().is(jinja::Kind::dict)
+             ? with(call, "arguments", parsed.value())
+             : call;
+}
+
+// Returns the messages with the arguments of their calls as values; nullopt if there are no calls.
+std::optional<jinja::Value> with_arguments_of_all(const jinja::Dict& variables) {
+  const jinja::Value* messages = variables.find("messages");
+  if (messages == nullptr || !messages->is(jinja::Kind::list)) return std::nullopt;
+  bool has_calls = false;
+  jinja::List made;
+  for (const jinja::Value& message : messages->items()) {
+    const jinja::Value* calls = member(message, "tool_calls", jinja::Kind::list);
+    if (calls == nullptr) {
+      made.push_back(message);
+      continue;
+    }
+    has_calls = true;
+    jinja::List changed;
+    for (const jinja::Value& call : calls->items()) changed.push_back(with_arguments(call));
+    made.push_back(with(message, "tool_calls", jinja::Value::list(std::move(changed))));
+  }
+  if (!has_calls) return std::nullopt;
+  return jinja::Value::list(std::move(made));
+}
+
 }  // namespace
 
 Result<jinja::Dict> chat_variables(std::string_view json) {
@@ -191,7 +238,14 @@ Result<ChatText> ChatTemplate::render(jinja::Dict variables, const jinja::Now& n
   // Like apply_chat_template() of transformers, which passes None for missing tools and documents.
   set_missing(variables, "tools", jinja::Value::none());
   set_missing(variables, "documents", jinja::Value::none());
-  auto text = program_.render(variables, now);
+  const auto messages = with_arguments_of_all(variables);
+  jinja::Dict with_values = variables;
+  if (messages) set(with_values, "messages", *messages);
+  auto text = program_.render(with_values, now);
+  if (!text.ok() && messages) {
+    auto text_with_texts = program_.render(variables, now);
+    if (text_with_texts.ok()) text = std::move(text_with_texts);
+  }
   if (text.ok()) return ChatText{text.value().bytes(), text.value().said()};
   return Error{text.error().code,
                cat("the chat template refuses this conversation: ", text.error().message)};

@@ -70,7 +70,9 @@ class ChatTemplate {
   // out_of_memory (the template exceeds the limits of interpreter.h).
   Result<ChatText> render(std::span<const ChatMessage> messages, const ChatOptions& options) const;
 
-  // Renders all variables of the template, as chat_variables() returns them.
+  // Renders all variables of the template, as chat_variables() returns them. Arguments of calls in
+  // messages may be values, or JSON text, whose numbers stay as they are spelled. The template gets
+  // values, as in transformers; but text as it is given, if the template can only join it.
   Result<ChatText> render(jinja::Dict variables, const jinja::Now& now) const;
 
  private:

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/format.h"
 #include "support.h"
 #include "text/jinja/json.h"
 #include "text/test_tokenizers.h"
@@ -203,6 +204,34 @@ TEST(ChatTemplate, IsGivenMessagesAndToolsAsJson) {
     ASSERT_FALSE(refused.ok()) << wrong;
     EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
   }
+}
+
+// What a template makes of a call with these arguments.
+std::string of_call(std::string_view source, std::string_view arguments) {
+  const auto chat = ChatTemplate::parse(
+      cat("{% for m in messages %}{% for t in m.tool_calls %}", source, "{% endfor %}{% endfor %}"),
+      "<s>", "</s>");
+  EXPECT_TRUE(chat.ok()) << chat.error().message;
+  auto variables = chat_variables(cat(R"({"messages": [{"role": "assistant", "tool_calls":
+      [{"function": {"name": "f", "arguments": )",
+                                      arguments, "}}]}]}"));
+  EXPECT_TRUE(variables.ok()) << variables.error().message;
+  const auto text = chat.value().render(std::move(variables.value()), {});
+  return text.ok() ? text.value().text : "error: " + text.error().message;
+}
+
+TEST(ChatTemplate, IsGivenTheArgumentsOfCallsInTheFormThatItReads) {
+  const auto given = R"("{\"id\":2512292042121000001, \"x\": 1.0, \"y\":123456789012345678901}")";
+  const auto values = R"({"id": 2512292042121000001, "x": 1.0, "y": 123456789012345678901})";
+  EXPECT_EQ(of_call("{{ t.function.arguments | tojson }}", given), values);
+  EXPECT_EQ(of_call("{{ t.function.arguments | tojson }}", values), values);
+  EXPECT_EQ(of_call("{{ t.function.arguments.items() | length }}", given), "3");
+  EXPECT_EQ(of_call("{{ '<sep>' + t.function.arguments }}", given),
+            R"(<sep>{"id":2512292042121000001, "x": 1.0, "y":123456789012345678901})");
+  EXPECT_EQ(of_call("{{ t.function.arguments is string }}", R"("not JSON")"), "True");
+  // A template that refuses both forms says why.
+  EXPECT_NE(of_call("{{ raise_exception('no calls') }}", given).find("no calls"),
+            std::string::npos);
 }
 
 TEST(ChatTemplate, TakesTheFilesOneForTools) {
