@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string_view>
@@ -40,6 +42,39 @@ std::string lower(std::string text) {
   return text;
 }
 
+bool is_whole(const Json& value) {
+  return value.is_number_integer() ||
+         (value.is_number() && std::trunc(value.get<double>()) == value.get<double>());
+}
+
+const std::map<std::string, bool (*)(const Json&), std::less<>> kTypes = {
+    {"object", [](const Json& value) { return value.is_object(); }},
+    {"array", [](const Json& value) { return value.is_array(); }},
+    {"string", [](const Json& value) { return value.is_string(); }},
+    {"number", [](const Json& value) { return value.is_number(); }},
+    {"integer", is_whole},
+    {"boolean", [](const Json& value) { return value.is_boolean(); }},
+    {"null", [](const Json& value) { return value.is_null(); }},
+};
+
+// For each keyword: whether it allows the number.
+const std::map<std::string, bool (*)(double number, double limit)> kNumberLimits = {
+    {"minimum", [](double number, double limit) { return number >= limit; }},
+    {"maximum", [](double number, double limit) { return number <= limit; }},
+    {"exclusiveMinimum", [](double number, double limit) { return number > limit; }},
+    {"exclusiveMaximum", [](double number, double limit) { return number < limit; }},
+    {"multipleOf",
+     [](double number, double limit) { return std::trunc(number / limit) == number / limit; }},
+};
+
+// The characters of a string.
+size_t string_length(const Json& string) {
+  const auto& text = string.get_ref<const std::string&>();
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
+}
+
 class SchemaCompiler {
  public:
   SchemaCompiler(const Json& schema, const ValueStyle& style, SchemaRules& rules)
@@ -66,11 +101,7 @@ class SchemaCompiler {
     }
     if (schema.contains("$ref")) return reference(schema, at);
     if (schema.contains("anyOf")) return any_of(schema, at);
-    if (schema.contains("const")) {
-      KINGLET_TRY(check_keywords(schema, at, {"const", "type"}));
-      return spelled(schema["const"], at);
-    }
-    if (schema.contains("enum")) return enumeration(schema, at);
+    if (schema.contains("const") || schema.contains("enum")) return enumeration(schema, at);
     const auto type = schema.find("type");
     if (type == schema.end()) return implied_type(schema, at);
     if (type->is_string()) return of_type(type->get<std::string>(), schema, at);
@@ -142,18 +173,61 @@ class SchemaCompiler {
     return type == "string" && place_ == Place::text ? "text" : type;
   }
 
+  // Converts "enum" and "const" to those of their values that the other keywords allow.
   ApiResult<std::string> enumeration(const Json& schema, const std::string& at) {
-    KINGLET_TRY(check_keywords(schema, at, {"enum", "type"}));
-    const Json& values = schema["enum"];
+    KINGLET_TRY(check_keywords(schema, at, kOfValues));
+    const Json values = schema.value("enum", Json::array({schema.value("const", Json())}));
     if (!values.is_array() || values.empty()) {
       return schema_error(at, "\"enum\" must be a list of values");
     }
     std::vector<std::string> branches;
     for (const Json& value : values) {
+      KINGLET_ASSIGN(const bool is_valid, allows(schema, value, at));
+      if (!is_valid) continue;
       KINGLET_ASSIGN(std::string branch, spelled(value, at));
       branches.push_back(std::move(branch));
     }
+    if (branches.empty()) return schema_error(at, "its keywords allow none of the listed values");
     return joined(branches, " | ");
+  }
+
+  // Whether a value that "enum" or "const" lists is valid under the schema's other keywords.
+  static ApiResult<bool> allows(const Json& schema, const Json& value, const std::string& at) {
+    if (schema.contains("const") && schema["const"] != value) return false;
+    KINGLET_ASSIGN(const bool has_type, has_one_of_types(schema, value, at));
+    if (!has_type) return false;
+    const double number = value.is_number() ? value.get<double>() : 0;
+    for (const auto& [keyword, allows_number] : kNumberLimits) {
+      if (!schema.contains(keyword)) continue;
+      const Json& limit = schema[keyword];
+      if (!limit.is_number()) return schema_error(at, cat("\"", keyword, "\" must be a number"));
+      if (value.is_number() && !allows_number(number, limit.get<double>())) return false;
+    }
+    const auto is_within = [&](const char* least, const char* most,
+                               size_t size) -> ApiResult<bool> {
+      KINGLET_ASSIGN(const int64_t smallest, count(schema, least, 0, at));
+      KINGLET_ASSIGN(const int64_t largest, count(schema, most, INT64_MAX, at));
+      return size >= static_cast<size_t>(smallest) && size <= static_cast<size_t>(largest);
+    };
+    if (value.is_string()) return is_within("minLength", "maxLength", string_length(value));
+    if (value.is_array()) return is_within("minItems", "maxItems", value.size());
+    return true;
+  }
+
+  static ApiResult<bool> has_one_of_types(const Json& schema, const Json& value,
+                                          const std::string& at) {
+    if (!schema.contains("type")) return true;
+    const Json& given = schema["type"];
+    const Json types = given.is_array() ? given : Json::array({given});
+    bool has_type = false;
+    for (const Json& type : types) {
+      const auto* name = type.get_ptr<const std::string*>();
+      const auto known = name == nullptr ? kTypes.end() : kTypes.find(*name);
+      if (known == kTypes.end())
+        return schema_error(at, cat("the type ", print(type), " is unknown"));
+      has_type = has_type || known->second(value);
+    }
+    return has_type;
   }
 
   ApiResult<std::string> any_of(const Json& schema, const std::string& at) {
@@ -176,6 +250,9 @@ class SchemaCompiler {
     if (!schema["$ref"].is_string()) return schema_error(at, "\"$ref\" must be a text");
     const auto pointer = schema["$ref"].get<std::string>();
     const std::pair key(place_, pointer);
+    if (open_.contains(key)) {
+      return schema_error(at, cat("\"$ref\" to \"", pointer, "\" leads back to itself"));
+    }
     if (const auto known = references_.find(key); known != references_.end()) return known->second;
     if (references_.size() == kMostReferences) {
       return schema_error(at, cat("more than ", kMostReferences, " schemas are referred to"));
@@ -183,7 +260,9 @@ class SchemaCompiler {
     KINGLET_ASSIGN(const Json* target, find_target(pointer, at));
     const std::string name = rules_.reserve();
     references_[key] = name;
+    open_.insert(key);
     KINGLET_ASSIGN(const std::string body, convert(*target, pointer));
+    open_.erase(key);
     rules_.define(name, body);
     return name;
   }
@@ -248,8 +327,10 @@ class SchemaCompiler {
   // Converts the schema of a value inside an object or a list.
   ApiResult<std::string> convert_value(Place place, const Json& schema, const std::string& at) {
     const Place outer = std::exchange(place_, place);
+    auto outer_open = std::exchange(open_, {});
     auto converted = convert(schema, at);
     place_ = outer;
+    open_ = std::move(outer_open);
     return converted;
   }
 
@@ -271,12 +352,12 @@ class SchemaCompiler {
   }
 
   // Converts the properties, in their order. The loop goes from the last property to the first:
-  // `next` matches what may follow a property, `first` what may come when none was written yet.
+  // `next` matches what may follow a property, `firsts` what may come when none was written yet.
   // Properties and `next` become rules, because they occur more than once.
   ApiResult<std::string> braces(const Json& properties, const std::set<std::string>& required,
                                 const std::string& at) {
     std::string next;
-    std::string first;
+    std::vector<std::string> firsts;
     bool may_be_empty = true;
     std::vector<std::pair<std::string, std::string>> members;
     for (const std::string& name : ordered_names(properties)) {
@@ -292,13 +373,14 @@ class SchemaCompiler {
       const bool is_required = required.contains(member->first);
       if (is_required) {
         next = another;
-        first = cat(text, after);
+        firsts.clear();
       } else {
         next = after.empty() ? cat("(", another, ")?") : cat("(", another, " |", after, ")");
-        first = first.empty() ? cat(text, after) : cat("(", text, after, " | ", first, ")");
       }
+      firsts.push_back(cat(text, after));
       may_be_empty = may_be_empty && !is_required;
     }
+    const std::string first = joined(firsts, " | ");
     return cat("(", style.begin, " ", may_be_empty ? cat("(", first, ")?") : first, " ", style.end,
                ")");
   }
@@ -339,8 +421,8 @@ class SchemaCompiler {
     return cat("(", style.begin, " ", items, least == 0 ? "?" : "", " ", style.end, ")");
   }
 
-  ApiResult<int64_t> count(const Json& schema, const char* keyword, int64_t otherwise,
-                           const std::string& at) {
+  static ApiResult<int64_t> count(const Json& schema, const char* keyword, int64_t otherwise,
+                                  const std::string& at) {
     if (!schema.contains(keyword)) return otherwise;
     const Json& value = schema[keyword];
     if (value.is_number_integer() && value >= 0 && value <= kMostItems) return value.get<int64_t>();
@@ -367,12 +449,27 @@ class SchemaCompiler {
   inline static const Keywords kOfSeveralTypes = {
       "type", "properties", "required", "additionalProperties", "items", "minItems", "maxItems"};
 
+  inline static const Keywords kOfValues = {"enum",
+                                            "const",
+                                            "type",
+                                            "minimum",
+                                            "maximum",
+                                            "exclusiveMinimum",
+                                            "exclusiveMaximum",
+                                            "multipleOf",
+                                            "minLength",
+                                            "maxLength",
+                                            "minItems",
+                                            "maxItems"};
+
   const Json& schema_;
   const ValueStyle& style_;
   SchemaRules& rules_;
   Place place_ = Place::value;
   std::vector<std::string> texts_;                                   // see compile_arguments()
   std::map<std::pair<Place, std::string>, std::string> references_;  // rules' names, by pointer
+  // The references that are being converted, and whose value has not begun.
+  std::set<std::pair<Place, std::string>> open_;
 };
 
 }  // namespace

@@ -74,6 +74,53 @@ TEST(JsonSchema, ValuesAreSpelledOut) {
   EXPECT_TRUE(SchemaTexts(R"({"const": "line\nend"})").take(R"("line\nend")"));
 }
 
+TEST(JsonSchema, ListedValuesMustFitTheOtherKeywords) {
+  const auto taken = [](std::string_view schema, std::initializer_list<const char*> values) {
+    const SchemaTexts texts(schema);
+    std::string found;
+    for (const char* value : values) found += texts.take(value) ? value : "-";
+    return found;
+  };
+  EXPECT_EQ(
+      taken(R"({"type": "integer", "enum": ["a", 1, 2.0, 2.5]})", {"\"a\"", "1", "2.0", "2.5"}),
+      "-12.0-");
+  EXPECT_EQ(
+      taken(R"({"type": ["null", "string"], "enum": ["a", 1, null]})", {"\"a\"", "1", "null"}),
+      "\"a\"-null");
+  EXPECT_EQ(
+      taken(R"({"enum": [1, 2, 3, 4], "minimum": 2, "exclusiveMaximum": 4})", {"1", "2", "3", "4"}),
+      "-23-");
+  EXPECT_EQ(taken(R"({"enum": [2, 3, "x"], "multipleOf": 2})", {"2", "3", "\"x\""}), "2-\"x\"");
+  EXPECT_EQ(taken(R"({"enum": ["é", "ab", [1, 2]], "maxLength": 1, "maxItems": 1})",
+                  {"\"é\"", "\"ab\"", "[1,2]"}),
+            "\"é\"--");
+  EXPECT_EQ(taken(R"({"enum": [1, 2], "const": 2})", {"1", "2"}), "-2");
+  EXPECT_NE(refusal(R"({"type": "string", "const": 1})"), "");
+  EXPECT_NE(refusal(R"({"enum": [1], "minimum": "2"})"), "");
+  EXPECT_NE(refusal(R"({"enum": ["a"], "pattern": "b"})"), "");
+}
+
+TEST(JsonSchema, ObjectsMayHaveManyProperties) {
+  std::string properties;
+  for (int i = 0; i < 300; ++i) {
+    properties += (i > 0 ? ",\"k" : "\"k") + std::to_string(i) + "\":{\"type\":\"integer\"}";
+  }
+  const SchemaTexts object("{\"properties\":{" + properties + "}}");
+  EXPECT_TRUE(object.take("{}"));
+  EXPECT_TRUE(object.take("{\"k0\": 1}"));
+  EXPECT_TRUE(object.take("{\"k7\": 1, \"k150\": 2, \"k299\": 3}"));
+  EXPECT_FALSE(object.take("{\"k150\": 1, \"k7\": 2}"));
+}
+
+TEST(JsonSchema, NamesReferencesThatLeadBackToThemselves) {
+  for (
+      const char* schema :
+      {R"({"$ref": "#"})", R"({"anyOf": [{"type": "null"}, {"$ref": "#"}]})",
+       R"({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}})"}) {
+    EXPECT_NE(refusal(schema).find("leads back to itself"), std::string::npos) << refusal(schema);
+  }
+}
+
 TEST(JsonSchema, ObjectsHaveWhatIsRequiredInItsOrder) {
   const SchemaTexts object(R"({"type": "object", "additionalProperties": false, "properties":
       {"a": {"type": "integer"}, "b": {"type": "integer"}, "c": {"type": "integer"}},
