@@ -29,7 +29,31 @@ ApiResult<std::string> grammar_of_call(const Json& tool, const KnownTool& known,
              piece(notation.name_end, marks), " ", arguments.value());
 }
 
+// GBNF of the rest of a thought, and the rules that it refers to. Both are empty if the end of the
+// prompt has begun none.
+struct RestOfThought {
+  std::string expression;
+  std::string rules;
+};
+
+RestOfThought rest_of_thought(const AnswerFormat& format, std::string_view prompt,
+                              const std::vector<MarkToken>& marks) {
+  if (!format.is_thinking_after(prompt)) return {};
+  const std::string_view end = format.thoughts->end;
+  return {cat("thought ", piece(end, marks), " \"\\n\"{0,2} "), rules_of_text("thought", end)};
+}
+
 }  // namespace
+
+ApiResult<std::string> grammar_of_answer(const Json& schema, const AnswerFormat& format,
+                                         const Tokenizer& tokenizer, std::string_view prompt) {
+  const ValueStyle json;
+  SchemaRules rules;
+  KINGLET_ASSIGN(const std::string value, compile_schema(schema, json, rules));
+  const RestOfThought thought = rest_of_thought(format, prompt, mark_tokens(format, tokenizer));
+  return cat("root ::= ", thought.expression, value, "\n", thought.rules, rules.text(),
+             json.rules());
+}
 
 ApiResult<std::string> grammar_of_calls(const CallRules& given, std::string_view prompt) {
   const CallNotation& notation = *given.format.calls.notation;
@@ -45,18 +69,14 @@ ApiResult<std::string> grammar_of_calls(const CallRules& given, std::string_view
   const bool may_be_several = given.may_be_several && !notation.between.empty();
   const std::string others =
       may_be_several ? cat(" (", piece(notation.between, marks), " call)*") : "";
-  std::string thought;
-  if (given.format.is_thinking_after(prompt)) {
-    const std::string_view end = given.format.thoughts->end;
-    thought = cat("thought ", piece(end, marks), " \"\\n\"{0,2} ");
-    rules.add_text(rules_of_text("thought", end));
-  }
+  const RestOfThought thought = rest_of_thought(given.format, prompt, marks);
+  rules.add_text(thought.rules);
   const std::string id_mark =
       notation.id_mark.empty() ? "\"\"" : cat(piece(notation.id_mark, marks), " ", kId);
   const std::string id_member =
       notation.id_member.empty() ? ""
                                  : cat(" (", literal(notation.id_member), " ", kId, " \"\\\"\")?");
-  return cat("root ::= ", thought, piece(notation.begin, marks), " call", others, " ",
+  return cat("root ::= ", thought.expression, piece(notation.begin, marks), " call", others, " ",
              piece(notation.end, marks), "\ncall ::= ", joined(calls, " | "), id_member,
              "\ncall-id ::= ", id_mark, "\n", rules.text(), style.rules());
 }

@@ -25,4 +25,9 @@ struct CallRules {
 // those tokens. An error names the tool, the place in its schema, and what cannot be written there.
 ApiResult<std::string> grammar_of_calls(const CallRules& rules, std::string_view prompt);
 
+// Returns the grammar of a schema (json_schema.h); if the end of `prompt` has begun a thought, the
+// rest of the thought comes first. Errors: those of grammar_of_schema().
+ApiResult<std::string> grammar_of_answer(const Json& schema, const AnswerFormat& format,
+                                         const Tokenizer& tokenizer, std::string_view prompt);
+
 }  // namespace kinglet::server

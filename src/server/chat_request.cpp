@@ -44,26 +44,50 @@ ApiStatus read_logprobs(Fields& fields, ChatRequest& request) {
   return {};
 }
 
-ApiStatus constrain_by_schema(const Json& schema, ChatRequest& request) {
-  KINGLET_ASSIGN(const std::string grammar, grammar_of_schema(schema));
-  return constrain(grammar, request);
+// Checks a schema that the answer must match, and keeps it.
+ApiStatus take_schema(const Json& given, std::optional<Json>& schema) {
+  schema = given;
+  const auto grammar = grammar_of_schema(given);
+  return grammar.ok() ? ApiStatus() : grammar.error();
+}
+
+// {"type": "json_object"}; other servers accept a schema there, too.
+ApiStatus read_object_format(Fields& fields, std::optional<Json>& schema) {
+  const Json* given = fields.find("schema");
+  KINGLET_TRY(fields.check_all_known());
+  return take_schema(given == nullptr ? Json{{"type", "object"}} : *given, schema);
+}
+
+ApiStatus read_json_schema(const Json& given, std::optional<Json>& schema) {
+  Fields fields(given, "response_format.json_schema");
+  std::string text;
+  bool is_strict = false;
+  KINGLET_TRY(fields.take("name", text));
+  KINGLET_TRY(fields.take("description", text));
+  KINGLET_TRY(fields.take("strict", is_strict));
+  const Json* inner = fields.find("schema");
+  KINGLET_TRY(fields.check_all_known());
+  return take_schema(inner == nullptr ? Json::object() : *inner, schema);
 }
 
 // {"type": "text" | "json_object" | "json_schema", "json_schema": {"schema": …}}
-ApiStatus read_response_format(Fields& fields, ChatRequest& request) {
+ApiStatus read_response_format(Fields& fields, std::optional<Json>& schema) {
   KINGLET_ASSIGN(const Json* format, fields.take_object("response_format"));
   if (format == nullptr) return {};
-  const Json type = format->value("type", Json());
-  if (type == "text") return {};
-  if (type == "json_object") return constrain_by_schema({{"type", "object"}}, request);
-  const Json given = format->value("json_schema", Json());
-  if (type != "json_schema" || !given.is_object()) {
+  Fields given(*format, "response_format");
+  std::string type;
+  KINGLET_TRY(given.take("type", type));
+  if (type == "text") return given.check_all_known();
+  if (type == "json_object") return read_object_format(given, schema);
+  KINGLET_ASSIGN(const Json* json_schema, given.take_object("json_schema"));
+  if (type != "json_schema" || json_schema == nullptr) {
     return invalid(cat("the response_format ", print(type),
                        " is not supported: expected \"text\", \"json_object\" or \"json_schema\" "
                        "with a json_schema"),
                    "response_format");
   }
-  return constrain_by_schema(given.value("schema", Json::object()), request);
+  KINGLET_TRY(given.check_all_known());
+  return read_json_schema(*json_schema, schema);
 }
 
 ApiStatus read_grammar(Fields& fields, ChatRequest& request) {
@@ -85,6 +109,14 @@ ApiStatus encode_with_pictures(const ChatText& laid_out, const GivenPictures& pi
   std::vector<std::vector<ImagePart>> parts;
   for (const std::string& file : pictures.files) {
     KINGLET_ASSIGN(const PictureJob::Parts seen, look(file));
+// The answer is JSON, after a thought if the prompt has begun one.
+ApiStatus constrain_to_schema(const Json& schema, const ServedModel& model, ChatRequest& request) {
+  KINGLET_ASSIGN(const std::string grammar,
+                 grammar_of_answer(schema, request.format, model.tokenizer(), request.prompt_text));
+  if (!request.format.is_thinking_after(request.prompt_text)) request.format.thoughts.reset();
+  return constrain(grammar, request);
+}
+
     parts.push_back(*seen);
   }
   KINGLET_ASSIGN(ImagePrompt prompt,
@@ -122,7 +154,9 @@ ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& mo
   KINGLET_TRY(read_limits(fields, model, request));
   KINGLET_TRY(read_logprobs(fields, request));
   KINGLET_ASSIGN(const ChosenTools chosen, read_tools(fields));
-  KINGLET_TRY(read_response_format(fields, request));
+  KINGLET_TRY(read_most_calls(fields, chosen, request));
+  std::optional<Json> schema;
+  KINGLET_TRY(read_response_format(fields, schema));
   KINGLET_TRY(read_grammar(fields, request));
   KINGLET_ASSIGN(Json variables, read_variables(fields));
   const Json* messages = fields.find("messages");
@@ -138,11 +172,10 @@ ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& mo
   KINGLET_TRY(lay_out(std::move(variables), chosen, pictures, model, look, request));
   request.tools = known_tools(chosen.tools);
   request.format = model.answer_format(!chosen.tools.empty());
-  if (chosen.is_forced) {
-    KINGLET_TRY(constrain_to_calls(chosen.tools, model, request));
-  } else if (request.options.grammar != nullptr) {
-    request.format.thoughts.reset();
-  }
+  // A client's own grammar is for the whole answer, which then has no thoughts.
+  if (request.options.grammar != nullptr) request.format.thoughts.reset();
+  if (chosen.is_forced) KINGLET_TRY(constrain_to_calls(chosen.tools, model, request));
+  if (schema) KINGLET_TRY(constrain_to_schema(*schema, model, request));
   for (const std::string_view mark : request.format.marks(!request.tools.empty())) {
     request.options.marks.emplace_back(mark);
   }

@@ -483,8 +483,13 @@ std::string SchemaRules::add(const std::string& body) {
 ApiResult<std::string> grammar_of_schema(const Json& schema) {
   const ValueStyle json;
   SchemaRules rules;
-  KINGLET_ASSIGN(const std::string root, SchemaCompiler(schema, json, rules).compile());
+  KINGLET_ASSIGN(const std::string root, compile_schema(schema, json, rules));
   return cat("root ::= ", root, "\n", rules.text(), json.rules());
+}
+
+ApiResult<std::string> compile_schema(const Json& schema, const ValueStyle& style,
+                                      SchemaRules& rules) {
+  return SchemaCompiler(schema, style, rules).compile();
 }
 
 ApiResult<std::string> compile_arguments(const Json& schema, const std::vector<std::string>& texts,

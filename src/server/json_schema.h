@@ -44,6 +44,10 @@ class SchemaRules {
   std::string text_;
 };
 
+// Returns a GBNF expression for the values that are valid under the schema, in one group.
+ApiResult<std::string> compile_schema(const Json& schema, const ValueStyle& style,
+                                      SchemaRules& rules);
+
 // Returns a GBNF expression for the arguments of a call: an object that is valid under the schema,
 // written in `style`. The arguments named in `texts` are strings. Errors: those of
 // grammar_of_schema().
