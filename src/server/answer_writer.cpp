@@ -1,13 +1,35 @@
 #include "server/answer_writer.h"
 
+#include <algorithm>
 #include <ctime>
 #include <random>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/format.h"
+#include "text/utf8.h"
 
 namespace kinglet::server {
 namespace {
+
+// Counts characters: in UTF-8 every byte begins one, except the continuation bytes.
+size_t n_characters(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
+}
+
+// Returns the text of a token as a text in JSON: bytes that are part of a character are spelled as
+// OpenAI does, such as bytes:\xe2\x80.
+std::string json_name(std::string text) {
+  if (find_ill_formed(text) == text.npos) return text;
+  std::string name = "bytes:";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    name += {'\\', 'x', kHexDigits[byte / 16], kHexDigits[byte % 16]};
+  }
+  return name;
+}
 
 // A full context cuts an answer short, as max_tokens does.
 std::string finish_name(FinishReason reason) {
@@ -91,7 +113,7 @@ Json AnswerWriter::usage_chunk() const {
 }
 
 std::string AnswerWriter::token_text(TokenId token) const {
-  return std::string(tokenizer_.piece(token));
+  return std::string(tokenizer_.piece(token, /*with_special=*/true));
 }
 
 Json AnswerWriter::token_logprob(TokenId token, float logprob) const {
@@ -221,11 +243,11 @@ Json CompletionWriter::no_logprobs() const {
 }
 
 void CompletionWriter::begin(const GenerationPrompt& prompt, std::vector<Json>& chunks) {
-  offset_ = 0;
   Json& made = choice();
   made["text"] = "";
   made["logprobs"] = no_logprobs();
   made["finish_reason"] = nullptr;
+  offset_ = n_characters(prompt.echo);
   if (!prompt.echo.empty()) tell(prompt.echo, no_logprobs(), nullptr, chunks);
 }
 
@@ -233,12 +255,19 @@ void CompletionWriter::add(const GenerationEvent& event, std::vector<Json>& chun
   const GenerationStep& step = event.step;
   Json logprobs = no_logprobs();
   if (measures() && step.token != kNoToken) {
+    const std::string text = token_text(step.token);
     Json top = Json::object();
-    for (const Candidate& other : step.top) top[token_text(other.token)] = other.weight;
-    logprobs["tokens"].push_back(token_text(step.token));
+    for (const Candidate& other : step.top) {
+      // Several tokens may have one text, which names the most likely of them.
+      std::string name = json_name(token_text(other.token));
+      if (top.contains(name)) name = cat("token_id:", other.token);
+      top[name] = other.weight;
+    }
+    logprobs["tokens"].push_back(json_name(text));
     logprobs["token_logprobs"].push_back(step.logprob);
     logprobs["top_logprobs"].push_back(std::move(top));
     logprobs["text_offset"].push_back(offset_);
+    offset_ += n_characters(text);
   }
   const bool has_news = !step.text.empty() || (measures() && step.token != kNoToken);
   if (has_news) tell(step.text, std::move(logprobs), nullptr, chunks);
@@ -253,8 +282,6 @@ void CompletionWriter::tell(const std::string& text, Json logprobs, Json finish,
     for (const Json& value : values) made["logprobs"][name].push_back(value);
   }
   made["finish_reason"] = finish;
-  // Counts characters: in UTF-8 every byte begins one, except the continuation bytes.
-  for (const char c : text) offset_ += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
   chunks.push_back(chunk({{"text", text},
                           {"index", index()},
                           {"logprobs", std::move(logprobs)},

@@ -62,7 +62,8 @@ class AnswerWriter {
   Json& choice() { return choices_.back(); }
   Json chunk(Json choice) const;
 
-  // The text of a token, and the token as JSON: its text, its bytes and its logprob.
+  // The vocabulary's text of a token, which may be part of a character or not be in the answer; and
+  // the token as JSON: its text, its bytes and its logprob.
   std::string token_text(TokenId token) const;
   Json token_logprob(TokenId token, float logprob) const;
 
@@ -110,7 +111,7 @@ class CompletionWriter : public AnswerWriter {
   Json no_logprobs() const;
   void tell(const std::string& text, Json logprobs, Json finish, std::vector<Json>& chunks);
 
-  size_t offset_ = 0;  // characters of the choice so far
+  size_t offset_ = 0;  // characters of the echo and of the tokens so far
 };
 
 }  // namespace kinglet::server
