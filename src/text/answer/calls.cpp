@@ -185,7 +185,28 @@ Reading read_text(LiteralReader& reader, std::string_view end, std::string& argu
   return Reading::open;
 }
 
-Reading read_parameter(LiteralReader& reader, const TagMarks& marks, bool is_text,
+// Reads a value of one of the types.
+Reading read_typed(LiteralReader& reader, std::string_view end, uint8_t types,
+                   std::string& arguments) {
+  const LiteralReader begin = reader;
+  std::string text;
+  if (const Reading read = read_until(reader, end, text); read != Reading::whole) return read;
+  std::string value;
+  const bool is_value = read_whole_value(text, value);
+  if (is_value && ((type_of_json(value) & types) != 0 || (types & kStringType) == 0)) {
+    arguments += value;
+  } else if (types == kAnyType || (types & kStringType) == 0) {
+    arguments += '"';
+    append_json_escaped(arguments, without_trailing_space(without_leading_space(text)));
+    arguments += '"';
+  } else {
+    reader = begin;
+    return read_text(reader, end, arguments);
+  }
+  return Reading::whole;
+}
+
+Reading read_parameter(LiteralReader& reader, const TagMarks& marks, uint8_t types,
                        std::string& arguments) {
   const std::string_view value_begin = reader.rest;
   Reading read = reader.skip(kCdataBegin);
@@ -193,22 +214,19 @@ Reading read_parameter(LiteralReader& reader, const TagMarks& marks, bool is_tex
   const bool is_cdata = read == Reading::whole;
   if (!is_cdata) reader.rest = value_begin;  // keeps the white space that a string may begin with
   const std::string_view end = is_cdata ? kCdataEnd : marks.parameter_end;
-  if (is_text || is_cdata) {
-    read = read_text(reader, end, arguments);
-  } else {
-    std::string value;
-    read = read_until(reader, end, value);
-    if (read == Reading::whole && !read_whole_value(value, arguments)) {
-      arguments += '"';
-      append_json_escaped(arguments, without_trailing_space(without_leading_space(value)));
-      arguments += '"';
-    }
-  }
+  read = types == kStringType || is_cdata ? read_text(reader, end, arguments)
+                                          : read_typed(reader, end, types, arguments);
   return read == Reading::whole && is_cdata ? reader.skip(marks.parameter_end) : read;
 }
 
-bool has(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+uint8_t types_of(const KnownTool* tool, std::string_view name) {
+  if (tool == nullptr) return kAnyType;
+  const auto& texts = tool->text_parameters;
+  if (std::find(texts.begin(), texts.end(), name) != texts.end()) return kStringType;
+  for (const MixedParameter& mixed : tool->mixed_parameters) {
+    if (mixed.name == name) return mixed.types;
+  }
+  return kAnyType;
 }
 
 Reading read_parameters(LiteralReader& reader, const TagMarks& marks, const KnownTool* tool,
@@ -226,8 +244,7 @@ Reading read_parameters(LiteralReader& reader, const TagMarks& marks, const Know
     arguments += '"';
     append_json_escaped(arguments, name);
     arguments += "\":";
-    const bool is_text = tool != nullptr && has(tool->text_parameters, name);
-    read = read_parameter(reader, marks, is_text, arguments);
+    read = read_parameter(reader, marks, types_of(tool, name), arguments);
     if (read != Reading::whole) return read;
   }
 }
@@ -245,6 +262,24 @@ CallPrefix read_tagged(std::string_view text, const TagMarks& marks,
 }
 
 }  // namespace
+
+uint8_t type_of_json(std::string_view json) {
+  switch (json.empty() ? '\0' : json[0]) {
+    case '"':
+      return kStringType;
+    case '[':
+      return kArrayType;
+    case '{':
+      return kObjectType;
+    case 't':
+    case 'f':
+      return kBooleanType;
+    case 'n':
+      return kNullType;
+    default:
+      return json.find_first_of(".eE") == json.npos ? kIntegerType : kNumberType;
+  }
+}
 
 const KnownTool* find_tool(const std::vector<KnownTool>& tools, std::string_view name) {
   for (const KnownTool& tool : tools) {

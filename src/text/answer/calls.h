@@ -10,12 +10,34 @@
 
 namespace kinglet {
 
-// A tool that the model was told about.
+// The types of JSON schema, as bits.
+enum ValueTypes : uint8_t {
+  kNullType = 1,
+  kBooleanType = 2,
+  kIntegerType = 4,
+  kNumberType = 8,  // that is no integer
+  kStringType = 16,
+  kArrayType = 32,
+  kObjectType = 64,
+  kAnyType = 127,
+};
+
+// A parameter whose value may be a string or something else. A text is a string if it is no value
+// of the other types.
+struct MixedParameter {
+  std::string name;
+  uint8_t types = kAnyType;
+};
+
+// A tool that the model was told about. Parameters that are not listed may have any type.
 struct KnownTool {
   std::string name;
-  std::vector<std::string>
-      text_parameters;  // their values are strings, whatever the text looks like
+  std::vector<std::string> text_parameters = {};  // strings, whatever the text looks like
+  std::vector<MixedParameter> mixed_parameters = {};
 };
+
+// Returns the type of a value, given as JSON without space around it.
+uint8_t type_of_json(std::string_view json);
 
 // Returns null if no tool has that name.
 const KnownTool* find_tool(const std::vector<KnownTool>& tools, std::string_view name);

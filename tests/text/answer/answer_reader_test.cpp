@@ -247,6 +247,22 @@ TEST(AnswerReader, ReadsCallsWhoseParametersStandBetweenMarks) {
   check({kMiniCpm5, "In C++: #include <functional>", "|text:In C++: #include <functional>"});
 }
 
+TEST(AnswerReader, TakesForAStringWhatIsNoOtherAllowedValue) {
+  const std::vector<KnownTool> known = {
+      {"f", {}, {{"either", kStringType | kNullType}, {"count", kStringType | kIntegerType}}}};
+  const auto answer = [](std::string_view name, std::string_view value) {
+    return "<tool_call><function=f><parameter=" + std::string(name) + ">\n" + std::string(value) +
+           "\n</parameter></function></tool_call>";
+  };
+  check({kQwen35, answer("either", "12345"), "|call:f|{\"either\":\"12345\"}"}, known);
+  check({kQwen35, answer("either", "true"), "|call:f|{\"either\":\"true\"}"}, known);
+  check({kQwen35, answer("either", " a"), "|call:f|{\"either\":\" a\"}"}, known);
+  check({kQwen35, answer("either", "null"), "|call:f|{\"either\":null}"}, known);
+  check({kQwen35, answer("count", "12"), "|call:f|{\"count\":12}"}, known);
+  check({kQwen35, answer("count", "1.5"), "|call:f|{\"count\":\"1.5\"}"}, known);
+  check({kQwen35, answer("other", "12345"), "|call:f|{\"other\":12345}"}, known);
+}
+
 TEST(AnswerReader, ReadsGranitesCalls) {
   check({kGranite3, "<|tool_call|>[{\"name\": \"get_time\", \"arguments\": {}}]",
          "|call:get_time|{}"});
