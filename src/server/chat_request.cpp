@@ -1,3 +1,4 @@
+#include <optional>
 #include <utility>
 
 #include "base/format.h"
@@ -29,7 +30,12 @@ ApiStatus read_limits(Fields& fields, const ServedModel& model, ChatRequest& req
   KINGLET_TRY(fields.take("max_tokens", max_tokens, 1, UINT32_MAX));
   KINGLET_TRY(fields.take("max_completion_tokens", max_tokens, 1, UINT32_MAX));
   request.options.max_tokens = static_cast<uint32_t>(*max_tokens);
-  bool is_parallel = true;
+  return {};
+}
+
+// A named function is called once, unless the client asks for parallel calls.
+ApiStatus read_most_calls(Fields& fields, const ChosenTools& chosen, ChatRequest& request) {
+  bool is_parallel = !chosen.is_named;
   KINGLET_TRY(fields.take("parallel_tool_calls", is_parallel));
   if (!is_parallel) request.n_calls_most = 1;
   return {};
@@ -103,12 +109,6 @@ ApiStatus constrain_to_calls(const Json& tools, const ServedModel& model, ChatRe
   return constrain(grammar, request);
 }
 
-// Encodes the text as tokens, with the rows of its pictures.
-ApiStatus encode_with_pictures(const ChatText& laid_out, const GivenPictures& pictures,
-                               const ServedModel& model, const Look& look, ChatRequest& request) {
-  std::vector<std::vector<ImagePart>> parts;
-  for (const std::string& file : pictures.files) {
-    KINGLET_ASSIGN(const PictureJob::Parts seen, look(file));
 // The answer is JSON, after a thought if the prompt has begun one.
 ApiStatus constrain_to_schema(const Json& schema, const ServedModel& model, ChatRequest& request) {
   KINGLET_ASSIGN(const std::string grammar,
@@ -117,6 +117,12 @@ ApiStatus constrain_to_schema(const Json& schema, const ServedModel& model, Chat
   return constrain(grammar, request);
 }
 
+// Encodes the text as tokens, with the rows of its pictures.
+ApiStatus encode_with_pictures(const ChatText& laid_out, const GivenPictures& pictures,
+                               const ServedModel& model, const Look& look, ChatRequest& request) {
+  std::vector<std::vector<ImagePart>> parts;
+  for (const std::string& file : pictures.files) {
+    KINGLET_ASSIGN(const PictureJob::Parts seen, look(file));
     parts.push_back(*seen);
   }
   KINGLET_ASSIGN(ImagePrompt prompt,

@@ -37,6 +37,10 @@ ApiError wrong_value(const std::string& name, const Json& found, std::string_vie
   return invalid(cat(name, " is ", shown, ", expected ", expected), name);
 }
 
+std::string Fields::place_of(std::string_view name) const {
+  return place_.empty() ? std::string(name) : cat(place_, ".", name);
+}
+
 const Json* Fields::find(const std::string& name) {
   known_.insert(name);
   const auto found = object_.find(name);
@@ -46,7 +50,7 @@ const Json* Fields::find(const std::string& name) {
 ApiStatus Fields::take(const std::string& name, bool& out) {
   const Json* value = find(name);
   if (value == nullptr) return {};
-  if (!value->is_boolean()) return wrong_value(name, *value, "true or false");
+  if (!value->is_boolean()) return wrong_value(place_of(name), *value, "true or false");
   out = value->get<bool>();
   return {};
 }
@@ -54,18 +58,23 @@ ApiStatus Fields::take(const std::string& name, bool& out) {
 ApiStatus Fields::take(const std::string& name, std::string& out) {
   const Json* value = find(name);
   if (value == nullptr) return {};
-  if (!value->is_string()) return wrong_value(name, *value, "a text");
+  if (!value->is_string()) return wrong_value(place_of(name), *value, "a text");
   out = value->get<std::string>();
   return {};
+}
+
+ApiStatus Fields::take(const std::string& name, std::optional<std::string>& out) {
+  if (find(name) == nullptr) return {};
+  return take(name, out.emplace());
 }
 
 ApiStatus Fields::take(const std::string& name, std::optional<float>& out) {
   const Json* value = find(name);
   if (value == nullptr) return {};
-  if (!value->is_number()) return wrong_value(name, *value, "a number");
+  if (!value->is_number()) return wrong_value(place_of(name), *value, "a number");
   const auto number = value->get<double>();
   if (!(std::fabs(number) <= std::numeric_limits<float>::max())) {
-    return wrong_value(name, *value, "a smaller number");
+    return wrong_value(place_of(name), *value, "a smaller number");
   }
   out = static_cast<float>(number);
   return {};
@@ -77,7 +86,7 @@ ApiStatus Fields::take(const std::string& name, std::optional<int64_t>& out, int
   if (value == nullptr) return {};
   const std::optional<int64_t> number = whole(*value);
   if (!number || *number < least || *number > most) {
-    return wrong_value(name, *value, cat("a whole number from ", least, " to ", most));
+    return wrong_value(place_of(name), *value, cat("a whole number from ", least, " to ", most));
   }
   out = number;
   return {};
@@ -93,7 +102,7 @@ ApiStatus Fields::take(const std::string& name, std::vector<std::string>& out) {
   std::vector<std::string> texts;
   for (const Json& item : *value) {
     if (!value->is_array() || !item.is_string()) {
-      return wrong_value(name, *value, "a text or a list of texts");
+      return wrong_value(place_of(name), *value, "a text or a list of texts");
     }
     texts.push_back(item.get<std::string>());
   }
@@ -103,7 +112,8 @@ ApiStatus Fields::take(const std::string& name, std::vector<std::string>& out) {
 
 ApiResult<const Json*> Fields::take_object(const std::string& name) {
   const Json* value = find(name);
-  if (value != nullptr && !value->is_object()) return wrong_value(name, *value, "an object");
+  if (value != nullptr && !value->is_object())
+    return wrong_value(place_of(name), *value, "an object");
   return value;
 }
 
@@ -114,7 +124,8 @@ void Fields::ignore(std::initializer_list<const char*> names) {
 ApiStatus Fields::check_all_known() const {
   for (const auto& [name, value] : object_.items()) {
     if (value.is_null() || known_.contains(name)) continue;
-    return invalid(cat("the parameter \"", name, "\" is not supported"), name);
+    const std::string place = place_of(name);
+    return invalid(cat("the parameter \"", place, "\" is not supported"), place);
   }
   return {};
 }

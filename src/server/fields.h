@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "server/api_error.h"
@@ -16,8 +17,13 @@ namespace kinglet::server {
 
 class Fields {
  public:
-  // `object` must be a JSON object and must outlive the Fields.
-  explicit Fields(const Json& object) : object_(object) {}
+  // `object` must be a JSON object and must outlive the Fields. `place`: where it is in the
+  // request, such as "messages[0]"; empty: it is the request.
+  explicit Fields(const Json& object, std::string place = {})
+      : object_(object), place_(std::move(place)) {}
+
+  // The place of a member, for errors and for the Fields of an inner object.
+  std::string place_of(std::string_view name) const;
 
   // Returns null if the member is absent or null.
   const Json* find(const std::string& name);
@@ -26,6 +32,7 @@ class Fields {
   // field.
   ApiStatus take(const std::string& name, bool& out);
   ApiStatus take(const std::string& name, std::string& out);
+  ApiStatus take(const std::string& name, std::optional<std::string>& out);
   ApiStatus take(const std::string& name, std::optional<float>& out);
   // A whole number from `least` to `most`.
   ApiStatus take(const std::string& name, std::optional<int64_t>& out, int64_t least, int64_t most);
@@ -44,6 +51,7 @@ class Fields {
 
  private:
   const Json& object_;
+  std::string place_;
   std::set<std::string, std::less<>> known_;
 };
 

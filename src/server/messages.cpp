@@ -1,114 +1,163 @@
 #include "server/messages.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/format.h"
+#include "server/fields.h"
 #include "server/tools.h"
 
 namespace kinglet::server {
 namespace {
 
+ApiError wrong_message(std::string message) { return invalid(std::move(message), "messages"); }
+
 struct Call {
-  Json id;
+  std::string id;
   std::string name;
   std::string arguments;  // JSON
 };
 
-ApiError wrong_message(std::string message) { return invalid(std::move(message), "messages"); }
+struct Message {
+  std::string role;
+  std::string text;
+  std::vector<Call> calls;
+  std::string thoughts;
+  std::string tool_call_id;
+  std::string name;
+};
 
-ApiResult<std::string> role_of(const Json& message) {
-  const Json role = message.value("role", Json());
-  if (!role.is_string()) return wrong_message("each of the messages must have a role");
-  // OpenAI's newer models call the system "developer".
-  return role == "developer" ? "system" : role.get<std::string>();
+// Returns the text of a part of type "text" or "refusal".
+ApiResult<std::string> text_of_part(const Json& part, const std::string& place) {
+  const Json type = part.is_object() ? part.value("type", Json()) : Json();
+  if (type != "text" && type != "refusal") {
+    return invalid(
+        cat("a part of type ", print(type), " is not supported: the model reads text only"), place);
+  }
+  Fields fields(part, place);
+  fields.ignore({"type"});
+  std::optional<std::string> text;
+  KINGLET_TRY(fields.take(type, text));
+  KINGLET_TRY(fields.check_all_known());
+  if (!text) return wrong_value(fields.place_of(type.get<std::string>()), nullptr, "a text");
+  return *text;
 }
 
-// Returns the content of a message: a text, or the joined parts of type "text" and "refusal".
-ApiResult<std::string> text_of(const Json& message) {
-  const Json content = message.value("content", Json());
-  if (content.is_null()) return std::string();
-  if (content.is_string()) return content.get<std::string>();
-  if (!content.is_array()) return wrong_message("the content of a message must be a text or parts");
+// Returns the content of a message: a text, or the joined parts.
+ApiResult<std::string> text_of(Fields& fields) {
+  const Json* content = fields.find("content");
   std::string text;
-  for (const Json& part : content) {
-    const Json type = part.is_object() ? part.value("type", Json()) : Json();
-    const char* key = type == "refusal" ? "refusal" : "text";
-    if ((type != "text" && type != "refusal") || !part.value(key, Json()).is_string()) {
-      return wrong_message(
-          cat("a part of type ", print(type), " is not supported: the model reads text only"));
-    }
-    text += part[key].get<std::string>();
+  KINGLET_TRY(fields.take("refusal", text));  // what an assistant says instead of a content
+  if (content == nullptr) return text;
+  if (content->is_string()) return content->get<std::string>();
+  const std::string place = fields.place_of("content");
+  if (!content->is_array()) return wrong_value(place, *content, "a text or a list of parts");
+  text.clear();
+  for (size_t i = 0; i < content->size(); ++i) {
+    KINGLET_ASSIGN(const std::string part, text_of_part((*content)[i], cat(place, "[", i, "]")));
+    text += part;
   }
   return text;
 }
 
-ApiResult<std::vector<Call>> calls_of(const Json& message) {
+ApiResult<Call> read_call(const Json& given, const std::string& place) {
+  constexpr std::string_view kExpected =
+      R"({"id": …, "type": "function", "function": {"name": …, "arguments": …}}, all texts)";
+  if (!given.is_object()) return wrong_value(place, given, kExpected);
+  Call call;
+  Fields fields(given, place);
+  fields.ignore({"type", "index"});
+  KINGLET_TRY(fields.take("id", call.id));
+  KINGLET_ASSIGN(const Json* function, fields.take_object("function"));
+  if (function == nullptr) return wrong_value(place, given, kExpected);
+  KINGLET_TRY(fields.check_all_known());
+  Fields inner(*function, fields.place_of("function"));
+  inner.ignore({"parsed_arguments"});
+  std::optional<std::string> arguments;
+  KINGLET_TRY(inner.take("name", call.name));
+  KINGLET_TRY(inner.take("arguments", arguments));
+  KINGLET_TRY(inner.check_all_known());
+  if (call.name.empty() || !arguments) return wrong_value(place, given, kExpected);
+  call.arguments = arguments->empty() ? "{}" : *arguments;
+  return call;
+}
+
+ApiResult<std::vector<Call>> read_calls(Fields& fields) {
   std::vector<Call> calls;
-  const Json given = message.value("tool_calls", Json());
-  if (given.is_null()) return calls;
-  for (const Json& call : given) {
-    if (call.is_object() && call.value("type", Json()) == "custom") continue;
-    const Json function = call.is_object() ? call.value("function", Json()) : Json();
-    const bool is_call = given.is_array() && function.is_object() &&
-                         function.value("name", Json()).is_string() &&
-                         function.value("arguments", Json()).is_string();
-    if (!is_call) {
-      return wrong_message(
-          R"(each of the tool_calls must hold "function": {"name": …, "arguments": …}, both texts)");
-    }
-    calls.push_back({call.value("id", Json()), function["name"].get<std::string>(),
-                     function["arguments"].get<std::string>()});
+  const Json* given = fields.find("tool_calls");
+  if (given == nullptr) return calls;
+  const std::string place = fields.place_of("tool_calls");
+  if (!given->is_array()) return wrong_value(place, *given, "a list of calls");
+  for (size_t i = 0; i < given->size(); ++i) {
+    const Json& one = (*given)[i];
+    if (one.is_object() && one.value("type", Json()) == "custom") continue;
+    KINGLET_ASSIGN(Call call, read_call(one, cat(place, "[", i, "]")));
+    calls.push_back(std::move(call));
   }
   return calls;
 }
 
-void add_thoughts(const Json& message, Json& made) {
-  const Json thoughts = message.value("reasoning_content", Json());
-  if (thoughts.is_string()) made["reasoning_content"] = thoughts;
+ApiResult<Message> read_message(const Json& given, const std::string& place) {
+  if (!given.is_object()) return wrong_value(place, given, "an object");
+  Fields fields(given, place);
+  // Clients give answers back with these fields, which repeat what the others say.
+  fields.ignore({"annotations", "parsed"});
+  Message message;
+  KINGLET_TRY(fields.take("role", message.role));
+  if (message.role.empty()) {
+    return invalid(cat(place, " has no role"), fields.place_of("role"));
+  }
+  // OpenAI's newer models call the system "developer".
+  if (message.role == "developer") message.role = "system";
+  KINGLET_ASSIGN(message.text, text_of(fields));
+  KINGLET_ASSIGN(message.calls, read_calls(fields));
+  KINGLET_TRY(fields.take("reasoning_content", message.thoughts));
+  KINGLET_TRY(fields.take("tool_call_id", message.tool_call_id));
+  KINGLET_TRY(fields.take("name", message.name));
+  KINGLET_TRY(fields.check_all_known());
+  return message;
 }
 
-// Converts a message for a template that knows tools. Such a template knows these messages too, but
-// expects the arguments of calls as values, not as JSON text.
-ApiResult<Json> taught_message(const Json& message) {
-  KINGLET_ASSIGN(const std::string role, role_of(message));
-  KINGLET_ASSIGN(const std::string text, text_of(message));
-  KINGLET_ASSIGN(const std::vector<Call> calls, calls_of(message));
-  Json made = {{"role", role}, {"content", text}};
-  for (const Call& call : calls) {
-    const auto arguments = parse_json(call.arguments.empty() ? "{}" : call.arguments);
-    if (!arguments.ok()) {
+// Adds a text to an object, unless it is empty.
+void add_text(const char* key, const std::string& text, Json& made) {
+  if (!text.empty()) made[key] = text;
+}
+
+// Converts a message for a template that knows tools. Such a template knows these messages too.
+// ChatTemplate::render() makes values of the arguments of calls.
+ApiResult<Json> taught_message(const Message& message) {
+  Json made = {{"role", message.role}, {"content", message.text}};
+  for (const Call& call : message.calls) {
+    if (!parse_json(call.arguments).ok()) {
       return wrong_message(
           cat("the arguments of the earlier call of \"", call.name, "\" are not JSON"));
     }
     Json item = {{"type", "function"},
-                 {"function", {{"name", call.name}, {"arguments", arguments.value()}}}};
-    if (!call.id.is_null()) item["id"] = call.id;
+                 {"function", {{"name", call.name}, {"arguments", call.arguments}}}};
+    add_text("id", call.id, item);
     made["tool_calls"].push_back(std::move(item));
   }
-  for (const char* key : {"tool_call_id", "name"}) {
-    if (message.value(key, Json()).is_string()) made[key] = message[key];
-  }
-  add_thoughts(message, made);
+  add_text("tool_call_id", message.tool_call_id, made);
+  add_text("name", message.name, made);
+  add_text("reasoning_content", message.thoughts, made);
   return made;
 }
 
 // Converts a message for a template that knows only text.
-ApiResult<Json> untaught_message(const Json& message) {
-  KINGLET_ASSIGN(const std::string role, role_of(message));
-  KINGLET_ASSIGN(std::string text, text_of(message));
-  if (role == "tool") {
+ApiResult<Json> untaught_message(const Message& message) {
+  std::string text = message.text;
+  if (message.role == "tool") {
     return Json{{"role", "user"},
                 {"content", cat("<tool_response>\n", text, "\n</tool_response>")}};
   }
-  KINGLET_ASSIGN(const std::vector<Call> calls, calls_of(message));
-  for (const Call& call : calls) {
+  for (const Call& call : message.calls) {
     if (!text.empty()) text += '\n';
     text += spell_call(call.name, call.arguments);
   }
-  Json made = {{"role", role}, {"content", text}};
-  add_thoughts(message, made);
+  Json made = {{"role", message.role}, {"content", text}};
+  add_text("reasoning_content", message.thoughts, made);
   return made;
 }
 
@@ -127,8 +176,8 @@ ApiResult<Json> template_messages(const Json& messages, const Json& tools, bool 
     return wrong_message("messages must be a list of at least one object");
   }
   Json made = Json::array();
-  for (const Json& message : messages) {
-    if (!message.is_object()) return wrong_message("messages must be a list of objects");
+  for (size_t i = 0; i < messages.size(); ++i) {
+    KINGLET_ASSIGN(const Message message, read_message(messages[i], cat("messages[", i, "]")));
     KINGLET_ASSIGN(Json one, knows_tools ? taught_message(message) : untaught_message(message));
     made.push_back(std::move(one));
   }

@@ -34,10 +34,15 @@ ApiStatus read_logit_bias(Fields& fields, SamplerOptions& sampler) {
   for (const auto& [key, value] : biases->items()) {
     TokenId token = 0;
     const char* end = key.data() + key.size();
-    if (std::from_chars(key.data(), end, token).ptr != end || !value.is_number()) {
-      return wrong_value("logit_bias", *biases, "numbers by the ids of tokens");
+    const auto [read_end, error] = std::from_chars(key.data(), end, token);
+    if (error != std::errc() || read_end != end || token < 0) {
+      return invalid(cat("logit_bias has the key ", print(key), ", expected the id of a token"),
+                     "logit_bias");
     }
-    sampler.logit_bias.push_back({token, static_cast<float>(value.get<double>())});
+    std::optional<float> bias;
+    Fields one(*biases, "logit_bias");
+    KINGLET_TRY(one.take(key, bias));
+    if (bias) sampler.logit_bias.push_back({token, *bias});
   }
   return {};
 }
@@ -60,7 +65,7 @@ ApiStatus read_stream(Fields& fields, GenerationRequest& request) {
   KINGLET_TRY(fields.take("stream", request.streams));
   KINGLET_ASSIGN(const Json* given, fields.take_object("stream_options"));
   if (given == nullptr) return {};
-  Fields options(*given);
+  Fields options(*given, "stream_options");
   KINGLET_TRY(options.take("include_usage", request.includes_usage));
   options.ignore({"include_obfuscation"});
   return options.check_all_known();

@@ -1,6 +1,7 @@
 #include "server/tools.h"
 
-#include <algorithm>
+#include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include "base/format.h"
@@ -11,96 +12,171 @@ namespace {
 constexpr std::string_view kMark = "<tool_call>";
 constexpr std::string_view kEndMark = "</tool_call>";
 
-// Returns the name in {"function": {"name": …}}, which is the form of tools and of tool choices.
-// Null if there is none.
-const std::string* name_of(const Json& tool) {
-  if (!tool.is_object() || !tool.contains("function")) return nullptr;
-  const Json& function = tool["function"];
-  if (!function.is_object() || !function.contains("name")) return nullptr;
-  return function["name"].get_ptr<const std::string*>();
+// Returns the object without members that are null.
+Json without_nulls(const Json& object) {
+  Json kept = Json::object();
+  for (const auto& [name, value] : object.items()) {
+    if (!value.is_null()) kept[name] = value;
+  }
+  return kept;
 }
 
-ApiStatus check_tool(const Json& tool) {
-  const std::string* name = name_of(tool);
-  const bool is_function = tool.is_object() && tool.value("type", Json()) == "function";
-  if (!is_function || name == nullptr || name->empty()) {
-    return invalid(R"(each of the tools must be {"type": "function", "function": {"name": …}})",
-                   "tools");
-  }
-  const Json& function = tool["function"];
-  if (!function.value("parameters", Json::object()).is_object()) {
-    return invalid(cat("the parameters of the tool \"", *name, "\" must be a JSON schema"),
-                   "tools");
-  }
-  return {};
+// Reads {"type": "function", "function": …}, the form of tools and of choices of tools.
+ApiResult<const Json*> function_of(const Json& tool, const std::string& place,
+                                   std::string_view expected) {
+  if (!tool.is_object()) return wrong_value(place, tool, expected);
+  Fields fields(tool, place);
+  std::string type;
+  KINGLET_TRY(fields.take("type", type));
+  KINGLET_ASSIGN(const Json* function, fields.take_object("function"));
+  if (type != "function" || function == nullptr) return wrong_value(place, tool, expected);
+  KINGLET_TRY(fields.check_all_known());
+  return function;
 }
 
-ApiResult<Json> named(const Json& tools, const Json& choices) {
-  Json chosen = Json::array();
-  for (const Json& choice : choices) {
-    const std::string* name = name_of(choice);
-    const auto found = std::find_if(tools.begin(), tools.end(), [&](const Json& tool) {
-      return name != nullptr && *name_of(tool) == *name;
-    });
-    if (found == tools.end()) {
-      return invalid(cat("tool_choice names the tool \"", name == nullptr ? "" : *name,
-                         "\", which is not among the tools"),
-                     "tool_choice");
-    }
-    chosen.push_back(*found);
+// Returns the tool as a template is to see it.
+ApiResult<Json> checked_tool(const Json& tool, const std::string& place) {
+  constexpr std::string_view kExpected =
+      R"({"type": "function", "function": {"name": …, "parameters": a JSON schema}})";
+  KINGLET_ASSIGN(const Json* function, function_of(tool, place, kExpected));
+  Fields fields(*function, cat(place, ".function"));
+  std::string name;
+  std::string description;
+  bool is_strict = false;
+  KINGLET_TRY(fields.take("name", name));
+  KINGLET_TRY(fields.take("description", description));
+  KINGLET_TRY(fields.take("strict", is_strict));
+  KINGLET_TRY(fields.take_object("parameters"));
+  KINGLET_TRY(fields.check_all_known());
+  if (name.empty()) return wrong_value(place, tool, kExpected);
+  return Json{{"type", "function"}, {"function", without_nulls(*function)}};
+}
+
+// The name of a checked tool.
+const std::string& name_of(const Json& tool) {
+  return tool["function"]["name"].get_ref<const std::string&>();
+}
+
+// Returns the tool that {"type": "function", "function": {"name": …}} chooses.
+ApiResult<Json> named(const Json& tools, const Json& choice, const std::string& place) {
+  KINGLET_ASSIGN(const Json* function,
+                 function_of(choice, place, R"({"type": "function", "function": {"name": …}})"));
+  Fields fields(*function, cat(place, ".function"));
+  std::string name;
+  KINGLET_TRY(fields.take("name", name));
+  KINGLET_TRY(fields.check_all_known());
+  for (const Json& tool : tools) {
+    if (name_of(tool) == name) return tool;
   }
-  return chosen;
+  return invalid(cat("tool_choice names the tool \"", name, "\", which is not among the tools"),
+                 "tool_choice");
 }
 
 ApiResult<ChosenTools> forced(Json tools) {
-  if (!tools.empty()) return ChosenTools{std::move(tools), true};
+  if (!tools.empty()) return ChosenTools{.tools = std::move(tools), .is_forced = true};
   return invalid("tool_choice asks for a call, but there are no tools", "tool_choice");
 }
 
-// Reads a choice {"type": "function", "function": {"name": …}} or
-// {"type": "allowed_tools", "allowed_tools": {"mode": …, "tools": […]}}.
-ApiResult<ChosenTools> choose_by_name(const Json& tools, const Json& choice) {
-  const Json type = choice.is_object() ? choice.value("type", Json()) : Json();
-  if (type == "function") {
-    KINGLET_ASSIGN(Json chosen, named(tools, Json::array({choice})));
-    return ChosenTools{std::move(chosen), true};
+// Reads {"mode": …, "tools": […]}.
+ApiResult<ChosenTools> allowed(const Json& tools, const Json& given, const std::string& place) {
+  Fields fields(given, place);
+  std::string mode;
+  KINGLET_TRY(fields.take("mode", mode));
+  const Json* choices = fields.find("tools");
+  KINGLET_TRY(fields.check_all_known());
+  if (choices == nullptr || !choices->is_array() || (mode != "auto" && mode != "required")) {
+    return wrong_value(place, given, R"({"mode": "auto" or "required", "tools": a list})");
   }
-  const Json allowed = type == "allowed_tools" ? choice.value("allowed_tools", Json()) : Json();
-  if (!allowed.is_object() || !allowed.value("tools", Json()).is_array()) {
-    return wrong_value("tool_choice", choice,
-                       "\"none\", \"auto\", \"required\" or a choice of functions");
+  Json chosen = Json::array();
+  for (size_t i = 0; i < choices->size(); ++i) {
+    KINGLET_ASSIGN(Json tool, named(tools, (*choices)[i], cat(place, ".tools[", i, "]")));
+    chosen.push_back(std::move(tool));
   }
-  KINGLET_ASSIGN(Json chosen, named(tools, allowed["tools"]));
   KINGLET_ASSIGN(ChosenTools all, forced(std::move(chosen)));
-  all.is_forced = allowed.value("mode", Json()) == "required";
+  all.is_forced = mode == "required";
   return all;
 }
 
-// Returns the definition in `parameters` that `schema` refers to, or `schema` if it refers to none.
-const Json* definition_of(const Json* schema, const Json& parameters) {
-  const auto reference = schema->find("$ref");
-  if (reference == schema->end() || !reference->is_string()) return schema;
-  for (const char* table : {"$defs", "definitions"}) {
-    const std::string prefix = cat("#/", table, "/");
-    const auto pointer = reference->get<std::string>();
-    const auto definitions = parameters.find(table);
-    if (!pointer.starts_with(prefix) || definitions == parameters.end()) continue;
-    if (!definitions->is_object()) continue;
-    const auto found = definitions->find(pointer.substr(prefix.size()));
-    if (found != definitions->end()) return &*found;
+// Reads a choice {"type": "function", "function": {"name": …}} or
+// {"type": "allowed_tools", "allowed_tools": …}.
+ApiResult<ChosenTools> choose_by_name(const Json& tools, const Json& choice) {
+  const std::string place = "tool_choice";
+  const Json type = choice.is_object() ? choice.value("type", Json()) : Json();
+  if (type == "function") {
+    KINGLET_ASSIGN(Json chosen, named(tools, choice, place));
+    return ChosenTools{
+        .tools = Json::array({std::move(chosen)}), .is_forced = true, .is_named = true};
   }
-  return schema;
+  if (type != "allowed_tools") {
+    return wrong_value(place, choice, "\"none\", \"auto\", \"required\" or a choice of functions");
+  }
+  Fields fields(choice, place);
+  fields.ignore({"type"});
+  KINGLET_ASSIGN(const Json* given, fields.take_object("allowed_tools"));
+  KINGLET_TRY(fields.check_all_known());
+  return allowed(tools, given == nullptr ? Json::object() : *given, cat(place, ".allowed_tools"));
 }
 
-bool is_text(const Json& given, const Json& parameters) {
-  if (!given.is_object()) return false;
-  const Json& schema = *definition_of(&given, parameters);
-  if (!schema.is_object()) return false;
-  if (schema.contains("type")) return schema["type"] == "string";
-  if (schema.contains("const")) return schema["const"].is_string();
-  const Json values = schema.value("enum", Json());
-  return values.is_array() && std::all_of(values.begin(), values.end(),
-                                          [](const Json& value) { return value.is_string(); });
+// Returns the part of `root` that a reference such as "#/$defs/name" names, or null.
+const Json* find_definition(const Json& root, const Json& reference) {
+  const auto* pointer = reference.get_ptr<const std::string*>();
+  if (pointer == nullptr || !pointer->starts_with('#')) return nullptr;
+  const Json* found = &root;
+  for (std::string_view rest = std::string_view(*pointer).substr(1); !rest.empty();) {
+    rest.remove_prefix(1);
+    const std::string name(rest.substr(0, rest.find('/')));
+    rest.remove_prefix(name.size());
+    if (!found->is_object() || !found->contains(name)) return nullptr;
+    found = &(*found)[name];
+  }
+  return found;
+}
+
+uint8_t type_named(const Json& name) {
+  if (name == "null") return kNullType;
+  if (name == "boolean") return kBooleanType;
+  if (name == "integer") return kIntegerType;
+  if (name == "number") return kIntegerType | kNumberType;
+  if (name == "string") return kStringType;
+  if (name == "array") return kArrayType;
+  return name == "object" ? kObjectType : kAnyType;
+}
+
+// Returns the types that a schema allows. A schema without a type, but with keywords of strings, is
+// one of strings.
+uint8_t types_of(const Json& schema, const Json& root, int depth) {
+  constexpr int kMostDepth = 16;
+  if (!schema.is_object() || depth > kMostDepth) return kAnyType;
+  uint8_t types = kAnyType;
+  const auto either = [](const Json& items, const auto& types_of_item) {
+    uint8_t some = 0;
+    for (const Json& item : items) some |= types_of_item(item);
+    return some;
+  };
+  const auto inside = [&](const Json& inner) { return types_of(inner, root, depth + 1); };
+  const auto of_value = [](const Json& value) { return type_of_json(print(value)); };
+  for (const auto& [keyword, value] : schema.items()) {
+    if (keyword == "type")
+      types &= value.is_array() ? either(value, type_named) : type_named(value);
+    if (keyword == "const") types &= of_value(value);
+    if (keyword == "enum" && value.is_array()) types &= either(value, of_value);
+    if ((keyword == "anyOf" || keyword == "oneOf") && value.is_array()) {
+      types &= either(value, inside);
+    }
+    if (keyword == "allOf" && value.is_array()) {
+      for (const Json& part : value) types &= inside(part);
+    }
+    if (keyword == "$ref") {
+      const Json* found = find_definition(root, value);
+      if (found != nullptr) types &= inside(*found);
+    }
+    const bool is_of_strings = keyword == "minLength" || keyword == "maxLength" ||
+                               keyword == "pattern" || keyword == "format";
+    if (is_of_strings && (types & kStringType) != 0 && !schema.contains("type")) {
+      types &= kStringType;
+    }
+  }
+  return types;
 }
 
 }  // namespace
@@ -108,10 +184,14 @@ bool is_text(const Json& given, const Json& parameters) {
 ApiResult<ChosenTools> read_tools(Fields& fields) {
   const Json* given = fields.find("tools");
   const Json* choice = fields.find("tool_choice");
-  const Json tools = given == nullptr ? Json::array() : *given;
-  if (!tools.is_array()) return wrong_value("tools", tools, "a list of tools");
-  for (const Json& tool : tools) KINGLET_TRY(check_tool(tool));
-  if (choice == nullptr || *choice == "auto") return ChosenTools{tools, false};
+  Json tools = Json::array();
+  if (given != nullptr && !given->is_array())
+    return wrong_value("tools", *given, "a list of tools");
+  for (size_t i = 0; given != nullptr && i < given->size(); ++i) {
+    KINGLET_ASSIGN(Json tool, checked_tool((*given)[i], cat("tools[", i, "]")));
+    tools.push_back(std::move(tool));
+  }
+  if (choice == nullptr || *choice == "auto") return ChosenTools{std::move(tools)};
   if (*choice == "none") return ChosenTools{};
   if (*choice == "required") return forced(tools);
   return choose_by_name(tools, *choice);
@@ -120,11 +200,16 @@ ApiResult<ChosenTools> read_tools(Fields& fields) {
 std::vector<KnownTool> known_tools(const Json& tools) {
   std::vector<KnownTool> known;
   for (const Json& tool : tools) {
-    KnownTool& one = known.emplace_back(KnownTool{*name_of(tool), {}});
+    KnownTool& one = known.emplace_back(KnownTool{.name = name_of(tool)});
     const Json parameters = tool["function"].value("parameters", Json::object());
     const Json properties = parameters.value("properties", Json::object());
     for (const auto& [name, schema] : properties.items()) {
-      if (is_text(schema, parameters)) one.text_parameters.push_back(name);
+      const uint8_t types = types_of(schema, parameters, 0);
+      if (types == kStringType) {
+        one.text_parameters.push_back(name);
+      } else if (types != kAnyType && types != 0) {
+        one.mixed_parameters.push_back({name, types});
+      }
     }
   }
   return known;

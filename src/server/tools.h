@@ -14,6 +14,7 @@ namespace kinglet::server {
 struct ChosenTools {
   Json tools = Json::array();  // to describe to the model; empty if it is to call none
   bool is_forced = false;      // the answer must be a call
+  bool is_named = false;       // of one function that the client named
 };
 
 // Reads "tools" and "tool_choice".

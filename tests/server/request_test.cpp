@@ -4,6 +4,7 @@
 #include <ctime>
 #include <string>
 
+#include "base/format.h"
 #include "server/generation_request.h"
 #include "server/guard.h"
 #include "server/messages.h"
@@ -68,11 +69,64 @@ TEST_F(RequestTest, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(wrong_field(R"({"prompt": "a", "stream": "yes"})"), "stream");
   EXPECT_EQ(wrong_field(R"({"prompt": "a", "stream_options": []})"), "stream_options");
   EXPECT_EQ(wrong_field(R"({"prompt": "a", "logit_bias": {"x": 1}})"), "logit_bias");
+  for (const char* key : {"", "4294967296", "-1", "1.5", "0x1", "99999999999999999999"}) {
+    const Json body = {{"prompt", "a"}, {"logit_bias", {{key, 1}}}};
+    EXPECT_EQ(wrong_field(body.dump()), "logit_bias") << key;
+  }
+  EXPECT_EQ(wrong_field(R"({"prompt": "a", "logit_bias": {"1": 1e300}})"), "logit_bias.1");
+  EXPECT_EQ(wrong_field(R"({"prompt": "a", "stream_options": {"a": 1}})"), "stream_options.a");
   EXPECT_EQ(wrong_field(R"({"prompt": "a", "suffix": "b"})"), "suffix");
   EXPECT_EQ(read(R"({"prompt": "aaaaaaaaaaaaaaaaaaaaaaaa"})").error().code,
             "context_length_exceeded");
   EXPECT_FALSE(read(R"({"prompt": "a", "stop": ""})").ok());
   EXPECT_FALSE(read(R"({"prompt": "a", "top_p": 7})").ok());
+}
+
+TEST_F(RequestTest, RefusesUnknownFieldsAtEveryDepth) {
+  const auto wrong_field_of_chat = [&](std::string_view more) {
+    const auto request = read_chat_request(
+        json(cat(R"({"messages": [{"role": "user", "content": "a"}], )", more, "}")), model_, {});
+    return request.ok() ? "none" : request.error().param;
+  };
+  EXPECT_EQ(wrong_field_of_chat(R"("response_format": {"type": "text", "schema": {}})"),
+            "response_format.schema");
+  EXPECT_EQ(wrong_field_of_chat(R"("response_format": {"type": "json_object", "scheme": {}})"),
+            "response_format.scheme");
+  EXPECT_EQ(wrong_field_of_chat(
+                R"("response_format": {"type": "json_schema", "json_schema": {"scheme": {}}})"),
+            "response_format.json_schema.scheme");
+  EXPECT_EQ(
+      wrong_field_of_chat(R"("response_format": {"type": "json_object", "schema": {"not": {}}})"),
+      "response_format");
+  EXPECT_EQ(
+      wrong_field_of_chat(R"("tools": [{"type": "function", "x": 1, "function": {"name": "f"}}])"),
+      "tools[0].x");
+  EXPECT_EQ(wrong_field_of_chat(
+                R"("tools": [{"type": "function", "function": {"name": "f", "params": {}}}])"),
+            "tools[0].function.params");
+  EXPECT_EQ(wrong_field_of_chat(R"("tools": [{"type": "function", "function": {"name": "f"}}],
+                "tool_choice": {"type": "function", "function": {"name": "f", "x": 1}}})"),
+            "tool_choice.function.x");
+}
+
+TEST_F(RequestTest, TakesNullForAbsent) {
+  const auto request = read_chat_request(json(R"({"messages": [{"role": "user", "content": "a",
+      "name": null, "tool_calls": null, "tool_call_id": null, "refusal": null, "audio": null}],
+      "tools": null, "tool_choice": null, "parallel_tool_calls": null, "response_format": null,
+      "reasoning_effort": null, "chat_template_kwargs": null, "stream_options": null,
+      "logit_bias": null, "logprobs": null, "top_logprobs": null, "stop": null, "n": null,
+      "seed": null, "max_completion_tokens": null})"),
+                                         model_, {});
+  ASSERT_FALSE(request.ok());  // the model has no template
+  EXPECT_NE(request.error().message.find("no chat template"), std::string::npos)
+      << request.error().message;
+  const Json body = {{"tools", json(R"([{"type": "function", "function": {"name": "f",
+      "description": null, "parameters": null, "strict": null}}])")}};
+  Fields fields(body);
+  const auto tools = read_tools(fields);
+  ASSERT_TRUE(tools.ok()) << tools.error().message;
+  EXPECT_EQ(tools.value().tools[0]["function"], json(R"({"name": "f"})"));
+  EXPECT_TRUE(known_tools(tools.value().tools)[0].text_parameters.empty());
 }
 
 TEST(ParseJson, RefusesWhatWouldTakeLong) {
@@ -108,6 +162,8 @@ TEST(Tools, AreChosenByName) {
   EXPECT_TRUE(chosen("\"required\"").value().is_forced);
   const auto named = chosen(R"({"type": "function", "function": {"name": "g"}})");
   ASSERT_TRUE(named.ok());
+  EXPECT_TRUE(named.value().is_named);
+  EXPECT_FALSE(chosen("\"required\"").value().is_named);
   EXPECT_EQ(named.value().tools.size(), 1u);
   EXPECT_EQ(named.value().tools[0]["function"]["name"], "g");
   const auto allowed = chosen(R"({"type": "allowed_tools", "allowed_tools": {"mode": "auto",
@@ -126,6 +182,25 @@ TEST(Tools, TellTextsFromNumbers) {
   EXPECT_EQ(known[0].text_parameters, std::vector<std::string>{"x"});
 }
 
+TEST(Tools, TakeTextsForWhatTheirSchemaAllows) {
+  const Json parameters = json(R"({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"type": "string"}},
+      "properties": {"either": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+      "one": {"oneOf": [{"const": "a"}, {"enum": ["b", "1"]}]},
+      "all": {"allOf": [{"type": ["string", "integer"]}, {"minLength": 1}]},
+      "list": {"type": ["string", "boolean"]}, "chain": {"$ref": "#/$defs/a"},
+      "length": {"minLength": 3}, "loop": {"$ref": "#/properties/loop"}, "any": {},
+      "number": {"type": "number"}}})");
+  const Json tools = Json::array({{{"function", {{"name", "f"}, {"parameters", parameters}}}}});
+  const KnownTool known = known_tools(tools)[0];
+  const std::vector<std::string> texts = {"one", "all", "chain", "length"};
+  EXPECT_EQ(known.text_parameters, texts);
+  ASSERT_EQ(known.mixed_parameters.size(), 3u);
+  EXPECT_EQ(known.mixed_parameters[0].name, "either");
+  EXPECT_EQ(known.mixed_parameters[0].types, kStringType | kNullType);
+  EXPECT_EQ(known.mixed_parameters[1].types, kStringType | kBooleanType);
+  EXPECT_EQ(known.mixed_parameters[2].types, kIntegerType | kNumberType);
+}
+
 TEST(Messages, AreAsTemplatesExpectThem) {
   const Json given = json(R"([{"role": "developer", "content": [{"type": "text", "text": "Be "},
       {"type": "text", "text": "kind."}]}, {"role": "assistant", "content": null, "tool_calls":
@@ -134,7 +209,7 @@ TEST(Messages, AreAsTemplatesExpectThem) {
   const auto taught = template_messages(given, Json::array(), kTaught);
   ASSERT_TRUE(taught.ok()) << taught.error().message;
   EXPECT_EQ(taught.value()[0], json(R"({"role": "system", "content": "Be kind."})"));
-  EXPECT_EQ(taught.value()[1]["tool_calls"][0]["function"]["arguments"]["n"], 1);
+  EXPECT_EQ(taught.value()[1]["tool_calls"][0]["function"]["arguments"], "{\"n\":1}");
   EXPECT_EQ(taught.value()[2]["tool_call_id"], "a");
   const auto untaught = template_messages(given, two_tools(), kUntaught);
   ASSERT_TRUE(untaught.ok());
@@ -151,7 +226,12 @@ TEST(Messages, OfAWrongFormAreRefused) {
         R"([{"role": "user", "content": [{"type": "image_url"}]}])",
         R"([{"role": "assistant", "tool_calls": [{"function": {"name": "f"}}]}])",
         R"([{"role": "assistant", "tool_calls":
-            [{"function": {"name": "f", "arguments": "{"}}]}])"}) {
+            [{"function": {"name": "f", "arguments": "{"}}]}])",
+        R"([{"role": "user", "content": "a", "contents": "b"}])",
+        R"([{"role": "user", "content": [{"type": "text", "text": "a", "x": 1}]}])",
+        R"([{"role": "user", "content": [{"type": "text", "text": null}]}])",
+        R"([{"role": "assistant", "tool_calls":
+            [{"function": {"name": "f", "arguments": "{}", "x": 1}}]}])"}) {
     EXPECT_FALSE(template_messages(json(text), Json::array(), kTaught).ok()) << text;
   }
 }
