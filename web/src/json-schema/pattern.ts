@@ -49,12 +49,29 @@ const controls = new Map([
 ]);
 
 export function readPattern(pattern: string): Pattern {
+  const plain = withoutUnneededEscapes(pattern);
   try {
-    new RegExp(pattern, 'u');
+    new RegExp(plain, 'u');
   } catch {
     throw new PatternError('it is not a regular expression');
   }
-  return new PatternReader(pattern).read();
+  return new PatternReader(plain).read();
+}
+
+/**
+ * Drops the backslash in front of marks that need none, such as \\@ or \\". ECMAScript accepts it
+ * without the u flag, and so do other languages' expressions.
+ */
+function withoutUnneededEscapes(pattern: string): string {
+  let isInSet = false;
+  return pattern.replace(/\\(.)|[[\]]/gsu, (found, escaped: string | undefined) => {
+    if (escaped === undefined) {
+      isInSet = found === '[' || (isInSet && found !== ']');
+      return found;
+    }
+    const isNeeded = /[\p{L}\p{N}^$\\.*+?()[\]{}|/]/u.test(escaped) || (isInSet && escaped === '-');
+    return isNeeded ? found : escaped;
+  });
 }
 
 /** Unicode properties that were used before: computing one takes a while. */
