@@ -335,7 +335,15 @@ std::shared_ptr<EngineAnswerReader> new_answer_reader(const val& options) {
   std::vector<KnownTool> tools;
   const val given = get(options, "tools");
   for (uint32_t i = 0; i < length(given); ++i) {
-    tools.push_back({text(get(given[i], "name")), texts(get(given[i], "textParameters"))});
+    KnownTool& tool = tools.emplace_back(KnownTool{
+        .name = text(get(given[i], "name")),
+        .text_parameters = texts(get(given[i], "textParameters")),
+    });
+    const val mixed = get(given[i], "mixedParameters");
+    for (uint32_t k = 0; !mixed.isUndefined() && k < length(mixed); ++k) {
+      tool.mixed_parameters.push_back(
+          {text(get(mixed[k], "name")), from_number<uint8_t>(number(mixed[k], "types"))});
+    }
   }
   return std::make_shared<EngineAnswerReader>(format, std::move(tools),
                                               text(get(options, "prompt")));
@@ -475,6 +483,13 @@ class EngineModel {
 
   // The text of one token; a part of a character is U+FFFD.
   std::string piece(int32_t id) const { return spelling(id); }
+
+  // The bytes of a token's text, which may be part of a character.
+  val piece_bytes(int32_t id) const {
+    const std::string_view bytes = loaded_->tokenizer->piece(id, true);
+    const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
+    return to_js_array<uint8_t>("Uint8Array", {data, bytes.size()});
+  }
 
   val tool_format(const std::string& chat_template) const {
     const AnswerFormat format = find_answer_format(chat_template);
@@ -674,6 +689,7 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("encode", &EngineModel::encode)
       .function("decode", &EngineModel::decode)
       .function("piece", &EngineModel::piece)
+      .function("pieceBytes", &EngineModel::piece_bytes)
       .function("toolFormat", &EngineModel::tool_format)
       .function("newSession", &EngineModel::new_session)
       .function("embeddingTokens", &EngineModel::embedding_tokens)

@@ -146,6 +146,8 @@ export interface EngineModel extends EngineHandle {
   decode(ids: Int32Array, special: boolean): EngineResult<string>;
   /** The text of one token, also of a control token; a part of a character is U+FFFD. */
   piece(id: number): string;
+  /** The bytes of the token's text. */
+  pieceBytes(id: number): Uint8Array;
   /** Whether a chat template knows tools, and how the model writes calls. */
   toolFormat(chatTemplate: string): EngineToolFormat;
   newSession(options: EngineSessionOptions): EngineResult<EngineSession>;
@@ -241,7 +243,11 @@ export interface EngineAnswerOptions {
   /** The template shows how the model marks thoughts and calls. */
   chatTemplate: string;
   /** The tools that may be called, and their parameters that are strings whatever their text is. */
-  tools: readonly { name: string; textParameters: string[] }[];
+  tools: readonly {
+    name: string;
+    textParameters: string[];
+    mixedParameters?: { name: string; types: number }[];
+  }[];
   /** The end of the prompt, which may have begun a thought or the calls. */
   prompt: string;
   /** The answer must match a grammar, and has no thoughts. */

@@ -140,6 +140,7 @@ export class FakeEngine implements EngineModule {
       encode: (texts, addBos) =>
         Int32Array.from([...(addBos ? [1] : []), ...Array.from(texts.join(''), codePoint)]),
       piece: (id) => String.fromCodePoint(id),
+      pieceBytes: (id) => new TextEncoder().encode(String.fromCodePoint(id)),
       decode: (ids) => ({ value: String.fromCodePoint(...ids) }),
       newSession: (options) => {
         this.sessions.push(options);

@@ -479,6 +479,9 @@ export interface Piece {
   token: number;
   /** With `logprobs`: the natural logarithm of the token's probability. */
   logprob?: number;
+  /** With `logprobs`: the token's own text and its bytes, as in {@link TokenLogprob}. */
+  tokenText?: string;
+  tokenBytes?: Uint8Array;
   /** The most probable tokens in its place, best first. */
   top?: TokenLogprob[];
 }
@@ -501,8 +504,10 @@ export interface ToolCall {
 
 export interface TokenLogprob {
   token: number;
-  /** The token's text; U+FFFD if it is only a part of a character. */
+  /** The token's text in the vocabulary; U+FFFD if it is only a part of a character. */
   text: string;
+  /** The bytes of the text in UTF-8, which may be a part of a character. */
+  bytes: Uint8Array;
   logprob: number;
 }
 

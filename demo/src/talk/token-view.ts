@@ -144,7 +144,12 @@ export class TokenView {
 }
 
 /** The most probable tokens, and the written token if it is not among them. */
-function rows({ token, text, logprob = -Infinity, top = [] }: Piece): TokenLogprob[] {
+function rows({
+  token,
+  text,
+  logprob = -Infinity,
+  top = [],
+}: Piece): Omit<TokenLogprob, 'bytes'>[] {
   const isAmong = top.some((candidate) => candidate.token === token);
   return isAmong ? top : [...top, { token, text, logprob }];
 }

@@ -2,7 +2,8 @@ import { KingletError } from '../errors.ts';
 import type { Kinglet } from '../kinglet.ts';
 import type { GenerateOptions, GenerationResult } from '../types.ts';
 import { answerHead, AnswerStream, controllerOf, finishReasonOf, usageOf } from './answers.ts';
-import { addTextLogprob, noTextLogprobs } from './logprobs.ts';
+import { addTextLogprob, lengthOf, noTextLogprobs } from './logprobs.ts';
+import { checked, reading, textShape } from './request.ts';
 import {
   numberOfChoices,
   optionsOfChoice,
@@ -45,11 +46,14 @@ export class TextCompletions {
     options?: RequestOptions,
   ): Promise<TextCompletion | AnswerStream<TextCompletion>>;
   async create(
-    params: TextCompletionParams & (NonStreaming | Streaming),
+    given: TextCompletionParams & (NonStreaming | Streaming),
     options: RequestOptions = {},
   ): Promise<TextCompletion | AnswerStream<TextCompletion>> {
     const controller = controllerOf(options);
-    refuseUnknown(params, ['prompt', 'echo']);
+    const params = reading(() => {
+      refuseUnknown(given, ['prompt', 'echo']);
+      return checked(given, textShape);
+    });
     const request: TextRequest = {
       ...{ model: this.#model, params, prompts: promptsOf(params.prompt) },
       nChoices: numberOfChoices(params),
@@ -114,11 +118,12 @@ async function* parts({
       const generation = model.generate(prompt, optionsOfChoice(options, i));
       const echoed = params.echo === true ? await textOf(model, prompt) : '';
       if (echoed !== '') yield { choice: part(index, echoed, withLogprobs) };
-      let offset = echoed.length;
+      let offset = lengthOf(echoed);
       for await (const piece of generation) {
         const choice = part(index, piece.text, withLogprobs);
-        if (choice.logprobs) addTextLogprob(choice.logprobs, piece, offset);
-        offset += piece.text.length;
+        if (choice.logprobs && piece.token >= 0) {
+          offset = addTextLogprob(choice.logprobs, piece, offset);
+        }
         if (piece.text !== '' || withLogprobs) yield { choice };
       }
       const result = await generation.result;

@@ -212,9 +212,13 @@ function drawn(model: EngineModel, step: EngineStep, logprobs: number): Omit<Pie
   const top = Array.from(topTokens, (alternative, i) => ({
     token: alternative,
     text: model.piece(alternative),
+    bytes: model.pieceBytes(alternative),
     logprob: topLogprobs[i] ?? 0,
   }));
-  return { token, logprob, top };
+  return {
+    ...{ token, logprob, top },
+    ...{ tokenText: model.piece(token), tokenBytes: model.pieceBytes(token) },
+  };
 }
 
 function rate(tokens: number, ms: number): number {
