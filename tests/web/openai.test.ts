@@ -107,9 +107,11 @@ describe('chat.completions', () => {
       model.chat.completions.create({ messages: user('Hi'), ...params });
     await ask({ response_format: { type: 'json_schema', json_schema: { name: 'x', schema } } });
     await ask({ response_format: { type: 'json_object' } });
+    await ask({ response_format: { type: 'json_object', schema } });
     const scored = await ask({ logprobs: true, top_logprobs: 3 });
     await ask({ reasoning_effort: 'none' });
-    const [first, second, third, fourth] = model.calls;
+    const [first, second, own, third, fourth] = model.calls;
+    expect(own!.options.jsonSchema).toEqual(schema);
     expect(first!.options.jsonSchema).toEqual(schema);
     expect(second!.options.jsonSchema).toEqual({ type: 'object' });
     expect(third!.options.logprobs).toBe(3);
@@ -121,7 +123,23 @@ describe('chat.completions', () => {
   });
 
   it.each([
+    [null, /type that is not expected/],
     [{ messages: [] }, /at least one/],
+    [{ messages: [null] }, /must be a list of objects/],
+    [{ messages: user('Hi'), tools: [null] }, /type that is not expected/],
+    [{ messages: user('Hi'), tools: 5 }, /type that is not expected/],
+    [{ messages: user('Hi'), tool_choice: { type: 'function' } }, /type that is not expected/],
+    [{ messages: [{ role: 'user', content: [null] }] }, /type that is not expected/],
+    [{ messages: [{ role: 'user', content: 'Hi', x: 1 }] }, /"messages\[0\].x" is not supported/],
+    [{ messages: user('Hi'), stream_options: { x: 1 } }, /"stream_options.x" is not/],
+    [
+      { messages: user('Hi'), response_format: { type: 'json_schema', json_schema: { x: 1 } } },
+      /"response_format.json_schema.x" is not supported/,
+    ],
+    [
+      { messages: user('Hi'), tools: [{ type: 'function', function: { name: 'f', params: {} } }] },
+      /"tools\[0\].function.params" is not supported/,
+    ],
     [{ messages: 'Hi' }, /messages must be a list/],
     [{ messages: [{ role: 'user', content: 5 }] }, /content must be a text or a list/],
     [{ messages: user('Hi'), audio: {} }, /"audio" is not supported/],
@@ -156,6 +174,37 @@ describe('chat.completions', () => {
   });
 });
 
+describe('null', () => {
+  it('is the same as absent in every field', async () => {
+    const model = scripted('qwen3', ['Hello']);
+    const names = [
+      ...['tools', 'tool_choice', 'parallel_tool_calls', 'response_format', 'stop', 'n', 'seed'],
+      ...['stream', 'stream_options', 'logit_bias', 'logprobs', 'top_logprobs', 'temperature'],
+      ...['max_tokens', 'max_completion_tokens', 'reasoning_effort', 'chat_template_kwargs'],
+    ];
+    const message = {
+      ...{ role: 'user', content: 'Hi', name: null, refusal: null },
+      ...{ tool_calls: null, tool_call_id: null, reasoning_content: null },
+    };
+    const nulls = Object.fromEntries(names.map((name) => [name, null]));
+    const params = { ...nulls, messages: [message] } as unknown as ChatCompletionParams;
+    await model.chat.completions.create(params);
+    await model.chat.completions.create({ messages: user('Hi') });
+    const [given, absent] = model.calls;
+    expect(given!.prompt).toBe(absent!.prompt);
+    const { signal: _, ...options } = given!.options;
+    expect(absent!.options).toMatchObject(options);
+    const { parameters: __, ...described } = weather.function;
+    const tools = [
+      { type: 'function', function: { ...described, parameters: null, strict: null } },
+    ];
+    await model.chat.completions.create({
+      ...{ messages: user('Hi'), tools: tools as unknown as ChatCompletionParams['tools'] },
+    });
+    expect(model.calls[2]!.prompt).not.toContain('null');
+  });
+});
+
 describe('tools', () => {
   const ask = { messages: user('Weather in Oslo?'), tools: [weather, clock] };
   const oslo = { name: 'get_weather', arguments: '{"city":"Oslo"}' };
@@ -175,6 +224,29 @@ describe('tools', () => {
     ]);
     expect(message.tool_calls![0]!.id).toMatch(/^[A-Za-z0-9]{9}$/);
     expect(model.calls[0]!.prompt).toContain('The weather somewhere');
+  });
+
+  it('that are cut are not said to be whole', async () => {
+    const whole = `${spelled}\n${spelled}`;
+    for (let size = 40; size < spelled.length; ++size) {
+      for (const said of [spelled.slice(0, size), whole.slice(0, spelled.length + 1 + size)]) {
+        const model = scripted('qwen3', [said], 'length');
+        const { choices } = await model.chat.completions.create(ask);
+        const { message, finish_reason: finish } = choices[0]!;
+        const calls = message.tool_calls ?? [];
+        const areWhole = calls.every((call) => call.function.arguments === oslo.arguments);
+        expect({ said, finish }).toEqual({
+          said,
+          finish: calls.length > 0 && areWhole ? 'tool_calls' : 'length',
+        });
+      }
+    }
+    const broken = scripted('qwen3', [spelled.replace('"Oslo"', '?')]);
+    const { choices } = await broken.chat.completions.create(ask);
+    expect(choices[0]).toMatchObject({
+      finish_reason: 'length',
+      message: { content: null, tool_calls: [{ function: { arguments: '{"city":?}}' } }] },
+    });
   });
 
   it('are streamed piece by piece, each under its index', async () => {
@@ -232,12 +304,16 @@ describe('tools', () => {
     expect(prompt).toMatch(/<\|im_start\|>assistant\n$/);
     const grammar = new Gbnf(options.grammar!);
     expect(grammar.matches(spelled)).toBe(true);
-    expect(grammar.matches(`${spelled}\n${spelled}`)).toBe(true);
+    expect(grammar.matches(`${spelled}\n${spelled}`)).toBe(false);
     expect(grammar.matches(spelled.replace('city', 'town'))).toBe(false);
+    const parallel = { ...ask, tool_choice: choice, parallel_tool_calls: true };
+    await model.chat.completions.create(parallel);
+    const several = new Gbnf(model.calls[1]!.options.grammar!);
+    expect(several.matches(`${spelled}\n${spelled}`)).toBe(true);
 
     const one = { ...ask, tool_choice: 'required', parallel_tool_calls: false } as const;
     await model.chat.completions.create(one);
-    const both = new Gbnf(model.calls[1]!.options.grammar!);
+    const both = new Gbnf(model.calls[2]!.options.grammar!);
     expect(both.matches(spelled)).toBe(true);
     expect(both.matches(spelled.replace(/"name.*}/, '"name": "get_time", "arguments": {}}'))).toBe(
       true,

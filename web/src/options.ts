@@ -116,7 +116,9 @@ function checkedStop(stop: unknown): string[] {
 }
 
 function checkedLogitBias(biases: Record<number, number>): [number, number][] {
-  const tokens = checkedTokens(Object.keys(biases).map(Number));
+  // Number('') is 0, and Number('0x1') is 1.
+  const ids = Object.keys(biases).map((key) => (/^\d+$/.test(key) ? Number(key) : NaN));
+  const tokens = checkedTokens(ids);
   return Object.values(biases).map((bias, i) => {
     const token = tokens[i] ?? 0;
     return [token, checkedNumber(`logitBias of token ${String(token)}`, bias, penaltyRule)];

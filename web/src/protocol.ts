@@ -174,6 +174,8 @@ export interface KnownTool {
   name: string;
   /** The parameters whose values are always strings, even if they look like numbers. */
   textParameters: string[];
+  /** Parameters whose values are of these types: see ValueTypes of the engine. */
+  mixedParameters?: { name: string; types: number }[];
 }
 
 /** The prompt of a generation. */

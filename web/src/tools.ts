@@ -19,35 +19,71 @@ export function knownTools(tools: readonly ChatTool[]): KnownTool[] {
       );
     }
     const root = (parameters ?? {}) as Schema;
-    const properties = Object.entries(root.properties ?? {});
-    const textParameters = properties
-      .filter(([, schema]) => isText(definitionOf(schema, root)))
-      .map(([key]) => key);
-    return { name, textParameters };
+    const properties = Object.entries((root.properties ?? {}) as Record<string, unknown>);
+    const types = properties.map(([key, schema]) => ({ name: key, types: typesOf(schema, root) }));
+    return {
+      name,
+      textParameters: types.filter((one) => one.types === typeBits.string).map((one) => one.name),
+      mixedParameters: types.filter(
+        (one) => one.types !== typeBits.string && one.types !== anyType && one.types !== 0,
+      ),
+    };
   });
 }
 
-interface Schema {
-  type?: unknown;
-  const?: unknown;
-  enum?: unknown;
-  $ref?: unknown;
-  properties?: Record<string, Schema>;
-  $defs?: Record<string, Schema>;
-  definitions?: Record<string, Schema>;
-}
+type Schema = Record<string, unknown>;
+
+/** The bits of the engine's ValueTypes. A number is an integer or has the bit 8. */
+const typeBits = {
+  ...{ null: 1, boolean: 2, integer: 4, number: 4 | 8, string: 16, array: 32, object: 64 },
+};
+const anyType = 127;
+const stringKeywords = ['minLength', 'maxLength', 'pattern', 'format'];
+const maxDepth = 16;
 
 /**
- * Returns the definition that a property of `root` refers to, or else the property's own schema.
+ * Returns the types that a schema allows. A schema without a type, but with keywords of strings, is
+ * one of strings.
  */
-function definitionOf(schema: Schema, { $defs, definitions }: Schema): Schema {
-  const [, table, name = ''] = /^#\/(\$defs|definitions)\/(.*)$/.exec(String(schema.$ref)) ?? [];
-  if (table === undefined) return schema;
-  return (table === '$defs' ? $defs : definitions)?.[name] ?? schema;
+function typesOf(schema: unknown, root: Schema, depth = 0): number {
+  if (typeof schema !== 'object' || schema === null || depth > maxDepth) return anyType;
+  const found = schema as Schema;
+  const inside = (inner: unknown) => typesOf(inner, root, depth + 1);
+  const some = (items: unknown, bits: (item: unknown) => number) =>
+    Array.isArray(items) ? items.reduce<number>((sum, item) => sum | bits(item), 0) : anyType;
+  let types = anyType;
+  if (Array.isArray(found.type)) types &= some(found.type, typeNamed);
+  else if (found.type !== undefined) types &= typeNamed(found.type);
+  if ('const' in found) types &= typeOfValue(found.const);
+  if ('enum' in found) types &= some(found.enum, typeOfValue);
+  for (const keyword of ['anyOf', 'oneOf'] as const) {
+    if (keyword in found) types &= some(found[keyword], inside);
+  }
+  if (Array.isArray(found.allOf)) for (const part of found.allOf) types &= inside(part);
+  if ('$ref' in found) types &= inside(definitionOf(found.$ref, root));
+  const isString = !('type' in found) && stringKeywords.some((keyword) => keyword in found);
+  return isString && types & typeBits.string ? types & typeBits.string : types;
 }
 
-function isText({ type, const: only, enum: values }: Schema): boolean {
-  if (type !== undefined) return type === 'string';
-  if (only !== undefined) return typeof only === 'string';
-  return Array.isArray(values) && values.every((value) => typeof value === 'string');
+function typeNamed(name: unknown): number {
+  return Object.hasOwn(typeBits, String(name)) ? typeBits[name as keyof typeof typeBits] : anyType;
+}
+
+function typeOfValue(value: unknown): number {
+  if (value === null) return typeBits.null;
+  if (Array.isArray(value)) return typeBits.array;
+  if (typeof value === 'number') return Number.isInteger(value) ? typeBits.integer : 8;
+  return typeNamed(typeof value);
+}
+
+/** Returns the part of `root` that a reference such as "#/$defs/name" names. */
+function definitionOf(reference: unknown, root: Schema): unknown {
+  if (typeof reference !== 'string' || !reference.startsWith('#')) return undefined;
+  let found: unknown = root;
+  for (const name of reference.split('/').slice(1)) {
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, name))
+      return undefined;
+    found = (found as Schema)[name];
+  }
+  return found;
 }

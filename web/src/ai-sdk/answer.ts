@@ -7,6 +7,7 @@ import type {
 } from '@ai-sdk/provider';
 import { usageOf } from '../openai/answers.ts';
 import type { CountedResult } from '../openai/answers.ts';
+import { isJson } from '../openai/chat-answers.ts';
 import type { AnswerEvent } from '../openai/chat-answers.ts';
 import type { ChatFinishReason, ToolCallDelta } from '../openai/types.ts';
 
@@ -36,6 +37,7 @@ export class AnswerParts {
     const { kind, id, text, toolName } = open;
     yield { type: `${kind}-end`, id };
     if (kind === 'tool-input') {
+      if (!isJson(text)) return; // it was cut: the SDK cannot call it
       const call = { type: 'tool-call', toolCallId: id, toolName, input: text } as const;
       this.content.push(call);
       yield call;

@@ -9,6 +9,7 @@ import { answerHead, controllerOf } from '../openai/answers.ts';
 import type { CountedResult } from '../openai/answers.ts';
 import { answerEvents, prepareChat } from '../openai/chat-answers.ts';
 import type { ChatRequest } from '../openai/chat-answers.ts';
+import { reading } from '../openai/request.ts';
 import type { ChatFinishReason, OpenAIOptions } from '../openai/types.ts';
 import { AnswerParts, finishReasonOf, tokensOf } from './answer.ts';
 import { askedOf } from './prompt.ts';
@@ -26,7 +27,7 @@ import type { Asked } from './prompt.ts';
  */
 export function languageModel(model: Kinglet, options: OpenAIOptions = {}): LanguageModelV3 {
   const begin = async (call: LanguageModelV3CallOptions) => {
-    const asked = askedOf(call);
+    const asked = reading(() => askedOf(call));
     const controller = controllerOf({ signal: call.abortSignal });
     const request = await prepareChat(model, asked.params, options, controller.signal);
     return { answer: new Answer(request, asked), controller };

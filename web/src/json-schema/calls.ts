@@ -4,7 +4,7 @@ import { KingletError, messageOf } from '../errors.ts';
 import type { KnownTool } from '../protocol.ts';
 import type { ChatTool } from '../types.ts';
 import { alternatives, literal, repeat, sequence } from './gbnf.ts';
-import { argumentsToGbnf, newRules } from './index.ts';
+import { argumentsToGbnf, newRules, schemaToGbnf } from './index.ts';
 import { Languages } from './language.ts';
 import { isPlainName, pieceOf, without } from './notation.ts';
 import type { GrammarRules } from './rules.ts';
@@ -45,6 +45,21 @@ export function grammarOfCalls({ tools, known, format, mayBeSeveral }: CallRules
   const others = mayBeSeveral && format.between !== '' ? [repeat(another, 0, undefined)] : [];
   const parts = [pieceOf(format.begin, marks), whole, ...others, pieceOf(format.end, marks)];
   return rules.grammar(sequence(...thought(format, prompt, rules), ...parts));
+}
+
+/**
+ * Returns the grammar of a schema. If the end of `prompt` has begun a thought, the rest of the
+ * thought comes first; otherwise undefined.
+ */
+export function grammarAfterThought(
+  schema: object,
+  format: EngineCallFormat,
+  prompt: string,
+): string | undefined {
+  const rules = newRules();
+  const rest = thought(format, prompt, rules);
+  if (rest.length === 0) return undefined;
+  return rules.grammar(sequence(...rest, schemaToGbnf(schema, rules)));
 }
 
 function argumentsOf(

@@ -52,9 +52,14 @@ import { languageToGbnf, patternLanguage, patternToGbnf } from './texts.ts';
  */
 export function grammarOfSchema(schema: unknown, indent = 0): string {
   const rules = newRules();
+  return rules.grammar(schemaToGbnf(schema, rules, indent));
+}
+
+/** Returns GBNF for the values that are valid under the schema. */
+export function schemaToGbnf(schema: unknown, rules: GrammarRules, indent = 0): string {
   const root = compiled(new SchemaCompiler(schema, json, rules, indent));
   if (root === undefined) throw schemaError('#', 'no value is valid');
-  return rules.grammar(root);
+  return root;
 }
 
 /** Returns rules for several schemas in the same notation. */

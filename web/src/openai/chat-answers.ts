@@ -1,6 +1,6 @@
 // Reads the answer to a conversation while it is generated. All chat APIs of the package use this.
 import { KingletError } from '../errors.ts';
-import { grammarOfCalls } from '../json-schema/calls.ts';
+import { grammarAfterThought, grammarOfCalls } from '../json-schema/calls.ts';
 import type { Kinglet } from '../kinglet.ts';
 import { ownEnd } from '../protocol.ts';
 import type { ChatText } from '../protocol.ts';
@@ -10,6 +10,7 @@ import { finishReasonOf, randomName } from './answers.ts';
 import type { CountedResult } from './answers.ts';
 import { tokenLogprob } from './logprobs.ts';
 import { templateMessages } from './messages.ts';
+import { chatShape, checked, reading } from './request.ts';
 import {
   numberOfChoices,
   optionsOfChoice,
@@ -46,14 +47,21 @@ export interface ChatRequest {
 /** Lays out a conversation. Rejects if the request asks for something unsupported. */
 export async function prepareChat(
   model: Kinglet,
-  params: ChatCompletionParams,
+  given: ChatCompletionParams,
   { trustContent }: OpenAIOptions,
   signal: AbortSignal,
 ): Promise<ChatRequest> {
-  refuseUnknown(params, known);
-  const tools = chosenTools(params);
   const { knowsTools } = model.info;
-  const messages = templateMessages(params.messages, tools.tools, knowsTools);
+  const { params, tools, messages, schema, sampling } = reading(() => {
+    refuseUnknown(given, known);
+    const params = checked(given, chatShape);
+    const tools = chosenTools(params);
+    return {
+      ...{ params, tools, sampling: samplingOptions(params, { signal }) },
+      messages: templateMessages(params.messages, tools.tools, knowsTools),
+      schema: responseSchema(params.response_format),
+    };
+  });
   const prompt = await model.layOut(messages, {
     tools: tools.tools.length > 0 && knowsTools ? tools.tools : undefined,
     variables: {
@@ -62,19 +70,29 @@ export async function prepareChat(
     },
     trustContent,
   });
-  const nCallsAtMost = params.parallel_tool_calls === false ? 1 : Infinity;
+  // A named function is called once, unless parallel calls are asked for.
+  const isParallel = params.parallel_tool_calls ?? !tools.isNamed;
+  const nCallsAtMost = isParallel ? Infinity : 1;
+  const thinking =
+    schema && !tools.isForced
+      ? grammarAfterThought(schema, model.info.callFormat, ownEnd(prompt))
+      : undefined;
   const options: GenerateOptions = {
-    ...samplingOptions(params, { signal }),
+    ...sampling,
     ...present({
       ...(tools.isForced
         ? { grammar: callGrammar(model, tools, prompt, nCallsAtMost > 1) }
-        : { jsonSchema: responseSchema(params.response_format) }),
+        : thinking === undefined
+          ? { jsonSchema: schema }
+          : { grammar: thinking }),
       logprobs: params.logprobs === true ? (params.top_logprobs ?? 0) : undefined,
     }),
     maxTokens: params.max_completion_tokens ?? params.max_tokens ?? model.info.nCtx,
   };
   return {
-    ...{ model, prompt, options, tools },
+    ...{ model, prompt, options },
+    // The reader of the answer then looks for thoughts, too.
+    tools: thinking === undefined ? tools : { ...tools, isForced: true },
     nChoices: numberOfChoices(params),
     withLogprobs: params.logprobs === true,
     nCallsAtMost,
@@ -91,15 +109,15 @@ function callGrammar(
   return grammarOfCalls({ tools, known, format, mayBeSeveral }, ownEnd(prompt));
 }
 
-function responseSchema(format: ResponseFormat | undefined): object | undefined {
+function responseSchema(format: ResponseFormat | null | undefined): object | undefined {
   switch (format?.type) {
     case undefined:
     case 'text':
       return undefined;
     case 'json_object':
-      return { type: 'object' };
+      return format.schema ?? { type: 'object' };
     case 'json_schema':
-      return format.json_schema.schema ?? {};
+      return (format as Partial<typeof format>).json_schema?.schema ?? {};
     default:
       throw new KingletError(
         'invalid_argument',
@@ -123,7 +141,7 @@ export async function* answerEvents(
 ): AsyncGenerator<AnswerEvent, ChatFinishReason, void> {
   const { model, prompt, options, tools, withLogprobs, nCallsAtMost } = request;
   const generation = model.answer(prompt, tools, optionsOfChoice(options, choice));
-  let nCalls = 0;
+  const given: string[] = []; // the arguments of each call
   let nTokens = 0;
   let reasoningTokens = 0;
   let logprobs: TokenLogprob[] = []; // for the tokens read since the last event
@@ -134,14 +152,28 @@ export async function* answerEvents(
     if (withLogprobs && piece.token >= 0) logprobs.push(tokenLogprob(piece));
     const calls = toolCalls.filter(({ index }) => index < nCallsAtMost).map(toolCallDelta);
     if (text === '' && reasoning === '' && calls.length === 0) continue;
-    nCalls = Math.max(nCalls, (calls.at(-1)?.index ?? -1) + 1);
+    for (const { index, function: more } of calls) {
+      given[index] = (given[index] ?? '') + more.arguments;
+    }
     yield { text, reasoning, calls, logprobs };
     logprobs = [];
   }
   const result = await generation.result;
   results.push({ ...result, reasoningTokens });
   if (logprobs.length > 0) yield { text: '', reasoning: '', calls: [], logprobs };
-  return nCalls > 0 ? 'tool_calls' : finishReasonOf(result);
+  if (given.length === 0) return finishReasonOf(result);
+  // A call that is not whole was cut, whatever ended the answer.
+  return given.every(isJson) ? 'tool_calls' : 'length';
+}
+
+/** Whether the arguments of a call are whole. */
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function toolCallDelta({ index, name, arguments: given }: ToolCallPiece): ToolCallDelta {

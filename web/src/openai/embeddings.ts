@@ -1,5 +1,6 @@
 import type { Kinglet } from '../kinglet.ts';
 import { KingletError } from '../errors.ts';
+import { checked, reading } from './request.ts';
 import { present, refuseUnknown } from './sampling.ts';
 import { promptsOf } from './text-completions.ts';
 import type { EmbeddingList, EmbeddingParams, RequestOptions } from './types.ts';
@@ -22,11 +23,15 @@ export class Embeddings {
   ): Promise<EmbeddingList<string>>;
   create(params: EmbeddingParams, options?: RequestOptions): Promise<EmbeddingList>;
   async create(
-    params: EmbeddingParams,
+    given: EmbeddingParams,
     { signal }: RequestOptions = {},
   ): Promise<EmbeddingList<number[] | string>> {
-    refuseUnknown(params, ['input', 'encoding_format', 'dimensions', 'pooling']);
-    const { pooling, dimensions, encoding_format: format = 'float' } = params;
+    const params = reading(() => {
+      refuseUnknown(given, ['input', 'encoding_format', 'dimensions', 'pooling']);
+      return checked(given, {});
+    });
+    const { pooling, dimensions, encoding_format } = params;
+    const format = encoding_format ?? 'float';
     const encode = encodings[format] as (typeof encodings)[typeof format] | undefined;
     if (!encode) {
       throw new KingletError(

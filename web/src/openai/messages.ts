@@ -19,20 +19,20 @@ export function templateMessages(
   return tools.length === 0 || knowsTools ? made : withInstructions(made, toolInstructions(tools));
 }
 
-/** For templates that know tools: they also know calls and results, with arguments as values. */
+/** For templates that know tools: they also know calls and results. */
 function taughtMessage(message: MessageParam): ChatMessage {
   const calls = functionCalls(message).map(
     ({ id, type, function: { name, arguments: given } }) => ({
       ...{ id, type },
-      function: { name, arguments: parseArguments(name, given) },
+      function: { name, arguments: checkedArguments(name, given) },
     }),
   );
   return {
     role: roleOf(message),
     content: contentOf(message),
     ...(calls.length > 0 && { tool_calls: calls }),
-    ...(message.tool_call_id !== undefined && { tool_call_id: message.tool_call_id }),
-    ...(message.name !== undefined && { name: message.name }),
+    ...(typeof message.tool_call_id === 'string' && { tool_call_id: message.tool_call_id }),
+    ...(typeof message.name === 'string' && { name: message.name }),
     ...thoughtsOf(message),
   };
 }
@@ -78,8 +78,8 @@ function roleOf({ role }: MessageParam): string {
 }
 
 /** Returns text, or parts if there are pictures. */
-function contentOf({ content }: MessageParam): Content {
-  if (content === null || content === undefined) return '';
+function contentOf({ content, refusal }: MessageParam): Content {
+  if (content === null || content === undefined) return refusal ?? '';
   if (typeof content === 'string') return content;
   const given: unknown = content;
   if (!Array.isArray(given)) {
@@ -116,13 +116,16 @@ function checkedAddress(image: MessagePart['image_url']): string {
   );
 }
 
-function functionCalls({ tool_calls: calls = [] }: MessageParam): FunctionCall[] {
-  return calls.filter((call) => call.type === 'function');
+function functionCalls({ tool_calls: calls }: MessageParam): FunctionCall[] {
+  return (calls ?? []).filter((call) => call.type === 'function');
 }
 
-function parseArguments(name: string, given: string): unknown {
+/** The engine makes values of them: numbers keep their digits, which JavaScript's may not have. */
+function checkedArguments(name: string, given: string): string {
+  const text = given === '' ? '{}' : given;
   try {
-    return JSON.parse(given === '' ? '{}' : given) as unknown;
+    JSON.parse(text);
+    return text;
   } catch {
     throw new KingletError(
       'invalid_argument',

@@ -1,6 +1,7 @@
 // Ranking, in the form that other services use: OpenAI's API has none.
 import { KingletError } from '../errors.ts';
 import type { Kinglet } from '../kinglet.ts';
+import { checked, reading } from './request.ts';
 import { present } from './sampling.ts';
 import type { RequestOptions } from './types.ts';
 
@@ -26,17 +27,18 @@ const known = ['model', 'query', 'documents', 'top_n', 'return_documents', 'user
 
 export async function rerank(
   model: Kinglet,
-  params: RerankParams,
+  given: RerankParams,
   { signal }: RequestOptions,
 ): Promise<RerankAnswer> {
+  const params = reading(() => checked(given, { documents: { text: 'any' } }));
   for (const name of Object.keys(params)) {
     if (known.includes(name)) continue;
     throw new KingletError('invalid_argument', `the parameter "${name}" is not supported`);
   }
   const { query, documents, top_n: topN, return_documents: isWhole } = params;
-  const given: unknown = documents;
+  const list: unknown = documents;
   // model.rerank() refuses documents that have no text.
-  const texts = (Array.isArray(given) ? (given as (typeof documents)[0][]) : []).map((document) =>
+  const texts = (Array.isArray(list) ? (list as (typeof documents)[0][]) : []).map((document) =>
     typeof document === 'string' ? document : (document as { text: string } | null)?.text,
   ) as string[];
   const ranked = await model.rerank(query, texts, present({ topN, signal }));

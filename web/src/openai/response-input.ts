@@ -1,5 +1,6 @@
 // Converts requests of OpenAI's Responses API to requests of its chat API.
 import { KingletError } from '../errors.ts';
+import { checked, responseToolShape } from './request.ts';
 import type {
   ResponseFunctionTool,
   ResponseInputItem,
@@ -165,7 +166,7 @@ function functionTool(tool: ResponseFunctionTool | { type: string }): FunctionTo
   if (!isFunction(tool)) {
     throw invalid(`a tool of type "${tool.type}" is not supported, only "function" is`);
   }
-  const { name, description, parameters, strict } = tool;
+  const { name, description, parameters, strict } = checked(tool, responseToolShape, 'tools');
   return {
     type: 'function',
     function: {

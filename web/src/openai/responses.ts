@@ -4,6 +4,7 @@ import type { CountedResult } from './answers.ts';
 import { answerEvents, prepareChat } from './chat-answers.ts';
 import type { ChatRequest } from './chat-answers.ts';
 import { chatParams, isFunction } from './response-input.ts';
+import { checked, reading, responseShape } from './request.ts';
 import { ResponseOutput } from './response-output.ts';
 import type {
   ModelResponse,
@@ -36,11 +37,14 @@ export class Responses {
     options?: RequestOptions,
   ): Promise<ModelResponse | AnswerStream<ResponseStreamEvent>>;
   async create(
-    params: ResponseParams & (NonStreaming | Streaming),
+    given: ResponseParams & (NonStreaming | Streaming),
     options: RequestOptions = {},
   ): Promise<ModelResponse | AnswerStream<ResponseStreamEvent>> {
     const controller = controllerOf(options);
-    const chat = chatParams(params);
+    const [params, chat] = reading(() => {
+      const params = checked(given, responseShape);
+      return [params, chatParams(params)] as const;
+    });
     const request = await prepareChat(this.#model, chat, this.#options, controller.signal);
     const begun = begunResponse(params, this.#model);
     const events = counted(responseEvents(request, begun));

@@ -8,13 +8,15 @@ export interface ChosenTools {
   tools: readonly FunctionTool[];
   /** Whether the answer must be a call. */
   isForced: boolean;
+  /** Whether the choice names one function. */
+  isNamed?: boolean;
 }
 
 export function chosenTools({
   tools = [],
   tool_choice: choice,
 }: ChatCompletionParams): ChosenTools {
-  const known = tools.map((tool) => {
+  const known = (tools ?? []).map((tool) => {
     if (tool.type === 'function') return tool;
     throw invalid(`a tool of type "${tool.type}" is not supported, only "function" is`);
   });
@@ -25,13 +27,17 @@ export function chosenTools({
       throw invalid(`tool_choice names the tool "${String(name)}", which is not among the tools`);
     });
   if (choice === 'none') return { tools: [], isForced: false };
-  if (choice === undefined || choice === 'auto') return { tools: known, isForced: false };
+  if (choice === undefined || choice === null || choice === 'auto')
+    return { tools: known, isForced: false };
   if (choice === 'required') return { tools: atLeastOne(known), isForced: true };
   if (choice.type === 'function') {
-    return { tools: named([choice.function.name]), isForced: true };
+    return { tools: named([choice.function.name]), isForced: true, isNamed: true };
   }
   if (choice.type === 'allowed_tools') {
     const { mode, tools: allowed } = choice.allowed_tools;
+    if (!['auto', 'required'].includes(mode)) {
+      throw invalid(`the mode of allowed_tools must be "auto" or "required", not ${String(mode)}`);
+    }
     const names = (allowed as { function?: { name?: unknown } }[]).map(
       (tool) => tool.function?.name,
     );

@@ -6,7 +6,7 @@ import type { Pooling } from '../types.ts';
 /** Parameters of both kinds of completion. If left out or null, `generate()`'s default applies. */
 export interface SamplingParams {
   /** Any name: there is only one model, and answers repeat the name. */
-  model?: string | undefined;
+  model?: string | null | undefined;
   frequency_penalty?: number | null | undefined;
   presence_penalty?: number | null | undefined;
   /** For each token id, a number that is added to its logit. */
@@ -49,8 +49,17 @@ export type ToolChoice =
 
 export type ResponseFormat =
   | { type: 'text' }
-  | { type: 'json_object' }
-  | { type: 'json_schema'; json_schema: { name: string; schema?: Record<string, unknown> } };
+  /** The schema is not in OpenAI's API, but other servers read it, too. */
+  | { type: 'json_object'; schema?: Record<string, unknown> | null }
+  | {
+      type: 'json_schema';
+      json_schema: {
+        name: string;
+        description?: string | null;
+        schema?: Record<string, unknown> | null;
+        strict?: boolean | null;
+      };
+    };
 
 export interface FunctionCall {
   id: string;
@@ -75,9 +84,11 @@ export interface MessageParam {
   role: 'developer' | 'system' | 'user' | 'assistant' | 'tool' | 'function';
   /** Text, or parts. */
   content?: string | readonly MessagePart[] | null;
-  tool_calls?: readonly (FunctionCall | { type: 'custom' })[];
-  tool_call_id?: string;
-  name?: string;
+  /** What an assistant said instead of a content. */
+  refusal?: string | null;
+  tool_calls?: readonly (FunctionCall | { type: 'custom' })[] | null;
+  tool_call_id?: string | null;
+  name?: string | null;
   /** Not in OpenAI's API: what the assistant thought, for templates that repeat thoughts. */
   reasoning_content?: string | null;
 }
@@ -91,14 +102,15 @@ export interface ChatCompletionParams extends SamplingParams {
   max_completion_tokens?: number | null | undefined;
   /** The older name of `max_completion_tokens`. */
   max_tokens?: number | null | undefined;
-  response_format?: ResponseFormat | undefined;
-  tools?: readonly (FunctionTool | { type: 'custom' })[] | undefined;
-  tool_choice?: ToolChoice | { type: 'custom' } | undefined;
-  parallel_tool_calls?: boolean | undefined;
+  response_format?: ResponseFormat | null | undefined;
+  tools?: readonly (FunctionTool | { type: 'custom' })[] | null | undefined;
+  tool_choice?: ToolChoice | { type: 'custom' } | null | undefined;
+  /** Whether an answer may call several functions. Default true, but for a named `tool_choice`. */
+  parallel_tool_calls?: boolean | null | undefined;
   /** "none" asks a model to answer without thinking first, if its template supports that. */
   reasoning_effort?: string | null | undefined;
   /** Not in OpenAI's API: further variables of the file's chat template. */
-  chat_template_kwargs?: Record<string, unknown> | undefined;
+  chat_template_kwargs?: Record<string, unknown> | null | undefined;
 }
 
 export interface TextCompletionParams extends SamplingParams {
@@ -114,13 +126,13 @@ export interface TextCompletionParams extends SamplingParams {
 export interface EmbeddingParams {
   input: string | readonly string[] | readonly number[] | readonly (readonly number[])[];
   /** Any name: there is only one model, and answers repeat the name. */
-  model?: string | undefined;
+  model?: string | null | undefined;
   /** "base64": the bytes of little-endian floats. Default "float". */
-  encoding_format?: 'float' | 'base64' | undefined;
+  encoding_format?: 'float' | 'base64' | null | undefined;
   /** Keep only the first numbers of each vector, for models trained for it. Default: all. */
-  dimensions?: number | undefined;
+  dimensions?: number | null | undefined;
   /** Not in OpenAI's API: `pooling` of `embed()`. Default: the file's. */
-  pooling?: Pooling | undefined;
+  pooling?: Pooling | null | undefined;
 }
 
 export interface NonStreaming {
