@@ -24,11 +24,19 @@ class LatencyHistogram {
   double mean() const { return mean_; }
   double variance() const;
 
-  // The time that the given share (0 to 1) of all times does not exceed. Assumes that times are
-  // spread evenly within their bucket; the last bucket ends at the maximum.
+  // The time that the given share (0 to 1) of all times does not exceed, between min() and max()
+  // and less than an eighth too large, or a microsecond.
   double percentile(double share) const;
 
  private:
+  // A power of two is divided into this many steps; below 1, each has an eighth of a microsecond.
+  static constexpr size_t kSteps = 8;
+  static constexpr size_t kPowers = 40;  // up to 12 days
+
+  static size_t step_of(double microseconds);
+  static double end_of_step(size_t step);
+
+  std::array<uint64_t, kSteps*(1 + kPowers)> steps_{};
   std::array<uint64_t, kBucketBegins.size()> buckets_{};
   uint64_t count_ = 0;
   double min_ = 0;

@@ -41,7 +41,7 @@ void print_metrics(const Run& run, size_t n_prompt, double first_token_seconds, 
                static_cast<unsigned long long>(latencies.count()));
   std::fprintf(stderr, "\"min\":%.3f,\"max\":%.3f,\"mean\":%.3f,\"variance\":%.3f,",
                latencies.min(), latencies.max(), latencies.mean(), latencies.variance());
-  std::fprintf(stderr, "\"p50\":%.1f,\"p95\":%.1f,\"p99\":%.1f,\"buckets\":{",
+  std::fprintf(stderr, "\"p50\":%.3f,\"p95\":%.3f,\"p99\":%.3f,\"buckets\":{",
                latencies.percentile(0.5), latencies.percentile(0.95), latencies.percentile(0.99));
   for (size_t i = 0; i < latencies.buckets().size(); ++i) {
     std::fprintf(stderr, "%s\"%.0f\":%llu", i > 0 ? "," : "", LatencyHistogram::kBucketBegins[i],

@@ -49,22 +49,23 @@ TEST(LatencyHistogram, VarianceSurvivesLargeMeans) {
   EXPECT_LT(constant.variance(), 1e-20);
 }
 
-TEST(LatencyHistogram, PercentilesAreLinearWithinABucket) {
-  LatencyHistogram histogram;
-  for (int i = 0; i < 50; ++i) histogram.add(10);
-  for (int i = 0; i < 50; ++i) histogram.add(200);
-  EXPECT_DOUBLE_EQ(histogram.percentile(0.25), 50.0);  // half of [0, 100)
-  EXPECT_DOUBLE_EQ(histogram.percentile(0.5), 100.0);
-  EXPECT_DOUBLE_EQ(histogram.percentile(0.75), 300.0);  // half of [100, 500)
-  EXPECT_DOUBLE_EQ(histogram.percentile(1.0), 500.0);
+TEST(LatencyHistogram, PercentilesLieBetweenTheExtremes) {
+  for (const double x : {0.0, 0.01, 0.9, 1.0, 3.0, 42.0, 99.0, 6000.0, 1e15}) {
+    LatencyHistogram histogram;
+    for (int i = 0; i < 3; ++i) histogram.add(x);
+    for (const double share : {0.0, 0.5, 0.95, 1.0}) EXPECT_EQ(histogram.percentile(share), x);
+  }
 }
 
-TEST(LatencyHistogram, TheLastBucketEndsAtTheMaximum) {
+TEST(LatencyHistogram, PercentilesAreLessThanAnEighthTooLarge) {
   LatencyHistogram histogram;
-  histogram.add(6000);
-  histogram.add(9000);
-  EXPECT_DOUBLE_EQ(histogram.percentile(0.5), 7000.0);
-  EXPECT_DOUBLE_EQ(histogram.percentile(1.0), 9000.0);
+  for (int i = 1; i <= 1000; ++i) histogram.add(i * 0.7);
+  for (const double share : {0.01, 0.25, 0.5, 0.95, 0.99, 1.0}) {
+    const double exact = share * 1000 * 0.7;
+    EXPECT_GE(histogram.percentile(share), exact - 1e-9) << share;
+    EXPECT_LE(histogram.percentile(share), exact * 1.125) << share;
+  }
+  EXPECT_DOUBLE_EQ(histogram.percentile(1.0), 700.0);
 }
 
 }  // namespace
