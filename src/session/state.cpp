@@ -95,9 +95,13 @@ Status check_shape(const StateHeader& found, const Session& session) {
   if (found.model != expected.model) {
     return Error{ErrorCode::wrong_shape, "the state was saved with another model"};
   }
-  const auto shape = [](const StateHeader& header) {
+  const auto kind_name = [](uint32_t kind) -> std::string_view {
+    return kind < kNKvKinds ? kv_kind_info(static_cast<KvKind>(kind)).name : "an unknown kind";
+  };
+  const auto shape = [&](const StateHeader& header) {
     return cat(header.n_recurrent, " numbers of recurrent layers, ", header.position_bytes,
-               " bytes of rows a position, KV kinds ", header.k_kind, " and ", header.v_kind);
+               " bytes of rows a position, keys in ", kind_name(header.k_kind), " and values in ",
+               kind_name(header.v_kind));
   };
   if (shape(found) != shape(expected)) {
     return Error{ErrorCode::wrong_shape,

@@ -203,5 +203,18 @@ TEST_F(HostileState, OfAnotherModelOrKindIsRefused) {
   EXPECT_EQ(restore_state(*small, state).error().code, ErrorCode::context_full);
 }
 
+TEST(State, NamesTheKindsThatDiffer) {
+  const LanguageModel loaded = load_stories();
+  ThreadPool pool;
+  SessionOptions options{.n_ctx = 64, .k_kind = KvKind::q8, .v_kind = KvKind::q8};
+  const auto saved = make_session(loaded, pool, options);
+  ASSERT_TRUE(saved->append(tokens_of(9)).ok());
+  options.k_kind = KvKind::f16;
+  const auto other = make_session(loaded, pool, options);
+  const std::string message = restore_state(*other, save(*saved)).error().message;
+  EXPECT_NE(message.find("keys in q8 and values in q8, the session"), std::string::npos) << message;
+  EXPECT_NE(message.find("keys in f16 and values in q8"), std::string::npos) << message;
+}
+
 }  // namespace
 }  // namespace kinglet
