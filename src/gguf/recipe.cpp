@@ -125,6 +125,7 @@ constexpr std::string_view kKept[] = {
     "sam.net_",
     ".patch_embd",
     ".patch_merger",
+    "mm.input_projection",  // the columns are those of the sums: Gemma 3 stores it transposed
     "a.rvq.codebook",
     "mm.a.code_embd",
 };
@@ -298,6 +299,12 @@ Result<ModelTraits> read_traits(const GgufHeader& header) {
   KINGLET_ASSIGN(const std::string_view architecture,
                  header.require_string("general.architecture"));
   ModelTraits model;
+  // A file that reads pictures. Like llama.cpp, which knows nothing of its layers: where a rule
+  // counts layers, all of them get the finer type.
+  if (architecture == "clip") {
+    model.heads_of_value = 0;
+    return model;
+  }
   KINGLET_ASSIGN(model.n_layers, header.require_uint(cat(architecture, ".block_count")));
   const auto number = [&](std::string_view key, uint32_t fallback) {
     return first_number(header, cat(architecture, ".", key), fallback);

@@ -130,3 +130,43 @@ test('kinglet chat takes a picture in front of the first message, read by the fi
   expect(Number(first![1])).toBeGreaterThan(60);
   expect(Number(second![2])).toBeGreaterThan(60); // the picture is not computed again
 });
+
+describe('kinglet quantize of a file that reads pictures', () => {
+  const pattern = file(
+    'quantized.png',
+    png(40, 30, (x, y) => [x * 6, y * 8, 99, 255]),
+  );
+
+  /** The types of a file's tensors, by their names. */
+  function typesOf(path: string): Record<string, string> {
+    const { stdout } = kinglet(['inspect', path]);
+    const lines = stdout.matchAll(/^(\S+)\s+(\S+)\s+\[[^\]]*\]\s+\d+ bytes/gm);
+    return Object.fromEntries(Array.from(lines, ([, name = '', type = '']) => [name, type]));
+  }
+
+  test.each([
+    ['F16', 'F16', 'F16'],
+    ['Q8_0', 'Q8_0', 'Q8_0'],
+    ['Q4_0', 'Q4_0', 'Q4_0'],
+    ['Q4_K_M', 'Q5_0', 'Q8_0'], // rows are too short for blocks of K types
+  ])('to %s keeps what is delicate, and reads the same picture', (mix, query, down) => {
+    const path = join(folder, `mmproj-${mix}.gguf`);
+    expect(kinglet(['quantize', mmproj, path, mix])).toMatchObject({ status: 0, stderr: '' });
+    expect(typesOf(path)).toMatchObject({
+      ...{ 'v.patch_embd.weight': 'F16', 'v.position_embd.weight': 'F32' },
+      ...{ 'v.blk.0.ln1.weight': 'F32', 'v.blk.0.attn_q.weight': query },
+      'v.blk.1.ffn_down.weight': down,
+    });
+    expect(lookWith(path, 'a b', [pattern])).not.toBe('');
+  });
+
+  test.each(['gemma3', 'lfm2', 'qwen2vl', 'qwen25vl', 'qwen3vl-deepstack'])('of %s', (name) => {
+    const path = join(folder, `mmproj-${name}.gguf`);
+    const source = fixture(`vision/${name}.gguf`);
+    expect(kinglet(['quantize', source, path, 'Q4_0'])).toMatchObject({ status: 0, stderr: '' });
+    expect(Object.values(typesOf(path))).toContain('Q4_0');
+    if (name === 'gemma3') {
+      expect(typesOf(path)['mm.input_projection.weight']).toBe('F16');
+    }
+  });
+});

@@ -251,6 +251,16 @@ TEST(Recipe, ModelsOf70BParametersAreKnownByTheirLayers) {
   EXPECT_FALSE(is_70b("qwen3", 80, 8));
 }
 
+TEST(Recipe, AFileThatReadsPicturesNeedsNoLayers) {
+  const Bytes bytes = GgufBuilder().set("general.architecture", "clip").build();
+  const auto header = parse_gguf_header(bytes);
+  ASSERT_TRUE(header.ok());
+  const auto traits = read_traits(header.value());
+  ASSERT_TRUE(traits.ok()) << traits.error().message;
+  EXPECT_EQ(traits.value().n_layers, 0u);
+  EXPECT_EQ(traits.value().heads_of_value, 0u);
+}
+
 TEST(Recipe, AFileWithoutLayersIsRefused) {
   GgufBuilder builder;
   EXPECT_EQ(traits_of(builder).error().code, ErrorCode::missing_metadata);
