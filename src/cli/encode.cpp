@@ -115,7 +115,12 @@ Status embed(const EmbedOptions& options) {
   KINGLET_ASSIGN(const auto run, start_encoder(options.encoder));
   Pooling pooling = Pooling::none;
   if (options.pooling.empty()) {
-    KINGLET_ASSIGN(pooling, file_pooling(run->loaded.model.config()));
+    const auto of_file = file_pooling(run->loaded.model.config());
+    if (!of_file.ok()) {
+      return Error{of_file.error().code,
+                   cat(of_file.error().message, "; choose with --pooling: mean, cls or last")};
+    }
+    pooling = of_file.value();
   } else {
     KINGLET_ASSIGN(pooling, find_pooling(options.pooling));
   }

@@ -15,7 +15,13 @@ ApiStatus read_pooling(Fields& fields, const ServedModel& model, EmbeddingReques
   std::string name;
   KINGLET_TRY(fields.take("pooling", name));
   if (name.empty()) {
-    KINGLET_ASSIGN(request.pooling, file_pooling(model.model().config()));
+    const auto of_file = file_pooling(model.model().config());
+    if (!of_file.ok()) {
+      return Error{of_file.error().code,
+                   cat(of_file.error().message,
+                       "; choose with \"pooling\" in the request: \"mean\", \"cls\" or \"last\"")};
+    }
+    request.pooling = of_file.value();
   } else {
     KINGLET_ASSIGN(request.pooling, find_pooling(name));
   }
