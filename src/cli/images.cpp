@@ -48,7 +48,8 @@ Result<std::unique_ptr<PictureReader>> PictureReader::open(const std::string& mm
 
 Result<std::vector<ImagePart>> PictureReader::read(const std::string& path,
                                                    const Cancellation& cancellation) {
-  KINGLET_ASSIGN(const Picture picture, read_picture(path));
+  const PictureLimits limits{.stops = [&] { return cancellation.requested(); }};
+  KINGLET_ASSIGN(const Picture picture, read_picture(path, limits));
   KINGLET_ASSIGN(ImageReader reader, ImageReader::create(model_, pool_));
   KINGLET_TRY(reader.begin(picture.view(), cancellation));
   ProgressBar bar("Looking");

@@ -7,6 +7,7 @@
 #include <jpeglib.h>
 #include <png.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
@@ -24,24 +25,61 @@ Error damaged(const std::string& path, std::string_view why) {
   return {ErrorCode::corrupt, cat(path, " cannot be read as a picture: ", why)};
 }
 
-// Returns an empty picture of that size.
-Result<Picture> picture_for(const std::string& path, uint32_t width, uint32_t height,
-                            uint64_t most_pixels) {
+// Scans of a JPEG. Progressive files have about ten; each takes as long as the whole picture.
+constexpr int kMostScans = 100;
+
+// The most pixels that a byte of a file can stand for: 1,032 bytes of a PNG with a bit for each
+// pixel. A JPEG without arithmetic coding has a bit for at least each block of 64.
+constexpr uint64_t kMostPixelsOfByte = 8 * 1032;
+
+Status check_pixels(const std::string& path, uint32_t width, uint32_t height, size_t n_bytes,
+                    uint64_t most_pixels) {
   KINGLET_TRY(check_size({width, height, {}}));
-  if (uint64_t{width} * height <= most_pixels) return Picture::create(width, height);
-  return Error{ErrorCode::invalid_argument,
-               cat(path, " is ", width, " x ", height, " pixels large, expected at most ",
-                   most_pixels, ": scale it down first")};
+  const uint64_t n_pixels = uint64_t{width} * height;
+  if (n_pixels > most_pixels) {
+    return Error{ErrorCode::invalid_argument,
+                 cat(path, " is ", width, " x ", height, " pixels large, expected at most ",
+                     most_pixels, ": scale it down first")};
+  }
+  if (n_pixels / kMostPixelsOfByte <= n_bytes) return {};
+  return damaged(path,
+                 cat("it has ", n_bytes, " bytes, too few for ", width, " x ", height, " pixels"));
 }
 
-Result<Picture> read_png(const std::string& path, std::string_view bytes, uint64_t most_pixels) {
+// Returns the file without the chunks that do not change its pixels. libpng would unpack their
+// texts and keep them: a small file can hold gigabytes of them.
+std::string without_texts(std::string_view file) {
+  constexpr size_t kMark = 8;     // bytes at the beginning of the file
+  constexpr size_t kAround = 12;  // bytes of a chunk besides its data: length, type, checksum
+  constexpr std::string_view kKept[] = {"IHDR", "PLTE", "IDAT", "IEND", "tRNS",
+                                        "gAMA", "cHRM", "sRGB", "iCCP", "sBIT"};
+  std::string kept(file.substr(0, kMark));
+  bool has_profile = false;
+  for (size_t at = kMark; at + kAround <= file.size();) {
+    size_t n_data = 0;
+    for (size_t i = 0; i < 4; ++i) n_data = n_data << 8 | static_cast<unsigned char>(file[at + i]);
+    const std::string_view type = file.substr(at + 4, 4);
+    const std::string_view chunk = file.substr(at, n_data + kAround);
+    at += chunk.size();
+    const bool is_profile = type == "iCCP";
+    const bool is_kept = std::find(std::begin(kKept), std::end(kKept), type) != std::end(kKept);
+    if (!is_kept || (is_profile && has_profile)) continue;
+    has_profile |= is_profile;
+    kept += chunk;
+  }
+  return kept;
+}
+
+Result<Picture> read_png(const std::string& path, std::string_view file, uint64_t most_pixels) {
+  const std::string bytes = without_texts(file);
   png_image image = {};
   image.version = PNG_IMAGE_VERSION;
   if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0) {
     return damaged(path, image.message);
   }
   image.format = PNG_FORMAT_RGB;
-  auto picture = picture_for(path, image.width, image.height, most_pixels);
+  const Status fits = check_pixels(path, image.width, image.height, file.size(), most_pixels);
+  auto picture = fits.ok() ? Picture::create(image.width, image.height) : fits.error();
   const png_color white = {255, 255, 255};
   if (!picture.ok() ||
       png_image_finish_read(&image, &white, picture.value().row(0), 0, nullptr) == 0) {
@@ -105,13 +143,16 @@ Result<Picture> turned(Picture picture, unsigned orientation) {
 // therefore members: a function that calls setjmp() must not have any.
 class JpegReader {
  public:
-  explicit JpegReader(std::string_view bytes) {
+  JpegReader(std::string_view bytes, const std::function<bool()>& stops) {
+    progress_.stops = &stops;
+    progress_.manager.progress_monitor = look;
     jpeg_.err = jpeg_std_error(&error_.manager);
     error_.manager.error_exit = leave;
     error_.manager.emit_message = [](j_common_ptr jpeg, int level) {
       if (level < 0) ++jpeg->err->num_warnings;
     };
     jpeg_create_decompress(&jpeg_);
+    jpeg_.progress = &progress_.manager;
     jpeg_save_markers(&jpeg_, JPEG_APP0 + 1, 0xFFFF);
     jpeg_mem_src(&jpeg_, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   }
@@ -119,17 +160,18 @@ class JpegReader {
   JpegReader(const JpegReader&) = delete;
   JpegReader& operator=(const JpegReader&) = delete;
 
+  // Reads what tells width() and height().
   bool begin() {
     if (setjmp(error_.place) != 0) return false;
     jpeg_read_header(&jpeg_, TRUE);
-    jpeg_.out_color_space = JCS_RGB;
-    jpeg_start_decompress(&jpeg_);
     return true;
   }
 
   // Reads into a picture of width() and height().
   bool read(Picture& picture) {
     if (setjmp(error_.place) != 0) return false;
+    jpeg_.out_color_space = JCS_RGB;
+    jpeg_start_decompress(&jpeg_);
     while (jpeg_.output_scanline < jpeg_.output_height) {
       JSAMPROW row = picture.row(jpeg_.output_scanline);
       jpeg_read_scanlines(&jpeg_, &row, 1);
@@ -137,12 +179,24 @@ class JpegReader {
     return true;
   }
 
-  uint32_t width() const { return jpeg_.output_width; }
-  uint32_t height() const { return jpeg_.output_height; }
+  uint32_t width() const { return jpeg_.image_width; }
+  uint32_t height() const { return jpeg_.image_height; }
   unsigned orientation() const { return exif_orientation(jpeg_); }
   // Whether data is missing or damaged. libjpeg makes such parts grey.
   bool is_damaged() const { return error_.manager.num_warnings > 0; }
-  const char* message() const { return error_.message; }
+  // Why begin() or read() failed.
+  kinglet::Error error(const std::string& path) const {
+    switch (progress_.ended) {
+      case Ended::by_caller:
+        return {ErrorCode::cancelled, cat("reading ", path, " was cancelled")};
+      case Ended::by_scans:
+        return {ErrorCode::invalid_argument,
+                cat(path, " has more than ", kMostScans, " scans: save it again first")};
+      case Ended::by_data:
+        break;
+    }
+    return damaged(path, error_.message);
+  }
 
  private:
   struct Error {
@@ -150,6 +204,24 @@ class JpegReader {
     std::jmp_buf place;
     char message[JMSG_LENGTH_MAX];
   };
+
+  enum class Ended { by_data, by_caller, by_scans };
+
+  struct Progress {
+    jpeg_progress_mgr manager = {};
+    const std::function<bool()>* stops = nullptr;
+    Ended ended = Ended::by_data;
+  };
+
+  // Called by libjpeg for each row of blocks, in each scan.
+  static void look(j_common_ptr jpeg) {
+    auto* progress = reinterpret_cast<Progress*>(jpeg->progress);
+    const int scan = reinterpret_cast<jpeg_decompress_struct*>(jpeg)->input_scan_number;
+    const bool is_wanted = !*progress->stops || !(*progress->stops)();
+    if (is_wanted && scan <= kMostScans) return;
+    progress->ended = is_wanted ? Ended::by_scans : Ended::by_caller;
+    std::longjmp(reinterpret_cast<Error*>(jpeg->err)->place, 1);
+  }
 
   static void leave(j_common_ptr jpeg) {
     auto* error = reinterpret_cast<Error*>(jpeg->err);
@@ -159,13 +231,16 @@ class JpegReader {
 
   jpeg_decompress_struct jpeg_ = {};
   Error error_ = {};
+  Progress progress_ = {};
 };
 
-Result<Picture> read_jpeg(const std::string& path, std::string_view bytes, uint64_t most_pixels) {
-  JpegReader reader(bytes);
-  if (!reader.begin()) return damaged(path, reader.message());
-  KINGLET_ASSIGN(Picture picture, picture_for(path, reader.width(), reader.height(), most_pixels));
-  if (!reader.read(picture)) return damaged(path, reader.message());
+Result<Picture> read_jpeg(const std::string& path, std::string_view bytes,
+                          const PictureLimits& limits) {
+  JpegReader reader(bytes, limits.stops);
+  if (!reader.begin()) return reader.error(path);
+  KINGLET_TRY(check_pixels(path, reader.width(), reader.height(), bytes.size(), limits.pixels));
+  KINGLET_ASSIGN(Picture picture, Picture::create(reader.width(), reader.height()));
+  if (!reader.read(picture)) return reader.error(path);
   if (reader.is_damaged()) return damaged(path, "its data is damaged or ends too early");
   return turned(std::move(picture), reader.orientation());
 }
@@ -173,25 +248,25 @@ Result<Picture> read_jpeg(const std::string& path, std::string_view bytes, uint6
 }  // namespace
 
 Result<Picture> decode_picture(const std::string& name, std::string_view bytes,
-                               uint64_t most_pixels) {
-  if (bytes.starts_with("\x89PNG")) return read_png(name, bytes, most_pixels);
-  if (bytes.starts_with("\xFF\xD8")) return read_jpeg(name, bytes, most_pixels);
+                               const PictureLimits& limits) {
+  if (bytes.starts_with("\x89PNG")) return read_png(name, bytes, limits.pixels);
+  if (bytes.starts_with("\xFF\xD8")) return read_jpeg(name, bytes, limits);
   return Error{ErrorCode::unsupported_feature, cat(name, " is neither a PNG nor a JPEG file")};
 }
 
 #else
 
-Result<Picture> decode_picture(const std::string& name, std::string_view, uint64_t) {
+Result<Picture> decode_picture(const std::string& name, std::string_view, const PictureLimits&) {
   return Error{ErrorCode::unsupported_feature,
                cat(name, ": this program was built without libpng and libjpeg")};
 }
 
 #endif
 
-Result<Picture> read_picture(const std::string& path) {
+Result<Picture> read_picture(const std::string& path, const PictureLimits& limits) {
   const auto file = read_text_file(path);
   if (!file.ok()) return file.error();
-  return decode_picture(path, file.value());
+  return decode_picture(path, file.value(), limits);
 }
 
 }  // namespace kinglet::cli

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "cli/commands.h"
@@ -24,8 +25,8 @@ std::string model_name(const ServeOptions& options, const GgufHeader& header) {
 // The most pixels of a client's picture: 200 MB. The program's own user may read larger pictures.
 constexpr uint64_t kMostPixels = uint64_t{1} << 26;
 
-Result<Picture> decode_sent(const std::string& file) {
-  return decode_picture("a picture", file, kMostPixels);
+Result<Picture> decode_sent(const std::string& file, const std::function<bool()>& stops) {
+  return decode_picture("a picture", file, {.pixels = kMostPixels, .stops = stops});
 }
 
 // Returns the chosen folder, or that of the demo page if the program runs in the project's folder.

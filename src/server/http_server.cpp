@@ -388,7 +388,10 @@ Json HttpServer::model_list() const {
 ApiResult<PictureJob::Parts> HttpServer::look(const std::string& file, const Patience& patience) {
   std::unique_lock lock(open_picture_, std::defer_lock);
   while (!lock.try_lock_for(kTimeToTry)) KINGLET_TRY(patience());
-  auto picture = options_.decode(file);
+  ApiStatus waiting;
+  auto picture = options_.decode(file, [&] { return !(waiting = patience()).ok(); });
+  KINGLET_TRY(waiting);
+  KINGLET_TRY(patience());
   if (picture.ok()) return read_picture(scheduler_, std::move(picture.value()), patience);
   const Error& error = picture.error();
   if (error.code == ErrorCode::out_of_memory) return error;

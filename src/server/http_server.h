@@ -20,8 +20,10 @@
 
 namespace kinglet::server {
 
-// Decodes the bytes of a picture file. Called on any thread.
-using Decoder = std::function<Result<Picture>(const std::string& file)>;
+// Decodes the bytes of a picture file. Called on any thread. `stops` tells again and again whether
+// to stop, which is ErrorCode::cancelled.
+using Decoder =
+    std::function<Result<Picture>(const std::string& file, const std::function<bool()>& stops)>;
 
 struct HttpOptions {
   GuardOptions guard;

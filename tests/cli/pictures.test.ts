@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { png, turnedJpeg, type Pixel } from './picture-files.ts';
+import { progressiveJpeg, png, turnedJpeg, type Pixel } from './picture-files.ts';
 import { expectFailure, fixture, kinglet, stories } from './program.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kinglet-pictures-'));
@@ -93,6 +93,11 @@ describe('kinglet generate --image', () => {
     expectFailure([...withReader, gif], /is neither a PNG nor a JPEG file/);
     const cut = file('cut.png', png(16, 16, () => [1, 2, 3, 255]).subarray(0, 60));
     expectFailure([...withReader, cut], /cut.png cannot be read as a picture/);
+    // Fewer than 150 bytes, for which decoding would take gigabytes.
+    const wide = file('wide.jpg', progressiveJpeg(20_000, 20_000, 1));
+    expectFailure([...withReader, wide], / bytes, too few for 20000 x 20000 pixels/);
+    const slow = file('slow.jpg', progressiveJpeg(500, 500, 1000));
+    expectFailure([...withReader, slow], /has more than 100 scans/);
     const torn = file('torn.jpg', turnedJpeg.subarray(0, 300));
     expectFailure([...withReader, torn], /torn.jpg cannot be read as a picture/);
     expectFailure(

@@ -3,9 +3,10 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { deflateSync } from 'node:zlib';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { png, turnedJpeg } from '../cli/picture-files.ts';
+import { png, progressiveJpeg, turnedJpeg } from '../cli/picture-files.ts';
 import { expectFailure, fixture, kinglet } from '../cli/program.ts';
 import { metric, serve, type Served } from './serve-program.ts';
 import { withChatTemplate } from './support.ts';
@@ -98,6 +99,20 @@ test('several answers see their own pictures at a time, and a stream sees one', 
   expect(streamed).toBe(answers[1]?.said);
 });
 
+test('what a PNG holds besides its pixels is not unpacked', async () => {
+  const words = Buffer.concat([Buffer.from('a\0\0'), deflateSync(Buffer.alloc(7_000_000))]);
+  const texts = Array.from({ length: 60 }, () => ({ type: 'zTXt', data: words }));
+  const full = png(40, 30, (x, y) => [x * 6, y * 8, 99, 255], 30, texts);
+  const resident = () => {
+    const status = readFileSync(`/proc/${String(seeing.process.pid)}/status`, 'utf8');
+    return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]);
+  };
+  await look([image(pattern), text('a')]);
+  const before = resident();
+  expect((await look([image(full), text('a')])).said).toBe(told('<image>a', pattern));
+  expect(resident() - before).toBeLessThan(100 << 10); // KiB
+});
+
 test('a message cannot spell where a picture is', async () => {
   const { said } = await look([text('<picture-0>'), image(pattern)]);
   expect(said).toBe(told('<picture-0><image>', pattern));
@@ -112,6 +127,13 @@ test.each<[string, Part, RegExp]>([
   ['a GIF', image(Buffer.from('GIF89a....'), 'image/gif'), /neither a PNG nor a JPEG/],
   ['half a PNG', image(pattern.subarray(0, 60)), /cannot be read as a picture/],
   ['half a JPEG', image(turnedJpeg.subarray(0, 250)), /cannot be read as a picture/],
+  ['a huge JPEG', image(progressiveJpeg(9000, 9000, 1), 'image/jpeg'), /at most 67108864/],
+  [
+    'a JPEG too small for its size',
+    image(progressiveJpeg(8000, 8000, 1)),
+    /too few for 8000 x 8000/,
+  ],
+  ['a JPEG of many scans', image(progressiveJpeg(500, 500, 1000)), /has more than 100 scans/],
   ['a huge one', image(hugePng()), /expected at most 67108864/],
   ['no URL', { type: 'image_url' } as Part, /must hold "image_url": \{"url": …\}/],
   ['sounds', { type: 'input_audio', input_audio: { data: '', format: 'wav' } }, /"input_audio"/],
