@@ -48,6 +48,15 @@ constexpr auto kCalls = std::to_array<KnownCalls>({
       &kFunctionGemmaNotation}},
     {"<|tool_call_start|>", kLfm2},
     {"<|tool_list_start|>", kLfm2},
+    // Apertus
+    {"<|tools_prefix|>",
+     {CallSyntax::keyed_json, "<|tools_prefix|>", "<|tools_suffix|>", {}, &kApertusNotation}},
+    // Command R7B and A
+    {"<|START_ACTION|>",
+     {CallSyntax::json, "<|START_ACTION|>", "<|END_ACTION|>", {}, &kCommandNotation}},
+    // Seed-OSS
+    {"<seed:tool_call>",
+     {CallSyntax::parameters, "<seed:tool_call>", "</seed:tool_call>", {}, &kSeedNotation}},
     // MiniCPM5
     {"<function name=", {CallSyntax::xml, "<function", {}, {}, &kMiniCpm5Notation}},
     // Qwen 3.5 and Qwen3-Coder

@@ -37,6 +37,22 @@ constexpr CallNotation gemma(std::string_view begin, std::string_view between, s
           .has_python_words = true};
 }
 
+// `space` is around the values of parameters.
+constexpr CallNotation with_parameters(std::string_view begin, std::string_view between,
+                                       std::string_view end, std::string_view space) {
+  return {.begin = begin,
+          .name_end = ">\n",
+          .between = between,
+          .end = end,
+          .argument_begin = "<parameter=",
+          .key_end = space.empty() ? ">" : ">\n",
+          .value_end = space.empty() ? "</parameter>\n" : "\n</parameter>\n",
+          .arguments_end = "</function>",
+          .text_end = "</parameter>",
+          .has_plain_names = true,
+          .has_python_words = true};
+}
+
 }  // namespace
 
 constexpr CallNotation kHermesNotation = in_json(
@@ -75,18 +91,23 @@ constexpr CallNotation kFunctionGemmaNotation =
     gemma("<start_function_call>call:", "<end_function_call><start_function_call>call:",
           "<end_function_call>", "<escape>");
 
+constexpr CallNotation kApertusNotation = {.begin = R"(<|tools_prefix|>[{")",
+                                           .name_end = R"(": )",
+                                           .between = R"(}, {")",
+                                           .end = "}]<|tools_suffix|>"};
+
+constexpr CallNotation kCommandNotation = {
+    .begin = "<|START_ACTION|>[\n    {\"tool_call_id\": \"0\", \"tool_name\": \"",
+    .name_end = R"(", "parameters": )",
+    .between = "},\n    {\"tool_call_id\": \"0\", \"tool_name\": \"",
+    .end = "}\n]<|END_ACTION|>"};
+
 // Arguments that are not strings are JSON, with the words of JSON or Python (true or True).
-constexpr CallNotation kQwen35Notation = {.begin = "<tool_call>\n<function=",
-                                          .name_end = ">\n",
-                                          .between = "\n</tool_call>\n<tool_call>\n<function=",
-                                          .end = "\n</tool_call>",
-                                          .argument_begin = "<parameter=",
-                                          .key_end = ">\n",
-                                          .value_end = "\n</parameter>\n",
-                                          .arguments_end = "</function>",
-                                          .text_end = "</parameter>",
-                                          .has_plain_names = true,
-                                          .has_python_words = true};
+constexpr CallNotation kQwen35Notation = with_parameters(
+    "<tool_call>\n<function=", "\n</tool_call>\n<tool_call>\n<function=", "\n</tool_call>", "\n");
+constexpr CallNotation kSeedNotation =
+    with_parameters("<seed:tool_call>\n<function=",
+                    "\n</seed:tool_call>\n<seed:tool_call>\n<function=", "\n</seed:tool_call>", "");
 
 constexpr CallNotation kMiniCpm5Notation = {.begin = "<function name=\"",
                                             .name_end = "\">",

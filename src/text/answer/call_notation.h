@@ -65,7 +65,10 @@ extern const CallNotation kGranite3Notation;
 extern const CallNotation kLfm2Notation;
 extern const CallNotation kGemma4Notation;
 extern const CallNotation kFunctionGemmaNotation;
+extern const CallNotation kApertusNotation;
+extern const CallNotation kCommandNotation;
 extern const CallNotation kQwen35Notation;
+extern const CallNotation kSeedNotation;
 extern const CallNotation kMiniCpm5Notation;
 
 }  // namespace kinglet

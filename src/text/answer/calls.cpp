@@ -37,7 +37,8 @@ Reading read_members(LiteralReader& reader, CallPrefix& call, bool is_inner) {
     if (read != Reading::whole) return read;
     reader.skip_space();
     const bool is_string = reader.rest.starts_with('"');
-    if (key == "name" && call.name.empty()) {
+    const bool is_name = key == "name" || key == "tool_name";
+    if (is_name && call.name.empty()) {
       read = reader.plain_string(call.name);
     } else if (key == "function" && !is_inner && !is_string) {
       read = read_members(reader, call, true);
@@ -60,6 +61,27 @@ CallPrefix read_json(std::string_view text, std::string_view quote) {
   LiteralReader reader{text, quote};
   const Reading read = read_members(reader, call, false);
   if (read == Reading::whole && call.arguments.empty()) call.arguments = "{}";
+  return finished(std::move(call), read, text, reader);
+}
+
+// Reads an object whose only key is the name; any other object, as read_json() does.
+CallPrefix read_keyed_json(std::string_view text, std::string_view quote) {
+  CallPrefix call;
+  LiteralReader reader{text, quote};
+  std::string name;
+  Reading read = reader.skip("{");
+  if (read == Reading::whole) read = reader.plain_string(name);
+  if (read == Reading::whole) read = reader.skip(":");
+  if (read == Reading::whole) {
+    reader.skip_space();
+    if (reader.rest.starts_with('"')) return read_json(text, quote);
+    call.name = std::move(name);
+    read = reader.rest.empty()            ? Reading::open
+           : reader.rest.starts_with('{') ? reader.value(call.arguments)
+                                          : Reading::broken;
+    call.has_whole_arguments = read == Reading::whole;
+  }
+  if (read == Reading::whole) read = reader.skip("}");
   return finished(std::move(call), read, text, reader);
 }
 
@@ -290,8 +312,12 @@ const KnownTool* find_tool(const std::vector<KnownTool>& tools, std::string_view
 
 CallPrefix read_call(CallSyntax syntax, std::string_view text, std::string_view quote,
                      const std::vector<KnownTool>& tools) {
-  if (without_leading_space(text).starts_with('{')) return read_json(text, quote);
+  if (without_leading_space(text).starts_with('{') && syntax != CallSyntax::keyed_json) {
+    return read_json(text, quote);
+  }
   switch (syntax) {
+    case CallSyntax::keyed_json:
+      return read_keyed_json(text, quote);
     case CallSyntax::json:
       return read_json(text, quote);
     case CallSyntax::named_json:

@@ -43,11 +43,13 @@ uint8_t type_of_json(std::string_view json);
 const KnownTool* find_tool(const std::vector<KnownTool>& tools, std::string_view name);
 
 enum class CallSyntax : uint8_t {
-  json,          // {"name": "f", "arguments": {"x": 1}}            (Hermes, Llama 3, Granite)
+  json,  // {"name": "f", "arguments": {"x": 1}}            (Hermes, Llama 3, Granite; Command has
+         // other keys)
+  keyed_json,    // {"f": {"x": 1}}                                 (Apertus)
   named_json,    // f[ARGS]{"x": 1}, f[CALL_ID]id[ARGS]{"x": 1}     (Mistral)
   python,        // f(x=1)                                          (LFM2)
   named_object,  // call:f{x:1}                                     (Gemma 4, FunctionGemma)
-  parameters,    // <function=f><parameter=x>1</parameter></function>          (Qwen 3.5)
+  parameters,    // <function=f><parameter=x>1</parameter></function>          (Qwen 3.5, Seed-OSS)
   xml,           // <function name="f"><param name="x">1</param></function>    (MiniCPM5)
 };
 

@@ -263,6 +263,35 @@ TEST(AnswerReader, TakesForAStringWhatIsNoOtherAllowedValue) {
   check({kQwen35, answer("other", "12345"), "|call:f|{\"other\":12345}"}, known);
 }
 
+TEST(AnswerReader, ReadsApertusCalls) {
+  constexpr std::string_view kApertus = "{{ tools }} <|tools_prefix|> <|inner_suffix|>";
+  check({kApertus,
+         "<|inner_prefix|>Hm<|inner_suffix|><|tools_prefix|>[{\"weather\": {\"city\": \"Rome\"}}, "
+         "{\"get_time\": {}}]<|tools_suffix|>So.",
+         "|thought:Hm|call:weather|{\"city\":\"Rome\"}|call:get_time|{}|text:So."});
+  check({kApertus, "<|tools_prefix|>[{\"name\": \"get_time\", \"arguments\": {}}]<|tools_suffix|>",
+         "|call:get_time|{}"});
+  check({kApertus, "<|tools_prefix|>[{\"fly\": {}}]<|tools_suffix|>",
+         "|text:<|tools_prefix|>[{\"fly\": {}}]<|tools_suffix|>"});
+  EXPECT_FALSE(is_whole(kApertus, "<|tools_prefix|>[{\"weather\": {\"city\": \"Ro"));
+}
+
+TEST(AnswerReader, ReadsCommandsCalls) {
+  check(
+      {"{{ tools }} <|START_ACTION|> <|END_THINKING|>",
+       "<|START_THINKING|>Hm<|END_THINKING|><|START_ACTION|>[\n    {\"tool_call_id\": \"0\", "
+       "\"tool_name\": \"weather\", \"parameters\": {\"city\": \"Rome\"}},\n    {\"tool_call_id\": "
+       "\"1\", \"tool_name\": \"get_time\", \"parameters\": {}}\n]<|END_ACTION|>",
+       "|thought:Hm|call:weather|{\"city\":\"Rome\"}|call:get_time|{}"});
+}
+
+TEST(AnswerReader, ReadsSeedsCalls) {
+  check({"{{ tools }} <seed:tool_call> <function= </seed:think>",
+         "<seed:think>Hm</seed:think><seed:tool_call>\n<function=weather>\n<parameter=city>12"
+         "</parameter>\n<parameter=days>12</parameter>\n</function>\n</seed:tool_call>",
+         "|thought:Hm|call:weather|{\"city\":\"12\",\"days\":12}"});
+}
+
 TEST(AnswerReader, ReadsGranitesCalls) {
   check({kGranite3, "<|tool_call|>[{\"name\": \"get_time\", \"arguments\": {}}]",
          "|call:get_time|{}"});
