@@ -194,6 +194,15 @@ describe('refuses, by name', () => {
       { $defs: { a: { $ref: '#/$defs/a', type: 'null' } }, $ref: '#/$defs/a' },
       /is defined by itself/,
     ],
+    [{ $ref: '#' }, /is defined by itself/],
+    [{ anyOf: [{ type: 'null' }, { $ref: '#' }] }, /is defined by itself/],
+    [
+      {
+        ...{ $ref: '#/$defs/a' },
+        $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } },
+      },
+      /is defined by itself/,
+    ],
     [{ items: { $id: 'x' } }, /"\$id" is only supported at the top/],
     ['text', /at #: found "text", expected a schema/],
     [null, /found null/],
@@ -223,6 +232,22 @@ test.each([
   [{ propertyNames: { enum: ['a'] }, required: ['b'] }],
 ])('says that no value is valid under %j', (schema) => {
   expect(refusal(schema)).toBe('jsonSchema, at #: no value is valid');
+});
+
+test('accepts unneeded escapes in patterns, as ECMAScript does', () => {
+  const plain = '^[\\w\\-_]+@"- x/$';
+  const escaped = '^[\\w\\-\\_]+\\@\\"\\-\\ x\\/$';
+  const schema = (pattern: string) => ({ type: 'string', pattern });
+  expect(grammarOfSchema(schema(escaped))).toBe(grammarOfSchema(schema(plain)));
+  expect(refusal(schema('\\Z'))).toMatch(/it is not a regular expression/);
+});
+
+test('takes objects of many optional properties', () => {
+  const names = Array.from({ length: 150 }, (_, i) => `k${String(i)}`);
+  const properties = Object.fromEntries(names.map((name) => [name, { type: 'null' }]));
+  const grammar = new Gbnf(grammarOfSchema({ properties, additionalProperties: false }));
+  expect(grammar.matches('{"k7":null,"k149":null}')).toBe(true);
+  expect(grammar.matches('{"k149":null,"k7":null}')).toBe(false);
 });
 
 test('refuses schemas that hold themselves, or very many', () => {

@@ -123,6 +123,8 @@ class SchemaCompiler {
   #depth = 0;
   /** How many indented objects and lists are around the current value. */
   #level = 0;
+  /** The references that are being followed, and whose value has not begun. */
+  #open = new Set<string>();
   #place: Place;
 
   /** `texts`: only for a schema of arguments: the names of those that are strings. */
@@ -175,11 +177,14 @@ class SchemaCompiler {
     const target = this.#resolver.resolve(reference, at);
     const pointer = String(reference);
     const key = `${String(this.#level)} ${this.#place} ${pointer}`;
+    if (this.#open.has(key)) throw schemaError(at, `"${pointer}" is defined by itself`);
     const known = this.#namesOfReferences.get(key);
     if (known !== undefined) return known;
     const name = this.#rules.newName(pointer);
     this.#namesOfReferences.set(key, name);
+    this.#open.add(key);
     const body = this.#convert(target, pointer);
+    this.#open.delete(key);
     if (body === undefined) throw schemaError(pointer, 'no value is valid');
     this.#rules.define(name, body);
     return name;
@@ -326,12 +331,12 @@ class SchemaCompiler {
   }
 
   #inside<T>(place: Place, make: () => T): T {
-    const outer = this.#place;
-    this.#place = place;
+    const outer = [this.#place, this.#open] as const;
+    [this.#place, this.#open] = [place, new Set()];
     try {
       return make();
     } finally {
-      this.#place = outer;
+      [this.#place, this.#open] = outer;
     }
   }
 
@@ -428,15 +433,15 @@ class SchemaCompiler {
   }
 
   /**
-   * Writes the members in their order, then any number of `pair`. From a given member on, `first`
-   * matches the rest if nothing has been written yet, and `next` if something has.
+   * Writes the members in their order, then any number of `pair`. From a given member on, `firsts`
+   * match the rest if nothing has been written yet, and `next` if something has.
    */
   #braces(members: Member[], pair: string | undefined, at: string): string {
     const { argumentSeparator, argumentsBegin, argumentsEnd } = this.#notation;
     const areTagged = this.#areTagged();
     const comma = areTagged ? literal(argumentSeparator) : this.#comma();
     let next = pair === undefined ? '' : repeat(sequence(comma, pair), 0, undefined);
-    let first = pair === undefined ? undefined : sequence(pair, next);
+    let firsts = pair === undefined ? [] : [sequence(pair, next)];
     let mayBeEmpty = true;
     for (const { text, isRequired } of [...members].reverse()) {
       const after = next === '' ? [] : [this.#rules.add(below(at, 'next'), next)];
@@ -444,13 +449,14 @@ class SchemaCompiler {
       const only = sequence(text, ...after);
       if (isRequired) {
         next = another;
-        first = only;
+        firsts = [only];
         mayBeEmpty = false;
       } else {
         next = after[0] === undefined ? `${another}?` : alternatives([another, after[0]]);
-        first = first === undefined ? only : alternatives([only, first]);
+        firsts.unshift(only);
       }
     }
+    const first = firsts.length === 0 ? undefined : alternatives(firsts);
     if (!areTagged) return this.#enclosed('{', first, '}', mayBeEmpty);
     const inside = first === undefined ? '""' : mayBeEmpty ? `${first}?` : first;
     return sequence(literal(argumentsBegin), inside, literal(argumentsEnd));
