@@ -208,7 +208,7 @@ TEST(State, NamesTheKindsThatDiffer) {
   ThreadPool pool;
   SessionOptions options{.n_ctx = 64, .k_kind = KvKind::q8, .v_kind = KvKind::q8};
   const auto saved = make_session(loaded, pool, options);
-  ASSERT_TRUE(saved->append(tokens_of(9)).ok());
+  ASSERT_TRUE(saved->append(story_tokens(9)).ok());
   options.k_kind = KvKind::f16;
   const auto other = make_session(loaded, pool, options);
   const std::string message = restore_state(*other, save(*saved)).error().message;
