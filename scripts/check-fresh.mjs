@@ -123,9 +123,9 @@ async function runEverything(name) {
 async function checkSetup(name) {
   await inSystem(name, async (system) => {
     await system.run('scripts/setup wasm');
-    await system.run('node scripts/build-wasm.mjs --configure');
     await tellStory(system);
     await system.run('scripts/setup native');
+    await system.run('node scripts/build-wasm.mjs --configure');
     await system.run('cmake --preset native');
     await system.run('scripts/setup sanitize');
     await system.run(

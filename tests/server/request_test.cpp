@@ -105,7 +105,7 @@ TEST_F(RequestTest, RefusesUnknownFieldsAtEveryDepth) {
                 R"("tools": [{"type": "function", "function": {"name": "f", "params": {}}}])"),
             "tools[0].function.params");
   EXPECT_EQ(wrong_field_of_chat(R"("tools": [{"type": "function", "function": {"name": "f"}}],
-                "tool_choice": {"type": "function", "function": {"name": "f", "x": 1}}})"),
+                "tool_choice": {"type": "function", "function": {"name": "f", "x": 1}})"),
             "tool_choice.function.x");
 }
 
