@@ -154,7 +154,12 @@ describe('a loaded model', () => {
     };
     const best = await first({});
     expect(best.top).toHaveLength(4);
-    expect(best.top![0]).toEqual({ token: best.token, text: best.text, logprob: best.logprob });
+    expect(best.top![0]).toEqual({
+      token: best.token,
+      text: best.text,
+      bytes: best.tokenBytes,
+      logprob: best.logprob,
+    });
     const session = await model.newSession();
     const logits = await session.decode(await model.tokenize(opening));
     const sum = logits.reduce((total, logit) => total + Math.exp(logit), 0);

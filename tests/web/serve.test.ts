@@ -439,21 +439,6 @@ describe('clients that vanish or drip', () => {
     }
   });
 
-  test('those that send nothing make room for others, and hold up no end', async () => {
-    const small = await serve(stories, ['--parallel', '1', '--max-queue', '0']);
-    const idle = Array.from({ length: 300 }, () => rawConnection(small.port));
-    await Promise.all(
-      idle.map(({ socket }) => new Promise((resolve) => socket.once('connect', resolve))),
-    );
-    const before = performance.now();
-    expect((await small.client.completions.create(once)).choices).toHaveLength(1);
-    expect(performance.now() - before).toBeLessThan(3000);
-    const ending = performance.now();
-    expect(await small.stop()).toBe(0);
-    expect(performance.now() - ending).toBeLessThan(3000);
-    for (const { socket } of idle) socket.destroy();
-  });
-
   test('one that drips its request is given up, and blocks nobody', async () => {
     const { socket, answer } = rawConnection(narrow.port);
     socket.write('POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n');

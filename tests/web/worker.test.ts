@@ -190,11 +190,13 @@ describe('generating', () => {
     for await (const piece of model.generate('a', { maxTokens: 1, logprobs: 2 })) {
       pieces.push(piece);
     }
+    const bytesOf = (text: string) => new TextEncoder().encode(text);
     const top = [
-      { token: 115, text: 's', logprob: -0.5 },
-      { token: 33, text: '!', logprob: -1.5 },
+      { token: 115, text: 's', bytes: bytesOf('s'), logprob: -0.5 },
+      { token: 33, text: '!', bytes: bytesOf('!'), logprob: -1.5 },
     ];
-    expect(pieces).toEqual([{ text: 's', token: 115, logprob: -0.5, top }]);
+    const spelled = { tokenText: 's', tokenBytes: bytesOf('s') };
+    expect(pieces).toEqual([{ text: 's', token: 115, ...spelled, logprob: -0.5, top }]);
     for await (const piece of model.generate('a', { maxTokens: 1 })) {
       expect(piece).toEqual({ text: 's', token: 115 });
     }
