@@ -1,6 +1,6 @@
 // Faults in a page that runs for hours, in headless Chromium: workers that die, downloads that are
-// cut off, tabs that share a cache or go to sleep. After each fault, the page must go on and generate
-// the same story as without the fault. interruptions.test.ts has users who change their mind.
+// cut off, tabs that share a cache or go to sleep, users who change their mind. After each fault,
+// the page must go on and generate the same story as without the fault.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
@@ -9,9 +9,11 @@ import { launchChromium } from '../../scripts/chromium.mjs';
 import { startFaultyServer } from './faulty-server.ts';
 import type { FaultyServer } from './faulty-server.ts';
 import { hideablePages } from './hideable-page.ts';
+import { abortable, interruptInPage, operations } from './interruptions.ts';
+import type { Interruptions } from './interruptions.ts';
 import { loadInPage, nTokens, opening } from './loading-page.ts';
 import type { PageLoadOptions } from './loading-page.ts';
-import { seededRandom, storyModel, tellByCli } from './support.ts';
+import { seededRandom, storyModel, tellByCli, withChatTemplate } from './support.ts';
 
 const bytes = new Uint8Array(readFileSync(storyModel));
 const path = '/model.gguf';
@@ -270,5 +272,71 @@ describe('a page that was hidden and frozen', () => {
     const { states, text } = await telling;
     expect(text).toBe(tellByCli(opening, 200));
     expect(states).toEqual(expect.arrayContaining(['hidden', 'freeze', 'resume']));
+  });
+});
+
+const chatPath = '/chat.gguf';
+const interrupt = (interruptions: Interruptions) => {
+  const template = '{{ messages[0].content }}';
+  server.files.set(chatPath, { bytes: withChatTemplate(bytes, template) });
+  return interruptInPage(page, chatPath, story, interruptions);
+};
+
+describe('what is disposed of', () => {
+  it.each(operations)(
+    'in the middle of %s is gone, and the next model works',
+    async (operation) => {
+      const outcomes = await interrupt({ operation, by: 'dispose', nTimes: 8, seed: 4 });
+      expect(new Set(['done', ...outcomes])).toEqual(new Set(['done', 'disposed']));
+    },
+  );
+
+  it.each(operations)(
+    'if it is but a session, in %s, leaves the model alone',
+    async (operation) => {
+      const outcomes = await interrupt({ operation, by: 'disposeSession', nTimes: 20, seed: 5 });
+      for (const outcome of outcomes) expect(['done', 'disposed']).toContain(outcome);
+    },
+  );
+});
+
+describe('work that is aborted', () => {
+  it.each(abortable)('again and again at random leaves the model alone: %s', async (operation) => {
+    const outcomes = await interrupt({ operation, by: 'abort', nTimes: 150, seed: 6 });
+    expect(new Set(['done', ...outcomes])).toEqual(new Set(['done', 'AbortError']));
+    expect(outcomes.filter((outcome) => outcome === 'AbortError').length).toBeGreaterThan(40);
+  });
+
+  it('a hundred times while it loads leaves nothing behind', { timeout: 120_000 }, async () => {
+    const { aborted, text } = await page.evaluate(
+      async ([from, prompt, maxTokens, seed]) => {
+        let x = seed;
+        const random = (n: number) => {
+          x = (Math.imul(x, 1_664_525) + 1_013_904_223) >>> 0;
+          return Math.floor((x / 2 ** 32) * n);
+        };
+        let nAborted = 0;
+        for (let i = 0; i < 100; ++i) {
+          const controller = new AbortController();
+          setTimeout(() => {
+            controller.abort();
+          }, random(120));
+          try {
+            const model = await kinglet.Kinglet.load(from, { signal: controller.signal });
+            model.dispose();
+          } catch (error) {
+            if ((error as Error).name !== 'AbortError') throw error;
+            nAborted += 1;
+          }
+        }
+        const model = await kinglet.Kinglet.load(from, { nThreads: 1 });
+        const result = await model.generate(prompt, { temperature: 0, maxTokens }).result;
+        model.dispose();
+        return { aborted: nAborted, text: result.text };
+      },
+      [path, opening, nTokens, 3] as const,
+    );
+    expect(aborted).toBeGreaterThan(10);
+    expect(text).toBe(story);
   });
 });

@@ -1,6 +1,4 @@
 // Random operations in a live page of each browser; the text that each one must generate is known.
-// The three storms run beside each other: where one waits, for threads that start or on purpose,
-// the others compute. They take about a minute: each loads some 60 models, most on several threads.
 import { readFileSync } from 'node:fs';
 import { Kinglet } from 'kinglet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -26,7 +24,7 @@ beforeAll(async () => {
   stories = { simd128: text, 'relaxed-simd': tellByCli(opening, nTokens) };
 });
 
-describe.concurrent.each(browserNames)('%s', (name) => {
+describe.each(browserNames)('%s', (name) => {
   let server: FaultyServer;
   let page: AnyPage;
   beforeAll(async () => {
