@@ -21,7 +21,6 @@ export default defineConfig({
     server: { deps: { external: [/\/dist\//] } },
     // Also where there are two cores: half of the time a file waits, for a browser or on purpose.
     maxWorkers: Math.max(2, availableParallelism() - 1),
-    globalSetup: fileURLToPath(new URL('./tests/web/browser-pool.ts', import.meta.url)),
     // No test leaves a file in the user's folder.
     env: { KINGLET_CACHE: cache },
     testTimeout: 60_000,

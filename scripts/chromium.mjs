@@ -13,16 +13,6 @@ export function launchChromium(args = []) {
   return chromium.launch({ ...options, args: [...options.args, ...args] });
 }
 
-/** Starts a browser that several processes can use at the same time, by its `wsEndpoint()`. */
-export function launchChromiumServer() {
-  return chromium.launchServer({ ...options, host: '127.0.0.1' });
-}
-
-/** Returns the started browser; `close()` closes only the pages that were opened from here. */
-export function connectChromium(endpoint) {
-  return chromium.connect(endpoint);
-}
-
 /**
  * Starts a browser that stores its pages' files in a folder, like a user's browser. The browser
  * above keeps them in another process's memory, and reading them takes several times as long.

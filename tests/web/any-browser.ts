@@ -1,6 +1,7 @@
 // A page in any browser, so that one test can run in all of them.
-import { shareChromium, takeBrowser } from './shared-browsers.ts';
-import type { TakenBrowser } from './shared-browsers.ts';
+import { launchChromium } from '../../scripts/chromium.mjs';
+import { openFirefox, openWebKit } from './webdriver.ts';
+import type { Driven } from './webdriver.ts';
 
 /** The engines of Chrome and Edge, of Firefox, and of Safari. */
 export const browserNames = ['Chromium', 'Firefox', 'WebKit'] as const;
@@ -13,13 +14,13 @@ export interface AnyPage {
     run: (...parameters: P) => R | Promise<R>,
     ...parameters: P
   ): Promise<R>;
-  /** Closes the page; its browser is for the next file that asks for one. */
+  /** Closes the page and its browser, which has no other page. */
   close(): Promise<void>;
 }
 
 export async function openAnyPage(name: BrowserName): Promise<AnyPage> {
   if (name === 'Chromium') return openInChromium();
-  const driven = await takeBrowser(name);
+  const driven = await (name === 'Firefox' ? openFirefox() : openWebKit());
   return {
     goto: (url) => driven.goto(url),
     close: () => driven.close(),
@@ -48,7 +49,7 @@ export async function holdCache(page: AnyPage): Promise<void> {
 }
 
 async function openInChromium(): Promise<AnyPage> {
-  const browser = await shareChromium();
+  const browser = await launchChromium();
   const page = await browser.newPage();
   return {
     goto: async (url) => {
@@ -66,7 +67,7 @@ async function openInChromium(): Promise<AnyPage> {
 }
 
 async function evaluate<P extends unknown[], R>(
-  driven: TakenBrowser,
+  driven: Driven,
   run: (...parameters: P) => R | Promise<R>,
   parameters: P,
 ): Promise<R> {

@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { launchChromium } from '../../scripts/chromium.mjs';
 import { startFaultyServer } from './faulty-server.ts';
 import type { FaultyServer, ServedFile } from './faulty-server.ts';
 import { loadInPage, nTokens, opening } from './loading-page.ts';
 import type { PageLoadOptions } from './loading-page.ts';
-import { shareChromium } from './shared-browsers.ts';
 import { splitModel } from './split-model.ts';
 import { storyModel, tellByCli } from './support.ts';
 
@@ -21,7 +21,7 @@ let page: Page;
 let story: string;
 
 beforeAll(async () => {
-  browser = await shareChromium();
+  browser = await launchChromium();
   server = await startFaultyServer();
   story = tellByCli(opening, nTokens);
 });

@@ -13,7 +13,6 @@ import {
   openPanel,
   openSite,
   opening,
-  textOf,
 } from './demo-page.ts';
 import { storyModel, tellByCli, withChatTemplate } from './support.ts';
 
@@ -60,7 +59,7 @@ async function save(page: Page, title: string, kind: string) {
   await page.getByRole('button', { name: `Save ${title} as ${kind}` }).click();
   const file = await download;
   await page.locator('#panel-close').click();
-  return { name: file.suggestedFilename(), text: await textOf(file) };
+  return { name: file.suggestedFilename(), text: readFileSync(await file.path(), 'utf8') };
 }
 
 describe('conversations', () => {

@@ -1,11 +1,10 @@
 // Uses the built page in headless Chromium, as a visitor does.
 import { readFileSync } from 'node:fs';
-import { text } from 'node:stream/consumers';
 import type { AxeResults } from 'axe-core';
-import type { Browser, Download, Locator, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
+import { launchChromium } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
-import { shareChromium } from './shared-browsers.ts';
 import { root } from './support.ts';
 
 export const opening = 'Once upon a time';
@@ -20,13 +19,10 @@ export interface Site {
   close(): Promise<void>;
 }
 
-export async function openSite(
-  folder = `${root}demo/dist`,
-  openBrowser: () => Promise<Browser> = shareChromium,
-): Promise<Site> {
+export async function openSite(folder = `${root}demo/dist`): Promise<Site> {
   const threaded = await serve(folder, { isolated: true });
   const plain = await serve(folder, { isolated: false });
-  const browser = await openBrowser();
+  const browser = await launchChromium();
   return {
     ...{ browser, threaded, plain },
     async close() {
@@ -98,11 +94,6 @@ export async function answeredAgain(page: Page, exchange: Locator, name: string)
 export async function openPanel(page: Page, name: string): Promise<void> {
   await page.locator(`[data-panel=${name}]`).click();
   await page.locator('#panel:visible').waitFor();
-}
-
-/** Returns the text of a file that the page saves; a shared browser gives no path of it. */
-export async function textOf(saved: Download): Promise<string> {
-  return text(await saved.createReadStream());
 }
 
 /** Returns what the page says about the engine that runs. */

@@ -1,4 +1,5 @@
 // Pictures on the page: how they get into a question, and what the page shows and keeps of them.
+import { readFileSync } from 'node:fs';
 import { Kinglet } from 'kinglet';
 import type { ChatMessage, ContentPart } from 'kinglet';
 import type { Page } from 'playwright-core';
@@ -13,7 +14,6 @@ import {
   openPage,
   openPanel,
   openSite,
-  textOf,
 } from './demo-page.ts';
 import { startFaultyServer } from './faulty-server.ts';
 import type { NamedFile } from './seeing-page.ts';
@@ -404,9 +404,9 @@ describe('conversations with pictures', () => {
       await openPanel(page, 'history');
       const download = page.waitForEvent('download');
       await page.getByRole('button', { name: `Save What is this? as ${kind}` }).click();
-      const saved = await download;
+      const path = await (await download).path();
       await page.locator('#panel-close').click();
-      return textOf(saved);
+      return readFileSync(path, 'utf8');
     };
     const markdown = await save('Markdown');
     const [, data = ''] =

@@ -1,14 +1,12 @@
 // Requirements for every state of the page: accessibility, and a main thread that stays free.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { launchChromium } from '../../scripts/chromium.mjs';
 import type { Site } from './demo-page.ts';
 import { accessibilityFaults, openPage, openPanel, openSite } from './demo-page.ts';
 
 let site: Site;
 
 beforeAll(async () => {
-  // A browser of its own: a trace shows all pages of a browser.
-  site = await openSite(undefined, launchChromium);
+  site = await openSite();
 });
 
 afterAll(async () => {

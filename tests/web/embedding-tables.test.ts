@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Kinglet, KingletError, ModelCache } from 'kinglet';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { launchChromium } from '../../scripts/chromium.mjs';
 import { FolderStore } from '../../web/src/cache/folder-store.ts';
 import { postedLoadOptions } from '../../web/src/options.ts';
 import { planMemory } from '../../web/src/worker/memory-plan.ts';
@@ -13,7 +14,6 @@ import { browserNames, openAnyPage, openKinglet } from './any-browser.ts';
 import { startFaultyServer } from './faulty-server.ts';
 import type { FaultyServer } from './faulty-server.ts';
 import { loadInPage, nTokens, opening } from './loading-page.ts';
-import { shareChromium } from './shared-browsers.ts';
 import { splitModel, untiedModel } from './split-model.ts';
 import { storyModel, tellByCli } from './support.ts';
 
@@ -163,7 +163,7 @@ describe('in Chromium', () => {
   let context: BrowserContext;
   let page: Page;
   beforeAll(async () => {
-    browser = await shareChromium();
+    browser = await launchChromium();
   });
   afterAll(() => browser.close());
   beforeEach(async () => {

@@ -5,9 +5,9 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { launchChromium } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
 import { installPacked } from './packed.ts';
-import { shareChromium } from './shared-browsers.ts';
 import { root, storyModel, tellByCli, withChatTemplate } from './support.ts';
 
 const policy =
@@ -22,7 +22,7 @@ beforeAll(async () => {
   cpSync(join(folder, 'node_modules/kinglet/dist'), join(folder, 'script-module/kinglet'), {
     recursive: true,
   });
-  browser = await shareChromium();
+  browser = await launchChromium();
 }, 180_000);
 afterAll(async () => {
   await browser.close();

@@ -8,11 +8,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { launchChromiumWithProfile } from '../../scripts/chromium.mjs';
+import { launchChromium, launchChromiumWithProfile } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
 import type { AnyPage } from './any-browser.ts';
 import { openAnyPage } from './any-browser.ts';
-import { shareChromium } from './shared-browsers.ts';
 import { root, storyModel, tellByCli } from './support.ts';
 
 interface Told {
@@ -39,7 +38,7 @@ beforeAll(async () => {
   copyFileSync(storyModel, join(folder, 'model.gguf'));
   story = tellByCli('Once upon a time', 40);
   elsewhere = await serve(join(root, 'dist'), { isolated: false, headers: anyOrigin });
-  browser = await shareChromium();
+  browser = await launchChromium();
 });
 afterAll(async () => {
   await browser.close();

@@ -14,43 +14,45 @@ export interface Driven {
   goto(url: string): Promise<void>;
   /** Runs a function body in the page; its last argument is a callback for the answer (JSON). */
   executeAsync(script: string, args: unknown[]): Promise<unknown>;
-  /** Lets go of the browser, which runs on. */
-  leave(): Promise<void>;
-}
-
-/** Where a started browser takes commands: from any process, but from one at a time. */
-export type Address = { kind: 'Firefox'; port: number } | { kind: 'WebKit'; session: string };
-
-export interface Started {
-  address: Address;
-  end(): Promise<void>;
+  close(): Promise<void>;
 }
 
 const startMs = 60_000;
 /** Longer than any test: the test itself reports what takes too long. */
 const scriptMs = 3_600_000;
 
-export async function startFirefox(): Promise<Started> {
+export async function openFirefox(): Promise<Driven> {
   const program = programOf('firefox-esr', '/usr/bin/firefox-esr');
   const profile = mkdtempSync(join(tmpdir(), 'kinglet-firefox-'));
   // Firefox chooses a free port and writes it into its profile.
   writeFileSync(join(profile, 'user.js'), 'user_pref("marionette.port", 0);\n');
   const args = ['--headless', '--no-remote', '--profile', profile, '--marionette'];
   const firefox = new Program(program, args);
-  const end = async () => {
+  const close = async () => {
     await firefox.end();
     rmSync(profile, { recursive: true, force: true, maxRetries: 10 });
   };
-  return startOrEnd(end, async () => {
+  return openOrClose(close, async () => {
     const portFile = join(profile, 'MarionetteActivePort');
     const port = await until(() =>
       existsSync(portFile) ? Number(readFileSync(portFile, 'utf8')) || undefined : undefined,
     );
-    return { kind: 'Firefox', port };
+    const marionette = await Marionette.connect(port);
+    await marionette.send('WebDriver:NewSession', {});
+    await marionette.send('WebDriver:SetTimeouts', { script: scriptMs });
+    return {
+      goto: async (url) => {
+        await marionette.send('WebDriver:Navigate', { url });
+      },
+      executeAsync: async (script, scriptArgs) => {
+        const params = { script, args: scriptArgs };
+        return (await marionette.send('WebDriver:ExecuteAsyncScript', params)).value;
+      },
+    };
   });
 }
 
-export async function startWebKit(): Promise<Started> {
+export async function openWebKit(): Promise<Driven> {
   const program = programOf('webkit2gtk-driver', '/usr/bin/WebKitWebDriver');
   const binary = programOf(
     'webkit2gtk-driver',
@@ -61,14 +63,14 @@ export async function startWebKit(): Promise<Started> {
     ...['-displayfd', '1', '-nolisten', 'tcp', '-screen', '0', '1280x1024x24'],
   ]);
   let driver: Program | undefined;
-  const end = async () => {
+  const close = async () => {
     await driver?.end();
     await screen.end();
   };
-  return startOrEnd(end, async () => {
+  return openOrClose(close, async () => {
     const display = await until(() => /^\d+\n/.exec(screen.output)?.[0].trim());
-    const port = String(await freePort());
-    driver = new Program(program, [`--port=${port}`], {
+    const port = await freePort();
+    driver = new Program(program, [`--port=${String(port)}`], {
       DISPLAY: `:${display}`,
       WEBKIT_DISABLE_COMPOSITING_MODE: '1',
       // Safari gives isolated pages SharedArrayBuffer; WebKitGTK under WebDriver does not.
@@ -76,54 +78,32 @@ export async function startWebKit(): Promise<Started> {
       // The sandbox does not work for root; it is not needed, as the pages here are our own.
       WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS: '1',
     });
-    const url = `http://127.0.0.1:${port}`;
-    await until(() => webDriver(`${url}/status`, undefined).catch(() => undefined));
+    const send = (path: string, body: unknown) => webDriver(port, path, body);
+    await until(() => send('/status', undefined).catch(() => undefined));
     const options = { binary, args: ['--automation'] };
     const capabilities = { alwaysMatch: { 'webkitgtk:browserOptions': options } };
-    const created = await webDriver(`${url}/session`, { capabilities });
-    const session = `${url}/session/${(created as { sessionId: string }).sessionId}`;
-    await webDriver(`${session}/timeouts`, { script: scriptMs });
-    return { kind: 'WebKit', session };
+    const { sessionId } = (await send('/session', { capabilities })) as { sessionId: string };
+    const session = `/session/${sessionId}`;
+    await send(`${session}/timeouts`, { script: scriptMs });
+    return {
+      goto: async (url) => {
+        await send(`${session}/url`, { url });
+      },
+      executeAsync: (script, args) => send(`${session}/execute/async`, { script, args }),
+    };
   });
 }
 
-async function startOrEnd(
-  end: () => Promise<void>,
-  start: () => Promise<Address>,
-): Promise<Started> {
+async function openOrClose(
+  close: () => Promise<void>,
+  open: () => Promise<Omit<Driven, 'close'>>,
+): Promise<Driven> {
   try {
-    return { address: await start(), end };
+    return { ...(await open()), close };
   } catch (error) {
-    await end();
+    await close();
     throw error;
   }
-}
-
-export async function drive(address: Address): Promise<Driven> {
-  if (address.kind === 'WebKit') {
-    const { session } = address;
-    return {
-      goto: async (url) => {
-        await webDriver(`${session}/url`, { url });
-      },
-      executeAsync: (script, args) => webDriver(`${session}/execute/async`, { script, args }),
-      leave: () => Promise.resolve(),
-    };
-  }
-  const marionette = await Marionette.connect(address.port);
-  await marionette.send('WebDriver:NewSession', {});
-  await marionette.send('WebDriver:SetTimeouts', { script: scriptMs });
-  return {
-    goto: async (url) => {
-      await marionette.send('WebDriver:Navigate', { url });
-    },
-    executeAsync: async (script, args) =>
-      (await marionette.send('WebDriver:ExecuteAsyncScript', { script, args })).value,
-    leave: async () => {
-      await marionette.send('WebDriver:DeleteSession', {});
-      marionette.close();
-    },
-  };
 }
 
 /** Returns the first of the paths that exists. */
@@ -143,7 +123,7 @@ async function until<T>(get: () => T | undefined | Promise<T | undefined>): Prom
     if (value !== undefined) return value;
     if (performance.now() > end)
       throw new Error(`the browser did not start in ${String(startMs)} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
 
@@ -219,10 +199,6 @@ class Marionette {
     return result as { value?: unknown };
   }
 
-  close(): void {
-    this.#socket.destroy();
-  }
-
   #readMessages(): void {
     for (;;) {
       const colon = this.#received.indexOf(':');
@@ -239,17 +215,17 @@ class Marionette {
 }
 
 /** Sends a request to WebDriver's HTTP server: POST with a body, GET without one. */
-function webDriver(url: string, body: unknown): Promise<unknown> {
+function webDriver(port: number, path: string, body: unknown): Promise<unknown> {
   return new Promise((resolve, reject) => {
     // fetch() would give up on an answer that takes longer than five minutes.
     const method = body === undefined ? 'GET' : 'POST';
-    const sent = request(url, { method }, (response) => {
+    const sent = request({ host: '127.0.0.1', port, path, method }, (response) => {
       let text = '';
       response.setEncoding('utf8');
       response.on('data', (part: string) => (text += part));
       response.on('error', reject);
       response.on('end', () => {
-        if (response.statusCode !== 200) reject(new Error(`${url}: ${text}`));
+        if (response.statusCode !== 200) reject(new Error(`${path}: ${text}`));
         else resolve((JSON.parse(text) as { value: unknown }).value);
       });
     });
