@@ -140,7 +140,10 @@ test.each<[string, Part, RegExp]>([
 ])('%s is refused in words, and the server goes on', async (_, part, words) => {
   const refused = seeing.client.chat.completions.create(request([part, text('a')]));
   await expect(refused).rejects.toThrow(words);
-  await expect(refused).rejects.toMatchObject({ status: 400, param: expect.stringMatching(/^messages/) as string });
+  await expect(refused).rejects.toMatchObject({
+    status: 400,
+    param: expect.stringMatching(/^messages/) as string,
+  });
   expect((await look([image(pattern), text('a')])).said).toBe(told('<image>a', pattern));
 });
 
@@ -152,7 +155,10 @@ function hugePng(): Buffer {
 test('too many pictures, too long a prompt and too large a body are refused', async () => {
   const many = (n: number) =>
     seeing.client.chat.completions.create(request(Array.from({ length: n }, () => image(pattern))));
-  await expect(many(33)).rejects.toMatchObject({ status: 400, param: expect.stringMatching(/^messages/) as string });
+  await expect(many(33)).rejects.toMatchObject({
+    status: 400,
+    param: expect.stringMatching(/^messages/) as string,
+  });
   await expect(many(32)).rejects.toMatchObject({ status: 400, code: 'context_length_exceeded' });
   const large = look([link(`data:image/png;base64,${'A'.repeat(1_000_000)}`)]);
   await expect(large).rejects.toMatchObject({ status: 413 });
@@ -160,7 +166,10 @@ test('too many pictures, too long a prompt and too large a body are refused', as
 
 test('models without a reader refuse pictures, and readers of other models do not start', async () => {
   const refused = blind.client.chat.completions.create(request([image(pattern)]));
-  await expect(refused).rejects.toMatchObject({ status: 400, param: expect.stringMatching(/^messages/) as string });
+  await expect(refused).rejects.toMatchObject({
+    status: 400,
+    param: expect.stringMatching(/^messages/) as string,
+  });
   await expect(refused).rejects.toThrow(/the model reads text only/);
   const encoder = fixture('encoder/bert.gguf');
   expectFailure(['serve', '-m', encoder, '--mmproj', mmproj], /generates no text/);

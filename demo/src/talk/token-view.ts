@@ -4,6 +4,9 @@ import type { Piece, TokenLogprob } from 'kinglet';
 import { h } from '../ui/dom.ts';
 import { percent } from '../ui/format.ts';
 
+/** What a row of the list shows. */
+type Row = Omit<TokenLogprob, 'bytes'>;
+
 export class TokenView {
   readonly element = h('span', {
     ...{ class: 'tokens', role: 'group', 'aria-label': 'The answer, token by token' },
@@ -82,7 +85,7 @@ export class TokenView {
     if (!(target instanceof Node) || !this.element.contains(target)) this.#close();
   };
 
-  #row(index: number, piece: Piece, { token, text, logprob }: TokenLogprob): HTMLElement {
+  #row(index: number, piece: Piece, { token, text, logprob }: Row): HTMLElement {
     const isWritten = token === piece.token;
     // A control token ends the text, and a token that is part of a character cannot be continued.
     const canFollow = text !== '' && !text.includes('\ufffd');
@@ -144,12 +147,7 @@ export class TokenView {
 }
 
 /** The most probable tokens, and the written token if it is not among them. */
-function rows({
-  token,
-  text,
-  logprob = -Infinity,
-  top = [],
-}: Piece): Omit<TokenLogprob, 'bytes'>[] {
+function rows({ token, text, logprob = -Infinity, top = [] }: Piece): Row[] {
   const isAmong = top.some((candidate) => candidate.token === token);
   return isAmong ? top : [...top, { token, text, logprob }];
 }

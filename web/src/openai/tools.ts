@@ -36,7 +36,7 @@ export function chosenTools({
   if (choice.type === 'allowed_tools') {
     const { mode, tools: allowed } = choice.allowed_tools;
     if (!['auto', 'required'].includes(mode)) {
-      throw invalid(`the mode of allowed_tools must be "auto" or "required", not ${String(mode)}`);
+      throw invalid(`the mode of allowed_tools must be "auto" or "required", not ${mode}`);
     }
     const names = (allowed as { function?: { name?: unknown } }[]).map(
       (tool) => tool.function?.name,
