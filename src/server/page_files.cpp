@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kPiece = size_t{1} << 16;  // bytes that are read and sent at a time
 
-constexpr std::pair<std::string_view, const char*> kTypes[] = {
+constexpr std::pair<std::string_view, const char*> kMediaTypes[] = {
     {".css", "text/css"},         {".gif", "image/gif"},
     {".html", "text/html"},       {".ico", "image/x-icon"},
     {".jpeg", "image/jpeg"},      {".jpg", "image/jpeg"},
@@ -36,7 +36,7 @@ constexpr std::pair<std::string_view, const char*> kTypes[] = {
 const char* type_of(std::string_view path) {
   const size_t dot = path.rfind('.');
   if (dot == path.npos) return "application/octet-stream";
-  for (const auto& [ending, type] : kTypes) {
+  for (const auto& [ending, type] : kMediaTypes) {
     if (equal_ignoring_case(path.substr(dot), ending)) return type;
   }
   return "application/octet-stream";

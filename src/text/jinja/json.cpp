@@ -24,7 +24,10 @@ Dict without_doubles(Dict&& dict) {
   std::vector<size_t> order(entries.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto key = [&](size_t i) -> std::string_view { return entries[i].first.as_bytes(); };
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const int order_of_keys = key(a).compare(key(b));
+    return order_of_keys != 0 ? order_of_keys < 0 : a < b;
+  });
   std::vector<bool> is_double(entries.size(), false);
   for (size_t begin = 0, i = 1; i < order.size(); ++i) {
     if (key(order[i]) != key(order[begin])) {
@@ -40,7 +43,7 @@ Dict without_doubles(Dict&& dict) {
     if (n != i) entries[n] = std::move(entries[i]);
     ++n;
   }
-  entries.resize(n);
+  entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(n), entries.end());
   return std::move(dict);
 }
 
