@@ -110,10 +110,9 @@ bool is_sha256(const std::string& version) {
 }
 
 bool is_gguf_name(const std::string& path) {
-  constexpr std::string_view kExtension = ".gguf";
-  return path.size() >= kExtension.size() &&
-         equal_ignoring_case(std::string_view(path).substr(path.size() - kExtension.size()),
-                             kExtension);
+  constexpr std::string_view kEnding = ".gguf";
+  return path.size() >= kEnding.size() &&
+         equal_ignoring_case(std::string_view(path).substr(path.size() - kEnding.size()), kEnding);
 }
 
 // Returns the first bytes of a file; fewer if it is shorter.
