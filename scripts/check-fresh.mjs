@@ -57,8 +57,9 @@ if (!(options.system in systems)) {
 
 const folder = resolve(process.env.KINGLET_FRESH ?? join(root, 'build/fresh'));
 const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-// Where the project lies in the system, with the shared files beside it.
-const project = '/work/kinglet';
+// Where the project lies in the system, and the shared files beside it.
+const project = '/opt/kinglet';
+const shared = '/opt/shared';
 
 // How the system is entered: mounts that only the command and its children see, and processes that
 // end with it. $1 is the system, the others are pairs of folders: one outside and one in it.
@@ -68,7 +69,7 @@ mount -t proc proc "$system/proc"
 mount --rbind /dev "$system/dev"
 while [ "$1" != -- ]; do
   mount --bind "$1" "$system$2"
-  case "$2" in /work/shared) mount -o remount,bind,ro "$system$2";; esac
+  case "$2" in ${shared}) mount -o remount,bind,ro "$system$2";; esac
   shift 2
 done
 shift
@@ -269,8 +270,8 @@ async function runIn(name, system, command, { shows = false, cwd = project } = {
     [debsOf(name), '/var/cache/apt/archives'],
     [npmCache, '/root/.npm'],
   ];
-  const shared = join(root, '../shared');
-  if (existsSync(shared)) mounts.push([realpathSync(shared), '/work/shared']);
+  const beside = join(root, '../shared');
+  if (existsSync(beside)) mounts.push([realpathSync(beside), shared]);
   for (const [from, to] of mounts) {
     mkdirSync(from, { recursive: true });
     mkdirSync(join(system, to), { recursive: true });

@@ -618,12 +618,7 @@ class EngineLoader {
   }
 
   val reserve(double max_bytes) {
-    const auto room = part_->loader.reserve(from_number<size_t>(max_bytes));
-    if (!room.ok()) return failure(room.error());
-    val fields = val::object();
-    set(fields, "address", to_number(reinterpret_cast<uintptr_t>(room.value().data())));
-    set(fields, "bytes", to_number(room.value().size()));
-    return success(fields);
+    return to_js(part_->loader.reserve(from_number<size_t>(max_bytes)));
   }
 
   val commit(double bytes) {

@@ -5,6 +5,7 @@
 #include <emscripten/val.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -64,6 +65,15 @@ using emscripten::val;
 
 // JavaScript's numbers are doubles: integers up to 2^53 are converted without loss.
 inline double to_number(uint64_t value) { return static_cast<double>(value); }
+
+// Where the next bytes of a file are to be written: { address, bytes }.
+[[gnu::noinline]] inline val to_js(const Result<std::span<std::byte>>& room) {
+  if (!room.ok()) return failure(room.error());
+  val fields = val::object();
+  set(fields, "address", to_number(reinterpret_cast<uintptr_t>(room.value().data())));
+  set(fields, "bytes", to_number(room.value().size()));
+  return success(fields);
+}
 
 // Converts to an integer from 0 to T's maximum. Numbers out of this range become the nearest one in
 // it, and NaN becomes 0.

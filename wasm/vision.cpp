@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "gguf/file.h"
 #include "kernels/kernels.h"
+#include "session/language_model.h"
 #include "vision/image_reader.h"
 #include "vision/vision_model.h"
 #include "wasm/values.h"
@@ -127,14 +128,7 @@ class ReaderLoader {
   ReaderLoader(double file_bytes, const KernelSet& kernels)
       : kernels_(kernels), loader_(announced(file_bytes)) {}
 
-  val reserve(double max_bytes) {
-    const auto room = loader_.reserve(from_number<size_t>(max_bytes));
-    if (!room.ok()) return failure(room.error());
-    val fields = val::object();
-    set(fields, "address", to_number(reinterpret_cast<uintptr_t>(room.value().data())));
-    set(fields, "bytes", to_number(room.value().size()));
-    return success(fields);
-  }
+  val reserve(double max_bytes) { return to_js(loader_.reserve(from_number<size_t>(max_bytes))); }
 
   val commit(double bytes) { return to_js(loader_.commit(from_number<size_t>(bytes))); }
 
@@ -153,11 +147,9 @@ class ReaderLoader {
 };
 
 val new_reader_loader(double file_bytes, const std::string& name) {
-  const KernelSet* kernels = name.empty() ? available_kernels().front() : find_kernels(name);
-  if (kernels == nullptr) {
-    return failure({ErrorCode::invalid_argument, cat("no kernel set \"", name, "\" here")});
-  }
-  return success(val(std::make_shared<ReaderLoader>(file_bytes, *kernels)));
+  const auto chosen = choose_kernels(name);
+  if (!chosen.ok()) return failure(chosen.error());
+  return success(val(std::make_shared<ReaderLoader>(file_bytes, *chosen.value())));
 }
 
 }  // namespace

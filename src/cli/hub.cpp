@@ -9,6 +9,7 @@
 #include "base/ascii.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "gguf/header.h"
 #include "gguf/split.h"
 #include "text/jinja/json.h"
 #include "text/utf8.h"
@@ -21,7 +22,6 @@ namespace {
 constexpr std::array<std::string_view, 3> kUsualTypes = {"Q4_K_M", "Q4_0", "Q8_0"};
 
 constexpr size_t kMostListed = 20;
-constexpr std::string_view kExtension = ".gguf";
 
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), to_lower);
@@ -51,7 +51,7 @@ std::string percent_encoded(std::string_view text, std::string_view kept) {
 // among `paths`, which are sorted.
 bool is_model(const std::string& path, const std::vector<std::string>& paths) {
   const std::string name = lower(path.substr(path.rfind('/') + 1));
-  if (!name.ends_with(kExtension) || name.find("mmproj") != name.npos ||
+  if (!is_gguf_name(path) || name.find("mmproj") != name.npos ||
       name.find("imatrix") != name.npos) {
     return false;
   }
@@ -163,7 +163,7 @@ std::vector<std::string> matching(const std::vector<std::string>& models, std::s
   std::vector<std::string> found;
   const std::string wanted = lower(std::string(type));
   for (const std::string& path : models) {
-    const std::string stem = lower(path.substr(0, path.size() - kExtension.size()));
+    const std::string stem = lower(path.substr(0, path.size() - kGgufExtension.size()));
     if (names_type(stem, wanted)) found.push_back(path);
   }
   size_t shortest = SIZE_MAX;
@@ -186,6 +186,11 @@ Error not_one(std::string_view found, const std::vector<std::string>& models, st
 }
 
 }  // namespace
+
+bool is_gguf_name(std::string_view path) {
+  return path.size() >= kGgufExtension.size() &&
+         equal_ignoring_case(path.substr(path.size() - kGgufExtension.size()), kGgufExtension);
+}
 
 bool is_hub_address(std::string_view text) { return text.starts_with("hf:"); }
 

@@ -21,6 +21,9 @@ struct HubAddress {
   std::string type;
 };
 
+// Whether the path of a file ends in ".gguf", in letters of any case.
+bool is_gguf_name(std::string_view path);
+
 bool is_hub_address(std::string_view text);  // begins with "hf:"
 
 // Parses hf:owner/repo/file.gguf, hf:owner/repo:Q4_K_M or hf:owner/repo, each optionally with

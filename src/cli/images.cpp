@@ -8,6 +8,7 @@
 #include "cli/paths.h"
 #include "cli/picture_file.h"
 #include "cli/progress.h"
+#include "gguf/header.h"
 
 namespace kinglet::cli {
 
@@ -21,7 +22,7 @@ Result<std::string> find_mmproj(const std::string& model) {
   for (const auto& file :
        std::filesystem::directory_iterator(folder.empty() ? "." : folder, error)) {
     const std::string name = to_utf8(file.path().filename());
-    if (name.starts_with("mmproj") && name.ends_with(".gguf")) {
+    if (name.starts_with("mmproj") && name.ends_with(kGgufExtension)) {
       found.push_back(to_utf8(file.path()));
     }
   }

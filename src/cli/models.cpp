@@ -7,6 +7,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <vector>
 
 #include "base/ascii.h"
@@ -109,12 +110,6 @@ bool is_sha256(const std::string& version) {
                                              [](char c) { return hex_digit(c).has_value(); });
 }
 
-bool is_gguf_name(const std::string& path) {
-  constexpr std::string_view kEnding = ".gguf";
-  return path.size() >= kEnding.size() &&
-         equal_ignoring_case(std::string_view(path).substr(path.size() - kEnding.size()), kEnding);
-}
-
 // Returns the first bytes of a file; fewer if it is shorter.
 std::vector<std::byte> first_bytes(const fs::path& path, size_t n) {
   std::ifstream file(path, std::ios::binary);
@@ -125,10 +120,9 @@ std::vector<std::byte> first_bytes(const fs::path& path, size_t n) {
 }
 
 bool begins_as_gguf(const fs::path& path) {
-  constexpr std::string_view kMagic = "GGUF";
-  const auto bytes = first_bytes(path, kMagic.size());
-  return std::equal(bytes.begin(), bytes.end(), kMagic.begin(), kMagic.end(),
-                    [](std::byte a, char b) { return a == static_cast<std::byte>(b); });
+  const auto bytes = first_bytes(path, kGgufMagic.size());
+  const auto magic = std::as_bytes(std::span(kGgufMagic));
+  return std::equal(bytes.begin(), bytes.end(), magic.begin(), magic.end());
 }
 
 // Checks that the download has the size and the SHA-256 that the server reported, and that a model

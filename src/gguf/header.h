@@ -22,6 +22,9 @@
 
 namespace kinglet {
 
+constexpr std::string_view kGgufMagic = "GGUF";
+constexpr std::string_view kGgufExtension = ".gguf";
+
 // Limits that a well-formed file never reaches. They bound what a hostile header can ask for.
 constexpr uint64_t kMaxTensors = 1 << 16;
 constexpr uint64_t kMaxMetadata = 1 << 16;

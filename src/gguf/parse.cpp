@@ -14,7 +14,6 @@
 namespace kinglet {
 namespace {
 
-constexpr std::string_view kMagic = "GGUF";
 constexpr std::string_view kStringName = "the string";
 constexpr uint32_t kOldestVersion = 2;
 constexpr uint32_t kNewestVersion = 3;
@@ -96,10 +95,10 @@ Status HeaderReader::read_magic() {
   constexpr size_t kStartBytes = 16;  // enough to recognize another format
   const std::string_view start =
       as_text(cursor_.rest().first(std::min(cursor_.rest().size(), kStartBytes)));
-  if (!start.starts_with(kMagic.substr(0, start.size()))) {
+  if (!start.starts_with(kGgufMagic.substr(0, start.size()))) {
     return Error{ErrorCode::not_gguf, cat(guess_format(start), "; expected \"GGUF\" (byte 0)")};
   }
-  KINGLET_TRY(cursor_.read_bytes(kMagic.size(), "the magic"));
+  KINGLET_TRY(cursor_.read_bytes(kGgufMagic.size(), "the magic"));
   return {};
 }
 

@@ -19,7 +19,6 @@ constexpr std::string_view kCountKey = "split.count";
 constexpr std::string_view kTensorsKey = "split.tensors.count";
 constexpr size_t kDigits = 5;
 constexpr std::string_view kOf = "-of-";
-constexpr std::string_view kExtension = ".gguf";
 
 std::string five_digits(uint32_t number) {
   const std::string digits = cat(number);
@@ -40,20 +39,20 @@ struct PartName {
 };
 
 std::optional<PartName> parse_part_name(std::string_view path) {
-  constexpr size_t kTail = 1 + kDigits + kOf.size() + kDigits + kExtension.size();
+  constexpr size_t kTail = 1 + kDigits + kOf.size() + kDigits + kGgufExtension.size();
   if (path.size() < kTail) return std::nullopt;
   const std::string_view tail = path.substr(path.size() - kTail);
   const uint32_t number = parse_number(tail.substr(1, kDigits));
   const uint32_t count = parse_number(tail.substr(1 + kDigits + kOf.size(), kDigits));
   const bool is_part = tail[0] == '-' && tail.substr(1 + kDigits, kOf.size()) == kOf &&
-                       tail.ends_with(kExtension) && number >= 1 && number <= count &&
+                       tail.ends_with(kGgufExtension) && number >= 1 && number <= count &&
                        count <= kMaxParts;
   if (!is_part) return std::nullopt;
   return PartName{path.substr(0, path.size() - kTail), count};
 }
 
 std::string part_path(const PartName& name, uint32_t number) {
-  return cat(name.stem, "-", five_digits(number), kOf, five_digits(name.n_parts), kExtension);
+  return cat(name.stem, "-", five_digits(number), kOf, five_digits(name.n_parts), kGgufExtension);
 }
 
 // The index of a part whose split metadata are known to be valid.

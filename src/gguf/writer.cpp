@@ -3,11 +3,13 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <span>
 
 #include "base/checked.h"
 #include "base/file_access.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "gguf/header.h"
 
 namespace kinglet {
 namespace {
@@ -105,7 +107,7 @@ Status GgufWriter::open(const std::string& path) {
     return Error{ErrorCode::io, cat("cannot create ", in_quotes(path), ": ", std::strerror(errno))};
   }
   std::vector<std::byte> header;
-  put_bytes(header, std::as_bytes(std::span<const char>("GGUF", 4)));
+  put_bytes(header, std::as_bytes(std::span(kGgufMagic)));
   put(header, kVersion);
   put<uint64_t>(header, tensors_.size());
   put(header, n_metadata_);

@@ -1,6 +1,5 @@
 #include "server/answer_writer.h"
 
-#include <algorithm>
 #include <ctime>
 #include <random>
 #include <utility>
@@ -11,13 +10,6 @@
 
 namespace kinglet::server {
 namespace {
-
-// Counts characters: in UTF-8 every byte begins one, except the continuation bytes.
-size_t n_characters(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  }));
-}
 
 // Returns the text of a token as a text in JSON: bytes that are part of a character are spelled as
 // OpenAI does, such as bytes:\xe2\x80.
@@ -247,7 +239,7 @@ void CompletionWriter::begin(const GenerationPrompt& prompt, std::vector<Json>& 
   made["text"] = "";
   made["logprobs"] = no_logprobs();
   made["finish_reason"] = nullptr;
-  offset_ = n_characters(prompt.echo);
+  offset_ = count_characters(prompt.echo);
   if (!prompt.echo.empty()) tell(prompt.echo, no_logprobs(), nullptr, chunks);
 }
 
@@ -267,7 +259,7 @@ void CompletionWriter::add(const GenerationEvent& event, std::vector<Json>& chun
     logprobs["token_logprobs"].push_back(step.logprob);
     logprobs["top_logprobs"].push_back(std::move(top));
     logprobs["text_offset"].push_back(offset_);
-    offset_ += n_characters(text);
+    offset_ += count_characters(text);
   }
   const bool has_news = !step.text.empty() || (measures() && step.token != kNoToken);
   if (has_news) tell(step.text, std::move(logprobs), nullptr, chunks);

@@ -45,14 +45,10 @@ RestOfThought rest_of_thought(const AnswerFormat& format, std::string_view promp
 
 }  // namespace
 
-ApiResult<std::string> grammar_of_answer(const Json& schema, const AnswerFormat& format,
-                                         const Tokenizer& tokenizer, std::string_view prompt) {
-  const ValueStyle json;
-  SchemaRules rules;
-  KINGLET_ASSIGN(const std::string value, compile_schema(schema, json, rules));
+std::string grammar_of_answer(const SchemaGrammar& schema, const AnswerFormat& format,
+                              const Tokenizer& tokenizer, std::string_view prompt) {
   const RestOfThought thought = rest_of_thought(format, prompt, mark_tokens(format, tokenizer));
-  return cat("root ::= ", thought.expression, value, "\n", thought.rules, rules.text(),
-             json.rules());
+  return cat("root ::= ", thought.expression, schema.value, "\n", thought.rules, schema.rules);
 }
 
 ApiResult<std::string> grammar_of_calls(const CallRules& given, std::string_view prompt) {

@@ -7,6 +7,7 @@
 
 #include "server/api_error.h"
 #include "server/json.h"
+#include "server/json_schema.h"
 #include "text/answer/answer_format.h"
 #include "text/tokenizer.h"
 
@@ -25,9 +26,9 @@ struct CallRules {
 // those tokens. An error names the tool, the place in its schema, and what cannot be written there.
 ApiResult<std::string> grammar_of_calls(const CallRules& rules, std::string_view prompt);
 
-// Returns the grammar of a schema (json_schema.h); if the end of `prompt` has begun a thought, the
-// rest of the thought comes first. Errors: those of grammar_of_schema().
-ApiResult<std::string> grammar_of_answer(const Json& schema, const AnswerFormat& format,
-                                         const Tokenizer& tokenizer, std::string_view prompt);
+// Returns the grammar of a schema; if the end of `prompt` has begun a thought, the rest of the
+// thought comes first.
+std::string grammar_of_answer(const SchemaGrammar& schema, const AnswerFormat& format,
+                              const Tokenizer& tokenizer, std::string_view prompt);
 
 }  // namespace kinglet::server

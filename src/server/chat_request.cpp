@@ -50,21 +50,20 @@ ApiStatus read_logprobs(Fields& fields, ChatRequest& request) {
   return {};
 }
 
-// Checks a schema that the answer must match, and keeps it.
-ApiStatus take_schema(const Json& given, std::optional<Json>& schema) {
-  schema = given;
-  const auto grammar = grammar_of_schema(given);
-  return grammar.ok() ? ApiStatus() : grammar.error();
+// Reads a schema that the answer must match.
+ApiStatus take_schema(const Json& given, std::optional<SchemaGrammar>& schema) {
+  KINGLET_ASSIGN(schema, compile_schema(given));
+  return {};
 }
 
 // {"type": "json_object"}; other servers accept a schema there, too.
-ApiStatus read_object_format(Fields& fields, std::optional<Json>& schema) {
+ApiStatus read_object_format(Fields& fields, std::optional<SchemaGrammar>& schema) {
   const Json* given = fields.find("schema");
   KINGLET_TRY(fields.check_all_known());
   return take_schema(given == nullptr ? Json{{"type", "object"}} : *given, schema);
 }
 
-ApiStatus read_json_schema(const Json& given, std::optional<Json>& schema) {
+ApiStatus read_json_schema(const Json& given, std::optional<SchemaGrammar>& schema) {
   Fields fields(given, "response_format.json_schema");
   std::string text;
   bool is_strict = false;
@@ -77,7 +76,7 @@ ApiStatus read_json_schema(const Json& given, std::optional<Json>& schema) {
 }
 
 // {"type": "text" | "json_object" | "json_schema", "json_schema": {"schema": …}}
-ApiStatus read_response_format(Fields& fields, std::optional<Json>& schema) {
+ApiStatus read_response_format(Fields& fields, std::optional<SchemaGrammar>& schema) {
   KINGLET_ASSIGN(const Json* format, fields.take_object("response_format"));
   if (format == nullptr) return {};
   Fields given(*format, "response_format");
@@ -110,9 +109,10 @@ ApiStatus constrain_to_calls(const Json& tools, const ServedModel& model, ChatRe
 }
 
 // The answer is JSON, after a thought if the prompt has begun one.
-ApiStatus constrain_to_schema(const Json& schema, const ServedModel& model, ChatRequest& request) {
-  KINGLET_ASSIGN(const std::string grammar,
-                 grammar_of_answer(schema, request.format, model.tokenizer(), request.prompt_text));
+ApiStatus constrain_to_schema(const SchemaGrammar& schema, const ServedModel& model,
+                              ChatRequest& request) {
+  const std::string grammar =
+      grammar_of_answer(schema, request.format, model.tokenizer(), request.prompt_text);
   if (!request.format.is_thinking_after(request.prompt_text)) request.format.thoughts.reset();
   return constrain(grammar, request);
 }
@@ -161,7 +161,7 @@ ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& mo
   KINGLET_TRY(read_logprobs(fields, request));
   KINGLET_ASSIGN(const ChosenTools chosen, read_tools(fields));
   KINGLET_TRY(read_most_calls(fields, chosen, request));
-  std::optional<Json> schema;
+  std::optional<SchemaGrammar> schema;
   KINGLET_TRY(read_response_format(fields, schema));
   KINGLET_TRY(read_grammar(fields, request));
   KINGLET_ASSIGN(Json variables, read_variables(fields));

@@ -13,6 +13,7 @@
 #include "base/ascii.h"
 #include "base/format.h"
 #include "server/value_style.h"
+#include "text/utf8.h"
 
 namespace kinglet::server {
 namespace {
@@ -66,14 +67,6 @@ const std::map<std::string, bool (*)(double number, double limit)> kNumberLimits
     {"multipleOf",
      [](double number, double limit) { return std::trunc(number / limit) == number / limit; }},
 };
-
-// The characters of a string.
-size_t string_length(const Json& string) {
-  const auto& text = string.get_ref<const std::string&>();
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  }));
-}
 
 class SchemaCompiler {
  public:
@@ -209,7 +202,10 @@ class SchemaCompiler {
       KINGLET_ASSIGN(const int64_t largest, count(schema, most, INT64_MAX, at));
       return size >= static_cast<size_t>(smallest) && size <= static_cast<size_t>(largest);
     };
-    if (value.is_string()) return is_within("minLength", "maxLength", string_length(value));
+    if (value.is_string()) {
+      const size_t length = count_characters(value.get_ref<const std::string&>());
+      return is_within("minLength", "maxLength", length);
+    }
     if (value.is_array()) return is_within("minItems", "maxItems", value.size());
     return true;
   }
@@ -481,15 +477,15 @@ std::string SchemaRules::add(const std::string& body) {
 }
 
 ApiResult<std::string> grammar_of_schema(const Json& schema) {
-  const ValueStyle json;
-  SchemaRules rules;
-  KINGLET_ASSIGN(const std::string root, compile_schema(schema, json, rules));
-  return cat("root ::= ", root, "\n", rules.text(), json.rules());
+  KINGLET_ASSIGN(const SchemaGrammar compiled, compile_schema(schema));
+  return cat("root ::= ", compiled.value, "\n", compiled.rules);
 }
 
-ApiResult<std::string> compile_schema(const Json& schema, const ValueStyle& style,
-                                      SchemaRules& rules) {
-  return SchemaCompiler(schema, style, rules).compile();
+ApiResult<SchemaGrammar> compile_schema(const Json& schema) {
+  const ValueStyle json;
+  SchemaRules rules;
+  KINGLET_ASSIGN(std::string value, SchemaCompiler(schema, json, rules).compile());
+  return SchemaGrammar{std::move(value), cat(rules.text(), json.rules())};
 }
 
 ApiResult<std::string> compile_arguments(const Json& schema, const std::vector<std::string>& texts,

@@ -44,9 +44,14 @@ class SchemaRules {
   std::string text_;
 };
 
-// Returns a GBNF expression for the values that are valid under the schema, in one group.
-ApiResult<std::string> compile_schema(const Json& schema, const ValueStyle& style,
-                                      SchemaRules& rules);
+// A schema as a part of a grammar.
+struct SchemaGrammar {
+  std::string value;  // GBNF for JSON texts that are valid under the schema, in one group
+  std::string rules;  // that the value refers to
+};
+
+// Errors: those of grammar_of_schema().
+ApiResult<SchemaGrammar> compile_schema(const Json& schema);
 
 // Returns a GBNF expression for the arguments of a call: an object that is valid under the schema,
 // written in `style`. The arguments named in `texts` are strings. Errors: those of

@@ -78,6 +78,13 @@ inline void append_utf8(std::string& out, char32_t code_point) {
   }
 }
 
+// Counts characters: in UTF-8 every byte begins one, except the continuation bytes.
+inline size_t count_characters(std::string_view text) {
+  size_t n = 0;
+  for (const char c : text) n += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  return n;
+}
+
 // Returns the text with U+FFFD in place of bytes that are not a character.
 inline std::string replace_ill_formed(std::string_view text) {
   std::string out;
