@@ -1,9 +1,11 @@
-// ASCII letters and digits, independent of the locale.
+// ASCII letters, digits and decimal numbers, independent of the locale.
 #pragma once
 
+#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 namespace kinglet {
 
@@ -22,6 +24,18 @@ constexpr std::optional<unsigned> hex_digit(char c) {
   const size_t digit = kHexDigits.find(to_lower(c));
   if (digit == kHexDigits.npos) return std::nullopt;
   return static_cast<unsigned>(digit);
+}
+
+// Returns the number that the whole of `text` writes in decimal; nullopt if it is none, or none
+// that Number can hold.
+template <class Number>
+std::optional<Number> parse_decimal(std::string_view text) {
+  Number number = 0;
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [read_end, error] = std::from_chars(begin, end, number);
+  if (error != std::errc() || read_end != end) return std::nullopt;
+  return number;
 }
 
 constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) {

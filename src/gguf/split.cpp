@@ -1,12 +1,12 @@
 #include "gguf/split.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "gguf/file.h"
@@ -25,13 +25,6 @@ std::string five_digits(uint32_t number) {
   return std::string(kDigits - std::min(digits.size(), kDigits), '0') + digits;
 }
 
-// Returns the number that `text` consists of; 0 if it is not a number.
-uint32_t parse_number(std::string_view text) {
-  uint32_t number = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-  return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() ? number : 0;
-}
-
 // A path that has the name of a part.
 struct PartName {
   std::string_view stem;  // what all parts have in common
@@ -42,13 +35,13 @@ std::optional<PartName> parse_part_name(std::string_view path) {
   constexpr size_t kTail = 1 + kDigits + kOf.size() + kDigits + kGgufExtension.size();
   if (path.size() < kTail) return std::nullopt;
   const std::string_view tail = path.substr(path.size() - kTail);
-  const uint32_t number = parse_number(tail.substr(1, kDigits));
-  const uint32_t count = parse_number(tail.substr(1 + kDigits + kOf.size(), kDigits));
+  const auto number = parse_decimal<uint32_t>(tail.substr(1, kDigits));
+  const auto count = parse_decimal<uint32_t>(tail.substr(1 + kDigits + kOf.size(), kDigits));
   const bool is_part = tail[0] == '-' && tail.substr(1 + kDigits, kOf.size()) == kOf &&
-                       tail.ends_with(kGgufExtension) && number >= 1 && number <= count &&
-                       count <= kMaxParts;
+                       tail.ends_with(kGgufExtension) && number && *number >= 1 && count &&
+                       *number <= *count && *count <= kMaxParts;
   if (!is_part) return std::nullopt;
-  return PartName{path.substr(0, path.size() - kTail), count};
+  return PartName{path.substr(0, path.size() - kTail), *count};
 }
 
 std::string part_path(const PartName& name, uint32_t number) {

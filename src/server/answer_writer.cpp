@@ -105,7 +105,7 @@ Json AnswerWriter::usage_chunk() const {
 }
 
 std::string AnswerWriter::token_text(TokenId token) const {
-  return std::string(tokenizer_.piece(token, /*with_special=*/true));
+  return std::string(tokenizer_.piece(token, /*special=*/true));
 }
 
 Json AnswerWriter::token_logprob(TokenId token, float logprob) const {

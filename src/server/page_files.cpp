@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -56,14 +55,6 @@ bool stays_inside(std::string_view path) {
   return true;
 }
 
-std::optional<uint64_t> parse_number(std::string_view text) {
-  uint64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || at != end) return std::nullopt;
-  return number;
-}
-
 }  // namespace
 
 std::optional<ByteRange> asked_range(std::string_view header, uint64_t file_size) {
@@ -76,14 +67,14 @@ std::optional<ByteRange> asked_range(std::string_view header, uint64_t file_size
   const std::string_view first = header.substr(0, dash);
   const std::string_view last = header.substr(dash + 1);
   if (first.empty()) {  // the last bytes
-    const auto n_last = parse_number(last);
+    const auto n_last = parse_decimal<uint64_t>(last);
     if (!n_last) return whole;
     if (*n_last == 0 || file_size == 0) return std::nullopt;
     const uint64_t size = std::min(*n_last, file_size);
     return ByteRange{file_size - size, size};
   }
-  const auto begin = parse_number(first);
-  const auto end = last.empty() ? std::optional(UINT64_MAX) : parse_number(last);
+  const auto begin = parse_decimal<uint64_t>(first);
+  const auto end = last.empty() ? std::optional(UINT64_MAX) : parse_decimal<uint64_t>(last);
   if (!begin || !end || *begin > *end) return whole;
   if (*begin >= file_size) return std::nullopt;
   return ByteRange{*begin, std::min(*end, file_size - 1) - *begin + 1};

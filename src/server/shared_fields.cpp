@@ -1,11 +1,11 @@
 #include "server/shared_fields.h"
 
-#include <charconv>
 #include <limits>
 #include <memory>
 #include <random>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/format.h"
 #include "session/stop_strings.h"
 
@@ -32,17 +32,15 @@ ApiStatus read_logit_bias(Fields& fields, SamplerOptions& sampler) {
   KINGLET_ASSIGN(const Json* biases, fields.take_object("logit_bias"));
   if (biases == nullptr) return {};
   for (const auto& [key, value] : biases->items()) {
-    TokenId token = 0;
-    const char* end = key.data() + key.size();
-    const auto [read_end, error] = std::from_chars(key.data(), end, token);
-    if (error != std::errc() || read_end != end || token < 0) {
+    const auto token = parse_decimal<TokenId>(key);
+    if (!token || *token < 0) {
       return invalid(cat("logit_bias has the key ", print(key), ", expected the id of a token"),
                      "logit_bias");
     }
     std::optional<float> bias;
     Fields one(*biases, "logit_bias");
     KINGLET_TRY(one.take(key, bias));
-    if (bias) sampler.logit_bias.push_back({token, *bias});
+    if (bias) sampler.logit_bias.push_back({*token, *bias});
   }
   return {};
 }
