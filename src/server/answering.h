@@ -1,18 +1,15 @@
 // Answers one request: makes its choices one after the other, and reports their steps as they come.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
 #include "server/answer_writer.h"
 #include "server/api_error.h"
+#include "server/patience.h"
 #include "server/scheduler.h"
 
 namespace kinglet::server {
-
-// Checks whether to go on waiting. Fails when the client has gone, or the time is up.
-using Patience = std::function<ApiStatus()>;
 
 class Answering {
  public:

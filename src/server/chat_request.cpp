@@ -135,10 +135,12 @@ ApiStatus encode_with_pictures(const ChatText& laid_out, const GivenPictures& pi
 
 // Renders the conversation as text, and encodes the text as the prompt that the model continues.
 ApiStatus lay_out(Json variables, const ChosenTools& chosen, const GivenPictures& pictures,
-                  const ServedModel& model, const Look& look, ChatRequest& request) {
+                  const ServedModel& model, const Look& look, const Patience& patience,
+                  ChatRequest& request) {
   const bool tells_tools = !chosen.tools.empty() && model.knows_tools();
   if (tells_tools) variables["tools"] = chosen.tools;
   KINGLET_ASSIGN(ChatText laid_out, model.lay_out(variables, tells_tools));
+  KINGLET_TRY(patience());
   if (pictures.files.empty()) {
     request.prompts.push_back(
         {model.tokenizer().encode(laid_out.text, {.parse_special = true}, laid_out.said), ""});
@@ -152,7 +154,7 @@ ApiStatus lay_out(Json variables, const ChosenTools& chosen, const GivenPictures
 }  // namespace
 
 ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& model,
-                                         const Look& look) {
+                                         const Look& look, const Patience& patience) {
   KINGLET_TRY(model.check_makes_text());
   ChatRequest request;
   Fields fields(body);
@@ -164,6 +166,7 @@ ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& mo
   std::optional<SchemaGrammar> schema;
   KINGLET_TRY(read_response_format(fields, schema));
   KINGLET_TRY(read_grammar(fields, request));
+  KINGLET_TRY(patience());
   KINGLET_ASSIGN(Json variables, read_variables(fields));
   const Json* messages = fields.find("messages");
   KINGLET_TRY(fields.check_all_known());
@@ -175,7 +178,8 @@ ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& mo
   }
   KINGLET_ASSIGN(variables["messages"],
                  template_messages(texts, chosen.tools, model.knows_tools()));
-  KINGLET_TRY(lay_out(std::move(variables), chosen, pictures, model, look, request));
+  KINGLET_TRY(lay_out(std::move(variables), chosen, pictures, model, look, patience, request));
+  KINGLET_TRY(patience());
   request.tools = known_tools(chosen.tools);
   request.format = model.answer_format(!chosen.tools.empty());
   // A client's own grammar is for the whole answer, which then has no thoughts.

@@ -54,7 +54,7 @@ const std::string* document_text(const Json& document) {
 }
 
 ApiStatus read_documents(Fields& fields, const std::string& query, const ServedModel& model,
-                         RerankRequest& request) {
+                         const Patience& patience, RerankRequest& request) {
   const Json* documents = fields.find("documents");
   bool returns_documents = false;
   KINGLET_TRY(fields.take("return_documents", returns_documents));
@@ -69,6 +69,7 @@ ApiStatus read_documents(Fields& fields, const std::string& query, const ServedM
   for (const Json& document : *documents) {
     const std::string* text = document_text(document);
     if (text == nullptr) return wrong_value("documents", document, "a list of texts");
+    KINGLET_TRY(patience());
     KINGLET_ASSIGN(std::vector<TokenId> tokens,
                    ranking_tokens(model.loaded(), query, *text, TooLong::cut));
     request.texts.push_back(std::move(tokens));
@@ -79,7 +80,8 @@ ApiStatus read_documents(Fields& fields, const std::string& query, const ServedM
 
 }  // namespace
 
-ApiResult<EmbeddingRequest> read_embedding_request(const Json& body, const ServedModel& model) {
+ApiResult<EmbeddingRequest> read_embedding_request(const Json& body, const ServedModel& model,
+                                                   const Patience& patience) {
   EmbeddingRequest request{.model = model.name()};
   Fields fields(body);
   fields.ignore({"user"});
@@ -89,6 +91,7 @@ ApiResult<EmbeddingRequest> read_embedding_request(const Json& body, const Serve
   KINGLET_ASSIGN(request.texts,
                  read_texts(fields, "input", model, kMostTexts,
                             [&](const std::string& text) -> ApiResult<std::vector<TokenId>> {
+                              KINGLET_TRY(patience());
                               KINGLET_ASSIGN(std::vector<TokenId> tokens,
                                              embedding_tokens(model.loaded(), text, TooLong::fail));
                               return tokens;
@@ -103,7 +106,8 @@ ApiResult<EmbeddingRequest> read_embedding_request(const Json& body, const Serve
   return request;
 }
 
-ApiResult<RerankRequest> read_rerank_request(const Json& body, const ServedModel& model) {
+ApiResult<RerankRequest> read_rerank_request(const Json& body, const ServedModel& model,
+                                             const Patience& patience) {
   KINGLET_TRY(check_ranks(model.model().config()));
   RerankRequest request{.model = model.name()};
   Fields fields(body);
@@ -112,7 +116,7 @@ ApiResult<RerankRequest> read_rerank_request(const Json& body, const ServedModel
   std::string query;
   KINGLET_TRY(fields.take("query", query));
   if (query.empty()) return invalid("the query is missing", "query");
-  KINGLET_TRY(read_documents(fields, query, model, request));
+  KINGLET_TRY(read_documents(fields, query, model, patience, request));
   std::optional<int64_t> n_top = static_cast<int64_t>(request.texts.size());
   KINGLET_TRY(fields.take("top_n", n_top, 1, kMostTexts));
   request.n_top = std::min(request.texts.size(), static_cast<size_t>(*n_top));

@@ -8,6 +8,7 @@
 #include "model/pooling.h"
 #include "server/api_error.h"
 #include "server/json.h"
+#include "server/patience.h"
 #include "server/served_model.h"
 
 namespace kinglet::server {
@@ -30,9 +31,11 @@ struct RerankRequest {
 };
 
 // POST /v1/embeddings
-ApiResult<EmbeddingRequest> read_embedding_request(const Json& body, const ServedModel& model);
+ApiResult<EmbeddingRequest> read_embedding_request(const Json& body, const ServedModel& model,
+                                                   const Patience& patience = endless_patience);
 
 // POST /v1/rerank: {query, documents, top_n, return_documents}
-ApiResult<RerankRequest> read_rerank_request(const Json& body, const ServedModel& model);
+ApiResult<RerankRequest> read_rerank_request(const Json& body, const ServedModel& model,
+                                             const Patience& patience = endless_patience);
 
 }  // namespace kinglet::server

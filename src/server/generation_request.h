@@ -11,6 +11,7 @@
 #include "server/api_error.h"
 #include "server/job.h"
 #include "server/json.h"
+#include "server/patience.h"
 #include "server/served_model.h"
 #include "session/generation.h"
 #include "text/answer/answer_reader.h"
@@ -48,7 +49,8 @@ using Look = std::function<ApiResult<PictureJob::Parts>(const std::string& file)
 
 // POST /v1/chat/completions
 ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& model,
-                                         const Look& look);
+                                         const Look& look,
+                                         const Patience& patience = endless_patience);
 
 // POST /v1/completions
 ApiResult<GenerationRequest> read_completion_request(const Json& body, const ServedModel& model);

@@ -283,9 +283,15 @@ void HttpServer::add_post(const std::string& path, Answer answer) {
     auto place = scheduler_.admit();
     if (is_ending_) return set_error(response, stopping());
     if (!place) return set_error(response, unavailable("too many requests wait: try again"));
-    Exchange exchange{body.value(), response, patience_with(*current_connection),
+    const auto json = parse_json(body.value());
+    if (!json.ok()) return set_error(response, json.error());
+    if (!json.value().is_object()) {
+      return set_error(response, invalid("the body is not a JSON object"));
+    }
+    Exchange exchange{json.value(), response, patience_with(*current_connection),
                       std::make_shared<Scheduler::Place>(std::move(*place))};
-    const ApiStatus status = answer(*this, exchange);
+    ApiStatus status = exchange.patience();
+    if (status.ok()) status = answer(*this, exchange);
     if (!status.ok()) set_error(response, status.error());
   });
 }
@@ -323,8 +329,8 @@ void HttpServer::add_cors(const httplib::Request& request, httplib::Response& re
   if (!headers.empty()) response.set_header("Access-Control-Allow-Headers", headers);
 }
 
-ApiResult<Json> HttpServer::read_body(const httplib::Request& request,
-                                      const httplib::ContentReader& reader) const {
+ApiResult<std::string> HttpServer::read_body(const httplib::Request& request,
+                                             const httplib::ContentReader& reader) const {
   if (request.is_multipart_form_data()) return invalid("the body is a form, expected JSON");
   std::string body;
   bool is_too_large = false;
@@ -341,9 +347,7 @@ ApiResult<Json> HttpServer::read_body(const httplib::Request& request,
   if (!is_whole) {
     return ApiError{.status = 408, .message = "the body did not arrive, or not in time"};
   }
-  KINGLET_ASSIGN(Json json, parse_json(body));
-  if (!json.is_object()) return invalid("the body is not a JSON object");
-  return json;
+  return body;
 }
 
 Patience HttpServer::patience_with(Connection& connection) const {
@@ -405,7 +409,8 @@ ApiStatus HttpServer::answer_chat(Exchange& exchange) {
   if (options_.decode) {
     seeing = [&](const std::string& file) { return look(file, exchange.patience); };
   }
-  KINGLET_ASSIGN(ChatRequest read, read_chat_request(exchange.body, model_, seeing));
+  KINGLET_ASSIGN(ChatRequest read,
+                 read_chat_request(exchange.body, model_, seeing, exchange.patience));
   const auto request = std::make_shared<const ChatRequest>(std::move(read));
   return answer_generation(exchange, request,
                            std::make_unique<ChatWriter>(*request, model_.tokenizer()));
@@ -441,7 +446,8 @@ ApiStatus HttpServer::answer_generation(Exchange& exchange,
 }
 
 ApiStatus HttpServer::answer_embeddings(Exchange& exchange) {
-  KINGLET_ASSIGN(EmbeddingRequest request, read_embedding_request(exchange.body, model_));
+  KINGLET_ASSIGN(EmbeddingRequest request,
+                 read_embedding_request(exchange.body, model_, exchange.patience));
   const size_t n_tokens = count_tokens(request.texts);
   KINGLET_ASSIGN(EncodingJob::Rows rows,
                  encode(scheduler_, std::move(request.texts), request.pooling, exchange.patience));
@@ -463,7 +469,8 @@ ApiStatus HttpServer::answer_embeddings(Exchange& exchange) {
 }
 
 ApiStatus HttpServer::answer_rerank(Exchange& exchange) {
-  KINGLET_ASSIGN(RerankRequest request, read_rerank_request(exchange.body, model_));
+  KINGLET_ASSIGN(RerankRequest request,
+                 read_rerank_request(exchange.body, model_, exchange.patience));
   const size_t n_tokens = count_tokens(request.texts);
   KINGLET_ASSIGN(EncodingJob::Rows rows,
                  encode(scheduler_, std::move(request.texts), Pooling::rank, exchange.patience));

@@ -75,8 +75,8 @@ class HttpServer : private httplib::Server {
   void add_post(const std::string& path, Answer answer);
   HandlerResponse guard(const httplib::Request& request, httplib::Response& response) const;
   void add_cors(const httplib::Request& request, httplib::Response& response) const;
-  ApiResult<Json> read_body(const httplib::Request& request,
-                            const httplib::ContentReader& reader) const;
+  ApiResult<std::string> read_body(const httplib::Request& request,
+                                   const httplib::ContentReader& reader) const;
   Patience patience_with(Connection& connection) const;
   void log(const httplib::Request& request, const httplib::Response& response);
 
