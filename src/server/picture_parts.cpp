@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
 
@@ -30,9 +31,33 @@ constexpr std::array<uint8_t, 256> base64_values() {
   return values;
 }
 
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+// Returns the data of a URL as browsers read it: escapes such as %2B are decoded, and white space,
+// such as the line breaks of `base64 FILE`, is left out. Returns nullopt for a wrong escape.
+std::optional<std::string> unescaped(std::string_view data) {
+  std::string text;
+  text.reserve(data.size());
+  for (size_t i = 0; i < data.size(); ++i) {
+    char c = data[i];
+    if (c == '%') {
+      const auto high = i + 1 < data.size() ? hex_digit(data[i + 1]) : std::nullopt;
+      const auto low = i + 2 < data.size() ? hex_digit(data[i + 2]) : std::nullopt;
+      if (!high || !low) return std::nullopt;
+      c = static_cast<char>(*high * 16 + *low);
+      i += 2;
+    }
+    if (!is_space(c)) text += c;
+  }
+  return text;
+}
+
 // Decodes Base64, in which the padding may be missing. Returns nullopt if it is no Base64.
-std::optional<std::string> from_base64(std::string_view text) {
+std::optional<std::string> from_base64(std::string_view data) {
   static constexpr auto kValues = base64_values();
+  const auto unpacked = unescaped(data);
+  if (!unpacked) return std::nullopt;
+  std::string_view text = *unpacked;
   for (int i = 0; i < 2 && text.ends_with('='); ++i) text.remove_suffix(1);
   if (text.size() % 4 == 1) return std::nullopt;
   std::string bytes;
@@ -54,13 +79,22 @@ std::optional<std::string> from_base64(std::string_view text) {
 // Returns the data of a URL data:[TYPE][;base64],DATA (RFC 2397). The type is ignored: the bytes
 // themselves show the format.
 ApiResult<std::string> file_of(std::string_view url) {
-  if (!url.starts_with("data:")) {
+  // As browsers do: white space around a URL does not count, and its scheme has no case.
+  while (!url.empty() && is_space(url.front())) url.remove_prefix(1);
+  constexpr std::string_view kScheme = "data:";
+  if (!equal_ignoring_case(url.substr(0, kScheme.size()), kScheme)) {
     return wrong_part(cat("the image_url ", in_quotes(std::string(url.substr(0, kMostQuoted))),
                           " is not a data URL: the server fetches nothing, so send the file itself "
                           "(data:image/png;base64,…)"));
   }
   const size_t comma = url.find(',');
-  if (comma == url.npos || !url.substr(0, comma).ends_with(";base64")) {
+  std::string_view head = url.substr(0, comma);
+  while (!head.empty() && is_space(head.back())) head.remove_suffix(1);
+  constexpr std::string_view kEncoding = "base64";
+  const size_t mark = head.rfind(';');
+  std::string_view encoding = mark == head.npos ? "" : head.substr(mark + 1);
+  while (!encoding.empty() && is_space(encoding.front())) encoding.remove_prefix(1);
+  if (comma == url.npos || !equal_ignoring_case(encoding, kEncoding)) {
     return wrong_part("the data URL of a picture must begin as data:image/png;base64, does");
   }
   auto bytes = from_base64(url.substr(comma + 1));

@@ -113,6 +113,20 @@ test('what a PNG holds besides its pixels is not unpacked', async () => {
   expect(resident() - before).toBeLessThan(100 << 10); // KiB
 });
 
+test('a data URL may be written as browsers read it', async () => {
+  const data = pattern.toString('base64');
+  const lines = data.replace(/.{76}/g, '$&\n');
+  const expected = told('<image>a', pattern);
+  for (const url of [
+    `data:image/png;base64,${lines}\n`,
+    `data:image/png;base64,${data.replaceAll('+', '%2B').replaceAll('/', '%2f')}`,
+    `DATA:image/png;BASE64,${data}`,
+    `  data:image/png;name=a.png; base64, ${data.replaceAll('=', '')} `,
+  ]) {
+    expect((await look([link(url), text('a')])).said).toBe(expected);
+  }
+});
+
 test('a message cannot spell where a picture is', async () => {
   const { said } = await look([text('<picture-0>'), image(pattern)]);
   expect(said).toBe(told('<picture-0><image>', pattern));
