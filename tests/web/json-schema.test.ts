@@ -250,6 +250,20 @@ test('takes objects of many optional properties', () => {
   expect(grammar.matches('{"k149":null,"k7":null}')).toBe(false);
 });
 
+test('refuses schemas of very many properties at once', () => {
+  const of = (n: number, first = 0) =>
+    Object.fromEntries(
+      Array.from({ length: n }, (_, i) => [`p${String(first + i)}`, { type: 'null' }]),
+    );
+  const begin = performance.now();
+  expect(refusal({ properties: of(20_000) })).toBe(
+    'jsonSchema, at #: "properties" has 20000 members, expected 2000 at most',
+  );
+  const nested = Array.from({ length: 4 }, (_, i) => ({ properties: of(1500, i) }));
+  expect(refusal({ anyOf: nested })).toMatch(/more than 5000 properties in all/);
+  expect(performance.now() - begin).toBeLessThan(2000);
+});
+
 test('refuses schemas that hold themselves, or very many', () => {
   const cycle: Record<string, unknown> = { type: 'array' };
   cycle.items = cycle;

@@ -23,6 +23,7 @@ import { GrammarRules } from './rules.ts';
 import {
   below,
   checkedSchema,
+  checkSize,
   countOf,
   isObject,
   keywordsOf,
@@ -147,6 +148,7 @@ class SchemaCompiler {
   }
 
   compile(): string | undefined {
+    checkSize(this.#schema);
     return this.#convert(this.#schema, '#');
   }
 

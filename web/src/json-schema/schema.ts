@@ -35,6 +35,38 @@ export function schemaError(at: string, message: string): KingletError {
   return new KingletError('invalid_argument', `jsonSchema, at ${at}: ${message}`);
 }
 
+/** The most properties of an object, and of all objects of a schema. */
+const mostProperties = 2000;
+const mostPropertiesInAll = 5000;
+
+/** Refuses a schema whose conversion would take seconds, in which a page could do nothing else. */
+export function checkSize(schema: unknown): void {
+  const seen = new Set<unknown>();
+  const todo: [value: unknown, at: string][] = [[schema, '#']];
+  let nInAll = 0;
+  for (let next = todo.pop(); next; next = todo.pop()) {
+    const [value, at] = next;
+    if (typeof value !== 'object' || value === null || seen.has(value)) continue;
+    seen.add(value);
+    for (const [keyword, content] of Object.entries(value) as [string, unknown][]) {
+      todo.push([content, below(at, keyword)]);
+      if (!countedKeywords.has(keyword) || typeof content !== 'object') continue;
+      const n = Object.keys(content ?? {}).length;
+      if (n > mostProperties) {
+        const most = String(mostProperties);
+        throw schemaError(at, `"${keyword}" has ${String(n)} members, expected ${most} at most`);
+      }
+      if (keyword !== 'required') nInAll += n;
+      if (nInAll > mostPropertiesInAll) {
+        const most = String(mostPropertiesInAll);
+        throw schemaError(at, `the schema has more than ${most} properties in all`);
+      }
+    }
+  }
+}
+
+const countedKeywords = new Set(['properties', 'patternProperties', 'required']);
+
 /**
  * Refuses unknown keywords. The returned `keywords` are those that affect which values are valid.
  */
