@@ -93,6 +93,8 @@ void Connection::ask_whether_gone() {
                     static_cast<ssize_t>(kProcessing.size());
 }
 
+bool Connection::has_input() const { return wait_for(socket_, POLLIN, {}); }
+
 void Connection::drop() {
   waits_ = false;
   shutdown(socket_, SHUT_RDWR);

@@ -34,10 +34,12 @@ class Connection : public httplib::Stream {
   // a connection with unread bytes resets it, and the client may lose the answer.
   void finish();
 
-  // The next three may be called on any thread.
+  // The next four may be called on any thread.
 
   // Whether the server waits for the client: to send its request, to take a file, or to end.
   bool waits_for_client() const { return waits_; }
+  // Whether the client has sent something that is not read yet.
+  bool has_input() const;
   // When the client connected, or last sent or took something.
   Clock::time_point last_heard() const { return last_heard_; }
   // Ends the connection: reads and writes fail from now on.

@@ -18,7 +18,7 @@ class ConnectionThreads final : public httplib::TaskQueue {
   // bool, whether the task was taken; in old versions of the library, void.
   using Enqueued = decltype(std::declval<httplib::TaskQueue&>().enqueue({}));
 
-  // `make_room` is called when a connection comes while all threads have one: it should end one
+  // `make_room` is called when a connection waits while all threads have one: it should end one
   // that does nothing.
   ConnectionThreads(size_t most, std::function<void()> make_room)
       : most_(most), make_room_(std::move(make_room)) {}
@@ -30,15 +30,20 @@ class ConnectionThreads final : public httplib::TaskQueue {
     std::unique_lock lock(mutex_);
     has_room_.wait(lock, [&] { return tasks_.size() < most_; });
     tasks_.push_back(std::move(task));
-    if (tasks_.size() > n_idle_) {
-      if (threads_.size() < most_) {
-        threads_.emplace_back([this] { run(); });
-      } else {
-        make_room_();
-      }
+    if (tasks_.size() > n_idle_ && threads_.size() < most_) {
+      threads_.emplace_back([this] { run(); });
     }
     has_task_.notify_one();
+    lock.unlock();
+    make_room_if_needed();
     return static_cast<Enqueued>(true);
+  }
+
+  // To be called also when a thread has begun to wait for its client: when many connections come at
+  // once, none waits yet that could be ended.
+  void make_room_if_needed() {
+    const std::scoped_lock lock(mutex_);
+    if (tasks_.size() > n_idle_ && threads_.size() == most_) make_room_();
   }
 
   // Returns when all connections have ended.

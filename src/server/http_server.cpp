@@ -174,7 +174,9 @@ HttpServer::HttpServer(const HttpOptions& options, const ServedModel& model, Sch
                        Metrics& metrics)
     : options_(options), model_(model), scheduler_(scheduler), metrics_(metrics) {
   new_task_queue = [this] {
-    return new ConnectionThreads(options_.n_threads, [this] { connections_.drop_idle(); });
+    threads_ =
+        new ConnectionThreads(options_.n_threads, [this] { connections_.drop_idle(); });
+    return threads_;  // the library deletes it
   };
   set_handlers();
   add_routes();
@@ -207,7 +209,12 @@ Result<int> HttpServer::bind() {
   const int port = options_.port == 0                  ? bind_to_any_port(host)
                    : bind_to_port(host, options_.port) ? options_.port
                                                        : -1;
-  if (port > 0) return port;
+  if (port > 0) {
+    // The library lets 5 clients wait to be accepted. The system of the next one tries again after
+    // seconds.
+    ::listen(svr_sock_, SOMAXCONN);
+    return port;
+  }
   return Error{ErrorCode::io, cat("cannot listen at ", host, ", port ", options_.port,
                                   ": is it taken, or not this machine's?")};
 }
@@ -227,6 +234,7 @@ void HttpServer::give_up() {
 bool HttpServer::process_and_close_socket(socket_t socket) {
   Connection connection(socket, std::min(kTimeToRead, options_.timeout));
   const OpenConnections::Known known(connections_, connection);
+  threads_->make_room_if_needed();
   current_connection = &connection;
   log_details.clear();
   const auto prepare = [](httplib::Request& request) {

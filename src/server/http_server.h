@@ -35,6 +35,8 @@ struct HttpOptions {
   Decoder decode;                     // of pictures; empty: the model reads none
 };
 
+class ConnectionThreads;
+
 class HttpServer : private httplib::Server {
  public:
   // The model, the scheduler and the metrics must outlive the server.
@@ -94,6 +96,7 @@ class HttpServer : private httplib::Server {
   Scheduler& scheduler_;
   Metrics& metrics_;
   OpenConnections connections_;
+  ConnectionThreads* threads_ = nullptr;  // while the server runs
   std::atomic<bool> is_ending_ = false;
   std::atomic<bool> has_given_up_ = false;
   std::timed_mutex open_picture_;  // one picture is decoded at a time: pixels take much memory

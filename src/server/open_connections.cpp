@@ -6,7 +6,7 @@ void OpenConnections::drop_idle() {
   const std::scoped_lock lock(mutex_);
   Connection* idle = nullptr;
   for (Connection* each : open_) {
-    if (!each->waits_for_client()) continue;
+    if (!each->waits_for_client() || each->has_input()) continue;
     if (idle == nullptr || each->last_heard() < idle->last_heard()) idle = each;
   }
   if (idle != nullptr) idle->drop();

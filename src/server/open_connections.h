@@ -30,7 +30,7 @@ class OpenConnections {
   };
 
   // Drops the connection that has heard nothing from its client for longest, among those that wait
-  // for their clients. Does nothing if none waits.
+  // for their clients and have nothing to read. Does nothing if there is none.
   void drop_idle();
 
   // Drops all that wait for their clients.
