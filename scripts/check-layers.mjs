@@ -6,14 +6,15 @@ import { root } from './tools.mjs';
 // Each folder below src/, and the other folders that it may include.
 const allowed = {
   base: [],
+  json: ['base'],
   tensor: ['base'],
   gguf: ['base', 'tensor'],
   kernels: ['base', 'tensor'],
   kv: ['base', 'tensor', 'kernels'],
   model: ['base', 'tensor', 'gguf', 'kernels', 'kv'],
   vision: ['base', 'tensor', 'gguf', 'kernels', 'model'],
-  text: ['base', 'gguf'],
-  session: ['base', 'tensor', 'gguf', 'kernels', 'kv', 'model', 'text', 'vision'],
+  text: ['base', 'json', 'gguf'],
+  session: ['base', 'tensor', 'gguf', 'kernels', 'kv', 'model', 'json', 'text', 'vision'],
 };
 const layers = Object.keys(allowed);
 allowed.server = layers;

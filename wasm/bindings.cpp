@@ -16,6 +16,7 @@
 #include "base/ascii.h"
 #include "base/format.h"
 #include "base/result.h"
+#include "base/utf8.h"
 #include "gguf/file.h"
 #include "kernels/kernels.h"
 #include "model/embedding_table.h"
@@ -32,7 +33,6 @@
 #include "text/answer/answer_reader.h"
 #include "text/chat_keys.h"
 #include "text/tokenizer.h"
-#include "text/utf8.h"
 #include "wasm/values.h"
 
 namespace kinglet {

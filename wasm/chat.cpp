@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "json/json.h"
 #include "text/chat_template.h"
 #include "wasm/values.h"
 
@@ -42,7 +43,9 @@ val lay_out(const val& request) {
   if (!chat.ok()) return failure(chat.error());
   const std::string variables = text(get(request, "variables"));
   if (variables.empty()) return success(val::array());
-  auto given = chat_variables(variables);
+  const auto parsed = parse_json(variables);
+  if (!parsed.ok()) return failure(parsed.error());
+  auto given = chat_variables(parsed.value());
   if (!given.ok()) return failure(given.error());
   const auto laid_out = chat.value().render(std::move(given.value()), local_time());
   return laid_out.ok() ? success(texts_of(laid_out.value())) : failure(laid_out.error());

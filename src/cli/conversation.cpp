@@ -11,9 +11,9 @@
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "cli/input.h"
+#include "json/json.h"
 #include "session/image_prompt.h"
 #include "text/answer/answer_reader.h"
-#include "text/jinja/json.h"
 
 namespace kinglet::cli {
 
@@ -27,23 +27,21 @@ struct RoleName {
 constexpr auto kRoles = std::to_array<RoleName>(
     {{ChatRole::system, "system"}, {ChatRole::user, "user"}, {ChatRole::assistant, "assistant"}});
 
-Result<ChatMessage> message_of(const jinja::Value& value) {
-  const jinja::Value* role = value.is(jinja::Kind::dict) ? value.entries().find("role") : nullptr;
-  const jinja::Value* content =
-      value.is(jinja::Kind::dict) ? value.entries().find("content") : nullptr;
-  if (role == nullptr || content == nullptr || !role->is(jinja::Kind::text) ||
-      !content->is(jinja::Kind::text)) {
+Result<ChatMessage> message_of(const Json& message) {
+  const std::string* role = message.find_string("role");
+  const std::string* content = message.find_string("content");
+  if (role == nullptr || content == nullptr) {
     return Error{ErrorCode::invalid_argument, "a message needs a role and a content, both texts"};
   }
   const auto known = std::find_if(kRoles.begin(), kRoles.end(), [&](const RoleName& candidate) {
-    return candidate.name == role->as_bytes();
+    return candidate.name == *role;
   });
   if (known == kRoles.end()) {
-    return Error{ErrorCode::invalid_argument,
-                 cat("the role ", in_quotes(role->as_bytes()),
-                     " is not supported (known: system, user, assistant)")};
+    return Error{
+        ErrorCode::invalid_argument,
+        cat("the role ", in_quotes(*role), " is not supported (known: system, user, assistant)")};
   }
-  return ChatMessage{known->role, content->as_bytes()};
+  return ChatMessage{known->role, *content};
 }
 
 }  // namespace
@@ -173,34 +171,25 @@ Result<std::string> Conversation::to_json() const {
   if (!pictures_.empty()) {
     return Error{ErrorCode::unsupported_feature, "a conversation with pictures cannot be saved"};
   }
-  jinja::List list;
+  Json list = Json::array();
   for (const ChatMessage& message : messages_) {
     const auto known = std::find_if(kRoles.begin(), kRoles.end(), [&](const RoleName& candidate) {
       return candidate.role == message.role;
     });
-    jinja::Dict entries;
-    entries.set(jinja::Value::text("role"), jinja::Value::text(known->name));
-    entries.set(jinja::Value::text("content"), jinja::Value::text(message.content));
-    list.push_back(jinja::Value::dict(std::move(entries)));
+    list.push_back({{"role", known->name}, {"content", message.content}});
   }
-  jinja::Dict whole;
-  whole.set(jinja::Value::text("messages"), jinja::Value::list(std::move(list)));
-  KINGLET_ASSIGN(const jinja::Text text, jinja::print_json(jinja::Value::dict(std::move(whole)),
-                                                           {.indent = jinja::Text("  "),
-                                                            .item_separator = jinja::Text(",")}));
-  return text.bytes() + "\n";
+  return print({{"messages", std::move(list)}}, "  ") + "\n";
 }
 
 Status Conversation::from_json(std::string_view json) {
-  KINGLET_ASSIGN(const jinja::Value whole, jinja::parse_json(json));
-  const jinja::Value* list =
-      whole.is(jinja::Kind::dict) ? whole.entries().find("messages") : nullptr;
-  if (list == nullptr || !list->is(jinja::Kind::list)) {
+  KINGLET_ASSIGN(const Json whole, parse_json(json));
+  const Json* list = whole.find("messages");
+  if (list == nullptr || !list->is_array()) {
     return Error{ErrorCode::invalid_argument, "a conversation needs a list \"messages\""};
   }
   std::vector<ChatMessage> messages;
-  for (const jinja::Value& value : list->items()) {
-    KINGLET_ASSIGN(ChatMessage message, message_of(value));
+  for (const Json& item : list->as_array()) {
+    KINGLET_ASSIGN(ChatMessage message, message_of(item));
     messages.push_back(std::move(message));
   }
   messages_ = std::move(messages);

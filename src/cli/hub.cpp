@@ -9,10 +9,10 @@
 #include "base/ascii.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "base/utf8.h"
 #include "gguf/header.h"
 #include "gguf/split.h"
-#include "text/jinja/json.h"
-#include "text/utf8.h"
+#include "json/json.h"
 
 namespace kinglet::cli {
 
@@ -226,19 +226,15 @@ std::string hub_listing_url(const HubAddress& address) {
 }
 
 Result<std::vector<std::string>> hub_paths(std::string_view json) {
-  const auto answer = jinja::parse_json(json);
-  const jinja::Value* siblings = answer.ok() && answer.value().is(jinja::Kind::dict)
-                                     ? answer.value().entries().find("siblings")
-                                     : nullptr;
-  if (siblings == nullptr || !siblings->is(jinja::Kind::list)) {
+  const auto answer = parse_json(json);
+  const Json* siblings = answer.ok() ? answer.value().find("siblings") : nullptr;
+  if (siblings == nullptr || !siblings->is_array()) {
     return Error{ErrorCode::io, "the server does not answer as the hub does: no list of files"};
   }
   std::vector<std::string> paths;
-  for (const jinja::Value& file : siblings->items()) {
-    const jinja::Value* path =
-        file.is(jinja::Kind::dict) ? file.entries().find("rfilename") : nullptr;
-    if (path == nullptr || !path->is(jinja::Kind::text)) continue;
-    if (is_plain_path(path->as_bytes())) paths.push_back(path->as_bytes());
+  for (const Json& file : siblings->as_array()) {
+    const std::string* path = file.find_string("rfilename");
+    if (path != nullptr && is_plain_path(*path)) paths.push_back(*path);
   }
   return paths;
 }

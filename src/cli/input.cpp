@@ -5,7 +5,7 @@
 
 #include "base/file_access.h"
 #include "base/format.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace kinglet::cli {
 

@@ -6,7 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace kinglet::server {
 namespace {

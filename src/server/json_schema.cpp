@@ -12,8 +12,8 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
+#include "base/utf8.h"
 #include "server/value_style.h"
-#include "text/utf8.h"
 
 namespace kinglet::server {
 namespace {

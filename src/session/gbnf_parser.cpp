@@ -7,8 +7,8 @@
 #include "base/ascii.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "base/utf8.h"
 #include "session/byte_ranges.h"
-#include "text/utf8.h"
 
 namespace kinglet {
 namespace {

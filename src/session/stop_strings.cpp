@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace kinglet {
 

@@ -6,9 +6,9 @@
 
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "base/utf8.h"
 #include "text/merger.h"
 #include "text/spelled_space.h"
-#include "text/utf8.h"
 
 namespace kinglet {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
+#include "json/json.h"
 #include "text/jinja/json.h"
 
 namespace kinglet {
@@ -148,9 +149,9 @@ jinja::Value with_arguments(const jinja::Value& call) {
   }
   const jinja::Value* given = member(call, "arguments", jinja::Kind::text);
   if (given == nullptr) return call;
-  const auto parsed = jinja::parse_json(given->as_bytes());
-  return parsed.ok() && parsed.value().is(jinja::Kind::dict)
-             ? with(call, "arguments", parsed.value())
+  const auto parsed = parse_json(given->as_bytes());
+  return parsed.ok() && parsed.value().is_object()
+             ? with(call, "arguments", jinja::value_of(parsed.value()))
              : call;
 }
 
@@ -177,15 +178,16 @@ std::optional<jinja::Value> with_arguments_of_all(const jinja::Dict& variables) 
 
 }  // namespace
 
-Result<jinja::Dict> chat_variables(std::string_view json) {
-  KINGLET_ASSIGN(jinja::Value parsed, jinja::parse_json(json));
-  const jinja::Value* messages =
-      parsed.is(jinja::Kind::dict) ? parsed.entries().find("messages") : nullptr;
-  if (messages == nullptr || !messages->is(jinja::Kind::list)) {
+Result<jinja::Dict> chat_variables(const Json& json) {
+  const Json* messages = json.find("messages");
+  if (messages == nullptr || !messages->is_array()) {
     return jinja::refusal("a conversation has a list of messages");
   }
-  for (const jinja::Value& message : messages->items()) own_role(message);
-  return std::move(parsed.entries());
+  jinja::Value variables = jinja::value_of(json);
+  for (const jinja::Value& message : variables.entries().find("messages")->items()) {
+    own_role(message);
+  }
+  return std::move(variables.entries());
 }
 
 Result<ChatTemplate> ChatTemplate::from_gguf(const GgufHeader& header, const Vocabulary& vocabulary,

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "gguf/header.h"
+#include "json/json.h"
 #include "text/added_tokens.h"
 #include "text/chat_keys.h"
 #include "text/jinja/now.h"
@@ -43,7 +44,7 @@ struct ChatText {
 // `add_generation_prompt` …). All texts in it count as said by the conversation, except the names
 // of roles, because some templates make control tokens of them. Fails with
 // ErrorCode::invalid_argument.
-Result<jinja::Dict> chat_variables(std::string_view json);
+Result<jinja::Dict> chat_variables(const Json& json);
 
 class ChatTemplate {
  public:

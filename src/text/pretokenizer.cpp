@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "base/utf8.h"
 #include "text/unicode_table.h"
-#include "text/utf8.h"
 
 namespace kinglet {
 namespace {

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "text/merger.h"
 #include "text/spelled_space.h"
-#include "text/utf8.h"
 
 namespace kinglet {
 namespace {

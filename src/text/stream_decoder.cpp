@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "text/tokenizer.h"
-#include "text/utf8.h"
 
 namespace kinglet {
 

@@ -2,11 +2,11 @@
 
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "base/utf8.h"
 #include "text/bpe_tokenizer.h"
 #include "text/spm_tokenizer.h"
 #include "text/unicode_table.h"
 #include "text/unigram_tokenizer.h"
-#include "text/utf8.h"
 #include "text/wordpiece_tokenizer.h"
 
 namespace kinglet {

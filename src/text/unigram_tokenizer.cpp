@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "text/spelled_space.h"
-#include "text/utf8.h"
 
 namespace kinglet {
 namespace {

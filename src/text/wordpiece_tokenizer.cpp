@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "text/character_map.h"
 #include "text/unicode_table.h"
-#include "text/utf8.h"
 
 namespace kinglet {
 namespace {

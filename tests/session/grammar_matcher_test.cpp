@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "session/grammar_support.h"
-#include "text/utf8.h"
 
 namespace kinglet {
 namespace {

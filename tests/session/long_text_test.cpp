@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
 #include "session/generation.h"
 #include "session/language_model.h"
 #include "session/sessions.h"
 #include "support.h"
-#include "text/utf8.h"
 
 namespace kinglet {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/format.h"
+#include "json/json.h"
 #include "support.h"
-#include "text/jinja/json.h"
 #include "text/test_tokenizers.h"
 
 namespace kinglet {
@@ -152,34 +152,31 @@ TEST(ChatTemplate, ReadsTheFilesOwnOrTakesANamedOne) {
   EXPECT_EQ(unknown.error().code, ErrorCode::invalid_argument);
 }
 
-jinja::Value read_json(const std::string& name) {
-  const auto value = jinja::parse_json(read_text_fixture(name));
+Json read_json(const std::string& name) {
+  const auto value = parse_json(read_text_fixture(name));
   EXPECT_TRUE(value.ok()) << name << ": " << value.error().message;
   return value.value();
 }
 
 // Whole conversations, also with tools, with the templates of models.
 TEST(ChatTemplate, LaysOutAsJinja2) {
-  const jinja::Value conversations = read_json("jinja/conversations.json");
-  const jinja::Value chats = read_json("jinja/chats.json");
-  ASSERT_GT(chats.entries().entries.size(), 20u);
-  for (const auto& [name, answers] : chats.entries().entries) {
-    const std::string source = read_text_fixture("chat/" + name.as_bytes() + ".jinja");
+  const Json conversations = read_json("jinja/conversations.json");
+  const Json chats = read_json("jinja/chats.json");
+  ASSERT_GT(chats.size(), 20u);
+  for (const auto& [name, answers] : chats.as_object()) {
+    const std::string source = read_text_fixture("chat/" + name + ".jinja");
     const auto chat = ChatTemplate::parse(source, "<s>", "</s>");
-    ASSERT_TRUE(chat.ok()) << name.as_bytes() << ": " << chat.error().message;
-    ASSERT_EQ(answers.items().size(), conversations.items().size());
-    for (size_t i = 0; i < answers.items().size(); ++i) {
-      const auto json = jinja::print_json(conversations.items()[i], {});
-      ASSERT_TRUE(json.ok());
-      auto variables = chat_variables(json.value().bytes());
+    ASSERT_TRUE(chat.ok()) << name << ": " << chat.error().message;
+    ASSERT_EQ(answers.size(), conversations.size());
+    for (size_t i = 0; i < answers.size(); ++i) {
+      auto variables = chat_variables(conversations.as_array()[i]);
       ASSERT_TRUE(variables.ok()) << variables.error().message;
       const auto text = chat.value().render(std::move(variables.value()), {});
-      const jinja::Value& expected = answers.items()[i];
-      ASSERT_EQ(text.ok(), expected.is(jinja::Kind::text))
-          << name.as_bytes() << ", " << i << ": "
-          << (text.ok() ? text.value().text : text.error().message);
+      const Json& expected = answers.as_array()[i];
+      ASSERT_EQ(text.ok(), expected.is_string())
+          << name << ", " << i << ": " << (text.ok() ? text.value().text : text.error().message);
       if (text.ok()) {
-        EXPECT_EQ(text.value().text, expected.as_bytes()) << name.as_bytes();
+        EXPECT_EQ(text.value().text, expected.as_string()) << name;
       }
     }
   }

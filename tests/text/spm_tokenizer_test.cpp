@@ -6,8 +6,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/utf8.h"
 #include "text/test_tokenizers.h"
-#include "text/utf8.h"
 
 namespace kinglet {
 namespace {

@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "gguf/file.h"
 #include "gguf/gguf_builder.h"
 #include "support.h"
 #include "text/tokenizer.h"
-#include "text/utf8.h"
 
 namespace kinglet {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/json_escape.h"
+#include "json/escape.h"
 #include "text/answer/call_notation.h"
 #include "text/answer/marks.h"
 

@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "base/ascii.h"
-#include "base/json_escape.h"
+#include "base/utf8.h"
+#include "json/escape.h"
 #include "text/answer/marks.h"
-#include "text/utf8.h"
 
 namespace kinglet {
 

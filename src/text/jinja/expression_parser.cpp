@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "base/decimal.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "text/jinja/functions.h"
 #include "text/jinja/level.h"
-#include "text/jinja/numbers.h"
 
 namespace kinglet::jinja {
 

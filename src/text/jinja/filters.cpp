@@ -5,13 +5,13 @@
 #include <optional>
 
 #include "base/ascii.h"
+#include "base/decimal.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "text/jinja/arguments.h"
 #include "text/jinja/functions.h"
 #include "text/jinja/json.h"
 #include "text/jinja/number_filters.h"
-#include "text/jinja/numbers.h"
 #include "text/jinja/operations.h"
 #include "text/jinja/strings.h"
 #include "text/jinja/text_filters.h"

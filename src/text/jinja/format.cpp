@@ -8,10 +8,10 @@
 #include <string_view>
 
 #include "base/ascii.h"
+#include "base/decimal.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "text/jinja/functions.h"
-#include "text/jinja/numbers.h"
 #include "text/jinja/strings.h"
 
 namespace kinglet::jinja {

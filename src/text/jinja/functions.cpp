@@ -7,12 +7,12 @@
 #include "base/ascii.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "base/utf8.h"
 #include "text/jinja/arguments.h"
 #include "text/jinja/format.h"
 #include "text/jinja/search.h"
 #include "text/jinja/strings.h"
 #include "text/jinja/text_filters.h"
-#include "text/utf8.h"
 
 namespace kinglet::jinja {
 namespace {

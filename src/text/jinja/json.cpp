@@ -1,191 +1,19 @@
 #include "text/jinja/json.h"
 
-#include <algorithm>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/ascii.h"
+#include "base/decimal.h"
 #include "base/format.h"
-#include "base/json_escape.h"
-#include "text/jinja/numbers.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
+#include "json/escape.h"
 
 namespace kinglet::jinja {
 namespace {
 
-constexpr int kMaxLevels = 100;
-
-// Merges entries of the same key, as Python does: the first one's place, the last one's value. All
-// keys are compared at the end, because Dict::set() compares each one with all before it.
-Dict without_doubles(Dict&& dict) {
-  auto& entries = dict.entries;
-  std::vector<size_t> order(entries.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  const auto key = [&](size_t i) -> std::string_view { return entries[i].first.as_bytes(); };
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    const int order_of_keys = key(a).compare(key(b));
-    return order_of_keys != 0 ? order_of_keys < 0 : a < b;
-  });
-  std::vector<bool> is_double(entries.size(), false);
-  for (size_t begin = 0, i = 1; i < order.size(); ++i) {
-    if (key(order[i]) != key(order[begin])) {
-      begin = i;
-      continue;
-    }
-    entries[order[begin]].second = entries[order[i]].second;
-    is_double[order[i]] = true;
-  }
-  size_t n = 0;
-  for (size_t i = 0; i < entries.size(); ++i) {
-    if (is_double[i]) continue;
-    if (n != i) entries[n] = std::move(entries[i]);
-    ++n;
-  }
-  entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(n), entries.end());
-  return std::move(dict);
-}
-
-class Parser {
- public:
-  explicit Parser(std::string_view text) : text_(text) {}
-
-  Result<Value> run() {
-    KINGLET_ASSIGN(Value value, parse_value(0));
-    skip_spaces();
-    if (at_ < text_.size()) return failure("more after the value");
-    return value;
-  }
-
- private:
-  Error failure(std::string_view what) const {
-    return refusal(cat("this is not JSON: ", what, " at byte ", at_));
-  }
-
-  void skip_spaces() {
-    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) < 4) ++at_;
-  }
-
-  bool take(std::string_view word) {
-    if (!text_.substr(at_).starts_with(word)) return false;
-    at_ += word.size();
-    return true;
-  }
-
-  Result<Value> parse_value(int depth) {
-    if (depth > kMaxLevels) return failure("too many levels");
-    skip_spaces();
-    if (take("null")) return Value::none();
-    if (take("true")) return Value::boolean(true);
-    if (take("false")) return Value::boolean(false);
-    if (take("[")) return parse_list(depth);
-    if (take("{")) return parse_dict(depth);
-    if (at_ < text_.size() && text_[at_] == '"') {
-      KINGLET_ASSIGN(std::string text, parse_string());
-      return Value::text(std::move(text), true);
-    }
-    return parse_number();
-  }
-
-  Result<Value> parse_list(int depth) {
-    List items;
-    skip_spaces();
-    if (take("]")) return Value::list({});
-    while (true) {
-      KINGLET_ASSIGN(Value item, parse_value(depth + 1));
-      items.push_back(std::move(item));
-      skip_spaces();
-      if (take("]")) return Value::list(std::move(items));
-      if (!take(",")) return failure("expected \",\" or \"]\"");
-    }
-  }
-
-  Result<Value> parse_dict(int depth) {
-    Dict dict;
-    skip_spaces();
-    if (take("}")) return Value::dict({});
-    while (true) {
-      skip_spaces();
-      if (at_ == text_.size() || text_[at_] != '"') return failure("expected a key");
-      KINGLET_ASSIGN(std::string key, parse_string());
-      skip_spaces();
-      if (!take(":")) return failure("expected \":\"");
-      KINGLET_ASSIGN(const Value value, parse_value(depth + 1));
-      dict.entries.emplace_back(Value::text(std::move(key), true), value);
-      skip_spaces();
-      if (take("}")) return Value::dict(without_doubles(std::move(dict)));
-      if (!take(",")) return failure("expected \",\" or \"}\"");
-    }
-  }
-
-  // Parses four hexadecimal digits.
-  Result<char32_t> parse_unit() {
-    char32_t unit = 0;
-    for (int i = 0; i < 4; ++i, ++at_) {
-      const auto digit = at_ < text_.size() ? hex_digit(text_[at_]) : std::nullopt;
-      if (!digit) return failure("expected four digits");
-      unit = unit * 16 + *digit;
-    }
-    return unit;
-  }
-
-  Status append_escape(std::string& out) {
-    constexpr std::string_view kNames = "\"\\/bfnrt";
-    constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
-    const char c = at_ < text_.size() ? text_[at_] : '\0';
-    ++at_;
-    if (const size_t known = kNames.find(c); known != std::string_view::npos) {
-      out += kMeanings[known];
-      return {};
-    }
-    if (c != 'u') return failure("an unknown escape");
-    KINGLET_ASSIGN(char32_t code, parse_unit());
-    if (code >= 0xd800 && code < 0xdc00 && take("\\u")) {
-      KINGLET_ASSIGN(const char32_t low, parse_unit());
-      const bool is_pair = low >= 0xdc00 && low < 0xe000;
-      if (is_pair) code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-    }
-    if (code >= 0xd800 && code < 0xe000) return failure("half a surrogate pair");
-    append_utf8(out, code);
-    return {};
-  }
-
-  Result<std::string> parse_string() {
-    std::string out;
-    ++at_;
-    while (at_ < text_.size() && text_[at_] != '"') {
-      if (static_cast<unsigned char>(text_[at_]) < 0x20) return failure("a control character");
-      const char c = text_[at_++];
-      if (c != '\\') {
-        out += c;
-      } else {
-        KINGLET_TRY(append_escape(out));
-      }
-    }
-    if (!take("\"")) return failure("a text does not end");
-    return out;
-  }
-
-  Result<Value> parse_number() {
-    const size_t begin = at_;
-    while (at_ < text_.size() && std::string_view("+-0123456789.eE").find(text_[at_]) < 15) {
-      ++at_;
-    }
-    const std::string_view digits = text_.substr(begin, at_ - begin);
-    const std::string_view size = digits.substr(digits.starts_with('-') ? 1 : 0);
-    if (!size.empty() && std::all_of(size.begin(), size.end(), is_digit)) {
-      return Value::whole(digits);
-    }
-    const auto real = read_number(digits);
-    if (real && !digits.starts_with('+')) return Value::real(*real);
-    at_ = begin;
-    return failure("expected a value");
-  }
-
-  std::string_view text_;
-  size_t at_ = 0;
-};
+constexpr size_t kMaxLevels = 100;
 
 class Printer {
  public:
@@ -328,7 +156,35 @@ class Printer {
 
 }  // namespace
 
-Result<Value> parse_json(std::string_view text) { return Parser(text).run(); }
+Value value_of(const Json& json) {
+  switch (json.type()) {
+    case Json::Type::null:
+      return Value::none();
+    case Json::Type::boolean:
+      return Value::boolean(json.as_boolean());
+    case Json::Type::number: {
+      const bool is_whole = json.spelling().find_first_of(".eE") == std::string::npos;
+      return is_whole ? Value::whole(json.spelling()) : Value::real(json.as_double());
+    }
+    case Json::Type::string:
+      return Value::text(json.as_string(), true);
+    case Json::Type::array: {
+      List items;
+      items.reserve(json.size());
+      for (const Json& item : json.as_array()) items.push_back(value_of(item));
+      return Value::list(std::move(items));
+    }
+    case Json::Type::object: {
+      Dict dict;
+      dict.entries.reserve(json.size());
+      for (const auto& [name, member] : json.as_object()) {
+        dict.entries.emplace_back(Value::text(name, true), value_of(member));
+      }
+      return Value::dict(std::move(dict));
+    }
+  }
+  return Value();
+}
 
 Result<Text> print_json(const Value& value, const JsonStyle& style) {
   Printer printer(style);

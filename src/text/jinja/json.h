@@ -1,18 +1,17 @@
-// JSON: templates get conversations from it, and print tools as JSON.
+// JSON: templates get conversations as it, and print tools as it.
 #pragma once
 
 #include <optional>
-#include <string_view>
 
 #include "base/result.h"
+#include "json/json.h"
 #include "text/jinja/value.h"
 
 namespace kinglet::jinja {
 
-// Parses JSON. All texts in it count as said by a conversation. Numbers with a fraction or an
-// exponent become floats. Fails with ErrorCode::invalid_argument; the message says what is wrong
-// and at which byte.
-Result<Value> parse_json(std::string_view text);
+// All texts of the JSON count as said by a conversation. Numbers with a fraction or an exponent
+// become floats.
+Value value_of(const Json& json);
 
 struct JsonStyle {
   std::optional<Text> indent;  // of each level; nullopt: everything is on one line

@@ -8,8 +8,8 @@
 #include "base/ascii.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "base/utf8.h"
 #include "text/jinja/strings.h"
-#include "text/utf8.h"
 
 namespace kinglet::jinja {
 namespace {

@@ -8,12 +8,12 @@
 #include <string_view>
 
 #include "base/ascii.h"
+#include "base/decimal.h"
 #include "base/format.h"
+#include "base/utf8.h"
 #include "text/jinja/arguments.h"
-#include "text/jinja/numbers.h"
 #include "text/jinja/operations.h"
 #include "text/jinja/strings.h"
-#include "text/utf8.h"
 
 namespace kinglet::jinja {
 namespace {

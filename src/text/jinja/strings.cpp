@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "text/jinja/search.h"
-#include "text/utf8.h"
 
 namespace kinglet::jinja {
 namespace {

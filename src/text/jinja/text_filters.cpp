@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "base/ascii.h"
+#include "base/decimal.h"
 #include "base/format.h"
 #include "text/jinja/arguments.h"
 #include "text/jinja/format.h"
-#include "text/jinja/numbers.h"
 #include "text/jinja/operations.h"
 #include "text/jinja/strings.h"
 

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/decimal.h"
 #include "base/format.h"
-#include "text/jinja/numbers.h"
+#include "base/utf8.h"
 #include "text/jinja/syntax.h"
 #include "text/jinja/work.h"
-#include "text/utf8.h"
 
 namespace kinglet::jinja {
 namespace {

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "fuzz/input.h"
 #include "fuzz/targets/text.h"
 #include "gguf/gguf_builder.h"
 #include "text/pretokenizer.h"
 #include "text/spelled_space.h"
-#include "text/utf8.h"
 
 namespace kinglet::fuzz {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
 #include "fuzz/input.h"
-#include "text/utf8.h"
 
 namespace kinglet::fuzz {
 namespace {

@@ -1,4 +1,4 @@
-#include "text/jinja/numbers.h"
+#include "base/decimal.h"
 
 #include <algorithm>
 #include <charconv>
@@ -12,7 +12,7 @@
 #include "base/bit_cast.h"
 #include "base/format.h"
 
-namespace kinglet::jinja {
+namespace kinglet {
 namespace {
 
 // A whole number of any size, its lowest 32 bits first.
@@ -372,4 +372,4 @@ std::optional<double> read_number(std::string_view text) {
   return is_negative ? -value : value;
 }
 
-}  // namespace kinglet::jinja
+}  // namespace kinglet

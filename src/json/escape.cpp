@@ -1,4 +1,4 @@
-#include "base/json_escape.h"
+#include "json/escape.h"
 
 #include "base/ascii.h"
 

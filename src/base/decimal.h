@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace kinglet::jinja {
+namespace kinglet {
 
 // Returns the shortest decimal that reads back as the same number, like Python's repr().
 std::string number_text(double value);
@@ -27,4 +27,4 @@ std::optional<int64_t> read_whole(std::string_view text);
 // Returns the number nearest to a decimal such as -1.5e+3; nullopt if the text is anything else.
 std::optional<double> read_number(std::string_view text);
 
-}  // namespace kinglet::jinja
+}  // namespace kinglet

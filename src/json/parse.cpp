@@ -1,0 +1,191 @@
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "base/ascii.h"
+#include "base/format.h"
+#include "base/utf8.h"
+#include "json/json.h"
+
+namespace kinglet {
+namespace {
+
+class Parser {
+ public:
+  Parser(std::string_view text, const JsonLimits& limits) : text_(text), limits_(limits) {}
+
+  Result<Json> run() {
+    KINGLET_ASSIGN(Json value, parse_value(0));
+    skip_spaces();
+    if (at_ < text_.size()) return failure("more after the value");
+    return value;
+  }
+
+ private:
+  Error failure(std::string_view what) const {
+    return {ErrorCode::invalid_argument, cat("this is not JSON: ", what, " at byte ", at_)};
+  }
+
+  char next() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+
+  void skip_spaces() {
+    while (next() == ' ' || next() == '\t' || next() == '\r' || next() == '\n') ++at_;
+  }
+
+  bool take(std::string_view word) {
+    if (!text_.substr(at_).starts_with(word)) return false;
+    at_ += word.size();
+    return true;
+  }
+
+  Result<Json> parse_value(size_t depth) {
+    skip_spaces();
+    switch (next()) {
+      case '[':
+      case '{':
+        if (depth == limits_.depth) {
+          return failure(cat("more than ", limits_.depth, " levels of arrays and objects"));
+        }
+        return take("[") ? parse_array(depth) : parse_object(depth);
+      case '"': {
+        KINGLET_ASSIGN(std::string text, parse_string());
+        return Json(std::move(text));
+      }
+      default:
+        if (take("null")) return Json();
+        if (take("true")) return Json(true);
+        if (take("false")) return Json(false);
+        return parse_number();
+    }
+  }
+
+  Result<Json> parse_array(size_t depth) {
+    Json::Array items;
+    skip_spaces();
+    if (take("]")) return Json(std::move(items));
+    while (true) {
+      KINGLET_ASSIGN(Json item, parse_value(depth + 1));
+      items.push_back(std::move(item));
+      skip_spaces();
+      if (take("]")) return Json(std::move(items));
+      if (!take(",")) return failure("expected \",\" or \"]\"");
+    }
+  }
+
+  Result<Json> parse_object(size_t depth) {
+    Json::Object members;
+    std::unordered_map<std::string, size_t> places;
+    ++at_;
+    skip_spaces();
+    if (take("}")) return Json::object();
+    while (true) {
+      skip_spaces();
+      if (next() != '"') return failure("expected a name in double quotes");
+      KINGLET_ASSIGN(std::string name, parse_string());
+      skip_spaces();
+      if (!take(":")) return failure("expected \":\"");
+      KINGLET_ASSIGN(Json value, parse_value(depth + 1));
+      const auto [known, is_new] = places.try_emplace(name, members.size());
+      if (!is_new) {
+        members[known->second].second = std::move(value);
+      } else if (members.size() == limits_.members) {
+        return failure(cat("an object of more than ", limits_.members, " members"));
+      } else {
+        members.emplace_back(std::move(name), std::move(value));
+      }
+      skip_spaces();
+      if (take("}")) return Json::from_members(std::move(members));
+      if (!take(",")) return failure("expected \",\" or \"}\"");
+    }
+  }
+
+  Result<std::string> parse_string() {
+    std::string out;
+    ++at_;
+    while (next() != '"') {
+      const std::string_view rest = text_.substr(at_);
+      if (rest.empty()) return failure("a string that does not end");
+      if (static_cast<unsigned char>(rest[0]) < 0x20) return failure("a control character");
+      if (take("\\")) {
+        KINGLET_TRY(append_escaped(out));
+        continue;
+      }
+      const Utf8Char character = decode_utf8(rest);
+      if (character.state != Utf8State::well_formed) return failure("no UTF-8");
+      out += rest.substr(0, character.n_bytes);
+      at_ += character.n_bytes;
+    }
+    ++at_;
+    return out;
+  }
+
+  // Parses the rest of an escape, after its backslash.
+  Status append_escaped(std::string& out) {
+    constexpr std::string_view kNames = "\"\\/bfnrt";
+    constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
+    if (take("u")) return append_code_unit(out);
+    const size_t known = at_ < text_.size() ? kNames.find(text_[at_]) : kNames.npos;
+    if (known == kNames.npos) return failure("an unknown escape");
+    out += kMeanings[known];
+    ++at_;
+    return {};
+  }
+
+  Status append_code_unit(std::string& out) {
+    KINGLET_ASSIGN(char32_t code, parse_code_unit());
+    if (code >= 0xd800 && code < 0xdc00 && take("\\u")) {
+      KINGLET_ASSIGN(const char32_t low, parse_code_unit());
+      const bool is_pair = low >= 0xdc00 && low < 0xe000;
+      if (is_pair) code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+    }
+    if (code >= 0xd800 && code < 0xe000) return failure("half a surrogate pair");
+    append_utf8(out, code);
+    return {};
+  }
+
+  // Parses four hexadecimal digits.
+  Result<char32_t> parse_code_unit() {
+    char32_t unit = 0;
+    for (int i = 0; i < 4; ++i, ++at_) {
+      const auto digit = hex_digit(next());
+      if (at_ == text_.size() || !digit) return failure("expected four hexadecimal digits");
+      unit = unit * 16 + *digit;
+    }
+    return unit;
+  }
+
+  bool take_digits() {
+    const size_t begin = at_;
+    while (is_digit(next())) ++at_;
+    return at_ > begin;
+  }
+
+  Result<Json> parse_number() {
+    const size_t begin = at_;
+    take("-");
+    const bool is_whole = take("0") || take_digits();
+    const bool has_fraction = is_whole && (!take(".") || take_digits());
+    if (!has_fraction) {
+      at_ = begin;
+      return failure("expected a value");
+    }
+    if (take("e") || take("E")) {
+      if (!take("+")) take("-");
+      if (!take_digits()) return failure("expected an exponent");
+    }
+    return Json::number(text_.substr(begin, at_ - begin));
+  }
+
+  std::string_view text_;
+  JsonLimits limits_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+Result<Json> parse_json(std::string_view text, const JsonLimits& limits) {
+  return Parser(text, limits).run();
+}
+
+}  // namespace kinglet
