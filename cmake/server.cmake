@@ -1,5 +1,5 @@
 # The HTTP server, kinglet_server. Part of program.cmake.
-option(KINGLET_SERVE "Build `kinglet serve`, with cpp-httplib and nlohmann-json" ON)
+option(KINGLET_SERVE "Build `kinglet serve`, with cpp-httplib" ON)
 set(KINGLET_HTTPLIB "" CACHE PATH "Folder of cpp-httplib's single header, in place of the library that is installed")
 if(NOT KINGLET_SERVE)
   message(STATUS "Without cpp-httplib: the program has no command serve")
@@ -41,17 +41,6 @@ if(NOT httplib_FOUND)
 elseif(httplib_VERSION VERSION_LESS httplib_at_least OR
        NOT httplib_VERSION VERSION_LESS httplib_below)
   program_lacks(KINGLET_SERVE "cpp-httplib from ${httplib_at_least} to below ${httplib_below}, for serve: found ${httplib_VERSION}")
-endif()
-
-if(EXISTS ${KINGLET_HEADERS}/nlohmann/json.hpp)
-  target_include_directories(kinglet_server_libraries SYSTEM INTERFACE ${KINGLET_HEADERS})
-else()
-  find_package(nlohmann_json QUIET)
-  if(nlohmann_json_FOUND)
-    target_link_libraries(kinglet_server_libraries INTERFACE nlohmann_json::nlohmann_json)
-  else()
-    program_lacks(KINGLET_SERVE "nlohmann-json (Debian: nlohmann-json3-dev), for serve")
-  endif()
 endif()
 
 file(GLOB server_sources CONFIGURE_DEPENDS src/server/*.cpp)

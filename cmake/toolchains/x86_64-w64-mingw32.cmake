@@ -18,9 +18,7 @@ get_property(is_trial GLOBAL PROPERTY IN_TRY_COMPILE)
 if(NOT is_trial)
   set(KINGLET_HEADERS ${CMAKE_BINARY_DIR}/headers CACHE PATH "")
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/headers)
-  foreach(library CLI nlohmann)
-    file(CREATE_LINK /usr/include/${library} ${CMAKE_BINARY_DIR}/headers/${library} SYMBOLIC)
-  endforeach()
+  file(CREATE_LINK /usr/include/CLI ${CMAKE_BINARY_DIR}/headers/CLI SYMBOLIC)
 endif()
 
 # So the program is built without what needs other libraries. With its single header, cpp-httplib is

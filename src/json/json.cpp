@@ -110,6 +110,12 @@ const std::string* Json::find_string(std::string_view name) const {
   return found != nullptr && found->is_string() ? &found->as_string() : nullptr;
 }
 
+const Json& Json::operator[](std::string_view name) const {
+  static const Json kNull;
+  const Json* found = find(name);
+  return found == nullptr ? kNull : *found;
+}
+
 Json& Json::operator[](std::string_view name) {
   if (is_null()) value_.emplace<Object>();
   if (Json* found = find(name)) return *found;

@@ -36,7 +36,7 @@ class Json {
   Json(Array items) : value_(std::move(items)) {}                          // NOLINT: implicit
   Json(std::initializer_list<std::pair<std::string_view, Json>> members);  // NOLINT: implicit
 
-  static Json array() { return Array(); }
+  static Json array(std::initializer_list<Json> items = {}) { return Array(items); }
   static Json object() { return from_members({}); }
   // No name may occur twice.
   static Json from_members(Object members);
@@ -68,15 +68,18 @@ class Json {
 
   // The number of items or members; 0 for other values.
   size_t size() const;
+  bool empty() const { return size() == 0; }
 
   // Returns the member's value; null if there is none, or this is no object.
   const Json* find(std::string_view name) const;
   Json* find(std::string_view name) { return const_cast<Json*>(std::as_const(*this).find(name)); }
+  bool contains(std::string_view name) const { return find(name) != nullptr; }
   // Returns the string that the member is; null if it is none.
   const std::string* find_string(std::string_view name) const;
+  // Returns the member's value; JSON's null if there is none, or this is no object.
+  const Json& operator[](std::string_view name) const;
 
-  // Returns the member's value, which is new and null if there was none. For objects and null,
-  // which becomes an object.
+  // The same for an object, or null, which becomes an object; but a member that was missing is new.
   Json& operator[](std::string_view name);
 
   // For arrays and null, which becomes an array.

@@ -182,7 +182,8 @@ Json ChatWriter::delta_of(const std::vector<AnswerPart>& parts) {
   Json& message = choice()["message"];
   Json delta = Json::object();
   const auto append = [](Json& object, const char* key, const std::string& text) {
-    object[key] = object.value(key, std::string()) + text;
+    Json& known = object[key];
+    known = known.is_null() ? text : known.as_string() + text;
   };
   for (const AnswerPart& part : parts) {
     if (part.kind == AnswerPart::Kind::call || part.kind == AnswerPart::Kind::arguments) {
@@ -205,18 +206,20 @@ void ChatWriter::add_call(const AnswerPart& part, Json& delta) {
   Json& calls = choice()["message"]["tool_calls"];
   Json& pieces = delta["tool_calls"];
   if (begins) {
-    calls.push_back({{"id", random_name(9)},
-                     {"type", "function"},
-                     {"function", {{"name", part.text}, {"arguments", ""}}}});
-    pieces.push_back({{"index", n_calls_ - 1}});
-    pieces.back().update(calls.back());
+    const Json call = {{"id", random_name(9)},
+                       {"type", "function"},
+                       {"function", {{"name", part.text}, {"arguments", ""}}}};
+    Json piece = {{"index", n_calls_ - 1}};
+    for (const auto& [name, value] : call.as_object()) piece[name] = value;
+    calls.push_back(call);
+    pieces.push_back(std::move(piece));
     return;
   }
   if (pieces.empty()) {
     pieces.push_back({{"index", n_calls_ - 1}, {"function", {{"arguments", ""}}}});
   }
-  for (Json* call : {&calls.back(), &pieces.back()}) {
-    (*call)["function"]["arguments"].get_ref<std::string&>() += part.text;
+  for (Json* call : {&calls.as_array().back(), &pieces.as_array().back()}) {
+    (*call)["function"]["arguments"].as_string() += part.text;
   }
 }
 
@@ -269,9 +272,11 @@ void CompletionWriter::add(const GenerationEvent& event, std::vector<Json>& chun
 void CompletionWriter::tell(const std::string& text, Json logprobs, Json finish,
                             std::vector<Json>& chunks) {
   Json& made = choice();
-  made["text"].get_ref<std::string&>() += text;
-  for (const auto& [name, values] : logprobs.items()) {
-    for (const Json& value : values) made["logprobs"][name].push_back(value);
+  made["text"].as_string() += text;
+  if (logprobs.is_object()) {
+    for (const auto& [name, values] : logprobs.as_object()) {
+      for (const Json& value : values.as_array()) made["logprobs"][name].push_back(value);
+    }
   }
   made["finish_reason"] = finish;
   chunks.push_back(chunk({{"text", text},

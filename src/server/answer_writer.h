@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "json/json.h"
 #include "server/generation_request.h"
 #include "server/job.h"
-#include "server/json.h"
 #include "text/answer/answer_reader.h"
 #include "text/tokenizer.h"
 
@@ -59,7 +59,7 @@ class AnswerWriter {
   const GenerationRequest& request() const { return request_; }
   bool measures() const { return request_.options.n_logprobs.has_value(); }
   uint32_t index() const { return index_; }
-  Json& choice() { return choices_.back(); }
+  Json& choice() { return choices_.as_array().back(); }
   Json chunk(Json choice) const;
 
   // The vocabulary's text of a token, which may be part of a character or not be in the answer; and

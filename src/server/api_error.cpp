@@ -1,6 +1,6 @@
 #include "server/api_error.h"
 
-#include "server/json.h"
+#include "json/json.h"
 
 namespace kinglet::server {
 

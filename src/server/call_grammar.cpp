@@ -19,7 +19,8 @@ ApiResult<std::string> grammar_of_call(const Json& tool, const KnownTool& known,
   if (notation.has_plain_names && !is_plain_name(known.name)) {
     return invalid(cat("this model cannot call a tool of the name ", print(known.name)), "tools");
   }
-  const Json parameters = tool["function"].value("parameters", Json::object());
+  const Json& given = tool["function"]["parameters"];
+  const Json parameters = given.is_null() ? Json::object() : given;
   auto arguments = compile_arguments(parameters, known.text_parameters, style, rules);
   if (!arguments.ok()) {
     return invalid(cat("the tool \"", known.name, "\": ", arguments.error().message), "tools");
@@ -58,8 +59,8 @@ ApiResult<std::string> grammar_of_calls(const CallRules& given, std::string_view
   SchemaRules rules;
   std::vector<std::string> calls;
   for (size_t i = 0; i < given.tools.size(); ++i) {
-    KINGLET_ASSIGN(std::string call,
-                   grammar_of_call(given.tools[i], given.known[i], notation, marks, style, rules));
+    KINGLET_ASSIGN(std::string call, grammar_of_call(given.tools.as_array()[i], given.known[i],
+                                                     notation, marks, style, rules));
     calls.push_back(std::move(call));
   }
   const bool may_be_several = given.may_be_several && !notation.between.empty();

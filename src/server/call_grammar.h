@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "json/json.h"
 #include "server/api_error.h"
-#include "server/json.h"
 #include "server/json_schema.h"
 #include "text/answer/answer_format.h"
 #include "text/tokenizer.h"

@@ -21,7 +21,8 @@ ApiResult<Json> read_variables(Fields& fields) {
   KINGLET_TRY(fields.take("reasoning_effort", effort));
   if (effort == "none") variables["enable_thinking"] = false;
   KINGLET_ASSIGN(const Json* given, fields.take_object("chat_template_kwargs"));
-  if (given != nullptr) variables.update(*given);
+  if (given == nullptr) return variables;
+  for (const auto& [name, value] : given->as_object()) variables[name] = value;
   return variables;
 }
 

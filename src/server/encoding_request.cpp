@@ -48,9 +48,7 @@ ApiStatus read_vector_form(Fields& fields, const ServedModel& model, EmbeddingRe
 // Returns the text of a document: a string, or {"text": …}, which other servers accept too. Null if
 // it is neither.
 const std::string* document_text(const Json& document) {
-  const Json* text = &document;
-  if (document.is_object() && document.contains("text")) text = &document["text"];
-  return text->get_ptr<const std::string*>();
+  return document.is_string() ? &document.as_string() : document.find_string("text");
 }
 
 ApiStatus read_documents(Fields& fields, const std::string& query, const ServedModel& model,
@@ -66,7 +64,7 @@ ApiStatus read_documents(Fields& fields, const std::string& query, const ServedM
         cat("there are ", documents->size(), " documents, expected ", kMostTexts, " at most"),
         "documents");
   }
-  for (const Json& document : *documents) {
+  for (const Json& document : documents->as_array()) {
     const std::string* text = document_text(document);
     if (text == nullptr) return wrong_value("documents", document, "a list of texts");
     KINGLET_TRY(patience());

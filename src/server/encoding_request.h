@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "json/json.h"
 #include "model/pooling.h"
 #include "server/api_error.h"
-#include "server/json.h"
 #include "server/patience.h"
 #include "server/served_model.h"
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "json/json.h"
 #include "server/api_error.h"
-#include "server/json.h"
 
 namespace kinglet::server {
 

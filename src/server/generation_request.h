@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "json/json.h"
 #include "server/api_error.h"
 #include "server/job.h"
-#include "server/json.h"
 #include "server/patience.h"
 #include "server/served_model.h"
 #include "session/generation.h"

@@ -18,6 +18,9 @@ namespace {
 // How long a request may take to arrive, headers and body.
 constexpr std::chrono::seconds kTimeToRead{10};
 
+// The most members of an object in a request.
+constexpr size_t kMostJsonMembers = 1024;
+
 // How long to wait for another request's picture before the patience is checked.
 constexpr std::chrono::milliseconds kTimeToTry{50};
 
@@ -174,8 +177,7 @@ HttpServer::HttpServer(const HttpOptions& options, const ServedModel& model, Sch
                        Metrics& metrics)
     : options_(options), model_(model), scheduler_(scheduler), metrics_(metrics) {
   new_task_queue = [this] {
-    threads_ =
-        new ConnectionThreads(options_.n_threads, [this] { connections_.drop_idle(); });
+    threads_ = new ConnectionThreads(options_.n_threads, [this] { connections_.drop_idle(); });
     return threads_;  // the library deletes it
   };
   set_handlers();
@@ -291,8 +293,8 @@ void HttpServer::add_post(const std::string& path, Answer answer) {
     auto place = scheduler_.admit();
     if (is_ending_) return set_error(response, stopping());
     if (!place) return set_error(response, unavailable("too many requests wait: try again"));
-    const auto json = parse_json(body.value());
-    if (!json.ok()) return set_error(response, json.error());
+    const auto json = parse_json(body.value(), {.members = kMostJsonMembers});
+    if (!json.ok()) return set_error(response, invalid(json.error().message));
     if (!json.value().is_object()) {
       return set_error(response, invalid("the body is not a JSON object"));
     }
@@ -464,7 +466,7 @@ ApiStatus HttpServer::answer_embeddings(Exchange& exchange) {
   for (std::vector<float>& row : rows) {
     if (request.dimensions > 0) row.resize(request.dimensions);
     normalize_length(row);
-    Json vector = request.in_base64 ? Json(base64(row)) : Json(row);
+    Json vector = request.in_base64 ? Json(base64(row)) : Json(Json::Array(row.begin(), row.end()));
     data.push_back(
         {{"object", "embedding"}, {"index", data.size()}, {"embedding", std::move(vector)}});
   }

@@ -34,6 +34,11 @@ std::string optional_list(const std::string& item, const std::string& separator)
   return cat("(", item, " (", separator, " ", item, ")*)?");
 }
 
+Json member_or(const Json& object, std::string_view name, Json otherwise) {
+  const Json* found = object.find(name);
+  return found == nullptr ? std::move(otherwise) : *found;
+}
+
 // The JSON pointer to a member of the schema at `at`.
 std::string below(const std::string& at, std::string_view name) { return cat(at, "/", name); }
 
@@ -44,8 +49,7 @@ std::string lower(std::string text) {
 }
 
 bool is_whole(const Json& value) {
-  return value.is_number_integer() ||
-         (value.is_number() && std::trunc(value.get<double>()) == value.get<double>());
+  return value.is_number() && std::trunc(value.as_double()) == value.as_double();
 }
 
 const std::map<std::string, bool (*)(const Json&), std::less<>> kTypes = {
@@ -90,14 +94,15 @@ class SchemaCompiler {
   ApiResult<std::string> convert(const Json& schema, const std::string& at) {
     if (schema == true) return any_value();
     if (!schema.is_object()) {
-      return schema_error(at, cat("found ", schema.type_name(), ", expected an object or true"));
+      return schema_error(
+          at, cat("found ", json_type_name(schema.type()), ", expected an object or true"));
     }
     if (schema.contains("$ref")) return reference(schema, at);
     if (schema.contains("anyOf")) return any_of(schema, at);
     if (schema.contains("const") || schema.contains("enum")) return enumeration(schema, at);
-    const auto type = schema.find("type");
-    if (type == schema.end()) return implied_type(schema, at);
-    if (type->is_string()) return of_type(type->get<std::string>(), schema, at);
+    const Json* type = schema.find("type");
+    if (type == nullptr) return implied_type(schema, at);
+    if (type->is_string()) return of_type(type->as_string(), schema, at);
     return several_types(schema, *type, at);
   }
 
@@ -107,9 +112,9 @@ class SchemaCompiler {
       return schema_error(at, "\"type\" must be a name or a list of names");
     }
     std::vector<std::string> branches;
-    for (const Json& type : types) {
+    for (const Json& type : types.as_array()) {
       if (!type.is_string()) return schema_error(at, "\"type\" must hold names");
-      KINGLET_ASSIGN(std::string branch, of_type(type.get<std::string>(), schema, at, true));
+      KINGLET_ASSIGN(std::string branch, of_type(type.as_string(), schema, at, true));
       branches.push_back(std::move(branch));
     }
     return joined(branches, " | ");
@@ -143,7 +148,7 @@ class SchemaCompiler {
   ApiResult<std::string> spelled(const Json& value, const std::string& at) const {
     KINGLET_TRY(check_is_value(at));
     std::string text = place_ != Place::text ? style_.spell(value)
-                       : value.is_string()   ? style_.spell_text(value.get<std::string>())
+                       : value.is_string()   ? style_.spell_text(value.as_string())
                                              : "";
     if (!text.empty()) return text;
     return schema_error(at, cat("a call of this model cannot have the value ", print(value)));
@@ -169,12 +174,12 @@ class SchemaCompiler {
   // Converts "enum" and "const" to those of their values that the other keywords allow.
   ApiResult<std::string> enumeration(const Json& schema, const std::string& at) {
     KINGLET_TRY(check_keywords(schema, at, kOfValues));
-    const Json values = schema.value("enum", Json::array({schema.value("const", Json())}));
+    const Json values = schema.contains("enum") ? schema["enum"] : Json::array({schema["const"]});
     if (!values.is_array() || values.empty()) {
       return schema_error(at, "\"enum\" must be a list of values");
     }
     std::vector<std::string> branches;
-    for (const Json& value : values) {
+    for (const Json& value : values.as_array()) {
       KINGLET_ASSIGN(const bool is_valid, allows(schema, value, at));
       if (!is_valid) continue;
       KINGLET_ASSIGN(std::string branch, spelled(value, at));
@@ -189,12 +194,12 @@ class SchemaCompiler {
     if (schema.contains("const") && schema["const"] != value) return false;
     KINGLET_ASSIGN(const bool has_type, has_one_of_types(schema, value, at));
     if (!has_type) return false;
-    const double number = value.is_number() ? value.get<double>() : 0;
+    const double number = value.is_number() ? value.as_double() : 0;
     for (const auto& [keyword, allows_number] : kNumberLimits) {
       if (!schema.contains(keyword)) continue;
       const Json& limit = schema[keyword];
       if (!limit.is_number()) return schema_error(at, cat("\"", keyword, "\" must be a number"));
-      if (value.is_number() && !allows_number(number, limit.get<double>())) return false;
+      if (value.is_number() && !allows_number(number, limit.as_double())) return false;
     }
     const auto is_within = [&](const char* least, const char* most,
                                size_t size) -> ApiResult<bool> {
@@ -203,7 +208,7 @@ class SchemaCompiler {
       return size >= static_cast<size_t>(smallest) && size <= static_cast<size_t>(largest);
     };
     if (value.is_string()) {
-      const size_t length = count_characters(value.get_ref<const std::string&>());
+      const size_t length = count_characters(value.as_string());
       return is_within("minLength", "maxLength", length);
     }
     if (value.is_array()) return is_within("minItems", "maxItems", value.size());
@@ -216,9 +221,8 @@ class SchemaCompiler {
     const Json& given = schema["type"];
     const Json types = given.is_array() ? given : Json::array({given});
     bool has_type = false;
-    for (const Json& type : types) {
-      const auto* name = type.get_ptr<const std::string*>();
-      const auto known = name == nullptr ? kTypes.end() : kTypes.find(*name);
+    for (const Json& type : types.as_array()) {
+      const auto known = type.is_string() ? kTypes.find(type.as_string()) : kTypes.end();
       if (known == kTypes.end())
         return schema_error(at, cat("the type ", print(type), " is unknown"));
       has_type = has_type || known->second(value);
@@ -234,7 +238,8 @@ class SchemaCompiler {
     }
     std::vector<std::string> parts;
     for (size_t i = 0; i < branches.size(); ++i) {
-      KINGLET_ASSIGN(std::string part, convert(branches[i], below(at, cat("anyOf/", i))));
+      KINGLET_ASSIGN(std::string part,
+                     convert(branches.as_array()[i], below(at, cat("anyOf/", i))));
       parts.push_back(std::move(part));
     }
     return joined(parts, " | ");
@@ -244,7 +249,7 @@ class SchemaCompiler {
   ApiResult<std::string> reference(const Json& schema, const std::string& at) {
     KINGLET_TRY(check_keywords(schema, at, {"$ref"}));
     if (!schema["$ref"].is_string()) return schema_error(at, "\"$ref\" must be a text");
-    const auto pointer = schema["$ref"].get<std::string>();
+    const auto pointer = schema["$ref"].as_string();
     const std::pair key(place_, pointer);
     if (open_.contains(key)) {
       return schema_error(at, cat("\"$ref\" to \"", pointer, "\" leads back to itself"));
@@ -267,11 +272,9 @@ class SchemaCompiler {
     if (pointer == "#") return &schema_;
     for (const char* table : {"$defs", "definitions"}) {
       const std::string prefix = cat("#/", table, "/");
-      if (!pointer.starts_with(prefix) || !schema_.contains(table)) continue;
-      const Json& definitions = schema_[table];
-      const auto found = definitions.is_object() ? definitions.find(pointer.substr(prefix.size()))
-                                                 : definitions.end();
-      if (found != definitions.end()) return &*found;
+      if (!pointer.starts_with(prefix)) continue;
+      const Json* found = schema_[table].find(pointer.substr(prefix.size()));
+      if (found != nullptr) return found;
     }
     return schema_error(
         at, cat("\"$ref\" names \"", pointer, "\", expected \"#\" or one of \"#/$defs/\""));
@@ -280,22 +283,21 @@ class SchemaCompiler {
   ApiResult<std::string> object(const Json& schema, const std::string& at, bool is_one_of) {
     KINGLET_TRY(is_one_of ? check_keywords(schema, at, kOfSeveralTypes)
                           : check_keywords(schema, at, kOfObjects));
-    const Json properties = schema.value("properties", Json::object());
-    const Json required = schema.value("required", Json::array());
+    const Json properties = member_or(schema, "properties", Json::object());
+    const Json required = member_or(schema, "required", Json::array());
     if (!properties.is_object()) return schema_error(at, "\"properties\" must be an object");
+    if (!required.is_array()) return schema_error(at, "\"required\" must be a list of names");
     std::set<std::string> names;
-    for (const Json& name : required) {
-      if (!required.is_array() || !name.is_string()) {
-        return schema_error(at, "\"required\" must be a list of names");
-      }
-      names.insert(name.get<std::string>());
-      if (!properties.contains(name.get<std::string>())) {
+    for (const Json& name : required.as_array()) {
+      if (!name.is_string()) return schema_error(at, "\"required\" must be a list of names");
+      names.insert(name.as_string());
+      if (!properties.contains(name.as_string())) {
         return schema_error(
             at, cat("\"required\" names ", print(name), ", which is not among the \"properties\""));
       }
     }
     if (properties.empty()) return open_object(schema, at);
-    const Json additional = schema.value("additionalProperties", Json(false));
+    const Json additional = member_or(schema, "additionalProperties", false);
     if (additional != false) {
       return schema_error(
           at, "\"additionalProperties\" beside \"properties\" is not supported, but for false");
@@ -304,7 +306,7 @@ class SchemaCompiler {
   }
 
   ApiResult<std::string> open_object(const Json& schema, const std::string& at) {
-    const Json additional = schema.value("additionalProperties", Json(true));
+    const Json additional = member_or(schema, "additionalProperties", true);
     if (additional == true) return any_object();
     const ObjectStyle& style = object_style();
     if (additional == false) return cat("(", style.begin, " ", style.end, ")");
@@ -384,7 +386,7 @@ class SchemaCompiler {
   std::vector<std::string> ordered_names(const Json& properties) const {
     std::vector<std::pair<std::string, size_t>> keys;
     std::vector<std::string> names;
-    for (const auto& [name, value] : properties.items()) {
+    for (const auto& [name, value] : properties.as_object()) {
       keys.emplace_back(lower(name), names.size());
       names.push_back(name);
     }
@@ -421,7 +423,8 @@ class SchemaCompiler {
                                   const std::string& at) {
     if (!schema.contains(keyword)) return otherwise;
     const Json& value = schema[keyword];
-    if (value.is_number_integer() && value >= 0 && value <= kMostItems) return value.get<int64_t>();
+    const auto number = value.is_number() ? value.as_integer() : std::nullopt;
+    if (number && *number >= 0 && *number <= kMostItems) return *number;
     return schema_error(at, cat("\"", keyword, "\" must be a whole number from 0 to ", kMostItems));
   }
 
@@ -429,7 +432,7 @@ class SchemaCompiler {
 
   static ApiStatus check_keywords(const Json& schema, const std::string& at,
                                   const Keywords& known) {
-    for (const auto& [name, value] : schema.items()) {
+    for (const auto& [name, value] : schema.as_object()) {
       const std::string_view keyword = name;
       const auto is_name = [keyword](std::string_view other) { return other == keyword; };
       if (std::any_of(known.begin(), known.end(), is_name)) continue;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/format.h"
+#include "json/json.h"
 #include "server/api_error.h"
-#include "server/json.h"
 #include "server/value_style.h"
 
 namespace kinglet::server {

@@ -31,17 +31,18 @@ struct Message {
 
 // Returns the text of a part of type "text" or "refusal".
 ApiResult<std::string> text_of_part(const Json& part, const std::string& place) {
-  const Json type = part.is_object() ? part.value("type", Json()) : Json();
-  if (type != "text" && type != "refusal") {
+  const std::string* type = part.find_string("type");
+  if (type == nullptr || (*type != "text" && *type != "refusal")) {
     return invalid(
-        cat("a part of type ", print(type), " is not supported: the model reads text only"), place);
+        cat("a part of type ", print(part["type"]), " is not supported: the model reads text only"),
+        place);
   }
   Fields fields(part, place);
   fields.ignore({"type"});
   std::optional<std::string> text;
-  KINGLET_TRY(fields.take(type, text));
+  KINGLET_TRY(fields.take(*type, text));
   KINGLET_TRY(fields.check_all_known());
-  if (!text) return wrong_value(fields.place_of(type.get<std::string>()), nullptr, "a text");
+  if (!text) return wrong_value(fields.place_of(*type), nullptr, "a text");
   return *text;
 }
 
@@ -51,12 +52,13 @@ ApiResult<std::string> text_of(Fields& fields) {
   std::string text;
   KINGLET_TRY(fields.take("refusal", text));  // what an assistant says instead of a content
   if (content == nullptr) return text;
-  if (content->is_string()) return content->get<std::string>();
+  if (content->is_string()) return content->as_string();
   const std::string place = fields.place_of("content");
   if (!content->is_array()) return wrong_value(place, *content, "a text or a list of parts");
   text.clear();
   for (size_t i = 0; i < content->size(); ++i) {
-    KINGLET_ASSIGN(const std::string part, text_of_part((*content)[i], cat(place, "[", i, "]")));
+    KINGLET_ASSIGN(const std::string part,
+                   text_of_part(content->as_array()[i], cat(place, "[", i, "]")));
     text += part;
   }
   return text;
@@ -91,8 +93,8 @@ ApiResult<std::vector<Call>> read_calls(Fields& fields) {
   const std::string place = fields.place_of("tool_calls");
   if (!given->is_array()) return wrong_value(place, *given, "a list of calls");
   for (size_t i = 0; i < given->size(); ++i) {
-    const Json& one = (*given)[i];
-    if (one.is_object() && one.value("type", Json()) == "custom") continue;
+    const Json& one = given->as_array()[i];
+    if (one["type"] == "custom") continue;
     KINGLET_ASSIGN(Call call, read_call(one, cat(place, "[", i, "]")));
     calls.push_back(std::move(call));
   }
@@ -162,10 +164,11 @@ ApiResult<Json> untaught_message(const Message& message) {
 }
 
 void add_instructions(const std::string& instructions, Json& messages) {
-  if (messages[0]["role"] == "system") {
-    messages[0]["content"] = cat(messages[0]["content"].get<std::string>(), "\n\n", instructions);
+  Json::Array& list = messages.as_array();
+  if (list[0]["role"] == "system") {
+    list[0]["content"].as_string() += cat("\n\n", instructions);
   } else {
-    messages.insert(messages.begin(), Json{{"role", "system"}, {"content", instructions}});
+    list.insert(list.begin(), Json{{"role", "system"}, {"content", instructions}});
   }
 }
 
@@ -177,7 +180,8 @@ ApiResult<Json> template_messages(const Json& messages, const Json& tools, bool 
   }
   Json made = Json::array();
   for (size_t i = 0; i < messages.size(); ++i) {
-    KINGLET_ASSIGN(const Message message, read_message(messages[i], cat("messages[", i, "]")));
+    KINGLET_ASSIGN(const Message message,
+                   read_message(messages.as_array()[i], cat("messages[", i, "]")));
     KINGLET_ASSIGN(Json one, knows_tools ? taught_message(message) : untaught_message(message));
     made.push_back(std::move(one));
   }

@@ -1,8 +1,8 @@
 // Converts the messages of OpenAI's API to those that chat templates expect.
 #pragma once
 
+#include "json/json.h"
 #include "server/api_error.h"
-#include "server/json.h"
 
 namespace kinglet::server {
 

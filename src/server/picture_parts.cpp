@@ -107,16 +107,12 @@ ApiResult<std::string> file_of(std::string_view url) {
 // Reads {"type": "image_url", "image_url": {"url": …, "detail": …}}, or the same with the URL in
 // place of the inner object. "detail" is ignored: image readers have their own sizes.
 ApiResult<std::string> file_of_part(const Json& part) {
-  const Json given = part.value("image_url", Json());
-  const Json url = given.is_object() ? given.value("url", Json()) : given;
+  const Json& given = part["image_url"];
+  const Json& url = given.is_object() ? given["url"] : given;
   if (!url.is_string()) {
     return wrong_part(R"(a part of type "image_url" must hold "image_url": {"url": …})");
   }
-  return file_of(url.get_ref<const std::string&>());
-}
-
-bool is_picture(const Json& part) {
-  return part.is_object() && part.value("type", Json()) == "image_url";
+  return file_of(url.as_string());
 }
 
 // Returns a mark that occurs nowhere in the messages.
@@ -133,12 +129,11 @@ std::string unused_mark(const Json& messages) {
 ApiResult<GivenPictures> take_pictures(Json& messages) {
   GivenPictures pictures;
   if (!messages.is_array()) return pictures;
-  for (Json& message : messages) {
-    if (!message.is_object() || !message.contains("content")) continue;
-    Json& content = message["content"];
-    if (!content.is_array()) continue;
-    for (Json& part : content) {
-      if (!is_picture(part)) continue;
+  for (Json& message : messages.as_array()) {
+    Json* content = message.find("content");
+    if (content == nullptr || !content->is_array()) continue;
+    for (Json& part : content->as_array()) {
+      if (std::as_const(part)["type"] != "image_url") continue;
       if (pictures.files.size() == kMostPictures) {
         return wrong_part(cat("the messages hold more than ", kMostPictures, " pictures"));
       }

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "json/json.h"
 #include "server/api_error.h"
-#include "server/json.h"
 
 namespace kinglet::server {
 

@@ -54,7 +54,7 @@ ServedModel::ServedModel(const LanguageModel& loaded, std::string name, uint32_t
 ApiResult<ChatText> ServedModel::lay_out(const Json& variables, bool has_tools) const {
   const Result<ChatTemplate>& chosen = has_tools ? template_with_tools_ : template_;
   if (!chosen.ok()) return chosen.error();
-  KINGLET_ASSIGN(jinja::Dict given, chat_variables(print(variables)));
+  KINGLET_ASSIGN(jinja::Dict given, chat_variables(variables));
   KINGLET_ASSIGN(ChatText text, chosen.value().render(std::move(given), local_time()));
   return text;
 }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "json/json.h"
 #include "server/api_error.h"
-#include "server/json.h"
 #include "session/language_model.h"
 #include "session/sampler.h"
 #include "text/answer/answer_format.h"

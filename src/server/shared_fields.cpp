@@ -31,7 +31,7 @@ ApiStatus read_sampling(Fields& fields, SamplerOptions& sampler) {
 ApiStatus read_logit_bias(Fields& fields, SamplerOptions& sampler) {
   KINGLET_ASSIGN(const Json* biases, fields.take_object("logit_bias"));
   if (biases == nullptr) return {};
-  for (const auto& [key, value] : biases->items()) {
+  for (const auto& [key, value] : biases->as_object()) {
     const auto token = parse_decimal<TokenId>(key);
     if (!token || *token < 0) {
       return invalid(cat("logit_bias has the key ", print(key), ", expected the id of a token"),
@@ -70,17 +70,18 @@ ApiStatus read_stream(Fields& fields, GenerationRequest& request) {
 }
 
 bool is_tokens(const Json& value) {
-  return value.is_array() && !value.empty() && value[0].is_number();
+  return value.is_array() && !value.empty() && value.as_array()[0].is_number();
 }
 
 ApiResult<std::vector<TokenId>> read_tokens(const std::string& name, const Json& value,
                                             TokenId n_tokens) {
   std::vector<TokenId> tokens;
-  for (const Json& item : value) {
-    if (!item.is_number_integer() || item < 0 || item >= n_tokens) {
+  for (const Json& item : value.as_array()) {
+    const auto token = item.is_number() ? item.as_integer() : std::nullopt;
+    if (!token || *token < 0 || *token >= n_tokens) {
       return wrong_value(name, item, cat("the id of a token, from 0 to ", n_tokens - 1));
     }
-    tokens.push_back(item.get<TokenId>());
+    tokens.push_back(static_cast<TokenId>(*token));
   }
   return tokens;
 }
@@ -156,9 +157,9 @@ ApiResult<std::vector<std::vector<TokenId>>> read_texts(
     return invalid(cat(name, " has ", items.size(), " texts, expected ", most, " at most"), name);
   }
   std::vector<std::vector<TokenId>> texts;
-  for (const Json& item : items) {
+  for (const Json& item : items.as_array()) {
     if (item.is_string()) {
-      KINGLET_ASSIGN(std::vector<TokenId> tokens, encode(item.get<std::string>()));
+      KINGLET_ASSIGN(std::vector<TokenId> tokens, encode(item.as_string()));
       texts.push_back(std::move(tokens));
     } else if (is_tokens(item)) {
       KINGLET_ASSIGN(std::vector<TokenId> tokens,

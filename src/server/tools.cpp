@@ -15,7 +15,7 @@ constexpr std::string_view kEndMark = "</tool_call>";
 // Returns the object without members that are null.
 Json without_nulls(const Json& object) {
   Json kept = Json::object();
-  for (const auto& [name, value] : object.items()) {
+  for (const auto& [name, value] : object.as_object()) {
     if (!value.is_null()) kept[name] = value;
   }
   return kept;
@@ -53,9 +53,7 @@ ApiResult<Json> checked_tool(const Json& tool, const std::string& place) {
 }
 
 // The name of a checked tool.
-const std::string& name_of(const Json& tool) {
-  return tool["function"]["name"].get_ref<const std::string&>();
-}
+const std::string& name_of(const Json& tool) { return tool["function"]["name"].as_string(); }
 
 // Returns the tool that {"type": "function", "function": {"name": …}} chooses.
 ApiResult<Json> named(const Json& tools, const Json& choice, const std::string& place) {
@@ -65,7 +63,7 @@ ApiResult<Json> named(const Json& tools, const Json& choice, const std::string& 
   std::string name;
   KINGLET_TRY(fields.take("name", name));
   KINGLET_TRY(fields.check_all_known());
-  for (const Json& tool : tools) {
+  for (const Json& tool : tools.as_array()) {
     if (name_of(tool) == name) return tool;
   }
   return invalid(cat("tool_choice names the tool \"", name, "\", which is not among the tools"),
@@ -89,7 +87,7 @@ ApiResult<ChosenTools> allowed(const Json& tools, const Json& given, const std::
   }
   Json chosen = Json::array();
   for (size_t i = 0; i < choices->size(); ++i) {
-    KINGLET_ASSIGN(Json tool, named(tools, (*choices)[i], cat(place, ".tools[", i, "]")));
+    KINGLET_ASSIGN(Json tool, named(tools, choices->as_array()[i], cat(place, ".tools[", i, "]")));
     chosen.push_back(std::move(tool));
   }
   KINGLET_ASSIGN(ChosenTools all, forced(std::move(chosen)));
@@ -101,7 +99,7 @@ ApiResult<ChosenTools> allowed(const Json& tools, const Json& given, const std::
 // {"type": "allowed_tools", "allowed_tools": …}.
 ApiResult<ChosenTools> choose_by_name(const Json& tools, const Json& choice) {
   const std::string place = "tool_choice";
-  const Json type = choice.is_object() ? choice.value("type", Json()) : Json();
+  const Json& type = choice["type"];
   if (type == "function") {
     KINGLET_ASSIGN(Json chosen, named(tools, choice, place));
     return ChosenTools{
@@ -119,15 +117,14 @@ ApiResult<ChosenTools> choose_by_name(const Json& tools, const Json& choice) {
 
 // Returns the part of `root` that a reference such as "#/$defs/name" names, or null.
 const Json* find_definition(const Json& root, const Json& reference) {
-  const auto* pointer = reference.get_ptr<const std::string*>();
-  if (pointer == nullptr || !pointer->starts_with('#')) return nullptr;
+  if (!reference.is_string() || !reference.as_string().starts_with('#')) return nullptr;
   const Json* found = &root;
-  for (std::string_view rest = std::string_view(*pointer).substr(1); !rest.empty();) {
+  for (auto rest = std::string_view(reference.as_string()).substr(1); !rest.empty();) {
     rest.remove_prefix(1);
-    const std::string name(rest.substr(0, rest.find('/')));
+    const std::string_view name = rest.substr(0, rest.find('/'));
     rest.remove_prefix(name.size());
-    if (!found->is_object() || !found->contains(name)) return nullptr;
-    found = &(*found)[name];
+    found = found->find(name);
+    if (found == nullptr) return nullptr;
   }
   return found;
 }
@@ -150,12 +147,12 @@ uint8_t types_of(const Json& schema, const Json& root, int depth) {
   uint8_t types = kAnyType;
   const auto either = [](const Json& items, const auto& types_of_item) {
     uint8_t some = 0;
-    for (const Json& item : items) some |= types_of_item(item);
+    for (const Json& item : items.as_array()) some |= types_of_item(item);
     return some;
   };
   const auto inside = [&](const Json& inner) { return types_of(inner, root, depth + 1); };
   const auto of_value = [](const Json& value) { return type_of_json(print(value)); };
-  for (const auto& [keyword, value] : schema.items()) {
+  for (const auto& [keyword, value] : schema.as_object()) {
     if (keyword == "type")
       types &= value.is_array() ? either(value, type_named) : type_named(value);
     if (keyword == "const") types &= of_value(value);
@@ -164,7 +161,7 @@ uint8_t types_of(const Json& schema, const Json& root, int depth) {
       types &= either(value, inside);
     }
     if (keyword == "allOf" && value.is_array()) {
-      for (const Json& part : value) types &= inside(part);
+      for (const Json& part : value.as_array()) types &= inside(part);
     }
     if (keyword == "$ref") {
       const Json* found = find_definition(root, value);
@@ -188,7 +185,7 @@ ApiResult<ChosenTools> read_tools(Fields& fields) {
   if (given != nullptr && !given->is_array())
     return wrong_value("tools", *given, "a list of tools");
   for (size_t i = 0; given != nullptr && i < given->size(); ++i) {
-    KINGLET_ASSIGN(Json tool, checked_tool((*given)[i], cat("tools[", i, "]")));
+    KINGLET_ASSIGN(Json tool, checked_tool(given->as_array()[i], cat("tools[", i, "]")));
     tools.push_back(std::move(tool));
   }
   if (choice == nullptr || *choice == "auto") return ChosenTools{std::move(tools)};
@@ -199,11 +196,12 @@ ApiResult<ChosenTools> read_tools(Fields& fields) {
 
 std::vector<KnownTool> known_tools(const Json& tools) {
   std::vector<KnownTool> known;
-  for (const Json& tool : tools) {
+  for (const Json& tool : tools.as_array()) {
     KnownTool& one = known.emplace_back(KnownTool{.name = name_of(tool)});
-    const Json parameters = tool["function"].value("parameters", Json::object());
-    const Json properties = parameters.value("properties", Json::object());
-    for (const auto& [name, schema] : properties.items()) {
+    const Json& parameters = tool["function"]["parameters"];
+    const Json& properties = parameters["properties"];
+    if (!properties.is_object()) continue;
+    for (const auto& [name, schema] : properties.as_object()) {
       const uint8_t types = types_of(schema, parameters, 0);
       if (types == kStringType) {
         one.text_parameters.push_back(name);
@@ -217,7 +215,9 @@ std::vector<KnownTool> known_tools(const Json& tools) {
 
 std::string tool_instructions(const Json& tools) {
   std::string text = "You can call these functions, given by their JSON schemas:\n";
-  for (const Json& tool : tools) text += cat(print(tool["function"]), "\n");
+  for (const Json& tool : tools.as_array()) {
+    text += cat(print(tool["function"]), "\n");
+  }
   return text + cat("\nTo call one, answer with ", kMark,
                     "\n{\"name\": its name, \"arguments\": its arguments}\n", kEndMark);
 }

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "json/json.h"
 #include "server/api_error.h"
 #include "server/fields.h"
-#include "server/json.h"
 #include "text/answer/calls.h"
 
 namespace kinglet::server {

@@ -199,16 +199,24 @@ std::string ValueStyle::word(std::string_view name) const {
 
 std::string ValueStyle::spell(const Json& value) const {
   if (notation_ == nullptr) return literal(print(value));
-  if (value.is_string()) return spell_string(value.get<std::string>());
+  if (value.is_string()) return spell_string(value.as_string());
   if (value.is_boolean() || value.is_null()) return word(print(value));
-  if (!value.is_structured()) return literal(print(value));
+  if (value.is_number()) return literal(print(value));
   const ObjectStyle& style = value.is_object() ? object_ : list_;
   std::string out;
-  for (const auto& [name, item] : value.items()) {
+  const auto add = [&](const std::string& before, const Json& item) {
     const std::string spelled = spell(item);
-    if (spelled.empty() || (value.is_object() && !can_be_key(name))) return {};
-    out += cat(out.empty() ? "" : cat(" ", style.separator, " "),
-               value.is_object() ? cat(key(name), " ") : "", spelled);
+    out += cat(out.empty() ? "" : cat(" ", style.separator, " "), before, spelled);
+    return !spelled.empty();
+  };
+  if (value.is_array()) {
+    for (const Json& item : value.as_array()) {
+      if (!add("", item)) return {};
+    }
+  } else {
+    for (const auto& [name, item] : value.as_object()) {
+      if (!can_be_key(name) || !add(cat(key(name), " "), item)) return {};
+    }
   }
   return cat(style.begin, " ", out, out.empty() ? "" : " ", style.end);
 }

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/json.h"
+#include "json/json.h"
 #include "text/answer/answer_format.h"
 
 namespace kinglet::server {

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "server/json.h"
+#include "json/json.h"
 
 namespace kinglet::server {
 

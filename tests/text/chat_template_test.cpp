@@ -182,8 +182,13 @@ TEST(ChatTemplate, LaysOutAsJinja2) {
   }
 }
 
+Result<jinja::Dict> variables_of(std::string_view text) {
+  KINGLET_ASSIGN(const Json json, parse_json(text));
+  return chat_variables(json);
+}
+
 TEST(ChatTemplate, IsGivenMessagesAndToolsAsJson) {
-  const auto variables = chat_variables(
+  const auto variables = variables_of(
       R"({"messages": [{"role": "user", "content": "a"}, {"role": "a b", "content": ""}],
           "tools": [{}], "n": 1})");
   ASSERT_TRUE(variables.ok()) << variables.error().message;
@@ -197,7 +202,7 @@ TEST(ChatTemplate, IsGivenMessagesAndToolsAsJson) {
   EXPECT_EQ(text.value().said[0].begin, 4u);
   EXPECT_EQ(text.value().said[0].end, 7u);
   for (const char* wrong : {"", "[]", "{}", R"({"messages": 1})", R"({"messages": ["\ud800"]})"}) {
-    const auto refused = chat_variables(wrong);
+    const auto refused = variables_of(wrong);
     ASSERT_FALSE(refused.ok()) << wrong;
     EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
   }
@@ -209,9 +214,9 @@ std::string of_call(std::string_view source, std::string_view arguments) {
       cat("{% for m in messages %}{% for t in m.tool_calls %}", source, "{% endfor %}{% endfor %}"),
       "<s>", "</s>");
   EXPECT_TRUE(chat.ok()) << chat.error().message;
-  auto variables = chat_variables(cat(R"({"messages": [{"role": "assistant", "tool_calls":
+  auto variables = variables_of(cat(R"({"messages": [{"role": "assistant", "tool_calls":
       [{"function": {"name": "f", "arguments": )",
-                                      arguments, "}}]}]}"));
+                                    arguments, "}}]}]}"));
   EXPECT_TRUE(variables.ok()) << variables.error().message;
   const auto text = chat.value().render(std::move(variables.value()), {});
   return text.ok() ? text.value().text : "error: " + text.error().message;
