@@ -5,7 +5,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { launchChromium } from '../../scripts/chromium.mjs';
+import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
 import { installPacked } from './packed.ts';
 import { root, storyModel, tellByCli, withChatTemplate } from './support.ts';
@@ -22,7 +22,7 @@ beforeAll(async () => {
   cpSync(join(folder, 'node_modules/kinglet/dist'), join(folder, 'script-module/kinglet'), {
     recursive: true,
   });
-  browser = await launchChromium();
+  browser = await launchHeadlessShell();
 }, 180_000);
 afterAll(async () => {
   await browser.close();
