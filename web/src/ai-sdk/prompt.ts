@@ -40,7 +40,7 @@ export function askedOf(options: LanguageModelV3CallOptions): Asked {
   if (isSchema && tools.length > 0 && (toolChoice ?? { type: 'auto' }).type === 'auto') {
     warnings.push({
       type: 'other',
-      message: 'an answer that is held to a schema is JSON from the start, and calls no tools',
+      message: 'an answer that is held to a schema is JSON, and calls no tools',
     });
   }
   const params: ChatCompletionParams = {
