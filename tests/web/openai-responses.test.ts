@@ -170,7 +170,11 @@ describe('responses', () => {
     [{ input: [{ role: 'king', content: 'x' }] }, /role "king" is not supported/],
     [
       { input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'x' }] }] },
-      /"input_image" is not supported/,
+      /must begin with "https:"/,
+    ],
+    [
+      { input: [{ role: 'user', content: [{ type: 'input_file' }] }] },
+      /"input_file" is not supported/,
     ],
   ])('refuse %j in words', async (params, message) => {
     const model = scripted('qwen3', ['']);
