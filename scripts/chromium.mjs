@@ -16,8 +16,7 @@ export function launchChromium(args = []) {
 
 /**
  * Starts the browser's headless shell: the same engine without the windows around a page, whose
- * processes take more time than most tests. When a connection is cut, the shell drops what the page
- * has not read yet: tests of interrupted downloads need the whole browser.
+ * processes take more time than most tests.
  */
 export function launchHeadlessShell(args = []) {
   const executablePath = '/usr/bin/chromium-headless-shell';
