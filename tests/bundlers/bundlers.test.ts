@@ -8,7 +8,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Browser } from 'playwright-core';
 import type * as Vite from 'vite';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { launchChromium } from '../../scripts/chromium.mjs';
+import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
 import { addPacked } from '../web/packed.ts';
 import { root, storyModel, tellByCli, withChatTemplate } from '../web/support.ts';
@@ -25,7 +25,7 @@ beforeAll(async () => {
   mkdirSync(inFolder('public'), { recursive: true });
   copyFileSync(storyModel, inFolder('public/model.gguf'));
   story = tellByCli('Once upon a time', 40);
-  browser = await launchChromium();
+  browser = await launchHeadlessShell();
 }, 120_000);
 afterAll(async () => {
   await browser.close();

@@ -1,5 +1,5 @@
 // A page in any browser, so that one test can run in all of them.
-import { launchChromium } from '../../scripts/chromium.mjs';
+import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { openFirefox, openWebKit } from './webdriver.ts';
 import type { Driven } from './webdriver.ts';
 
@@ -49,7 +49,7 @@ export async function holdCache(page: AnyPage): Promise<void> {
 }
 
 async function openInChromium(): Promise<AnyPage> {
-  const browser = await launchChromium();
+  const browser = await launchHeadlessShell();
   const page = await browser.newPage();
   return {
     goto: async (url) => {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { launchChromium } from '../../scripts/chromium.mjs';
+import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { startFaultyServer } from './faulty-server.ts';
 import type { FaultyServer, ServedFile } from './faulty-server.ts';
 import { loadInPage, nTokens, opening } from './loading-page.ts';
@@ -21,7 +21,7 @@ let page: Page;
 let story: string;
 
 beforeAll(async () => {
-  browser = await launchChromium();
+  browser = await launchHeadlessShell();
   server = await startFaultyServer();
   story = tellByCli(opening, nTokens);
 });

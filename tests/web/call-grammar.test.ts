@@ -5,7 +5,7 @@ import { Kinglet } from 'kinglet';
 import { openAI } from 'kinglet/openai';
 import type { FunctionTool } from 'kinglet/openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { grammarOfCalls } from '../../web/src/json-schema/calls.ts';
+import { grammarOfCalls, grammarsOfAnswer } from '../../web/src/json-schema/calls.ts';
 import { knownTools } from '../../web/src/tools.ts';
 import { Gbnf, randomFrom } from './gbnf.ts';
 import { layOutBy } from './laid-out.ts';
@@ -190,6 +190,19 @@ describe.each(families)('%s', (family) => {
     expect(read(template, `Hm${end}\n\n${text}`, begin)).toEqual([call]);
     expect(grammarFor(template, tools, `${begin}\n${end}`).matches(text)).toBe(true);
   });
+
+  test('ends it also before JSON', () => {
+    const { grammar, thinking } = grammarsOfAnswer({ enum: [7] }, 0, callFormat(template));
+    expect(new Gbnf(grammar!).matches('7')).toBe(true);
+    if (!thinking) return;
+    const { end } = thinking;
+    expect(new Gbnf(grammar!).matches(`Hm${end}7`)).toBe(false);
+    const afterThought = new Gbnf(thinking.grammar);
+    expect(afterThought.matches(`Hm, ${end.slice(0, 3)} 8.\n${end}\n\n7`)).toBe(true);
+    for (const text of ['7', `Hm${end}`, `Hm${end}8`, `Hm${end}Well, 7`]) {
+      expect(afterThought.matches(text), text).toBe(false);
+    }
+  });
 });
 
 describe('the facade', () => {
@@ -234,15 +247,24 @@ describe('the facade', () => {
 
   const thinking = families.filter((family) => templateOf(family).includes('enable_thinking'));
   test.each(thinking)('lets %s think first where its prompt says so', async (family) => {
-    const { chat } = openAI(models.get(family)!);
-    const { choices, usage } = await chat.completions.create({
-      ...{ ...ask, seed: 1, max_completion_tokens: 20 },
-      chat_template_kwargs: { enable_thinking: true },
-    });
-    const [{ message, finish_reason: finish }] = choices as [(typeof choices)[number]];
-    expect({ finish, content: message.content }).toEqual({ finish: 'length', content: '' });
-    expect(message.reasoning_content).toMatch(/\w/);
-    expect(usage.completion_tokens_details.reasoning_tokens).toBeGreaterThan(10);
+    const model = models.get(family)!;
+    const schema = { enum: [7] };
+    const json = { messages, response_format: { type: 'json_object', schema } } as const;
+    for (const wanted of [ask, json]) {
+      const { choices, usage } = await openAI(model).chat.completions.create({
+        ...{ ...wanted, seed: 1, max_completion_tokens: 20 },
+        chat_template_kwargs: { enable_thinking: true },
+      });
+      const [{ message, finish_reason: finish }] = choices as [(typeof choices)[number]];
+      expect({ finish, content: message.content }).toEqual({ finish: 'length', content: '' });
+      expect(message.reasoning_content).toMatch(/\w/);
+      expect(usage.completion_tokens_details.reasoning_tokens).toBeGreaterThan(10);
+    }
+    const options = { jsonSchema: schema, seed: 1, maxTokens: 20 };
+    const variables = { enable_thinking: true };
+    const { text, reasoning } = await model.chat(messages, { ...options, variables }).result;
+    expect(text).toBe('');
+    expect(reasoning).toMatch(/\w/);
   });
 });
 

@@ -1,7 +1,7 @@
 // The page's live camera, with the picture that Chromium generates if there is no camera.
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { launchChromium } from '../../scripts/chromium.mjs';
+import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import type { Site } from './demo-page.ts';
 import { accessibilityFaults, ask, openPage, openPanel, openSite } from './demo-page.ts';
 import { openModels, openSeeing, quickReader, textModel } from './seeing-page.ts';
@@ -11,7 +11,7 @@ let browser: Browser;
 
 beforeAll(async () => {
   site = await openSite();
-  browser = await launchChromium([
+  browser = await launchHeadlessShell([
     ...['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'],
   ]);
 });

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { AxeResults } from 'axe-core';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
-import { launchChromium } from '../../scripts/chromium.mjs';
+import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
 import { root } from './support.ts';
 
@@ -22,7 +22,7 @@ export interface Site {
 export async function openSite(folder = `${root}demo/dist`): Promise<Site> {
   const threaded = await serve(folder, { isolated: true });
   const plain = await serve(folder, { isolated: false });
-  const browser = await launchChromium();
+  const browser = await launchHeadlessShell();
   return {
     ...{ browser, threaded, plain },
     async close() {

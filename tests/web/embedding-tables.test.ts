@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Kinglet, KingletError, ModelCache } from 'kinglet';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { launchChromium } from '../../scripts/chromium.mjs';
+import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { FolderStore } from '../../web/src/cache/folder-store.ts';
 import { postedLoadOptions } from '../../web/src/options.ts';
 import { planMemory } from '../../web/src/worker/memory-plan.ts';
@@ -163,7 +163,7 @@ describe('in Chromium', () => {
   let context: BrowserContext;
   let page: Page;
   beforeAll(async () => {
-    browser = await launchChromium();
+    browser = await launchHeadlessShell();
   });
   afterAll(() => browser.close());
   beforeEach(async () => {

@@ -181,7 +181,7 @@ async function sendBody(
     if (fault.kind === 'stall') return;
     if (fault.kind === 'cut') {
       // Waits until the client has read what was written: a reset would discard it.
-      setTimeout(() => response.destroy(), 300);
+      setTimeout(() => response.destroy(), 1000);
       return;
     }
     fault.kind();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { rolldown } from 'rolldown';
-import { launchChromium } from '../../scripts/chromium.mjs';
+import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
 import { root, storyModel, withChatTemplate } from './support.ts';
 
@@ -76,7 +76,7 @@ beforeAll(async () => {
       `<script type="importmap">${JSON.stringify({ imports })}</script>`,
   );
   served = await serve(folder, { isolated: false });
-  browser = await launchChromium();
+  browser = await launchHeadlessShell();
 });
 afterAll(async () => {
   await browser.close();

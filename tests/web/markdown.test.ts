@@ -2,7 +2,7 @@
 import { rolldown } from 'rolldown';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { launchChromium } from '../../scripts/chromium.mjs';
+import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { root } from './support.ts';
 
 declare const markdown: typeof import('../../demo/src/talk/markdown.ts');
@@ -13,7 +13,7 @@ beforeAll(async () => {
   const bundle = await rolldown({ cwd: root, input: 'demo/src/talk/markdown.ts' });
   const { output } = await bundle.generate({ format: 'iife', name: 'markdown' });
   await bundle.close();
-  browser = await launchChromium();
+  browser = await launchHeadlessShell();
   page = await browser.newPage();
   await page.setContent('<div id="answer" class="markdown"></div>');
   await page.addScriptTag({ content: output[0].code });

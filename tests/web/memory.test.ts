@@ -7,7 +7,7 @@ import { Kinglet } from 'kinglet';
 import type { ModelInfo } from 'kinglet';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { launchChromium } from '../../scripts/chromium.mjs';
+import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { postedLoadOptions } from '../../web/src/options.ts';
 import { kvCacheBytes, planMemory } from '../../web/src/worker/memory-plan.ts';
 import type { ModelShape } from '../../web/src/worker/model-shape.ts';
@@ -284,7 +284,7 @@ describe('a large model', { timeout: 180_000 }, () => {
   let server: FaultyServer;
 
   beforeAll(async () => {
-    browser = await launchChromium();
+    browser = await launchHeadlessShell();
     context = await browser.newContext();
     server = await startFaultyServer({ isolated: true });
     server.files.set('/large.gguf', { bytes: large, etag: '"1"' });

@@ -170,12 +170,17 @@ describe('responses', () => {
     [{ input: [{ role: 'king', content: 'x' }] }, /role "king" is not supported/],
     [
       { input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'x' }] }] },
-      /"input_image" is not supported/,
+      /must begin with "https:"/,
+    ],
+    [
+      { input: [{ role: 'user', content: [{ type: 'input_file' }] }] },
+      /"input_file" is not supported/,
     ],
   ])('refuse %j in words', async (params, message) => {
     const model = scripted('qwen3', ['']);
     await expect(model.responses.create(params as ResponseParams)).rejects.toMatchObject({
-      ...{ code: 'invalid_argument', message },
+      code: 'invalid_argument',
+      message: expect.stringMatching(message) as string,
     });
     expect(model.calls).toEqual([]);
   });

@@ -704,10 +704,33 @@ describe('a model with a chat template', () => {
       expect(asTokens.text).toBe(text);
     });
 
-    it('has no thoughts in an answer that must match a schema', async () => {
-      const { text, reasoning } = await thinker.chat(messages, { jsonSchema: { enum: [7] } })
-        .result;
+    it('thinks before an answer that must match a schema', async () => {
+      const jsonSchema = { enum: [7] };
+      const thought = await thinker.chat(messages, { ...greedy, jsonSchema }).result;
+      expect(thought.text).toBe('');
+      expect(thought.reasoning).toMatch(/\w/);
+      const prefix = 'Hm.\n</think>\n\n';
+      const ended = await thinker.chat(messages, { ...greedy, jsonSchema, prefix }).result;
+      expect(ended).toMatchObject({ text: '7', usage: { completionTokens: 1 } });
+      const grammar = 'root ::= "7"';
+      const { text, reasoning } = await thinker.chat(messages, { ...greedy, grammar }).result;
       expect({ text, reasoning }).toEqual({ text: '7', reasoning: undefined });
+    });
+
+    it('ends the thought, and then writes what matches the schema', async () => {
+      // The mark is a token in place of another of 8 bytes, so that the model can be made to write it.
+      const marked = new Uint8Array(bytes);
+      marked.set(Buffer.from('</think>'), Buffer.from(bytes).indexOf('▁Timmy'));
+      const [mark = -1] = await thinker.tokenize('Timmy', { addBos: false });
+      const model = await Kinglet.load(marked, { nThreads: 1, chatTemplate: thinking });
+      onTestFinished(() => {
+        model.dispose();
+      });
+      const session = await model.newSession();
+      const options = { ...greedy, jsonSchema: { enum: [7] }, logitBias: { [mark]: 100 } };
+      const { text } = await session.chat(messages, options).result;
+      expect(text).toBe('7');
+      expect(await model.detokenize(await session.tokens())).toMatch(/<think>\n<\/think>\n*7$/);
     });
   });
 

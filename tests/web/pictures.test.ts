@@ -5,9 +5,13 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import type { LanguageModelV3Prompt } from '@ai-sdk/provider';
+import { generateText } from 'ai';
 import { Kinglet } from 'kinglet';
 import type { ChatMessage, ContentPart, ImageProgress, ImageSource, LoadOptions } from 'kinglet';
+import { languageModel } from 'kinglet/ai-sdk';
 import { openAI } from 'kinglet/openai';
+import type { ResponseInputItem } from 'kinglet/openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EngineLoader, EngineModule, EngineOverrides, EngineResult } from '#engine';
 import type { VisionLoader } from '#vision';
@@ -65,7 +69,7 @@ const user = (...content: (string | ImageSource)[]): ChatMessage => ({
 
 const greedy = { maxTokens: 8, temperature: 0, logprobs: 3 };
 /** The first bytes of a GIF suffice. */
-const gif = new Uint8Array([...new TextEncoder().encode('GIF89a'), 1, 0, 1, 0, 0, 0, 0]);
+const gif = new Uint8Array([...new TextEncoder().encode('GIF89a'), 0xfb, 0xef, 0xbe, 0, 0, 0, 0]);
 
 const refused = (code: string, message: RegExp) => ({
   name: 'KingletError',
@@ -275,23 +279,109 @@ describe('a conversation with pictures', () => {
   });
 });
 
-describe('OpenAI’s messages', () => {
-  it('may have pictures', async () => {
-    const model = await load({ mmproj: reader });
-    const create = (image_url: { url: string; detail?: string }) =>
-      openAI(model).chat.completions.create({
-        messages: [{ role: 'user', content: [{ type: 'image_url', image_url }] }],
-        max_tokens: 2,
-      });
-    const url = `data:image/gif;base64,${Buffer.from(gif).toString('base64')}`;
-    await expect(create({ url })).rejects.toMatchObject(refused('invalid_argument', /a GIF/));
-    await expect(create({ url: `file://${reader}` })).rejects.toMatchObject(
+describe('the messages of other APIs', () => {
+  let model: Kinglet;
+  beforeAll(async () => {
+    model = await load({ mmproj: reader });
+  });
+  afterAll(() => {
+    model.dispose();
+  });
+  const base64 = Buffer.from(gif).toString('base64');
+  const url = `data:image/gif;base64,${base64}`;
+  const createChat = (image_url: { url: string; detail?: string }) =>
+    openAI(model).chat.completions.create({
+      messages: [{ role: 'user', content: [{ type: 'image_url', image_url }] }],
+    });
+  const createResponse = (...input: ResponseInputItem[]) =>
+    openAI(model).responses.create({ input });
+  const doGenerate = (...prompt: LanguageModelV3Prompt) =>
+    languageModel(model).doGenerate({ prompt });
+  const filePart = (data: Uint8Array | string | URL) =>
+    ({ type: 'file', mediaType: 'image/*', data }) as const;
+  const seen = refused('invalid_argument', /a GIF/);
+
+  it.each([
+    ['OpenAI’s chat completions', (url: string) => createChat({ url })],
+    [
+      'OpenAI’s responses',
+      (image_url: string) => {
+        const part = { type: 'input_image', detail: 'low', image_url };
+        return createResponse({ role: 'user', content: [part] });
+      },
+    ],
+    ['the AI SDK', (url: string) => doGenerate({ role: 'user', content: [filePart(url)] })],
+  ])('may have pictures: %s', async (_, ask) => {
+    // As `base64 FILE` prints it, and as browsers also read it.
+    expect(base64).toContain('+');
+    const inLines = base64.replace(/.{8}/g, '$&\n');
+    for (const data of [
+      base64,
+      inLines,
+      inLines.replaceAll('\n', ' '),
+      encodeURIComponent(inLines),
+    ]) {
+      await expect(ask(`data:image/gif;base64,${data}`)).rejects.toMatchObject(seen);
+    }
+    await expect(ask(` DATA:image/gif; Base64 ,${base64}`)).rejects.toMatchObject(seen);
+    await expect(ask('data:image/gif;base64,*')).rejects.toMatchObject(
+      refused('invalid_argument', /the data URL is not valid/),
+    );
+    await expect(ask('http://127.0.0.1:9/a.png')).rejects.toMatchObject({ code: 'network' });
+    await expect(ask(`file://${reader}`)).rejects.toMatchObject(
       refused('invalid_argument', /must begin with "https:"/),
     );
-    await expect(create({ url, detail: 'low' })).rejects.toMatchObject({
-      code: 'invalid_argument',
+  });
+
+  it('may ask OpenAI’s chat completions for full detail only', async () => {
+    await expect(createChat({ url, detail: 'high' })).rejects.toMatchObject(seen);
+    await expect(createChat({ url, detail: 'low' })).rejects.toMatchObject(
+      refused('invalid_argument', /detail must be "auto" or "high"/),
+    );
+  });
+
+  it('may have pictures in every form of the AI SDK', async () => {
+    for (const data of [gif, base64, new URL(url)]) {
+      await expect(doGenerate({ role: 'user', content: [filePart(data)] })).rejects.toMatchObject(
+        seen,
+      );
+    }
+    const look = (image: Uint8Array | string | URL) =>
+      generateText({
+        ...{ model: languageModel(model), maxRetries: 0 },
+        messages: [{ role: 'user', content: [{ type: 'image', image }] }],
+      });
+    for (const image of [gif, base64, url, new URL(url)]) {
+      await expect(look(image)).rejects.toMatchObject(seen);
+    }
+    // The worker requests it, not the SDK.
+    await expect(look(new URL('http://127.0.0.1:9/a.png'))).rejects.toMatchObject({
+      code: 'network',
     });
-    model.dispose();
+  });
+
+  it('may have pictures in what a tool returned', async () => {
+    const output = [{ type: 'input_image', image_url: url }];
+    const call = { call_id: 'x', name: 'look' };
+    await expect(
+      createResponse(
+        { role: 'user', content: 'Look.' },
+        { type: 'function_call', ...call, arguments: '{}' },
+        { type: 'function_call_output', call_id: 'x', output },
+      ),
+    ).rejects.toMatchObject(seen);
+    const made = { toolCallId: 'x', toolName: 'look' };
+    const value = [{ type: 'image-data' as const, data: base64, mediaType: 'image/gif' }];
+    await expect(
+      doGenerate(
+        { role: 'user', content: [{ type: 'text', text: 'Look.' }] },
+        { role: 'assistant', content: [{ type: 'tool-call', ...made, input: {} }] },
+        {
+          role: 'tool',
+          content: [{ type: 'tool-result', ...made, output: { type: 'content', value } }],
+        },
+      ),
+    ).rejects.toMatchObject(seen);
   });
 });
 
@@ -470,6 +560,8 @@ async function logprobsByHand(
 /** The globals of the page. */
 interface Here {
   kinglet: typeof import('kinglet');
+  openAI: typeof openAI;
+  languageModel: typeof languageModel;
   model: Kinglet;
   template: string;
 }
@@ -490,7 +582,9 @@ describe.each(browserNames)('in %s', (name) => {
       join(folder, 'index.html'),
       '<!doctype html><link rel="icon" href="data:,">' +
         '<script type="module">import * as kinglet from "./kinglet/index.js";' +
-        'globalThis.kinglet = kinglet;</script>',
+        'import { openAI } from "./kinglet/openai/index.js";' +
+        'import { languageModel } from "./kinglet/ai-sdk/index.js";' +
+        'Object.assign(globalThis, { kinglet, openAI, languageModel });</script>',
     );
     served = await serve(folder, { isolated: false });
     page = await openAnyPage(name);
@@ -555,6 +649,67 @@ describe.each(browserNames)('in %s', (name) => {
     const { text } = await model.chat([message], { maxTokens: 4, temperature: 0 }).result;
     expect(found.answer).toBe(text);
     model.dispose();
+  });
+
+  it('reads a picture alike through every API', async () => {
+    const { told, found, expected } = await page.evaluate(async () => {
+      const { kinglet, openAI, languageModel, model, template } = globalThis as unknown as Here;
+      const canvas = new OffscreenCanvas(90, 64);
+      canvas.getContext('2d')?.fillRect(20, 10, 50, 30);
+      const bytes = new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer());
+      const base64 = btoa(String.fromCharCode(...bytes));
+      const url = `data:image/png;base64,${base64}`;
+      const answers = (model: Kinglet) => {
+        const options = { temperature: 0 };
+        const chat = async () => {
+          const content = [{ type: 'image_url', image_url: { url } }];
+          const { choices, usage } = await openAI(model).chat.completions.create({
+            ...{ ...options, max_tokens: 4, messages: [{ role: 'user', content }] },
+          });
+          return { text: choices[0]?.message.content, nPrompt: usage.prompt_tokens };
+        };
+        const respond = async () => {
+          const content = [{ type: 'input_image', image_url: url }];
+          const { output_text: text, usage } = await openAI(model).responses.create({
+            ...{ ...options, max_output_tokens: 4, input: [{ role: 'user', content }] },
+          });
+          return { text, nPrompt: usage?.input_tokens };
+        };
+        const generate = async (data: Uint8Array | string | URL) => {
+          const part = { type: 'file', mediaType: 'image/png', data } as const;
+          const { content, usage } = await languageModel(model).doGenerate({
+            ...{ ...options, maxOutputTokens: 4, prompt: [{ role: 'user', content: [part] }] },
+          });
+          const text = content.map((one) => (one.type === 'text' ? one.text : '')).join('');
+          return { text, nPrompt: usage.inputTokens.total };
+        };
+        return [
+          ...[chat, respond, () => generate(bytes), () => generate(base64)],
+          ...[() => generate(url), () => generate(new URL(url))],
+        ];
+      };
+      const found = [];
+      for (const answer of answers(model)) found.push(await answer());
+      const messages = [{ role: 'user', content: [{ type: 'image' as const, image: bytes }] }];
+      const { text, usage } = await model.chat(messages, { maxTokens: 4, temperature: 0 }).result;
+      const expected = { text, nPrompt: usage.promptTokens };
+
+      const blind = await kinglet.Kinglet.load('model.gguf', {
+        ...{ chatTemplate: template, cache: false },
+      });
+      const told: string[] = [];
+      for (const answer of answers(blind)) {
+        await answer().catch((error: unknown) => {
+          told.push(`${(error as { code: string }).code}: ${String(error)}`);
+        });
+      }
+      blind.dispose();
+      return { told, found, expected };
+    });
+    expect(found).toEqual(Array.from({ length: 6 }, () => expected));
+    expect(expected.nPrompt).toBeGreaterThan(20);
+    expect(told).toHaveLength(6);
+    for (const line of told) expect(line).toMatch(/^invalid_argument: .*no picture reader/);
   });
 
   it('turns a photograph as its file says, and sees transparency over white', async () => {

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { launchChromium, launchChromiumWithProfile } from '../../scripts/chromium.mjs';
+import { launchHeadlessShell, launchChromiumWithProfile } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
 import type { AnyPage } from './any-browser.ts';
 import { openAnyPage } from './any-browser.ts';
@@ -38,7 +38,7 @@ beforeAll(async () => {
   copyFileSync(storyModel, join(folder, 'model.gguf'));
   story = tellByCli('Once upon a time', 40);
   elsewhere = await serve(join(root, 'dist'), { isolated: false, headers: anyOrigin });
-  browser = await launchChromium();
+  browser = await launchHeadlessShell();
 });
 afterAll(async () => {
   await browser.close();

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { launchChromium } from '../../scripts/chromium.mjs';
+import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { startFaultyServer } from './faulty-server.ts';
 import type { FaultyServer } from './faulty-server.ts';
 import { loadInPage } from './loading-page.ts';
@@ -16,7 +16,7 @@ let browser: Browser;
 let server: FaultyServer;
 
 beforeAll(async () => {
-  browser = await launchChromium();
+  browser = await launchHeadlessShell();
   server = await startFaultyServer({ isolated: true });
   const bytes = new Uint8Array(readFileSync(storyModel));
   server.files.set('/story.gguf', { bytes });

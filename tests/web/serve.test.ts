@@ -452,6 +452,14 @@ describe('clients that vanish or drip', () => {
     clearInterval(dripping);
   });
 
+  test('many that do nothing are dropped for one that asks', async () => {
+    const idle = Array.from({ length: 300 }, () => rawConnection(served.port));
+    // Without dropping, the request would wait for the 10 s that a client may take to send one.
+    const signal = AbortSignal.timeout(8_000);
+    expect((await fetch(`${served.url}/health`, { signal })).status).toBe(200);
+    for (const { socket } of idle) socket.destroy();
+  });
+
   test('more than may wait are told to come again, and too slow answers are cut', async () => {
     const ask = () => narrow.client.completions.create({ ...endless, n: 128 });
     const results = await Promise.allSettled([ask(), ask(), ask(), ask()]);

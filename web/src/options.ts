@@ -1,8 +1,11 @@
 // Checks options and fills in their defaults before anything is posted. The engine's numbers are
 // typed, so values that JavaScript allows (a string, NaN, 2.5 tokens) must be refused here.
+import type { EngineCallFormat } from '#engine';
 import { KingletError, messageOf } from './errors.ts';
+import { grammarsOfAnswer } from './json-schema/calls.ts';
 import { grammarOfSchema } from './json-schema/index.ts';
 import type {
+  AnswerGrammars,
   ChatText,
   Conversation,
   GenerateNumbers,
@@ -88,10 +91,14 @@ export const chatOptionNames = [
   ...['tools', 'variables', 'trustContent', 'prefix', 'onImage'],
 ];
 
-/** Expects known names only. `recommended`: the file's values, used if the caller gives none. */
+/**
+ * Expects known names only. `recommended`: the file's values, used if the caller gives none.
+ * `format`: how a conversation's answer marks thoughts; undefined if the answer is all text.
+ */
 export function postedGenerateOptions(
   options: GenerateOptions,
   recommended: Partial<GenerateNumbers> = {},
+  format?: EngineCallFormat,
 ): PostedGenerateOptions {
   const numberOf = (name: keyof GenerateNumbers): number => {
     const given = options[name];
@@ -102,7 +109,7 @@ export function postedGenerateOptions(
   const names = Object.keys(generateRules) as (keyof GenerateNumbers)[];
   return {
     ...(Object.fromEntries(names.map((name) => [name, numberOf(name)])) as GenerateNumbers),
-    grammar: checkedGrammar(options),
+    ...checkedGrammars(options, format),
     stop: checkedStop(options.stop ?? []),
     logitBias: checkedLogitBias(options.logitBias ?? {}),
   };
@@ -125,7 +132,10 @@ function checkedLogitBias(biases: Record<number, number>): [number, number][] {
   });
 }
 
-function checkedGrammar({ grammar, jsonSchema, indent = 0 }: GenerateOptions): string | undefined {
+function checkedGrammars(
+  { grammar, jsonSchema, indent = 0 }: GenerateOptions,
+  format: EngineCallFormat | undefined,
+): AnswerGrammars {
   checkedNumber('indent', indent, { min: 0, max: 10, integer: true });
   if (grammar !== undefined && jsonSchema !== undefined) {
     throw new KingletError('invalid_argument', 'an answer cannot match a grammar and a jsonSchema');
@@ -133,8 +143,12 @@ function checkedGrammar({ grammar, jsonSchema, indent = 0 }: GenerateOptions): s
   if (indent > 0 && jsonSchema === undefined) {
     throw new KingletError('invalid_argument', 'indent is for answers that match a jsonSchema');
   }
-  if (jsonSchema !== undefined) return grammarOfSchema(jsonSchema, indent);
-  return grammar === undefined ? undefined : checkedText(grammar, 'grammar');
+  if (jsonSchema === undefined) {
+    return { grammar: grammar === undefined ? undefined : checkedText(grammar, 'grammar') };
+  }
+  return format
+    ? grammarsOfAnswer(jsonSchema, indent, format)
+    : { grammar: grammarOfSchema(jsonSchema, indent) };
 }
 
 /**

@@ -76,9 +76,15 @@ export type GenerateNumbers = {
   ]-?: number;
 };
 
-export interface PostedGenerateOptions extends GenerateNumbers {
-  /** GBNF. */
+/** What an answer must match, in GBNF. */
+export interface AnswerGrammars {
+  /** Undefined: the answer may be any text. */
   grammar: string | undefined;
+  /** For a prompt whose end has begun a thought; its grammar begins with the rest of the thought. */
+  thinking?: { begin: string; end: string; grammar: string } | undefined;
+}
+
+export interface PostedGenerateOptions extends GenerateNumbers, AnswerGrammars {
   stop: string[];
   /** Tokens, and the numbers added to their logits. */
   logitBias: [number, number][];
@@ -152,6 +158,11 @@ export interface ChatText {
 /** Returns the template's own text at the end, or "" if a message's text is last. */
 export function ownEnd({ texts }: ChatText): string {
   return texts.length % 2 === 1 ? (texts.at(-1) ?? '') : '';
+}
+
+/** Returns whether the end of a prompt has begun a thought. `begin`: the mark; "" if there is none. */
+export function beginsThought(prompt: string, begin: string): boolean {
+  return begin !== '' && prompt.trimEnd().endsWith(begin);
 }
 
 /** How a prompt relates to its session's context, and how its answer is read. */

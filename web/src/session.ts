@@ -204,6 +204,7 @@ export class Session {
     onImage: ChatOptions['onImage'],
   ): () => void {
     const { signal } = options;
+    const { sampling, callFormat } = this.#model;
     let id = 0;
     const onAbort = () => {
       sink.abort(signal?.reason);
@@ -215,12 +216,13 @@ export class Session {
         sink.end(emptyResult(options.seed));
         return () => undefined;
       }
+      const posted = postedPrompt(prompt(), { addBos, parseSpecial, prefix, onFull }, place());
       id = this.#client.request(
         {
           type: 'generate',
           session: this.#id,
-          prompt: postedPrompt(prompt(), { addBos, parseSpecial, prefix, onFull }, place()),
-          options: postedGenerateOptions(options, this.#model.sampling),
+          prompt: posted,
+          options: postedGenerateOptions(options, sampling, posted.tools && callFormat),
         },
         {
           onAnswer: (answer) => {

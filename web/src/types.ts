@@ -338,7 +338,8 @@ export interface GenerateOptions {
    * The answer is JSON that is valid under this schema (draft 2020-12), unless `maxTokens` cuts it;
    * `true` allows any JSON. An unsupported keyword is refused by name. The model does not see the
    * schema: the prompt should describe it. The JSON has no white space between its parts, see
-   * {@link GenerateOptions.indent}.
+   * {@link GenerateOptions.indent}. In chat(), if the template begins a thought, the JSON comes after
+   * the thought.
    */
   jsonSchema?: JsonSchema | undefined;
   /**

@@ -34,7 +34,7 @@ export function languageModel(model: Kinglet, options: OpenAIOptions = {}): Lang
   };
   return {
     ...{ specificationVersion: 'v3', provider: 'kinglet', modelId: model.info.name },
-    supportedUrls: {},
+    supportedUrls: { 'image/*': [/^https?:/] },
     async doGenerate(call) {
       const { answer } = await begin(call);
       return answer.whole();

@@ -2,16 +2,19 @@
 import type {
   JSONValue,
   LanguageModelV3CallOptions,
+  LanguageModelV3DataContent,
   LanguageModelV3Prompt,
   LanguageModelV3ToolResultOutput,
   SharedV3Warning,
 } from '@ai-sdk/provider';
+import { base64Of } from '../base64.ts';
 import { KingletError } from '../errors.ts';
 import type {
   ChatCompletionParams,
   FunctionCall,
   FunctionTool,
   MessageParam,
+  MessagePart,
   ResponseFormat,
   ToolChoice,
 } from '../openai/types.ts';
@@ -40,7 +43,7 @@ export function askedOf(options: LanguageModelV3CallOptions): Asked {
   if (isSchema && tools.length > 0 && (toolChoice ?? { type: 'auto' }).type === 'auto') {
     warnings.push({
       type: 'other',
-      message: 'an answer that is held to a schema is JSON from the start, and calls no tools',
+      message: 'an answer that is held to a schema is JSON, and calls no tools',
     });
   }
   const params: ChatCompletionParams = {
@@ -111,7 +114,7 @@ function messagesOf(message: Message): MessageParam[] {
     case 'system':
       return [{ role: 'system', content: message.content }];
     case 'user':
-      return [{ role: 'user', content: message.content.map(textOf).join('') }];
+      return [{ role: 'user', content: message.content.map(partOf) }];
     case 'assistant':
       return [assistantMessage(message)];
     case 'tool':
@@ -120,37 +123,60 @@ function messagesOf(message: Message): MessageParam[] {
           part.type === 'tool-result'
             ? {
                 ...{ role: 'tool', tool_call_id: part.toolCallId, name: part.toolName },
-                content: outputText(part.output),
+                content: outputContent(part.output),
               }
             : [], // approvals of calls: the model does not read them
       );
   }
 }
 
-function textOf(part: { type: string; text?: string }): string {
-  if (part.type === 'text' && part.text !== undefined) return part.text;
-  throw unsupported(part.type);
+/** A part of a message, or of a tool's output. */
+interface Part {
+  type: string;
+  text?: string;
+  data?: LanguageModelV3DataContent;
+  mediaType?: string;
+}
+
+function partOf({ type, text, data, mediaType = '' }: Part): MessagePart {
+  if (type === 'text' && text !== undefined) return { type, text };
+  if (data !== undefined && /^image\//i.test(mediaType)) {
+    return { type: 'image_url', image_url: { url: urlOf(data, mediaType) } };
+  }
+  const kind = mediaType === '' ? `"${type}"` : `"${type}" (${mediaType})`;
+  throw new KingletError(
+    'invalid_argument',
+    `a part of type ${kind} is not supported: models read text and pictures only`,
+  );
+}
+
+/** A string is Base64, unless it has a colon: then it is a URL. */
+function urlOf(data: LanguageModelV3DataContent, mediaType: string): string {
+  if (data instanceof URL) return data.href;
+  if (typeof data === 'string' && data.includes(':')) return data;
+  const base64 = typeof data === 'string' ? data : base64Of(data);
+  return `data:${mediaType};base64,${base64}`;
 }
 
 function assistantMessage({ content }: Extract<Message, { role: 'assistant' }>): MessageParam {
-  let [text, thoughts] = ['', ''];
+  let thoughts = '';
+  const parts: MessagePart[] = [];
   const calls: FunctionCall[] = [];
   for (const part of content) {
-    if (part.type === 'text') text += part.text;
-    else if (part.type === 'reasoning') thoughts += part.text;
+    if (part.type === 'reasoning') thoughts += part.text;
     else if (part.type === 'tool-call') {
       const { toolCallId: id, toolName: name, input } = part;
       calls.push({ id, type: 'function', function: { name, arguments: JSON.stringify(input) } });
-    } else throw unsupported(part.type);
+    } else parts.push(partOf(part));
   }
   return {
-    ...{ role: 'assistant', content: text },
+    ...{ role: 'assistant', content: parts },
     ...(thoughts !== '' && { reasoning_content: thoughts }),
     ...(calls.length > 0 && { tool_calls: calls }),
   };
 }
 
-function outputText(output: LanguageModelV3ToolResultOutput): string {
+function outputContent(output: LanguageModelV3ToolResultOutput): string | MessagePart[] {
   switch (output.type) {
     case 'text':
     case 'error-text':
@@ -161,11 +187,6 @@ function outputText(output: LanguageModelV3ToolResultOutput): string {
     case 'execution-denied':
       return output.reason ?? 'The call was denied.';
     case 'content':
-      return output.value.map(textOf).join('');
+      return output.value.map(partOf);
   }
-}
-
-function unsupported(type: string): KingletError {
-  const message = `a part of type "${type}" is not supported: the model reads text only`;
-  return new KingletError('invalid_argument', message);
 }

@@ -1,7 +1,8 @@
-/** Makes the grammar of answers that must be calls, in the syntax of the model's family. */
+// Makes the grammars of answers that may begin in a thought: calls in the family's syntax, and JSON.
 import type { EngineCallFormat } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
-import type { KnownTool } from '../protocol.ts';
+import { beginsThought } from '../protocol.ts';
+import type { AnswerGrammars, KnownTool } from '../protocol.ts';
 import type { ChatTool } from '../types.ts';
 import { alternatives, literal, repeat, sequence } from './gbnf.ts';
 import { argumentsToGbnf, newRules, schemaToGbnf } from './index.ts';
@@ -44,22 +45,28 @@ export function grammarOfCalls({ tools, known, format, mayBeSeveral }: CallRules
   const another = sequence(pieceOf(format.between, marks), whole);
   const others = mayBeSeveral && format.between !== '' ? [repeat(another, 0, undefined)] : [];
   const parts = [pieceOf(format.begin, marks), whole, ...others, pieceOf(format.end, marks)];
-  return rules.grammar(sequence(...thought(format, prompt, rules), ...parts));
+  const isThinking = beginsThought(prompt, format.thoughtBegin);
+  return rules.grammar(sequence(...(isThinking ? restOfThought(format, rules) : []), ...parts));
 }
 
 /**
- * Returns the grammar of a schema. If the end of `prompt` has begun a thought, the rest of the
- * thought comes first; otherwise undefined.
+ * Returns the grammars of an answer that is valid under a schema. The end of a prompt may begin a
+ * thought, and which prompts do is known only when they are laid out.
+ *
+ * @throws KingletError as {@link grammarOfSchema}.
  */
-export function grammarAfterThought(
-  schema: object,
+export function grammarsOfAnswer(
+  schema: unknown,
+  indent: number,
   format: EngineCallFormat,
-  prompt: string,
-): string | undefined {
+): AnswerGrammars {
+  const { thoughtBegin: begin, thoughtEnd: end } = format;
   const rules = newRules();
-  const rest = thought(format, prompt, rules);
-  if (rest.length === 0) return undefined;
-  return rules.grammar(sequence(...rest, schemaToGbnf(schema, rules)));
+  const value = schemaToGbnf(schema, rules, indent);
+  const grammar = rules.grammar(value);
+  if (begin === '') return { grammar };
+  const afterThought = rules.grammar(sequence(...restOfThought(format, rules), value));
+  return { grammar, thinking: { begin, end, grammar: afterThought } };
 }
 
 function argumentsOf(
@@ -82,13 +89,8 @@ function argumentsOf(
   return given;
 }
 
-/** Returns the grammar of the rest of a thought that the prompt has begun; empty if it has not. */
-function thought(
-  { thoughtBegin, thoughtEnd, marks }: EngineCallFormat,
-  prompt: string,
-  rules: GrammarRules,
-): string[] {
-  if (thoughtBegin === '' || !prompt.trimEnd().endsWith(thoughtBegin)) return [];
+/** Returns GBNF for the rest of a thought that the prompt has begun. */
+function restOfThought({ thoughtEnd, marks }: EngineCallFormat, rules: GrammarRules): string[] {
   const languages = new Languages();
   const texts = without(thoughtEnd, languages);
   const text = languageToGbnf(texts, languages, plainCharacters, rules.sink('thought'));

@@ -1,6 +1,6 @@
 // Reads the answer to a conversation while it is generated. All chat APIs of the package use this.
 import { KingletError } from '../errors.ts';
-import { grammarAfterThought, grammarOfCalls } from '../json-schema/calls.ts';
+import { grammarOfCalls } from '../json-schema/calls.ts';
 import type { Kinglet } from '../kinglet.ts';
 import { ownEnd } from '../protocol.ts';
 import type { ChatText } from '../protocol.ts';
@@ -73,26 +73,18 @@ export async function prepareChat(
   // A named function is called once, unless parallel calls are asked for.
   const isParallel = params.parallel_tool_calls ?? !tools.isNamed;
   const nCallsAtMost = isParallel ? Infinity : 1;
-  const thinking =
-    schema && !tools.isForced
-      ? grammarAfterThought(schema, model.info.callFormat, ownEnd(prompt))
-      : undefined;
   const options: GenerateOptions = {
     ...sampling,
     ...present({
       ...(tools.isForced
         ? { grammar: callGrammar(model, tools, prompt, nCallsAtMost > 1) }
-        : thinking === undefined
-          ? { jsonSchema: schema }
-          : { grammar: thinking }),
+        : { jsonSchema: schema }),
       logprobs: params.logprobs === true ? (params.top_logprobs ?? 0) : undefined,
     }),
     maxTokens: params.max_completion_tokens ?? params.max_tokens ?? model.info.nCtx,
   };
   return {
-    ...{ model, prompt, options },
-    // The reader of the answer then looks for thoughts, too.
-    tools: thinking === undefined ? tools : { ...tools, isForced: true },
+    ...{ model, prompt, options, tools },
     nChoices: numberOfChoices(params),
     withLogprobs: params.logprobs === true,
     nCallsAtMost,

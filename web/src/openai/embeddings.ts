@@ -1,3 +1,4 @@
+import { base64Of } from '../base64.ts';
 import type { Kinglet } from '../kinglet.ts';
 import { KingletError } from '../errors.ts';
 import { checked, reading } from './request.ts';
@@ -57,8 +58,6 @@ export class Embeddings {
 
 const encodings = {
   float: (vector: Float32Array): number[] | string => [...vector],
-  base64: (vector: Float32Array): number[] | string => {
-    const bytes = new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
-    return btoa(String.fromCharCode(...bytes));
-  },
+  base64: (vector: Float32Array): number[] | string =>
+    base64Of(new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength)),
 };

@@ -109,7 +109,7 @@ function checkedAddress(image: MessagePart['image_url']): string {
     throw new KingletError('invalid_argument', message);
   }
   // Paths and file: URLs are refused, because messages may come from other people.
-  if (typeof url === 'string' && /^(https?|data):/i.test(url)) return url;
+  if (typeof url === 'string' && /^\s*(https?|data):/i.test(url)) return url.trim();
   throw new KingletError(
     'invalid_argument',
     'the url of an image_url must begin with "https:", "http:" or "data:"',

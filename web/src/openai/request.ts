@@ -79,7 +79,9 @@ export const chatShape: Shape = {
   },
 };
 
-const responsePart: Members = { ...part, image_url: 'any', annotations: 'any', logprobs: 'any' };
+const responsePart: Members = {
+  ...{ ...part, image_url: 'any', detail: 'any', annotations: 'any', logprobs: 'any' },
+};
 
 /** Tools have the shape of a function only if they are functions. */
 export const responseShape: Shape = {

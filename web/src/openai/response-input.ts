@@ -12,6 +12,7 @@ import type {
   FunctionCall,
   FunctionTool,
   MessageParam,
+  MessagePart,
   ResponseFormat,
   ToolChoice,
 } from './types.ts';
@@ -104,7 +105,7 @@ function addItem(messages: OpenMessage[], item: ResponseInputItem): void {
     case 'function_call_output':
       messages.push({
         ...{ role: 'tool', tool_call_id: item.call_id ?? '' },
-        content: plainText(item.output),
+        content: contentOf(item.output),
       });
       break;
     default:
@@ -114,11 +115,11 @@ function addItem(messages: OpenMessage[], item: ResponseInputItem): void {
 
 function addMessage(messages: OpenMessage[], { role, content }: ResponseInputItem): void {
   if (role === 'assistant') {
-    addAnswer(messages, { content: plainText(content) });
+    addAnswer(messages, { content: contentOf(content) });
     return;
   }
   if (role === 'user' || role === 'system' || role === 'developer') {
-    messages.push({ role, content: plainText(content) });
+    messages.push({ role, content: contentOf(content) });
     return;
   }
   throw invalid(`an input message of the role "${String(role)}" is not supported`);
@@ -137,6 +138,18 @@ function addAnswer(messages: OpenMessage[], part: Partial<MessageParam>, call?: 
   if (call) message.tool_calls = [...(message.tool_calls ?? []), call];
 }
 
+/** Returns text, or parts. */
+function contentOf(content: unknown): string | MessagePart[] {
+  return Array.isArray(content) ? content.map(partOf) : plainText(content);
+}
+
+/** The size in which a model reads a picture does not depend on the part's `detail`. */
+function partOf(part: ItemPart | null): MessagePart {
+  return part?.type === 'input_image'
+    ? { type: 'image_url', image_url: { url: part.image_url as string } }
+    : { type: 'text', text: textOfPart(part) };
+}
+
 function plainText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (content === null || content === undefined) return '';
@@ -148,11 +161,15 @@ const textParts = [
   ...['input_text', 'output_text', 'reasoning_text', 'summary_text', 'text', 'refusal'],
 ];
 
-function textOfPart(part: { type?: unknown; text?: unknown; refusal?: unknown } | null): string {
+type ItemPart = Partial<Record<'type' | 'text' | 'refusal' | 'image_url', unknown>>;
+
+function textOfPart(part: ItemPart | null): string {
   const type = String(part?.type);
   const text = type === 'refusal' ? part?.refusal : part?.text;
   if (textParts.includes(type) && typeof text === 'string') return text;
-  throw invalid(`a part of type "${type}" is not supported: the model reads text only`);
+  throw invalid(
+    `a part of type "${type}" is not supported: models read text and pictures (input_image) only`,
+  );
 }
 
 function responseFormat(format: ResponseTextFormat): ResponseFormat {

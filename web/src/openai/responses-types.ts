@@ -9,7 +9,7 @@ import type { TokenLogprob } from './types.ts';
 export interface ResponseInputItem {
   type?: string | null;
   role?: string;
-  /** Text, or parts that have `text`. */
+  /** Text, or parts: of text, or "input_image" with the URL of a picture as `image_url`. */
   content?: string | readonly object[] | null;
   /** In a reasoning item: its parts, if it has no `content`. */
   summary?: readonly object[] | null;

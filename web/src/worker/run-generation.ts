@@ -2,7 +2,7 @@
 import type { EngineModel, EngineModule, EngineSession, EngineStep } from '#engine';
 import { emptyResult } from '../empty-result.ts';
 import { KingletError } from '../errors.ts';
-import { ownEnd } from '../protocol.ts';
+import { beginsThought, ownEnd } from '../protocol.ts';
 import type { ChatText, Conversation, PostedGenerateOptions, PostedPrompt } from '../protocol.ts';
 import type { FinishReason, GenerationResult, ImageProgress, Piece } from '../types.ts';
 import { BatchPace } from './batch-pace.ts';
@@ -52,9 +52,11 @@ export async function runGeneration(run: GenerationRun): Promise<GenerationResul
   if (!run.isWanted()) return emptyResult(run.options.seed);
   const read = await readPrompt(run).catch(undefinedIfCancelled);
   if (!read) return emptyResult(run.options.seed);
-  const answer = answerReading(run, read);
+  const afterThought = grammarAfterThought(run, read);
+  const answer = answerReading(run, read, afterThought !== undefined);
+  const options = { ...run.options, grammar: afterThought ?? run.options.grammar };
   try {
-    return await generate({ ...run, startedAt, read, answer });
+    return await generate({ ...run, options, startedAt, read, answer });
   } finally {
     answer?.delete();
   }
@@ -178,22 +180,43 @@ function withPrefix(
 }
 
 /**
+ * Returns the grammar of an answer that begins inside a thought; undefined if it does not, or if any
+ * text is an answer. The prompt begins the thought, and the prefix may end it.
+ */
+function grammarAfterThought(
+  { model, prompt: { prefix }, options: { thinking } }: GenerationRun,
+  { content }: ReadPrompt,
+): string | undefined {
+  if (!thinking || !beginsThought(templateEnd(content), thinking.begin)) return undefined;
+  return textOfPrefix(model, prefix).includes(thinking.end) ? undefined : thinking.grammar;
+}
+
+/** Returns the template's own text at the end of a prompt, or "" if there is none. */
+function templateEnd(content: ReadPrompt['content']): string {
+  return typeof content === 'object' && 'texts' in content ? ownEnd(content) : '';
+}
+
+function textOfPrefix(model: EngineModel, prefix: PostedPrompt['prefix'] = ''): string {
+  return typeof prefix === 'string' ? prefix : unwrap(model.decode(prefix, true));
+}
+
+/**
  * Returns the reader of a conversation's answer. The end of the prompt may have begun a thought.
+ * `mayThink`: the grammar allows the rest of the thought.
  */
 function answerReading(
   { engine, model, chat, prompt: { tools, mustCall, prefix }, options }: GenerationRun,
   { content }: ReadPrompt,
+  mayThink: boolean,
 ): AnswerReading | undefined {
   if (!tools) return undefined;
   const reading = new AnswerReading(engine, {
     chatTemplate: chat.template(tools.length > 0),
     tools,
-    prompt: typeof content === 'object' && 'texts' in content ? ownEnd(content) : '',
-    isConstrained: options.grammar !== undefined && mustCall !== true,
+    prompt: templateEnd(content),
+    isConstrained: options.grammar !== undefined && mustCall !== true && !mayThink,
   });
-  if (prefix !== undefined) {
-    reading.skip(typeof prefix === 'string' ? prefix : unwrap(model.decode(prefix, true)));
-  }
+  if (prefix !== undefined) reading.skip(textOfPrefix(model, prefix));
   return reading;
 }
 
