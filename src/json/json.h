@@ -57,6 +57,8 @@ class Json {
   std::string& as_string() { return *std::get_if<std::string>(&value_); }
   const Array& as_array() const { return *std::get_if<Array>(&value_); }
   Array& as_array() { return *std::get_if<Array>(&value_); }
+  const Json& operator[](size_t item) const { return as_array()[item]; }
+  Json& operator[](size_t item) { return as_array()[item]; }
   const Object& as_object() const { return *std::get_if<Object>(&value_); }
   Object& as_object() { return *std::get_if<Object>(&value_); }
 

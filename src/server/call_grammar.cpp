@@ -59,8 +59,8 @@ ApiResult<std::string> grammar_of_calls(const CallRules& given, std::string_view
   SchemaRules rules;
   std::vector<std::string> calls;
   for (size_t i = 0; i < given.tools.size(); ++i) {
-    KINGLET_ASSIGN(std::string call, grammar_of_call(given.tools.as_array()[i], given.known[i],
-                                                     notation, marks, style, rules));
+    KINGLET_ASSIGN(std::string call,
+                   grammar_of_call(given.tools[i], given.known[i], notation, marks, style, rules));
     calls.push_back(std::move(call));
   }
   const bool may_be_several = given.may_be_several && !notation.between.empty();

@@ -18,8 +18,7 @@ ApiStatus read_prompts(Fields& fields, const ServedModel& model, GenerationReque
   const Json& given = *fields.find("prompt");
   for (size_t i = 0; i < prompts.size(); ++i) {
     GenerationPrompt prompt{std::move(prompts[i]), ""};
-    const Json& text =
-        given.is_array() && !given.as_array()[0].is_number() ? given.as_array()[i] : given;
+    const Json& text = given.is_array() && !given[0].is_number() ? given[i] : given;
     if (echoes && text.is_string()) prompt.echo = text.as_string();
     if (echoes && !text.is_string()) {
       KINGLET_ASSIGN(prompt.echo, model.tokenizer().decode(prompt.tokens));

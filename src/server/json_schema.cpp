@@ -238,8 +238,7 @@ class SchemaCompiler {
     }
     std::vector<std::string> parts;
     for (size_t i = 0; i < branches.size(); ++i) {
-      KINGLET_ASSIGN(std::string part,
-                     convert(branches.as_array()[i], below(at, cat("anyOf/", i))));
+      KINGLET_ASSIGN(std::string part, convert(branches[i], below(at, cat("anyOf/", i))));
       parts.push_back(std::move(part));
     }
     return joined(parts, " | ");

@@ -57,8 +57,7 @@ ApiResult<std::string> text_of(Fields& fields) {
   if (!content->is_array()) return wrong_value(place, *content, "a text or a list of parts");
   text.clear();
   for (size_t i = 0; i < content->size(); ++i) {
-    KINGLET_ASSIGN(const std::string part,
-                   text_of_part(content->as_array()[i], cat(place, "[", i, "]")));
+    KINGLET_ASSIGN(const std::string part, text_of_part((*content)[i], cat(place, "[", i, "]")));
     text += part;
   }
   return text;
@@ -93,7 +92,7 @@ ApiResult<std::vector<Call>> read_calls(Fields& fields) {
   const std::string place = fields.place_of("tool_calls");
   if (!given->is_array()) return wrong_value(place, *given, "a list of calls");
   for (size_t i = 0; i < given->size(); ++i) {
-    const Json& one = given->as_array()[i];
+    const Json& one = (*given)[i];
     if (one["type"] == "custom") continue;
     KINGLET_ASSIGN(Call call, read_call(one, cat(place, "[", i, "]")));
     calls.push_back(std::move(call));
@@ -180,8 +179,7 @@ ApiResult<Json> template_messages(const Json& messages, const Json& tools, bool 
   }
   Json made = Json::array();
   for (size_t i = 0; i < messages.size(); ++i) {
-    KINGLET_ASSIGN(const Message message,
-                   read_message(messages.as_array()[i], cat("messages[", i, "]")));
+    KINGLET_ASSIGN(const Message message, read_message(messages[i], cat("messages[", i, "]")));
     KINGLET_ASSIGN(Json one, knows_tools ? taught_message(message) : untaught_message(message));
     made.push_back(std::move(one));
   }

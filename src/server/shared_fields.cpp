@@ -70,7 +70,7 @@ ApiStatus read_stream(Fields& fields, GenerationRequest& request) {
 }
 
 bool is_tokens(const Json& value) {
-  return value.is_array() && !value.empty() && value.as_array()[0].is_number();
+  return value.is_array() && !value.empty() && value[0].is_number();
 }
 
 ApiResult<std::vector<TokenId>> read_tokens(const std::string& name, const Json& value,

@@ -87,7 +87,7 @@ ApiResult<ChosenTools> allowed(const Json& tools, const Json& given, const std::
   }
   Json chosen = Json::array();
   for (size_t i = 0; i < choices->size(); ++i) {
-    KINGLET_ASSIGN(Json tool, named(tools, choices->as_array()[i], cat(place, ".tools[", i, "]")));
+    KINGLET_ASSIGN(Json tool, named(tools, (*choices)[i], cat(place, ".tools[", i, "]")));
     chosen.push_back(std::move(tool));
   }
   KINGLET_ASSIGN(ChosenTools all, forced(std::move(chosen)));
@@ -185,7 +185,7 @@ ApiResult<ChosenTools> read_tools(Fields& fields) {
   if (given != nullptr && !given->is_array())
     return wrong_value("tools", *given, "a list of tools");
   for (size_t i = 0; given != nullptr && i < given->size(); ++i) {
-    KINGLET_ASSIGN(Json tool, checked_tool(given->as_array()[i], cat("tools[", i, "]")));
+    KINGLET_ASSIGN(Json tool, checked_tool((*given)[i], cat("tools[", i, "]")));
     tools.push_back(std::move(tool));
   }
   if (choice == nullptr || *choice == "auto") return ChosenTools{std::move(tools)};

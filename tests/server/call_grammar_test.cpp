@@ -170,7 +170,7 @@ class Family {
 };
 
 Json tools() { return json(kTools); }
-Json one_tool(size_t index) { return Json::array({tools().as_array()[index]}); }
+Json one_tool(size_t index) { return Json::array({tools()[index]}); }
 
 class EachFamily : public testing::TestWithParam<std::tuple<const char*, bool>> {
  protected:
@@ -179,7 +179,8 @@ class EachFamily : public testing::TestWithParam<std::tuple<const char*, bool>> 
 
 TEST_P(EachFamily, TakesWhatTheTemplateWrites) {
   family_.force(tools());
-  for (const Json& call : json(kCalls).as_array()) {
+  const Json written_calls = json(kCalls);
+  for (const Json& call : written_calls.as_array()) {
     const std::string text = written(family_.source(), Json::array({call}));
     EXPECT_TRUE(family_.takes(text)) << text;
     const auto calls = family_.read(text);

@@ -125,7 +125,7 @@ TEST_F(RequestTest, TakesNullForAbsent) {
   Fields fields(body);
   const auto tools = read_tools(fields);
   ASSERT_TRUE(tools.ok()) << tools.error().message;
-  EXPECT_EQ(tools.value().tools.as_array()[0]["function"], json(R"({"name": "f"})"));
+  EXPECT_EQ(tools.value().tools[0]["function"], json(R"({"name": "f"})"));
   EXPECT_TRUE(known_tools(tools.value().tools)[0].text_parameters.empty());
 }
 
@@ -196,16 +196,15 @@ TEST(Messages, AreAsTemplatesExpectThem) {
       {"role": "tool", "tool_call_id": "a", "content": "5"}])");
   const auto taught = template_messages(given, Json::array(), kTaught);
   ASSERT_TRUE(taught.ok()) << taught.error().message;
-  EXPECT_EQ(taught.value().as_array()[0], json(R"({"role": "system", "content": "Be kind."})"));
-  EXPECT_EQ(taught.value().as_array()[1]["tool_calls"][0]["function"]["arguments"], "{\"n\":1}");
-  EXPECT_EQ(taught.value().as_array()[2]["tool_call_id"], "a");
+  EXPECT_EQ(taught.value()[0], json(R"({"role": "system", "content": "Be kind."})"));
+  EXPECT_EQ(taught.value()[1]["tool_calls"][0]["function"]["arguments"], "{\"n\":1}");
+  EXPECT_EQ(taught.value()[2]["tool_call_id"], "a");
   const auto untaught = template_messages(given, two_tools(), kUntaught);
   ASSERT_TRUE(untaught.ok());
-  EXPECT_NE(untaught.value().as_array()[0]["content"].as_string().find("{\"name\":\"f\""),
-            std::string::npos);
-  EXPECT_EQ(untaught.value().as_array()[1]["content"],
+  EXPECT_NE(untaught.value()[0]["content"].as_string().find("{\"name\":\"f\""), std::string::npos);
+  EXPECT_EQ(untaught.value()[1]["content"],
             "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"n\":1}}\n</tool_call>");
-  EXPECT_EQ(untaught.value().as_array()[2]["role"], "user");
+  EXPECT_EQ(untaught.value()[2]["role"], "user");
 }
 
 TEST(Messages, OfAWrongFormAreRefused) {

@@ -169,10 +169,10 @@ TEST(ChatTemplate, LaysOutAsJinja2) {
     ASSERT_TRUE(chat.ok()) << name << ": " << chat.error().message;
     ASSERT_EQ(answers.size(), conversations.size());
     for (size_t i = 0; i < answers.size(); ++i) {
-      auto variables = chat_variables(conversations.as_array()[i]);
+      auto variables = chat_variables(conversations[i]);
       ASSERT_TRUE(variables.ok()) << variables.error().message;
       const auto text = chat.value().render(std::move(variables.value()), {});
-      const Json& expected = answers.as_array()[i];
+      const Json& expected = answers[i];
       ASSERT_EQ(text.ok(), expected.is_string())
           << name << ", " << i << ": " << (text.ok() ? text.value().text : text.error().message);
       if (text.ok()) {
