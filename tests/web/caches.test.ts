@@ -9,7 +9,7 @@ import type { FaultyServer, ServedFile } from './faulty-server.ts';
 import { loadInPage, nTokens, opening } from './loading-page.ts';
 import type { PageLoadOptions } from './loading-page.ts';
 import { splitModel } from './split-model.ts';
-import { storyModel, tellByCli } from './support.ts';
+import { storyModel, tellByCli, withMetadata } from './support.ts';
 
 const bytes = new Uint8Array(readFileSync(storyModel));
 const block = 1 << 20;
@@ -93,7 +93,9 @@ describe.each(browserNames)('the cache in %s', (name) => {
     const paths = parts.map((_, i) => `/m-0000${String(i + 1)}-of-00002.gguf`);
     parts.forEach((part, i) => server.files.set(paths[i]!, { bytes: part, etag: '"p"' }));
     await loadInPage(page, paths[0]!);
-    expect(await loadInPage(page, paths[0]!)).toMatchObject({ text: story, phases: fromCache });
+    for (const path of paths) {
+      expect(await loadInPage(page, path)).toMatchObject({ text: story, phases: fromCache });
+    }
     expect((await list()).map((file) => file.path).sort()).toEqual(paths);
     const size = await page.evaluate(async (first: string) => {
       const cache = new kinglet.ModelCache();
@@ -101,5 +103,17 @@ describe.each(browserNames)('the cache in %s', (name) => {
       return cache.size();
     }, paths[0]!);
     expect(size).toBe(0);
+  });
+
+  it('forgets only the named file if that is whole, though it has the name of a part', async () => {
+    const paths = ['/m-00001-of-00002.gguf', '/m-00002-of-00002.gguf'] as const;
+    // The header reaches into the second block.
+    const whole = withMetadata(bytes, { filling: ' '.repeat(block) });
+    for (const path of paths) {
+      server.files.set(path, { bytes: whole, etag: '"1"' });
+      expect(await loadInPage(page, path)).toMatchObject({ text: story, phases: fromNetwork });
+    }
+    await page.evaluate((first: string) => new kinglet.ModelCache().delete(first), paths[0]);
+    expect(await list()).toEqual([{ path: paths[1], isComplete: true }]);
   });
 });

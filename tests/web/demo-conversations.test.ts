@@ -12,6 +12,7 @@ import {
   openPage,
   openPanel,
   openSite,
+  openTab,
   opening,
 } from './demo-page.ts';
 import { storyModel, tellByCli, withChatTemplate } from './support.ts';
@@ -153,6 +154,149 @@ describe('conversations', () => {
     expect(exchanges).toEqual([
       expect.objectContaining({ mode: 'chat', prompt: 'Tell me of Tim.', reasoning: '' }),
     ]);
+  });
+});
+
+describe('a conversation that is open in two tabs', () => {
+  /** Begins a conversation, and opens it again in another tab. */
+  async function openTwice(prompt: string): Promise<[Page, Page]> {
+    const page = await open();
+    await ask(page, prompt);
+    return [page, await openAgain(page)];
+  }
+
+  async function openAgain(page: Page): Promise<Page> {
+    const tab = await openTab(page.context(), page.url());
+    await tab.locator('#send:enabled').waitFor(); // a conversation is shown before its model is there
+    return tab;
+  }
+
+  async function prompts(page: Page): Promise<string[]> {
+    const found = await page.locator('.prompt-text').allTextContents();
+    return found.filter((prompt) => prompt !== opening);
+  }
+
+  /** Opens a conversation from the list of a tab that has just read what is stored. */
+  async function storedPrompts(page: Page, title: string): Promise<string[]> {
+    const reader = await openTab(page.context(), page.url());
+    await openPanel(reader, 'history');
+    await reader.getByRole('button', { name: title, exact: true }).click();
+    await reader.locator('#panel').waitFor({ state: 'hidden' });
+    const found = await prompts(reader);
+    await reader.close();
+    return found;
+  }
+
+  const notice = (page: Page) => page.locator('#alert').textContent();
+
+  it('becomes two when both go on with it, and each tab goes on with its own', async () => {
+    const [first, second] = await openTwice('One day a cat');
+    expect(await prompts(second)).toEqual(['One day a cat']);
+    await ask(second, 'The dog');
+    await ask(first, 'The bird');
+    const copy = 'One day a cat (copy)';
+    expect(await notice(first)).toContain(
+      `Another tab has gone on with “One day a cat”. What this tab shows is kept as “${copy}”.`,
+    );
+    expect(await accessibilityFaults(first)).toEqual([]);
+    await ask(first, 'The fish');
+    await ask(second, 'The frog');
+    expect(await notice(second)).toBe('');
+    expect(await titles(first)).toEqual([copy, 'One day a cat']);
+    expect(await storedPrompts(first, copy)).toEqual(['One day a cat', 'The bird', 'The fish']);
+    const original = ['One day a cat', 'The dog', 'The frog'];
+    expect(await storedPrompts(first, 'One day a cat')).toEqual(original);
+    expect(await titles(await openTab(first.context(), first.url()))).toHaveLength(2);
+  });
+
+  it('is read anew when it is opened from the list', async () => {
+    const [first, second] = await openTwice('One day a cat');
+    await ask(second, 'The dog');
+    await openPanel(first, 'history');
+    await first.getByRole('button', { name: 'One day a cat', exact: true }).click();
+    await first.locator('.prompt-text', { hasText: 'The dog' }).waitFor();
+    await ask(first, 'The bird');
+    expect(await titles(first)).toEqual(['One day a cat']);
+    const all = ['One day a cat', 'The dog', 'The bird'];
+    expect(await storedPrompts(first, 'One day a cat')).toEqual(all);
+  });
+
+  it('keeps a name that one tab gives it, and what the other adds', async () => {
+    const [first, second] = await openTwice('One day a cat');
+    await openPanel(second, 'history');
+    await second.getByRole('button', { name: 'Rename One day a cat' }).click();
+    await second.locator('.rename input:focus').waitFor();
+    await second.keyboard.type('Cats');
+    await second.keyboard.press('Enter');
+    await second.getByRole('button', { name: 'Cats', exact: true }).waitFor();
+    await ask(first, 'The bird');
+    expect(await notice(first)).toBe('');
+    expect(await storedPrompts(first, 'Cats')).toEqual(['One day a cat', 'The bird']);
+    // The second tab has not seen the bird: a new name must not take it away.
+    await second.getByRole('button', { name: 'Rename Cats' }).click();
+    await second.locator('.rename input:focus').waitFor();
+    await second.keyboard.type('Birds');
+    await second.keyboard.press('Enter');
+    await second.getByRole('button', { name: 'Birds', exact: true }).waitFor();
+    expect(await storedPrompts(first, 'Birds')).toEqual(['One day a cat', 'The bird']);
+  });
+
+  it('is not deleted with what only the other tab has seen', async () => {
+    const [first, second] = await openTwice('One day a cat');
+    await ask(second, 'The dog');
+    await openPanel(first, 'history');
+    const deleteIt = first.getByRole('button', { name: 'Delete One day a cat' });
+    await deleteIt.click();
+    await first.getByText('“One day a cat” was not deleted: another tab has').waitFor();
+    expect(await storedPrompts(first, 'One day a cat')).toEqual(['One day a cat', 'The dog']);
+    await deleteIt.click(); // now the visitor knows
+    await first.locator('[role=status]', { hasText: 'Deleted “One day a cat”' }).waitFor();
+
+    await ask(second, 'The frog');
+    const copy = 'One day a cat (copy)';
+    expect(await notice(second)).toContain(
+      `Another tab has deleted “One day a cat”. What this tab shows is kept as “${copy}”.`,
+    );
+    expect(await titles(second)).toEqual([copy]);
+    expect(await storedPrompts(first, copy)).toEqual(['One day a cat', 'The dog', 'The frog']);
+  });
+
+  it('is the same after it was deleted and brought back', async () => {
+    const [first, second] = await openTwice('One day a cat');
+    await openPanel(first, 'history');
+    await first.getByRole('button', { name: 'Delete One day a cat' }).click();
+    await first.getByRole('button', { name: 'Undo' }).click();
+    await first.locator('.conversation').waitFor();
+    await ask(second, 'The dog');
+    expect(await notice(second)).toBe('');
+    expect(await storedPrompts(first, 'One day a cat')).toEqual(['One day a cat', 'The dog']);
+  });
+
+  it('may have been stored before there were revisions', async () => {
+    const page = await open();
+    await ask(page, 'One day a cat');
+    await page.evaluate(async () => {
+      const ended = <T>(request: IDBRequest<T>) =>
+        new Promise<T>((resolve) => {
+          request.onsuccess = () => {
+            resolve(request.result);
+          };
+        });
+      const database = await ended(indexedDB.open('kinglet conversations'));
+      const store = database.transaction('conversations', 'readwrite').objectStore('conversations');
+      const [record] = (await ended(store.getAll())) as [{ revision?: string }];
+      delete record.revision;
+      await ended(store.put(record));
+      database.close();
+    });
+    await page.reload();
+    await page.locator('#send:enabled').waitFor();
+    const second = await openAgain(page);
+    await ask(page, 'The bird');
+    expect(await titles(page)).toEqual(['One day a cat']);
+    await ask(second, 'The dog');
+    expect(await titles(second)).toEqual(['One day a cat (copy)', 'One day a cat']);
+    expect(await storedPrompts(page, 'One day a cat')).toEqual(['One day a cat', 'The bird']);
   });
 });
 

@@ -1,7 +1,7 @@
 // Uses the built page in headless Chromium, as a visitor does.
 import { readFileSync } from 'node:fs';
 import type { AxeResults } from 'axe-core';
-import type { Browser, Locator, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
 import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
@@ -35,16 +35,23 @@ export async function openSite(folder = `${root}demo/dist`): Promise<Site> {
   };
 }
 
-/**
- * Opens the page and waits for the end of its first story. Errors and warnings in the browser's
- * console fail the test.
- */
+/** Opens the page as a new visitor, and waits for the end of its first story. See openTab(). */
 export async function openPage(
   browser: Browser,
   url: string,
-  options: Parameters<Browser['newPage']>[0] = {},
+  options: Parameters<Browser['newContext']>[0] = {},
 ): Promise<Page> {
-  const page = await browser.newPage({ serviceWorkers: 'block', ...options });
+  const context = await browser.newContext({ serviceWorkers: 'block', ...options });
+  onTestFinished(() => context.close());
+  return openTab(context, url);
+}
+
+/**
+ * Opens the page in another tab of the same visitor, and waits for the end of the last answer.
+ * Errors and warnings in the browser's console fail the test.
+ */
+export async function openTab(context: BrowserContext, url: string): Promise<Page> {
+  const page = await context.newPage();
   const complaints: string[] = [];
   page.on('console', (message) => {
     if (!['error', 'warning'].includes(message.type())) return;

@@ -9,7 +9,7 @@ import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { FolderStore } from '../../web/src/cache/folder-store.ts';
 import { postedLoadOptions } from '../../web/src/options.ts';
 import { planMemory } from '../../web/src/worker/memory-plan.ts';
-import { readShape } from '../../web/src/worker/model-shape.ts';
+import { readHeader } from '../../web/src/worker/model-shape.ts';
 import { browserNames, openAnyPage, openKinglet } from './any-browser.ts';
 import { startFaultyServer } from './faulty-server.ts';
 import type { FaultyServer } from './faulty-server.ts';
@@ -63,11 +63,10 @@ describe('in Node', () => {
       const { storedBytes, weightBytes } = model.info.memory;
       expect(storedBytes).toBe(tableBytes);
       expect(weightBytes + storedBytes).toBeLessThan(bytes.length);
-      const shape = readShape(bytes);
-      if (shape === 'more') throw new Error('no shape');
-      expect(planMemory(bytes.length, shape, postedLoadOptions(onDemand), true)).toMatchObject({
-        storedBytes,
-      });
+      const header = readHeader(bytes);
+      if (typeof header !== 'object') throw new Error('no header');
+      const options = postedLoadOptions(onDemand);
+      expect(planMemory(bytes.length, header.shape, options, true)).toMatchObject({ storedBytes });
       expect(await tell(model)).toBe(story);
       model.dispose();
     },

@@ -77,6 +77,33 @@ describe.each(browserNames)('%s', (name) => {
       expect(progress.at(-1)).toEqual({ loaded: total, total });
     });
 
+    it('is of one file if that is whole, though it has the name of a part', async () => {
+      const hubBase = `${server.url}mirror/`;
+      const siblings = [{ rfilename: 'm-Q8_0-00001-of-00003.gguf' }];
+      server.files.set('/mirror/api/models/owner/repo/revision/main', {
+        bytes: new TextEncoder().encode(JSON.stringify({ siblings })),
+      });
+      for (const [source, file] of [
+        ['/m-00001-of-00003.gguf', '/m-00001-of-00003.gguf'],
+        ['/m-00003-of-00003.gguf', '/m-00003-of-00003.gguf'],
+        ['hf:owner/repo:Q8_0', '/mirror/owner/repo/resolve/main/m-Q8_0-00001-of-00003.gguf'],
+      ] as const) {
+        server.files.set(file, { bytes });
+        const { text, message } = await loadInPage(page, source, { hubBase, cache: false });
+        expect({ text, message }).toEqual({ text: story, message: undefined });
+      }
+    });
+
+    it('is not needed to inspect a file, a later part too', async () => {
+      const path = '/m-00002-of-00002.gguf';
+      server.files.set(path, { bytes: splitModel(bytes, 2)[1]! });
+      const metadata = await page.evaluate(
+        async (part: string) => (await kinglet.inspect(part)).metadata,
+        path,
+      );
+      expect(metadata).toContainEqual({ key: 'split.no', value: 1 });
+    });
+
     it('comes from the hub, of a revision too', async () => {
       const hubBase = `${server.url}mirror/`;
       server.files.set('/mirror/owner/repo/resolve/main/model.gguf', { bytes });

@@ -11,7 +11,7 @@ import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { postedLoadOptions } from '../../web/src/options.ts';
 import { kvCacheBytes, planMemory } from '../../web/src/worker/memory-plan.ts';
 import type { ModelShape } from '../../web/src/worker/model-shape.ts';
-import { readShape } from '../../web/src/worker/model-shape.ts';
+import { readHeader } from '../../web/src/worker/model-shape.ts';
 import { startFaultyServer } from './faulty-server.ts';
 import type { FaultyServer } from './faulty-server.ts';
 import { loadInPage } from './loading-page.ts';
@@ -23,9 +23,9 @@ const gib = 2 ** 30;
 const bytes = new Uint8Array(readFileSync(storyModel));
 
 function shapeOf(file: Uint8Array): ModelShape {
-  const shape = readShape(file);
-  if (shape === undefined || shape === 'more') throw new Error('no shape');
-  return shape;
+  const header = readHeader(file);
+  if (typeof header !== 'object' || !header.shape) throw new Error('no shape');
+  return header.shape;
 }
 
 /** Returns the beginning of a file of a llama model with these sizes. */
@@ -93,7 +93,7 @@ describe('the shape in a header', () => {
       },
     });
     for (const length of [0, 3, 4, 23, 24, 100, 1000, 10_000]) {
-      expect(readShape(bytes.subarray(0, length))).toBe('more');
+      expect(readHeader(bytes.subarray(0, length))).toBe('more');
     }
   });
 
@@ -136,14 +136,14 @@ describe('the shape in a header', () => {
   });
 
   it('is not made of what is no GGUF file, or a hostile one', () => {
-    expect(readShape(new TextEncoder().encode('Dear diary, '.repeat(9)))).toBeUndefined();
+    expect(readHeader(new TextEncoder().encode('Dear diary, '.repeat(9)))).toBeUndefined();
     for (let seed = 1; seed < 2000; ++seed) {
       const file = bytes.slice(0, 60_000);
       for (let i = 0, x = seed; i < 8; ++i) {
         x = (Math.imul(x, 1_664_525) + 1_013_904_223) >>> 0;
         file[8 + (x % 2000)] = x >>> 24;
       }
-      readShape(file); // neither throws nor hangs
+      readHeader(file); // neither throws nor hangs
     }
   });
 

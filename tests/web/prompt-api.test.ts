@@ -1,6 +1,8 @@
 // Chrome's Prompt API over a scripted model, and over the real one.
-import { readFileSync } from 'node:fs';
-import { Kinglet } from 'kinglet';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Kinglet, ModelCache } from 'kinglet';
 import { installPromptApi, languageModelClass } from 'kinglet/prompt-api';
 import type {
   DownloadProgressEvent,
@@ -9,9 +11,11 @@ import type {
   LanguageModelStatic,
   PromptSession,
 } from 'kinglet/prompt-api';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { serve } from '../../scripts/serve.mjs';
+import { startFaultyServer } from './faulty-server.ts';
 import { collect, inPieces, scriptedModel } from './scripted-model.ts';
+import { splitModel } from './split-model.ts';
 import { root, storyModel, withChatTemplate } from './support.ts';
 
 const opening = 'Once upon a time';
@@ -322,6 +326,29 @@ describe('the model', () => {
     expect(await LanguageModel.availability()).toBe('downloadable');
     server.closeAllConnections();
     server.close();
+  });
+
+  it('is available if the cache has all its files, which are one or several', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'kinglet-'));
+    const server = await startFaultyServer();
+    onTestFinished(() => {
+      server.close();
+      rmSync(folder, { recursive: true });
+    });
+    const [first, second] = splitModel(modelBytes, 2);
+    server.files.set('/whole-00001-of-00002.gguf', { bytes: modelBytes, etag: '"1"' });
+    server.files.set('/split-00001-of-00002.gguf', { bytes: first!, etag: '"1"' });
+    server.files.set('/split-00002-of-00002.gguf', { bytes: second!, etag: '"1"' });
+    const cache = new ModelCache(folder);
+    for (const name of ['whole', 'split']) {
+      const model = `${server.url}${name}-00001-of-00002.gguf`;
+      const availability = () => languageModelClass({ model, cache: folder }).availability();
+      expect(await availability()).toBe('downloadable');
+      (await Kinglet.load(model, { cache: folder, nThreads: 1 })).dispose();
+      expect(await availability()).toBe('available');
+      expect(await cache.list()).toHaveLength(name === 'whole' ? 1 : 2);
+      await cache.delete(model);
+    }
   });
 
   it('is installed where there is none, or in its place', () => {

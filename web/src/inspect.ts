@@ -4,7 +4,7 @@
 import { KingletError, messageOf } from './errors.ts';
 import { Cursor, magic, TooShort, valueType } from './gguf-cursor.ts';
 import { refuseUnknown } from './options.ts';
-import { sourceUrls } from './source.ts';
+import { sourceUrl } from './source.ts';
 import { tensorTypes, unreadTensorTypes } from './type-tables.generated.ts';
 import type { HubOptions } from './types.ts';
 
@@ -84,7 +84,7 @@ async function open(
   options: HubOptions & { signal?: AbortSignal | undefined },
 ): Promise<{ stream: ReadableStream<Uint8Array>; size: number | undefined }> {
   if (source instanceof Blob) return { stream: source.stream(), size: source.size };
-  const [url = ''] = sourceUrls(source, options);
+  const url = sourceUrl(source, options);
   const response = await fetch(url, { signal: options.signal ?? null }).catch((error: unknown) => {
     options.signal?.throwIfAborted();
     throw new KingletError('network', `${url}: ${messageOf(error)}`);

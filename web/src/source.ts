@@ -3,15 +3,14 @@ import { hubFileUrl, parseHubAddress, withoutSlashes } from './hub.ts';
 import type { HubRepository } from './hub.ts';
 import type { PostedSource, PostedSources } from './protocol.ts';
 import { isNode } from './runtime.ts';
-import { parsePartName, partPath } from './split.ts';
 import type { HubOptions, ModelSource } from './types.ts';
 
-/** Returns a model's files. A URL that names one part of a split file becomes all its parts. */
+/** Returns the files that were given. Of a split model, that may be one part: see loadModel(). */
 export function postedSources(
   source: ModelSource | readonly ModelSource[],
   options: HubOptions = {},
 ): PostedSources {
-  const sources = isList(source) ? source : splitUrls(source);
+  const sources = isList(source) ? source : [source];
   return atLeastOne(sources.map((part) => postedSource(part, options)));
 }
 
@@ -21,28 +20,18 @@ export function atLeastOne<T>([first, ...others]: T[]): [T, ...T[]] {
   throw new KingletError('invalid_argument', 'the model source is an empty list');
 }
 
-/** Returns the absolute addresses of a model's files, the same as in postedSources(). */
-export function sourceUrls(source: string | URL, options: HubOptions = {}): string[] {
-  return splitUrls(source).map((part) => {
-    const posted = postedAddress(String(part), options);
-    if (posted.kind === 'url') return posted.url;
-    throw new KingletError(
-      'invalid_argument',
-      `"${String(source)}" names no file: expected hf:owner/repo/file.gguf`,
-    );
-  });
+/** Returns a file's absolute address, the same as in postedSources(). */
+export function sourceUrl(source: string | URL, options: HubOptions = {}): string {
+  const posted = postedAddress(String(source), options);
+  if (posted.kind === 'url') return posted.url;
+  throw new KingletError(
+    'invalid_argument',
+    `"${String(source)}" names no file: expected hf:owner/repo/file.gguf`,
+  );
 }
 
 function isList(source: ModelSource | readonly ModelSource[]): source is readonly ModelSource[] {
   return Array.isArray(source);
-}
-
-/** @internal Returns all parts of a split file, by llama.cpp's names. Query and hash are kept. */
-export function splitUrls<T extends ModelSource>(source: T): (T | string)[] {
-  if (typeof source !== 'string' && !(source instanceof URL)) return [source];
-  const name = parsePartName(String(source));
-  if (!name) return [source];
-  return Array.from({ length: name.count }, (_, i) => partPath(name, i + 1));
 }
 
 /**

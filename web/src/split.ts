@@ -19,6 +19,12 @@ export function parsePartName(path: string): PartName | undefined {
   return isPart ? { start, count, end } : undefined;
 }
 
+/** Returns the paths of all parts, in order, if `path` has the name of a part; else only `path`. */
+export function splitPaths(path: string): string[] {
+  const name = parsePartName(path);
+  return name ? Array.from({ length: name.count }, (_, i) => partPath(name, i + 1)) : [path];
+}
+
 /** Returns the name of a part; the first one has number 1. */
 export function partPath({ start, count, end }: PartName, number: number): string {
   const digits = (n: number) => String(n).padStart(5, '0');

@@ -24,7 +24,7 @@ export function result<T>(request: IDBRequest<T>): Promise<T> {
   });
 }
 
-/** Changes these stores. Resolves when the changes are saved: a full disk is reported only then. */
+/** Changes these stores. Resolves when the changes are saved. */
 export function write(
   database: IDBDatabase,
   names: string[],
@@ -32,6 +32,11 @@ export function write(
 ): Promise<void> {
   const transaction = database.transaction(names, 'readwrite');
   change(names.map((name) => transaction.objectStore(name)));
+  return completion(transaction);
+}
+
+/** Resolves when the transaction's changes are saved: a full disk is reported only then. */
+export function completion(transaction: IDBTransaction): Promise<void> {
   return new Promise((resolve, reject) => {
     transaction.oncomplete = () => {
       resolve();

@@ -1,12 +1,17 @@
 // Stores conversations in the page's storage (IndexedDB), if the browser allows it.
 import type { Picture } from '../pictures/picture.ts';
-import { openDatabase, result, write } from '../storage/database.ts';
+import { completion, openDatabase, result } from '../storage/database.ts';
 
 /** `chat`: messages, formatted by the file's chat template; `write`: plain text to continue. */
 export type Mode = 'chat' | 'write';
 
 export interface ConversationRecord {
   id: string;
+  /**
+   * A new one for each change of the exchanges, by which a tab notices that another tab has changed
+   * them. Undefined in records from before there were revisions.
+   */
+  revision?: string | undefined;
   title: string;
   /** Milliseconds since 1970. */
   changedAt: number;
@@ -30,11 +35,25 @@ export interface ConversationStore {
   /** Whether the records will still exist at the next visit. */
   readonly isKept: boolean;
   all(): Promise<ConversationRecord[]>;
-  put(record: ConversationRecord): Promise<void>;
-  remove(id: string): Promise<void>;
+  get(id: string): Promise<ConversationRecord | undefined>;
+  /**
+   * Stores what `change` makes of the stored record, which is undefined if there is none; removes
+   * the record if that is nothing. No tab can change the record in between.
+   */
+  update<Result extends ConversationRecord | undefined>(
+    id: string,
+    change: Change<Result>,
+  ): Promise<Update<Result>>;
 }
 
-/** Opens the page's storage, or a store that keeps nothing if the browser refuses storage. */
+export type Change<Result> = (stored: ConversationRecord | undefined) => Result;
+
+export interface Update<Result> {
+  before: ConversationRecord | undefined;
+  after: Result;
+}
+
+/** Opens the page's storage, or a store in memory if the browser refuses storage. */
 export async function openConversationStore(): Promise<ConversationStore> {
   try {
     const database = await openDatabase('kinglet conversations', 1, (created) => {
@@ -48,20 +67,27 @@ export async function openConversationStore(): Promise<ConversationStore> {
 
 const storeName = 'conversations';
 
-class MemoryStore implements ConversationStore {
+export class MemoryStore implements ConversationStore {
   readonly isKept = false;
+  readonly #records = new Map<string, ConversationRecord>();
 
-  // The list that uses the store keeps all conversations in memory itself.
   all(): Promise<ConversationRecord[]> {
-    return Promise.resolve([]);
+    return Promise.resolve([...this.#records.values()]);
   }
 
-  put(): Promise<void> {
-    return Promise.resolve();
+  get(id: string): Promise<ConversationRecord | undefined> {
+    return Promise.resolve(this.#records.get(id));
   }
 
-  remove(): Promise<void> {
-    return Promise.resolve();
+  update<Result extends ConversationRecord | undefined>(
+    id: string,
+    change: Change<Result>,
+  ): Promise<Update<Result>> {
+    const before = this.#records.get(id);
+    const after = change(before);
+    if (after) this.#records.set(after.id, after);
+    else this.#records.delete(id);
+    return Promise.resolve({ before, after });
   }
 }
 
@@ -74,15 +100,28 @@ class DatabaseStore implements ConversationStore {
   }
 
   all(): Promise<ConversationRecord[]> {
-    const store = this.#database.transaction(storeName).objectStore(storeName);
-    return result(store.getAll() as IDBRequest<ConversationRecord[]>);
+    return result(this.#store().getAll() as IDBRequest<ConversationRecord[]>);
   }
 
-  put(record: ConversationRecord): Promise<void> {
-    return write(this.#database, [storeName], ([store]) => store?.put(record));
+  get(id: string): Promise<ConversationRecord | undefined> {
+    return result(this.#store().get(id) as IDBRequest<ConversationRecord | undefined>);
   }
 
-  remove(id: string): Promise<void> {
-    return write(this.#database, [storeName], ([store]) => store?.delete(id));
+  async update<Result extends ConversationRecord | undefined>(
+    id: string,
+    change: Change<Result>,
+  ): Promise<Update<Result>> {
+    const transaction = this.#database.transaction(storeName, 'readwrite');
+    const store = transaction.objectStore(storeName);
+    const before = await result(store.get(id) as IDBRequest<ConversationRecord | undefined>);
+    const after = change(before);
+    if (after) store.put(after);
+    else store.delete(id);
+    await completion(transaction);
+    return { before, after };
+  }
+
+  #store(): IDBObjectStore {
+    return this.#database.transaction(storeName).objectStore(storeName);
   }
 }

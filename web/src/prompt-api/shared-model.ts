@@ -1,7 +1,7 @@
 // The model that all sessions of a page share. The first session loads it.
 import { ModelCache } from '../cache/model-cache.ts';
 import { Kinglet } from '../kinglet.ts';
-import { sourceUrls } from '../source.ts';
+import { sourceUrl } from '../source.ts';
 import type { LoadProgress, ModelSource } from '../types.ts';
 import { abortable } from './abortable.ts';
 import { notSupported } from './errors.ts';
@@ -96,12 +96,12 @@ export class SharedModel {
     );
     try {
       const urls = addresses
-        .flatMap((address) => sourceUrls(address, options))
+        .map((address) => sourceUrl(address, options))
         .filter((url) => !url.startsWith('file:'));
       if (urls.length === 0 || cache === false) return urls.length === 0;
-      const files = await new ModelCache(typeof cache === 'string' ? cache : undefined).list();
-      const kept = new Set(files.filter(({ isComplete }) => isComplete).map(({ url }) => url));
-      return urls.every((url) => kept.has(url));
+      const files = new ModelCache(typeof cache === 'string' ? cache : undefined);
+      const areHere = await Promise.all(urls.map((url) => files.holds(url)));
+      return areHere.every((isHere) => isHere);
     } catch {
       return false; // an address that names no file yet, or a cache that cannot be read
     }

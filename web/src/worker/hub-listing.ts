@@ -3,7 +3,7 @@ import { KingletError, messageOf } from '../errors.ts';
 import { hubFileUrl, hubListingUrl, hubPathOf, hubPaths, pickFile, pickReader } from '../hub.ts';
 import type { HubRepository } from '../hub.ts';
 import type { NamedSource, NamedSources, PostedSource, PostedSources } from '../protocol.ts';
-import { atLeastOne, splitUrls } from '../source.ts';
+import { atLeastOne } from '../source.ts';
 import { Download, StaleBytes } from './download.ts';
 import type { RequestOptions } from './http.ts';
 import type { Access } from './open-source.ts';
@@ -15,15 +15,14 @@ import type { Access } from './open-source.ts';
  * @throws KingletError: not_found, and those of a request.
  */
 export async function nameFiles(sources: PostedSources, access: Access): Promise<NamedSources> {
-  const named = await Promise.all(sources.map((source) => nameFile(source, access)));
-  return atLeastOne(named.flat());
+  return atLeastOne(await Promise.all(sources.map((source) => nameFile(source, access))));
 }
 
-async function nameFile(source: PostedSource, access: Access): Promise<NamedSource[]> {
-  if (source.kind !== 'hub') return [source];
+async function nameFile(source: PostedSource, access: Access): Promise<NamedSource> {
+  if (source.kind !== 'hub') return source;
   const { repository, type } = source;
   const path = pickFile(await pathsOf(repository, access), type, repository.name);
-  return splitUrls(hubFileUrl(repository, path)).map((url) => ({ kind: 'url', url }));
+  return { kind: 'url', url: hubFileUrl(repository, path) };
 }
 
 /** Does the same for the source of the file that reads pictures. */

@@ -2,7 +2,9 @@
 import type { EngineLoader, EngineModel, EngineModule } from '#engine';
 import type { KingletErrorCode } from '../errors.ts';
 import { KingletError, messageOf } from '../errors.ts';
-import type { NamedSources, PostedLoadOptions, PostedSources } from '../protocol.ts';
+import type { NamedSource, NamedSources, PostedLoadOptions, PostedSources } from '../protocol.ts';
+import { atLeastOne } from '../source.ts';
+import { splitPaths } from '../split.ts';
 import type { LoadPhase, LoadProgress } from '../types.ts';
 import type { ByteSource, Outcome, SourcePiece } from './byte-source.ts';
 import { FileCache } from './cached-download.ts';
@@ -11,8 +13,8 @@ import { unwrap } from './engine-error.ts';
 import { nameFiles } from './hub-listing.ts';
 import type { MemoryPlan } from './memory-plan.ts';
 import { checkModelBytes, leastStored, planMemory } from './memory-plan.ts';
-import type { ModelShape } from './model-shape.ts';
-import { readShape } from './model-shape.ts';
+import type { FileHeader } from './model-shape.ts';
+import { maxHeaderBytes, readHeader } from './model-shape.ts';
 import type { OpenEngine } from './open-engine.ts';
 import type { Access } from './open-source.ts';
 import { isPath, openSource, sizeOfSource } from './open-source.ts';
@@ -37,7 +39,10 @@ export interface LoadEnvironment {
 /** After this many attempts, the load of a file that keeps changing fails. */
 export const maxAttempts = 3;
 
-/** `sources`: one file, or all parts of a split model. Each is opened only when it is read. */
+/**
+ * `sources`: one file, or all parts of a split model. Each is opened only when it is read. If the
+ * one file is a part, its name tells the others.
+ */
 export async function loadModel(
   sources: PostedSources,
   options: PostedLoadOptions,
@@ -55,7 +60,7 @@ export async function loadModel(
       const kernels = checkedKernels(running.engine, options);
       const choosesThreads = options.nThreads === undefined;
       const tables = storedBytes > 0 ? new StoredTables(leastStored(options)) : undefined;
-      const model = await load.run(running.engine, first, kernels, choosesThreads, tables);
+      const model = await load.run(running.engine, first.source, kernels, choosesThreads, tables);
       return { running, model };
     } catch (error) {
       if (!(error instanceof StaleBytes)) throw error;
@@ -87,39 +92,66 @@ function checkedKernels(engine: EngineModule, { kernels }: PostedLoadOptions): s
   );
 }
 
+/** An open file, whose header was read. The pieces of its source still begin with the header. */
+interface OpenFile {
+  source: ByteSource;
+  /** Undefined if the file does not begin with a header. */
+  header: FileHeader | undefined;
+}
+
 class Load {
   readonly #sources: NamedSources;
   readonly #access: Access;
   readonly #progress: Progress;
-  /** The sizes of all parts, as far as they are known. */
+  /** All parts, in the order in which they are read. */
+  #parts: NamedSources;
+  /** Their sizes, as far as they are known. */
   #sizes: (number | undefined)[] = [];
 
   constructor(sources: NamedSources, access: Access, { onProgress }: LoadEnvironment) {
     this.#sources = sources;
+    this.#parts = sources;
     this.#access = access;
     this.#progress = new Progress(onProgress);
   }
 
   /** Opens the first part, and finds out the sizes of the others if possible. */
-  async openFirst(): Promise<ByteSource> {
-    const [first, ...others] = this.#sources;
-    const opened = await openSource(first, this.#access);
-    const sizes = await Promise.all(others.map((source) => sizeOfSource(source, this.#access)));
-    this.#sizes = [opened.size || undefined, ...sizes];
-    return opened;
+  async openFirst(): Promise<OpenFile> {
+    const [named] = this.#sources;
+    let first = await this.#open(named);
+    // A whole file may have the name of a part, too.
+    const isLonePart = this.#sources.length === 1 && first.header?.isPart === true;
+    this.#parts = isLonePart ? partsOf(named) : this.#sources;
+    const [source, ...others] = this.#parts;
+    if (source !== named) {
+      await putAside(first.source);
+      first = await this.#open(source);
+    }
+    const sizes = await Promise.all(others.map((other) => sizeOfSource(other, this.#access)));
+    this.#sizes = [first.source.size || undefined, ...sizes];
+    return first;
+  }
+
+  async #open(named: NamedSource): Promise<OpenFile> {
+    const source = await openSource(named, this.#access);
+    try {
+      if (!source.stored) checkModelBytes(source.size);
+      return { source, header: await peekHeader(source) };
+    } catch (error) {
+      await source.end(isAboutBytes(error) ? 'useless' : 'broken');
+      throw error;
+    }
   }
 
   /** Plans the model's memory from the beginning of the first part. */
-  async plan(first: ByteSource, options: PostedLoadOptions): Promise<MemoryPlan> {
+  async plan({ source, header }: OpenFile, options: PostedLoadOptions): Promise<MemoryPlan> {
     const [size, ...others] = this.#sizes;
     // Parts of unknown size are assumed to be as large as the first.
     const modelBytes = size && others.reduce<number>((sum, other) => sum + (other ?? size), size);
     try {
-      if (modelBytes && !first.stored) checkModelBytes(modelBytes);
-      const shape = await peekShape(first);
-      return planMemory(modelBytes, shape, options, first.stored?.isKept() ?? false);
+      return planMemory(modelBytes, header?.shape, options, source.stored?.isKept() ?? false);
     } catch (error) {
-      await first.end(isAboutBytes(error) ? 'useless' : 'broken');
+      await source.end('broken');
       throw error;
     }
   }
@@ -134,7 +166,7 @@ class Load {
     const loader = unwrap(engine.newLoader(first.size, kernels, tables?.for(engine)));
     try {
       this.#progress.begin();
-      for (const [index, posted] of this.#sources.entries()) {
+      for (const [index, posted] of this.#parts.entries()) {
         const source = index === 0 ? first : await openSource(posted, this.#access);
         if (index > 0) unwrap(loader.nextPart(source.size));
         await this.#loadPart(engine, loader, index, source, index === 0 ? tables : undefined);
@@ -182,6 +214,21 @@ class Load {
     }
     if (tables && outcome === 'complete') await openTables(tables, source);
   }
+}
+
+/** Returns all parts of a split model, if the file has the name of one. */
+function partsOf(named: NamedSource): NamedSources {
+  if (named.kind !== 'url') return [named];
+  const urls = splitPaths(named.url);
+  return atLeastOne(urls.map((url) => (url === named.url ? named : { kind: 'url', url })));
+}
+
+/** Ends a source whose header was read. It will be opened again. */
+async function putAside(source: ByteSource): Promise<void> {
+  const pieces = source.pieces[Symbol.asyncIterator]();
+  await pieces.next(); // a generator that has not begun would leave its own source open
+  await pieces.return?.();
+  await source.end('broken');
 }
 
 async function openTables(tables: StoredTables, { stored }: ByteSource): Promise<void> {
@@ -245,10 +292,8 @@ export function isAboutBytes(error: unknown): boolean {
   return error instanceof KingletError && !others.includes(error.code);
 }
 
-/**
- * Reads the shape from the beginning of the file. The pieces then begin with the same bytes again.
- */
-async function peekShape(source: ByteSource): Promise<ModelShape | undefined> {
+/** Reads the header of the file. The pieces then begin with the same bytes again. */
+async function peekHeader(source: ByteSource): Promise<FileHeader | undefined> {
   const iterator = source.pieces[Symbol.asyncIterator]();
   const taken: SourcePiece[] = [];
   const { skip } = source;
@@ -271,15 +316,12 @@ async function peekShape(source: ByteSource): Promise<ModelShape | undefined> {
     start.set(bytes, length);
     length += bytes.length;
     if (length < nextTry) continue;
-    const shape = readShape(start.subarray(0, length));
-    if (shape !== 'more') return shape;
-    if (length > maxPeekBytes) return undefined;
+    const header = readHeader(start.subarray(0, length));
+    if (header !== 'more') return header;
+    if (length > maxHeaderBytes) return undefined;
     nextTry = 2 * length; // all attempts together cost at most twice the last one
   }
 }
-
-/** The longest headers are those of large vocabularies, a few MB. */
-const maxPeekBytes = 2 ** 25;
 
 async function* rejoined(
   taken: SourcePiece[],

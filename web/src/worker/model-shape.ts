@@ -1,5 +1,6 @@
-// Reads from the header of a GGUF file what its model's memory depends on. The engine reads the
-// header, too, and checks it; this is for what must be known before the engine runs.
+// Reads from the header of a GGUF file what its model's memory depends on, and whether the model has
+// other files. The engine reads the header, too, and checks it; this is for what must be known before
+// the engine runs.
 //
 // Source of the layout: the GGUF specification (ggml's docs/gguf.md), versions 2 and 3.
 import { Cursor, magic, TooShort, valueType } from '../gguf-cursor.ts';
@@ -15,6 +16,13 @@ import {
 export interface Table {
   bytes: number;
   rowBytes: number;
+}
+
+export interface FileHeader {
+  /** Whether the file is one of several into which a model is split, whatever its name is. */
+  isPart: boolean;
+  /** Undefined if the header does not tell, as in all parts but the first. */
+  shape: ModelShape | undefined;
 }
 
 /** The sizes of a model's parts, counted in elements. */
@@ -50,16 +58,23 @@ export interface ModelShape {
   tables: Table[];
 }
 
+/** The longest headers are those of large vocabularies, a few MB. */
+export const maxHeaderBytes = 2 ** 25;
+
 /**
- * Reads the shape from the first bytes of a file. Returns "more" if the bytes end too early, and
- * undefined if they are not a header that says it.
+ * Reads the header from the first bytes of a file. Returns "more" if the bytes end too early, and
+ * undefined if they are not a header.
  */
-export function readShape(bytes: Uint8Array): ModelShape | 'more' | undefined {
+export function readHeader(bytes: Uint8Array): FileHeader | 'more' | undefined {
   try {
     const cursor = new Cursor(bytes);
     const numbers = readNumbers(cursor);
-    const shape = numbers && shapeOf(numbers);
-    return shape && { ...shape, tables: readTables(cursor, numbers.get('tensors') ?? 0, shape) };
+    if (!numbers) return undefined;
+    const isPart = (numbers.get('split.count') ?? 0) > 1;
+    const shape = shapeOf(numbers);
+    if (!shape) return { isPart, shape };
+    const tables = readTables(cursor, numbers.get('tensors') ?? 0, shape);
+    return { isPart, shape: { ...shape, tables } };
   } catch (error) {
     if (error instanceof TooShort) return 'more';
     throw error;
