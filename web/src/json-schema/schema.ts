@@ -39,30 +39,46 @@ export function schemaError(at: string, message: string): KingletError {
 const mostProperties = 2000;
 const mostPropertiesInAll = 5000;
 
+interface Place {
+  value: unknown;
+  keyword: string;
+  /** Undefined for the whole schema. */
+  parent: Place | undefined;
+}
+
 /** Refuses a schema whose conversion would take seconds, in which a page could do nothing else. */
 export function checkSize(schema: unknown): void {
   const seen = new Set<unknown>();
-  const todo: [value: unknown, at: string][] = [[schema, '#']];
+  const todo: Place[] = [{ value: schema, keyword: '#', parent: undefined }];
   let nInAll = 0;
-  for (let next = todo.pop(); next; next = todo.pop()) {
-    const [value, at] = next;
+  for (let place = todo.pop(); place; place = todo.pop()) {
+    const { value } = place;
     if (typeof value !== 'object' || value === null || seen.has(value)) continue;
     seen.add(value);
     for (const [keyword, content] of Object.entries(value) as [string, unknown][]) {
-      todo.push([content, below(at, keyword)]);
+      todo.push({ value: content, keyword, parent: place });
       if (!countedKeywords.has(keyword) || typeof content !== 'object') continue;
       const n = Object.keys(content ?? {}).length;
       if (n > mostProperties) {
         const most = String(mostProperties);
-        throw schemaError(at, `"${keyword}" has ${String(n)} members, expected ${most} at most`);
+        const message = `"${keyword}" has ${String(n)} members, expected ${most} at most`;
+        throw schemaError(pointerTo(place), message);
       }
       if (keyword !== 'required') nInAll += n;
       if (nInAll > mostPropertiesInAll) {
         const most = String(mostPropertiesInAll);
-        throw schemaError(at, `the schema has more than ${most} properties in all`);
+        const message = `the schema has more than ${most} properties in all`;
+        throw schemaError(pointerTo(place), message);
       }
     }
   }
+}
+
+/** Made only for an error: in a deeply nested schema, all pointers together are very long. */
+function pointerTo(place: Place): string {
+  const keywords: string[] = [];
+  for (let at: Place | undefined = place; at; at = at.parent) keywords.unshift(at.keyword);
+  return keywords.reduce((at, keyword) => below(at, keyword));
 }
 
 const countedKeywords = new Set(['properties', 'patternProperties', 'required']);
