@@ -209,6 +209,41 @@ describe('a conversation that is open in two tabs', () => {
     expect(await titles(await openTab(first.context(), first.url()))).toHaveLength(2);
   });
 
+  it('becomes no more than two when one tab changes it again before that is stored', async () => {
+    const [first, second] = await openTwice('One day a cat');
+    await ask(second, 'The dog');
+    const release = await holdStorage(second);
+    const bird = await ask(first, 'The bird'); // a change by the prompt, and one by the answer
+    await release();
+    await first.locator('#alert', { hasText: 'Another tab has gone on' }).waitFor();
+    await ask(second, 'The frog');
+    expect(await notice(second)).toBe('');
+    const stored = await openAgain(first);
+    expect(await titles(stored)).toEqual(['One day a cat', 'One day a cat (copy)']);
+    expect(await answered(stored)).toBe(bird);
+  });
+
+  /** Lets no tab read or change what is stored, until the returned function is called. */
+  async function holdStorage(page: Page): Promise<() => Promise<void>> {
+    const holder = await page.evaluateHandle(async () => {
+      const request = indexedDB.open('kinglet conversations');
+      await new Promise((resolve) => (request.onsuccess = resolve));
+      const store = request.result
+        .transaction('conversations', 'readwrite')
+        .objectStore('conversations');
+      const hold = { isOver: false };
+      const goOn = () => {
+        if (!hold.isOver) store.count().onsuccess = goOn;
+      };
+      goOn();
+      return hold;
+    });
+    return () =>
+      holder.evaluate((hold) => {
+        hold.isOver = true;
+      });
+  }
+
   it('is read anew when it is opened from the list', async () => {
     const [first, second] = await openTwice('One day a cat');
     await ask(second, 'The dog');
