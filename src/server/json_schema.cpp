@@ -34,9 +34,9 @@ std::string optional_list(const std::string& item, const std::string& separator)
   return cat("(", item, " (", separator, " ", item, ")*)?");
 }
 
-Json member_or(const Json& object, std::string_view name, Json otherwise) {
+Json member_or(const Json& object, std::string_view name, const Json& otherwise) {
   const Json* found = object.find(name);
-  return found == nullptr ? std::move(otherwise) : *found;
+  return found == nullptr ? otherwise : *found;
 }
 
 // The JSON pointer to a member of the schema at `at`.
