@@ -1,4 +1,4 @@
-// The general categories of Unicode that tokenizers need.
+// The general categories of Unicode.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,8 @@
 
 namespace kinglet {
 
-// The bits of a code point's traits. Unassigned code points have no bits.
+// What tokenizers need of the categories: the bits of a code point's traits. Unassigned code points
+// have no bits.
 namespace trait {
 constexpr uint16_t kLetter = 1;       // \p{L}
 constexpr uint16_t kNumber = 2;       // \p{N}
@@ -21,6 +22,24 @@ constexpr uint16_t kLower = 128;      // \p{Ll}, in addition to kLetter
 constexpr uint16_t kAccent = 256;     // \p{Mn}, in addition to kMark
 constexpr uint16_t kControl = 512;    // \p{Cc}, \p{Cf}, \p{Co}, except tab, LF and CR
 }  // namespace trait
+
+// The general categories, in the order of the bits of a set. Surrogates (Cs) count as unassigned.
+enum class Category : uint8_t {
+  // clang-format off
+  lu, ll, lt, lm, lo,          // letters
+  mn, mc, me,                  // marks
+  nd, nl, no,                  // numbers
+  pc, pd, ps, pe, pi, pf, po,  // punctuation
+  sm, sc, sk, so,              // symbols
+  zs, zl, zp,                  // separators
+  cc, cf, co, cn,              // others
+  // clang-format on
+};
+using Categories = uint32_t;
+
+constexpr Categories bit_of(Category category) {
+  return Categories{1} << static_cast<unsigned>(category);
+}
 
 // From the first code point to the last.
 struct CodePointRange {
@@ -38,21 +57,21 @@ class UnicodeTable {
 
   uint16_t traits(char32_t code_point) const;
 
+  // Returns the code points of these categories, in order.
+  std::vector<CodePointRange> with_categories(Categories categories) const;
+
  private:
   UnicodeTable();
 
-  // Runs of code points with equal traits, in order: the first code point in the upper 21 bits, the
-  // traits in the lower 11. In a run with both kUpper and kLower, upper and lower case alternate,
-  // upper case first.
+  // Runs of code points of the same kind, in order: the first code point in the upper 21 bits, the
+  // kind in the lower 11. Kinds are categories, and those of unicode_table.cpp.
   std::vector<uint32_t> runs_;
 };
 
-// Generated data, packed because pages download it. The first byte of a run has the index of the
-// run's traits in kRunKinds in bits 0 to 3, and the low bits of its length in bits 4 to 6. If bit 7
-// of a byte is set, another byte follows, with the next seven bits of the length.
-constexpr size_t kNumRunKinds = 13;
-constexpr size_t kNumPackedBytes = 3728;
-extern const uint16_t kRunKinds[kNumRunKinds];
+// Generated data, packed because pages download it. The first byte of a run has its kind in bits 0
+// to 4, and the low bits of its length in bits 5 and 6. If bit 7 of a byte is set, another byte
+// follows, with the next seven bits of the length.
+constexpr size_t kNumPackedBytes = 4538;
 extern const uint8_t kPackedRuns[kNumPackedBytes];
 
 }  // namespace kinglet

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace kinglet {
 namespace {
 
@@ -65,6 +67,31 @@ TEST(UnicodeTable, CountsTheLettersOfLatin1) {
   }
   EXPECT_EQ(upper, 26 + 30);  // À to Þ without ×
   EXPECT_EQ(lower, 26 + 33);  // ß to ÿ without ÷, and µ
+}
+
+TEST(UnicodeTable, ListsTheCharactersOfCategories) {
+  const auto has = [](Categories categories, char32_t code_point) {
+    return is_in(UnicodeTable::get().with_categories(categories), code_point);
+  };
+  const Categories upper = bit_of(Category::lu);
+  const Categories lower = bit_of(Category::ll);
+  for (const auto& [categories, inside, outside] :
+       {std::tuple(upper, U'A', U'a'), std::tuple(upper, U'Ā', U'ā'), std::tuple(lower, U'ā', U'Ā'),
+        std::tuple(upper, U'Ж', U'ǅ'), std::tuple(bit_of(Category::lt), U'ǅ', U'Ǆ'),
+        std::tuple(bit_of(Category::cc), U'\t', U' '),
+        std::tuple(bit_of(Category::cc), U'\v', U'\u00ad'),
+        std::tuple(bit_of(Category::zs), U'\u00a0', U'\u2028'),
+        std::tuple(bit_of(Category::cn), U'\u0378', U'\ue000')}) {
+    EXPECT_TRUE(has(categories, inside)) << std::hex << uint32_t{inside};
+    EXPECT_FALSE(has(categories, outside)) << std::hex << uint32_t{outside};
+  }
+  const auto both = UnicodeTable::get().with_categories(upper | lower);
+  ASSERT_FALSE(both.empty());
+  EXPECT_EQ(both[0].first, U'A');
+  EXPECT_TRUE(is_in(both, U'ā'));
+  const auto all = UnicodeTable::get().with_categories(~Categories{0});
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].last, 0x10ffffu);
 }
 
 }  // namespace
