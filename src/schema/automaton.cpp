@@ -1,0 +1,242 @@
+#include "schema/automaton.h"
+
+#include <algorithm>
+#include <span>
+
+#include "schema/gbnf.h"
+
+namespace kinglet::schema {
+namespace {
+
+using Move = Automaton::Move;
+using State = Automaton::State;
+
+constexpr uint32_t kNoState = UINT32_MAX;
+
+std::vector<State> without_dead_ends(std::vector<State> states) {
+  std::vector<std::vector<uint32_t>> before(states.size());
+  std::vector<uint32_t> todo;
+  std::vector<bool> is_living(states.size());
+  for (uint32_t i = 0; i < states.size(); ++i) {
+    for (const Move& move : states[i].moves) before[move.to].push_back(i);
+    is_living[i] = states[i].accepts || !states[i].rest.empty();
+    if (is_living[i]) todo.push_back(i);
+  }
+  while (!todo.empty()) {
+    const uint32_t next = todo.back();
+    todo.pop_back();
+    for (const uint32_t i : before[next]) {
+      if (!is_living[i]) todo.push_back(i);
+      is_living[i] = true;
+    }
+  }
+  if (!is_living[0]) return {};
+  std::vector<uint32_t> numbers;
+  uint32_t n_living = 0;
+  for (const bool is : is_living) numbers.push_back(is ? n_living++ : kNoState);
+  std::vector<State> living;
+  for (size_t i = 0; i < states.size(); ++i) {
+    if (!is_living[i]) continue;
+    State& state = living.emplace_back(std::move(states[i]));
+    for (Move& move : state.moves) move.to = numbers[move.to];
+    std::erase_if(state.moves, [](const Move& move) { return move.to == kNoState; });
+  }
+  return living;
+}
+
+// Orders states so that each comes after those that it leads to, as far as that is possible.
+std::vector<uint32_t> last_first(const std::vector<State>& states) {
+  struct Step {
+    uint32_t state;
+    size_t next_move;
+  };
+  std::vector<uint32_t> order;
+  std::vector<bool> is_seen(states.size());
+  std::vector<Step> path = {{0, 0}};
+  is_seen[0] = true;
+  while (!path.empty()) {
+    Step& here = path.back();
+    const std::vector<Move>& moves = states[here.state].moves;
+    if (here.next_move == moves.size()) {
+      order.push_back(here.state);
+      path.pop_back();
+      continue;
+    }
+    const uint32_t to = moves[here.next_move++].to;
+    if (!is_seen[to]) path.push_back({to, 0});
+    is_seen[to] = true;
+  }
+  return order;
+}
+
+void append(std::string& key, uint32_t number) {
+  key.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+// Finds states with the same continuations.
+class Joiner {
+ public:
+  explicit Joiner(std::vector<State> states) : states_(std::move(states)) {}
+
+  Automaton run() {
+    numbers_.assign(states_.size(), kNoState);
+    for (const uint32_t i : last_first(states_)) {
+      states_[i].moves = grouped(i);
+      const auto [known, is_new] =
+          known_.try_emplace(key_of(i), static_cast<uint32_t>(kept_.size()));
+      if (is_new) kept_.push_back(i);
+      numbers_[i] = known->second;
+    }
+    return kept();
+  }
+
+ private:
+  // Targets whose own number is not known yet, because of a loop, and the state itself.
+  static constexpr uint32_t kOpen = 1u << 30;
+  static constexpr uint32_t kItself = kNoState;
+
+  uint32_t target(uint32_t from, uint32_t to) const {
+    if (to == from) return kItself;
+    return numbers_[to] == kNoState ? kOpen + to : numbers_[to];
+  }
+
+  // Joins the state's moves that have the same target.
+  std::vector<Move> grouped(uint32_t state) {
+    std::vector<Move> groups;
+    std::unordered_map<uint32_t, size_t> places;
+    for (Move& move : states_[state].moves) {
+      const auto [known, is_new] = places.try_emplace(target(state, move.to), groups.size());
+      if (is_new) {
+        groups.push_back(std::move(move));
+      } else {
+        std::vector<uint32_t>& symbols = groups[known->second].symbols;
+        symbols.insert(symbols.end(), move.symbols.begin(), move.symbols.end());
+        std::sort(symbols.begin(), symbols.end());
+      }
+    }
+    return groups;
+  }
+
+  // Returns equal texts for states with the same continuations.
+  std::string key_of(uint32_t state) const {
+    const auto& [accepts, rest, moves] = states_[state];
+    std::vector<std::pair<uint32_t, const Move*>> by_target;
+    for (const Move& move : moves) by_target.emplace_back(target(state, move.to), &move);
+    std::sort(by_target.begin(), by_target.end());
+    std::string key = (accepts ? "+" : "-") + rest + '\0';
+    for (const auto& [to, move] : by_target) {
+      append(key, to);
+      append(key, static_cast<uint32_t>(move->symbols.size()));
+      for (const uint32_t symbol : move->symbols) append(key, symbol);
+    }
+    return key;
+  }
+
+  // Returns the kept states, of which the start comes first.
+  Automaton kept() {
+    const uint32_t first = numbers_[0];
+    std::vector<uint32_t> order = {first};
+    for (uint32_t number = 0; number < kept_.size(); ++number) {
+      if (number != first) order.push_back(number);
+    }
+    std::vector<uint32_t> places(order.size());
+    for (uint32_t place = 0; place < order.size(); ++place) places[order[place]] = place;
+    Automaton automaton;
+    for (const uint32_t number : order) {
+      State& state = automaton.states.emplace_back(std::move(states_[kept_[number]]));
+      for (Move& move : state.moves) move.to = places[numbers_[move.to]];
+    }
+    return automaton;
+  }
+
+  std::vector<State> states_;
+  std::vector<uint32_t> numbers_;  // by state: among those that are kept
+  std::vector<uint32_t> kept_;
+  std::unordered_map<std::string, uint32_t> known_;  // numbers, by key_of()
+};
+
+// The most states in a row that become one rule.
+constexpr int kLongestRow = 16;
+
+class Writer {
+ public:
+  Writer(const Automaton& automaton,
+         const std::function<std::string(const std::vector<uint32_t>&)>& spell, std::string_view at,
+         GrammarRules& rules)
+      : states_(automaton.states), spell_(spell), at_(at), rules_(rules) {}
+
+  std::string run() {
+    n_entries_.assign(states_.size(), 0);
+    names_.resize(states_.size());
+    n_entries_[0] = 1;
+    for (uint32_t i = 0; i < states_.size(); ++i) {
+      for (const Move& move : states_[i].moves) n_entries_[move.to] += move.to != i ? 1 : 0;
+    }
+    std::string start = write(0, 0);
+    while (!todo_.empty()) {
+      const uint32_t next = todo_.back();
+      todo_.pop_back();
+      rules_.define(names_[next], write(next, 0));
+    }
+    return start;
+  }
+
+ private:
+  // Returns GBNF for what follows when the state has been reached. `depth`: the states since the
+  // last rule began.
+  std::string refer(uint32_t number, int depth) {
+    const State& state = states_[number];
+    if (!names_[number].empty()) return names_[number];
+    if (!state.rest.empty()) return state.rest;
+    if (state.accepts && state.moves.empty()) return std::string(kEmptyText);
+    if (n_entries_[number] == 1 && depth < kLongestRow) return write(number, depth + 1);
+    names_[number] = rules_.new_name(at_);
+    todo_.push_back(number);
+    return names_[number];
+  }
+
+  std::string write(uint32_t number, int depth) {
+    const State& state = states_[number];
+    if (!state.rest.empty()) return state.rest;
+    std::string loop;
+    std::vector<std::string> branches;
+    for (const Move& move : state.moves) {
+      const std::string symbol = spell_(move.symbols);
+      if (move.to == number) {
+        loop = repeat(symbol, 0, kUnlimited);
+      } else {
+        branches.push_back(followed(symbol, refer(move.to, depth)));
+      }
+    }
+    if (state.accepts) branches.emplace_back(kEmptyText);
+    std::string body = alternatives(branches);
+    return loop.empty() ? body : followed(loop, body);
+  }
+
+  static std::string followed(const std::string& first, const std::string& rest) {
+    return rest == kEmptyText ? first : sequence({first, rest});
+  }
+
+  const std::vector<State>& states_;
+  const std::function<std::string(const std::vector<uint32_t>&)>& spell_;
+  std::string_view at_;
+  GrammarRules& rules_;
+  std::vector<uint32_t> n_entries_;  // moves to each state from others; the start has one more
+  std::vector<std::string> names_;   // of the states that are rules
+  std::vector<uint32_t> todo_;       // such states whose rule is not defined yet
+};
+
+}  // namespace
+
+Automaton minimized(std::vector<State> states) {
+  states = without_dead_ends(std::move(states));
+  return states.empty() ? Automaton() : Joiner(std::move(states)).run();
+}
+
+std::string automaton_to_gbnf(const Automaton& automaton,
+                              const std::function<std::string(const std::vector<uint32_t>&)>& spell,
+                              std::string_view at, GrammarRules& rules) {
+  return Writer(automaton, spell, at, rules).run();
+}
+
+}  // namespace kinglet::schema

@@ -1,0 +1,438 @@
+#include "schema/compiler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/format.h"
+#include "schema/gbnf.h"
+#include "schema/numbers.h"
+
+namespace kinglet::schema {
+namespace {
+
+// How many levels are indented. Each needs its own rules, and schemas may refer to themselves.
+constexpr size_t kMaxLevels = 12;
+
+constexpr std::string_view kNoValue = "no value is valid";
+constexpr std::string_view kOfNumbers = "what is asked of a number";
+
+bool is_of_type(const Json& value, std::string_view type) {
+  switch (value.type()) {
+    case Json::Type::null:
+      return type == "null";
+    case Json::Type::boolean:
+      return type == "boolean";
+    case Json::Type::number:
+      return type == "number" ||
+             (type == "integer" && std::trunc(value.as_double()) == value.as_double());
+    case Json::Type::string:
+      return type == "string";
+    case Json::Type::array:
+      return type == "array";
+    case Json::Type::object:
+      return type == "object";
+  }
+  return false;
+}
+
+// Returns the tighter of an inclusive and an exclusive bound. `sign` is 1 for the lower bound.
+std::optional<Bound> tighter(const Json* closed, const Json* open, int sign) {
+  if (open != nullptr &&
+      (closed == nullptr || sign * open->as_double() >= sign * closed->as_double())) {
+    return Bound{open->spelling(), true};
+  }
+  if (closed == nullptr) return std::nullopt;
+  return Bound{closed->spelling(), false};
+}
+
+NumberRange number_range(const PlainSchema& schema, std::string_view at, Refusal& refusal) {
+  const auto read = [&](std::string_view keyword) {
+    return number_of(schema, keyword, at, refusal);
+  };
+  NumberRange range;
+  const Json* const minimum = read("minimum");
+  range.least = tighter(minimum, read("exclusiveMinimum"), 1);
+  const Json* const maximum = read("maximum");
+  range.most = tighter(maximum, read("exclusiveMaximum"), -1);
+  const Json* const step = read("multipleOf");
+  if (step == nullptr) return range;
+  range.step = step->spelling();
+  if (!(step->as_double() > 0)) {
+    refusal.set(at, cat("\"multipleOf\" is ", range.step, ", expected a number above 0"));
+  }
+  return range;
+}
+
+// Returns the types of which the keywords speak. A schema with only keywords for objects means
+// objects, although other values are valid, too.
+std::vector<std::string_view> implied_types(const PlainSchema& schema) {
+  std::vector<std::string_view> types;
+  for (const std::string_view type : kTypeNames) {
+    const bool speaks =
+        std::any_of(schema.keywords.begin(), schema.keywords.end(),
+                    [type](const auto& own) { return type_of_keyword(own.first) == type; });
+    if (speaks) types.push_back(type);
+  }
+  return types;
+}
+
+}  // namespace
+
+Result<std::string> schema_to_gbnf(const Json& schema, GrammarRules& rules, size_t indent) {
+  KINGLET_ASSIGN(std::string root,
+                 SchemaCompiler(schema, Notation::json(), rules, indent).compile());
+  if (!root.empty()) return root;
+  Refusal refusal;
+  refusal.set("#", kNoValue);
+  return refusal.error();
+}
+
+SchemaCompiler::SchemaCompiler(const Json& schema, const Notation& notation, GrammarRules& rules,
+                               size_t indent)
+    : schema_(schema),
+      notation_(notation),
+      rules_(rules),
+      indent_(indent),
+      n_levels_(indent > 0 ? kMaxLevels : 0),
+      resolver_(schema, refusal_),
+      quoted_(quoted_spellings(notation, languages_)) {}
+
+Result<std::string> SchemaCompiler::compile() {
+  check_size(schema_, refusal_);
+  std::string compiled = convert({&schema_}, "#");
+  check_work();
+  if (refusal_.is_set()) return refusal_.error();
+  return compiled;
+}
+
+Result<std::string> SchemaCompiler::compile_arguments(const std::vector<std::string>& texts) {
+  place_ = Place::arguments;
+  text_names_ = {texts.begin(), texts.end()};
+  return compile();
+}
+
+std::string SchemaCompiler::refuse(std::string_view at, std::string_view message) {
+  refusal_.set(at, message);
+  return {};
+}
+
+std::string SchemaCompiler::convert(Schema schema, std::string_view at) {
+  if (depth_ == kMaxSchemaDepth) refuse_depth(at, refusal_);
+  if (refusal_.is_set()) return {};
+  const CheckedSchema checked = check_schema(schema, at, refusal_);
+  ++depth_;
+  std::string found = convert_checked(checked, schema, at);
+  --depth_;
+  return found;
+}
+
+// Converts a value inside another one.
+std::string SchemaCompiler::convert_inside(Place place, Schema schema, std::string_view at) {
+  const Place outer_place = std::exchange(place_, place);
+  const size_t outer_level = std::exchange(level_, std::min(level_ + 1, n_levels_));
+  auto outer_open = std::exchange(open_, {});
+  std::string found = schema.json == nullptr ? convert(schema, at) : convert_once(*schema.json, at);
+  place_ = outer_place;
+  level_ = outer_level;
+  open_ = std::move(outer_open);
+  return found;
+}
+
+// Schemas that several alternatives share are converted once: otherwise, their number could double
+// from level to level. Where references do not end a circle, a schema in it becomes a rule.
+std::string SchemaCompiler::convert_once(const Json& schema, std::string_view at) {
+  constexpr int kMostOpen = 2;
+  Inside& inside = inside_[{&schema, place_, level_}];
+  if (!inside.gbnf.empty()) return inside.gbnf;
+  if (inside.n_open == kMostOpen) {
+    if (inside.rule.empty()) inside.rule = rules_.new_name(at);
+    return inside.rule;
+  }
+  ++inside.n_open;
+  std::string gbnf = convert({&schema}, at);
+  --inside.n_open;
+  if (!inside.rule.empty() && inside.gbnf.empty()) {
+    if (gbnf.empty()) return refuse(at, kNoValue);
+    rules_.define(inside.rule, std::move(gbnf));
+    gbnf = inside.rule;
+  }
+  inside.gbnf = std::move(gbnf);
+  return inside.gbnf;
+}
+
+std::string SchemaCompiler::convert_checked(const CheckedSchema& checked, Schema schema,
+                                            std::string_view at) {
+  const auto is_only = [&](std::string_view keyword) {
+    return schema.json != nullptr && checked.keywords.size() == 1 && checked.keywords[0] == keyword;
+  };
+  if (is_only("$ref")) return reference(*schema.json->find("$ref"), at);
+  std::vector<std::string> parts;
+  if (is_only("anyOf")) {
+    const PlainSchema combination = {{{"anyOf", {schema.json->find("anyOf")}}}};
+    for (const Schema& branch : list_of(combination, "anyOf", at, refusal_)) {
+      parts.push_back(convert(branch, below(at, "anyOf", parts.size())));
+    }
+  } else {
+    for (const PlainSchema& variant : resolver_.variants(schema, at)) {
+      parts.push_back(plain(variant, at));
+    }
+  }
+  return alternatives(parts);
+}
+
+// Makes a rule for the schema that is referred to. The rule may refer to itself.
+std::string SchemaCompiler::reference(const Json& reference, std::string_view at) {
+  const Schema target = resolver_.resolve(reference, at);
+  if (refusal_.is_set()) return {};
+  const std::string& pointer = reference.as_string();
+  const std::string key = cat(level_, " ", static_cast<int>(place_), " ", pointer);
+  if (open_.contains(key)) return refuse(at, cat("\"", pointer, "\" is defined by itself"));
+  std::string& known = rule_names_[key];
+  if (!known.empty()) return known;
+  known = rules_.new_name(pointer);
+  open_.insert(key);
+  std::string body = convert(target, pointer);
+  open_.erase(key);
+  if (body.empty()) return refuse(pointer, kNoValue);
+  rules_.define(known, std::move(body));
+  return known;
+}
+
+std::string SchemaCompiler::plain(const PlainSchema& schema, std::string_view at) {
+  if (schema.has("enum")) return enumeration(schema, at);
+  if (schema.keywords.empty()) return anything(at);
+  const Names types = schema.has("type") ? types_of(schema, at, refusal_) : implied_types(schema);
+  const bool has_number = std::find(types.begin(), types.end(), "number") != types.end();
+  std::vector<std::string> parts;
+  for (const std::string_view type : types) {
+    if (type != "integer" || !has_number) parts.push_back(of_type(type, schema, at));
+  }
+  return alternatives(parts);
+}
+
+std::string SchemaCompiler::of_type(std::string_view type, const PlainSchema& schema,
+                                    std::string_view at) {
+  if (refusal_.is_set()) return {};
+  if (type == "object") return object(schema, at);
+  if (place_ == Place::arguments) return {};
+  if (type == "array") return list(schema, at);
+  if (type == "string") return string(schema, place_ == Place::text, at);
+  if (type == "integer" || type == "number") return number(type, schema, at);
+  if (type == "null") return word("null", notation_);
+  return alternatives({word("true", notation_), word("false", notation_)});
+}
+
+std::string SchemaCompiler::enumeration(const PlainSchema& schema, std::string_view at) {
+  Names types = types_of(schema, at, refusal_);
+  if (!schema.has("type")) types = {kTypeNames.begin(), kTypeNames.end()};
+  const std::vector<Content> values = list_of(schema, "enum", at, refusal_);
+  if (place_ == Place::arguments) return {};
+  std::vector<std::string> parts;
+  for (const Content& value : values) {
+    const bool has_type = std::any_of(types.begin(), types.end(), [&](std::string_view type) {
+      return is_of_type(*value.json, type);
+    });
+    if (!has_type || !allows(schema, *value.json, at)) continue;
+    parts.push_back(spelled(*value.json, place_ == Place::text, at));
+  }
+  return alternatives(parts);
+}
+
+// Whether a listed value is valid under the keywords for its type.
+bool SchemaCompiler::allows(const PlainSchema& schema, const Json& value, std::string_view at) {
+  bool is_limited = false;
+  for (const auto& [keyword, content] : schema.keywords) {
+    const std::string_view type = type_of_keyword(keyword);
+    if (type.empty() || !is_of_type(value, type)) continue;
+    is_limited = true;
+    const bool is_size = keyword == "minItems" || keyword == "maxItems";
+    if (value.is_number() || value.is_string() || is_size) continue;
+    refusal_.set(at, cat("\"", keyword, "\" beside \"enum\" or \"const\" is not supported"));
+  }
+  if (!is_limited) return true;
+  if (value.is_number()) {
+    const NumberRange range = number_range(schema, at, refusal_);
+    if (refusal_.is_set()) return false;
+    const auto is_inside = contains(range, value.spelling());
+    if (is_inside.ok()) return is_inside.value();
+    refusal_.set(at, kOfNumbers, is_inside.error());
+    return false;
+  }
+  if (value.is_string()) {
+    const Language* language = texts(schema, at);
+    const bool is_inside = languages_.contains(language, value.as_string());
+    check_work();
+    return is_inside;
+  }
+  const Limits limits = limits_of(schema, "minItems", "maxItems", at, refusal_);
+  return value.size() >= limits.least && value.size() <= limits.most;
+}
+
+// Returns GBNF for the value; empty if it cannot be written as a text.
+std::string SchemaCompiler::spelled(const Json& value, bool is_text, std::string_view at) {
+  if (is_indented()) {
+    std::string lines;
+    for (const char c : print(value, std::string(indent_, ' '))) {
+      if (c == '\n') {
+        lines += line_break(0);
+      } else {
+        lines += c;
+      }
+    }
+    return literal(lines);
+  }
+  if (notation_.is_json) return literal(print(value));
+  if (value.is_string()) return spelled_string(value.as_string(), is_text, at);
+  if (is_text) return {};
+  if (value.is_array() || value.is_object()) return spelled_parts(value, at);
+  return value.is_number() ? literal(value.spelling()) : word(print(value), notation_);
+}
+
+std::string SchemaCompiler::spelled_string(std::string_view text, bool is_text,
+                                           std::string_view at) {
+  std::vector<std::string> parts;
+  for (const Spelling& spelling : spellings(is_text)) {
+    const bool can_hold =
+        spelling.language == nullptr || languages_.contains(spelling.language, text);
+    if (can_hold) parts.push_back(spelling.write(text));
+  }
+  check_work();
+  if (!parts.empty()) return alternatives(parts);
+  return refuse(at, cat("a call of this model cannot have the value ", print(text)));
+}
+
+// Writes a list or an object.
+std::string SchemaCompiler::spelled_parts(const Json& value, std::string_view at) {
+  const bool is_list = value.is_array();
+  std::vector<std::string> parts = {literal(is_list ? "[" : "{")};
+  const auto add = [&](std::string part) {
+    if (parts.size() > 1) parts.push_back(comma());
+    parts.push_back(std::move(part));
+  };
+  if (is_list) {
+    for (const Json& item : value.as_array()) add(spelled(item, false, at));
+  } else {
+    for (const auto& [name, item] : value.as_object()) {
+      std::string text = spelled(item, false, at);
+      std::vector<std::string> member = key(name, at);
+      member.push_back(std::move(text));
+      add(sequence(member));
+    }
+  }
+  parts.push_back(literal(is_list ? "]" : "}"));
+  return sequence(parts);
+}
+
+// Puts brackets around `inside`. If lines are indented, `inside` has its own line.
+std::string SchemaCompiler::enclosed(char open, const std::string& inside, char close,
+                                     bool may_be_empty) const {
+  std::string empty = literal(std::string{open, close});
+  if (inside.empty()) return empty;
+  const std::string full =
+      sequence({literal(open + line_break(1)), inside, literal(line_break(0) + close)});
+  return may_be_empty ? alternatives({empty, full}) : full;
+}
+
+// Returns a line break with the indentation of this level, or of a deeper one.
+std::string SchemaCompiler::line_break(size_t n_deeper) const {
+  if (!is_indented()) return {};
+  return '\n' + std::string(indent_ * (level_ + n_deeper), ' ');
+}
+
+// Returns the separator between members.
+std::string SchemaCompiler::comma() const {
+  return literal(is_indented() ? cat(",", line_break(1)) : notation_.pieces.separator);
+}
+
+std::string SchemaCompiler::colon() const {
+  return literal(is_indented() ? ": " : notation_.pieces.colon);
+}
+
+std::string SchemaCompiler::anything(std::string_view at) {
+  if (place_ == Place::arguments) return object({}, at);
+  // Any text is possible, because the argument is read as a value or else as a string.
+  const bool is_text = notation_.has_texts() && place_ != Place::value;
+  return is_text ? string({}, true, at) : any_value();
+}
+
+std::string SchemaCompiler::any_value() {
+  const std::string key = cat(level_, " value");
+  if (const auto known = rule_names_.find(key); known != rule_names_.end()) return known->second;
+  const std::string name = rules_.new_name("value");
+  rule_names_.emplace(key, name);
+  const size_t level = std::exchange(level_, std::min(level_ + 1, n_levels_));
+  const std::string inner = any_value();
+  level_ = level;
+  const auto several = [&](const std::string& item) {
+    return sequence({item, repeat(sequence({comma(), item}), 0, kUnlimited)});
+  };
+  std::vector<std::string> member = any_key(languages_.any_text(), false, "#");
+  member.push_back(inner);
+  const std::string pair = rules_.add("pair", sequence(member));
+  std::vector<std::string> kinds;
+  kinds.push_back(rules_.add("object", enclosed('{', several(pair), '}', true)));
+  kinds.push_back(rules_.add("array", enclosed('[', several(inner), ']', true)));
+  for (const Spelling& spelling : quoted_) kinds.push_back(any_text(spelling));
+  kinds.push_back(rules_.common("number"));
+  for (const char* value : {"true", "false", "null"}) kinds.push_back(word(value, notation_));
+  rules_.define(name, alternatives(kinds));
+  return name;
+}
+
+std::string SchemaCompiler::list(const PlainSchema& schema, std::string_view at) {
+  static const Json booleans[] = {false, true};
+  const std::vector<Schema> prefix = list_of(schema, "prefixItems", at, refusal_);
+  auto [least, most] = limits_of(schema, "minItems", "maxItems", at, refusal_);
+  std::vector<std::string> tuple;
+  for (size_t i = 0; i < prefix.size() && i < most; ++i) {
+    std::string text = convert_inside(Place::value, prefix[i], below(at, "prefixItems", i));
+    if (text.empty()) {
+      most = i;
+    } else {
+      tuple.push_back(std::move(text));
+    }
+  }
+  const Content* items = schema.find("items");
+  const bool may_be_more = prefix.empty() || least > prefix.size();
+  std::string item;
+  if (most > tuple.size()) {
+    item = convert_inside(Place::value, items == nullptr ? Schema{&booleans[may_be_more]} : *items,
+                          below(at, "items"));
+  }
+  if (item.empty()) most = std::min<uint64_t>(most, tuple.size());
+  return least > most ? "" : rules_.add(at, brackets(tuple, item, least, most));
+}
+
+std::string SchemaCompiler::brackets(const std::vector<std::string>& tuple, const std::string& item,
+                                     uint64_t least, uint64_t most) const {
+  const auto others = [&](uint64_t n) {
+    if (item.empty()) return std::string();
+    return repeat(sequence({comma(), item}), least > n ? least - n : 0,
+                  most == kUnlimited ? kUnlimited : most - n);
+  };
+  if (tuple.empty()) {
+    const std::string inside = item.empty() ? "" : sequence({item, others(1)});
+    return enclosed('[', inside, ']', least == 0);
+  }
+  std::vector<std::string> parts;
+  for (const std::string& text : tuple) {
+    if (!parts.empty()) parts.push_back(comma());
+    parts.push_back(text);
+  }
+  parts.push_back(others(tuple.size()));
+  return enclosed('[', sequence(parts), ']', false);
+}
+
+std::string SchemaCompiler::number(std::string_view type, const PlainSchema& schema,
+                                   std::string_view at) {
+  NumberRange range = number_range(schema, at, refusal_);
+  range.is_whole = type == "integer";
+  if (refusal_.is_set()) return {};
+  if (!range.least && !range.most && range.step.empty()) return rules_.common(type);
+  const auto numbers = numbers_to_gbnf(range, at, rules_);
+  if (!numbers.ok()) refusal_.set(at, kOfNumbers, numbers.error());
+  return !numbers.ok() || numbers.value().empty() ? "" : rules_.add(at, numbers.value());
+}
+
+}  // namespace kinglet::schema

@@ -1,0 +1,176 @@
+// Converts one schema to GBNF.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/result.h"
+#include "json/json.h"
+#include "schema/keywords.h"
+#include "schema/language.h"
+#include "schema/notation.h"
+#include "schema/resolve.h"
+#include "schema/rules.h"
+
+namespace kinglet::schema {
+
+// Returns GBNF for the JSON texts that are valid under the schema. Errors and `indent`: see
+// grammar_of_schema().
+Result<std::string> schema_to_gbnf(const Json& schema, GrammarRules& rules, size_t indent = 0);
+
+// Functions that return GBNF return an empty text if no value is valid.
+class SchemaCompiler {
+ public:
+  // `indent`: only for JSON.
+  SchemaCompiler(const Json& schema, const Notation& notation, GrammarRules& rules,
+                 size_t indent = 0);
+
+  // Converts values.
+  Result<std::string> compile();
+
+  // Converts the arguments of a call, which are an object. Those named in `texts` are strings.
+  Result<std::string> compile_arguments(const std::vector<std::string>& texts);
+
+ private:
+  // What is being written: the arguments of a call, one argument that is a string, one argument
+  // that is not, or any other value.
+  enum class Place : uint8_t { arguments, text, argument, value };
+
+  using Names = std::vector<std::string_view>;
+
+  struct PropertyNames {
+    const Language* language = nullptr;
+    std::optional<Names> all = {};  // if the schema lists them
+  };
+
+  // Properties that are not declared by name.
+  struct OtherProperties {
+    const Language* names;
+    Schema schema;
+    std::string at;
+  };
+
+  // What a schema says of objects.
+  struct ObjectParts {
+    Names declared;  // in the order in which they are written
+    std::unordered_map<std::string_view, Schema> properties;
+    std::vector<OtherProperties> patterns;
+    Schema undeclared;  // of all other properties
+    bool is_open;       // there may be some
+    PropertyNames names;
+    std::unordered_set<std::string_view> required;
+  };
+
+  // A schema of values inside others, and its conversion.
+  struct InsideKey {
+    const Json* schema;
+    Place place;
+    size_t level;
+
+    bool operator==(const InsideKey&) const = default;
+  };
+  struct InsideHash {
+    size_t operator()(const InsideKey& key) const {
+      return std::hash<const Json*>()(key.schema) * 31 + key.level;
+    }
+  };
+  struct Inside {
+    int n_open = 0;    // how often it is being converted
+    std::string rule;  // the name of its rule, if it contains itself
+    std::string gbnf;
+  };
+
+  struct Member {
+    std::string text;  // GBNF
+    bool is_required;
+  };
+
+  // Refuses the schema, and returns an empty text.
+  std::string refuse(std::string_view at, std::string_view message);
+
+  std::string convert(Schema schema, std::string_view at);
+  std::string convert_inside(Place place, Schema schema, std::string_view at);
+  std::string convert_once(const Json& schema, std::string_view at);
+  std::string convert_checked(const CheckedSchema& checked, Schema schema, std::string_view at);
+  std::string reference(const Json& reference, std::string_view at);
+  std::string plain(const PlainSchema& schema, std::string_view at);
+  std::string of_type(std::string_view type, const PlainSchema& schema, std::string_view at);
+
+  std::string enumeration(const PlainSchema& schema, std::string_view at);
+  bool allows(const PlainSchema& schema, const Json& value, std::string_view at);
+  std::string spelled(const Json& value, bool is_text, std::string_view at);
+  std::string spelled_string(std::string_view text, bool is_text, std::string_view at);
+  std::string spelled_parts(const Json& value, std::string_view at);
+
+  std::string object(const PlainSchema& schema, std::string_view at);
+  ObjectParts object_parts(const PlainSchema& schema, std::string_view at);
+  PropertyNames property_names(const PlainSchema& schema, std::string_view at);
+  std::string property(std::string_view name, const ObjectParts& parts, std::string_view at);
+  std::string other_properties(const ObjectParts& parts, std::string_view at);
+  std::string pair(const Language* names, Schema schema, std::string_view at);
+  std::string braces(const std::vector<Member>& members, const std::string& pair,
+                     std::string_view at);
+  std::vector<std::string> key(std::string_view name, std::string_view at);
+  std::vector<std::string> any_key(const Language* names, bool is_argument, std::string_view at);
+  std::string member(std::vector<std::string> key, std::string value) const;
+
+  std::string anything(std::string_view at);
+  std::string any_value();
+  std::string list(const PlainSchema& schema, std::string_view at);
+  std::string brackets(const std::vector<std::string>& tuple, const std::string& item,
+                       uint64_t least, uint64_t most) const;
+  std::string enclosed(char open, const std::string& inside, char close, bool may_be_empty) const;
+
+  std::string string(const PlainSchema& schema, bool is_text, std::string_view at);
+  std::string string_as(const Spelling& spelling, const PlainSchema& schema, std::string_view at);
+  std::string any_text(const Spelling& spelling);
+  std::string any_character(const Spelling& spelling);
+  std::vector<std::string> patterns_of(const PlainSchema& schema, std::string_view at);
+  const Language* texts(const PlainSchema& schema, std::string_view at);
+  const Language* pattern_texts(const std::string& pattern, std::string_view at);
+  std::string of_language(const Spelling& spelling, const Language* texts, std::string_view at);
+  void refuse_pattern(std::string_view pattern, const Error& reason, std::string_view at);
+  void check_work();
+
+  std::string number(std::string_view type, const PlainSchema& schema, std::string_view at);
+
+  // Whether the current value is a call's arguments in a notation of their own.
+  bool are_tagged() const { return place_ == Place::arguments && notation_.has_arguments(); }
+  const std::vector<Spelling>& spellings(bool is_text);
+
+  bool is_indented() const { return level_ < n_levels_; }
+  std::string line_break(size_t n_deeper) const;
+  std::string comma() const;
+  std::string colon() const;
+
+  const Json& schema_;
+  const Notation& notation_;
+  GrammarRules& rules_;
+  const size_t indent_;
+  const size_t n_levels_;
+  Refusal refusal_;
+  SchemaResolver resolver_;
+  Languages languages_;
+  const std::vector<Spelling> quoted_;
+  std::vector<Spelling> unquoted_;
+  std::unordered_set<std::string_view> text_names_;
+  // Names of rules that were made for references, for any value and for any text.
+  std::unordered_map<std::string, std::string> rule_names_;
+  std::unordered_map<InsideKey, Inside, InsideHash> inside_;
+  std::unordered_map<std::string, const Language*> patterns_;
+
+  int depth_ = 0;
+  Place place_ = Place::value;
+  size_t level_ = 0;  // how many indented objects and lists are around the current value
+  // The references that are being followed, and whose value has not begun.
+  std::unordered_set<std::string> open_;
+};
+
+}  // namespace kinglet::schema

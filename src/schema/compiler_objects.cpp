@@ -1,0 +1,251 @@
+// The part of SchemaCompiler that converts objects.
+#include <algorithm>
+#include <utility>
+
+#include "base/format.h"
+#include "base/utf8.h"
+#include "schema/compiler.h"
+#include "schema/gbnf.h"
+#include "text/character_map.h"
+
+namespace kinglet::schema {
+namespace {
+
+// Sorts names as Jinja's dictsort does.
+void sort_like_dictsort(std::vector<std::string_view>& names) {
+  std::vector<std::pair<std::u32string, size_t>> keys;
+  for (std::string_view rest : names) {
+    std::u32string lower;
+    while (!rest.empty()) {
+      const Utf8Char character = decode_utf8(rest);
+      append_lower_case(character.code_point, lower);
+      rest.remove_prefix(character.n_bytes);
+    }
+    keys.emplace_back(std::move(lower), keys.size());
+  }
+  std::sort(keys.begin(), keys.end());
+  const std::vector<std::string_view> unsorted = std::exchange(names, {});
+  for (const auto& [lower, place] : keys) names.push_back(unsorted[place]);
+}
+
+bool is_json(const Content& content, const Json& value) {
+  return content.json != nullptr && *content.json == value;
+}
+
+}  // namespace
+
+std::string SchemaCompiler::object(const PlainSchema& schema, std::string_view at) {
+  const ObjectParts parts = object_parts(schema, at);
+  std::vector<Member> members;
+  for (const std::string_view name : parts.declared) {
+    if (refusal_.is_set()) return {};
+    const bool is_required = parts.required.contains(name);
+    std::string value = property(name, parts, at);
+    if (value.empty() && is_required) return {};
+    if (value.empty()) continue;
+    const std::string place = below(at, name);
+    const std::string text = member(key(name, place), std::move(value));
+    members.push_back({rules_.add(place, text), is_required});
+  }
+  const std::string pair = other_properties(parts, at);
+  return rules_.add(at, braces(members, pair, at));
+}
+
+SchemaCompiler::ObjectParts SchemaCompiler::object_parts(const PlainSchema& schema,
+                                                         std::string_view at) {
+  static const Json anything = true;
+  const std::vector<Property> properties = properties_of(schema, "properties", at, refusal_);
+  const std::vector<Property> patterns = properties_of(schema, "patternProperties", at, refusal_);
+  const Names required = required_of(schema, at, refusal_);
+  ObjectParts parts;
+  parts.names = property_names(schema, at);
+  for (const auto& [pattern, value] : patterns) {
+    parts.patterns.push_back(
+        {pattern_texts(std::string(pattern), at), value, below(at, "patternProperties", pattern)});
+  }
+  const bool is_closed = !patterns.empty() || schema.has("properties") || !required.empty();
+  const Content* others = schema.find("additionalProperties");
+  if (others != nullptr && is_json(*others, Json())) others = nullptr;
+  parts.is_open =
+      !parts.names.all && (others == nullptr ? !is_closed : !is_json(*others, Json(false)));
+  parts.undeclared = others == nullptr ? Schema{&anything} : *others;
+
+  std::unordered_set<std::string_view> seen;
+  const auto declare = [&](std::string_view name) {
+    if (seen.insert(name).second) parts.declared.push_back(name);
+  };
+  for (const Property& property : properties) {
+    declare(property.name);
+    parts.properties.emplace(property.name, property.schema);
+  }
+  for (const std::string_view name : parts.names.all.value_or(Names())) declare(name);
+  for (const std::string_view name : required) declare(name);
+  parts.required = {required.begin(), required.end()};
+  if (notation_.pieces.sorts_keys) sort_like_dictsort(parts.declared);
+  return parts;
+}
+
+// Returns the names that "propertyNames" allows.
+SchemaCompiler::PropertyNames SchemaCompiler::property_names(const PlainSchema& schema,
+                                                             std::string_view at) {
+  static const Json string = {{"type", "string"}};
+  const Content* demanded = schema.find("propertyNames");
+  if (demanded == nullptr) return {languages_.any_text()};
+  const std::string place = below(at, "propertyNames");
+  PropertyNames names{.language = nullptr, .all = Names()};
+  Languages::Parts languages;
+  for (const PlainSchema& variant :
+       resolver_.variants(resolver_.all_of({{&string}, *demanded}), place)) {
+    if (!variant.has("enum")) {
+      languages.push_back(texts(variant, place));
+      names.all.reset();
+    }
+    for (const Content& value : list_of(variant, "enum", place, refusal_)) {
+      if (!value.json->is_string() || !allows(variant, *value.json, place)) continue;
+      languages.push_back(languages_.text(value.json->as_string()));
+      if (names.all) names.all->push_back(value.json->as_string());
+    }
+  }
+  names.language = languages_.alternation(std::move(languages));
+  check_work();
+  return names;
+}
+
+// Converts the value of a property whose name is known.
+std::string SchemaCompiler::property(std::string_view name, const ObjectParts& parts,
+                                     std::string_view at) {
+  const auto may_be_named = [&](const Language* names) {
+    return names == languages_.any_text() || languages_.contains(names, name);
+  };
+  const bool is_named = may_be_named(parts.names.language);
+  std::vector<Schema> demands;
+  std::string place;
+  const auto demand = [&](Schema schema, std::string schema_at) {
+    if (demands.empty()) place = std::move(schema_at);
+    demands.push_back(schema);
+  };
+  if (const auto own = parts.properties.find(name); own != parts.properties.end()) {
+    demand(own->second, below(at, "properties", name));
+  }
+  for (const auto& [names, schema, pattern_at] : parts.patterns) {
+    if (is_named && may_be_named(names)) demand(schema, pattern_at);
+  }
+  check_work();
+  if (!is_named) return {};
+  if (demands.empty()) demand(parts.undeclared, below(at, "additionalProperties"));
+  Place inside = Place::value;
+  if (are_tagged()) {
+    inside = notation_.has_texts() && text_names_.contains(name) ? Place::text : Place::argument;
+  }
+  return convert_inside(
+      inside, demands.size() == 1 ? demands[0] : resolver_.all_of(std::move(demands)), place);
+}
+
+// Converts the properties that are not declared by name; empty if there can be none.
+std::string SchemaCompiler::other_properties(const ObjectParts& parts, std::string_view at) {
+  std::vector<OtherProperties> kinds = parts.patterns;
+  if (parts.is_open) {
+    kinds.push_back({parts.names.language, parts.undeclared, below(at, "additionalProperties")});
+  }
+  std::vector<std::string> pairs;
+  for (const OtherProperties& kind : kinds) {
+    Languages::Parts taken;
+    for (const OtherProperties& pattern : parts.patterns) {
+      if (pattern.names != kind.names) taken.push_back(pattern.names);
+    }
+    for (const std::string_view name : parts.declared) taken.push_back(languages_.text(name));
+    const Language* free = languages_.complement(languages_.alternation(std::move(taken)));
+    const Language* names = languages_.intersection({parts.names.language, kind.names, free});
+    check_work();
+    pairs.push_back(pair(names, kind.schema, kind.at));
+  }
+  return alternatives(pairs);
+}
+
+// Converts a property with any of these names.
+std::string SchemaCompiler::pair(const Language* names, Schema schema, std::string_view at) {
+  std::string value = convert_inside(are_tagged() ? Place::argument : Place::value, schema, at);
+  if (value.empty()) return {};
+  std::vector<std::string> begin = any_key(names, are_tagged(), at);
+  if (begin.empty()) return {};
+  return rules_.add(below(at, "pair"), member(std::move(begin), std::move(value)));
+}
+
+// Returns a member's name, and what is between the name and the value.
+std::vector<std::string> SchemaCompiler::key(std::string_view name, std::string_view at) {
+  const CallNotation& pieces = notation_.pieces;
+  if ((are_tagged() || pieces.has_plain_keys) && !is_plain_name(name)) {
+    refusal_.set(at, cat("a call of this model cannot have the name ", print(name)));
+  }
+  if (are_tagged()) return {literal(cat(pieces.argument_begin, name, pieces.key_end))};
+  if (pieces.has_plain_keys) return {literal(name), colon()};
+  std::vector<std::string> parts;
+  for (const Spelling& spelling : quoted_) parts.push_back(spelling.write(name));
+  return {alternatives(parts), colon()};
+}
+
+// Returns what key() returns, for any of these names; empty if there are none.
+std::vector<std::string> SchemaCompiler::any_key(const Language* names, bool is_argument,
+                                                 std::string_view at) {
+  const CallNotation& pieces = notation_.pieces;
+  std::string name;
+  if (!is_argument && !pieces.has_plain_keys) {
+    std::vector<std::string> parts;
+    for (const Spelling& spelling : quoted_) {
+      const bool is_any = names == languages_.any_text();
+      parts.push_back(is_any ? any_text(spelling) : of_language(spelling, names, at));
+    }
+    name = alternatives(parts);
+  } else {
+    const Language* plain =
+        languages_.repetition(languages_.set(plain_name_characters()), 1, kUnlimited);
+    name = of_language({.name = "name"}, languages_.intersection({names, plain}), at);
+  }
+  if (name.empty()) return {};
+  if (!is_argument) return {name, colon()};
+  return {literal(pieces.argument_begin), name, literal(pieces.key_end)};
+}
+
+std::string SchemaCompiler::member(std::vector<std::string> key, std::string value) const {
+  key.push_back(std::move(value));
+  const std::string_view end = notation_.pieces.value_end;
+  if (are_tagged() && !end.empty()) key.push_back(literal(end));
+  return sequence(key);
+}
+
+// Writes the members in their order, then any number of `pair`. From a given member on, `firsts`
+// match the rest if nothing has been written yet, and `next` if something has.
+std::string SchemaCompiler::braces(const std::vector<Member>& members, const std::string& pair,
+                                   std::string_view at) {
+  const CallNotation& pieces = notation_.pieces;
+  const std::string separator = are_tagged() ? literal(pieces.argument_separator) : comma();
+  std::string next;
+  std::vector<std::string> firsts;  // the last one first
+  if (!pair.empty()) {
+    next = repeat(sequence({separator, pair}), 0, kUnlimited);
+    firsts.push_back(sequence({pair, next}));
+  }
+  bool may_be_empty = true;
+  for (size_t i = members.size(); i-- > 0;) {
+    const auto& [text, is_required] = members[i];
+    const std::string after = next.empty() ? "" : rules_.add(below(at, "next"), next);
+    const std::string another = sequence({separator, text, after});
+    if (is_required) {
+      next = another;
+      firsts.clear();
+      may_be_empty = false;
+    } else {
+      next = after.empty() ? repeat(another, 0, 1) : alternatives({another, after});
+    }
+    firsts.push_back(sequence({text, after}));
+  }
+  std::reverse(firsts.begin(), firsts.end());
+  const std::string first = alternatives(firsts);
+  if (!are_tagged()) return enclosed('{', first, '}', may_be_empty);
+  const std::string inside = first.empty()  ? std::string(kEmptyText)
+                             : may_be_empty ? repeat(first, 0, 1)
+                                            : first;
+  return sequence({literal(pieces.arguments_begin), inside, literal(pieces.arguments_end)});
+}
+
+}  // namespace kinglet::schema

@@ -1,0 +1,144 @@
+// The part of SchemaCompiler that converts strings.
+#include <algorithm>
+#include <utility>
+
+#include "base/format.h"
+#include "schema/compiler.h"
+#include "schema/formats.h"
+#include "schema/gbnf.h"
+#include "schema/pattern.h"
+#include "schema/texts.h"
+
+namespace kinglet::schema {
+namespace {
+
+constexpr std::string_view kOfAllStrings = "what is asked of its strings";
+
+Result<std::optional<std::string>> pattern_gbnf(std::string_view pattern, Characters characters) {
+  KINGLET_ASSIGN(const Pattern parsed, parse_pattern(pattern));
+  return pattern_to_gbnf(parsed, characters);
+}
+
+Result<const Language*> pattern_language(std::string_view pattern, Languages& languages) {
+  KINGLET_ASSIGN(const Pattern parsed, parse_pattern(pattern));
+  return pattern_to_language(parsed, languages);
+}
+
+}  // namespace
+
+const std::vector<Spelling>& SchemaCompiler::spellings(bool is_text) {
+  if (!is_text) return quoted_;
+  if (unquoted_.empty()) unquoted_ = text_spellings(notation_, languages_);
+  return unquoted_;
+}
+
+std::string SchemaCompiler::string(const PlainSchema& schema, bool is_text, std::string_view at) {
+  std::vector<std::string> parts;
+  for (const Spelling& spelling : spellings(is_text)) {
+    parts.push_back(string_as(spelling, schema, at));
+  }
+  return alternatives(parts);
+}
+
+std::string SchemaCompiler::string_as(const Spelling& spelling, const PlainSchema& schema,
+                                      std::string_view at) {
+  const std::vector<std::string> patterns = patterns_of(schema, at);
+  const auto [least, most] = limits_of(schema, "minLength", "maxLength", at, refusal_);
+  if (least > most || refusal_.is_set()) return {};
+  const bool is_of_any_length = least == 0 && most == kUnlimited;
+  if (patterns.empty() && is_of_any_length) return any_text(spelling);
+  if (patterns.empty() && spelling.language == nullptr) {
+    return spelling.enclose(repeat(any_character(spelling), least, most));
+  }
+  if (patterns.size() == 1 && is_of_any_length && spelling.language == nullptr) {
+    const auto written = pattern_gbnf(patterns[0], spelling.characters);
+    if (!written.ok()) {
+      refuse_pattern(patterns[0], written.error(), at);
+      return {};
+    }
+    if (written.value()) return rules_.add(at, spelling.enclose(*written.value()));
+  }
+  return of_language(spelling, texts(schema, at), at);
+}
+
+std::string SchemaCompiler::any_text(const Spelling& spelling) {
+  if (spelling.language == nullptr) {
+    if (&spelling == quoted_.data()) return rules_.common("string");
+    return rules_.add(spelling.name,
+                      spelling.enclose(repeat(any_character(spelling), 0, kUnlimited)));
+  }
+  std::string& name = rule_names_[cat("text ", spelling.name)];
+  if (!name.empty()) return name;
+  const auto text =
+      language_to_gbnf(spelling.language, languages_, spelling.characters, spelling.name, rules_);
+  if (text.ok()) {
+    name = rules_.add(spelling.name, spelling.enclose(text.value()));
+  } else {
+    refusal_.set("#", kOfAllStrings, text.error());
+  }
+  return name;
+}
+
+std::string SchemaCompiler::any_character(const Spelling& spelling) {
+  if (&spelling == quoted_.data()) return rules_.common("char");
+  return rules_.add("char", spelling.characters.spell({kAnyCodePoint}));
+}
+
+// Returns the patterns that "pattern" and "format" require.
+std::vector<std::string> SchemaCompiler::patterns_of(const PlainSchema& schema,
+                                                     std::string_view at) {
+  const Names given = texts_of(schema, "pattern", at, refusal_);
+  std::vector<std::string> patterns(given.begin(), given.end());
+  for (const std::string_view format : texts_of(schema, "format", at, refusal_)) {
+    if (const auto pattern = pattern_of_format(format)) {
+      const bool is_new = std::find(patterns.begin(), patterns.end(), *pattern) == patterns.end();
+      if (is_new) patterns.push_back(*pattern);
+    } else if (given.empty() || !is_name_of_pattern(format)) {
+      refusal_.set(
+          at, cat("the format \"", format, "\" is not supported; these are: ", names_of_formats()));
+    }
+  }
+  return patterns;
+}
+
+// Returns the texts that satisfy all requirements on a string.
+const Language* SchemaCompiler::texts(const PlainSchema& schema, std::string_view at) {
+  const auto [least, most] = limits_of(schema, "minLength", "maxLength", at, refusal_);
+  Languages::Parts demands = {languages_.repetition(languages_.any_character(), least, most)};
+  for (const std::string& pattern : patterns_of(schema, at)) {
+    demands.push_back(pattern_texts(pattern, at));
+  }
+  return least > most ? languages_.none() : languages_.intersection(std::move(demands));
+}
+
+// Returns the texts in which the pattern matches.
+const Language* SchemaCompiler::pattern_texts(const std::string& pattern, std::string_view at) {
+  const Language*& texts = patterns_[pattern];
+  if (texts != nullptr) return texts;
+  const auto language = pattern_language(pattern, languages_);
+  if (!language.ok()) refuse_pattern(pattern, language.error(), at);
+  texts = language.ok() ? language.value() : languages_.none();
+  return texts;
+}
+
+void SchemaCompiler::refuse_pattern(std::string_view pattern, const Error& reason,
+                                    std::string_view at) {
+  refusal_.set(at, cat("the pattern ", print(pattern)), reason);
+}
+
+// Returns GBNF for strings whose text is in the language.
+std::string SchemaCompiler::of_language(const Spelling& spelling, const Language* texts,
+                                        std::string_view at) {
+  if (refusal_.is_set()) return {};
+  if (spelling.language != nullptr) texts = languages_.intersection({texts, spelling.language});
+  const auto text = language_to_gbnf(texts, languages_, spelling.characters, at, rules_);
+  if (!text.ok()) refusal_.set(at, "what is asked of a string", text.error());
+  return !text.ok() || text.value().empty() ? "" : rules_.add(at, spelling.enclose(text.value()));
+}
+
+// Refuses requirements on strings in several places that together take too long.
+void SchemaCompiler::check_work() {
+  if (languages_.is_exhausted()) refusal_.set("#", kOfAllStrings, too_large_automaton());
+}
+
+}  // namespace kinglet::schema

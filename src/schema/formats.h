@@ -1,0 +1,21 @@
+// The supported values of the keyword "format".
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace kinglet::schema {
+
+// Returns the format as a pattern of whole texts: RFC 3339 with its durations, RFC 9562, and the
+// usual kinds of addresses. A pattern may allow less than its format. Returns nullopt for a format
+// that is not supported.
+std::optional<std::string> pattern_of_format(std::string_view format);
+
+// The names of all supported formats, with commas.
+std::string names_of_formats();
+
+// Whether Zod writes this name as "format" beside a pattern. The pattern alone is enough.
+bool is_name_of_pattern(std::string_view format);
+
+}  // namespace kinglet::schema

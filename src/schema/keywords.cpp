@@ -1,0 +1,294 @@
+#include "schema/keywords.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+
+namespace kinglet::schema {
+namespace {
+
+struct Keyword {
+  std::string_view name;
+  std::string_view type;  // of values to which the keyword applies; empty: of any type
+};
+
+constexpr auto kKeywords = std::to_array<Keyword>({
+    {"type", {}},
+    {"enum", {}},
+    {"const", {}},
+    {"$ref", {}},
+    {"allOf", {}},
+    {"anyOf", {}},
+    {"oneOf", {}},
+    {"properties", "object"},
+    {"required", "object"},
+    {"additionalProperties", "object"},
+    {"propertyNames", "object"},
+    {"patternProperties", "object"},
+    {"items", "array"},
+    {"prefixItems", "array"},
+    {"minItems", "array"},
+    {"maxItems", "array"},
+    {"minLength", "string"},
+    {"maxLength", "string"},
+    {"pattern", "string"},
+    {"format", "string"},
+    {"minimum", "number"},
+    {"maximum", "number"},
+    {"exclusiveMinimum", "number"},
+    {"exclusiveMaximum", "number"},
+    {"multipleOf", "number"},
+});
+
+// Keywords that do not affect which values are valid. "discriminator" is OpenAPI's, as Pydantic
+// writes it: "oneOf" says the same.
+constexpr auto kAnnotations = std::to_array<std::string_view>(
+    {"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "title", "description",
+     "default", "examples", "deprecated", "readOnly", "writeOnly", "contentEncoding",
+     "contentMediaType", "discriminator"});
+
+// The most properties of an object, and of all objects of a schema.
+constexpr size_t kMostProperties = 2000;
+constexpr size_t kMostPropertiesInAll = 5000;
+
+// The largest whole number up to which doubles have all.
+constexpr int64_t kMaxCount = (int64_t{1} << 53) - 1;
+
+template <class Names>
+bool has(const Names& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Returns null if the keyword is not supported.
+const Keyword* find_keyword(std::string_view name) {
+  const auto* found = std::find_if(kKeywords.begin(), kKeywords.end(),
+                                   [name](const Keyword& one) { return one.name == name; });
+  return found == kKeywords.end() ? nullptr : found;
+}
+
+bool is_anything(const Json& schema) {
+  return schema.is_boolean() ? schema.as_boolean() : schema.is_object() && schema.size() == 0;
+}
+
+// Refuses a keyword whose value is of a wrong type.
+void refuse_value(std::string_view at, std::string_view keyword, const Json& value,
+                  std::string_view expected, Refusal& refusal) {
+  refusal.set(at, cat("\"", keyword, "\" is ", print(value), ", expected ", expected));
+}
+
+}  // namespace
+
+const Content* PlainSchema::find(std::string_view keyword) const {
+  for (const auto& [name, content] : keywords) {
+    if (name == keyword) return &content;
+  }
+  return nullptr;
+}
+
+void PlainSchema::set(std::string_view keyword, Content content) {
+  for (auto& [name, known] : keywords) {
+    if (name != keyword) continue;
+    known = content;
+    return;
+  }
+  keywords.emplace_back(keyword, content);
+}
+
+std::string_view type_of_keyword(std::string_view keyword) {
+  const Keyword* found = find_keyword(keyword);
+  return found == nullptr ? std::string_view() : found->type;
+}
+
+void Refusal::set(std::string_view at, std::string_view message) {
+  if (!is_set()) message_ = cat("at ", at, ": ", message);
+}
+
+void Refusal::set(std::string_view at, std::string_view what, const Error& reason) {
+  set(at, cat(what, " is not supported: ", reason.message));
+}
+
+std::string below(std::string_view at, std::string_view key) {
+  std::string place = cat(at, "/");
+  for (const char c : key) {
+    if (c == '~') {
+      place += "~0";
+    } else if (c == '/') {
+      place += "~1";
+    } else {
+      place += c;
+    }
+  }
+  return place;
+}
+
+std::string below(std::string_view at, std::string_view keyword, std::string_view key) {
+  return below(below(at, keyword), key);
+}
+
+std::string below(std::string_view at, std::string_view keyword, size_t index) {
+  return below(at, keyword, std::string_view(cat(index)));
+}
+
+void check_size(const Json& schema, Refusal& refusal) {
+  constexpr auto kCounted =
+      std::to_array<std::string_view>({"properties", "patternProperties", "required"});
+  size_t n_in_all = 0;
+  std::vector<std::pair<const Json*, std::string>> todo = {{&schema, "#"}};
+  while (!todo.empty() && !refusal.is_set()) {
+    const auto [value, at] = std::move(todo.back());
+    todo.pop_back();
+    if (value->is_array()) {
+      const Json::Array& items = value->as_array();
+      for (size_t i = 0; i < items.size(); ++i) {
+        if (items[i].size() > 0) todo.push_back({&items[i], below(at, cat(i))});
+      }
+    }
+    if (!value->is_object()) continue;
+    for (const auto& [keyword, content] : value->as_object()) {
+      const size_t n = content.size();
+      if (n > 0) todo.push_back({&content, below(at, keyword)});
+      if (!has(kCounted, keyword)) continue;
+      if (n > kMostProperties) {
+        refusal.set(at, cat("\"", keyword, "\" has ", n, " members, expected ", kMostProperties,
+                            " at most"));
+      }
+      if (keyword != "required") n_in_all += n;
+      if (n_in_all > kMostPropertiesInAll) {
+        refusal.set(at,
+                    cat("the schema has more than ", kMostPropertiesInAll, " properties in all"));
+      }
+    }
+  }
+}
+
+CheckedSchema check_schema(Schema schema, std::string_view at, Refusal& refusal) {
+  if (schema.merged != nullptr) return {.keywords = {"allOf"}};
+  const Json& value = *schema.json;
+  if (value.is_boolean()) return {.boolean = value.as_boolean()};
+  CheckedSchema checked;
+  if (!value.is_object()) {
+    refusal.set(at, cat("found ", print(value), ", expected a schema"));
+    return checked;
+  }
+  for (const auto& [keyword, content] : value.as_object()) {
+    const bool is_false = content.is_boolean() && !content.as_boolean();
+    if (is_false && (keyword == "uniqueItems" || keyword == "not")) continue;
+    if (keyword == "not" && is_anything(content)) return {.boolean = false};
+    if (find_keyword(keyword) != nullptr) {
+      checked.keywords.push_back(keyword);
+    } else if (!has(kAnnotations, keyword)) {
+      refusal.set(at, cat("\"", keyword, "\" is not supported"));
+    } else if (keyword == "$id" && at != "#") {
+      refusal.set(at, "\"$id\" is only supported at the top");
+    }
+  }
+  return checked;
+}
+
+std::vector<Content> list_of(const PlainSchema& schema, std::string_view keyword,
+                             std::string_view at, Refusal& refusal) {
+  const Content* content = schema.find(keyword);
+  std::vector<Content> items;
+  if (content == nullptr) return items;
+  if (content->merged != nullptr) return content->merged->contents;
+  if (!content->json->is_array()) {
+    refuse_value(at, keyword, *content->json, "a list", refusal);
+    return items;
+  }
+  for (const Json& item : content->json->as_array()) items.push_back({&item});
+  return items;
+}
+
+std::vector<Property> properties_of(const PlainSchema& schema, std::string_view keyword,
+                                    std::string_view at, Refusal& refusal) {
+  const Content* content = schema.find(keyword);
+  std::vector<Property> properties;
+  if (content == nullptr) return properties;
+  if (content->merged != nullptr) {
+    const auto& [contents, names] = *content->merged;
+    for (size_t i = 0; i < names.size(); ++i) properties.push_back({names[i], contents[i]});
+  } else if (content->json->is_object()) {
+    for (const auto& [name, value] : content->json->as_object()) {
+      properties.push_back({name, {&value}});
+    }
+  } else if (!content->json->is_null()) {
+    refuse_value(at, keyword, *content->json, "an object", refusal);
+  }
+  return properties;
+}
+
+std::vector<std::string_view> required_of(const PlainSchema& schema, std::string_view at,
+                                          Refusal& refusal) {
+  const Content* content = schema.find("required");
+  if (content != nullptr && content->merged != nullptr) return content->merged->names;
+  std::vector<std::string_view> names;
+  for (const Content& item : list_of(schema, "required", at, refusal)) {
+    if (item.json->is_string()) {
+      names.push_back(item.json->as_string());
+    } else {
+      refusal.set(at, "\"required\" is not a list of names");
+    }
+  }
+  return names;
+}
+
+std::vector<std::string_view> types_of(const PlainSchema& schema, std::string_view at,
+                                       Refusal& refusal) {
+  const Content* content = schema.find("type");
+  std::vector<std::string_view> types;
+  if (content == nullptr) return types;
+  if (content->merged != nullptr) return content->merged->names;
+  const Json& value = *content->json;
+  const Json* const one = value.is_array() ? value.as_array().data() : &value;
+  const size_t n = value.is_array() ? value.size() : 1;
+  for (const Json* type = one; type != one + n; ++type) {
+    if (type->is_string() && has(kTypeNames, type->as_string())) {
+      types.push_back(type->as_string());
+      continue;
+    }
+    std::string known;
+    for (const std::string_view name : kTypeNames) known += cat(known.empty() ? "" : ", ", name);
+    refusal.set(at, cat("the type ", print(*type), " is unknown; it is one of ", known));
+  }
+  return types;
+}
+
+std::vector<std::string_view> texts_of(const PlainSchema& schema, std::string_view keyword,
+                                       std::string_view at, Refusal& refusal) {
+  const Content* content = schema.find(keyword);
+  if (content == nullptr) return {};
+  if (content->merged != nullptr) return content->merged->names;
+  if (content->json->is_string()) return {content->json->as_string()};
+  refuse_value(at, keyword, *content->json, "a string", refusal);
+  return {};
+}
+
+const Json* number_of(const PlainSchema& schema, std::string_view keyword, std::string_view at,
+                      Refusal& refusal) {
+  const Content* content = schema.find(keyword);
+  if (content == nullptr) return nullptr;
+  const Json* value = content->json;
+  if (value->is_number() && std::isfinite(value->as_double())) return value;
+  refuse_value(at, keyword, *value, "a number", refusal);
+  return nullptr;
+}
+
+Limits limits_of(const PlainSchema& schema, std::string_view least, std::string_view most,
+                 std::string_view at, Refusal& refusal) {
+  Limits limits;
+  const auto read = [&](std::string_view keyword, uint64_t& limit) {
+    const Json* const value = number_of(schema, keyword, at, refusal);
+    if (value == nullptr) return;
+    const int64_t count = value->as_integer().value_or(-1);
+    if (count < 0 || count > kMaxCount) {
+      refuse_value(at, keyword, *value, "a whole number from 0 on", refusal);
+    }
+    limit = static_cast<uint64_t>(count);
+  };
+  read(least, limits.least);
+  read(most, limits.most);
+  return limits;
+}
+
+}  // namespace kinglet::schema

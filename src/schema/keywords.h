@@ -1,0 +1,116 @@
+// The supported part of JSON Schema (draft 2020-12), and functions that read keywords.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "json/json.h"
+
+namespace kinglet::schema {
+
+struct Merged;
+
+// The value of a keyword: as the schema has it, or as merging several schemas made it. It does not
+// own what it refers to.
+struct Content {
+  const Json* json = nullptr;
+  const Merged* merged = nullptr;
+};
+
+// A schema is a Content, too: as it was given, or several of which all are required.
+using Schema = Content;
+
+struct Merged {
+  // The schemas that are required together, the items of a list, or the schemas of the properties
+  // in `names`.
+  std::vector<Content> contents = {};
+  std::vector<std::string_view> names = {};
+};
+
+// A schema without references, combinations ("allOf" …) and "const".
+struct PlainSchema {
+  std::vector<std::pair<std::string_view, Content>> keywords = {};  // none occurs twice
+
+  // Returns null if the keyword is absent.
+  const Content* find(std::string_view keyword) const;
+  bool has(std::string_view keyword) const { return find(keyword) != nullptr; }
+  void set(std::string_view keyword, Content content);
+};
+
+constexpr auto kTypeNames = std::to_array<std::string_view>(
+    {"object", "array", "string", "number", "integer", "boolean", "null"});
+
+// Returns the type of values to which the keyword applies: "object", "array", "string" or "number";
+// empty for "type" and "enum".
+std::string_view type_of_keyword(std::string_view keyword);
+
+// Why a schema is refused, and where. Conversions check it where they would go on for long, and at
+// their end, but not after each step: after a refusal, their results mean nothing.
+class Refusal {
+ public:
+  // Only the first one counts. `at`: the place in the schema, such as "#/properties/name".
+  void set(std::string_view at, std::string_view message);
+  // The message is that `what` is not supported, and why.
+  void set(std::string_view at, std::string_view what, const Error& reason);
+
+  bool is_set() const { return !message_.empty(); }
+  // An ErrorCode::invalid_argument.
+  Error error() const { return {ErrorCode::invalid_argument, message_}; }
+
+ private:
+  std::string message_;
+};
+
+// Returns a place below another, as a JSON pointer.
+std::string below(std::string_view at, std::string_view key);
+std::string below(std::string_view at, std::string_view keyword, std::string_view key);
+std::string below(std::string_view at, std::string_view keyword, size_t index);
+
+// Refuses a schema whose conversion would take seconds, in which a page could do nothing else.
+void check_size(const Json& schema, Refusal& refusal);
+
+struct CheckedSchema {
+  std::optional<bool> boolean = {};             // of schemas that allow anything or nothing
+  std::vector<std::string_view> keywords = {};  // that affect which values are valid
+};
+
+// Refuses unknown keywords.
+CheckedSchema check_schema(Schema schema, std::string_view at, Refusal& refusal);
+
+struct Property {
+  std::string_view name;
+  Schema schema;
+};
+
+// These read a keyword, and refuse values of wrong types. If the keyword is absent, the result is
+// empty.
+std::vector<Content> list_of(const PlainSchema& schema, std::string_view keyword,
+                             std::string_view at, Refusal& refusal);
+// "properties" or "patternProperties".
+std::vector<Property> properties_of(const PlainSchema& schema, std::string_view keyword,
+                                    std::string_view at, Refusal& refusal);
+std::vector<std::string_view> required_of(const PlainSchema& schema, std::string_view at,
+                                          Refusal& refusal);
+std::vector<std::string_view> types_of(const PlainSchema& schema, std::string_view at,
+                                       Refusal& refusal);
+// "pattern" or "format".
+std::vector<std::string_view> texts_of(const PlainSchema& schema, std::string_view keyword,
+                                       std::string_view at, Refusal& refusal);
+const Json* number_of(const PlainSchema& schema, std::string_view keyword, std::string_view at,
+                      Refusal& refusal);
+
+// How many items or characters there may be.
+struct Limits {
+  uint64_t least = 0;
+  uint64_t most = UINT64_MAX;
+};
+Limits limits_of(const PlainSchema& schema, std::string_view least, std::string_view most,
+                 std::string_view at, Refusal& refusal);
+
+}  // namespace kinglet::schema

@@ -1,0 +1,256 @@
+#include "schema/merge.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "base/format.h"
+#include "schema/numbers.h"
+
+namespace kinglet::schema {
+namespace {
+
+// Equal values have equal hashes, however their numbers are written and their members are ordered.
+struct JsonHash {
+  size_t operator()(const Json* value) const {
+    switch (value->type()) {
+      case Json::Type::number:
+        return std::hash<double>()(value->as_double());
+      case Json::Type::string:
+        return std::hash<std::string>()(value->as_string());
+      default:
+        return static_cast<size_t>(value->type()) * 31 + value->size();
+    }
+  }
+};
+struct JsonEqual {
+  bool operator()(const Json* a, const Json* b) const { return *a == *b; }
+};
+
+bool are_equal(Content a, Content b) {
+  if (a.json != nullptr && b.json != nullptr) return a.json == b.json || *a.json == *b.json;
+  if (a.merged == nullptr || b.merged == nullptr) return false;
+  return a.merged == b.merged ||
+         std::equal(a.merged->contents.begin(), a.merged->contents.end(),
+                    b.merged->contents.begin(), b.merged->contents.end(), are_equal);
+}
+
+bool allows_anything(const Content* schema) {
+  return schema == nullptr ||
+         (schema->json != nullptr && schema->json->is_boolean() && schema->json->as_boolean());
+}
+
+bool speaks_of_names(const PlainSchema& schema) {
+  return schema.has("properties") || schema.has("additionalProperties") ||
+         schema.has("patternProperties");
+}
+
+// Whether the list has no items. For keywords that have to be lists.
+bool is_empty_list(const Content* content) {
+  if (content == nullptr) return false;
+  if (content->merged != nullptr) {
+    return content->merged->contents.empty() && content->merged->names.empty();
+  }
+  return content->json->is_array() && content->json->size() == 0;
+}
+
+class Merger {
+ public:
+  Merger(const PlainSchema& a, const PlainSchema& b, std::string_view at, MergedContents& contents,
+         Refusal& refusal)
+      : a_(a), b_(b), at_(at), contents_(contents), refusal_(refusal) {}
+
+  std::optional<PlainSchema> run() {
+    // The property names of one schema may match the patterns of the other.
+    const bool has_patterns = a_.has("patternProperties") || b_.has("patternProperties");
+    if (has_patterns && speaks_of_names(a_) && speaks_of_names(b_)) {
+      refusal_.set(at_,
+                   "\"patternProperties\" beside another schema of the object is not supported");
+    }
+    PlainSchema merged = a_;
+    for (const auto& [keyword, content] : b_.keywords) {
+      if (!a_.has(keyword)) {
+        merged.set(keyword, content);
+      } else if (keyword != "properties" && keyword != "prefixItems") {
+        merged.set(keyword, merge_keyword(keyword));
+      }
+    }
+    if (merged.has("properties")) merged.set("properties", merge_properties());
+    if (merged.has("prefixItems")) merged.set("prefixItems", merge_items());
+    if (refusal_.is_set() || is_empty_list(merged.find("type")) ||
+        is_empty_list(merged.find("enum"))) {
+      return std::nullopt;
+    }
+    return merged;
+  }
+
+ private:
+  using Names = std::vector<std::string_view>;
+
+  Content merge_keyword(std::string_view keyword) {
+    if (keyword == "type") return merge_types();
+    if (keyword == "enum") return merge_values();
+    if (keyword == "required") {
+      const Names a = required_of(a_, at_, refusal_);
+      return all_names(a, required_of(b_, at_, refusal_));
+    }
+    if (keyword == "pattern" || keyword == "format") {
+      const Names a = texts_of(a_, keyword, at_, refusal_);
+      return all_names(a, texts_of(b_, keyword, at_, refusal_));
+    }
+    if (keyword == "multipleOf") return merge_steps();
+    const bool is_count = keyword.ends_with("Items") || keyword.ends_with("Length");
+    if (is_count || type_of_keyword(keyword) == "number") return merge_limits(keyword, is_count);
+    return both(a_.find(keyword), b_.find(keyword));
+  }
+
+  Content merge_types() {
+    const Names a = types_of(a_, at_, refusal_);
+    const Names b = types_of(b_, at_, refusal_);
+    const auto includes = [](const Names& types, std::string_view type) {
+      const auto has = [&](std::string_view name) {
+        return std::find(types.begin(), types.end(), name) != types.end();
+      };
+      return has(type) || (type == "integer" && has("number"));
+    };
+    Names common = union_of(a, b);
+    std::erase_if(common,
+                  [&](std::string_view type) { return !includes(a, type) || !includes(b, type); });
+    return contents_.keep(Merged{.names = std::move(common)});
+  }
+
+  Content merge_values() {
+    std::unordered_set<const Json*, JsonHash, JsonEqual> others;
+    std::vector<Content> common = list_of(a_, "enum", at_, refusal_);
+    for (const Content& value : list_of(b_, "enum", at_, refusal_)) others.insert(value.json);
+    std::erase_if(common, [&](const Content& value) { return !others.contains(value.json); });
+    return contents_.keep(Merged{.contents = std::move(common)});
+  }
+
+  // Returns the names in their order, each once.
+  static Names union_of(const Names& a, const Names& b) {
+    std::unordered_set<std::string_view> seen;
+    Names all;
+    for (const Names* names : {&a, &b}) {
+      for (const std::string_view name : *names) {
+        if (seen.insert(name).second) all.push_back(name);
+      }
+    }
+    return all;
+  }
+
+  Content all_names(const Names& a, const Names& b) {
+    return contents_.keep(Merged{.names = union_of(a, b)});
+  }
+
+  // Returns the tighter of two limits.
+  Content merge_limits(std::string_view keyword, bool is_count) {
+    if (is_count) {
+      limits_of(a_, keyword, keyword, at_, refusal_);
+      limits_of(b_, keyword, keyword, at_, refusal_);
+    }
+    const Json* const a = number_of(a_, keyword, at_, refusal_);
+    const Json* const b = number_of(b_, keyword, at_, refusal_);
+    if (a == nullptr || b == nullptr) return *a_.find(keyword);
+    const bool takes_less = keyword.starts_with("max") || keyword == "exclusiveMaximum";
+    const bool is_a_less = a->as_double() < b->as_double();
+    return {is_a_less == takes_less ? a : b};
+  }
+
+  Content merge_steps() {
+    const Json* const a = number_of(a_, "multipleOf", at_, refusal_);
+    const Json* const b = number_of(b_, "multipleOf", at_, refusal_);
+    if (a == nullptr || b == nullptr) return *a_.find("multipleOf");
+    const bool are_positive = a->as_double() > 0 && b->as_double() > 0;
+    const auto multiple =
+        are_positive ? common_multiple(a->spelling(), b->spelling()) : std::nullopt;
+    if (multiple) return contents_.keep(Json::number(*multiple));
+    refusal_.set(at_, cat("multiples of both ", a->spelling(), " and ", b->spelling(),
+                          " are not supported"));
+    return {a};
+  }
+
+  // If one schema does not name a property, its "additionalProperties" apply to that property.
+  Content merge_properties() {
+    const std::vector<Property> of_a = properties_of(a_, "properties", at_, refusal_);
+    const std::vector<Property> of_b = properties_of(b_, "properties", at_, refusal_);
+    std::unordered_map<std::string_view, size_t> in_b;
+    for (size_t i = 0; i < of_b.size(); ++i) in_b.emplace(of_b[i].name, i);
+    const Content* const others_a = a_.find("additionalProperties");
+    const Content* const others_b = b_.find("additionalProperties");
+    Merged merged;
+    const auto add = [&](std::string_view name, const Schema* a, const Schema* b) {
+      merged.names.push_back(name);
+      merged.contents.push_back(both(a, b));
+    };
+    for (const Property& property : of_a) {
+      const auto found = in_b.find(property.name);
+      const bool is_in_b = found != in_b.end();
+      add(property.name, &property.schema, is_in_b ? &of_b[found->second].schema : others_b);
+      if (is_in_b) in_b.erase(found);
+    }
+    for (const Property& property : of_b) {
+      if (in_b.contains(property.name)) add(property.name, others_a, &property.schema);
+    }
+    return contents_.keep(std::move(merged));
+  }
+
+  Content merge_items() {
+    const std::vector<Content> of_a = list_of(a_, "prefixItems", at_, refusal_);
+    const std::vector<Content> of_b = list_of(b_, "prefixItems", at_, refusal_);
+    Merged merged;
+    for (size_t i = 0; i < std::max(of_a.size(), of_b.size()); ++i) {
+      merged.contents.push_back(both(i < of_a.size() ? &of_a[i] : a_.find("items"),
+                                     i < of_b.size() ? &of_b[i] : b_.find("items")));
+    }
+    return contents_.keep(std::move(merged));
+  }
+
+  // Returns a schema that requires both. Null requires nothing.
+  Schema both(const Schema* a, const Schema* b) {
+    static const Json anything = true;
+    const bool has_b = b != nullptr && !(b->json != nullptr && b->json->is_null());
+    if (allows_anything(a)) return has_b ? *b : Schema{&anything};
+    if (allows_anything(b) || are_equal(*a, *b)) return *a;
+    return contents_.keep(Merged{.contents = {*a, *b}});
+  }
+
+  const PlainSchema& a_;
+  const PlainSchema& b_;
+  std::string_view at_;
+  MergedContents& contents_;
+  Refusal& refusal_;
+};
+
+}  // namespace
+
+std::optional<PlainSchema> merge(const PlainSchema& a, const PlainSchema& b, std::string_view at,
+                                 MergedContents& contents, Refusal& refusal) {
+  return Merger(a, b, at, contents, refusal).run();
+}
+
+std::vector<Property> required_properties(const PlainSchema& schema, std::string_view at,
+                                          Refusal& refusal) {
+  std::vector<Property> found;
+  Refusal no_type;  // then it is not the type of objects
+  const std::vector<std::string_view> types = types_of(schema, at, no_type);
+  if (types.size() != 1 || types[0] != "object" || no_type.is_set()) return found;
+  const std::vector<Property> properties = properties_of(schema, "properties", at, refusal);
+  std::unordered_map<std::string_view, size_t> places;
+  for (size_t i = 0; i < properties.size(); ++i) places.emplace(properties[i].name, i);
+  const Content* const others = schema.find("additionalProperties");
+  for (const std::string_view name : required_of(schema, at, refusal)) {
+    if (const auto place = places.find(name); place != places.end()) {
+      found.push_back(properties[place->second]);
+    } else if (others != nullptr) {
+      found.push_back({name, *others});
+    }
+  }
+  return found;
+}
+
+}  // namespace kinglet::schema

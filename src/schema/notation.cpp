@@ -1,0 +1,115 @@
+#include "schema/notation.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/format.h"
+#include "schema/gbnf.h"
+
+namespace kinglet::schema {
+
+const Notation& Notation::json() {
+  static constexpr CallNotation kCompact = {.separator = ",", .colon = ":"};
+  static const std::vector<MarkToken> kNoMarks;
+  static const Notation notation = {kCompact, kNoMarks, true};
+  return notation;
+}
+
+std::string Spelling::enclose(const std::string& inside) const {
+  return begin.empty() ? inside : sequence({begin, inside, end});
+}
+
+std::string Spelling::write(std::string_view text) const {
+  const bool has_escapes = characters.quote != '\0';
+  return has_escapes ? literal(quoted(text, characters.quote)) : enclose(literal(text));
+}
+
+std::vector<Spelling> quoted_spellings(const Notation& notation, Languages& languages) {
+  const auto& [pieces, marks, is_json] = notation;
+  if (!pieces.text_quote.empty()) {
+    const std::string quote = piece(pieces.text_quote, marks);
+    return {{.name = "quoted",
+             .begin = quote,
+             .end = quote,
+             .language = texts_without(pieces.text_quote, languages)}};
+  }
+  std::vector<Spelling> spellings;
+  for (const char quote : pieces.quotes) {
+    const size_t n = spellings.size() + 1;
+    const std::string mark = literal({&quote, 1});
+    spellings.push_back({.name = n == 1 ? "string" : cat("string-", n),
+                         .begin = mark,
+                         .end = mark,
+                         .characters = {quote}});
+  }
+  return spellings;
+}
+
+std::vector<Spelling> text_spellings(const Notation& notation, Languages& languages) {
+  const CallNotation& pieces = notation.pieces;
+  // If the marks have no line breaks, a line break next to a mark counts as part of the mark.
+  const Language* line_break = languages.text("\n");
+  const Language* any = languages.any_text();
+  const Language* begins = languages.concatenation(line_break, any);
+  const Language* ends = languages.concatenation(any, line_break);
+  const auto inside = [&](std::string_view end) {
+    const Language* texts = texts_without(end, languages);
+    if (pieces.key_end.ends_with('\n')) return texts;
+    return languages.intersection(
+        {texts, languages.complement(begins), languages.complement(ends)});
+  };
+  std::vector<Spelling> spellings = {{.name = "text", .language = inside(pieces.text_end)}};
+  if (!pieces.cdata_end.empty()) {
+    spellings.push_back({.name = "cdata",
+                         .begin = literal(pieces.cdata_begin),
+                         .end = literal(pieces.cdata_end),
+                         .language = inside(pieces.cdata_end)});
+  }
+  return spellings;
+}
+
+const Language* texts_without(std::string_view mark, Languages& languages) {
+  const Language* any = languages.any_text();
+  const Language* from_mark = languages.concatenation(languages.text(mark), any);
+  return languages.complement(languages.concatenation(any, from_mark));
+}
+
+std::string word(std::string_view name, const Notation& notation) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kPython = {
+      {{"true", "True"}, {"false", "False"}, {"null", "None"}}};
+  std::vector<std::string> spellings = {literal(name)};
+  for (const auto& [json, python] : kPython) {
+    if (json == name && notation.pieces.has_python_words) spellings.push_back(literal(python));
+  }
+  return alternatives(spellings);
+}
+
+CharacterSet plain_name_characters() {
+  CharacterSet others;
+  for (char32_t c = 0; c < 0x80; ++c) {
+    if (!is_plain(static_cast<char>(c))) others.push_back({c, c});
+  }
+  return complement(std::move(others));
+}
+
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), is_plain);
+}
+
+std::string piece(std::string_view text, const std::vector<MarkToken>& marks) {
+  size_t at = text.npos;
+  const MarkToken* first = nullptr;
+  for (const MarkToken& mark : marks) {
+    const size_t found = text.find(mark.mark);
+    if (found >= at) continue;
+    at = found;
+    first = &mark;
+  }
+  if (first == nullptr) return literal(text);
+  const std::string_view rest = text.substr(at + first->mark.size());
+  return sequence({at == 0 ? "" : literal(text.substr(0, at)), cat("<[", first->token, "]>"),
+                   rest.empty() ? "" : piece(rest, marks)});
+}
+
+}  // namespace kinglet::schema

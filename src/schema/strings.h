@@ -1,0 +1,31 @@
+// The characters of strings. If a text must be distinguished from others (by a pattern or as a
+// property's name), each character has only one spelling: it is escaped only if it must be.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "schema/character_set.h"
+
+namespace kinglet::schema {
+
+// GBNF for any character of a JSON string, in all spellings but one: two escapes for a surrogate
+// pair are not allowed, because one of them alone would be half a character.
+constexpr std::string_view kAnyJsonCharacter =
+    R"([^"\\\x00-\x1f] | "\\" (["\\/bfnrt] | "u" ([0-9a-cA-CefEF] [0-9a-fA-F]{3} | )"
+    R"([dD] [0-7] [0-9a-fA-F]{2})))";
+
+// How the characters of a string are spelled.
+struct Characters {
+  // The mark on both sides of the string. Then JSON's escapes are used. '\0': there are no escapes,
+  // and so no control characters but tabs and line breaks.
+  char quote = '\0';
+
+  // Returns GBNF that matches one of the characters; empty if none of them can be spelled.
+  std::string spell(const CharacterSet& characters) const;
+};
+
+// Returns the text as a JSON string, but between other quotation marks.
+std::string quoted(std::string_view text, char quote);
+
+}  // namespace kinglet::schema

@@ -1,0 +1,188 @@
+// Schemas that are refused, and why.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "base/format.h"
+#include "errors.h"
+#include "schema/schema_case.h"
+
+namespace kinglet {
+namespace {
+
+std::string refusal(std::string_view schema) {
+  const auto grammar = grammar_of_schema(json_of(schema));
+  if (grammar.ok()) return "not refused";
+  EXPECT_EQ(error_code_name(grammar.error().code), "invalid_argument");
+  return grammar.error().message;
+}
+
+TEST(SchemaRefusals, NameThePlaceAndTheKeyword) {
+  struct Case {
+    const char* schema;
+    const char* message;
+  };
+  for (const auto& [schema, message] : {
+           Case{R"({"not":{"type":"null"}})", "at #: \"not\" is not supported"},
+           Case{R"({"allOf":[{"patternProperties":{"a":{}}},{"properties":{}}]})",
+                "at #: \"patternProperties\" beside another schema of the object is not supported"},
+           Case{R"({"minProperties":1})", "at #: \"minProperties\" is not supported"},
+           Case{R"({"items":{"if":{}}})", "at #/items: \"if\" is not supported"},
+           Case{R"({"uniqueItems":true})", "at #: \"uniqueItems\" is not supported"},
+           Case{R"({"type":"number","multipleOf":0})",
+                "at #: \"multipleOf\" is 0, expected a number above 0"},
+           Case{
+               R"({"type":"integer","multipleOf":99991})",
+               "at #: what is asked of a number is not supported: it takes too large an automaton"},
+           Case{R"({"type":"integer","multipleOf":1e20})",
+                "at #: what is asked of a number is not supported: multiples of 1e20 are not "
+                "supported"},
+           Case{R"({"allOf":[{"multipleOf":1000000007},{"multipleOf":998244353}]})",
+                "at #: multiples of both 1000000007 and 998244353 are not supported"},
+           Case{R"({"properties":{"a":{"nullable":true}}})",
+                "at #/properties/a: \"nullable\" is not supported"},
+           Case{R"({"properties":{"a/b~":{"nullable":true}}})",
+                "at #/properties/a~1b~0: \"nullable\" is not supported"},
+           Case{R"({"format":"color"})",
+                "at #: the format \"color\" is not supported; these are: date, time, date-time, "
+                "duration, uuid, email, hostname, ipv4, ipv6, uri, uri-reference, base64, "
+                "base64url"},
+           Case{R"({"type":"text"})",
+                "at #: the type \"text\" is unknown; it is one of object, array, string, number, "
+                "integer, boolean, null"},
+           Case{R"({"$ref":"https://example.com/a"})",
+                "at #: the reference \"https://example.com/a\" is not supported, only \"#\" and "
+                "\"#/…\" are"},
+           Case{R"({"$ref":"#/$defs/a"})", "at #: there is nothing at the reference \"#/$defs/a\""},
+           Case{R"({"$ref":"#/%ff"})", "at #: there is nothing at the reference \"#/%ff\""},
+           Case{R"({"enum":[{}],"properties":{}})",
+                "at #: \"properties\" beside \"enum\" or \"const\" is not supported"},
+           Case{R"({"oneOf":[{"type":"integer"},{"type":"number"}]})",
+                "at #: alternatives 0 and 1 of \"oneOf\" may both be true of a value: tell them "
+                "apart by a type or by a required property with a \"const\", or use \"anyOf\""},
+           Case{R"({"type":"integer","minimum":1152921504606846976})",
+                "at #: what is asked of a number is not supported: the bound 1152921504606846976 "
+                "takes more than 15 digits"},
+           Case{R"({"type":"string","minLength":-1})",
+                "at #: \"minLength\" is -1, expected a whole number from 0 on"},
+           Case{R"({"type":"string","maxLength":"3"})",
+                "at #: \"maxLength\" is \"3\", expected a number"},
+           Case{R"({"minimum":1e999})", "at #: \"minimum\" is 1e999, expected a number"},
+           Case{R"({"properties":[]})", "at #: \"properties\" is [], expected an object"},
+           Case{R"({"required":[1]})", "at #: \"required\" is not a list of names"},
+           Case{R"({"anyOf":{}})", "at #: \"anyOf\" is {}, expected a list"},
+           Case{R"({"items":[{}]})", "at #/items: found [{}], expected a schema"},
+           Case{R"({"items":{"$id":"x"}})", "at #/items: \"$id\" is only supported at the top"},
+           Case{"\"text\"", "at #: found \"text\", expected a schema"},
+           Case{"null", "at #: found null, expected a schema"},
+       }) {
+    EXPECT_EQ(refusal(schema), message);
+  }
+}
+
+TEST(SchemaRefusals, NameReferencesThatLeadBackToThemselves) {
+  for (const char* schema :
+       {R"({"$ref":"#"})", R"({"anyOf":[{"type":"null"},{"$ref":"#"}]})",
+        R"({"$defs":{"a":{"$ref":"#/$defs/a","type":"null"}},"$ref":"#/$defs/a"})",
+        R"({"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"})"}) {
+    EXPECT_TRUE(refusal(schema).ends_with("is defined by itself")) << refusal(schema);
+  }
+}
+
+TEST(SchemaRefusals, SayThatNoValueIsValid) {
+  for (const char* schema :
+       {"false", R"({"enum":[]})", R"({"type":"integer","minimum":3,"maximum":2})",
+        R"({"type":"string","minLength":3,"maxLength":2})",
+        R"({"type":"array","minItems":1,"maxItems":0})",
+        R"({"type":"array","prefixItems":[true,false],"minItems":2})",
+        R"({"allOf":[{"type":"string"},{"type":"null"}]})",
+        R"({"properties":{"a":false},"required":["a"]})", R"({"not":{}})", R"({"pattern":"a^b"})",
+        R"({"pattern":"^$a"})", R"({"allOf":[{"pattern":"^a"},{"pattern":"^b"}]})",
+        R"({"pattern":"^abc","maxLength":2})",
+        R"({"type":"number","exclusiveMinimum":0.5,"maximum":0.5})",
+        R"({"type":"integer","minimum":0.25,"maximum":0.75})",
+        R"({"type":"integer","minimum":8,"maximum":13,"multipleOf":7,"exclusiveMaximum":8})",
+        R"({"propertyNames":{"enum":["a"]},"required":["b"]})",
+        R"({"type":"string","enum":["ab"],"maxLength":1})"}) {
+    EXPECT_EQ(refusal(schema), "at #: no value is valid") << schema;
+  }
+}
+
+std::string properties(int n) {
+  std::string all;
+  for (int i = 0; i < n; ++i) all += cat(i > 0 ? "," : "", "\"p", i, "\":{\"type\":\"null\"}");
+  return cat("{\"properties\":{", all, "}}");
+}
+
+TEST(SchemaRefusals, LimitTheSize) {
+  Texts texts(grammar_for(properties(150)));
+  EXPECT_TRUE(texts.have(R"({"p7":null,"p149":null})"));
+  EXPECT_FALSE(texts.have(R"({"p149":null,"p7":null})"));
+  EXPECT_EQ(refusal(properties(20'000)),
+            "at #: \"properties\" has 20000 members, expected 2000 at most");
+  const std::string many = properties(1500);
+  EXPECT_EQ(refusal(cat("{\"anyOf\":[", many, ",", many, ",", many, ",", many, "]}")),
+            "at #/anyOf/0: the schema has more than 5000 properties in all");
+}
+
+TEST(SchemaRefusals, LimitTheDepth) {
+  constexpr std::string_view kTooDeep = ": schemas are nested more than 200 deep";
+  const auto repeated = [](std::string_view text, int n) {
+    std::string all;
+    for (int i = 0; i < n; ++i) all += text;
+    return all;
+  };
+  for (const std::string_view begin : {R"({"items":)", R"({"allOf":[)"}) {
+    const std::string_view end = begin.ends_with('[') ? "]}" : "}";
+    const std::string schema = cat(repeated(begin, 1000), "{}", repeated(end, 1000));
+    EXPECT_TRUE(refusal(schema).ends_with(kTooDeep)) << refusal(schema);
+  }
+  std::string chain;
+  for (int i = 0; i < 1000; ++i) {
+    chain += cat("\"d", i, "\":{\"allOf\":[{\"$ref\":\"#/$defs/d", i + 1, "\"}]},");
+  }
+  EXPECT_TRUE(refusal(cat("{\"$defs\":{", chain, "\"d1000\":{}},\"$ref\":\"#/$defs/d0\"}"))
+                  .ends_with(kTooDeep));
+}
+
+// Each of these would take minutes without a limit.
+TEST(SchemaRefusals, LimitTheWork) {
+  const auto list = [](int n, const auto& item) {
+    std::string all;
+    for (int i = 0; i < n; ++i) all += cat(i > 0 ? "," : "", item(i));
+    return cat("[", all, "]");
+  };
+  const auto choices = [&](std::string_view name) {
+    return cat(
+        "{\"anyOf\":",
+        list(15,
+             [&](int i) { return cat("{\"properties\":{\"", name, "\":{\"enum\":[", i, "]}}}"); }),
+        "}");
+  };
+  EXPECT_EQ(refusal(cat("{\"allOf\":[", choices("a"), ",", choices("b"), ",", choices("c"), "]}")),
+            "at #: it stands for more than 200 alternatives");
+  EXPECT_EQ(refusal(cat("{\"oneOf\":", list(1000, [](int i) { return cat("{\"const\":", i, "}"); }),
+                        "}")),
+            "at #: its schemas combine in too many ways");
+  std::string doubled;
+  for (int i = 0; i < 40; ++i) {
+    const std::string next = cat("{\"$ref\":\"#/$defs/d", i + 1, "\"}");
+    doubled += cat("\"d", i, "\":{\"allOf\":[", next, ",", next, "]},");
+  }
+  EXPECT_TRUE(refusal(cat("{\"$defs\":{", doubled, "\"d40\":{}},\"$ref\":\"#/$defs/d0\"}"))
+                  .ends_with("its schemas combine in too many ways"));
+  // A chain of alternatives that contain one another is looked at once.
+  std::string chain;
+  for (int i = 0; i < 40; ++i) {
+    const auto branch = [&](std::string_view kind) {
+      return cat("{\"type\":\"object\",\"properties\":{\"x\":{\"$ref\":\"#/$defs/d", i + 1,
+                 "\"},\"kind\":{\"const\":\"", kind, "\"}},\"required\":[\"x\",\"kind\"]}");
+    };
+    chain += cat("\"d", i, "\":{\"oneOf\":[", branch("a"), ",", branch("b"), "]},");
+  }
+  grammar_for(cat("{\"$defs\":{", chain, "\"d40\":{\"type\":\"null\"}},\"$ref\":\"#/$defs/d0\"}"));
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,59 @@
+// What the tests of schemas share.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "json/json.h"
+#include "schema/schema.h"
+#include "session/grammar_support.h"
+
+namespace kinglet {
+
+inline Json json_of(std::string_view text) {
+  auto json = parse_json(text, {.depth = 5000});
+  EXPECT_TRUE(json.ok()) << text << ": " << (json.ok() ? "" : json.error().message);
+  return json.ok() ? std::move(json.value()) : Json();
+}
+
+// Returns an empty text, and reports a failure, if the schema is refused.
+inline std::string grammar_for(std::string_view schema, size_t indent = 0) {
+  auto grammar = grammar_of_schema(json_of(schema), indent);
+  EXPECT_TRUE(grammar.ok()) << schema << ": " << (grammar.ok() ? "" : grammar.error().message);
+  return grammar.ok() ? std::move(grammar.value()) : std::string();
+}
+
+// The texts of a grammar.
+class Texts {
+ public:
+  explicit Texts(std::string_view gbnf) : matcher_(grammar_of(gbnf)) {}
+
+  bool have(std::string_view text) { return accepts(matcher_, text); }
+
+ private:
+  GrammarMatcher matcher_;
+};
+
+// A schema, and JSON texts that its grammar must allow and must not allow.
+struct SchemaCase {
+  const char* name;
+  const char* schema;
+  std::vector<std::string> good;
+  std::vector<std::string> bad;
+};
+
+inline void check(const std::vector<SchemaCase>& cases) {
+  for (const auto& [name, schema, good, bad] : cases) {
+    SCOPED_TRACE(name);
+    const std::string gbnf = grammar_for(schema);
+    if (gbnf.empty()) continue;
+    Texts texts(gbnf);
+    for (const std::string& text : good) EXPECT_TRUE(texts.have(text)) << text;
+    for (const std::string& text : bad) EXPECT_FALSE(texts.have(text)) << text;
+  }
+}
+
+}  // namespace kinglet
