@@ -25,7 +25,7 @@ optimizeWasm(
   linked.replace(/\.js$/, '.wasm'),
   join(folder, `${name}.wasm`),
   [
-    ...['-O2', '--strip-producers', '--strip-target-features'],
+    ...['-Os', '--strip-producers', '--strip-target-features'],
     '--low-memory-unused', // Emscripten puts nothing below 1,024
     ...(withNames ? ['-g'] : []),
   ],
