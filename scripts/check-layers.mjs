@@ -16,6 +16,7 @@ const allowed = {
   text: ['base', 'json', 'gguf'],
   schema: ['base', 'json', 'text'],
   session: ['base', 'tensor', 'gguf', 'kernels', 'kv', 'model', 'json', 'text', 'vision'],
+  chat: ['base', 'json', 'text', 'schema', 'session'],
 };
 const layers = Object.keys(allowed);
 allowed.server = layers;

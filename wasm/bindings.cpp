@@ -30,9 +30,10 @@
 #include "session/session.h"
 #include "session/state.h"
 #include "session/thread_choice.h"
-#include "text/answer/answer_reader.h"
+#include "text/answer/answer_format.h"
 #include "text/chat_keys.h"
 #include "text/tokenizer.h"
+#include "wasm/answer.h"
 #include "wasm/values.h"
 
 namespace kinglet {
@@ -46,15 +47,7 @@ val to_js_ids(std::span<const TokenId> ids) { return to_js_array("Int32Array", i
 
 val to_js_floats(std::span<const float> numbers) { return to_js_array("Float32Array", numbers); }
 
-uint32_t length(const val& list) { return from_number<uint32_t>(number(list, "length")); }
-
-std::vector<std::string> texts(const val& list) {
-  std::vector<std::string> out;
-  for (uint32_t i = 0; i < length(list); ++i) out.push_back(text(list[i]));
-  return out;
-}
-
-Status read_generation_options(const val& fields, GenerationOptions& options) {
+void read_generation_options(const val& fields, GenerationOptions& options) {
   options.max_tokens = from_number<uint32_t>(number(fields, "maxTokens"));
   options.sampler.temperature = static_cast<float>(number(fields, "temperature"));
   options.sampler.top_k = from_number<int32_t>(number(fields, "topK"));
@@ -72,7 +65,6 @@ Status read_generation_options(const val& fields, GenerationOptions& options) {
         {from_number<TokenId>(number(bias, "0")), static_cast<float>(number(bias, "1"))});
   }
   options.stop = texts(get(fields, "stop"));
-  options.marks = texts(get(fields, "marks"));
   const double n_logprobs = number(fields, "logprobs");
   if (n_logprobs >= 0) options.n_logprobs = from_number<uint32_t>(n_logprobs);
   options.n_lookup = from_number<uint32_t>(number(fields, "lookup"));
@@ -81,11 +73,6 @@ Status read_generation_options(const val& fields, GenerationOptions& options) {
   options.shifts_context = n_kept >= 0;
   if (options.shifts_context) options.n_kept = from_number<uint32_t>(n_kept);
   options.cancellation = to_cancellation(number(fields, "id"));
-  if (const val grammar = get(fields, "grammar"); !grammar.isUndefined()) {
-    KINGLET_ASSIGN(Grammar parsed, Grammar::parse(text(grammar)));
-    options.grammar = std::make_shared<const Grammar>(std::move(parsed));
-  }
-  return {};
 }
 
 Result<KvKind> kv_kind(const std::string& name) {
@@ -136,12 +123,15 @@ class EngineSession {
   EngineSession(std::shared_ptr<const LanguageModel> loaded, std::unique_ptr<Session> session)
       : loaded_(std::move(loaded)), session_(std::move(session)) {}
 
-  val start(const val& prompt, const val& options) {
+  val start(const val& prompt, const std::shared_ptr<EngineAnswer>& answer, const val& options) {
     generation_.reset();
+    answer_ = answer;
     GenerationOptions core_options;
     core_options.images = std::exchange(images_, {});
-    const Status read = read_generation_options(options, core_options);
-    if (!read.ok()) return failure(read.error());
+    core_options.grammar = answer->plan().grammar;
+    for (const std::string_view mark : answer->plan().marks())
+      core_options.marks.emplace_back(mark);
+    read_generation_options(options, core_options);
     auto generation =
         Generation::start(*session_, *loaded_->tokenizer, to_ids(prompt), core_options);
     if (!generation.ok()) return failure(generation.error());
@@ -163,7 +153,8 @@ class EngineSession {
     set(fields, "nKept", step.value().n_kept);
     set(fields, "nDropped", step.value().n_dropped);
     set(fields, "token", step.value().token);
-    set(fields, "text", step.value().text);
+    const bool is_last = step.value().finish != FinishReason::none;
+    set_delta(fields, answer_->push(step.value().text, is_last));
     set(fields, "logprob", step.value().logprob);
     std::vector<TokenId> tokens;
     std::vector<float> logprobs;
@@ -178,13 +169,11 @@ class EngineSession {
   }
 
   val cancel() {
-    if (!generation_) {
-      const Status status = session_->abandon();
-      return status.ok() ? success(val(std::string())) : failure(status.error());
-    }
+    if (!generation_) return to_js(session_->abandon());
     const auto step = generation_->cancel();
     generation_.reset();
-    return step.ok() ? success(val(step.value().text)) : failure(step.error());
+    if (!step.ok()) return failure(step.error());
+    return success(answer_->read(step.value().text, true));
   }
 
   val begin(const val& tokens, double id) {
@@ -285,102 +274,9 @@ class EngineSession {
   std::shared_ptr<const LanguageModel> loaded_;
   std::unique_ptr<Session> session_;
   std::optional<Generation> generation_;
-  std::vector<SharedImage> images_;  // for the next start() or begin()
+  std::shared_ptr<EngineAnswer> answer_;  // of the generation
+  std::vector<SharedImage> images_;       // for the next start() or begin()
 };
-
-class EngineAnswerReader {
- public:
-  EngineAnswerReader(const AnswerFormat& format, std::vector<KnownTool> tools,
-                     std::string_view prompt)
-      : marks_(format.marks(!tools.empty())), reader_(format, std::move(tools), prompt) {}
-
-  val marks() const {
-    val list = val::array();
-    for (const std::string_view mark : marks_) list.call<void>("push", std::string(mark));
-    return list;
-  }
-
-  val push(const std::string& text) {
-    std::vector<AnswerPart> parts;
-    reader_.push(text, parts);
-    return to_js(parts);
-  }
-
-  val end() {
-    std::vector<AnswerPart> parts;
-    reader_.end(parts);
-    return to_js(parts);
-  }
-
- private:
-  static val to_js(const std::vector<AnswerPart>& parts) {
-    constexpr const char* kKinds[] = {"text", "thought", "call", "arguments"};
-    val list = val::array();
-    for (const AnswerPart& part : parts) {
-      val fields = val::object();
-      set(fields, "kind", kKinds[static_cast<size_t>(part.kind)]);
-      set(fields, "text", part.text);
-      list.call<void>("push", fields);
-    }
-    return list;
-  }
-
-  std::vector<std::string_view> marks_;
-  AnswerReader reader_;
-};
-
-std::shared_ptr<EngineAnswerReader> new_answer_reader(const val& options) {
-  AnswerFormat format = find_answer_format(text(get(options, "chatTemplate")));
-  if (number(options, "isConstrained") != 0) format.thoughts.reset();
-  std::vector<KnownTool> tools;
-  const val given = get(options, "tools");
-  for (uint32_t i = 0; i < length(given); ++i) {
-    KnownTool& tool = tools.emplace_back(KnownTool{
-        .name = text(get(given[i], "name")),
-        .text_parameters = texts(get(given[i], "textParameters")),
-    });
-    const val mixed = get(given[i], "mixedParameters");
-    for (uint32_t k = 0; !mixed.isUndefined() && k < length(mixed); ++k) {
-      tool.mixed_parameters.push_back(
-          {text(get(mixed[k], "name")), from_number<uint8_t>(number(mixed[k], "types"))});
-    }
-  }
-  return std::make_shared<EngineAnswerReader>(format, std::move(tools),
-                                              text(get(options, "prompt")));
-}
-
-val to_js(const CallNotation& notation) {
-  struct Piece {
-    const char* name;
-    std::string_view CallNotation::*text;
-  };
-  constexpr Piece kPieces[] = {{"begin", &CallNotation::begin},
-                               {"idMark", &CallNotation::id_mark},
-                               {"nameEnd", &CallNotation::name_end},
-                               {"idMember", &CallNotation::id_member},
-                               {"between", &CallNotation::between},
-                               {"end", &CallNotation::end},
-                               {"argumentsBegin", &CallNotation::arguments_begin},
-                               {"argumentBegin", &CallNotation::argument_begin},
-                               {"keyEnd", &CallNotation::key_end},
-                               {"valueEnd", &CallNotation::value_end},
-                               {"argumentSeparator", &CallNotation::argument_separator},
-                               {"argumentsEnd", &CallNotation::arguments_end},
-                               {"textEnd", &CallNotation::text_end},
-                               {"cdataBegin", &CallNotation::cdata_begin},
-                               {"cdataEnd", &CallNotation::cdata_end},
-                               {"separator", &CallNotation::separator},
-                               {"colon", &CallNotation::colon},
-                               {"quotes", &CallNotation::quotes},
-                               {"textQuote", &CallNotation::text_quote}};
-  val fields = val::object();
-  for (const auto& [name, piece] : kPieces) set(fields, name, notation.*piece);
-  set(fields, "hasPlainNames", notation.has_plain_names);
-  set(fields, "hasPlainKeys", notation.has_plain_keys);
-  set(fields, "sortsKeys", notation.sorts_keys);
-  set(fields, "hasPythonWords", notation.has_python_words);
-  return fields;
-}
 
 // Keeps the model alive, like EngineSession.
 class EngineEncoder {
@@ -491,23 +387,12 @@ class EngineModel {
     return to_js_array<uint8_t>("Uint8Array", {data, bytes.size()});
   }
 
-  val tool_format(const std::string& chat_template) const {
-    const AnswerFormat format = find_answer_format(chat_template);
-    val calls = to_js(*format.calls.notation);
-    set(calls, "thoughtBegin", format.thoughts ? format.thoughts->begin : std::string_view());
-    set(calls, "thoughtEnd", format.thoughts ? format.thoughts->end : std::string_view());
-    val marks = val::array();
-    for (const auto& [mark, token] : mark_tokens(format, *loaded_->tokenizer)) {
-      val one = val::object();
-      set(one, "text", mark);
-      set(one, "token", token);
-      marks.call<void>("push", one);
-    }
-    set(calls, "marks", marks);
-    val fields = val::object();
-    set(fields, "knowsTools", format.knows_tools);
-    set(fields, "calls", calls);
-    return fields;
+  bool knows_tools(const std::string& chat_template) const {
+    return find_answer_format(chat_template).knows_tools;
+  }
+
+  val new_answer(const val& request) const {
+    return kinglet::new_answer(request, *loaded_->tokenizer);
   }
 
   val new_session(const val& fields) const {
@@ -685,16 +570,12 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("decode", &EngineModel::decode)
       .function("piece", &EngineModel::piece)
       .function("pieceBytes", &EngineModel::piece_bytes)
-      .function("toolFormat", &EngineModel::tool_format)
+      .function("knowsTools", &EngineModel::knows_tools)
+      .function("newAnswer", &EngineModel::new_answer)
       .function("newSession", &EngineModel::new_session)
       .function("embeddingTokens", &EngineModel::embedding_tokens)
       .function("rankingTokens", &EngineModel::ranking_tokens)
       .function("newEncoder", &EngineModel::new_encoder);
-  class_<EngineAnswerReader>("EngineAnswerReader")
-      .smart_ptr<std::shared_ptr<EngineAnswerReader>>("EngineAnswerReader")
-      .function("marks", &EngineAnswerReader::marks)
-      .function("push", &EngineAnswerReader::push)
-      .function("end", &EngineAnswerReader::end);
   class_<EngineEncoder>("EngineEncoder")
       .smart_ptr<std::shared_ptr<EngineEncoder>>("EngineEncoder")
       .function("begin", &EngineEncoder::begin)
@@ -729,7 +610,6 @@ EMSCRIPTEN_BINDINGS(kinglet) {
   function("kernelSets", &kernel_sets);
   function("nPoolThreads", &n_pool_threads);
   function("newLoader", &new_loader);
-  function("newAnswerReader", &new_answer_reader);
   function("imageTokens", &tokens_of_image);
 }
 

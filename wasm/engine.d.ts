@@ -1,5 +1,5 @@
-// The interface of the wasm module: the exports of bindings.cpp, chat.cpp and vision.cpp, as the
-// worker sees them. The engine is synchronous; one module instance belongs to one worker.
+// The interface of the wasm module: the exports of bindings.cpp, answer.cpp, chat.cpp and
+// vision.cpp, as the worker sees them. The engine is synchronous; one module instance belongs to one worker.
 import type { VisionLoader } from './vision.d.ts';
 
 /** Every call that can fail returns either a value or an error; nothing throws. */
@@ -37,7 +37,6 @@ export interface EngineModule {
    * `fileBytes`: the size of the mmproj file, or 0 if it is unknown. `kernels`: as in newLoader().
    */
   newVisionLoader(fileBytes: number, kernels: string): EngineResult<VisionLoader>;
-  newAnswerReader(options: EngineAnswerOptions): EngineAnswerReader;
   /**
    * Runs a chat template. The texts are alternately the template's own text and text of the
    * messages.
@@ -148,8 +147,10 @@ export interface EngineModel extends EngineHandle {
   piece(id: number): string;
   /** The bytes of the token's text. */
   pieceBytes(id: number): Uint8Array;
-  /** Whether a chat template knows tools, and how the model writes calls. */
-  toolFormat(chatTemplate: string): EngineToolFormat;
+  /** Whether a chat template tells the model about tools. */
+  knowsTools(chatTemplate: string): boolean;
+  /** Plans how an answer is constrained and read. */
+  newAnswer(request: EngineAnswerRequest): EngineResult<EngineAnswer>;
   newSession(options: EngineSessionOptions): EngineResult<EngineSession>;
   /**
    * The tokens of a text, with the special tokens that the file asks for. A text that is too long
@@ -194,74 +195,42 @@ export interface EngineSessionOptions {
   kvPool: number;
 }
 
-export interface EngineToolFormat {
-  /** 0 or 1: whether the template tells the model about tools. */
-  knowsTools: number;
-  calls: EngineCallFormat;
-}
-
-/** How the model writes calls: see call_notation.h. Its flags are 0 or 1 here. */
-export interface EngineCallFormat {
-  begin: string;
-  idMark: string;
-  nameEnd: string;
-  idMember: string;
-  between: string;
-  end: string;
-  argumentsBegin: string;
-  argumentBegin: string;
-  keyEnd: string;
-  valueEnd: string;
-  argumentSeparator: string;
-  argumentsEnd: string;
-  textEnd: string;
-  cdataBegin: string;
-  cdataEnd: string;
-  separator: string;
-  colon: string;
-  quotes: string;
-  textQuote: string;
-  hasPlainNames: number;
-  hasPlainKeys: number;
-  sortsKeys: number;
-  hasPythonWords: number;
-  /** The marks before and after a thought; empty if the template has no thoughts. */
-  thoughtBegin: string;
-  thoughtEnd: string;
-  /** Those of these marks that are single tokens of the vocabulary. */
-  marks: { text: string; token: number }[];
-}
-
-/** A part of an answer. `arguments` is a piece of a JSON object, for the call that began last. */
-export interface EngineAnswerPart {
-  kind: 'text' | 'thought' | 'call' | 'arguments';
-  /** For a call: the tool's name. */
-  text: string;
-}
-
-export interface EngineAnswerOptions {
+/** An empty text stands for nothing. */
+export interface EngineAnswerRequest {
   /** The template shows how the model marks thoughts and calls. */
   chatTemplate: string;
-  /** The tools that may be called, and their parameters that are strings whatever their text is. */
-  tools: readonly {
-    name: string;
-    textParameters: string[];
-    mixedParameters?: { name: string; types: number }[];
-  }[];
-  /** The end of the prompt, which may have begun a thought or the calls. */
+  /** The tools that the answer may call: a JSON list as in OpenAI's API. */
+  tools: string;
+  /** The answer must be a call, or several. */
+  mustCall: boolean;
+  mayCallSeveral: boolean;
+  /** A JSON schema that the answer must match, and how many spaces each of its levels has. */
+  schema: string;
+  indent: number;
+  /** GBNF that the whole answer must match. */
+  grammar: string;
+  /** The template's text at the end of the prompt, which may have begun a thought or the calls. */
   prompt: string;
-  /** The answer must match a grammar, and has no thoughts. */
-  isConstrained: boolean;
+  /** The answer begins with this, as if the model had written it. */
+  prefix: string;
+  /** Divide the answer into thoughts, text and calls; otherwise it is all text. */
+  isDivided: boolean;
 }
 
-/** Divides an answer into parts while it is written. */
-export interface EngineAnswerReader extends EngineHandle {
-  /** Control tokens that the text of the answer must include. */
-  marks(): string[];
-  /** Adds text. Returns the parts that are now certain. */
-  push(text: string): EngineAnswerPart[];
-  /** Ends the answer. Returns the parts that were held back. */
-  end(): EngineAnswerPart[];
+/** What a piece of an answer adds. */
+export interface EngineDelta {
+  /** Complete characters that are now certain; may be empty. */
+  text: string;
+  /** Of a thought. */
+  reasoning: string;
+  /** One for each call; only the first of a call has the name. */
+  toolCalls: { index: number; name?: string; arguments: string }[];
+}
+
+/** A planned answer, for one generation. */
+export interface EngineAnswer extends EngineHandle {
+  /** Returns what the text adds. A session that writes the answer does this itself. */
+  read(text: string, isLast: boolean): EngineDelta;
 }
 
 export interface EngineGenerateOptions {
@@ -291,13 +260,9 @@ export interface EngineGenerateOptions {
    * full context ends the answer.
    */
   nKept: number;
-  /** The GBNF grammar that the answer must match. */
-  grammar: string | undefined;
-  /** Control tokens that appear in the text; others do not. */
-  marks: readonly string[];
 }
 
-export interface EngineStep {
+export interface EngineStep extends EngineDelta {
   /** Prompt tokens computed so far, or found in the context. */
   nPromptDone: number;
   /** Tokens computed in this step: of the prompt, or left from before. */
@@ -309,8 +274,6 @@ export interface EngineStep {
   nDropped: number;
   /** The token sampled in this step; -1 while the prompt is computed and in the last step. */
   token: number;
-  /** Complete characters that are now certain; may be empty. */
-  text: string;
   /** If they are measured: of the sampled token, and of the most probable ones, best first. */
   logprob: number;
   topTokens: Int32Array;
@@ -358,7 +321,11 @@ export interface EngineSession extends EngineHandle {
    * Begins to continue the context with a prompt, which may be empty. Returns how many of the
    * prompt's tokens were found in the context.
    */
-  start(prompt: Int32Array, options: EngineGenerateOptions): EngineResult<number>;
+  start(
+    prompt: Int32Array,
+    answer: EngineAnswer,
+    options: EngineGenerateOptions,
+  ): EngineResult<number>;
   /** Computes one batch of the prompt, at most `maxBatch` tokens, or samples one token. */
   step(maxBatch: number): EngineResult<EngineStep>;
   /**
@@ -381,9 +348,10 @@ export interface EngineSession extends EngineHandle {
   advance(maxBatch: number): EngineResult<EngineBatch>;
   /**
    * Ends the work of start() or begin(). An unfinished prompt or append is undone; if it replaces
-   * the context, its computed batches stay. Returns the text that a generation held back.
+   * the context, its computed batches stay. Returns what a generation held back; null if there was
+   * none.
    */
-  cancel(): EngineResult<string>;
+  cancel(): EngineResult<EngineDelta | null>;
   /** The session's state, for restore(). */
   save(): EngineResult<Uint8Array<ArrayBuffer>>;
   /** Restores a saved state. After an error the session is as it was. */

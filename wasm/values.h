@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/cancellation.h"
 #include "base/result.h"
@@ -82,6 +83,16 @@ T from_number(double value) {
   constexpr auto kMax = static_cast<double>(std::numeric_limits<T>::max());
   if (!(value > 0)) return 0;
   return value >= kMax ? std::numeric_limits<T>::max() : static_cast<T>(value);
+}
+
+[[gnu::noinline]] inline uint32_t length(const val& list) {
+  return from_number<uint32_t>(number(list, "length"));
+}
+
+[[gnu::noinline]] inline std::vector<std::string> texts(const val& list) {
+  std::vector<std::string> out;
+  for (uint32_t i = 0; i < length(list); ++i) out.push_back(text(list[i]));
+  return out;
 }
 
 // Copies the array: a view would become invalid when memory grows.

@@ -38,12 +38,10 @@ Result<std::string> arguments_of(const Json& tool, const KnownTool& known, const
   return invalid(cat("the tool ", name, ": its parameters allow no object"));
 }
 
-// Returns GBNF for the rest of a thought that the prompt has begun, part by part; nothing if it has
-// begun none.
+// Returns GBNF for the rest of a thought, part by part.
 Result<std::vector<std::string>> rest_of_thought(const AnswerFormat& format,
                                                  const std::vector<MarkToken>& marks,
-                                                 std::string_view prompt, GrammarRules& rules) {
-  if (!format.is_thinking_after(prompt)) return std::vector<std::string>();
+                                                 GrammarRules& rules) {
   const std::string_view end = format.thoughts->end;
   schema::Languages languages;
   KINGLET_ASSIGN(std::string text, schema::language_to_gbnf(schema::texts_without(end, languages),
@@ -53,7 +51,7 @@ Result<std::vector<std::string>> rest_of_thought(const AnswerFormat& format,
 
 }  // namespace
 
-Result<std::string> grammar_of_calls(const CallRules& given, std::string_view prompt) {
+Result<std::string> grammar_of_calls(const CallRules& given, bool is_thinking) {
   const CallNotation& pieces = *given.format.calls.notation;
   const auto piece_of = [&](std::string_view text) { return piece(text, given.marks); };
   const Notation notation{pieces, given.marks};
@@ -74,8 +72,10 @@ Result<std::string> grammar_of_calls(const CallRules& given, std::string_view pr
     const std::string member = sequence({literal(pieces.id_member), id, literal("\"")});
     call = sequence({call, repeat(member, 0, 1)});
   }
-  KINGLET_ASSIGN(std::vector<std::string> parts,
-                 rest_of_thought(given.format, given.marks, prompt, rules));
+  std::vector<std::string> parts;
+  if (is_thinking) {
+    KINGLET_ASSIGN(parts, rest_of_thought(given.format, given.marks, rules));
+  }
   parts.insert(parts.end(), {piece_of(pieces.begin), call});
   if (given.may_be_several && !pieces.between.empty()) {
     parts.push_back(repeat(sequence({piece_of(pieces.between), call}), 0, schema::kUnlimited));
@@ -85,11 +85,14 @@ Result<std::string> grammar_of_calls(const CallRules& given, std::string_view pr
 }
 
 Result<std::string> grammar_of_answer(const Json& schema, const AnswerFormat& format,
-                                      const std::vector<MarkToken>& marks,
-                                      std::string_view prompt) {
+                                      const std::vector<MarkToken>& marks, bool is_thinking,
+                                      size_t indent) {
   GrammarRules rules;
-  KINGLET_ASSIGN(std::vector<std::string> parts, rest_of_thought(format, marks, prompt, rules));
-  KINGLET_ASSIGN(std::string answer, schema::schema_to_gbnf(schema, rules));
+  std::vector<std::string> parts;
+  if (is_thinking) {
+    KINGLET_ASSIGN(parts, rest_of_thought(format, marks, rules));
+  }
+  KINGLET_ASSIGN(std::string answer, schema::schema_to_gbnf(schema, rules, indent));
   parts.push_back(std::move(answer));
   return rules.grammar(sequence(parts));
 }

@@ -2,8 +2,8 @@
 // thought.
 #pragma once
 
+#include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -12,6 +12,11 @@
 #include "text/answer/calls.h"
 
 namespace kinglet {
+
+// Returns what a reader of calls must know of the tools, a list as in CallRules. Some models write
+// values without quotes: then only the schema distinguishes strings from numbers. Fails with
+// ErrorCode::invalid_argument if a tool has no name.
+Result<std::vector<KnownTool>> known_tools(const Json& tools);
 
 struct CallRules {
   // A list of {"type": "function", "function": {"name": …, "parameters": a JSON schema}}: the tools
@@ -23,14 +28,14 @@ struct CallRules {
   bool may_be_several = true;           // calls in one answer, if the notation allows that
 };
 
-// Returns the grammar of one call or more. If the end of `prompt` has begun a thought, the rest of
-// the thought comes first. ErrorCode::invalid_argument names the tool, the place in its schema, and
-// what is not supported or cannot be written in the notation.
-Result<std::string> grammar_of_calls(const CallRules& rules, std::string_view prompt);
+// Returns the grammar of one call or more. `is_thinking`: the prompt has begun a thought, and the
+// rest of the thought comes first. ErrorCode::invalid_argument names the tool, the place in its
+// schema, and what is not supported or cannot be written in the notation.
+Result<std::string> grammar_of_calls(const CallRules& rules, bool is_thinking);
 
-// Returns the grammar of a schema, see grammar_of_schema(). If the end of `prompt` has begun a
-// thought, the rest of the thought comes first.
+// Returns the grammar of a schema, see grammar_of_schema(). `is_thinking`: as above.
 Result<std::string> grammar_of_answer(const Json& schema, const AnswerFormat& format,
-                                      const std::vector<MarkToken>& marks, std::string_view prompt);
+                                      const std::vector<MarkToken>& marks, bool is_thinking,
+                                      size_t indent = 0);
 
 }  // namespace kinglet

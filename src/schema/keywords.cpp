@@ -101,7 +101,7 @@ std::string_view type_of_keyword(std::string_view keyword) {
 }
 
 void Refusal::set(std::string_view at, std::string_view message) {
-  if (!is_set()) message_ = cat("at ", at, ": ", message);
+  if (!is_set()) message_ = cat("the JSON schema, at ", at, ": ", message);
 }
 
 void Refusal::set(std::string_view at, std::string_view what, const Error& reason) {

@@ -18,8 +18,8 @@ namespace kinglet {
 // `indent`: the number of spaces by which each level is indented, down to some depth. 0: the text
 // has no white space.
 //
-// ErrorCode::invalid_argument names the place and the keyword that is not supported: "at #/items:
-// …".
+// ErrorCode::invalid_argument names the place and the keyword that is not supported: "the JSON
+// schema, at #/items: …".
 Result<std::string> grammar_of_schema(const Json& schema, size_t indent = 0);
 
 }  // namespace kinglet

@@ -123,8 +123,7 @@ ChatWriter::ChatWriter(const ChatRequest& request, const Tokenizer& tokenizer)
       chat_(request) {}
 
 void ChatWriter::begin(const GenerationPrompt&, std::vector<Json>& chunks) {
-  reader_.emplace(chat_.format, chat_.tools, chat_.prompt_text);
-  n_calls_ = 0;
+  answer_.emplace(chat_.answer);
   logprobs_ = Json::array();
   Json& made = choice();
   made["message"] = {{"role", "assistant"}, {"content", ""}, {"refusal", nullptr}};
@@ -148,10 +147,9 @@ void ChatWriter::add(const GenerationEvent& event, std::vector<Json>& chunks) {
     choice()["logprobs"]["content"].push_back(told);
     logprobs_.push_back(std::move(told));
   }
-  std::vector<AnswerPart> parts;
-  reader_->push(step.text, parts);
-  if (event.is_last()) reader_->end(parts);
-  Json delta = delta_of(parts);
+  AnswerDelta added = answer_->push(step.text);
+  if (event.is_last()) added += answer_->end();
+  Json delta = add_delta(added);
   if (!delta.empty() || (event.is_last() && !logprobs_.empty())) {
     if (delta.empty()) delta["content"] = "";
     Json logprobs = nullptr;
@@ -168,7 +166,7 @@ void ChatWriter::add(const GenerationEvent& event, std::vector<Json>& chunks) {
   if (has_called && message["content"] == "") message["content"] = nullptr;
   // A call that is not whole was cut, whatever ended the answer.
   choice()["finish_reason"] = !has_called ? finish_name(step.finish)
-                              : reader_->has_whole_calls(chat_.n_calls_most) ? "tool_calls"
+                              : answer_->has_whole_calls(chat_.n_calls_most) ? "tool_calls"
                                                                              : "length";
   chunks.push_back(chunk({{"index", index()},
                           {"delta", Json::object()},
@@ -176,51 +174,38 @@ void ChatWriter::add(const GenerationEvent& event, std::vector<Json>& chunks) {
                           {"logprobs", nullptr}}));
 }
 
-// Adds the parts to the message, and returns what they add as a delta. The delta is empty if they
-// add nothing.
-Json ChatWriter::delta_of(const std::vector<AnswerPart>& parts) {
+// Adds to the message, and returns the delta of the chunk: empty if there is nothing to add.
+Json ChatWriter::add_delta(const AnswerDelta& added) {
   Json& message = choice()["message"];
   Json delta = Json::object();
-  const auto append = [](Json& object, const char* key, const std::string& text) {
-    Json& known = object[key];
+  const auto add = [&](const char* key, const std::string& text) {
+    if (text.empty()) return;
+    delta[key] = text;
+    Json& known = message[key];
     known = known.is_null() ? text : known.as_string() + text;
   };
-  for (const AnswerPart& part : parts) {
-    if (part.kind == AnswerPart::Kind::call || part.kind == AnswerPart::Kind::arguments) {
-      add_call(part, delta);
-    } else if (!part.text.empty()) {
-      const char* key = part.kind == AnswerPart::Kind::text ? "content" : "reasoning_content";
-      append(message, key, part.text);
-      append(delta, key, part.text);
-    }
+  add("reasoning_content", added.thought);
+  add("content", added.text);
+  for (const CallDelta& call : added.calls) {
+    if (call.index < chat_.n_calls_most) delta["tool_calls"].push_back(add_call(call));
   }
   return delta;
 }
 
-// Adds the beginning of a call or a piece of its arguments. Calls beyond n_calls_most are left out.
-// In a delta all pieces of one call are joined.
-void ChatWriter::add_call(const AnswerPart& part, Json& delta) {
-  const bool begins = part.kind == AnswerPart::Kind::call;
-  n_calls_ += begins;
-  if (n_calls_ > chat_.n_calls_most) return;
+Json ChatWriter::add_call(const CallDelta& added) {
   Json& calls = choice()["message"]["tool_calls"];
-  Json& pieces = delta["tool_calls"];
-  if (begins) {
-    const Json call = {{"id", random_name(9)},
-                       {"type", "function"},
-                       {"function", {{"name", part.text}, {"arguments", ""}}}};
-    Json piece = {{"index", n_calls_ - 1}};
-    for (const auto& [name, value] : call.as_object()) piece[name] = value;
-    calls.push_back(call);
-    pieces.push_back(std::move(piece));
-    return;
+  Json delta = {{"index", added.index}};
+  if (!added.name) {
+    delta["function"] = {{"arguments", added.arguments}};
+    calls.as_array().back()["function"]["arguments"].as_string() += added.arguments;
+    return delta;
   }
-  if (pieces.empty()) {
-    pieces.push_back({{"index", n_calls_ - 1}, {"function", {{"arguments", ""}}}});
-  }
-  for (Json* call : {&calls.as_array().back(), &pieces.as_array().back()}) {
-    (*call)["function"]["arguments"].as_string() += part.text;
-  }
+  const Json call = {{"id", random_name(9)},
+                     {"type", "function"},
+                     {"function", {{"name", *added.name}, {"arguments", added.arguments}}}};
+  for (const auto& [name, value] : call.as_object()) delta[name] = value;
+  calls.push_back(call);
+  return delta;
 }
 
 // --- Text

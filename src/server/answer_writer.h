@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "chat/chat_answer.h"
 #include "json/json.h"
 #include "server/generation_request.h"
 #include "server/job.h"
-#include "text/answer/answer_reader.h"
 #include "text/tokenizer.h"
 
 namespace kinglet::server {
@@ -91,12 +91,11 @@ class ChatWriter : public AnswerWriter {
  private:
   void begin(const GenerationPrompt& prompt, std::vector<Json>& chunks) override;
   void add(const GenerationEvent& event, std::vector<Json>& chunks) override;
-  Json delta_of(const std::vector<AnswerPart>& parts);
-  void add_call(const AnswerPart& part, Json& delta);
+  Json add_delta(const AnswerDelta& added);
+  Json add_call(const CallDelta& added);
 
   const ChatRequest& chat_;
-  std::optional<AnswerReader> reader_;
-  uint32_t n_calls_ = 0;           // calls begun, with those that are left out of the answer
+  std::optional<ChatAnswer> answer_;
   Json logprobs_ = Json::array();  // of the tokens read since the last chunk
 };
 

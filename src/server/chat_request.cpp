@@ -2,9 +2,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "server/call_grammar.h"
 #include "server/generation_request.h"
-#include "server/json_schema.h"
 #include "server/messages.h"
 #include "server/picture_parts.h"
 #include "server/shared_fields.h"
@@ -51,20 +49,15 @@ ApiStatus read_logprobs(Fields& fields, ChatRequest& request) {
   return {};
 }
 
-// Reads a schema that the answer must match.
-ApiStatus take_schema(const Json& given, std::optional<SchemaGrammar>& schema) {
-  KINGLET_ASSIGN(schema, compile_schema(given));
+// {"type": "json_object"}; other servers accept a schema there, too.
+ApiStatus read_object_format(Fields& fields, std::optional<Json>& schema) {
+  const Json* given = fields.find("schema");
+  KINGLET_TRY(fields.check_all_known());
+  schema = given == nullptr ? Json{{"type", "object"}} : *given;
   return {};
 }
 
-// {"type": "json_object"}; other servers accept a schema there, too.
-ApiStatus read_object_format(Fields& fields, std::optional<SchemaGrammar>& schema) {
-  const Json* given = fields.find("schema");
-  KINGLET_TRY(fields.check_all_known());
-  return take_schema(given == nullptr ? Json{{"type", "object"}} : *given, schema);
-}
-
-ApiStatus read_json_schema(const Json& given, std::optional<SchemaGrammar>& schema) {
+ApiStatus read_json_schema(const Json& given, std::optional<Json>& schema) {
   Fields fields(given, "response_format.json_schema");
   std::string text;
   bool is_strict = false;
@@ -73,11 +66,12 @@ ApiStatus read_json_schema(const Json& given, std::optional<SchemaGrammar>& sche
   KINGLET_TRY(fields.take("strict", is_strict));
   const Json* inner = fields.find("schema");
   KINGLET_TRY(fields.check_all_known());
-  return take_schema(inner == nullptr ? Json::object() : *inner, schema);
+  schema = inner == nullptr ? Json::object() : *inner;
+  return {};
 }
 
 // {"type": "text" | "json_object" | "json_schema", "json_schema": {"schema": …}}
-ApiStatus read_response_format(Fields& fields, std::optional<SchemaGrammar>& schema) {
+ApiStatus read_response_format(Fields& fields, std::optional<Json>& schema) {
   KINGLET_ASSIGN(const Json* format, fields.take_object("response_format"));
   if (format == nullptr) return {};
   Fields given(*format, "response_format");
@@ -96,26 +90,26 @@ ApiStatus read_response_format(Fields& fields, std::optional<SchemaGrammar>& sch
   return read_json_schema(*json_schema, schema);
 }
 
-ApiStatus read_grammar(Fields& fields, ChatRequest& request) {
-  std::string grammar;
-  KINGLET_TRY(fields.take("grammar", grammar));
-  return grammar.empty() ? ApiStatus() : constrain(grammar, request);
-}
-
-ApiStatus constrain_to_calls(const Json& tools, const ServedModel& model, ChatRequest& request) {
-  const CallRules rules{tools, request.tools, request.format, model.tokenizer(),
-                        request.n_calls_most > 1};
-  KINGLET_ASSIGN(const std::string grammar, grammar_of_calls(rules, request.prompt_text));
-  return constrain(grammar, request);
-}
-
-// The answer is JSON, after a thought if the prompt has begun one.
-ApiStatus constrain_to_schema(const SchemaGrammar& schema, const ServedModel& model,
-                              ChatRequest& request) {
-  const std::string grammar =
-      grammar_of_answer(schema, request.format, model.tokenizer(), request.prompt_text);
-  if (!request.format.is_thinking_after(request.prompt_text)) request.format.thoughts.reset();
-  return constrain(grammar, request);
+// Decides how the answer is constrained and read.
+ApiStatus plan(const ChosenTools& chosen, const std::optional<Json>& schema,
+               const std::string& grammar, std::string_view prompt_end, const ServedModel& model,
+               ChatRequest& request) {
+  const AnswerDemands demands{.tools = chosen.tools,
+                              .must_call = chosen.is_forced,
+                              .may_call_several = request.n_calls_most > 1,
+                              .schema = schema ? &*schema : nullptr,
+                              .grammar = grammar};
+  auto answer = plan_answer(model.answer_format(!chosen.tools.empty()), demands, prompt_end, "",
+                            model.tokenizer());
+  if (!answer.ok()) {
+    return invalid(answer.error().message, chosen.is_forced ? "tools" : "response_format");
+  }
+  request.answer = std::move(answer.value());
+  for (const std::string_view mark : request.answer.marks()) {
+    request.options.marks.emplace_back(mark);
+  }
+  request.options.grammar = request.answer.grammar;
+  return {};
 }
 
 // Encodes the text as tokens, with the rows of its pictures.
@@ -137,7 +131,7 @@ ApiStatus encode_with_pictures(const ChatText& laid_out, const GivenPictures& pi
 // Renders the conversation as text, and encodes the text as the prompt that the model continues.
 ApiStatus lay_out(Json variables, const ChosenTools& chosen, const GivenPictures& pictures,
                   const ServedModel& model, const Look& look, const Patience& patience,
-                  ChatRequest& request) {
+                  ChatRequest& request, std::string& prompt_end) {
   const bool tells_tools = !chosen.tools.empty() && model.knows_tools();
   if (tells_tools) variables["tools"] = chosen.tools;
   KINGLET_ASSIGN(ChatText laid_out, model.lay_out(variables, tells_tools));
@@ -148,7 +142,7 @@ ApiStatus lay_out(Json variables, const ChosenTools& chosen, const GivenPictures
   } else {
     KINGLET_TRY(encode_with_pictures(laid_out, pictures, model, look, request));
   }
-  request.prompt_text = std::move(laid_out.text);
+  prompt_end = laid_out.own_end();
   return {};
 }
 
@@ -164,9 +158,10 @@ ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& mo
   KINGLET_TRY(read_logprobs(fields, request));
   KINGLET_ASSIGN(const ChosenTools chosen, read_tools(fields));
   KINGLET_TRY(read_most_calls(fields, chosen, request));
-  std::optional<SchemaGrammar> schema;
+  std::optional<Json> schema;
   KINGLET_TRY(read_response_format(fields, schema));
-  KINGLET_TRY(read_grammar(fields, request));
+  std::string grammar;
+  KINGLET_TRY(fields.take("grammar", grammar));
   KINGLET_TRY(patience());
   KINGLET_ASSIGN(Json variables, read_variables(fields));
   const Json* messages = fields.find("messages");
@@ -179,17 +174,11 @@ ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& mo
   }
   KINGLET_ASSIGN(variables["messages"],
                  template_messages(texts, chosen.tools, model.knows_tools()));
-  KINGLET_TRY(lay_out(std::move(variables), chosen, pictures, model, look, patience, request));
+  std::string prompt_end;
+  KINGLET_TRY(
+      lay_out(std::move(variables), chosen, pictures, model, look, patience, request, prompt_end));
   KINGLET_TRY(patience());
-  request.tools = known_tools(chosen.tools);
-  request.format = model.answer_format(!chosen.tools.empty());
-  // A client's own grammar is for the whole answer, which then has no thoughts.
-  if (request.options.grammar != nullptr) request.format.thoughts.reset();
-  if (chosen.is_forced) KINGLET_TRY(constrain_to_calls(chosen.tools, model, request));
-  if (schema) KINGLET_TRY(constrain_to_schema(*schema, model, request));
-  for (const std::string_view mark : request.format.marks(!request.tools.empty())) {
-    request.options.marks.emplace_back(mark);
-  }
+  KINGLET_TRY(plan(chosen, schema, grammar, prompt_end, model, request));
   KINGLET_TRY(check(request, model));
   return request;
 }

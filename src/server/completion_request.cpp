@@ -43,7 +43,7 @@ ApiResult<GenerationRequest> read_completion_request(const Json& body, const Ser
   if (n_logprobs) request.options.n_logprobs = static_cast<uint32_t>(*n_logprobs);
   std::string grammar;
   KINGLET_TRY(fields.take("grammar", grammar));
-  if (!grammar.empty()) KINGLET_TRY(constrain(grammar, request));
+  KINGLET_ASSIGN(request.options.grammar, parse_shared_grammar(grammar));
   KINGLET_TRY(read_prompts(fields, model, request));
   KINGLET_TRY(fields.check_all_known());
   KINGLET_TRY(check(request, model));

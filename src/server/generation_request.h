@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "chat/answer_plan.h"
 #include "json/json.h"
 #include "server/api_error.h"
 #include "server/job.h"
 #include "server/patience.h"
 #include "server/served_model.h"
 #include "session/generation.h"
-#include "text/answer/answer_reader.h"
 
 namespace kinglet::server {
 
@@ -37,9 +37,7 @@ struct GenerationRequest {
 };
 
 struct ChatRequest : GenerationRequest {
-  AnswerFormat format;
-  std::vector<KnownTool> tools;  // that the answer may call
-  std::string prompt_text;       // see AnswerReader
+  AnswerPlan answer;
   uint32_t n_calls_most = UINT32_MAX;
 };
 

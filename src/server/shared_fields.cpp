@@ -1,7 +1,6 @@
 #include "server/shared_fields.h"
 
 #include <limits>
-#include <memory>
 #include <random>
 #include <utility>
 
@@ -105,16 +104,6 @@ ApiStatus read_generation_fields(Fields& fields, const ServedModel& model,
   fields.ignore({"metadata", "store", "user", "safety_identifier", "service_tier", "verbosity",
                  "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",
                  "prediction"});
-  return {};
-}
-
-ApiStatus constrain(std::string_view gbnf, GenerationRequest& request) {
-  if (request.options.grammar != nullptr) {
-    return invalid("a grammar, a response_format and a tool that must be called exclude each other",
-                   "grammar");
-  }
-  KINGLET_ASSIGN(Grammar grammar, Grammar::parse(gbnf));
-  request.options.grammar = std::make_shared<const Grammar>(std::move(grammar));
   return {};
 }
 

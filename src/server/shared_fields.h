@@ -16,9 +16,6 @@ namespace kinglet::server {
 ApiStatus read_generation_fields(Fields& fields, const ServedModel& model,
                                  GenerationRequest& request);
 
-// Makes `gbnf` the grammar that the answer must match. Fails if the request has one already.
-ApiStatus constrain(std::string_view gbnf, GenerationRequest& request);
-
 // Checks that the prompts are not empty and fit the context, and that the sampling and stop options
 // are valid.
 ApiStatus check(const GenerationRequest& request, const ServedModel& model);

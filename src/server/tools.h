@@ -2,12 +2,10 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "json/json.h"
 #include "server/api_error.h"
 #include "server/fields.h"
-#include "text/answer/calls.h"
 
 namespace kinglet::server {
 
@@ -19,10 +17,6 @@ struct ChosenTools {
 
 // Reads "tools" and "tool_choice".
 ApiResult<ChosenTools> read_tools(Fields& fields);
-
-// Returns what a reader of calls must know of the tools. Some models write values without quotes:
-// then only the schema distinguishes strings from numbers.
-std::vector<KnownTool> known_tools(const Json& tools);
 
 // Returns the instructions for a model whose template knows no tools: to write calls as Hermes
 // does.

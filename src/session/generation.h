@@ -36,7 +36,7 @@ struct GenerationOptions {
   SamplerOptions sampler;
   // The whole answer must match this, unless max_tokens cuts it: only tokens that fit are sampled,
   // and the answer ends where nothing can follow. Null: any text.
-  std::shared_ptr<const Grammar> grammar;
+  SharedGrammar grammar;
   std::vector<std::string> stop;       // strings that end the text and are not part of it; UTF-8
   std::vector<std::string> marks;      // control tokens that appear in the text; others do not
   std::optional<uint32_t> n_logprobs;  // compute log probabilities, and of that many best tokens

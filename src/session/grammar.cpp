@@ -228,4 +228,10 @@ Grammar::Grammar(std::vector<GrammarStep> steps) : steps_(std::move(steps)) {
   tokens_.erase(std::unique(tokens_.begin(), tokens_.end()), tokens_.end());
 }
 
+Result<SharedGrammar> parse_shared_grammar(std::string_view text) {
+  if (text.empty()) return SharedGrammar();
+  KINGLET_ASSIGN(Grammar grammar, Grammar::parse(text));
+  return SharedGrammar(std::make_shared<const Grammar>(std::move(grammar)));
+}
+
 }  // namespace kinglet

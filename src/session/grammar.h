@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -45,5 +46,10 @@ class Grammar {
   std::array<uint8_t, 256> byte_classes_;
   uint32_t n_byte_classes_;
 };
+
+using SharedGrammar = std::shared_ptr<const Grammar>;
+
+// Grammar::parse() for generations, which share it. Null if the text is empty.
+Result<SharedGrammar> parse_shared_grammar(std::string_view text);
 
 }  // namespace kinglet

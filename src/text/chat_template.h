@@ -38,6 +38,11 @@ struct ChatText {
   // The parts of `text` that come from messages, in order and not empty. Encode them as plain text,
   // so that a message cannot spell the end of its turn and the beginning of another one.
   std::vector<TextRange> said;
+
+  // Returns the template's own text at the end.
+  std::string_view own_end() const {
+    return std::string_view(text).substr(said.empty() ? 0 : said.back().end);
+  }
 };
 
 // Returns the variables of a template from a JSON object: `messages` and any others (`tools`,

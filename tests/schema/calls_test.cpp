@@ -49,11 +49,8 @@ constexpr std::string_view kTools = R"([
   {"type": "function", "function": {"name": "get-time"}}
 ])";
 
-const std::vector<KnownTool>& known_tools() {
-  static const std::vector<KnownTool> known = {
-      {.name = "get_weather", .text_parameters = {"city", "unit"}},
-      {.name = "plan", .text_parameters = {"code", "mood", "note"}},
-      {.name = "get-time"}};
+const std::vector<KnownTool>& tools_of_the_calls() {
+  static const std::vector<KnownTool> known = known_tools(json_of(kTools)).value();
   return known;
 }
 
@@ -123,14 +120,15 @@ class Family {
 
   void force(const Json& tools, const std::vector<KnownTool>& known, std::string_view prompt = "",
              bool is_parallel = true) {
-    const auto text = grammar_of_calls({tools, known, format_, marks_, is_parallel}, prompt);
+    const auto text = grammar_of_calls({tools, known, format_, marks_, is_parallel},
+                                       format_.is_thinking_after(prompt));
     ASSERT_TRUE(text.ok()) << text.error().message;
     grammar_ = grammar_of(text.value());
     prompt_ = prompt;
   }
 
   void force_all(std::string_view prompt = "", bool is_parallel = true) {
-    force(json_of(kTools), known_tools(), prompt, is_parallel);
+    force(json_of(kTools), tools_of_the_calls(), prompt, is_parallel);
   }
 
   bool takes(std::string_view text) const {
@@ -171,7 +169,7 @@ class Family {
 
   // The calls of an answer that has only calls and thoughts; nullopt for any other answer.
   std::optional<std::vector<ReadCall>> read(std::string_view answer) const {
-    AnswerReader reader(format_, known_tools(), prompt_);
+    AnswerReader reader(format_, tools_of_the_calls(), prompt_);
     std::vector<AnswerPart> parts;
     reader.push(answer, parts);
     reader.end(parts);
@@ -222,7 +220,7 @@ TEST_P(EachFamily, TakesStringsOfSeveralLines) {
 }
 
 TEST_P(EachFamily, RefusesWhatTheToolsDoNotAllow) {
-  family_.force(Json::Array{json_of(kTools).as_array()[0]}, {known_tools()[0]});
+  family_.force(Json::Array{json_of(kTools).as_array()[0]}, {tools_of_the_calls()[0]});
   const std::string fine =
       written(family_.source(), "get_weather", R"({"city": "x", "days": 1, "unit": "C"})");
   ASSERT_TRUE(family_.takes(fine)) << fine;
@@ -278,11 +276,11 @@ TEST_P(EachFamily, WhatFitsIsReadAsACallOfAToolWithArgumentsThatAreValid) {
     ASSERT_TRUE(calls && !calls->empty()) << *text;
     for (const ReadCall& call : *calls) {
       ++n_calls;
-      const auto tool =
-          std::find_if(known_tools().begin(), known_tools().end(),
-                       [&](const KnownTool& known) { return known.name == call.name; });
-      ASSERT_NE(tool, known_tools().end()) << *text;
-      Texts& arguments = valid[static_cast<size_t>(tool - known_tools().begin())];
+      const auto& known = tools_of_the_calls();
+      const auto tool = std::find_if(known.begin(), known.end(),
+                                     [&](const KnownTool& one) { return one.name == call.name; });
+      ASSERT_NE(tool, known.end()) << *text;
+      Texts& arguments = valid[static_cast<size_t>(tool - known.begin())];
       EXPECT_TRUE(arguments.have(call.arguments)) << *text << "\n" << call.arguments;
     }
   }
@@ -326,7 +324,7 @@ std::string calls_of(const char* family, const Json& function, bool has_tokens =
   const Family one(family, has_tokens);
   const Json tools = Json::Array{{{"type", "function"}, {"function", function}}};
   std::vector<KnownTool> known = {{.name = *function.find_string("name")}};
-  const auto gbnf = grammar_of_calls({tools, known, one.format(), one.marks()}, "");
+  const auto gbnf = grammar_of_calls({tools, known, one.format(), one.marks()}, false);
   return gbnf.ok() ? gbnf.value() : gbnf.error().message;
 }
 
@@ -371,33 +369,35 @@ TEST(SchemaCalls, SayWhatCannotBeWritten) {
   EXPECT_TRUE(calls_of("hermes", spaced).starts_with(fine));
   for (const char* family : {"gemma4", "lfm2", "qwen3.5"}) {
     EXPECT_EQ(calls_of(family, spaced),
-              "the tool \"f\": at #/a b: a call of this model cannot have the name \"a b\"");
+              "the tool \"f\": the JSON schema, at #/a b: a call of this model cannot have the "
+              "name \"a b\"");
   }
   EXPECT_EQ(calls_of("gemma4", with_properties(R"({"x":{"const":"a<|\"|>b"}})")),
-            "the tool \"f\": at #/properties/x: a call of this model cannot have the value "
+            "the tool \"f\": the JSON schema, at #/properties/x: a call of this model cannot have "
+            "the value "
             "\"a<|\\\"|>b\"");
   for (const char* family : {"hermes", "qwen3.5"}) {
     EXPECT_EQ(calls_of(family, {{"name", "f"}, {"parameters", {{"type", "string"}}}}),
               "the tool \"f\": its parameters allow no object");
     EXPECT_EQ(calls_of(family, with_properties(R"({"x":{"not":{"type":"null"}}})")),
-              "the tool \"f\": at #/properties/x: \"not\" is not supported");
+              "the tool \"f\": the JSON schema, at #/properties/x: \"not\" is not supported");
   }
 }
 
 TEST(SchemaCalls, AnswersMayComeAfterAThought) {
   const Family family("qwen3.5", false);
   const Json schema{{"type", "integer"}};
-  const auto grammar_after = [&](std::string_view prompt) {
-    const auto gbnf = grammar_of_answer(schema, family.format(), family.marks(), prompt);
+  const auto grammar = [&](bool is_thinking) {
+    const auto gbnf = grammar_of_answer(schema, family.format(), family.marks(), is_thinking);
     EXPECT_TRUE(gbnf.ok());
     return gbnf.ok() ? gbnf.value() : "";
   };
-  Texts thinking(grammar_after("Hi <think>\n"));
+  Texts thinking(grammar(true));
   EXPECT_TRUE(thinking.have("Hm </thin, 5 < 6\n</think>\n\n7"));
   EXPECT_TRUE(thinking.have("</think>7"));
   EXPECT_FALSE(thinking.have("7"));
   EXPECT_FALSE(thinking.have("Hm</think>x"));
-  EXPECT_EQ(grammar_after("Hi"), grammar_for(R"({"type":"integer"})"));
+  EXPECT_EQ(grammar(false), grammar_for(R"({"type":"integer"})"));
 }
 
 }  // namespace

@@ -108,7 +108,7 @@ TEST(SchemaPattern, SaysWhichPatternsAreTooMuch) {
        }) {
     const auto grammar = grammar_of_schema(json_of(schema));
     ASSERT_FALSE(grammar.ok());
-    EXPECT_EQ(grammar.error().message, cat("at #: ", reason));
+    EXPECT_EQ(grammar.error().message, cat("the JSON schema, at #: ", reason));
   }
 }
 

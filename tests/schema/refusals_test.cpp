@@ -24,58 +24,75 @@ TEST(SchemaRefusals, NameThePlaceAndTheKeyword) {
     const char* message;
   };
   for (const auto& [schema, message] : {
-           Case{R"({"not":{"type":"null"}})", "at #: \"not\" is not supported"},
+           Case{R"({"not":{"type":"null"}})", "the JSON schema, at #: \"not\" is not supported"},
            Case{R"({"allOf":[{"patternProperties":{"a":{}}},{"properties":{}}]})",
-                "at #: \"patternProperties\" beside another schema of the object is not supported"},
-           Case{R"({"minProperties":1})", "at #: \"minProperties\" is not supported"},
-           Case{R"({"items":{"if":{}}})", "at #/items: \"if\" is not supported"},
-           Case{R"({"uniqueItems":true})", "at #: \"uniqueItems\" is not supported"},
+                "the JSON schema, at #: \"patternProperties\" beside another schema of the object "
+                "is not supported"},
+           Case{R"({"minProperties":1})",
+                "the JSON schema, at #: \"minProperties\" is not supported"},
+           Case{R"({"items":{"if":{}}})", "the JSON schema, at #/items: \"if\" is not supported"},
+           Case{R"({"uniqueItems":true})",
+                "the JSON schema, at #: \"uniqueItems\" is not supported"},
            Case{R"({"type":"number","multipleOf":0})",
-                "at #: \"multipleOf\" is 0, expected a number above 0"},
-           Case{
-               R"({"type":"integer","multipleOf":99991})",
-               "at #: what is asked of a number is not supported: it takes too large an automaton"},
+                "the JSON schema, at #: \"multipleOf\" is 0, expected a number above 0"},
+           Case{R"({"type":"integer","multipleOf":99991})",
+                "the JSON schema, at #: what is asked of a number is not supported: it takes too "
+                "large an automaton"},
            Case{R"({"type":"integer","multipleOf":1e20})",
-                "at #: what is asked of a number is not supported: multiples of 1e20 are not "
+                "the JSON schema, at #: what is asked of a number is not supported: multiples of "
+                "1e20 are not "
                 "supported"},
            Case{R"({"allOf":[{"multipleOf":1000000007},{"multipleOf":998244353}]})",
-                "at #: multiples of both 1000000007 and 998244353 are not supported"},
+                "the JSON schema, at #: multiples of both 1000000007 and 998244353 are not "
+                "supported"},
            Case{R"({"properties":{"a":{"nullable":true}}})",
-                "at #/properties/a: \"nullable\" is not supported"},
+                "the JSON schema, at #/properties/a: \"nullable\" is not supported"},
            Case{R"({"properties":{"a/b~":{"nullable":true}}})",
-                "at #/properties/a~1b~0: \"nullable\" is not supported"},
+                "the JSON schema, at #/properties/a~1b~0: \"nullable\" is not supported"},
            Case{R"({"format":"color"})",
-                "at #: the format \"color\" is not supported; these are: date, time, date-time, "
+                "the JSON schema, at #: the format \"color\" is not supported; these are: date, "
+                "time, date-time, "
                 "duration, uuid, email, hostname, ipv4, ipv6, uri, uri-reference, base64, "
                 "base64url"},
            Case{R"({"type":"text"})",
-                "at #: the type \"text\" is unknown; it is one of object, array, string, number, "
+                "the JSON schema, at #: the type \"text\" is unknown; it is one of object, array, "
+                "string, number, "
                 "integer, boolean, null"},
            Case{R"({"$ref":"https://example.com/a"})",
-                "at #: the reference \"https://example.com/a\" is not supported, only \"#\" and "
+                "the JSON schema, at #: the reference \"https://example.com/a\" is not supported, "
+                "only \"#\" and "
                 "\"#/…\" are"},
-           Case{R"({"$ref":"#/$defs/a"})", "at #: there is nothing at the reference \"#/$defs/a\""},
-           Case{R"({"$ref":"#/%ff"})", "at #: there is nothing at the reference \"#/%ff\""},
+           Case{R"({"$ref":"#/$defs/a"})",
+                "the JSON schema, at #: there is nothing at the reference \"#/$defs/a\""},
+           Case{R"({"$ref":"#/%ff"})",
+                "the JSON schema, at #: there is nothing at the reference \"#/%ff\""},
            Case{R"({"enum":[{}],"properties":{}})",
-                "at #: \"properties\" beside \"enum\" or \"const\" is not supported"},
+                "the JSON schema, at #: \"properties\" beside \"enum\" or \"const\" is not "
+                "supported"},
            Case{R"({"oneOf":[{"type":"integer"},{"type":"number"}]})",
-                "at #: alternatives 0 and 1 of \"oneOf\" may both be true of a value: tell them "
+                "the JSON schema, at #: alternatives 0 and 1 of \"oneOf\" may both be true of a "
+                "value: tell them "
                 "apart by a type or by a required property with a \"const\", or use \"anyOf\""},
            Case{R"({"type":"integer","minimum":1152921504606846976})",
-                "at #: what is asked of a number is not supported: the bound 1152921504606846976 "
+                "the JSON schema, at #: what is asked of a number is not supported: the bound "
+                "1152921504606846976 "
                 "takes more than 15 digits"},
            Case{R"({"type":"string","minLength":-1})",
-                "at #: \"minLength\" is -1, expected a whole number from 0 on"},
+                "the JSON schema, at #: \"minLength\" is -1, expected a whole number from 0 on"},
            Case{R"({"type":"string","maxLength":"3"})",
-                "at #: \"maxLength\" is \"3\", expected a number"},
-           Case{R"({"minimum":1e999})", "at #: \"minimum\" is 1e999, expected a number"},
-           Case{R"({"properties":[]})", "at #: \"properties\" is [], expected an object"},
-           Case{R"({"required":[1]})", "at #: \"required\" is not a list of names"},
-           Case{R"({"anyOf":{}})", "at #: \"anyOf\" is {}, expected a list"},
-           Case{R"({"items":[{}]})", "at #/items: found [{}], expected a schema"},
-           Case{R"({"items":{"$id":"x"}})", "at #/items: \"$id\" is only supported at the top"},
-           Case{"\"text\"", "at #: found \"text\", expected a schema"},
-           Case{"null", "at #: found null, expected a schema"},
+                "the JSON schema, at #: \"maxLength\" is \"3\", expected a number"},
+           Case{R"({"minimum":1e999})",
+                "the JSON schema, at #: \"minimum\" is 1e999, expected a number"},
+           Case{R"({"properties":[]})",
+                "the JSON schema, at #: \"properties\" is [], expected an object"},
+           Case{R"({"required":[1]})",
+                "the JSON schema, at #: \"required\" is not a list of names"},
+           Case{R"({"anyOf":{}})", "the JSON schema, at #: \"anyOf\" is {}, expected a list"},
+           Case{R"({"items":[{}]})", "the JSON schema, at #/items: found [{}], expected a schema"},
+           Case{R"({"items":{"$id":"x"}})",
+                "the JSON schema, at #/items: \"$id\" is only supported at the top"},
+           Case{"\"text\"", "the JSON schema, at #: found \"text\", expected a schema"},
+           Case{"null", "the JSON schema, at #: found null, expected a schema"},
        }) {
     EXPECT_EQ(refusal(schema), message);
   }
@@ -105,7 +122,7 @@ TEST(SchemaRefusals, SayThatNoValueIsValid) {
         R"({"type":"integer","minimum":8,"maximum":13,"multipleOf":7,"exclusiveMaximum":8})",
         R"({"propertyNames":{"enum":["a"]},"required":["b"]})",
         R"({"type":"string","enum":["ab"],"maxLength":1})"}) {
-    EXPECT_EQ(refusal(schema), "at #: no value is valid") << schema;
+    EXPECT_EQ(refusal(schema), "the JSON schema, at #: no value is valid") << schema;
   }
 }
 
@@ -120,10 +137,10 @@ TEST(SchemaRefusals, LimitTheSize) {
   EXPECT_TRUE(texts.have(R"({"p7":null,"p149":null})"));
   EXPECT_FALSE(texts.have(R"({"p149":null,"p7":null})"));
   EXPECT_EQ(refusal(properties(20'000)),
-            "at #: \"properties\" has 20000 members, expected 2000 at most");
+            "the JSON schema, at #: \"properties\" has 20000 members, expected 2000 at most");
   const std::string many = properties(1500);
   EXPECT_EQ(refusal(cat("{\"anyOf\":[", many, ",", many, ",", many, ",", many, "]}")),
-            "at #/anyOf/0: the schema has more than 5000 properties in all");
+            "the JSON schema, at #/anyOf/0: the schema has more than 5000 properties in all");
 }
 
 TEST(SchemaRefusals, LimitTheDepth) {
@@ -161,10 +178,10 @@ TEST(SchemaRefusals, LimitTheWork) {
         "}");
   };
   EXPECT_EQ(refusal(cat("{\"allOf\":[", choices("a"), ",", choices("b"), ",", choices("c"), "]}")),
-            "at #: it stands for more than 200 alternatives");
+            "the JSON schema, at #: it stands for more than 200 alternatives");
   EXPECT_EQ(refusal(cat("{\"oneOf\":", list(1000, [](int i) { return cat("{\"const\":", i, "}"); }),
                         "}")),
-            "at #: its schemas combine in too many ways");
+            "the JSON schema, at #: its schemas combine in too many ways");
   std::string doubled;
   for (int i = 0; i < 40; ++i) {
     const std::string next = cat("{\"$ref\":\"#/$defs/d", i + 1, "\"}");

@@ -96,9 +96,6 @@ TEST_F(RequestTest, RefusesUnknownFieldsAtEveryDepth) {
                 R"("response_format": {"type": "json_schema", "json_schema": {"scheme": {}}})"),
             "response_format.json_schema.scheme");
   EXPECT_EQ(
-      wrong_field_of_chat(R"("response_format": {"type": "json_object", "schema": {"not": {}}})"),
-      "response_format");
-  EXPECT_EQ(
       wrong_field_of_chat(R"("tools": [{"type": "function", "x": 1, "function": {"name": "f"}}])"),
       "tools[0].x");
   EXPECT_EQ(wrong_field_of_chat(
@@ -126,7 +123,6 @@ TEST_F(RequestTest, TakesNullForAbsent) {
   const auto tools = read_tools(fields);
   ASSERT_TRUE(tools.ok()) << tools.error().message;
   EXPECT_EQ(tools.value().tools[0]["function"], json(R"({"name": "f"})"));
-  EXPECT_TRUE(known_tools(tools.value().tools)[0].text_parameters.empty());
 }
 
 constexpr bool kTaught = true;
@@ -161,32 +157,6 @@ TEST(Tools, AreChosenByName) {
   EXPECT_FALSE(chosen(R"({"type": "function", "function": {"name": "h"}})").ok());
   EXPECT_FALSE(chosen("\"some\"").ok());
   EXPECT_FALSE(chosen(R"({"type": "custom"})").ok());
-}
-
-TEST(Tools, TellTextsFromNumbers) {
-  const std::vector<KnownTool> known = known_tools(two_tools());
-  ASSERT_EQ(known.size(), 2u);
-  EXPECT_EQ(known[0].name, "f");
-  EXPECT_EQ(known[0].text_parameters, std::vector<std::string>{"x"});
-}
-
-TEST(Tools, TakeTextsForWhatTheirSchemaAllows) {
-  const Json parameters = json(R"({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"type": "string"}},
-      "properties": {"either": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-      "one": {"oneOf": [{"const": "a"}, {"enum": ["b", "1"]}]},
-      "all": {"allOf": [{"type": ["string", "integer"]}, {"minLength": 1}]},
-      "list": {"type": ["string", "boolean"]}, "chain": {"$ref": "#/$defs/a"},
-      "length": {"minLength": 3}, "loop": {"$ref": "#/properties/loop"}, "any": {},
-      "number": {"type": "number"}}})");
-  const Json tools = Json::array({{{"function", {{"name", "f"}, {"parameters", parameters}}}}});
-  const KnownTool known = known_tools(tools)[0];
-  const std::vector<std::string> texts = {"one", "all", "chain", "length"};
-  EXPECT_EQ(known.text_parameters, texts);
-  ASSERT_EQ(known.mixed_parameters.size(), 3u);
-  EXPECT_EQ(known.mixed_parameters[0].name, "either");
-  EXPECT_EQ(known.mixed_parameters[0].types, kStringType | kNullType);
-  EXPECT_EQ(known.mixed_parameters[1].types, kStringType | kBooleanType);
-  EXPECT_EQ(known.mixed_parameters[2].types, kIntegerType | kNumberType);
 }
 
 TEST(Messages, AreAsTemplatesExpectThem) {

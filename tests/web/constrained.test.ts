@@ -4,7 +4,6 @@ import { Kinglet } from 'kinglet';
 import type { GenerateOptions } from 'kinglet';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { schemaCases } from './schemas.ts';
 import { storyModel } from './support.ts';
 import { validator } from './validator.ts';
 
@@ -43,7 +42,7 @@ test('a wrong option is refused, in words', async () => {
       message: expect.stringContaining(message) as string,
     });
   await refused({ grammar: 7 }, 'the grammar must be a string, not number');
-  await refused({ jsonSchema: { if: {} } }, 'jsonSchema, at #: "if" is not supported');
+  await refused({ jsonSchema: { if: {} } }, 'the JSON schema, at #: "if" is not supported');
   await refused({ jsonSchema: {}, grammar: '' }, 'cannot match a grammar and a jsonSchema');
 });
 
@@ -71,14 +70,30 @@ test('an answer is what Zod asks for, and indented as it should be', async () =>
 describe('a finished answer is valid under the schema', () => {
   let nFinished = 0;
   afterAll(() => {
-    expect(nFinished).toBeGreaterThan(schemaCases.length);
+    expect(nFinished).toBeGreaterThan(10);
   });
 
-  test.each(schemaCases)('$name', async ({ schema }) => {
-    const validate = validator(schema);
+  const schemas: Record<string, object> = {
+    'any value': {},
+    'an object': {
+      ...{ type: 'object', required: ['n'], additionalProperties: { type: 'null' } },
+      properties: { n: { type: 'integer', minimum: -3, maximum: 120 }, s: { maxLength: 5 } },
+    },
+    'a list of several kinds': {
+      items: { anyOf: [{ const: 'é' }, { type: 'number', multipleOf: 0.5, maximum: 9 }] },
+      ...{ type: 'array', minItems: 1, maxItems: 4 },
+    },
+    'a tree': {
+      $ref: '#/$defs/node',
+      $defs: { node: { type: 'array', items: { $ref: '#/$defs/node' }, maxItems: 2 } },
+    },
+    'a string': { type: 'string', pattern: '^[a-c]{2}', minLength: 3, maxLength: 6 },
+  };
+  test.each(Object.entries(schemas))('%s', async (_, jsonSchema) => {
+    const validate = validator(jsonSchema);
     for (const [seed, temperature] of [0, 0.8, 3, 100].entries()) {
       const { text, finishReason } = await answer({
-        ...{ jsonSchema: schema as object, seed, temperature, maxTokens: 120 },
+        ...{ jsonSchema, seed, temperature, maxTokens: 120 },
         topK: seed === 3 ? 0 : 40,
       });
       if (finishReason !== 'stop') continue;

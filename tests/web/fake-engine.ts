@@ -1,7 +1,7 @@
 // An engine without wasm: its "model" is a text file whose characters are the tokens it generates.
 import type {
-  EngineAnswerReader,
-  EngineCallFormat,
+  EngineAnswer,
+  EngineAnswerRequest,
   EngineChat,
   EngineEncoder,
   EngineError,
@@ -14,7 +14,6 @@ import type {
   EngineSession,
   EngineSessionOptions,
 } from '#engine';
-import { json } from '../../web/src/json-schema/notation.ts';
 
 const codePoint = (character: string) => character.codePointAt(0) ?? 0;
 
@@ -23,12 +22,6 @@ const fail = (code: string, message: string): { error: EngineError } => ({
 });
 
 const nBatch = 64;
-
-const noCalls: EngineCallFormat = {
-  ...json,
-  ...{ begin: '', idMark: '', nameEnd: '', idMember: '', between: '', end: '', hasPlainNames: 0 },
-  ...{ thoughtBegin: '', thoughtEnd: '' },
-};
 
 export class FakeEngine implements EngineModule {
   HEAPU8: Uint8Array = new Uint8Array(8);
@@ -40,6 +33,8 @@ export class FakeEngine implements EngineModule {
   readonly batches: number[] = [];
   /** The options of the generations, without `maxTokens` and `replacesContext`. */
   readonly options: Partial<EngineGenerateOptions>[] = [];
+  /** What was asked of the answers. */
+  readonly answers: EngineAnswerRequest[] = [];
   /** The options of the sessions that were opened, without forks. */
   readonly sessions: EngineSessionOptions[] = [];
   /** The sizes in tokens of the encoders that were opened. */
@@ -76,13 +71,8 @@ export class FakeEngine implements EngineModule {
     return { value: messages.flatMap(({ content }) => ['^', content]) };
   }
 
-  newAnswerReader(): EngineAnswerReader {
-    return {
-      ...this.#handle(),
-      marks: () => [],
-      push: (text) => (text === '' ? [] : [{ kind: 'text', text }]),
-      end: () => [],
-    };
+  #answer(): EngineAnswer {
+    return { ...this.#handle(), read: (text) => ({ text, reasoning: '', toolCalls: [] }) };
   }
 
   newLoader(fileBytes: number, kernels: string): EngineResult<EngineLoader> {
@@ -119,7 +109,11 @@ export class FakeEngine implements EngineModule {
   #model(text: string, kernels: string): EngineModel {
     return {
       ...this.#handle(),
-      toolFormat: () => ({ knowsTools: 0, calls: noCalls }),
+      knowsTools: () => false,
+      newAnswer: (request) => {
+        this.answers.push(request);
+        return { value: this.#answer() };
+      },
       info: () => ({
         name: text,
         hasWeights: 1,
@@ -202,7 +196,7 @@ export class FakeEngine implements EngineModule {
     const isCancelled = () => new DataView(this.HEAPU8.buffer).getUint32(4, true) === id;
     return {
       ...this.#handle(),
-      start: (given, { maxTokens, replacesContext, ...options }): EngineResult<number> => {
+      start: (given, _answer, { maxTokens, replacesContext, ...options }): EngineResult<number> => {
         this.options.push(options);
         id = options.id;
         prompt = [...given];
@@ -228,7 +222,7 @@ export class FakeEngine implements EngineModule {
             nComputed: batch.length,
             ...{ nGuessed: 0, nKept: 0, nDropped: 0 },
             token: -1,
-            text: '',
+            ...{ text: '', reasoning: '', toolCalls: [] },
             finishReason: 'none' as const,
           },
           ...{ logprob: 0, topTokens: new Int32Array(), topLogprobs: new Float32Array() },
@@ -252,7 +246,7 @@ export class FakeEngine implements EngineModule {
         this.calls.push('cancel');
         if (appended.length > 0) tokens.length = nBefore;
         appended = [];
-        return { value: '' };
+        return { value: null };
       },
       begin: (more, appendId) => {
         id = appendId;

@@ -547,10 +547,13 @@ async function logprobsByHand(
     nKept: -1,
     ...{ maxTokens: 1, temperature: 0, topK: 0, topP: 1, minP: 0, repeatPenalty: 1 },
     ...{ frequencyPenalty: 0, presencePenalty: 0, repeatLastN: 0, seed: 1, logitBias: [] },
-    ...{ stop: [], logprobs: 3, lookup: 0, id: 1, replacesContext: true, marks: [] },
-    grammar: undefined,
+    ...{ stop: [], logprobs: 3, lookup: 0, id: 1, replacesContext: true },
   };
-  value(session.start(Int32Array.from(tokens), options));
+  const answer = model.newAnswer({
+    ...{ chatTemplate: '', tools: '', mustCall: false, mayCallSeveral: false, schema: '' },
+    ...{ indent: 0, grammar: '', prompt: '', prefix: '', isDivided: false },
+  });
+  value(session.start(Int32Array.from(tokens), value(answer), options));
   for (;;) {
     const { token, topTokens, topLogprobs } = value(session.step(64));
     if (token >= 0) return { tokens: topTokens, logprobs: topLogprobs };

@@ -1,8 +1,6 @@
 // Reads answers with the engine, without the weights of a model.
 import { readFileSync } from 'node:fs';
-import type { EngineCallFormat, EngineModel, EngineModule, EngineOverrides } from '#engine';
-import { AnswerReading } from '../../web/src/worker/read-answer.ts';
-import type { KnownTool } from '../../web/src/protocol.ts';
+import type { EngineAnswer, EngineModel, EngineModule, EngineOverrides } from '#engine';
 import { unwrap } from '../../web/src/worker/engine-error.ts';
 import { smallVocabulary } from './laid-out.ts';
 import { root } from './support.ts';
@@ -28,17 +26,20 @@ function smallModel(): EngineModel {
 
 const model = smallModel();
 
-/** Returns how a model with this template, and no tokens for marks, writes calls. */
-export function callFormat(chatTemplate: string): EngineCallFormat {
-  return model.toolFormat(chatTemplate).calls;
-}
-
-/** Returns a reader of a model's answers with this template; `prompt` is the end of the prompt. */
+/**
+ * Returns a reader of a model's answers with this template. `tools` is JSON; `prompt` is the end of the
+ * prompt; `hasSchema`: the answer must match a schema.
+ */
 export function answerReading(
   chatTemplate: string,
-  tools: readonly KnownTool[] = [],
+  tools = '[]',
   prompt = '',
-  isConstrained = false,
-): AnswerReading {
-  return new AnswerReading(engine, { chatTemplate, tools, prompt, isConstrained });
+  hasSchema = false,
+): EngineAnswer {
+  const demands = { mustCall: false, mayCallSeveral: true, schema: hasSchema ? '{}' : '' };
+  const answer = model.newAnswer({
+    ...{ chatTemplate, tools, prompt, ...demands },
+    ...{ indent: 0, grammar: '', prefix: '', isDivided: true },
+  });
+  return unwrap(answer);
 }

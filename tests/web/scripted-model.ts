@@ -4,7 +4,6 @@ import type { Kinglet } from 'kinglet';
 import { Generation } from '../../web/src/generation.ts';
 import { ownEnd } from '../../web/src/protocol.ts';
 import type { ChatText, PromptPlace } from '../../web/src/protocol.ts';
-import { knownTools } from '../../web/src/tools.ts';
 import type {
   ChatMessage,
   ChatTokensOptions,
@@ -12,7 +11,7 @@ import type {
   GenerateOptions,
 } from '../../web/src/types.ts';
 import { layOutBy } from './laid-out.ts';
-import { answerReading, callFormat } from './read-answer.ts';
+import { answerReading } from './read-answer.ts';
 import { chatTemplate } from './tool-templates.ts';
 
 export interface ScriptedCall {
@@ -20,6 +19,9 @@ export interface ScriptedCall {
   /** The texts of the template and of the messages, in turn. */
   texts: readonly string[];
   options: GenerateOptions;
+  /** The tools that it may call, as JSON, and whether it must. */
+  tools: string | undefined;
+  mustCall: PromptPlace['mustCall'];
 }
 
 export interface Scripted {
@@ -40,21 +42,22 @@ export function scriptedModel(
   const knowsTools = /\btools\b/.test(source);
   const info = {
     ...{ name: 'Scripted', nCtx, bosToken: '<s>', eosToken: '</s>', purpose: 'text' },
-    ...{ chatTemplate: source, knowsTools, callFormat: callFormat(source), hasWeights: true },
+    ...{ chatTemplate: source, knowsTools, hasWeights: true },
   };
   const say = (
     { texts }: ChatText,
     options: GenerateOptions,
-    { tools = [], mustCall = false }: Pick<PromptPlace, 'tools' | 'mustCall'>,
+    { tools, mustCall }: Pick<PromptPlace, 'tools' | 'mustCall'>,
   ) => {
     const pieces = answer(calls.length);
-    calls.push({ prompt: texts.join(''), texts, options });
+    calls.push({ prompt: texts.join(''), texts, options, tools, mustCall });
     return new Generation((sink) => {
       const { grammar, jsonSchema } = options;
-      const isConstrained = (grammar ?? jsonSchema) !== undefined && !mustCall;
+      const isConstrained = (grammar ?? jsonSchema) !== undefined && mustCall === undefined;
       const reading = answerReading(source, tools, ownEnd({ texts }), isConstrained);
-      for (const text of pieces) sink.push({ ...reading.push(text), token: 7, logprob: -0.5 });
-      sink.push({ ...reading.end(), token: -1 });
+      for (const text of pieces)
+        sink.push({ ...reading.read(text, false), token: 7, logprob: -0.5 });
+      sink.push({ ...reading.read('', true), token: -1 });
       reading.delete();
       sink.end({
         ...{ text: pieces.join(''), finishReason, seed: 1 },
@@ -78,9 +81,9 @@ export function scriptedModel(
     ...{ info, layOut, newSession: () => Promise.resolve(session) },
     answer: (
       chat: ChatText,
-      { tools, isForced }: { tools: readonly ChatTool[]; isForced: boolean },
+      { tools, mustCall }: { tools: readonly ChatTool[]; mustCall: PromptPlace['mustCall'] },
       options: GenerateOptions,
-    ) => say(chat, options, { tools: knownTools(tools), mustCall: isForced }),
+    ) => say(chat, options, { tools: JSON.stringify(tools), mustCall }),
     // A character is a token.
     chatTokens: async (messages: ChatMessage[], options: ChatTokensOptions) =>
       Array.from((await layOut(messages, options)).texts.join(''), () => 7),

@@ -303,11 +303,11 @@ describe('refusals', () => {
     });
     const format = {
       type: 'json_schema',
-      json_schema: { schema: { type: 'string', pattern: 'a' } },
+      json_schema: { schema: { if: {} } },
     };
     expect(
       await refused({ messages, response_format: format }, '/v1/chat/completions'),
-    ).toMatchObject({ message: 'the JSON schema at #: "pattern" is not supported here' });
+    ).toMatchObject({ message: 'the JSON schema, at #: "if" is not supported' });
     expect(await refused(once, '/v1/nothing')).toMatchObject({ status: 404, code: 'unknown_url' });
   });
 

@@ -1,5 +1,5 @@
-import { KingletError, messageOf } from './errors.ts';
-import { checkedFlag } from './options.ts';
+import { KingletError } from './errors.ts';
+import { checkedFlag, jsonOf } from './options.ts';
 import { takePictures } from './pictures.ts';
 import type { Conversation } from './protocol.ts';
 import type { ChatMessage, ChatTokensOptions } from './types.ts';
@@ -22,22 +22,11 @@ export function conversationOf(
     ...variables,
   };
   return {
-    variables: jsonOf(given),
+    variables: jsonOf('messages and variables', given),
     hasTools: Array.isArray(given.tools) && given.tools.length > 0,
     trustContent: checkedFlag('trustContent', trustContent),
     pictures,
   };
-}
-
-function jsonOf(variables: object): string {
-  try {
-    return JSON.stringify(variables);
-  } catch (error) {
-    throw new KingletError(
-      'invalid_argument',
-      `the messages and variables must be what JSON can hold: ${messageOf(error)}`,
-    );
-  }
 }
 
 function checkMessages(messages: unknown): void {

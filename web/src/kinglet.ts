@@ -11,6 +11,7 @@ import {
   checkedText,
   checkedTexts,
   checkedTokens,
+  jsonOf,
   postedEmbedOptions,
   postedEncoding,
   postedLoadOptions,
@@ -18,7 +19,7 @@ import {
   refuseUnknown,
   workerPlace,
 } from './options.ts';
-import type { ChatText } from './protocol.ts';
+import type { ChatText, PromptPlace } from './protocol.ts';
 import { markPattern } from './pictures.ts';
 import { Session } from './session.ts';
 import { postedSources } from './source.ts';
@@ -41,7 +42,6 @@ import type {
   SessionOptions,
   TokenizeOptions,
 } from './types.ts';
-import { knownTools } from './tools.ts';
 import type { AnswerOf, WorkerClient } from './worker-client.ts';
 import type { StartWorker } from './worker-link.ts';
 
@@ -152,13 +152,13 @@ export class Kinglet {
     return { ...(await this.#client.ask(request, 'laidOut')).chat, pictures };
   }
 
-  /** @internal Like chat(). `isForced`: the grammar in the options is one of tool calls. */
+  /** @internal Like chat(). */
   answer(
     chat: ChatText,
-    { tools, isForced }: { tools: readonly ChatTool[]; isForced: boolean },
+    { tools, mustCall }: { tools: readonly ChatTool[]; mustCall: PromptPlace['mustCall'] },
     options: GenerateOptions,
   ): Generation {
-    const place = { replacesContext: true, tools: knownTools(tools), mustCall: isForced };
+    const place = { replacesContext: true, tools: jsonOf('tools', tools), mustCall };
     return this.#session.start(chat, options, place);
   }
 

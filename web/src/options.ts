@@ -1,11 +1,7 @@
 // Checks options and fills in their defaults before anything is posted. The engine's numbers are
 // typed, so values that JavaScript allows (a string, NaN, 2.5 tokens) must be refused here.
-import type { EngineCallFormat } from '#engine';
 import { KingletError, messageOf } from './errors.ts';
-import { grammarsOfAnswer } from './json-schema/calls.ts';
-import { grammarOfSchema } from './json-schema/index.ts';
 import type {
-  AnswerGrammars,
   ChatText,
   Conversation,
   GenerateNumbers,
@@ -91,14 +87,10 @@ export const chatOptionNames = [
   ...['tools', 'variables', 'trustContent', 'prefix', 'onImage'],
 ];
 
-/**
- * Expects known names only. `recommended`: the file's values, used if the caller gives none.
- * `format`: how a conversation's answer marks thoughts; undefined if the answer is all text.
- */
+/** Expects known names only. `recommended`: the file's values, used if the caller gives none. */
 export function postedGenerateOptions(
   options: GenerateOptions,
   recommended: Partial<GenerateNumbers> = {},
-  format?: EngineCallFormat,
 ): PostedGenerateOptions {
   const numberOf = (name: keyof GenerateNumbers): number => {
     const given = options[name];
@@ -109,7 +101,7 @@ export function postedGenerateOptions(
   const names = Object.keys(generateRules) as (keyof GenerateNumbers)[];
   return {
     ...(Object.fromEntries(names.map((name) => [name, numberOf(name)])) as GenerateNumbers),
-    ...checkedGrammars(options, format),
+    ...checkedGrammar(options),
     stop: checkedStop(options.stop ?? []),
     logitBias: checkedLogitBias(options.logitBias ?? {}),
   };
@@ -132,10 +124,11 @@ function checkedLogitBias(biases: Record<number, number>): [number, number][] {
   });
 }
 
-function checkedGrammars(
-  { grammar, jsonSchema, indent = 0 }: GenerateOptions,
-  format: EngineCallFormat | undefined,
-): AnswerGrammars {
+function checkedGrammar({
+  grammar,
+  jsonSchema,
+  indent = 0,
+}: GenerateOptions): Pick<PostedGenerateOptions, 'grammar' | 'jsonSchema' | 'indent'> {
   checkedNumber('indent', indent, { min: 0, max: 10, integer: true });
   if (grammar !== undefined && jsonSchema !== undefined) {
     throw new KingletError('invalid_argument', 'an answer cannot match a grammar and a jsonSchema');
@@ -143,12 +136,32 @@ function checkedGrammars(
   if (indent > 0 && jsonSchema === undefined) {
     throw new KingletError('invalid_argument', 'indent is for answers that match a jsonSchema');
   }
-  if (jsonSchema === undefined) {
-    return { grammar: grammar === undefined ? undefined : checkedText(grammar, 'grammar') };
+  return {
+    grammar: checkedGbnf(grammar),
+    jsonSchema: jsonSchema === undefined ? '' : jsonOf('jsonSchema', jsonSchema),
+    indent,
+  };
+}
+
+function checkedGbnf(grammar: string | undefined): string {
+  if (grammar === '') throw new KingletError('invalid_grammar', 'the grammar is empty');
+  return grammar === undefined ? '' : checkedText(grammar, 'grammar');
+}
+
+/** Returns a value as JSON. `name`: what it is, for errors. */
+export function jsonOf(name: string, value: unknown): string {
+  try {
+    const json = JSON.stringify(value, (_, inner: unknown) =>
+      typeof inner === 'string' ? checkedText(inner, name) : inner,
+    ) as string | undefined;
+    return json ?? 'null';
+  } catch (error) {
+    if (error instanceof KingletError) throw error;
+    throw new KingletError(
+      'invalid_argument',
+      `the ${name} must be what JSON can hold: ${messageOf(error)}`,
+    );
   }
-  return format
-    ? grammarsOfAnswer(jsonSchema, indent, format)
-    : { grammar: grammarOfSchema(jsonSchema, indent) };
 }
 
 /**

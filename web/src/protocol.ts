@@ -76,18 +76,15 @@ export type GenerateNumbers = {
   ]-?: number;
 };
 
-/** What an answer must match, in GBNF. */
-export interface AnswerGrammars {
-  /** Undefined: the answer may be any text. */
-  grammar: string | undefined;
-  /** For a prompt whose end has begun a thought; its grammar begins with the rest of the thought. */
-  thinking?: { begin: string; end: string; grammar: string } | undefined;
-}
-
-export interface PostedGenerateOptions extends GenerateNumbers, AnswerGrammars {
+export interface PostedGenerateOptions extends GenerateNumbers {
   stop: string[];
   /** Tokens, and the numbers added to their logits. */
   logitBias: [number, number][];
+  /** What the answer must match: GBNF, or a JSON schema as JSON. Empty: any text. */
+  grammar: string;
+  jsonSchema: string;
+  /** For the schema. */
+  indent: number;
 }
 
 export interface PostedEmbedOptions {
@@ -160,33 +157,17 @@ export function ownEnd({ texts }: ChatText): string {
   return texts.length % 2 === 1 ? (texts.at(-1) ?? '') : '';
 }
 
-/** Returns whether the end of a prompt has begun a thought. `begin`: the mark; "" if there is none. */
-export function beginsThought(prompt: string, begin: string): boolean {
-  return begin !== '' && prompt.trimEnd().endsWith(begin);
-}
-
 /** How a prompt relates to its session's context, and how its answer is read. */
 export interface PromptPlace {
   /** The prompt is the whole context. What the session already holds of it is kept. */
   replacesContext: boolean;
   /**
-   * Separate thoughts and calls of these tools from the answer. Undefined: the answer is all text.
+   * Separate thoughts and calls of these tools, a JSON list, from the answer. Undefined: the answer is
+   * all text.
    */
-  tools?: readonly KnownTool[] | undefined;
-  /**
-   * True: the grammar is for calls, after a thought that the prompt has begun. Otherwise a grammar
-   * is for the whole answer.
-   */
-  mustCall?: boolean | undefined;
-}
-
-/** What the engine must know about a tool to read its calls. */
-export interface KnownTool {
-  name: string;
-  /** The parameters whose values are always strings, even if they look like numbers. */
-  textParameters: string[];
-  /** Parameters whose values are of these types: see ValueTypes of the engine. */
-  mixedParameters?: { name: string; types: number }[];
+  tools?: string | undefined;
+  /** The answer must call tools. */
+  mustCall?: 'one' | 'several' | undefined;
 }
 
 /** The prompt of a generation. */

@@ -9,6 +9,7 @@ import {
   checkedTokens,
   generateOptionNames,
   chatOptionNames,
+  jsonOf,
   postedGenerateOptions,
   postedPrompt,
   refuseUnknown,
@@ -24,7 +25,6 @@ import type {
   ModelInfo,
   SessionInfo,
 } from './types.ts';
-import { knownTools } from './tools.ts';
 import type { WorkerClient } from './worker-client.ts';
 
 type Prompt = string | ArrayLike<number> | ChatText | Conversation;
@@ -76,7 +76,7 @@ export class Session {
       refuseUnknown(options, chatOptionNames);
       return conversationOf(messages, { tools, variables, trustContent });
     };
-    const place = () => ({ replacesContext: true, tools: knownTools(tools ?? []) });
+    const place = () => ({ replacesContext: true, tools: jsonOf('tools', tools ?? []) });
     return this.#generation(prompt, generating, place, onImage);
   }
 
@@ -204,7 +204,6 @@ export class Session {
     onImage: ChatOptions['onImage'],
   ): () => void {
     const { signal } = options;
-    const { sampling, callFormat } = this.#model;
     let id = 0;
     const onAbort = () => {
       sink.abort(signal?.reason);
@@ -222,7 +221,7 @@ export class Session {
           type: 'generate',
           session: this.#id,
           prompt: posted,
-          options: postedGenerateOptions(options, sampling, posted.tools && callFormat),
+          options: postedGenerateOptions(options, this.#model.sampling),
         },
         {
           onAnswer: (answer) => {

@@ -1,4 +1,3 @@
-import type { EngineCallFormat } from '#engine';
 import type { KingletError } from './errors.ts';
 
 /**
@@ -229,8 +228,6 @@ export interface ModelInfo {
   toolChatTemplate: string | undefined;
   /** Whether the chat template describes `tools` to the model. */
   knowsTools: boolean;
-  /** @internal How the model writes calls. */
-  callFormat: EngineCallFormat;
   /**
    * The sampling settings that the file recommends: they are the defaults of generate() and chat().
    * Empty if it recommends none.

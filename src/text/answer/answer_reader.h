@@ -34,6 +34,9 @@ class AnswerReader {
   void push(std::string_view text, std::vector<AnswerPart>& parts);
   void end(std::vector<AnswerPart>& parts);
 
+  // Whether the text so far has begun a thought, and not ended it.
+  bool is_thinking() const { return place_ == Place::thought; }
+
   // Whether there are calls, and the first `n_most` of them are whole: neither cut by the end of
   // the answer nor written wrongly. To be asked after end().
   bool has_whole_calls(size_t n_most) const;

@@ -1,10 +1,7 @@
 // Reads the answer to a conversation while it is generated. All chat APIs of the package use this.
 import { KingletError } from '../errors.ts';
-import { grammarOfCalls } from '../json-schema/calls.ts';
 import type { Kinglet } from '../kinglet.ts';
-import { ownEnd } from '../protocol.ts';
 import type { ChatText } from '../protocol.ts';
-import { knownTools } from '../tools.ts';
 import type { GenerateOptions, ToolCallPiece } from '../types.ts';
 import { finishReasonOf, randomName } from './answers.ts';
 import type { CountedResult } from './answers.ts';
@@ -76,9 +73,7 @@ export async function prepareChat(
   const options: GenerateOptions = {
     ...sampling,
     ...present({
-      ...(tools.isForced
-        ? { grammar: callGrammar(model, tools, prompt, nCallsAtMost > 1) }
-        : { jsonSchema: schema }),
+      jsonSchema: schema,
       logprobs: params.logprobs === true ? (params.top_logprobs ?? 0) : undefined,
     }),
     maxTokens: params.max_completion_tokens ?? params.max_tokens ?? model.info.nCtx,
@@ -89,16 +84,6 @@ export async function prepareChat(
     withLogprobs: params.logprobs === true,
     nCallsAtMost,
   };
-}
-
-function callGrammar(
-  { info: { callFormat: format } }: Kinglet,
-  { tools }: ChosenTools,
-  prompt: ChatText,
-  mayBeSeveral: boolean,
-): string {
-  const known = knownTools(tools);
-  return grammarOfCalls({ tools, known, format, mayBeSeveral }, ownEnd(prompt));
 }
 
 function responseSchema(format: ResponseFormat | null | undefined): object | undefined {
@@ -132,7 +117,9 @@ export async function* answerEvents(
   results: CountedResult[],
 ): AsyncGenerator<AnswerEvent, ChatFinishReason, void> {
   const { model, prompt, options, tools, withLogprobs, nCallsAtMost } = request;
-  const generation = model.answer(prompt, tools, optionsOfChoice(options, choice));
+  const mustCall = tools.isForced ? (nCallsAtMost > 1 ? 'several' : 'one') : undefined;
+  const answerOptions = optionsOfChoice(options, choice);
+  const generation = model.answer(prompt, { tools: tools.tools, mustCall }, answerOptions);
   const given: string[] = []; // the arguments of each call
   let nTokens = 0;
   let reasoningTokens = 0;

@@ -1,9 +1,7 @@
 // Reads prompts, and lays out conversations.
-import type { KnownTool } from '../protocol.ts';
 import type { Kinglet } from '../kinglet.ts';
 import { templateMessages } from '../openai/messages.ts';
 import type { FunctionTool, MessageParam } from '../openai/types.ts';
-import { knownTools } from '../tools.ts';
 import type { ChatMessage, ChatTokensOptions } from '../types.ts';
 import { notSupported } from './errors.ts';
 import type { LanguageModelMessage, LanguageModelPrompt, LanguageModelTool } from './types.ts';
@@ -70,17 +68,15 @@ function textOf({ content }: LanguageModelMessage): string {
 
 /** Lays out conversations, for models whose templates know tools and for others. */
 export class Layout {
-  readonly known: KnownTool[];
-  readonly #tools: FunctionTool[];
+  readonly tools: FunctionTool[];
   readonly #model: Kinglet;
 
   constructor(model: Kinglet, tools: readonly LanguageModelTool[]) {
     this.#model = model;
-    this.#tools = tools.map(({ name, description, inputSchema }) => ({
+    this.tools = tools.map(({ name, description, inputSchema }) => ({
       type: 'function',
       function: { name, description, parameters: inputSchema as Record<string, unknown> },
     }));
-    this.known = knownTools(this.#tools);
   }
 
   /** Lays out a conversation up to an answer that begins with `prefix`. */
@@ -101,12 +97,12 @@ export class Layout {
   }
 
   #options(): ChatTokensOptions {
-    const isTaught = this.#tools.length > 0 && this.#model.info.knowsTools;
-    return isTaught ? { tools: this.#tools } : {};
+    const isTaught = this.tools.length > 0 && this.#model.info.knowsTools;
+    return isTaught ? { tools: this.tools } : {};
   }
 
   #chatMessages(messages: readonly Said[]): ChatMessage[] {
-    return templateMessages(merged(messages), this.#tools, this.#model.info.knowsTools);
+    return templateMessages(merged(messages), this.tools, this.#model.info.knowsTools);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Kinglet } from '../kinglet.ts';
+import { jsonOf } from '../options.ts';
 import { present } from '../openai/sampling.ts';
 import { controllerOf, randomName } from '../openai/answers.ts';
 import type { FunctionCall } from '../openai/types.ts';
@@ -240,7 +241,7 @@ export class PromptSession extends EventTarget {
     const generation = session.start(
       chat,
       { ...options, maxTokens: model.info.nCtx },
-      { replacesContext: true, tools: this.#layout.known },
+      { replacesContext: true, tools: jsonOf('tools', this.#layout.tools) },
     );
     let [text, written] = ['', ''];
     const calls: FunctionCall[] = [];

@@ -448,13 +448,11 @@ function describe(
   { chatTemplate, toolChatTemplate }: Templates,
 ): Omit<ModelInfo, 'images'> {
   const { weightBytes, storedBytes, kernels, hasWeights, pooling, ...info } = model.info();
-  const tools = model.toolFormat(toolChatTemplate || chatTemplate);
   const nThreads = opened.engine.nPoolThreads();
   return {
     ...info,
     hasWeights: Boolean(hasWeights),
-    knowsTools: Boolean(tools.knowsTools),
-    callFormat: tools.calls,
+    knowsTools: model.knowsTools(toolChatTemplate || chatTemplate),
     pooling: isPooling(pooling) ? pooling : undefined,
     chatTemplate: chatTemplate || undefined,
     toolChatTemplate: toolChatTemplate || undefined,

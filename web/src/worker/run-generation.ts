@@ -1,8 +1,15 @@
 // Runs a generation in the worker: steps of the engine, pieces for the page, and measured times.
-import type { EngineModel, EngineModule, EngineSession, EngineStep } from '#engine';
+import type {
+  EngineAnswer,
+  EngineDelta,
+  EngineModel,
+  EngineModule,
+  EngineSession,
+  EngineStep,
+} from '#engine';
 import { emptyResult } from '../empty-result.ts';
 import { KingletError } from '../errors.ts';
-import { beginsThought, ownEnd } from '../protocol.ts';
+import { ownEnd } from '../protocol.ts';
 import type { ChatText, Conversation, PostedGenerateOptions, PostedPrompt } from '../protocol.ts';
 import type { FinishReason, GenerationResult, ImageProgress, Piece } from '../types.ts';
 import { BatchPace } from './batch-pace.ts';
@@ -12,8 +19,6 @@ import type { ChatLayout } from './lay-out.ts';
 import type { PictureReading } from './picture-reading.ts';
 import { concatenated, promptTokens } from './prompt-tokens.ts';
 import type { PromptTokens } from './prompt-tokens.ts';
-import { AnswerReading } from './read-answer.ts';
-import type { Said } from './read-answer.ts';
 import { yieldToMessages } from './yield.ts';
 
 /** A shift keeps the first tokens: models attend to them whatever they are (StreamingLLM, 2023). */
@@ -52,13 +57,11 @@ export async function runGeneration(run: GenerationRun): Promise<GenerationResul
   if (!run.isWanted()) return emptyResult(run.options.seed);
   const read = await readPrompt(run).catch(undefinedIfCancelled);
   if (!read) return emptyResult(run.options.seed);
-  const afterThought = grammarAfterThought(run, read);
-  const answer = answerReading(run, read, afterThought !== undefined);
-  const options = { ...run.options, grammar: afterThought ?? run.options.grammar };
+  const answer = newAnswer(run, read);
   try {
-    return await generate({ ...run, options, startedAt, read, answer });
+    return await generate({ ...run, startedAt, read, answer });
   } finally {
-    answer?.delete();
+    answer.delete();
   }
 }
 
@@ -70,7 +73,7 @@ function undefinedIfCancelled(error: unknown): undefined {
 interface LaidOutRun extends GenerationRun {
   startedAt: number;
   read: ReadPrompt;
-  answer: AnswerReading | undefined;
+  answer: EngineAnswer;
 }
 
 async function generate(run: LaidOutRun): Promise<GenerationResult> {
@@ -81,10 +84,9 @@ async function generate(run: LaidOutRun): Promise<GenerationResult> {
   const pace = new BatchPace(session.nBatch());
   const { replacesContext } = prompt;
   const { tokens, images, dropped, nKept } = read;
-  const marks = answer?.marks() ?? [];
-  const engineOptions = { ...options, replacesContext, nKept: nKept ?? -1, marks, id };
+  const engineOptions = { ...options, replacesContext, nKept: nKept ?? -1, id };
   for (const image of images) session.giveImage(image);
-  usage.cachedTokens = unwrap(session.start(tokens, engineOptions));
+  usage.cachedTokens = unwrap(session.start(tokens, answer, engineOptions));
   usage.promptTokens = usage.cachedTokens;
   if (dropped !== undefined) result.dropped = dropped;
 
@@ -107,7 +109,7 @@ async function generate(run: LaidOutRun): Promise<GenerationResult> {
       timings.decodeMs += now - stepAt;
     }
     if (step.token >= 0 && ++usage.completionTokens === 1) timings.firstTokenMs = now - startedAt;
-    const said = answer ? answer.push(step.text) : { text: step.text };
+    const said = saidBy(step);
     if (step.token >= 0 || isSomething(said)) {
       addTo(result, said);
       run.onPiece({ ...said, ...drawn(model, step, options.logprobs) });
@@ -115,26 +117,26 @@ async function generate(run: LaidOutRun): Promise<GenerationResult> {
     if (finish === 'none') await yieldToMessages();
     else result.finishReason = finish;
   }
-  if (finish === 'none') tell(unwrap(session.cancel()), run, result);
-  if (answer) end(answer, result, run);
+  const held = finish === 'none' ? unwrap(session.cancel()) : null;
+  if (held) {
+    const said = saidBy(held);
+    addTo(result, said);
+    if (isSomething(said)) run.onPiece({ ...said, token: -1 });
+  }
   timings.promptTokensPerSecond = rate(nRead, timings.promptMs);
   timings.tokensPerSecond = rate(usage.completionTokens, timings.decodeMs);
   return result;
 }
 
-/** Reports the text of a cancelled answer that the engine held back. */
-function tell(text: string, run: LaidOutRun, result: GenerationResult): void {
-  const said = run.answer ? run.answer.push(text) : { text };
-  addTo(result, said);
-  if (isSomething(said)) run.onPiece({ ...said, token: -1 });
-}
+type Said = Pick<Piece, 'text' | 'reasoning' | 'toolCalls'>;
 
-/** Reports the text that the answer's reader held back. */
-function end(answer: AnswerReading, result: GenerationResult, run: GenerationRun): void {
-  const said = answer.end();
-  addTo(result, said);
-  if (isSomething(said)) run.onPiece({ ...said, token: -1 });
-  if (answer.calls.length > 0) result.toolCalls = answer.calls;
+/** Returns what a step adds to the answer, without what is empty. */
+function saidBy({ text, reasoning, toolCalls }: EngineDelta): Said {
+  return {
+    text,
+    ...(reasoning !== '' && { reasoning }),
+    ...(toolCalls.length > 0 && { toolCalls }),
+  };
 }
 
 async function readPrompt(run: GenerationRun): Promise<ReadPrompt> {
@@ -179,18 +181,6 @@ function withPrefix(
   return { tokens: concatenated([tokens, more]), images };
 }
 
-/**
- * Returns the grammar of an answer that begins inside a thought; undefined if it does not, or if any
- * text is an answer. The prompt begins the thought, and the prefix may end it.
- */
-function grammarAfterThought(
-  { model, prompt: { prefix }, options: { thinking } }: GenerationRun,
-  { content }: ReadPrompt,
-): string | undefined {
-  if (!thinking || !beginsThought(templateEnd(content), thinking.begin)) return undefined;
-  return textOfPrefix(model, prefix).includes(thinking.end) ? undefined : thinking.grammar;
-}
-
 /** Returns the template's own text at the end of a prompt, or "" if there is none. */
 function templateEnd(content: ReadPrompt['content']): string {
   return typeof content === 'object' && 'texts' in content ? ownEnd(content) : '';
@@ -200,29 +190,32 @@ function textOfPrefix(model: EngineModel, prefix: PostedPrompt['prefix'] = ''): 
   return typeof prefix === 'string' ? prefix : unwrap(model.decode(prefix, true));
 }
 
-/**
- * Returns the reader of a conversation's answer. The end of the prompt may have begun a thought.
- * `mayThink`: the grammar allows the rest of the thought.
- */
-function answerReading(
-  { engine, model, chat, prompt: { tools, mustCall, prefix }, options }: GenerationRun,
+function newAnswer(
+  { model, chat, prompt: { tools, mustCall, prefix }, options }: GenerationRun,
   { content }: ReadPrompt,
-  mayThink: boolean,
-): AnswerReading | undefined {
-  if (!tools) return undefined;
-  const reading = new AnswerReading(engine, {
-    chatTemplate: chat.template(tools.length > 0),
-    tools,
-    prompt: templateEnd(content),
-    isConstrained: options.grammar !== undefined && mustCall !== true && !mayThink,
-  });
-  if (prefix !== undefined) reading.skip(textOfPrefix(model, prefix));
-  return reading;
+): EngineAnswer {
+  const { grammar, jsonSchema: schema, indent } = options;
+  return unwrap(
+    model.newAnswer({
+      ...{ tools: tools ?? '', grammar, schema, indent },
+      chatTemplate: tools === undefined ? '' : chat.template(tools !== '[]'),
+      mustCall: mustCall !== undefined,
+      mayCallSeveral: mustCall === 'several',
+      prompt: templateEnd(content),
+      prefix: textOfPrefix(model, prefix),
+      isDivided: tools !== undefined,
+    }),
+  );
 }
 
-function addTo(result: GenerationResult, { text, reasoning }: Said): void {
+function addTo(result: GenerationResult, { text, reasoning, toolCalls = [] }: Said): void {
   result.text += text;
   if (reasoning !== undefined) result.reasoning = (result.reasoning ?? '') + reasoning;
+  for (const { index, name, arguments: more } of toolCalls) {
+    const calls = (result.toolCalls ??= []);
+    const call = (calls[index] ??= { name: name ?? '', arguments: '' });
+    call.arguments += more;
+  }
 }
 
 function isSomething({ text, reasoning, toolCalls }: Said): boolean {

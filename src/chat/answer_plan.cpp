@@ -1,0 +1,64 @@
+#include "chat/answer_plan.h"
+
+#include <utility>
+
+#include "base/format.h"
+#include "schema/calls.h"
+
+namespace kinglet {
+namespace {
+
+// Returns GBNF of the calls, or of the texts that are valid under the schema.
+Result<std::string> demanded_gbnf(const AnswerDemands& demands, const AnswerPlan& plan,
+                                  bool is_thinking, const Tokenizer& tokenizer) {
+  const std::vector<MarkToken> marks = mark_tokens(plan.format, tokenizer);
+  if (demands.must_call) {
+    return grammar_of_calls(
+        {demands.tools, plan.tools, plan.format, marks, demands.may_call_several}, is_thinking);
+  }
+  return grammar_of_answer(*demands.schema, plan.format, marks, is_thinking, demands.indent);
+}
+
+Result<SharedGrammar> grammar_of(const AnswerDemands& demands, const AnswerPlan& plan,
+                                 bool is_thinking, const Tokenizer& tokenizer) {
+  const bool is_free = !demands.must_call && demands.schema == nullptr;
+  if (!demands.grammar.empty()) {
+    if (is_free) return parse_shared_grammar(demands.grammar);
+    return Error{ErrorCode::invalid_argument,
+                 "an answer cannot match a grammar and also a schema or calls of tools"};
+  }
+  if (is_free) return SharedGrammar();
+  KINGLET_ASSIGN(const std::string gbnf, demanded_gbnf(demands, plan, is_thinking, tokenizer));
+  auto grammar = parse_shared_grammar(gbnf);
+  if (grammar.ok()) return grammar;
+  return Error{
+      ErrorCode::invalid_argument,
+      cat(demands.must_call ? "the tools: their schemas make" : "the JSON schema, at #: it makes",
+          " a grammar that cannot be used: ", grammar.error().message)};
+}
+
+}  // namespace
+
+AnswerReader AnswerPlan::reader() const {
+  AnswerReader reader(format, tools, prompt);
+  std::vector<AnswerPart> known;
+  reader.push(prefix, known);
+  return reader;
+}
+
+Result<AnswerPlan> plan_answer(AnswerFormat format, const AnswerDemands& demands,
+                               std::string_view prompt, std::string_view prefix,
+                               const Tokenizer& tokenizer) {
+  KINGLET_ASSIGN(std::vector<KnownTool> tools, known_tools(demands.tools));
+  AnswerPlan plan{.format = std::move(format),
+                  .tools = std::move(tools),
+                  .prompt = std::string(prompt),
+                  .prefix = std::string(prefix)};
+  const bool is_thinking = plan.reader().is_thinking();
+  KINGLET_ASSIGN(plan.grammar, grammar_of(demands, plan, is_thinking, tokenizer));
+  const bool is_all_text = !demands.grammar.empty() || (demands.schema != nullptr && !is_thinking);
+  if (is_all_text && !demands.must_call) plan.format.thoughts.reset();
+  return plan;
+}
+
+}  // namespace kinglet

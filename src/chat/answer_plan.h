@@ -1,0 +1,53 @@
+// How the answer to a conversation is constrained and read: with which thoughts and calls of tools,
+// and by which grammar.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "json/json.h"
+#include "session/grammar.h"
+#include "text/answer/answer_format.h"
+#include "text/answer/answer_reader.h"
+#include "text/tokenizer.h"
+
+namespace kinglet {
+
+// What a caller demands of an answer.
+struct AnswerDemands {
+  Json tools = Json::array();     // that the answer may call: see CallRules
+  bool must_call = false;         // the answer must be a call; then `schema` says nothing
+  bool may_call_several = true;   // if it must call
+  const Json* schema = nullptr;   // a JSON schema that the answer must match
+  size_t indent = 0;              // for the schema: see grammar_of_schema()
+  std::string_view grammar = {};  // GBNF that the whole answer must match
+};
+
+struct AnswerPlan {
+  AnswerFormat format;
+  std::vector<KnownTool> tools;
+  std::string prompt;          // the end of the text that the answer continues
+  std::string prefix;          // what the answer begins with, as if the model had written it
+  SharedGrammar grammar = {};  // of what the model writes; null: any text
+
+  // Returns the control tokens whose text belongs to the answer.
+  std::vector<std::string_view> marks() const { return format.marks(!tools.empty()); }
+
+  // Returns a reader of what the model writes.
+  AnswerReader reader() const;
+};
+
+// `format` is that of the model's chat template, `prompt` the template's own text at the end of the
+// prompt. If these and the prefix have begun a thought, the rest of the thought comes before the
+// calls or the JSON; otherwise a constrained answer has no thoughts.
+//
+// Errors: invalid_argument (a tool or the schema cannot be written as a grammar, or there is a
+// grammar beside another constraint), and those of Grammar::parse() for a given grammar.
+Result<AnswerPlan> plan_answer(AnswerFormat format, const AnswerDemands& demands,
+                               std::string_view prompt, std::string_view prefix,
+                               const Tokenizer& tokenizer);
+
+}  // namespace kinglet

@@ -1,0 +1,96 @@
+#include <cstdint>
+#include <string_view>
+
+#include "schema/calls.h"
+
+namespace kinglet {
+namespace {
+
+// Returns the part of `root` that a reference such as "#/$defs/name" names, or null.
+const Json* find_definition(const Json& root, const Json& reference) {
+  if (!reference.is_string() || !reference.as_string().starts_with('#')) return nullptr;
+  const Json* found = &root;
+  for (auto rest = std::string_view(reference.as_string()).substr(1); !rest.empty();) {
+    rest.remove_prefix(1);
+    const std::string_view name = rest.substr(0, rest.find('/'));
+    rest.remove_prefix(name.size());
+    found = found->find(name);
+    if (found == nullptr) return nullptr;
+  }
+  return found;
+}
+
+uint8_t type_named(const Json& name) {
+  if (name == "null") return kNullType;
+  if (name == "boolean") return kBooleanType;
+  if (name == "integer") return kIntegerType;
+  if (name == "number") return kIntegerType | kNumberType;
+  if (name == "string") return kStringType;
+  if (name == "array") return kArrayType;
+  return name == "object" ? kObjectType : kAnyType;
+}
+
+// Returns the types that a schema allows. A schema without a type, but with keywords of strings, is
+// one of strings.
+uint8_t types_of(const Json& schema, const Json& root, int depth) {
+  constexpr int kMostDepth = 16;
+  if (!schema.is_object() || depth > kMostDepth) return kAnyType;
+  uint8_t types = kAnyType;
+  const auto either = [](const Json& items, const auto& types_of_item) {
+    uint8_t some = 0;
+    for (const Json& item : items.as_array()) some |= types_of_item(item);
+    return some;
+  };
+  const auto inside = [&](const Json& inner) { return types_of(inner, root, depth + 1); };
+  const auto of_value = [](const Json& value) { return type_of_json(print(value)); };
+  for (const auto& [keyword, value] : schema.as_object()) {
+    if (keyword == "type")
+      types &= value.is_array() ? either(value, type_named) : type_named(value);
+    if (keyword == "const") types &= of_value(value);
+    if (keyword == "enum" && value.is_array()) types &= either(value, of_value);
+    if ((keyword == "anyOf" || keyword == "oneOf") && value.is_array()) {
+      types &= either(value, inside);
+    }
+    if (keyword == "allOf" && value.is_array()) {
+      for (const Json& part : value.as_array()) types &= inside(part);
+    }
+    if (keyword == "$ref") {
+      const Json* found = find_definition(root, value);
+      if (found != nullptr) types &= inside(*found);
+    }
+    const bool is_of_strings = keyword == "minLength" || keyword == "maxLength" ||
+                               keyword == "pattern" || keyword == "format";
+    if (is_of_strings && (types & kStringType) != 0 && !schema.contains("type")) {
+      types &= kStringType;
+    }
+  }
+  return types;
+}
+
+}  // namespace
+
+Result<std::vector<KnownTool>> known_tools(const Json& tools) {
+  const Error error{ErrorCode::invalid_argument,
+                    R"(each of the tools must be {"type": "function", "function": {"name": …}})"};
+  if (!tools.is_array()) return error;
+  std::vector<KnownTool> known;
+  for (const Json& tool : tools.as_array()) {
+    const Json& function = tool["function"];
+    if (!function["name"].is_string()) return error;
+    KnownTool& one = known.emplace_back(KnownTool{.name = function["name"].as_string()});
+    const Json& parameters = function["parameters"];
+    const Json& properties = parameters["properties"];
+    if (!properties.is_object()) continue;
+    for (const auto& [name, schema] : properties.as_object()) {
+      const uint8_t types = types_of(schema, parameters, 0);
+      if (types == kStringType) {
+        one.text_parameters.push_back(name);
+      } else if (types != kAnyType && types != 0) {
+        one.mixed_parameters.push_back({name, types});
+      }
+    }
+  }
+  return known;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,43 @@
+// Answers, as JavaScript plans them and sessions write them. engine.d.ts describes what is bound
+// here.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "chat/answer_plan.h"
+#include "chat/chat_answer.h"
+#include "text/tokenizer.h"
+#include "wasm/values.h"
+
+namespace kinglet {
+
+// A planned answer. A session that writes it divides it.
+class EngineAnswer {
+ public:
+  // `is_divided`: it is the answer to a conversation; otherwise it is all text.
+  EngineAnswer(AnswerPlan plan, bool is_divided) : plan_(std::move(plan)) {
+    if (is_divided) answer_.emplace(plan_);
+  }
+
+  const AnswerPlan& plan() const { return plan_; }
+
+  // Returns what the text adds. `is_last`: the answer ends with it.
+  AnswerDelta push(std::string text, bool is_last);
+
+  // The same for tests, as fields of an EngineStep.
+  val read(const std::string& text, bool is_last);
+
+ private:
+  AnswerPlan plan_;
+  std::optional<ChatAnswer> answer_;
+};
+
+// Sets the fields of an EngineStep that say what a piece of an answer adds.
+void set_delta(val& fields, const AnswerDelta& delta);
+
+// Returns an EngineAnswer, or an error.
+val new_answer(const val& request, const Tokenizer& tokenizer);
+
+}  // namespace kinglet
