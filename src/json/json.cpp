@@ -37,9 +37,11 @@ struct Scientific {
     if (end == spelling.size()) return;
     std::string_view power = spelling.substr(end + 1);
     if (power.starts_with('+')) power.remove_prefix(1);
-    // A power that is too large for 64 bits is as good as infinite.
+    // A power beyond that is as good as infinite, and the sum must fit in 64 bits.
     constexpr int64_t kFarOut = int64_t{1} << 60;
-    exponent += parse_decimal<int64_t>(power).value_or(power.starts_with('-') ? -kFarOut : kFarOut);
+    const int64_t infinite = power.starts_with('-') ? -kFarOut : kFarOut;
+    const int64_t read = parse_decimal<int64_t>(power).value_or(infinite);
+    exponent += std::clamp(read, -kFarOut, kFarOut);
   }
 
   friend bool operator==(const Scientific&, const Scientific&) = default;

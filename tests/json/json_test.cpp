@@ -91,6 +91,8 @@ TEST(Json, ComparesValues) {
   EXPECT_EQ(parsed("-0"), parsed("0"));
   // Beyond the digits of a double.
   EXPECT_NE(parsed("12345678901234567890"), parsed("12345678901234567891"));
+  // The first one's power, with the zero of its 10, is beyond 64 bits.
+  EXPECT_NE(parsed("10e9223372036854775807"), parsed("1e-9223372036854775808"));
   EXPECT_NE(parsed("1"), parsed("-1"));
   EXPECT_NE(parsed("1"), parsed("true"));
   EXPECT_NE(parsed("{\"a\":null}"), parsed("{}"));
