@@ -82,10 +82,12 @@ Result<Value> length_of(const Value& of) {
 // or None, returns the value itself.
 Result<Value> deep_attribute(const Value& of, const Value* path, const Value* otherwise = nullptr) {
   if (path == nullptr || path->is(Kind::none)) return of;
+  constexpr size_t kOfPart = 8 * kOfItem;  // the work of making it and following it
   const Text dot(".");
   const List parts = path->is(Kind::text) ? split(path->as_text(), &dot, -1) : List{*path};
   Value value = of;
   for (const Value& part : parts) {
+    if (!Work::spend(kOfPart)) break;
     const bool is_number = part.is(Kind::text) && is_digit(part.as_bytes()[0]);
     const auto number = is_number ? read_whole(part.as_bytes()) : std::nullopt;
     KINGLET_ASSIGN(value, element(value, number ? Value::integer(*number) : part));
@@ -139,6 +141,7 @@ Result<Value> map_filter(Arguments& arguments) {
     of_item.positional.insert(of_item.positional.end(), arguments.positional.begin() + 2,
                               arguments.positional.end());
     KINGLET_ASSIGN(item, (*filter)(of_item));
+    if (!Work::make(item.n_own_bytes())) break;
   }
   return Value::generator(std::move(items));
 }

@@ -105,7 +105,7 @@ class Interpreter {
 
   Status check_work() const {
     if (!work_.is_too_much()) return {};
-    return too_much("goes through texts and lists that are too long");
+    return too_much("reads or makes texts and lists that are too long");
   }
 
   // Counts a value that an operation is about to read.
@@ -131,14 +131,12 @@ class Interpreter {
 
   // Counts a value that an operation has made.
   Status count_made(const Value& value) {
-    constexpr size_t kOfItem = 128;
     const bool is_text = value.is(Kind::text);
-    const size_t n_items = value.has_items()      ? value.items().size()
-                           : value.is(Kind::dict) ? value.entries().entries.size()
-                                                  : 0;
-    made_ += is_text ? value.as_text().size() : n_items * kOfItem;
-    if (made_ > kMostMade || n_items > kMostItems || (is_text && value.as_text().is_full())) {
-      return too_much("makes texts and lists that are too long");
+    const size_t n_items = value.n_inside();
+    Work::make(value.n_own_bytes());
+    KINGLET_TRY(check_work());
+    if (n_items > kMostItems || (is_text && value.as_text().is_full())) {
+      return too_much("makes a text or a list that is too long");
     }
     if (value.depth() > kMaxValueDepth) return refusal("too many lists are in lists");
     return is_text ? check_address(value.as_text()) : Status();
@@ -695,7 +693,6 @@ class Interpreter {
   uint64_t n_scopes_ = 0;
   size_t n_steps_ = 0;
   Work work_;
-  size_t made_ = 0;
   int depth_ = 0;
   bool has_line_ = false;
 };

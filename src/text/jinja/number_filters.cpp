@@ -140,7 +140,8 @@ Result<Value> round_filter(Arguments& arguments) {
 Result<Value> sum_of(const List& values, const Value& start) {
   if (start.is(Kind::text)) return refusal("sum: texts are not added");
   Value sum = start;
-  if (!start.is(Kind::list)) {
+  // A sequence grows in place: adding them one by one would copy all of it each time.
+  if (!start.is_sequence()) {
     for (const Value& value : values) {
       KINGLET_ASSIGN(sum, add(sum, value));
     }
@@ -148,11 +149,13 @@ Result<Value> sum_of(const List& values, const Value& start) {
   }
   List items = start.items();
   for (const Value& value : values) {
-    if (!value.is(Kind::list)) return refusal(cat("sum: ", value.type_name(), " is no list"));
+    if (value.kind() != start.kind()) {
+      return refusal(cat("sum: ", value.type_name(), " is no ", start.type_name()));
+    }
     items.insert(items.end(), value.items().begin(), value.items().end());
     if (items.size() > kMostItems) return refusal("sum: the list grows too long");
   }
-  return Value::list(std::move(items));
+  return start.is(Kind::list) ? Value::list(std::move(items)) : Value::tuple(std::move(items));
 }
 
 }  // namespace kinglet::jinja

@@ -20,8 +20,9 @@ Result<Value> checked(bool overflows, int64_t value) {
 
 // Returns a text, list or tuple, repeated `n` times.
 Result<Value> repeat(const Value& value, int64_t n) {
-  const auto times = static_cast<size_t>(std::max<int64_t>(n, 0));
   const size_t size = value.is(Kind::text) ? value.as_text().size() : value.items().size();
+  // Nothing can be repeated more often than could be counted.
+  const auto times = size == 0 ? 0 : static_cast<size_t>(std::max<int64_t>(n, 0));
   const size_t most = value.is(Kind::text) ? Text::kMostBytes : kMostItems;
   if (times > 0 && size > most / times) return refusal("a repetition is too long");
   if (value.is(Kind::text)) {

@@ -183,6 +183,15 @@ void Value::Content::count(const Value& value) {
   holds_space = holds_space || value.is(Kind::space) || value.holds_space();
 }
 
+size_t Value::n_inside() const {
+  return has_items() ? items().size() : is(Kind::dict) ? entries().entries.size() : 0;
+}
+
+size_t Value::n_own_bytes() const {
+  constexpr size_t kBytesOfItem = 128;
+  return is(Kind::text) ? as_text().size() : n_inside() * kBytesOfItem;
+}
+
 Value Value::undefined(std::string_view what) { return {Kind::undefined, {.text = Text(what)}}; }
 
 Value Value::none() {

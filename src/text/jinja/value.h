@@ -145,6 +145,10 @@ class Value {
   size_t depth() const { return content_ ? content_->depth : 0; }
   // About how many bytes an operation reads that looks at all of the value.
   size_t weight() const { return content_ ? content_->weight : 0; }
+  // The number of items or entries.
+  size_t n_inside() const;
+  // About how many bytes the value itself takes, besides the values in it.
+  size_t n_own_bytes() const;
   bool holds_space() const { return content_ && content_->holds_space; }
 
   // Python's truth value.

@@ -1,5 +1,5 @@
-// Counts the work of the template that a thread runs: what takes time in functions that cannot
-// fail, such as comparing two values.
+// Counts the work of the template that a thread runs, and the memory of what it makes: what takes
+// time and memory in functions that cannot fail, such as comparing two values.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,9 @@ namespace kinglet::jinja {
 
 // The most work of a run. A unit takes at most about a fifth of a nanosecond: a byte is read.
 constexpr uint64_t kMostWork = 1ULL << 33;
+
+// The most bytes of all texts and lists that a run makes.
+constexpr uint64_t kMostMade = 1ULL << 28;
 
 class Work {
  public:
@@ -26,13 +29,21 @@ class Work {
     return !current_->is_too_much();
   }
 
-  bool is_too_much() const { return n_ > kMostWork; }
+  // Counts a value that was made. Returns false as spend() does.
+  static bool make(size_t n_bytes) {
+    if (current_ == nullptr) return true;
+    current_->n_made_ += n_bytes;
+    return !current_->is_too_much();
+  }
+
+  bool is_too_much() const { return n_ > kMostWork || n_made_ > kMostMade; }
 
  private:
   static thread_local Work* current_;
 
   Work* before_;
   uint64_t n_ = 0;
+  uint64_t n_made_ = 0;
 };
 
 inline thread_local Work* Work::current_ = nullptr;

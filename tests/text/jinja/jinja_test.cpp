@@ -132,6 +132,7 @@ TEST(Jinja, EndsWhateverATemplateDoes) {
                     "{{ y }}{{ y }}{{ y }}{{ y }}{{ y }}{{ y }}{% endfor %}")
                 .find("writes more than"),
             std::string::npos);
+  EXPECT_EQ(text_of("{{ '' * 9223372036854775807 }}{{ [] * 9223372036854775807 }}"), "[]");
   EXPECT_NE(text_of("{{ range(999999) }}").find("more than 100000"), std::string::npos);
   EXPECT_NE(text_of("{{ range(9223372036854775807) }}").find("more than 100000"),
             std::string::npos);
@@ -158,6 +159,11 @@ TEST(Jinja, EndsWhateverATemplateMakes) {
   ends_with("{{ ([('ab' * 4000000)] * 100000) | map('upper') | list | length }}", "too long");
   ends_with("{% for i in range(999) %}{{ ('a' * 99999) | list | length }}{% endfor %}", "too long");
   ends_with("{{ ('a' * 2000000) | list }}", "too long");
+  ends_with("{{ ([[1]] * 1000) | map('batch', 100000, 0) | list | length }}", "too long");
+  ends_with("{{ (['a'] * 1000) | map('replace', 'a', 'b' * 4000000) | list | length }}",
+            "too long");
+  ends_with("{{ ([(1, 2, 3)] * 1000000) | sum(start=()) | length }}", "too long");
+  ends_with("{{ ([1] * 1000) | map(attribute='.' * 100000, default={}) | list }}", "too long");
   ends_with(
       "{% set ns = namespace(x=1) %}{% for i in range(9999) %}{% set ns.x = [ns.x] %}"
       "{% endfor %}{{ ns.x }}",
