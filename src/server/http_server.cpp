@@ -135,6 +135,13 @@ std::string base64(std::span<const float> numbers) {
   return out;
 }
 
+// Makes the library send an answer as it is. Compressing it would take longer than sending it. And
+// the library would cut answers that are no files, and put together any number of ranges in memory.
+void ask_for_all(httplib::Request& request) {
+  request.headers.erase("Accept-Encoding");
+  request.ranges.clear();
+}
+
 using Preparation = std::function<void(httplib::Request&)>;
 
 // Reads a request and answers it, with the library's function, whose parameters depend on the
@@ -190,7 +197,11 @@ void HttpServer::set_handlers() {
     return guard(request, response);
   });
   set_error_handler([](const httplib::Request& request, httplib::Response& response) {
-    if (response.body.empty()) set_error(response, library_error(request, response.status));
+    if (!response.body.empty()) return;
+    // The library refuses damaged headers by itself, before a request is prepared. The request is a
+    // variable of the library, and not const there.
+    ask_for_all(const_cast<httplib::Request&>(request));
+    set_error(response, library_error(request, response.status));
   });
   set_exception_handler([](const httplib::Request&, httplib::Response& response,
                            std::exception_ptr) {  // NOLINT(performance-unnecessary-value-param)
@@ -239,14 +250,7 @@ bool HttpServer::process_and_close_socket(socket_t socket) {
   threads_->make_room_if_needed();
   current_connection = &connection;
   log_details.clear();
-  const auto prepare = [](httplib::Request& request) {
-    // Compressing answers would take longer than sending them.
-    request.headers.erase("Accept-Encoding");
-    // The library would cut answers that are no files, and put together any number of ranges in
-    // memory.
-    request.ranges.clear();
-  };
-  const bool ok = process(*this, &HttpServer::process_request, connection, prepare);
+  const bool ok = process(*this, &HttpServer::process_request, connection, ask_for_all);
   current_connection = nullptr;
   connection.finish();
   return ok;

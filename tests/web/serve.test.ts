@@ -531,6 +531,9 @@ describe('the server', () => {
     expect(part.headers.get('content-type')).toBe('text/javascript');
     expect(await part.text()).toBe('defgh');
     expect((await ask(`bytes=${String(bytes.length)}-`)).status).toBe(416);
+    const damaged = await ask('bytes=10-20,30-0');
+    expect(damaged.status).toBe(416);
+    expect(await damaged.json()).toHaveProperty('error.message');
     expect(await (await ask(undefined, 'empty.txt')).text()).toBe('');
     const head = await ask(undefined, 'large.js', 'HEAD');
     expect(head.headers.get('content-length')).toBe(String(bytes.length));
