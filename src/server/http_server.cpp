@@ -381,9 +381,10 @@ void HttpServer::log(const httplib::Request& request, const httplib::Response& r
   const bool is_known =
       std::find(std::begin(kPaths), std::end(kPaths), request.path) != std::end(kPaths);
   metrics_.count_answer(is_known ? request.path : "other", response.status);
+  if (options_.log == nullptr) return;
   const double seconds =
       current_connection == nullptr ? 0 : seconds_since(current_connection->begin());
-  std::fprintf(stderr, "%s %s %s %d%s, %.3f s\n", request.remote_addr.c_str(),
+  std::fprintf(options_.log, "%s %s %s %d%s, %.3f s\n", request.remote_addr.c_str(),
                in_quotes(request.method).c_str(), in_quotes(request.path).c_str(), response.status,
                log_details.c_str(), seconds);
 }

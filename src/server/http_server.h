@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -33,6 +34,7 @@ struct HttpOptions {
   size_t n_threads = 0;               // connections that are served at a time
   std::string page;                   // folder of a page to be served; "": none
   Decoder decode;                     // of pictures; empty: the model reads none
+  std::FILE* log = stderr;            // gets a line for each request; null: no log
 };
 
 class ConnectionThreads;
