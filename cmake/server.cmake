@@ -46,10 +46,6 @@ endif()
 file(GLOB server_sources CONFIGURE_DEPENDS src/server/*.cpp)
 list(FILTER server_sources EXCLUDE REGEX ${other_systems})
 add_library(kinglet_server STATIC ${server_sources})
-if(KINGLET_SANITIZE MATCHES undefined)
-  # This check needs RTTI, which the core does not have.
-  target_compile_options(kinglet_server PRIVATE -fno-sanitize=vptr)
-endif()
 target_link_libraries(kinglet_server PUBLIC kinglet_core kinglet_server_libraries
                       PRIVATE kinglet_options)
 compile_in_groups(kinglet_server 100000)
