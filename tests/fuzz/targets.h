@@ -24,12 +24,17 @@ void bpe(Bytes input);            // text to byte-level tokens and back, every p
 void wordpiece(Bytes input);      // text to WordPiece tokens and back
 void unigram(Bytes input);        // text to unigram tokens and back
 void chat_template(Bytes input);  // templates and conversations
+void jinja_program(Bytes input);  // valid programs in the language of templates
 void answer(Bytes input);         // answers of models, with thoughts and calls of tools
 void grammar(Bytes input);        // grammars, and ways through them
 void sampler(Bytes input);        // options and logits
 void state(Bytes input);          // saved sessions, damaged
 void model(Bytes input);          // whole files, loaded and run
 void vision(Bytes input);         // picture readers, and pictures
+void picture(Bytes input);        // picture files
+void hub(Bytes input);            // addresses on the hub, and its listings
+void server(Bytes input);         // a server's connections
+void request(Bytes input);        // requests to a server
 
 struct Target {
   std::string_view name;
@@ -49,12 +54,19 @@ constexpr Target kTargets[] = {
     {"wordpiece", wordpiece},
     {"unigram", unigram},
     {"chat_template", chat_template},
+    {"jinja_program", jinja_program},
     {"answer", answer},
     {"grammar", grammar},
     {"sampler", sampler},
     {"state", state},
     {"model", model},
     {"vision", vision},
+    {"picture", picture},
+    {"hub", hub},
+#ifdef KINGLET_SERVER
+    {"server", server},
+    {"request", request},
+#endif
 };
 
 // The program that runs the targets defines what a report does: it ends the program, or fails the
