@@ -12,6 +12,7 @@ namespace kinglet::fuzz {
 
 using Bytes = std::span<const uint8_t>;
 
+void json(Bytes input);           // JSON, read and printed
 void gguf(Bytes input);           // headers, whole and in pieces
 void vocabulary(Bytes input);     // tokenizers that a header describes
 void dequantize(Bytes input);     // blocks of every type
@@ -42,6 +43,7 @@ struct Target {
 };
 
 constexpr Target kTargets[] = {
+    {"json", json},
     {"gguf", gguf},
     {"vocabulary", vocabulary},
     {"dequantize", dequantize},
