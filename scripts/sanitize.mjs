@@ -1,9 +1,11 @@
 // npm run sanitize: runs the native tests under AddressSanitizer and UndefinedBehaviorSanitizer,
-// and those that use several threads under ThreadSanitizer. The first build compiles
-// the core with clang and its warnings, and also builds the fuzzers (see fuzz.mjs).
+// and those that use several threads under ThreadSanitizer. Then it runs `kinglet serve` under the
+// first two. The first build compiles everything with clang and its warnings, and also builds the
+// fuzzers (see fuzz.mjs).
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { inShares, runGoogleTests } from './googletest.mjs';
-import { cmakeBuild, fail, run } from './tools.mjs';
+import { cmakeBuild, fail, root, run } from './tools.mjs';
 
 const clang = ['-DCMAKE_C_COMPILER=clang-19', '-DCMAKE_CXX_COMPILER=clang++-19'];
 const options = [
@@ -46,7 +48,7 @@ function buildForThreads() {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   run('scripts/setup', ['native', 'sanitize']);
-  buildSanitized(['kinglet_tests', 'kinglet_fuzzers']);
+  buildSanitized(['kinglet', 'kinglet_tests', 'kinglet_fuzzers']);
   buildForThreads();
   const sound = await runGoogleTests(
     'sanitize',
@@ -61,4 +63,9 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
     inShares({ command: ['build/sanitize-thread/tests/kinglet_tests'], filter: threadTests }),
   );
   if (!sound || !threadsSound) fail('a sanitizer or a test under it found something');
+  run(
+    process.execPath,
+    ['node_modules/vitest/vitest.mjs', 'run', 'tests/web/serve-soundly.test.ts'],
+    { env: { ...sanitizerEnvironment, KINGLET_PROGRAM: join(root, 'build/sanitize/kinglet') } },
+  );
 }
