@@ -17,6 +17,7 @@ const allowed = {
   schema: ['base', 'json', 'text'],
   session: ['base', 'tensor', 'gguf', 'kernels', 'kv', 'model', 'json', 'text', 'vision'],
   chat: ['base', 'json', 'text', 'schema', 'session'],
+  openai: ['base', 'gguf', 'json', 'text', 'model', 'vision', 'schema', 'session', 'chat'],
 };
 const layers = Object.keys(allowed);
 allowed.server = layers;

@@ -57,7 +57,7 @@ ApiStatus Answering::advance(std::vector<Json>& chunks) {
     next_check_ = Clock::now() + kTick;
   }
   if (event->error) return told_error(*event->error);
-  writer_->read(*event, chunks);
+  writer_->read(event->step, event->n_cached, chunks);
   if (event->is_last()) job_ = nullptr;
   return {};
 }
@@ -77,10 +77,10 @@ ApiResult<EncodingJob::Rows> encode(Scheduler& scheduler, std::vector<std::vecto
       scheduler, std::make_shared<EncodingJob>(std::move(texts), pooling), patience);
 }
 
-ApiResult<PictureJob::Parts> read_picture(Scheduler& scheduler, Picture picture,
-                                          const Patience& patience) {
-  return result_of<PictureJob::Parts>(scheduler, std::make_shared<PictureJob>(std::move(picture)),
-                                      patience);
+ApiResult<PictureParts> read_picture(Scheduler& scheduler, Picture picture,
+                                     const Patience& patience) {
+  return result_of<PictureParts>(scheduler, std::make_shared<PictureJob>(std::move(picture)),
+                                 patience);
 }
 
 }  // namespace kinglet::server

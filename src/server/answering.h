@@ -4,9 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "server/answer_writer.h"
-#include "server/api_error.h"
-#include "server/patience.h"
+#include "server/api.h"
 #include "server/scheduler.h"
 
 namespace kinglet::server {
@@ -49,7 +47,7 @@ ApiResult<EncodingJob::Rows> encode(Scheduler& scheduler, std::vector<std::vecto
                                     Pooling pooling, const Patience& patience);
 
 // Waits for the parts that show a picture to the text model, and returns them.
-ApiResult<PictureJob::Parts> read_picture(Scheduler& scheduler, Picture picture,
-                                          const Patience& patience);
+ApiResult<PictureParts> read_picture(Scheduler& scheduler, Picture picture,
+                                     const Patience& patience);
 
 }  // namespace kinglet::server

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/api_error.h"
+#include "server/api.h"
 
 namespace kinglet::server {
 

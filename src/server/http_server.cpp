@@ -6,8 +6,8 @@
 
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "server/api.h"
 #include "server/connection_threads.h"
-#include "server/encoding_request.h"
 #include "server/page_files.h"
 #include "server/sockets.h"
 #include "text/chat_keys.h"
@@ -116,25 +116,6 @@ bool stream_next(Streaming& streaming, httplib::DataSink& sink) {
   return true;
 }
 
-// Returns the Base64 of the floats' bytes as they are in memory: little-endian.
-std::string base64(std::span<const float> numbers) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const auto* bytes = reinterpret_cast<const unsigned char*>(numbers.data());
-  const size_t n = numbers.size_bytes();
-  std::string out;
-  for (size_t i = 0; i < n; i += 3) {
-    const size_t left = n - i;
-    const uint32_t bits = static_cast<uint32_t>(bytes[i]) << 16 |
-                          (left > 1 ? static_cast<uint32_t>(bytes[i + 1]) << 8 : 0) |
-                          (left > 2 ? bytes[i + 2] : 0);
-    for (size_t digit = 0; digit < 4; ++digit) {
-      out += digit <= left ? kDigits[bits >> (18 - 6 * digit) & 63] : '=';
-    }
-  }
-  return out;
-}
-
 // Makes the library send an answer as it is. Compressing it would take longer than sending it. And
 // the library would cut answers that are no files, and put together any number of ranges in memory.
 void ask_for_all(httplib::Request& request) {
@@ -170,12 +151,6 @@ using Preparation = std::function<void(httplib::Request&)>;
   bool is_closed = false;
   return (server.*function)(connection, remote_ip, remote_port, local_ip, local_port,
                             /*close_connection=*/true, is_closed, prepare);
-}
-
-size_t count_tokens(const std::vector<std::vector<TokenId>>& texts) {
-  size_t n = 0;
-  for (const auto& text : texts) n += text.size();
-  return n;
 }
 
 }  // namespace
@@ -264,7 +239,7 @@ void HttpServer::add_routes() {
     set_json(response, 200, R"({"status":"ok"})");
   });
   Get("/v1/models", [this](const httplib::Request&, httplib::Response& response) {
-    set_json(response, 200, print(model_list()));
+    set_json(response, 200, print(model_.list()));
   });
   Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
     response.set_content(metrics_.print(), "text/plain; version=0.0.4");
@@ -392,19 +367,7 @@ void HttpServer::log(const httplib::Request& request, const httplib::Response& r
 // --- Answers
 // ---------------------------------------------------------------------------------------
 
-Json HttpServer::model_list() const {
-  const auto chat_template = model_.model().header().get_string(kChatTemplateKey, "");
-  const bool can_chat = chat_template.ok() && !chat_template.value().empty();
-  return {{"object", "list"},
-          {"data", Json::array({Json{{"id", model_.name()},
-                                     {"object", "model"},
-                                     {"created", 0},
-                                     {"owned_by", "kinglet"},
-                                     {"context_length", model_.n_ctx()},
-                                     {"can_chat", can_chat}}})}};
-}
-
-ApiResult<PictureJob::Parts> HttpServer::look(const std::string& file, const Patience& patience) {
+ApiResult<PictureParts> HttpServer::look(const std::string& file, const Patience& patience) {
   std::unique_lock lock(open_picture_, std::defer_lock);
   while (!lock.try_lock_for(kTimeToTry)) KINGLET_TRY(patience());
   ApiStatus waiting;
@@ -461,52 +424,27 @@ ApiStatus HttpServer::answer_generation(Exchange& exchange,
 }
 
 ApiStatus HttpServer::answer_embeddings(Exchange& exchange) {
-  KINGLET_ASSIGN(EmbeddingRequest request,
+  KINGLET_ASSIGN(const EmbeddingRequest request,
                  read_embedding_request(exchange.body, model_, exchange.patience));
-  const size_t n_tokens = count_tokens(request.texts);
-  KINGLET_ASSIGN(EncodingJob::Rows rows,
-                 encode(scheduler_, std::move(request.texts), request.pooling, exchange.patience));
-  metrics_.encoded_tokens += n_tokens;
-  Json data = Json::array();
-  for (std::vector<float>& row : rows) {
-    if (request.dimensions > 0) row.resize(request.dimensions);
-    normalize_length(row);
-    Json vector = request.in_base64 ? Json(base64(row)) : Json(Json::Array(row.begin(), row.end()));
-    data.push_back(
-        {{"object", "embedding"}, {"index", data.size()}, {"embedding", std::move(vector)}});
-  }
-  set_json(exchange.response, 200,
-           print(Json{{"object", "list"},
-                      {"data", std::move(data)},
-                      {"model", request.model},
-                      {"usage", {{"prompt_tokens", n_tokens}, {"total_tokens", n_tokens}}}}));
+  KINGLET_ASSIGN(EncodingJob::Rows rows, encode(exchange, request.texts, request.pooling));
+  set_json(exchange.response, 200, print(embedding_answer(request, std::move(rows))));
   return {};
 }
 
 ApiStatus HttpServer::answer_rerank(Exchange& exchange) {
-  KINGLET_ASSIGN(RerankRequest request,
+  KINGLET_ASSIGN(const RerankRequest request,
                  read_rerank_request(exchange.body, model_, exchange.patience));
-  const size_t n_tokens = count_tokens(request.texts);
-  KINGLET_ASSIGN(EncodingJob::Rows rows,
-                 encode(scheduler_, std::move(request.texts), Pooling::rank, exchange.patience));
-  metrics_.encoded_tokens += n_tokens;
-  std::vector<size_t> order(rows.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return rows[a].front() != rows[b].front() ? rows[a].front() > rows[b].front() : a < b;
-  });
-  order.resize(request.n_top);
-  Json results = Json::array();
-  for (const size_t i : order) {
-    Json result = {{"index", i}, {"relevance_score", rows[i].front()}};
-    if (!request.documents.empty()) result["document"] = {{"text", request.documents[i]}};
-    results.push_back(std::move(result));
-  }
-  set_json(exchange.response, 200,
-           print(Json{{"model", request.model},
-                      {"results", std::move(results)},
-                      {"usage", {{"prompt_tokens", n_tokens}, {"total_tokens", n_tokens}}}}));
+  KINGLET_ASSIGN(const EncodingJob::Rows rows, encode(exchange, request.texts, Pooling::rank));
+  set_json(exchange.response, 200, print(rerank_answer(request, rows)));
   return {};
+}
+
+ApiResult<EncodingJob::Rows> HttpServer::encode(const Exchange& exchange,
+                                                const std::vector<std::vector<TokenId>>& texts,
+                                                Pooling pooling) {
+  auto rows = server::encode(scheduler_, texts, pooling, exchange.patience);
+  if (rows.ok()) metrics_.encoded_tokens += count_tokens(texts);
+  return rows;
 }
 
 }  // namespace kinglet::server

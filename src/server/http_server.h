@@ -12,12 +12,12 @@
 #include <string>
 
 #include "server/answering.h"
+#include "server/api.h"
 #include "server/connection.h"
 #include "server/guard.h"
 #include "server/metrics.h"
 #include "server/open_connections.h"
 #include "server/scheduler.h"
-#include "server/served_model.h"
 
 namespace kinglet::server {
 
@@ -90,8 +90,10 @@ class HttpServer : private httplib::Server {
                               std::unique_ptr<AnswerWriter> writer);
   ApiStatus answer_embeddings(Exchange& exchange);
   ApiStatus answer_rerank(Exchange& exchange);
-  ApiResult<PictureJob::Parts> look(const std::string& file, const Patience& patience);
-  Json model_list() const;
+  ApiResult<PictureParts> look(const std::string& file, const Patience& patience);
+  ApiResult<EncodingJob::Rows> encode(const Exchange& exchange,
+                                      const std::vector<std::vector<TokenId>>& texts,
+                                      Pooling pooling);
 
   const HttpOptions options_;
   const ServedModel& model_;

@@ -15,8 +15,8 @@
 #include "base/cancellation.h"
 #include "base/result.h"
 #include "model/pooling.h"
+#include "server/api.h"
 #include "session/generation.h"
-#include "vision/image_part.h"
 #include "vision/pixels.h"
 
 namespace kinglet::server {
@@ -50,7 +50,7 @@ struct GenerationEvent {
   uint32_t n_cached = 0;  // tokens of the prompt that were not computed again
   std::optional<Error> error = {};
 
-  bool is_last() const { return error || step.finish != FinishReason::none; }
+  bool is_last() const { return error || step.is_last(); }
 };
 
 // One answer to one prompt.
@@ -132,10 +132,8 @@ class EncodingJob : public ResultJob<std::vector<std::vector<float>>> {
 };
 
 // Computes the parts that show a picture to a text model.
-class PictureJob : public ResultJob<std::shared_ptr<const std::vector<ImagePart>>> {
+class PictureJob : public ResultJob<PictureParts> {
  public:
-  using Parts = std::shared_ptr<const std::vector<ImagePart>>;
-
   explicit PictureJob(Picture picture) : picture_(std::move(picture)) {}
 
   // Moves the picture out: only the code that begins the job needs it, once.

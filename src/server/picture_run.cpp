@@ -40,11 +40,11 @@ Status PictureRun::start() {
 // Gives the job the kept result of an equal picture. Returns false if there is none.
 bool PictureRun::find_kept() {
   const uint64_t checksum = checksum_of(reader_->parts());
-  const auto known = std::find_if(kept_.begin(), kept_.end(), [&](const PictureJob::Parts& parts) {
+  const auto known = std::find_if(kept_.begin(), kept_.end(), [&](const PictureParts& parts) {
     return checksum_of(*parts) == checksum;
   });
   if (known == kept_.end()) return false;
-  PictureJob::Parts parts = std::move(*known);
+  PictureParts parts = std::move(*known);
   kept_.erase(known);
   kept_.push_front(parts);
   tell(std::move(parts));
@@ -65,10 +65,10 @@ void PictureRun::advance() {
 }
 
 // Keeps the parts, and drops those that were not used for longest if there are too many.
-void PictureRun::keep(PictureJob::Parts parts) {
+void PictureRun::keep(PictureParts parts) {
   kept_.push_front(std::move(parts));
   size_t n_bytes = 0;
-  for (const PictureJob::Parts& each : kept_) n_bytes += bytes_of(*each);
+  for (const PictureParts& each : kept_) n_bytes += bytes_of(*each);
   for (; n_bytes > kMostKept; kept_.pop_back()) n_bytes -= bytes_of(*kept_.back());
 }
 
@@ -77,7 +77,7 @@ void PictureRun::abandon(const Error& error) {
   if (is_busy()) tell(error);
 }
 
-void PictureRun::tell(Result<PictureJob::Parts> result) {
+void PictureRun::tell(Result<PictureParts> result) {
   std::exchange(job_, nullptr)->tell(std::move(result));
 }
 

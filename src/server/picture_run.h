@@ -39,15 +39,15 @@ class PictureRun {
  private:
   Status start();
   bool find_kept();
-  void keep(PictureJob::Parts parts);
-  void tell(Result<PictureJob::Parts> result);
+  void keep(PictureParts parts);
+  void tell(Result<PictureParts> result);
 
   const VisionModel* model_;
   ThreadPool& pool_;
   Metrics& metrics_;
   std::optional<ImageReader> reader_;
   std::shared_ptr<PictureJob> job_;
-  std::deque<PictureJob::Parts> kept_;  // the last used first
+  std::deque<PictureParts> kept_;  // the last used first
 };
 
 }  // namespace kinglet::server

@@ -70,6 +70,8 @@ struct GenerationStep {
   float logprob = 0;
   std::vector<Candidate> top;
   FinishReason finish = FinishReason::none;  // set by the last step, which carries no token
+
+  bool is_last() const { return finish != FinishReason::none; }
 };
 
 // At the end, the session contains the prompt and the sampled tokens, as far as they fit. The last

@@ -122,7 +122,7 @@ class RunningServer {
  private:
   LanguageModel loaded_;
   std::optional<VisionModel> vision_;
-  server::ServedModel model_;
+  openai::ServedModel model_;
   ThreadPool pool_{1};
   server::Metrics metrics_;
   std::unique_ptr<server::Scheduler> scheduler_;

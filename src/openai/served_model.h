@@ -9,13 +9,13 @@
 
 #include "base/result.h"
 #include "json/json.h"
-#include "server/api_error.h"
+#include "openai/api_error.h"
 #include "session/language_model.h"
 #include "session/sampler.h"
 #include "text/answer/answer_format.h"
 #include "text/chat_template.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 
 // Does not change after construction: may be used on any thread.
 class ServedModel {
@@ -43,6 +43,9 @@ class ServedModel {
   // Renders a conversation as text. `variables` are those of chat_variables().
   ApiResult<ChatText> lay_out(const Json& variables, bool has_tools) const;
 
+  // The answer to GET /v1/models.
+  Json list() const;
+
   // Fails if the model makes vectors or scores, and no text.
   ApiStatus check_makes_text() const;
 
@@ -57,4 +60,4 @@ class ServedModel {
   AnswerFormat format_with_tools_;
 };
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

@@ -1,9 +1,9 @@
 #include <utility>
 
-#include "server/generation_request.h"
-#include "server/shared_fields.h"
+#include "openai/generation_request.h"
+#include "openai/shared_fields.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 namespace {
 
 constexpr uint32_t kUsualTokens = 16;
@@ -50,4 +50,4 @@ ApiResult<GenerationRequest> read_completion_request(const Json& body, const Ser
   return request;
 }
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

@@ -1,11 +1,11 @@
-#include "server/tools.h"
+#include "openai/tools.h"
 
 #include <string_view>
 #include <utility>
 
 #include "base/format.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 namespace {
 
 constexpr std::string_view kMark = "<tool_call>";
@@ -145,4 +145,4 @@ std::string spell_call(const std::string& name, const std::string& arguments) {
   return cat(kMark, "\n{\"name\": ", print(name), ", \"arguments\": ", arguments, "}\n", kEndMark);
 }
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

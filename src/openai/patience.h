@@ -3,9 +3,9 @@
 
 #include <functional>
 
-#include "server/api_error.h"
+#include "openai/api_error.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 
 // Checks whether to go on with a request. Fails when the client has gone, the time is up or the
 // server gives up. It is called between the steps of all work on a request.
@@ -13,4 +13,4 @@ using Patience = std::function<ApiStatus()>;
 
 inline ApiStatus endless_patience() { return {}; }
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

@@ -2,14 +2,14 @@
 #include <utility>
 
 #include "base/format.h"
-#include "server/generation_request.h"
-#include "server/messages.h"
-#include "server/picture_parts.h"
-#include "server/shared_fields.h"
-#include "server/tools.h"
+#include "openai/generation_request.h"
+#include "openai/messages.h"
+#include "openai/picture_parts.h"
+#include "openai/shared_fields.h"
+#include "openai/tools.h"
 #include "session/image_prompt.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 namespace {
 
 // Reads the variables of the template other than messages and tools.
@@ -117,7 +117,7 @@ ApiStatus encode_with_pictures(const ChatText& laid_out, const GivenPictures& pi
                                const ServedModel& model, const Look& look, ChatRequest& request) {
   std::vector<std::vector<ImagePart>> parts;
   for (const std::string& file : pictures.files) {
-    KINGLET_ASSIGN(const PictureJob::Parts seen, look(file));
+    KINGLET_ASSIGN(const PictureParts seen, look(file));
     parts.push_back(*seen);
   }
   KINGLET_ASSIGN(ImagePrompt prompt,
@@ -183,4 +183,4 @@ ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& mo
   return request;
 }
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

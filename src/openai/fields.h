@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "json/json.h"
-#include "server/api_error.h"
+#include "openai/api_error.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 
 class Fields {
  public:
@@ -59,4 +59,4 @@ class Fields {
 // is.
 ApiError wrong_value(const std::string& name, const Json& found, std::string_view expected);
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

@@ -10,11 +10,11 @@
 
 #include "chat/chat_answer.h"
 #include "json/json.h"
-#include "server/generation_request.h"
-#include "server/job.h"
+#include "openai/generation_request.h"
+#include "session/generation.h"
 #include "text/tokenizer.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 
 // Returns random letters and digits. Mistral's template requires ids of calls to have nine.
 std::string random_name(size_t length);
@@ -38,8 +38,9 @@ class AnswerWriter {
   void begin_choice(const GenerationPrompt& prompt, bool is_first_of_prompt, uint32_t index,
                     std::vector<Json>& chunks);
 
-  // Adds the next step of the choice to the answer and to `chunks`.
-  void read(const GenerationEvent& event, std::vector<Json>& chunks);
+  // Adds the next step of the choice to the answer and to `chunks`. `n_cached`: tokens of the
+  // prompt that were not computed again.
+  void read(const GenerationStep& step, uint32_t n_cached, std::vector<Json>& chunks);
 
   // The whole answer.
   Json whole() const;
@@ -54,7 +55,7 @@ class AnswerWriter {
                std::string_view object, std::string_view chunk_object);
 
   virtual void begin(const GenerationPrompt& prompt, std::vector<Json>& chunks) = 0;
-  virtual void add(const GenerationEvent& event, std::vector<Json>& chunks) = 0;
+  virtual void add(const GenerationStep& step, std::vector<Json>& chunks) = 0;
 
   const GenerationRequest& request() const { return request_; }
   bool measures() const { return request_.options.n_logprobs.has_value(); }
@@ -90,7 +91,7 @@ class ChatWriter : public AnswerWriter {
 
  private:
   void begin(const GenerationPrompt& prompt, std::vector<Json>& chunks) override;
-  void add(const GenerationEvent& event, std::vector<Json>& chunks) override;
+  void add(const GenerationStep& step, std::vector<Json>& chunks) override;
   Json add_delta(const AnswerDelta& added);
   Json add_call(const CallDelta& added);
 
@@ -106,11 +107,11 @@ class CompletionWriter : public AnswerWriter {
 
  private:
   void begin(const GenerationPrompt& prompt, std::vector<Json>& chunks) override;
-  void add(const GenerationEvent& event, std::vector<Json>& chunks) override;
+  void add(const GenerationStep& step, std::vector<Json>& chunks) override;
   Json no_logprobs() const;
   void tell(const std::string& text, Json logprobs, Json finish, std::vector<Json>& chunks);
 
   size_t offset_ = 0;  // characters of the echo and of the tokens so far
 };
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

@@ -1,14 +1,14 @@
-#include "server/encoding_request.h"
+#include "openai/encoding_request.h"
 
 #include <utility>
 
 #include "base/format.h"
 #include "model/pooling.h"
-#include "server/fields.h"
-#include "server/shared_fields.h"
+#include "openai/fields.h"
+#include "openai/shared_fields.h"
 #include "session/encoder_input.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 namespace {
 
 ApiStatus read_pooling(Fields& fields, const ServedModel& model, EmbeddingRequest& request) {
@@ -122,4 +122,4 @@ ApiResult<RerankRequest> read_rerank_request(const Json& body, const ServedModel
   return request;
 }
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "server/fields.h"
-#include "server/generation_request.h"
+#include "openai/fields.h"
+#include "openai/generation_request.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 
 // Reads the fields that say how tokens are sampled, where texts end, how many choices to make, and
 // whether to stream them.
@@ -26,4 +26,4 @@ ApiResult<std::vector<std::vector<TokenId>>> read_texts(
     Fields& fields, const std::string& name, const ServedModel& model, size_t most,
     const std::function<ApiResult<std::vector<TokenId>>(const std::string&)>& encode);
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

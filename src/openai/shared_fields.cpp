@@ -1,4 +1,4 @@
-#include "server/shared_fields.h"
+#include "openai/shared_fields.h"
 
 #include <limits>
 #include <random>
@@ -8,7 +8,7 @@
 #include "base/format.h"
 #include "session/stop_strings.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 namespace {
 
 ApiStatus read_sampling(Fields& fields, SamplerOptions& sampler) {
@@ -161,4 +161,4 @@ ApiResult<std::vector<std::vector<TokenId>>> read_texts(
   return texts;
 }
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

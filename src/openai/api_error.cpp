@@ -1,8 +1,8 @@
-#include "server/api_error.h"
+#include "openai/api_error.h"
 
 #include "json/json.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 
 ApiError invalid(std::string message, std::string param) {
   return {.message = std::move(message), .param = std::move(param)};
@@ -37,4 +37,4 @@ std::string to_json(const ApiError& error) {
                       {"code", text_or_null(error.code)}}}});
 }
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

@@ -7,11 +7,11 @@
 
 #include "json/json.h"
 #include "model/pooling.h"
-#include "server/api_error.h"
-#include "server/patience.h"
-#include "server/served_model.h"
+#include "openai/api_error.h"
+#include "openai/patience.h"
+#include "openai/served_model.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 
 constexpr size_t kMostTexts = 2048;
 
@@ -38,4 +38,4 @@ ApiResult<EmbeddingRequest> read_embedding_request(const Json& body, const Serve
 ApiResult<RerankRequest> read_rerank_request(const Json& body, const ServedModel& model,
                                              const Patience& patience = endless_patience);
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

@@ -1,4 +1,4 @@
-#include "server/picture_parts.h"
+#include "openai/picture_parts.h"
 
 #include <array>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "base/format.h"
 #include "base/in_quotes.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 namespace {
 
 // The most bytes of a URL that an error quotes.
@@ -146,4 +146,4 @@ ApiResult<GivenPictures> take_pictures(Json& messages) {
   return pictures;
 }
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

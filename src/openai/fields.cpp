@@ -1,11 +1,11 @@
-#include "server/fields.h"
+#include "openai/fields.h"
 
 #include <cmath>
 #include <limits>
 
 #include "base/format.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 namespace {
 
 constexpr size_t kShownBytes = 40;
@@ -114,4 +114,4 @@ ApiStatus Fields::check_all_known() const {
   return {};
 }
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

@@ -7,7 +7,7 @@
 
 #include "json/json.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 
 inline Json json(std::string_view text) {
   auto parsed = parse_json(text);
@@ -15,4 +15,4 @@ inline Json json(std::string_view text) {
   return parsed.ok() ? parsed.value() : Json();
 }
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

@@ -1,4 +1,4 @@
-#include "server/served_model.h"
+#include "openai/served_model.h"
 
 #include <ctime>
 #include <string_view>
@@ -7,7 +7,7 @@
 #include "base/format.h"
 #include "text/chat_keys.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 namespace {
 
 std::string metadata(const GgufHeader& header, std::string_view key) {
@@ -65,4 +65,16 @@ ApiStatus ServedModel::check_makes_text() const {
   return {};
 }
 
-}  // namespace kinglet::server
+Json ServedModel::list() const {
+  const auto chat_template = model().header().get_string(kChatTemplateKey, "");
+  const bool can_chat = chat_template.ok() && !chat_template.value().empty();
+  return {{"object", "list"},
+          {"data", Json::array({Json{{"id", name()},
+                                     {"object", "model"},
+                                     {"created", 0},
+                                     {"owned_by", "kinglet"},
+                                     {"context_length", n_ctx()},
+                                     {"can_chat", can_chat}}})}};
+}
+
+}  // namespace kinglet::openai

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 
 struct ApiError {
   int status = 400;  // of HTTP
@@ -63,4 +63,4 @@ class [[nodiscard]] ApiResult<void> {
 
 using ApiStatus = ApiResult<void>;
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

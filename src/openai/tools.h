@@ -4,10 +4,10 @@
 #include <string>
 
 #include "json/json.h"
-#include "server/api_error.h"
-#include "server/fields.h"
+#include "openai/api_error.h"
+#include "openai/fields.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 
 struct ChosenTools {
   Json tools = Json::array();  // to describe to the model; empty if it is to call none
@@ -25,4 +25,4 @@ std::string tool_instructions(const Json& tools);
 // Returns a call as tool_instructions() asks for it.
 std::string spell_call(const std::string& name, const std::string& arguments);
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

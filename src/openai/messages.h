@@ -2,12 +2,12 @@
 #pragma once
 
 #include "json/json.h"
-#include "server/api_error.h"
+#include "openai/api_error.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 
 // `tools` are those to describe to the model. `knows_tools`: the template describes them; otherwise
 // the system message does.
 ApiResult<Json> template_messages(const Json& messages, const Json& tools, bool knows_tools);
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

@@ -1,4 +1,4 @@
-#include "server/messages.h"
+#include "openai/messages.h"
 
 #include <optional>
 #include <string>
@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "base/format.h"
-#include "server/fields.h"
-#include "server/tools.h"
+#include "openai/fields.h"
+#include "openai/tools.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 namespace {
 
 ApiError wrong_message(std::string message) { return invalid(std::move(message), "messages"); }
@@ -187,4 +187,4 @@ ApiResult<Json> template_messages(const Json& messages, const Json& tools, bool 
   return made;
 }
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

@@ -1,4 +1,4 @@
-#include "server/answer_writer.h"
+#include "openai/answer_writer.h"
 
 #include <ctime>
 #include <random>
@@ -8,7 +8,7 @@
 #include "base/format.h"
 #include "base/utf8.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 namespace {
 
 // Returns the text of a token as a text in JSON: bytes that are part of a character are spelled as
@@ -69,15 +69,14 @@ void AnswerWriter::begin_choice(const GenerationPrompt& prompt, bool is_first_of
   begin(prompt, chunks);
 }
 
-void AnswerWriter::read(const GenerationEvent& event, std::vector<Json>& chunks) {
-  const GenerationStep& step = event.step;
-  if (std::exchange(counts_cached_, false)) usage_.cached_tokens += event.n_cached;
+void AnswerWriter::read(const GenerationStep& step, uint32_t n_cached, std::vector<Json>& chunks) {
+  if (std::exchange(counts_cached_, false)) usage_.cached_tokens += n_cached;
   usage_.completion_tokens += step.token != kNoToken;
   usage_.guessed_tokens += step.n_guessed - last_.n_guessed;
   usage_.kept_guesses += step.n_kept - last_.n_kept;
   last_.n_guessed = step.n_guessed;
   last_.n_kept = step.n_kept;
-  add(event, chunks);
+  add(step, chunks);
 }
 
 Json AnswerWriter::head(std::string_view object) const {
@@ -136,8 +135,7 @@ void ChatWriter::begin(const GenerationPrompt&, std::vector<Json>& chunks) {
                           {"logprobs", nullptr}}));
 }
 
-void ChatWriter::add(const GenerationEvent& event, std::vector<Json>& chunks) {
-  const GenerationStep& step = event.step;
+void ChatWriter::add(const GenerationStep& step, std::vector<Json>& chunks) {
   if (measures() && step.token != kNoToken) {
     Json told = token_logprob(step.token, step.logprob);
     told["top_logprobs"] = Json::array();
@@ -148,9 +146,9 @@ void ChatWriter::add(const GenerationEvent& event, std::vector<Json>& chunks) {
     logprobs_.push_back(std::move(told));
   }
   AnswerDelta added = answer_->push(step.text);
-  if (event.is_last()) added += answer_->end();
+  if (step.is_last()) added += answer_->end();
   Json delta = add_delta(added);
-  if (!delta.empty() || (event.is_last() && !logprobs_.empty())) {
+  if (!delta.empty() || (step.is_last() && !logprobs_.empty())) {
     if (delta.empty()) delta["content"] = "";
     Json logprobs = nullptr;
     if (measures()) logprobs = {{"content", logprobs_}, {"refusal", nullptr}};
@@ -160,7 +158,7 @@ void ChatWriter::add(const GenerationEvent& event, std::vector<Json>& chunks) {
                             {"finish_reason", nullptr},
                             {"logprobs", std::move(logprobs)}}));
   }
-  if (!event.is_last()) return;
+  if (!step.is_last()) return;
   Json& message = choice()["message"];
   const bool has_called = message.contains("tool_calls");
   if (has_called && message["content"] == "") message["content"] = nullptr;
@@ -231,8 +229,7 @@ void CompletionWriter::begin(const GenerationPrompt& prompt, std::vector<Json>& 
   if (!prompt.echo.empty()) tell(prompt.echo, no_logprobs(), nullptr, chunks);
 }
 
-void CompletionWriter::add(const GenerationEvent& event, std::vector<Json>& chunks) {
-  const GenerationStep& step = event.step;
+void CompletionWriter::add(const GenerationStep& step, std::vector<Json>& chunks) {
   Json logprobs = no_logprobs();
   if (measures() && step.token != kNoToken) {
     const std::string text = token_text(step.token);
@@ -251,7 +248,7 @@ void CompletionWriter::add(const GenerationEvent& event, std::vector<Json>& chun
   }
   const bool has_news = !step.text.empty() || (measures() && step.token != kNoToken);
   if (has_news) tell(step.text, std::move(logprobs), nullptr, chunks);
-  if (event.is_last()) tell("", no_logprobs(), finish_name(step.finish), chunks);
+  if (step.is_last()) tell("", no_logprobs(), finish_name(step.finish), chunks);
 }
 
 void CompletionWriter::tell(const std::string& text, Json logprobs, Json finish,
@@ -270,4 +267,4 @@ void CompletionWriter::tell(const std::string& text, Json logprobs, Json finish,
                           {"finish_reason", std::move(finish)}}));
 }
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "json/json.h"
-#include "server/api_error.h"
+#include "openai/api_error.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 
 // The most pictures in a request.
 constexpr size_t kMostPictures = 32;
@@ -21,4 +21,4 @@ struct GivenPictures {
 // for other URLs, with a message that explains why: the server fetches nothing.
 ApiResult<GivenPictures> take_pictures(Json& messages);
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

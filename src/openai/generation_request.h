@@ -4,19 +4,20 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "chat/answer_plan.h"
 #include "json/json.h"
-#include "server/api_error.h"
-#include "server/job.h"
-#include "server/patience.h"
-#include "server/served_model.h"
+#include "openai/api_error.h"
+#include "openai/patience.h"
+#include "openai/served_model.h"
 #include "session/generation.h"
+#include "vision/image_part.h"
 
-namespace kinglet::server {
+namespace kinglet::openai {
 
 constexpr int64_t kMostChoices = 128;
 constexpr size_t kMostPrompts = 128;
@@ -41,9 +42,12 @@ struct ChatRequest : GenerationRequest {
   uint32_t n_calls_most = UINT32_MAX;
 };
 
+// What shows a picture to the text model.
+using PictureParts = std::shared_ptr<const std::vector<ImagePart>>;
+
 // Returns the parts that show a picture to the model, given the bytes of the picture's file. Empty:
 // the model reads no pictures.
-using Look = std::function<ApiResult<PictureJob::Parts>(const std::string& file)>;
+using Look = std::function<ApiResult<PictureParts>(const std::string& file)>;
 
 // POST /v1/chat/completions
 ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& model,
@@ -56,4 +60,4 @@ ApiResult<GenerationRequest> read_completion_request(const Json& body, const Ser
 // Returns the options of a choice: those of the first choice, with another seed.
 GenerationOptions options_of_choice(const GenerationRequest& request, uint32_t choice);
 
-}  // namespace kinglet::server
+}  // namespace kinglet::openai

@@ -1,0 +1,22 @@
+// Answers to requests for vectors or scores.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "json/json.h"
+#include "openai/encoding_request.h"
+
+namespace kinglet::openai {
+
+// One row for each text of the request: its vector or its scores.
+using Rows = std::vector<std::vector<float>>;
+
+Json embedding_answer(const EmbeddingRequest& request, Rows rows);
+
+// The best documents first; those with equal scores in the request's order.
+Json rerank_answer(const RerankRequest& request, const Rows& rows);
+
+size_t count_tokens(const std::vector<std::vector<TokenId>>& texts);
+
+}  // namespace kinglet::openai
