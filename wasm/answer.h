@@ -8,6 +8,7 @@
 
 #include "chat/answer_plan.h"
 #include "chat/chat_answer.h"
+#include "session/generation.h"
 #include "text/tokenizer.h"
 #include "wasm/values.h"
 
@@ -17,11 +18,13 @@ namespace kinglet {
 class EngineAnswer {
  public:
   // `is_divided`: it is the answer to a conversation; otherwise it is all text.
-  EngineAnswer(AnswerPlan plan, bool is_divided) : plan_(std::move(plan)) {
+  EngineAnswer(AnswerPlan plan, bool is_divided, std::optional<ThoughtLimit> thought_limit)
+      : plan_(std::move(plan)), thought_limit_(std::move(thought_limit)) {
     if (is_divided) answer_.emplace(plan_);
   }
 
-  const AnswerPlan& plan() const { return plan_; }
+  // Sets what the answer demands of its generation.
+  void constrain(GenerationOptions& options) const;
 
   // Returns what the text adds. `is_last`: the answer ends with it.
   AnswerDelta push(std::string text, bool is_last);
@@ -31,6 +34,7 @@ class EngineAnswer {
 
  private:
   AnswerPlan plan_;
+  std::optional<ThoughtLimit> thought_limit_;
   std::optional<ChatAnswer> answer_;
 };
 

@@ -128,9 +128,7 @@ class EngineSession {
     answer_ = answer;
     GenerationOptions core_options;
     core_options.images = std::exchange(images_, {});
-    core_options.grammar = answer->plan().grammar;
-    for (const std::string_view mark : answer->plan().marks())
-      core_options.marks.emplace_back(mark);
+    answer->constrain(core_options);
     read_generation_options(options, core_options);
     auto generation =
         Generation::start(*session_, *loaded_->tokenizer, to_ids(prompt), core_options);

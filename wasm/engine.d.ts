@@ -213,6 +213,8 @@ export interface EngineAnswerRequest {
   prompt: string;
   /** The answer begins with this, as if the model had written it. */
   prefix: string;
+  /** After so many tokens a thought is ended; -1: by the model alone. */
+  maxThinkingTokens: number;
   /** Divide the answer into thoughts, text and calls; otherwise it is all text. */
   isDivided: boolean;
 }

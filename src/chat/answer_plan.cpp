@@ -46,6 +46,14 @@ AnswerReader AnswerPlan::reader() const {
   return reader;
 }
 
+std::optional<ThoughtLimit> AnswerPlan::thought_limit(uint32_t n_most,
+                                                      const Tokenizer& tokenizer) const {
+  if (!format.thoughts) return std::nullopt;
+  return ThoughtLimit(
+      reader(), n_most,
+      tokenizer.encode(format.thoughts->end, {.add_bos = false, .parse_special = true}));
+}
+
 Result<AnswerPlan> plan_answer(AnswerFormat format, const AnswerDemands& demands,
                                std::string_view prompt, std::string_view prefix,
                                const Tokenizer& tokenizer) {

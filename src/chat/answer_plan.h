@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "base/result.h"
 #include "json/json.h"
 #include "session/grammar.h"
+#include "session/thought_limit.h"
 #include "text/answer/answer_format.h"
 #include "text/answer/answer_reader.h"
 #include "text/tokenizer.h"
@@ -38,6 +41,9 @@ struct AnswerPlan {
 
   // Returns a reader of what the model writes.
   AnswerReader reader() const;
+
+  // Returns what limits a thought to `n_most` tokens; nullopt if the answer has no thoughts.
+  std::optional<ThoughtLimit> thought_limit(uint32_t n_most, const Tokenizer& tokenizer) const;
 };
 
 // `format` is that of the model's chat template, `prompt` the template's own text at the end of the

@@ -165,6 +165,8 @@ ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& mo
   KINGLET_TRY(patience());
   KINGLET_ASSIGN(Json variables, read_variables(fields));
   const Json* messages = fields.find("messages");
+  std::optional<int64_t> n_thinking;  // a field of other servers; OpenAI's API has none
+  KINGLET_TRY(fields.take("max_thinking_tokens", n_thinking, 0, UINT32_MAX));
   KINGLET_TRY(fields.check_all_known());
   if (messages == nullptr) return invalid("messages are missing", "messages");
   Json texts = *messages;
@@ -179,6 +181,10 @@ ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& mo
       lay_out(std::move(variables), chosen, pictures, model, look, patience, request, prompt_end));
   KINGLET_TRY(patience());
   KINGLET_TRY(plan(chosen, schema, grammar, prompt_end, model, request));
+  if (n_thinking) {
+    request.options.thought_limit =
+        request.answer.thought_limit(static_cast<uint32_t>(*n_thinking), model.tokenizer());
+  }
   KINGLET_TRY(check(request, model));
   return request;
 }

@@ -115,6 +115,7 @@ Generation::Generation(Session& session, const Tokenizer& tokenizer, uint32_t n_
       cancellation_(options.cancellation),
       lookup_(session.n_ctx(), options.n_lookup),
       sampler_(options.sampler, session.model().config().vocab_size, session.model().kernels()),
+      thought_limit_(options.thought_limit),
       decoder_(tokenizer, follows_added_token(session, tokenizer), options.marks),
       stop_(std::move(stop)) {
   if (options.grammar != nullptr) {
@@ -157,7 +158,9 @@ Result<GenerationStep> Generation::advance(uint32_t max_batch) {
   sampler_.accept(step.token);
   ++n_generated_;
   KINGLET_TRY(keep(step.token));
-  step.text = stop_.next(decoder_.next(step.token));
+  const std::string text = decoder_.next(step.token);
+  if (thought_limit_) thought_limit_->accept(step.token, text);
+  step.text = stop_.next(text);
   return step;
 }
 
@@ -210,13 +213,19 @@ Status Generation::draw(GenerationStep& step) {
     logprobs_->measure(session_->logits());
     step.top.assign(logprobs_->top().begin(), logprobs_->top().end());
   }
-  for (const TokenId id : tokenizer_->vocabulary().suppressed()) {
-    session_->logits()[static_cast<size_t>(id)] = kRefusedLogit;
-  }
-  step.token = sampler_.sample(session_->logits(), constraint_ ? &*constraint_ : nullptr);
+  step.token = draw_token();
   if (step.token == kNoToken) return constraint_->dead_end();
   if (logprobs_) step.logprob = logprobs_->of(step.token);
   return {};
+}
+
+TokenId Generation::draw_token() {
+  const TokenId forced = thought_limit_ ? thought_limit_->next() : kNoToken;
+  if (forced != kNoToken && (!constraint_ || constraint_->allows(forced))) return forced;
+  for (const TokenId id : tokenizer_->vocabulary().suppressed()) {
+    session_->logits()[static_cast<size_t>(id)] = kRefusedLogit;
+  }
+  return sampler_.sample(session_->logits(), constraint_ ? &*constraint_ : nullptr);
 }
 
 Status Generation::keep(TokenId token) {

@@ -17,6 +17,7 @@
 #include "session/sampler.h"
 #include "session/session.h"
 #include "session/stop_strings.h"
+#include "session/thought_limit.h"
 #include "text/tokenizer.h"
 
 namespace kinglet {
@@ -52,6 +53,7 @@ struct GenerationOptions {
   // The most tokens that are guessed at once if the context repeats itself: see prompt_lookup.h.
   // The answer is the same with any number.
   uint32_t n_lookup = kMostGuesses;
+  std::optional<ThoughtLimit> thought_limit;
   // Ends the generation in the middle of a step. That step is undone; it is the last.
   Cancellation cancellation;
 };
@@ -111,6 +113,7 @@ class Generation {
   Status compute_drawn();
   Status look_ahead();
   Status draw(GenerationStep& step);
+  TokenId draw_token();
   GenerationStep finish(FinishReason reason);
   Status keep(TokenId token);
   Status make_room();
@@ -132,6 +135,7 @@ class Generation {
   PromptLookup lookup_;
   Sampler sampler_;
   std::optional<Constraint> constraint_;
+  std::optional<ThoughtLimit> thought_limit_;
   std::optional<Logprobs> logprobs_;
   StreamDecoder decoder_;
   StopStrings stop_;

@@ -76,5 +76,15 @@ describe('the facade', () => {
     const { text, reasoning } = await model.chat(messages, { ...options, variables }).result;
     expect(text).toBe('');
     expect(reasoning).toMatch(/\w/);
+    // A limit ends the thought, and the answer follows.
+    const limited = { ...options, variables, maxTokens: 60, maxThinkingTokens: 5 };
+    expect(await model.chat(messages, limited).result).toMatchObject({
+      ...{ text: '7', finishReason: 'stop', reasoning: expect.stringMatching(/\w/) as string },
+    });
+    const { choices } = await openAI(model).chat.completions.create({
+      ...{ ...json, seed: 1, max_completion_tokens: 60, max_thinking_tokens: 0 },
+      chat_template_kwargs: variables,
+    });
+    expect(choices[0]!.message).toMatchObject({ content: '7' });
   });
 });

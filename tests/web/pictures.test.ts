@@ -551,7 +551,7 @@ async function logprobsByHand(
   };
   const answer = model.newAnswer({
     ...{ chatTemplate: '', tools: '', mustCall: false, mayCallSeveral: false, schema: '' },
-    ...{ indent: 0, grammar: '', prompt: '', prefix: '', isDivided: false },
+    ...{ indent: 0, grammar: '', prompt: '', prefix: '', isDivided: false, maxThinkingTokens: -1 },
   });
   value(session.start(Int32Array.from(tokens), value(answer), options));
   for (;;) {

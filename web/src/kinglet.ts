@@ -19,7 +19,7 @@ import {
   refuseUnknown,
   workerPlace,
 } from './options.ts';
-import type { ChatText, PromptPlace } from './protocol.ts';
+import type { AnswerDemands, ChatText } from './protocol.ts';
 import { markPattern } from './pictures.ts';
 import { Session } from './session.ts';
 import { postedSources } from './source.ts';
@@ -155,10 +155,10 @@ export class Kinglet {
   /** @internal Like chat(). */
   answer(
     chat: ChatText,
-    { tools, mustCall }: { tools: readonly ChatTool[]; mustCall: PromptPlace['mustCall'] },
+    { tools, ...demands }: { tools: readonly ChatTool[] } & AnswerDemands,
     options: GenerateOptions,
   ): Generation {
-    const place = { replacesContext: true, tools: jsonOf('tools', tools), mustCall };
+    const place = { replacesContext: true, tools: jsonOf('tools', tools), ...demands };
     return this.#session.start(chat, options, place);
   }
 

@@ -84,7 +84,7 @@ export const chatPromptOptionNames = ['addGenerationPrompt', 'tools', 'variables
 
 export const chatOptionNames = [
   ...generateOptionNames.filter((name) => name !== 'addBos' && name !== 'parseSpecial'),
-  ...['tools', 'variables', 'trustContent', 'prefix', 'onImage'],
+  ...['tools', 'variables', 'trustContent', 'prefix', 'onImage', 'maxThinkingTokens'],
 ];
 
 /** Expects known names only. `recommended`: the file's values, used if the caller gives none. */
@@ -371,6 +371,11 @@ export function checkedDocuments(documents: unknown): string[] {
     return documents.map((text) => checkedText(text, 'document'));
   }
   throw new KingletError('invalid_argument', 'the documents must be a list of at least one');
+}
+
+export function checkedThinking(maxTokens: number | undefined): number | undefined {
+  const rule: NumberRule = { min: 0, max: maxInt32, integer: true };
+  return maxTokens === undefined ? undefined : checkedNumber('maxThinkingTokens', maxTokens, rule);
 }
 
 export function checkedBytes(bytes: unknown): Uint8Array {

@@ -157,8 +157,16 @@ export function ownEnd({ texts }: ChatText): string {
   return texts.length % 2 === 1 ? (texts.at(-1) ?? '') : '';
 }
 
+/** What is demanded of a conversation's answer, besides a grammar or schema. */
+export interface AnswerDemands {
+  /** The answer must call tools. */
+  mustCall?: 'one' | 'several' | undefined;
+  /** A thought is ended after so many tokens; undefined: by the model alone. */
+  maxThinkingTokens?: number | undefined;
+}
+
 /** How a prompt relates to its session's context, and how its answer is read. */
-export interface PromptPlace {
+export interface PromptPlace extends AnswerDemands {
   /** The prompt is the whole context. What the session already holds of it is kept. */
   replacesContext: boolean;
   /**
@@ -166,8 +174,6 @@ export interface PromptPlace {
    * all text.
    */
   tools?: string | undefined;
-  /** The answer must call tools. */
-  mustCall?: 'one' | 'several' | undefined;
 }
 
 /** The prompt of a generation. */

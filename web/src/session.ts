@@ -6,6 +6,7 @@ import type { GenerationSink } from './generation.ts';
 import {
   checkedBytes,
   checkedPositions,
+  checkedThinking,
   checkedTokens,
   generateOptionNames,
   chatOptionNames,
@@ -71,12 +72,16 @@ export class Session {
    * {@link Piece}.
    */
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
-    const { tools, variables, trustContent, onImage, ...generating } = options;
+    const { tools, variables, trustContent, onImage, maxThinkingTokens, ...generating } = options;
     const prompt = () => {
       refuseUnknown(options, chatOptionNames);
       return conversationOf(messages, { tools, variables, trustContent });
     };
-    const place = () => ({ replacesContext: true, tools: jsonOf('tools', tools ?? []) });
+    const place = () => ({
+      replacesContext: true,
+      tools: jsonOf('tools', tools ?? []),
+      maxThinkingTokens: checkedThinking(maxThinkingTokens),
+    });
     return this.#generation(prompt, generating, place, onImage);
   }
 

@@ -445,6 +445,11 @@ export interface ChatTokensOptions extends ChatPromptOptions {
 
 export type ChatOptions = Omit<GenerateOptions, 'addBos' | 'parseSpecial' | 'onFull'> &
   Pick<ChatTokensOptions, 'tools' | 'variables' | 'trustContent'> & {
+    /**
+     * A thought that has so many tokens is ended: its closing mark follows, whatever the model would
+     * write. 0 lets a model answer at once that always begins with a thought. Default: no limit.
+     */
+    maxThinkingTokens?: number | undefined;
     /** The answer continues this, as if the model had written it. The result does not repeat it. */
     prefix?: string | ArrayLike<number> | undefined;
     /**

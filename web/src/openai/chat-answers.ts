@@ -1,6 +1,7 @@
 // Reads the answer to a conversation while it is generated. All chat APIs of the package use this.
 import { KingletError } from '../errors.ts';
 import type { Kinglet } from '../kinglet.ts';
+import { checkedThinking } from '../options.ts';
 import type { ChatText } from '../protocol.ts';
 import type { GenerateOptions, ToolCallPiece } from '../types.ts';
 import { finishReasonOf, randomName } from './answers.ts';
@@ -29,6 +30,7 @@ import type {
 const known = [
   ...['messages', 'top_logprobs', 'max_completion_tokens', 'response_format', 'tools'],
   ...['tool_choice', 'parallel_tool_calls', 'reasoning_effort', 'chat_template_kwargs'],
+  'max_thinking_tokens',
 ];
 
 export interface ChatRequest {
@@ -39,6 +41,7 @@ export interface ChatRequest {
   withLogprobs: boolean;
   tools: ChosenTools;
   nCallsAtMost: number;
+  maxThinkingTokens: number | undefined;
 }
 
 /** Lays out a conversation. Rejects if the request asks for something unsupported. */
@@ -83,6 +86,7 @@ export async function prepareChat(
     nChoices: numberOfChoices(params),
     withLogprobs: params.logprobs === true,
     nCallsAtMost,
+    maxThinkingTokens: checkedThinking(params.max_thinking_tokens ?? undefined),
   };
 }
 
@@ -116,10 +120,11 @@ export async function* answerEvents(
   choice: number,
   results: CountedResult[],
 ): AsyncGenerator<AnswerEvent, ChatFinishReason, void> {
-  const { model, prompt, options, tools, withLogprobs, nCallsAtMost } = request;
+  const { model, prompt, options, tools, withLogprobs, nCallsAtMost, maxThinkingTokens } = request;
   const mustCall = tools.isForced ? (nCallsAtMost > 1 ? 'several' : 'one') : undefined;
   const answerOptions = optionsOfChoice(options, choice);
-  const generation = model.answer(prompt, { tools: tools.tools, mustCall }, answerOptions);
+  const demands = { tools: tools.tools, mustCall, maxThinkingTokens } as const;
+  const generation = model.answer(prompt, demands, answerOptions);
   const given: string[] = []; // the arguments of each call
   let nTokens = 0;
   let reasoningTokens = 0;

@@ -79,6 +79,7 @@ export interface ResponseParams {
   top_k?: number | null | undefined;
   min_p?: number | null | undefined;
   repeat_penalty?: number | null | undefined;
+  max_thinking_tokens?: number | null | undefined;
   chat_template_kwargs?: Record<string, unknown> | undefined;
 }
 

@@ -109,6 +109,8 @@ export interface ChatCompletionParams extends SamplingParams {
   parallel_tool_calls?: boolean | null | undefined;
   /** "none" asks a model to answer without thinking first, if its template supports that. */
   reasoning_effort?: string | null | undefined;
+  /** Not in OpenAI's API: `maxThinkingTokens` of `chat()`. */
+  max_thinking_tokens?: number | null | undefined;
   /** Not in OpenAI's API: further variables of the file's chat template. */
   chat_template_kwargs?: Record<string, unknown> | null | undefined;
 }

@@ -191,13 +191,18 @@ function textOfPrefix(model: EngineModel, prefix: PostedPrompt['prefix'] = ''): 
 }
 
 function newAnswer(
-  { model, chat, prompt: { tools, mustCall, prefix }, options }: GenerationRun,
+  {
+    model,
+    chat,
+    prompt: { tools, mustCall, maxThinkingTokens = -1, prefix },
+    options,
+  }: GenerationRun,
   { content }: ReadPrompt,
 ): EngineAnswer {
   const { grammar, jsonSchema: schema, indent } = options;
   return unwrap(
     model.newAnswer({
-      ...{ tools: tools ?? '', grammar, schema, indent },
+      ...{ tools: tools ?? '', grammar, schema, indent, maxThinkingTokens },
       chatTemplate: tools === undefined ? '' : chat.template(tools !== '[]'),
       mustCall: mustCall !== undefined,
       mayCallSeveral: mustCall === 'several',
