@@ -115,7 +115,10 @@ bool Connection::wait_for_input() const {
   return next_ < end_ || wait_for(socket_, POLLIN, deadline_ - Clock::now());
 }
 
-bool Connection::is_writable() const { return wait_for(socket_, POLLOUT, {}) && !is_broken(); }
+// The library asks before each piece of an answer, from version 0.12 on, and gives up otherwise.
+bool Connection::is_writable() const {
+  return wait_for(socket_, POLLOUT, kTimeToWrite) && !is_broken();
+}
 
 ssize_t Connection::read(char* to, size_t size) {
   if (!wait_for_input() || Clock::now() > deadline_) return -1;
