@@ -46,13 +46,16 @@ export function stormInPage(page: AnyPage, storm: Storm): Promise<StormOutcome> 
           },
         });
       let model: Kinglet | undefined = await load();
-      const story = stories[model.info.runtime.kernels] ?? 'none';
+      const { kernels } = model.info.runtime;
+      // A relaxed product and sum may be rounded once, or twice as in simd128: some WebKits do that.
+      const known = kernels === 'relaxed-simd' ? Object.values(stories) : [stories[kernels]];
       const nPrompt = (await model.tokenize(prompt)).length;
       const nAnswer = 120;
       const mostTokens = 40; // the most tokens of one generation
       const first = await model.newSession();
       const told = await first.generate(prompt, { temperature: 0, maxTokens: nAnswer }).result;
-      if (told.text !== story) complain('the reference is', told.text);
+      const story = told.text;
+      if (!known.includes(story)) complain('the reference is', story);
       const chain = await first.tokens();
       if (chain.length !== nPrompt + nAnswer) complain('the reference has', chain.length, 'tokens');
       first.dispose();
