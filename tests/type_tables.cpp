@@ -12,6 +12,7 @@
 #include "model/embedding_table.h"
 #include "model/encode.h"
 #include "model/scratch.h"
+#include "session/sampling_options.h"
 #include "session/session.h"
 #include "tensor/dtype.h"
 #include "tensor/kv_kind.h"
@@ -145,6 +146,25 @@ void print_attention_intervals() {
   }
 }
 
+void print_sampling_options() {
+  const auto text_of = [](bool flag) { return flag ? "true" : "false"; };
+  const auto print = [](const SamplingOption& option, const char* name, double value) {
+    // As many digits as a float has: 0.8, not 0.800000012.
+    std::printf(option.is_whole() ? "\"%s\": %.0f, " : "\"%s\": %g, ", name, value);
+  };
+  const SamplerOptions usual;
+  const char* separator = "";
+  for (const SamplingOption& option : sampling_options()) {
+    std::printf("%s\"%s\": {", separator, std::string(option.name).c_str());
+    print(option, "default", option.get(usual));
+    print(option, "min", option.least);
+    print(option, "max", option.most);
+    std::printf("\"above\": %s, \"integer\": %s}", text_of(option.above),
+                text_of(option.is_whole()));
+    separator = ", ";
+  }
+}
+
 }  // namespace
 }  // namespace kinglet
 
@@ -173,5 +193,7 @@ int main() {
   kinglet::print_encoders();
   std::printf("],\n\"attentionIntervals\": {");
   kinglet::print_attention_intervals();
+  std::printf("},\n\"samplingOptions\": {");
+  kinglet::print_sampling_options();
   std::printf("}}\n");
 }

@@ -49,14 +49,9 @@ val to_js_floats(std::span<const float> numbers) { return to_js_array("Float32Ar
 
 void read_generation_options(const val& fields, GenerationOptions& options) {
   options.max_tokens = from_number<uint32_t>(number(fields, "maxTokens"));
-  options.sampler.temperature = static_cast<float>(number(fields, "temperature"));
-  options.sampler.top_k = from_number<int32_t>(number(fields, "topK"));
-  options.sampler.top_p = static_cast<float>(number(fields, "topP"));
-  options.sampler.min_p = static_cast<float>(number(fields, "minP"));
-  options.sampler.repeat_penalty = static_cast<float>(number(fields, "repeatPenalty"));
-  options.sampler.frequency_penalty = static_cast<float>(number(fields, "frequencyPenalty"));
-  options.sampler.presence_penalty = static_cast<float>(number(fields, "presencePenalty"));
-  options.sampler.repeat_last_n = from_number<int32_t>(number(fields, "repeatLastN"));
+  for (const SamplingOption& option : sampling_options()) {
+    option.set(options.sampler, number(fields, camel_case(option.name).c_str()));
+  }
   options.sampler.seed = from_number<uint64_t>(number(fields, "seed"));
   const val biases = get(fields, "logitBias");
   for (uint32_t i = 0; i < length(biases); ++i) {
@@ -427,15 +422,9 @@ class EngineModel {
   val sampling() const {
     const SamplerChoice choice = recommended_sampling(loaded_->model.header());
     val fields = val::object();
-    const auto set_chosen = [&](const char* name, const auto& chosen) {
-      if (chosen) set(fields, name, static_cast<double>(*chosen));
-    };
-    set_chosen("temperature", choice.temperature);
-    set_chosen("topK", choice.top_k);
-    set_chosen("topP", choice.top_p);
-    set_chosen("minP", choice.min_p);
-    set_chosen("repeatPenalty", choice.repeat_penalty);
-    set_chosen("repeatLastN", choice.repeat_last_n);
+    for (const auto& [option, value] : choice.numbers) {
+      set(fields, camel_case(option->name).c_str(), value);
+    }
     return fields;
   }
 

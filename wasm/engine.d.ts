@@ -126,14 +126,8 @@ export interface EngineModelInfo {
   eosToken: string;
 }
 
-export interface EngineSampling {
-  temperature?: number;
-  topK?: number;
-  topP?: number;
-  minP?: number;
-  repeatPenalty?: number;
-  repeatLastN?: number;
-}
+/** Options of the sampler: the names in sampling_options.cpp, as topK. */
+export type EngineSampling = Record<string, number>;
 
 export interface EngineModel extends EngineHandle {
   info(): EngineModelInfo;
@@ -235,16 +229,9 @@ export interface EngineAnswer extends EngineHandle {
   read(text: string, isLast: boolean): EngineDelta;
 }
 
+/** It also has every number of {@link EngineSampling}. */
 export interface EngineGenerateOptions {
   maxTokens: number;
-  temperature: number;
-  topK: number;
-  topP: number;
-  minP: number;
-  repeatPenalty: number;
-  frequencyPenalty: number;
-  presencePenalty: number;
-  repeatLastN: number;
   seed: number;
   /** Pairs of a token and the number that is added to its logit. */
   logitBias: [number, number][];

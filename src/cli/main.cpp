@@ -86,25 +86,21 @@ void add_run_options(CLI::App& command, RunOptions& run) {
 // recommends, or else the default.
 void add_sampler_options(CLI::App& command, SamplerChoice& sampling) {
   const SamplerOptions usual;
-  const auto add = [&](const char* name, auto& option, const char* text, auto otherwise) {
-    command.add_option(name, option, cat(text, " (default: the file's, or ", otherwise, ")"));
-  };
-  add("--temp", sampling.temperature, "Temperature; 0 always takes the most probable token",
-      usual.temperature);
-  add("--top-k", sampling.top_k, "Sample from the k most probable tokens; 0: from all",
-      usual.top_k);
-  add("--top-p", sampling.top_p,
-      "Sample from the fewest tokens with at least this probability in total", usual.top_p);
-  add("--min-p", sampling.min_p,
-      "Sample from tokens with at least this part of the largest probability", usual.min_p);
-  add("--repeat-penalty", sampling.repeat_penalty, "Penalty for repeated tokens; 1: none",
-      usual.repeat_penalty);
-  add("--repeat-last-n", sampling.repeat_last_n, "Number of last tokens that penalties apply to",
-      usual.repeat_last_n);
-  command.add_option("--frequency-penalty", sampling.frequency_penalty,
-                     "Subtracted from a token's logit for each occurrence (default: 0)");
-  command.add_option("--presence-penalty", sampling.presence_penalty,
-                     "Subtracted from a token's logit if it has occurred (default: 0)");
+  for (const SamplingOption& option : sampling_options()) {
+    const auto choose = [&sampling, &option](auto value) {
+      sampling.numbers.push_back({&option, static_cast<double>(value)});
+    };
+    const bool has_flag = !option.flag.empty();
+    const std::string flag =
+        cat("--", has_flag ? std::string(option.flag) : hyphenated(option.name));
+    const char* otherwise = option.key.empty() ? "" : "the file's, or ";
+    const std::string text = cat(option.help, " (default: ", otherwise, option.get(usual), ")");
+    if (option.is_whole()) {
+      command.add_option_function<int32_t>(flag, choose, text);
+    } else {
+      command.add_option_function<float>(flag, choose, text);
+    }
+  }
 }
 
 void add_stop_option(CLI::App& command, GenerationOptions& generation) {

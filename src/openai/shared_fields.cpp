@@ -12,17 +12,19 @@ namespace kinglet::openai {
 namespace {
 
 ApiStatus read_sampling(Fields& fields, SamplerOptions& sampler) {
-  SamplerChoice chosen;
-  KINGLET_TRY(fields.take("temperature", chosen.temperature));
-  KINGLET_TRY(fields.take("top_p", chosen.top_p));
-  KINGLET_TRY(fields.take("min_p", chosen.min_p));
-  KINGLET_TRY(fields.take("repeat_penalty", chosen.repeat_penalty));
-  KINGLET_TRY(fields.take("frequency_penalty", chosen.frequency_penalty));
-  KINGLET_TRY(fields.take("presence_penalty", chosen.presence_penalty));
-  std::optional<int64_t> top_k;
-  KINGLET_TRY(fields.take("top_k", top_k, 0, std::numeric_limits<int32_t>::max()));
-  if (top_k) chosen.top_k = static_cast<int32_t>(*top_k);
-  chosen.apply_to(sampler);
+  for (const SamplingOption& option : sampling_options()) {
+    const std::string name(option.name);
+    std::optional<float> number;
+    std::optional<int64_t> whole;
+    if (option.is_whole()) {
+      KINGLET_TRY(fields.take(name, whole, static_cast<int64_t>(option.least),
+                              static_cast<int64_t>(option.most)));
+      if (whole) option.set(sampler, static_cast<double>(*whole));
+    } else {
+      KINGLET_TRY(fields.take(name, number));
+      if (number) option.set(sampler, double{*number});
+    }
+  }
   return {};
 }
 

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "base/exponential.h"
-#include "base/format.h"
 
 namespace kinglet {
 namespace {
@@ -14,89 +12,7 @@ namespace {
 // Limits logits, which a very small penalty could make infinite.
 constexpr float kLargestLogit = 1e30f;
 
-struct Range {
-  std::string_view option;
-  float value;
-  float least;
-  float most;
-  std::string_view expected;
-};
-
-Status check(const Range& range) {
-  // The comparisons are written so that NaN fails.
-  if (range.value >= range.least && range.value <= range.most) return {};
-  return Error{ErrorCode::invalid_argument,
-               cat(range.option, " is ", range.value, ", expected ", range.expected)};
-}
-
 }  // namespace
-
-Status validate(const SamplerOptions& options, uint32_t vocab_size) {
-  constexpr float kMoreThan0 = std::numeric_limits<float>::denorm_min();
-  constexpr auto kMaxWindow = static_cast<float>(kMaxRepeatLastN);
-  const Range ranges[] = {
-      {"temperature", options.temperature, 0, 100, "0 to 100"},
-      {"top-k", static_cast<float>(options.top_k), 0, 0x1p31f, "0 or more"},
-      {"top-p", options.top_p, 0, 1, "0 to 1"},
-      {"min-p", options.min_p, 0, 1, "0 to 1"},
-      {"repeat-penalty", options.repeat_penalty, kMoreThan0, 100, "more than 0, up to 100"},
-      {"frequency-penalty", options.frequency_penalty, -100, 100, "-100 to 100"},
-      {"presence-penalty", options.presence_penalty, -100, 100, "-100 to 100"},
-      {"repeat-last-n", static_cast<float>(options.repeat_last_n), 0, kMaxWindow, "0 to 65536"},
-  };
-  for (const Range& range : ranges) KINGLET_TRY(check(range));
-  for (const auto& [token, bias] : options.logit_bias) {
-    if (token < 0 || static_cast<uint32_t>(token) >= vocab_size) {
-      return Error{ErrorCode::invalid_argument,
-                   cat("a bias names token ", token, ", the vocabulary has ", vocab_size)};
-    }
-    KINGLET_TRY(check({"a bias", bias, -100, 100, "-100 to 100"}));
-  }
-  return {};
-}
-
-void SamplerChoice::apply_to(SamplerOptions& options) const {
-  const auto apply = [](const auto& chosen, auto& option) {
-    if (chosen) option = *chosen;
-  };
-  apply(temperature, options.temperature);
-  apply(top_k, options.top_k);
-  apply(top_p, options.top_p);
-  apply(min_p, options.min_p);
-  apply(repeat_penalty, options.repeat_penalty);
-  apply(frequency_penalty, options.frequency_penalty);
-  apply(presence_penalty, options.presence_penalty);
-  apply(repeat_last_n, options.repeat_last_n);
-}
-
-SamplerChoice recommended_sampling(const GgufHeader& header) {
-  SamplerChoice choice;
-  // Sets `option` if the file has a valid value for it.
-  const auto read = [&](std::string_view name, auto& option) {
-    using Value = typename std::remove_reference_t<decltype(option)>::value_type;
-    SamplerChoice alone = choice;
-    const std::string key = cat("general.sampling.", name);
-    if constexpr (std::is_same_v<Value, float>) {
-      const auto value = header.require_float(key);
-      if (!value.ok()) return;
-      option = value.value();
-    } else {
-      const auto value = header.require_uint(key);
-      if (!value.ok() || value.value() > INT32_MAX) return;
-      option = static_cast<int32_t>(value.value());
-    }
-    SamplerOptions options;
-    choice.apply_to(options);
-    if (!validate(options, 0).ok()) choice = alone;
-  };
-  read("temp", choice.temperature);
-  read("top_k", choice.top_k);
-  read("top_p", choice.top_p);
-  read("min_p", choice.min_p);
-  read("penalty_repeat", choice.repeat_penalty);
-  read("penalty_last_n", choice.repeat_last_n);
-  return choice;
-}
 
 Sampler::Sampler(const SamplerOptions& options, uint32_t vocab_size, const KernelSet& kernels)
     : options_(options), kernels_(&kernels), n_candidates_(vocab_size) {

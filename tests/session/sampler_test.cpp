@@ -352,6 +352,30 @@ TEST(SamplerOptions, AreCheckedByName) {
             "a bias is 101, expected -100 to 100");
 }
 
+TEST(SamplerOptions, TakeTheRangesOfTheTable) {
+  for (const SamplingOption& option : sampling_options()) {
+    const auto accepts = [&](double value) {
+      SamplerOptions options;
+      option.set(options, value);
+      return validate(options, 10).ok();
+    };
+    EXPECT_EQ(accepts(option.least), !option.above) << option.name;
+    EXPECT_TRUE(accepts(option.most)) << option.name;
+    EXPECT_FALSE(accepts(option.least - 1)) << option.name;
+    EXPECT_FALSE(accepts(NAN)) << option.name;
+    EXPECT_EQ(accepts(option.most + 1), option.most == INT32_MAX) << option.name;
+    const double usual = option.get(SamplerOptions());
+    EXPECT_TRUE(accepts(usual)) << option.name;
+    EXPECT_NE(option.real != nullptr, option.whole != nullptr) << option.name;
+  }
+}
+
+TEST(SamplerOptions, HaveANameForEachInterface) {
+  EXPECT_EQ(hyphenated("repeat_last_n"), "repeat-last-n");
+  EXPECT_EQ(camel_case("repeat_last_n"), "repeatLastN");
+  EXPECT_EQ(camel_case("temperature"), "temperature");
+}
+
 // The sampling settings that a file recommends.
 SamplerChoice recommended(const GgufBuilder& builder) {
   const Bytes bytes = builder.build();
@@ -368,10 +392,11 @@ TEST(RecommendedSampling, IsWhatTheFileSaysWhereThatCanBeRun) {
   file.set_uint32("general.sampling.penalty_last_n", 1u << 20);
   file.set_float32("general.sampling.penalty_repeat", 1.1f);
   const SamplerChoice choice = recommended(file);
-  EXPECT_EQ(choice.temperature, 0.25f);
-  EXPECT_EQ(choice.top_k, 7);
-  EXPECT_EQ(choice.repeat_penalty, 1.1f);
-  EXPECT_FALSE(choice.top_p || choice.min_p || choice.repeat_last_n);
+  std::map<std::string_view, double> found;
+  for (const auto& [option, value] : choice.numbers) found[option->name] = value;
+  const std::map<std::string_view, double> expected = {
+      {"temperature", 0.25}, {"top_k", 7}, {"repeat_penalty", double{1.1f}}};
+  EXPECT_EQ(found, expected);
 
   SamplerOptions options;
   options.frequency_penalty = 2;

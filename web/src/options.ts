@@ -16,6 +16,7 @@ import type {
 } from './protocol.ts';
 import { isPooling } from './pooling.ts';
 import { isNode } from './runtime.ts';
+import { samplingRules } from './sampling-rules.ts';
 import { absoluteUrl, hubRepositoryOf, postedSource } from './source.ts';
 import { kvRows } from './type-tables.generated.ts';
 import type {
@@ -40,8 +41,8 @@ interface NumberRule {
   min: number;
   max: number;
   /** If true, `min` itself is not allowed. */
-  above?: true;
-  integer?: true;
+  above?: boolean;
+  integer?: boolean;
 }
 
 const maxUint32 = 2 ** 32 - 1;
@@ -55,20 +56,10 @@ const countRule: NumberRule = { min: 1, max: maxUint32, integer: true };
 
 const penaltyRule: NumberRule = { min: -100, max: 100 };
 
-/**
- * A number without a default is random. The ranges are the same as in validate() of
- * src/session/sampler.cpp: package.test.ts compares them.
- */
+/** A number without a default is random. */
 export const generateRules: Record<keyof GenerateNumbers, NumberRule & { default?: number }> = {
   maxTokens: { default: 256, min: 1, max: maxInt32, integer: true },
-  temperature: { default: 0.8, min: 0, max: 100 },
-  topK: { default: 40, min: 0, max: maxInt32, integer: true },
-  topP: { default: 0.95, min: 0, max: 1 },
-  minP: { default: 0.05, min: 0, max: 1 },
-  repeatPenalty: { default: 1, min: 0, max: 100, above: true },
-  frequencyPenalty: { default: 0, ...penaltyRule },
-  presencePenalty: { default: 0, ...penaltyRule },
-  repeatLastN: { default: 64, min: 0, max: 65_536, integer: true },
+  ...samplingRules,
   seed: { min: 0, max: Number.MAX_SAFE_INTEGER, integer: true },
   logprobs: { default: -1, min: 0, max: 100, integer: true }, // -1: none are computed
   lookup: { default: 7, min: 0, max: 7, integer: true },

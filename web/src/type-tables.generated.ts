@@ -152,3 +152,15 @@ export const attentionIntervals: Readonly<Record<string, number | undefined>> = 
   qwen35: 4,
   qwen35moe: 4,
 };
+
+/** The options of the sampler that are numbers. `above`: `min` itself is not allowed. */
+export const samplingOptions = {
+  temperature: { default: 0.8, min: 0, max: 100, above: false, integer: false },
+  top_k: { default: 40, min: 0, max: 2147483647, above: false, integer: true },
+  top_p: { default: 0.95, min: 0, max: 1, above: false, integer: false },
+  min_p: { default: 0.05, min: 0, max: 1, above: false, integer: false },
+  repeat_penalty: { default: 1, min: 0, max: 100, above: true, integer: false },
+  frequency_penalty: { default: 0, min: -100, max: 100, above: false, integer: false },
+  presence_penalty: { default: 0, min: -100, max: 100, above: false, integer: false },
+  repeat_last_n: { default: 64, min: 0, max: 65536, above: false, integer: true },
+};

@@ -227,6 +227,7 @@ const std::vector<Field> kGenerationFields = {
     {"min_p", {"0.1", "0"}},
     {"top_k", {"0", "1", "40", "-1", "1.5"}},
     {"repeat_penalty", {"1.1", "0", "1"}},
+    {"repeat_last_n", {"0", "5", "65537"}},
     {"frequency_penalty", {"0.5", "-2", "3"}},
     {"presence_penalty", {"0.5", "-2"}},
     {"logit_bias", {"{}", R"({"5": -100})", R"({"5": 100, "288": 1})", R"({"x": 1})"}},

@@ -1,6 +1,6 @@
 // The types of the supported part of OpenAI's Responses API: see types.ts.
 
-import type { TokenLogprob } from './types.ts';
+import type { OwnSamplingParams, TokenLogprob } from './types.ts';
 
 /**
  * A message, a thought, a call or a call's result. The default `type` is "message". The items of an
@@ -48,7 +48,7 @@ export type ResponseTextFormat =
       description?: string;
     };
 
-export interface ResponseParams {
+export interface ResponseParams extends OwnSamplingParams {
   input?: string | readonly ResponseInputItem[] | undefined;
   /** A system message before the input. */
   instructions?: string | null | undefined;
@@ -74,11 +74,8 @@ export interface ResponseParams {
   background?: boolean | null | undefined;
   /** Only "disabled" is supported: nothing is left out of a long input. */
   truncation?: 'auto' | 'disabled' | null | undefined;
-  /** This and the following are not in OpenAI's API: see {@link SamplingParams}. */
+  /** This and the next are not in this API of OpenAI's: see {@link SamplingParams}. */
   seed?: number | null | undefined;
-  top_k?: number | null | undefined;
-  min_p?: number | null | undefined;
-  repeat_penalty?: number | null | undefined;
   max_thinking_tokens?: number | null | undefined;
   chat_template_kwargs?: Record<string, unknown> | undefined;
 }

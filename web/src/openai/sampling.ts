@@ -1,5 +1,6 @@
 // Maps OpenAI's parameters to the options of generate().
 import { KingletError } from '../errors.ts';
+import { camelCase, samplingNames } from '../sampling-rules.ts';
 import type { GenerateOptions } from '../types.ts';
 import type { RequestOptions, SamplingParams } from './types.ts';
 
@@ -9,10 +10,9 @@ const withoutEffect = [
   ...['prompt_cache_key', 'prompt_cache_options', 'prompt_cache_retention', 'prediction'],
 ];
 
-const common = [
-  ...['frequency_penalty', 'presence_penalty', 'logit_bias', 'n', 'seed', 'stop', 'stream'],
-  ...['stream_options', 'temperature', 'top_p', 'top_k', 'min_p', 'repeat_penalty', 'max_tokens'],
-  'logprobs',
+const common: readonly string[] = [
+  ...samplingNames,
+  ...['logit_bias', 'n', 'seed', 'stop', 'stream', 'stream_options', 'max_tokens', 'logprobs'],
 ];
 
 /** Refuses parameters that would otherwise be ignored silently. */
@@ -31,13 +31,7 @@ export function samplingOptions(
   const { stop } = params;
   return present({
     signal,
-    temperature: params.temperature,
-    topP: params.top_p,
-    topK: params.top_k,
-    minP: params.min_p,
-    repeatPenalty: params.repeat_penalty,
-    frequencyPenalty: params.frequency_penalty,
-    presencePenalty: params.presence_penalty,
+    ...Object.fromEntries(samplingNames.map((name) => [camelCase(name), params[name]])),
     logitBias: params.logit_bias,
     seed: params.seed,
     stop: typeof stop === 'string' ? [stop] : stop,

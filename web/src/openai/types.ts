@@ -3,8 +3,20 @@
 
 import type { Pooling } from '../types.ts';
 
+/** Parameters that are not in OpenAI's API: options of `generate()`, in other spelling. */
+export interface OwnSamplingParams {
+  /** `topK` of `generate()`. */
+  top_k?: number | null | undefined;
+  /** `minP` of `generate()`. */
+  min_p?: number | null | undefined;
+  /** `repeatPenalty` of `generate()`. */
+  repeat_penalty?: number | null | undefined;
+  /** `repeatLastN` of `generate()`. */
+  repeat_last_n?: number | null | undefined;
+}
+
 /** Parameters of both kinds of completion. If left out or null, `generate()`'s default applies. */
-export interface SamplingParams {
+export interface SamplingParams extends OwnSamplingParams {
   /** Any name: there is only one model, and answers repeat the name. */
   model?: string | null | undefined;
   frequency_penalty?: number | null | undefined;
@@ -18,12 +30,6 @@ export interface SamplingParams {
   stream_options?: { include_usage?: boolean; include_obfuscation?: boolean } | null | undefined;
   temperature?: number | null | undefined;
   top_p?: number | null | undefined;
-  /** Not in OpenAI's API: `topK` of `generate()`. */
-  top_k?: number | null | undefined;
-  /** Not in OpenAI's API: `minP` of `generate()`. */
-  min_p?: number | null | undefined;
-  /** Not in OpenAI's API: `repeatPenalty` of `generate()`. */
-  repeat_penalty?: number | null | undefined;
 }
 
 export interface FunctionTool {

@@ -1,0 +1,146 @@
+#include "session/sampling_options.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/format.h"
+
+namespace kinglet {
+namespace {
+
+constexpr double kMostWhole = std::numeric_limits<int32_t>::max();
+
+// In the order in which interfaces list them.
+constexpr SamplingOption kSamplingOptions[] = {
+    {.name = "temperature",
+     .real = &SamplerOptions::temperature,
+     .most = 100,
+     .help = "Temperature; 0 always takes the most probable token",
+     .key = "temp",
+     .flag = "temp"},
+    {.name = "top_k",
+     .whole = &SamplerOptions::top_k,
+     .most = kMostWhole,
+     .help = "Sample from the k most probable tokens; 0: from all",
+     .key = "top_k"},
+    {.name = "top_p",
+     .real = &SamplerOptions::top_p,
+     .most = 1,
+     .help = "Sample from the fewest tokens with at least this probability in total",
+     .key = "top_p"},
+    {.name = "min_p",
+     .real = &SamplerOptions::min_p,
+     .most = 1,
+     .help = "Sample from tokens with at least this part of the largest probability",
+     .key = "min_p"},
+    {.name = "repeat_penalty",
+     .real = &SamplerOptions::repeat_penalty,
+     .most = 100,
+     .help = "Penalty for repeated tokens; 1: none",
+     .key = "penalty_repeat",
+     .above = true},
+    {.name = "frequency_penalty",
+     .real = &SamplerOptions::frequency_penalty,
+     .least = -100,
+     .most = 100,
+     .help = "Subtracted from a token's logit for each occurrence"},
+    {.name = "presence_penalty",
+     .real = &SamplerOptions::presence_penalty,
+     .least = -100,
+     .most = 100,
+     .help = "Subtracted from a token's logit if it has occurred"},
+    {.name = "repeat_last_n",
+     .whole = &SamplerOptions::repeat_last_n,
+     .most = 65536,
+     .help = "Number of last tokens that penalties apply to",
+     .key = "penalty_last_n"},
+};
+
+std::string range_of(const SamplingOption& option) {
+  if (option.most == kMostWhole) return cat(option.least, " or more");
+  if (option.above) return cat("more than ", option.least, ", up to ", option.most);
+  return cat(option.least, " to ", option.most);
+}
+
+bool is_in_range(const SamplingOption& option, double value) {
+  // The comparisons are written so that NaN fails.
+  return value >= option.least && value <= option.most && !(option.above && value == option.least);
+}
+
+Status check_biases(const std::vector<LogitBias>& biases, uint32_t vocab_size) {
+  for (const auto& [token, bias] : biases) {
+    if (token < 0 || static_cast<uint32_t>(token) >= vocab_size) {
+      return Error{ErrorCode::invalid_argument,
+                   cat("a bias names token ", token, ", the vocabulary has ", vocab_size)};
+    }
+    if (!(bias >= -100 && bias <= 100)) {
+      return Error{ErrorCode::invalid_argument, cat("a bias is ", bias, ", expected -100 to 100")};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const SamplingOption> sampling_options() { return kSamplingOptions; }
+
+void SamplingOption::set(SamplerOptions& options, double value) const {
+  if (!is_whole()) {
+    options.*real = static_cast<float>(value);
+    return;
+  }
+  constexpr double kLeastWhole = std::numeric_limits<int32_t>::min();
+  if (!(value > kLeastWhole)) value = kLeastWhole;  // NaN too
+  options.*whole = static_cast<int32_t>(std::min(value, kMostWhole));
+}
+
+std::string hyphenated(std::string_view name) {
+  std::string out(name);
+  std::replace(out.begin(), out.end(), '_', '-');
+  return out;
+}
+
+std::string camel_case(std::string_view name) {
+  std::string out;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const bool begins_word = name[i] == '_' && i + 1 < name.size();
+    out += begins_word ? static_cast<char>(name[++i] - 'a' + 'A') : name[i];
+  }
+  return out;
+}
+
+Status validate(const SamplerOptions& options, uint32_t vocab_size) {
+  for (const SamplingOption& option : kSamplingOptions) {
+    const double value = option.get(options);
+    if (is_in_range(option, value)) continue;
+    const std::string name = hyphenated(option.name);
+    return Error{ErrorCode::invalid_argument,
+                 cat(name, " is ", value, ", expected ", range_of(option))};
+  }
+  return check_biases(options.logit_bias, vocab_size);
+}
+
+void SamplerChoice::apply_to(SamplerOptions& options) const {
+  for (const auto& [option, value] : numbers) option->set(options, value);
+}
+
+SamplerChoice recommended_sampling(const GgufHeader& header) {
+  SamplerChoice choice;
+  const auto recommend = [&](const SamplingOption& option, const auto& found) {
+    if (!found.ok()) return;
+    const auto value = static_cast<double>(found.value());
+    if (is_in_range(option, value)) choice.numbers.push_back({&option, value});
+  };
+  for (const SamplingOption& option : kSamplingOptions) {
+    if (option.key.empty()) continue;
+    const std::string key = cat("general.sampling.", option.key);
+    if (option.is_whole()) {
+      recommend(option, header.require_uint(key));
+    } else {
+      recommend(option, header.require_float(key));
+    }
+  }
+  return choice;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,88 @@
+// The options of the sampler, and the table of them. The program, the server, the bindings and the
+// package all take names, ranges and defaults from this table.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "gguf/header.h"
+#include "text/vocabulary.h"
+
+namespace kinglet {
+
+struct LogitBias {
+  TokenId token;
+  float bias;
+};
+
+// Each number has a row in the table of sampling_options.cpp, with its range. The sampler applies
+// them in this order: biases, penalties, constraint, top-k, top-p, min-p, temperature, draw. It is
+// llama.cpp's order, which model cards assume: the temperature changes how often a token is drawn,
+// but not which tokens can be. Each limit applies to the tokens that the earlier ones left.
+// Penalties look at the last repeat_last_n tokens of prompt and answer.
+struct SamplerOptions {
+  float temperature = 0.8f;  // 0 is greedy: the token of the largest logit, the first of equals
+  int32_t top_k = 40;        // keep the k most probable; 0 keeps all
+  float top_p = 0.95f;  // keep the fewest whose probabilities reach p, at least one; 1 keeps all
+  float min_p = 0.05f;  // keep those with at least min_p × the largest probability
+  float repeat_penalty = 1.0f;  // > 1 divides positive and multiplies negative logits (CTRL, 2019)
+  float frequency_penalty = 0.0f;  // subtracted from a logit for each occurrence of its token
+  float presence_penalty = 0.0f;   // subtracted once if the token occurred
+  int32_t repeat_last_n = 64;
+  std::vector<LogitBias> logit_bias = {};  // added to the logits of these tokens, -100 to 100
+  uint64_t seed = 0;
+};
+
+// A number among the options: a row of the table.
+struct SamplingOption {
+  using Real = float SamplerOptions::*;
+  using Whole = int32_t SamplerOptions::*;
+
+  std::string_view name;  // as requests spell it
+  Real real = nullptr;    // the member: either this,
+  Whole whole = nullptr;  // or this, for whole numbers
+  double least = 0;
+  double most = 0;
+  const char* help = "";       // of the program's option
+  std::string_view key = {};   // general.sampling.KEY recommends a value; empty: files have none
+  bool above = false;          // `least` itself is not allowed
+  std::string_view flag = {};  // the program's option; empty: the name, with hyphens
+
+  bool is_whole() const { return whole != nullptr; }
+  double get(const SamplerOptions& options) const {
+    return is_whole() ? static_cast<double>(options.*whole) : static_cast<double>(options.*real);
+  }
+  // Takes any number: one that is not in the range fails in validate().
+  void set(SamplerOptions& options, double value) const;
+};
+
+std::span<const SamplingOption> sampling_options();
+
+// Returns a name in the style of the program's options ("top-k"), or of JavaScript ("topK").
+std::string hyphenated(std::string_view name);
+std::string camel_case(std::string_view name);
+
+// The options that a file or a caller sets; the others keep their values.
+struct SamplerChoice {
+  struct Number {
+    const SamplingOption* option;
+    double value;
+  };
+  std::vector<Number> numbers;  // of equal options, the last one counts
+
+  void apply_to(SamplerOptions& options) const;
+};
+
+// The settings that a file recommends (general.sampling.*). A value of a wrong type or out of range
+// is ignored: the model runs without it.
+SamplerChoice recommended_sampling(const GgufHeader& header);
+
+// ErrorCode::invalid_argument names the option, its value and its range. Biases may name tokens
+// below `vocab_size`.
+Status validate(const SamplerOptions& options, uint32_t vocab_size);
+
+}  // namespace kinglet
