@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/exponential.h"
@@ -11,6 +12,61 @@ namespace {
 
 // Limits logits, which a very small penalty could make infinite.
 constexpr float kLargestLogit = 1e30f;
+
+// The sum of the weights, in their order.
+double sum_of(const std::vector<Candidate>& candidates) {
+  double total = 0;
+  for (const Candidate& candidate : candidates) total += static_cast<double>(candidate.weight);
+  return total;
+}
+
+// Locally typical sampling (C. Meister et al., 2022): keeps the tokens whose information, -log p,
+// is nearest to its mean, the entropy, until their probabilities exceed `most` in total. Of equally
+// near ones, the smaller id comes first. As log p is the logit minus a constant, the distance is
+// that of the logit from the mean logit, and no logarithm is needed.
+void keep_typical(double most, std::span<const float> logits, std::vector<Candidate>& candidates) {
+  const double total = sum_of(candidates);
+  const auto logit_of = [&](const Candidate& candidate) {
+    return static_cast<double>(logits[static_cast<size_t>(candidate.token)]);
+  };
+  double mean = 0;
+  for (const Candidate& c : candidates) mean += static_cast<double>(c.weight) / total * logit_of(c);
+  const auto is_less_typical = [&](const Candidate& a, const Candidate& b) {
+    const double from_a = std::abs(logit_of(a) - mean);
+    const double from_b = std::abs(logit_of(b) - mean);
+    return from_a > from_b || (from_a == from_b && a.token > b.token);
+  };
+  // A heap, because few of many may be kept. Those that are kept move to the end.
+  std::make_heap(candidates.begin(), candidates.end(), is_less_typical);
+  auto kept = candidates.end();
+  for (double sum = 0; kept != candidates.begin() && !(sum > most * total);) {
+    std::pop_heap(candidates.begin(), kept, is_less_typical);
+    sum += static_cast<double>((--kept)->weight);
+  }
+  candidates.erase(candidates.begin(), kept);
+}
+
+// Exclude top choices (XTC, P. E. Weidmann, 2024): of the tokens with at least this probability,
+// keeps only the least probable one. There is no other, or only one, if the threshold is above 0.5.
+void exclude_top_choices(double threshold, std::vector<Candidate>& candidates) {
+  const double least = threshold * sum_of(candidates);
+  const auto is_top = [&](const Candidate& c) { return static_cast<double>(c.weight) >= least; };
+  const Candidate* last = nullptr;
+  for (const Candidate& candidate : candidates) {
+    if (is_top(candidate) && (last == nullptr || kBetter(*last, candidate))) last = &candidate;
+  }
+  if (last == nullptr) return;
+  const TokenId kept = last->token;
+  std::erase_if(candidates, [&](const Candidate& c) { return c.token != kept && is_top(c); });
+}
+
+float largest_logit(std::span<const float> logits, const std::vector<Candidate>& candidates) {
+  float largest = std::numeric_limits<float>::lowest();
+  for (const Candidate& candidate : candidates) {
+    largest = std::max(largest, logits[static_cast<size_t>(candidate.token)]);
+  }
+  return largest;
+}
 
 }  // namespace
 
@@ -39,17 +95,26 @@ TokenId Sampler::sample(std::span<float> logits, Constraint* constraint) {
   }
   if (constraint != nullptr) constraint->mask(logits);
   const TokenId best = best_token(*kernels_, logits);
-  const float largest = logits[static_cast<size_t>(best)];
+  float largest = logits[static_cast<size_t>(best)];
   // A model may give every token this logit too.
   if (largest == kRefusedLogit) return constraint != nullptr ? kNoToken : best;
   if (is_greedy) return best;
   find_candidates(logits);
-  if (options_.top_p < 1.0f || options_.min_p > 0.0f) {
+  if (has_limits()) {
     weigh_candidates(logits, largest, 1.0f);
-    keep_top_p_and_min_p();
+    limit_candidates(logits);
+    largest = largest_logit(logits, candidates_);  // the best token may be gone
   }
   weigh_candidates(logits, largest, options_.temperature);
   return draw();
+}
+
+bool Sampler::has_limits() const {
+  return options_.typical_p < 1.0f || options_.top_p < 1.0f || options_.min_p > 0.0f || has_xtc();
+}
+
+bool Sampler::has_xtc() const {
+  return options_.xtc_probability > 0.0f && options_.xtc_threshold <= 0.5f;
 }
 
 bool Sampler::has_penalties() const {
@@ -100,19 +165,32 @@ void Sampler::weigh_candidates(std::span<const float> logits, float largest, flo
   }
 }
 
-void Sampler::keep_top_p_and_min_p() {
-  if (options_.top_p < 1.0f) {
-    double total = 0;
-    for (const Candidate& candidate : candidates_) total += static_cast<double>(candidate.weight);
-    keep_fewest(total * static_cast<double>(options_.top_p), candidates_);
+// Each limit sees only the tokens that the one before has left, and their probabilities among
+// those.
+void Sampler::limit_candidates(std::span<const float> logits) {
+  if (options_.typical_p < 1.0f) {
+    keep_typical(static_cast<double>(options_.typical_p), logits, candidates_);
   }
-  std::erase_if(candidates_, [this](const Candidate& c) { return c.weight < options_.min_p; });
+  if (options_.top_p < 1.0f) {
+    keep_fewest(sum_of(candidates_) * static_cast<double>(options_.top_p), candidates_);
+  }
+  if (options_.min_p > 0.0f) {
+    const float least = options_.min_p * largest_weight();
+    std::erase_if(candidates_, [&](const Candidate& c) { return c.weight < least; });
+  }
+  if (has_xtc() && candidates_.size() > 1 && random() < options_.xtc_probability) {
+    exclude_top_choices(static_cast<double>(options_.xtc_threshold), candidates_);
+  }
+}
+
+// Unless a limit drops the best token, this is 1.
+float Sampler::largest_weight() const {
+  if (options_.typical_p == 1.0f) return 1.0f;
+  return std::min_element(candidates_.begin(), candidates_.end(), kBetter)->weight;
 }
 
 TokenId Sampler::draw() {
-  double total = 0;
-  for (const Candidate& candidate : candidates_) total += static_cast<double>(candidate.weight);
-  double left = random() * total;
+  double left = random() * sum_of(candidates_);
   for (const Candidate& candidate : candidates_) {
     left -= static_cast<double>(candidate.weight);
     if (left < 0) return candidate.token;

@@ -28,16 +28,19 @@ class Sampler {
 
  private:
   bool has_penalties() const;
+  bool has_limits() const;
+  bool has_xtc() const;
   void add_biases_and_penalties(std::span<float> logits);
   void find_candidates(std::span<const float> logits);
   void weigh_candidates(std::span<const float> logits, float largest, float temperature);
-  void keep_top_p_and_min_p();
+  void limit_candidates(std::span<const float> logits);
+  float largest_weight() const;
   TokenId draw();
   double random();  // in [0, 1)
 
   SamplerOptions options_;
   const KernelSet* kernels_;
-  size_t n_candidates_;  // before top-p and min-p
+  size_t n_candidates_;  // before the limits by probability
   std::vector<Candidate> candidates_;
   std::vector<TokenId> recent_;  // a ring of the last tokens
   size_t next_recent_ = 0;

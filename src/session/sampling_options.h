@@ -20,16 +20,20 @@ struct LogitBias {
 };
 
 // Each number has a row in the table of sampling_options.cpp, with its range. The sampler applies
-// them in this order: biases, penalties, constraint, top-k, top-p, min-p, temperature, draw. It is
-// llama.cpp's order, which model cards assume: the temperature changes how often a token is drawn,
-// but not which tokens can be. Each limit applies to the tokens that the earlier ones left.
-// Penalties look at the last repeat_last_n tokens of prompt and answer.
+// them in this order: biases, penalties, constraint, top-k, typical-p, top-p, min-p, XTC,
+// temperature, draw. It is llama.cpp's order, which model cards assume: the temperature changes how
+// often a token is drawn, but not which tokens can be. Each limit applies to the tokens that the
+// earlier ones left. Penalties look at the last repeat_last_n tokens of prompt and answer.
 struct SamplerOptions {
-  float temperature = 0.8f;  // 0 is greedy: the token of the largest logit, the first of equals
-  int32_t top_k = 40;        // keep the k most probable; 0 keeps all
-  float top_p = 0.95f;  // keep the fewest whose probabilities reach p, at least one; 1 keeps all
-  float min_p = 0.05f;  // keep those with at least min_p × the largest probability
-  float repeat_penalty = 1.0f;  // > 1 divides positive and multiplies negative logits (CTRL, 2019)
+  // 0 is greedy: the token of the largest logit, the first of equals. Then limits have no effect.
+  float temperature = 0.8f;
+  int32_t top_k = 40;      // keep the k most probable; 0 keeps all
+  float top_p = 0.95f;     // keep the fewest whose probabilities reach p, at least one; 1 keeps all
+  float min_p = 0.05f;     // keep those with at least min_p × the largest probability
+  float typical_p = 1.0f;  // keep the most typical until they exceed p; 1 keeps all
+  float xtc_probability = 0.0f;  // how often the top choices are excluded, except the last of them
+  float xtc_threshold = 0.1f;    // the probability from which a token is a top choice
+  float repeat_penalty = 1.0f;   // > 1 divides positive and multiplies negative logits (CTRL, 2019)
   float frequency_penalty = 0.0f;  // subtracted from a logit for each occurrence of its token
   float presence_penalty = 0.0f;   // subtracted once if the token occurred
   int32_t repeat_last_n = 64;

@@ -131,17 +131,106 @@ TEST(Sampler, KeepsAtTheDefaultsWhatTheOrderOfTheLimitsGives) {
   EXPECT_EQ(counts.rbegin()->first, 26);
 }
 
-// The probabilities with which tokens are drawn, computed by sorting, in double precision.
-std::vector<double> expected_shares(const SamplerOptions& options,
-                                    const std::vector<float>& logits) {
+// Of the probabilities 0.5, 0.25, 0.125, 0.125 the entropy is 1.75 bits: the second, of 2 bits, is
+// the most typical, and the first, of 1 bit, comes next. The others have 3 bits.
+TEST(Sampler, TypicalPKeepsThoseNearTheEntropy) {
+  const auto logits = logits_of({0.125, 0.5, 0.25, 0.125});
+  const auto kept = [&](float typical_p) {
+    SamplerOptions options = plain();
+    options.typical_p = typical_p;
+    std::vector<TokenId> tokens;
+    for (const auto& [token, count] : draw(options, logits, 2000)) tokens.push_back(token);
+    return tokens;
+  };
+  EXPECT_EQ(kept(0.0f), (std::vector<TokenId>{2}));
+  EXPECT_EQ(kept(0.2f), (std::vector<TokenId>{2}));
+  EXPECT_EQ(kept(0.7f), (std::vector<TokenId>{1, 2}));
+  EXPECT_EQ(kept(0.8f), (std::vector<TokenId>{0, 1, 2}));  // of equals the smaller id
+  EXPECT_EQ(kept(1.0f), (std::vector<TokenId>{0, 1, 2, 3}));
+}
+
+TEST(Sampler, XtcExcludesTheTopChoicesButTheLast) {
+  const auto logits = logits_of({0.1, 0.4, 0.2, 0.3});
+  const auto counts_with = [&](float probability, float threshold) {
+    SamplerOptions options = plain();
+    options.xtc_probability = probability;
+    options.xtc_threshold = threshold;
+    return draw(options, logits);
+  };
+  const auto always = counts_with(1.0f, 0.15f);  // 0.4 and 0.3 are excluded
+  EXPECT_EQ(always.size(), 2u);
+  EXPECT_NEAR(always.at(2), 20000 * 2 / 3.0, 400);
+  EXPECT_EQ(counts_with(1.0f, 0.35f).size(), 4u);  // there is one top choice
+  EXPECT_EQ(counts_with(1.0f, 0.0f).size(), 1u);
+  EXPECT_EQ(counts_with(1.0f, 0.51f), draw(plain(), logits));  // off: no random number is used
+  const auto half = counts_with(0.5f, 0.15f);
+  EXPECT_NEAR(half.at(1), 20000 * 0.5 * 0.4, 400);
+  EXPECT_NEAR(half.at(2), 20000 * 0.5 * (0.2 + 2 / 3.0), 400);
+}
+
+TEST(Sampler, LimitsHaveNoEffectOnGreedyChoices) {
+  SamplerOptions options = plain(0.0f);
+  options.typical_p = 0.1f;
+  options.xtc_probability = 1.0f;
+  EXPECT_EQ(draw(options, logits_of({0.125, 0.5, 0.25, 0.125}), 10).at(1), 10);
+}
+
+// After the top choices are gone, the best of the others sets the scale.
+TEST(Sampler, SurvivesAVerySmallTemperatureWithoutTheTopChoices) {
+  SamplerOptions options = plain(1e-30f);
+  options.xtc_probability = 1.0f;
+  EXPECT_EQ(draw(options, logits_of({0.05, 0.4, 0.35, 0.2}), 10).at(3), 10);
+  options.xtc_probability = 0.0f;
+  options.typical_p = 0.1f;
+  EXPECT_EQ(draw(options, logits_of({0.125, 0.5, 0.25, 0.125}), 10).at(2), 10);
+}
+
+// Locally typical sampling, as the paper defines it.
+void keep_typical_slowly(double p, std::vector<size_t>& order, const std::vector<double>& logits) {
+  double total = 0;
+  for (const size_t i : order) total += std::exp(logits[i]);
+  const auto information = [&](size_t i) { return std::log(total) - logits[i]; };
+  double entropy = 0;
+  for (const size_t i : order) entropy += std::exp(-information(i)) * information(i);
+  std::vector<size_t> typical = order;
+  std::stable_sort(typical.begin(), typical.end(), [&](size_t a, size_t b) {
+    return std::abs(information(a) - entropy) < std::abs(information(b) - entropy);
+  });
+  double sum = 0;
+  size_t n_kept = 0;
+  while (n_kept < typical.size() && sum <= p) sum += std::exp(-information(typical[n_kept++]));
+  typical.resize(n_kept);
+  std::erase_if(order, [&](size_t i) {
+    return std::find(typical.begin(), typical.end(), i) == typical.end();
+  });
+}
+
+// XTC, as its author defines it, on tokens that are sorted best first.
+void exclude_slowly(double threshold, std::vector<size_t>& order,
+                    const std::vector<double>& logits) {
+  double total = 0;
+  for (const size_t i : order) total += std::exp(logits[i]);
+  size_t n_top = 0;
+  while (n_top < order.size() && std::exp(logits[order[n_top]]) / total >= threshold) ++n_top;
+  if (n_top > 1) order.erase(order.begin(), order.begin() + static_cast<ptrdiff_t>(n_top) - 1);
+}
+
+// The probabilities with which tokens are drawn, computed by sorting, in double precision. With
+// XTC, `excludes` says whether its random number excluded.
+std::vector<double> expected_shares(const SamplerOptions& options, const std::vector<float>& logits,
+                                    bool excludes = false) {
+  const std::vector<double> exact(logits.begin(), logits.end());
   std::vector<size_t> order(logits.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return logits[a] > logits[b]; });
   if (options.top_k > 0) {
     order.resize(std::min(order.size(), static_cast<size_t>(options.top_k)));
   }
+  if (options.typical_p < 1.0f) {
+    keep_typical_slowly(static_cast<double>(options.typical_p), order, exact);
+  }
   const auto weight = [&](size_t i, double temperature) {
-    return std::exp(static_cast<double>(logits[i] - logits[order[0]]) / temperature);
+    return std::exp((exact[i] - exact[order[0]]) / temperature);
   };
   double total = 0;
   for (const size_t i : order) total += weight(i, 1);
@@ -151,6 +240,7 @@ std::vector<double> expected_shares(const SamplerOptions& options,
   }
   while (weight(order[n_kept - 1], 1) < static_cast<double>(options.min_p)) --n_kept;
   order.resize(n_kept);
+  if (excludes) exclude_slowly(static_cast<double>(options.xtc_threshold), order, exact);
 
   const auto temperature = static_cast<double>(options.temperature);
   total = 0;
@@ -163,7 +253,7 @@ std::vector<double> expected_shares(const SamplerOptions& options,
 TEST(Sampler, DrawsAsOftenAsSortingWouldHaveIt) {
   std::mt19937 random(5);
   const auto up_to = [&](uint32_t n) { return static_cast<float>(random() % (n + 1)); };
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 120; ++round) {
     std::vector<float> logits(5 + random() % 60);
     for (float& logit : logits) logit = up_to(1 << 20) / (1 << 18);
     SamplerOptions options = plain(0.3f + up_to(100) / 50.0f);
@@ -171,7 +261,15 @@ TEST(Sampler, DrawsAsOftenAsSortingWouldHaveIt) {
     options.top_p = 0.3f + up_to(70) / 100.0f;
     options.min_p = up_to(30) / 100.0f;
     options.seed = static_cast<uint64_t>(round);
-    const auto shares = expected_shares(options, logits);
+    if (round % 3 == 1) options.typical_p = 0.2f + up_to(70) / 100.0f;
+    if (round % 4 >= 2) options.xtc_probability = round % 4 == 2 ? 0.4f : 1.0f;
+    options.xtc_threshold = 0.02f + up_to(20) / 100.0f;
+    auto shares = expected_shares(options, logits);
+    const auto excluding = expected_shares(options, logits, true);
+    const auto often = static_cast<double>(options.xtc_probability);
+    for (size_t i = 0; i < shares.size(); ++i) {
+      shares[i] = (1 - often) * shares[i] + often * excluding[i];
+    }
     const auto counts = draw(options, logits, 10000);
     for (size_t i = 0; i < logits.size(); ++i) {
       const auto found = counts.find(static_cast<TokenId>(i));
@@ -391,11 +489,14 @@ TEST(RecommendedSampling, IsWhatTheFileSaysWhereThatCanBeRun) {
   file.set("general.sampling.min_p", "a lot");
   file.set_uint32("general.sampling.penalty_last_n", 1u << 20);
   file.set_float32("general.sampling.penalty_repeat", 1.1f);
+  file.set_float32("general.sampling.xtc_probability", 0.5f);
   const SamplerChoice choice = recommended(file);
   std::map<std::string_view, double> found;
   for (const auto& [option, value] : choice.numbers) found[option->name] = value;
-  const std::map<std::string_view, double> expected = {
-      {"temperature", 0.25}, {"top_k", 7}, {"repeat_penalty", double{1.1f}}};
+  const std::map<std::string_view, double> expected = {{"temperature", 0.25},
+                                                       {"top_k", 7},
+                                                       {"repeat_penalty", double{1.1f}},
+                                                       {"xtc_probability", 0.5}};
   EXPECT_EQ(found, expected);
 
   SamplerOptions options;

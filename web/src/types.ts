@@ -193,6 +193,8 @@ export interface RecommendedSampling {
   topK?: number;
   topP?: number;
   minP?: number;
+  xtcProbability?: number;
+  xtcThreshold?: number;
   repeatPenalty?: number;
   repeatLastN?: number;
 }
@@ -287,8 +289,8 @@ export interface GenerateOptions {
   /** The most tokens to generate. Default 256. */
   maxTokens?: number | undefined;
   /**
-   * 0 always takes the most probable token. Higher values make the choice among the tokens that
-   * `topK`, `topP` and `minP` keep more random. Default 0.8.
+   * 0 always takes the most probable token, whatever the limits below say. Higher values make the
+   * choice among the tokens that these keep more random. Default 0.8.
    */
   temperature?: number | undefined;
   /** Keep the k most probable tokens; 0 keeps all. Default 40. */
@@ -297,6 +299,18 @@ export interface GenerateOptions {
   topP?: number | undefined;
   /** Keep tokens with at least this share of the largest probability. Default 0.05. */
   minP?: number | undefined;
+  /**
+   * Locally typical sampling: keep the tokens that are about as probable as is to be expected, until
+   * their probabilities exceed p; 1 keeps all. Default 1.
+   */
+  typicalP?: number | undefined;
+  /**
+   * XTC ("exclude top choices"): how often all tokens with at least `xtcThreshold` are excluded, but
+   * the least probable of them. 0 is never, 1 always. Default 0.
+   */
+  xtcProbability?: number | undefined;
+  /** The probability from which a token is a top choice. Above 0.5 nothing is excluded. Default 0.1. */
+  xtcThreshold?: number | undefined;
   /** Above 1, recent tokens become less probable. Default 1. */
   repeatPenalty?: number | undefined;
   /** Subtracted from a token's logit for each recent occurrence, -100 to 100. Default 0. */

@@ -23,6 +23,9 @@ void sampler(Bytes bytes) {
   const uint32_t vocab_size = 1 + input.up_to(40);
   options.frequency_penalty = input.weight();
   options.presence_penalty = input.weight();
+  options.typical_p = static_cast<float>(input.up_to(100)) / 100.0f;
+  options.xtc_probability = static_cast<float>(input.up_to(4)) / 4.0f;
+  options.xtc_threshold = static_cast<float>(input.up_to(100)) / 100.0f;
   if (input.flag()) options.logit_bias = {{input.number<int8_t>(), input.number<float>()}};
   const auto sets = available_kernels();
   const KernelSet& kernels = *sets[input.up_to(static_cast<uint32_t>(sets.size()) - 1)];

@@ -9,6 +9,12 @@ export interface OwnSamplingParams {
   top_k?: number | null | undefined;
   /** `minP` of `generate()`. */
   min_p?: number | null | undefined;
+  /** `typicalP` of `generate()`. */
+  typical_p?: number | null | undefined;
+  /** `xtcProbability` of `generate()`. */
+  xtc_probability?: number | null | undefined;
+  /** `xtcThreshold` of `generate()`. */
+  xtc_threshold?: number | null | undefined;
   /** `repeatPenalty` of `generate()`. */
   repeat_penalty?: number | null | undefined;
   /** `repeatLastN` of `generate()`. */
