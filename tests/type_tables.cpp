@@ -6,6 +6,7 @@
 
 #include "gguf/ggml_types.h"
 #include "gguf/metadata.h"
+#include "json/json.h"
 #include "kv/kv_plan.h"
 #include "kv/recurrent_state.h"
 #include "model/architecture.h"
@@ -165,6 +166,14 @@ void print_sampling_options() {
   }
 }
 
+void print_sequence_breakers() {
+  const char* separator = "";
+  for (const std::string& breaker : SamplerOptions().dry_sequence_breakers) {
+    std::printf("%s%s", separator, print(Json(breaker)).c_str());
+    separator = ", ";
+  }
+}
+
 }  // namespace
 }  // namespace kinglet
 
@@ -195,5 +204,7 @@ int main() {
   kinglet::print_attention_intervals();
   std::printf("},\n\"samplingOptions\": {");
   kinglet::print_sampling_options();
-  std::printf("}}\n");
+  std::printf("},\n\"sequenceBreakers\": [");
+  kinglet::print_sequence_breakers();
+  std::printf("]}\n");
 }

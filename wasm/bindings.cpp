@@ -52,6 +52,7 @@ void read_generation_options(const val& fields, GenerationOptions& options) {
   for (const SamplingOption& option : sampling_options()) {
     option.set(options.sampler, number(fields, camel_case(option.name).c_str()));
   }
+  options.sampler.dry_sequence_breakers = texts(get(fields, "drySequenceBreakers"));
   options.sampler.seed = from_number<uint64_t>(number(fields, "seed"));
   const val biases = get(fields, "logitBias");
   for (uint32_t i = 0; i < length(biases); ++i) {

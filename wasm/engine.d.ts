@@ -232,6 +232,7 @@ export interface EngineAnswer extends EngineHandle {
 /** It also has every number of {@link EngineSampling}. */
 export interface EngineGenerateOptions {
   maxTokens: number;
+  drySequenceBreakers: string[];
   seed: number;
   /** Pairs of a token and the number that is added to its logit. */
   logitBias: [number, number][];

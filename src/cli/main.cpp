@@ -101,6 +101,17 @@ void add_sampler_options(CLI::App& command, SamplerChoice& sampling) {
       command.add_option_function<float>(flag, choose, text);
     }
   }
+  using Texts = std::vector<std::string>;
+  command
+      .add_option_function<Texts>(
+          "--dry-sequence-breaker",
+          [&sampling](const Texts& texts) {
+            sampling.dry_sequence_breakers = texts == Texts{"none"} ? Texts() : texts;
+          },
+          "Text beyond which DRY does not look for repetitions, or none; may be given several "
+          "times (default: a line break, a colon, a quotation mark, an asterisk)")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void add_stop_option(CLI::App& command, GenerationOptions& generation) {

@@ -25,7 +25,7 @@ ApiStatus read_sampling(Fields& fields, SamplerOptions& sampler) {
       if (number) option.set(sampler, double{*number});
     }
   }
-  return {};
+  return fields.take("dry_sequence_breakers", sampler.dry_sequence_breakers);
 }
 
 // Reads biases by token id, such as {"50256": -100}.

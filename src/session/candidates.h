@@ -11,6 +11,9 @@
 
 namespace kinglet {
 
+// Limits changed logits, which a very small or very large penalty could make infinite.
+constexpr float kLargestLogit = 1e30f;
+
 struct Candidate {
   float weight;  // a logit, or a probability up to a common factor
   TokenId token;

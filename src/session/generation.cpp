@@ -114,7 +114,9 @@ Generation::Generation(Session& session, const Tokenizer& tokenizer, uint32_t n_
       n_kept_(options.n_kept),
       cancellation_(options.cancellation),
       lookup_(session.n_ctx(), options.n_lookup),
-      sampler_(options.sampler, session.model().config().vocab_size, session.model().kernels()),
+      sampler_(options.sampler, session.model().config().vocab_size, session.model().kernels(),
+               Dry::create(options.sampler, session.n_ctx(), session.model().config().vocab_size,
+                           [&tokenizer](TokenId id) { return tokenizer.piece(id, true); })),
       thought_limit_(options.thought_limit),
       decoder_(tokenizer, follows_added_token(session, tokenizer), options.marks),
       stop_(std::move(stop)) {

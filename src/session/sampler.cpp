@@ -10,9 +10,6 @@
 namespace kinglet {
 namespace {
 
-// Limits logits, which a very small penalty could make infinite.
-constexpr float kLargestLogit = 1e30f;
-
 // The sum of the weights, in their order.
 double sum_of(const std::vector<Candidate>& candidates) {
   double total = 0;
@@ -70,8 +67,9 @@ float largest_logit(std::span<const float> logits, const std::vector<Candidate>&
 
 }  // namespace
 
-Sampler::Sampler(const SamplerOptions& options, uint32_t vocab_size, const KernelSet& kernels)
-    : options_(options), kernels_(&kernels), n_candidates_(vocab_size) {
+Sampler::Sampler(const SamplerOptions& options, uint32_t vocab_size, const KernelSet& kernels,
+                 std::optional<Dry> dry)
+    : options_(options), kernels_(&kernels), n_candidates_(vocab_size), dry_(std::move(dry)) {
   if (options.top_k > 0)
     n_candidates_ = std::min(n_candidates_, static_cast<size_t>(options.top_k));
   if (options.temperature == 0.0f) n_candidates_ = 1;
@@ -123,6 +121,7 @@ bool Sampler::has_penalties() const {
 }
 
 void Sampler::accept(TokenId token) {
+  if (dry_) dry_->accept(token);
   if (recent_.capacity() == 0 || token < 0) return;
   if (recent_.size() < static_cast<size_t>(options_.repeat_last_n)) {
     recent_.push_back(token);
@@ -143,6 +142,7 @@ void Sampler::add_biases_and_penalties(std::span<float> logits) {
     logit -= options_.frequency_penalty * static_cast<float>(count) + options_.presence_penalty;
     logit = std::clamp(logit, -kLargestLogit, kLargestLogit);
   }
+  if (dry_) dry_->penalize(logits);
 }
 
 void Sampler::find_candidates(std::span<const float> logits) {

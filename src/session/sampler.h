@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "session/candidates.h"
 #include "session/constraint.h"
+#include "session/dry.h"
 #include "session/sampling_options.h"
 #include "text/vocabulary.h"
 
@@ -16,8 +18,10 @@ namespace kinglet {
 // PCG32's (M. O'Neill, 2014), and sums are taken in a fixed order.
 class Sampler {
  public:
-  // `options` must be valid; `vocab_size` is the number of logits. Allocates all its memory here.
-  Sampler(const SamplerOptions& options, uint32_t vocab_size, const KernelSet& kernels);
+  // `options` must be valid; `vocab_size` is the number of logits. `dry` is made of the same
+  // options. Allocates all its memory here.
+  Sampler(const SamplerOptions& options, uint32_t vocab_size, const KernelSet& kernels,
+          std::optional<Dry> dry = {});
 
   // Draws one of the tokens that `constraint` allows, or kNoToken if it allows none. `logits`
   // [vocab_size] must be finite; they may be changed.
@@ -42,6 +46,7 @@ class Sampler {
   const KernelSet* kernels_;
   size_t n_candidates_;  // before the limits by probability
   std::vector<Candidate> candidates_;
+  std::optional<Dry> dry_;
   std::vector<TokenId> recent_;  // a ring of the last tokens
   size_t next_recent_ = 0;
   std::vector<uint32_t> counts_;  // [vocab_size], zeros between draws; empty without penalties

@@ -68,6 +68,24 @@ constexpr SamplingOption kSamplingOptions[] = {
      .most = 65536,
      .help = "Number of last tokens that penalties apply to",
      .key = "penalty_last_n"},
+    {.name = "dry_multiplier",
+     .real = &SamplerOptions::dry_multiplier,
+     .most = 100,
+     .help = "Penalty for tokens that would continue a repetition (DRY); 0: none"},
+    {.name = "dry_base",
+     .real = &SamplerOptions::dry_base,
+     .least = 1,
+     .most = 100,
+     .help = "DRY's penalty is multiplied by this for each repeated token after the allowed ones"},
+    {.name = "dry_allowed_length",
+     .whole = &SamplerOptions::dry_allowed_length,
+     .most = 65536,
+     .help = "DRY does not penalize shorter repetitions, in tokens"},
+    {.name = "dry_penalty_last_n",
+     .whole = &SamplerOptions::dry_penalty_last_n,
+     .least = -1,
+     .most = kMostWhole,
+     .help = "Number of last tokens that DRY searches; -1: a whole context"},
 };
 
 std::string range_of(const SamplingOption& option) {
@@ -90,6 +108,20 @@ Status check_biases(const std::vector<LogitBias>& biases, uint32_t vocab_size) {
     if (!(bias >= -100 && bias <= 100)) {
       return Error{ErrorCode::invalid_argument, cat("a bias is ", bias, ", expected -100 to 100")};
     }
+  }
+  return {};
+}
+
+Status check_breakers(const std::vector<std::string>& breakers) {
+  if (breakers.size() > kMostBreakers) {
+    return Error{ErrorCode::invalid_argument,
+                 cat("there are ", breakers.size(), " DRY sequence breakers, expected ",
+                     kMostBreakers, " at most")};
+  }
+  for (const std::string& breaker : breakers) {
+    if (!breaker.empty() && breaker.size() <= kMostBreakerBytes) continue;
+    return Error{ErrorCode::invalid_argument, cat("a DRY sequence breaker has ", breaker.size(),
+                                                  " bytes, expected 1 to ", kMostBreakerBytes)};
   }
   return {};
 }
@@ -131,11 +163,13 @@ Status validate(const SamplerOptions& options, uint32_t vocab_size) {
     return Error{ErrorCode::invalid_argument,
                  cat(name, " is ", value, ", expected ", range_of(option))};
   }
+  KINGLET_TRY(check_breakers(options.dry_sequence_breakers));
   return check_biases(options.logit_bias, vocab_size);
 }
 
 void SamplerChoice::apply_to(SamplerOptions& options) const {
   for (const auto& [option, value] : numbers) option->set(options, value);
+  if (dry_sequence_breakers) options.dry_sequence_breakers = *dry_sequence_breakers;
 }
 
 SamplerChoice recommended_sampling(const GgufHeader& header) {

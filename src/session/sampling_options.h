@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,7 +21,7 @@ struct LogitBias {
 };
 
 // Each number has a row in the table of sampling_options.cpp, with its range. The sampler applies
-// them in this order: biases, penalties, constraint, top-k, typical-p, top-p, min-p, XTC,
+// them in this order: biases, penalties, DRY, constraint, top-k, typical-p, top-p, min-p, XTC,
 // temperature, draw. It is llama.cpp's order, which model cards assume: the temperature changes how
 // often a token is drawn, but not which tokens can be. Each limit applies to the tokens that the
 // earlier ones left. Penalties look at the last repeat_last_n tokens of prompt and answer.
@@ -37,6 +38,11 @@ struct SamplerOptions {
   float frequency_penalty = 0.0f;  // subtracted from a logit for each occurrence of its token
   float presence_penalty = 0.0f;   // subtracted once if the token occurred
   int32_t repeat_last_n = 64;
+  float dry_multiplier = 0.0f;  // weakens what would continue a repetition: see dry.h; 0 is off
+  float dry_base = 1.75f;
+  int32_t dry_allowed_length = 2;
+  int32_t dry_penalty_last_n = -1;  // how many last tokens are searched; -1: the context; 0 is off
+  std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};
   std::vector<LogitBias> logit_bias = {};  // added to the logits of these tokens, -100 to 100
   uint64_t seed = 0;
 };
@@ -77,6 +83,7 @@ struct SamplerChoice {
     double value;
   };
   std::vector<Number> numbers;  // of equal options, the last one counts
+  std::optional<std::vector<std::string>> dry_sequence_breakers;
 
   void apply_to(SamplerOptions& options) const;
 };
@@ -84,6 +91,10 @@ struct SamplerChoice {
 // The settings that a file recommends (general.sampling.*). A value of a wrong type or out of range
 // is ignored: the model runs without it.
 SamplerChoice recommended_sampling(const GgufHeader& header);
+
+// DRY looks for each of the sequence breakers in each token.
+constexpr size_t kMostBreakers = 64;
+constexpr size_t kMostBreakerBytes = 64;
 
 // ErrorCode::invalid_argument names the option, its value and its range. Biases may name tokens
 // below `vocab_size`.

@@ -14,6 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { samplingNames } from '../../web/src/sampling-rules.ts';
 import { splitModel } from '../web/split-model.ts';
 import { withChatTemplate, withMetadata } from '../web/support.ts';
 import {
@@ -252,6 +253,21 @@ describe('split files', () => {
 });
 
 describe('sampling', () => {
+  test('has an option for each row of the table', () => {
+    const { stdout } = kinglet(['generate', '--help']);
+    for (const name of samplingNames) {
+      const flag = name === 'temperature' ? 'temp' : name.replaceAll('_', '-');
+      expect(stdout).toContain(`--${flag} `);
+    }
+    const story = ['generate', '-m', stories, '-p', 'Once', '-n', '4', '--temp', '0'];
+    expectFailure([...story, '--dry-base', '0.5'], /dry-base is 0.5, expected 1 to 100/);
+    expectFailure([...story, '--xtc-threshold', '2'], /xtc-threshold is 2, expected 0 to 1/);
+    const plain = kinglet(story).stdout;
+    const breaker = '--dry-sequence-breaker';
+    expect(kinglet([...story, '--dry-penalty-last-n', '-1', breaker, 'none']).stdout).toBe(plain);
+    expect(kinglet([...story, breaker, '.', breaker, '\n']).stdout).toBe(plain);
+  });
+
   test('is what the file recommends, unless options say otherwise', () => {
     const path = newPath();
     const sampling = { 'general.sampling.temp': 0 };

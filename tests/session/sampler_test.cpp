@@ -439,6 +439,17 @@ TEST(SamplerOptions, AreCheckedByName) {
   EXPECT_EQ(message([](SamplerOptions& o) { o.frequency_penalty = -101; }),
             "frequency-penalty is -101, expected -100 to 100");
   EXPECT_NE(message([](SamplerOptions& o) { o.presence_penalty = NAN; }), "");
+  EXPECT_EQ(message([](SamplerOptions& o) { o.dry_penalty_last_n = -2; }),
+            "dry-penalty-last-n is -2, expected -1 or more");
+  EXPECT_EQ(message([](SamplerOptions& o) {
+              o.dry_sequence_breakers = {"a", ""};
+            }),
+            "a DRY sequence breaker has 0 bytes, expected 1 to 64");
+  EXPECT_NE(message([](SamplerOptions& o) { o.dry_sequence_breakers = {std::string(65, 'a')}; }),
+            "");
+  EXPECT_EQ(message([](SamplerOptions& o) { o.dry_sequence_breakers.assign(65, "a"); }),
+            "there are 65 DRY sequence breakers, expected 64 at most");
+  EXPECT_EQ(message([](SamplerOptions& o) { o.dry_sequence_breakers.clear(); }), "");
   EXPECT_EQ(message([](SamplerOptions& o) { o.logit_bias = {{9, 100.0f}, {0, -100.0f}}; }), "");
   EXPECT_EQ(message([](SamplerOptions& o) {
               o.logit_bias = {{10, 1.0f}};

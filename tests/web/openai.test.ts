@@ -11,6 +11,7 @@ import type {
   MessageParam,
 } from 'kinglet/openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { camelCase, samplingNames } from '../../web/src/sampling-rules.ts';
 import { collect, inPieces, scriptedModel } from './scripted-model.ts';
 import type { ScriptedCall } from './scripted-model.ts';
 import { storyModel, withChatTemplate } from './support.ts';
@@ -89,6 +90,18 @@ describe('chat.completions', () => {
     ]);
     expect(chunks.at(-1)!.usage).toMatchObject({ total_tokens: 8 });
     expect(new Set(chunks.map(({ id }) => id)).size).toBe(1);
+  });
+
+  it('takes each option of the sampler by its name', async () => {
+    const model = scripted('smollm2', ['a']);
+    const numbers = Object.fromEntries(samplingNames.map((name, i) => [name, i]));
+    await model.chat.completions.create({
+      ...{ messages: user('Hi'), ...numbers, dry_sequence_breakers: ['.', 'x'] },
+    });
+    expect(model.calls[0]!.options).toMatchObject({
+      ...Object.fromEntries(samplingNames.map((name, i) => [camelCase(name), i])),
+      drySequenceBreakers: ['.', 'x'],
+    });
   });
 
   it('gives several choices, each from a seed of its own', async () => {

@@ -181,6 +181,36 @@ describe('a loaded model', () => {
     expect(new Set(tokens).size).toBeGreaterThan(25);
   });
 
+  it('excludes top choices, prefers typical tokens, and does not repeat itself', async () => {
+    const say = async (options: GenerateOptions) =>
+      (await model.generate(opening, { maxTokens: 60, seed: 3, ...options }).result).text;
+    const usual = await say({});
+    expect(await say({ xtcThreshold: 0.3, dryBase: 3, drySequenceBreakers: [] })).toBe(usual);
+    expect(await say({ xtcProbability: 1 })).not.toBe(usual);
+    expect(await say({ xtcProbability: 1, xtcThreshold: 0.6 })).toBe(usual);
+    expect(await say({ typicalP: 0.3 })).not.toBe(usual);
+    // Without top choices, the greedy answer stays the same.
+    const calm = await say({ ...greedy, maxTokens: 60 });
+    expect(await say({ ...greedy, maxTokens: 60, xtcProbability: 1, typicalP: 0.3 })).toBe(calm);
+
+    const repeated = 'The cat sat on the red mat. The dog ran. The cat sat on the red';
+    const next = async (options: GenerateOptions) =>
+      (await model.generate(repeated, { ...greedy, maxTokens: 1, ...options }).result).text;
+    const logitBias = { [(await model.tokenize(' mat', { addBos: false })).at(-1)!]: 20 };
+    const dry = { logitBias, dryMultiplier: 10 };
+    expect(await next({ logitBias })).toBe(' mat');
+    expect(await next(dry)).not.toBe(' mat');
+    expect(await next({ ...dry, dryAllowedLength: 50 })).toBe(' mat');
+    expect(await next({ ...dry, dryPenaltyLastN: 4 })).toBe(' mat');
+    expect(await next({ ...dry, dryPenaltyLastN: 0 })).toBe(' mat');
+    expect(await next({ ...dry, drySequenceBreakers: ['the red'] })).toBe(' mat');
+    const many = { drySequenceBreakers: Array.from({ length: 65 }, () => 'a') };
+    await expect(model.generate(opening, many).result).rejects.toMatchObject({
+      ...{ code: 'invalid_argument' },
+      message: expect.stringContaining('expected 64 at most') as string,
+    });
+  });
+
   it('makes vectors of texts that are alike where the texts are', async () => {
     const texts = ['The dog ran in the park.', 'A dog was in the park.', '3, 14, 15, 92, 65'];
     const dot = (a: Float32Array, b: Float32Array) => a.reduce((sum, x, i) => sum + x * b[i]!, 0);

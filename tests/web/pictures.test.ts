@@ -16,6 +16,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EngineLoader, EngineModule, EngineOverrides, EngineResult } from '#engine';
 import type { VisionLoader } from '#vision';
 import { serve } from '../../scripts/serve.mjs';
+import { samplingRules } from '../../web/src/sampling-rules.ts';
 import { checkedFormat } from '../../web/src/worker/picture-file.ts';
 import type { AnyPage } from './any-browser.ts';
 import { browserNames, openAnyPage, openKinglet } from './any-browser.ts';
@@ -545,8 +546,10 @@ async function logprobsByHand(
   tokens.push(...model.encode([texts[1]], false, true));
   const options = {
     nKept: -1,
-    ...{ maxTokens: 1, temperature: 0, topK: 0, topP: 1, minP: 0, repeatPenalty: 1 },
-    ...{ frequencyPenalty: 0, presencePenalty: 0, repeatLastN: 0, seed: 1, logitBias: [] },
+    ...Object.fromEntries(
+      Object.entries(samplingRules).map(([name, rule]) => [name, rule.default]),
+    ),
+    ...{ maxTokens: 1, temperature: 0, seed: 1, logitBias: [], drySequenceBreakers: [] },
     ...{ stop: [], logprobs: 3, lookup: 0, id: 1, replacesContext: true },
   };
   const answer = model.newAnswer({

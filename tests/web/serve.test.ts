@@ -103,6 +103,26 @@ describe('text completions', () => {
     }
   });
 
+  test('sample as they are asked to, and as the program does', async () => {
+    const own = { temperature: 1, seed: 5, max_tokens: 40, prompt: 'Once upon a time' };
+    const asked = {
+      ...{ repeat_penalty: 1.2, repeat_last_n: 9, typical_p: 0.8 },
+      ...{ xtc_probability: 0.5, xtc_threshold: 0.2 },
+      ...{ dry_multiplier: 0.8, dry_base: 2, dry_allowed_length: 1, dry_penalty_last_n: 50 },
+    };
+    const sampled = async (more: object) =>
+      (await served.client.completions.create({ ...once, ...own, ...more })).choices[0]?.text;
+    const flags = Object.entries(asked).flatMap(([name, value]) => [
+      ...[`--${name.replaceAll('_', '-')}`, String(value)],
+    ]);
+    const args = ['generate', '-m', stories, '-p', own.prompt, '-n', '40', '--temp', '1'];
+    const program = kinglet([...args, '--seed', '5', ...flags, '--dry-sequence-breaker', 'a']);
+    expect(program.stderr).toBe('');
+    const text = await sampled({ ...asked, dry_sequence_breakers: ['a'] });
+    expect(text).toBe(program.stdout.slice(0, -1));
+    expect(text).not.toBe(await sampled({}));
+  });
+
   test('end at stop texts, and follow a grammar', async () => {
     const stopped = await served.client.completions.create({ ...once, stop: ['Lily'] });
     expect(stopped.choices[0]).toMatchObject({
@@ -294,6 +314,15 @@ describe('refusals', () => {
     });
     expect(await refused({ ...once, max_tokens: 1.5 })).toMatchObject({
       message: 'max_tokens is 1.5, expected a whole number from 1 to 4294967295',
+    });
+    expect(await refused({ ...once, repeat_last_n: 65_537 })).toMatchObject({
+      message: 'repeat_last_n is 65537, expected a whole number from 0 to 65536',
+    });
+    expect(await refused({ ...once, typical_p: 2 })).toMatchObject({
+      message: 'typical-p is 2, expected 0 to 1',
+    });
+    expect(await refused({ ...once, dry_sequence_breakers: [''] })).toMatchObject({
+      message: 'a DRY sequence breaker has 0 bytes, expected 1 to 64',
     });
     expect(await refused({ ...once, prompt: 'a '.repeat(2000) })).toMatchObject({
       ...{ status: 400, code: 'context_length_exceeded' },

@@ -162,6 +162,8 @@ describe('generating', () => {
     expect(engine.options[0]).toMatchObject({
       ...{ temperature: 0.8, frequencyPenalty: 0, presencePenalty: 0, logprobs: -1, stop: [] },
       ...{ lookup: 7, logitBias: [] },
+      ...{ typicalP: 1, xtcProbability: 0, xtcThreshold: 0.1, dryMultiplier: 0, dryBase: 1.75 },
+      ...{ dryPenaltyLastN: -1, drySequenceBreakers: ['\n', ':', '"', '*'] },
     });
     const options = { frequencyPenalty: 1.5, presencePenalty: -2, logprobs: 0, stop: ['é', '\n'] };
     await model.generate('a', { ...options, logitBias: { 7: -100, 2: 0.5 } }).result;
@@ -698,6 +700,9 @@ describe('failing', () => {
     [{ stop: ['\uD83D'] }, 'not valid Unicode'],
     [{ topP: 1.5 }, 'topP must be a number from 0 to 1, not 1.5'],
     [{ repeatPenalty: 0 }, 'repeatPenalty must be a number more than 0, up to 100, not 0'],
+    [{ dryPenaltyLastN: -2 }, 'dryPenaltyLastN must be a whole number from -1 to'],
+    [{ drySequenceBreakers: ['a', ''] }, 'drySequenceBreakers must be a list of strings, none of'],
+    [{ drySequenceBreakers: 'a' }, 'drySequenceBreakers must be a list of strings'],
     [{ repeatLastN: 65_537 }, 'repeatLastN must be a whole number from 0 to 65536, not 65537'],
     [{ onFull: 'dropOldest' }, 'onFull must be "error" or "shift", not "dropOldest": only chat()'],
     [{ indent: 11, jsonSchema: true }, 'indent must be a whole number from 0 to 10, not 11'],

@@ -18,7 +18,7 @@ import { isPooling } from './pooling.ts';
 import { isNode } from './runtime.ts';
 import { samplingRules } from './sampling-rules.ts';
 import { absoluteUrl, hubRepositoryOf, postedSource } from './source.ts';
-import { kvRows } from './type-tables.generated.ts';
+import { kvRows, sequenceBreakers } from './type-tables.generated.ts';
 import type {
   ChatOptions,
   DetokenizeOptions,
@@ -67,8 +67,8 @@ export const generateRules: Record<keyof GenerateNumbers, NumberRule & { default
 
 export const generateOptionNames = [
   ...Object.keys(generateRules),
-  ...['stop', 'logitBias', 'grammar', 'jsonSchema', 'indent', 'onFull', 'signal'],
-  ...['addBos', 'parseSpecial'],
+  ...['drySequenceBreakers', 'stop', 'logitBias', 'grammar', 'jsonSchema', 'indent', 'onFull'],
+  ...['signal', 'addBos', 'parseSpecial'],
 ];
 
 export const chatPromptOptionNames = ['addGenerationPrompt', 'tools', 'variables'];
@@ -93,16 +93,21 @@ export function postedGenerateOptions(
   return {
     ...(Object.fromEntries(names.map((name) => [name, numberOf(name)])) as GenerateNumbers),
     ...checkedGrammar(options),
-    stop: checkedStop(options.stop ?? []),
+    stop: checkedList('stop', options.stop ?? []),
+    drySequenceBreakers: checkedList(
+      'drySequenceBreakers',
+      options.drySequenceBreakers ?? sequenceBreakers,
+    ),
     logitBias: checkedLogitBias(options.logitBias ?? {}),
   };
 }
 
-function checkedStop(stop: unknown): string[] {
-  if (Array.isArray(stop) && !stop.includes('')) {
-    return stop.map((text) => checkedText(text, 'stop'));
+function checkedList(name: string, list: unknown): string[] {
+  if (Array.isArray(list) && !list.includes('')) {
+    return list.map((text) => checkedText(text, name));
   }
-  throw new KingletError('invalid_argument', 'stop must be a list of strings, none of them empty');
+  const message = `${name} must be a list of strings, none of them empty`;
+  throw new KingletError('invalid_argument', message);
 }
 
 function checkedLogitBias(biases: Record<number, number>): [number, number][] {

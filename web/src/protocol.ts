@@ -78,6 +78,7 @@ export type GenerateNumbers = {
 
 export interface PostedGenerateOptions extends GenerateNumbers {
   stop: string[];
+  drySequenceBreakers: string[];
   /** Tokens, and the numbers added to their logits. */
   logitBias: [number, number][];
   /** What the answer must match: GBNF, or a JSON schema as JSON. Empty: any text. */

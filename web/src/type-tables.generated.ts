@@ -166,4 +166,11 @@ export const samplingOptions = {
   frequency_penalty: { default: 0, min: -100, max: 100, above: false, integer: false },
   presence_penalty: { default: 0, min: -100, max: 100, above: false, integer: false },
   repeat_last_n: { default: 64, min: 0, max: 65536, above: false, integer: true },
+  dry_multiplier: { default: 0, min: 0, max: 100, above: false, integer: false },
+  dry_base: { default: 1.75, min: 1, max: 100, above: false, integer: false },
+  dry_allowed_length: { default: 2, min: 0, max: 65536, above: false, integer: true },
+  dry_penalty_last_n: { default: -1, min: -1, max: 2147483647, above: false, integer: true },
 };
+
+/** The default texts beyond which DRY does not look for repetitions. */
+export const sequenceBreakers: readonly string[] = ['\n', ':', '"', '*'];

@@ -319,6 +319,24 @@ export interface GenerateOptions {
   presencePenalty?: number | undefined;
   /** How many of the last tokens of prompt and answer count as recent. Default 64. */
   repeatLastN?: number | undefined;
+  /**
+   * DRY ("don't repeat yourself"): if the last tokens also occur earlier, at least
+   * `dryAllowedLength` of them, the token that followed there loses `dryMultiplier` ×
+   * `dryBase` ^ (their number − `dryAllowedLength`) of its logit. 0 turns it off; 0.8 is usual.
+   * Default 0.
+   */
+  dryMultiplier?: number | undefined;
+  /** How fast the penalty grows with the length of the repetition, 1 to 100. Default 1.75. */
+  dryBase?: number | undefined;
+  /** From this length a repetition is penalized. Default 2. */
+  dryAllowedLength?: number | undefined;
+  /** How many last tokens are searched; -1: as many as the context has room for. Default -1. */
+  dryPenaltyLastN?: number | undefined;
+  /**
+   * A repetition does not reach back beyond these texts: at most 64, of 1 to 64 bytes in UTF-8. They
+   * may span tokens. Default `['\n', ':', '"', '*']`.
+   */
+  drySequenceBreakers?: readonly string[] | undefined;
   /** Added to the logits of these tokens, -100 (forbids the token) to 100 (forces it). */
   logitBias?: Record<number, number> | undefined;
   /**

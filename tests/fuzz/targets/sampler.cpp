@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <vector>
 
 #include "fuzz/input.h"
@@ -26,12 +27,17 @@ void sampler(Bytes bytes) {
   options.typical_p = static_cast<float>(input.up_to(100)) / 100.0f;
   options.xtc_probability = static_cast<float>(input.up_to(4)) / 4.0f;
   options.xtc_threshold = static_cast<float>(input.up_to(100)) / 100.0f;
+  options.dry_multiplier = std::fabs(input.weight());
+  options.dry_base = input.flag() ? input.number<float>() : 1.75f;
+  options.dry_allowed_length = static_cast<int32_t>(input.up_to(3));
+  options.dry_penalty_last_n = static_cast<int32_t>(input.up_to(9)) - 1;
   if (input.flag()) options.logit_bias = {{input.number<int8_t>(), input.number<float>()}};
   const auto sets = available_kernels();
   const KernelSet& kernels = *sets[input.up_to(static_cast<uint32_t>(sets.size()) - 1)];
   if (!validate(options, vocab_size).ok()) return;
 
-  Sampler sampler(options, vocab_size, kernels);
+  const auto piece = [](TokenId token) { return std::string_view("a:bc\nd*ef").substr(token % 9); };
+  Sampler sampler(options, vocab_size, kernels, Dry::create(options, 6, vocab_size, piece));
   const bool ordinary = input.flag();
   for (int step = 0; step < 8; ++step) {
     std::vector<float> logits(vocab_size);

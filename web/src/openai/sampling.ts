@@ -11,8 +11,8 @@ const withoutEffect = [
 ];
 
 const common: readonly string[] = [
-  ...samplingNames,
-  ...['logit_bias', 'n', 'seed', 'stop', 'stream', 'stream_options', 'max_tokens', 'logprobs'],
+  ...[...samplingNames, 'dry_sequence_breakers', 'logit_bias', 'n', 'seed', 'stop', 'stream'],
+  ...['stream_options', 'max_tokens', 'logprobs'],
 ];
 
 /** Refuses parameters that would otherwise be ignored silently. */
@@ -32,6 +32,7 @@ export function samplingOptions(
   return present({
     signal,
     ...Object.fromEntries(samplingNames.map((name) => [camelCase(name), params[name]])),
+    drySequenceBreakers: params.dry_sequence_breakers,
     logitBias: params.logit_bias,
     seed: params.seed,
     stop: typeof stop === 'string' ? [stop] : stop,

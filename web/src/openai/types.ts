@@ -19,6 +19,16 @@ export interface OwnSamplingParams {
   repeat_penalty?: number | null | undefined;
   /** `repeatLastN` of `generate()`. */
   repeat_last_n?: number | null | undefined;
+  /** `dryMultiplier` of `generate()`. */
+  dry_multiplier?: number | null | undefined;
+  /** `dryBase` of `generate()`. */
+  dry_base?: number | null | undefined;
+  /** `dryAllowedLength` of `generate()`. */
+  dry_allowed_length?: number | null | undefined;
+  /** `dryPenaltyLastN` of `generate()`. */
+  dry_penalty_last_n?: number | null | undefined;
+  /** `drySequenceBreakers` of `generate()`. */
+  dry_sequence_breakers?: readonly string[] | null | undefined;
 }
 
 /** Parameters of both kinds of completion. If left out or null, `generate()`'s default applies. */
