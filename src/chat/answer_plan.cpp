@@ -54,11 +54,11 @@ std::optional<ThoughtLimit> AnswerPlan::thought_limit(uint32_t n_most,
       tokenizer.encode(format.thoughts->end, {.add_bos = false, .parse_special = true}));
 }
 
-Result<AnswerPlan> plan_answer(AnswerFormat format, const AnswerDemands& demands,
+Result<AnswerPlan> plan_answer(const AnswerFormat& format, const AnswerDemands& demands,
                                std::string_view prompt, std::string_view prefix,
                                const Tokenizer& tokenizer) {
   KINGLET_ASSIGN(std::vector<KnownTool> tools, known_tools(demands.tools));
-  AnswerPlan plan{.format = std::move(format),
+  AnswerPlan plan{.format = format,
                   .tools = std::move(tools),
                   .prompt = std::string(prompt),
                   .prefix = std::string(prefix)};

@@ -52,7 +52,7 @@ struct AnswerPlan {
 //
 // Errors: invalid_argument (a tool or the schema cannot be written as a grammar, or there is a
 // grammar beside another constraint), and those of Grammar::parse() for a given grammar.
-Result<AnswerPlan> plan_answer(AnswerFormat format, const AnswerDemands& demands,
+Result<AnswerPlan> plan_answer(const AnswerFormat& format, const AnswerDemands& demands,
                                std::string_view prompt, std::string_view prefix,
                                const Tokenizer& tokenizer);
 
