@@ -11,6 +11,9 @@
 namespace kinglet::openai {
 namespace {
 
+// Which version of the program answers: the project's.
+constexpr std::string_view kFingerprint = "kinglet-0.1.0";
+
 // Returns the text of a token as a text in JSON: bytes that are part of a character are spelled as
 // OpenAI does, such as bytes:\xe2\x80.
 std::string json_name(std::string text) {
@@ -23,10 +26,7 @@ std::string json_name(std::string text) {
   return name;
 }
 
-// A full context cuts an answer short, as max_tokens does.
-std::string finish_name(FinishReason reason) {
-  return reason == FinishReason::length || reason == FinishReason::context ? "length" : "stop";
-}
+std::string data_event(const std::string& data) { return cat("data: ", data, "\n\n"); }
 
 }  // namespace
 
@@ -45,28 +45,24 @@ Json Usage::to_json() const {
           {"total_tokens", prompt_tokens + completion_tokens},
           {"prompt_tokens_details", {{"cached_tokens", cached_tokens}}},
           {"completion_tokens_details",
-           {{"accepted_prediction_tokens", kept_guesses},
+           {{"reasoning_tokens", reasoning_tokens},
+            {"accepted_prediction_tokens", kept_guesses},
             {"rejected_prediction_tokens", guessed_tokens - kept_guesses}}}};
 }
 
 AnswerWriter::AnswerWriter(const GenerationRequest& request, const Tokenizer& tokenizer,
-                           std::string_view id, std::string_view object,
-                           std::string_view chunk_object)
+                           std::string_view prefix)
     : request_(request),
       tokenizer_(tokenizer),
-      id_(cat(id, "-", random_name(24))),
-      created_(std::time(nullptr)),
-      object_(object),
-      chunk_object_(chunk_object) {}
+      id_(cat(prefix, random_name(24))),
+      created_(std::time(nullptr)) {}
 
 void AnswerWriter::begin_choice(const GenerationPrompt& prompt, bool is_first_of_prompt,
                                 uint32_t index, std::vector<Json>& chunks) {
-  index_ = index;
   last_ = {};
-  choices_.push_back({{"index", index}});
   if (is_first_of_prompt) usage_.prompt_tokens += prompt.tokens.size();
   counts_cached_ = is_first_of_prompt;
-  begin(prompt, chunks);
+  begin(prompt, index, chunks);
 }
 
 void AnswerWriter::read(const GenerationStep& step, uint32_t n_cached, std::vector<Json>& chunks) {
@@ -79,34 +75,19 @@ void AnswerWriter::read(const GenerationStep& step, uint32_t n_cached, std::vect
   add(step, chunks);
 }
 
-Json AnswerWriter::head(std::string_view object) const {
-  return {{"id", id_}, {"object", object}, {"created", created_}, {"model", request_.model}};
+std::string AnswerWriter::event(const Json& chunk) const { return data_event(print(chunk)); }
+
+std::string AnswerWriter::error_event(const ApiError& error) const {
+  return data_event(to_json(error));
 }
 
-Json AnswerWriter::chunk(Json choice) const {
-  Json made = head(chunk_object_);
-  made["choices"] = Json::array({std::move(choice)});
-  return made;
-}
-
-Json AnswerWriter::whole() const {
-  Json made = head(object_);
-  made["choices"] = choices_;
-  made["usage"] = usage_.to_json();
-  return made;
-}
-
-Json AnswerWriter::usage_chunk() const {
-  Json made = head(chunk_object_);
-  made["choices"] = Json::array();
-  made["usage"] = usage_.to_json();
-  return made;
-}
+std::string AnswerWriter::last_events() const { return ""; }
 
 std::string AnswerWriter::token_text(TokenId token) const {
   return std::string(tokenizer_.piece(token, /*special=*/true));
 }
 
+// The token's text, its bytes and its logprob.
 Json AnswerWriter::token_logprob(TokenId token, float logprob) const {
   const std::string text = token_text(token);
   Json bytes = Json::array();
@@ -114,62 +95,105 @@ Json AnswerWriter::token_logprob(TokenId token, float logprob) const {
   return {{"token", text}, {"bytes", std::move(bytes)}, {"logprob", logprob}};
 }
 
+Json AnswerWriter::chat_logprob(const GenerationStep& step) const {
+  if (!measures() || step.token == kNoToken) return nullptr;
+  Json told = token_logprob(step.token, step.logprob);
+  told["top_logprobs"] = Json::array();
+  for (const Candidate& other : step.top) {
+    told["top_logprobs"].push_back(token_logprob(other.token, other.weight));
+  }
+  return told;
+}
+
+// --- Choices
+// ---------------------------------------------------------------------------------------
+
+ChoicesWriter::ChoicesWriter(const GenerationRequest& request, const Tokenizer& tokenizer,
+                             std::string_view prefix, std::string_view object,
+                             std::string_view chunk_object)
+    : AnswerWriter(request, tokenizer, prefix), object_(object), chunk_object_(chunk_object) {}
+
+void ChoicesWriter::begin(const GenerationPrompt& prompt, uint32_t index,
+                          std::vector<Json>& chunks) {
+  index_ = index;
+  choices_.push_back({{"index", index}});
+  begin_text(prompt, chunks);
+}
+
+Json ChoicesWriter::head(std::string_view object) const {
+  return {{"id", id()},
+          {"object", object},
+          {"created", created()},
+          {"model", request().model},
+          {"system_fingerprint", kFingerprint}};
+}
+
+Json ChoicesWriter::chunk(Json choice) const {
+  Json made = head(chunk_object_);
+  made["choices"] = Json::array({std::move(choice)});
+  return made;
+}
+
+Json ChoicesWriter::whole() const {
+  Json made = head(object_);
+  made["choices"] = choices_;
+  made["usage"] = usage().to_json();
+  return made;
+}
+
+std::string ChoicesWriter::last_events() const {
+  std::string events;
+  if (request().includes_usage) {
+    Json made = head(chunk_object_);
+    made["choices"] = Json::array();
+    made["usage"] = usage().to_json();
+    events = event(made);
+  }
+  return events + data_event("[DONE]");
+}
+
 // --- Chat
 // ------------------------------------------------------------------------------------------
 
 ChatWriter::ChatWriter(const ChatRequest& request, const Tokenizer& tokenizer)
-    : AnswerWriter(request, tokenizer, "chatcmpl", "chat.completion", "chat.completion.chunk"),
+    : ChoicesWriter(request, tokenizer, "chatcmpl-", "chat.completion", "chat.completion.chunk"),
       chat_(request) {}
 
-void ChatWriter::begin(const GenerationPrompt&, std::vector<Json>& chunks) {
-  answer_.emplace(chat_.answer);
-  logprobs_ = Json::array();
+void ChatWriter::begin_text(const GenerationPrompt&, std::vector<Json>& chunks) {
+  events_.emplace(chat_);
   Json& made = choice();
   made["message"] = {{"role", "assistant"}, {"content", ""}, {"refusal", nullptr}};
   made["finish_reason"] = nullptr;
   made["logprobs"] = nullptr;
   if (measures()) made["logprobs"] = {{"content", Json::array()}, {"refusal", nullptr}};
-  chunks.push_back(chunk({{"index", index()},
-                          {"delta", {{"role", "assistant"}, {"content", ""}}},
-                          {"finish_reason", nullptr},
-                          {"logprobs", nullptr}}));
+  tell({{"role", "assistant"}, {"content", ""}}, nullptr, nullptr, chunks);
 }
 
 void ChatWriter::add(const GenerationStep& step, std::vector<Json>& chunks) {
-  if (measures() && step.token != kNoToken) {
-    Json told = token_logprob(step.token, step.logprob);
-    told["top_logprobs"] = Json::array();
-    for (const Candidate& other : step.top) {
-      told["top_logprobs"].push_back(token_logprob(other.token, other.weight));
-    }
-    choice()["logprobs"]["content"].push_back(told);
-    logprobs_.push_back(std::move(told));
-  }
-  AnswerDelta added = answer_->push(step.text);
-  if (step.is_last()) added += answer_->end();
-  Json delta = add_delta(added);
-  if (!delta.empty() || (step.is_last() && !logprobs_.empty())) {
+  if (auto event = events_->read(step, chat_logprob(step))) {
+    Json delta = add_delta(event->added);
     if (delta.empty()) delta["content"] = "";
     Json logprobs = nullptr;
-    if (measures()) logprobs = {{"content", logprobs_}, {"refusal", nullptr}};
-    logprobs_ = Json::array();
-    chunks.push_back(chunk({{"index", index()},
-                            {"delta", std::move(delta)},
-                            {"finish_reason", nullptr},
-                            {"logprobs", std::move(logprobs)}}));
+    if (measures()) {
+      Json& known = choice()["logprobs"]["content"];
+      for (const Json& token : event->logprobs.as_array()) known.push_back(token);
+      logprobs = {{"content", std::move(event->logprobs)}, {"refusal", nullptr}};
+    }
+    tell(std::move(delta), nullptr, std::move(logprobs), chunks);
   }
   if (!step.is_last()) return;
   Json& message = choice()["message"];
-  const bool has_called = message.contains("tool_calls");
-  if (has_called && message["content"] == "") message["content"] = nullptr;
-  // A call that is not whole was cut, whatever ended the answer.
-  choice()["finish_reason"] = !has_called ? finish_name(step.finish)
-                              : answer_->has_whole_calls(chat_.n_calls_most) ? "tool_calls"
-                                                                             : "length";
+  if (message.contains("tool_calls") && message["content"] == "") message["content"] = nullptr;
+  choice()["finish_reason"] = events_->finish();
+  count_thoughts(events_->n_thought_tokens());
+  tell(Json::object(), events_->finish(), nullptr, chunks);
+}
+
+void ChatWriter::tell(Json delta, Json finish, Json logprobs, std::vector<Json>& chunks) const {
   chunks.push_back(chunk({{"index", index()},
-                          {"delta", Json::object()},
-                          {"finish_reason", choice()["finish_reason"]},
-                          {"logprobs", nullptr}}));
+                          {"delta", std::move(delta)},
+                          {"finish_reason", std::move(finish)},
+                          {"logprobs", std::move(logprobs)}}));
 }
 
 // Adds to the message, and returns the delta of the chunk: empty if there is nothing to add.
@@ -184,9 +208,7 @@ Json ChatWriter::add_delta(const AnswerDelta& added) {
   };
   add("reasoning_content", added.thought);
   add("content", added.text);
-  for (const CallDelta& call : added.calls) {
-    if (call.index < chat_.n_calls_most) delta["tool_calls"].push_back(add_call(call));
-  }
+  for (const CallDelta& call : added.calls) delta["tool_calls"].push_back(add_call(call));
   return delta;
 }
 
@@ -210,7 +232,7 @@ Json ChatWriter::add_call(const CallDelta& added) {
 // -------------------------------------------------------------------------------------------
 
 CompletionWriter::CompletionWriter(const GenerationRequest& request, const Tokenizer& tokenizer)
-    : AnswerWriter(request, tokenizer, "cmpl", "text_completion", "text_completion") {}
+    : ChoicesWriter(request, tokenizer, "cmpl-", "text_completion", "text_completion") {}
 
 Json CompletionWriter::no_logprobs() const {
   if (!measures()) return nullptr;
@@ -220,7 +242,7 @@ Json CompletionWriter::no_logprobs() const {
           {"text_offset", Json::array()}};
 }
 
-void CompletionWriter::begin(const GenerationPrompt& prompt, std::vector<Json>& chunks) {
+void CompletionWriter::begin_text(const GenerationPrompt& prompt, std::vector<Json>& chunks) {
   Json& made = choice();
   made["text"] = "";
   made["logprobs"] = no_logprobs();

@@ -1,5 +1,5 @@
 // Writes the steps of generations as answers of OpenAI's API: as chunks while the steps arrive, and
-// as one whole answer.
+// as one whole answer. In a stream, chunks are server-sent events.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,8 @@
 
 #include "chat/chat_answer.h"
 #include "json/json.h"
+#include "openai/api_error.h"
+#include "openai/chat_events.h"
 #include "openai/generation_request.h"
 #include "session/generation.h"
 #include "text/tokenizer.h"
@@ -24,6 +26,7 @@ struct Usage {
   uint64_t prompt_tokens = 0;
   uint64_t cached_tokens = 0;
   uint64_t completion_tokens = 0;
+  uint64_t reasoning_tokens = 0;  // of them, those of thoughts
   uint64_t guessed_tokens = 0;
   uint64_t kept_guesses = 0;
 
@@ -43,70 +46,98 @@ class AnswerWriter {
   void read(const GenerationStep& step, uint32_t n_cached, std::vector<Json>& chunks);
 
   // The whole answer.
-  Json whole() const;
+  virtual Json whole() const = 0;
 
-  // The chunk that reports the usage of a stream.
-  Json usage_chunk() const;
+  // These write a stream: a chunk, the error that ends it early, and what follows the last chunk.
+  virtual std::string event(const Json& chunk) const;
+  virtual std::string error_event(const ApiError& error) const;
+  virtual std::string last_events() const;
 
   const Usage& usage() const { return usage_; }
 
  protected:
-  AnswerWriter(const GenerationRequest& request, const Tokenizer& tokenizer, std::string_view id,
-               std::string_view object, std::string_view chunk_object);
+  // `prefix` begins the answer's id.
+  AnswerWriter(const GenerationRequest& request, const Tokenizer& tokenizer,
+               std::string_view prefix);
 
-  virtual void begin(const GenerationPrompt& prompt, std::vector<Json>& chunks) = 0;
+  virtual void begin(const GenerationPrompt& prompt, uint32_t index, std::vector<Json>& chunks) = 0;
   virtual void add(const GenerationStep& step, std::vector<Json>& chunks) = 0;
 
   const GenerationRequest& request() const { return request_; }
+  const std::string& id() const { return id_; }
+  int64_t created() const { return created_; }
   bool measures() const { return request_.options.n_logprobs.has_value(); }
-  uint32_t index() const { return index_; }
-  Json& choice() { return choices_.as_array().back(); }
-  Json chunk(Json choice) const;
+  void count_thoughts(uint64_t n_tokens) { usage_.reasoning_tokens += n_tokens; }
 
-  // The vocabulary's text of a token, which may be part of a character or not be in the answer; and
-  // the token as JSON: its text, its bytes and its logprob.
+  // The vocabulary's text of a token, which may be part of a character or not be in the answer.
   std::string token_text(TokenId token) const;
-  Json token_logprob(TokenId token, float logprob) const;
+
+  // The logprobs of a step's token and of the best ones, as conversations tell them; null if there
+  // are none.
+  Json chat_logprob(const GenerationStep& step) const;
 
  private:
-  Json head(std::string_view object) const;
+  Json token_logprob(TokenId token, float logprob) const;
 
   const GenerationRequest& request_;
   const Tokenizer& tokenizer_;
   std::string id_;
   int64_t created_;
-  std::string object_;
-  std::string chunk_object_;
-  uint32_t index_ = 0;
-  Json choices_ = Json::array();
   Usage usage_;
   GenerationStep last_;  // the counts of this choice's last step
   bool counts_cached_ = false;
 };
 
+// An answer that is a list of choices.
+class ChoicesWriter : public AnswerWriter {
+ public:
+  Json whole() const override;
+  // The chunk of the usage, if the request asks for it, and the mark of the end.
+  std::string last_events() const override;
+
+ protected:
+  ChoicesWriter(const GenerationRequest& request, const Tokenizer& tokenizer,
+                std::string_view prefix, std::string_view object, std::string_view chunk_object);
+
+  void begin(const GenerationPrompt& prompt, uint32_t index, std::vector<Json>& chunks) final;
+  virtual void begin_text(const GenerationPrompt& prompt, std::vector<Json>& chunks) = 0;
+
+  uint32_t index() const { return index_; }
+  Json& choice() { return choices_.as_array().back(); }
+  Json chunk(Json choice) const;
+
+ private:
+  Json head(std::string_view object) const;
+
+  std::string object_;
+  std::string chunk_object_;
+  uint32_t index_ = 0;
+  Json choices_ = Json::array();
+};
+
 // The answer to POST /v1/chat/completions. The request must outlive the writer.
-class ChatWriter : public AnswerWriter {
+class ChatWriter : public ChoicesWriter {
  public:
   ChatWriter(const ChatRequest& request, const Tokenizer& tokenizer);
 
  private:
-  void begin(const GenerationPrompt& prompt, std::vector<Json>& chunks) override;
+  void begin_text(const GenerationPrompt& prompt, std::vector<Json>& chunks) override;
   void add(const GenerationStep& step, std::vector<Json>& chunks) override;
+  void tell(Json delta, Json finish, Json logprobs, std::vector<Json>& chunks) const;
   Json add_delta(const AnswerDelta& added);
   Json add_call(const CallDelta& added);
 
   const ChatRequest& chat_;
-  std::optional<ChatAnswer> answer_;
-  Json logprobs_ = Json::array();  // of the tokens read since the last chunk
+  std::optional<ChatEvents> events_;  // of the current choice
 };
 
 // The answer to POST /v1/completions. The request must outlive the writer.
-class CompletionWriter : public AnswerWriter {
+class CompletionWriter : public ChoicesWriter {
  public:
   CompletionWriter(const GenerationRequest& request, const Tokenizer& tokenizer);
 
  private:
-  void begin(const GenerationPrompt& prompt, std::vector<Json>& chunks) override;
+  void begin_text(const GenerationPrompt& prompt, std::vector<Json>& chunks) override;
   void add(const GenerationStep& step, std::vector<Json>& chunks) override;
   Json no_logprobs() const;
   void tell(const std::string& text, Json logprobs, Json finish, std::vector<Json>& chunks);

@@ -81,8 +81,6 @@ std::string told(const Usage& usage) {
              usage.completion_tokens);
 }
 
-std::string event_line(const std::string& json) { return cat("data: ", json, "\n\n"); }
-
 // An answer that is sent while it is made.
 struct Streaming {
   std::shared_ptr<Answering> answering;
@@ -97,20 +95,18 @@ bool stream_next(Streaming& streaming, httplib::DataSink& sink) {
   std::vector<Json> chunks = std::exchange(streaming.chunks, {});
   ApiStatus status;
   if (chunks.empty()) status = answering.advance(chunks);
+  const AnswerWriter& writer = answering.writer();
   std::string text;
-  for (const Json& chunk : chunks) text += event_line(print(chunk));
+  for (const Json& chunk : chunks) text += writer.event(chunk);
   const bool ends = !status.ok() || answering.is_done();
   if (!status.ok()) {
     if (status.error().status == 499) return false;
-    text += event_line(to_json(status.error()));
+    text += writer.error_event(status.error());
   } else if (ends) {
-    if (answering.request().includes_usage) {
-      text += event_line(print(answering.writer().usage_chunk()));
-    }
-    text += event_line("[DONE]");
+    text += writer.last_events();
   }
   if (ends) streaming.place = nullptr;
-  log_details = told(answering.writer().usage());
+  log_details = told(writer.usage());
   if (!text.empty() && !sink.write(text.data(), text.size())) return false;
   if (ends) sink.done();
   return true;
