@@ -18,6 +18,8 @@ ApiResult<Json> read_variables(Fields& fields) {
   std::string effort;
   KINGLET_TRY(fields.take("reasoning_effort", effort));
   if (effort == "none") variables["enable_thinking"] = false;
+  fields.ignore_if("add_generation_prompt", {true});
+  fields.ignore_if("continue_final_message", {false});
   KINGLET_ASSIGN(const Json* given, fields.take_object("chat_template_kwargs"));
   if (given == nullptr) return variables;
   for (const auto& [name, value] : given->as_object()) variables[name] = value;
@@ -28,6 +30,9 @@ ApiStatus read_limits(Fields& fields, const ServedModel& model, ChatRequest& req
   std::optional<int64_t> max_tokens = model.n_ctx();
   KINGLET_TRY(fields.take("max_tokens", max_tokens, 1, UINT32_MAX));
   KINGLET_TRY(fields.take("max_completion_tokens", max_tokens, 1, UINT32_MAX));
+  fields.ignore_if("echo", {false});
+  // Thoughts are told as "reasoning_content".
+  fields.ignore_if("reasoning_format", {"auto", "deepseek"});
   request.options.max_tokens = static_cast<uint32_t>(*max_tokens);
   return {};
 }

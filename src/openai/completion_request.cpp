@@ -41,6 +41,8 @@ ApiResult<GenerationRequest> read_completion_request(const Json& body, const Ser
   std::optional<int64_t> n_logprobs;
   KINGLET_TRY(fields.take("logprobs", n_logprobs, 0, kMaxLogprobs));
   if (n_logprobs) request.options.n_logprobs = static_cast<uint32_t>(*n_logprobs);
+  fields.ignore_if("best_of", {1, request.n_choices});
+  fields.ignore_if("suffix", {""});
   std::string grammar;
   KINGLET_TRY(fields.take("grammar", grammar));
   KINGLET_ASSIGN(request.options.grammar, parse_shared_grammar(grammar));

@@ -1,5 +1,6 @@
 #include "openai/fields.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -103,6 +104,10 @@ ApiResult<const Json*> Fields::take_object(const std::string& name) {
 
 void Fields::ignore(std::initializer_list<const char*> names) {
   for (const char* name : names) known_.insert(name);
+}
+
+void Fields::ignore_if(const std::string& name, std::initializer_list<Json> values) {
+  if (std::find(values.begin(), values.end(), object_[name]) != values.end()) known_.insert(name);
 }
 
 ApiStatus Fields::check_all_known() const {

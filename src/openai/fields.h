@@ -45,6 +45,9 @@ class Fields {
   // Accepts fields that change nothing in this server.
   void ignore(std::initializer_list<const char*> names);
 
+  // Accepts a field with one of these values, which ask for what happens anyway.
+  void ignore_if(const std::string& name, std::initializer_list<Json> values);
+
   // Fails if the object has a field, other than null, that was neither read nor ignored: the client
   // would not notice that the field has no effect.
   ApiStatus check_all_known() const;

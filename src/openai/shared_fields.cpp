@@ -60,6 +60,23 @@ ApiStatus read_seed(Fields& fields, GenerationRequest& request) {
   return {};
 }
 
+// Fields of OpenAI's API that matter only to a service, and fields of other servers that ask for
+// details of the work or for what happens anyway.
+void ignore_what_changes_nothing(Fields& fields) {
+  fields.ignore({"metadata", "store", "user", "safety_identifier", "service_tier", "verbosity",
+                 "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",
+                 "prediction"});
+  fields.ignore({"cache_prompt", "id_slot", "timings_per_token", "return_progress", "verbose"});
+  fields.ignore_if("modalities", {Json::array({"text"})});
+  // Nothing is left out of an input that fits, and one that does not fit is an error.
+  fields.ignore_if("truncation", {"auto", "disabled"});
+  fields.ignore_if("min_tokens", {0});
+  fields.ignore_if("use_beam_search", {false});
+  fields.ignore_if("ignore_eos", {false});
+  fields.ignore_if("skip_special_tokens", {true});
+  fields.ignore_if("return_tokens", {false});
+}
+
 ApiStatus read_stream(Fields& fields, GenerationRequest& request) {
   KINGLET_TRY(fields.take("stream", request.streams));
   KINGLET_ASSIGN(const Json* given, fields.take_object("stream_options"));
@@ -103,9 +120,7 @@ ApiStatus read_generation_fields(Fields& fields, const ServedModel& model,
   request.n_choices = static_cast<uint32_t>(*n);
   KINGLET_TRY(read_stream(fields, request));
   request.options.replaces_context = true;
-  fields.ignore({"metadata", "store", "user", "safety_identifier", "service_tier", "verbosity",
-                 "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",
-                 "prediction"});
+  ignore_what_changes_nothing(fields);
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/format.h"
+#include "openai/encoding_request.h"
 #include "openai/generation_request.h"
 #include "openai/messages.h"
 #include "openai/parsed.h"
@@ -77,6 +78,30 @@ TEST_F(RequestTest, NamesTheFieldThatIsWrong) {
             "context_length_exceeded");
   EXPECT_FALSE(read(R"({"prompt": "a", "stop": ""})").ok());
   EXPECT_FALSE(read(R"({"prompt": "a", "top_p": 7})").ok());
+}
+
+TEST_F(RequestTest, AcceptsFieldsThatChangeNothing) {
+  for (const char* fine :
+       {R"("best_of": 1)", R"("n": 2, "best_of": 2)", R"("suffix": "")", R"("suffix": null)",
+        R"("modalities": ["text"])", R"("truncation": "auto")", R"("truncation": "disabled")",
+        R"("cache_prompt": false, "id_slot": 3, "timings_per_token": true)",
+        R"("return_progress": true, "verbose": true)", R"("min_tokens": 0)",
+        R"("ignore_eos": false, "use_beam_search": false, "skip_special_tokens": true)"}) {
+    EXPECT_EQ(wrong_field(cat(R"({"prompt": "a", )", fine, "}")), "none") << fine;
+  }
+  EXPECT_EQ(wrong_field(R"({"prompt": "a", "best_of": 2})"), "best_of");
+  EXPECT_EQ(wrong_field(R"({"prompt": "a", "modalities": ["text", "audio"]})"), "modalities");
+  EXPECT_EQ(wrong_field(R"({"prompt": "a", "truncation": 3})"), "truncation");
+  EXPECT_EQ(wrong_field(R"({"prompt": "a", "min_tokens": 5})"), "min_tokens");
+  EXPECT_EQ(wrong_field(R"({"prompt": "a", "ignore_eos": true})"), "ignore_eos");
+}
+
+TEST_F(RequestTest, TakesTextsAndTokensTogether) {
+  const auto request =
+      read_embedding_request(json(R"({"input": ["a", [1, 2], "b"], "pooling": "mean"})"), model_);
+  ASSERT_TRUE(request.ok()) << request.error().message;
+  ASSERT_EQ(request.value().texts.size(), 3u);
+  EXPECT_EQ(request.value().texts[1], (std::vector<TokenId>{1, 2}));
 }
 
 TEST_F(RequestTest, RefusesUnknownFieldsAtEveryDepth) {
