@@ -66,15 +66,18 @@ ApiStatus ServedModel::check_makes_text() const {
 }
 
 Json ServedModel::list() const {
+  return {{"object", "list"}, {"data", Json::array({described_as(name())})}};
+}
+
+Json ServedModel::described_as(std::string_view name) const {
   const auto chat_template = model().header().get_string(kChatTemplateKey, "");
   const bool can_chat = chat_template.ok() && !chat_template.value().empty();
-  return {{"object", "list"},
-          {"data", Json::array({Json{{"id", name()},
-                                     {"object", "model"},
-                                     {"created", 0},
-                                     {"owned_by", "kinglet"},
-                                     {"context_length", n_ctx()},
-                                     {"can_chat", can_chat}}})}};
+  return {{"id", name},
+          {"object", "model"},
+          {"created", 0},
+          {"owned_by", "kinglet"},
+          {"context_length", n_ctx()},
+          {"can_chat", can_chat}};
 }
 
 }  // namespace kinglet::openai

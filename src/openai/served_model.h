@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -43,8 +44,9 @@ class ServedModel {
   // Renders a conversation as text. `variables` are those of chat_variables().
   ApiResult<ChatText> lay_out(const Json& variables, bool has_tools) const;
 
-  // The answer to GET /v1/models.
+  // The answers to GET /v1/models, and to GET /v1/models/NAME: the model has every name.
   Json list() const;
+  Json described_as(std::string_view name) const;
 
   // Fails if the model makes vectors or scores, and no text.
   ApiStatus check_makes_text() const;

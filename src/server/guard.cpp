@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 
 #include "base/ascii.h"
 #include "base/format.h"
@@ -70,8 +71,18 @@ bool equals(std::string_view key, std::string_view given) {
   return difference == 0;
 }
 
+// Whether the path is that endpoint, or below it.
+bool is_within(std::string_view path, std::string_view endpoint) {
+  return path.starts_with(endpoint) &&
+         (path.size() == endpoint.size() || path[endpoint.size()] == '/');
+}
+
 bool needs_key(std::string_view path) {
-  return path == "/v1" || path.starts_with("/v1/") || path == "/metrics";
+  constexpr std::string_view kLocked[] = {"/v1",        "/chat/completions", "/completions",
+                                          "/responses", "/embeddings",       "/rerank",
+                                          "/models",    "/metrics"};
+  return std::any_of(std::begin(kLocked), std::end(kLocked),
+                     [&](std::string_view endpoint) { return is_within(path, endpoint); });
 }
 
 ApiError forbidden(std::string message, std::string code) {
@@ -79,6 +90,11 @@ ApiError forbidden(std::string message, std::string code) {
 }
 
 }  // namespace
+
+std::string_view endpoint_of(std::string_view path) {
+  constexpr std::string_view kVersion = "/v1";
+  return is_within(path, kVersion) ? path.substr(kVersion.size()) : path;
+}
 
 bool may_read(const GuardOptions& options, std::string_view origin) {
   return !origin.empty() && (options.page_from == "*" || options.page_from == origin);

@@ -24,6 +24,9 @@ struct Caller {
   std::string authorization;
 };
 
+// The path of an endpoint of OpenAI's API without "/v1", which clients may leave out.
+std::string_view endpoint_of(std::string_view path);
+
 // Whether pages of that origin may read answers.
 bool may_read(const GuardOptions& options, std::string_view origin);
 

@@ -24,10 +24,23 @@ constexpr size_t kMostJsonMembers = 1024;
 // How long to wait for another request's picture before the patience is checked.
 constexpr std::chrono::milliseconds kTimeToTry{50};
 
-// The paths that metrics count separately.
-constexpr std::string_view kPaths[] = {
-    "/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/rerank",
-    "/v1/models",           "/health",         "/metrics"};
+// The endpoints that metrics count separately, without "/v1".
+constexpr std::string_view kEndpoints[] = {"/chat/completions", "/completions", "/embeddings",
+                                           "/rerank", "/models"};
+constexpr std::string_view kOtherPaths[] = {"/health", "/metrics"};
+constexpr std::string_view kModels = "/models/";  // and the name of one
+
+bool is_among(std::string_view path, const auto& paths) {
+  return std::find(std::begin(paths), std::end(paths), path) != std::end(paths);
+}
+
+// The path as metrics call it. An endpoint counts as one, with or without "/v1".
+std::string counted_path(std::string_view path) {
+  const std::string_view endpoint = endpoint_of(path);
+  if (is_among(endpoint, kEndpoints)) return cat("/v1", endpoint);
+  if (endpoint.starts_with(kModels)) return "/v1/models";
+  return is_among(path, kOtherPaths) ? std::string(path) : "other";
+}
 
 constexpr const char* kJson = "application/json";
 
@@ -234,16 +247,18 @@ void HttpServer::add_routes() {
   Get("/health", [](const httplib::Request&, httplib::Response& response) {
     set_json(response, 200, R"({"status":"ok"})");
   });
-  Get("/v1/models", [this](const httplib::Request&, httplib::Response& response) {
-    set_json(response, 200, print(model_.list()));
-  });
+  for (const char* path : {"/v1/models", "/models"}) {
+    Get(path, [this](const httplib::Request&, httplib::Response& response) {
+      set_json(response, 200, print(model_.list()));
+    });
+  }
   Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
     response.set_content(metrics_.print(), "text/plain; version=0.0.4");
   });
-  add_post("/v1/chat/completions", &HttpServer::answer_chat);
-  add_post("/v1/completions", &HttpServer::answer_completion);
-  add_post("/v1/embeddings", &HttpServer::answer_embeddings);
-  add_post("/v1/rerank", &HttpServer::answer_rerank);
+  add_post("/chat/completions", &HttpServer::answer_chat);
+  add_post("/completions", &HttpServer::answer_completion);
+  add_post("/embeddings", &HttpServer::answer_embeddings);
+  add_post("/rerank", &HttpServer::answer_rerank);
 }
 
 // Answers with a file of the page, with the headers that allow it shared memory, and so threads,
@@ -258,27 +273,44 @@ bool HttpServer::answer_page(const httplib::Request& request, httplib::Response&
   return true;
 }
 
-void HttpServer::add_post(const std::string& path, Answer answer) {
-  Post(path, [this, answer = std::move(answer)](const httplib::Request& request,
-                                                httplib::Response& response,
-                                                const httplib::ContentReader& reader) {
-    const auto body = read_body(request, reader);
-    current_connection->begin_answer(request.version == "HTTP/1.1");
-    if (!body.ok()) return set_error(response, body.error());
-    auto place = scheduler_.admit();
-    if (is_ending_) return set_error(response, stopping());
-    if (!place) return set_error(response, unavailable("too many requests wait: try again"));
-    const auto json = parse_json(body.value(), {.members = kMostJsonMembers});
-    if (!json.ok()) return set_error(response, invalid(json.error().message));
-    if (!json.value().is_object()) {
-      return set_error(response, invalid("the body is not a JSON object"));
-    }
-    Exchange exchange{json.value(), response, patience_with(*current_connection),
-                      std::make_shared<Scheduler::Place>(std::move(*place))};
-    ApiStatus status = exchange.patience();
-    if (status.ok()) status = answer(*this, exchange);
-    if (!status.ok()) set_error(response, status.error());
-  });
+// Answers GET /v1/models/NAME, where the name may be any. It is no route of the library, which
+// would need a regular expression for it. Returns false if the path is another.
+bool HttpServer::answer_model(const httplib::Request& request, httplib::Response& response) const {
+  const std::string_view endpoint = endpoint_of(request.path);
+  if (request.method != "GET" && request.method != "HEAD") return false;
+  if (!endpoint.starts_with(kModels) || endpoint == kModels) return false;
+  set_json(response, 200, print(model_.described_as(endpoint.substr(kModels.size()))));
+  return true;
+}
+
+void HttpServer::add_post(const std::string& endpoint, const Answer& answer) {
+  for (const char* version : {"/v1", ""}) {
+    Post(version + endpoint,
+         [this, answer](const httplib::Request& request, httplib::Response& response,
+                        const httplib::ContentReader& reader) {
+           answer_post(answer, request, response, reader);
+         });
+  }
+}
+
+void HttpServer::answer_post(const Answer& answer, const httplib::Request& request,
+                             httplib::Response& response, const httplib::ContentReader& reader) {
+  const auto body = read_body(request, reader);
+  current_connection->begin_answer(request.version == "HTTP/1.1");
+  if (!body.ok()) return set_error(response, body.error());
+  auto place = scheduler_.admit();
+  if (is_ending_) return set_error(response, stopping());
+  if (!place) return set_error(response, unavailable("too many requests wait: try again"));
+  const auto json = parse_json(body.value(), {.members = kMostJsonMembers});
+  if (!json.ok()) return set_error(response, invalid(json.error().message));
+  if (!json.value().is_object()) {
+    return set_error(response, invalid("the body is not a JSON object"));
+  }
+  Exchange exchange{json.value(), response, patience_with(*current_connection),
+                    std::make_shared<Scheduler::Place>(std::move(*place))};
+  ApiStatus status = exchange.patience();
+  if (status.ok()) status = answer(*this, exchange);
+  if (!status.ok()) set_error(response, status.error());
 }
 
 httplib::Server::HandlerResponse HttpServer::guard(const httplib::Request& request,
@@ -300,7 +332,8 @@ httplib::Server::HandlerResponse HttpServer::guard(const httplib::Request& reque
     set_error(response, *refused);
     return HandlerResponse::Handled;
   }
-  return answer_page(request, response) ? HandlerResponse::Handled : HandlerResponse::Unhandled;
+  const bool is_answered = answer_page(request, response) || answer_model(request, response);
+  return is_answered ? HandlerResponse::Handled : HandlerResponse::Unhandled;
 }
 
 void HttpServer::add_cors(const httplib::Request& request, httplib::Response& response) const {
@@ -349,9 +382,7 @@ Patience HttpServer::patience_with(Connection& connection) const {
 
 // "127.0.0.1 POST /v1/completions 200, prompt 5 (0 known), answer 30, 0.412 s"
 void HttpServer::log(const httplib::Request& request, const httplib::Response& response) {
-  const bool is_known =
-      std::find(std::begin(kPaths), std::end(kPaths), request.path) != std::end(kPaths);
-  metrics_.count_answer(is_known ? request.path : "other", response.status);
+  metrics_.count_answer(counted_path(request.path), response.status);
   if (options_.log == nullptr) return;
   const double seconds =
       current_connection == nullptr ? 0 : seconds_since(current_connection->begin());
@@ -378,13 +409,14 @@ ApiResult<PictureParts> HttpServer::look(const std::string& file, const Patience
   return refused;
 }
 
+Look HttpServer::look_within(const Exchange& exchange) {
+  if (!options_.decode) return {};
+  return [this, &exchange](const std::string& file) { return look(file, exchange.patience); };
+}
+
 ApiStatus HttpServer::answer_chat(Exchange& exchange) {
-  Look seeing;
-  if (options_.decode) {
-    seeing = [&](const std::string& file) { return look(file, exchange.patience); };
-  }
-  KINGLET_ASSIGN(ChatRequest read,
-                 read_chat_request(exchange.body, model_, seeing, exchange.patience));
+  KINGLET_ASSIGN(ChatRequest read, read_chat_request(exchange.body, model_, look_within(exchange),
+                                                     exchange.patience));
   const auto request = std::make_shared<const ChatRequest>(std::move(read));
   return answer_generation(exchange, request,
                            std::make_unique<ChatWriter>(*request, model_.tokenizer()));

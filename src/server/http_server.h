@@ -76,7 +76,10 @@ class HttpServer : private httplib::Server {
   void set_handlers();
   void add_routes();
   bool answer_page(const httplib::Request& request, httplib::Response& response) const;
-  void add_post(const std::string& path, Answer answer);
+  bool answer_model(const httplib::Request& request, httplib::Response& response) const;
+  void add_post(const std::string& endpoint, const Answer& answer);
+  void answer_post(const Answer& answer, const httplib::Request& request,
+                   httplib::Response& response, const httplib::ContentReader& reader);
   HandlerResponse guard(const httplib::Request& request, httplib::Response& response) const;
   void add_cors(const httplib::Request& request, httplib::Response& response) const;
   ApiResult<std::string> read_body(const httplib::Request& request,
@@ -90,6 +93,7 @@ class HttpServer : private httplib::Server {
                               std::unique_ptr<AnswerWriter> writer);
   ApiStatus answer_embeddings(Exchange& exchange);
   ApiStatus answer_rerank(Exchange& exchange);
+  Look look_within(const Exchange& exchange);
   ApiResult<PictureParts> look(const std::string& file, const Patience& patience);
   ApiResult<EncodingJob::Rows> encode(const Exchange& exchange,
                                       const std::vector<std::vector<TokenId>>& texts,

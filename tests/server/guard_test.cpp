@@ -31,8 +31,24 @@ TEST(Guard, KnowsHostsPagesAndKeys) {
   EXPECT_EQ(status({"/v1/models", "localhost", "", "Bearer keyy"}), 401);
   EXPECT_EQ(status({"/v1/models", "localhost", "", "Bearer keykey"}), 401);
   EXPECT_EQ(status({"/health", "localhost", "", ""}), 200);
+  for (const char* locked : {"/v1", "/v1/x", "/models", "/models/x", "/chat/completions",
+                             "/chat/completions/input_tokens", "/completions", "/responses",
+                             "/responses/input_tokens", "/embeddings", "/rerank", "/metrics"}) {
+    EXPECT_EQ(status({locked, "localhost", "", ""}), 401) << locked;
+  }
+  for (const char* open : {"/", "/chat", "/chat/index.html", "/v10", "/models.json"}) {
+    EXPECT_EQ(status({open, "localhost", "", ""}), 200) << open;
+  }
   const GuardOptions open{"0.0.0.0", "", "*"};
   EXPECT_FALSE(refuse(open, {"/v1/models", "a.example", "https://any", ""}));
+}
+
+TEST(Guard, FindsEndpointsWithAndWithoutTheVersion) {
+  EXPECT_EQ(endpoint_of("/v1/completions"), "/completions");
+  EXPECT_EQ(endpoint_of("/completions"), "/completions");
+  EXPECT_EQ(endpoint_of("/v1/v1/models"), "/v1/models");
+  EXPECT_EQ(endpoint_of("/v1"), "");
+  EXPECT_EQ(endpoint_of("/v10/models"), "/v10/models");
 }
 
 // Whether a server that listens at `host` answers a page that was loaded by the name `named`.
