@@ -1,7 +1,5 @@
 #include "openai/api_error.h"
 
-#include "json/json.h"
-
 namespace kinglet::openai {
 
 ApiError invalid(std::string message, std::string param) {
@@ -26,15 +24,16 @@ ApiError api_error(const Error& error) {
   }
 }
 
-std::string to_json(const ApiError& error) {
+Json error_members(const ApiError& error) {
   const auto text_or_null = [](const std::string& text) {
     return text.empty() ? Json(nullptr) : Json(text);
   };
-  return print(Json{{"error",
-                     {{"message", error.message},
-                      {"type", error.type},
-                      {"param", text_or_null(error.param)},
-                      {"code", text_or_null(error.code)}}}});
+  return {{"message", error.message},
+          {"type", error.type},
+          {"param", text_or_null(error.param)},
+          {"code", text_or_null(error.code)}};
 }
+
+std::string to_json(const ApiError& error) { return print(Json{{"error", error_members(error)}}); }
 
 }  // namespace kinglet::openai

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "json/json.h"
 
 namespace kinglet::openai {
 
@@ -23,6 +24,9 @@ ApiError invalid(std::string message, std::string param = "");
 // Converts an error of the engine: to a client error (400) if the request caused it, otherwise to a
 // server error (500).
 ApiError api_error(const Error& error);
+
+// {"message", "type", "param", "code"}
+Json error_members(const ApiError& error);
 
 // {"error": {"message", "type", "param", "code"}}
 std::string to_json(const ApiError& error);

@@ -151,10 +151,9 @@ ApiStatus lay_out(Json variables, const ChosenTools& chosen, const GivenPictures
   return {};
 }
 
-}  // namespace
-
-ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& model,
-                                         const Look& look, const Patience& patience) {
+// Reads a request whose prompt may be too long.
+ApiResult<ChatRequest> read_unchecked(const Json& body, const ServedModel& model, const Look& look,
+                                      const Patience& patience) {
   KINGLET_TRY(model.check_makes_text());
   ChatRequest request;
   Fields fields(body);
@@ -190,8 +189,22 @@ ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& mo
     request.options.thought_limit =
         request.answer.thought_limit(static_cast<uint32_t>(*n_thinking), model.tokenizer());
   }
+  return request;
+}
+
+}  // namespace
+
+ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& model,
+                                         const Look& look, const Patience& patience) {
+  KINGLET_ASSIGN(ChatRequest request, read_unchecked(body, model, look, patience));
   KINGLET_TRY(check(request, model));
   return request;
+}
+
+ApiResult<size_t> count_chat_tokens(const Json& body, const ServedModel& model, const Look& look,
+                                    const Patience& patience) {
+  KINGLET_ASSIGN(const ChatRequest request, read_unchecked(body, model, look, patience));
+  return request.prompts.front().tokens.size();
 }
 
 }  // namespace kinglet::openai

@@ -2,6 +2,7 @@
 // can fail only if memory runs out, or if no token fits a grammar.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -53,6 +54,11 @@ using Look = std::function<ApiResult<PictureParts>(const std::string& file)>;
 ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& model,
                                          const Look& look,
                                          const Patience& patience = endless_patience);
+
+// Returns the tokens of the request's prompt, which may be longer than the context
+// (POST /v1/chat/completions/input_tokens).
+ApiResult<size_t> count_chat_tokens(const Json& body, const ServedModel& model, const Look& look,
+                                    const Patience& patience = endless_patience);
 
 // POST /v1/completions
 ApiResult<GenerationRequest> read_completion_request(const Json& body, const ServedModel& model);

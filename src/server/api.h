@@ -7,6 +7,8 @@
 #include "openai/encoding_request.h"
 #include "openai/generation_request.h"
 #include "openai/patience.h"
+#include "openai/response_request.h"
+#include "openai/response_writer.h"
 #include "openai/served_model.h"
 
 namespace kinglet::server {
@@ -19,6 +21,8 @@ using openai::ApiStatus;
 using openai::ChatRequest;
 using openai::ChatWriter;
 using openai::CompletionWriter;
+using openai::count_chat_tokens;
+using openai::count_response_tokens;
 using openai::count_tokens;
 using openai::EmbeddingRequest;
 using openai::GenerationPrompt;
@@ -29,6 +33,8 @@ using openai::options_of_choice;
 using openai::Patience;
 using openai::PictureParts;
 using openai::RerankRequest;
+using openai::ResponseRequest;
+using openai::ResponseWriter;
 using openai::ServedModel;
 using openai::Usage;
 

@@ -25,8 +25,14 @@ constexpr size_t kMostJsonMembers = 1024;
 constexpr std::chrono::milliseconds kTimeToTry{50};
 
 // The endpoints that metrics count separately, without "/v1".
-constexpr std::string_view kEndpoints[] = {"/chat/completions", "/completions", "/embeddings",
-                                           "/rerank", "/models"};
+constexpr std::string_view kEndpoints[] = {"/chat/completions",
+                                           "/chat/completions/input_tokens",
+                                           "/completions",
+                                           "/responses",
+                                           "/responses/input_tokens",
+                                           "/embeddings",
+                                           "/rerank",
+                                           "/models"};
 constexpr std::string_view kOtherPaths[] = {"/health", "/metrics"};
 constexpr std::string_view kModels = "/models/";  // and the name of one
 
@@ -59,6 +65,12 @@ void set_error(httplib::Response& response, const ApiError& error) {
   if (error.status == 503) response.set_header("Retry-After", "1");
   if (error.status == 401) response.set_header("WWW-Authenticate", "Bearer");
   set_json(response, error.status, to_json(error));
+}
+
+// OpenAI's answer to POST /v1/responses/input_tokens.
+void set_count(httplib::Response& response, size_t n_tokens) {
+  set_json(response, 200,
+           print(Json{{"object", "response.input_tokens"}, {"input_tokens", n_tokens}}));
 }
 
 // The error for a request that the library refuses by itself.
@@ -256,7 +268,10 @@ void HttpServer::add_routes() {
     response.set_content(metrics_.print(), "text/plain; version=0.0.4");
   });
   add_post("/chat/completions", &HttpServer::answer_chat);
+  add_post("/chat/completions/input_tokens", &HttpServer::count_chat);
   add_post("/completions", &HttpServer::answer_completion);
+  add_post("/responses", &HttpServer::answer_response);
+  add_post("/responses/input_tokens", &HttpServer::count_response);
   add_post("/embeddings", &HttpServer::answer_embeddings);
   add_post("/rerank", &HttpServer::answer_rerank);
 }
@@ -420,6 +435,31 @@ ApiStatus HttpServer::answer_chat(Exchange& exchange) {
   const auto request = std::make_shared<const ChatRequest>(std::move(read));
   return answer_generation(exchange, request,
                            std::make_unique<ChatWriter>(*request, model_.tokenizer()));
+}
+
+ApiStatus HttpServer::answer_response(Exchange& exchange) {
+  KINGLET_ASSIGN(
+      ResponseRequest read,
+      read_response_request(exchange.body, model_, look_within(exchange), exchange.patience));
+  const auto request = std::make_shared<const ResponseRequest>(std::move(read));
+  return answer_generation(exchange, request,
+                           std::make_unique<ResponseWriter>(*request, model_.tokenizer()));
+}
+
+ApiStatus HttpServer::count_chat(Exchange& exchange) {
+  KINGLET_ASSIGN(
+      const size_t n_tokens,
+      count_chat_tokens(exchange.body, model_, look_within(exchange), exchange.patience));
+  set_count(exchange.response, n_tokens);
+  return {};
+}
+
+ApiStatus HttpServer::count_response(Exchange& exchange) {
+  KINGLET_ASSIGN(
+      const size_t n_tokens,
+      count_response_tokens(exchange.body, model_, look_within(exchange), exchange.patience));
+  set_count(exchange.response, n_tokens);
+  return {};
 }
 
 ApiStatus HttpServer::answer_completion(Exchange& exchange) {

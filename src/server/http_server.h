@@ -89,6 +89,9 @@ class HttpServer : private httplib::Server {
 
   ApiStatus answer_chat(Exchange& exchange);
   ApiStatus answer_completion(Exchange& exchange);
+  ApiStatus answer_response(Exchange& exchange);
+  ApiStatus count_chat(Exchange& exchange);
+  ApiStatus count_response(Exchange& exchange);
   ApiStatus answer_generation(Exchange& exchange, std::shared_ptr<const GenerationRequest> request,
                               std::unique_ptr<AnswerWriter> writer);
   ApiStatus answer_embeddings(Exchange& exchange);

@@ -99,6 +99,29 @@ test('several answers see their own pictures at a time, and a stream sees one', 
   expect(streamed).toBe(answers[1]?.said);
 });
 
+test('responses see the same, whatever detail they ask for', async () => {
+  const image_url = `data:image/png;base64,${pattern.toString('base64')}`;
+  const ask = {
+    input: [
+      {
+        role: 'user' as const,
+        content: [
+          { type: 'input_image' as const, image_url, detail: 'low' as const },
+          { type: 'input_text' as const, text: 'what?' },
+        ],
+      },
+    ],
+  };
+  const options = { temperature: 0, max_output_tokens: 6 };
+  const answer = await seeing.client.responses.create({ ...ask, ...options });
+  expect(answer.output_text).toBe((await look([image(pattern), text('what?')])).said);
+  const { input_tokens: counted } = await seeing.client.responses.inputTokens.count(ask);
+  expect(counted).toBe(answer.usage?.input_tokens);
+  await expect(blind.client.responses.create({ ...ask, ...options })).rejects.toMatchObject({
+    ...{ status: 400, param: 'input' },
+  });
+});
+
 test('what a PNG holds besides its pixels is not unpacked', async () => {
   const words = Buffer.concat([Buffer.from('a\0\0'), deflateSync(Buffer.alloc(7_000_000))]);
   const texts = Array.from({ length: 60 }, () => ({ type: 'zTXt', data: words }));

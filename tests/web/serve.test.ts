@@ -9,6 +9,9 @@ import { metric, rawConnection, serve, type Served } from './serve-program.ts';
 import { withChatTemplate } from './support.ts';
 import { chatTemplate } from './tool-templates.ts';
 
+const { version } = JSON.parse(
+  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+) as { version: string };
 const folder = mkdtempSync(join(tmpdir(), 'kinglet-serve-'));
 
 /** Returns the program's own greedy continuation of a prompt. */
@@ -250,6 +253,103 @@ describe('chat', () => {
   });
 });
 
+describe('responses', () => {
+  const ask = { model: 'm', input: 'Tell me of a cat.', temperature: 0, max_output_tokens: 12 };
+
+  test('say what chats say', async () => {
+    const { choices, usage } = await served.client.chat.completions.create({
+      ...{ model: 'm', messages, temperature: 0, max_completion_tokens: 12 },
+    });
+    const response = await served.client.responses.create(ask);
+    expect(response).toMatchObject({
+      ...{ object: 'response', model: 'm', status: 'incomplete', max_output_tokens: 12 },
+      ...{ incomplete_details: { reason: 'max_output_tokens' }, temperature: 0, tools: [] },
+      output_text: choices[0]?.message.content,
+      usage: {
+        ...{ input_tokens: usage?.prompt_tokens, output_tokens: 12 },
+        output_tokens_details: { reasoning_tokens: 0 },
+      },
+    });
+  });
+
+  test('stream numbered events, which end with the whole', async () => {
+    const whole = await served.client.responses.create(ask);
+    let text = '';
+    let last: OpenAI.Responses.ResponseStreamEvent | undefined;
+    let n = 0;
+    for await (const event of await served.client.responses.create({ ...ask, stream: true })) {
+      expect(event.sequence_number).toBe(n++);
+      if (event.type === 'response.output_text.delta') text += event.delta;
+      last = event;
+    }
+    expect(text).toBe(whole.output_text);
+    expect(last).toMatchObject({
+      ...{ type: 'response.incomplete', response: { output_text: text, usage: {} } },
+    });
+    const body = JSON.stringify({ ...ask, stream: true });
+    const raw = await (await fetch(`${served.url}/v1/responses`, { method: 'POST', body })).text();
+    expect(raw).toMatch(/^event: response.created\ndata: \{/);
+    expect(raw).toMatch(/\n\nevent: response.incomplete\ndata: \{.*\}\n\n$/);
+  });
+
+  test('call a tool that they must call, and take its result', async () => {
+    const parameters = {
+      ...{ type: 'object', properties: { place: { enum: ['Rome', 'Oslo'] } } },
+      ...{ required: ['place'], additionalProperties: false },
+    };
+    const tools = [
+      { ...{ type: 'function' as const, name: 'get_weather', strict: true }, parameters },
+    ];
+    const { output, status } = await served.client.responses.create({
+      ...{ ...ask, tools, tool_choice: 'required', seed: 1, max_output_tokens: 200 },
+      parallel_tool_calls: false,
+    });
+    expect(status).toBe('completed');
+    expect(output).toHaveLength(1);
+    const [call] = output;
+    if (call?.type !== 'function_call') throw new Error('no call');
+    expect(call.arguments).toMatch(/^\{"place":"(Rome|Oslo)"\}$/);
+    const next = await served.client.responses.create({
+      ...ask,
+      input: [
+        { role: 'user', content: 'Weather?' },
+        call,
+        { type: 'function_call_output', call_id: call.call_id, output: 'Rain' },
+      ],
+    });
+    expect(next.output_text).not.toBe('');
+  });
+});
+
+test('tokens of prompts are counted without an answer', async () => {
+  const { usage } = await served.client.chat.completions.create({
+    ...{ model: 'm', messages, max_completion_tokens: 1 },
+  });
+  const input = messages;
+  expect(await served.client.responses.inputTokens.count({ input })).toEqual({
+    ...{ object: 'response.input_tokens', input_tokens: usage?.prompt_tokens },
+  });
+  const body = JSON.stringify({ messages: [{ role: 'user', content: 'a '.repeat(9000) }] });
+  const path = '/chat/completions/input_tokens';
+  const long = await fetch(`${served.url}${path}`, { method: 'POST', body });
+  expect((await long.json()) as object).toMatchObject({ object: 'response.input_tokens' });
+});
+
+test('paths may lack the version, and the model has every name', async () => {
+  const client = new OpenAI({ baseURL: served.url, apiKey: 'none', maxRetries: 0 });
+  const answer = await client.completions.create({ ...once, max_tokens: 2 });
+  expect(answer.system_fingerprint).toBe(`kinglet-${version}`);
+  expect((await client.responses.create({ input: 'Hi', max_output_tokens: 1 })).object).toBe(
+    'response',
+  );
+  const [model] = (await client.models.list()).data;
+  for (const name of ['gpt', 'org/gpt', 'a b']) {
+    const found = await served.client.models.retrieve(name);
+    expect(found).toEqual({ ...model, id: name });
+  }
+  expect(await metric(served, 'requests_total{path="/v1/models",status="200"}')).toBe(4);
+});
+
 describe('vectors and scores', () => {
   test('embeddings are those of the program, of length 1', async () => {
     const answer = await encoder.client.embeddings.create({ model: 'm', input: ['a cat', 'dogs'] });
@@ -394,6 +494,9 @@ describe('refusals', () => {
       (await fetch(`${narrow.url}${path}`, { headers })).status;
     expect(await status('/v1/models')).toBe(401);
     expect(await status('/metrics')).toBe(401);
+    for (const path of ['/models', '/models/x', '/completions', '/responses/input_tokens']) {
+      expect(await status(path)).toBe(401);
+    }
     expect(await status('/v1/models', { Authorization: 'Bearer secre' })).toBe(401);
     expect(await status('/v1/models', { Authorization: 'Bearer secret' })).toBe(200);
     expect(await status('/health')).toBe(200);

@@ -265,6 +265,23 @@ const std::vector<Field> kChatFields = {
     {"reasoning_effort", {R"("none")", R"("high")", "1"}},
     {"chat_template_kwargs", {R"({"enable_thinking": true})", R"({"tools": 1, "x": [{}]})", "[]"}},
 };
+const std::vector<Field> kResponseFields = {
+    {"instructions", {R"("Be kind.")", "1"}},
+    {"include", {R"(["message.output_text.logprobs"])", "[]", "[1]"}},
+    {"top_logprobs", {"0", "2", "99"}},
+    {"parallel_tool_calls", {"true", "false"}},
+    {"reasoning", {R"({"effort": "none", "summary": "auto"})", R"({"x": 1})", "1"}},
+    {"truncation", {R"("auto")", R"("x")"}},
+    {"background", {"false", "true"}},
+    {"previous_response_id", {"null", R"("x")"}},
+    {"text",
+     {R"({"format": {"type": "json_schema", "name": "s", "schema": {"type": "integer"}}})",
+      R"({"format": {"type": "json_object"}, "verbosity": "low"})", R"({"format": 1})"}},
+    {"tools", {R"([{"type": "function", "name": "f"}])", R"([{"type": "x"}])", "[]", "[1]"}},
+    {"tool_choice",
+     {R"("required")", R"({"type": "function", "name": "f"})",
+      R"({"type": "allowed_tools", "mode": "auto", "tools": [{"name": "f"}]})", "3"}},
+};
 const std::vector<Field> kEmbeddingFields = {
     {"model", {R"("tiny")"}},
     {"pooling", {R"("mean")", R"("cls")", R"("last")", R"("none")", R"("rank")", R"("x")", "1"}},
@@ -318,6 +335,21 @@ class Body {
     if (input_.up_to(3) == 1) response_format();
     member("messages");
     list(3, [&] { message(); });
+    return end();
+  }
+
+  std::string response() {
+    begin();
+    fields(kGenerationFields);
+    fields(kResponseFields);
+    member("max_output_tokens");
+    add(std::to_string(1 + input_.up_to(kMostTokens - 1)));
+    member("input");
+    if (input_.flag()) {
+      text();
+    } else {
+      list(4, [&] { item(); });
+    }
     return end();
   }
 
@@ -507,6 +539,26 @@ class Body {
     add("}");
   }
 
+  void item() {
+    switch (input_.up_to(4)) {
+      case 0:
+        add(R"({"type": "reasoning", "summary": [{"type": "summary_text", "text": )");
+        text();
+        return add("}]}");
+      case 1:
+        add(R"({"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"})");
+        return;
+      case 2:
+        add(R"({"type": "function_call_output", "call_id": "1", "output": )");
+        value();
+        return add("}");
+      case 3:
+        return message();
+      default:
+        return value();
+    }
+  }
+
   void tools() {
     member("tools");
     list(2, [&] {
@@ -628,14 +680,15 @@ void server(Bytes bytes) {
 
 void request(Bytes bytes) {
   Input input(bytes);
-  constexpr uint32_t kPaths = 6;
+  constexpr uint32_t kPaths = 7;
   const uint32_t path = input.up_to(kPaths - 1);
   const bool leaves_early = input.up_to(15) == 1;
   Body body(input);
-  Client client(path < 4 ? text_server() : ranking_server());
+  Client client(path < 4 || path == 6 ? text_server() : ranking_server());
   client.send(path < 2    ? with_headers("/v1/chat/completions", body.chat(), input)
               : path == 2 ? with_headers("/v1/completions", body.completion(), input)
               : path == 5 ? with_headers("/v1/rerank", body.ranking(), input)
+              : path == 6 ? with_headers("/v1/responses", body.response(), input)
                           : with_headers("/v1/embeddings", body.embeddings(), input));
   if (leaves_early) return check_answer(client.receive(input.up_to(255)), false);
   const std::string answer = client.receive();
