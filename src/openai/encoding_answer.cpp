@@ -63,8 +63,9 @@ Json embedding_answer(const EmbeddingRequest& request, Rows rows) {
 Json rerank_answer(const RerankRequest& request, const Rows& rows) {
   std::vector<size_t> order(rows.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return rows[a].front() > rows[b].front(); });
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return rows[a].front() != rows[b].front() ? rows[a].front() > rows[b].front() : a < b;
+  });
   order.resize(request.n_top);
   Json results = Json::array();
   for (const size_t i : order) {

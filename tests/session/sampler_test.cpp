@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "gguf/gguf_builder.h"
@@ -192,10 +193,13 @@ void keep_typical_slowly(double p, std::vector<size_t>& order, const std::vector
   const auto information = [&](size_t i) { return std::log(total) - logits[i]; };
   double entropy = 0;
   for (const size_t i : order) entropy += std::exp(-information(i)) * information(i);
-  std::vector<size_t> typical = order;
-  std::stable_sort(typical.begin(), typical.end(), [&](size_t a, size_t b) {
-    return std::abs(information(a) - entropy) < std::abs(information(b) - entropy);
-  });
+  std::vector<std::pair<double, size_t>> by_distance;  // of equal distances, the earlier first
+  for (const size_t i : order) {
+    by_distance.emplace_back(std::abs(information(i) - entropy), by_distance.size());
+  }
+  std::sort(by_distance.begin(), by_distance.end());
+  std::vector<size_t> typical;
+  for (const auto& [distance, place] : by_distance) typical.push_back(order[place]);
   double sum = 0;
   size_t n_kept = 0;
   while (n_kept < typical.size() && sum <= p) sum += std::exp(-information(typical[n_kept++]));
