@@ -193,9 +193,9 @@ ApiError renamed(ApiError error) {
   return error;
 }
 
-Json or_default(const Json& body, std::string_view name, Json otherwise = nullptr) {
+Json or_default(const Json& body, std::string_view name, const Json& otherwise = nullptr) {
   const Json& given = body[name];
-  return given.is_null() ? std::move(otherwise) : given;
+  return given.is_null() ? otherwise : given;
 }
 
 Json repeated_members(const Json& body) {
