@@ -9,6 +9,7 @@
 #include "base/ascii.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "base/percent.h"
 #include "base/utf8.h"
 #include "gguf/header.h"
 #include "gguf/split.h"
@@ -109,24 +110,6 @@ bool take(std::string_view& text, std::string_view start) {
   if (!text.starts_with(start)) return false;
   text.remove_prefix(start.size());
   return true;
-}
-
-// Decodes a part of a URL. Returns nothing if a % is not followed by two hexadecimal digits.
-std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    if (text.size() - i < 3) return std::nullopt;
-    const auto high = hex_digit(text[i + 1]);
-    const auto low = hex_digit(text[i + 2]);
-    if (!high || !low) return std::nullopt;
-    out += static_cast<char>(*high << 4 | *low);
-    i += 2;
-  }
-  return out;
 }
 
 // Returns nothing if the text has another form.

@@ -9,6 +9,7 @@
 #include "base/ascii.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "base/percent.h"
 
 namespace kinglet::openai {
 namespace {
@@ -33,30 +34,14 @@ constexpr std::array<uint8_t, 256> base64_values() {
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// Returns the data of a URL as browsers read it: escapes such as %2B are decoded, and white space,
-// such as the line breaks of `base64 FILE`, is left out. Returns nullopt for a wrong escape.
-std::optional<std::string> unescaped(std::string_view data) {
-  std::string text;
-  text.reserve(data.size());
-  for (size_t i = 0; i < data.size(); ++i) {
-    char c = data[i];
-    if (c == '%') {
-      const auto high = i + 1 < data.size() ? hex_digit(data[i + 1]) : std::nullopt;
-      const auto low = i + 2 < data.size() ? hex_digit(data[i + 2]) : std::nullopt;
-      if (!high || !low) return std::nullopt;
-      c = static_cast<char>(*high * 16 + *low);
-      i += 2;
-    }
-    if (!is_space(c)) text += c;
-  }
-  return text;
-}
-
-// Decodes Base64, in which the padding may be missing. Returns nullopt if it is no Base64.
+// Decodes the Base64 of a URL as browsers do: escapes such as %2B are decoded, white space, such as
+// the line breaks of `base64 FILE`, does not count, and the padding may be missing. Returns nullopt
+// if it is no Base64.
 std::optional<std::string> from_base64(std::string_view data) {
   static constexpr auto kValues = base64_values();
-  const auto unpacked = unescaped(data);
+  auto unpacked = percent_decoded(data);
   if (!unpacked) return std::nullopt;
+  std::erase_if(*unpacked, is_space);
   std::string_view text = *unpacked;
   for (int i = 0; i < 2 && text.ends_with('='); ++i) text.remove_suffix(1);
   if (text.size() % 4 == 1) return std::nullopt;

@@ -7,6 +7,7 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
+#include "base/percent.h"
 #include "base/utf8.h"
 
 namespace kinglet::schema {
@@ -28,25 +29,13 @@ bool is_resolved(std::string_view keyword) {
 // Decodes a part of a reference: first the escapes of URIs, then those of JSON pointers (RFC 6901).
 // Returns nullopt if they are wrong.
 std::optional<std::string> decoded(std::string_view part) {
-  std::string text;
-  for (size_t i = 0; i < part.size(); ++i) {
-    if (part[i] != '%') {
-      text += part[i];
-      continue;
-    }
-    if (part.size() - i < 3) return std::nullopt;
-    const auto high = hex_digit(part[i + 1]);
-    const auto low = hex_digit(part[i + 2]);
-    if (!high || !low) return std::nullopt;
-    text += static_cast<char>(*high * 16 + *low);
-    i += 2;
-  }
-  if (find_ill_formed(text) != text.npos) return std::nullopt;
+  const auto text = percent_decoded(part);
+  if (!text || find_ill_formed(*text) != text->npos) return std::nullopt;
   std::string name;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool is_escape =
-        text[i] == '~' && i + 1 < text.size() && (text[i + 1] == '0' || text[i + 1] == '1');
-    name += !is_escape ? text[i] : text[++i] == '0' ? '~' : '/';
+  for (size_t i = 0; i < text->size(); ++i) {
+    const std::string_view rest = std::string_view(*text).substr(i);
+    const bool is_escape = rest.starts_with("~0") || rest.starts_with("~1");
+    name += !is_escape ? rest[0] : (*text)[++i] == '0' ? '~' : '/';
   }
   return name;
 }
