@@ -1,24 +1,10 @@
 #include <cstdint>
-#include <string_view>
 
 #include "schema/calls.h"
+#include "schema/resolve.h"
 
 namespace kinglet {
 namespace {
-
-// Returns the part of `root` that a reference such as "#/$defs/name" names, or null.
-const Json* find_definition(const Json& root, const Json& reference) {
-  if (!reference.is_string() || !reference.as_string().starts_with('#')) return nullptr;
-  const Json* found = &root;
-  for (auto rest = std::string_view(reference.as_string()).substr(1); !rest.empty();) {
-    rest.remove_prefix(1);
-    const std::string_view name = rest.substr(0, rest.find('/'));
-    rest.remove_prefix(name.size());
-    found = found->find(name);
-    if (found == nullptr) return nullptr;
-  }
-  return found;
-}
 
 uint8_t type_named(const Json& name) {
   if (name == "null") return kNullType;
@@ -55,7 +41,7 @@ uint8_t types_of(const Json& schema, const Json& root, int depth) {
       for (const Json& part : value.as_array()) types &= inside(part);
     }
     if (keyword == "$ref") {
-      const Json* found = find_definition(root, value);
+      const Json* found = schema::find_reference(root, value);
       if (found != nullptr) types &= inside(*found);
     }
     const bool is_of_strings = keyword == "minLength" || keyword == "maxLength" ||

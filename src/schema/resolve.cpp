@@ -60,7 +60,16 @@ const Json* find_below(const Json& root, std::string_view pointer) {
   return found;
 }
 
+bool is_pointer(std::string_view reference) {
+  return reference == "#" || reference.starts_with("#/");
+}
+
 }  // namespace
+
+const Json* find_reference(const Json& root, const Json& reference) {
+  if (!reference.is_string() || !is_pointer(reference.as_string())) return nullptr;
+  return find_below(root, std::string_view(reference.as_string()).substr(1));
+}
 
 void refuse_depth(std::string_view at, Refusal& refusal) {
   refusal.set(at, cat("schemas are nested more than ", kMaxSchemaDepth, " deep"));
@@ -69,12 +78,12 @@ void refuse_depth(std::string_view at, Refusal& refusal) {
 Schema SchemaResolver::resolve(const Json& reference, std::string_view at) {
   static const Json none = false;
   const std::string pointer = reference.is_string() ? reference.as_string() : "";
-  if (pointer != "#" && !pointer.starts_with("#/")) {
+  if (!is_pointer(pointer)) {
     refusal_.set(at, cat("the reference ", print(reference),
                          " is not supported, only \"#\" and \"#/…\" are"));
     return {&none};
   }
-  const Json* found = find_below(root_, std::string_view(pointer).substr(1));
+  const Json* found = find_reference(root_, reference);
   if (found == nullptr) {
     refusal_.set(at, cat("there is nothing at the reference \"", pointer, "\""));
     return {&none};

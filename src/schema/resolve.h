@@ -18,6 +18,10 @@ constexpr int kMaxSchemaDepth = 200;
 
 void refuse_depth(std::string_view at, Refusal& refusal);
 
+// Returns the part of `root` that a reference names, "#" or "#/…"; null if it is another reference,
+// or names nothing.
+const Json* find_reference(const Json& root, const Json& reference);
+
 class SchemaResolver {
  public:
   // `root` and `refusal` must outlive what this returns, and so must this.

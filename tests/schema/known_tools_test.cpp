@@ -44,6 +44,13 @@ TEST(KnownTools, TakeTextsForWhatTheirSchemaAllows) {
   EXPECT_EQ(tool.mixed_parameters[2].types, kIntegerType | kNumberType);
 }
 
+TEST(KnownTools, FollowReferencesAsTheGrammarDoes) {
+  const KnownTool tool = known(R"([{"function": {"name": "f", "parameters":
+      {"$defs": {"a/b": {"type": "string"}, "c d": {"type": "string"}},
+      "properties": {"x": {"$ref": "#/$defs/a~1b"}, "y": {"$ref": "#/$defs/c%20d"}}}}}])")[0];
+  EXPECT_EQ(tool.text_parameters, (std::vector<std::string>{"x", "y"}));
+}
+
 TEST(KnownTools, HaveNames) {
   for (const char* tools : {"{}", "[3]", "[{}]", R"([{"function": {"name": 7}}])"}) {
     EXPECT_FALSE(known_tools(json_of(tools)).ok()) << tools;
