@@ -1,4 +1,4 @@
-// ASCII letters, digits and decimal numbers, independent of the locale.
+// ASCII letters, digits and decimal numbers, independent of the locale, and names among others.
 #pragma once
 
 #include <charconv>
@@ -36,6 +36,14 @@ std::optional<Number> parse_decimal(std::string_view text) {
   const auto [read_end, error] = std::from_chars(begin, end, number);
   if (error != std::errc() || read_end != end) return std::nullopt;
   return number;
+}
+
+// Whether one of the texts in `list` is `text`.
+constexpr bool is_among(std::string_view text, const auto& list) {
+  for (const std::string_view one : list) {
+    if (one == text) return true;
+  }
+  return false;
 }
 
 constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) {

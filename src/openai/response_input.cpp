@@ -1,11 +1,10 @@
 #include "openai/response_input.h"
 
-#include <algorithm>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/format.h"
 #include "openai/fields.h"
 
@@ -22,8 +21,7 @@ ApiResult<std::string> text_of_item_part(Fields& fields, const Json& part,
                             : *type == "refusal" ? part.find_string("refusal")
                                                  : part.find_string("text");
   fields.ignore({"type", "text", "refusal", "annotations", "logprobs", "parsed"});
-  const bool is_text = type != nullptr && std::find(std::begin(kTextParts), std::end(kTextParts),
-                                                    *type) != std::end(kTextParts);
+  const bool is_text = type != nullptr && is_among(*type, kTextParts);
   if (is_text && text != nullptr) return *text;
   return invalid(cat("a part of type ", print(part["type"]),
                      " is not supported: models read text and pictures (input_image) only"),

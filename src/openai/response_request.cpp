@@ -1,14 +1,13 @@
 #include "openai/response_request.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/format.h"
 #include "openai/fields.h"
 #include "openai/response_input.h"
@@ -27,10 +26,6 @@ constexpr std::string_view kOwn[] = {
 constexpr std::string_view kForeign[] = {
     "messages",        "n", "max_tokens", "max_completion_tokens", "logprobs", "response_format",
     "reasoning_effort"};
-
-bool is_among(std::string_view name, auto& names) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
 
 // Copies what chats call the same.
 ApiResult<Json> shared_members(const Json& body) {

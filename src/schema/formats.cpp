@@ -1,10 +1,10 @@
 #include "schema/formats.h"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/format.h"
 
 namespace kinglet::schema {
@@ -78,11 +78,6 @@ const std::vector<Format>& formats() {
   return all;
 }
 
-template <size_t n>
-bool has(const std::array<std::string_view, n>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 }  // namespace
 
 std::optional<std::string> pattern_of_format(std::string_view format) {
@@ -105,10 +100,10 @@ bool is_name_of_pattern(std::string_view format) {
   constexpr auto kHashes =
       std::to_array<std::string_view>({"md5", "sha1", "sha256", "sha384", "sha512"});
   constexpr auto kSpellings = std::to_array<std::string_view>({"hex", "base64", "base64url"});
-  if (has(kNames, format)) return true;
+  if (is_among(format, kNames)) return true;
   const size_t split = format.find('_');
-  return split != format.npos && has(kHashes, format.substr(0, split)) &&
-         has(kSpellings, format.substr(split + 1));
+  return split != format.npos && is_among(format.substr(0, split), kHashes) &&
+         is_among(format.substr(split + 1), kSpellings);
 }
 
 }  // namespace kinglet::schema

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/ascii.h"
 #include "base/format.h"
 
 namespace kinglet::schema {
@@ -54,11 +55,6 @@ constexpr size_t kMostPropertiesInAll = 5000;
 
 // The largest whole number up to which doubles have all.
 constexpr int64_t kMaxCount = (int64_t{1} << 53) - 1;
-
-template <class Names>
-bool has(const Names& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 // Returns null if the keyword is not supported.
 const Keyword* find_keyword(std::string_view name) {
@@ -148,7 +144,7 @@ void check_size(const Json& schema, Refusal& refusal) {
     for (const auto& [keyword, content] : value->as_object()) {
       const size_t n = content.size();
       if (n > 0) todo.push_back({&content, below(at, keyword)});
-      if (!has(kCounted, keyword)) continue;
+      if (!is_among(keyword, kCounted)) continue;
       if (n > kMostProperties) {
         refusal.set(at, cat("\"", keyword, "\" has ", n, " members, expected ", kMostProperties,
                             " at most"));
@@ -177,7 +173,7 @@ CheckedSchema check_schema(Schema schema, std::string_view at, Refusal& refusal)
     if (keyword == "not" && is_anything(content)) return {.boolean = false};
     if (find_keyword(keyword) != nullptr) {
       checked.keywords.push_back(keyword);
-    } else if (!has(kAnnotations, keyword)) {
+    } else if (!is_among(keyword, kAnnotations)) {
       refusal.set(at, cat("\"", keyword, "\" is not supported"));
     } else if (keyword == "$id" && at != "#") {
       refusal.set(at, "\"$id\" is only supported at the top");
@@ -243,7 +239,7 @@ std::vector<std::string_view> types_of(const PlainSchema& schema, std::string_vi
   const Json* const one = value.is_array() ? value.as_array().data() : &value;
   const size_t n = value.is_array() ? value.size() : 1;
   for (const Json* type = one; type != one + n; ++type) {
-    if (type->is_string() && has(kTypeNames, type->as_string())) {
+    if (type->is_string() && is_among(type->as_string(), kTypeNames)) {
       types.push_back(type->as_string());
       continue;
     }

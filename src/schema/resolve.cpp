@@ -23,7 +23,7 @@ using Variants = std::vector<PlainSchema>;
 bool is_resolved(std::string_view keyword) {
   constexpr auto kResolved =
       std::to_array<std::string_view>({"$ref", "const", "allOf", "anyOf", "oneOf"});
-  return std::find(kResolved.begin(), kResolved.end(), keyword) != kResolved.end();
+  return is_among(keyword, kResolved);
 }
 
 // Decodes a part of a reference: first the escapes of URIs, then those of JSON pointers (RFC 6901).

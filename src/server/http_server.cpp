@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "server/api.h"
@@ -35,10 +36,6 @@ constexpr std::string_view kEndpoints[] = {"/chat/completions",
                                            "/models"};
 constexpr std::string_view kOtherPaths[] = {"/health", "/metrics"};
 constexpr std::string_view kModels = "/models/";  // and the name of one
-
-bool is_among(std::string_view path, const auto& paths) {
-  return std::find(std::begin(paths), std::end(paths), path) != std::end(paths);
-}
 
 // The path as metrics call it. An endpoint counts as one, with or without "/v1".
 std::string counted_path(std::string_view path) {
