@@ -24,15 +24,6 @@ constexpr size_t kMostLevels = 1000;
 constexpr size_t kMostBytes = 600;        // of a drawn text
 constexpr size_t kShortAfterBytes = 150;  // then what ends strings and lists is much more likely
 
-GrammarMatcher::State after(GrammarMatcher& matcher, GrammarMatcher::State state,
-                            std::string_view text) {
-  for (const char c : text) {
-    if (state == GrammarMatcher::kRefused) break;
-    state = matcher.next(state, static_cast<uint8_t>(c));
-  }
-  return state;
-}
-
 // The characters of drawn texts: all of ASCII, and some of two to four bytes.
 std::vector<std::string> characters() {
   std::vector<std::string> all = {"é", "ß", "Ω", "汉", "🐝", "👍"};
@@ -53,12 +44,12 @@ std::optional<std::string> draw(GrammarMatcher& matcher, std::mt19937& random) {
     for (const std::string& character : all) {
       const bool ends = std::string_view("\"]},0").find(character) != std::string_view::npos;
       const double weight = !ends ? 1 : text.size() < kShortAfterBytes ? 20 : 2000;
-      const bool fits = after(matcher, state, character) != GrammarMatcher::kRefused;
+      const bool fits = matcher.next(state, character) != GrammarMatcher::kRefused;
       weights.push_back(fits ? weight : 0);
     }
     std::discrete_distribution<size_t> any(weights.begin(), weights.end());
     const std::string& character = all[any(random)];
-    const auto next = after(matcher, state, character);
+    const auto next = matcher.next(state, character);
     if (next == GrammarMatcher::kRefused) return std::nullopt;  // only rare characters fit
     text += character;
     state = next;
@@ -72,7 +63,7 @@ Result<Json> answer(const Json& request) {
   GrammarMatcher matcher(std::make_shared<const Grammar>(std::move(grammar)));
   Json allowed = Json::array();
   for (const Json& text : request["texts"].as_array()) {
-    allowed.push_back(matcher.is_complete(after(matcher, matcher.start(), text.as_string())));
+    allowed.push_back(matcher.is_complete(matcher.next(matcher.start(), text.as_string())));
   }
   std::mt19937 random(static_cast<uint32_t>(request["seed"].as_integer().value_or(0)));
   Json drawn = Json::array();

@@ -103,12 +103,7 @@ GrammarMatcher::State Constraint::after(TokenId id) {
     text = scratch_;
   }
   if (text.empty()) return GrammarMatcher::kRefused;
-  GrammarMatcher::State state = state_;
-  for (const char c : text) {
-    state = matcher_.next(state, static_cast<uint8_t>(c));
-    if (state == GrammarMatcher::kRefused) break;
-  }
-  return state;
+  return matcher_.next(state_, text);
 }
 
 Error Constraint::dead_end() const {

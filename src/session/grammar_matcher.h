@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "session/grammar.h"
@@ -60,6 +61,14 @@ class GrammarMatcher {
         size_t{state} * grammar_->n_byte_classes() + grammar_->byte_class(byte);
     const State known = transitions_[transition];
     return known != kUnknown ? known : compute_next(state, byte, transition);
+  }
+
+  // The state after the bytes of a text, or kRefused.
+  State next(State state, std::string_view text) {
+    for (size_t i = 0; i < text.size() && state != kRefused; ++i) {
+      state = next(state, static_cast<uint8_t>(text[i]));
+    }
+    return state;
   }
 
   // The state after a whole token, or kRefused if no step takes that token.

@@ -24,12 +24,7 @@ inline std::shared_ptr<const Grammar> grammar_of(std::string_view gbnf) {
 
 // The state after `text`.
 inline GrammarMatcher::State state_behind(GrammarMatcher& matcher, std::string_view text) {
-  GrammarMatcher::State state = matcher.start();
-  for (const char c : text) {
-    state = matcher.next(state, static_cast<uint8_t>(c));
-    if (state == GrammarMatcher::kRefused) break;
-  }
-  return state;
+  return matcher.next(matcher.start(), text);
 }
 
 inline bool accepts(GrammarMatcher& matcher, std::string_view text) {
