@@ -34,17 +34,13 @@ Result<AnswerPlan> plan(const val& request, const Tokenizer& tokenizer) {
                         .indent = from_number<size_t>(number(request, "indent")),
                         .grammar = grammar};
   if (tools) demands.tools = std::move(*tools);
+  const double n_thinking = number(request, "maxThinkingTokens");
+  if (n_thinking >= 0) demands.n_thinking_most = from_number<uint32_t>(n_thinking);
   return plan_answer(find_answer_format(text(get(request, "chatTemplate"))), demands,
                      text(get(request, "prompt")), text(get(request, "prefix")), tokenizer);
 }
 
 }  // namespace
-
-void EngineAnswer::constrain(GenerationOptions& options) const {
-  options.grammar = plan_.grammar;
-  for (const std::string_view mark : plan_.marks()) options.marks.emplace_back(mark);
-  options.thought_limit = thought_limit_;
-}
 
 AnswerDelta EngineAnswer::push(std::string text, bool is_last) {
   if (!answer_) return {.text = std::move(text), .thought = {}, .calls = {}};
@@ -77,13 +73,7 @@ val new_answer(const val& request, const Tokenizer& tokenizer) {
   auto planned = plan(request, tokenizer);
   if (!planned.ok()) return failure(planned.error());
   const bool is_divided = number(request, "isDivided") != 0;
-  const double n_thinking = number(request, "maxThinkingTokens");
-  std::optional<ThoughtLimit> limit;
-  if (n_thinking >= 0) {
-    limit = planned.value().thought_limit(from_number<uint32_t>(n_thinking), tokenizer);
-  }
-  return success(val(
-      std::make_shared<EngineAnswer>(std::move(planned.value()), is_divided, std::move(limit))));
+  return success(val(std::make_shared<EngineAnswer>(std::move(planned.value()), is_divided)));
 }
 
 EMSCRIPTEN_BINDINGS(kinglet_answer) {

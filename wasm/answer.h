@@ -8,7 +8,6 @@
 
 #include "chat/answer_plan.h"
 #include "chat/chat_answer.h"
-#include "session/generation.h"
 #include "text/tokenizer.h"
 #include "wasm/values.h"
 
@@ -18,13 +17,11 @@ namespace kinglet {
 class EngineAnswer {
  public:
   // `is_divided`: it is the answer to a conversation; otherwise it is all text.
-  EngineAnswer(AnswerPlan plan, bool is_divided, std::optional<ThoughtLimit> thought_limit)
-      : plan_(std::move(plan)), thought_limit_(std::move(thought_limit)) {
+  EngineAnswer(AnswerPlan plan, bool is_divided) : plan_(std::move(plan)) {
     if (is_divided) answer_.emplace(plan_);
   }
 
-  // Sets what the answer demands of its generation.
-  void constrain(GenerationOptions& options) const;
+  const AnswerPlan& plan() const { return plan_; }
 
   // Returns what the text adds. `is_last`: the answer ends with it.
   AnswerDelta push(std::string text, bool is_last);
@@ -34,7 +31,6 @@ class EngineAnswer {
 
  private:
   AnswerPlan plan_;
-  std::optional<ThoughtLimit> thought_limit_;
   std::optional<ChatAnswer> answer_;
 };
 

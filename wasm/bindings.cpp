@@ -124,7 +124,7 @@ class EngineSession {
     answer_ = answer;
     GenerationOptions core_options;
     core_options.images = std::exchange(images_, {});
-    answer->constrain(core_options);
+    answer->plan().constrain(core_options);
     read_generation_options(options, core_options);
     auto generation =
         Generation::start(*session_, *loaded_->tokenizer, to_ids(prompt), core_options);
@@ -138,7 +138,7 @@ class EngineSession {
       return failure({ErrorCode::invalid_argument, "step() needs a generation under way"});
     }
     const auto step = generation_->step(from_number<uint32_t>(max_batch));
-    if (!step.ok() || step.value().finish != FinishReason::none) generation_.reset();
+    if (!step.ok() || step.value().is_last()) generation_.reset();
     if (!step.ok()) return failure(step.error());
     val fields = val::object();
     set(fields, "nPromptDone", step.value().n_prompt_done);
@@ -147,8 +147,7 @@ class EngineSession {
     set(fields, "nKept", step.value().n_kept);
     set(fields, "nDropped", step.value().n_dropped);
     set(fields, "token", step.value().token);
-    const bool is_last = step.value().finish != FinishReason::none;
-    set_delta(fields, answer_->push(step.value().text, is_last));
+    set_delta(fields, answer_->push(step.value().text, step.value().is_last()));
     set(fields, "logprob", step.value().logprob);
     std::vector<TokenId> tokens;
     std::vector<float> logprobs;

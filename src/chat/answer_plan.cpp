@@ -46,12 +46,10 @@ AnswerReader AnswerPlan::reader() const {
   return reader;
 }
 
-std::optional<ThoughtLimit> AnswerPlan::thought_limit(uint32_t n_most,
-                                                      const Tokenizer& tokenizer) const {
-  if (!format.thoughts) return std::nullopt;
-  return ThoughtLimit(
-      reader(), n_most,
-      tokenizer.encode(format.thoughts->end, {.add_bos = false, .parse_special = true}));
+void AnswerPlan::constrain(GenerationOptions& options) const {
+  for (const std::string_view mark : marks()) options.marks.emplace_back(mark);
+  options.thought_limit = thought_limit;
+  options.grammar = grammar;
 }
 
 Result<AnswerPlan> plan_answer(const AnswerFormat& format, const AnswerDemands& demands,
@@ -66,6 +64,11 @@ Result<AnswerPlan> plan_answer(const AnswerFormat& format, const AnswerDemands& 
   KINGLET_ASSIGN(plan.grammar, grammar_of(demands, plan, is_thinking, tokenizer));
   const bool is_all_text = !demands.grammar.empty() || (demands.schema != nullptr && !is_thinking);
   if (is_all_text && !demands.must_call) plan.format.thoughts.reset();
+  if (demands.n_thinking_most && plan.format.thoughts) {
+    const std::string_view end = plan.format.thoughts->end;
+    plan.thought_limit.emplace(plan.reader(), *demands.n_thinking_most,
+                               tokenizer.encode(end, {.add_bos = false, .parse_special = true}));
+  }
   return plan;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "json/json.h"
+#include "session/generation.h"
 #include "session/grammar.h"
 #include "session/thought_limit.h"
 #include "text/answer/answer_format.h"
@@ -27,13 +28,15 @@ struct AnswerDemands {
   const Json* schema = nullptr;   // a JSON schema that the answer must match
   size_t indent = 0;              // for the schema: see grammar_of_schema()
   std::string_view grammar = {};  // GBNF that the whole answer must match
+  std::optional<uint32_t> n_thinking_most = {};  // tokens of a thought; nullopt: any number
 };
 
 struct AnswerPlan {
   AnswerFormat format;
   std::vector<KnownTool> tools;
-  std::string prompt;          // the end of the text that the answer continues
-  std::string prefix;          // what the answer begins with, as if the model had written it
+  std::string prompt;  // the end of the text that the answer continues
+  std::string prefix;  // what the answer begins with, as if the model had written it
+  std::optional<ThoughtLimit> thought_limit = {};
   SharedGrammar grammar = {};  // of what the model writes; null: any text
 
   // Returns the control tokens whose text belongs to the answer.
@@ -42,8 +45,8 @@ struct AnswerPlan {
   // Returns a reader of what the model writes.
   AnswerReader reader() const;
 
-  // Returns what limits a thought to `n_most` tokens; nullopt if the answer has no thoughts.
-  std::optional<ThoughtLimit> thought_limit(uint32_t n_most, const Tokenizer& tokenizer) const;
+  // Sets what the answer demands of its generation.
+  void constrain(GenerationOptions& options) const;
 };
 
 // `format` is that of the model's chat template, `prompt` the template's own text at the end of the

@@ -97,23 +97,21 @@ ApiStatus read_response_format(Fields& fields, std::optional<Json>& schema) {
 
 // Decides how the answer is constrained and read.
 ApiStatus plan(const ChosenTools& chosen, const std::optional<Json>& schema,
-               const std::string& grammar, std::string_view prompt_end, const ServedModel& model,
-               ChatRequest& request) {
-  const AnswerDemands demands{.tools = chosen.tools,
-                              .must_call = chosen.is_forced,
-                              .may_call_several = request.n_calls_most > 1,
-                              .schema = schema ? &*schema : nullptr,
-                              .grammar = grammar};
+               const std::string& grammar, std::optional<int64_t> n_thinking,
+               std::string_view prompt_end, const ServedModel& model, ChatRequest& request) {
+  AnswerDemands demands{.tools = chosen.tools,
+                        .must_call = chosen.is_forced,
+                        .may_call_several = request.n_calls_most > 1,
+                        .schema = schema ? &*schema : nullptr,
+                        .grammar = grammar};
+  if (n_thinking) demands.n_thinking_most = static_cast<uint32_t>(*n_thinking);
   auto answer = plan_answer(model.answer_format(!chosen.tools.empty()), demands, prompt_end, "",
                             model.tokenizer());
   if (!answer.ok()) {
     return invalid(answer.error().message, chosen.is_forced ? "tools" : "response_format");
   }
   request.answer = std::move(answer.value());
-  for (const std::string_view mark : request.answer.marks()) {
-    request.options.marks.emplace_back(mark);
-  }
-  request.options.grammar = request.answer.grammar;
+  request.answer.constrain(request.options);
   return {};
 }
 
@@ -184,11 +182,7 @@ ApiResult<ChatRequest> read_unchecked(const Json& body, const ServedModel& model
   KINGLET_TRY(
       lay_out(std::move(variables), chosen, pictures, model, look, patience, request, prompt_end));
   KINGLET_TRY(patience());
-  KINGLET_TRY(plan(chosen, schema, grammar, prompt_end, model, request));
-  if (n_thinking) {
-    request.options.thought_limit =
-        request.answer.thought_limit(static_cast<uint32_t>(*n_thinking), model.tokenizer());
-  }
+  KINGLET_TRY(plan(chosen, schema, grammar, n_thinking, prompt_end, model, request));
   return request;
 }
 

@@ -73,6 +73,19 @@ TEST_F(AnswerPlanTest, BeginsJsonAfterTheThought) {
   EXPECT_TRUE(takes(ended.value(), "7"));
 }
 
+TEST_F(AnswerPlanTest, LimitsThoughtsWhereThereMayBeSome) {
+  const auto limit_of = [](const Result<AnswerPlan>& planned) {
+    GenerationOptions options;
+    planned.value().constrain(options);
+    return options.thought_limit;
+  };
+  const auto limit = limit_of(plan({.n_thinking_most = 0}, "<think>"));
+  ASSERT_TRUE(limit);
+  EXPECT_NE(limit->next(), kNoToken);
+  EXPECT_FALSE(limit_of(plan({}, "<think>")));
+  EXPECT_FALSE(limit_of(plan({.schema = &schema_, .n_thinking_most = 0})));
+}
+
 TEST_F(AnswerPlanTest, MakesCalls) {
   const auto calls = plan({.tools = tools_, .must_call = true, .schema = &schema_}, "<think>");
   ASSERT_TRUE(calls.ok());
