@@ -46,6 +46,28 @@ test('a wrong option is refused, in words', async () => {
   await refused({ jsonSchema: {}, grammar: '' }, 'cannot match a grammar and a jsonSchema');
 });
 
+test.each([
+  ['schemas in schemas', nested(100_000)],
+  ['values in values', { const: nested(100_000) }],
+  ['a schema in itself', inItself('items')],
+  ['a value in itself', { const: inItself('enum') }],
+])('%s are refused, and soon', { timeout: 20_000 }, async (_, jsonSchema) => {
+  await expect(answer({ jsonSchema })).rejects.toMatchObject({ code: 'invalid_argument' });
+});
+
+function nested(depth: number): object {
+  let schema = {};
+  for (let i = 0; i < depth; i += 1) schema = { items: schema };
+  return schema;
+}
+
+function inItself(key: string): object {
+  const schema: Record<string, unknown> = {};
+  schema[key] = [schema];
+  if (key === 'items') schema.items = schema;
+  return schema;
+}
+
 test('an answer is what Zod asks for, and indented as it should be', async () => {
   const type = z.object({
     id: z.uuid(),
