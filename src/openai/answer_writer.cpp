@@ -11,8 +11,8 @@
 namespace kinglet::openai {
 namespace {
 
-// Which version of the program answers: the project's.
-constexpr std::string_view kFingerprint = "kinglet-0.1.0";
+// Which version of the program answers.
+constexpr std::string_view kFingerprint = "kinglet-" KINGLET_VERSION;
 
 // Returns the text of a token as a text in JSON: bytes that are part of a character are spelled as
 // OpenAI does, such as bytes:\xe2\x80.
