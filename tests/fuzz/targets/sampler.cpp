@@ -36,7 +36,9 @@ void sampler(Bytes bytes) {
   const KernelSet& kernels = *sets[input.up_to(static_cast<uint32_t>(sets.size()) - 1)];
   if (!validate(options, vocab_size).ok()) return;
 
-  const auto piece = [](TokenId token) { return std::string_view("a:bc\nd*ef").substr(token % 9); };
+  const auto piece = [](TokenId token) {
+    return std::string_view("a:bc\nd*ef").substr(static_cast<size_t>(token) % 9);
+  };
   Sampler sampler(options, vocab_size, kernels, Dry::create(options, 6, vocab_size, piece));
   const bool ordinary = input.flag();
   for (int step = 0; step < 8; ++step) {
