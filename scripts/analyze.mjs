@@ -55,6 +55,8 @@ run('cppcheck', [
   '--suppress=returnStdMoveLocal',
   // fork() waits until no thread uses the function any more; a super-block has 8 scales.
   '--suppress=danglingLifetime:src/base/thread_pool.cpp',
+  // A number that was read from a text does not refer to the text.
+  '--suppress=danglingTemporaryLifetime:src/base/ascii.h',
   '--suppress=arrayIndexOutOfBoundsCond:src/tensor/blocks.h',
   // Constants that one format, or one machine, redefines.
   '--suppress=duplInheritedMember:src/kernels/woven_formats.h',

@@ -21,7 +21,8 @@ CharacterSet normalized(CharacterSet set) {
 CharacterSet complement(CharacterSet set) {
   CharacterSet out;
   char32_t next = 0;
-  for (const CodePoints range : normalized(std::move(set))) {
+  set = normalized(std::move(set));
+  for (const CodePoints range : set) {
     if (range.first > next) out.push_back({next, range.first - 1});
     next = range.last + 1;
   }
