@@ -28,9 +28,7 @@ Result<AnswerPlan> plan(const val& request, const Tokenizer& tokenizer) {
   KINGLET_ASSIGN(std::optional<Json> tools, json_field(request, "tools"));
   KINGLET_ASSIGN(const std::optional<Json> schema, json_field(request, "schema"));
   const std::string grammar = text(get(request, "grammar"));
-  AnswerDemands demands{.must_call = number(request, "mustCall") != 0,
-                        .may_call_several = number(request, "mayCallSeveral") != 0,
-                        .schema = schema ? &*schema : nullptr,
+  AnswerDemands demands{.schema = schema ? &*schema : nullptr,
                         .indent = from_number<size_t>(number(request, "indent")),
                         .grammar = grammar};
   if (tools) demands.tools = std::move(*tools);

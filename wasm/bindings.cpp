@@ -12,8 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/aligned_buffer.h"
-#include "base/ascii.h"
 #include "base/format.h"
 #include "base/result.h"
 #include "base/utf8.h"
@@ -24,252 +22,19 @@
 #include "model/images.h"
 #include "model/pooling.h"
 #include "session/encoder_input.h"
-#include "session/generation.h"
 #include "session/language_model.h"
 #include "session/preparation.h"
-#include "session/session.h"
-#include "session/state.h"
 #include "session/thread_choice.h"
 #include "text/answer/answer_format.h"
 #include "text/chat_keys.h"
 #include "text/tokenizer.h"
 #include "wasm/answer.h"
+#include "wasm/api.h"
+#include "wasm/session.h"
 #include "wasm/values.h"
 
 namespace kinglet {
 namespace {
-
-std::vector<TokenId> to_ids(const val& ids) {
-  return emscripten::convertJSArrayToNumberVector<TokenId>(ids);
-}
-
-val to_js_ids(std::span<const TokenId> ids) { return to_js_array("Int32Array", ids); }
-
-val to_js_floats(std::span<const float> numbers) { return to_js_array("Float32Array", numbers); }
-
-void read_generation_options(const val& fields, GenerationOptions& options) {
-  options.max_tokens = from_number<uint32_t>(number(fields, "maxTokens"));
-  for (const SamplingOption& option : sampling_options()) {
-    option.set(options.sampler, number(fields, camel_case(option.name).c_str()));
-  }
-  options.sampler.dry_sequence_breakers = texts(get(fields, "drySequenceBreakers"));
-  options.sampler.seed = from_number<uint64_t>(number(fields, "seed"));
-  const val biases = get(fields, "logitBias");
-  for (uint32_t i = 0; i < length(biases); ++i) {
-    const val bias = biases[i];
-    options.sampler.logit_bias.push_back(
-        {from_number<TokenId>(number(bias, "0")), static_cast<float>(number(bias, "1"))});
-  }
-  options.stop = texts(get(fields, "stop"));
-  const double n_logprobs = number(fields, "logprobs");
-  if (n_logprobs >= 0) options.n_logprobs = from_number<uint32_t>(n_logprobs);
-  options.n_lookup = from_number<uint32_t>(number(fields, "lookup"));
-  options.replaces_context = number(fields, "replacesContext") != 0;
-  const double n_kept = number(fields, "nKept");
-  options.shifts_context = n_kept >= 0;
-  if (options.shifts_context) options.n_kept = from_number<uint32_t>(n_kept);
-  options.cancellation = to_cancellation(number(fields, "id"));
-}
-
-Result<KvKind> kv_kind(const std::string& name) {
-  if (const KvKindInfo* info = find_kv_kind(name)) return info->kind;
-  return Error{ErrorCode::invalid_argument,
-               cat("KV kind \"", name, "\" is unknown: expected one of ", kv_kind_names())};
-}
-
-Result<SessionOptions> to_session_options(const val& fields) {
-  SessionOptions options;
-  options.n_ctx = from_number<uint32_t>(number(fields, "nCtx"));
-  const double n_batch = number(fields, "nBatch");
-  if (n_batch > 0) options.n_batch = from_number<uint32_t>(n_batch);
-  options.pool_positions = from_number<uint32_t>(number(fields, "kvPool"));
-  if (options.pool_positions > 0) options.page_positions = kDefaultPagePositions;
-  KINGLET_ASSIGN(options.k_kind, kv_kind(text(get(fields, "kKind"))));
-  KINGLET_ASSIGN(options.v_kind, kv_kind(text(get(fields, "vKind"))));
-  return options;
-}
-
-// The format that vision.cpp writes: JavaScript's numbers cannot represent all 64-bit integers.
-uint64_t from_hexadecimal(std::string_view digits) {
-  uint64_t number = 0;
-  for (const char digit : digits) number = number << 4 | hex_digit(digit).value_or(0);
-  return number;
-}
-
-SharedImage to_image(const val& fields) {
-  auto image = std::make_shared<ImageRows>();
-  const val rows = get(fields, "rows");
-  image->rows = std::vector<float>(length(rows));
-  val(emscripten::typed_memory_view(image->rows.size(), image->rows.data()))
-      .call<void>("set", rows);
-  image->n_rows = from_number<uint32_t>(number(fields, "nRows"));
-  image->width = from_number<uint32_t>(number(fields, "width"));
-  image->grid_width = from_number<uint32_t>(number(fields, "gridWidth"));
-  image->grid_height = from_number<uint32_t>(number(fields, "gridHeight"));
-  image->sees_all = number(fields, "seesAll") != 0;
-  image->checksum = from_hexadecimal(text(get(fields, "checksum")));
-  return image;
-}
-
-val tokens_of_image(const val& fields) { return to_js_ids(image_tokens(*to_image(fields))); }
-
-// Sessions share the model and keep it alive, even when JavaScript deletes it first.
-class EngineSession {
- public:
-  EngineSession(std::shared_ptr<const LanguageModel> loaded, std::unique_ptr<Session> session)
-      : loaded_(std::move(loaded)), session_(std::move(session)) {}
-
-  val start(const val& prompt, const std::shared_ptr<EngineAnswer>& answer, const val& options) {
-    generation_.reset();
-    answer_ = answer;
-    GenerationOptions core_options;
-    core_options.images = std::exchange(images_, {});
-    answer->plan().constrain(core_options);
-    read_generation_options(options, core_options);
-    auto generation =
-        Generation::start(*session_, *loaded_->tokenizer, to_ids(prompt), core_options);
-    if (!generation.ok()) return failure(generation.error());
-    generation_.emplace(std::move(generation.value()));
-    return success(val(to_number(generation_->n_prompt_done())));
-  }
-
-  val step(double max_batch) {
-    if (!generation_) {
-      return failure({ErrorCode::invalid_argument, "step() needs a generation under way"});
-    }
-    const auto step = generation_->step(from_number<uint32_t>(max_batch));
-    if (!step.ok() || step.value().is_last()) generation_.reset();
-    if (!step.ok()) return failure(step.error());
-    val fields = val::object();
-    set(fields, "nPromptDone", step.value().n_prompt_done);
-    set(fields, "nComputed", step.value().n_computed);
-    set(fields, "nGuessed", step.value().n_guessed);
-    set(fields, "nKept", step.value().n_kept);
-    set(fields, "nDropped", step.value().n_dropped);
-    set(fields, "token", step.value().token);
-    set_delta(fields, answer_->push(step.value().text, step.value().is_last()));
-    set(fields, "logprob", step.value().logprob);
-    std::vector<TokenId> tokens;
-    std::vector<float> logprobs;
-    for (const Candidate& candidate : step.value().top) {
-      tokens.push_back(candidate.token);
-      logprobs.push_back(candidate.weight);
-    }
-    set(fields, "topTokens", to_js_ids(tokens));
-    set(fields, "topLogprobs", to_js_floats(logprobs));
-    set(fields, "finishReason", finish_reason_name(step.value().finish));
-    return success(fields);
-  }
-
-  val cancel() {
-    if (!generation_) return to_js(session_->abandon());
-    const auto step = generation_->cancel();
-    generation_.reset();
-    if (!step.ok()) return failure(step.error());
-    return success(answer_->read(step.value().text, true));
-  }
-
-  val begin(const val& tokens, double id) {
-    generation_.reset();
-    const std::vector<SharedImage> images = std::exchange(images_, {});
-    const Status status =
-        session_->begin(to_ids(tokens), {.cancellation = to_cancellation(id), .images = images});
-    return status.ok() ? success(val(to_number(session_->n_left()))) : failure(status.error());
-  }
-
-  uint32_t give_image(const val& image) {
-    images_.push_back(to_image(image));
-    return static_cast<uint32_t>(images_.size());
-  }
-
-  val held_images() const {
-    const PlacedImages images = session_->images();
-    std::vector<TokenId> ids(images.size());
-    for (size_t i = 0; i < ids.size(); ++i) {
-      ids[i] = images[i].has_rows() ? image_token(*images[i].image, 0) : kNoToken;
-    }
-    return to_js_ids(ids);
-  }
-
-  // The last batch also returns the logits.
-  val advance(double max_batch) {
-    const Status status = session_->advance(from_number<uint32_t>(max_batch));
-    if (!status.ok()) return failure(status.error());
-    const uint32_t n_left = session_->n_left();
-    val fields = val::object();
-    set(fields, "nLeft", n_left);
-    set(fields, "logits",
-        to_js_floats(n_left == 0 ? session_->logits() : std::span<const float>()));
-    return success(fields);
-  }
-
-  val save() const {
-    const auto state = save_state(*session_);
-    if (!state.ok()) return failure(state.error());
-    const auto bytes = state.value().bytes();
-    const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
-    return success(to_js_array("Uint8Array", std::span(data, bytes.size())));
-  }
-
-  // Copies the bytes once, into memory that is freed afterwards.
-  val restore(const val& bytes) {
-    generation_.reset();
-    auto copy = AlignedBuffer::allocate(length(bytes), "a session's state");
-    if (!copy.ok()) return failure(copy.error());
-    const std::span<uint8_t> room = copy.value().as<uint8_t>();
-    val(emscripten::typed_memory_view(room.size(), room.data())).call<void>("set", bytes);
-    return to_js(restore_state(*session_, copy.value().bytes()));
-  }
-
-  val fork() const {
-    auto fork = session_->fork();
-    if (!fork.ok()) return failure(fork.error());
-    return success(val(std::make_shared<EngineSession>(loaded_, std::move(fork.value()))));
-  }
-
-  val tokens() const { return to_js_ids(session_->tokens()); }
-
-  val truncate(double n_positions) {
-    generation_.reset();
-    return to_js(session_->truncate(from_number<uint32_t>(n_positions)));
-  }
-
-  uint32_t keep_prefix(const val& tokens) {
-    generation_.reset();
-    return session_->keep_prefix(to_ids(tokens));
-  }
-
-  uint32_t n_kept_of(const val& tokens) const { return session_->n_kept_of(to_ids(tokens)); }
-
-  uint32_t n_positions() const { return session_->n_positions(); }
-  uint32_t n_ctx() const { return session_->n_ctx(); }
-  uint32_t n_batch() const { return session_->n_batch(); }
-  double kv_bytes() const { return to_number(session_->kv_bytes()); }
-  double recurrent_bytes() const { return to_number(session_->recurrent_bytes()); }
-
-  val kv_pages() const {
-    const KvStore& store = session_->kv_store();
-    std::vector<uint32_t> users;
-    for (uint32_t page = 0; page < store.config().n_pages; ++page) {
-      users.push_back(store.n_users(page));
-    }
-    val fields = val::object();
-    set(fields, "pageTokens", store.config().page_positions);
-    set(fields, "nCopies", to_number(store.n_page_copies()));
-    set(fields, "table", to_js_array("Uint32Array", session_->state().rows().pages()));
-    set(fields, "users", to_js_array("Uint32Array", std::span<const uint32_t>(users)));
-    return fields;
-  }
-
-  double scratch_bytes() const { return to_number(session_->scratch_bytes()); }
-
- private:
-  std::shared_ptr<const LanguageModel> loaded_;
-  std::unique_ptr<Session> session_;
-  std::optional<Generation> generation_;
-  std::shared_ptr<EngineAnswer> answer_;  // of the generation
-  std::vector<SharedImage> images_;       // for the next start() or begin()
-};
 
 // Keeps the model alive, like EngineSession.
 class EngineEncoder {
@@ -388,12 +153,11 @@ class EngineModel {
     return kinglet::new_answer(request, *loaded_->tokenizer);
   }
 
-  val new_session(const val& fields) const {
-    const auto options = to_session_options(fields);
-    if (!options.ok()) return failure(options.error());
-    auto session = Session::create(loaded_->model, thread_pool(), options.value());
-    if (!session.ok()) return failure(session.error());
-    return success(val(std::make_shared<EngineSession>(loaded_, std::move(session.value()))));
+  val new_session(const val& options) const { return kinglet::new_session(loaded_, options); }
+
+  std::shared_ptr<EngineApi> new_api(const std::string& name,
+                                     const std::string& chat_template) const {
+    return std::make_shared<EngineApi>(loaded_, name, chat_template);
   }
 
   val embedding_tokens(const std::string& text, bool cuts) const {
@@ -560,6 +324,7 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("knowsTools", &EngineModel::knows_tools)
       .function("newAnswer", &EngineModel::new_answer)
       .function("newSession", &EngineModel::new_session)
+      .function("newApi", &EngineModel::new_api)
       .function("embeddingTokens", &EngineModel::embedding_tokens)
       .function("rankingTokens", &EngineModel::ranking_tokens)
       .function("newEncoder", &EngineModel::new_encoder);
@@ -569,35 +334,11 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("advance", &EngineEncoder::advance)
       .function("embedding", &EngineEncoder::embedding)
       .function("scores", &EngineEncoder::scores);
-  class_<EngineSession>("EngineSession")
-      .smart_ptr<std::shared_ptr<EngineSession>>("EngineSession")
-      .function("start", &EngineSession::start)
-      .function("step", &EngineSession::step)
-      .function("cancel", &EngineSession::cancel)
-      .function("begin", &EngineSession::begin)
-      .function("giveImage", &EngineSession::give_image)
-      .function("heldImages", &EngineSession::held_images)
-      .function("advance", &EngineSession::advance)
-      .function("save", &EngineSession::save)
-      .function("restore", &EngineSession::restore)
-      .function("fork", &EngineSession::fork)
-      .function("tokens", &EngineSession::tokens)
-      .function("truncate", &EngineSession::truncate)
-      .function("keepPrefix", &EngineSession::keep_prefix)
-      .function("nKeptOf", &EngineSession::n_kept_of)
-      .function("nPositions", &EngineSession::n_positions)
-      .function("nCtx", &EngineSession::n_ctx)
-      .function("nBatch", &EngineSession::n_batch)
-      .function("kvBytes", &EngineSession::kv_bytes)
-      .function("recurrentBytes", &EngineSession::recurrent_bytes)
-      .function("kvPages", &EngineSession::kv_pages)
-      .function("scratchBytes", &EngineSession::scratch_bytes);
 
   function("cancelAddress", &cancel_address);
   function("kernelSets", &kernel_sets);
   function("nPoolThreads", &n_pool_threads);
   function("newLoader", &new_loader);
-  function("imageTokens", &tokens_of_image);
 }
 
 }  // namespace kinglet

@@ -1,5 +1,5 @@
-// The interface of the wasm module: the exports of bindings.cpp, answer.cpp, chat.cpp and
-// vision.cpp, as the worker sees them. The engine is synchronous; one module instance belongs to one worker.
+// The interface of the wasm module: the exports of bindings.cpp, answer.cpp, api.cpp,
+// session.cpp and vision.cpp, as the worker sees them. The engine is synchronous; one module instance belongs to one worker.
 import type { VisionLoader } from './vision.d.ts';
 
 /** Every call that can fail returns either a value or an error; nothing throws. */
@@ -38,11 +38,6 @@ export interface EngineModule {
    */
   newVisionLoader(fileBytes: number, kernels: string): EngineResult<VisionLoader>;
   /**
-   * Runs a chat template. The texts are alternately the template's own text and text of the
-   * messages.
-   */
-  layOut(request: EngineChat): EngineResult<string[]>;
-  /**
    * Returns the ids that represent a picture's rows in a prompt. They are negative and computed
    * from all fields except the rows, which may be empty.
    */
@@ -52,16 +47,6 @@ export interface EngineModule {
    * modules with threads, the page may write it while a call is running.
    */
   cancelAddress(): number;
-}
-
-/** A template and its inputs. */
-export interface EngineChat {
-  template: string;
-  /** The texts of the beginning-of-sequence and end-of-sequence tokens. */
-  bos: string;
-  eos: string;
-  /** JSON, with `messages`. If empty, the template is only checked, and there are no texts. */
-  variables: string;
 }
 
 /** Keeps embedding tables that are only read by rows in the file. */
@@ -146,6 +131,8 @@ export interface EngineModel extends EngineHandle {
   /** Plans how an answer is constrained and read. */
   newAnswer(request: EngineAnswerRequest): EngineResult<EngineAnswer>;
   newSession(options: EngineSessionOptions): EngineResult<EngineSession>;
+  /** `name`: of the model, for answers. `chatTemplate`: used in place of the file's; "": none. */
+  newApi(name: string, chatTemplate: string): EngineApi;
   /**
    * The tokens of a text, with the special tokens that the file asks for. A text that is too long
    * is cut if `cuts`; otherwise the call fails.
@@ -155,6 +142,85 @@ export interface EngineModel extends EngineHandle {
   rankingTokens(query: string, document: string, cuts: boolean): EngineResult<Int32Array>;
   /** Makes an encoder for texts that have at most `nTokens` tokens together. */
   newEncoder(nTokens: number): EngineResult<EngineEncoder>;
+}
+
+/** Lays out conversations, and answers requests of OpenAI's API. */
+export interface EngineApi extends EngineHandle {
+  /** Fails if there is no chat template, or it cannot be read. */
+  check(): EngineResult<null>;
+  /**
+   * Runs the chat template. `variables`: JSON, with `messages`. With `isRequest`, messages and tools
+   * are those of a request, for any template. The texts are alternately the template's own text and
+   * text of the messages.
+   */
+  layOut(variables: string, hasTools: boolean, isRequest: boolean): EngineResult<string[]>;
+  read(request: EngineRequestText): EngineAnswered<EngineRequest>;
+}
+
+/** A request with the parts of its first pictures, in their order. */
+export interface EngineRequestText {
+  method: string;
+  /** Of the URL. Only its end counts, such as "/chat/completions". */
+  path: string;
+  body: string;
+  /** The most positions of a prompt and its answer. */
+  nCtx: number;
+  /** Whether the text of messages counts as the template's own text. */
+  trustContent: boolean;
+  pictures: EnginePicturePart[][];
+}
+
+/** A text, or rows in place of tokens: see VisionPart. */
+export interface EnginePicturePart extends EngineImageRows {
+  text: string;
+}
+
+/** A value, or why a request is refused. */
+export type EngineAnswered<T> =
+  { value: T; refusal?: undefined } | { value?: undefined; refusal: EngineRefusal };
+
+export interface EngineRefusal {
+  /** Of HTTP. */
+  status: number;
+  /** JSON. */
+  body: string;
+  /** The same in a stream. */
+  event: string;
+}
+
+/**
+ * A request that is being answered. For text: beginChoice, step until isLast, and again until
+ * isDone; then answer or lastEvents. For vectors or scores: answerWith.
+ */
+export interface EngineRequest extends EngineHandle {
+  /** The URLs of pictures whose parts were not given: read it again with all parts. */
+  pictures(): string[];
+  /** The whole answer in JSON, when it is done. */
+  answer(): string;
+  /** The tokens of texts whose vectors are needed, and how to pool them; "rank": scores. */
+  texts(): Int32Array[];
+  pooling(): string;
+  /** The whole answer with the vectors, as the encoder returns them, or scores. */
+  answerWith(rows: readonly Float32Array[]): string;
+  /** Whether the answer is sent as events while it is written. */
+  isStream(): boolean;
+  isDone(): boolean;
+  /** Returns the first events of the next choice. `id`: see EngineGenerateOptions. */
+  beginChoice(session: EngineSession, id: number): EngineAnswered<string>;
+  step(session: EngineSession, maxBatch: number): EngineAnswered<EngineRequestStep>;
+  /** The events after the last choice. */
+  lastEvents(): string;
+}
+
+export interface EngineRequestStep {
+  /** Tokens computed in this step. */
+  nComputed: number;
+  /** Whether the prompt was computed, and there is nothing to tell. */
+  isPrompt: boolean;
+  /** Whether the choice is whole. */
+  isLast: boolean;
+  /** Server-sent events. */
+  events: string;
 }
 
 /** Computes vectors or scores of whole texts. */
@@ -195,9 +261,6 @@ export interface EngineAnswerRequest {
   chatTemplate: string;
   /** The tools that the answer may call: a JSON list as in OpenAI's API. */
   tools: string;
-  /** The answer must be a call, or several. */
-  mustCall: boolean;
-  mayCallSeveral: boolean;
   /** A JSON schema that the answer must match, and how many spaces each of its levels has. */
   schema: string;
   indent: number;

@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "kernels/kernels.h"
+#include "text/tokenizer.h"
 
 namespace kinglet {
 
@@ -99,6 +100,16 @@ T from_number(double value) {
 template <class T>
 val to_js_array(const char* type, std::span<const T> numbers) {
   return val::global(type).new_(val(emscripten::typed_memory_view(numbers.size(), numbers.data())));
+}
+
+inline std::vector<TokenId> to_ids(const val& ids) {
+  return emscripten::convertJSArrayToNumberVector<TokenId>(ids);
+}
+
+inline val to_js_ids(std::span<const TokenId> ids) { return to_js_array("Int32Array", ids); }
+
+inline val to_js_floats(std::span<const float> numbers) {
+  return to_js_array("Float32Array", numbers);
 }
 
 // There is one pool per instance, because workers can only start while no call is running.

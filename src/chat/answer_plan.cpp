@@ -62,9 +62,11 @@ Result<AnswerPlan> plan_answer(const AnswerFormat& format, const AnswerDemands& 
                   .prefix = std::string(prefix)};
   const bool is_thinking = plan.reader().is_thinking();
   KINGLET_ASSIGN(plan.grammar, grammar_of(demands, plan, is_thinking, tokenizer));
-  const bool is_all_text = !demands.grammar.empty() || (demands.schema != nullptr && !is_thinking);
+  // The grammar of a schema holds the rest of a thought that has begun; a given grammar does not,
+  // but it may begin a thought itself.
+  const bool is_all_text = is_thinking ? !demands.grammar.empty() : demands.schema != nullptr;
   if (is_all_text && !demands.must_call) plan.format.thoughts.reset();
-  if (demands.n_thinking_most && plan.format.thoughts) {
+  if (demands.n_thinking_most && demands.grammar.empty() && plan.format.thoughts) {
     const std::string_view end = plan.format.thoughts->end;
     plan.thought_limit.emplace(plan.reader(), *demands.n_thinking_most,
                                tokenizer.encode(end, {.add_bos = false, .parse_special = true}));

@@ -104,9 +104,10 @@ struct ServeOptions {
   std::string host = "127.0.0.1";
   int port = 8080;  // 0: a free one
   std::string api_key;
-  std::string cors;    // origin whose pages may send requests
-  std::string page;    // folder of a page; "": the demo page, if it was built
-  std::string mmproj;  // the file that reads pictures; "": pictures are not supported
+  std::string cors;           // origin whose pages may send requests
+  std::string page;           // folder of a page; "": the demo page, if it was built
+  std::string mmproj;         // the file that reads pictures; "": pictures are not supported
+  std::string chat_template;  // path of a Jinja file, used in place of the model's
   uint32_t n_parallel = 4;
   uint32_t n_queue = 64;
   uint32_t pool = 0;  // positions that all answers share; 0: n_parallel contexts

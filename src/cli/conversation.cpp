@@ -4,7 +4,6 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <random>
 #include <utility>
 
@@ -67,14 +66,6 @@ Result<ChatFormat> choose_format(const GgufHeader& header, const Vocabulary& voc
   return ChatFormat{std::move(chosen.value()), find_answer_format(source.value_or(""))};
 }
 
-jinja::Now local_time() {
-  const std::time_t now = std::time(nullptr);
-  const std::tm* local = std::localtime(&now);
-  if (local == nullptr) return {};
-  return {local->tm_year + 1900, local->tm_mon + 1, local->tm_mday,
-          local->tm_hour,        local->tm_min,     local->tm_sec};
-}
-
 std::vector<ChatMessage> opening(const std::string& system) {
   if (system.empty()) return {};
   return {{ChatRole::system, system}};
@@ -115,7 +106,7 @@ Status Conversation::answer(std::string_view message,
 Result<std::string> Conversation::stream_answer(const AnswerListener& listener,
                                                 const Cancellation& cancellation) {
   const auto start = std::chrono::steady_clock::now();
-  const ::kinglet::ChatOptions layout = {.thinking = options_.thinking, .now = local_time()};
+  const ::kinglet::ChatOptions layout = {.thinking = options_.thinking, .now = jinja::local_time()};
   KINGLET_ASSIGN(ChatText laid_out, format_.chat_template.render(messages_, layout));
   if (options_.trust_content) laid_out.said.clear();
   KINGLET_ASSIGN(

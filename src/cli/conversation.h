@@ -28,8 +28,6 @@ struct ChatFormat {
 Result<ChatFormat> choose_format(const GgufHeader& header, const Vocabulary& vocabulary,
                                  const std::string& format, const std::string& path);
 
-jinja::Now local_time();
-
 std::vector<ChatMessage> opening(const std::string& system);
 
 // Receives the progress and the text of an answer.

@@ -145,16 +145,18 @@ void add_image_options(CLI::App& command, ImageOptions& images, const char* wher
                      "(default: the one beside the model)");
 }
 
+CLI::Option* add_chat_template(CLI::App& command, std::string& path) {
+  return command.add_option("--chat-template", path,
+                            "File with a Jinja template, used instead of the model's");
+}
+
 // Adds the options of commands that render a conversation.
 template <class Options>
 void add_chat_options(CLI::App& command, Options& options) {
   command.add_option("--system", options.system, "System message");
   command.add_option("--format", options.format,
                      "Name of a built-in chat format (default: the file's template)");
-  command
-      .add_option("--chat-template", options.chat_template,
-                  "File with a Jinja template, used instead of the model's")
-      ->excludes("--format");
+  add_chat_template(command, options.chat_template)->excludes("--format");
   command.add_flag("--thinking,!--no-thinking", options.thinking,
                    "Whether models that can think before the answer do so");
 }
@@ -271,6 +273,7 @@ void add_serve(Program& program) {
   command.add_option("--name", options.name, "Name of the model (default: the file's)");
   command.add_option("--mmproj", options.mmproj,
                      "Picture reader (mmproj): GGUF file, or the hub address of a pulled model");
+  add_chat_template(command, options.chat_template);
   command
       .add_option("--host", options.host,
                   "Address to listen on; any but this machine's own "

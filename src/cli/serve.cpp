@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/images.h"
+#include "cli/input.h"
 #include "cli/paths.h"
 #include "cli/picture_file.h"
 #include "cli/run.h"
@@ -64,6 +65,9 @@ Status serve(const ServeOptions& options) {
   }
   server::ServeOptions served;
   served.name = model_name(options, model.header());
+  if (!options.chat_template.empty()) {
+    KINGLET_ASSIGN(served.chat_template, read_text_file(options.chat_template));
+  }
   choose_sampling(model, options.sampling, served.sampling);
   served.scheduler = scheduler_options(options, session, model);
   served.http = {.guard = {options.host, options.api_key, options.cors},

@@ -49,6 +49,7 @@ Result<Pooling> find_pooling(std::string_view name) {
 
 Result<Pooling> file_pooling(const ModelConfig& config) {
   if (config.pooling) return *config.pooling;
+  if (config.makes_text()) return Pooling::mean;
   return Error{ErrorCode::missing_metadata,
                cat(config.architecture->name, ".pooling_type is missing: the file does not tell ",
                    "how the states of a text's tokens become one vector")};

@@ -20,7 +20,8 @@ std::string_view pooling_name(Pooling pooling);
 // Returns the pooling of that name. ErrorCode::invalid_argument lists the names.
 Result<Pooling> find_pooling(std::string_view name);
 
-// Returns the file's way to turn a text's states into one vector. ErrorCode::missing_metadata.
+// Returns the file's way to turn a text's states into one vector; the mean if a model that makes
+// text has none. ErrorCode::missing_metadata if another model has none.
 Result<Pooling> file_pooling(const ModelConfig& config);
 
 // ErrorCode::unsupported_feature if the model is not a reranker.

@@ -3,7 +3,9 @@
 namespace kinglet::openai {
 
 ApiError invalid(std::string message, std::string param) {
-  return {.message = std::move(message), .param = std::move(param)};
+  return {.message = std::move(message),
+          .param = std::move(param),
+          .code = std::string(error_code_name(ErrorCode::invalid_argument))};
 }
 
 ApiError api_error(const Error& error) {

@@ -119,8 +119,8 @@ ApiStatus plan(const ChosenTools& chosen, const std::optional<Json>& schema,
 ApiStatus encode_with_pictures(const ChatText& laid_out, const GivenPictures& pictures,
                                const ServedModel& model, const Look& look, ChatRequest& request) {
   std::vector<std::vector<ImagePart>> parts;
-  for (const std::string& file : pictures.files) {
-    KINGLET_ASSIGN(const PictureParts seen, look(file));
+  for (const std::string& url : pictures.urls) {
+    KINGLET_ASSIGN(const PictureParts seen, look(url));
     parts.push_back(*seen);
   }
   KINGLET_ASSIGN(ImagePrompt prompt,
@@ -139,7 +139,7 @@ ApiStatus lay_out(Json variables, const ChosenTools& chosen, const GivenPictures
   if (tells_tools) variables["tools"] = chosen.tools;
   KINGLET_ASSIGN(ChatText laid_out, model.lay_out(variables, tells_tools));
   KINGLET_TRY(patience());
-  if (pictures.files.empty()) {
+  if (pictures.urls.empty()) {
     request.prompts.push_back(
         {model.tokenizer().encode(laid_out.text, {.parse_special = true}, laid_out.said), ""});
   } else {

@@ -46,9 +46,9 @@ struct ChatRequest : GenerationRequest {
 // What shows a picture to the text model.
 using PictureParts = std::shared_ptr<const std::vector<ImagePart>>;
 
-// Returns the parts that show a picture to the model, given the bytes of the picture's file. Empty:
-// the model reads no pictures.
-using Look = std::function<ApiResult<PictureParts>(const std::string& file)>;
+// Returns the parts that show a picture to the model, given its URL. Empty: the model reads no
+// pictures.
+using Look = std::function<ApiResult<PictureParts>(const std::string& url)>;
 
 // POST /v1/chat/completions
 ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& model,

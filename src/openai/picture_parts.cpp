@@ -61,9 +61,31 @@ std::optional<std::string> from_base64(std::string_view data) {
   return bytes;
 }
 
+// Reads {"type": "image_url", "image_url": {"url": …, "detail": …}}, or the same with the URL in
+// place of the inner object. "detail" is ignored: image readers have their own sizes.
+ApiResult<std::string> url_of_part(const Json& part) {
+  const Json& given = part["image_url"];
+  const Json& url = given.is_object() ? given["url"] : given;
+  if (!url.is_string()) {
+    return wrong_part(R"(a part of type "image_url" must hold "image_url": {"url": …})");
+  }
+  return url.as_string();
+}
+
+// Returns a mark that occurs nowhere in the messages.
+std::string unused_mark(const Json& messages) {
+  const std::string text = print(messages);
+  for (size_t i = 0;; ++i) {
+    std::string mark = cat("<picture-", i, ">");
+    if (text.find(mark) == text.npos) return mark;
+  }
+}
+
+}  // namespace
+
 // Returns the data of a URL data:[TYPE][;base64],DATA (RFC 2397). The type is ignored: the bytes
 // themselves show the format.
-ApiResult<std::string> file_of(std::string_view url) {
+ApiResult<std::string> file_of_url(std::string_view url) {
   // As browsers do: white space around a URL does not count, and its scheme has no case.
   while (!url.empty() && is_space(url.front())) url.remove_prefix(1);
   constexpr std::string_view kScheme = "data:";
@@ -89,28 +111,6 @@ ApiResult<std::string> file_of(std::string_view url) {
   return std::move(*bytes);
 }
 
-// Reads {"type": "image_url", "image_url": {"url": …, "detail": …}}, or the same with the URL in
-// place of the inner object. "detail" is ignored: image readers have their own sizes.
-ApiResult<std::string> file_of_part(const Json& part) {
-  const Json& given = part["image_url"];
-  const Json& url = given.is_object() ? given["url"] : given;
-  if (!url.is_string()) {
-    return wrong_part(R"(a part of type "image_url" must hold "image_url": {"url": …})");
-  }
-  return file_of(url.as_string());
-}
-
-// Returns a mark that occurs nowhere in the messages.
-std::string unused_mark(const Json& messages) {
-  const std::string text = print(messages);
-  for (size_t i = 0;; ++i) {
-    std::string mark = cat("<picture-", i, ">");
-    if (text.find(mark) == text.npos) return mark;
-  }
-}
-
-}  // namespace
-
 ApiResult<GivenPictures> take_pictures(Json& messages) {
   GivenPictures pictures;
   if (!messages.is_array()) return pictures;
@@ -119,12 +119,12 @@ ApiResult<GivenPictures> take_pictures(Json& messages) {
     if (content == nullptr || !content->is_array()) continue;
     for (Json& part : content->as_array()) {
       if (std::as_const(part)["type"] != "image_url") continue;
-      if (pictures.files.size() == kMostPictures) {
+      if (pictures.urls.size() == kMostPictures) {
         return wrong_part(cat("the messages hold more than ", kMostPictures, " pictures"));
       }
-      KINGLET_ASSIGN(std::string file, file_of_part(part));
-      if (pictures.files.empty()) pictures.mark = unused_mark(messages);
-      pictures.files.push_back(std::move(file));
+      KINGLET_ASSIGN(std::string url, url_of_part(part));
+      if (pictures.urls.empty()) pictures.mark = unused_mark(messages);
+      pictures.urls.push_back(std::move(url));
       part = {{"type", "text"}, {"text", pictures.mark}};
     }
   }

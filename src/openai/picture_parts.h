@@ -1,7 +1,8 @@
-// Pictures in messages: parts of type "image_url" whose data URL contains the file.
+// Pictures in messages: parts of type "image_url".
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "json/json.h"
@@ -13,12 +14,15 @@ namespace kinglet::openai {
 constexpr size_t kMostPictures = 32;
 
 struct GivenPictures {
-  std::string mark;                // replaces each picture in the texts; occurs nowhere else
-  std::vector<std::string> files;  // the files' bytes, in the order of the marks
+  std::string mark;               // replaces each picture in the texts; occurs nowhere else
+  std::vector<std::string> urls;  // in the order of the marks
 };
 
-// Takes the pictures out of the messages and puts text parts with the mark in their place. Fails
-// for other URLs, with a message that explains why: the server fetches nothing.
+// Takes the pictures out of the messages and puts text parts with the mark in their place.
 ApiResult<GivenPictures> take_pictures(Json& messages);
+
+// Returns the bytes of the file in a data URL. Fails for other URLs, with a message that explains
+// why: the server fetches nothing.
+ApiResult<std::string> file_of_url(std::string_view url);
 
 }  // namespace kinglet::openai

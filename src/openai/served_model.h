@@ -2,13 +2,12 @@
 // sampling, its chat templates, and the format of its answers and calls.
 #pragma once
 
-#include <optional>
-#include <span>
+#include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
-#include "base/result.h"
+#include "chat/chat_layout.h"
 #include "json/json.h"
 #include "openai/api_error.h"
 #include "session/language_model.h"
@@ -18,27 +17,33 @@
 
 namespace kinglet::openai {
 
+struct ServedOptions {
+  std::string name;              // that clients see
+  uint32_t n_ctx = 0;            // the most positions of a request
+  SamplerOptions sampling = {};  // applies where a request sets nothing
+  bool trusts_content = false;   // texts of messages may spell control tokens
+};
+
 // Does not change after construction: may be used on any thread.
 class ServedModel {
  public:
-  // `loaded` must outlive the object. `name` is the name that clients see, `n_ctx` the most
-  // positions of a request, and `sampling` the options that apply where a request sets none.
-  ServedModel(const LanguageModel& loaded, std::string name, uint32_t n_ctx,
-              SamplerOptions sampling);
+  // `loaded` and `layout` must outlive the object.
+  ServedModel(const LanguageModel& loaded, const ChatLayout& layout, ServedOptions options)
+      : loaded_(loaded), layout_(layout), options_(std::move(options)) {}
 
   const Model& model() const { return loaded_.model; }
   const LanguageModel& loaded() const { return loaded_; }
   const Tokenizer& tokenizer() const { return *loaded_.tokenizer; }
-  const std::string& name() const { return name_; }
-  uint32_t n_ctx() const { return n_ctx_; }
-  const SamplerOptions& sampling() const { return sampling_; }
+  const std::string& name() const { return options_.name; }
+  uint32_t n_ctx() const { return options_.n_ctx; }
+  const SamplerOptions& sampling() const { return options_.sampling; }
 
   // Whether the model's template describes tools to the model.
-  bool knows_tools() const { return format_with_tools_.knows_tools; }
+  bool knows_tools() const { return layout_.knows_tools(); }
 
   // The format of answers to a conversation with or without tools.
   const AnswerFormat& answer_format(bool has_tools) const {
-    return has_tools ? format_with_tools_ : format_;
+    return layout_.answer_format(has_tools);
   }
 
   // Renders a conversation as text. `variables` are those of chat_variables().
@@ -53,13 +58,8 @@ class ServedModel {
 
  private:
   const LanguageModel& loaded_;
-  std::string name_;
-  uint32_t n_ctx_;
-  SamplerOptions sampling_;
-  Result<ChatTemplate> template_;
-  Result<ChatTemplate> template_with_tools_;
-  AnswerFormat format_;
-  AnswerFormat format_with_tools_;
+  const ChatLayout& layout_;
+  ServedOptions options_;
 };
 
 }  // namespace kinglet::openai

@@ -33,19 +33,11 @@ ApiResult<T> result_of(Scheduler& scheduler, const std::shared_ptr<J>& job,
 
 }  // namespace
 
-Answering::Answering(Scheduler& scheduler, std::shared_ptr<const GenerationRequest> request,
-                     std::unique_ptr<AnswerWriter> writer, Patience patience)
-    : scheduler_(scheduler),
-      request_(std::move(request)),
-      writer_(std::move(writer)),
-      patience_(std::move(patience)) {}
+Answering::Answering(Scheduler& scheduler, TextAnswer answer, Patience patience)
+    : scheduler_(scheduler), answer_(std::move(answer)), patience_(std::move(patience)) {}
 
 Answering::~Answering() {
   if (job_ != nullptr) job_->cancel();
-}
-
-bool Answering::is_done() const {
-  return job_ == nullptr && n_begun_ == request_->prompts.size() * request_->n_choices;
 }
 
 ApiStatus Answering::advance(std::vector<Json>& chunks) {
@@ -57,17 +49,14 @@ ApiStatus Answering::advance(std::vector<Json>& chunks) {
     next_check_ = Clock::now() + kTick;
   }
   if (event->error) return told_error(*event->error);
-  writer_->read(event->step, event->n_cached, chunks);
+  answer_.read(event->step, event->n_cached, chunks);
   if (event->is_last()) job_ = nullptr;
   return {};
 }
 
 void Answering::begin_choice(std::vector<Json>& chunks) {
-  const GenerationPrompt& prompt = request_->prompts[n_begun_ / request_->n_choices];
-  const uint32_t choice = n_begun_ % request_->n_choices;
-  writer_->begin_choice(prompt, choice == 0, n_begun_, chunks);
-  job_ = std::make_shared<GenerationJob>(prompt.tokens, options_of_choice(*request_, choice));
-  ++n_begun_;
+  ChoiceWork work = answer_.begin_choice(chunks);
+  job_ = std::make_shared<GenerationJob>(work.prompt.tokens, std::move(work.options));
   scheduler_.submit(job_);
 }
 

@@ -11,9 +11,8 @@ namespace kinglet::server {
 
 class Answering {
  public:
-  // The scheduler must outlive the object. `writer` must write for `request`.
-  Answering(Scheduler& scheduler, std::shared_ptr<const GenerationRequest> request,
-            std::unique_ptr<AnswerWriter> writer, Patience patience);
+  // The scheduler must outlive the object.
+  Answering(Scheduler& scheduler, TextAnswer answer, Patience patience);
 
   // Cancels the job that is not done.
   ~Answering();
@@ -24,21 +23,15 @@ class Answering {
   // there are no more steps.
   ApiStatus advance(std::vector<Json>& chunks);
 
-  // Whether all choices are written.
-  bool is_done() const;
-
-  const GenerationRequest& request() const { return *request_; }
-  const AnswerWriter& writer() const { return *writer_; }
+  const TextAnswer& answer() const { return answer_; }
 
  private:
   void begin_choice(std::vector<Json>& chunks);
 
   Scheduler& scheduler_;
-  std::shared_ptr<const GenerationRequest> request_;
-  std::unique_ptr<AnswerWriter> writer_;
+  TextAnswer answer_;
   Patience patience_;
   std::shared_ptr<GenerationJob> job_;  // makes the current choice
-  uint32_t n_begun_ = 0;                // choices begun, of all prompts
   Clock::time_point next_check_ = {};   // when to call patience_ again if steps come quickly
 };
 

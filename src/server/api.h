@@ -1,15 +1,8 @@
 // The names of src/openai that the server uses.
 #pragma once
 
-#include "openai/answer_writer.h"
-#include "openai/api_error.h"
-#include "openai/encoding_answer.h"
-#include "openai/encoding_request.h"
-#include "openai/generation_request.h"
-#include "openai/patience.h"
-#include "openai/response_request.h"
-#include "openai/response_writer.h"
-#include "openai/served_model.h"
+#include "openai/api.h"
+#include "openai/picture_parts.h"
 
 namespace kinglet::server {
 
@@ -18,24 +11,23 @@ using openai::api_error;
 using openai::ApiError;
 using openai::ApiResult;
 using openai::ApiStatus;
-using openai::ChatRequest;
-using openai::ChatWriter;
-using openai::CompletionWriter;
-using openai::count_chat_tokens;
-using openai::count_response_tokens;
+using openai::Asked;
+using openai::ChoiceWork;
 using openai::count_tokens;
-using openai::EmbeddingRequest;
-using openai::GenerationPrompt;
-using openai::GenerationRequest;
+using openai::EncodingWork;
+using openai::file_of_url;
 using openai::invalid;
+using openai::kEndpoints;
 using openai::Look;
-using openai::options_of_choice;
+using openai::nothing_at;
 using openai::Patience;
 using openai::PictureParts;
-using openai::RerankRequest;
-using openai::ResponseRequest;
-using openai::ResponseWriter;
+using openai::read_body;
+using openai::read_request;
 using openai::ServedModel;
+using openai::ServedOptions;
+using openai::TextAnswer;
+using openai::to_json;
 using openai::Usage;
 
 }  // namespace kinglet::server

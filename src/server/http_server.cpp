@@ -19,21 +19,9 @@ namespace {
 // How long a request may take to arrive, headers and body.
 constexpr std::chrono::seconds kTimeToRead{10};
 
-// The most members of an object in a request.
-constexpr size_t kMostJsonMembers = 1024;
-
 // How long to wait for another request's picture before the patience is checked.
 constexpr std::chrono::milliseconds kTimeToTry{50};
 
-// The endpoints that metrics count separately, without "/v1".
-constexpr std::string_view kEndpoints[] = {"/chat/completions",
-                                           "/chat/completions/input_tokens",
-                                           "/completions",
-                                           "/responses",
-                                           "/responses/input_tokens",
-                                           "/embeddings",
-                                           "/rerank",
-                                           "/models"};
 constexpr std::string_view kOtherPaths[] = {"/health", "/metrics"};
 constexpr std::string_view kModels = "/models/";  // and the name of one
 
@@ -41,7 +29,7 @@ constexpr std::string_view kModels = "/models/";  // and the name of one
 std::string counted_path(std::string_view path) {
   const std::string_view endpoint = endpoint_of(path);
   if (is_among(endpoint, kEndpoints)) return cat("/v1", endpoint);
-  if (endpoint.starts_with(kModels)) return "/v1/models";
+  if (endpoint == "/models" || endpoint.starts_with(kModels)) return "/v1/models";
   return is_among(path, kOtherPaths) ? std::string(path) : "other";
 }
 
@@ -64,19 +52,11 @@ void set_error(httplib::Response& response, const ApiError& error) {
   set_json(response, error.status, to_json(error));
 }
 
-// OpenAI's answer to POST /v1/responses/input_tokens.
-void set_count(httplib::Response& response, size_t n_tokens) {
-  set_json(response, 200,
-           print(Json{{"object", "response.input_tokens"}, {"input_tokens", n_tokens}}));
-}
-
 // The error for a request that the library refuses by itself.
 ApiError library_error(const httplib::Request& request, int status) {
   switch (status) {
     case 404:
-      return {.status = 404,
-              .message = cat("there is nothing at ", request.method, " ", in_quotes(request.path)),
-              .code = "unknown_url"};
+      return nothing_at(request.method, request.path);
     case 416:
       return {.status = 416, .message = "the file has no byte of this range"};
     case 413:
@@ -117,10 +97,10 @@ bool stream_next(Streaming& streaming, httplib::DataSink& sink) {
   std::vector<Json> chunks = std::exchange(streaming.chunks, {});
   ApiStatus status;
   if (chunks.empty()) status = answering.advance(chunks);
-  const AnswerWriter& writer = answering.writer();
+  const AnswerWriter& writer = answering.answer().writer();
   std::string text;
   for (const Json& chunk : chunks) text += writer.event(chunk);
-  const bool ends = !status.ok() || answering.is_done();
+  const bool ends = !status.ok() || answering.answer().is_done();
   if (!status.ok()) {
     if (status.error().status == 499) return false;
     text += writer.error_event(status.error());
@@ -264,13 +244,15 @@ void HttpServer::add_routes() {
   Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
     response.set_content(metrics_.print(), "text/plain; version=0.0.4");
   });
-  add_post("/chat/completions", &HttpServer::answer_chat);
-  add_post("/chat/completions/input_tokens", &HttpServer::count_chat);
-  add_post("/completions", &HttpServer::answer_completion);
-  add_post("/responses", &HttpServer::answer_response);
-  add_post("/responses/input_tokens", &HttpServer::count_response);
-  add_post("/embeddings", &HttpServer::answer_embeddings);
-  add_post("/rerank", &HttpServer::answer_rerank);
+  for (const std::string_view endpoint : kEndpoints) {
+    for (const char* version : {"/v1", ""}) {
+      Post(cat(version, endpoint),
+           [this, endpoint](const httplib::Request& request, httplib::Response& response,
+                            const httplib::ContentReader& reader) {
+             answer_post(endpoint, request, response, reader);
+           });
+    }
+  }
 }
 
 // Answers with a file of the page, with the headers that allow it shared memory, and so threads,
@@ -295,33 +277,20 @@ bool HttpServer::answer_model(const httplib::Request& request, httplib::Response
   return true;
 }
 
-void HttpServer::add_post(const std::string& endpoint, const Answer& answer) {
-  for (const char* version : {"/v1", ""}) {
-    Post(version + endpoint,
-         [this, answer](const httplib::Request& request, httplib::Response& response,
-                        const httplib::ContentReader& reader) {
-           answer_post(answer, request, response, reader);
-         });
-  }
-}
-
-void HttpServer::answer_post(const Answer& answer, const httplib::Request& request,
+void HttpServer::answer_post(std::string_view endpoint, const httplib::Request& request,
                              httplib::Response& response, const httplib::ContentReader& reader) {
-  const auto body = read_body(request, reader);
+  const auto received = receive_body(request, reader);
   current_connection->begin_answer(request.version == "HTTP/1.1");
-  if (!body.ok()) return set_error(response, body.error());
+  if (!received.ok()) return set_error(response, received.error());
   auto place = scheduler_.admit();
   if (is_ending_) return set_error(response, stopping());
   if (!place) return set_error(response, unavailable("too many requests wait: try again"));
-  const auto json = parse_json(body.value(), {.members = kMostJsonMembers});
-  if (!json.ok()) return set_error(response, invalid(json.error().message));
-  if (!json.value().is_object()) {
-    return set_error(response, invalid("the body is not a JSON object"));
-  }
-  Exchange exchange{json.value(), response, patience_with(*current_connection),
+  const auto body = read_body(received.value());
+  if (!body.ok()) return set_error(response, body.error());
+  Exchange exchange{body.value(), response, patience_with(*current_connection),
                     std::make_shared<Scheduler::Place>(std::move(*place))};
   ApiStatus status = exchange.patience();
-  if (status.ok()) status = answer(*this, exchange);
+  if (status.ok()) status = answer(endpoint, exchange);
   if (!status.ok()) set_error(response, status.error());
 }
 
@@ -359,8 +328,8 @@ void HttpServer::add_cors(const httplib::Request& request, httplib::Response& re
   if (!headers.empty()) response.set_header("Access-Control-Allow-Headers", headers);
 }
 
-ApiResult<std::string> HttpServer::read_body(const httplib::Request& request,
-                                             const httplib::ContentReader& reader) const {
+ApiResult<std::string> HttpServer::receive_body(const httplib::Request& request,
+                                                const httplib::ContentReader& reader) const {
   if (request.is_multipart_form_data()) return invalid("the body is a form, expected JSON");
   std::string body;
   bool is_too_large = false;
@@ -423,56 +392,29 @@ ApiResult<PictureParts> HttpServer::look(const std::string& file, const Patience
 
 Look HttpServer::look_within(const Exchange& exchange) {
   if (!options_.decode) return {};
-  return [this, &exchange](const std::string& file) { return look(file, exchange.patience); };
+  return [this, &exchange](const std::string& url) -> ApiResult<PictureParts> {
+    KINGLET_ASSIGN(const std::string file, file_of_url(url));
+    return look(file, exchange.patience);
+  };
 }
 
-ApiStatus HttpServer::answer_chat(Exchange& exchange) {
-  KINGLET_ASSIGN(ChatRequest read, read_chat_request(exchange.body, model_, look_within(exchange),
-                                                     exchange.patience));
-  const auto request = std::make_shared<const ChatRequest>(std::move(read));
-  return answer_generation(exchange, request,
-                           std::make_unique<ChatWriter>(*request, model_.tokenizer()));
+ApiStatus HttpServer::answer(std::string_view endpoint, Exchange& exchange) {
+  KINGLET_ASSIGN(Asked asked, read_request(endpoint, exchange.body, model_, look_within(exchange),
+                                           exchange.patience));
+  return std::visit([&](auto& what) { return send(std::move(what), exchange); }, asked);
 }
 
-ApiStatus HttpServer::answer_response(Exchange& exchange) {
-  KINGLET_ASSIGN(
-      ResponseRequest read,
-      read_response_request(exchange.body, model_, look_within(exchange), exchange.patience));
-  const auto request = std::make_shared<const ResponseRequest>(std::move(read));
-  return answer_generation(exchange, request,
-                           std::make_unique<ResponseWriter>(*request, model_.tokenizer()));
-}
-
-ApiStatus HttpServer::count_chat(Exchange& exchange) {
-  KINGLET_ASSIGN(
-      const size_t n_tokens,
-      count_chat_tokens(exchange.body, model_, look_within(exchange), exchange.patience));
-  set_count(exchange.response, n_tokens);
+ApiStatus HttpServer::send(const Json& answer, Exchange& exchange) {
+  set_json(exchange.response, 200, print(answer));
   return {};
 }
 
-ApiStatus HttpServer::count_response(Exchange& exchange) {
-  KINGLET_ASSIGN(
-      const size_t n_tokens,
-      count_response_tokens(exchange.body, model_, look_within(exchange), exchange.patience));
-  set_count(exchange.response, n_tokens);
-  return {};
-}
-
-ApiStatus HttpServer::answer_completion(Exchange& exchange) {
-  KINGLET_ASSIGN(GenerationRequest read, read_completion_request(exchange.body, model_));
-  const auto request = std::make_shared<const GenerationRequest>(std::move(read));
-  return answer_generation(exchange, request,
-                           std::make_unique<CompletionWriter>(*request, model_.tokenizer()));
-}
-
-ApiStatus HttpServer::answer_generation(Exchange& exchange,
-                                        std::shared_ptr<const GenerationRequest> request,
-                                        std::unique_ptr<AnswerWriter> writer) {
-  const auto answering = std::make_shared<Answering>(scheduler_, std::move(request),
-                                                     std::move(writer), exchange.patience);
+ApiStatus HttpServer::send(TextAnswer answer, Exchange& exchange) {
+  const bool is_stream = answer.is_stream();
+  const auto answering =
+      std::make_shared<Answering>(scheduler_, std::move(answer), exchange.patience);
   std::vector<Json> chunks;
-  if (answering->request().streams) {
+  if (is_stream) {
     KINGLET_TRY(answering->advance(chunks));  // an error of the first step still sets the status
     exchange.response.set_header("Cache-Control", "no-cache");
     const auto streaming =
@@ -482,34 +424,16 @@ ApiStatus HttpServer::answer_generation(Exchange& exchange,
         [streaming](size_t, httplib::DataSink& sink) { return stream_next(*streaming, sink); });
     return {};
   }
-  while (!answering->is_done()) KINGLET_TRY(answering->advance(chunks));
-  log_details = told(answering->writer().usage());
-  set_json(exchange.response, 200, print(answering->writer().whole()));
-  return {};
+  while (!answering->answer().is_done()) KINGLET_TRY(answering->advance(chunks));
+  log_details = told(answering->answer().writer().usage());
+  return send(answering->answer().writer().whole(), exchange);
 }
 
-ApiStatus HttpServer::answer_embeddings(Exchange& exchange) {
-  KINGLET_ASSIGN(const EmbeddingRequest request,
-                 read_embedding_request(exchange.body, model_, exchange.patience));
-  KINGLET_ASSIGN(EncodingJob::Rows rows, encode(exchange, request.texts, request.pooling));
-  set_json(exchange.response, 200, print(embedding_answer(request, std::move(rows))));
-  return {};
-}
-
-ApiStatus HttpServer::answer_rerank(Exchange& exchange) {
-  KINGLET_ASSIGN(const RerankRequest request,
-                 read_rerank_request(exchange.body, model_, exchange.patience));
-  KINGLET_ASSIGN(const EncodingJob::Rows rows, encode(exchange, request.texts, Pooling::rank));
-  set_json(exchange.response, 200, print(rerank_answer(request, rows)));
-  return {};
-}
-
-ApiResult<EncodingJob::Rows> HttpServer::encode(const Exchange& exchange,
-                                                const std::vector<std::vector<TokenId>>& texts,
-                                                Pooling pooling) {
-  auto rows = server::encode(scheduler_, texts, pooling, exchange.patience);
-  if (rows.ok()) metrics_.encoded_tokens += count_tokens(texts);
-  return rows;
+ApiStatus HttpServer::send(const EncodingWork& work, Exchange& exchange) {
+  KINGLET_ASSIGN(EncodingJob::Rows rows,
+                 encode(scheduler_, work.texts, work.pooling, exchange.patience));
+  metrics_.encoded_tokens += count_tokens(work.texts);
+  return send(work.answer(std::move(rows)), exchange);
 }
 
 }  // namespace kinglet::server

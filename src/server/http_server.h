@@ -69,7 +69,6 @@ class HttpServer : private httplib::Server {
     Patience patience;
     std::shared_ptr<Scheduler::Place> place;  // held until the answer is sent
   };
-  using Answer = std::function<ApiStatus(HttpServer&, Exchange&)>;
 
   bool process_and_close_socket(socket_t socket) override;
 
@@ -77,30 +76,21 @@ class HttpServer : private httplib::Server {
   void add_routes();
   bool answer_page(const httplib::Request& request, httplib::Response& response) const;
   bool answer_model(const httplib::Request& request, httplib::Response& response) const;
-  void add_post(const std::string& endpoint, const Answer& answer);
-  void answer_post(const Answer& answer, const httplib::Request& request,
+  void answer_post(std::string_view endpoint, const httplib::Request& request,
                    httplib::Response& response, const httplib::ContentReader& reader);
   HandlerResponse guard(const httplib::Request& request, httplib::Response& response) const;
   void add_cors(const httplib::Request& request, httplib::Response& response) const;
-  ApiResult<std::string> read_body(const httplib::Request& request,
-                                   const httplib::ContentReader& reader) const;
+  ApiResult<std::string> receive_body(const httplib::Request& request,
+                                      const httplib::ContentReader& reader) const;
   Patience patience_with(Connection& connection) const;
   void log(const httplib::Request& request, const httplib::Response& response);
 
-  ApiStatus answer_chat(Exchange& exchange);
-  ApiStatus answer_completion(Exchange& exchange);
-  ApiStatus answer_response(Exchange& exchange);
-  ApiStatus count_chat(Exchange& exchange);
-  ApiStatus count_response(Exchange& exchange);
-  ApiStatus answer_generation(Exchange& exchange, std::shared_ptr<const GenerationRequest> request,
-                              std::unique_ptr<AnswerWriter> writer);
-  ApiStatus answer_embeddings(Exchange& exchange);
-  ApiStatus answer_rerank(Exchange& exchange);
+  ApiStatus answer(std::string_view endpoint, Exchange& exchange);
+  ApiStatus send(const Json& answer, Exchange& exchange);
+  ApiStatus send(TextAnswer answer, Exchange& exchange);
+  ApiStatus send(const EncodingWork& work, Exchange& exchange);
   Look look_within(const Exchange& exchange);
   ApiResult<PictureParts> look(const std::string& file, const Patience& patience);
-  ApiResult<EncodingJob::Rows> encode(const Exchange& exchange,
-                                      const std::vector<std::vector<TokenId>>& texts,
-                                      Pooling pooling);
 
   const HttpOptions options_;
   const ServedModel& model_;

@@ -33,7 +33,13 @@ void wait_for_answers(const StopSignals& signals, const Metrics& metrics) {
 Status serve(const LanguageModel& loaded, ThreadPool& pool, const ServeOptions& options) {
   const auto signals = take_stop_signals();
   Metrics metrics;
-  const ServedModel model(loaded, options.name, options.scheduler.session.n_ctx, options.sampling);
+  const ChatLayout layout(loaded.model.header(), loaded.tokenizer->vocabulary(),
+                          options.chat_template);
+  if (!options.chat_template.empty()) KINGLET_TRY(layout.check());
+  const ServedModel model(loaded, layout,
+                          {.name = options.name,
+                           .n_ctx = options.scheduler.session.n_ctx,
+                           .sampling = options.sampling});
   KINGLET_ASSIGN(const auto scheduler, Scheduler::create(loaded, pool, options.scheduler, metrics));
   HttpServer http(options.http, model, *scheduler, metrics);
   KINGLET_ASSIGN(const int port, http.bind());

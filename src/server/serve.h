@@ -14,7 +14,8 @@
 namespace kinglet::server {
 
 struct ServeOptions {
-  std::string name;  // of the model
+  std::string name;           // of the model
+  std::string chat_template;  // used in place of the file's; "": none
   SamplerOptions sampling;
   SchedulerOptions scheduler;
   HttpOptions http;

@@ -33,7 +33,7 @@ class Composer {
   void add_picture(std::span<const ImagePart> parts) {
     for (const ImagePart& part : parts) {
       if (part.is_text()) {
-        add_text(part.text, {.parse_special = true});
+        add_text(part.text, {.add_bos = false, .parse_special = true});
       } else {
         prompt.images.push_back(std::make_shared<const ImageRows>(part.image));
         append(image_tokens(part.image));

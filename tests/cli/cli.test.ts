@@ -475,10 +475,6 @@ describe('embed and rerank', () => {
     expectFailure(['embed', ...args, '--pooling', 'max'], /pooling "max" is unknown/);
     expectFailure(['rerank', ...tokens('bert').args], /it computes embeddings, not scores/);
     expectFailure(
-      ['embed', '-m', fixture('arch/llama.gguf'), '--tokens', '1,2'],
-      /llama\.pooling_type is missing: .*; choose with --pooling: mean, cls or last/,
-    );
-    expectFailure(
       ['embed', '-m', fixture('encoder/bert.gguf'), '--tokens', '1,999'],
       /token 999 is outside the vocabulary of 301/,
     );

@@ -409,7 +409,7 @@ TEST(Encoder, OfACausalModelGivesItsFinalStates) {
   ASSERT_TRUE(forward(r.model, r.pool, r.scratch, r.state, text, Output::hidden).ok());
   const size_t n = text.size() * r.model.config().hidden_dim;
   EXPECT_EQ(found->states(1), std::vector<float>(r.scratch.normed, r.scratch.normed + n));
-  EXPECT_EQ(file_pooling(found->model.config()).error().code, ErrorCode::missing_metadata);
+  EXPECT_EQ(file_pooling(found->model.config()).value(), Pooling::mean);
   EXPECT_EQ(found->embed(1, Pooling::last).size(), r.model.config().hidden_dim);
 }
 

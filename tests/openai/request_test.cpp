@@ -26,7 +26,10 @@ class RequestTest : public testing::Test {
   }
 
   LanguageModel loaded_ = load_tiny();
-  ServedModel model_{loaded_, "tiny", 16, {.temperature = 0.5f, .seed = 1}};
+  ChatLayout layout_{loaded_.model.header(), loaded_.tokenizer->vocabulary()};
+  ServedModel model_{loaded_,
+                     layout_,
+                     {.name = "tiny", .n_ctx = 16, .sampling = {.temperature = 0.5f, .seed = 1}}};
 };
 
 TEST_F(RequestTest, ReadsWhatIsGivenAndLeavesTheRestToTheFile) {

@@ -120,7 +120,8 @@ class ResponseRequestTest : public testing::Test {
   LanguageModel loaded_ = load_tiny({.edit = [](GgufBuilder& file) {
     file.set("tokenizer.chat_template", std::string_view("{{ messages[0].content }}"));
   }});
-  ServedModel model_{loaded_, "tiny", 4, {}};
+  ChatLayout layout_{loaded_.model.header(), loaded_.tokenizer->vocabulary()};
+  ServedModel model_{loaded_, layout_, {.name = "tiny", .n_ctx = 4}};
 };
 
 TEST_F(ResponseRequestTest, RepeatsWhatWasAskedFor) {

@@ -2,7 +2,7 @@
 import type {
   EngineAnswer,
   EngineAnswerRequest,
-  EngineChat,
+  EngineApi,
   EngineEncoder,
   EngineError,
   EngineGenerateOptions,
@@ -65,10 +65,17 @@ export class FakeEngine implements EngineModule {
     return fail('unsupported_feature', 'no pictures here');
   }
 
-  /** Writes a mark before each message. */
-  layOut({ variables }: EngineChat): EngineResult<string[]> {
-    const { messages } = JSON.parse(variables) as { messages: { content: string }[] };
-    return { value: messages.flatMap(({ content }) => ['^', content]) };
+  #api(): EngineApi {
+    return {
+      ...this.#handle(),
+      check: () => ({ value: null }),
+      /** Writes a mark before each message. */
+      layOut: (variables) => {
+        const { messages } = JSON.parse(variables) as { messages: { content: string }[] };
+        return { value: messages.flatMap(({ content }) => ['^', content]) };
+      },
+      read: () => ({ refusal: { status: 404, body: '{}', event: '' } }),
+    };
   }
 
   #answer(): EngineAnswer {
@@ -136,6 +143,7 @@ export class FakeEngine implements EngineModule {
       piece: (id) => String.fromCodePoint(id),
       pieceBytes: (id) => new TextEncoder().encode(String.fromCodePoint(id)),
       decode: (ids) => ({ value: String.fromCodePoint(...ids) }),
+      newApi: () => this.#api(),
       newSession: (options) => {
         this.sessions.push(options);
         return { value: this.#session(text, options.nCtx, []) };

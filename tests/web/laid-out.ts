@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Kinglet } from 'kinglet';
 import type { ChatMessage, ChatTokensOptions } from 'kinglet';
+import { conversationOf } from '../../web/src/chat-template.ts';
 import type { ChatText } from '../../web/src/protocol.ts';
 import { writeVocabulary } from '../cli/vocabulary-file.ts';
 
@@ -30,7 +31,7 @@ export async function layOutBy(
 ): Promise<ChatText> {
   const model = await Kinglet.load(file, { nThreads: 1, chatTemplate });
   try {
-    return await model.layOut(messages, options);
+    return await model.layOut(conversationOf(messages, options));
   } finally {
     model.dispose();
   }

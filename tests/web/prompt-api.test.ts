@@ -14,7 +14,7 @@ import type {
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { serve } from '../../scripts/serve.mjs';
 import { startFaultyServer } from './faulty-server.ts';
-import { collect, inPieces, scriptedModel } from './scripted-model.ts';
+import { collect, scriptedModel } from './scripted-model.ts';
 import { splitModel } from './split-model.ts';
 import { root, storyModel, withChatTemplate } from './support.ts';
 
@@ -22,29 +22,26 @@ const opening = 'Once upon a time';
 const template = `{% for m in messages %}{{ m.content }} {% endfor %}`;
 const modelBytes = withChatTemplate(new Uint8Array(readFileSync(storyModel)), template);
 
-/** Returns a session of a scripted model, whose answer number i comes in the pieces `answer(i)`. */
+/** Returns a session of a scripted model, whose answer number i is `answer(i)`. */
 async function scripted(
-  answer: (index: number) => string[],
+  answer: (index: number) => string,
   options: LanguageModelCreateOptions = {},
-  { template = 'qwen3', nCtx = 512 } = {},
+  { template = 'qwen3' } = {},
 ) {
-  const { model, calls } = scriptedModel(template, answer, 'stop', nCtx);
+  const { model, starts: calls } = await scriptedModel(template, answer);
   const session = await languageModelClass({ model }).create(options);
   return { session, calls };
 }
 
 describe('a session', () => {
   it('keeps the conversation', async () => {
-    const { session, calls } = await scripted(
-      (i) => [`<think>\nHm.\n</think>\n\nNo. ${String(i)}`],
-      {
-        initialPrompts: [
-          { role: 'system', content: 'Be kind.' },
-          { role: 'user', content: [{ type: 'text', value: 'Hi' }] },
-          { role: 'assistant', content: 'Hello!' },
-        ],
-      },
-    );
+    const { session, calls } = await scripted((i) => `<think>\nHm.\n</think>\n\nNo. ${String(i)}`, {
+      initialPrompts: [
+        { role: 'system', content: 'Be kind.' },
+        { role: 'user', content: [{ type: 'text', value: 'Hi' }] },
+        { role: 'assistant', content: 'Hello!' },
+      ],
+    });
     expect(await session.prompt('How are you?')).toBe('No. 0');
     await session.append([{ role: 'user', content: 'Listen.' }]);
     expect(await session.prompt('And now?')).toBe('No. 1');
@@ -57,7 +54,7 @@ describe('a session', () => {
   });
 
   it('goes on from a prefix', async () => {
-    const { session, calls } = await scripted(() => ['Lily.'], {}, { template: 'smollm2' });
+    const { session, calls } = await scripted(() => 'Lily.', {}, { template: 'smollm2' });
     const prompt: LanguageModelPrompt = [
       { role: 'user', content: 'Who?' },
       { role: 'assistant', content: '<|im_end|>It was ', prefix: true },
@@ -86,19 +83,20 @@ describe('a session', () => {
         },
       ],
     };
-    const pieces = (i: number) => inPieces(answers[i] ?? '', 5);
-    const { session, calls } = await scripted(pieces, options, { nCtx: 4096 });
+    const { session, calls } = await scripted((i) => answers[i] ?? '', options, {
+      template: 'marks',
+    });
     const deltas = await collect(session.promptStreaming('Weather?'));
     expect(deltas.join('')).toBe('I look.Rain, and no Rome.');
     expect(deltas.length).toBeGreaterThan(3);
     expect(calls[0]!.prompt).toContain('The weather somewhere');
-    expect(calls[1]!.prompt).toContain('<tool_response>\n{"sky":"rain"}\n</tool_response>');
-    expect(calls[1]!.prompt).toContain('<tool_response>\nError: no Rome\n</tool_response>');
+    expect(calls[1]!.prompt).toContain('tool: {"sky":"rain"}');
+    expect(calls[1]!.prompt).toContain('tool: Error: no Rome');
   });
 
   it('holds answers to schemas and expressions, and tells the model of them', async () => {
     const answers = ['{"a":1}', '"a\\"\\n\\u00e9\\ud83d\\ude00"', '"2024"'];
-    const { session, calls } = await scripted((i) => inPieces(answers[i] ?? '', 2));
+    const { session, calls } = await scripted((i) => answers[i] ?? '');
     const schema = { type: 'object', properties: { a: { type: 'number' } } };
     expect(await session.prompt('Hi', { responseConstraint: schema })).toBe('{"a":1}');
     expect(calls[0]!.options.jsonSchema).toEqual(schema);
@@ -115,9 +113,8 @@ describe('a session', () => {
   });
 
   it('drops the oldest turns, and says so, but not the initial prompts', async () => {
-    const { session, calls } = await scripted(() => ['Yes.'], {
-      initialPrompts: [{ role: 'system', content: 'Be kind.' }],
-    });
+    const initial = { initialPrompts: [{ role: 'system', content: 'Be kind.' }] } as const;
+    const { session, calls } = await scripted(() => 'Yes.', initial);
     const heard: string[] = [];
     session.oncontextoverflow = ({ type }) => {
       heard.push(`on ${type}`);
@@ -126,11 +123,11 @@ describe('a session', () => {
     session.onquotaoverflow = ({ type }) => {
       heard.push(`on ${type}`);
     };
-    // A character is a token, and the context has 512 tokens.
-    await session.prompt(`first ${'a'.repeat(100)}`);
-    await session.prompt(`second ${'b'.repeat(80)}`);
+    // The context has 512 tokens.
+    await session.prompt(`first ${'dog '.repeat(100)}`);
+    await session.prompt(`second ${'dog '.repeat(80)}`);
     expect(heard).toEqual([]);
-    await session.prompt(`third ${'c'.repeat(100)}`);
+    await session.prompt(`third ${'dog '.repeat(100)}`);
     expect(heard).toEqual(['on contextoverflow', 'contextoverflow', 'on quotaoverflow']);
     const { prompt } = calls.at(-1)!;
     expect(prompt).not.toContain('first');
@@ -138,7 +135,7 @@ describe('a session', () => {
     expect(prompt).toContain('second');
 
     const usage = session.contextUsage;
-    await expect(session.prompt('d'.repeat(600))).rejects.toMatchObject({
+    await expect(session.prompt('dog '.repeat(600))).rejects.toMatchObject({
       ...{ name: 'QuotaExceededError', quota: 512, requested: expect.any(Number) as number },
     });
     expect(session.contextUsage).toBe(usage);
@@ -165,13 +162,13 @@ describe('a session', () => {
       { initialPrompts: [{ role: 'user', content: [{ type: 'image', value: 1 }] }] },
       'NotSupportedError',
     ],
-    [{ initialPrompts: [{ role: 'user', content: 'a'.repeat(600) }] }, 'QuotaExceededError'],
+    [{ initialPrompts: [{ role: 'user', content: 'dog '.repeat(600) }] }, 'QuotaExceededError'],
   ])('is not made with %j', async (options, name) => {
-    await expect(scripted(() => [], options)).rejects.toMatchObject({ name });
+    await expect(scripted(() => '', options)).rejects.toMatchObject({ name });
   });
 
   it('refuses prompts as Chrome does', async () => {
-    const { session, calls } = await scripted(() => ['Yes.']);
+    const { session, calls } = await scripted(() => 'Yes.');
     const ask = (input: unknown) => session.prompt(input as LanguageModelPrompt);
     await expect(ask([{ role: 'system', content: 'No' }])).rejects.toMatchObject({
       name: 'NotSupportedError',

@@ -1,101 +1,95 @@
-// A scripted model: a test gives its answers, but the chat template of a real model lays out its
-// prompts, and the engine reads its answers.
-import type { Kinglet } from 'kinglet';
-import { Generation } from '../../web/src/generation.ts';
-import { ownEnd } from '../../web/src/protocol.ts';
-import type { ChatText, PromptPlace } from '../../web/src/protocol.ts';
-import type {
-  ChatMessage,
-  ChatTokensOptions,
-  ChatTool,
-  GenerateOptions,
-} from '../../web/src/types.ts';
-import { layOutBy } from './laid-out.ts';
-import { answerReading } from './read-answer.ts';
+// A scripted model: a test writes its answers. A grammar lets the engine write nothing else, so all
+// that reads requests and answers is real.
+import { readFileSync } from 'node:fs';
+import { Kinglet } from 'kinglet';
+import type { GenerateOptions, Session } from 'kinglet';
+import { onTestFinished } from 'vitest';
+import type { ChatText } from '../../web/src/protocol.ts';
+import { storyModel } from './support.ts';
 import { chatTemplate } from './tool-templates.ts';
 
-export interface ScriptedCall {
+const file = new Blob([readFileSync(storyModel)]);
+
+/** The body of a request. */
+export type Body = Record<string, unknown>;
+
+/** The start of a generation in a session of its own. */
+export interface Start {
   prompt: string;
   /** The texts of the template and of the messages, in turn. */
   texts: readonly string[];
   options: GenerateOptions;
-  /** The tools that it may call, as JSON, and whether it must. */
-  tools: string | undefined;
-  mustCall: PromptPlace['mustCall'];
 }
 
 export interface Scripted {
   model: Kinglet;
-  /** The prompts and options that the model was given, in order. */
-  calls: ScriptedCall[];
+  /** The bodies of the requests that the model was given, in order, as they were. */
+  requests: Body[];
+  starts: Start[];
 }
 
-/** Returns a model with the named template; its answer number i comes in the pieces `answer(i)`. */
-export function scriptedModel(
+/**
+ * Returns a model with the named template, which gives `answer(i)` to its request or start number i. A
+ * request that constrains its answer is not scripted.
+ */
+export async function scriptedModel(
   template: string,
-  answer: (index: number) => string[],
-  finishReason: 'stop' | 'length' = 'stop',
-  nCtx = 512,
-): Scripted {
-  const calls: ScriptedCall[] = [];
+  answer: (index: number) => string,
+): Promise<Scripted> {
   const source = chatTemplate(template);
-  const knowsTools = /\btools\b/.test(source);
-  const info = {
-    ...{ name: 'Scripted', nCtx, bosToken: '<s>', eosToken: '</s>', purpose: 'text' },
-    ...{ chatTemplate: source, knowsTools, hasWeights: true },
+  const real = await Kinglet.load(file, { nThreads: 1, chatTemplate: source });
+  onTestFinished(() => {
+    real.dispose();
+  });
+  const starts: Start[] = [];
+  const start = (session: Session): Session['start'] => {
+    return (chat, options, place) => {
+      const { texts } = chat as ChatText;
+      const grammar = exactly(answer(starts.length));
+      starts.push({ prompt: texts.join(''), texts, options });
+      return session.start(chat, { ...options, jsonSchema: undefined, grammar }, place);
+    };
   };
-  const say = (
-    { texts }: ChatText,
-    options: GenerateOptions,
-    { tools, mustCall }: Pick<PromptPlace, 'tools' | 'mustCall'>,
-  ) => {
-    const pieces = answer(calls.length);
-    calls.push({ prompt: texts.join(''), texts, options, tools, mustCall });
-    return new Generation((sink) => {
-      const { grammar, jsonSchema } = options;
-      const isConstrained = (grammar ?? jsonSchema) !== undefined && mustCall === undefined;
-      const reading = answerReading(source, tools, ownEnd({ texts }), isConstrained);
-      for (const text of pieces)
-        sink.push({ ...reading.read(text, false), token: 7, logprob: -0.5 });
-      sink.push({ ...reading.read('', true), token: -1 });
-      reading.delete();
-      sink.end({
-        ...{ text: pieces.join(''), finishReason, seed: 1 },
-        usage: { promptTokens: 5, cachedTokens: 2, completionTokens: pieces.length },
-        timings: { guessedTokens: 7, keptTokens: 4 } as never,
-      });
-      return () => undefined;
-    });
+  const scriptedSession = (session: Session): Session => {
+    const { info } = session;
+    return {
+      ...{ info, start: start(session) },
+      keepPrefix: (tokens) => session.keepPrefix(tokens),
+      decode: (tokens, options) => session.decode(tokens, options),
+      fork: async () => scriptedSession(await session.fork()),
+      dispose: () => {
+        session.dispose();
+      },
+    } as Partial<Session> as Session;
   };
-  const layOut = (messages: ChatMessage[], options: ChatTokensOptions) =>
-    layOutBy(source, messages, options);
-  const session = {
-    info: { nCtx },
-    start: say,
-    keepPrefix: () => Promise.resolve(0),
-    decode: () => Promise.resolve(new Float32Array()),
-    fork: () => Promise.resolve(session),
-    dispose: () => undefined,
+  const requests: Body[] = [];
+  const ask: Kinglet['ask'] = (request, signal) => {
+    const body = JSON.parse(request.body) as Body;
+    const grammar = exactly(answer(requests.length));
+    requests.push(body);
+    const scripted = isConstrained(body) ? body : { ...body, grammar };
+    return real.ask({ ...request, body: JSON.stringify(scripted) }, signal);
   };
+  const { info } = real;
   const model = {
-    ...{ info, layOut, newSession: () => Promise.resolve(session) },
-    answer: (
-      chat: ChatText,
-      { tools, mustCall }: { tools: readonly ChatTool[]; mustCall: PromptPlace['mustCall'] },
-      options: GenerateOptions,
-    ) => say(chat, options, { tools: JSON.stringify(tools), mustCall }),
-    // A character is a token.
-    chatTokens: async (messages: ChatMessage[], options: ChatTokensOptions) =>
-      Array.from((await layOut(messages, options)).texts.join(''), () => 7),
-  };
-  return { model: model as unknown as Kinglet, calls };
+    ...{ info, ask },
+    newSession: async (options) => scriptedSession(await real.newSession(options)),
+    layOut: (conversation) => real.layOut(conversation),
+    tokensOf: (conversation) => real.tokensOf(conversation),
+    countTokens: (text) => real.countTokens(text),
+  } as Partial<Kinglet> as Kinglet;
+  return { model, requests, starts };
 }
 
-/** Cuts `text` into pieces of `size` characters. */
-export const inPieces = (text: string, size: number) =>
-  Array.from({ length: Math.ceil(text.length / size) }, (_, i) =>
-    text.slice(i * size, (i + 1) * size),
-  );
+/** Returns the grammar of one text. */
+export function exactly(text: string): string {
+  return `root ::= ${JSON.stringify(text)}`;
+}
+
+function isConstrained({ response_format: format, text, tool_choice: choice }: Body): boolean {
+  const isForced = typeof choice === 'object' || choice === 'required';
+  return isForced || format !== undefined || text !== undefined;
+}
 
 export async function collect<T>(chunks: AsyncIterable<T>): Promise<T[]> {
   const all = [];

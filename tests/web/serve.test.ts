@@ -409,7 +409,7 @@ describe('refusals', () => {
       served.client.completions.create({ ...once, temperature: -1 }),
     ).rejects.toBeInstanceOf(OpenAI.BadRequestError);
     expect(await refused({ ...once, best_of: 2 })).toEqual({
-      ...{ status: 400, type: 'invalid_request_error', param: 'best_of', code: null },
+      ...{ status: 400, type: 'invalid_request_error', param: 'best_of', code: 'invalid_argument' },
       message: 'the parameter "best_of" is not supported',
     });
     expect(await refused({ ...once, max_tokens: 1.5 })).toMatchObject({

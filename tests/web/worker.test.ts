@@ -79,9 +79,9 @@ describe('loading', () => {
     expect(answer).toMatchObject({ type: 'loaded', info: { name: 'abcdefghijklmn' } });
   });
 
-  it('keeps only model and session, and the loader not', async () => {
+  it('keeps only model, API and session, and the loader not', async () => {
     await load();
-    expect(engine.nHandles).toBe(2);
+    expect(engine.nHandles).toBe(3);
   });
 
   it('takes a context of 4096 tokens where the model has more', async () => {
@@ -374,8 +374,8 @@ describe('sessions', () => {
         reason: { code: 'disposed', message: 'the session has been disposed of' },
       });
     }
-    expect(engine.nHandles).toBe(nHandles - 1);
     expect((await model.generate('a', { maxTokens: 2 }).result).text).toBe('xx');
+    expect(engine.nHandles).toBe(nHandles - 1);
   });
 
   it('decode tokens and give the logits after the last, between generations', async () => {

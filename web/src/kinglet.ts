@@ -1,3 +1,4 @@
+import type { ApiAnswer } from './ask.ts';
 import { conversationOf } from './chat-template.ts';
 import { asyncDispose, dispose } from './dispose.ts';
 import { KingletError } from './errors.ts';
@@ -11,7 +12,6 @@ import {
   checkedText,
   checkedTexts,
   checkedTokens,
-  jsonOf,
   postedEmbedOptions,
   postedEncoding,
   postedLoadOptions,
@@ -19,7 +19,7 @@ import {
   refuseUnknown,
   workerPlace,
 } from './options.ts';
-import type { AnswerDemands, ChatText } from './protocol.ts';
+import type { ChatText, Conversation, PostedRequest } from './protocol.ts';
 import { markPattern } from './pictures.ts';
 import { Session } from './session.ts';
 import { postedSources } from './source.ts';
@@ -29,7 +29,6 @@ import type {
   ChatOptions,
   ChatPromptOptions,
   ChatTokensOptions,
-  ChatTool,
   DetokenizeOptions,
   EmbedOptions,
   EncodeOptions,
@@ -125,7 +124,7 @@ export class Kinglet {
     options: ChatPromptOptions = {},
   ): Promise<string> {
     refuseUnknown(options, chatPromptOptionNames);
-    const { texts, pictures } = await this.layOut(messages, options);
+    const { texts, pictures } = await this.layOut(conversationOf(messages, options));
     const text = texts.join('');
     return pictures ? text.replace(markPattern(pictures), '[picture $1]') : text;
   }
@@ -139,27 +138,25 @@ export class Kinglet {
     options: ChatTokensOptions = {},
   ): Promise<number[]> {
     refuseUnknown(options, [...chatPromptOptionNames, 'trustContent']);
-    const text = conversationOf(messages, options);
+    return this.tokensOf(conversationOf(messages, options));
+  }
+
+  /** @internal Like chatTokens(). */
+  async tokensOf(text: Conversation): Promise<number[]> {
     const request = { type: 'tokenize', text, ...postedEncoding({}) } as const;
     return [...(await this.#client.ask(request, 'tokens')).tokens];
   }
 
-  /** @internal A conversation for {@link answer}. */
-  async layOut(messages: readonly ChatMessage[], options: ChatTokensOptions): Promise<ChatText> {
-    const conversation = conversationOf(messages, options);
+  /** @internal Like chatPrompt(). */
+  async layOut(conversation: Conversation): Promise<ChatText> {
     const { pictures, ...texts } = conversation;
     const request = { type: 'layOut', conversation: { ...texts, pictures: undefined } } as const;
     return { ...(await this.#client.ask(request, 'laidOut')).chat, pictures };
   }
 
-  /** @internal Like chat(). */
-  answer(
-    chat: ChatText,
-    { tools, ...demands }: { tools: readonly ChatTool[] } & AnswerDemands,
-    options: GenerateOptions,
-  ): Generation {
-    const place = { replacesContext: true, tools: jsonOf('tools', tools), ...demands };
-    return this.#session.start(chat, options, place);
+  /** @internal Answers a request of OpenAI's API in the model's first session. */
+  ask(request: PostedRequest, signal: AbortSignal | undefined): Promise<ApiAnswer> {
+    return this.#session.ask(request, signal);
   }
 
   async tokenize(text: string, options: TokenizeOptions = {}): Promise<number[]> {

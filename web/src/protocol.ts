@@ -140,6 +140,8 @@ export interface Conversation {
   trustContent: boolean;
   /** Undefined if there are none. */
   pictures: Pictures | undefined;
+  /** The messages and tools are those of a request of OpenAI's API, for any template. */
+  isRequest?: boolean;
 }
 
 /** A conversation laid out by a chat template. */
@@ -158,16 +160,8 @@ export function ownEnd({ texts }: ChatText): string {
   return texts.length % 2 === 1 ? (texts.at(-1) ?? '') : '';
 }
 
-/** What is demanded of a conversation's answer, besides a grammar or schema. */
-export interface AnswerDemands {
-  /** The answer must call tools. */
-  mustCall?: 'one' | 'several' | undefined;
-  /** A thought is ended after so many tokens; undefined: by the model alone. */
-  maxThinkingTokens?: number | undefined;
-}
-
 /** How a prompt relates to its session's context, and how its answer is read. */
-export interface PromptPlace extends AnswerDemands {
+export interface PromptPlace {
   /** The prompt is the whole context. What the session already holds of it is kept. */
   replacesContext: boolean;
   /**
@@ -175,6 +169,18 @@ export interface PromptPlace extends AnswerDemands {
    * all text.
    */
   tools?: string | undefined;
+  /** A thought is ended after so many tokens; undefined: by the model alone. */
+  maxThinkingTokens?: number | undefined;
+}
+
+/** A request of OpenAI's API. */
+export interface PostedRequest {
+  method: string;
+  /** Of the URL. Only its end counts, such as "/chat/completions". */
+  path: string;
+  body: string;
+  /** Whether the text of messages counts as the template's own text. */
+  trustContent: boolean;
 }
 
 /** The prompt of a generation. */
@@ -203,6 +209,8 @@ export type ClientMessage =
       prompt: PostedPrompt;
       options: PostedGenerateOptions;
     }
+  /** Answers a request of OpenAI's API in the session, if it is one for text. */
+  | { type: 'ask'; id: number; session: number; request: PostedRequest }
   | { type: 'newSession'; id: number; options: PostedSessionOptions }
   | { type: 'fork'; id: number; session: number }
   | { type: 'truncate'; id: number; session: number; nPositions: number }
@@ -243,6 +251,10 @@ export type WorkerMessage =
   | { type: 'piece'; id: number; piece: Piece }
   | { type: 'imageRead'; id: number; progress: ImageProgress }
   | { type: 'generated'; id: number; result: GenerationResult }
+  /** More server-sent events of an answer. */
+  | { type: 'events'; id: number; events: string }
+  /** The end of an answer. `body`: JSON; empty if there were events. */
+  | { type: 'answered'; id: number; status: number; body: string }
   | { type: 'tokens'; id: number; tokens: Int32Array }
   | { type: 'kept'; id: number; nPositions: number }
   | { type: 'pages'; id: number; pages: KvPages }

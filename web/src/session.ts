@@ -1,3 +1,5 @@
+import { ask } from './ask.ts';
+import type { ApiAnswer } from './ask.ts';
 import { conversationOf } from './chat-template.ts';
 import { asyncDispose, dispose } from './dispose.ts';
 import { emptyResult } from './empty-result.ts';
@@ -16,7 +18,7 @@ import {
   refuseUnknown,
 } from './options.ts';
 import type { PromptOptions } from './options.ts';
-import type { ChatText, Conversation, PromptPlace } from './protocol.ts';
+import type { ChatText, Conversation, PostedRequest, PromptPlace } from './protocol.ts';
 import type {
   ChatMessage,
   ChatOptions,
@@ -176,6 +178,11 @@ export class Session {
   [asyncDispose](): Promise<void> {
     this.dispose();
     return Promise.resolve();
+  }
+
+  /** @internal Answers a request of OpenAI's API. An answer in text becomes the whole context. */
+  async ask(request: PostedRequest, signal: AbortSignal | undefined): Promise<ApiAnswer> {
+    return ask(this.#client, this.#id, request, signal);
   }
 
   /** @internal Like generate(), at any place in the context. */

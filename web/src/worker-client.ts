@@ -166,7 +166,7 @@ export class WorkerClient {
 
 /** Answers that are not the last one of their request. */
 const notFinal: Answer['type'][] = [
-  ...(['loading', 'starting', 'started', 'progress', 'warning', 'piece'] as const),
+  ...(['loading', 'starting', 'started', 'progress', 'warning', 'piece', 'events'] as const),
   ...(['encoded', 'imageRead'] as const),
 ];
 

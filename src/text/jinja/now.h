@@ -12,4 +12,7 @@ struct Now {
   int second = 0;
 };
 
+// Returns the time of this place.
+Now local_time();
+
 }  // namespace kinglet::jinja

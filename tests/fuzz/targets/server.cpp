@@ -76,7 +76,9 @@ VisionModel load_vision() {
 class RunningServer {
  public:
   RunningServer(const ::kinglet::Bytes& file, bool sees)
-      : loaded_(load(file)), model_(loaded_, "tiny", kContext, {.seed = 1}) {
+      : loaded_(load(file)),
+        layout_(loaded_.model.header(), loaded_.tokenizer->vocabulary()),
+        model_(loaded_, layout_, {.name = "tiny", .n_ctx = kContext, .sampling = {.seed = 1}}) {
     if (sees) vision_.emplace(load_vision());
     auto scheduler = server::Scheduler::create(
         loaded_, pool_,
@@ -122,6 +124,7 @@ class RunningServer {
  private:
   LanguageModel loaded_;
   std::optional<VisionModel> vision_;
+  ChatLayout layout_;
   openai::ServedModel model_;
   ThreadPool pool_{1};
   server::Metrics metrics_;

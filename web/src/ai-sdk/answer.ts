@@ -5,11 +5,12 @@ import type {
   LanguageModelV3StreamPart,
   LanguageModelV3Usage,
 } from '@ai-sdk/provider';
-import { usageOf } from '../openai/answers.ts';
-import type { CountedResult } from '../openai/answers.ts';
-import { isJson } from '../openai/chat-answers.ts';
-import type { AnswerEvent } from '../openai/chat-answers.ts';
-import type { ChatFinishReason, ToolCallDelta } from '../openai/types.ts';
+import type {
+  ChatCompletionDelta,
+  ChatFinishReason,
+  CompletionUsage,
+  ToolCallDelta,
+} from '../openai/types.ts';
 
 interface OpenPart {
   kind: 'text' | 'reasoning' | 'tool-input';
@@ -24,9 +25,10 @@ export class AnswerParts {
   readonly content: LanguageModelV3Content[] = [];
   #open: OpenPart | undefined;
 
-  *add({ text, reasoning, calls }: AnswerEvent): Generator<LanguageModelV3StreamPart> {
+  *add(delta: ChatCompletionDelta): Generator<LanguageModelV3StreamPart> {
+    const { content = '', reasoning_content: reasoning = '', tool_calls: calls = [] } = delta;
     if (reasoning !== '') yield* this.#grow('reasoning', reasoning);
-    if (text !== '') yield* this.#grow('text', text);
+    if (content !== '') yield* this.#grow('text', content);
     for (const call of calls) yield* this.#growCall(call);
   }
 
@@ -76,15 +78,25 @@ export function finishReasonOf(raw: ChatFinishReason): LanguageModelV3FinishReas
   return { unified: raw === 'tool_calls' ? 'tool-calls' : raw, raw };
 }
 
-export function tokensOf(results: readonly CountedResult[]): LanguageModelV3Usage {
-  const usage = usageOf(results);
-  const { prompt_tokens: input, completion_tokens: output } = usage;
-  const { cached_tokens: cached } = usage.prompt_tokens_details;
-  const { reasoning_tokens: reasoning } = usage.completion_tokens_details;
+/** `usage`: undefined if the answer failed. */
+export function tokensOf(usage: CompletionUsage | undefined): LanguageModelV3Usage {
+  const { prompt_tokens: input = 0, completion_tokens: output = 0 } = usage ?? {};
+  const cached = usage?.prompt_tokens_details.cached_tokens ?? 0;
+  const reasoning = usage?.completion_tokens_details.reasoning_tokens ?? 0;
   return {
     inputTokens: {
       ...{ total: input, noCache: input - cached, cacheRead: cached, cacheWrite: undefined },
     },
     outputTokens: { total: output, text: output - reasoning, reasoning },
   };
+}
+
+/** Whether the arguments of a call are whole. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }

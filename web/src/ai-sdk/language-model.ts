@@ -5,12 +5,14 @@ import type {
   LanguageModelV3StreamPart,
 } from '@ai-sdk/provider';
 import type { Kinglet } from '../kinglet.ts';
-import { answerHead, controllerOf } from '../openai/answers.ts';
-import type { CountedResult } from '../openai/answers.ts';
-import { answerEvents, prepareChat } from '../openai/chat-answers.ts';
-import type { ChatRequest } from '../openai/chat-answers.ts';
-import { reading } from '../openai/request.ts';
-import type { ChatFinishReason, OpenAIOptions } from '../openai/types.ts';
+import type { AnswerStream } from '../openai/answer-stream.ts';
+import { openAI } from '../openai/index.ts';
+import type {
+  ChatCompletionChunk,
+  ChatFinishReason,
+  CompletionUsage,
+  OpenAIOptions,
+} from '../openai/types.ts';
 import { AnswerParts, finishReasonOf, tokensOf } from './answer.ts';
 import { askedOf } from './prompt.ts';
 import type { Asked } from './prompt.ts';
@@ -26,89 +28,96 @@ import type { Asked } from './prompt.ts';
  * All answers run in the session that the model has from the start, one after the other.
  */
 export function languageModel(model: Kinglet, options: OpenAIOptions = {}): LanguageModelV3 {
+  const { chat } = openAI(model, options);
   const begin = async (call: LanguageModelV3CallOptions) => {
-    const asked = reading(() => askedOf(call));
-    const controller = controllerOf({ signal: call.abortSignal });
-    const request = await prepareChat(model, asked.params, options, controller.signal);
-    return { answer: new Answer(request, asked), controller };
+    const asked = askedOf(call);
+    const stream = { stream: true, stream_options: { include_usage: true } } as const;
+    const { abortSignal: signal } = call;
+    return new Answer(
+      await chat.completions.create({ ...asked.params, ...stream }, { signal }),
+      asked,
+    );
   };
   return {
     ...{ specificationVersion: 'v3', provider: 'kinglet', modelId: model.info.name },
     supportedUrls: { 'image/*': [/^https?:/] },
     async doGenerate(call) {
-      const { answer } = await begin(call);
-      return answer.whole();
+      return (await begin(call)).whole();
     },
     async doStream(call) {
-      const { answer, controller } = await begin(call);
-      return { stream: await streamOf(answer.parts(), controller) };
+      const answer = await begin(call);
+      return { stream: streamOf(answer.parts(), answer.controller) };
     },
   };
 }
 
 class Answer {
-  readonly #request: ChatRequest;
+  readonly #chunks: AnswerStream<ChatCompletionChunk>;
   readonly #asked: Asked;
   readonly #parts = new AnswerParts();
-  readonly #results: CountedResult[] = [];
+  #head: Pick<ChatCompletionChunk, 'id' | 'created' | 'model'> = { id: '', created: 0, model: '' };
+  #usage: CompletionUsage | undefined;
   #finish: ChatFinishReason = 'stop';
 
-  constructor(request: ChatRequest, asked: Asked) {
-    this.#request = request;
+  constructor(chunks: AnswerStream<ChatCompletionChunk>, asked: Asked) {
+    this.#chunks = chunks;
     this.#asked = asked;
   }
 
+  get controller(): AbortController {
+    return this.#chunks.controller;
+  }
+
   async *parts(): AsyncGenerator<LanguageModelV3StreamPart, void, void> {
-    const events = answerEvents(this.#request, 0, this.#results);
-    try {
-      // A request that cannot be answered fails before the first part.
-      let next = await events.next();
-      yield { type: 'stream-start', warnings: this.#asked.warnings };
-      yield { type: 'response-metadata', ...this.#head() };
-      for (; !next.done; next = await events.next()) yield* this.#parts.add(next.value);
-      this.#finish = next.value;
-      yield* this.#parts.end();
-      yield { type: 'finish', ...this.#end() };
-    } finally {
-      await events.return('stop');
+    yield { type: 'stream-start', warnings: this.#asked.warnings };
+    let isFirst = true;
+    for await (const chunk of this.#chunks) {
+      this.#head = chunk;
+      if (isFirst) yield { type: 'response-metadata', ...this.#response() };
+      isFirst = false;
+      this.#usage = chunk.usage;
+      for (const { delta, finish_reason: finish } of chunk.choices) {
+        yield* this.#parts.add(delta);
+        this.#finish = finish ?? this.#finish;
+      }
     }
+    yield* this.#parts.end();
+    yield { type: 'finish', ...this.#end() };
   }
 
   async whole(): Promise<LanguageModelV3GenerateResult> {
     const parts = this.parts();
     while ((await parts.next()).done !== true);
     const { warnings } = this.#asked;
-    return { content: this.#parts.content, ...this.#end(), warnings, response: this.#head() };
+    return { content: this.#parts.content, ...this.#end(), warnings, response: this.#response() };
   }
 
-  #head() {
-    const { id, created, model } = answerHead('aitxt', {}, this.#request.model.info);
+  #response() {
+    const { id, created, model } = this.#head;
     return { id, timestamp: new Date(created * 1000), modelId: model };
   }
 
   #end() {
-    return { usage: tokensOf(this.#results), finishReason: finishReasonOf(this.#finish) };
+    return { usage: tokensOf(this.#usage), finishReason: finishReasonOf(this.#finish) };
   }
 }
 
-/** Returns the parts as a stream. Rejects if already the first part fails. */
-async function streamOf(
+/** Returns the parts as a stream. */
+function streamOf(
   parts: AsyncGenerator<LanguageModelV3StreamPart, void, void>,
   controller: AbortController,
-): Promise<ReadableStream<LanguageModelV3StreamPart>> {
-  let first: IteratorResult<LanguageModelV3StreamPart, void> | undefined = await parts.next();
+): ReadableStream<LanguageModelV3StreamPart> {
   return new ReadableStream<LanguageModelV3StreamPart>({
     async pull(output) {
       try {
-        const { done, value } = first ?? (await parts.next());
-        first = undefined;
+        const { done, value } = await parts.next();
         if (done) output.close();
         else output.enqueue(value);
       } catch (error) {
         controller.signal.throwIfAborted();
         output.enqueue({ type: 'error', error });
         const finishReason = { unified: 'error', raw: undefined } as const;
-        output.enqueue({ type: 'finish', usage: tokensOf([]), finishReason });
+        output.enqueue({ type: 'finish', usage: tokensOf(undefined), finishReason });
         output.close();
       }
     },

@@ -1,27 +1,15 @@
+import { checkedFlag, jsonOf } from '../options.ts';
 import type { Kinglet } from '../kinglet.ts';
-import { ChatCompletions } from './chat-completions.ts';
-import { Embeddings } from './embeddings.ts';
-import { Responses } from './responses.ts';
-import { TextCompletions } from './text-completions.ts';
-import type { OpenAIOptions } from './types.ts';
+import { AnswerStream, controllerOf, errorOf } from './answer-stream.ts';
+import type { ToldError } from './answer-stream.ts';
+import type { OpenAI } from './client-types.ts';
+import type { OpenAIOptions, RequestOptions } from './types.ts';
 
-export type { AnswerStream } from './answers.ts';
-export type { ChatCompletions } from './chat-completions.ts';
-export type { Embeddings } from './embeddings.ts';
+export type { AnswerStream } from './answer-stream.ts';
 export { createFetch } from './fetch.ts';
-export type { RerankAnswer, RerankParams } from './rerank.ts';
-export type { Responses } from './responses.ts';
+export type * from './client-types.ts';
 export type * from './responses-types.ts';
-export type { TextCompletions } from './text-completions.ts';
 export type * from './types.ts';
-
-/** A model with the methods of OpenAI's client. */
-export interface OpenAI {
-  chat: { completions: ChatCompletions };
-  completions: TextCompletions;
-  embeddings: Embeddings;
-  responses: Responses;
-}
 
 /**
  * Returns an object that lets code written for OpenAI's client use a model in the page:
@@ -34,11 +22,24 @@ export interface OpenAI {
  * All answers run in the session that the model has from the start, one after the other. A request
  * that asks for something unsupported rejects with `invalid_argument`: no such part is left out.
  */
-export function openAI(model: Kinglet, options: OpenAIOptions = {}): OpenAI {
+export function openAI(model: Kinglet, { trustContent = false }: OpenAIOptions = {}): OpenAI {
+  const at = (path: string) => ({
+    create: async (params: object, options: RequestOptions = {}): Promise<unknown> => {
+      const controller = controllerOf(options);
+      const body = jsonOf('request', params);
+      const trusts = checkedFlag('trustContent', trustContent);
+      const request = { method: 'POST', path, body, trustContent: trusts };
+      const answer = await model.ask(request, controller.signal);
+      if (answer.events) return new AnswerStream(controller, answer.events);
+      const told = JSON.parse(answer.body) as object;
+      if (answer.status !== 200) throw errorOf(told as ToldError);
+      return told;
+    },
+  });
   return {
-    chat: { completions: new ChatCompletions(model, options) },
-    completions: new TextCompletions(model),
-    embeddings: new Embeddings(model),
-    responses: new Responses(model, options),
-  };
+    chat: { completions: at('/chat/completions') },
+    completions: at('/completions'),
+    embeddings: at('/embeddings'),
+    responses: at('/responses'),
+  } as OpenAI;
 }

@@ -226,6 +226,8 @@ interface Answer {
   /** Seconds since 1970. */
   created: number;
   model: string;
+  /** The engine's version. */
+  system_fingerprint: string;
 }
 
 export interface ChatCompletion extends Answer {
@@ -285,4 +287,22 @@ export interface EmbeddingList<Vector = number[]> {
   data: { object: 'embedding'; index: number; embedding: Vector }[];
   model: string;
   usage: { prompt_tokens: number; total_tokens: number };
+}
+
+export interface RerankParams {
+  /** Any name: there is only one model, and answers repeat the name. */
+  model?: string | undefined;
+  query: string;
+  documents: readonly (string | { text: string })[];
+  /** Return only this many documents, the best ones. Default: all. */
+  top_n?: number | null | undefined;
+  /** Include the documents' texts in the answer. Default false. */
+  return_documents?: boolean | null | undefined;
+}
+
+/** The results, best first. A larger score is better; the scale depends on the model. */
+export interface RerankAnswer {
+  object: 'list';
+  model: string;
+  results: { index: number; relevance_score: number; document?: { text: string } }[];
 }

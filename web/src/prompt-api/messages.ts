@@ -1,8 +1,9 @@
 // Reads prompts, and lays out conversations.
+import { conversationOf } from '../chat-template.ts';
 import type { Kinglet } from '../kinglet.ts';
-import { templateMessages } from '../openai/messages.ts';
 import type { FunctionTool, MessageParam } from '../openai/types.ts';
-import type { ChatMessage, ChatTokensOptions } from '../types.ts';
+import type { Conversation } from '../protocol.ts';
+import type { ChatMessage } from '../types.ts';
 import { notSupported } from './errors.ts';
 import type { LanguageModelMessage, LanguageModelPrompt, LanguageModelTool } from './types.ts';
 
@@ -81,7 +82,7 @@ export class Layout {
 
   /** Lays out a conversation up to an answer that begins with `prefix`. */
   async chat(messages: readonly Said[], prefix: string) {
-    const { texts } = await this.#model.layOut(this.#chatMessages(messages), this.#options());
+    const { texts } = await this.#model.layOut(this.#conversation(messages, true));
     if (prefix === '') return { texts };
     // The prefix is added as text of a message, where no control tokens are recognized.
     return texts.length % 2 === 1
@@ -92,17 +93,14 @@ export class Layout {
   /** Returns the messages' tokens. With `isAsking`, these end where an answer begins. */
   async tokens(messages: readonly Said[], isAsking = false): Promise<number[]> {
     if (messages.length === 0) return [];
-    const options = { ...this.#options(), addGenerationPrompt: isAsking };
-    return this.#model.chatTokens(this.#chatMessages(messages), options);
+    return this.#model.tokensOf(this.#conversation(messages, isAsking));
   }
 
-  #options(): ChatTokensOptions {
-    const isTaught = this.tools.length > 0 && this.#model.info.knowsTools;
-    return isTaught ? { tools: this.tools } : {};
-  }
-
-  #chatMessages(messages: readonly Said[]): ChatMessage[] {
-    return templateMessages(merged(messages), this.tools, this.#model.info.knowsTools);
+  #conversation(messages: readonly Said[], addGenerationPrompt: boolean): Conversation {
+    const tools = this.tools.length > 0 ? this.tools : undefined;
+    const options = { tools, addGenerationPrompt };
+    const given = conversationOf(merged(messages) as ChatMessage[], options);
+    return { ...given, isRequest: true };
   }
 }
 

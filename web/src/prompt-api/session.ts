@@ -1,7 +1,6 @@
 import type { Kinglet } from '../kinglet.ts';
 import { jsonOf } from '../options.ts';
-import { present } from '../openai/sampling.ts';
-import { controllerOf, randomName } from '../openai/answers.ts';
+import { controllerOf } from '../openai/answer-stream.ts';
 import type { FunctionCall } from '../openai/types.ts';
 import type { Session } from '../session.ts';
 import { abortable } from './abortable.ts';
@@ -255,7 +254,7 @@ export class PromptSession extends EventTarget {
         if (call) call.function.arguments += more;
         else {
           const made = { name: name ?? '', arguments: more };
-          calls.push({ id: randomName(9), type: 'function', function: made });
+          calls.push({ id: newCallId(), type: 'function', function: made });
         }
       }
     }
@@ -321,7 +320,7 @@ export class PromptSession extends EventTarget {
     const tokens = await this.#tokens(messages);
     if (tokens && tokens.length > 0) {
       const nKept = await session.keepPrefix(tokens);
-      await session.decode(tokens.slice(nKept), present({ signal }));
+      await session.decode(tokens.slice(nKept), { signal });
     }
     this.#usage = tokens?.length ?? (await this.#count(messages));
   }
@@ -347,4 +346,9 @@ function told({ messages, prefix }: ReadPrompt, { instruction }: Constraint): Re
     i === last ? { ...message, content: `${message.content}\n\n${instruction}` } : message,
   );
   return { messages: said, prefix };
+}
+
+/** Mistral's template requires ids of nine letters and digits. */
+function newCallId(): string {
+  return crypto.randomUUID().replaceAll('-', '').slice(0, 9);
 }

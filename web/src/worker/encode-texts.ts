@@ -78,6 +78,31 @@ export async function scoreTexts(
   return Float32Array.from(scores);
 }
 
+/** Returns the vector of each text, not scaled; with the pooling "rank" its scores. */
+export async function encodeTokens(
+  model: EngineModel,
+  texts: readonly Int32Array[],
+  pooling: string,
+  work: EncodingWork,
+): Promise<Float32Array[]> {
+  const rows: Float32Array[] = [];
+  const { embeddingSize } = model.info();
+  await encode(
+    model,
+    texts,
+    (tokens) => tokens,
+    work,
+    (encoder, i) => {
+      const row =
+        pooling === 'rank'
+          ? encoder.scores(i)
+          : encoder.embedding(i, pooling, embeddingSize, false);
+      rows.push(unwrap(row));
+    },
+  );
+  return rows;
+}
+
 /** Returns the file's pooling, or the mean if a model for text has none. */
 function poolingOf({ purpose, pooling, architecture }: EngineModelInfo): string {
   if (purpose === 'ranking') {

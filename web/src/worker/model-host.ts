@@ -13,6 +13,7 @@ import type {
   WorkerMessage,
 } from '../protocol.ts';
 import type { KvPages, LoadProgress, ModelInfo, SessionInfo } from '../types.ts';
+import { answerRequest } from './answer-request.ts';
 import { appendTokens } from './append-tokens.ts';
 import { embedTexts, scoreTexts } from './encode-texts.ts';
 import type { EncodingWork } from './encode-texts.ts';
@@ -94,6 +95,10 @@ export class ModelHost {
       case 'generate':
         this.#wanted.add(message.id);
         this.#enqueue(message, (session) => this.#generate(session, message));
+        break;
+      case 'ask':
+        this.#wanted.add(message.id);
+        void this.#answer(message.id, () => this.#ask(message));
         break;
       case 'decode':
         this.#wanted.add(message.id);
@@ -183,8 +188,7 @@ export class ModelHost {
   ): void {
     const session = this.#sessions.get(sessionId);
     const run = () => this.#answer(id, () => work(this.#open(session)));
-    if (session) session.tail = session.tail.then(run);
-    else void run();
+    void (session ? inTurn(session, run) : run());
   }
 
   /**
@@ -270,10 +274,11 @@ export class ModelHost {
       },
     });
     const templates = templatesOf(model, options.chatTemplate);
-    const chat = new ChatLayout(running.engine, templates);
+    const api = model.newApi(model.info().name, options.chatTemplate ?? '');
+    const chat = new ChatLayout(api, templates);
     const pictures = this.#pictureReading(id, running, model, options, onReaderProgress);
-    this.#loaded = { engine: running.engine, model, chat, pictures };
-    if (options.chatTemplate !== undefined) chat.check();
+    this.#loaded = { engine: running.engine, model, api, chat, pictures };
+    if (options.chatTemplate !== undefined) unwrap(api.check());
     const images = options.mmproj && (await pictures.open({ id, isWanted: () => true }));
     const { hasWeights, purpose, contextLength } = model.info();
     const nCtx = options.nCtx ?? defaultNCtx(contextLength);
@@ -375,6 +380,27 @@ export class ModelHost {
     return { type: 'generated', id, result };
   }
 
+  /** Reads the request at once; an answer in text waits for the session's earlier requests. */
+  async #ask({ id, session: sessionId, request }: Message<'ask'>): Promise<WorkerMessage> {
+    if (request.method === 'POST') this.#withWeights();
+    const loaded = this.#ready();
+    const session = this.#sessions.get(sessionId);
+    const nCtx = session?.engine.nCtx() ?? loaded.model.info().contextLength;
+    const answer = await answerRequest({
+      ...{ ...loaded, id, request, nCtx },
+      isWanted: () => this.#wanted.has(id),
+      inTurn: (work) =>
+        inTurn(this.#open(session), () => {
+          const open = this.#open(session);
+          return work(open.engine, () => this.#isWanted(open, id));
+        }),
+      onEvents: (events) => {
+        this.#environment.post({ type: 'events', id, events });
+      },
+    });
+    return { type: 'answered', id, ...answer };
+  }
+
   #isWanted(session: HostedSession, id: number): boolean {
     this.#open(session);
     return this.#wanted.has(id);
@@ -408,6 +434,14 @@ export class ModelHost {
   }
 }
 
+/** Does the work after all that the session has to do so far. */
+function inTurn<T>(session: HostedSession, work: () => Promise<T>): Promise<T> {
+  const done = session.tail.then(work);
+  const ignore = () => undefined;
+  session.tail = done.then(ignore, ignore);
+  return done;
+}
+
 /** Returns an empty session for models that do not generate text. */
 function noSession(kv: KvKinds): SessionInfo {
   return { nCtx: 0, kv, memory: { kvBytes: 0, recurrentBytes: 0, scratchBytes: 0 } };
@@ -435,10 +469,10 @@ function cancelWord(engine: EngineModule): CancelWord | undefined {
 
 /** `own`: the template to use instead of the file's. */
 function templatesOf(model: EngineModel, own: string | undefined): Templates {
-  const { chatTemplate, toolChatTemplate, bosToken, eosToken } = model.info();
+  const { chatTemplate, toolChatTemplate } = model.info();
   return own === undefined
-    ? { chatTemplate, toolChatTemplate, bosToken, eosToken }
-    : { chatTemplate: own, toolChatTemplate: '', bosToken, eosToken };
+    ? { chatTemplate, toolChatTemplate }
+    : { chatTemplate: own, toolChatTemplate: '' };
 }
 
 function describe(

@@ -1,6 +1,7 @@
 // Runs a generation in the worker: steps of the engine, pieces for the page, and measured times.
 import type {
   EngineAnswer,
+  EngineApi,
   EngineDelta,
   EngineModel,
   EngineModule,
@@ -37,6 +38,7 @@ interface ReadPrompt extends PromptTokens {
 export interface LoadedModel {
   engine: EngineModule;
   model: EngineModel;
+  api: EngineApi;
   chat: ChatLayout;
   pictures: PictureReading;
 }
@@ -191,12 +193,7 @@ function textOfPrefix(model: EngineModel, prefix: PostedPrompt['prefix'] = ''): 
 }
 
 function newAnswer(
-  {
-    model,
-    chat,
-    prompt: { tools, mustCall, maxThinkingTokens = -1, prefix },
-    options,
-  }: GenerationRun,
+  { model, chat, prompt: { tools, maxThinkingTokens = -1, prefix }, options }: GenerationRun,
   { content }: ReadPrompt,
 ): EngineAnswer {
   const { grammar, jsonSchema: schema, indent } = options;
@@ -204,8 +201,6 @@ function newAnswer(
     model.newAnswer({
       ...{ tools: tools ?? '', grammar, schema, indent, maxThinkingTokens },
       chatTemplate: tools === undefined ? '' : chat.template(tools !== '[]'),
-      mustCall: mustCall !== undefined,
-      mayCallSeveral: mustCall === 'several',
       prompt: templateEnd(content),
       prefix: textOfPrefix(model, prefix),
       isDivided: tools !== undefined,

@@ -1,0 +1,82 @@
+#include "chat/chat_layout.h"
+
+#include <string>
+#include <utility>
+
+#include "text/chat_keys.h"
+
+namespace kinglet {
+namespace {
+
+std::string_view metadata(const GgufHeader& header, const char* key) {
+  const auto found = header.get_string(key, "");
+  return found.ok() ? found.value() : std::string_view();
+}
+
+// The source of the file's template. With tools, the file's template for tools if it has one.
+std::string_view template_source(const GgufHeader& header, bool with_tools) {
+  const std::string_view source = with_tools ? metadata(header, kToolTemplateKey) : "";
+  return source.empty() ? metadata(header, kChatTemplateKey) : source;
+}
+
+// Converts the messages' texts to lists of parts, as OpenAI's API has them.
+Json with_parts(Json variables) {
+  Json* messages = variables.find("messages");
+  if (messages == nullptr || !messages->is_array()) return variables;
+  for (Json& message : messages->as_array()) {
+    Json* content = message.find("content");
+    if (content == nullptr || !content->is_string()) continue;
+    *content = Json::array({Json{{"type", "text"}, {"text", std::move(*content)}}});
+  }
+  return variables;
+}
+
+Result<ChatText> render(const ChatTemplate& program, const Json& variables) {
+  KINGLET_ASSIGN(jinja::Dict given, chat_variables(variables));
+  return program.render(std::move(given), jinja::local_time());
+}
+
+bool reads_only_parts(const ChatTemplate& program) {
+  constexpr std::string_view kMark = "any text";
+  const Json variables = {{"messages", Json::array({{{"role", "user"}, {"content", kMark}}})},
+                          {"add_generation_prompt", true}};
+  const auto says_it = [&](const Json& given) {
+    const auto text = render(program, given);
+    return text.ok() && text.value().text.find(kMark) != std::string::npos;
+  };
+  return !says_it(variables) && says_it(with_parts(variables));
+}
+
+}  // namespace
+
+ChatLayout::Side ChatLayout::make_side(Result<ChatTemplate> program, std::string_view source) {
+  const bool reads_parts = program.ok() && reads_only_parts(program.value());
+  return {std::move(program), find_answer_format(source), reads_parts};
+}
+
+ChatLayout::Side ChatLayout::side_of(const GgufHeader& header, const Vocabulary& vocabulary,
+                                     std::string_view own_template, bool with_tools) {
+  if (!own_template.empty()) {
+    return make_side(ChatTemplate::parse(own_template, vocabulary), own_template);
+  }
+  return make_side(ChatTemplate::from_gguf(header, vocabulary, with_tools),
+                   template_source(header, with_tools));
+}
+
+ChatLayout::ChatLayout(const GgufHeader& header, const Vocabulary& vocabulary,
+                       std::string_view own_template)
+    : usual_(side_of(header, vocabulary, own_template, false)),
+      with_tools_(side_of(header, vocabulary, own_template, true)) {}
+
+Status ChatLayout::check() const {
+  if (usual_.program.ok()) return {};
+  return usual_.program.error();
+}
+
+Result<ChatText> ChatLayout::lay_out(const Json& variables, bool has_tools) const {
+  const Side& chosen = side(has_tools);
+  if (!chosen.program.ok()) return chosen.program.error();
+  return render(chosen.program.value(), chosen.reads_parts ? with_parts(variables) : variables);
+}
+
+}  // namespace kinglet

@@ -1,0 +1,53 @@
+// Lays out conversations with a model's chat templates.
+#pragma once
+
+#include <string_view>
+
+#include "base/result.h"
+#include "gguf/header.h"
+#include "json/json.h"
+#include "text/answer/answer_format.h"
+#include "text/chat_template.h"
+#include "text/vocabulary.h"
+
+namespace kinglet {
+
+// Does not change after construction: may be used on any thread.
+class ChatLayout {
+ public:
+  // `own_template` is used instead of the file's templates, unless it is empty.
+  ChatLayout(const GgufHeader& header, const Vocabulary& vocabulary,
+             std::string_view own_template = {});
+
+  // Fails if conversations cannot be laid out: missing_metadata (the file has no template) or
+  // unsupported_feature (the template cannot be read).
+  Status check() const;
+
+  // Whether the template describes tools to the model.
+  bool knows_tools() const { return with_tools_.format.knows_tools; }
+
+  // The format of answers to a conversation with or without tools.
+  const AnswerFormat& answer_format(bool has_tools) const { return side(has_tools).format; }
+
+  // Renders a conversation as text. `variables` are those of chat_variables(). If the template
+  // needs the content of messages as a list of parts, texts are converted to it. Errors: those of
+  // check(), chat_variables() and ChatTemplate::render().
+  Result<ChatText> lay_out(const Json& variables, bool has_tools) const;
+
+ private:
+  struct Side {
+    Result<ChatTemplate> program;
+    AnswerFormat format;
+    bool reads_parts = false;  // the template leaves out messages whose content is a text
+  };
+
+  static Side make_side(Result<ChatTemplate> program, std::string_view source);
+  static Side side_of(const GgufHeader& header, const Vocabulary& vocabulary,
+                      std::string_view own_template, bool with_tools);
+  const Side& side(bool has_tools) const { return has_tools ? with_tools_ : usual_; }
+
+  Side usual_;
+  Side with_tools_;
+};
+
+}  // namespace kinglet

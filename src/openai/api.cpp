@@ -1,0 +1,115 @@
+#include "openai/api.h"
+
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include "base/format.h"
+#include "base/in_quotes.h"
+#include "openai/answer_writer.h"
+#include "openai/encoding_request.h"
+#include "openai/response_request.h"
+#include "openai/response_writer.h"
+
+namespace kinglet::openai {
+namespace {
+
+// The most members of an object in a request.
+constexpr size_t kMostMembers = 1024;
+
+// What a reader of requests needs.
+struct Reading {
+  const Json& body;
+  const ServedModel& model;
+  const Look& look;
+  const Patience& patience;
+};
+
+template <class Writer, class Request>
+ApiResult<Asked> text_answer(ApiResult<Request> read, const ServedModel& model) {
+  if (!read.ok()) return std::move(read.error());
+  const auto request = std::make_shared<const Request>(std::move(read.value()));
+  return Asked(TextAnswer(request, std::make_unique<Writer>(*request, model.tokenizer())));
+}
+
+ApiResult<Asked> ask_chat(const Reading& given) {
+  return text_answer<ChatWriter>(
+      read_chat_request(given.body, given.model, given.look, given.patience), given.model);
+}
+
+ApiResult<Asked> ask_completion(const Reading& given) {
+  return text_answer<CompletionWriter>(read_completion_request(given.body, given.model),
+                                       given.model);
+}
+
+ApiResult<Asked> ask_response(const Reading& given) {
+  return text_answer<ResponseWriter>(
+      read_response_request(given.body, given.model, given.look, given.patience), given.model);
+}
+
+// OpenAI's answer to POST /v1/responses/input_tokens.
+ApiResult<Asked> told(const ApiResult<size_t>& n_tokens) {
+  if (!n_tokens.ok()) return n_tokens.error();
+  return Asked(Json{{"object", "response.input_tokens"}, {"input_tokens", n_tokens.value()}});
+}
+
+ApiResult<Asked> count_chat(const Reading& given) {
+  return told(count_chat_tokens(given.body, given.model, given.look, given.patience));
+}
+
+ApiResult<Asked> count_response(const Reading& given) {
+  return told(count_response_tokens(given.body, given.model, given.look, given.patience));
+}
+
+ApiResult<Asked> ask_embeddings(const Reading& given) {
+  KINGLET_ASSIGN(EmbeddingRequest request,
+                 read_embedding_request(given.body, given.model, given.patience));
+  EncodingWork work{request.texts, request.pooling, {}};
+  work.answer = [request = std::move(request)](Rows rows) {
+    return embedding_answer(request, std::move(rows));
+  };
+  return Asked(std::move(work));
+}
+
+ApiResult<Asked> ask_rerank(const Reading& given) {
+  KINGLET_ASSIGN(RerankRequest request,
+                 read_rerank_request(given.body, given.model, given.patience));
+  EncodingWork work{request.texts, Pooling::rank, {}};
+  work.answer = [request = std::move(request)](const Rows& rows) {
+    return rerank_answer(request, rows);
+  };
+  return Asked(std::move(work));
+}
+
+using Reader = ApiResult<Asked> (*)(const Reading&);
+
+// In the order of kEndpoints.
+constexpr Reader kReaders[] = {ask_chat,       count_chat,     ask_completion, ask_response,
+                               count_response, ask_embeddings, ask_rerank};
+static_assert(std::size(kReaders) == std::size(kEndpoints));
+
+}  // namespace
+
+ApiResult<Json> read_body(std::string_view text) {
+  auto body = parse_json(text, {.members = kMostMembers});
+  if (!body.ok()) return invalid(body.error().message);
+  if (!body.value().is_object()) return invalid("the body is not a JSON object");
+  return std::move(body.value());
+}
+
+ApiError nothing_at(const std::string& method, const std::string& path) {
+  return {.status = 404,
+          .message = cat("there is nothing at ", method, " ", in_quotes(path)),
+          .code = "unknown_url"};
+}
+
+ApiResult<Asked> read_request(std::string_view endpoint, const Json& body, const ServedModel& model,
+                              const Look& look, const Patience& patience) {
+  for (size_t i = 0; i < std::size(kEndpoints); ++i) {
+    if (kEndpoints[i] == endpoint) return kReaders[i]({body, model, look, patience});
+  }
+  return nothing_at("POST", std::string(endpoint));
+}
+
+}  // namespace kinglet::openai

@@ -1,0 +1,51 @@
+// OpenAI's API without a network: from a request's path and body to what answers it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "json/json.h"
+#include "model/pooling.h"
+#include "openai/api_error.h"
+#include "openai/encoding_answer.h"
+#include "openai/generation_request.h"
+#include "openai/patience.h"
+#include "openai/served_model.h"
+#include "openai/text_answer.h"
+
+namespace kinglet::openai {
+
+// The paths that are asked by POST, without "/v1".
+constexpr std::string_view kEndpoints[] = {"/chat/completions",
+                                           "/chat/completions/input_tokens",
+                                           "/completions",
+                                           "/responses",
+                                           "/responses/input_tokens",
+                                           "/embeddings",
+                                           "/rerank"};
+
+// Texts whose vectors or scores are needed.
+struct EncodingWork {
+  std::vector<std::vector<TokenId>> texts;
+  Pooling pooling;                   // Pooling::rank: scores
+  std::function<Json(Rows)> answer;  // makes the whole answer
+};
+
+// A whole answer, or what must be computed for it.
+using Asked = std::variant<Json, TextAnswer, EncodingWork>;
+
+// Reads the body of a request: the text of a JSON object.
+ApiResult<Json> read_body(std::string_view text);
+
+// The error for an address where nothing is.
+ApiError nothing_at(const std::string& method, const std::string& path);
+
+// Reads a request to one of kEndpoints.
+ApiResult<Asked> read_request(std::string_view endpoint, const Json& body, const ServedModel& model,
+                              const Look& look, const Patience& patience = endless_patience);
+
+}  // namespace kinglet::openai

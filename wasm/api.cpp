@@ -1,0 +1,248 @@
+#include "wasm/api.h"
+
+#include <emscripten/bind.h>
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/format.h"
+#include "base/in_quotes.h"
+#include "base/percent.h"
+#include "json/json.h"
+#include "model/pooling.h"
+#include "openai/messages.h"
+
+namespace kinglet {
+namespace {
+
+using openai::ApiError;
+using openai::ApiResult;
+using openai::Asked;
+using openai::EncodingWork;
+using openai::PictureParts;
+using openai::ServedModel;
+using openai::TextAnswer;
+
+// `event`: the error in a stream.
+val refused(const ApiError& error, const std::string& event = "") {
+  val fields = val::object();
+  set(fields, "status", error.status);
+  set(fields, "body", openai::to_json(error));
+  set(fields, "event", event);
+  val result = val::object();
+  set(result, "refusal", fields);
+  return result;
+}
+
+// Any address works that ends as the API's paths do.
+std::string_view endpoint_at_end(std::string_view path) {
+  std::string_view found;
+  for (const std::string_view endpoint : openai::kEndpoints) {
+    if (path.ends_with(endpoint) && endpoint.size() > found.size()) found = endpoint;
+  }
+  return found;
+}
+
+// Answers GET …/models and …/models/NAME; nullopt for other addresses.
+std::optional<Json> describe(std::string_view path, const ServedModel& model) {
+  constexpr std::string_view kModels = "/models";
+  if (path.ends_with(kModels)) return model.list();
+  constexpr std::string_view kOne = "/models/";
+  const size_t at = path.find(kOne);
+  if (at == path.npos) return std::nullopt;
+  const auto name = percent_decoded(path.substr(at + kOne.size()));
+  return name ? std::optional(model.described_as(*name)) : std::nullopt;
+}
+
+PictureParts to_parts(const val& list) {
+  std::vector<ImagePart> parts;
+  for (uint32_t i = 0; i < length(list); ++i) {
+    const val fields = list[i];
+    ImagePart part{text(get(fields, "text")), {}};
+    if (number(fields, "nRows") > 0) part.image = *to_image(fields);
+    parts.push_back(std::move(part));
+  }
+  return std::make_shared<const std::vector<ImagePart>>(std::move(parts));
+}
+
+// The texts of the template and of the messages in turn; the first is the template's.
+val texts_of(const ChatText& chat) {
+  val texts = val::array();
+  size_t at = 0;
+  const auto add = [&](size_t end) {
+    texts.call<void>("push", chat.text.substr(at, end - at));
+    at = end;
+  };
+  for (const TextRange& said : chat.said) {
+    add(said.begin);
+    add(said.end);
+  }
+  if (at < chat.text.size()) add(chat.text.size());
+  return texts;
+}
+
+}  // namespace
+
+// --- EngineRequest
+// --------------------------------------------------------------------------------
+
+val EngineRequest::pictures() const {
+  val urls = val::array();
+  for (const std::string& url : pictures_) urls.call<void>("push", url);
+  return urls;
+}
+
+std::string EngineRequest::answer() const {
+  if (const auto* whole = std::get_if<Json>(&asked_)) return print(*whole);
+  return text() != nullptr && is_done() ? print(text()->writer().whole()) : "";
+}
+
+val EngineRequest::texts() const {
+  val texts = val::array();
+  const auto* work = std::get_if<EncodingWork>(&asked_);
+  if (work == nullptr) return texts;
+  for (const auto& tokens : work->texts) texts.call<void>("push", to_js_ids(tokens));
+  return texts;
+}
+
+std::string EngineRequest::pooling() const {
+  const auto* work = std::get_if<EncodingWork>(&asked_);
+  return work == nullptr ? "" : std::string(pooling_name(work->pooling));
+}
+
+std::string EngineRequest::answer_with(const val& rows) const {
+  openai::Rows given;
+  for (uint32_t i = 0; i < length(rows); ++i) {
+    given.push_back(emscripten::convertJSArrayToNumberVector<float>(rows[i]));
+  }
+  return print(std::get<EncodingWork>(asked_).answer(std::move(given)));
+}
+
+bool EngineRequest::is_stream() const { return text() != nullptr && text()->is_stream(); }
+
+bool EngineRequest::is_done() const { return text() == nullptr || text()->is_done(); }
+
+val EngineRequest::begin_choice(EngineSession& session, double id) {
+  std::vector<Json> chunks;
+  openai::ChoiceWork work = text()->begin_choice(chunks);
+  work.options.cancellation = to_cancellation(id);
+  const auto n_cached = session.begin_generation(work.prompt.tokens, work.options);
+  if (!n_cached.ok()) return refusal(n_cached.error());
+  n_cached_ = n_cached.value();
+  return success(val(events(chunks)));
+}
+
+val EngineRequest::step(EngineSession& session, double max_batch) {
+  const auto step = session.next_step(max_batch);
+  if (!step.ok()) return refusal(step.error());
+  const GenerationStep& done = step.value();
+  const bool is_news = done.is_last() || done.token != kNoToken || !done.text.empty();
+  std::vector<Json> chunks;
+  if (is_news) text()->read(done, n_cached_, chunks);
+  val fields = val::object();
+  set(fields, "nComputed", done.n_computed);
+  set(fields, "isPrompt", !is_news);
+  set(fields, "isLast", done.is_last());
+  set(fields, "events", events(chunks));
+  return success(fields);
+}
+
+std::string EngineRequest::last_events() const {
+  return is_stream() ? text()->writer().last_events() : "";
+}
+
+std::string EngineRequest::events(const std::vector<Json>& chunks) const {
+  std::string events;
+  if (!is_stream()) return events;
+  for (const Json& chunk : chunks) events += text()->writer().event(chunk);
+  return events;
+}
+
+val EngineRequest::refusal(const Error& error) const {
+  const ApiError told = openai::api_error(error);
+  return refused(told, text()->writer().error_event(told));
+}
+
+// --- EngineApi
+// ------------------------------------------------------------------------------------
+
+EngineApi::EngineApi(std::shared_ptr<const LanguageModel> loaded, std::string name,
+                     const std::string& chat_template)
+    : loaded_(std::move(loaded)),
+      name_(std::move(name)),
+      layout_(loaded_->model.header(), loaded_->tokenizer->vocabulary(), chat_template) {
+  recommended_sampling(loaded_->model.header()).apply_to(sampling_);
+}
+
+val EngineApi::lay_out(const std::string& variables, bool has_tools, bool is_request) const {
+  auto parsed = parse_json(variables);
+  if (!parsed.ok()) return failure(parsed.error());
+  Json given = std::move(parsed.value());
+  if (is_request) {
+    const Json tools = given["tools"].is_array() ? given["tools"] : Json::array();
+    auto messages = openai::template_messages(given["messages"], tools, layout_.knows_tools());
+    if (!messages.ok()) return failure({ErrorCode::invalid_argument, messages.error().message});
+    given["messages"] = std::move(messages.value());
+    has_tools = has_tools && layout_.knows_tools();
+    if (!has_tools) given.erase("tools");
+  }
+  const auto laid_out = layout_.lay_out(given, has_tools);
+  return laid_out.ok() ? success(texts_of(laid_out.value())) : failure(laid_out.error());
+}
+
+val EngineApi::read(const val& request) const {
+  const ServedModel model(*loaded_, layout_,
+                          {.name = name_,
+                           .n_ctx = from_number<uint32_t>(number(request, "nCtx")),
+                           .sampling = sampling_,
+                           .trusts_content = number(request, "trustContent") != 0});
+  const val pictures = get(request, "pictures");
+  std::vector<std::string> missing;
+  uint32_t n_seen = 0;
+  const openai::Look look = [&](const std::string& url) -> ApiResult<PictureParts> {
+    if (n_seen < length(pictures)) return to_parts(pictures[n_seen++]);
+    missing.push_back(url);
+    return std::make_shared<const std::vector<ImagePart>>();
+  };
+  const auto asked = [&]() -> ApiResult<Asked> {
+    const std::string method = text(get(request, "method"));
+    const std::string path = text(get(request, "path"));
+    const std::string_view endpoint = endpoint_at_end(path);
+    if (method == "POST" && !endpoint.empty()) {
+      KINGLET_ASSIGN(const Json body, openai::read_body(text(get(request, "body"))));
+      return openai::read_request(endpoint, body, model, look);
+    }
+    auto described = method == "GET" ? describe(path, model) : std::nullopt;
+    if (described) return Asked(std::move(*described));
+    return openai::nothing_at(method, path);
+  };
+  auto read = asked();
+  if (!read.ok()) return refused(read.error());
+  return success(
+      val(std::make_shared<EngineRequest>(loaded_, std::move(read.value()), std::move(missing))));
+}
+
+EMSCRIPTEN_BINDINGS(kinglet_api) {
+  using namespace emscripten;
+
+  class_<EngineRequest>("EngineRequest")
+      .smart_ptr<std::shared_ptr<EngineRequest>>("EngineRequest")
+      .function("pictures", &EngineRequest::pictures)
+      .function("answer", &EngineRequest::answer)
+      .function("texts", &EngineRequest::texts)
+      .function("pooling", &EngineRequest::pooling)
+      .function("answerWith", &EngineRequest::answer_with)
+      .function("isStream", &EngineRequest::is_stream)
+      .function("isDone", &EngineRequest::is_done)
+      .function("beginChoice", &EngineRequest::begin_choice)
+      .function("step", &EngineRequest::step)
+      .function("lastEvents", &EngineRequest::last_events);
+  class_<EngineApi>("EngineApi")
+      .smart_ptr<std::shared_ptr<EngineApi>>("EngineApi")
+      .function("check", &EngineApi::check)
+      .function("layOut", &EngineApi::lay_out)
+      .function("read", &EngineApi::read);
+}
+
+}  // namespace kinglet

@@ -1,0 +1,69 @@
+import type { PostedRequest } from './protocol.ts';
+import type { WorkerClient } from './worker-client.ts';
+
+/** A whole answer in JSON, or the server-sent events of a stream, of which each text has whole ones. */
+export type ApiAnswer =
+  { status: number; body: string; events?: undefined } | { events: ReadableStream<string> };
+
+/**
+ * Answers a request of OpenAI's API in a session. Cancelling the stream ends the work. Rejects, or
+ * ends the stream, with the signal's reason or a KingletError that is not the request's fault.
+ */
+export function ask(
+  client: WorkerClient,
+  session: number,
+  request: PostedRequest,
+  signal: AbortSignal | undefined,
+): Promise<ApiAnswer> {
+  signal?.throwIfAborted();
+  return new Promise((resolve, reject) => {
+    let stream: ReadableStreamDefaultController<string> | undefined;
+    let isOver = false;
+    const onAbort = () => {
+      client.cancel(id);
+      fail(signal?.reason);
+    };
+    const end = () => {
+      isOver = true;
+      signal?.removeEventListener('abort', onAbort);
+    };
+    const fail = (reason: unknown) => {
+      if (isOver) return;
+      end();
+      if (stream) stream.error(reason);
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- of a signal
+      else reject(reason);
+    };
+    const open = () => {
+      const events = new ReadableStream<string>({
+        start: (controller) => {
+          stream = controller;
+        },
+        cancel: () => {
+          end();
+          client.cancel(id);
+        },
+      });
+      resolve({ events });
+    };
+    let id = 0;
+    id = client.request(
+      { type: 'ask', session, request },
+      {
+        onAnswer: (answer) => {
+          if (isOver) return;
+          if (answer.type === 'events') {
+            if (!stream) open();
+            stream?.enqueue(answer.events);
+          } else if (answer.type === 'answered') {
+            end();
+            if (stream) stream.close();
+            else resolve({ status: answer.status, body: answer.body });
+          }
+        },
+        onError: fail,
+      },
+    );
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}

@@ -1,0 +1,70 @@
+import { KingletError } from '../errors.ts';
+import type { KingletErrorCode } from '../errors.ts';
+import type { RequestOptions } from './types.ts';
+
+/** An answer that arrives in parts. Leaving the loop or aborting the controller ends the answer. */
+export class AnswerStream<Chunk> implements AsyncIterable<Chunk> {
+  readonly controller: AbortController;
+  readonly #chunks: AsyncGenerator<Chunk, void, void>;
+
+  /** @internal `events`: server-sent events; each text has whole ones. */
+  constructor(controller: AbortController, events: ReadableStream<string>) {
+    this.controller = controller;
+    this.#chunks = chunksOf<Chunk>(events);
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<Chunk, void, void> {
+    return this.#chunks;
+  }
+}
+
+/** Returns a controller that the caller's signal also aborts. */
+export function controllerOf({ signal }: RequestOptions): AbortController {
+  const controller = new AbortController();
+  const abort = () => {
+    controller.abort(signal?.reason);
+  };
+  if (signal?.aborted) abort();
+  else signal?.addEventListener('abort', abort, { once: true });
+  return controller;
+}
+
+/** The error that the engine describes as OpenAI's API does. */
+export interface ToldError {
+  error: { message: string; code: string | null };
+}
+
+export function errorOf({ error: { message, code } }: ToldError): KingletError {
+  const known = code === 'context_length_exceeded' ? 'prompt_too_long' : code;
+  return new KingletError((known ?? 'invalid_argument') as KingletErrorCode, message);
+}
+
+async function* chunksOf<Chunk>(events: ReadableStream<string>): AsyncGenerator<Chunk, void, void> {
+  const reader = events.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      for (const data of dataOf(value)) {
+        if (data === '[DONE]') return;
+        const chunk = JSON.parse(data) as Chunk | ToldError;
+        if (isError(chunk)) throw errorOf(chunk);
+        yield chunk;
+      }
+    }
+  } finally {
+    await reader.cancel();
+  }
+}
+
+function dataOf(events: string): string[] {
+  const mark = 'data: ';
+  return events
+    .split('\n')
+    .filter((line) => line.startsWith(mark))
+    .map((line) => line.slice(mark.length));
+}
+
+function isError(chunk: unknown): chunk is ToldError {
+  return typeof chunk === 'object' && chunk !== null && 'error' in chunk;
+}
