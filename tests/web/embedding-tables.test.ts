@@ -190,11 +190,14 @@ describe('in Chromium', () => {
     server.files.set(path, { bytes, etag: '"1"', faults: [{ byte: 2_200_000, kind: 'stall' }] });
     const aborted = await loadInPage(page, path, { ...onDemand, cache: true, abortAt: 2_200_000 });
     expect(aborted.code).toBe('AbortError');
-    const outcome = await vi.waitFor(async () => {
-      const again = await loadInPage(page, path, { ...onDemand, cache: true });
-      expect(again.phases).toEqual(['cache', 'download', 'prepare']);
-      return again;
-    });
+    const outcome = await vi.waitFor(
+      async () => {
+        const again = await loadInPage(page, path, { ...onDemand, cache: true });
+        expect(again.phases).toEqual(['cache', 'download', 'prepare']);
+        return again;
+      },
+      { timeout: 20_000 },
+    );
     expect(outcome).toMatchObject({ text: story, warnings: [] });
     expect(outcome.info!.memory.storedBytes).toBe(tableBytes);
   });
