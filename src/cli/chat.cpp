@@ -233,7 +233,7 @@ Status prompt(const PromptOptions& options) {
     messages.push_back({role, std::string(content)});
     role = role == ChatRole::user ? ChatRole::assistant : ChatRole::user;
   }
-  const ::kinglet::ChatOptions layout = {.thinking = options.thinking, .now = jinja::local_time()};
+  const RenderOptions layout = {.thinking = options.thinking, .now = jinja::local_time()};
   KINGLET_ASSIGN(const ChatText laid_out, format.chat_template.render(messages, layout));
   std::fwrite(laid_out.text.data(), 1, laid_out.text.size(), stdout);
   return {};

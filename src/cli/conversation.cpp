@@ -106,7 +106,7 @@ Status Conversation::answer(std::string_view message,
 Result<std::string> Conversation::stream_answer(const AnswerListener& listener,
                                                 const Cancellation& cancellation) {
   const auto start = std::chrono::steady_clock::now();
-  const ::kinglet::ChatOptions layout = {.thinking = options_.thinking, .now = jinja::local_time()};
+  const RenderOptions layout = {.thinking = options_.thinking, .now = jinja::local_time()};
   KINGLET_ASSIGN(ChatText laid_out, format_.chat_template.render(messages_, layout));
   if (options_.trust_content) laid_out.said.clear();
   KINGLET_ASSIGN(

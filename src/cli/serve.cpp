@@ -63,7 +63,7 @@ Status serve(const ServeOptions& options) {
     KINGLET_TRY(check_makes_text(model.config()));
     KINGLET_ASSIGN(reader, PictureReader::open(options.mmproj, options.run.model, *run));
   }
-  server::ServeOptions served;
+  server::ServerOptions served;
   served.name = model_name(options, model.header());
   if (!options.chat_template.empty()) {
     KINGLET_ASSIGN(served.chat_template, read_text_file(options.chat_template));

@@ -259,8 +259,8 @@ struct KernelSet {
   float (*quantize_query)(const float* values, size_t head_dim, size_t stride, KvKind kind,
                           int16_t* codes);
 
-  // Whether score() of many rows is faster with transposed Queries. That adds numbers in another
-  // order, so a given row must use it always or never.
+  // Whether score() of many rows is faster with transposed queries (see Queries::transposed). The
+  // sums are then rounded differently, so all scores of a row must be computed in the same way.
   bool reads_transposed = false;
 
   // Indexed by KvKind; see attention_kernels().

@@ -1,5 +1,5 @@
-// Matrix multiplication of several tokens over a vector type V (see vector_kernels.h) that
-// multiplies words of 16 bits at least as fast as bytes.
+// Matrix multiplication for several tokens, for vector types V (see vector_kernels.h) that multiply
+// 16-bit words at least as fast as bytes.
 //
 // A panel is a part of a matrix whose weights are unpacked once for all tokens. They are whole
 // numbers in words, in the order in which the innermost loop reads them, so this loop only loads,

@@ -17,8 +17,9 @@ constexpr uint32_t kWindowPage = 64;
 // back. KvCache::drop() needs at least a page of them, as it moves rows to whole pages.
 constexpr uint32_t kWindowSpare = 64;
 
-// Bytes for the places other than the end that a sequence can go back to: the place where a call
-// began, and checkpoints. Then the least and the most windows that this may be.
+// A sequence can be cut at its checkpoints, and where the current call began. Each such place keeps
+// the rows of a window. This is the most bytes for all of them, and the fewest and the most windows
+// that are kept, whatever their size.
 constexpr uint64_t kWindowBudget = uint64_t{32} << 20;
 constexpr uint32_t kFewestKeptWindows = 2;
 constexpr uint32_t kMostKeptWindows = 8;

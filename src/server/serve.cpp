@@ -30,7 +30,7 @@ void wait_for_answers(const StopSignals& signals, const Metrics& metrics) {
 
 }  // namespace
 
-Status serve(const LanguageModel& loaded, ThreadPool& pool, const ServeOptions& options) {
+Status serve(const LanguageModel& loaded, ThreadPool& pool, const ServerOptions& options) {
   const auto signals = take_stop_signals();
   Metrics metrics;
   const ChatLayout layout(loaded.model.header(), loaded.tokenizer->vocabulary(),

@@ -13,7 +13,7 @@
 
 namespace kinglet::server {
 
-struct ServeOptions {
+struct ServerOptions {
   std::string name;           // of the model
   std::string chat_template;  // used in place of the file's; "": none
   SamplerOptions sampling;
@@ -24,6 +24,6 @@ struct ServeOptions {
 // Serves until SIGINT or SIGTERM. Then returns when the requests that were begun have ended; those
 // that take too long are cut, and a second signal cuts them at once. Errors: io (the port is
 // taken); those of Scheduler::create.
-Status serve(const LanguageModel& loaded, ThreadPool& pool, const ServeOptions& options);
+Status serve(const LanguageModel& loaded, ThreadPool& pool, const ServerOptions& options);
 
 }  // namespace kinglet::server

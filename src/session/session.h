@@ -121,9 +121,9 @@ class Session {
   // the same tokens are left.
   Status look_ahead(std::span<const TokenId> guesses, const Cancellation& cancellation = {});
 
-  // Whether the token that was deferred since then is the next guess. If so, logits() are now those
-  // after it, as if it had been computed on its own. Otherwise the guesses are dropped.
-  // ErrorCode::not_finite.
+  // Compares the next guess with the token that was deferred after look_ahead(), and returns whether
+  // they are the same. Then the token is already computed, and logits() are those after it.
+  // Otherwise all guesses are dropped. ErrorCode::not_finite.
   Result<bool> take_guess();
 
   // Drops the guesses. A recurrent state is the one after all of them, so in models that have one

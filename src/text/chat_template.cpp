@@ -226,7 +226,7 @@ Result<ChatTemplate> ChatTemplate::named(std::string_view name, const Vocabulary
 }
 
 Result<ChatText> ChatTemplate::render(std::span<const ChatMessage> messages,
-                                      const ChatOptions& options) const {
+                                      const RenderOptions& options) const {
   jinja::Dict variables;
   set(variables, "messages", list_of(messages));
   set(variables, "add_generation_prompt", jinja::Value::boolean(true));

@@ -27,7 +27,7 @@ struct ChatMessage {
   std::string content;
 };
 
-struct ChatOptions {
+struct RenderOptions {
   bool thinking = true;  // false: models that can skip their reasoning are asked to do so
   jinja::Now now = {};   // by default the date that templates use if they are given none
 };
@@ -74,7 +74,8 @@ class ChatTemplate {
   // special tokens that the template writes, but not those that messages spell. Errors:
   // invalid_argument (the template refuses the conversation; the message is the template's),
   // out_of_memory (the template exceeds the limits of interpreter.h).
-  Result<ChatText> render(std::span<const ChatMessage> messages, const ChatOptions& options) const;
+  Result<ChatText> render(std::span<const ChatMessage> messages,
+                          const RenderOptions& options) const;
 
   // Renders all variables of the template, as chat_variables() returns them. Arguments of calls in
   // messages may be values, or JSON text, whose numbers stay as they are spelled. The template gets

@@ -92,7 +92,7 @@ TEST(ChatTemplate, RendersEachFormatByName) {
 }
 
 std::string rendered(std::string_view source, const std::vector<ChatMessage>& messages,
-                     const ChatOptions& options = {}) {
+                     const RenderOptions& options = {}) {
   const auto chat = ChatTemplate::parse(source, "<s>", "</s>");
   if (!chat.ok()) return chat.error().message;
   const auto text = chat.value().render(messages, options);
@@ -247,7 +247,8 @@ TEST(ChatTemplate, TakesTheFilesOneForTools) {
     const auto chat =
         ChatTemplate::from_gguf(header.value(), tokenizer.value()->vocabulary(), with_tools);
     ASSERT_TRUE(chat.ok()) << chat.error().message;
-    EXPECT_EQ(chat.value().render({}, ChatOptions()).value().text, with_tools ? "tools" : "usual");
+    EXPECT_EQ(chat.value().render({}, RenderOptions()).value().text,
+              with_tools ? "tools" : "usual");
   }
 }
 

@@ -15,10 +15,10 @@ constexpr uint32_t kMaxMessages = 6;
 
 void chat_template(Bytes bytes) {
   Input input(bytes);
-  const ChatOptions options{.thinking = input.flag(),
-                            .now = {.year = input.number<int16_t>(),
-                                    .month = static_cast<int>(input.up_to(11)) + 1,
-                                    .day = static_cast<int>(input.up_to(30)) + 1}};
+  const RenderOptions options{.thinking = input.flag(),
+                              .now = {.year = input.number<int16_t>(),
+                                      .month = static_cast<int>(input.up_to(11)) + 1,
+                                      .day = static_cast<int>(input.up_to(30)) + 1}};
   std::vector<ChatMessage> messages;
   for (uint32_t n = input.up_to(kMaxMessages); n > 0; --n) {
     const auto role = static_cast<ChatRole>(input.up_to(2));
