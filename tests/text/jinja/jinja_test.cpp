@@ -333,7 +333,8 @@ TEST(Jinja, CountsAllThatTakesTime) {
     const std::clock_t begin = std::clock();
     const auto result = render(source);
     const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-    EXPECT_LT(seconds, 20) << source.substr(0, 200);
+    // Minutes without a limit. In wasm this is not the time of the processor, but of a clock.
+    EXPECT_LT(seconds, 60) << source.substr(0, 200);
     EXPECT_FALSE(result.ok()) << source.substr(0, 200);
   }
 }
