@@ -334,11 +334,10 @@ describe('the messages of other APIs', () => {
     );
   });
 
-  it('may ask OpenAI’s chat completions for full detail only', async () => {
-    await expect(createChat({ url, detail: 'high' })).rejects.toMatchObject(seen);
-    await expect(createChat({ url, detail: 'low' })).rejects.toMatchObject(
-      refused('invalid_argument', /detail must be "auto" or "high"/),
-    );
+  it('may ask OpenAI’s chat completions for any detail', async () => {
+    for (const detail of ['low', 'high'] as const) {
+      await expect(createChat({ url, detail })).rejects.toMatchObject(seen);
+    }
   });
 
   it('may have pictures in every form of the AI SDK', async () => {
