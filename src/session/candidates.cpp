@@ -59,7 +59,8 @@ void keep_fewest(double enough, std::vector<Candidate>& candidates) {
   }
   size_t last = kBuckets - 1;
   double sum = 0;
-  while (last > 0 && sum + sums[last] < enough) sum += sums[last--];
+  // Goes on if nothing is kept yet: `enough` may be 0.
+  while (last > 0 && (sum + sums[last] < enough || sum + sums[last] == 0)) sum += sums[last--];
 
   size_t n_kept = 0;
   for (Candidate& candidate : candidates) {

@@ -81,6 +81,16 @@ TEST(Candidates, AreTheFewestThatReachASum) {
   }
 }
 
+// The largest weight is 1 only if the best token is still there.
+TEST(Candidates, AreAtLeastOne) {
+  for (const float best : {1.0f, 0.3f, 1e-30f}) {
+    std::vector<Candidate> found = {{best / 2, 5}, {best, 7}, {best / 4, 9}};
+    keep_fewest(0.0, found);
+    ASSERT_EQ(found.size(), 1u) << best;
+    EXPECT_EQ(found[0].token, 7) << best;
+  }
+}
+
 TEST(Candidates, StayInTheirOrderWhereTheyComeBestFirst) {
   auto found = sorted(weights(500, 3));
   const auto expected = found;
