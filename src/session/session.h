@@ -121,8 +121,8 @@ class Session {
   // the same tokens are left.
   Status look_ahead(std::span<const TokenId> guesses, const Cancellation& cancellation = {});
 
-  // Compares the next guess with the token that was deferred after look_ahead(), and returns whether
-  // they are the same. Then the token is already computed, and logits() are those after it.
+  // Compares the next guess with the token that was deferred after look_ahead(), and returns
+  // whether they are the same. Then the token is already computed, and logits() are those after it.
   // Otherwise all guesses are dropped. ErrorCode::not_finite.
   Result<bool> take_guess();
 
