@@ -35,7 +35,7 @@ export type Responses = Answering<ResponseParams, ModelResponse, ResponseStreamE
 
 export interface Embeddings {
   /**
-   * Returns a vector of length 1 for each input: see {@link Kinglet.embed}. As in OpenAI's client,
+   * Returns a vector of length 1 for each input: see `embed()` of the model. As in OpenAI's client,
    * the type of a vector is `number[]` even where `encoding_format` may make it a string.
    */
   create(
