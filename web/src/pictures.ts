@@ -2,6 +2,7 @@
 // them to a form that can be posted.
 import { KingletError } from './errors.ts';
 import type { Pictures, PostedImage } from './protocol.ts';
+import { randomDigits } from './random-digits.ts';
 import { absoluteUrl } from './source.ts';
 import type { ChatMessage, ContentPart, ImagePixels, ImageSource } from './types.ts';
 
@@ -17,9 +18,7 @@ export function takePictures(messages: readonly ChatMessage[]): {
   texts: TextMessage[];
   pictures: Pictures | undefined;
 } {
-  const random = crypto.getRandomValues(new Uint8Array(16));
-  const digits = Array.from(random, (byte) => byte.toString(16).padStart(2, '0')).join('');
-  const pictures: Pictures = { mark: `picture${digits}x#y`, images: [] };
+  const pictures: Pictures = { mark: `picture${randomDigits(16)}x#y`, images: [] };
   const textOf = (part: ContentPart): string => {
     const given: unknown = part;
     if (typeof given !== 'object' || given === null) throw noPart();

@@ -2,6 +2,7 @@ import type { Kinglet } from '../kinglet.ts';
 import { jsonOf } from '../options.ts';
 import { controllerOf } from '../openai/answer-stream.ts';
 import type { FunctionCall } from '../openai/types.ts';
+import { randomDigits } from '../random-digits.ts';
 import type { Session } from '../session.ts';
 import { abortable } from './abortable.ts';
 import { constraintOf } from './constraint.ts';
@@ -350,5 +351,5 @@ function told({ messages, prefix }: ReadPrompt, { instruction }: Constraint): Re
 
 /** Mistral's template requires ids of nine letters and digits. */
 function newCallId(): string {
-  return crypto.randomUUID().replaceAll('-', '').slice(0, 9);
+  return randomDigits(5).slice(0, 9);
 }
