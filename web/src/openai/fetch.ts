@@ -1,5 +1,6 @@
 // Answers HTTP requests of OpenAI's API, without a network.
 import { KingletError, messageOf } from '../errors.ts';
+import type { KingletErrorCode } from '../errors.ts';
 import type { ApiAnswer } from '../ask.ts';
 import type { Kinglet } from '../kinglet.ts';
 import { checkedFlag } from '../options.ts';
@@ -79,9 +80,14 @@ function errorResponse(error: unknown): Response {
   return jsonResponse(statusOf(error), errorBody(error));
 }
 
+/** Codes that are not listed get 500. */
+const statuses: Partial<Record<KingletErrorCode, number>> = {
+  ...{ invalid_argument: 400, unsupported_feature: 400, missing_tensor: 400 },
+  ...{ disposed: 503, worker_crashed: 503 },
+};
+
 function statusOf(error: unknown): number {
-  if (!(error instanceof KingletError)) return 500;
-  return error.code === 'disposed' || error.code === 'worker_crashed' ? 503 : 400;
+  return (error instanceof KingletError ? statuses[error.code] : undefined) ?? 500;
 }
 
 function errorBody(error: unknown): string {
