@@ -79,9 +79,9 @@ describe('loading', () => {
     expect(answer).toMatchObject({ type: 'loaded', info: { name: 'abcdefghijklmn' } });
   });
 
-  it('keeps only model, API and session, and the loader not', async () => {
+  it('keeps only model and session, and the loader not', async () => {
     await load();
-    expect(engine.nHandles).toBe(3);
+    expect(engine.nHandles).toBe(2);
   });
 
   it('takes a context of 4096 tokens where the model has more', async () => {

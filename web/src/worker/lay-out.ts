@@ -8,12 +8,18 @@ import { unwrap } from './engine-error.ts';
 export type Templates = Pick<EngineModelInfo, 'chatTemplate' | 'toolChatTemplate'>;
 
 export class ChatLayout {
-  readonly #api: EngineApi;
+  readonly #newApi: () => EngineApi;
   readonly #templates: Templates;
+  #api: EngineApi | undefined;
 
-  constructor(api: EngineApi, templates: Templates) {
-    this.#api = api;
+  constructor(newApi: () => EngineApi, templates: Templates) {
+    this.#newApi = newApi;
     this.#templates = templates;
+  }
+
+  /** Made when it is first needed, because it reads the templates. */
+  get api(): EngineApi {
+    return (this.#api ??= this.#newApi());
   }
 
   /** Returns the template's source; empty if there is none. */
@@ -23,7 +29,7 @@ export class ChatLayout {
   }
 
   layOut({ variables, hasTools, trustContent, pictures, isRequest }: Conversation): ChatText {
-    const texts = unwrap(this.#api.layOut(variables, hasTools, isRequest === true));
+    const texts = unwrap(this.api.layOut(variables, hasTools, isRequest === true));
     if (pictures) checkPictures(pictures, variables, texts);
     return { texts: trustContent ? [texts.join('')] : texts, pictures };
   }

@@ -274,11 +274,11 @@ export class ModelHost {
       },
     });
     const templates = templatesOf(model, options.chatTemplate);
-    const api = model.newApi(model.info().name, options.chatTemplate ?? '');
-    const chat = new ChatLayout(api, templates);
+    const newApi = () => model.newApi(model.info().name, options.chatTemplate ?? '');
+    const chat = new ChatLayout(newApi, templates);
     const pictures = this.#pictureReading(id, running, model, options, onReaderProgress);
-    this.#loaded = { engine: running.engine, model, api, chat, pictures };
-    if (options.chatTemplate !== undefined) unwrap(api.check());
+    this.#loaded = { engine: running.engine, model, chat, pictures };
+    if (options.chatTemplate !== undefined) unwrap(chat.api.check());
     const images = options.mmproj && (await pictures.open({ id, isWanted: () => true }));
     const { hasWeights, purpose, contextLength } = model.info();
     const nCtx = options.nCtx ?? defaultNCtx(contextLength);

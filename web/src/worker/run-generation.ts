@@ -1,7 +1,6 @@
 // Runs a generation in the worker: steps of the engine, pieces for the page, and measured times.
 import type {
   EngineAnswer,
-  EngineApi,
   EngineDelta,
   EngineModel,
   EngineModule,
@@ -38,7 +37,6 @@ interface ReadPrompt extends PromptTokens {
 export interface LoadedModel {
   engine: EngineModule;
   model: EngineModel;
-  api: EngineApi;
   chat: ChatLayout;
   pictures: PictureReading;
 }
