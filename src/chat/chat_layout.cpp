@@ -13,12 +13,6 @@ std::string_view metadata(const GgufHeader& header, const char* key) {
   return found.ok() ? found.value() : std::string_view();
 }
 
-// The source of the file's template. With tools, the file's template for tools if it has one.
-std::string_view template_source(const GgufHeader& header, bool with_tools) {
-  const std::string_view source = with_tools ? metadata(header, kToolTemplateKey) : "";
-  return source.empty() ? metadata(header, kChatTemplateKey) : source;
-}
-
 // Converts the messages' texts to lists of parts, as OpenAI's API has them.
 Json with_parts(Json variables) {
   Json* messages = variables.find("messages");
@@ -49,24 +43,21 @@ bool reads_only_parts(const ChatTemplate& program) {
 
 }  // namespace
 
-ChatLayout::Side ChatLayout::make_side(Result<ChatTemplate> program, std::string_view source) {
-  const bool reads_parts = program.ok() && reads_only_parts(program.value());
-  return {std::move(program), find_answer_format(source), reads_parts};
-}
-
-ChatLayout::Side ChatLayout::side_of(const GgufHeader& header, const Vocabulary& vocabulary,
-                                     std::string_view own_template, bool with_tools) {
-  if (!own_template.empty()) {
-    return make_side(ChatTemplate::parse(own_template, vocabulary), own_template);
-  }
-  return make_side(ChatTemplate::from_gguf(header, vocabulary, with_tools),
-                   template_source(header, with_tools));
-}
+ChatLayout::Side::Side(Result<ChatTemplate> parsed, std::string_view source)
+    : program(std::move(parsed)),
+      format(find_answer_format(source)),
+      reads_parts(program.ok() && reads_only_parts(program.value())) {}
 
 ChatLayout::ChatLayout(const GgufHeader& header, const Vocabulary& vocabulary,
                        std::string_view own_template)
-    : usual_(side_of(header, vocabulary, own_template, false)),
-      with_tools_(side_of(header, vocabulary, own_template, true)) {}
+    : usual_(own_template.empty()
+                 ? Side(ChatTemplate::from_gguf(header, vocabulary),
+                        metadata(header, kChatTemplateKey))
+                 : Side(ChatTemplate::parse(own_template, vocabulary), own_template)) {
+  const std::string_view for_tools = metadata(header, kToolTemplateKey);
+  if (!own_template.empty() || for_tools.empty()) return;
+  for_tools_.emplace(ChatTemplate::from_gguf(header, vocabulary, true), for_tools);
+}
 
 Status ChatLayout::check() const {
   if (usual_.program.ok()) return {};

@@ -1,6 +1,7 @@
 // Lays out conversations with a model's chat templates.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "base/result.h"
@@ -24,7 +25,7 @@ class ChatLayout {
   Status check() const;
 
   // Whether the template describes tools to the model.
-  bool knows_tools() const { return with_tools_.format.knows_tools; }
+  bool knows_tools() const { return side(true).format.knows_tools; }
 
   // The format of answers to a conversation with or without tools.
   const AnswerFormat& answer_format(bool has_tools) const { return side(has_tools).format; }
@@ -36,18 +37,17 @@ class ChatLayout {
 
  private:
   struct Side {
+    Side(Result<ChatTemplate> parsed, std::string_view source);
+
     Result<ChatTemplate> program;
     AnswerFormat format;
-    bool reads_parts = false;  // the template leaves out messages whose content is a text
+    bool reads_parts;  // the template leaves out messages whose content is a text
   };
 
-  static Side make_side(Result<ChatTemplate> program, std::string_view source);
-  static Side side_of(const GgufHeader& header, const Vocabulary& vocabulary,
-                      std::string_view own_template, bool with_tools);
-  const Side& side(bool has_tools) const { return has_tools ? with_tools_ : usual_; }
+  const Side& side(bool has_tools) const { return has_tools && for_tools_ ? *for_tools_ : usual_; }
 
   Side usual_;
-  Side with_tools_;
+  std::optional<Side> for_tools_;  // if the file has a template of its own for tools
 };
 
 }  // namespace kinglet

@@ -1,7 +1,5 @@
 #include "openai/served_model.h"
 
-#include "text/chat_keys.h"
-
 namespace kinglet::openai {
 
 ApiResult<ChatText> ServedModel::lay_out(const Json& variables, bool has_tools) const {
@@ -21,14 +19,12 @@ Json ServedModel::list() const {
 }
 
 Json ServedModel::described_as(std::string_view name) const {
-  const auto chat_template = model().header().get_string(kChatTemplateKey, "");
-  const bool can_chat = chat_template.ok() && !chat_template.value().empty();
   return {{"id", name},
           {"object", "model"},
           {"created", 0},
           {"owned_by", "kinglet"},
           {"context_length", n_ctx()},
-          {"can_chat", can_chat}};
+          {"can_chat", layout_.check().ok()}};
 }
 
 }  // namespace kinglet::openai
