@@ -16,7 +16,7 @@ const allowed = {
   text: ['base', 'json', 'gguf'],
   schema: ['base', 'json', 'text'],
   session: ['base', 'tensor', 'gguf', 'kernels', 'kv', 'model', 'json', 'text', 'vision'],
-  chat: ['base', 'gguf', 'json', 'text', 'schema', 'session'],
+  chat: ['base', 'gguf', 'json', 'text', 'model', 'vision', 'schema', 'session'],
   openai: ['base', 'gguf', 'json', 'text', 'model', 'vision', 'schema', 'session', 'chat'],
 };
 const layers = Object.keys(allowed);

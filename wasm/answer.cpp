@@ -24,7 +24,8 @@ Result<std::optional<Json>> json_field(const val& request, const char* name) {
   return std::optional(std::move(json));
 }
 
-Result<AnswerPlan> plan(const val& request, const Tokenizer& tokenizer) {
+Result<AnswerPlan> plan(const val& request, const AnswerFormat& format,
+                        const Tokenizer& tokenizer) {
   KINGLET_ASSIGN(std::optional<Json> tools, json_field(request, "tools"));
   KINGLET_ASSIGN(const std::optional<Json> schema, json_field(request, "schema"));
   const std::string grammar = text(get(request, "grammar"));
@@ -34,8 +35,8 @@ Result<AnswerPlan> plan(const val& request, const Tokenizer& tokenizer) {
   if (tools) demands.tools = std::move(*tools);
   const double n_thinking = number(request, "maxThinkingTokens");
   if (n_thinking >= 0) demands.n_thinking_most = from_number<uint32_t>(n_thinking);
-  return plan_answer(find_answer_format(text(get(request, "chatTemplate"))), demands,
-                     text(get(request, "prompt")), text(get(request, "prefix")), tokenizer);
+  return plan_answer(format, demands, text(get(request, "prompt")), text(get(request, "prefix")),
+                     tokenizer);
 }
 
 }  // namespace
@@ -67,8 +68,8 @@ void set_delta(val& fields, const AnswerDelta& delta) {
   set(fields, "toolCalls", calls);
 }
 
-val new_answer(const val& request, const Tokenizer& tokenizer) {
-  auto planned = plan(request, tokenizer);
+val new_answer(const val& request, const AnswerFormat& format, const Tokenizer& tokenizer) {
+  auto planned = plan(request, format, tokenizer);
   if (!planned.ok()) return failure(planned.error());
   const bool is_divided = number(request, "isDivided") != 0;
   return success(val(std::make_shared<EngineAnswer>(std::move(planned.value()), is_divided)));

@@ -8,6 +8,7 @@
 
 #include "chat/answer_plan.h"
 #include "chat/chat_answer.h"
+#include "text/answer/answer_format.h"
 #include "text/tokenizer.h"
 #include "wasm/values.h"
 
@@ -16,7 +17,7 @@ namespace kinglet {
 // A planned answer. A session that writes it divides it.
 class EngineAnswer {
  public:
-  // `is_divided`: it is the answer to a conversation; otherwise it is all text.
+  // `is_divided`: into text, thoughts and calls; otherwise it is all text.
   EngineAnswer(AnswerPlan plan, bool is_divided) : plan_(std::move(plan)) {
     if (is_divided) answer_.emplace(plan_);
   }
@@ -37,7 +38,7 @@ class EngineAnswer {
 // Sets the fields of an EngineStep that say what a piece of an answer adds.
 void set_delta(val& fields, const AnswerDelta& delta);
 
-// Returns an EngineAnswer, or an error.
-val new_answer(const val& request, const Tokenizer& tokenizer);
+// Returns an EngineAnswer, or an error. `format`: of answers to the conversation.
+val new_answer(const val& request, const AnswerFormat& format, const Tokenizer& tokenizer);
 
 }  // namespace kinglet

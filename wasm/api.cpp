@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "base/percent.h"
+#include "chat/conversation_prompt.h"
 #include "json/json.h"
 #include "model/pooling.h"
 #include "openai/messages.h"
@@ -80,6 +81,10 @@ val texts_of(const ChatText& chat) {
   }
   if (at < chat.text.size()) add(chat.text.size());
   return texts;
+}
+
+double n_kept(const val& prompt, double n_ctx) {
+  return to_number(count_kept({}, to_ids(prompt), from_number<uint32_t>(n_ctx)));
 }
 
 }  // namespace
@@ -175,20 +180,81 @@ EngineApi::EngineApi(std::shared_ptr<const LanguageModel> loaded, std::string na
   recommended_sampling(loaded_->model.header()).apply_to(sampling_);
 }
 
-val EngineApi::lay_out(const std::string& variables, bool has_tools, bool is_request) const {
-  auto parsed = parse_json(variables);
-  if (!parsed.ok()) return failure(parsed.error());
-  Json given = std::move(parsed.value());
-  if (is_request) {
-    const Json tools = given["tools"].is_array() ? given["tools"] : Json::array();
-    auto messages = openai::template_messages(given["messages"], tools, layout_.knows_tools());
-    if (!messages.ok()) return failure({ErrorCode::invalid_argument, messages.error().message});
-    given["messages"] = std::move(messages.value());
-    has_tools = has_tools && layout_.knows_tools();
-    if (!has_tools) given.erase("tools");
+// What JavaScript says of a conversation, beside its messages.
+struct EngineApi::Variables {
+  Json variables;
+  bool has_tools;
+  bool is_request;  // messages and tools are those of a request of OpenAI's API
+  bool trusts_content;
+  std::string said_last;  // a text after the conversation, as if a message said it
+
+  static Result<Variables> from(const val& conversation) {
+    KINGLET_ASSIGN(Json variables, parse_json(text(get(conversation, "variables"))));
+    return Variables{.variables = std::move(variables),
+                     .has_tools = number(conversation, "hasTools") != 0,
+                     .is_request = number(conversation, "isRequest") != 0,
+                     .trusts_content = number(conversation, "trustContent") != 0,
+                     .said_last = text(get(conversation, "saidLast"))};
   }
-  const auto laid_out = layout_.lay_out(given, has_tools);
-  return laid_out.ok() ? success(texts_of(laid_out.value())) : failure(laid_out.error());
+};
+
+Result<ChatText> EngineApi::lay_out(const Json& messages, const Variables& given) const {
+  Json variables = given.variables;
+  bool has_tools = given.has_tools;
+  variables["messages"] = messages;
+  if (given.is_request) {
+    const Json tools = variables["tools"].is_array() ? variables["tools"] : Json::array();
+    auto converted = openai::template_messages(messages, tools, layout_.knows_tools());
+    if (!converted.ok()) return Error{ErrorCode::invalid_argument, converted.error().message};
+    variables["messages"] = std::move(converted.value());
+    has_tools = has_tools && layout_.knows_tools();
+    if (!has_tools) variables.erase("tools");
+  }
+  KINGLET_ASSIGN(ChatText chat, layout_.lay_out(variables, has_tools));
+  if (!given.said_last.empty()) {
+    chat.said.push_back({chat.text.size(), chat.text.size() + given.said_last.size()});
+    chat.text += given.said_last;
+  }
+  if (given.trusts_content) chat.said.clear();
+  return chat;
+}
+
+val EngineApi::lay_out(const val& conversation) const {
+  const auto given = Variables::from(conversation);
+  if (!given.ok()) return failure(given.error());
+  const auto chat = lay_out(given.value().variables["messages"], given.value());
+  return chat.ok() ? success(texts_of(chat.value())) : failure(chat.error());
+}
+
+val EngineApi::make_prompt(const val& request) const {
+  const auto given = Variables::from(request);
+  if (!given.ok()) return failure(given.error());
+  ChatMessages messages{.list = given.value().variables["messages"],
+                        .picture_mark = text(get(request, "pictureMark"))};
+  const val pictures = get(request, "pictures");
+  for (uint32_t i = 0; i < length(pictures); ++i) {
+    messages.pictures.push_back(*to_parts(pictures[i]));
+  }
+  const auto lay_out_some = [&](const Json& list) { return lay_out(list, given.value()); };
+  const auto made = kinglet::make_prompt(
+      messages, lay_out_some, *loaded_->tokenizer,
+      {.on_full = find_on_full(text(get(request, "onFull"))).value_or(OnFull::error),
+       .n_ctx = from_number<uint32_t>(number(request, "nCtx")),
+       .max_tokens = from_number<uint32_t>(number(request, "maxTokens")),
+       .add_bos = number(request, "addBos") != 0,
+       .prefix = to_ids(get(request, "prefix"))});
+  if (!made.ok()) return failure(made.error());
+  const ConversationPrompt& prompt = made.value();
+  val fields = val::object();
+  set(fields, "tokens", to_js_ids(prompt.tokens));
+  set(fields, "end", prompt.end);
+  set(fields, "nDropped", to_number(prompt.n_dropped));
+  set(fields, "nKept", prompt.n_kept ? to_number(*prompt.n_kept) : -1);
+  return success(fields);
+}
+
+val EngineApi::new_answer(const val& request, bool has_tools) const {
+  return kinglet::new_answer(request, layout_.answer_format(has_tools), *loaded_->tokenizer);
 }
 
 val EngineApi::read(const val& request) const {
@@ -241,8 +307,12 @@ EMSCRIPTEN_BINDINGS(kinglet_api) {
   class_<EngineApi>("EngineApi")
       .smart_ptr<std::shared_ptr<EngineApi>>("EngineApi")
       .function("check", &EngineApi::check)
-      .function("layOut", &EngineApi::lay_out)
+      .function("layOut", select_overload<val(const val&) const>(&EngineApi::lay_out))
+      .function("makePrompt", &EngineApi::make_prompt)
+      .function("newAnswer", &EngineApi::new_answer)
       .function("read", &EngineApi::read);
+
+  function("countKept", &n_kept);
 }
 
 }  // namespace kinglet

@@ -9,7 +9,9 @@
 #include <variant>
 #include <vector>
 
+#include "base/result.h"
 #include "chat/chat_layout.h"
+#include "json/json.h"
 #include "openai/api.h"
 #include "session/language_model.h"
 #include "wasm/session.h"
@@ -61,11 +63,20 @@ class EngineApi {
 
   val check() const { return to_js(layout_.check()); }
 
-  val lay_out(const std::string& variables, bool has_tools, bool is_request) const;
+  val lay_out(const val& conversation) const;
+
+  val make_prompt(const val& request) const;
+
+  val new_answer(const val& request, bool has_tools) const;
 
   val read(const val& request) const;
 
  private:
+  struct Variables;
+
+  // Lays out messages with the template's other variables.
+  Result<ChatText> lay_out(const Json& messages, const Variables& given) const;
+
   std::shared_ptr<const LanguageModel> loaded_;
   std::string name_;
   ChatLayout layout_;

@@ -117,16 +117,9 @@ class EngineModel {
     return fields;
   }
 
-  val encode(const val& texts, bool add_bos, bool parse_special) const {
-    std::string whole;
-    std::vector<TextRange> plain;
-    for (uint32_t i = 0; i < length(texts); ++i) {
-      const size_t begin = whole.size();
-      whole += text(texts[i]);
-      if (i % 2 == 1 && whole.size() > begin) plain.push_back({begin, whole.size()});
-    }
-    return to_js_ids(loaded_->tokenizer->encode(
-        whole, {.add_bos = add_bos, .parse_special = parse_special}, plain));
+  val encode(const std::string& text, bool add_bos, bool parse_special) const {
+    return to_js_ids(
+        loaded_->tokenizer->encode(text, {.add_bos = add_bos, .parse_special = parse_special}));
   }
 
   val decode(const val& ids, bool special) const {
@@ -150,7 +143,7 @@ class EngineModel {
   }
 
   val new_answer(const val& request) const {
-    return kinglet::new_answer(request, *loaded_->tokenizer);
+    return kinglet::new_answer(request, find_answer_format({}), *loaded_->tokenizer);
   }
 
   val new_session(const val& options) const { return kinglet::new_session(loaded_, options); }

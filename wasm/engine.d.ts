@@ -42,6 +42,8 @@ export interface EngineModule {
    * from all fields except the rows, which may be empty.
    */
   imageTokens(image: EngineImageRows): Int32Array;
+  /** How many first tokens of a prompt a context keeps that drops its older half. */
+  countKept(prompt: Int32Array, nCtx: number): number;
   /**
    * The address in the heap of a word (uint32) for the id of the work that is to be cancelled. In
    * modules with threads, the page may write it while a call is running.
@@ -116,11 +118,8 @@ export type EngineSampling = Record<string, number>;
 
 export interface EngineModel extends EngineHandle {
   info(): EngineModelInfo;
-  /**
-   * Returns the ids of the joined texts. With `parseSpecial`, control tokens are recognised in the
-   * first, third, fifth … text.
-   */
-  encode(texts: readonly string[], addBos: boolean, parseSpecial: boolean): Int32Array;
+  /** `parseSpecial`: control tokens that are spelled out in the text are recognised. */
+  encode(text: string, addBos: boolean, parseSpecial: boolean): Int32Array;
   decode(ids: Int32Array, special: boolean): EngineResult<string>;
   /** The text of one token, also of a control token; a part of a character is U+FFFD. */
   piece(id: number): string;
@@ -128,7 +127,7 @@ export interface EngineModel extends EngineHandle {
   pieceBytes(id: number): Uint8Array;
   /** Whether a chat template tells the model about tools. */
   knowsTools(chatTemplate: string): boolean;
-  /** Plans how an answer is constrained and read. */
+  /** Plans how an answer is constrained; one to a conversation: see EngineApi. */
   newAnswer(request: EngineAnswerRequest): EngineResult<EngineAnswer>;
   newSession(options: EngineSessionOptions): EngineResult<EngineSession>;
   /** `name`: of the model, for answers. `chatTemplate`: used in place of the file's; "": none. */
@@ -149,12 +148,53 @@ export interface EngineApi extends EngineHandle {
   /** Fails if there is no chat template, or it cannot be read. */
   check(): EngineResult<null>;
   /**
-   * Runs the chat template. `variables`: JSON, with `messages`. With `isRequest`, messages and tools
-   * are those of a request, for any template. The texts are alternately the template's own text and
-   * text of the messages.
+   * Runs the chat template. The texts are alternately the template's own text and text of the
+   * messages.
    */
-  layOut(variables: string, hasTools: boolean, isRequest: boolean): EngineResult<string[]>;
+  layOut(conversation: EngineConversation): EngineResult<string[]>;
+  /** Runs the chat template, and leaves messages out if the prompt is too long and may be cut. */
+  makePrompt(request: EnginePromptRequest): EngineResult<EnginePrompt>;
+  /** Plans how the answer to a conversation is constrained and read. */
+  newAnswer(request: EngineAnswerRequest, hasTools: boolean): EngineResult<EngineAnswer>;
   read(request: EngineRequestText): EngineAnswered<EngineRequest>;
+}
+
+export interface EngineConversation {
+  /** The variables of the chat template, with `messages`, as JSON. */
+  variables: string;
+  /** Whether the variables include tools. */
+  hasTools: boolean;
+  /** Messages and tools are those of a request of OpenAI's API, for any template. */
+  isRequest: boolean;
+  /** Whether the messages' text counts as the template's own text. */
+  trustContent: boolean;
+  /** A text after the conversation, as if a message said it. */
+  saidLast: string;
+}
+
+export interface EnginePromptRequest extends EngineConversation {
+  /** Stands in the messages for each picture. */
+  pictureMark: string;
+  /** The parts of the pictures, in the order of the marks. Rows may be empty. */
+  pictures: EnginePicturePart[][];
+  onFull: 'error' | 'dropOldest' | 'shift';
+  /** The most positions of the prompt and an answer. */
+  nCtx: number;
+  /** Of the answer. */
+  maxTokens: number;
+  addBos: boolean;
+  /** Tokens that the answer begins with; they end the prompt. */
+  prefix: Int32Array;
+}
+
+export interface EnginePrompt {
+  tokens: Int32Array;
+  /** The template's own text at the end. */
+  end: string;
+  /** The number of messages that were left out. */
+  nDropped: number;
+  /** How many first tokens a context keeps that drops its older half; -1: it drops nothing. */
+  nKept: number;
 }
 
 /** A request with the parts of its first pictures, in their order. */
@@ -257,8 +297,6 @@ export interface EngineSessionOptions {
 
 /** An empty text stands for nothing. */
 export interface EngineAnswerRequest {
-  /** The template shows how the model marks thoughts and calls. */
-  chatTemplate: string;
   /** The tools that the answer may call: a JSON list as in OpenAI's API. */
   tools: string;
   /** A JSON schema that the answer must match, and how many spaces each of its levels has. */

@@ -167,18 +167,18 @@ class Dialogue {
   // Loads a conversation and shows its messages.
   Status load(std::string_view json) {
     KINGLET_TRY(conversation_.from_json(json));
-    for (const ChatMessage& message : conversation_.messages()) {
-      if (message.role == ChatRole::system) continue;
-      const char* mark = message.role == ChatRole::user ? "> " : "";
-      std::printf("%s%s\n", mark, message.content.c_str());
+    for (const Json& message : conversation_.messages().as_array()) {
+      const std::string& role = message["role"].as_string();
+      if (role == "system") continue;
+      std::printf("%s%s\n", role == "user" ? "> " : "", message["content"].as_string().c_str());
     }
     return {};
   }
 
   std::string system_message() const {
-    const auto& messages = conversation_.messages();
-    const bool has_one = !messages.empty() && messages[0].role == ChatRole::system;
-    return has_one ? messages[0].content : std::string();
+    const Json& messages = conversation_.messages();
+    const bool has_one = messages.size() > 0 && messages[0]["role"] == "system";
+    return has_one ? messages[0]["content"].as_string() : std::string();
   }
 
   void detach() {
@@ -198,10 +198,10 @@ Status chat(ChatOptions options) {
   KINGLET_TRY(check_utf8("system message", options.system));
   KINGLET_ASSIGN(const auto run, start_run(options.run));
   choose_sampling(run->loaded.model, options.sampling, options.generation.sampler);
-  KINGLET_ASSIGN(ChatFormat format,
-                 choose_format(run->loaded.model.header(), run->loaded.tokenizer->vocabulary(),
+  KINGLET_ASSIGN(ChatLayout layout,
+                 choose_layout(run->loaded.model.header(), run->loaded.tokenizer->vocabulary(),
                                options.format, options.chat_template));
-  Conversation conversation(*run, std::move(format), options);
+  Conversation conversation(*run, std::move(layout), options);
   Eye eye(options, *run);
   Pictures pictures;
   for (const std::string& path : options.images.files) KINGLET_TRY(eye.read(path, {}, pictures));
@@ -224,17 +224,17 @@ Status chat(ChatOptions options) {
 Status prompt(const PromptOptions& options) {
   KINGLET_ASSIGN(const GgufFile file, read_model(options.model));
   KINGLET_ASSIGN(const auto tokenizer, Tokenizer::from_gguf(file.header()));
-  KINGLET_ASSIGN(const ChatFormat format, choose_format(file.header(), tokenizer->vocabulary(),
+  KINGLET_ASSIGN(const ChatLayout layout, choose_layout(file.header(), tokenizer->vocabulary(),
                                                         options.format, options.chat_template));
   const std::string input = read_input();
-  std::vector<ChatMessage> messages = opening(options.system);
-  ChatRole role = ChatRole::user;
+  Json messages = opening(options.system);
+  std::string_view role = "user";
   for (const std::string_view content : split_at_nul(input)) {
-    messages.push_back({role, std::string(content)});
-    role = role == ChatRole::user ? ChatRole::assistant : ChatRole::user;
+    messages.push_back(message_of(role, content));
+    role = role == "user" ? "assistant" : "user";
   }
-  const RenderOptions layout = {.thinking = options.thinking, .now = jinja::local_time()};
-  KINGLET_ASSIGN(const ChatText laid_out, format.chat_template.render(messages, layout));
+  KINGLET_ASSIGN(const ChatText laid_out,
+                 layout.lay_out(template_variables(messages, options.thinking), false));
   std::fwrite(laid_out.text.data(), 1, laid_out.text.size(), stdout);
   return {};
 }

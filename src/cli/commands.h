@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "chat/conversation_fit.h"
 #include "session/generation.h"
 #include "session/sampler.h"
 
@@ -51,6 +52,7 @@ struct ChatOptions {
   std::string chat_template;  // path of a Jinja file, used in place of both
   bool thinking = true;
   bool trust_content = false;  // control tokens spelled in messages are read as control tokens
+  OnFull on_full = OnFull::error;
   GenerationOptions generation;
   bool show_speed = false;  // on standard error
 };

@@ -1,86 +1,79 @@
 #include "cli/conversation.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
+#include <iterator>
 #include <random>
 #include <utility>
 
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "cli/input.h"
-#include "json/json.h"
-#include "session/image_prompt.h"
+#include "text/answer/answer_format.h"
 #include "text/answer/answer_reader.h"
 
 namespace kinglet::cli {
 
 namespace {
 
-struct RoleName {
-  ChatRole role;
-  std::string_view name;
-};
+constexpr std::string_view kRoles[] = {"system", "user", "assistant"};
 
-constexpr auto kRoles = std::to_array<RoleName>(
-    {{ChatRole::system, "system"}, {ChatRole::user, "user"}, {ChatRole::assistant, "assistant"}});
-
-Result<ChatMessage> message_of(const Json& message) {
+Status check_message(const Json& message) {
   const std::string* role = message.find_string("role");
-  const std::string* content = message.find_string("content");
-  if (role == nullptr || content == nullptr) {
+  if (role == nullptr || message.find_string("content") == nullptr) {
     return Error{ErrorCode::invalid_argument, "a message needs a role and a content, both texts"};
   }
-  const auto known = std::find_if(kRoles.begin(), kRoles.end(), [&](const RoleName& candidate) {
-    return candidate.name == *role;
-  });
-  if (known == kRoles.end()) {
-    return Error{
-        ErrorCode::invalid_argument,
-        cat("the role ", in_quotes(*role), " is not supported (known: system, user, assistant)")};
-  }
-  return ChatMessage{known->role, *content};
+  if (std::find(std::begin(kRoles), std::end(kRoles), *role) != std::end(kRoles)) return {};
+  return Error{
+      ErrorCode::invalid_argument,
+      cat("the role ", in_quotes(*role), " is not supported (known: system, user, assistant)")};
 }
 
 }  // namespace
 
-Result<ChatFormat> choose_format(const GgufHeader& header, const Vocabulary& vocabulary,
+Result<ChatLayout> choose_layout(const GgufHeader& header, const Vocabulary& vocabulary,
                                  const std::string& format, const std::string& path) {
+  std::string source;
   if (!path.empty()) {
-    KINGLET_ASSIGN(const std::string source, read_text_file(path));
-    KINGLET_ASSIGN(ChatTemplate chosen, ChatTemplate::parse(source, vocabulary));
-    return ChatFormat{std::move(chosen), find_answer_format(source)};
+    KINGLET_ASSIGN(source, read_text_file(path));
+  } else if (!format.empty()) {
+    KINGLET_ASSIGN(source, named_template(format));
   }
-  if (!format.empty()) {
-    KINGLET_ASSIGN(ChatTemplate chosen, ChatTemplate::named(format, vocabulary));
-    return ChatFormat{std::move(chosen), find_answer_format({})};
+  ChatLayout layout(header, vocabulary, source);
+  Status status = layout.check();
+  if (status.ok()) return layout;
+  if (source.empty()) {
+    status.error().message += "; --format NAME or --chat-template FILE chooses one";
   }
-  auto chosen = ChatTemplate::from_gguf(header, vocabulary);
-  if (!chosen.ok()) {
-    chosen.error().message += "; --format NAME or --chat-template FILE chooses one";
-    return chosen.error();
-  }
-  const auto* value = header.find(kChatTemplateKey);
-  const auto source = value != nullptr ? value->as_string() : std::nullopt;
-  return ChatFormat{std::move(chosen.value()), find_answer_format(source.value_or(""))};
+  return status.error();
 }
 
-std::vector<ChatMessage> opening(const std::string& system) {
-  if (system.empty()) return {};
-  return {{ChatRole::system, system}};
+Json template_variables(const Json& messages, bool thinking) {
+  Json variables = {{"messages", messages}, {"add_generation_prompt", true}};
+  if (!thinking) variables["enable_thinking"] = false;
+  return variables;
 }
 
-Conversation::Conversation(Run& run, ChatFormat format, const ChatOptions& options)
+Json message_of(std::string_view role, std::string_view content) {
+  return {{"role", role}, {"content", content}};
+}
+
+Json opening(std::string_view system) {
+  return system.empty() ? Json::array() : Json::array({message_of("system", system)});
+}
+
+Conversation::Conversation(Run& run, ChatLayout layout, const ChatOptions& options)
     : run_(run),
-      format_(std::move(format)),
+      layout_(std::move(layout)),
       options_(options),
-      messages_(opening(options.system)),
-      image_mark_(cat("<picture ", std::random_device()(), std::random_device()(), ">")) {}
+      messages_{
+          .list = opening(options.system),
+          .picture_mark = cat("<picture ", std::random_device()(), std::random_device()(), ">")} {}
 
 void Conversation::restart(const std::string& system) {
-  messages_ = opening(system);
-  pictures_.clear();
+  messages_.list = opening(system);
+  messages_.pictures.clear();
 }
 
 Status Conversation::answer(std::string_view message,
@@ -88,17 +81,20 @@ Status Conversation::answer(std::string_view message,
                             const AnswerListener& listener, const Cancellation& cancellation) {
   KINGLET_TRY(check_utf8("message", message));
   std::string content;
-  for (size_t i = 0; i < pictures.size(); ++i) content += image_mark_;
-  messages_.push_back({ChatRole::user, content + std::string(message)});
-  const size_t n_before = pictures_.size();
-  pictures_.insert(pictures_.end(), pictures.begin(), pictures.end());
+  for (size_t i = 0; i < pictures.size(); ++i) content += messages_.picture_mark;
+  content += message;
+  auto& list = messages_.list.as_array();
+  auto& all_pictures = messages_.pictures;
+  list.push_back(message_of("user", content));
+  const size_t n_before = all_pictures.size();
+  all_pictures.insert(all_pictures.end(), pictures.begin(), pictures.end());
   auto text = stream_answer(listener, cancellation);
   if (!text.ok()) {
-    messages_.pop_back();
-    pictures_.resize(n_before);
+    list.pop_back();
+    all_pictures.resize(n_before);
     return text.error();
   }
-  messages_.push_back({ChatRole::assistant, std::move(text.value())});
+  list.push_back(message_of("assistant", text.value()));
   return {};
 }
 
@@ -106,23 +102,27 @@ Status Conversation::answer(std::string_view message,
 Result<std::string> Conversation::stream_answer(const AnswerListener& listener,
                                                 const Cancellation& cancellation) {
   const auto start = std::chrono::steady_clock::now();
-  const RenderOptions layout = {.thinking = options_.thinking, .now = jinja::local_time()};
-  KINGLET_ASSIGN(ChatText laid_out, format_.chat_template.render(messages_, layout));
-  if (options_.trust_content) laid_out.said.clear();
-  KINGLET_ASSIGN(
-      ImagePrompt composed,
-      encode_with_images(*run_.loaded.tokenizer, laid_out.text, laid_out.said, image_mark_,
-                         pictures_, {.add_bos = true, .parse_special = true}));
-  const std::vector<TokenId>& prompt = composed.tokens;
   GenerationOptions options = options_.generation;
-  options.images = std::move(composed.images);
+  const LayOut lay_out = [&](const Json& list) -> Result<ChatText> {
+    KINGLET_ASSIGN(ChatText chat,
+                   layout_.lay_out(template_variables(list, options_.thinking), false));
+    if (options_.trust_content) chat.said.clear();
+    return chat;
+  };
+  KINGLET_ASSIGN(ConversationPrompt made, make_prompt(messages_, lay_out, *run_.loaded.tokenizer,
+                                                      {.on_full = options_.on_full,
+                                                       .n_ctx = run_.session->n_ctx(),
+                                                       .max_tokens = options.max_tokens}));
+  made.prepare(options);
+  const std::vector<TokenId>& prompt = made.tokens;
   options.replaces_context = true;
   options.cancellation = cancellation;
-  for (const std::string_view mark : format_.answers.marks(false)) options.marks.emplace_back(mark);
+  const AnswerFormat& answers = layout_.answer_format(false);
+  for (const std::string_view mark : answers.marks(false)) options.marks.emplace_back(mark);
   KINGLET_ASSIGN(Generation generation,
                  Generation::start(*run_.session, *run_.loaded.tokenizer, prompt, options));
   const uint32_t n_reused = generation.n_prompt_done();
-  AnswerReader reader(format_.answers, {}, laid_out.text);
+  AnswerReader reader(answers, {}, made.end);
   std::vector<AnswerPart> parts;
   std::string answer;
   const auto tell = [&] {
@@ -159,17 +159,10 @@ Result<std::string> Conversation::stream_answer(const AnswerListener& listener,
 }
 
 Result<std::string> Conversation::to_json() const {
-  if (!pictures_.empty()) {
+  if (!messages_.pictures.empty()) {
     return Error{ErrorCode::unsupported_feature, "a conversation with pictures cannot be saved"};
   }
-  Json list = Json::array();
-  for (const ChatMessage& message : messages_) {
-    const auto known = std::find_if(kRoles.begin(), kRoles.end(), [&](const RoleName& candidate) {
-      return candidate.role == message.role;
-    });
-    list.push_back({{"role", known->name}, {"content", message.content}});
-  }
-  return print({{"messages", std::move(list)}}, "  ") + "\n";
+  return print({{"messages", messages_.list}}, "  ") + "\n";
 }
 
 Status Conversation::from_json(std::string_view json) {
@@ -178,13 +171,9 @@ Status Conversation::from_json(std::string_view json) {
   if (list == nullptr || !list->is_array()) {
     return Error{ErrorCode::invalid_argument, "a conversation needs a list \"messages\""};
   }
-  std::vector<ChatMessage> messages;
-  for (const Json& item : list->as_array()) {
-    KINGLET_ASSIGN(ChatMessage message, message_of(item));
-    messages.push_back(std::move(message));
-  }
-  messages_ = std::move(messages);
-  pictures_.clear();
+  for (const Json& message : list->as_array()) KINGLET_TRY(check_message(message));
+  messages_.list = *list;
+  messages_.pictures.clear();
   return {};
 }
 

@@ -9,26 +9,30 @@
 
 #include "base/cancellation.h"
 #include "base/result.h"
+#include "chat/chat_layout.h"
+#include "chat/conversation_prompt.h"
 #include "cli/commands.h"
 #include "cli/run.h"
-#include "text/answer/answer_format.h"
-#include "text/chat_template.h"
+#include "gguf/header.h"
+#include "json/json.h"
+#include "text/vocabulary.h"
 #include "vision/image_part.h"
 
 namespace kinglet::cli {
 
-// A template, and the format of the answers of its models.
-struct ChatFormat {
-  ChatTemplate chat_template;
-  AnswerFormat answers;
-};
-
-// Returns the format of the template in the file `path`; without a path, the built-in one called
-// `format`; without either, that of the model.
-Result<ChatFormat> choose_format(const GgufHeader& header, const Vocabulary& vocabulary,
+// Returns the layout by the template in the file `path`; without a path, by the built-in format
+// called `format`; without either, by the model's template.
+Result<ChatLayout> choose_layout(const GgufHeader& header, const Vocabulary& vocabulary,
                                  const std::string& format, const std::string& path);
 
-std::vector<ChatMessage> opening(const std::string& system);
+// Returns the variables of a template that lays out a conversation up to the next answer.
+Json template_variables(const Json& messages, bool thinking);
+
+// Returns a message of this role.
+Json message_of(std::string_view role, std::string_view content);
+
+// Returns the messages at the beginning of a conversation; `system` may be "".
+Json opening(std::string_view system);
 
 // Receives the progress and the text of an answer.
 struct AnswerListener {
@@ -38,7 +42,7 @@ struct AnswerListener {
 
 class Conversation {
  public:
-  Conversation(Run& run, ChatFormat format, const ChatOptions& options);
+  Conversation(Run& run, ChatLayout layout, const ChatOptions& options);
 
   // Adds the message, with pictures in front of it, and the answer, which the listener receives
   // piece by piece. Of a cancelled answer, the part that was generated stays. After an error the
@@ -49,9 +53,10 @@ class Conversation {
   // Starts a new conversation with this system message; "": none.
   void restart(const std::string& system);
 
-  const std::vector<ChatMessage>& messages() const { return messages_; }
+  // A list of {"role", "content"}, as in OpenAI's API.
+  const Json& messages() const { return messages_.list; }
 
-  // Returns {"messages": [{"role", "content"}, …]}, as in OpenAI's API. Errors: unsupported_feature
+  // Returns {"messages": […]}. Errors: unsupported_feature
   // (the conversation has pictures).
   Result<std::string> to_json() const;
   // Replaces the conversation by that of to_json(). Errors: invalid_argument; the conversation is
@@ -63,11 +68,9 @@ class Conversation {
                                     const Cancellation& cancellation);
 
   Run& run_;
-  ChatFormat format_;
+  ChatLayout layout_;
   const ChatOptions& options_;
-  std::vector<ChatMessage> messages_;
-  std::string image_mark_;  // stands for a picture in messages; random, so that no text spells it
-  std::vector<std::vector<ImagePart>> pictures_;  // of all messages, in their order
+  ChatMessages messages_;  // with a random mark for pictures, so that no text spells it
 };
 
 }  // namespace kinglet::cli

@@ -201,6 +201,15 @@ void add_chat(Program& program) {
                     "PNG or JPEG file, added before the first message; may be given several times");
   command.add_flag("--trust-content", options.trust_content,
                    "Also recognize control tokens in messages");
+  command.add_option_function<std::string>(
+      "--on-full",
+      [&on_full = options.on_full](const std::string& name) {
+        const auto found = find_on_full(name);
+        if (!found) throw CLI::ValidationError("--on-full", cat("expected ", kOnFullNames));
+        on_full = *found;
+      },
+      "What a conversation does that fills the context: error, dropOldest (leave the oldest "
+      "messages out) or shift (also drop the older half of the context while answering)");
   command
       .add_option("-n,--n-tokens", options.generation.max_tokens,
                   "Maximum number of tokens of an answer")

@@ -2,12 +2,12 @@
 #include <utility>
 
 #include "base/format.h"
+#include "chat/conversation_prompt.h"
 #include "openai/generation_request.h"
 #include "openai/messages.h"
 #include "openai/picture_parts.h"
 #include "openai/shared_fields.h"
 #include "openai/tools.h"
-#include "session/image_prompt.h"
 
 namespace kinglet::openai {
 namespace {
@@ -115,38 +115,52 @@ ApiStatus plan(const ChosenTools& chosen, const std::optional<Json>& schema,
   return {};
 }
 
-// Encodes the text as tokens, with the rows of its pictures.
-ApiStatus encode_with_pictures(const ChatText& laid_out, const GivenPictures& pictures,
-                               const ServedModel& model, const Look& look, ChatRequest& request) {
-  std::vector<std::vector<ImagePart>> parts;
-  for (const std::string& url : pictures.urls) {
-    KINGLET_ASSIGN(const PictureParts seen, look(url));
-    parts.push_back(*seen);
-  }
-  KINGLET_ASSIGN(ImagePrompt prompt,
-                 encode_with_images(model.tokenizer(), laid_out.text, laid_out.said, pictures.mark,
-                                    parts, {.parse_special = true}));
-  request.prompts.push_back({std::move(prompt.tokens), ""});
-  request.options.images = std::move(prompt.images);
-  return {};
+ApiResult<OnFull> read_on_full(Fields& fields) {
+  std::string name = "error";
+  KINGLET_TRY(fields.take("on_full", name));
+  if (const auto found = find_on_full(name)) return *found;
+  return wrong_value("on_full", name, cat("one of ", kOnFullNames));
 }
 
-// Renders the conversation as text, and encodes the text as the prompt that the model continues.
-ApiStatus lay_out(Json variables, const ChosenTools& chosen, const GivenPictures& pictures,
-                  const ServedModel& model, const Look& look, const Patience& patience,
-                  ChatRequest& request, std::string& prompt_end) {
-  const bool tells_tools = !chosen.tools.empty() && model.knows_tools();
-  if (tells_tools) variables["tools"] = chosen.tools;
-  KINGLET_ASSIGN(ChatText laid_out, model.lay_out(variables, tells_tools));
-  KINGLET_TRY(patience());
-  if (pictures.urls.empty()) {
-    request.prompts.push_back(
-        {model.tokenizer().encode(laid_out.text, {.parse_special = true}, laid_out.said), ""});
-  } else {
-    KINGLET_TRY(encode_with_pictures(laid_out, pictures, model, look, request));
+// Reads the messages, with the parts of their pictures.
+ApiResult<ChatMessages> read_messages(const Json& given, const Look& look) {
+  ChatMessages messages{.list = given};
+  if (!look) return messages;
+  KINGLET_ASSIGN(GivenPictures pictures, take_pictures(messages.list));
+  messages.picture_mark = std::move(pictures.mark);
+  for (const std::string& url : pictures.urls) {
+    KINGLET_ASSIGN(const PictureParts seen, look(url));
+    messages.pictures.push_back(*seen);
   }
-  prompt_end = laid_out.own_end();
-  return {};
+  return messages;
+}
+
+// Lays out some of the messages.
+ApiResult<ChatText> lay_out(const Json& list, const Json& variables, const ChosenTools& chosen,
+                            const ServedModel& model, const Patience& patience) {
+  KINGLET_TRY(patience());
+  const bool tells_tools = !chosen.tools.empty() && model.knows_tools();
+  Json given = variables;
+  if (tells_tools) given["tools"] = chosen.tools;
+  KINGLET_ASSIGN(given["messages"], template_messages(list, chosen.tools, model.knows_tools()));
+  KINGLET_ASSIGN(ChatText laid_out, model.lay_out(given, tells_tools));
+  KINGLET_TRY(patience());
+  return laid_out;
+}
+
+ApiResult<ConversationPrompt> prompt_of(const ChatMessages& messages, const Json& variables,
+                                        const ChosenTools& chosen, const ServedModel& model,
+                                        const PromptOptions& options, const Patience& patience) {
+  std::optional<ApiError> refusal;
+  const LayOut lay_out_some = [&](const Json& list) -> Result<ChatText> {
+    auto laid_out = lay_out(list, variables, chosen, model, patience);
+    if (laid_out.ok()) return std::move(laid_out.value());
+    refusal = std::move(laid_out.error());
+    return Error{ErrorCode::invalid_argument, refusal->message};
+  };
+  auto prompt = make_prompt(messages, lay_out_some, model.tokenizer(), options);
+  if (prompt.ok()) return std::move(prompt.value());
+  return refusal ? *refusal : api_error(prompt.error());
 }
 
 // Reads a request whose prompt may be too long.
@@ -165,24 +179,22 @@ ApiResult<ChatRequest> read_unchecked(const Json& body, const ServedModel& model
   std::string grammar;
   KINGLET_TRY(fields.take("grammar", grammar));
   KINGLET_TRY(patience());
-  KINGLET_ASSIGN(Json variables, read_variables(fields));
-  const Json* messages = fields.find("messages");
+  KINGLET_ASSIGN(const OnFull on_full, read_on_full(fields));
   std::optional<int64_t> n_thinking;  // a field of other servers; OpenAI's API has none
   KINGLET_TRY(fields.take("max_thinking_tokens", n_thinking, 0, UINT32_MAX));
+  KINGLET_ASSIGN(const Json variables, read_variables(fields));
+  const Json* given = fields.find("messages");
   KINGLET_TRY(fields.check_all_known());
-  if (messages == nullptr) return invalid("messages are missing", "messages");
-  Json texts = *messages;
-  GivenPictures pictures;
-  if (look) {
-    KINGLET_ASSIGN(pictures, take_pictures(texts));
-  }
-  KINGLET_ASSIGN(variables["messages"],
-                 template_messages(texts, chosen.tools, model.knows_tools()));
-  std::string prompt_end;
-  KINGLET_TRY(
-      lay_out(std::move(variables), chosen, pictures, model, look, patience, request, prompt_end));
+  if (given == nullptr) return invalid("messages are missing", "messages");
+  KINGLET_ASSIGN(const ChatMessages messages, read_messages(*given, look));
+  const PromptOptions options{
+      .on_full = on_full, .n_ctx = model.n_ctx(), .max_tokens = request.options.max_tokens};
+  KINGLET_ASSIGN(ConversationPrompt prompt,
+                 prompt_of(messages, variables, chosen, model, options, patience));
+  request.prompts.push_back({std::move(prompt.tokens), ""});
+  prompt.prepare(request.options);
   KINGLET_TRY(patience());
-  KINGLET_TRY(plan(chosen, schema, grammar, n_thinking, prompt_end, model, request));
+  KINGLET_TRY(plan(chosen, schema, grammar, n_thinking, prompt.end, model, request));
   return request;
 }
 

@@ -20,7 +20,8 @@ namespace {
 constexpr std::string_view kOwn[] = {
     "input",      "instructions", "max_output_tokens",    "include",
     "text",       "tools",        "tool_choice",          "reasoning",
-    "background", "top_logprobs", "previous_response_id", "max_tool_calls"};
+    "background", "top_logprobs", "previous_response_id", "max_tool_calls",
+    "truncation"};
 
 // Parameters of chats that this API does not have, or has by another name.
 constexpr std::string_view kForeign[] = {
@@ -60,6 +61,15 @@ ApiStatus add_limit(Fields& fields, Json& chat) {
   KINGLET_TRY(fields.take("max_output_tokens", most, 1, UINT32_MAX));
   if (most) chat["max_completion_tokens"] = *most;
   return {};
+}
+
+// {"truncation": "auto"} drops items from the beginning of an input that does not fit.
+ApiStatus add_truncation(Fields& fields, Json& chat) {
+  std::string truncation = "disabled";
+  KINGLET_TRY(fields.take("truncation", truncation));
+  if (truncation == "auto") chat["on_full"] = "dropOldest";
+  if (truncation == "auto" || truncation == "disabled") return {};
+  return wrong_value("truncation", truncation, R"("auto" or "disabled")");
 }
 
 ApiStatus add_logprobs(Fields& fields, Json& chat) {
@@ -204,7 +214,7 @@ Json repeated_members(const Json& body) {
           {"text", {{"format", or_default(body["text"], "format", {{"type", "text"}})}}},
           {"tools", or_default(body, "tools", Json::array())},
           {"tool_choice", or_default(body, "tool_choice", "auto")},
-          {"truncation", "disabled"}};
+          {"truncation", or_default(body, "truncation", "disabled")}};
 }
 
 }  // namespace
@@ -214,6 +224,7 @@ ApiResult<Json> chat_body(const Json& body) {
   Fields fields(body);
   KINGLET_TRY(refuse_kept_answers(fields));
   KINGLET_TRY(add_limit(fields, chat));
+  KINGLET_TRY(add_truncation(fields, chat));
   KINGLET_TRY(add_logprobs(fields, chat));
   KINGLET_TRY(add_text_options(fields, chat));
   KINGLET_TRY(add_reasoning(fields, chat));

@@ -68,7 +68,7 @@ void ignore_what_changes_nothing(Fields& fields) {
                  "prediction"});
   fields.ignore({"cache_prompt", "id_slot", "timings_per_token", "return_progress", "verbose"});
   fields.ignore_if("modalities", {Json::array({"text"})});
-  // Nothing is left out of an input that fits, and one that does not fit is an error.
+  // A parameter of the Responses API, which reads it itself.
   fields.ignore_if("truncation", {"auto", "disabled"});
   fields.ignore_if("min_tokens", {0});
   fields.ignore_if("use_beam_search", {false});

@@ -91,8 +91,6 @@ constexpr NamedFormat kFormats[] = {
 {%- else %} {{ m.content | trim }} {{ eos_token }}{% endif %}{% endfor %})"},
 };
 
-constexpr std::string_view kRoles[] = {"system", "user", "assistant"};
-
 std::string_view text_of(const Vocabulary& vocabulary, TokenId id) {
   return id == kNoToken ? std::string_view() : vocabulary.bytes(id);
 }
@@ -103,18 +101,6 @@ void set(jinja::Dict& dict, const char* name, const jinja::Value& value) {
 
 void set_missing(jinja::Dict& dict, const char* name, const jinja::Value& value) {
   if (dict.find(name) == nullptr) set(dict, name, value);
-}
-
-jinja::Value list_of(std::span<const ChatMessage> messages) {
-  jinja::List list;
-  for (const ChatMessage& message : messages) {
-    jinja::Dict fields;
-    const std::string_view role = kRoles[static_cast<size_t>(message.role)];
-    set(fields, "role", jinja::Value::text(std::string(role)));
-    set(fields, "content", jinja::Value::text(message.content, true));
-    list.push_back(jinja::Value::dict(std::move(fields)));
-  }
-  return jinja::Value::list(std::move(list));
 }
 
 bool is_role_name(std::string_view name) {
@@ -190,6 +176,16 @@ Result<jinja::Dict> chat_variables(const Json& json) {
   return std::move(variables.entries());
 }
 
+Result<std::string> named_template(std::string_view name) {
+  std::string names;
+  for (const NamedFormat& row : kFormats) {
+    if (row.name == name) return std::string(row.source);
+    names += cat(names.empty() ? "" : ", ", row.name);
+  }
+  return Error{ErrorCode::invalid_argument,
+               cat("chat format \"", name, "\" is unknown (known: ", names, ")")};
+}
+
 Result<ChatTemplate> ChatTemplate::from_gguf(const GgufHeader& header, const Vocabulary& vocabulary,
                                              bool with_tools) {
   const bool has_own = with_tools && header.find(kToolTemplateKey) != nullptr;
@@ -213,25 +209,6 @@ Result<ChatTemplate> ChatTemplate::parse(std::string_view source, std::string_vi
   if (program.ok()) return ChatTemplate(std::move(program.value()), bos, eos);
   return Error{program.error().code,
                cat("the chat template cannot be read: ", program.error().message)};
-}
-
-Result<ChatTemplate> ChatTemplate::named(std::string_view name, const Vocabulary& vocabulary) {
-  const auto* format = std::find_if(std::begin(kFormats), std::end(kFormats),
-                                    [name](const NamedFormat& row) { return row.name == name; });
-  if (format != std::end(kFormats)) return parse(format->source, vocabulary);
-  std::string names;
-  for (const NamedFormat& row : kFormats) names += cat(names.empty() ? "" : ", ", row.name);
-  return Error{ErrorCode::invalid_argument,
-               cat("chat format \"", name, "\" is unknown (known: ", names, ")")};
-}
-
-Result<ChatText> ChatTemplate::render(std::span<const ChatMessage> messages,
-                                      const RenderOptions& options) const {
-  jinja::Dict variables;
-  set(variables, "messages", list_of(messages));
-  set(variables, "add_generation_prompt", jinja::Value::boolean(true));
-  if (!options.thinking) set(variables, "enable_thinking", jinja::Value::boolean(false));
-  return render(std::move(variables), options.now);
 }
 
 Result<ChatText> ChatTemplate::render(jinja::Dict variables, const jinja::Now& now) const {

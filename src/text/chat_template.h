@@ -20,18 +20,6 @@
 
 namespace kinglet {
 
-enum class ChatRole : uint8_t { system, user, assistant };
-
-struct ChatMessage {
-  ChatRole role;
-  std::string content;
-};
-
-struct RenderOptions {
-  bool thinking = true;  // false: models that can skip their reasoning are asked to do so
-  jinja::Now now = {};   // by default the date that templates use if they are given none
-};
-
 // A conversation as one text.
 struct ChatText {
   std::string text;
@@ -51,6 +39,10 @@ struct ChatText {
 // ErrorCode::invalid_argument.
 Result<jinja::Dict> chat_variables(const Json& json);
 
+// Returns the source of the built-in template called `name`. Fails with
+// ErrorCode::invalid_argument, whose message lists the known names.
+Result<std::string> named_template(std::string_view name);
+
 class ChatTemplate {
  public:
   // Returns the file's own template; `with_tools` prefers the one for tools if the file has it.
@@ -66,20 +58,13 @@ class ChatTemplate {
   static Result<ChatTemplate> parse(std::string_view source, std::string_view bos,
                                     std::string_view eos);
 
-  // Returns the format called `name`, whatever the file says. Fails with
-  // ErrorCode::invalid_argument, whose message lists the known names.
-  static Result<ChatTemplate> named(std::string_view name, const Vocabulary& vocabulary);
-
-  // Returns the text up to where the model's next answer begins. When encoding the text, parse the
-  // special tokens that the template writes, but not those that messages spell. Errors:
+  // Returns the text up to where the model's next answer begins, given all variables, as
+  // chat_variables() returns them. When encoding the text, parse the special tokens that the
+  // template writes, but not those that messages spell. Arguments of calls in messages may be
+  // values, or JSON text, whose numbers stay as they are spelled. The template gets values, as in
+  // transformers; but text as it is given, if the template can only join it. Errors:
   // invalid_argument (the template refuses the conversation; the message is the template's),
   // out_of_memory (the template exceeds the limits of interpreter.h).
-  Result<ChatText> render(std::span<const ChatMessage> messages,
-                          const RenderOptions& options) const;
-
-  // Renders all variables of the template, as chat_variables() returns them. Arguments of calls in
-  // messages may be values, or JSON text, whose numbers stay as they are spelled. The template gets
-  // values, as in transformers; but text as it is given, if the template can only join it.
   Result<ChatText> render(jinja::Dict variables, const jinja::Now& now) const;
 
  private:

@@ -136,7 +136,7 @@ TEST_F(ResponseRequestTest, RepeatsWhatWasAskedFor) {
             json(R"({"instructions": null, "max_output_tokens": 3, "metadata": {"a": "b"},
       "parallel_tool_calls": true, "previous_response_id": null, "temperature": null,
       "top_p": 0.5, "text": {"format": {"type": "text"}}, "tools": [], "tool_choice": "auto",
-      "truncation": "disabled"})"));
+      "truncation": "auto"})"));
 }
 
 TEST_F(ResponseRequestTest, NamesItsOwnParametersForThoseOfChats) {

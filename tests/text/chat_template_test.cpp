@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/format.h"
@@ -21,10 +22,25 @@ struct NamedFormat {
   const char* expected;  // of kConversation
 };
 
-const std::vector<ChatMessage> kConversation = {{ChatRole::system, "Be kind."},
-                                                {ChatRole::user, "Hello"},
-                                                {ChatRole::assistant, "Hi there"},
-                                                {ChatRole::user, " Who? "}};
+Json message(std::string_view role, std::string_view content) {
+  return {{"role", role}, {"content", content}};
+}
+
+const Json kConversation =
+    Json::array({message("system", "Be kind."), message("user", "Hello"),
+                 message("assistant", "Hi there"), message("user", " Who? ")});
+const Json kHello = Json::array({message("user", "Hello")});
+
+Result<ChatText> render(const ChatTemplate& chat, const Json& messages,
+                        const jinja::Now& now = {}) {
+  KINGLET_ASSIGN(jinja::Dict variables,
+                 chat_variables({{"messages", messages}, {"add_generation_prompt", true}}));
+  return chat.render(std::move(variables), now);
+}
+
+ChatTemplate named(std::string_view format, const Vocabulary& vocabulary) {
+  return std::move(ChatTemplate::parse(named_template(format).value(), vocabulary).value());
+}
 
 const NamedFormat kCases[] = {
     {"chatml",
@@ -83,35 +99,27 @@ std::unique_ptr<Tokenizer> plain_tokenizer() {
 TEST(ChatTemplate, RendersEachFormatByName) {
   const auto tokenizer = plain_tokenizer();
   for (const NamedFormat& c : kCases) {
-    const auto chat = ChatTemplate::named(c.format, tokenizer->vocabulary());
-    ASSERT_TRUE(chat.ok()) << c.format << ": " << chat.error().message;
-    const auto text = chat.value().render(kConversation, {});
+    const auto text = render(named(c.format, tokenizer->vocabulary()), kConversation);
     ASSERT_TRUE(text.ok()) << c.format << ": " << text.error().message;
     EXPECT_EQ(text.value().text, c.expected) << c.format;
   }
 }
 
-std::string rendered(std::string_view source, const std::vector<ChatMessage>& messages,
-                     const RenderOptions& options = {}) {
+std::string rendered(std::string_view source, const Json& messages, const jinja::Now& now = {}) {
   const auto chat = ChatTemplate::parse(source, "<s>", "</s>");
   if (!chat.ok()) return chat.error().message;
-  const auto text = chat.value().render(messages, options);
+  const auto text = render(chat.value(), messages, now);
   return text.ok() ? text.value().text : text.error().message;
 }
 
 TEST(ChatTemplate, RunsTheFilesOwnWithWhatItMayAskFor) {
-  const std::vector<ChatMessage> hello = {{ChatRole::user, "Hello"}};
   EXPECT_EQ(rendered("{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m['content'] }}"
                      "{{ eos_token }}{% endfor %}{% if add_generation_prompt %}>{% endif %}",
-                     hello),
+                     kHello),
             "<s>user: Hello</s>>");
-  EXPECT_EQ(rendered("{{ strftime_now('%d %b %Y') }}{{ tools is none }}", hello,
-                     {.now = {.year = 2026, .month = 3, .day = 9}}),
+  EXPECT_EQ(rendered("{{ strftime_now('%d %b %Y') }}{{ tools is none }}", kHello,
+                     {.year = 2026, .month = 3, .day = 9}),
             "09 Mar 2026True");
-  constexpr std::string_view kThinks =
-      "{{ enable_thinking is defined and enable_thinking is false }}";
-  EXPECT_EQ(rendered(kThinks, hello), "False");
-  EXPECT_EQ(rendered(kThinks, hello, {.thinking = false}), "True");
 }
 
 TEST(ChatTemplate, SaysWhyATemplateRefuses) {
@@ -135,19 +143,16 @@ TEST(ChatTemplate, ReadsTheFilesOwnOrTakesANamedOne) {
   const auto tokenizer = build_tokenizer(builder);
   ASSERT_TRUE(tokenizer.ok());
   const Vocabulary& vocabulary = tokenizer.value()->vocabulary();
-  const std::vector<ChatMessage> hello = {{ChatRole::user, "Hello"}};
 
   const auto own = ChatTemplate::from_gguf(parse_gguf_header(with).value(), vocabulary);
   ASSERT_TRUE(own.ok()) << own.error().message;
-  EXPECT_EQ(own.value().render(hello, {}).value().text, "Hello</s>");
+  EXPECT_EQ(render(own.value(), kHello).value().text, "Hello</s>");
   const auto none = ChatTemplate::from_gguf(parse_gguf_header(without).value(), vocabulary);
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, ErrorCode::missing_metadata);
 
-  const auto named = ChatTemplate::named("llama2", vocabulary);
-  ASSERT_TRUE(named.ok());
-  EXPECT_EQ(named.value().render(hello, {}).value().text, "<s>[INST] Hello [/INST]");
-  const auto unknown = ChatTemplate::named("klingon", vocabulary);
+  EXPECT_EQ(render(named("llama2", vocabulary), kHello).value().text, "<s>[INST] Hello [/INST]");
+  const auto unknown = named_template("klingon");
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().code, ErrorCode::invalid_argument);
 }
@@ -247,8 +252,7 @@ TEST(ChatTemplate, TakesTheFilesOneForTools) {
     const auto chat =
         ChatTemplate::from_gguf(header.value(), tokenizer.value()->vocabulary(), with_tools);
     ASSERT_TRUE(chat.ok()) << chat.error().message;
-    EXPECT_EQ(chat.value().render({}, RenderOptions()).value().text,
-              with_tools ? "tools" : "usual");
+    EXPECT_EQ(render(chat.value(), kHello).value().text, with_tools ? "tools" : "usual");
   }
 }
 
@@ -284,7 +288,7 @@ class UntrustedMessages : public testing::Test {
     tokenizer_ = spm_tokenizer(extra);
     ASSERT_NE(tokenizer_, nullptr);
     // The error for a format that does not exist lists all formats.
-    std::string names = ChatTemplate::named("", tokenizer_->vocabulary()).error().message;
+    std::string names = named_template("").error().message;
     names = names.substr(names.find("known: ") + 7);
     for (size_t at = 0; at < names.size(); at = names.find_first_not_of(", )", at)) {
       const size_t end = names.find_first_of(",)", at);
@@ -296,13 +300,13 @@ class UntrustedMessages : public testing::Test {
 
   // A system message if the format has one, a question, an answer, and a question.
   ChatText laid_out(const std::string& format, const Contents& contents) const {
-    const auto chat = ChatTemplate::named(format, tokenizer_->vocabulary());
-    const std::vector<ChatMessage> messages = {{ChatRole::system, contents[0]},
-                                               {ChatRole::user, contents[1]},
-                                               {ChatRole::assistant, contents[2]},
-                                               {ChatRole::user, contents[3]}};
-    auto text = chat.value().render(messages, {});
-    if (!text.ok()) text = chat.value().render(std::span(messages).subspan(1), {});
+    const ChatTemplate chat = named(format, tokenizer_->vocabulary());
+    const Json asked = Json::array({message("user", contents[1]), message("assistant", contents[2]),
+                                    message("user", contents[3])});
+    Json messages = Json::array({message("system", contents[0])});
+    for (const Json& each : asked.as_array()) messages.push_back(each);
+    auto text = render(chat, messages);
+    if (!text.ok()) text = render(chat, asked);
     return text.value();
   }
 

@@ -93,6 +93,11 @@ const assistant = (content: unknown, more: object = {}) => ({
 const messages = [user(opening)];
 const greedy = { temperature: 0, max_tokens: 4 };
 const long = 'dog '.repeat(700);
+/** A conversation that is longer than the context. */
+const manyTurns = Array.from({ length: 30 }, (_, i) => [
+  user(`${String(i)}: A dog ran to the sea.`),
+  assistant('Yes, it did.'),
+]).flat();
 
 const ofChat = (model: ModelName, usual: object = greedy) =>
   usually(model, '/chat/completions', { messages, ...usual });
@@ -117,6 +122,10 @@ const conversations: Line[] = [
   ['an empty message', { messages: [user('')] }, cut],
   ['a message without content', { messages: [user(null)] }, cut],
   ['a long prompt', { messages: [user(long)] }, refused(/has room for 512$/, 'context_length_exceeded')],
+  ['many turns', { messages: [...manyTurns, user('Why?')] }, refused(/has room for 512$/, 'context_length_exceeded')],
+  ['many turns, the oldest left out', { messages: [...manyTurns, user('Why?')], on_full: 'dropOldest' }, cut],
+  ['many turns, and a shift', { messages: [...manyTurns, user('Why?')], on_full: 'shift', max_tokens: 300 }, ok()],
+  ['a long prompt alone', { messages: [user(long)], on_full: 'dropOldest' }, refused(/has room for 512$/, 'context_length_exceeded')],
 ]; // prettier-ignore
 
 const nulls = Object.fromEntries(
@@ -330,6 +339,10 @@ const wrongChatTypes: typeof wrongTypes = {
   reasoning_effort: [[3, /a text$/]],
   chat_template_kwargs: [[[], /an object$/]],
   max_thinking_tokens: [[-1, /a whole number from 0/]],
+  on_full: [
+    ['never', /one of "error", "dropOldest" or "shift"$/],
+    [3, /a text$/],
+  ],
 };
 const typeLines = (types: typeof wrongTypes): Line[] =>
   Object.entries(types).flatMap(([name, values]) =>
@@ -505,9 +518,10 @@ const responses: Line[] = [
     tool_choice: { type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'look' }] } }, { ...completed, calls: ['look'] }],
   ['a call that is cut', { ...asked, tool_choice: 'required', max_output_tokens: 3 }, incomplete],
   ['no effort', { reasoning: { effort: 'none', summary: 'auto' } }, incomplete],
+  ['many turns, the oldest left out', { input: [...manyTurns, user('Why?')], truncation: 'auto' }, incomplete],
   ['a draw', { temperature: 1, seed: 3, top_p: 0.9, top_k: 30 }, { ...incomplete, like: { top_p: 0.9 } }],
   ['ignored fields', { ...ignored, metadata: { a: 'b' }, truncation: 'auto', max_tool_calls: 3, text: { verbosity: 'low' } },
-    { ...incomplete, like: { metadata: { a: 'b' }, truncation: 'disabled' } }],
+    { ...incomplete, like: { metadata: { a: 'b' }, truncation: 'auto' } }],
   ['null everywhere', { background: null, previous_response_id: null, conversation: null, include: null, text: null,
     tools: null, tool_choice: null, reasoning: null, instructions: null, messages: null, n: null }, incomplete],
 ]; // prettier-ignore

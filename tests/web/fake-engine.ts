@@ -3,6 +3,7 @@ import type {
   EngineAnswer,
   EngineAnswerRequest,
   EngineApi,
+  EngineConversation,
   EngineEncoder,
   EngineError,
   EngineGenerateOptions,
@@ -22,6 +23,17 @@ const fail = (code: string, message: string): { error: EngineError } => ({
 });
 
 const nBatch = 64;
+
+const encoded = (text: string, addBos: boolean) =>
+  Int32Array.from([...(addBos ? [1] : []), ...Array.from(text, codePoint)]);
+
+/** Writes a mark before each message. */
+function laidOut({ variables }: EngineConversation): string[] {
+  const { messages } = JSON.parse(variables) as { messages: { content: string }[] };
+  return messages.flatMap(({ content }) => ['^', content]);
+}
+
+const notFitted = { end: '', nDropped: 0, nKept: -1 };
 
 export class FakeEngine implements EngineModule {
   HEAPU8: Uint8Array = new Uint8Array(8);
@@ -65,17 +77,27 @@ export class FakeEngine implements EngineModule {
     return fail('unsupported_feature', 'no pictures here');
   }
 
+  countKept(): number {
+    return 4;
+  }
+
   #api(): EngineApi {
     return {
       ...this.#handle(),
       check: () => ({ value: null }),
-      /** Writes a mark before each message. */
-      layOut: (variables) => {
-        const { messages } = JSON.parse(variables) as { messages: { content: string }[] };
-        return { value: messages.flatMap(({ content }) => ['^', content]) };
+      layOut: (conversation) => ({ value: laidOut(conversation) }),
+      makePrompt: ({ addBos, prefix, ...conversation }) => {
+        const tokens = encoded(laidOut(conversation).join(''), addBos);
+        return { value: { tokens: Int32Array.from([...tokens, ...prefix]), ...notFitted } };
       },
+      newAnswer: (request) => this.#newAnswer(request),
       read: () => ({ refusal: { status: 404, body: '{}', event: '' } }),
     };
+  }
+
+  #newAnswer(request: EngineAnswerRequest): EngineResult<EngineAnswer> {
+    this.answers.push(request);
+    return { value: this.#answer() };
   }
 
   #answer(): EngineAnswer {
@@ -117,10 +139,7 @@ export class FakeEngine implements EngineModule {
     return {
       ...this.#handle(),
       knowsTools: () => false,
-      newAnswer: (request) => {
-        this.answers.push(request);
-        return { value: this.#answer() };
-      },
+      newAnswer: (request) => this.#newAnswer(request),
       info: () => ({
         name: text,
         hasWeights: 1,
@@ -138,8 +157,7 @@ export class FakeEngine implements EngineModule {
         bosToken: '^',
         eosToken: '$',
       }),
-      encode: (texts, addBos) =>
-        Int32Array.from([...(addBos ? [1] : []), ...Array.from(texts.join(''), codePoint)]),
+      encode: encoded,
       piece: (id) => String.fromCodePoint(id),
       pieceBytes: (id) => new TextEncoder().encode(String.fromCodePoint(id)),
       decode: (ids) => ({ value: String.fromCodePoint(...ids) }),

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { Kinglet } from 'kinglet';
 import type { ChatMessage, ChatTokensOptions } from 'kinglet';
 import { conversationOf } from '../../web/src/chat-template.ts';
-import type { ChatText } from '../../web/src/protocol.ts';
 import { writeVocabulary } from '../cli/vocabulary-file.ts';
 
 /** Returns a file that holds a vocabulary of two marks, `<s>` and `</s>`. */
@@ -28,7 +27,7 @@ export async function layOutBy(
   chatTemplate: string,
   messages: readonly ChatMessage[],
   options: ChatTokensOptions = {},
-): Promise<ChatText> {
+): Promise<string[]> {
   const model = await Kinglet.load(file, { nThreads: 1, chatTemplate });
   try {
     return await model.layOut(conversationOf(messages, options));

@@ -3,28 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Kinglet } from 'kinglet';
 import type { ChatMessage } from 'kinglet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { removableRuns } from '../../web/src/worker/fit-conversation.ts';
 import { storyModel } from './support.ts';
-
-const role = (letter: string) => ({
-  role: { s: 'system', u: 'user', a: 'assistant' }[letter] ?? 'tool',
-});
-
-describe('what can be left out', () => {
-  it.each([
-    ['su', []],
-    ['suau', [[1, 3]]],
-    ['uauau', [[0, 2], [2, 4]]], // prettier-ignore
-    ['au', [[0, 1]]],
-    ['suatau', [[1, 5]]],
-    ['suuau', [[1, 4]]],
-    ['suatatat', [[2, 4], [4, 6]]], // prettier-ignore
-    ['s', []],
-    ['suausau', [[1, 3], [3, 6]]], // prettier-ignore
-  ])('of %s', (letters, runs) => {
-    expect(removableRuns(Array.from(letters, role))).toEqual(runs);
-  });
-});
 
 const chatTemplate =
   "{{ bos_token }}{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}" +

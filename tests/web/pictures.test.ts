@@ -531,10 +531,10 @@ async function logprobsByHand(
   const session = value(
     model.newSession({ nCtx: 512, nBatch: 0, kKind: 'f32', vKind: 'f32', kvPool: 0 }),
   );
-  const tokens = [...model.encode([texts[0]], true, true)];
+  const tokens = [...model.encode(texts[0], true, true)];
   for (const [i, part] of pictures.parts().entries()) {
     if (part.nRows === 0) {
-      tokens.push(...model.encode([part.text], false, true));
+      tokens.push(...model.encode(part.text, false, true));
       continue;
     }
     const rows = value(pictures.rows(i)).slice();
@@ -542,7 +542,7 @@ async function logprobsByHand(
     session.giveImage(image);
     tokens.push(...engine.imageTokens(image));
   }
-  tokens.push(...model.encode([texts[1]], false, true));
+  tokens.push(...model.encode(texts[1], false, true));
   const options = {
     nKept: -1,
     ...Object.fromEntries(
@@ -552,7 +552,7 @@ async function logprobsByHand(
     ...{ stop: [], logprobs: 3, lookup: 0, id: 1, replacesContext: true },
   };
   const answer = model.newAnswer({
-    ...{ chatTemplate: '', tools: '', mustCall: false, mayCallSeveral: false, schema: '' },
+    ...{ tools: '', mustCall: false, mayCallSeveral: false, schema: '' },
     ...{ indent: 0, grammar: '', prompt: '', prefix: '', isDivided: false, maxThinkingTokens: -1 },
   });
   value(session.start(Int32Array.from(tokens), value(answer), options));

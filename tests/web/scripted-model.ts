@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { Kinglet } from 'kinglet';
 import type { GenerateOptions, Session } from 'kinglet';
 import { onTestFinished } from 'vitest';
-import type { ChatText } from '../../web/src/protocol.ts';
+import type { Conversation } from '../../web/src/protocol.ts';
 import { storyModel } from './support.ts';
 import { chatTemplate } from './tool-templates.ts';
 
@@ -44,9 +44,13 @@ export async function scriptedModel(
   const starts: Start[] = [];
   const start = (session: Session): Session['start'] => {
     return (chat, options, place) => {
-      const { texts } = chat as ChatText;
+      const begun: Start = { prompt: '', texts: [], options };
       const grammar = exactly(answer(starts.length));
-      starts.push({ prompt: texts.join(''), texts, options });
+      starts.push(begun);
+      // The model answers this first.
+      void real.layOut(chat as Conversation).then((texts) => {
+        Object.assign(begun, { prompt: texts.join(''), texts });
+      });
       return session.start(chat, { ...options, jsonSchema: undefined, grammar }, place);
     };
   };

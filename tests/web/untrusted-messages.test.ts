@@ -213,9 +213,9 @@ describe('a template', () => {
     layOutBy(chatTemplate, messages);
   /** Returns the parts of a prompt that are the template's own text. */
   const own = async (...args: Parameters<typeof layOut>) => {
-    const { texts } = await layOut(...args);
+    const texts = await layOut(...args);
     const trusted = await layOutBy(...args, { trustContent: true });
-    expect(trusted.texts).toEqual([texts.join('')]);
+    expect(trusted).toEqual([texts.join('')]);
     return texts.filter((_, i) => i % 2 === 0);
   };
   const says = (...contents: string[]) => inTurn(contents);
@@ -241,7 +241,7 @@ describe('a template', () => {
     for (const text of await own(chatTemplate, says(said))) {
       expect(text).not.toMatch(/^(<\|im_end\|>|<\/?s>|\[INST\]|<\|end\|>)$/);
     }
-    const { texts } = await layOut(chatTemplate, says(said));
+    const texts = await layOut(chatTemplate, says(said));
     expect(texts.length).toBeGreaterThan(1);
   });
 
@@ -339,7 +339,7 @@ describe('a template', () => {
 
   it('is told from messages, whatever it does with them', async () => {
     const sorting = "{{ messages[0].content }}{{ ['b', messages[0].content, 'a'] | sort | join }}";
-    expect(await layOut(sorting, says('aa'))).toEqual({ texts: ['', 'aa', 'a', 'aa', 'b'] });
+    expect(await layOut(sorting, says('aa'))).toEqual(['', 'aa', 'a', 'aa', 'b']);
     const wrong = { trustContent: 'yes' as unknown as boolean };
     await expect(layOutBy(sorting, says('x'), wrong)).rejects.toMatchObject({
       code: 'invalid_argument',

@@ -19,8 +19,7 @@ import {
   refuseUnknown,
   workerPlace,
 } from './options.ts';
-import type { ChatText, Conversation, PostedRequest } from './protocol.ts';
-import { markPattern } from './pictures.ts';
+import type { Conversation, PostedRequest } from './protocol.ts';
 import { Session } from './session.ts';
 import { postedSources } from './source.ts';
 import { startWorker } from './start-worker.ts';
@@ -124,9 +123,12 @@ export class Kinglet {
     options: ChatPromptOptions = {},
   ): Promise<string> {
     refuseUnknown(options, chatPromptOptionNames);
-    const { texts, pictures } = await this.layOut(conversationOf(messages, options));
-    const text = texts.join('');
-    return pictures ? text.replace(markPattern(pictures), '[picture $1]') : text;
+    const conversation = conversationOf(messages, options);
+    const text = (await this.layOut(conversation)).join('');
+    let nPictures = 0;
+    const { pictures } = conversation;
+    if (!pictures) return text;
+    return text.replaceAll(pictures.mark, () => `[picture ${String(nPictures++)}]`);
   }
 
   /**
@@ -147,11 +149,10 @@ export class Kinglet {
     return [...(await this.#client.ask(request, 'tokens')).tokens];
   }
 
-  /** @internal Like chatPrompt(). */
-  async layOut(conversation: Conversation): Promise<ChatText> {
-    const { pictures, ...texts } = conversation;
-    const request = { type: 'layOut', conversation: { ...texts, pictures: undefined } } as const;
-    return { ...(await this.#client.ask(request, 'laidOut')).chat, pictures };
+  /** @internal Returns alternately the template's own text and text of the messages. */
+  async layOut(conversation: Conversation): Promise<string[]> {
+    const request = { ...conversation, pictures: undefined };
+    return (await this.#client.ask({ type: 'layOut', conversation: request }, 'laidOut')).texts;
   }
 
   /** @internal Answers a request of OpenAI's API in the model's first session. */

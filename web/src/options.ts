@@ -2,7 +2,6 @@
 // typed, so values that JavaScript allows (a string, NaN, 2.5 tokens) must be refused here.
 import { KingletError, messageOf } from './errors.ts';
 import type {
-  ChatText,
   Conversation,
   GenerateNumbers,
   KvKinds,
@@ -296,17 +295,17 @@ export type PromptOptions = Pick<GenerateOptions, 'addBos' | 'parseSpecial'> &
   Pick<ChatOptions, 'prefix' | 'onFull'>;
 
 export function postedPrompt(
-  prompt: string | ArrayLike<number> | ChatText | Conversation,
+  prompt: string | ArrayLike<number> | Conversation,
   { addBos, parseSpecial, prefix, onFull = 'error' }: PromptOptions,
   place: PromptPlace,
 ): PostedPrompt {
   return {
-    content: isChat(prompt) ? prompt : checkedContent(prompt),
+    content: isConversation(prompt) ? prompt : checkedContent(prompt),
     ...place,
     addBos: addBos === undefined ? undefined : checkedFlag('addBos', addBos),
     parseSpecial: checkedFlag('parseSpecial', parseSpecial ?? false),
     prefix: prefix === undefined ? undefined : checkedContent(prefix),
-    onFull: checkedOnFull(onFull, typeof prompt === 'object' && 'variables' in prompt),
+    onFull: checkedOnFull(onFull, isConversation(prompt)),
   };
 }
 
@@ -399,10 +398,8 @@ export function checkedText(text: unknown, name = 'text'): string {
   return text;
 }
 
-function isChat(
-  prompt: string | ArrayLike<number> | ChatText | Conversation,
-): prompt is ChatText | Conversation {
-  return typeof prompt === 'object' && ('texts' in prompt || 'variables' in prompt);
+function isConversation(prompt: string | ArrayLike<number> | Conversation): prompt is Conversation {
+  return typeof prompt === 'object' && 'variables' in prompt;
 }
 
 function checkedContent(prompt: string | ArrayLike<number>): string | Int32Array {

@@ -18,14 +18,14 @@ export function takePictures(messages: readonly ChatMessage[]): {
   texts: TextMessage[];
   pictures: Pictures | undefined;
 } {
-  const pictures: Pictures = { mark: `picture${randomDigits(16)}x#y`, images: [] };
+  const pictures: Pictures = { mark: `<picture ${randomDigits(16)}>`, images: [] };
   const textOf = (part: ContentPart): string => {
     const given: unknown = part;
     if (typeof given !== 'object' || given === null) throw noPart();
     if (part.type === 'text' && typeof part.text === 'string') return part.text;
     if ((part.type as string) !== 'image' || !('image' in part)) throw noPart();
     pictures.images.push(postedImage(part.image));
-    return pictures.mark.replace('#', String(pictures.images.length - 1));
+    return pictures.mark;
   };
   const texts = messages.map((message) => {
     const { content } = message;
@@ -35,11 +35,6 @@ export function takePictures(messages: readonly ChatMessage[]): {
     };
   });
   return { texts, pictures: pictures.images.length > 0 ? pictures : undefined };
-}
-
-/** Returns an expression that matches the marks in a text and captures their numbers. */
-export function markPattern({ mark }: Pictures): RegExp {
-  return new RegExp(mark.replace('#', '(\\d+)'), 'g');
 }
 
 function noPart(): KingletError {

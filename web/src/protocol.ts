@@ -125,7 +125,7 @@ export type PostedImage =
 
 /** The pictures of a conversation, and the marks in their places. */
 export interface Pictures {
-  /** The mark of picture i is this text with i instead of "#". No message can guess it. */
+  /** Stands in the messages for each picture. No message can guess it. */
   mark: string;
   images: PostedImage[];
 }
@@ -142,22 +142,8 @@ export interface Conversation {
   pictures: Pictures | undefined;
   /** The messages and tools are those of a request of OpenAI's API, for any template. */
   isRequest?: boolean;
-}
-
-/** A conversation laid out by a chat template. */
-export interface ChatText {
-  /**
-   * Alternately the template's own text, in which control tokens are recognized, and text of the
-   * messages, in which they are not. Joined, they are the whole text.
-   */
-  texts: readonly string[];
-  /** The pictures whose marks are in the texts. */
-  pictures?: Pictures | undefined;
-}
-
-/** Returns the template's own text at the end, or "" if a message's text is last. */
-export function ownEnd({ texts }: ChatText): string {
-  return texts.length % 2 === 1 ? (texts.at(-1) ?? '') : '';
+  /** A text after the conversation, as if a message said it. */
+  saidLast?: string;
 }
 
 /** How a prompt relates to its session's context, and how its answer is read. */
@@ -185,7 +171,7 @@ export interface PostedRequest {
 
 /** The prompt of a generation. */
 export interface PostedPrompt extends PromptPlace {
-  content: string | Int32Array | ChatText | Conversation;
+  content: string | Int32Array | Conversation;
   /** Undefined: true at the start of a context. */
   addBos: boolean | undefined;
   /** Only for a string. */
@@ -265,7 +251,8 @@ export type WorkerMessage =
   | { type: 'encoded'; id: number; progress: EncodeProgress }
   | { type: 'embeddings'; id: number; embeddings: Float32Array[]; nTokens: number[] }
   | { type: 'scores'; id: number; scores: Float32Array }
-  | { type: 'laidOut'; id: number; chat: ChatText }
+  /** Alternately the template's own text and text of the messages. */
+  | { type: 'laidOut'; id: number; texts: string[] }
   | { type: 'detokenized'; id: number; text: string }
   | { type: 'failed'; id: number; code: KingletErrorCode; message: string }
   /** The engine trapped: its state is unknown, and the worker must be ended. */

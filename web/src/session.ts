@@ -18,7 +18,7 @@ import {
   refuseUnknown,
 } from './options.ts';
 import type { PromptOptions } from './options.ts';
-import type { ChatText, Conversation, PostedRequest, PromptPlace } from './protocol.ts';
+import type { Conversation, PostedRequest, PromptPlace } from './protocol.ts';
 import type {
   ChatMessage,
   ChatOptions,
@@ -30,7 +30,7 @@ import type {
 } from './types.ts';
 import type { WorkerClient } from './worker-client.ts';
 
-type Prompt = string | ArrayLike<number> | ChatText | Conversation;
+type Prompt = string | ArrayLike<number> | Conversation;
 type RunOptions = Omit<GenerateOptions, 'onFull'> & PromptOptions;
 
 /**
@@ -186,11 +186,7 @@ export class Session {
   }
 
   /** @internal Like generate(), at any place in the context. */
-  start(
-    prompt: string | ArrayLike<number> | ChatText,
-    options: GenerateOptions,
-    place: PromptPlace,
-  ): Generation {
+  start(prompt: Prompt, options: GenerateOptions, place: PromptPlace): Generation {
     const checked = () => {
       refuseUnknown(options, generateOptionNames);
       return prompt;

@@ -72,7 +72,7 @@ export interface ResponseParams extends OwnSamplingParams {
   stream_options?: { include_obfuscation?: boolean } | null | undefined;
   /** Only false is supported: answers are not stored. */
   background?: boolean | null | undefined;
-  /** Only "disabled" is supported: nothing is left out of a long input. */
+  /** "auto" leaves out the oldest items of an input that does not fit the context. */
   truncation?: 'auto' | 'disabled' | null | undefined;
   /** This and the next are not in this API of OpenAI's: see {@link SamplingParams}. */
   seed?: number | null | undefined;
@@ -155,7 +155,7 @@ export interface ModelResponse {
   text: { format: ResponseTextFormat };
   tools: ResponseFunctionTool[];
   tool_choice: ResponseToolChoice;
-  truncation: 'disabled';
+  truncation: 'auto' | 'disabled';
   /** Present when the answer is done. */
   usage?: ResponseUsage;
 }

@@ -1,7 +1,7 @@
 // The types of the supported part of OpenAI's API. They are compatible with those of the official
 // client. Source of names and fields: the reference of that API.
 
-import type { Pooling } from '../types.ts';
+import type { OnFull, Pooling } from '../types.ts';
 
 /** Parameters that are not in OpenAI's API: options of `generate()`, in other spelling. */
 export interface OwnSamplingParams {
@@ -133,6 +133,8 @@ export interface ChatCompletionParams extends SamplingParams {
   reasoning_effort?: string | null | undefined;
   /** Not in OpenAI's API: `maxThinkingTokens` of `chat()`. */
   max_thinking_tokens?: number | null | undefined;
+  /** Not in OpenAI's API: `onFull` of `chat()`. */
+  on_full?: OnFull | null | undefined;
   /** Not in OpenAI's API: further variables of the file's chat template. */
   chat_template_kwargs?: Record<string, unknown> | null | undefined;
 }

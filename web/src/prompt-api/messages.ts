@@ -80,14 +80,9 @@ export class Layout {
     }));
   }
 
-  /** Lays out a conversation up to an answer that begins with `prefix`. */
-  async chat(messages: readonly Said[], prefix: string) {
-    const { texts } = await this.#model.layOut(this.#conversation(messages, true));
-    if (prefix === '') return { texts };
-    // The prefix is added as text of a message, where no control tokens are recognized.
-    return texts.length % 2 === 1
-      ? { texts: [...texts, prefix] }
-      : { texts: [...texts.slice(0, -1), `${texts.at(-1) ?? ''}${prefix}`] };
+  /** Returns the conversation up to an answer that begins with `prefix`. */
+  chat(messages: readonly Said[], prefix: string): Conversation {
+    return { ...this.#conversation(messages, true), saidLast: prefix };
   }
 
   /** Returns the messages' tokens. With `isAsking`, these end where an answer begins. */

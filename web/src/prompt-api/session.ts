@@ -236,7 +236,7 @@ export class PromptSession extends EventTarget {
 
   async #generate({ turn, prefix, constraint, signal, onText }: Asking) {
     const { session, temperature, topK, model } = this.#parts;
-    const chat = await this.#layout.chat([...this.#said(), ...turn], prefix);
+    const chat = this.#layout.chat([...this.#said(), ...turn], prefix);
     const options = { ...constraint.options, temperature, topK, signal };
     const generation = session.start(
       chat,

@@ -1,10 +1,9 @@
 // The worker's end of the protocol: holds one model and answers the requests to it.
-import type { EngineModel, EngineModule, EngineSession } from '#engine';
+import type { EngineApi, EngineModel, EngineModelInfo, EngineModule, EngineSession } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
 import { isPooling } from '../pooling.ts';
 import type {
   CancelWord,
-  ChatText,
   ClientMessage,
   Conversation,
   KvKinds,
@@ -17,16 +16,14 @@ import { answerRequest } from './answer-request.ts';
 import { appendTokens } from './append-tokens.ts';
 import { embedTexts, scoreTexts } from './encode-texts.ts';
 import type { EncodingWork } from './encode-texts.ts';
+import { conversationPrompt } from './conversation-prompt.ts';
 import { unwrap } from './engine-error.ts';
 import { nameReader } from './hub-listing.ts';
-import { ChatLayout } from './lay-out.ts';
-import type { Templates } from './lay-out.ts';
 import { accessTo, loadModel } from './load-model.ts';
 import { loadVision } from './load-vision.ts';
 import { defaultNCtx } from './memory-plan.ts';
 import type { OpenEngine } from './open-engine.ts';
 import { noReader, PictureReading } from './picture-reading.ts';
-import { promptTokens } from './prompt-tokens.ts';
 import { runGeneration } from './run-generation.ts';
 import type { LoadedModel } from './run-generation.ts';
 import { checkWanted } from './work.ts';
@@ -161,8 +158,9 @@ export class ModelHost {
       case 'layOut':
         void this.#answer(message.id, () => {
           const { id, conversation } = message;
-          const { texts } = this.#ready().chat.layOut(conversation);
-          return { type: 'laidOut', id, chat: { texts } };
+          const { saidLast = '', isRequest = false } = conversation;
+          const request = { ...conversation, saidLast, isRequest };
+          return { type: 'laidOut', id, texts: unwrap(this.#ready().api().layOut(request)) };
         });
         break;
       case 'tokenize':
@@ -274,11 +272,11 @@ export class ModelHost {
       },
     });
     const templates = templatesOf(model, options.chatTemplate);
-    const newApi = () => model.newApi(model.info().name, options.chatTemplate ?? '');
-    const chat = new ChatLayout(newApi, templates);
+    let made: EngineApi | undefined;
+    const api = () => (made ??= model.newApi(model.info().name, options.chatTemplate ?? ''));
     const pictures = this.#pictureReading(id, running, model, options, onReaderProgress);
-    this.#loaded = { engine: running.engine, model, chat, pictures };
-    if (options.chatTemplate !== undefined) unwrap(chat.api.check());
+    this.#loaded = { engine: running.engine, model, api, pictures };
+    if (options.chatTemplate !== undefined) unwrap(api().check());
     const images = options.mmproj && (await pictures.open({ id, isWanted: () => true }));
     const { hasWeights, purpose, contextLength } = model.info();
     const nCtx = options.nCtx ?? defaultNCtx(contextLength);
@@ -328,10 +326,18 @@ export class ModelHost {
     text: string | Conversation,
     encoding: PostedEncoding,
   ): Promise<Int32Array> {
-    const { chat, ...ready } = this.#ready();
-    const content: string | ChatText = typeof text === 'string' ? text : chat.layOut(text);
+    const { model, api, ...ready } = this.#ready();
+    if (typeof text === 'string') return model.encode(text, encoding.addBos, encoding.parseSpecial);
+    const { addBos } = encoding;
+    const plan = {
+      onFull: 'error',
+      nCtx: 0,
+      maxTokens: 0,
+      addBos,
+      prefix: new Int32Array(),
+    } as const;
     const work = { id, isWanted: () => true, session: undefined, onImage: () => undefined };
-    return (await promptTokens(content, encoding, { ...ready, ...work })).tokens;
+    return (await conversationPrompt(text, plan, { ...ready, api: api(), ...work })).tokens;
   }
 
   #newSession({ id, options: { nCtx, kv, kvPool } }: Omit<Message<'newSession'>, 'type'>) {
@@ -466,6 +472,8 @@ function cancelWord(engine: EngineModule): CancelWord | undefined {
     ? { memory, address: engine.cancelAddress() }
     : undefined;
 }
+
+type Templates = Pick<EngineModelInfo, 'chatTemplate' | 'toolChatTemplate'>;
 
 /** `own`: the template to use instead of the file's. */
 function templatesOf(model: EngineModel, own: string | undefined): Templates {

@@ -1,7 +1,9 @@
 // Runs a generation in the worker: steps of the engine, pieces for the page, and measured times.
 import type {
   EngineAnswer,
+  EngineApi,
   EngineDelta,
+  EngineImageRows,
   EngineModel,
   EngineModule,
   EngineSession,
@@ -9,35 +11,33 @@ import type {
 } from '#engine';
 import { emptyResult } from '../empty-result.ts';
 import { KingletError } from '../errors.ts';
-import { ownEnd } from '../protocol.ts';
-import type { ChatText, Conversation, PostedGenerateOptions, PostedPrompt } from '../protocol.ts';
+import type { Conversation, PostedGenerateOptions, PostedPrompt } from '../protocol.ts';
 import type { FinishReason, GenerationResult, ImageProgress, Piece } from '../types.ts';
 import { BatchPace } from './batch-pace.ts';
+import { conversationPrompt } from './conversation-prompt.ts';
 import { unwrap } from './engine-error.ts';
-import { fitConversation, systemTokens } from './fit-conversation.ts';
-import type { ChatLayout } from './lay-out.ts';
 import type { PictureReading } from './picture-reading.ts';
-import { concatenated, promptTokens } from './prompt-tokens.ts';
-import type { PromptTokens } from './prompt-tokens.ts';
 import { yieldToMessages } from './yield.ts';
 
-/** A shift keeps the first tokens: models attend to them whatever they are (StreamingLLM, 2023). */
-const nSinks = 4;
-
 /** A prompt with its tokens. */
-interface ReadPrompt extends PromptTokens {
-  content: string | Int32Array | ChatText;
-  /** The number of messages that were left out; undefined if none may be. */
-  dropped?: number;
-  /** How many first tokens a full context keeps; undefined if a full context ends the answer. */
-  nKept?: number;
+interface ReadPrompt {
+  tokens: Int32Array;
+  /** The pictures that must be given to the session. */
+  images: EngineImageRows[];
+  /** The chat template's own text at the end. */
+  end: string;
+  /** The number of messages that were left out. */
+  nDropped: number;
+  /** How many first tokens a full context keeps; -1: a full context ends the answer. */
+  nKept: number;
 }
 
 /** A loaded model, and what it needs to answer. */
 export interface LoadedModel {
   engine: EngineModule;
   model: EngineModel;
-  chat: ChatLayout;
+  /** Made when it is first needed, because it reads the chat templates. */
+  api: () => EngineApi;
   pictures: PictureReading;
 }
 
@@ -83,12 +83,12 @@ async function generate(run: LaidOutRun): Promise<GenerationResult> {
   const { usage, timings } = result;
   const pace = new BatchPace(session.nBatch());
   const { replacesContext } = prompt;
-  const { tokens, images, dropped, nKept } = read;
-  const engineOptions = { ...options, replacesContext, nKept: nKept ?? -1, id };
+  const { tokens, images, nDropped, nKept } = read;
+  const engineOptions = { ...options, replacesContext, nKept, id };
   for (const image of images) session.giveImage(image);
   usage.cachedTokens = unwrap(session.start(tokens, answer, engineOptions));
   usage.promptTokens = usage.cachedTokens;
-  if (dropped !== undefined) result.dropped = dropped;
+  if (isConversation(prompt) && prompt.onFull !== 'error') result.dropped = nDropped;
 
   let finish: FinishReason | 'none' = 'none';
   let nRead = 0;
@@ -99,7 +99,7 @@ async function generate(run: LaidOutRun): Promise<GenerationResult> {
     usage.promptTokens = step.nPromptDone;
     timings.guessedTokens = step.nGuessed;
     timings.keptTokens = step.nKept;
-    if (nKept !== undefined) result.droppedTokens = step.nDropped;
+    if (nKept >= 0) result.droppedTokens = step.nDropped;
     finish = step.finishReason;
     if (step.token < 0 && finish === 'none') {
       timings.promptMs += now - stepAt;
@@ -139,71 +139,48 @@ function saidBy({ text, reasoning, toolCalls }: EngineDelta): Said {
   };
 }
 
+type ConversationContent = PostedPrompt & { content: Conversation };
+
+function isConversation(prompt: PostedPrompt): prompt is ConversationContent {
+  return typeof prompt.content === 'object' && 'variables' in prompt.content;
+}
+
 async function readPrompt(run: GenerationRun): Promise<ReadPrompt> {
-  const { chat, session, options, prompt } = run;
-  const { content, onFull } = prompt;
-  const most = session.nCtx() - 1;
-  if (typeof content === 'string' || !('variables' in content)) {
-    const read = { content, ...(await promptOf(run, content)) };
-    return onFull === 'shift' ? { ...read, nKept: Math.min(nSinks, most) } : read;
+  const { engine, model, session, options, prompt } = run;
+  const { onFull, parseSpecial, replacesContext } = prompt;
+  const nCtx = session.nCtx();
+  // A prompt at the start of a context begins with BOS, if the vocabulary asks for it.
+  const addBos = prompt.addBos ?? (replacesContext || session.nPositions() === 0);
+  const prefix = tokensOf(model, prompt.prefix ?? '', false, false);
+  if (isConversation(prompt)) {
+    const plan = { onFull, nCtx, maxTokens: options.maxTokens, addBos, prefix };
+    return conversationPrompt(prompt.content, plan, { ...run, api: run.api() });
   }
-  const layOut = async (conversation: Conversation) => {
-    const laidOut = chat.layOut(conversation);
-    return { content: laidOut, ...(await promptOf(run, laidOut)) };
-  };
-  if (onFull === 'error') return layOut(content);
-  // Leave room for the answer, but at most half of the context.
-  const nMost = session.nCtx() - Math.min(options.maxTokens, Math.floor(session.nCtx() / 2));
-  const fitted = await fitConversation({ conversation: content, session, nMost, layOut });
-  if (onFull === 'dropOldest') return fitted;
-  const nSystem = await systemTokens(content, fitted.tokens, layOut);
-  return { ...fitted, nKept: Math.min(Math.max(nSinks, nSystem), most) };
+  const text = tokensOf(model, prompt.content as string | Int32Array, addBos, parseSpecial);
+  const tokens = Int32Array.from([...text, ...prefix]);
+  const nKept = onFull === 'shift' ? engine.countKept(tokens, nCtx) : -1;
+  return { tokens, images: [], end: '', nDropped: 0, nKept };
 }
 
-async function promptOf(run: GenerationRun, content: ReadPrompt['content']): Promise<PromptTokens> {
-  const { model, session, prompt } = run;
-  const { replacesContext, addBos, parseSpecial } = prompt;
-  if (content instanceof Int32Array) {
-    return withPrefix(model, { tokens: content, images: [] }, prompt);
-  }
-  const atStart = replacesContext || session.nPositions() === 0;
-  const read = await promptTokens(content, { addBos: addBos ?? atStart, parseSpecial }, run);
-  return withPrefix(model, read, prompt);
-}
-
-function withPrefix(
+function tokensOf(
   model: EngineModel,
-  { tokens, images }: PromptTokens,
-  { prefix }: PostedPrompt,
-): PromptTokens {
-  if (prefix === undefined) return { tokens, images };
-  const more = typeof prefix === 'string' ? model.encode([prefix], false, false) : prefix;
-  return { tokens: concatenated([tokens, more]), images };
+  content: string | Int32Array,
+  addBos: boolean,
+  parseSpecial: boolean,
+): Int32Array {
+  return typeof content === 'string' ? model.encode(content, addBos, parseSpecial) : content;
 }
 
-/** Returns the template's own text at the end of a prompt, or "" if there is none. */
-function templateEnd(content: ReadPrompt['content']): string {
-  return typeof content === 'object' && 'texts' in content ? ownEnd(content) : '';
-}
-
-function textOfPrefix(model: EngineModel, prefix: PostedPrompt['prefix'] = ''): string {
-  return typeof prefix === 'string' ? prefix : unwrap(model.decode(prefix, true));
-}
-
-function newAnswer(
-  { model, chat, prompt: { tools, maxThinkingTokens = -1, prefix }, options }: GenerationRun,
-  { content }: ReadPrompt,
-): EngineAnswer {
+function newAnswer({ model, api, prompt, options }: GenerationRun, read: ReadPrompt): EngineAnswer {
+  const { tools, maxThinkingTokens = -1, prefix = '' } = prompt;
   const { grammar, jsonSchema: schema, indent } = options;
-  return unwrap(
-    model.newAnswer({
-      ...{ tools: tools ?? '', grammar, schema, indent, maxThinkingTokens },
-      chatTemplate: tools === undefined ? '' : chat.template(tools !== '[]'),
-      prompt: templateEnd(content),
-      prefix: textOfPrefix(model, prefix),
-      isDivided: tools !== undefined,
-    }),
-  );
+  const request = {
+    ...{ tools: tools ?? '', grammar, schema, indent, maxThinkingTokens, prompt: read.end },
+    prefix: typeof prefix === 'string' ? prefix : unwrap(model.decode(prefix, true)),
+    isDivided: tools !== undefined,
+  };
+  if (tools === undefined) return unwrap(model.newAnswer(request));
+  return unwrap(api().newAnswer(request, tools !== '[]'));
 }
 
 function addTo(result: GenerationResult, { text, reasoning, toolCalls = [] }: Said): void {

@@ -1,0 +1,67 @@
+// Leaves messages out of a conversation that is longer than the context.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/tokenizer.h"
+
+namespace kinglet {
+
+// What happens when a conversation has no room in the context.
+enum class OnFull : uint8_t {
+  error,        // it is refused; an answer ends where the context is full
+  drop_oldest,  // the oldest exchanges are left out; an answer ends where the context is full
+  shift,        // the same, and a full context drops its older half while it is answered
+};
+
+// Returns the value called "error", "dropOldest" or "shift"; nullopt for other names.
+std::optional<OnFull> find_on_full(std::string_view name);
+
+// The names, for errors.
+constexpr std::string_view kOnFullNames = R"("error", "dropOldest" or "shift")";
+
+// Messages [first, end) of a conversation.
+struct MessageRun {
+  size_t first;
+  size_t end;
+
+  bool operator==(const MessageRun&) const = default;
+};
+
+// Returns the runs of messages that can be left out, the oldest first, given the messages' roles. A
+// run is an exchange, from a user's message to the next one. In the last exchange, a run is a
+// message of the assistant with the results of its calls, except for the last one. System messages
+// at the beginning stay.
+std::vector<MessageRun> removable_runs(const std::vector<std::string>& roles);
+
+// Returns the number of system messages at the beginning.
+size_t count_system(const std::vector<std::string>& roles);
+
+// Returns the number of tokens of the prompt of these messages, given by their indices. nullopt
+// ends the search.
+using CountTokens = std::function<std::optional<size_t>(const std::vector<size_t>& kept)>;
+
+// Returns the messages to keep so that the prompt has at most n_most tokens, if that can be reached
+// by leaving runs out. They are left out by steps of half of n_most, so that as a conversation
+// grows, several prompts begin alike and only their new tokens are computed. Returns nullopt if
+// `count` did.
+std::optional<std::vector<size_t>> fit_messages(const std::vector<std::string>& roles,
+                                                size_t n_most, const CountTokens& count);
+
+// The most tokens of a prompt in a context of n_ctx: there is room for an answer of max_tokens, but
+// for at most half of the context.
+size_t room_for_prompt(uint32_t n_ctx, uint32_t max_tokens);
+
+// How many first tokens a context keeps that drops its older half: those that `prompt` has in
+// common with `opening`, the prompt of the system messages and an empty question, but at least
+// those that models attend to whatever they are (StreamingLLM, Xiao et al., 2023).
+uint32_t count_kept(const std::vector<TokenId>& opening, const std::vector<TokenId>& prompt,
+                    uint32_t n_ctx);
+
+}  // namespace kinglet

@@ -1,0 +1,131 @@
+#include "chat/conversation_prompt.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/format.h"
+#include "session/image_prompt.h"
+
+namespace kinglet {
+namespace {
+
+size_t count(std::string_view text, std::string_view mark) {
+  size_t n = 0;
+  for (size_t at = text.find(mark); at != text.npos; at = text.find(mark, at + mark.size())) ++n;
+  return n;
+}
+
+std::vector<std::string> roles_of(const Json& list) {
+  std::vector<std::string> roles;
+  for (const Json& message : list.as_array()) {
+    const std::string* role = message.find_string("role");
+    roles.push_back(role == nullptr ? "" : *role);
+  }
+  return roles;
+}
+
+// The messages with these indices, and their pictures.
+ChatMessages part_of(const ChatMessages& whole, const std::vector<size_t>& indices) {
+  ChatMessages part{.picture_mark = whole.picture_mark};
+  size_t n_before = 0;  // pictures
+  for (size_t i = 0; i < whole.list.size(); ++i) {
+    const Json& message = whole.list[i];
+    const size_t n = whole.pictures.empty() ? 0 : count(print(message), whole.picture_mark);
+    if (std::binary_search(indices.begin(), indices.end(), i)) {
+      part.list.push_back(message);
+      const auto first = whole.pictures.begin() + static_cast<ptrdiff_t>(n_before);
+      part.pictures.insert(part.pictures.end(), first, first + static_cast<ptrdiff_t>(n));
+    }
+    n_before += n;
+  }
+  return part;
+}
+
+class PromptMaker {
+ public:
+  PromptMaker(const LayOut& lay_out, const Tokenizer& tokenizer, const PromptOptions& options)
+      : lay_out_(lay_out), tokenizer_(tokenizer), options_(options) {}
+
+  Result<ConversationPrompt> whole(const ChatMessages& messages) const {
+    KINGLET_ASSIGN(const ChatText chat, lay_out_(messages.list));
+    const auto& pictures = messages.pictures;
+    ConversationPrompt prompt{.tokens = {}, .images = {}, .end = std::string(chat.own_end())};
+    const EncodeOptions encoding{.add_bos = options_.add_bos, .parse_special = true};
+    if (pictures.empty()) {
+      prompt.tokens = tokenizer_.encode(chat.text, encoding, chat.said);
+    } else {
+      const size_t n_places = count(chat.text, messages.picture_mark);
+      if (n_places != pictures.size()) {
+        const char* does = n_places < pictures.size() ? "leaves out" : "repeats";
+        return Error{ErrorCode::unsupported_feature,
+                     cat("the chat template ", does, " a picture of the messages")};
+      }
+      KINGLET_ASSIGN(ImagePrompt encoded,
+                     encode_with_images(tokenizer_, chat.text, chat.said, messages.picture_mark,
+                                        pictures, encoding));
+      prompt.tokens = std::move(encoded.tokens);
+      prompt.images = std::move(encoded.images);
+    }
+    prompt.tokens.insert(prompt.tokens.end(), options_.prefix.begin(), options_.prefix.end());
+    return prompt;
+  }
+
+  // Leaves out the oldest messages of a conversation that is too long.
+  Result<ConversationPrompt> fitted(const ChatMessages& messages,
+                                    const std::vector<std::string>& roles) const {
+    const size_t n_most = room_for_prompt(options_.n_ctx, options_.max_tokens);
+    Result<ConversationPrompt> prompt = whole(messages);
+    if (!prompt.ok() || prompt.value().tokens.size() <= n_most) return prompt;
+    const auto kept = fit_messages(
+        roles, n_most, [&](const std::vector<size_t>& indices) -> std::optional<size_t> {
+          prompt = whole(part_of(messages, indices));
+          return prompt.ok() ? std::optional(prompt.value().tokens.size()) : std::nullopt;
+        });
+    if (!kept) return prompt;
+    prompt = whole(part_of(messages, *kept));
+    if (prompt.ok()) prompt.value().n_dropped = roles.size() - kept->size();
+    return prompt;
+  }
+
+  // How many tokens of the prompt a context keeps when it drops its older half.
+  uint32_t n_kept(const ChatMessages& messages, const std::vector<std::string>& roles,
+                  const std::vector<TokenId>& prompt) const {
+    Json opening = Json::array();
+    for (size_t i = 0; i < count_system(roles); ++i) opening.push_back(messages.list[i]);
+    opening.push_back({{"role", "user"}, {"content", ""}});
+    const auto begun = whole({.list = std::move(opening)});
+    // A template may refuse an empty question.
+    return count_kept(begun.ok() ? begun.value().tokens : std::vector<TokenId>(), prompt,
+                      options_.n_ctx);
+  }
+
+ private:
+  const LayOut& lay_out_;
+  const Tokenizer& tokenizer_;
+  const PromptOptions& options_;
+};
+
+}  // namespace
+
+void ConversationPrompt::prepare(GenerationOptions& options) {
+  options.images = std::move(images);
+  options.shifts_context = n_kept.has_value();
+  options.n_kept = n_kept.value_or(0);
+}
+
+Result<ConversationPrompt> make_prompt(const ChatMessages& messages, const LayOut& lay_out,
+                                       const Tokenizer& tokenizer, const PromptOptions& options) {
+  const PromptMaker maker(lay_out, tokenizer, options);
+  if (options.on_full == OnFull::error || !messages.list.is_array()) {
+    return maker.whole(messages);
+  }
+  const std::vector<std::string> roles = roles_of(messages.list);
+  KINGLET_ASSIGN(ConversationPrompt prompt, maker.fitted(messages, roles));
+  if (options.on_full == OnFull::shift) {
+    prompt.n_kept = maker.n_kept(messages, roles, prompt.tokens);
+  }
+  return prompt;
+}
+
+}  // namespace kinglet
