@@ -52,7 +52,7 @@ std::string edited(std::string text) {
 struct Run {
   double tokens_per_second;
   uint32_t n_guessed;
-  uint32_t n_kept;
+  uint32_t n_accepted;
 };
 
 // For one thread, its processor time, which other programs affect less.
@@ -82,7 +82,7 @@ Result<Run> run_once(const LanguageModel& loaded, Session& session, const Task& 
     if (step.finish == FinishReason::none) continue;
     if (n_drawn != kAnswer) return Error{ErrorCode::io, "a token has more than one letter"};
     const double seconds = seconds_now(n_threads) - start;
-    return Run{static_cast<double>(n_drawn - 1) / seconds, step.n_guessed, step.n_kept};
+    return Run{static_cast<double>(n_drawn - 1) / seconds, step.n_guessed, step.n_accepted};
   }
 }
 
@@ -107,7 +107,7 @@ Status measure(const LanguageModel& loaded, size_t n_threads, const Task& task, 
   }
   std::printf("{\"text\":\"%s\",\"kernels\":\"%s\",\"threads\":%zu,\"guessed\":%u,\"kept\":%u",
               task.name, std::string(loaded.model.kernels().name).c_str(), pool.n_threads(),
-              found.n_guessed, found.n_kept);
+              found.n_guessed, found.n_accepted);
   print_numbers("without", without);
   print_numbers("with", with);
   std::printf(",\"ratio\":%.3f}\n", median(ratios));

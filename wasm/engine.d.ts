@@ -360,7 +360,7 @@ export interface EngineStep extends EngineDelta {
   nComputed: number;
   /** Tokens that were guessed and computed ahead so far, and those of them that were sampled. */
   nGuessed: number;
-  nKept: number;
+  nAccepted: number;
   /** Tokens that a full context dropped so far. */
   nDropped: number;
   /** The token sampled in this step; -1 while the prompt is computed and in the last step. */
@@ -459,7 +459,7 @@ export interface EngineSession extends EngineHandle {
    */
   keepPrefix(tokens: Int32Array): number;
   /** How many positions keepPrefix() would keep. */
-  nKeptOf(tokens: Int32Array): number;
+  commonPrefix(tokens: Int32Array): number;
   nPositions(): number;
   nCtx(): number;
   /** The number of tokens that are computed together. */

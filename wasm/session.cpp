@@ -100,7 +100,7 @@ val EngineSession::step(double max_batch) {
   set(fields, "nPromptDone", step.value().n_prompt_done);
   set(fields, "nComputed", step.value().n_computed);
   set(fields, "nGuessed", step.value().n_guessed);
-  set(fields, "nKept", step.value().n_kept);
+  set(fields, "nAccepted", step.value().n_accepted);
   set(fields, "nDropped", step.value().n_dropped);
   set(fields, "token", step.value().token);
   set_delta(fields, answer_->push(step.value().text, step.value().is_last()));
@@ -250,7 +250,7 @@ EMSCRIPTEN_BINDINGS(kinglet_session) {
       .function("tokens", &EngineSession::tokens)
       .function("truncate", &EngineSession::truncate)
       .function("keepPrefix", &EngineSession::keep_prefix)
-      .function("nKeptOf", &EngineSession::n_kept_of)
+      .function("commonPrefix", &EngineSession::common_prefix)
       .function("nPositions", &EngineSession::n_positions)
       .function("nCtx", &EngineSession::n_ctx)
       .function("nBatch", &EngineSession::n_batch)

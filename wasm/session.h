@@ -52,7 +52,9 @@ class EngineSession {
 
   uint32_t keep_prefix(const val& tokens);
 
-  uint32_t n_kept_of(const val& tokens) const { return session_->n_kept_of(to_ids(tokens)); }
+  uint32_t common_prefix(const val& tokens) const {
+    return session_->common_prefix(to_ids(tokens));
+  }
 
   uint32_t n_positions() const { return session_->n_positions(); }
   uint32_t n_ctx() const { return session_->n_ctx(); }

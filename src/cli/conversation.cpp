@@ -125,7 +125,7 @@ Result<std::string> Conversation::stream_answer(const AnswerListener& listener,
   AnswerReader reader(answers, {}, made.end);
   std::vector<AnswerPart> parts;
   std::string answer;
-  const auto tell = [&] {
+  const auto show_parts = [&] {
     for (const AnswerPart& part : parts) {
       const bool is_thought = part.kind == AnswerPart::Kind::thought;
       if (!is_thought) answer += part.text;
@@ -134,7 +134,7 @@ Result<std::string> Conversation::stream_answer(const AnswerListener& listener,
     parts.clear();
   };
   size_t n_generated = 0;
-  uint32_t n_kept = 0;
+  uint32_t n_accepted = 0;
   for (FinishReason reason = FinishReason::none; reason == FinishReason::none;) {
     KINGLET_ASSIGN(const GenerationStep step, generation.step());
     if (n_generated == 0) {
@@ -142,18 +142,18 @@ Result<std::string> Conversation::stream_answer(const AnswerListener& listener,
     }
     n_generated += step.token != kNoToken;
     reader.push(step.text, parts);
-    tell();
+    show_parts();
     reason = step.finish;
-    n_kept = step.n_kept;
+    n_accepted = step.n_accepted;
   }
   reader.end(parts);
-  tell();
+  show_parts();
   if (options_.show_speed) {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     std::fprintf(stderr,
                  "\nprompt: %zu tokens, %u of them known; answer: %zu tokens, %u of them guessed; "
                  "%.1f s\n",
-                 prompt.size(), n_reused, n_generated, n_kept, seconds.count());
+                 prompt.size(), n_reused, n_generated, n_accepted, seconds.count());
   }
   return answer;
 }

@@ -109,7 +109,7 @@ Status generate(GenerateOptions options) {
   size_t n_generated = 0;
   FinishReason reason = FinishReason::none;
   uint32_t n_guessed = 0;
-  uint32_t n_kept = 0;
+  uint32_t n_accepted = 0;
   ProgressBar bar("Reading");
   while (reason == FinishReason::none) {
     KINGLET_ASSIGN(const GenerationStep step, generation.step());
@@ -120,7 +120,7 @@ Status generate(GenerateOptions options) {
     std::fflush(stdout);
     reason = step.finish;
     n_guessed = step.n_guessed;
-    n_kept = step.n_kept;
+    n_accepted = step.n_accepted;
   }
   std::fputc('\n', stdout);
   // Computing the prompt already gives the first token.
@@ -133,7 +133,7 @@ Status generate(GenerateOptions options) {
   if (options.show_speed) {
     print_speed("prompt", prompt.size(), prompt_seconds);
     print_speed("answer", n_decoded, decode_seconds);
-    std::fprintf(stderr, "guessed: %u tokens, %u kept\n", n_guessed, n_kept);
+    std::fprintf(stderr, "guessed: %u tokens, %u kept\n", n_guessed, n_accepted);
     std::fprintf(stderr, "kernels: %.*s, %zu threads\n",
                  static_cast<int>(run->loaded.model.kernels().name.size()),
                  run->loaded.model.kernels().name.data(), run->pool.n_threads());

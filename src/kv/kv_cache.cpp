@@ -206,7 +206,7 @@ Status KvCache::truncate(uint32_t n_positions) {
                  cat("KV cache: cannot truncate to ", n_positions, " positions, it holds ", size_)};
   }
   while (!checkpoints_.empty() && checkpoints_.back() > n_positions) checkpoints_.pop_back();
-  if (held_ > n_positions) held_ = kNowhere;
+  if (pinned_ > n_positions) pinned_ = kNowhere;
   set_size(n_positions);
   return {};
 }
@@ -284,13 +284,13 @@ Status KvCache::overwrite(uint32_t n_positions, uint32_t n_spare) {
 
 // --- Windows ------------------------------------------------------------------------------------
 
-// Whether the end, the held place or a checkpoint needs the page.
+// Whether the end, the pinned place or a checkpoint needs the page.
 bool KvCache::is_needed(uint32_t page) const {
   const auto keeps = [&](uint32_t place) {
     return place != kNowhere && page < pages_for(place) &&
            page >= first_kept(window_, place, kWindowSpare) / kWindowPage;
   };
-  return keeps(size_) || keeps(held_) ||
+  return keeps(size_) || keeps(pinned_) ||
          std::any_of(checkpoints_.begin(), checkpoints_.end(), keeps);
 }
 
@@ -324,24 +324,24 @@ void KvCache::drop_checkpoint() {
 
 void KvCache::forget_places() {
   checkpoints_.clear();
-  held_ = kNowhere;
+  pinned_ = kNowhere;
 }
 
-void KvCache::keep() {
+void KvCache::add_checkpoint() {
   if (window_ == 0 || size_ == 0) return;
   if (!checkpoints_.empty() && checkpoints_.back() == size_) return;
   checkpoints_.push_back(size_);
   if (checkpoints_.size() > kMostCheckpoints) drop_checkpoint();
 }
 
-void KvCache::hold() {
+void KvCache::pin() {
   if (window_ == 0) return;
-  held_ = size_;
+  pinned_ = size_;
   give_back();
 }
 
-void KvCache::release() {
-  held_ = kNowhere;
+void KvCache::unpin() {
+  pinned_ = kNowhere;
   give_back();
 }
 

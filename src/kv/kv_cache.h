@@ -23,10 +23,10 @@ namespace kinglet {
 // step that fails calls rollback(), which restores the cache. Steps allocate no memory.
 //
 // A cache with a window gives back the pages that no later token sees. It keeps the pages of its
-// end (the window and kWindowSpare positions before it), and those of the places that keep() and
-// hold() mark. It remembers such a place by its position only, because rows never change while a
-// place after them is kept. All other positions are gone: reachable() returns where the cache can
-// be cut.
+// end (the window and kWindowSpare positions before it), and those of the places that
+// add_checkpoint() and pin() mark. It remembers such a place by its position only, because rows
+// never change while a place after them is kept. All other positions are gone: reachable() returns
+// where the cache can be cut.
 //
 // `layer` is an index of the store's layers, `head` an index of the layer's heads.
 class KvCache {
@@ -91,12 +91,12 @@ class KvCache {
   Status truncate(uint32_t n_positions);
 
   // Makes the end a checkpoint: a place that stays reachable until its room is needed. Without a
-  // window, keep(), hold() and release() do nothing.
-  void keep();
+  // window, add_checkpoint(), pin() and unpin() do nothing.
+  void add_checkpoint();
 
-  // Keeps the end reachable until release() or the next hold(), even if checkpoints are given up.
-  void hold();
-  void release();
+  // Keeps the end reachable until unpin() or the next pin(), even if checkpoints are given up.
+  void pin();
+  void unpin();
 
   // The first position from which all positions up to the end are stored.
   uint32_t first_position() const;
@@ -194,7 +194,7 @@ class KvCache {
   std::vector<uint32_t> pages_;   // the pages of n_reserved_ positions; kNoPage: given back
   std::vector<uint32_t> pushed_;  // [layers]: positions pushed since the last commit
   uint32_t window_;
-  uint32_t held_ = kNowhere;
+  uint32_t pinned_ = kNowhere;
   std::vector<uint32_t> checkpoints_;  // ascending
 };
 

@@ -94,7 +94,7 @@ RecurrentState& RecurrentState::operator=(RecurrentState&& other) noexcept {
   std::swap(most_checkpoints_, other.most_checkpoints_);
   std::swap(live_, other.live_);
   std::swap(next_, other.next_);
-  std::swap(held_, other.held_);
+  std::swap(pinned_, other.pinned_);
   std::swap(checkpoints_, other.checkpoints_);
   return *this;
 }
@@ -103,7 +103,7 @@ RecurrentState::~RecurrentState() {
   if (pool_ == nullptr || is_empty()) return;
   drop(live_);
   drop(next_);
-  drop(held_);
+  drop(pinned_);
   for (Place& place : checkpoints_) drop(place);
   pool_->remove_sequence();
 }
@@ -133,7 +133,7 @@ void RecurrentState::commit(uint32_t n_positions) {
   live_.position = position;
 }
 
-void RecurrentState::keep() {
+void RecurrentState::add_checkpoint() {
   if (is_empty() || live_.position == 0) return;
   if (!checkpoints_.empty() && checkpoints_.back().position == live_.position) return;
   checkpoints_.push_back(shared(live_));
@@ -147,12 +147,12 @@ void RecurrentState::thin_out() {
   checkpoints_.erase(checkpoints_.begin() + static_cast<ptrdiff_t>(least));
 }
 
-void RecurrentState::hold() {
-  release();
-  if (!is_empty()) held_ = shared(live_);
+void RecurrentState::pin() {
+  unpin();
+  if (!is_empty()) pinned_ = shared(live_);
 }
 
-void RecurrentState::release() { drop(held_); }
+void RecurrentState::unpin() { drop(pinned_); }
 
 uint32_t RecurrentState::reachable(uint32_t n_positions) const {
   if (is_empty() || n_positions >= live_.position) return std::min(n_positions, live_.position);
@@ -160,8 +160,8 @@ uint32_t RecurrentState::reachable(uint32_t n_positions) const {
   for (const Place& place : checkpoints_) {
     if (place.position <= n_positions) position = place.position;
   }
-  const bool holds = held_.slot != kNoSlot && held_.position <= n_positions;
-  return holds ? std::max(position, held_.position) : position;
+  const bool holds = pinned_.slot != kNoSlot && pinned_.position <= n_positions;
+  return holds ? std::max(position, pinned_.position) : position;
 }
 
 void RecurrentState::truncate(uint32_t n_positions) {
@@ -174,11 +174,11 @@ void RecurrentState::truncate(uint32_t n_positions) {
     drop(checkpoints_.back());
     checkpoints_.pop_back();
   }
-  if (held_.position > position) drop(held_);
+  if (pinned_.position > position) drop(pinned_);
   if (live_.slot != kNoSlot && live_.position == position) return;
   drop(live_);
-  if (held_.slot != kNoSlot && held_.position == position) {
-    live_ = shared(held_);
+  if (pinned_.slot != kNoSlot && pinned_.position == position) {
+    live_ = shared(pinned_);
   } else if (!checkpoints_.empty() && checkpoints_.back().position == position) {
     live_ = shared(checkpoints_.back());
   } else {
@@ -193,7 +193,7 @@ void RecurrentState::overwrite(uint32_t position, std::span<const std::byte> byt
   }
   for (Place& place : checkpoints_) drop(place);
   checkpoints_.clear();
-  release();
+  unpin();
   std::memcpy(renew(position), bytes.data(), bytes.size());
 }
 

@@ -64,17 +64,17 @@ class RecurrentState {
 
   // Keeps the state as a checkpoint. If there are too many, gives up the one that lies nearest to
   // its neighbours in proportion to its distance from here (see least_missed()).
-  void keep();
+  void add_checkpoint();
 
-  // Keeps the state, in addition to the checkpoints, until release() or the next hold().
-  void hold();
-  void release();
+  // Keeps the state, in addition to the checkpoints, until unpin() or the next pin().
+  void pin();
+  void unpin();
 
   // The last position at or before n_positions whose state is available: the position of a
-  // checkpoint, of the held state, of the current state, or 0.
+  // checkpoint, of the pinned state, of the current state, or 0.
   uint32_t reachable(uint32_t n_positions) const;
 
-  // Goes back to reachable(n_positions), and forgets the checkpoints and the held state after it.
+  // Goes back to reachable(n_positions), and forgets the checkpoints and the pinned state after it.
   void truncate(uint32_t n_positions);
 
   // Makes the n_floats in `bytes` the state at `position`, and forgets all checkpoints and the held
@@ -102,7 +102,7 @@ class RecurrentState {
   uint32_t most_checkpoints_ = 0;
   Place live_;
   Place next_;  // the state that the step writes; its position has no meaning
-  Place held_;
+  Place pinned_;
   std::vector<Place> checkpoints_;  // by position
 };
 

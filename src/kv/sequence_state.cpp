@@ -81,19 +81,19 @@ void SequenceState::rollback() {
 
 // --- Going back ---------------------------------------------------------------------------------
 
-void SequenceState::keep() {
-  for (KvCache& group : groups_) group.keep();
-  recurrent_.keep();
+void SequenceState::add_checkpoint() {
+  for (KvCache& group : groups_) group.add_checkpoint();
+  recurrent_.add_checkpoint();
 }
 
-void SequenceState::hold() {
-  for (KvCache& group : groups_) group.hold();
-  recurrent_.hold();
+void SequenceState::pin() {
+  for (KvCache& group : groups_) group.pin();
+  recurrent_.pin();
 }
 
-void SequenceState::release() {
-  for (KvCache& group : groups_) group.release();
-  recurrent_.release();
+void SequenceState::unpin() {
+  for (KvCache& group : groups_) group.unpin();
+  recurrent_.unpin();
 }
 
 // Each group and the recurrent state may have to go back further than the others, so this repeats

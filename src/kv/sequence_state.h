@@ -71,11 +71,11 @@ class SequenceState {
 
   // Keeps this place as a checkpoint for truncate(): the recurrent state, and the positions that
   // windows see.
-  void keep();
+  void add_checkpoint();
 
-  // Keeps this place reachable, in addition to the checkpoints, until release() or the next hold().
-  void hold();
-  void release();
+  // Keeps this place reachable, in addition to the checkpoints, until unpin() or the next pin().
+  void pin();
+  void unpin();
 
   // The last place at or before n_positions where the recurrent state and all positions that
   // windows see are available.

@@ -46,8 +46,8 @@ Json Usage::to_json() const {
           {"prompt_tokens_details", {{"cached_tokens", cached_tokens}}},
           {"completion_tokens_details",
            {{"reasoning_tokens", reasoning_tokens},
-            {"accepted_prediction_tokens", kept_guesses},
-            {"rejected_prediction_tokens", guessed_tokens - kept_guesses}}}};
+            {"accepted_prediction_tokens", accepted_guesses},
+            {"rejected_prediction_tokens", guessed_tokens - accepted_guesses}}}};
 }
 
 AnswerWriter::AnswerWriter(const GenerationRequest& request, const Tokenizer& tokenizer,
@@ -69,9 +69,9 @@ void AnswerWriter::read(const GenerationStep& step, uint32_t n_cached, std::vect
   if (std::exchange(counts_cached_, false)) usage_.cached_tokens += n_cached;
   usage_.completion_tokens += step.token != kNoToken;
   usage_.guessed_tokens += step.n_guessed - last_.n_guessed;
-  usage_.kept_guesses += step.n_kept - last_.n_kept;
+  usage_.accepted_guesses += step.n_accepted - last_.n_accepted;
   last_.n_guessed = step.n_guessed;
-  last_.n_kept = step.n_kept;
+  last_.n_accepted = step.n_accepted;
   add(step, chunks);
 }
 
@@ -166,7 +166,7 @@ void ChatWriter::begin_text(const GenerationPrompt&, std::vector<Json>& chunks) 
   made["finish_reason"] = nullptr;
   made["logprobs"] = nullptr;
   if (measures()) made["logprobs"] = {{"content", Json::array()}, {"refusal", nullptr}};
-  tell({{"role", "assistant"}, {"content", ""}}, nullptr, nullptr, chunks);
+  add_chunk({{"role", "assistant"}, {"content", ""}}, nullptr, nullptr, chunks);
 }
 
 void ChatWriter::add(const GenerationStep& step, std::vector<Json>& chunks) {
@@ -179,17 +179,18 @@ void ChatWriter::add(const GenerationStep& step, std::vector<Json>& chunks) {
       for (const Json& token : event->logprobs.as_array()) known.push_back(token);
       logprobs = {{"content", std::move(event->logprobs)}, {"refusal", nullptr}};
     }
-    tell(std::move(delta), nullptr, std::move(logprobs), chunks);
+    add_chunk(std::move(delta), nullptr, std::move(logprobs), chunks);
   }
   if (!step.is_last()) return;
   Json& message = choice()["message"];
   if (message.contains("tool_calls") && message["content"] == "") message["content"] = nullptr;
   choice()["finish_reason"] = events_->finish();
   count_thoughts(events_->n_thought_tokens());
-  tell(Json::object(), events_->finish(), nullptr, chunks);
+  add_chunk(Json::object(), events_->finish(), nullptr, chunks);
 }
 
-void ChatWriter::tell(Json delta, Json finish, Json logprobs, std::vector<Json>& chunks) const {
+void ChatWriter::add_chunk(Json delta, Json finish, Json logprobs,
+                           std::vector<Json>& chunks) const {
   chunks.push_back(chunk({{"index", index()},
                           {"delta", std::move(delta)},
                           {"finish_reason", std::move(finish)},
@@ -248,7 +249,7 @@ void CompletionWriter::begin_text(const GenerationPrompt& prompt, std::vector<Js
   made["logprobs"] = no_logprobs();
   made["finish_reason"] = nullptr;
   offset_ = count_characters(prompt.echo);
-  if (!prompt.echo.empty()) tell(prompt.echo, no_logprobs(), nullptr, chunks);
+  if (!prompt.echo.empty()) add_chunk(prompt.echo, no_logprobs(), nullptr, chunks);
 }
 
 void CompletionWriter::add(const GenerationStep& step, std::vector<Json>& chunks) {
@@ -269,12 +270,12 @@ void CompletionWriter::add(const GenerationStep& step, std::vector<Json>& chunks
     offset_ += count_characters(text);
   }
   const bool has_news = !step.text.empty() || (measures() && step.token != kNoToken);
-  if (has_news) tell(step.text, std::move(logprobs), nullptr, chunks);
-  if (step.is_last()) tell("", no_logprobs(), finish_name(step.finish), chunks);
+  if (has_news) add_chunk(step.text, std::move(logprobs), nullptr, chunks);
+  if (step.is_last()) add_chunk("", no_logprobs(), finish_name(step.finish), chunks);
 }
 
-void CompletionWriter::tell(const std::string& text, Json logprobs, Json finish,
-                            std::vector<Json>& chunks) {
+void CompletionWriter::add_chunk(const std::string& text, Json logprobs, Json finish,
+                                 std::vector<Json>& chunks) {
   Json& made = choice();
   made["text"].as_string() += text;
   if (logprobs.is_object()) {

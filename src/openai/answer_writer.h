@@ -28,7 +28,7 @@ struct Usage {
   uint64_t completion_tokens = 0;
   uint64_t reasoning_tokens = 0;  // of them, those of thoughts
   uint64_t guessed_tokens = 0;
-  uint64_t kept_guesses = 0;
+  uint64_t accepted_guesses = 0;
 
   Json to_json() const;
 };
@@ -123,7 +123,7 @@ class ChatWriter : public ChoicesWriter {
  private:
   void begin_text(const GenerationPrompt& prompt, std::vector<Json>& chunks) override;
   void add(const GenerationStep& step, std::vector<Json>& chunks) override;
-  void tell(Json delta, Json finish, Json logprobs, std::vector<Json>& chunks) const;
+  void add_chunk(Json delta, Json finish, Json logprobs, std::vector<Json>& chunks) const;
   Json add_delta(const AnswerDelta& added);
   Json add_call(const CallDelta& added);
 
@@ -140,7 +140,7 @@ class CompletionWriter : public ChoicesWriter {
   void begin_text(const GenerationPrompt& prompt, std::vector<Json>& chunks) override;
   void add(const GenerationStep& step, std::vector<Json>& chunks) override;
   Json no_logprobs() const;
-  void tell(const std::string& text, Json logprobs, Json finish, std::vector<Json>& chunks);
+  void add_chunk(const std::string& text, Json logprobs, Json finish, std::vector<Json>& chunks);
 
   size_t offset_ = 0;  // characters of the echo and of the tokens so far
 };

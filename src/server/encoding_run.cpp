@@ -19,16 +19,16 @@ void EncodingRun::begin(std::shared_ptr<EncodingJob> job) {
 void EncodingRun::advance() {
   const Status status = advance_group();
   if (!status.ok()) {
-    std::exchange(job_, nullptr)->tell(status.error());
+    std::exchange(job_, nullptr)->deliver(status.error());
     encoder_.reset();
     n_room_ = 0;
   } else if (rows_.size() == job_->texts().size()) {
-    std::exchange(job_, nullptr)->tell(std::move(rows_));
+    std::exchange(job_, nullptr)->deliver(std::move(rows_));
   }
 }
 
 void EncodingRun::abandon(const Error& error) {
-  if (is_busy()) std::exchange(job_, nullptr)->tell(error);
+  if (is_busy()) std::exchange(job_, nullptr)->deliver(error);
 }
 
 Status EncodingRun::advance_group() {

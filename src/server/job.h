@@ -67,25 +67,25 @@ class GenerationJob : public Job {
   // Returns the next step, or nullopt if there is none within `at_most`.
   std::optional<GenerationEvent> wait(std::chrono::milliseconds at_most) {
     std::unique_lock lock(mutex_);
-    if (!is_told_.wait_for(lock, at_most, [&] { return !events_.empty(); })) return std::nullopt;
+    if (!has_news_.wait_for(lock, at_most, [&] { return !events_.empty(); })) return std::nullopt;
     GenerationEvent event = std::move(events_.front());
     events_.pop_front();
     return event;
   }
 
-  void tell(GenerationEvent event) {
+  void deliver(GenerationEvent event) {
     {
       const std::scoped_lock lock(mutex_);
       events_.push_back(std::move(event));
     }
-    is_told_.notify_one();
+    has_news_.notify_one();
   }
 
  private:
   std::vector<TokenId> prompt_;
   GenerationOptions options_;
   std::mutex mutex_;
-  std::condition_variable is_told_;
+  std::condition_variable has_news_;
   std::deque<GenerationEvent> events_;
 };
 
@@ -96,21 +96,21 @@ class ResultJob : public Job {
   // Returns the result, or nullopt if there is none within `at_most`.
   std::optional<Result<T>> wait(std::chrono::milliseconds at_most) {
     std::unique_lock lock(mutex_);
-    is_told_.wait_for(lock, at_most, [&] { return result_.has_value(); });
+    has_news_.wait_for(lock, at_most, [&] { return result_.has_value(); });
     return std::exchange(result_, std::nullopt);
   }
 
-  void tell(Result<T> result) {
+  void deliver(Result<T> result) {
     {
       const std::scoped_lock lock(mutex_);
       result_.emplace(std::move(result));
     }
-    is_told_.notify_one();
+    has_news_.notify_one();
   }
 
  private:
   std::mutex mutex_;
-  std::condition_variable is_told_;
+  std::condition_variable has_news_;
   std::optional<Result<T>> result_;
 };
 

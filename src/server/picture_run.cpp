@@ -24,8 +24,8 @@ size_t bytes_of(std::span<const ImagePart> parts) {
 
 void PictureRun::begin(std::shared_ptr<PictureJob> job) {
   job_ = std::move(job);
-  if (const Status status = start(); !status.ok()) return tell(status.error());
-  if (find_kept()) reader_.reset();
+  if (const Status status = start(); !status.ok()) return finish(status.error());
+  if (find_remembered()) reader_.reset();
 }
 
 Status PictureRun::start() {
@@ -38,47 +38,47 @@ Status PictureRun::start() {
 }
 
 // Gives the job the kept result of an equal picture. Returns false if there is none.
-bool PictureRun::find_kept() {
+bool PictureRun::find_remembered() {
   const uint64_t checksum = checksum_of(reader_->parts());
-  const auto known = std::find_if(kept_.begin(), kept_.end(), [&](const PictureParts& parts) {
-    return checksum_of(*parts) == checksum;
-  });
-  if (known == kept_.end()) return false;
+  const auto known =
+      std::find_if(remembered_.begin(), remembered_.end(),
+                   [&](const PictureParts& parts) { return checksum_of(*parts) == checksum; });
+  if (known == remembered_.end()) return false;
   PictureParts parts = std::move(*known);
-  kept_.erase(known);
-  kept_.push_front(parts);
-  tell(std::move(parts));
+  remembered_.erase(known);
+  remembered_.push_front(parts);
+  finish(std::move(parts));
   return true;
 }
 
 void PictureRun::advance() {
   if (const Status status = reader_->advance(); !status.ok()) {
     reader_.reset();
-    return tell(status.error());
+    return finish(status.error());
   }
   if (reader_->n_left() > 0) return;
   const auto parts = std::make_shared<const std::vector<ImagePart>>(reader_->take_parts());
   reader_.reset();
   ++metrics_.pictures;
-  keep(parts);
-  tell(parts);
+  remember(parts);
+  finish(parts);
 }
 
 // Keeps the parts, and drops those that were not used for longest if there are too many.
-void PictureRun::keep(PictureParts parts) {
-  kept_.push_front(std::move(parts));
+void PictureRun::remember(PictureParts parts) {
+  remembered_.push_front(std::move(parts));
   size_t n_bytes = 0;
-  for (const PictureParts& each : kept_) n_bytes += bytes_of(*each);
-  for (; n_bytes > kMostKept; kept_.pop_back()) n_bytes -= bytes_of(*kept_.back());
+  for (const PictureParts& each : remembered_) n_bytes += bytes_of(*each);
+  for (; n_bytes > kMostKept; remembered_.pop_back()) n_bytes -= bytes_of(*remembered_.back());
 }
 
 void PictureRun::abandon(const Error& error) {
   reader_.reset();
-  if (is_busy()) tell(error);
+  if (is_busy()) finish(error);
 }
 
-void PictureRun::tell(Result<PictureParts> result) {
-  std::exchange(job_, nullptr)->tell(std::move(result));
+void PictureRun::finish(Result<PictureParts> result) {
+  std::exchange(job_, nullptr)->deliver(std::move(result));
 }
 
 }  // namespace kinglet::server

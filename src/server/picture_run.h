@@ -38,16 +38,16 @@ class PictureRun {
 
  private:
   Status start();
-  bool find_kept();
-  void keep(PictureParts parts);
-  void tell(Result<PictureParts> result);
+  bool find_remembered();
+  void remember(PictureParts parts);
+  void finish(Result<PictureParts> result);
 
   const VisionModel* model_;
   ThreadPool& pool_;
   Metrics& metrics_;
   std::optional<ImageReader> reader_;
   std::shared_ptr<PictureJob> job_;
-  std::deque<PictureParts> kept_;  // the last used first
+  std::deque<PictureParts> remembered_;  // the last used first
 };
 
 }  // namespace kinglet::server

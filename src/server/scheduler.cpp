@@ -56,7 +56,7 @@ std::optional<Scheduler::Place> Scheduler::admit() {
 
 void Scheduler::submit(std::shared_ptr<GenerationJob> job) {
   const std::scoped_lock lock(mutex_);
-  if (is_stopping_) return job->tell({.error = stopped()});
+  if (is_stopping_) return job->deliver({.error = stopped()});
   waiting_.push_back(std::move(job));
   metrics_.waiting = waiting_.size();
   has_work_.notify_one();
@@ -64,14 +64,14 @@ void Scheduler::submit(std::shared_ptr<GenerationJob> job) {
 
 void Scheduler::submit(std::shared_ptr<EncodingJob> job) {
   const std::scoped_lock lock(mutex_);
-  if (is_stopping_) return job->tell(stopped());
+  if (is_stopping_) return job->deliver(stopped());
   waiting_encodings_.push_back(std::move(job));
   has_work_.notify_one();
 }
 
 void Scheduler::submit(std::shared_ptr<PictureJob> job) {
   const std::scoped_lock lock(mutex_);
-  if (is_stopping_) return job->tell(stopped());
+  if (is_stopping_) return job->deliver(stopped());
   waiting_pictures_.push_back(std::move(job));
   has_work_.notify_one();
 }
@@ -138,7 +138,7 @@ void Scheduler::begin(std::shared_ptr<GenerationJob> job) {
   running->n_pages = pages_for(*job);
   running->job = std::move(job);
   if (const Status status = start(*running); !status.ok()) {
-    running->job->tell({.error = status.error()});
+    running->job->deliver({.error = status.error()});
     return;
   }
   running_.push_back(std::move(running));
@@ -207,7 +207,7 @@ void Scheduler::compute_together() {
 void Scheduler::step(Running& running) {
   auto step = running.generation->step();
   if (!step.ok()) {
-    running.job->tell({.error = std::move(step.error())});
+    running.job->deliver({.error = std::move(step.error())});
     running.generation.reset();
     running.session.reset();
     return end(running);
@@ -223,7 +223,7 @@ void Scheduler::step(Running& running) {
   const bool is_last = done.finish != FinishReason::none;
   if (done.finish == FinishReason::cancelled) ++metrics_.cancelled;
   const bool is_news = is_last || done.token != kNoToken || !done.text.empty();
-  if (is_news) running.job->tell({.step = std::move(done), .n_cached = running.n_cached});
+  if (is_news) running.job->deliver({.step = std::move(done), .n_cached = running.n_cached});
   if (is_last) end(running);
 }
 
@@ -262,15 +262,15 @@ void Scheduler::begin_picture() {
 
 void Scheduler::cancel_all() {
   const std::scoped_lock lock(mutex_);
-  for (const auto& running : running_) running->job->tell({.error = stopped()});
+  for (const auto& running : running_) running->job->deliver({.error = stopped()});
   running_.clear();
   encoding_.abandon(stopped());
   picture_.abandon(stopped());
-  for (const auto& job : waiting_) job->tell({.error = stopped()});
+  for (const auto& job : waiting_) job->deliver({.error = stopped()});
   waiting_.clear();
-  for (const auto& job : waiting_encodings_) job->tell(stopped());
+  for (const auto& job : waiting_encodings_) job->deliver(stopped());
   waiting_encodings_.clear();
-  for (const auto& job : waiting_pictures_) job->tell(stopped());
+  for (const auto& job : waiting_pictures_) job->deliver(stopped());
   waiting_pictures_.clear();
 }
 

@@ -97,7 +97,7 @@ Result<Generation> Generation::start(Session& session, const Tokenizer& tokenize
                                        .cancellation = options.cancellation,
                                        .images = options.images}));
   }
-  session.keep_checkpoint();  // another prompt may continue from here
+  session.add_checkpoint();  // another prompt may continue from here
   return Generation(session, tokenizer, static_cast<uint32_t>(prompt.size()), n_dropped, options,
                     std::move(stop));
 }
@@ -173,7 +173,7 @@ Status Generation::compute_drawn() {
   KINGLET_ASSIGN(const bool was_guessed, session_->take_guess());
   lookup_.draw(was_guessed);
   if (!was_guessed) return look_ahead();
-  ++n_guesses_kept_;
+  ++n_accepted_;
   return {};
 }
 
@@ -196,7 +196,7 @@ Result<GenerationStep> Generation::read_prompt(uint32_t max_batch) {
   if (session_->n_left() > 0) return step;
   is_reading_ = false;
   for (const TokenId token : session_->tokens()) sampler_.accept(token);
-  session_->keep_checkpoint();
+  session_->add_checkpoint();
   return step;
 }
 
@@ -204,7 +204,7 @@ GenerationStep Generation::new_step() const {
   GenerationStep step;
   step.n_prompt_done = n_prompt_done();
   step.n_guessed = n_guessed_;
-  step.n_kept = n_guesses_kept_;
+  step.n_accepted = n_accepted_;
   step.n_dropped = n_dropped_;
   return step;
 }
@@ -252,7 +252,7 @@ GenerationStep Generation::finish(FinishReason reason) {
   step.finish = reason;
   // If this fails, the next prompt computes the remaining tokens, as after a cancellation.
   if (reason != FinishReason::cancelled) (void)session_->settle();
-  session_->keep_checkpoint();  // the next turn may begin here
+  session_->add_checkpoint();  // the next turn may begin here
   step.text = stop_.next(decoder_.finish());
   step.text += stop_.finish();
   return step;

@@ -65,7 +65,7 @@ struct GenerationStep {
   uint32_t n_computed = 0;     // tokens computed in this step, without guesses
   TokenId token = kNoToken;    // the token sampled in this step; none while the prompt is computed
   uint32_t n_guessed = 0;      // tokens that were guessed and computed ahead so far
-  uint32_t n_kept = 0;         // … of them, those that were sampled: their steps cost nothing
+  uint32_t n_accepted = 0;     // … of them, those that were sampled: their steps cost nothing
   uint32_t n_dropped = 0;      // tokens that a full context dropped so far
   std::string text;            // complete UTF-8 characters that are now certain; may be empty
   // With n_logprobs: of the sampled token, and of the best tokens (their `weight`).
@@ -126,7 +126,7 @@ class Generation {
   uint32_t max_tokens_;
   uint32_t n_generated_ = 0;
   uint32_t n_guessed_ = 0;
-  uint32_t n_guesses_kept_ = 0;
+  uint32_t n_accepted_ = 0;
   uint32_t n_dropped_ = 0;
   bool shifts_context_;
   uint32_t n_kept_;

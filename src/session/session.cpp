@@ -108,7 +108,7 @@ Status Session::truncate(uint32_t n_positions) {
   return {};
 }
 
-uint32_t Session::n_kept_of(std::span<const TokenId> tokens) const {
+uint32_t Session::common_prefix(std::span<const TokenId> tokens) const {
   const size_t n_most = std::min(tokens_.size(), tokens.empty() ? 0 : tokens.size() - 1);
   const auto end = tokens_.begin() + static_cast<ptrdiff_t>(n_most);
   const auto n_same = static_cast<uint32_t>(
@@ -117,7 +117,7 @@ uint32_t Session::n_kept_of(std::span<const TokenId> tokens) const {
 }
 
 uint32_t Session::keep_prefix(std::span<const TokenId> tokens) {
-  (void)truncate(n_kept_of(tokens));  // cannot fail: never past the end
+  (void)truncate(common_prefix(tokens));  // cannot fail: never past the end
   return n_positions();
 }
 
@@ -271,7 +271,7 @@ Status Session::begin(std::span<const TokenId> tokens, const AppendOptions& opti
     placed.image = find_image(image_token(*placed.image, 0), options.images);
   }
   KINGLET_TRY(place_images(tokens, n_old, options.images, images));
-  const uint32_t n_kept = options.replaces_context ? n_kept_of(tokens) : state_.size();
+  const uint32_t n_kept = options.replaces_context ? common_prefix(tokens) : state_.size();
   KINGLET_TRY(check_images(images, n_kept));
   if (options.replaces_context) tokens = tokens.subspan(keep_prefix(tokens));
   images_ = std::move(images);
@@ -279,7 +279,7 @@ Status Session::begin(std::span<const TokenId> tokens, const AppendOptions& opti
                 .cancellation = options.cancellation,
                 .n_before = n_positions(),
                 .keeps_batches = options.replaces_context};
-  state_.hold();
+  state_.pin();
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   return {};
 }
@@ -384,7 +384,7 @@ Status Session::commit_guesses(uint32_t n) {
   if (!guesses_.is_taken()) return {};
   const uint32_t n_before = state_.size();
   KINGLET_TRY(state_.commit());
-  if (state_.size() / kCheckpointInterval > n_before / kCheckpointInterval) keep_checkpoint();
+  if (state_.size() / kCheckpointInterval > n_before / kCheckpointInterval) add_checkpoint();
   return {};
 }
 
@@ -397,7 +397,7 @@ void Session::forget_guesses() {
 
 void Session::end_appending() {
   appending_.reset();
-  state_.release();
+  state_.unpin();
 }
 
 Status Session::defer(TokenId token) {
@@ -420,7 +420,7 @@ Status Session::compute_batch(uint32_t max_batch) {
                       std::span<const TokenId>(tokens_).subspan(n_before, n), output,
                       appending_->cancellation, 0, images_));
   const bool is_due = state_.size() / kCheckpointInterval > n_before / kCheckpointInterval;
-  if (is_due || state_.size() == image_checkpoint()) keep_checkpoint();
+  if (is_due || state_.size() == image_checkpoint()) add_checkpoint();
   return output == Output::logits ? check_finite(logits(), state_.size()) : Status();
 }
 

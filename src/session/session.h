@@ -157,7 +157,7 @@ class Session {
   // If layers have a recurrent state or a window, keeps a checkpoint here: a position to which
   // truncate() can go back without computing anything again. kv/recurrent_state.h and kv/kv_plan.h
   // limit their number.
-  void keep_checkpoint() { state_.keep(); }
+  void add_checkpoint() { state_.add_checkpoint(); }
 
   // Keeps the longest computed prefix that the context shares with `tokens`, drops the rest, and
   // returns its length: always less than the number of tokens, so that the last one is computed.
@@ -165,7 +165,7 @@ class Session {
   uint32_t keep_prefix(std::span<const TokenId> tokens);
 
   // How many positions keep_prefix() would keep.
-  uint32_t n_kept_of(std::span<const TokenId> tokens) const;
+  uint32_t common_prefix(std::span<const TokenId> tokens) const;
 
   // Drops n_dropped positions after the first n_kept, and moves the later ones down: their keys are
   // rotated to the new positions. Keys of a lossy kind are rounded once more. If a part of a

@@ -30,7 +30,7 @@ Status Session::compute_together(std::span<Session* const> sessions, Scratch& sc
     }
     KINGLET_TRY(session.state_.commit());
     std::copy_n(scratch.logits + i * n_logits, n_logits, session.scratch_.logits);
-    if (session.state_.size() % kCheckpointInterval == 0) session.keep_checkpoint();
+    if (session.state_.size() % kCheckpointInterval == 0) session.add_checkpoint();
   }
   return status;
 }

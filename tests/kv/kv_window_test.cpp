@@ -153,9 +153,9 @@ TEST(KvWindow, TakesBackTheLastFewPositionsAnyNumberOfTimes) {
 TEST(KvWindow, GoesBackToCheckpointsAndToWhatIsHeld) {
   TrackedCache tracked(100);
   for (int i = 0; i < 10; ++i) tracked.append(kBatch);
-  tracked.cache().hold();
+  tracked.cache().pin();
   for (int i = 0; i < 15; ++i) tracked.append(kBatch);
-  tracked.cache().keep();
+  tracked.cache().add_checkpoint();
   for (int i = 0; i < 30; ++i) tracked.append(kBatch);
   EXPECT_EQ(tracked.cache().reachable(tracked.size() - 700), 1000u + 24)
       << "to the end of the checkpoint's last page";
@@ -187,10 +187,10 @@ TEST(KvWindow, IsRightAfterAnyOperations) {
           if (random() % 8 == 0) tracked.truncate(up_to(tracked.size()));
           break;
         case 2:
-          tracked.cache().keep();
+          tracked.cache().add_checkpoint();
           break;
         case 3:
-          holds ? tracked.cache().release() : tracked.cache().hold();
+          holds ? tracked.cache().unpin() : tracked.cache().pin();
           holds = !holds;
           break;
         case 4: {

@@ -65,7 +65,7 @@ TEST(RecurrentState, AStepThatIsNotCommittedChangesNothing) {
 TEST(RecurrentState, GoesBackToACheckpointAtOrBefore) {
   TrackedState tracked = TrackedState::create();
   tracked.step(4, 1.0f);
-  tracked.state.keep();
+  tracked.state.add_checkpoint();
   tracked.step(4, 2.0f);
   EXPECT_EQ(tracked.state.reachable(8), 8u);
   EXPECT_EQ(tracked.state.reachable(7), 4u);
@@ -82,12 +82,12 @@ TEST(RecurrentState, GoesBackToACheckpointAtOrBefore) {
 TEST(RecurrentState, HoldsAPlaceBesideTheCheckpoints) {
   TrackedState tracked = TrackedState::create();
   tracked.step(4, 1.0f);
-  tracked.state.hold();
+  tracked.state.pin();
   tracked.step(1, 2.0f);
   tracked.step(1, 3.0f);
   EXPECT_EQ(tracked.state.reachable(5), 4u);
   tracked.truncate(4);
-  tracked.state.release();
+  tracked.state.unpin();
   tracked.step(1, 4.0f);
   EXPECT_EQ(tracked.state.reachable(4), 0u);
 }
@@ -97,7 +97,7 @@ TEST(RecurrentState, KeepsCheckpointsEverywhereButDenserBehind) {
   std::vector<uint32_t> reachable;
   for (uint32_t i = 0; i < 1000; ++i) {
     tracked.step(1, static_cast<float>(i));
-    tracked.state.keep();
+    tracked.state.add_checkpoint();
     EXPECT_LE(tracked.state.n_checkpoints(), kMostCheckpoints);
   }
   EXPECT_EQ(tracked.state.n_checkpoints(), kMostCheckpoints);
@@ -111,7 +111,7 @@ TEST(RecurrentState, KeepsCheckpointsEverywhereButDenserBehind) {
 TEST(RecurrentState, ForksGoTheirOwnWays) {
   TrackedState parent = TrackedState::create();
   parent.step(4, 1.0f);
-  parent.state.keep();
+  parent.state.add_checkpoint();
   parent.step(2, 2.0f);
   auto forked = parent.state.fork();
   ASSERT_TRUE(forked.ok());
@@ -141,7 +141,7 @@ TEST(RecurrentState, NothingToKeepIsNothingToLose) {
   ASSERT_TRUE(created.ok());
   RecurrentState& state = created.value();
   state.commit(7);
-  state.keep();
+  state.add_checkpoint();
   EXPECT_EQ(state.reachable(5), 5u);
   state.truncate(5);
   EXPECT_EQ(state.position(), 5u);
@@ -165,16 +165,16 @@ TEST(RecurrentState, AnyCallsKeepTheTruth) {
     TrackedState& one = family[random() % family.size()];
     switch (random() % 8) {
       case 0:
-        one.state.keep();
+        one.state.add_checkpoint();
         break;
       case 1:
         one.truncate(static_cast<uint32_t>(random() % (one.state.position() + 1)));
         break;
       case 2:
-        one.state.hold();
+        one.state.pin();
         break;
       case 3:
-        one.state.release();
+        one.state.unpin();
         break;
       case 4:
         if (family.size() < 6) {

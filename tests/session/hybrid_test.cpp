@@ -104,7 +104,7 @@ TEST_P(EachModel, TruncatesAnywhereAndGoesOn) {
   const auto more = tokens(5, 2);
   for (const uint32_t n : {79u, 64u, 33u, 17u, 16u, 5u, 1u, 0u}) {
     (void)fresh_logits(*one, ids);
-    if (n % 2 == 1) one->keep_checkpoint();
+    if (n % 2 == 1) one->add_checkpoint();
     ASSERT_TRUE(one->truncate(n).ok());
     EXPECT_EQ(one->n_positions(), n);
     auto expected = ids;
@@ -175,7 +175,7 @@ TEST_P(EachModel, AbandonedAPromptThatReplacesTheContextKeepsItsBatches) {
   const auto scratch = session();
   const auto ids = tokens(20);
   (void)logits_after(*one, ids);
-  one->keep_checkpoint();
+  one->add_checkpoint();
   auto next = ids;
   const auto more = tokens(30, 2);
   next.insert(next.end(), more.begin(), more.end());

@@ -121,9 +121,9 @@ TEST_P(EachImageModel, APictureThatIsComputedIsNotNeededAgain) {
   const auto one = session();
   const auto tokens = conversation();
   (void)logits(*one, tokens, {first_, second_});
-  one->keep_checkpoint();
+  one->add_checkpoint();
   const auto longer = joined({tokens, text(6, 3)});
-  EXPECT_EQ(one->n_kept_of(longer), tokens.size());
+  EXPECT_EQ(one->common_prefix(longer), tokens.size());
   ASSERT_TRUE(one->begin(longer, {.replaces_context = true}).ok());
   EXPECT_EQ(one->n_left(), 6u);
   ASSERT_TRUE(one->advance().ok());
@@ -138,7 +138,7 @@ TEST_P(EachImageModel, AnotherQuestionComputesNoPicture) {
   (void)logits(*one, conversation(), {first_, second_});
   const auto before = joined({text(5), image_tokens(*first_), text(7, 1), image_tokens(*second_)});
   const auto other = joined({before, text(4, 8)});
-  EXPECT_EQ(one->n_kept_of(other), before.size());
+  EXPECT_EQ(one->common_prefix(other), before.size());
   EXPECT_LT(difference(logits(*one, other, {}), fresh(other, {first_, second_})), kClose);
 }
 
@@ -148,7 +148,7 @@ TEST_P(EachImageModel, AnotherPictureInItsPlaceIsComputed) {
   const auto other = image(3, 3, 5);
   const auto tokens =
       joined({text(5), image_tokens(*first_), text(7, 1), image_tokens(*other), text(4, 2)});
-  EXPECT_LE(one->n_kept_of(tokens), 24u);
+  EXPECT_LE(one->common_prefix(tokens), 24u);
   EXPECT_LT(difference(logits(*one, tokens, {other}), fresh(tokens, {first_, other})), kClose);
   ASSERT_EQ(one->images().size(), 2u);
   EXPECT_EQ(one->images()[1].image, other);
@@ -281,7 +281,7 @@ TEST_P(EachImageModel, CancelledBetweenBatchesItIsAsItWas) {
   const auto one = session(4);
   const auto before = text(5);
   (void)logits(*one, before, {});
-  one->keep_checkpoint();
+  one->add_checkpoint();
   ASSERT_TRUE(one->begin(joined({image_tokens(*first_), text(9)}), {.images = {&first_, 1}}).ok());
   ASSERT_TRUE(one->advance(4).ok());
   EXPECT_GT(one->n_left(), 0u);

@@ -120,7 +120,7 @@ struct Outcome {
   std::vector<Drawn> steps;
   std::string error;
   uint32_t n_guessed = 0;
-  uint32_t n_kept = 0;
+  uint32_t n_accepted = 0;
   Tokens context;
   uint32_t n_left = 0;
   std::vector<std::byte> state;  // as saved
@@ -180,7 +180,7 @@ class Looking : public testing::TestWithParam<const char*> {
       }
       const GenerationStep& drawn = step.value();
       outcome.n_guessed = drawn.n_guessed;
-      outcome.n_kept = drawn.n_kept;
+      outcome.n_accepted = drawn.n_accepted;
       std::vector<std::pair<TokenId, float>> top;
       for (const Candidate& candidate : drawn.top)
         top.emplace_back(candidate.token, candidate.weight);
@@ -222,14 +222,14 @@ class Looking : public testing::TestWithParam<const char*> {
   uint32_t check(const GenerationOptions& options, const SessionOptions& session = {.n_ctx = 256}) {
     const Outcome expected = outcome_of(options, 0, session);
     EXPECT_EQ(expected.n_guessed, 0u);
-    uint32_t n_kept = 0;
+    uint32_t n_accepted = 0;
     for (const uint32_t n_lookup : {1u, kMostGuesses}) {
       const Outcome found = outcome_of(options, n_lookup, session);
       expect_same(found, expected);
-      EXPECT_LE(found.n_kept, found.n_guessed);
-      n_kept = found.n_kept;
+      EXPECT_LE(found.n_accepted, found.n_guessed);
+      n_accepted = found.n_accepted;
     }
-    return n_kept;
+    return n_accepted;
   }
 
   static GenerationOptions greedy(uint32_t max_tokens) {
@@ -300,15 +300,16 @@ TEST_P(Looking, EndsAtAStopStringAnywhere) {
 }
 
 TEST_P(Looking, EndsWhereItsTokensDo) {
-  uint32_t n_kept = 0;
-  for (uint32_t n = 1; n <= 40; ++n) n_kept += check(copying(n));
-  EXPECT_GT(n_kept, 100u);
+  uint32_t n_accepted = 0;
+  for (uint32_t n = 1; n <= 40; ++n) n_accepted += check(copying(n));
+  EXPECT_GT(n_accepted, 100u);
 }
 
 TEST_P(Looking, EndsWhereTheContextDoes) {
-  uint32_t n_kept = 0;
-  for (uint32_t n_ctx = 60; n_ctx < 70; ++n_ctx) n_kept += check(copying(200), {.n_ctx = n_ctx});
-  EXPECT_GT(n_kept, 50u);
+  uint32_t n_accepted = 0;
+  for (uint32_t n_ctx = 60; n_ctx < 70; ++n_ctx)
+    n_accepted += check(copying(200), {.n_ctx = n_ctx});
+  EXPECT_GT(n_accepted, 50u);
 }
 
 TEST_P(Looking, ShiftsAFullContext) {
@@ -332,8 +333,8 @@ TEST_P(Looking, IsTheSameInEveryKindOfCacheInPagesAndBatches) {
     EXPECT_GT(check(copying(60), session), 5u) << kv_kind_info(session.k_kind).name;
   }
   for (const uint32_t n_batch : {1u, 2u, 5u, 8u}) {
-    const uint32_t n_kept = check(copying(60), {.n_ctx = 256, .n_batch = n_batch});
-    EXPECT_EQ(n_kept > 0, n_batch > 1) << n_batch;
+    const uint32_t n_accepted = check(copying(60), {.n_ctx = 256, .n_batch = n_batch});
+    EXPECT_EQ(n_accepted > 0, n_batch > 1) << n_batch;
   }
   for (const uint32_t page_positions : {1u, 5u, 32u}) {
     check(copying(60), {.n_ctx = 128, .page_positions = page_positions});
@@ -354,7 +355,7 @@ TEST_P(Looking, LeavesThePagesOfAPoolToOthers) {
       answer(generation.value(), outcome, 1);
       n_pages.push_back(session->state().rows().pages().size());
     } while (outcome.error.empty() && outcome.steps.back().finish == FinishReason::none);
-    EXPECT_EQ(outcome.n_kept > 10, n_lookup > 0);
+    EXPECT_EQ(outcome.n_accepted > 10, n_lookup > 0);
     return n_pages;
   };
   EXPECT_EQ(pages_of_steps(kMostGuesses), pages_of_steps(0));
@@ -423,7 +424,7 @@ TEST_P(Looking, ForksAnywhereGoOnAlike) {
 
 // Several turns; each prompt begins with all earlier turns.
 TEST_P(Looking, AChatIsTheSame) {
-  uint32_t n_kept = 0;
+  uint32_t n_accepted = 0;
   const auto chat = [&](uint32_t n_lookup) {
     const auto session = make_session(*loaded_, pool_, {.n_ctx = 384, .n_batch = 16});
     Outcome outcome;
@@ -435,7 +436,7 @@ TEST_P(Looking, AChatIsTheSame) {
       auto generation = Generation::start(*session, *loaded_->tokenizer, conversation, options);
       EXPECT_TRUE(generation.ok());
       answer(generation.value(), outcome);
-      n_kept += outcome.n_kept;
+      n_accepted += outcome.n_accepted;
       conversation.assign(session->tokens().begin(), session->tokens().end() - turn % 3);
       const Tokens question = tokens(5, 20 + turn);
       conversation.insert(conversation.end(), question.begin(), question.end());
@@ -444,7 +445,7 @@ TEST_P(Looking, AChatIsTheSame) {
     return outcome;
   };
   const Outcome found = chat(kMostGuesses);
-  EXPECT_GT(n_kept, 30u);
+  EXPECT_GT(n_accepted, 30u);
   expect_same(found, chat(0));
 }
 

@@ -270,8 +270,8 @@ TEST_P(EachWindow, IsRightAfterAnyOperations) {
           break;
         }
         case 3:
-          windows->keep_checkpoint();
-          all->keep_checkpoint();
+          windows->add_checkpoint();
+          all->add_checkpoint();
           break;
         case 4: {
           if (is_hybrid() || windows->n_left() > 0) break;

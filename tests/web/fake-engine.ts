@@ -246,7 +246,7 @@ export class FakeEngine implements EngineModule {
           ...{
             nPromptDone,
             nComputed: batch.length,
-            ...{ nGuessed: 0, nKept: 0, nDropped: 0 },
+            ...{ nGuessed: 0, nAccepted: 0, nDropped: 0 },
             token: -1,
             ...{ text: '', reasoning: '', toolCalls: [] },
             finishReason: 'none' as const,
@@ -312,7 +312,7 @@ export class FakeEngine implements EngineModule {
         tokens.length = Math.max(nSame, 0);
         return tokens.length;
       },
-      nKeptOf: () => 0,
+      commonPrefix: () => 0,
       giveImage: () => 1,
       heldImages: () => new Int32Array(),
       nPositions: () => tokens.length,

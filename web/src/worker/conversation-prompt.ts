@@ -59,7 +59,7 @@ export async function conversationPrompt(
     part.nRows > 0 ? prompt.tokens.lastIndexOf(firstToken(part, reading)) : -1;
   // A restored session knows its pictures without their rows. It does not need the rows while the
   // pictures keep their positions.
-  const nStay = session.nKeptOf(prompt.tokens);
+  const nStay = session.commonPrefix(prompt.tokens);
   const hasMoved = (part: VisionPart) => place(part) >= 0 && place(part) + part.nRows > nStay;
   const needsAll = first.flat().some((part) => isMissing(part) && !isNew(part) && hasMoved(part));
   const isKept = ([i]: [number, PostedImage]) => first[i]?.some((part) => place(part) >= 0);

@@ -262,17 +262,17 @@ class Progress {
       0,
     );
     this.#last = { loaded: this.#last.loaded + bytes, total, phase };
-    if (performance.now() - this.#reportedAt >= this.#intervalMs) this.#tell();
-    else this.#timer ??= setTimeout(this.#tell, this.#intervalMs);
+    if (performance.now() - this.#reportedAt >= this.#intervalMs) this.#reportNow();
+    else this.#timer ??= setTimeout(this.#reportNow, this.#intervalMs);
   }
 
   /** Reports now, because the next step blocks the worker. */
   end(): void {
-    this.#tell();
+    this.#reportNow();
     this.#report({ ...this.#last, phase: 'prepare' });
   }
 
-  readonly #tell = () => {
+  readonly #reportNow = () => {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#reportedAt = performance.now();

@@ -98,7 +98,7 @@ async function generate(run: LaidOutRun): Promise<GenerationResult> {
     const now = performance.now();
     usage.promptTokens = step.nPromptDone;
     timings.guessedTokens = step.nGuessed;
-    timings.keptTokens = step.nKept;
+    timings.keptTokens = step.nAccepted;
     if (nKept >= 0) result.droppedTokens = step.nDropped;
     finish = step.finishReason;
     if (step.token < 0 && finish === 'none') {
