@@ -277,7 +277,7 @@ TEST(Json, OfAValueKeepsNumbers) {
 }
 
 // Templates that would run for minutes, years or for ever if steps were all that counts. The time
-// is this process's own; it is small on any machine, and larger with sanitizers.
+// is this process's own. In wasm it would be that of a clock, which busy machines stretch.
 TEST(Jinja, CountsAllThatTakesTime) {
   const std::string many = "{% for i in range(30000) %}";
   const std::string shared =
@@ -330,11 +330,12 @@ TEST(Jinja, CountsAllThatTakesTime) {
            "{% macro m() %}{{ kwargs | length }}{% endmacro %}{% set d = namespace(x={}) %}" +
                literal + many + "{% set x = m(**d) %}" + end,
        }) {
-    const std::clock_t begin = std::clock();
+    [[maybe_unused]] const std::clock_t begin = std::clock();
     const auto result = render(source);
+#ifndef __EMSCRIPTEN__
     const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-    // Minutes without a limit. In wasm this is not the time of the processor, but of a clock.
-    EXPECT_LT(seconds, 60) << source.substr(0, 200);
+    EXPECT_LT(seconds, 60) << source.substr(0, 200);  // minutes without a limit
+#endif
     EXPECT_FALSE(result.ok()) << source.substr(0, 200);
   }
 }
