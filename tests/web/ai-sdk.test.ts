@@ -78,13 +78,17 @@ describe('a language model', () => {
       ...{ topP: 0.9, topK: 3, seed: 4, presencePenalty: 1, frequencyPenalty: 2 },
       stopSequences: ['END'],
       providerOptions: {
-        kinglet: { minP: 0.1, repeatPenalty: 1.1, variables: { enable_thinking: false } },
+        kinglet: {
+          ...{ minP: 0.1, repeatPenalty: 1.1, typicalP: 0.9, drySequenceBreakers: ['.'] },
+          ...{ maxThinkingTokens: 5, onFull: 'shift', variables: { enable_thinking: false } },
+        },
       },
     });
     expect(warnings).toEqual([]);
     expect(requests[0]).toMatchObject({
       ...{ max_completion_tokens: 9, temperature: 0.5, top_p: 0.9, top_k: 3, seed: 4 },
       ...{ presence_penalty: 1, frequency_penalty: 2, min_p: 0.1, repeat_penalty: 1.1 },
+      ...{ typical_p: 0.9, dry_sequence_breakers: ['.'], max_thinking_tokens: 5, on_full: 'shift' },
       ...{ stop: ['END'], chat_template_kwargs: { enable_thinking: false } },
     });
     const ask = { model: languageModel(model), prompt: 'Hi', tools: { get_weather } };

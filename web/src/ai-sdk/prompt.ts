@@ -9,6 +9,9 @@ import type {
 } from '@ai-sdk/provider';
 import { base64Of } from '../base64.ts';
 import { KingletError } from '../errors.ts';
+import { camelCase, samplingNames } from '../sampling-rules.ts';
+import type { SamplingOption } from '../sampling-rules.ts';
+import type { ChatOptions } from '../types.ts';
 import type {
   ChatCompletionParams,
   FunctionCall,
@@ -20,10 +23,10 @@ import type {
 } from '../openai/types.ts';
 
 /** Options in `providerOptions: { kinglet: … }`, in addition to the AI SDK's own settings. */
-export interface KingletProviderOptions {
-  /** `minP` and `repeatPenalty` of `generate()`. */
-  minP?: number;
-  repeatPenalty?: number;
+export interface KingletProviderOptions
+  extends
+    Partial<Record<Exclude<SamplingOption, 'drySequenceBreakers'>, number>>,
+    Pick<ChatOptions, 'drySequenceBreakers' | 'maxThinkingTokens' | 'onFull'> {
   /** Further variables of the file's chat template, such as `enable_thinking: false`. */
   variables?: Record<string, JSONValue>;
 }
@@ -64,13 +67,24 @@ export function askedOf(options: LanguageModelV3CallOptions): Asked {
   return { params, warnings };
 }
 
+/** Our names of requests' fields. */
+const ownFields = Object.fromEntries([
+  ...samplingNames.map((name) => [camelCase(name), name]),
+  ['drySequenceBreakers', 'dry_sequence_breakers'],
+  ['maxThinkingTokens', 'max_thinking_tokens'],
+  ['onFull', 'on_full'],
+  ['variables', 'chat_template_kwargs'],
+]) as Record<string, string>;
+
 function ownParams(options: KingletProviderOptions): Partial<ChatCompletionParams> {
-  const { minP, repeatPenalty, variables, ...others } = options;
-  for (const name of Object.keys(others)) {
-    const message = `unknown provider option "${name}"; they are minP, repeatPenalty, variables`;
+  const fields = Object.entries(options).map(([name, value]) => {
+    const field = ownFields[name];
+    if (field !== undefined) return [field, value as unknown] as const;
+    const known = Object.keys(ownFields).join(', ');
+    const message = `unknown provider option "${name}"; they are ${known}`;
     throw new KingletError('invalid_argument', message);
-  }
-  return { min_p: minP, repeat_penalty: repeatPenalty, chat_template_kwargs: variables };
+  });
+  return Object.fromEntries(fields);
 }
 
 function schemaFormat({
