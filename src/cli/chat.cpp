@@ -90,7 +90,7 @@ Status write_text_file(const std::string& path, std::string_view text) {
   return written.keep();
 }
 
-// Reads pictures. Opens the PictureReader when it reads the first one.
+// Reads pictures. Opens the PictureFileReader when it reads the first one.
 class Eye {
  public:
   Eye(const ChatOptions& options, Run& run) : options_(options), run_(run) {}
@@ -98,7 +98,7 @@ class Eye {
   Status read(const std::string& path, const Cancellation& cancellation, Pictures& pictures) {
     if (reader_ == nullptr) {
       KINGLET_ASSIGN(reader_,
-                     PictureReader::open(options_.images.mmproj, options_.run.model, run_));
+                     PictureFileReader::open(options_.images.mmproj, options_.run.model, run_));
     }
     KINGLET_ASSIGN(auto parts, reader_->read(path, cancellation));
     pictures.push_back(std::move(parts));
@@ -108,7 +108,7 @@ class Eye {
  private:
   const ChatOptions& options_;
   Run& run_;
-  std::unique_ptr<PictureReader> reader_;
+  std::unique_ptr<PictureFileReader> reader_;
 };
 
 // Handles the lines of the person at the terminal: messages to the model, and commands, which begin

@@ -71,7 +71,7 @@ Result<ImagePrompt> encode_prompt(const GenerateOptions& options, Run& run) {
     return ImagePrompt{tokenizer.encode(options.prompt, encoding), {}};
   }
   KINGLET_ASSIGN(const auto reader,
-                 PictureReader::open(options.images.mmproj, options.run.model, run));
+                 PictureFileReader::open(options.images.mmproj, options.run.model, run));
   std::vector<std::vector<ImagePart>> pictures;
   for (const std::string& path : options.images.files) {
     KINGLET_ASSIGN(auto parts, reader->read(path, {}));

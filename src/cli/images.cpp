@@ -34,8 +34,9 @@ Result<std::string> find_mmproj(const std::string& model) {
 
 }  // namespace
 
-Result<std::unique_ptr<PictureReader>> PictureReader::open(const std::string& mmproj,
-                                                           const std::string& model, Run& run) {
+Result<std::unique_ptr<PictureFileReader>> PictureFileReader::open(const std::string& mmproj,
+                                                                   const std::string& model,
+                                                                   Run& run) {
   std::string path = mmproj;
   if (path.empty()) {
     KINGLET_ASSIGN(path, find_mmproj(model));
@@ -44,11 +45,11 @@ Result<std::unique_ptr<PictureReader>> PictureReader::open(const std::string& mm
   KINGLET_ASSIGN(VisionModel vision,
                  VisionModel::load(std::move(file), run.loaded.model.kernels()));
   KINGLET_TRY(check_fits(vision, run.loaded.model.config().image_width()));
-  return std::unique_ptr<PictureReader>(new PictureReader(std::move(vision), run.pool));
+  return std::unique_ptr<PictureFileReader>(new PictureFileReader(std::move(vision), run.pool));
 }
 
-Result<std::vector<ImagePart>> PictureReader::read(const std::string& path,
-                                                   const Cancellation& cancellation) {
+Result<std::vector<ImagePart>> PictureFileReader::read(const std::string& path,
+                                                       const Cancellation& cancellation) {
   const PictureLimits limits{.stops = [&] { return cancellation.requested(); }};
   KINGLET_ASSIGN(const Picture picture, read_picture(path, limits));
   KINGLET_ASSIGN(ImageReader reader, ImageReader::create(model_, pool_));

@@ -16,13 +16,13 @@
 namespace kinglet::cli {
 
 // Reads pictures by the mmproj file of a text model, with the threads of the run.
-class PictureReader {
+class PictureFileReader {
  public:
   // `mmproj` is the path or address of that file; "": the only file in the model's folder whose
   // name begins with mmproj. Errors: io (there is no such file, or several); those of
   // VisionModel::load() and check_fits().
-  static Result<std::unique_ptr<PictureReader>> open(const std::string& mmproj,
-                                                     const std::string& model, Run& run);
+  static Result<std::unique_ptr<PictureFileReader>> open(const std::string& mmproj,
+                                                         const std::string& model, Run& run);
 
   const VisionModel& model() const { return model_; }
 
@@ -30,7 +30,7 @@ class PictureReader {
   Result<std::vector<ImagePart>> read(const std::string& path, const Cancellation& cancellation);
 
  private:
-  PictureReader(VisionModel model, ThreadPool& pool) : model_(std::move(model)), pool_(pool) {}
+  PictureFileReader(VisionModel model, ThreadPool& pool) : model_(std::move(model)), pool_(pool) {}
 
   VisionModel model_;
   ThreadPool& pool_;

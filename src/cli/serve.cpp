@@ -58,10 +58,10 @@ Status serve(const ServeOptions& options) {
   KINGLET_ASSIGN(const auto run, load_run(options.run, session));
   const Model& model = run->loaded.model;
   KINGLET_TRY(check_has_weights(model));
-  std::unique_ptr<PictureReader> reader;
+  std::unique_ptr<PictureFileReader> reader;
   if (!options.mmproj.empty()) {
     KINGLET_TRY(check_makes_text(model.config()));
-    KINGLET_ASSIGN(reader, PictureReader::open(options.mmproj, options.run.model, *run));
+    KINGLET_ASSIGN(reader, PictureFileReader::open(options.mmproj, options.run.model, *run));
   }
   server::ServerOptions served;
   served.name = model_name(options, model.header());
