@@ -314,6 +314,12 @@ Result<Value> group_filter(Arguments& arguments) {
 }
 
 // Returns the items in lists of `linecount`; `fill_with`, if given, fills up the last list.
+// A list inside the result of a filter, which counts only its own items.
+Value inner_list(List items) {
+  Work::make(items.size() * sizeof(Value));
+  return Value::list(std::move(items));
+}
+
 Result<Value> batch_filter(Arguments& arguments) {
   ArgumentReader reader("batch", arguments);
   const int64_t size = reader.take_integer("linecount", 0);
@@ -328,13 +334,13 @@ Result<Value> batch_filter(Arguments& arguments) {
   List batch;
   for (const Value& item : through.items()) {
     if (batch.size() == static_cast<size_t>(size)) {
-      batches.push_back(Value::list(std::exchange(batch, {})));
+      batches.push_back(inner_list(std::exchange(batch, {})));
     }
     batch.push_back(item);
   }
   if (batch.empty()) return Value::generator(std::move(batches));
   if (fills) batch.resize(static_cast<size_t>(size), *fill);
-  batches.push_back(Value::list(std::move(batch)));
+  batches.push_back(inner_list(std::move(batch)));
   return Value::generator(std::move(batches));
 }
 
@@ -357,7 +363,7 @@ Result<Value> slice_filter(Arguments& arguments) {
     const auto end = at + static_cast<ptrdiff_t>(items.size() / n + (is_longer ? 1 : 0));
     List slice(at, end);
     if (fill != nullptr && !fill->is(Kind::none) && !is_longer) slice.push_back(*fill);
-    slices.push_back(Value::list(std::move(slice)));
+    slices.push_back(inner_list(std::move(slice)));
     at = end;
   }
   return Value::generator(std::move(slices));

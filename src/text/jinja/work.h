@@ -8,7 +8,7 @@
 namespace kinglet::jinja {
 
 // The most work of a run. A unit takes at most about a fifth of a nanosecond: a byte is read.
-constexpr uint64_t kMostWork = 1ULL << 33;
+constexpr uint64_t kMostWork = 1ULL << 31;
 
 // The most bytes of all texts and lists that a run makes.
 constexpr uint64_t kMostMade = 1ULL << 28;
