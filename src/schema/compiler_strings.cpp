@@ -93,9 +93,6 @@ std::vector<std::string> SchemaCompiler::patterns_of(const PlainSchema& schema,
     if (const auto pattern = pattern_of_format(format)) {
       const bool is_new = std::find(patterns.begin(), patterns.end(), *pattern) == patterns.end();
       if (is_new) patterns.push_back(*pattern);
-    } else if (given.empty() || !is_name_of_pattern(format)) {
-      refusal_.set(
-          at, cat("the format \"", format, "\" is not supported; these are: ", names_of_formats()));
     }
   }
   return patterns;

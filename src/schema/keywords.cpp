@@ -42,12 +42,12 @@ constexpr auto kKeywords = std::to_array<Keyword>({
     {"multipleOf", "number"},
 });
 
-// Keywords that do not affect which values are valid. "discriminator" is OpenAPI's, as Pydantic
-// writes it: "oneOf" says the same.
-constexpr auto kAnnotations = std::to_array<std::string_view>(
-    {"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "title", "description",
-     "default", "examples", "deprecated", "readOnly", "writeOnly", "contentEncoding",
-     "contentMediaType", "discriminator"});
+// Keywords of JSON Schema (drafts 4 to 2020-12) that limit values, and are not supported.
+constexpr auto kUnsupported = std::to_array<std::string_view>(
+    {"not", "if", "then", "else", "dependentSchemas", "dependentRequired", "dependencies",
+     "contains", "minContains", "maxContains", "uniqueItems", "minProperties", "maxProperties",
+     "unevaluatedItems", "unevaluatedProperties", "additionalItems", "$dynamicRef",
+     "$recursiveRef"});
 
 // The most properties of an object, and of all objects of a schema.
 constexpr size_t kMostProperties = 2000;
@@ -173,10 +173,8 @@ CheckedSchema check_schema(Schema schema, std::string_view at, Refusal& refusal)
     if (keyword == "not" && is_anything(content)) return {.boolean = false};
     if (find_keyword(keyword) != nullptr) {
       checked.keywords.push_back(keyword);
-    } else if (!is_among(keyword, kAnnotations)) {
+    } else if (is_among(keyword, kUnsupported)) {
       refusal.set(at, cat("\"", keyword, "\" is not supported"));
-    } else if (keyword == "$id" && at != "#") {
-      refusal.set(at, "\"$id\" is only supported at the top");
     }
   }
   return checked;
