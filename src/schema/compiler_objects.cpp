@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "schema/compiler.h"
 #include "schema/gbnf.h"
+#include "schema/other_names.h"
 #include "text/character_map.h"
 
 namespace kinglet::schema {
@@ -63,7 +64,9 @@ SchemaCompiler::ObjectParts SchemaCompiler::object_parts(const PlainSchema& sche
     parts.patterns.push_back(
         {pattern_texts(std::string(pattern), at), value, below(at, "patternProperties", pattern)});
   }
-  const bool is_closed = !patterns.empty() || schema.has("properties") || !required.empty();
+  // JSON Schema leaves objects open. A tool cannot do anything with arguments that it does not name.
+  const bool is_closed = !notation_.is_json &&
+                         (!patterns.empty() || schema.has("properties") || !required.empty());
   const Content* others = schema.find("additionalProperties");
   if (others != nullptr && is_json(*others, Json())) others = nullptr;
   parts.is_open =
@@ -146,6 +149,14 @@ std::string SchemaCompiler::other_properties(const ObjectParts& parts, std::stri
   std::vector<OtherProperties> kinds = parts.patterns;
   if (parts.is_open) {
     kinds.push_back({parts.names.language, parts.undeclared, below(at, "additionalProperties")});
+  }
+  const bool is_plain = notation_.is_json && parts.patterns.empty() &&
+                        parts.names.language == languages_.any_text();
+  if (is_plain && parts.is_open) {
+    std::string value = convert_inside(Place::value, kinds[0].schema, kinds[0].at);
+    if (value.empty()) return {};
+    const std::string name = other_names(parts.declared, below(at, "name"), rules_);
+    return rules_.add(below(at, "pair"), member({name, colon()}, std::move(value)));
   }
   std::vector<std::string> pairs;
   for (const OtherProperties& kind : kinds) {

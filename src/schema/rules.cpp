@@ -19,6 +19,8 @@ struct CommonRule {
 
 constexpr auto kCommonRules = std::to_array<CommonRule>({{"string", R"("\"" char* "\"")"},
                                                          {"char", kAnyJsonCharacter},
+                                                         {"rest", R"(char* "\"")"},
+                                                         {"other", kOtherJsonCharacter},
                                                          {"number", kAnyNumber},
                                                          {"integer", kAnyInteger}});
 
@@ -81,7 +83,7 @@ std::string GrammarRules::common(std::string_view name) {
     const auto* rule = std::find_if(kCommonRules.begin(), kCommonRules.end(),
                                     [name](const CommonRule& one) { return one.name == name; });
     define(name, std::string(rule->body));
-    if (name == "string") common("char");
+    if (name == "string" || name == "rest") common("char");
   }
   return std::string(name);
 }
