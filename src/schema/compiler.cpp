@@ -219,24 +219,45 @@ std::string SchemaCompiler::of_type(std::string_view type, const PlainSchema& sc
   if (type == "array") return list(schema, at);
   if (type == "string") return string(schema, place_ == Place::text, at);
   if (type == "integer" || type == "number") return number(type, schema, at);
-  if (type == "null") return word("null", notation_);
-  return alternatives({word("true", notation_), word("false", notation_)});
+  std::vector<std::string> words;
+  for (const char* name : {"null", "true", "false"}) {
+    if ((std::string_view(name) == "null") != (type == "null")) continue;
+    const std::vector<Content> excluded = list_of(schema, kNotEnum, at, refusal_);
+    const bool is_excluded =
+        std::any_of(excluded.begin(), excluded.end(),
+                    [name](const Content& value) { return print(*value.json) == name; });
+    if (!is_excluded) words.push_back(word(name, notation_));
+  }
+  return alternatives(words);
 }
 
 std::string SchemaCompiler::enumeration(const PlainSchema& schema, std::string_view at) {
-  Names types = types_of(schema, at, refusal_);
-  if (!schema.has("type")) types = {kTypeNames.begin(), kTypeNames.end()};
-  const std::vector<Content> values = list_of(schema, "enum", at, refusal_);
   if (place_ == Place::arguments) return {};
   std::vector<std::string> parts;
-  for (const Content& value : values) {
-    const bool has_type = std::any_of(types.begin(), types.end(), [&](std::string_view type) {
-      return is_of_type(*value.json, type);
-    });
-    if (!has_type || !allows(schema, *value.json, at)) continue;
-    parts.push_back(spelled(*value.json, place_ == Place::text, at));
+  for (const Json* value : enumerated(schema, at)) {
+    parts.push_back(spelled(*value, place_ == Place::text, at));
   }
   return alternatives(parts);
+}
+
+// Returns the values of "enum" that the other keywords allow.
+std::vector<const Json*> SchemaCompiler::enumerated(const PlainSchema& schema,
+                                                    std::string_view at) {
+  Names types = types_of(schema, at, refusal_);
+  if (!schema.has("type")) types = {kTypeNames.begin(), kTypeNames.end()};
+  const std::vector<Content> excluded = list_of(schema, kNotEnum, at, refusal_);
+  std::vector<const Json*> values;
+  for (const Content& content : list_of(schema, "enum", at, refusal_)) {
+    const Json* value = content.json;
+    const bool has_type = std::any_of(types.begin(), types.end(), [&](std::string_view type) {
+      return is_of_type(*value, type);
+    });
+    const bool is_excluded =
+        std::any_of(excluded.begin(), excluded.end(),
+                    [&](const Content& other) { return *other.json == *value; });
+    if (has_type && !is_excluded && allows(schema, *value, at)) values.push_back(value);
+  }
+  return values;
 }
 
 // Whether a listed value is valid under the keywords for its type.
@@ -246,13 +267,15 @@ bool SchemaCompiler::allows(const PlainSchema& schema, const Json& value, std::s
     const std::string_view type = type_of_keyword(keyword);
     if (type.empty() || !is_of_type(value, type)) continue;
     is_limited = true;
-    const bool is_size = keyword == "minItems" || keyword == "maxItems";
+    const bool is_size = (keyword.starts_with("min") || keyword.starts_with("max")) &&
+                         !keyword.ends_with("ontains");
     if (value.is_number() || value.is_string() || is_size) continue;
     refusal_.set(at, cat("\"", keyword, "\" beside \"enum\" or \"const\" is not supported"));
   }
   if (!is_limited) return true;
   if (value.is_number()) {
-    const NumberRange range = number_range(schema, at, refusal_);
+    NumberRange range = number_range(schema, at, refusal_);
+    range.not_steps = texts_of(schema, kNotMultipleOf, at, refusal_);
     if (refusal_.is_set()) return false;
     const auto is_inside = contains(range, value.spelling());
     if (is_inside.ok()) return is_inside.value();
@@ -265,7 +288,9 @@ bool SchemaCompiler::allows(const PlainSchema& schema, const Json& value, std::s
     check_work();
     return is_inside;
   }
-  const Limits limits = limits_of(schema, "minItems", "maxItems", at, refusal_);
+  const Limits limits =
+      value.is_array() ? limits_of(schema, "minItems", "maxItems", at, refusal_)
+                       : limits_of(schema, "minProperties", "maxProperties", at, refusal_);
   return value.size() >= limits.least && value.size() <= limits.most;
 }
 
@@ -380,59 +405,39 @@ std::string SchemaCompiler::any_value() {
   return name;
 }
 
-std::string SchemaCompiler::list(const PlainSchema& schema, std::string_view at) {
-  static const Json booleans[] = {false, true};
-  const std::vector<Schema> prefix = list_of(schema, "prefixItems", at, refusal_);
-  auto [least, most] = limits_of(schema, "minItems", "maxItems", at, refusal_);
-  std::vector<std::string> tuple;
-  for (size_t i = 0; i < prefix.size() && i < most; ++i) {
-    std::string text = convert_inside(Place::value, prefix[i], below(at, "prefixItems", i));
-    if (text.empty()) {
-      most = i;
-    } else {
-      tuple.push_back(std::move(text));
-    }
-  }
-  const Content* items = schema.find("items");
-  const bool may_be_more = prefix.empty() || least > prefix.size();
-  std::string item;
-  if (most > tuple.size()) {
-    item = convert_inside(Place::value, items == nullptr ? Schema{&booleans[may_be_more]} : *items,
-                          below(at, "items"));
-  }
-  if (item.empty()) most = std::min<uint64_t>(most, tuple.size());
-  return least > most ? "" : rules_.add(at, brackets(tuple, item, least, most));
-}
-
-std::string SchemaCompiler::brackets(const std::vector<std::string>& tuple, const std::string& item,
-                                     uint64_t least, uint64_t most) const {
-  const auto others = [&](uint64_t n) {
-    if (item.empty()) return std::string();
-    return repeat(sequence({comma(), item}), least > n ? least - n : 0,
-                  most == kUnlimited ? kUnlimited : most - n);
-  };
-  if (tuple.empty()) {
-    const std::string inside = item.empty() ? "" : sequence({item, others(1)});
-    return enclosed('[', inside, ']', least == 0);
-  }
-  std::vector<std::string> parts;
-  for (const std::string& text : tuple) {
-    if (!parts.empty()) parts.push_back(comma());
-    parts.push_back(text);
-  }
-  parts.push_back(others(tuple.size()));
-  return enclosed('[', sequence(parts), ']', false);
-}
-
+// Converts numbers. Those of "not enum" are the borders of parts.
 std::string SchemaCompiler::number(std::string_view type, const PlainSchema& schema,
                                    std::string_view at) {
   NumberRange range = number_range(schema, at, refusal_);
   range.is_whole = type == "integer";
+  range.not_steps = texts_of(schema, kNotMultipleOf, at, refusal_);
   if (refusal_.is_set()) return {};
-  if (!range.least && !range.most && range.step.empty()) return rules_.common(type);
-  const auto numbers = numbers_to_gbnf(range, at, rules_);
-  if (!numbers.ok()) refusal_.set(at, kOfNumbers, numbers.error());
-  return !numbers.ok() || numbers.value().empty() ? "" : rules_.add(at, numbers.value());
+  std::vector<const Json*> holes;
+  for (const Content& value : list_of(schema, kNotEnum, at, refusal_)) {
+    if (value.json->is_number()) holes.push_back(value.json);
+  }
+  if (holes.empty() && !range.least && !range.most && range.step.empty() &&
+      range.not_steps.empty()) {
+    return rules_.common(type);
+  }
+  std::sort(holes.begin(), holes.end(),
+            [](const Json* a, const Json* b) { return a->as_double() < b->as_double(); });
+  std::vector<std::string> parts;
+  const auto add = [&](const NumberRange& part) {
+    const auto numbers = numbers_to_gbnf(part, at, rules_);
+    if (!numbers.ok()) refusal_.set(at, kOfNumbers, numbers.error());
+    if (numbers.ok() && !numbers.value().empty()) parts.push_back(rules_.add(at, numbers.value()));
+  };
+  for (const Json* hole : holes) {
+    const auto is_inside = contains(range, hole->spelling());
+    if (!is_inside.ok() || !is_inside.value()) continue;
+    NumberRange below_it = range;
+    below_it.most = Bound{hole->spelling(), true};
+    add(below_it);
+    range.least = Bound{hole->spelling(), true};
+  }
+  add(range);
+  return alternatives(parts);
 }
 
 }  // namespace kinglet::schema

@@ -66,6 +66,16 @@ class SchemaCompiler {
     bool is_open;       // there may be some
     PropertyNames names;
     std::unordered_set<std::string_view> required;
+    Limits limits;
+  };
+
+  // What a schema says of lists.
+  struct ListParts {
+    std::vector<std::pair<Schema, std::string>> prefix = {};  // with their places
+    Schema items = {};  // behind the prefix
+    std::string items_at = {};
+    uint64_t least;
+    uint64_t most;
   };
 
   // A schema of values inside others, and its conversion.
@@ -104,6 +114,7 @@ class SchemaCompiler {
   std::string of_type(std::string_view type, const PlainSchema& schema, std::string_view at);
 
   std::string enumeration(const PlainSchema& schema, std::string_view at);
+  std::vector<const Json*> enumerated(const PlainSchema& schema, std::string_view at);
   bool allows(const PlainSchema& schema, const Json& value, std::string_view at);
   std::string spelled(const Json& value, bool is_text, std::string_view at);
   std::string spelled_string(std::string_view text, bool is_text, std::string_view at);
@@ -116,7 +127,9 @@ class SchemaCompiler {
   std::string other_properties(const ObjectParts& parts, std::string_view at);
   std::string pair(const Language* names, Schema schema, std::string_view at);
   std::string braces(const std::vector<Member>& members, const std::string& pair,
-                     std::string_view at);
+                     const Limits& limits, std::string_view at);
+  std::string counted_members(const std::vector<Member>& members, const std::string& pair,
+                              const Limits& limits, std::string_view at);
   std::vector<std::string> key(std::string_view name, std::string_view at);
   std::vector<std::string> any_key(const Language* names, bool is_argument, std::string_view at);
   std::string member(std::vector<std::string> key, std::string value) const;
@@ -124,6 +137,11 @@ class SchemaCompiler {
   std::string anything(std::string_view at);
   std::string any_value();
   std::string list(const PlainSchema& schema, std::string_view at);
+  std::string plain_list(const ListParts& parts, std::string_view at);
+  std::string counted_list(const PlainSchema& schema, const ListParts& parts, std::string_view at);
+  std::string unique_list(const std::vector<Json>& values, const ListParts& parts,
+                          std::string_view at);
+  std::optional<std::vector<Json>> values_of(Schema schema, std::string_view at);
   std::string brackets(const std::vector<std::string>& tuple, const std::string& item,
                        uint64_t least, uint64_t most) const;
   std::string enclosed(char open, const std::string& inside, char close, bool may_be_empty) const;

@@ -49,7 +49,8 @@ std::string SchemaCompiler::object(const PlainSchema& schema, std::string_view a
     members.push_back({rules_.add(place, text), is_required});
   }
   const std::string pair = other_properties(parts, at);
-  return rules_.add(at, braces(members, pair, at));
+  const std::string written = braces(members, pair, parts.limits, at);
+  return written.empty() ? "" : rules_.add(at, written);
 }
 
 SchemaCompiler::ObjectParts SchemaCompiler::object_parts(const PlainSchema& schema,
@@ -59,6 +60,14 @@ SchemaCompiler::ObjectParts SchemaCompiler::object_parts(const PlainSchema& sche
   const std::vector<Property> patterns = properties_of(schema, "patternProperties", at, refusal_);
   const Names required = required_of(schema, at, refusal_);
   ObjectParts parts;
+  parts.limits = limits_of(schema, "minProperties", "maxProperties", at, refusal_);
+  for (const Content& value : list_of(schema, kNotEnum, at, refusal_)) {
+    if (!value.json->is_object()) continue;
+    if (value.json->size() > 0) {
+      refusal_.set(at, "objects that differ from a given one are not supported");
+    }
+    parts.limits.least = std::max<uint64_t>(parts.limits.least, 1);
+  }
   parts.names = property_names(schema, at);
   for (const auto& [pattern, value] : patterns) {
     parts.patterns.push_back(
@@ -227,8 +236,25 @@ std::string SchemaCompiler::member(std::vector<std::string> key, std::string val
 // Writes the members in their order, then any number of `pair`. From a given member on, `firsts`
 // match the rest if nothing has been written yet, and `next` if something has.
 std::string SchemaCompiler::braces(const std::vector<Member>& members, const std::string& pair,
-                                   std::string_view at) {
+                                   const Limits& limits, std::string_view at) {
   const CallNotation& pieces = notation_.pieces;
+  const auto n_required = static_cast<uint64_t>(std::count_if(
+      members.begin(), members.end(), [](const Member& one) { return one.is_required; }));
+  const uint64_t n_most = pair.empty() ? members.size() : kUnlimited;
+  if (limits.least > std::min(n_most, limits.most) || n_required > limits.most) return {};
+  const auto enclose = [&](const std::string& inside, bool may_be_empty) {
+    if (!are_tagged()) return enclosed('{', inside, '}', may_be_empty);
+    return sequence({literal(pieces.arguments_begin),
+                     inside.empty()  ? std::string(kEmptyText)
+                     : may_be_empty ? repeat(inside, 0, 1)
+                                    : inside,
+                     literal(pieces.arguments_end)});
+  };
+  if (limits.least > std::max<uint64_t>(n_required, 1) || limits.most < n_most) {
+    const std::string inside = counted_members(members, pair, limits, at);
+    const bool may_be_empty = limits.least == 0 && n_required == 0;
+    return inside.empty() && !may_be_empty ? "" : enclose(inside, may_be_empty);
+  }
   const std::string separator = are_tagged() ? literal(pieces.argument_separator) : comma();
   std::string next;
   std::vector<std::string> firsts;  // the last one first
@@ -236,7 +262,7 @@ std::string SchemaCompiler::braces(const std::vector<Member>& members, const std
     next = repeat(sequence({separator, pair}), 0, kUnlimited);
     firsts.push_back(sequence({pair, next}));
   }
-  bool may_be_empty = true;
+  bool may_be_empty = limits.least == 0;
   for (size_t i = members.size(); i-- > 0;) {
     const auto& [text, is_required] = members[i];
     const std::string after = next.empty() ? "" : rules_.add(below(at, "next"), next);
@@ -252,11 +278,55 @@ std::string SchemaCompiler::braces(const std::vector<Member>& members, const std
   }
   std::reverse(firsts.begin(), firsts.end());
   const std::string first = alternatives(firsts);
-  if (!are_tagged()) return enclosed('{', first, '}', may_be_empty);
-  const std::string inside = first.empty()  ? std::string(kEmptyText)
-                             : may_be_empty ? repeat(first, 0, 1)
-                                            : first;
-  return sequence({literal(pieces.arguments_begin), inside, literal(pieces.arguments_end)});
+  return enclose(first, may_be_empty);
+}
+
+// Writes the members and pairs of an object whose number is limited, without its braces. Leaves out
+// the empty object.
+std::string SchemaCompiler::counted_members(const std::vector<Member>& members,
+                                            const std::string& pair, const Limits& limits,
+                                            std::string_view at) {
+  constexpr uint64_t kMostStates = 20'000;
+  const std::string separator =
+      are_tagged() ? literal(notation_.pieces.argument_separator) : comma();
+  const uint64_t n_counted =
+      limits.most == kUnlimited ? limits.least : std::min<uint64_t>(limits.most, members.size());
+  if (n_counted > kMostStates || (n_counted + 1) * (members.size() + 1) > kMostStates) {
+    return refuse(at, "a number of properties among so many is not supported");
+  }
+  // What follows the members before one, by how many of them were written.
+  std::vector<std::string> rests(n_counted + 1);
+  for (uint64_t n = 0; n <= n_counted; ++n) {
+    const uint64_t least = limits.least > n ? limits.least - n : 0;
+    const uint64_t most = limits.most == kUnlimited ? kUnlimited : limits.most - n;
+    if (pair.empty() || most == 0) {
+      if (least == 0 && n > 0) rests[n] = kEmptyText;
+    } else if (n > 0) {
+      rests[n] = repeat(sequence({separator, pair}), least, most);
+    } else {
+      const uint64_t more = most == kUnlimited ? most : most - 1;
+      const uint64_t least_more = least > 0 ? least - 1 : 0;
+      rests[n] = sequence({pair, repeat(sequence({separator, pair}), least_more, more)});
+    }
+  }
+  for (size_t i = members.size(); i-- > 0;) {
+    std::vector<std::string> earlier(n_counted + 1);
+    for (uint64_t n = 0; n <= n_counted; ++n) {
+      const uint64_t more = limits.most == kUnlimited ? std::min(n + 1, n_counted) : n + 1;
+      const std::string behind = more <= n_counted ? rests[more] : "";
+      std::vector<std::string> branches;
+      if (!behind.empty()) {
+        branches.push_back(sequence({n == 0 ? "" : separator, members[i].text, behind}));
+      }
+      if (!members[i].is_required && !rests[n].empty()) branches.push_back(rests[n]);
+      earlier[n] = alternatives(branches);
+      if (!earlier[n].empty() && earlier[n] != kEmptyText && n > 0) {
+        earlier[n] = rules_.add(below(at, "next"), earlier[n]);
+      }
+    }
+    rests = std::move(earlier);
+  }
+  return rests[0];
 }
 
 }  // namespace kinglet::schema

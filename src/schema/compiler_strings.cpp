@@ -46,6 +46,8 @@ std::string SchemaCompiler::string_as(const Spelling& spelling, const PlainSchem
   const auto [least, most] = limits_of(schema, "minLength", "maxLength", at, refusal_);
   if (least > most || refusal_.is_set()) return {};
   const bool is_of_any_length = least == 0 && most == kUnlimited;
+  const bool excludes = schema.has(kNotPattern) || schema.has(kNotEnum);
+  if (excludes) return of_language(spelling, texts(schema, at), at);
   if (patterns.empty() && is_of_any_length) return any_text(spelling);
   if (patterns.empty() && spelling.language == nullptr) {
     return spelling.enclose(repeat(any_character(spelling), least, most));
@@ -104,6 +106,13 @@ const Language* SchemaCompiler::texts(const PlainSchema& schema, std::string_vie
   Languages::Parts demands = {languages_.repetition(languages_.any_character(), least, most)};
   for (const std::string& pattern : patterns_of(schema, at)) {
     demands.push_back(pattern_texts(pattern, at));
+  }
+  for (const std::string_view pattern : texts_of(schema, kNotPattern, at, refusal_)) {
+    demands.push_back(languages_.complement(pattern_texts(std::string(pattern), at)));
+  }
+  for (const Content& value : list_of(schema, kNotEnum, at, refusal_)) {
+    if (!value.json->is_string()) continue;
+    demands.push_back(languages_.complement(languages_.text(value.json->as_string())));
   }
   return least > most ? languages_.none() : languages_.intersection(std::move(demands));
 }

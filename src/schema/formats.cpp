@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/ascii.h"
 #include "base/format.h"
 
 namespace kinglet::schema {
@@ -87,23 +86,24 @@ std::optional<std::string> pattern_of_format(std::string_view format) {
   return std::nullopt;
 }
 
-std::string names_of_formats() {
-  std::string names;
-  for (const Format& format : formats()) names += cat(names.empty() ? "" : ", ", format.name);
-  return names;
-}
-
-bool is_name_of_pattern(std::string_view format) {
-  constexpr auto kNames = std::to_array<std::string_view>(
-      {"nanoid", "cuid", "cuid2", "ulid", "xid", "ksuid", "emoji", "cidrv4", "cidrv6", "e164",
-       "mac", "hex", "lowercase", "uppercase", "starts_with", "ends_with", "includes", "regex"});
-  constexpr auto kHashes =
-      std::to_array<std::string_view>({"md5", "sha1", "sha256", "sha384", "sha512"});
-  constexpr auto kSpellings = std::to_array<std::string_view>({"hex", "base64", "base64url"});
-  if (is_among(format, kNames)) return true;
-  const size_t split = format.find('_');
-  return split != format.npos && is_among(format.substr(0, split), kHashes) &&
-         is_among(format.substr(split + 1), kSpellings);
+std::string_view wider_pattern_of_format(std::string_view format) {
+  constexpr auto kWider = std::to_array<std::pair<std::string_view, std::string_view>>(
+      {{"date", "^\\d{4}-\\d\\d-\\d\\d$"},
+       {"time", "^\\d\\d:\\d\\d"},
+       {"date-time", "^\\d{4}-\\d\\d-\\d\\d[ Tt]\\d\\d:\\d\\d"},
+       {"duration", "^P"},
+       {"uuid", "^[0-9a-fA-F]{8}-"},
+       {"email", "@"},
+       {"hostname", "^[^ /:@_]*$"},
+       {"ipv4", "^[0-9.]+$"},
+       {"ipv6", ":"},
+       {"uri", ":"},
+       {"base64", "^[A-Za-z0-9+/=\\s]*$"},
+       {"base64url", "^[A-Za-z0-9_=-]*$"}});
+  for (const auto& [name, pattern] : kWider) {
+    if (name == format) return pattern;
+  }
+  return {};
 }
 
 }  // namespace kinglet::schema

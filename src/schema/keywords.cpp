@@ -14,6 +14,7 @@ struct Keyword {
   std::string_view type;  // of values to which the keyword applies; empty: of any type
 };
 
+// The keywords that limit values, and are supported.
 constexpr auto kKeywords = std::to_array<Keyword>({
     {"type", {}},
     {"enum", {}},
@@ -22,32 +23,47 @@ constexpr auto kKeywords = std::to_array<Keyword>({
     {"allOf", {}},
     {"anyOf", {}},
     {"oneOf", {}},
+    {"not", {}},
+    {"if", {}},
+    {"then", {}},
+    {"else", {}},
+    {"nullable", {}},
+    {kNotEnum, {}},
     {"properties", "object"},
     {"required", "object"},
     {"additionalProperties", "object"},
     {"propertyNames", "object"},
     {"patternProperties", "object"},
+    {"minProperties", "object"},
+    {"maxProperties", "object"},
+    {"dependencies", "object"},
+    {"dependentRequired", "object"},
+    {"dependentSchemas", "object"},
     {"items", "array"},
+    {"additionalItems", "array"},
     {"prefixItems", "array"},
     {"minItems", "array"},
     {"maxItems", "array"},
+    {"uniqueItems", "array"},
+    {"contains", "array"},
+    {"minContains", "array"},
+    {"maxContains", "array"},
     {"minLength", "string"},
     {"maxLength", "string"},
     {"pattern", "string"},
     {"format", "string"},
+    {kNotPattern, "string"},
     {"minimum", "number"},
     {"maximum", "number"},
     {"exclusiveMinimum", "number"},
     {"exclusiveMaximum", "number"},
     {"multipleOf", "number"},
+    {kNotMultipleOf, "number"},
 });
 
-// Keywords of JSON Schema (drafts 4 to 2020-12) that limit values, and are not supported.
+// Keywords of JSON Schema, drafts 4 to 2020-12, that limit values and are not supported.
 constexpr auto kUnsupported = std::to_array<std::string_view>(
-    {"not", "if", "then", "else", "dependentSchemas", "dependentRequired", "dependencies",
-     "contains", "minContains", "maxContains", "uniqueItems", "minProperties", "maxProperties",
-     "unevaluatedItems", "unevaluatedProperties", "additionalItems", "$dynamicRef",
-     "$recursiveRef"});
+    {"unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef"});
 
 // The most properties of an object, and of all objects of a schema.
 constexpr size_t kMostProperties = 2000;
@@ -61,10 +77,6 @@ const Keyword* find_keyword(std::string_view name) {
   const auto* found = std::find_if(kKeywords.begin(), kKeywords.end(),
                                    [name](const Keyword& one) { return one.name == name; });
   return found == kKeywords.end() ? nullptr : found;
-}
-
-bool is_anything(const Json& schema) {
-  return schema.is_boolean() ? schema.as_boolean() : schema.is_object() && schema.size() == 0;
 }
 
 // Refuses a keyword whose value is of a wrong type.
@@ -89,6 +101,10 @@ void PlainSchema::set(std::string_view keyword, Content content) {
     return;
   }
   keywords.emplace_back(keyword, content);
+}
+
+void PlainSchema::remove(std::string_view keyword) {
+  std::erase_if(keywords, [keyword](const auto& own) { return own.first == keyword; });
 }
 
 std::string_view type_of_keyword(std::string_view keyword) {
@@ -159,7 +175,7 @@ void check_size(const Json& schema, Refusal& refusal) {
 }
 
 CheckedSchema check_schema(Schema schema, std::string_view at, Refusal& refusal) {
-  if (schema.merged != nullptr) return {.keywords = {"allOf"}};
+  if (schema.merged != nullptr) return {.keywords = {schema.merged->is_negated ? "not" : "allOf"}};
   const Json& value = *schema.json;
   if (value.is_boolean()) return {.boolean = value.as_boolean()};
   CheckedSchema checked;
@@ -168,10 +184,8 @@ CheckedSchema check_schema(Schema schema, std::string_view at, Refusal& refusal)
     return checked;
   }
   for (const auto& [keyword, content] : value.as_object()) {
-    const bool is_false = content.is_boolean() && !content.as_boolean();
-    if (is_false && (keyword == "uniqueItems" || keyword == "not")) continue;
-    if (keyword == "not" && is_anything(content)) return {.boolean = false};
-    if (find_keyword(keyword) != nullptr) {
+    const bool is_own = keyword.find(' ') == keyword.npos;
+    if (is_own && find_keyword(keyword) != nullptr) {
       checked.keywords.push_back(keyword);
     } else if (is_among(keyword, kUnsupported)) {
       refusal.set(at, cat("\"", keyword, "\" is not supported"));
@@ -200,7 +214,7 @@ std::vector<Property> properties_of(const PlainSchema& schema, std::string_view 
   std::vector<Property> properties;
   if (content == nullptr) return properties;
   if (content->merged != nullptr) {
-    const auto& [contents, names] = *content->merged;
+    const auto& [contents, names, is_negated] = *content->merged;
     for (size_t i = 0; i < names.size(); ++i) properties.push_back({names[i], contents[i]});
   } else if (content->json->is_object()) {
     for (const auto& [name, value] : content->json->as_object()) {

@@ -31,7 +31,13 @@ struct Merged {
   // in `names`.
   std::vector<Content> contents = {};
   std::vector<std::string_view> names = {};
+  bool is_negated = false;  // values are valid if they are not valid under the only schema
 };
+
+// Keywords of PlainSchema for what values must not be. Schemas cannot have them.
+constexpr std::string_view kNotEnum = "not enum";
+constexpr std::string_view kNotPattern = "not pattern";
+constexpr std::string_view kNotMultipleOf = "not multipleOf";
 
 // A schema without references, combinations ("allOf" …) and "const".
 struct PlainSchema {
@@ -41,6 +47,7 @@ struct PlainSchema {
   const Content* find(std::string_view keyword) const;
   bool has(std::string_view keyword) const { return find(keyword) != nullptr; }
   void set(std::string_view keyword, Content content);
+  void remove(std::string_view keyword);
 };
 
 constexpr auto kTypeNames = std::to_array<std::string_view>(

@@ -22,7 +22,9 @@ using Variants = std::vector<PlainSchema>;
 // Whether the keyword is not left in a PlainSchema.
 bool is_resolved(std::string_view keyword) {
   constexpr auto kResolved =
-      std::to_array<std::string_view>({"$ref", "const", "allOf", "anyOf", "oneOf"});
+      std::to_array<std::string_view>({"$ref", "const", "allOf", "anyOf", "oneOf", "not", "if", "then",
+                                       "else", "nullable", "dependencies", "dependentRequired",
+                                       "dependentSchemas"});
   return is_among(keyword, kResolved);
 }
 
@@ -101,34 +103,92 @@ Variants SchemaResolver::variants(Schema schema, std::string_view at) {
   return found;
 }
 
+SchemaResolver::Keywords SchemaResolver::keywords_of(Schema schema, const CheckedSchema& checked,
+                                                     std::string_view at) {
+  Keywords keywords;
+  for (const std::string_view keyword : checked.keywords) {
+    PlainSchema& holder = is_resolved(keyword) ? keywords.others : keywords.own;
+    if (schema.json != nullptr) {
+      holder.set(keyword, {schema.json->find(keyword)});
+    } else {
+      holder.set(keyword, schema.merged->is_negated ? schema.merged->contents[0] : schema);
+    }
+  }
+  if (schema.json != nullptr) add_older(keywords.own, *schema.json);
+  if (const Content* value = keywords.others.find("const")) restrict(keywords.own, *value->json);
+  const Content* nullable = keywords.others.find("nullable");
+  const std::vector<std::string_view> types = types_of(keywords.own, at, refusal_);
+  if (nullable != nullptr && *nullable->json == Json(true) && !types.empty()) {
+    std::vector<std::string_view> more = types;
+    more.push_back("null");
+    keywords.own.set("type", contents_.keep(Merged{.names = std::move(more)}));
+  }
+  return keywords;
+}
+
+// Says what older drafts say in the words of the last one.
+void SchemaResolver::add_older(PlainSchema& own, const Json& schema) {
+  const Json* items = schema.find("items");
+  const Json* more = schema.find("additionalItems");
+  own.remove("additionalItems");
+  if (items != nullptr && items->is_array()) {
+    own.remove("items");
+    own.set("prefixItems", {items});
+    if (more != nullptr) own.set("items", {more});
+  }
+  for (const bool is_least : {true, false}) {
+    const std::string_view closed = is_least ? "minimum" : "maximum";
+    const std::string_view open = is_least ? "exclusiveMinimum" : "exclusiveMaximum";
+    const Json* is_open = schema.find(open);
+    if (is_open == nullptr || !is_open->is_boolean()) continue;
+    own.remove(open);
+    const Json* limit = schema.find(closed);
+    if (!is_open->as_boolean() || limit == nullptr) continue;
+    own.remove(closed);
+    own.set(open, {limit});
+  }
+  if (schema.contains("contains")) return;
+  own.remove("minContains");
+  own.remove("maxContains");
+}
+
 Variants SchemaResolver::find_variants(Schema schema, std::string_view at) {
   const CheckedSchema checked = check_schema(schema, at, refusal_);
   if (checked.boolean) return *checked.boolean ? Variants(1) : Variants();
-  PlainSchema own;
-  PlainSchema others;
-  for (const std::string_view keyword : checked.keywords) {
-    PlainSchema& holder = is_resolved(keyword) ? others : own;
-    holder.set(keyword, schema.merged != nullptr ? schema : Content{schema.json->find(keyword)});
-  }
-  if (const Content* value = others.find("const")) restrict(own, *value->json);
+  auto [own, others] = keywords_of(schema, checked, at);
   Variants found = {std::move(own)};
-  if (others.has("$ref")) demand(of_reference(others, at), at, found);
+  if (others.has("$ref")) demand(of_reference(others, false, at), at, found);
   for (const std::string_view keyword : {"allOf", "anyOf", "oneOf"}) {
     if (!others.has(keyword)) continue;
+    const std::vector<Schema> schemas = list_of(others, keyword, at, refusal_);
     std::vector<Variants> branches;
     Variants choices;  // of all branches
-    for (const Schema& branch : list_of(others, keyword, at, refusal_)) {
+    for (const Schema& branch : schemas) {
       branches.push_back(variants(branch, below(at, keyword, branches.size())));
       choices.insert(choices.end(), branches.back().begin(), branches.back().end());
     }
-    if (keyword == "oneOf" && checked_.insert(schema.json).second) check_apart(branches, at);
+    if (keyword == "oneOf") choices = exactly_one(schemas, branches, at);
     if (keyword != "allOf") branches = {std::move(choices)};
     for (const Variants& branch : branches) demand(branch, at, found);
+  }
+  if (const Content* inner = others.find("not")) demand(negated(*inner, below(at, "not")), at, found);
+  if (others.has("if")) demand(conditional(others, false, at), at, found);
+  for (const auto& [name, needed] : dependencies_of(others, at)) {
+    static const Json none = false;
+    PlainSchema without;
+    without.set("properties", contents_.keep(Merged{.contents = {{&none}}, .names = {name}}));
+    Variants choices = variants(needed, at);
+    PlainSchema with;
+    with.set("required", contents_.keep(Merged{.names = {name}}));
+    demand({with}, at, choices);
+    choices.push_back(std::move(without));
+    demand(choices, at, found);
   }
   return found;
 }
 
-Variants SchemaResolver::of_reference(const PlainSchema& schema, std::string_view at) {
+Variants SchemaResolver::of_reference(const PlainSchema& schema, bool is_negated,
+                                      std::string_view at) {
   const std::vector<std::string_view> texts = texts_of(schema, "$ref", at, refusal_);
   if (texts.empty()) return {};
   if (std::find(open_.begin(), open_.end(), texts[0]) != open_.end()) {
@@ -137,9 +197,47 @@ Variants SchemaResolver::of_reference(const PlainSchema& schema, std::string_vie
   }
   const Schema target = resolve(*schema.find("$ref")->json, at);
   open_.push_back(texts[0]);
-  Variants found = variants(target, texts[0]);
+  Variants found = is_negated ? negated(target, texts[0]) : variants(target, texts[0]);
   open_.pop_back();
   return found;
+}
+
+// Returns what "if", "then" and "else" allow, or what they forbid.
+Variants SchemaResolver::conditional(const PlainSchema& schema, bool is_negated,
+                                     std::string_view at) {
+  const auto branch = [&](std::string_view keyword) {
+    const Content* content = schema.find(keyword);
+    if (content == nullptr) return is_negated ? Variants() : Variants(1);
+    const std::string place = below(at, keyword);
+    return is_negated ? negated(*content, place) : variants(*content, place);
+  };
+  Variants found = variants(*schema.find("if"), below(at, "if"));
+  demand(branch("then"), at, found);
+  const Variants otherwise = branch("else");
+  if (otherwise.empty()) return found;
+  Variants rest = negated(*schema.find("if"), below(at, "if"));
+  demand(otherwise, at, rest);
+  found.insert(found.end(), rest.begin(), rest.end());
+  return found;
+}
+
+// Returns what the presence of a property demands.
+std::vector<Property> SchemaResolver::dependencies_of(const PlainSchema& schema,
+                                                      std::string_view at) {
+  std::vector<Property> found;
+  for (const std::string_view keyword : {"dependencies", "dependentRequired", "dependentSchemas"}) {
+    for (const auto& [name, needed] : properties_of(schema, keyword, at, refusal_)) {
+      const bool are_names = needed.json->is_array() || needed.json->is_string();
+      found.push_back({name, are_names ? needs_all(needed) : needed});
+    }
+  }
+  return found;
+}
+
+// Returns a schema of objects that have all of the named properties.
+Schema SchemaResolver::needs_all(const Schema& names) {
+  Json required = names.json->is_array() ? *names.json : Json::array({*names.json});
+  return contents_.keep(Json{{"required", std::move(required)}});
 }
 
 // Keeps only the value of "const".
@@ -178,16 +276,34 @@ std::optional<PlainSchema> SchemaResolver::merge_counted(const PlainSchema& a, c
   return merge(a, b, at, contents_, refusal_);
 }
 
-// Refuses branches of "oneOf" that may overlap: a value that is valid under two of them is invalid.
-void SchemaResolver::check_apart(const std::vector<Variants>& branches, std::string_view at) {
-  for (size_t i = 0; i < branches.size(); ++i) {
+// Returns what only one of the schemas allows.
+Variants SchemaResolver::exactly_one(const std::vector<Schema>& schemas,
+                                     const std::vector<Variants>& branches, std::string_view at) {
+  const size_t n = branches.size();
+  std::vector<std::vector<size_t>> overlaps(n);
+  for (size_t i = 0; i < n; ++i) {
     for (size_t j = 0; j < i && !refusal_.is_set(); ++j) {
       if (are_apart(branches[i], branches[j], at)) continue;
-      refusal_.set(at, cat("alternatives ", j, " and ", i,
+      overlaps[i].push_back(j);
+      overlaps[j].push_back(i);
+    }
+  }
+  Variants found;
+  for (size_t i = 0; i < n && !refusal_.is_set(); ++i) {
+    Variants only = branches[i];
+    for (const size_t j : overlaps[i]) {
+      const bool was_exact = std::exchange(is_exact_, true);
+      demand(negated(schemas[j], below(at, "oneOf", j)), at, only);
+      const bool is_unknown = !is_exact_ && only.empty();
+      is_exact_ = is_exact_ && was_exact;
+      if (!is_unknown) continue;
+      refusal_.set(at, cat("alternatives ", std::min(i, j), " and ", std::max(i, j),
                            " of \"oneOf\" may both be true of a value: tell them apart by a type "
                            "or by a required property with a \"const\", or use \"anyOf\""));
     }
+    found.insert(found.end(), only.begin(), only.end());
   }
+  return found;
 }
 
 bool SchemaResolver::are_apart(const Variants& a, const Variants& b, std::string_view at) {
@@ -204,6 +320,7 @@ bool SchemaResolver::are_apart(const PlainSchema& a, const PlainSchema& b, std::
   const auto size_before = contents_.size();
   const std::optional<PlainSchema> merged = merge_counted(a, b, at);
   if (!merged) return true;
+  const bool was_exact = std::exchange(is_exact_, true);
   // Look for a required property for which no value is valid under both schemas.
   auto open = std::exchange(open_, {});
   bool are = false;
@@ -212,6 +329,8 @@ bool SchemaResolver::are_apart(const PlainSchema& a, const PlainSchema& b, std::
   }
   open_ = std::move(open);
   contents_.drop_after(size_before);
+  are = are && is_exact_;  // what was left out could be valid
+  is_exact_ = is_exact_ && was_exact;
   return are;
 }
 
