@@ -99,7 +99,7 @@ std::string SchemaCompiler::list(const PlainSchema& schema, std::string_view at)
   const bool may_be_more = prefix.empty() || schema.has("minItems") || schema.has("maxItems");
   parts.items = items != nullptr ? *items : Schema{may_be_more ? &anything : &nothing};
   parts.items_at = below(at, "items");
-  if (schema.has("contains")) return counted_list(schema, parts, at);
+  if (schema.has(kContainsEach)) return counted_list(schema, parts, at);
   const Content* is_unique = schema.find("uniqueItems");
   if (is_unique != nullptr && is_unique->json->is_boolean() && is_unique->json->as_boolean() &&
       prefix.empty()) {
@@ -204,14 +204,20 @@ std::optional<std::vector<Json>> SchemaCompiler::values_of(Schema schema, std::s
   return values;
 }
 
-// Converts a list with "contains": counts the items for which it is true.
+// Converts a list with "contains": counts the items for which it is true, or if there are several,
+// those that have been true of an item.
 std::string SchemaCompiler::counted_list(const PlainSchema& schema, const ListParts& parts,
                                          std::string_view at) {
+  constexpr size_t kMostWanted = 4;
   const auto [given, most_hits] = limits_of(schema, "minContains", "maxContains", at, refusal_);
-  const uint64_t least_hits = schema.has("minContains") ? given : 1;
+  const std::vector<Schema> wanted = list_of(schema, kContainsEach, at, refusal_);
   const bool is_limited = most_hits != kUnlimited;
-  const Schema wanted = *schema.find("contains");
-  const std::string wanted_at = below(at, "contains");
+  const bool is_one = wanted.size() == 1;
+  if (!is_one && (wanted.size() > kMostWanted || schema.has("minContains") || is_limited)) {
+    return refuse(at, "so many \"contains\" for one list are not supported");
+  }
+  const uint64_t all = (uint64_t{1} << wanted.size()) - 1;
+  const uint64_t least_hits = !is_one ? all : schema.has("minContains") ? given : 1;
   const uint64_t n_hits = is_limited ? most_hits : least_hits;
   const uint64_t n_items = parts.most != kUnlimited
                                ? parts.most
@@ -220,20 +226,25 @@ std::string SchemaCompiler::counted_list(const PlainSchema& schema, const ListPa
       (n_hits + 1) * (n_items + 1) > kMostStates) {
     return refuse(at, "\"contains\" in so long a list is not supported: lower \"maxItems\"");
   }
-  std::map<uint64_t, std::pair<std::string, std::string>> kinds;  // by place: hits and others
-  const auto kinds_at = [&](uint64_t place) -> const auto& {
+  // The items at a place: under none of the wanted schemas, and under each set of them.
+  std::map<uint64_t, std::vector<std::string>> kinds;
+  const auto kinds_at = [&](uint64_t place) -> const std::vector<std::string>& {
     const uint64_t key = std::min<uint64_t>(place, parts.prefix.size());
-    const auto [known, is_new] = kinds.try_emplace(key);
-    if (!is_new) return known->second;
+    std::vector<std::string>& known = kinds[key];
+    if (!known.empty()) return known;
     const bool is_in_prefix = key < parts.prefix.size();
     const Schema item = is_in_prefix ? parts.prefix[key].first : parts.items;
-    const std::string item_at = is_in_prefix ? parts.prefix[key].second : parts.items_at;
-    known->second.first =
-        convert_inside(Place::value, resolver_.all_of({item, wanted}), wanted_at);
-    known->second.second = convert_inside(
-        Place::value,
-        is_limited ? resolver_.all_of({item, resolver_.negation_of(wanted)}) : item, item_at);
-    return known->second;
+    for (uint64_t set = 0; set <= all; ++set) {
+      std::vector<Schema> demands = {item};
+      if (set == 0 && is_limited) demands.push_back(resolver_.negation_of(wanted[0]));
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        if ((set >> i & 1) != 0) demands.push_back(wanted[i]);
+      }
+      known.push_back(convert_inside(
+          Place::value, demands.size() == 1 ? item : resolver_.all_of(std::move(demands)),
+          set == 0 && is_in_prefix ? parts.prefix[key].second : below(at, "contains")));
+    }
+    return known;
   };
   // The rest of the list behind `n` items with `hits`, from the last state to the first.
   std::map<std::pair<uint64_t, uint64_t>, std::string> rests;
@@ -243,25 +254,24 @@ std::string SchemaCompiler::counted_list(const PlainSchema& schema, const ListPa
       const bool is_end = n == n_items;
       std::vector<std::string> branches;
       if (n > 0 && n >= parts.least && hits >= least_hits) branches.emplace_back(kEmptyText);
-      std::string loop;
-      // Adds an item behind which the list has this many hits.
-      const auto add = [&](const std::string& item, uint64_t more) {
-        if (item.empty()) return;
-        if (is_end && more == hits) {
-          loop = alternatives({loop, item});
-        } else if (const std::string& rest = rests[{is_end ? n : n + 1, more}]; !rest.empty()) {
+      std::vector<std::string> loops;
+      for (uint64_t set = 0; set <= all && (!is_end || parts.most == kUnlimited); ++set) {
+        const std::string& item = kinds_at(n)[set];
+        const uint64_t more = is_one ? hits + set : hits | set;
+        if (item.empty() || (is_limited && more > n_hits)) continue;
+        const uint64_t counted = std::min(more, n_hits);
+        if (is_end && counted == hits) {
+          loops.push_back(item);
+        } else if (const std::string& rest = rests[{is_end ? n : n + 1, counted}]; !rest.empty()) {
           branches.push_back(sequence({n == 0 ? "" : comma(), item, rest}));
         }
-      };
-      if (!is_end || parts.most == kUnlimited) {
-        const auto& [hit, other] = kinds_at(n);
-        const bool has_enough = hits == n_hits;
-        if (!is_limited || !has_enough) add(hit, has_enough ? hits : hits + 1);
-        add(other, hits);
       }
       std::string rest = alternatives(branches);
       if (rest.empty()) continue;
-      if (!loop.empty()) rest = sequence({repeat(sequence({comma(), loop}), 0, kUnlimited), rest});
+      if (!loops.empty()) {
+        rest = sequence(
+            {repeat(sequence({comma(), alternatives(loops)}), 0, kUnlimited), rest});
+      }
       rests[{n, hits}] = n == 0 || rest == kEmptyText ? rest : rules_.add(at, rest);
     }
   }

@@ -36,6 +36,33 @@ bool is_json(const Content& content, const Json& value) {
 }  // namespace
 
 std::string SchemaCompiler::object(const PlainSchema& schema, std::string_view at) {
+  if (schema.has(kSomeProperty)) return object_with_some(schema, at);
+  return object_of(schema, nullptr, at);
+}
+
+// Converts objects with "some property": one of those that are named has the value, or another one.
+std::string SchemaCompiler::object_with_some(const PlainSchema& schema, std::string_view at) {
+  const std::vector<Content> some = list_of(schema, kSomeProperty, at, refusal_);
+  PlainSchema rest = schema;
+  rest.remove(kSomeProperty);
+  const Language* names = names_of(some[0], at).language;
+  const ObjectParts parts = object_parts(rest, at);
+  std::vector<std::string> objects;
+  for (const std::string_view name : parts.declared) {
+    if (refusal_.is_set()) return {};
+    if (!languages_.contains(names, name)) continue;
+    if (const auto with = resolver_.with_property(rest, {name, some[1]}, at)) {
+      objects.push_back(object_of(*with, nullptr, at));
+    }
+  }
+  const OtherProperties other{names, some[1], std::string(at)};
+  objects.push_back(object_of(rest, &other, at));
+  return alternatives(objects);
+}
+
+// `some`: of these properties, the object must have one that it does not declare.
+std::string SchemaCompiler::object_of(const PlainSchema& schema, const OtherProperties* some,
+                                      std::string_view at) {
   const ObjectParts parts = object_parts(schema, at);
   std::vector<Member> members;
   for (const std::string_view name : parts.declared) {
@@ -48,8 +75,10 @@ std::string SchemaCompiler::object(const PlainSchema& schema, std::string_view a
     const std::string text = member(key(name, place), std::move(value));
     members.push_back({rules_.add(place, text), is_required});
   }
-  const std::string pair = other_properties(parts, at);
-  const std::string written = braces(members, pair, parts.limits, at);
+  const std::string pair = other_properties(parts, nullptr, at);
+  const std::string one = some == nullptr ? "" : other_properties(parts, some, at);
+  if (some != nullptr && one.empty()) return {};
+  const std::string written = braces({members, pair, one, parts.limits}, at);
   return written.empty() ? "" : rules_.add(at, written);
 }
 
@@ -100,14 +129,18 @@ SchemaCompiler::ObjectParts SchemaCompiler::object_parts(const PlainSchema& sche
 // Returns the names that "propertyNames" allows.
 SchemaCompiler::PropertyNames SchemaCompiler::property_names(const PlainSchema& schema,
                                                              std::string_view at) {
-  static const Json string = {{"type", "string"}};
   const Content* demanded = schema.find("propertyNames");
   if (demanded == nullptr) return {languages_.any_text()};
-  const std::string place = below(at, "propertyNames");
+  return names_of(*demanded, below(at, "propertyNames"));
+}
+
+// Returns the names that are valid under a schema.
+SchemaCompiler::PropertyNames SchemaCompiler::names_of(Schema schema, std::string_view place) {
+  static const Json string = {{"type", "string"}};
   PropertyNames names{.language = nullptr, .all = Names()};
   Languages::Parts languages;
   for (const PlainSchema& variant :
-       resolver_.variants(resolver_.all_of({{&string}, *demanded}), place)) {
+       resolver_.variants(resolver_.all_of({{&string}, schema}), place)) {
     if (!variant.has("enum")) {
       languages.push_back(texts(variant, place));
       names.all.reset();
@@ -153,15 +186,17 @@ std::string SchemaCompiler::property(std::string_view name, const ObjectParts& p
       inside, demands.size() == 1 ? demands[0] : resolver_.all_of(std::move(demands)), place);
 }
 
-// Converts the properties that are not declared by name; empty if there can be none.
-std::string SchemaCompiler::other_properties(const ObjectParts& parts, std::string_view at) {
+// Converts the properties that are not declared by name, or only `some` of them; empty if there can
+// be none.
+std::string SchemaCompiler::other_properties(const ObjectParts& parts, const OtherProperties* some,
+                                             std::string_view at) {
   std::vector<OtherProperties> kinds = parts.patterns;
   if (parts.is_open) {
     kinds.push_back({parts.names.language, parts.undeclared, below(at, "additionalProperties")});
   }
   const bool is_plain = notation_.is_json && parts.patterns.empty() &&
                         parts.names.language == languages_.any_text();
-  if (is_plain && parts.is_open) {
+  if (is_plain && parts.is_open && some == nullptr) {
     std::string value = convert_inside(Place::value, kinds[0].schema, kinds[0].at);
     if (value.empty()) return {};
     const std::string name = other_names(parts.declared, below(at, "name"), rules_);
@@ -175,9 +210,13 @@ std::string SchemaCompiler::other_properties(const ObjectParts& parts, std::stri
     }
     for (const std::string_view name : parts.declared) taken.push_back(languages_.text(name));
     const Language* free = languages_.complement(languages_.alternation(std::move(taken)));
-    const Language* names = languages_.intersection({parts.names.language, kind.names, free});
+    Languages::Parts demanded = {parts.names.language, kind.names, free};
+    if (some != nullptr) demanded.push_back(some->names);
+    const Language* names = languages_.intersection(std::move(demanded));
     check_work();
-    pairs.push_back(pair(names, kind.schema, kind.at));
+    const Schema schema =
+        some == nullptr ? kind.schema : resolver_.all_of({kind.schema, some->schema});
+    pairs.push_back(pair(names, schema, kind.at));
   }
   return alternatives(pairs);
 }
@@ -235,12 +274,17 @@ std::string SchemaCompiler::member(std::vector<std::string> key, std::string val
 
 // Writes the members in their order, then any number of `pair`. From a given member on, `firsts`
 // match the rest if nothing has been written yet, and `next` if something has.
-std::string SchemaCompiler::braces(const std::vector<Member>& members, const std::string& pair,
-                                   const Limits& limits, std::string_view at) {
+std::string SchemaCompiler::braces(const Members& parts, std::string_view at) {
+  const auto& [members, pair, some, limits] = parts;
   const CallNotation& pieces = notation_.pieces;
   const auto n_required = static_cast<uint64_t>(std::count_if(
       members.begin(), members.end(), [](const Member& one) { return one.is_required; }));
   const uint64_t n_most = pair.empty() ? members.size() : kUnlimited;
+  const bool is_counted =
+      limits.least > std::max<uint64_t>(n_required, 1) || limits.most < n_most;
+  if (is_counted && !some.empty()) {
+    return refuse(at, "a number of properties of which one is special is not supported");
+  }
   if (limits.least > std::min(n_most, limits.most) || n_required > limits.most) return {};
   const auto enclose = [&](const std::string& inside, bool may_be_empty) {
     if (!are_tagged()) return enclosed('{', inside, '}', may_be_empty);
@@ -250,7 +294,7 @@ std::string SchemaCompiler::braces(const std::vector<Member>& members, const std
                                     : inside,
                      literal(pieces.arguments_end)});
   };
-  if (limits.least > std::max<uint64_t>(n_required, 1) || limits.most < n_most) {
+  if (is_counted) {
     const std::string inside = counted_members(members, pair, limits, at);
     const bool may_be_empty = limits.least == 0 && n_required == 0;
     return inside.empty() && !may_be_empty ? "" : enclose(inside, may_be_empty);
@@ -262,7 +306,13 @@ std::string SchemaCompiler::braces(const std::vector<Member>& members, const std
     next = repeat(sequence({separator, pair}), 0, kUnlimited);
     firsts.push_back(sequence({pair, next}));
   }
-  bool may_be_empty = limits.least == 0;
+  bool may_be_empty = limits.least == 0 && some.empty();
+  if (!some.empty()) {
+    const std::string before = repeat(sequence({pair, separator}), 0, kUnlimited);
+    const std::string with_some = sequence({before, some, next});
+    next = sequence({separator, with_some});
+    firsts = {with_some};
+  }
   for (size_t i = members.size(); i-- > 0;) {
     const auto& [text, is_required] = members[i];
     const std::string after = next.empty() ? "" : rules_.add(below(at, "next"), next);

@@ -54,9 +54,17 @@ constexpr std::string_view kPathCharacter = "[a-zA-Z0-9._~!$&'()*+,;=:@-]";
 
 std::string domain_pattern() { return cat("(?:", kLabel, "\\.){1,3}[a-z]{2,10}"); }
 
+constexpr std::string_view kPercent = "%[0-9A-Fa-f]{2}";
+
+// Any scheme; after two slashes, there is a place.
 std::string uri_pattern() {
-  return cat("(?:https?|ftp|wss?)://", domain_pattern(), "(?::[1-9]\\d{0,3})?(?:/", kPathCharacter,
-             "*)*(?:\\?(?:", kPathCharacter, "|[/?])*)?(?:#(?:", kPathCharacter, "|[/?])*)?");
+  const std::string path = cat("(?:", kPathCharacter, "|[/?]|", kPercent, ")*");
+  return cat("[a-zA-Z][a-zA-Z0-9+.-]{1,20}:", path, "(?:#", path, ")?");
+}
+
+std::string uri_reference_pattern() {
+  const std::string path = cat("(?:", kPathCharacter, "|[/?]|", kPercent, ")*");
+  return cat(path, "(?:#", path, ")?");
 }
 
 const std::vector<Format>& formats() {
@@ -71,7 +79,7 @@ const std::vector<Format>& formats() {
       {"ipv4", ipv4_pattern()},
       {"ipv6", ipv6_pattern()},
       {"uri", uri_pattern()},
-      {"uri-reference", cat(uri_pattern(), "|(?:/", kPathCharacter, "*)+")},
+      {"uri-reference", uri_reference_pattern()},
       {"base64", "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"},
       {"base64url", "(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2,3})?"}};
   return all;

@@ -34,7 +34,11 @@ struct Merged {
   bool is_negated = false;  // values are valid if they are not valid under the only schema
 };
 
-// Keywords of PlainSchema for what values must not be. Schemas cannot have them.
+// Keywords of PlainSchema that schemas cannot have. A list must contain an item of each of these
+// schemas; an object must have a property whose name is valid under the first schema and whose
+// value is valid under the second one; and values must not be what the others say.
+constexpr std::string_view kContainsEach = "contains each";
+constexpr std::string_view kSomeProperty = "some property";
 constexpr std::string_view kNotEnum = "not enum";
 constexpr std::string_view kNotPattern = "not pattern";
 constexpr std::string_view kNotMultipleOf = "not multipleOf";
@@ -52,6 +56,9 @@ struct PlainSchema {
 
 constexpr auto kTypeNames = std::to_array<std::string_view>(
     {"object", "array", "string", "number", "integer", "boolean", "null"});
+
+// Whether the value has the type of this name.
+bool is_of_type(const Json& value, std::string_view type);
 
 // Returns the type of values to which the keyword applies: "object", "array", "string" or "number";
 // empty for "type" and "enum".

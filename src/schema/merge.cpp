@@ -35,8 +35,9 @@ bool are_equal(Content a, Content b) {
   if (a.json != nullptr && b.json != nullptr) return a.json == b.json || *a.json == *b.json;
   if (a.merged == nullptr || b.merged == nullptr) return false;
   return a.merged == b.merged ||
+         (a.merged->is_negated == b.merged->is_negated && a.merged->names == b.merged->names &&
          std::equal(a.merged->contents.begin(), a.merged->contents.end(),
-                    b.merged->contents.begin(), b.merged->contents.end(), are_equal);
+                    b.merged->contents.begin(), b.merged->contents.end(), are_equal));
 }
 
 bool allows_anything(const Content* schema) {
@@ -135,7 +136,8 @@ class Merger {
     }
     if (keyword == "uniqueItems") return is_set(a_.find(keyword)) ? *a_.find(keyword) : *b_.find(keyword);
     if (keyword == "patternProperties") return merge_patterns();
-    if (keyword.ends_with("ontains")) return merge_contains(keyword);
+    if (keyword == kContainsEach) return merge_contains();
+    if (keyword == kSomeProperty || keyword.ends_with("Contains")) return the_same(keyword);
     if (keyword == "required") {
       const Names a = required_of(a_, at_, refusal_);
       return all_names(a, required_of(b_, at_, refusal_));
@@ -236,10 +238,21 @@ class Merger {
     return contents_.keep(std::move(merged));
   }
 
-  // One list cannot be asked for items of two kinds.
-  Content merge_contains(std::string_view keyword) {
+  Content merge_contains() {
+    Merged all{list_of(a_, kContainsEach, at_, refusal_)};
+    for (const Content& wanted : list_of(b_, kContainsEach, at_, refusal_)) {
+      const bool is_known =
+          std::any_of(all.contents.begin(), all.contents.end(),
+                      [&](const Content& known) { return are_equal(known, wanted); });
+      if (!is_known) all.contents.push_back(wanted);
+    }
+    return contents_.keep(std::move(all));
+  }
+
+  // Returns the content of both schemas, which cannot differ.
+  Content the_same(std::string_view keyword) {
     if (!are_equal(*a_.find(keyword), *b_.find(keyword))) {
-      refusal_.set(at_, cat("two different \"", keyword, "\" for one list are not supported"));
+      refusal_.set(at_, cat("two demands of one value are not supported: \"", keyword, "\""));
     }
     return *a_.find(keyword);
   }
@@ -278,6 +291,14 @@ class Merger {
     return contents_.keep(std::move(merged));
   }
 
+  // Whether one of the schemas that `a` requires is the opposite of `b`.
+  static bool excludes(const Schema& a, const Schema& b) {
+    if (a.merged == nullptr) return false;
+    if (a.merged->is_negated) return are_equal(a.merged->contents[0], b);
+    return std::any_of(a.merged->contents.begin(), a.merged->contents.end(),
+                       [&](const Schema& part) { return excludes(part, b) || excludes(b, part); });
+  }
+
   static bool is_absent(const std::vector<const Property*>& absent, std::string_view name) {
     return std::any_of(absent.begin(), absent.end(),
                        [name](const Property* one) { return one->name == name; });
@@ -297,9 +318,11 @@ class Merger {
   // Returns a schema that requires both. Null requires nothing.
   Schema both(const Schema* a, const Schema* b) {
     static const Json anything = true;
+    static const Json nothing = false;
     const bool has_b = b != nullptr && !(b->json != nullptr && b->json->is_null());
     if (allows_anything(a)) return has_b ? *b : Schema{&anything};
     if (allows_anything(b) || are_equal(*a, *b)) return *a;
+    if (excludes(*a, *b) || excludes(*b, *a)) return {&nothing};
     return contents_.keep(Merged{.contents = {*a, *b}});
   }
 
@@ -311,6 +334,21 @@ class Merger {
 };
 
 }  // namespace
+
+Content MergedContents::keep(Merged merged) {
+  std::string key(1, merged.is_negated ? '-' : '+');
+  const auto add = [&](const void* part) {
+    key.append(reinterpret_cast<const char*>(&part), sizeof part);
+  };
+  for (const Content& content : merged.contents) {
+    add(content.json);
+    add(content.merged);
+  }
+  for (const std::string_view name : merged.names) key += cat(name.size(), " ", name);
+  const Merged*& known = known_[std::move(key)];
+  if (known == nullptr) known = &merged_.emplace_back(std::move(merged));
+  return {nullptr, known};
+}
 
 std::optional<PlainSchema> merge(const PlainSchema& a, const PlainSchema& b, std::string_view at,
                                  MergedContents& contents, Refusal& refusal) {

@@ -1,5 +1,6 @@
 // The part of SchemaResolver that finds what is not valid under a schema.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/format.h"
@@ -77,6 +78,16 @@ PlainSchema SchemaResolver::of_types(Names types) {
   return schema;
 }
 
+std::optional<PlainSchema> SchemaResolver::with_property(const PlainSchema& schema,
+                                                         const Property& property,
+                                                         std::string_view at) {
+  PlainSchema with = of_types({"object"});
+  with.set("required", contents_.keep(Merged{.names = {property.name}}));
+  with.set("properties",
+           contents_.keep(Merged{.contents = {property.schema}, .names = {property.name}}));
+  return merge_counted(schema, with, at);
+}
+
 void SchemaResolver::negate_own(const PlainSchema& own, std::string_view at, Variants& found) {
   std::string_view left_out;
   for (const auto& [keyword, content] : own.keywords) {
@@ -134,14 +145,14 @@ bool SchemaResolver::negate_keyword(std::string_view keyword, const PlainSchema&
     for (const auto& [name, schema] : properties_of(own, keyword, at, refusal_)) {
       const CheckedSchema checked = check_schema(schema, at, refusal_);
       if (checked.keywords.empty() && checked.boolean.value_or(true)) continue;
-      add("object", keyword,
-          contents_.keep(Merged{.contents = {negation_of(schema)}, .names = {name}}))
-          ->set("required", names(name));
+      if (auto broken = with_property({}, {name, negation_of(schema)}, at)) {
+        found.push_back(std::move(*broken));
+      }
     }
     return true;
   }
   if (keyword == "items" && !own.has("prefixItems")) {
-    add("array", "contains", negation_of(content));
+    add("array", kContainsEach, contents_.keep(Merged{.contents = {negation_of(content)}}));
     return true;
   }
   if (keyword == "prefixItems") {
@@ -155,8 +166,38 @@ bool SchemaResolver::negate_keyword(std::string_view keyword, const PlainSchema&
     }
     return true;
   }
-  if (keyword == "contains" && !own.has("minContains") && !own.has("maxContains")) {
-    add("array", "items", negation_of(content));
+  if (keyword == kContainsEach && !own.has("minContains") && !own.has("maxContains")) {
+    for (const Content& wanted : list_of(own, keyword, at, refusal_)) {
+      add("array", "items", negation_of(wanted));
+    }
+    return true;
+  }
+  const auto add_some = [&](Schema name, Schema value) {
+    add("object", kSomeProperty, contents_.keep(Merged{.contents = {name, value}}));
+  };
+  if (keyword == "patternProperties") {
+    for (const auto& [pattern, schema] : properties_of(own, keyword, at, refusal_)) {
+      add_some(contents_.keep(Json{{"pattern", pattern}}), negation_of(schema));
+    }
+    return true;
+  }
+  if (keyword == "propertyNames") {
+    add_some(negation_of(content), {&kEverything});
+    return true;
+  }
+  if (keyword == "additionalProperties") {
+    if (content.json != nullptr && (content.json->is_null() || *content.json == kEverything)) {
+      return true;
+    }
+    Json named = Json::array();
+    for (const Property& property : properties_of(own, "properties", at, refusal_)) {
+      named.push_back(property.name);
+    }
+    std::vector<Schema> others = {negation_of(contents_.keep(Json{{"enum", std::move(named)}}))};
+    for (const Property& one : properties_of(own, "patternProperties", at, refusal_)) {
+      others.push_back(negation_of(contents_.keep(Json{{"pattern", one.name}})));
+    }
+    add_some(all_of(std::move(others)), negation_of(content));
     return true;
   }
   if (keyword == "uniqueItems") return content.json != nullptr && *content.json == Json(false);
@@ -177,7 +218,7 @@ bool SchemaResolver::negate_keyword(std::string_view keyword, const PlainSchema&
     if (step != nullptr) add("number", kNotMultipleOf, names(step->spelling()));
     return true;
   }
-  if (keyword == "additionalProperties" || keyword == "items") {
+  if (keyword == "items") {
     return content.json != nullptr && content.json->is_boolean() && content.json->as_boolean();
   }
   const Json* limit = type_of_keyword(keyword).empty() || content.json == nullptr ||

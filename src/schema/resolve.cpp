@@ -126,7 +126,7 @@ SchemaResolver::Keywords SchemaResolver::keywords_of(Schema schema, const Checke
   return keywords;
 }
 
-// Says what older drafts say in the words of the last one.
+// Says what older drafts say in the words of the last one, and "contains" as a list.
 void SchemaResolver::add_older(PlainSchema& own, const Json& schema) {
   const Json* items = schema.find("items");
   const Json* more = schema.find("additionalItems");
@@ -147,9 +147,13 @@ void SchemaResolver::add_older(PlainSchema& own, const Json& schema) {
     own.remove(closed);
     own.set(open, {limit});
   }
-  if (schema.contains("contains")) return;
-  own.remove("minContains");
-  own.remove("maxContains");
+  if (const Json* wanted = schema.find("contains")) {
+    own.remove("contains");
+    own.set(kContainsEach, contents_.keep(Merged{.contents = {{wanted}}}));
+  } else {
+    own.remove("minContains");
+    own.remove("maxContains");
+  }
 }
 
 Variants SchemaResolver::find_variants(Schema schema, std::string_view at) {
@@ -317,7 +321,6 @@ bool SchemaResolver::are_apart(const Variants& a, const Variants& b, std::string
 
 // Returns true if no value is valid under both; false also if that is not known.
 bool SchemaResolver::are_apart(const PlainSchema& a, const PlainSchema& b, std::string_view at) {
-  const auto size_before = contents_.size();
   const std::optional<PlainSchema> merged = merge_counted(a, b, at);
   if (!merged) return true;
   const bool was_exact = std::exchange(is_exact_, true);
@@ -328,7 +331,6 @@ bool SchemaResolver::are_apart(const PlainSchema& a, const PlainSchema& b, std::
     are = are || variants(schema, below(at, "properties", name)).empty();
   }
   open_ = std::move(open);
-  contents_.drop_after(size_before);
   are = are && is_exact_;  // what was left out could be valid
   is_exact_ = is_exact_ && was_exact;
   return are;

@@ -42,6 +42,10 @@ class SchemaResolver {
     return contents_.keep(Merged{.contents = std::move(schemas)});
   }
 
+  // Returns the schema with a property that objects must have; nullopt if there are none.
+  std::optional<PlainSchema> with_property(const PlainSchema& schema, const Property& property,
+                                           std::string_view at);
+
   // Returns the schema of what is not valid under this one.
   Schema negation_of(Schema schema) {
     return contents_.keep(Merged{.contents = {schema}, .is_negated = true});

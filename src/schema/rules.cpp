@@ -78,6 +78,11 @@ std::string GrammarRules::add(std::string_view at, const std::string& body) {
   return rule.name;
 }
 
+void GrammarRules::drop(const std::string& name) {
+  by_name_.erase(name);
+  std::erase_if(rules_, [&](const Rule& rule) { return rule.name == name; });
+}
+
 std::string GrammarRules::common(std::string_view name) {
   if (!has(name)) {
     const auto* rule = std::find_if(kCommonRules.begin(), kCommonRules.end(),

@@ -22,6 +22,9 @@ class GrammarRules {
   // Reserves and returns a name. The caller must define it.
   std::string new_name(std::string_view at) { return make(at).name; }
 
+  // Takes back a name of new_name() to which nothing refers.
+  void drop(const std::string& name);
+
   // Returns a name that does not depend on a place: "string", "char", "number", "integer", "rest"
   // (of a JSON string) or "other" (kOtherJsonCharacter). The rule, and the rules that it needs, are
   // made if there are none.
