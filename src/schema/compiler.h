@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -134,7 +135,9 @@ class SchemaCompiler {
   std::string spelled_parts(const Json& value, std::string_view at);
 
   std::string object(const PlainSchema& schema, std::string_view at);
-  std::string object_with_some(const PlainSchema& schema, std::string_view at);
+  void object_with_some(const PlainSchema& schema, std::span<const Content> left,
+                        const OtherProperties* other, std::string_view at,
+                        std::vector<std::string>& objects);
   std::string object_of(const PlainSchema& schema, const OtherProperties* some,
                         std::string_view at);
   PropertyNames names_of(Schema schema, std::string_view place);
@@ -169,6 +172,7 @@ class SchemaCompiler {
   std::string any_character(const Spelling& spelling);
   std::vector<std::string> patterns_of(const PlainSchema& schema, std::string_view at);
   const Language* texts(const PlainSchema& schema, std::string_view at);
+  const Language* texts_of_any_length(const PlainSchema& schema, std::string_view at);
   const Language* pattern_texts(const std::string& pattern, std::string_view at);
   std::string of_language(const Spelling& spelling, const Language* texts, std::string_view at);
   void refuse_pattern(std::string_view pattern, const Error& reason, std::string_view at);

@@ -36,28 +36,41 @@ bool is_json(const Content& content, const Json& value) {
 }  // namespace
 
 std::string SchemaCompiler::object(const PlainSchema& schema, std::string_view at) {
-  if (schema.has(kSomeProperty)) return object_with_some(schema, at);
-  return object_of(schema, nullptr, at);
-}
-
-// Converts objects with "some property": one of those that are named has the value, or another one.
-std::string SchemaCompiler::object_with_some(const PlainSchema& schema, std::string_view at) {
   const std::vector<Content> some = list_of(schema, kSomeProperty, at, refusal_);
+  if (some.empty()) return object_of(schema, nullptr, at);
   PlainSchema rest = schema;
   rest.remove(kSomeProperty);
-  const Language* names = names_of(some[0], at).language;
-  const ObjectParts parts = object_parts(rest, at);
   std::vector<std::string> objects;
-  for (const std::string_view name : parts.declared) {
-    if (refusal_.is_set()) return {};
+  object_with_some(rest, some, nullptr, at, objects);
+  return alternatives(objects);
+}
+
+// Adds the objects with "some property", of which `left` are pairs of names and values: a property
+// that is named has the value, or `other` does.
+void SchemaCompiler::object_with_some(const PlainSchema& schema, std::span<const Content> left,
+                                      const OtherProperties* other, std::string_view at,
+                                      std::vector<std::string>& objects) {
+  constexpr size_t kMostObjects = 100;
+  if (objects.size() > kMostObjects) refuse(at, "it stands for too many kinds of objects");
+  if (refusal_.is_set()) return;
+  if (left.empty()) {
+    objects.push_back(object_of(schema, other, at));
+    return;
+  }
+  const Language* names = names_of(left[0], at).language;
+  for (const std::string_view name : object_parts(schema, at).declared) {
+    if (refusal_.is_set()) return;
     if (!languages_.contains(names, name)) continue;
-    if (const auto with = resolver_.with_property(rest, {name, some[1]}, at)) {
-      objects.push_back(object_of(*with, nullptr, at));
+    if (const auto with = resolver_.with_property(schema, {name, left[1]}, at)) {
+      object_with_some(*with, left.subspan(2), other, at, objects);
     }
   }
-  const OtherProperties other{names, some[1], std::string(at)};
-  objects.push_back(object_of(rest, &other, at));
-  return alternatives(objects);
+  OtherProperties both{names, left[1], std::string(at)};
+  if (other != nullptr) {
+    both.names = languages_.intersection({names, other->names});
+    both.schema = resolver_.all_of({left[1], other->schema});
+  }
+  object_with_some(schema, left.subspan(2), &both, at, objects);
 }
 
 // `some`: of these properties, the object must have one that it does not declare.

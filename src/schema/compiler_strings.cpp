@@ -6,6 +6,7 @@
 #include "schema/compiler.h"
 #include "schema/formats.h"
 #include "schema/gbnf.h"
+#include "schema/lengths.h"
 #include "schema/pattern.h"
 #include "schema/texts.h"
 
@@ -100,10 +101,30 @@ std::vector<std::string> SchemaCompiler::patterns_of(const PlainSchema& schema,
   return patterns;
 }
 
-// Returns the texts that satisfy all requirements on a string.
+// Returns the texts that satisfy all requirements on a string. Where counting the characters would
+// take too large an automaton, what repeats without end is limited instead.
 const Language* SchemaCompiler::texts(const PlainSchema& schema, std::string_view at) {
   const auto [least, most] = limits_of(schema, "minLength", "maxLength", at, refusal_);
-  Languages::Parts demands = {languages_.repetition(languages_.any_character(), least, most)};
+  if (least > most) return languages_.none();
+  const Language* found = texts_of_any_length(schema, at);
+  const Limits known = lengths_of(found);
+  if (least <= known.least && most >= known.most) return found;
+  if (most != kUnlimited && most < known.most) {
+    constexpr size_t kMostStates = 4000;
+    const Language* shorter = shortened(found, most, languages_);
+    if (shorter != nullptr && lengths_of(shorter).least >= least &&
+        count_states(found, kMostStates / (most + 1) + 2, languages_) * most > kMostStates) {
+      return shorter;
+    }
+  }
+  return languages_.intersection(
+      {found, languages_.repetition(languages_.any_character(), least <= known.least ? 0 : least,
+                                    most >= known.most ? kUnlimited : most)});
+}
+
+const Language* SchemaCompiler::texts_of_any_length(const PlainSchema& schema,
+                                                    std::string_view at) {
+  Languages::Parts demands;
   for (const std::string& pattern : patterns_of(schema, at)) {
     demands.push_back(pattern_texts(pattern, at));
   }
@@ -114,7 +135,7 @@ const Language* SchemaCompiler::texts(const PlainSchema& schema, std::string_vie
     if (!value.json->is_string()) continue;
     demands.push_back(languages_.complement(languages_.text(value.json->as_string())));
   }
-  return least > most ? languages_.none() : languages_.intersection(std::move(demands));
+  return languages_.intersection(std::move(demands));
 }
 
 // Returns the texts in which the pattern matches.
@@ -137,6 +158,13 @@ std::string SchemaCompiler::of_language(const Spelling& spelling, const Language
                                         std::string_view at) {
   if (refusal_.is_set()) return {};
   if (spelling.language != nullptr) texts = languages_.intersection({texts, spelling.language});
+  constexpr uint64_t kMostCounted = 60;
+  const Limits lengths = lengths_of(texts);
+  const bool is_long = lengths.most > kMostCounted && lengths.most != kUnlimited;
+  if (is_long && is_plain(texts)) {
+    const std::string written = plain_to_gbnf(texts, spelling.characters, at, rules_);
+    return written.empty() ? "" : rules_.add(at, spelling.enclose(written));
+  }
   const auto text = language_to_gbnf(texts, languages_, spelling.characters, at, rules_);
   if (!text.ok()) refusal_.set(at, "what is asked of a string", text.error());
   return !text.ok() || text.value().empty() ? "" : rules_.add(at, spelling.enclose(text.value()));

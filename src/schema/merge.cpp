@@ -128,7 +128,7 @@ class Merger {
   Content merge_keyword(std::string_view keyword) {
     if (keyword == "type") return merge_types();
     if (keyword == "enum") return merge_values();
-    if (keyword == kNotEnum) {
+    if (keyword == kNotEnum || keyword == kSomeProperty) {
       Merged values{list_of(a_, keyword, at_, refusal_)};
       const std::vector<Content> more = list_of(b_, keyword, at_, refusal_);
       values.contents.insert(values.contents.end(), more.begin(), more.end());
@@ -137,7 +137,7 @@ class Merger {
     if (keyword == "uniqueItems") return is_set(a_.find(keyword)) ? *a_.find(keyword) : *b_.find(keyword);
     if (keyword == "patternProperties") return merge_patterns();
     if (keyword == kContainsEach) return merge_contains();
-    if (keyword == kSomeProperty || keyword.ends_with("Contains")) return the_same(keyword);
+    if (keyword.ends_with("Contains")) return the_same(keyword);
     if (keyword == "required") {
       const Names a = required_of(a_, at_, refusal_);
       return all_names(a, required_of(b_, at_, refusal_));

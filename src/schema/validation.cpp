@@ -109,7 +109,7 @@ bool SchemaCompiler::allows_object(const PlainSchema& schema, const Json& value,
   const Content* others = schema.find("additionalProperties");
   const Content* names = schema.find("propertyNames");
   const std::vector<Content> some = list_of(schema, kSomeProperty, at, refusal_);
-  bool has_some = some.empty();
+  std::vector<bool> has_some(some.size() / 2);
   for (const auto& [name, content] : value.as_object()) {
     std::vector<Schema> demands;
     for (const Property& property : named) {
@@ -127,10 +127,13 @@ bool SchemaCompiler::allows_object(const PlainSchema& schema, const Json& value,
       if (!is_valid(demand, content, at)) return false;
     }
     if (names != nullptr && !is_valid(*names, Json(name), at)) return false;
-    has_some = has_some || (is_valid(some[0], Json(name), at) && is_valid(some[1], content, at));
+    for (size_t i = 0; i < has_some.size(); ++i) {
+      has_some[i] = has_some[i] || (is_valid(some[2 * i], Json(name), at) &&
+                                    is_valid(some[2 * i + 1], content, at));
+    }
   }
   check_work();
-  return has_some;
+  return std::find(has_some.begin(), has_some.end(), false) == has_some.end();
 }
 
 }  // namespace kinglet::schema
