@@ -68,6 +68,7 @@ class SchemaCompiler {
     PropertyNames names;
     std::unordered_set<std::string_view> required;
     Limits limits;
+    bool is_combined;
   };
 
   // What a schema says of lists.
@@ -110,6 +111,7 @@ class SchemaCompiler {
     const std::string& pair;  // any other property; empty: there are none
     const std::string& some;  // one of the others that there must be; may be empty
     const Limits& limits;
+    bool may_be_shuffled;
   };
 
   // Refuses the schema, and returns an empty text.
@@ -148,6 +150,8 @@ class SchemaCompiler {
                                std::string_view at);
   std::string pair(const Language* names, Schema schema, std::string_view at);
   std::string braces(const Members& parts, std::string_view at);
+  std::string shuffled_members(const std::vector<Member>& members, const std::string& pair,
+                               std::string_view at);
   std::string counted_members(const std::vector<Member>& members, const std::string& pair,
                               const Limits& limits, std::string_view at);
   std::vector<std::string> key(std::string_view name, std::string_view at);

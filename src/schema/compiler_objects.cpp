@@ -12,6 +12,9 @@
 namespace kinglet::schema {
 namespace {
 
+// The most properties that may come in any order where several schemas name them.
+constexpr size_t kMostShuffled = 6;
+
 // Sorts names as Jinja's dictsort does.
 void sort_like_dictsort(std::vector<std::string_view>& names) {
   std::vector<std::pair<std::u32string, size_t>> keys;
@@ -91,7 +94,7 @@ std::string SchemaCompiler::object_of(const PlainSchema& schema, const OtherProp
   const std::string pair = other_properties(parts, nullptr, at);
   const std::string one = some == nullptr ? "" : other_properties(parts, some, at);
   if (some != nullptr && one.empty()) return {};
-  const std::string written = braces({members, pair, one, parts.limits}, at);
+  const std::string written = braces({members, pair, one, parts.limits, parts.is_combined}, at);
   return written.empty() ? "" : rules_.add(at, written);
 }
 
@@ -102,6 +105,7 @@ SchemaCompiler::ObjectParts SchemaCompiler::object_parts(const PlainSchema& sche
   const std::vector<Property> patterns = properties_of(schema, "patternProperties", at, refusal_);
   const Names required = required_of(schema, at, refusal_);
   ObjectParts parts;
+  parts.is_combined = schema.is_combined;
   parts.limits = limits_of(schema, "minProperties", "maxProperties", at, refusal_);
   for (const Content& value : list_of(schema, kNotEnum, at, refusal_)) {
     if (!value.json->is_object()) continue;
@@ -288,7 +292,7 @@ std::string SchemaCompiler::member(std::vector<std::string> key, std::string val
 // Writes the members in their order, then any number of `pair`. From a given member on, `firsts`
 // match the rest if nothing has been written yet, and `next` if something has.
 std::string SchemaCompiler::braces(const Members& parts, std::string_view at) {
-  const auto& [members, pair, some, limits] = parts;
+  const auto& [members, pair, some, limits, may_be_shuffled] = parts;
   const CallNotation& pieces = notation_.pieces;
   const auto n_required = static_cast<uint64_t>(std::count_if(
       members.begin(), members.end(), [](const Member& one) { return one.is_required; }));
@@ -311,6 +315,11 @@ std::string SchemaCompiler::braces(const Members& parts, std::string_view at) {
     const std::string inside = counted_members(members, pair, limits, at);
     const bool may_be_empty = limits.least == 0 && n_required == 0;
     return inside.empty() && !may_be_empty ? "" : enclose(inside, may_be_empty);
+  }
+  if (may_be_shuffled && members.size() > 1 && members.size() <= kMostShuffled && some.empty() &&
+      notation_.is_json) {
+    const bool may_be_empty = limits.least == 0 && n_required == 0;
+    return enclose(shuffled_members(members, pair, at), may_be_empty);
   }
   const std::string separator = are_tagged() ? literal(pieces.argument_separator) : comma();
   std::string next;
@@ -342,6 +351,33 @@ std::string SchemaCompiler::braces(const Members& parts, std::string_view at) {
   std::reverse(firsts.begin(), firsts.end());
   const std::string first = alternatives(firsts);
   return enclose(first, may_be_empty);
+}
+
+// Writes the members in any order, then any number of `pair`. Leaves out the empty object.
+std::string SchemaCompiler::shuffled_members(const std::vector<Member>& members,
+                                             const std::string& pair, std::string_view at) {
+  const size_t n_sets = size_t{1} << members.size();
+  std::vector<std::string> rests(n_sets);  // by the set of members that were written
+  const std::string others =
+      pair.empty() ? "" : repeat(sequence({comma(), pair}), 0, kUnlimited);
+  for (size_t set = n_sets; set-- > 0;) {
+    std::vector<std::string> branches;
+    bool may_end = true;
+    for (size_t i = 0; i < members.size(); ++i) {
+      if ((set >> i & 1) != 0) continue;
+      may_end = may_end && !members[i].is_required;
+      branches.push_back(sequence(
+          {set == 0 ? "" : comma(), members[i].text, rests[set | size_t{1} << i]}));
+    }
+    if (may_end && set == 0) {
+      if (!pair.empty()) branches.push_back(sequence({pair, others}));
+    } else if (may_end) {
+      branches.push_back(pair.empty() ? std::string(kEmptyText) : others);
+    }
+    const std::string all = alternatives(branches);
+    rests[set] = set == 0 || all == kEmptyText ? all : rules_.add(below(at, "next"), all);
+  }
+  return rests[0];
 }
 
 // Writes the members and pairs of an object whose number is limited, without its braces. Leaves out

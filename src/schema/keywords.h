@@ -46,6 +46,7 @@ constexpr std::string_view kNotMultipleOf = "not multipleOf";
 // A schema without references, combinations ("allOf" …) and "const".
 struct PlainSchema {
   std::vector<std::pair<std::string_view, Content>> keywords = {};  // none occurs twice
+  bool is_combined = false;  // from several schemas that name properties
 
   // Returns null if the keyword is absent.
   const Content* find(std::string_view keyword) const;

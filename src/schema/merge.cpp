@@ -55,6 +55,10 @@ bool limits_others(const PlainSchema& schema) {
   return !allows_anything(others) && !(others->json != nullptr && others->json->is_null());
 }
 
+bool names_some(const PlainSchema& schema) {
+  return schema.has("properties") || schema.has("required");
+}
+
 bool is_set(const Content* content) {
   return content->json != nullptr && content->json->is_boolean() && content->json->as_boolean();
 }
@@ -77,6 +81,7 @@ class Merger {
   std::optional<PlainSchema> run() {
     if (a_.has("patternProperties") || b_.has("patternProperties")) check_patterns();
     PlainSchema merged = a_;
+    merged.is_combined = a_.is_combined || b_.is_combined || (names_some(a_) && names_some(b_));
     for (const auto& [keyword, content] : b_.keywords) {
       if (!a_.has(keyword)) {
         merged.set(keyword, content);
