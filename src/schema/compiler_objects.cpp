@@ -220,10 +220,11 @@ std::string SchemaCompiler::other_properties(const ObjectParts& parts, const Oth
     return rules_.add(below(at, "pair"), member({name, colon()}, std::move(value)));
   }
   std::vector<std::string> pairs;
-  for (const OtherProperties& kind : kinds) {
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    const OtherProperties& kind = kinds[i];
     Languages::Parts taken;
-    for (const OtherProperties& pattern : parts.patterns) {
-      if (pattern.names != kind.names) taken.push_back(pattern.names);
+    for (size_t j = 0; j < parts.patterns.size(); ++j) {
+      if (j != i) taken.push_back(parts.patterns[j].names);
     }
     for (const std::string_view name : parts.declared) taken.push_back(languages_.text(name));
     const Language* free = languages_.complement(languages_.alternation(std::move(taken)));

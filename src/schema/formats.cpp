@@ -62,9 +62,11 @@ std::string uri_pattern() {
   return cat("[a-zA-Z][a-zA-Z0-9+.-]{1,20}:", path, "(?:#", path, ")?");
 }
 
+// A URI, or a part of one, whose first name has no colon.
 std::string uri_reference_pattern() {
+  constexpr std::string_view kFirst = "[a-zA-Z0-9._~!$&'()*+,;=@-]";
   const std::string path = cat("(?:", kPathCharacter, "|[/?]|", kPercent, ")*");
-  return cat(path, "(?:#", path, ")?");
+  return cat(uri_pattern(), "|(?:", kFirst, "|", kPercent, ")*(?:[/?]", path, ")?(?:#", path, ")?");
 }
 
 const std::vector<Format>& formats() {

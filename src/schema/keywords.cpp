@@ -67,6 +67,13 @@ constexpr auto kKeywords = std::to_array<Keyword>({
 constexpr auto kUnsupported = std::to_array<std::string_view>(
     {"unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef"});
 
+// Keywords that limit nothing. The last ones are OpenAPI's.
+constexpr auto kAnnotations = std::to_array<std::string_view>(
+    {"$schema", "$id", "id", "$anchor", "$comment", "$defs", "$vocabulary", "$dynamicAnchor",
+     "$recursiveAnchor", "definitions", "title", "description", "default", "examples",
+     "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType",
+     "contentSchema", "discriminator", "example", "externalDocs", "xml"});
+
 // The most properties of an object, and of all objects of a schema.
 constexpr size_t kMostProperties = 2000;
 constexpr size_t kMostPropertiesInAll = 5000;
@@ -80,6 +87,9 @@ const Keyword* find_keyword(std::string_view name) {
                                    [name](const Keyword& one) { return one.name == name; });
   return found == kKeywords.end() ? nullptr : found;
 }
+
+// Whether schemas can have the keyword. Those with a space are only for PlainSchema.
+bool is_of_schemas(std::string_view keyword) { return keyword.find(' ') == keyword.npos; }
 
 // Refuses a keyword whose value is of a wrong type.
 void refuse_value(std::string_view at, std::string_view keyword, const Json& value,
@@ -107,6 +117,19 @@ void PlainSchema::set(std::string_view keyword, Content content) {
 
 void PlainSchema::remove(std::string_view keyword) {
   std::erase_if(keywords, [keyword](const auto& own) { return own.first == keyword; });
+}
+
+std::vector<std::string_view> limiting_keywords() {
+  std::vector<std::string_view> names(kUnsupported.begin(), kUnsupported.end());
+  for (const Keyword& keyword : kKeywords) {
+    if (is_of_schemas(keyword.name)) names.push_back(keyword.name);
+  }
+  return names;
+}
+
+bool is_known_keyword(std::string_view keyword) {
+  return (is_of_schemas(keyword) && find_keyword(keyword) != nullptr) ||
+         is_among(keyword, kUnsupported) || is_among(keyword, kAnnotations);
 }
 
 std::string_view type_of_keyword(std::string_view keyword) {
@@ -186,8 +209,7 @@ CheckedSchema check_schema(Schema schema, std::string_view at, Refusal& refusal)
     return checked;
   }
   for (const auto& [keyword, content] : value.as_object()) {
-    const bool is_own = keyword.find(' ') == keyword.npos;
-    if (is_own && find_keyword(keyword) != nullptr) {
+    if (is_of_schemas(keyword) && find_keyword(keyword) != nullptr) {
       checked.keywords.push_back(keyword);
     } else if (is_among(keyword, kUnsupported)) {
       refusal.set(at, cat("\"", keyword, "\" is not supported"));

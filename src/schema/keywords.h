@@ -61,6 +61,12 @@ constexpr auto kTypeNames = std::to_array<std::string_view>(
 // Whether the value has the type of this name.
 bool is_of_type(const Json& value, std::string_view type);
 
+// The keywords of JSON Schema, drafts 4 to 2020-12, that can limit values, and "nullable" of OpenAPI.
+std::vector<std::string_view> limiting_keywords();
+
+// Whether it is one of these, or an annotation of JSON Schema or OpenAPI.
+bool is_known_keyword(std::string_view keyword);
+
 // Returns the type of values to which the keyword applies: "object", "array", "string" or "number";
 // empty for "type" and "enum".
 std::string_view type_of_keyword(std::string_view keyword);

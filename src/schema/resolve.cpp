@@ -14,7 +14,7 @@ namespace kinglet::schema {
 namespace {
 
 // The numbers of choices multiply when schemas are combined.
-constexpr size_t kMaxVariants = 200;
+constexpr size_t kMaxVariants = 600;
 constexpr size_t kMaxMerges = 200'000;  // of a whole schema
 
 using Variants = std::vector<PlainSchema>;
@@ -62,16 +62,33 @@ const Json* find_below(const Json& root, std::string_view pointer) {
   return found;
 }
 
-bool is_pointer(std::string_view reference) {
-  return reference == "#" || reference.starts_with("#/");
-}
-
 }  // namespace
 
 const Json* find_reference(const Json& root, const Json& reference) {
-  if (!reference.is_string() || !is_pointer(reference.as_string())) return nullptr;
-  return find_below(root, std::string_view(reference.as_string()).substr(1));
+  if (!reference.is_string()) return nullptr;
+  const std::string_view text = reference.as_string();
+  return text == "#" || text.starts_with("#/") ? find_below(root, text.substr(1)) : nullptr;
 }
+
+const Json* find_reference(const Json& root, const SchemaSurvey& names, const Json& reference) {
+  if (const Json* found = find_reference(root, reference)) return found;
+  if (!reference.is_string()) return nullptr;
+  const std::string& text = reference.as_string();
+  const std::string address = address_of(id_of(root), text);
+  const auto find = [&](const std::string& one) {
+    const auto found = names.by_address.find(one);
+    return found == names.by_address.end() ? nullptr : found->second;
+  };
+  if (const Json* found = find(address)) return found;
+  const size_t mark = std::min(address.find('#'), address.size());
+  const Json* document = find(address.substr(0, mark));
+  const std::string_view pointer = std::string_view(address).substr(std::min(mark + 1, address.size()));
+  const bool is_pointer = pointer.empty() || pointer.starts_with('/');
+  return document != nullptr && is_pointer ? find_below(*document, pointer) : nullptr;
+}
+
+SchemaResolver::SchemaResolver(const Json& root, Refusal& refusal)
+    : root_(root), names_(survey(root)), refusal_(refusal) {}
 
 void refuse_depth(std::string_view at, Refusal& refusal) {
   refusal.set(at, cat("schemas are nested more than ", kMaxSchemaDepth, " deep"));
@@ -79,15 +96,13 @@ void refuse_depth(std::string_view at, Refusal& refusal) {
 
 Schema SchemaResolver::resolve(const Json& reference, std::string_view at) {
   static const Json none = false;
-  const std::string pointer = reference.is_string() ? reference.as_string() : "";
-  if (!is_pointer(pointer)) {
-    refusal_.set(at, cat("the reference ", print(reference),
-                         " is not supported, only \"#\" and \"#/…\" are"));
-    return {&none};
-  }
-  const Json* found = find_reference(root_, reference);
+  const std::string pointer = reference.is_string() ? reference.as_string() : print(reference);
+  const Json* found = find_reference(root_, names_, reference);
   if (found == nullptr) {
-    refusal_.set(at, cat("there is nothing at the reference \"", pointer, "\""));
+    refusal_.set(at, pointer.starts_with('#')
+                         ? cat("there is nothing at the reference \"", pointer, "\"")
+                         : cat("the reference \"", pointer,
+                               "\" is not supported: only parts of this schema are"));
     return {&none};
   }
   check_schema({found}, pointer, refusal_);

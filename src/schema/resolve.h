@@ -9,6 +9,7 @@
 #include "json/json.h"
 #include "schema/keywords.h"
 #include "schema/merge.h"
+#include "schema/survey.h"
 
 namespace kinglet::schema {
 
@@ -17,14 +18,17 @@ constexpr int kMaxSchemaDepth = 200;
 
 void refuse_depth(std::string_view at, Refusal& refusal);
 
-// Returns the part of `root` that a reference names, "#" or "#/…"; null if it is another reference,
-// or names nothing.
+// Returns the part of `root` that a reference names: by a pointer ("#/…"), an "$anchor" or an "$id".
+// Null if there is none.
+const Json* find_reference(const Json& root, const SchemaSurvey& names, const Json& reference);
+
+// Returns the part of `root` that a pointer names, "#" or "#/…"; null for other references.
 const Json* find_reference(const Json& root, const Json& reference);
 
 class SchemaResolver {
  public:
   // `root` and `refusal` must outlive what this returns, and so must this.
-  SchemaResolver(const Json& root, Refusal& refusal) : root_(root), refusal_(refusal) {}
+  SchemaResolver(const Json& root, Refusal& refusal);
 
   // Returns the schema to which a reference such as "#/$defs/name" points.
   Schema resolve(const Json& reference, std::string_view at);
@@ -84,6 +88,7 @@ class SchemaResolver {
   void negate_types(const PlainSchema& own, std::string_view at, Variants& found);
 
   const Json& root_;
+  const SchemaSurvey names_;
   Refusal& refusal_;
   MergedContents contents_;
   int depth_ = 0;
