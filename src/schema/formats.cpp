@@ -56,10 +56,11 @@ std::string domain_pattern() { return cat("(?:", kLabel, "\\.){1,3}[a-z]{2,10}")
 
 constexpr std::string_view kPercent = "%[0-9A-Fa-f]{2}";
 
-// Any scheme; after two slashes, there is a place.
+// Any scheme.
 std::string uri_pattern() {
+  const std::string character = cat("(?:", kPathCharacter, "|", kPercent, ")");
   const std::string path = cat("(?:", kPathCharacter, "|[/?]|", kPercent, ")*");
-  return cat("[a-zA-Z][a-zA-Z0-9+.-]{1,20}:", path, "(?:#", path, ")?");
+  return cat("[a-zA-Z][a-zA-Z0-9+.-]{1,20}:/{0,3}", character, path, "(?:#", path, ")?");
 }
 
 // A URI, or a part of one, whose first name has no colon.

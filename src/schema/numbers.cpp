@@ -146,6 +146,7 @@ class NumberReader {
       const auto divisor = divisor_of(range.step);
       if (!divisor) return number_error(cat("multiples of ", range.step, " are not supported"));
       reader.divisor_ = *divisor;
+      reader.has_step_ = true;
     }
     reader.max_fraction_ = range.is_whole        ? 0
                            : !range.step.empty() ? Decimal(range.step).fraction.size()
@@ -159,7 +160,7 @@ class NumberReader {
       return false;
     }
     if (state.is_negative && state.is_zero) return false;
-    if (!is_multiple(state, divisor_)) return false;
+    if (has_step_ && !is_multiple(state, divisor_)) return false;
     for (const uint64_t divisor : not_divisors_) {
       if (is_multiple(state, divisor)) return false;
     }
@@ -172,7 +173,6 @@ class NumberReader {
   // Whether the digits so far are a multiple of this divisor of the modulus. With more decimals than
   // the steps have, they are none.
   bool is_multiple(const Reading& state, uint64_t divisor) const {
-    if (divisor == 1 && n_decimals_ == 0) return true;
     if (state.has_more_decimals) return false;
     uint64_t remainder = state.remainder;
     for (size_t n = state.n_fraction; n < n_decimals_ && remainder != 0; ++n) {
@@ -233,8 +233,7 @@ class NumberReader {
     next.to_least = compare_digit(state.to_least, least_);
     next.to_most = compare_digit(state.to_most, most_);
     if (is_fraction && state.n_fraction >= n_decimals_) {
-      next.has_more_decimals = state.has_more_decimals || (digit != 0 && modulus_ > 1) ||
-                               (digit != 0 && !not_divisors_.empty());
+      next.has_more_decimals = state.has_more_decimals || (digit != 0 && !not_divisors_.empty());
     } else {
       next.remainder = (state.remainder * 10 + digit) % modulus_;
     }
@@ -264,6 +263,7 @@ class NumberReader {
   std::optional<DecimalBound> least_;
   std::optional<DecimalBound> most_;
   uint64_t divisor_ = 1;
+  bool has_step_ = false;
   std::vector<uint64_t> not_divisors_;
   uint64_t modulus_ = 1;   // a multiple of all divisors
   size_t n_decimals_ = 0;  // of the steps

@@ -14,7 +14,7 @@ namespace kinglet::schema {
 namespace {
 
 // The numbers of choices multiply when schemas are combined.
-constexpr size_t kMaxVariants = 600;
+constexpr size_t kMaxVariants = 200;
 constexpr size_t kMaxMerges = 200'000;  // of a whole schema
 
 using Variants = std::vector<PlainSchema>;
