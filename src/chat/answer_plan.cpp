@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "schema/calls.h"
+#include "schema/schema.h"
 
 namespace kinglet {
 namespace {
@@ -62,6 +63,7 @@ Result<AnswerPlan> plan_answer(const AnswerFormat& format, const AnswerDemands& 
                   .prefix = std::string(prefix)};
   const bool is_thinking = plan.reader().is_thinking();
   KINGLET_ASSIGN(plan.grammar, grammar_of(demands, plan, is_thinking, tokenizer));
+  if (demands.schema != nullptr) plan.warnings = warnings_of_schema(*demands.schema);
   // The grammar of a schema holds the rest of a thought that has begun; a given grammar does not,
   // but it may begin a thought itself.
   const bool is_all_text = is_thinking ? !demands.grammar.empty() : demands.schema != nullptr;

@@ -38,6 +38,7 @@ struct AnswerPlan {
   std::string prefix;  // what the answer begins with, as if the model had written it
   std::optional<ThoughtLimit> thought_limit = {};
   SharedGrammar grammar = {};  // of what the model writes; null: any text
+  std::vector<std::string> warnings = {};  // of the schema: see warnings_of_schema()
 
   // Returns the control tokens whose text belongs to the answer.
   std::vector<std::string_view> marks() const { return format.marks(!tools.empty()); }

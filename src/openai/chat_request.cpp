@@ -111,6 +111,7 @@ ApiStatus plan(const ChosenTools& chosen, const std::optional<Json>& schema,
     return invalid(answer.error().message, chosen.is_forced ? "tools" : "response_format");
   }
   request.answer = std::move(answer.value());
+  request.warnings = request.answer.warnings;
   request.answer.constrain(request.options);
   return {};
 }

@@ -36,6 +36,7 @@ struct GenerationRequest {
   bool has_seed = false;                  // if false, every choice has a random seed of its own
   bool streams = false;
   bool includes_usage = false;  // a stream ends with a chunk of its usage
+  std::vector<std::string> warnings = {};  // about the request, for the log
 };
 
 struct ChatRequest : GenerationRequest {

@@ -27,6 +27,8 @@ class TextAnswer {
 
   bool is_stream() const { return request_->streams; }
 
+  const std::vector<std::string>& warnings() const { return request_->warnings; }
+
   // Whether all choices are written.
   bool is_done() const { return !is_open_ && n_begun_ == n_choices(); }
 

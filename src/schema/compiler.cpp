@@ -1,7 +1,6 @@
 #include "schema/compiler.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/format.h"
@@ -16,25 +15,6 @@ constexpr size_t kMaxLevels = 12;
 
 constexpr std::string_view kNoValue = "no value is valid";
 constexpr std::string_view kOfNumbers = "what is asked of a number";
-
-bool is_of_type(const Json& value, std::string_view type) {
-  switch (value.type()) {
-    case Json::Type::null:
-      return type == "null";
-    case Json::Type::boolean:
-      return type == "boolean";
-    case Json::Type::number:
-      return type == "number" ||
-             (type == "integer" && std::trunc(value.as_double()) == value.as_double());
-    case Json::Type::string:
-      return type == "string";
-    case Json::Type::array:
-      return type == "array";
-    case Json::Type::object:
-      return type == "object";
-  }
-  return false;
-}
 
 // Returns the tighter of an inclusive and an exclusive bound. `sign` is 1 for the lower bound.
 std::optional<Bound> tighter(const Json* closed, const Json* open, int sign) {
@@ -132,7 +112,7 @@ std::string SchemaCompiler::convert_inside(Place place, Schema schema, std::stri
   const Place outer_place = std::exchange(place_, place);
   const size_t outer_level = std::exchange(level_, std::min(level_ + 1, n_levels_));
   auto outer_open = std::exchange(open_, {});
-  std::string found = schema.json == nullptr ? convert(schema, at) : convert_once(*schema.json, at);
+  std::string found = convert_once(schema, at);
   place_ = outer_place;
   level_ = outer_level;
   open_ = std::move(outer_open);
@@ -141,22 +121,25 @@ std::string SchemaCompiler::convert_inside(Place place, Schema schema, std::stri
 
 // Schemas that several alternatives share are converted once: otherwise, their number could double
 // from level to level. Where references do not end a circle, a schema in it becomes a rule.
-std::string SchemaCompiler::convert_once(const Json& schema, std::string_view at) {
+std::string SchemaCompiler::convert_once(Schema schema, std::string_view at) {
   constexpr int kMostOpen = 2;
-  Inside& inside = inside_[{&schema, place_, level_}];
-  if (!inside.gbnf.empty()) return inside.gbnf;
+  const void* key = schema.json;
+  if (schema.json == nullptr) key = schema.merged;
+  Inside& inside = inside_[{key, place_, level_}];
+  if (!inside.gbnf.empty() || inside.is_empty) return inside.gbnf;
   if (inside.n_open == kMostOpen) {
     if (inside.rule.empty()) inside.rule = rules_.new_name(at);
     return inside.rule;
   }
   ++inside.n_open;
-  std::string gbnf = convert({&schema}, at);
+  std::string gbnf = convert(schema, at);
   --inside.n_open;
   if (!inside.rule.empty() && inside.gbnf.empty()) {
     if (gbnf.empty()) return refuse(at, kNoValue);
     rules_.define(inside.rule, std::move(gbnf));
     gbnf = inside.rule;
   }
+  inside.is_empty = gbnf.empty() && inside.n_open == 0;
   inside.gbnf = std::move(gbnf);
   return inside.gbnf;
 }
@@ -188,15 +171,26 @@ std::string SchemaCompiler::reference(const Json& reference, std::string_view at
   const std::string& pointer = reference.as_string();
   const std::string key = cat(level_, " ", static_cast<int>(place_), " ", pointer);
   if (open_.contains(key)) return refuse(at, cat("\"", pointer, "\" is defined by itself"));
-  std::string& known = rule_names_[key];
-  if (!known.empty()) return known;
-  known = rules_.new_name(pointer);
+  if (empty_references_.contains(key)) return {};
+  Reference& known = references_[key];
+  if (!known.rule.empty()) {
+    known.is_used = true;
+    return known.rule;
+  }
+  known.rule = rules_.new_name(pointer);
   open_.insert(key);
   std::string body = convert(target, pointer);
   open_.erase(key);
-  if (body.empty()) return refuse(pointer, kNoValue);
-  rules_.define(known, std::move(body));
-  return known;
+  if (!body.empty()) {
+    rules_.define(known.rule, std::move(body));
+  } else if (known.is_used) {
+    refuse(pointer, kNoValue);
+  } else {
+    rules_.drop(known.rule);
+    empty_references_.insert(key);
+    return {};
+  }
+  return known.rule;
 }
 
 std::string SchemaCompiler::plain(const PlainSchema& schema, std::string_view at) {
@@ -219,54 +213,46 @@ std::string SchemaCompiler::of_type(std::string_view type, const PlainSchema& sc
   if (type == "array") return list(schema, at);
   if (type == "string") return string(schema, place_ == Place::text, at);
   if (type == "integer" || type == "number") return number(type, schema, at);
-  if (type == "null") return word("null", notation_);
-  return alternatives({word("true", notation_), word("false", notation_)});
+  std::vector<std::string> words;
+  for (const char* name : {"null", "true", "false"}) {
+    if ((std::string_view(name) == "null") != (type == "null")) continue;
+    const std::vector<Content> excluded = list_of(schema, kNotEnum, at, refusal_);
+    const bool is_excluded =
+        std::any_of(excluded.begin(), excluded.end(),
+                    [name](const Content& value) { return print(*value.json) == name; });
+    if (!is_excluded) words.push_back(word(name, notation_));
+  }
+  return alternatives(words);
 }
 
 std::string SchemaCompiler::enumeration(const PlainSchema& schema, std::string_view at) {
-  Names types = types_of(schema, at, refusal_);
-  if (!schema.has("type")) types = {kTypeNames.begin(), kTypeNames.end()};
-  const std::vector<Content> values = list_of(schema, "enum", at, refusal_);
   if (place_ == Place::arguments) return {};
   std::vector<std::string> parts;
-  for (const Content& value : values) {
-    const bool has_type = std::any_of(types.begin(), types.end(), [&](std::string_view type) {
-      return is_of_type(*value.json, type);
-    });
-    if (!has_type || !allows(schema, *value.json, at)) continue;
-    parts.push_back(spelled(*value.json, place_ == Place::text, at));
+  for (const Json* value : enumerated(schema, at)) {
+    parts.push_back(spelled(*value, place_ == Place::text, at));
   }
   return alternatives(parts);
 }
 
-// Whether a listed value is valid under the keywords for its type.
-bool SchemaCompiler::allows(const PlainSchema& schema, const Json& value, std::string_view at) {
-  bool is_limited = false;
-  for (const auto& [keyword, content] : schema.keywords) {
-    const std::string_view type = type_of_keyword(keyword);
-    if (type.empty() || !is_of_type(value, type)) continue;
-    is_limited = true;
-    const bool is_size = keyword == "minItems" || keyword == "maxItems";
-    if (value.is_number() || value.is_string() || is_size) continue;
-    refusal_.set(at, cat("\"", keyword, "\" beside \"enum\" or \"const\" is not supported"));
+// Returns the values of "enum" that the other keywords allow.
+std::vector<const Json*> SchemaCompiler::enumerated(const PlainSchema& schema,
+                                                    std::string_view at) {
+  std::vector<const Json*> values;
+  for (const Content& content : list_of(schema, "enum", at, refusal_)) {
+    if (allows(schema, *content.json, at)) values.push_back(content.json);
   }
-  if (!is_limited) return true;
-  if (value.is_number()) {
-    const NumberRange range = number_range(schema, at, refusal_);
-    if (refusal_.is_set()) return false;
-    const auto is_inside = contains(range, value.spelling());
-    if (is_inside.ok()) return is_inside.value();
-    refusal_.set(at, kOfNumbers, is_inside.error());
-    return false;
-  }
-  if (value.is_string()) {
-    const Language* language = texts(schema, at);
-    const bool is_inside = languages_.contains(language, value.as_string());
-    check_work();
-    return is_inside;
-  }
-  const Limits limits = limits_of(schema, "minItems", "maxItems", at, refusal_);
-  return value.size() >= limits.least && value.size() <= limits.most;
+  return values;
+}
+
+bool SchemaCompiler::allows_number(const PlainSchema& schema, const Json& value,
+                                   std::string_view at) {
+  NumberRange range = number_range(schema, at, refusal_);
+  range.not_steps = texts_of(schema, kNotMultipleOf, at, refusal_);
+  if (refusal_.is_set()) return false;
+  const auto is_inside = contains(range, value.spelling());
+  if (is_inside.ok()) return is_inside.value();
+  refusal_.set(at, kOfNumbers, is_inside.error());
+  return false;
 }
 
 // Returns GBNF for the value; empty if it cannot be written as a text.
@@ -380,59 +366,39 @@ std::string SchemaCompiler::any_value() {
   return name;
 }
 
-std::string SchemaCompiler::list(const PlainSchema& schema, std::string_view at) {
-  static const Json booleans[] = {false, true};
-  const std::vector<Schema> prefix = list_of(schema, "prefixItems", at, refusal_);
-  auto [least, most] = limits_of(schema, "minItems", "maxItems", at, refusal_);
-  std::vector<std::string> tuple;
-  for (size_t i = 0; i < prefix.size() && i < most; ++i) {
-    std::string text = convert_inside(Place::value, prefix[i], below(at, "prefixItems", i));
-    if (text.empty()) {
-      most = i;
-    } else {
-      tuple.push_back(std::move(text));
-    }
-  }
-  const Content* items = schema.find("items");
-  const bool may_be_more = prefix.empty() || least > prefix.size();
-  std::string item;
-  if (most > tuple.size()) {
-    item = convert_inside(Place::value, items == nullptr ? Schema{&booleans[may_be_more]} : *items,
-                          below(at, "items"));
-  }
-  if (item.empty()) most = std::min<uint64_t>(most, tuple.size());
-  return least > most ? "" : rules_.add(at, brackets(tuple, item, least, most));
-}
-
-std::string SchemaCompiler::brackets(const std::vector<std::string>& tuple, const std::string& item,
-                                     uint64_t least, uint64_t most) const {
-  const auto others = [&](uint64_t n) {
-    if (item.empty()) return std::string();
-    return repeat(sequence({comma(), item}), least > n ? least - n : 0,
-                  most == kUnlimited ? kUnlimited : most - n);
-  };
-  if (tuple.empty()) {
-    const std::string inside = item.empty() ? "" : sequence({item, others(1)});
-    return enclosed('[', inside, ']', least == 0);
-  }
-  std::vector<std::string> parts;
-  for (const std::string& text : tuple) {
-    if (!parts.empty()) parts.push_back(comma());
-    parts.push_back(text);
-  }
-  parts.push_back(others(tuple.size()));
-  return enclosed('[', sequence(parts), ']', false);
-}
-
+// Converts numbers. Those of "not enum" are the borders of parts.
 std::string SchemaCompiler::number(std::string_view type, const PlainSchema& schema,
                                    std::string_view at) {
   NumberRange range = number_range(schema, at, refusal_);
   range.is_whole = type == "integer";
+  range.not_steps = texts_of(schema, kNotMultipleOf, at, refusal_);
   if (refusal_.is_set()) return {};
-  if (!range.least && !range.most && range.step.empty()) return rules_.common(type);
-  const auto numbers = numbers_to_gbnf(range, at, rules_);
-  if (!numbers.ok()) refusal_.set(at, kOfNumbers, numbers.error());
-  return !numbers.ok() || numbers.value().empty() ? "" : rules_.add(at, numbers.value());
+  std::vector<const Json*> holes;
+  for (const Content& value : list_of(schema, kNotEnum, at, refusal_)) {
+    if (value.json->is_number()) holes.push_back(value.json);
+  }
+  if (holes.empty() && !range.least && !range.most && range.step.empty() &&
+      range.not_steps.empty()) {
+    return rules_.common(type);
+  }
+  std::sort(holes.begin(), holes.end(),
+            [](const Json* a, const Json* b) { return a->as_double() < b->as_double(); });
+  std::vector<std::string> parts;
+  const auto add = [&](const NumberRange& part) {
+    const auto numbers = numbers_to_gbnf(part, at, rules_);
+    if (!numbers.ok()) refusal_.set(at, kOfNumbers, numbers.error());
+    if (numbers.ok() && !numbers.value().empty()) parts.push_back(rules_.add(at, numbers.value()));
+  };
+  for (const Json* hole : holes) {
+    const auto is_inside = contains(range, hole->spelling());
+    if (!is_inside.ok() || !is_inside.value()) continue;
+    NumberRange below_it = range;
+    below_it.most = Bound{hole->spelling(), true};
+    add(below_it);
+    range.least = Bound{hole->spelling(), true};
+  }
+  add(range);
+  return alternatives(parts);
 }
 
 }  // namespace kinglet::schema

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -66,11 +67,22 @@ class SchemaCompiler {
     bool is_open;       // there may be some
     PropertyNames names;
     std::unordered_set<std::string_view> required;
+    Limits limits;
+    bool is_combined;
+  };
+
+  // What a schema says of lists.
+  struct ListParts {
+    std::vector<std::pair<Schema, std::string>> prefix = {};  // with their places
+    Schema items = {};  // behind the prefix
+    std::string items_at = {};
+    uint64_t least;
+    uint64_t most;
   };
 
   // A schema of values inside others, and its conversion.
   struct InsideKey {
-    const Json* schema;
+    const void* schema;  // JSON, or what was merged
     Place place;
     size_t level;
 
@@ -78,13 +90,14 @@ class SchemaCompiler {
   };
   struct InsideHash {
     size_t operator()(const InsideKey& key) const {
-      return std::hash<const Json*>()(key.schema) * 31 + key.level;
+      return std::hash<const void*>()(key.schema) * 31 + key.level;
     }
   };
   struct Inside {
     int n_open = 0;    // how often it is being converted
     std::string rule;  // the name of its rule, if it contains itself
     std::string gbnf;
+    bool is_empty = false;  // no value is valid
   };
 
   struct Member {
@@ -92,31 +105,55 @@ class SchemaCompiler {
     bool is_required;
   };
 
+  // What is between the braces of an object.
+  struct Members {
+    const std::vector<Member>& declared;
+    const std::string& pair;  // any other property; empty: there are none
+    const std::string& some;  // one of the others that there must be; may be empty
+    const Limits& limits;
+    bool may_be_shuffled;
+  };
+
   // Refuses the schema, and returns an empty text.
   std::string refuse(std::string_view at, std::string_view message);
 
   std::string convert(Schema schema, std::string_view at);
   std::string convert_inside(Place place, Schema schema, std::string_view at);
-  std::string convert_once(const Json& schema, std::string_view at);
+  std::string convert_once(Schema schema, std::string_view at);
   std::string convert_checked(const CheckedSchema& checked, Schema schema, std::string_view at);
   std::string reference(const Json& reference, std::string_view at);
   std::string plain(const PlainSchema& schema, std::string_view at);
   std::string of_type(std::string_view type, const PlainSchema& schema, std::string_view at);
 
   std::string enumeration(const PlainSchema& schema, std::string_view at);
+  std::vector<const Json*> enumerated(const PlainSchema& schema, std::string_view at);
+  bool is_valid(Schema schema, const Json& value, std::string_view at);
   bool allows(const PlainSchema& schema, const Json& value, std::string_view at);
+  bool allows_number(const PlainSchema& schema, const Json& value, std::string_view at);
+  bool allows_list(const PlainSchema& schema, const Json::Array& items, std::string_view at);
+  bool allows_object(const PlainSchema& schema, const Json& value, std::string_view at);
   std::string spelled(const Json& value, bool is_text, std::string_view at);
   std::string spelled_string(std::string_view text, bool is_text, std::string_view at);
   std::string spelled_parts(const Json& value, std::string_view at);
 
   std::string object(const PlainSchema& schema, std::string_view at);
+  void object_with_some(const PlainSchema& schema, std::span<const Content> left,
+                        const OtherProperties* other, std::string_view at,
+                        std::vector<std::string>& objects);
+  std::string object_of(const PlainSchema& schema, const OtherProperties* some,
+                        std::string_view at);
+  PropertyNames names_of(Schema schema, std::string_view place);
   ObjectParts object_parts(const PlainSchema& schema, std::string_view at);
   PropertyNames property_names(const PlainSchema& schema, std::string_view at);
   std::string property(std::string_view name, const ObjectParts& parts, std::string_view at);
-  std::string other_properties(const ObjectParts& parts, std::string_view at);
+  std::string other_properties(const ObjectParts& parts, const OtherProperties* some,
+                               std::string_view at);
   std::string pair(const Language* names, Schema schema, std::string_view at);
-  std::string braces(const std::vector<Member>& members, const std::string& pair,
-                     std::string_view at);
+  std::string braces(const Members& parts, std::string_view at);
+  std::string shuffled_members(const std::vector<Member>& members, const std::string& pair,
+                               std::string_view at);
+  std::string counted_members(const std::vector<Member>& members, const std::string& pair,
+                              const Limits& limits, std::string_view at);
   std::vector<std::string> key(std::string_view name, std::string_view at);
   std::vector<std::string> any_key(const Language* names, bool is_argument, std::string_view at);
   std::string member(std::vector<std::string> key, std::string value) const;
@@ -124,6 +161,11 @@ class SchemaCompiler {
   std::string anything(std::string_view at);
   std::string any_value();
   std::string list(const PlainSchema& schema, std::string_view at);
+  std::string plain_list(const ListParts& parts, std::string_view at);
+  std::string counted_list(const PlainSchema& schema, const ListParts& parts, std::string_view at);
+  std::string unique_list(const std::vector<Json>& values, const ListParts& parts,
+                          std::string_view at);
+  std::optional<std::vector<Json>> values_of(Schema schema, std::string_view at);
   std::string brackets(const std::vector<std::string>& tuple, const std::string& item,
                        uint64_t least, uint64_t most) const;
   std::string enclosed(char open, const std::string& inside, char close, bool may_be_empty) const;
@@ -134,6 +176,7 @@ class SchemaCompiler {
   std::string any_character(const Spelling& spelling);
   std::vector<std::string> patterns_of(const PlainSchema& schema, std::string_view at);
   const Language* texts(const PlainSchema& schema, std::string_view at);
+  const Language* texts_of_any_length(const PlainSchema& schema, std::string_view at);
   const Language* pattern_texts(const std::string& pattern, std::string_view at);
   std::string of_language(const Spelling& spelling, const Language* texts, std::string_view at);
   void refuse_pattern(std::string_view pattern, const Error& reason, std::string_view at);
@@ -161,8 +204,14 @@ class SchemaCompiler {
   const std::vector<Spelling> quoted_;
   std::vector<Spelling> unquoted_;
   std::unordered_set<std::string_view> text_names_;
-  // Names of rules that were made for references, for any value and for any text.
+  struct Reference {
+    std::string rule;
+    bool is_used = false;  // inside itself, or again
+  };
+  std::unordered_map<std::string, Reference> references_;
+  // Names of rules that were made for any value and for any text.
   std::unordered_map<std::string, std::string> rule_names_;
+  std::unordered_set<std::string> empty_references_;  // for which no value is valid
   std::unordered_map<InsideKey, Inside, InsideHash> inside_;
   std::unordered_map<std::string, const Language*> patterns_;
 

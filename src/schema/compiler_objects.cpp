@@ -6,10 +6,14 @@
 #include "base/utf8.h"
 #include "schema/compiler.h"
 #include "schema/gbnf.h"
+#include "schema/other_names.h"
 #include "text/character_map.h"
 
 namespace kinglet::schema {
 namespace {
+
+// The most properties that may come in any order where several schemas name them.
+constexpr size_t kMostShuffled = 6;
 
 // Sorts names as Jinja's dictsort does.
 void sort_like_dictsort(std::vector<std::string_view>& names) {
@@ -35,6 +39,46 @@ bool is_json(const Content& content, const Json& value) {
 }  // namespace
 
 std::string SchemaCompiler::object(const PlainSchema& schema, std::string_view at) {
+  const std::vector<Content> some = list_of(schema, kSomeProperty, at, refusal_);
+  if (some.empty()) return object_of(schema, nullptr, at);
+  PlainSchema rest = schema;
+  rest.remove(kSomeProperty);
+  std::vector<std::string> objects;
+  object_with_some(rest, some, nullptr, at, objects);
+  return alternatives(objects);
+}
+
+// Adds the objects with "some property", of which `left` are pairs of names and values: a property
+// that is named has the value, or `other` does.
+void SchemaCompiler::object_with_some(const PlainSchema& schema, std::span<const Content> left,
+                                      const OtherProperties* other, std::string_view at,
+                                      std::vector<std::string>& objects) {
+  constexpr size_t kMostObjects = 100;
+  if (objects.size() > kMostObjects) refuse(at, "it stands for too many kinds of objects");
+  if (refusal_.is_set()) return;
+  if (left.empty()) {
+    objects.push_back(object_of(schema, other, at));
+    return;
+  }
+  const Language* names = names_of(left[0], at).language;
+  for (const std::string_view name : object_parts(schema, at).declared) {
+    if (refusal_.is_set()) return;
+    if (!languages_.contains(names, name)) continue;
+    if (const auto with = resolver_.with_property(schema, {name, left[1]}, at)) {
+      object_with_some(*with, left.subspan(2), other, at, objects);
+    }
+  }
+  OtherProperties both{names, left[1], std::string(at)};
+  if (other != nullptr) {
+    both.names = languages_.intersection({names, other->names});
+    both.schema = resolver_.all_of({left[1], other->schema});
+  }
+  object_with_some(schema, left.subspan(2), &both, at, objects);
+}
+
+// `some`: of these properties, the object must have one that it does not declare.
+std::string SchemaCompiler::object_of(const PlainSchema& schema, const OtherProperties* some,
+                                      std::string_view at) {
   const ObjectParts parts = object_parts(schema, at);
   std::vector<Member> members;
   for (const std::string_view name : parts.declared) {
@@ -47,8 +91,11 @@ std::string SchemaCompiler::object(const PlainSchema& schema, std::string_view a
     const std::string text = member(key(name, place), std::move(value));
     members.push_back({rules_.add(place, text), is_required});
   }
-  const std::string pair = other_properties(parts, at);
-  return rules_.add(at, braces(members, pair, at));
+  const std::string pair = other_properties(parts, nullptr, at);
+  const std::string one = some == nullptr ? "" : other_properties(parts, some, at);
+  if (some != nullptr && one.empty()) return {};
+  const std::string written = braces({members, pair, one, parts.limits, parts.is_combined}, at);
+  return written.empty() ? "" : rules_.add(at, written);
 }
 
 SchemaCompiler::ObjectParts SchemaCompiler::object_parts(const PlainSchema& schema,
@@ -58,12 +105,23 @@ SchemaCompiler::ObjectParts SchemaCompiler::object_parts(const PlainSchema& sche
   const std::vector<Property> patterns = properties_of(schema, "patternProperties", at, refusal_);
   const Names required = required_of(schema, at, refusal_);
   ObjectParts parts;
+  parts.is_combined = schema.is_combined;
+  parts.limits = limits_of(schema, "minProperties", "maxProperties", at, refusal_);
+  for (const Content& value : list_of(schema, kNotEnum, at, refusal_)) {
+    if (!value.json->is_object()) continue;
+    if (value.json->size() > 0) {
+      refusal_.set(at, "objects that differ from a given one are not supported");
+    }
+    parts.limits.least = std::max<uint64_t>(parts.limits.least, 1);
+  }
   parts.names = property_names(schema, at);
   for (const auto& [pattern, value] : patterns) {
     parts.patterns.push_back(
         {pattern_texts(std::string(pattern), at), value, below(at, "patternProperties", pattern)});
   }
-  const bool is_closed = !patterns.empty() || schema.has("properties") || !required.empty();
+  // JSON Schema leaves objects open. A tool cannot do anything with arguments that it does not name.
+  const bool is_closed = !notation_.is_json &&
+                         (!patterns.empty() || schema.has("properties") || !required.empty());
   const Content* others = schema.find("additionalProperties");
   if (others != nullptr && is_json(*others, Json())) others = nullptr;
   parts.is_open =
@@ -88,14 +146,18 @@ SchemaCompiler::ObjectParts SchemaCompiler::object_parts(const PlainSchema& sche
 // Returns the names that "propertyNames" allows.
 SchemaCompiler::PropertyNames SchemaCompiler::property_names(const PlainSchema& schema,
                                                              std::string_view at) {
-  static const Json string = {{"type", "string"}};
   const Content* demanded = schema.find("propertyNames");
   if (demanded == nullptr) return {languages_.any_text()};
-  const std::string place = below(at, "propertyNames");
+  return names_of(*demanded, below(at, "propertyNames"));
+}
+
+// Returns the names that are valid under a schema.
+SchemaCompiler::PropertyNames SchemaCompiler::names_of(Schema schema, std::string_view place) {
+  static const Json string = {{"type", "string"}};
   PropertyNames names{.language = nullptr, .all = Names()};
   Languages::Parts languages;
   for (const PlainSchema& variant :
-       resolver_.variants(resolver_.all_of({{&string}, *demanded}), place)) {
+       resolver_.variants(resolver_.all_of({{&string}, schema}), place)) {
     if (!variant.has("enum")) {
       languages.push_back(texts(variant, place));
       names.all.reset();
@@ -141,23 +203,38 @@ std::string SchemaCompiler::property(std::string_view name, const ObjectParts& p
       inside, demands.size() == 1 ? demands[0] : resolver_.all_of(std::move(demands)), place);
 }
 
-// Converts the properties that are not declared by name; empty if there can be none.
-std::string SchemaCompiler::other_properties(const ObjectParts& parts, std::string_view at) {
+// Converts the properties that are not declared by name, or only `some` of them; empty if there can
+// be none.
+std::string SchemaCompiler::other_properties(const ObjectParts& parts, const OtherProperties* some,
+                                             std::string_view at) {
   std::vector<OtherProperties> kinds = parts.patterns;
   if (parts.is_open) {
     kinds.push_back({parts.names.language, parts.undeclared, below(at, "additionalProperties")});
   }
+  const bool is_plain = notation_.is_json && parts.patterns.empty() &&
+                        parts.names.language == languages_.any_text();
+  if (is_plain && parts.is_open && some == nullptr) {
+    std::string value = convert_inside(Place::value, kinds[0].schema, kinds[0].at);
+    if (value.empty()) return {};
+    const std::string name = other_names(parts.declared, below(at, "name"), rules_);
+    return rules_.add(below(at, "pair"), member({name, colon()}, std::move(value)));
+  }
   std::vector<std::string> pairs;
-  for (const OtherProperties& kind : kinds) {
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    const OtherProperties& kind = kinds[i];
     Languages::Parts taken;
-    for (const OtherProperties& pattern : parts.patterns) {
-      if (pattern.names != kind.names) taken.push_back(pattern.names);
+    for (size_t j = 0; j < parts.patterns.size(); ++j) {
+      if (j != i) taken.push_back(parts.patterns[j].names);
     }
     for (const std::string_view name : parts.declared) taken.push_back(languages_.text(name));
     const Language* free = languages_.complement(languages_.alternation(std::move(taken)));
-    const Language* names = languages_.intersection({parts.names.language, kind.names, free});
+    Languages::Parts demanded = {parts.names.language, kind.names, free};
+    if (some != nullptr) demanded.push_back(some->names);
+    const Language* names = languages_.intersection(std::move(demanded));
     check_work();
-    pairs.push_back(pair(names, kind.schema, kind.at));
+    const Schema schema =
+        some == nullptr ? kind.schema : resolver_.all_of({kind.schema, some->schema});
+    pairs.push_back(pair(names, schema, kind.at));
   }
   return alternatives(pairs);
 }
@@ -215,9 +292,36 @@ std::string SchemaCompiler::member(std::vector<std::string> key, std::string val
 
 // Writes the members in their order, then any number of `pair`. From a given member on, `firsts`
 // match the rest if nothing has been written yet, and `next` if something has.
-std::string SchemaCompiler::braces(const std::vector<Member>& members, const std::string& pair,
-                                   std::string_view at) {
+std::string SchemaCompiler::braces(const Members& parts, std::string_view at) {
+  const auto& [members, pair, some, limits, may_be_shuffled] = parts;
   const CallNotation& pieces = notation_.pieces;
+  const auto n_required = static_cast<uint64_t>(std::count_if(
+      members.begin(), members.end(), [](const Member& one) { return one.is_required; }));
+  const uint64_t n_most = pair.empty() ? members.size() : kUnlimited;
+  const bool is_counted =
+      limits.least > std::max<uint64_t>(n_required, 1) || limits.most < n_most;
+  if (is_counted && !some.empty()) {
+    return refuse(at, "a number of properties of which one is special is not supported");
+  }
+  if (limits.least > std::min(n_most, limits.most) || n_required > limits.most) return {};
+  const auto enclose = [&](const std::string& inside, bool may_be_empty) {
+    if (!are_tagged()) return enclosed('{', inside, '}', may_be_empty);
+    return sequence({literal(pieces.arguments_begin),
+                     inside.empty()  ? std::string(kEmptyText)
+                     : may_be_empty ? repeat(inside, 0, 1)
+                                    : inside,
+                     literal(pieces.arguments_end)});
+  };
+  if (is_counted) {
+    const std::string inside = counted_members(members, pair, limits, at);
+    const bool may_be_empty = limits.least == 0 && n_required == 0;
+    return inside.empty() && !may_be_empty ? "" : enclose(inside, may_be_empty);
+  }
+  if (may_be_shuffled && members.size() > 1 && members.size() <= kMostShuffled && some.empty() &&
+      notation_.is_json) {
+    const bool may_be_empty = limits.least == 0 && n_required == 0;
+    return enclose(shuffled_members(members, pair, at), may_be_empty);
+  }
   const std::string separator = are_tagged() ? literal(pieces.argument_separator) : comma();
   std::string next;
   std::vector<std::string> firsts;  // the last one first
@@ -225,7 +329,13 @@ std::string SchemaCompiler::braces(const std::vector<Member>& members, const std
     next = repeat(sequence({separator, pair}), 0, kUnlimited);
     firsts.push_back(sequence({pair, next}));
   }
-  bool may_be_empty = true;
+  bool may_be_empty = limits.least == 0 && some.empty();
+  if (!some.empty()) {
+    const std::string before = repeat(sequence({pair, separator}), 0, kUnlimited);
+    const std::string with_some = sequence({before, some, next});
+    next = sequence({separator, with_some});
+    firsts = {with_some};
+  }
   for (size_t i = members.size(); i-- > 0;) {
     const auto& [text, is_required] = members[i];
     const std::string after = next.empty() ? "" : rules_.add(below(at, "next"), next);
@@ -241,11 +351,82 @@ std::string SchemaCompiler::braces(const std::vector<Member>& members, const std
   }
   std::reverse(firsts.begin(), firsts.end());
   const std::string first = alternatives(firsts);
-  if (!are_tagged()) return enclosed('{', first, '}', may_be_empty);
-  const std::string inside = first.empty()  ? std::string(kEmptyText)
-                             : may_be_empty ? repeat(first, 0, 1)
-                                            : first;
-  return sequence({literal(pieces.arguments_begin), inside, literal(pieces.arguments_end)});
+  return enclose(first, may_be_empty);
+}
+
+// Writes the members in any order, then any number of `pair`. Leaves out the empty object.
+std::string SchemaCompiler::shuffled_members(const std::vector<Member>& members,
+                                             const std::string& pair, std::string_view at) {
+  const size_t n_sets = size_t{1} << members.size();
+  std::vector<std::string> rests(n_sets);  // by the set of members that were written
+  const std::string others =
+      pair.empty() ? "" : repeat(sequence({comma(), pair}), 0, kUnlimited);
+  for (size_t set = n_sets; set-- > 0;) {
+    std::vector<std::string> branches;
+    bool may_end = true;
+    for (size_t i = 0; i < members.size(); ++i) {
+      if ((set >> i & 1) != 0) continue;
+      may_end = may_end && !members[i].is_required;
+      branches.push_back(sequence(
+          {set == 0 ? "" : comma(), members[i].text, rests[set | size_t{1} << i]}));
+    }
+    if (may_end && set == 0) {
+      if (!pair.empty()) branches.push_back(sequence({pair, others}));
+    } else if (may_end) {
+      branches.push_back(pair.empty() ? std::string(kEmptyText) : others);
+    }
+    const std::string all = alternatives(branches);
+    rests[set] = set == 0 || all == kEmptyText ? all : rules_.add(below(at, "next"), all);
+  }
+  return rests[0];
+}
+
+// Writes the members and pairs of an object whose number is limited, without its braces. Leaves out
+// the empty object.
+std::string SchemaCompiler::counted_members(const std::vector<Member>& members,
+                                            const std::string& pair, const Limits& limits,
+                                            std::string_view at) {
+  constexpr uint64_t kMostStates = 20'000;
+  const std::string separator =
+      are_tagged() ? literal(notation_.pieces.argument_separator) : comma();
+  const uint64_t n_counted =
+      limits.most == kUnlimited ? limits.least : std::min<uint64_t>(limits.most, members.size());
+  if (n_counted > kMostStates || (n_counted + 1) * (members.size() + 1) > kMostStates) {
+    return refuse(at, "a number of properties among so many is not supported");
+  }
+  // What follows the members before one, by how many of them were written.
+  std::vector<std::string> rests(n_counted + 1);
+  for (uint64_t n = 0; n <= n_counted; ++n) {
+    const uint64_t least = limits.least > n ? limits.least - n : 0;
+    const uint64_t most = limits.most == kUnlimited ? kUnlimited : limits.most - n;
+    if (pair.empty() || most == 0) {
+      if (least == 0 && n > 0) rests[n] = kEmptyText;
+    } else if (n > 0) {
+      rests[n] = repeat(sequence({separator, pair}), least, most);
+    } else {
+      const uint64_t more = most == kUnlimited ? most : most - 1;
+      const uint64_t least_more = least > 0 ? least - 1 : 0;
+      rests[n] = sequence({pair, repeat(sequence({separator, pair}), least_more, more)});
+    }
+  }
+  for (size_t i = members.size(); i-- > 0;) {
+    std::vector<std::string> earlier(n_counted + 1);
+    for (uint64_t n = 0; n <= n_counted; ++n) {
+      const uint64_t more = limits.most == kUnlimited ? std::min(n + 1, n_counted) : n + 1;
+      const std::string behind = more <= n_counted ? rests[more] : "";
+      std::vector<std::string> branches;
+      if (!behind.empty()) {
+        branches.push_back(sequence({n == 0 ? "" : separator, members[i].text, behind}));
+      }
+      if (!members[i].is_required && !rests[n].empty()) branches.push_back(rests[n]);
+      earlier[n] = alternatives(branches);
+      if (!earlier[n].empty() && earlier[n] != kEmptyText && n > 0) {
+        earlier[n] = rules_.add(below(at, "next"), earlier[n]);
+      }
+    }
+    rests = std::move(earlier);
+  }
+  return rests[0];
 }
 
 }  // namespace kinglet::schema

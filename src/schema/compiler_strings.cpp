@@ -6,6 +6,7 @@
 #include "schema/compiler.h"
 #include "schema/formats.h"
 #include "schema/gbnf.h"
+#include "schema/lengths.h"
 #include "schema/pattern.h"
 #include "schema/texts.h"
 
@@ -46,6 +47,8 @@ std::string SchemaCompiler::string_as(const Spelling& spelling, const PlainSchem
   const auto [least, most] = limits_of(schema, "minLength", "maxLength", at, refusal_);
   if (least > most || refusal_.is_set()) return {};
   const bool is_of_any_length = least == 0 && most == kUnlimited;
+  const bool excludes = schema.has(kNotPattern) || schema.has(kNotEnum);
+  if (excludes) return of_language(spelling, texts(schema, at), at);
   if (patterns.empty() && is_of_any_length) return any_text(spelling);
   if (patterns.empty() && spelling.language == nullptr) {
     return spelling.enclose(repeat(any_character(spelling), least, most));
@@ -93,22 +96,46 @@ std::vector<std::string> SchemaCompiler::patterns_of(const PlainSchema& schema,
     if (const auto pattern = pattern_of_format(format)) {
       const bool is_new = std::find(patterns.begin(), patterns.end(), *pattern) == patterns.end();
       if (is_new) patterns.push_back(*pattern);
-    } else if (given.empty() || !is_name_of_pattern(format)) {
-      refusal_.set(
-          at, cat("the format \"", format, "\" is not supported; these are: ", names_of_formats()));
     }
   }
   return patterns;
 }
 
-// Returns the texts that satisfy all requirements on a string.
+// Returns the texts that satisfy all requirements on a string. Where counting the characters would
+// take too large an automaton, what repeats without end is limited instead.
 const Language* SchemaCompiler::texts(const PlainSchema& schema, std::string_view at) {
   const auto [least, most] = limits_of(schema, "minLength", "maxLength", at, refusal_);
-  Languages::Parts demands = {languages_.repetition(languages_.any_character(), least, most)};
+  if (least > most) return languages_.none();
+  const Language* found = texts_of_any_length(schema, at);
+  const Limits known = lengths_of(found);
+  if (least <= known.least && most >= known.most) return found;
+  if (most != kUnlimited && most < known.most) {
+    constexpr size_t kMostStates = 4000;
+    const Language* shorter = shortened(found, most, languages_);
+    if (shorter != nullptr && lengths_of(shorter).least >= least &&
+        count_states(found, kMostStates / (most + 1) + 2, languages_) * most > kMostStates) {
+      return shorter;
+    }
+  }
+  return languages_.intersection(
+      {found, languages_.repetition(languages_.any_character(), least <= known.least ? 0 : least,
+                                    most >= known.most ? kUnlimited : most)});
+}
+
+const Language* SchemaCompiler::texts_of_any_length(const PlainSchema& schema,
+                                                    std::string_view at) {
+  Languages::Parts demands;
   for (const std::string& pattern : patterns_of(schema, at)) {
     demands.push_back(pattern_texts(pattern, at));
   }
-  return least > most ? languages_.none() : languages_.intersection(std::move(demands));
+  for (const std::string_view pattern : texts_of(schema, kNotPattern, at, refusal_)) {
+    demands.push_back(languages_.complement(pattern_texts(std::string(pattern), at)));
+  }
+  for (const Content& value : list_of(schema, kNotEnum, at, refusal_)) {
+    if (!value.json->is_string()) continue;
+    demands.push_back(languages_.complement(languages_.text(value.json->as_string())));
+  }
+  return languages_.intersection(std::move(demands));
 }
 
 // Returns the texts in which the pattern matches.
@@ -131,6 +158,13 @@ std::string SchemaCompiler::of_language(const Spelling& spelling, const Language
                                         std::string_view at) {
   if (refusal_.is_set()) return {};
   if (spelling.language != nullptr) texts = languages_.intersection({texts, spelling.language});
+  constexpr uint64_t kMostCounted = 60;
+  const Limits lengths = lengths_of(texts);
+  const bool is_long = lengths.most > kMostCounted && lengths.most != kUnlimited;
+  if (is_long && is_plain(texts)) {
+    const std::string written = plain_to_gbnf(texts, spelling.characters, at, rules_);
+    return written.empty() ? "" : rules_.add(at, spelling.enclose(written));
+  }
   const auto text = language_to_gbnf(texts, languages_, spelling.characters, at, rules_);
   if (!text.ok()) refusal_.set(at, "what is asked of a string", text.error());
   return !text.ok() || text.value().empty() ? "" : rules_.add(at, spelling.enclose(text.value()));

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/ascii.h"
 #include "base/format.h"
 
 namespace kinglet::schema {
@@ -55,9 +54,20 @@ constexpr std::string_view kPathCharacter = "[a-zA-Z0-9._~!$&'()*+,;=:@-]";
 
 std::string domain_pattern() { return cat("(?:", kLabel, "\\.){1,3}[a-z]{2,10}"); }
 
+constexpr std::string_view kPercent = "%[0-9A-Fa-f]{2}";
+
+// Any scheme.
 std::string uri_pattern() {
-  return cat("(?:https?|ftp|wss?)://", domain_pattern(), "(?::[1-9]\\d{0,3})?(?:/", kPathCharacter,
-             "*)*(?:\\?(?:", kPathCharacter, "|[/?])*)?(?:#(?:", kPathCharacter, "|[/?])*)?");
+  const std::string character = cat("(?:", kPathCharacter, "|", kPercent, ")");
+  const std::string path = cat("(?:", kPathCharacter, "|[/?]|", kPercent, ")*");
+  return cat("[a-zA-Z][a-zA-Z0-9+.-]{1,20}:/{0,3}", character, path, "(?:#", path, ")?");
+}
+
+// A URI, or a part of one, whose first name has no colon.
+std::string uri_reference_pattern() {
+  constexpr std::string_view kFirst = "[a-zA-Z0-9._~!$&'()*+,;=@-]";
+  const std::string path = cat("(?:", kPathCharacter, "|[/?]|", kPercent, ")*");
+  return cat(uri_pattern(), "|(?:", kFirst, "|", kPercent, ")*(?:[/?]", path, ")?(?:#", path, ")?");
 }
 
 const std::vector<Format>& formats() {
@@ -72,7 +82,7 @@ const std::vector<Format>& formats() {
       {"ipv4", ipv4_pattern()},
       {"ipv6", ipv6_pattern()},
       {"uri", uri_pattern()},
-      {"uri-reference", cat(uri_pattern(), "|(?:/", kPathCharacter, "*)+")},
+      {"uri-reference", uri_reference_pattern()},
       {"base64", "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"},
       {"base64url", "(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2,3})?"}};
   return all;
@@ -87,23 +97,24 @@ std::optional<std::string> pattern_of_format(std::string_view format) {
   return std::nullopt;
 }
 
-std::string names_of_formats() {
-  std::string names;
-  for (const Format& format : formats()) names += cat(names.empty() ? "" : ", ", format.name);
-  return names;
-}
-
-bool is_name_of_pattern(std::string_view format) {
-  constexpr auto kNames = std::to_array<std::string_view>(
-      {"nanoid", "cuid", "cuid2", "ulid", "xid", "ksuid", "emoji", "cidrv4", "cidrv6", "e164",
-       "mac", "hex", "lowercase", "uppercase", "starts_with", "ends_with", "includes", "regex"});
-  constexpr auto kHashes =
-      std::to_array<std::string_view>({"md5", "sha1", "sha256", "sha384", "sha512"});
-  constexpr auto kSpellings = std::to_array<std::string_view>({"hex", "base64", "base64url"});
-  if (is_among(format, kNames)) return true;
-  const size_t split = format.find('_');
-  return split != format.npos && is_among(format.substr(0, split), kHashes) &&
-         is_among(format.substr(split + 1), kSpellings);
+std::string_view wider_pattern_of_format(std::string_view format) {
+  constexpr auto kWider = std::to_array<std::pair<std::string_view, std::string_view>>(
+      {{"date", "^\\d{4}-\\d\\d-\\d\\d$"},
+       {"time", "^\\d\\d:\\d\\d"},
+       {"date-time", "^\\d{4}-\\d\\d-\\d\\d[ Tt]\\d\\d:\\d\\d"},
+       {"duration", "^P"},
+       {"uuid", "^[0-9a-fA-F]{8}-"},
+       {"email", "@"},
+       {"hostname", "^[^ /:@_]*$"},
+       {"ipv4", "^[0-9.]+$"},
+       {"ipv6", ":"},
+       {"uri", ":"},
+       {"base64", "^[A-Za-z0-9+/=\\s]*$"},
+       {"base64url", "^[A-Za-z0-9_=-]*$"}});
+  for (const auto& [name, pattern] : kWider) {
+    if (name == format) return pattern;
+  }
+  return {};
 }
 
 }  // namespace kinglet::schema

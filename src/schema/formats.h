@@ -12,10 +12,8 @@ namespace kinglet::schema {
 // that is not supported.
 std::optional<std::string> pattern_of_format(std::string_view format);
 
-// The names of all supported formats, with commas.
-std::string names_of_formats();
-
-// Whether Zod writes this name as "format" beside a pattern. The pattern alone is enough.
-bool is_name_of_pattern(std::string_view format);
+// Returns a pattern of at least all texts of the format: for texts that must not have it. Empty if
+// there is none.
+std::string_view wider_pattern_of_format(std::string_view format);
 
 }  // namespace kinglet::schema

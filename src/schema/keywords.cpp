@@ -14,6 +14,7 @@ struct Keyword {
   std::string_view type;  // of values to which the keyword applies; empty: of any type
 };
 
+// The keywords that limit values, and are supported.
 constexpr auto kKeywords = std::to_array<Keyword>({
     {"type", {}},
     {"enum", {}},
@@ -22,32 +23,56 @@ constexpr auto kKeywords = std::to_array<Keyword>({
     {"allOf", {}},
     {"anyOf", {}},
     {"oneOf", {}},
+    {"not", {}},
+    {"if", {}},
+    {"then", {}},
+    {"else", {}},
+    {"nullable", {}},
+    {kNotEnum, {}},
     {"properties", "object"},
     {"required", "object"},
     {"additionalProperties", "object"},
     {"propertyNames", "object"},
     {"patternProperties", "object"},
+    {"minProperties", "object"},
+    {"maxProperties", "object"},
+    {"dependencies", "object"},
+    {"dependentRequired", "object"},
+    {"dependentSchemas", "object"},
+    {kSomeProperty, "object"},
     {"items", "array"},
+    {"additionalItems", "array"},
     {"prefixItems", "array"},
     {"minItems", "array"},
     {"maxItems", "array"},
+    {"uniqueItems", "array"},
+    {"contains", "array"},
+    {kContainsEach, "array"},
+    {"minContains", "array"},
+    {"maxContains", "array"},
     {"minLength", "string"},
     {"maxLength", "string"},
     {"pattern", "string"},
     {"format", "string"},
+    {kNotPattern, "string"},
     {"minimum", "number"},
     {"maximum", "number"},
     {"exclusiveMinimum", "number"},
     {"exclusiveMaximum", "number"},
     {"multipleOf", "number"},
+    {kNotMultipleOf, "number"},
 });
 
-// Keywords that do not affect which values are valid. "discriminator" is OpenAPI's, as Pydantic
-// writes it: "oneOf" says the same.
+// Keywords of JSON Schema, drafts 4 to 2020-12, that limit values and are not supported.
+constexpr auto kUnsupported = std::to_array<std::string_view>(
+    {"unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef"});
+
+// Keywords that limit nothing. The last ones are OpenAPI's.
 constexpr auto kAnnotations = std::to_array<std::string_view>(
-    {"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "title", "description",
-     "default", "examples", "deprecated", "readOnly", "writeOnly", "contentEncoding",
-     "contentMediaType", "discriminator"});
+    {"$schema", "$id", "id", "$anchor", "$comment", "$defs", "$vocabulary", "$dynamicAnchor",
+     "$recursiveAnchor", "definitions", "title", "description", "default", "examples",
+     "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType",
+     "contentSchema", "discriminator", "example", "externalDocs", "xml"});
 
 // The most properties of an object, and of all objects of a schema.
 constexpr size_t kMostProperties = 2000;
@@ -63,9 +88,8 @@ const Keyword* find_keyword(std::string_view name) {
   return found == kKeywords.end() ? nullptr : found;
 }
 
-bool is_anything(const Json& schema) {
-  return schema.is_boolean() ? schema.as_boolean() : schema.is_object() && schema.size() == 0;
-}
+// Whether schemas can have the keyword. Those with a space are only for PlainSchema.
+bool is_of_schemas(std::string_view keyword) { return keyword.find(' ') == keyword.npos; }
 
 // Refuses a keyword whose value is of a wrong type.
 void refuse_value(std::string_view at, std::string_view keyword, const Json& value,
@@ -89,6 +113,23 @@ void PlainSchema::set(std::string_view keyword, Content content) {
     return;
   }
   keywords.emplace_back(keyword, content);
+}
+
+void PlainSchema::remove(std::string_view keyword) {
+  std::erase_if(keywords, [keyword](const auto& own) { return own.first == keyword; });
+}
+
+std::vector<std::string_view> limiting_keywords() {
+  std::vector<std::string_view> names(kUnsupported.begin(), kUnsupported.end());
+  for (const Keyword& keyword : kKeywords) {
+    if (is_of_schemas(keyword.name)) names.push_back(keyword.name);
+  }
+  return names;
+}
+
+bool is_known_keyword(std::string_view keyword) {
+  return (is_of_schemas(keyword) && find_keyword(keyword) != nullptr) ||
+         is_among(keyword, kUnsupported) || is_among(keyword, kAnnotations);
 }
 
 std::string_view type_of_keyword(std::string_view keyword) {
@@ -159,7 +200,7 @@ void check_size(const Json& schema, Refusal& refusal) {
 }
 
 CheckedSchema check_schema(Schema schema, std::string_view at, Refusal& refusal) {
-  if (schema.merged != nullptr) return {.keywords = {"allOf"}};
+  if (schema.merged != nullptr) return {.keywords = {schema.merged->is_negated ? "not" : "allOf"}};
   const Json& value = *schema.json;
   if (value.is_boolean()) return {.boolean = value.as_boolean()};
   CheckedSchema checked;
@@ -168,15 +209,10 @@ CheckedSchema check_schema(Schema schema, std::string_view at, Refusal& refusal)
     return checked;
   }
   for (const auto& [keyword, content] : value.as_object()) {
-    const bool is_false = content.is_boolean() && !content.as_boolean();
-    if (is_false && (keyword == "uniqueItems" || keyword == "not")) continue;
-    if (keyword == "not" && is_anything(content)) return {.boolean = false};
-    if (find_keyword(keyword) != nullptr) {
+    if (is_of_schemas(keyword) && find_keyword(keyword) != nullptr) {
       checked.keywords.push_back(keyword);
-    } else if (!is_among(keyword, kAnnotations)) {
+    } else if (is_among(keyword, kUnsupported)) {
       refusal.set(at, cat("\"", keyword, "\" is not supported"));
-    } else if (keyword == "$id" && at != "#") {
-      refusal.set(at, "\"$id\" is only supported at the top");
     }
   }
   return checked;
@@ -202,7 +238,7 @@ std::vector<Property> properties_of(const PlainSchema& schema, std::string_view 
   std::vector<Property> properties;
   if (content == nullptr) return properties;
   if (content->merged != nullptr) {
-    const auto& [contents, names] = *content->merged;
+    const auto& [contents, names, is_negated] = *content->merged;
     for (size_t i = 0; i < names.size(); ++i) properties.push_back({names[i], contents[i]});
   } else if (content->json->is_object()) {
     for (const auto& [name, value] : content->json->as_object()) {

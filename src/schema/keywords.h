@@ -31,20 +31,41 @@ struct Merged {
   // in `names`.
   std::vector<Content> contents = {};
   std::vector<std::string_view> names = {};
+  bool is_negated = false;  // values are valid if they are not valid under the only schema
 };
+
+// Keywords of PlainSchema that schemas cannot have. A list must contain an item of each of these
+// schemas; an object must have a property whose name is valid under the first schema and whose
+// value is valid under the second one; and values must not be what the others say.
+constexpr std::string_view kContainsEach = "contains each";
+constexpr std::string_view kSomeProperty = "some property";
+constexpr std::string_view kNotEnum = "not enum";
+constexpr std::string_view kNotPattern = "not pattern";
+constexpr std::string_view kNotMultipleOf = "not multipleOf";
 
 // A schema without references, combinations ("allOf" …) and "const".
 struct PlainSchema {
   std::vector<std::pair<std::string_view, Content>> keywords = {};  // none occurs twice
+  bool is_combined = false;  // from several schemas that name properties
 
   // Returns null if the keyword is absent.
   const Content* find(std::string_view keyword) const;
   bool has(std::string_view keyword) const { return find(keyword) != nullptr; }
   void set(std::string_view keyword, Content content);
+  void remove(std::string_view keyword);
 };
 
 constexpr auto kTypeNames = std::to_array<std::string_view>(
     {"object", "array", "string", "number", "integer", "boolean", "null"});
+
+// Whether the value has the type of this name.
+bool is_of_type(const Json& value, std::string_view type);
+
+// The keywords of JSON Schema, drafts 4 to 2020-12, that can limit values, and "nullable" of OpenAPI.
+std::vector<std::string_view> limiting_keywords();
+
+// Whether it is one of these, or an annotation of JSON Schema or OpenAPI.
+bool is_known_keyword(std::string_view keyword);
 
 // Returns the type of values to which the keyword applies: "object", "array", "string" or "number";
 // empty for "type" and "enum".

@@ -35,8 +35,9 @@ bool are_equal(Content a, Content b) {
   if (a.json != nullptr && b.json != nullptr) return a.json == b.json || *a.json == *b.json;
   if (a.merged == nullptr || b.merged == nullptr) return false;
   return a.merged == b.merged ||
+         (a.merged->is_negated == b.merged->is_negated && a.merged->names == b.merged->names &&
          std::equal(a.merged->contents.begin(), a.merged->contents.end(),
-                    b.merged->contents.begin(), b.merged->contents.end(), are_equal);
+                    b.merged->contents.begin(), b.merged->contents.end(), are_equal));
 }
 
 bool allows_anything(const Content* schema) {
@@ -44,9 +45,22 @@ bool allows_anything(const Content* schema) {
          (schema->json != nullptr && schema->json->is_boolean() && schema->json->as_boolean());
 }
 
-bool speaks_of_names(const PlainSchema& schema) {
-  return schema.has("properties") || schema.has("additionalProperties") ||
-         schema.has("patternProperties");
+bool allows_nothing(const Content& schema) {
+  return schema.json != nullptr && schema.json->is_boolean() && !schema.json->as_boolean();
+}
+
+// Whether "additionalProperties" limits the properties that are not named.
+bool limits_others(const PlainSchema& schema) {
+  const Content* others = schema.find("additionalProperties");
+  return !allows_anything(others) && !(others->json != nullptr && others->json->is_null());
+}
+
+bool names_some(const PlainSchema& schema) {
+  return schema.has("properties") || schema.has("required");
+}
+
+bool is_set(const Content* content) {
+  return content->json != nullptr && content->json->is_boolean() && content->json->as_boolean();
 }
 
 // Whether the list has no items. For keywords that have to be lists.
@@ -65,13 +79,9 @@ class Merger {
       : a_(a), b_(b), at_(at), contents_(contents), refusal_(refusal) {}
 
   std::optional<PlainSchema> run() {
-    // The property names of one schema may match the patterns of the other.
-    const bool has_patterns = a_.has("patternProperties") || b_.has("patternProperties");
-    if (has_patterns && speaks_of_names(a_) && speaks_of_names(b_)) {
-      refusal_.set(at_,
-                   "\"patternProperties\" beside another schema of the object is not supported");
-    }
+    if (a_.has("patternProperties") || b_.has("patternProperties")) check_patterns();
     PlainSchema merged = a_;
+    merged.is_combined = a_.is_combined || b_.is_combined || (names_some(a_) && names_some(b_));
     for (const auto& [keyword, content] : b_.keywords) {
       if (!a_.has(keyword)) {
         merged.set(keyword, content);
@@ -82,7 +92,7 @@ class Merger {
     if (merged.has("properties")) merged.set("properties", merge_properties());
     if (merged.has("prefixItems")) merged.set("prefixItems", merge_items());
     if (refusal_.is_set() || is_empty_list(merged.find("type")) ||
-        is_empty_list(merged.find("enum"))) {
+        is_empty_list(merged.find("enum")) || lacks_required(merged)) {
       return std::nullopt;
     }
     return merged;
@@ -91,20 +101,62 @@ class Merger {
  private:
   using Names = std::vector<std::string_view>;
 
+  // Whether the schema allows only objects, and a required property must be absent.
+  bool lacks_required(const PlainSchema& merged) {
+    const std::vector<Property> required = required_properties(merged, at_, refusal_);
+    return std::any_of(required.begin(), required.end(), [](const Property& property) {
+      return allows_nothing(property.schema);
+    });
+  }
+
+  // "additionalProperties" do not apply to names that match a pattern of the same schema. This
+  // cannot be said any more when the other schema has names or patterns of its own.
+  void check_patterns() {
+    for (const auto& [one, other] : {std::pair(&a_, &b_), std::pair(&b_, &a_)}) {
+      if (!limits_others(*one)) continue;
+      bool has_own = other->has("patternProperties");
+      const std::vector<Property> named = properties_of(*one, "properties", at_, refusal_);
+      for (const Property& property : properties_of(*other, "properties", at_, refusal_)) {
+        const bool is_in_both =
+            std::any_of(named.begin(), named.end(),
+                        [&](const Property& own) { return own.name == property.name; });
+        has_own = has_own || (one->has("patternProperties") && !is_in_both &&
+                              !allows_nothing(property.schema));
+      }
+      if (!has_own) continue;
+      refusal_.set(at_,
+                   "\"patternProperties\" beside another schema of the object is not supported "
+                   "where \"additionalProperties\" limit the others: name all in one schema");
+    }
+  }
+
   Content merge_keyword(std::string_view keyword) {
     if (keyword == "type") return merge_types();
     if (keyword == "enum") return merge_values();
+    if (keyword == kNotEnum || keyword == kSomeProperty) {
+      Merged values{list_of(a_, keyword, at_, refusal_)};
+      const std::vector<Content> more = list_of(b_, keyword, at_, refusal_);
+      values.contents.insert(values.contents.end(), more.begin(), more.end());
+      return contents_.keep(std::move(values));
+    }
+    if (keyword == "uniqueItems") return is_set(a_.find(keyword)) ? *a_.find(keyword) : *b_.find(keyword);
+    if (keyword == "patternProperties") return merge_patterns();
+    if (keyword == kContainsEach) return merge_contains();
+    if (keyword.ends_with("Contains")) return the_same(keyword);
     if (keyword == "required") {
       const Names a = required_of(a_, at_, refusal_);
       return all_names(a, required_of(b_, at_, refusal_));
     }
-    if (keyword == "pattern" || keyword == "format") {
+    const bool has_texts = keyword == "pattern" || keyword == "format" ||
+                           keyword == kNotPattern || keyword == kNotMultipleOf;
+    if (has_texts) {
       const Names a = texts_of(a_, keyword, at_, refusal_);
       return all_names(a, texts_of(b_, keyword, at_, refusal_));
     }
     if (keyword == "multipleOf") return merge_steps();
-    const bool is_count = keyword.ends_with("Items") || keyword.ends_with("Length");
-    if (is_count || type_of_keyword(keyword) == "number") return merge_limits(keyword, is_count);
+    const bool is_count = keyword.starts_with("min") || keyword.starts_with("max");
+    const bool is_number = type_of_keyword(keyword) == "number";
+    if (is_count || is_number) return merge_limits(keyword, is_count && !is_number);
     return both(a_.find(keyword), b_.find(keyword));
   }
 
@@ -174,6 +226,42 @@ class Merger {
     return {a};
   }
 
+  Content merge_patterns() {
+    Merged merged;
+    for (const PlainSchema* schema : {&a_, &b_}) {
+      for (const Property& property : properties_of(*schema, "patternProperties", at_, refusal_)) {
+        const auto found = std::find(merged.names.begin(), merged.names.end(), property.name);
+        if (found == merged.names.end()) {
+          merged.names.push_back(property.name);
+          merged.contents.push_back(property.schema);
+        } else {
+          Content& known = merged.contents[static_cast<size_t>(found - merged.names.begin())];
+          known = both(&known, &property.schema);
+        }
+      }
+    }
+    return contents_.keep(std::move(merged));
+  }
+
+  Content merge_contains() {
+    Merged all{list_of(a_, kContainsEach, at_, refusal_)};
+    for (const Content& wanted : list_of(b_, kContainsEach, at_, refusal_)) {
+      const bool is_known =
+          std::any_of(all.contents.begin(), all.contents.end(),
+                      [&](const Content& known) { return are_equal(known, wanted); });
+      if (!is_known) all.contents.push_back(wanted);
+    }
+    return contents_.keep(std::move(all));
+  }
+
+  // Returns the content of both schemas, which cannot differ.
+  Content the_same(std::string_view keyword) {
+    if (!are_equal(*a_.find(keyword), *b_.find(keyword))) {
+      refusal_.set(at_, cat("two demands of one value are not supported: \"", keyword, "\""));
+    }
+    return *a_.find(keyword);
+  }
+
   // If one schema does not name a property, its "additionalProperties" apply to that property.
   Content merge_properties() {
     const std::vector<Property> of_a = properties_of(a_, "properties", at_, refusal_);
@@ -187,16 +275,38 @@ class Merger {
       merged.names.push_back(name);
       merged.contents.push_back(both(a, b));
     };
+    // Names that must be absent have no place in the order.
+    std::vector<const Property*> absent;
     for (const Property& property : of_a) {
       const auto found = in_b.find(property.name);
       const bool is_in_b = found != in_b.end();
-      add(property.name, &property.schema, is_in_b ? &of_b[found->second].schema : others_b);
-      if (is_in_b) in_b.erase(found);
+      if (allows_nothing(property.schema)) {
+        absent.push_back(&property);
+      } else {
+        add(property.name, &property.schema, is_in_b ? &of_b[found->second].schema : others_b);
+        if (is_in_b) in_b.erase(found);
+      }
     }
     for (const Property& property : of_b) {
-      if (in_b.contains(property.name)) add(property.name, others_a, &property.schema);
+      if (in_b.contains(property.name) && !is_absent(absent, property.name)) {
+        add(property.name, others_a, &property.schema);
+      }
     }
+    for (const Property* property : absent) add(property->name, &property->schema, nullptr);
     return contents_.keep(std::move(merged));
+  }
+
+  // Whether one of the schemas that `a` requires is the opposite of `b`.
+  static bool excludes(const Schema& a, const Schema& b) {
+    if (a.merged == nullptr) return false;
+    if (a.merged->is_negated) return are_equal(a.merged->contents[0], b);
+    return std::any_of(a.merged->contents.begin(), a.merged->contents.end(),
+                       [&](const Schema& part) { return excludes(part, b) || excludes(b, part); });
+  }
+
+  static bool is_absent(const std::vector<const Property*>& absent, std::string_view name) {
+    return std::any_of(absent.begin(), absent.end(),
+                       [name](const Property* one) { return one->name == name; });
   }
 
   Content merge_items() {
@@ -213,9 +323,11 @@ class Merger {
   // Returns a schema that requires both. Null requires nothing.
   Schema both(const Schema* a, const Schema* b) {
     static const Json anything = true;
+    static const Json nothing = false;
     const bool has_b = b != nullptr && !(b->json != nullptr && b->json->is_null());
     if (allows_anything(a)) return has_b ? *b : Schema{&anything};
     if (allows_anything(b) || are_equal(*a, *b)) return *a;
+    if (excludes(*a, *b) || excludes(*b, *a)) return {&nothing};
     return contents_.keep(Merged{.contents = {*a, *b}});
   }
 
@@ -227,6 +339,21 @@ class Merger {
 };
 
 }  // namespace
+
+Content MergedContents::keep(Merged merged) {
+  std::string key(1, merged.is_negated ? '-' : '+');
+  const auto add = [&](const void* part) {
+    key.append(reinterpret_cast<const char*>(&part), sizeof part);
+  };
+  for (const Content& content : merged.contents) {
+    add(content.json);
+    add(content.merged);
+  }
+  for (const std::string_view name : merged.names) key += cat(name.size(), " ", name);
+  const Merged*& known = known_[std::move(key)];
+  if (known == nullptr) known = &merged_.emplace_back(std::move(merged));
+  return {nullptr, known};
+}
 
 std::optional<PlainSchema> merge(const PlainSchema& a, const PlainSchema& b, std::string_view at,
                                  MergedContents& contents, Refusal& refusal) {

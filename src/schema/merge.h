@@ -1,10 +1,11 @@
 // Merges two schemas into one that requires both.
 #pragma once
 
-#include <cstddef>
 #include <list>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "json/json.h"
@@ -12,22 +13,17 @@
 
 namespace kinglet::schema {
 
-// Owns what merging makes.
+// Owns what merging makes. What requires the same is the same object: a schema that contains itself
+// combines with another one in only so many ways.
 class MergedContents {
  public:
-  Content keep(Merged merged) { return {nullptr, &merged_.emplace_back(std::move(merged))}; }
+  Content keep(Merged merged);
   Content keep(Json json) { return {&json_.emplace_back(std::move(json)), nullptr}; }
-
-  // What was made after a size() can be dropped.
-  std::pair<size_t, size_t> size() const { return {merged_.size(), json_.size()}; }
-  void drop_after(std::pair<size_t, size_t> size) {
-    merged_.resize(size.first);
-    json_.resize(size.second);
-  }
 
  private:
   std::list<Merged> merged_;
   std::list<Json> json_;
+  std::unordered_map<std::string, const Merged*> known_;
 };
 
 // Returns nullopt if no value can be valid, and if the combination is refused.

@@ -92,7 +92,8 @@ struct Reading {
   // How the digits so far compare with those of the bounds: -1, 0 or 1.
   int8_t to_least = 0;
   int8_t to_most = 0;
-  uint64_t remainder = 0;  // of the digits so far, divided by the digits of the step
+  uint64_t remainder = 0;  // of the digits so far, divided by the digits of the steps
+  bool has_more_decimals = false;  // than the steps
 
   bool operator==(const Reading&) const = default;
   size_t n_digits() const { return size_t{n_whole} + n_fraction; }
@@ -105,7 +106,7 @@ struct ReadingHash {
     for (const uint64_t part :
          {static_cast<uint64_t>(reading.phase), uint64_t{reading.is_negative},
           uint64_t{reading.is_zero}, uint64_t{reading.n_whole}, uint64_t{reading.n_fraction},
-          static_cast<uint64_t>(reading.to_least + 1),
+          uint64_t{reading.has_more_decimals}, static_cast<uint64_t>(reading.to_least + 1),
           static_cast<uint64_t>(reading.to_most + 1)}) {
       hash = hash * 31 + part;
     }
@@ -122,17 +123,33 @@ class NumberReader {
     NumberReader reader;
     if (range.least) reader.least_ = DecimalBound(*range.least);
     if (range.most) reader.most_ = DecimalBound(*range.most);
+    size_t n_decimals = Decimal(range.step.empty() ? "1" : range.step).fraction.size();
+    for (const std::string_view step : range.not_steps) {
+      n_decimals = std::max(n_decimals, Decimal(step).fraction.size());
+    }
+    reader.n_decimals_ = range.step.empty() && range.not_steps.empty() ? 0 : n_decimals;
+    const auto divisor_of = [&](std::string_view step) {
+      const auto divisor = scaled(Decimal(step), n_decimals);
+      const auto both = !divisor || *divisor == 0
+                            ? std::nullopt
+                            : checked_mul(reader.modulus_ / std::gcd(reader.modulus_, *divisor),
+                                          *divisor);
+      if (both) reader.modulus_ = *both;
+      return both && *both <= kMaxDivisor ? divisor : std::nullopt;
+    };
+    for (const std::string_view step : range.not_steps) {
+      const auto divisor = divisor_of(step);
+      if (!divisor) return number_error(cat("what is no multiple of ", step, " is not supported"));
+      reader.not_divisors_.push_back(*divisor);
+    }
     if (!range.step.empty()) {
-      const Decimal step(range.step);
-      const auto divisor = scaled(step, step.fraction.size());
-      if (!divisor || *divisor > kMaxDivisor) {
-        return number_error(cat("multiples of ", range.step, " are not supported"));
-      }
+      const auto divisor = divisor_of(range.step);
+      if (!divisor) return number_error(cat("multiples of ", range.step, " are not supported"));
       reader.divisor_ = *divisor;
-      reader.n_decimals_ = step.fraction.size();
+      reader.has_step_ = true;
     }
     reader.max_fraction_ = range.is_whole        ? 0
-                           : !range.step.empty() ? reader.n_decimals_
+                           : !range.step.empty() ? Decimal(range.step).fraction.size()
                                                  : reader.usual_fraction();
     return reader;
   }
@@ -143,15 +160,25 @@ class NumberReader {
       return false;
     }
     if (state.is_negative && state.is_zero) return false;
-    uint64_t remainder = state.remainder;
-    for (size_t n = state.n_fraction; n < n_decimals_ && remainder != 0; ++n) {
-      remainder = remainder * 10 % divisor_;
+    if (has_step_ && !is_multiple(state, divisor_)) return false;
+    for (const uint64_t divisor : not_divisors_) {
+      if (is_multiple(state, divisor)) return false;
     }
-    if (remainder != 0) return false;
     const int above = least_ ? compare(state, state.to_least, least_->decimal) : 1;
     const int below = most_ ? -compare(state, state.to_most, most_->decimal) : 1;
     return (above > 0 || (above == 0 && !(least_ && least_->is_open))) &&
            (below > 0 || (below == 0 && !(most_ && most_->is_open)));
+  }
+
+  // Whether the digits so far are a multiple of this divisor of the modulus. With more decimals than
+  // the steps have, they are none.
+  bool is_multiple(const Reading& state, uint64_t divisor) const {
+    if (state.has_more_decimals) return false;
+    uint64_t remainder = state.remainder;
+    for (size_t n = state.n_fraction; n < n_decimals_ && remainder != 0; ++n) {
+      remainder = remainder * 10 % modulus_;
+    }
+    return remainder % divisor == 0;
   }
 
   // Calls take(symbol, state) for each symbol that may follow, with the state behind it.
@@ -205,7 +232,11 @@ class NumberReader {
     ++(is_fraction ? next.n_fraction : next.n_whole);
     next.to_least = compare_digit(state.to_least, least_);
     next.to_most = compare_digit(state.to_most, most_);
-    next.remainder = (state.remainder * 10 + digit) % divisor_;
+    if (is_fraction && state.n_fraction >= n_decimals_) {
+      next.has_more_decimals = state.has_more_decimals || (digit != 0 && !not_divisors_.empty());
+    } else {
+      next.remainder = (state.remainder * 10 + digit) % modulus_;
+    }
     return next;
   }
 
@@ -232,7 +263,10 @@ class NumberReader {
   std::optional<DecimalBound> least_;
   std::optional<DecimalBound> most_;
   uint64_t divisor_ = 1;
-  size_t n_decimals_ = 0;  // of the step
+  bool has_step_ = false;
+  std::vector<uint64_t> not_divisors_;
+  uint64_t modulus_ = 1;   // a multiple of all divisors
+  size_t n_decimals_ = 0;  // of the steps
   size_t max_fraction_ = 0;
 };
 
@@ -277,16 +311,21 @@ Result<bool> contains(const NumberRange& range, std::string_view number) {
     return bound->is_open ? sign * value <= sign * end : sign * value < sign * end;
   };
   if (is_beyond(range.least, 1) || is_beyond(range.most, -1)) return false;
-  if (range.step.empty()) return true;
   const Decimal decimal(number);
-  const Decimal step(range.step);
-  const size_t n_decimals = std::max(decimal.fraction.size(), step.fraction.size());
-  const auto dividend = scaled(decimal, n_decimals);
-  const auto divisor = scaled(step, n_decimals);
-  if (!dividend || !divisor) {
-    return number_error(cat("multiples of ", range.step, " are not supported"));
+  const auto is_multiple = [&](std::string_view text) -> Result<bool> {
+    const Decimal step(text);
+    const size_t n_decimals = std::max(decimal.fraction.size(), step.fraction.size());
+    const auto dividend = scaled(decimal, n_decimals);
+    const auto divisor = scaled(step, n_decimals);
+    if (dividend && divisor && *divisor > 0) return *dividend % *divisor == 0;
+    return number_error(cat("multiples of ", text, " are not supported"));
+  };
+  for (const std::string_view step : range.not_steps) {
+    KINGLET_ASSIGN(const bool is, is_multiple(step));
+    if (is) return false;
   }
-  return *dividend % *divisor == 0;
+  if (range.step.empty()) return true;
+  return is_multiple(range.step);
 }
 
 std::optional<std::string> common_multiple(std::string_view a, std::string_view b) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "schema/rules.h"
@@ -25,6 +26,7 @@ struct NumberRange {
   std::optional<Bound> least = {};
   std::optional<Bound> most = {};
   std::string_view step = {};  // of which the numbers are multiples: above 0; empty: there is none
+  std::vector<std::string_view> not_steps = {};  // of which they are not multiples
   bool is_whole = false;
 };
 

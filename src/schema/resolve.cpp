@@ -22,7 +22,9 @@ using Variants = std::vector<PlainSchema>;
 // Whether the keyword is not left in a PlainSchema.
 bool is_resolved(std::string_view keyword) {
   constexpr auto kResolved =
-      std::to_array<std::string_view>({"$ref", "const", "allOf", "anyOf", "oneOf"});
+      std::to_array<std::string_view>({"$ref", "const", "allOf", "anyOf", "oneOf", "not", "if", "then",
+                                       "else", "nullable", "dependencies", "dependentRequired",
+                                       "dependentSchemas"});
   return is_among(keyword, kResolved);
 }
 
@@ -60,16 +62,33 @@ const Json* find_below(const Json& root, std::string_view pointer) {
   return found;
 }
 
-bool is_pointer(std::string_view reference) {
-  return reference == "#" || reference.starts_with("#/");
-}
-
 }  // namespace
 
 const Json* find_reference(const Json& root, const Json& reference) {
-  if (!reference.is_string() || !is_pointer(reference.as_string())) return nullptr;
-  return find_below(root, std::string_view(reference.as_string()).substr(1));
+  if (!reference.is_string()) return nullptr;
+  const std::string_view text = reference.as_string();
+  return text == "#" || text.starts_with("#/") ? find_below(root, text.substr(1)) : nullptr;
 }
+
+const Json* find_reference(const Json& root, const SchemaSurvey& names, const Json& reference) {
+  if (const Json* found = find_reference(root, reference)) return found;
+  if (!reference.is_string()) return nullptr;
+  const std::string& text = reference.as_string();
+  const std::string address = address_of(id_of(root), text);
+  const auto find = [&](const std::string& one) {
+    const auto found = names.by_address.find(one);
+    return found == names.by_address.end() ? nullptr : found->second;
+  };
+  if (const Json* found = find(address)) return found;
+  const size_t mark = std::min(address.find('#'), address.size());
+  const Json* document = find(address.substr(0, mark));
+  const std::string_view pointer = std::string_view(address).substr(std::min(mark + 1, address.size()));
+  const bool is_pointer = pointer.empty() || pointer.starts_with('/');
+  return document != nullptr && is_pointer ? find_below(*document, pointer) : nullptr;
+}
+
+SchemaResolver::SchemaResolver(const Json& root, Refusal& refusal)
+    : root_(root), names_(survey(root)), refusal_(refusal) {}
 
 void refuse_depth(std::string_view at, Refusal& refusal) {
   refusal.set(at, cat("schemas are nested more than ", kMaxSchemaDepth, " deep"));
@@ -77,15 +96,13 @@ void refuse_depth(std::string_view at, Refusal& refusal) {
 
 Schema SchemaResolver::resolve(const Json& reference, std::string_view at) {
   static const Json none = false;
-  const std::string pointer = reference.is_string() ? reference.as_string() : "";
-  if (!is_pointer(pointer)) {
-    refusal_.set(at, cat("the reference ", print(reference),
-                         " is not supported, only \"#\" and \"#/…\" are"));
-    return {&none};
-  }
-  const Json* found = find_reference(root_, reference);
+  const std::string pointer = reference.is_string() ? reference.as_string() : print(reference);
+  const Json* found = find_reference(root_, names_, reference);
   if (found == nullptr) {
-    refusal_.set(at, cat("there is nothing at the reference \"", pointer, "\""));
+    refusal_.set(at, pointer.starts_with('#')
+                         ? cat("there is nothing at the reference \"", pointer, "\"")
+                         : cat("the reference \"", pointer,
+                               "\" is not supported: only parts of this schema are"));
     return {&none};
   }
   check_schema({found}, pointer, refusal_);
@@ -101,34 +118,96 @@ Variants SchemaResolver::variants(Schema schema, std::string_view at) {
   return found;
 }
 
+SchemaResolver::Keywords SchemaResolver::keywords_of(Schema schema, const CheckedSchema& checked,
+                                                     std::string_view at) {
+  Keywords keywords;
+  for (const std::string_view keyword : checked.keywords) {
+    PlainSchema& holder = is_resolved(keyword) ? keywords.others : keywords.own;
+    if (schema.json != nullptr) {
+      holder.set(keyword, {schema.json->find(keyword)});
+    } else {
+      holder.set(keyword, schema.merged->is_negated ? schema.merged->contents[0] : schema);
+    }
+  }
+  if (schema.json != nullptr) add_older(keywords.own, *schema.json);
+  if (const Content* value = keywords.others.find("const")) restrict(keywords.own, *value->json);
+  const Content* nullable = keywords.others.find("nullable");
+  const std::vector<std::string_view> types = types_of(keywords.own, at, refusal_);
+  if (nullable != nullptr && *nullable->json == Json(true) && !types.empty()) {
+    std::vector<std::string_view> more = types;
+    more.push_back("null");
+    keywords.own.set("type", contents_.keep(Merged{.names = std::move(more)}));
+  }
+  return keywords;
+}
+
+// Says what older drafts say in the words of the last one, and "contains" as a list.
+void SchemaResolver::add_older(PlainSchema& own, const Json& schema) {
+  const Json* items = schema.find("items");
+  const Json* more = schema.find("additionalItems");
+  own.remove("additionalItems");
+  if (items != nullptr && items->is_array()) {
+    own.remove("items");
+    own.set("prefixItems", {items});
+    if (more != nullptr) own.set("items", {more});
+  }
+  for (const bool is_least : {true, false}) {
+    const std::string_view closed = is_least ? "minimum" : "maximum";
+    const std::string_view open = is_least ? "exclusiveMinimum" : "exclusiveMaximum";
+    const Json* is_open = schema.find(open);
+    if (is_open == nullptr || !is_open->is_boolean()) continue;
+    own.remove(open);
+    const Json* limit = schema.find(closed);
+    if (!is_open->as_boolean() || limit == nullptr) continue;
+    own.remove(closed);
+    own.set(open, {limit});
+  }
+  if (const Json* wanted = schema.find("contains")) {
+    own.remove("contains");
+    own.set(kContainsEach, contents_.keep(Merged{.contents = {{wanted}}}));
+  } else {
+    own.remove("minContains");
+    own.remove("maxContains");
+  }
+}
+
 Variants SchemaResolver::find_variants(Schema schema, std::string_view at) {
   const CheckedSchema checked = check_schema(schema, at, refusal_);
   if (checked.boolean) return *checked.boolean ? Variants(1) : Variants();
-  PlainSchema own;
-  PlainSchema others;
-  for (const std::string_view keyword : checked.keywords) {
-    PlainSchema& holder = is_resolved(keyword) ? others : own;
-    holder.set(keyword, schema.merged != nullptr ? schema : Content{schema.json->find(keyword)});
-  }
-  if (const Content* value = others.find("const")) restrict(own, *value->json);
+  auto [own, others] = keywords_of(schema, checked, at);
   Variants found = {std::move(own)};
-  if (others.has("$ref")) demand(of_reference(others, at), at, found);
+  if (others.has("$ref")) demand(of_reference(others, false, at), at, found);
   for (const std::string_view keyword : {"allOf", "anyOf", "oneOf"}) {
     if (!others.has(keyword)) continue;
+    const std::vector<Schema> schemas = list_of(others, keyword, at, refusal_);
     std::vector<Variants> branches;
     Variants choices;  // of all branches
-    for (const Schema& branch : list_of(others, keyword, at, refusal_)) {
+    for (const Schema& branch : schemas) {
       branches.push_back(variants(branch, below(at, keyword, branches.size())));
       choices.insert(choices.end(), branches.back().begin(), branches.back().end());
     }
-    if (keyword == "oneOf" && checked_.insert(schema.json).second) check_apart(branches, at);
+    if (keyword == "oneOf") choices = exactly_one(schemas, branches, at);
     if (keyword != "allOf") branches = {std::move(choices)};
     for (const Variants& branch : branches) demand(branch, at, found);
+  }
+  if (const Content* inner = others.find("not")) demand(negated(*inner, below(at, "not")), at, found);
+  if (others.has("if")) demand(conditional(others, false, at), at, found);
+  for (const auto& [name, needed] : dependencies_of(others, at)) {
+    static const Json none = false;
+    PlainSchema without;
+    without.set("properties", contents_.keep(Merged{.contents = {{&none}}, .names = {name}}));
+    Variants choices = variants(needed, at);
+    PlainSchema with;
+    with.set("required", contents_.keep(Merged{.names = {name}}));
+    demand({with}, at, choices);
+    choices.push_back(std::move(without));
+    demand(choices, at, found);
   }
   return found;
 }
 
-Variants SchemaResolver::of_reference(const PlainSchema& schema, std::string_view at) {
+Variants SchemaResolver::of_reference(const PlainSchema& schema, bool is_negated,
+                                      std::string_view at) {
   const std::vector<std::string_view> texts = texts_of(schema, "$ref", at, refusal_);
   if (texts.empty()) return {};
   if (std::find(open_.begin(), open_.end(), texts[0]) != open_.end()) {
@@ -137,9 +216,47 @@ Variants SchemaResolver::of_reference(const PlainSchema& schema, std::string_vie
   }
   const Schema target = resolve(*schema.find("$ref")->json, at);
   open_.push_back(texts[0]);
-  Variants found = variants(target, texts[0]);
+  Variants found = is_negated ? negated(target, texts[0]) : variants(target, texts[0]);
   open_.pop_back();
   return found;
+}
+
+// Returns what "if", "then" and "else" allow, or what they forbid.
+Variants SchemaResolver::conditional(const PlainSchema& schema, bool is_negated,
+                                     std::string_view at) {
+  const auto branch = [&](std::string_view keyword) {
+    const Content* content = schema.find(keyword);
+    if (content == nullptr) return is_negated ? Variants() : Variants(1);
+    const std::string place = below(at, keyword);
+    return is_negated ? negated(*content, place) : variants(*content, place);
+  };
+  Variants found = variants(*schema.find("if"), below(at, "if"));
+  demand(branch("then"), at, found);
+  const Variants otherwise = branch("else");
+  if (otherwise.empty()) return found;
+  Variants rest = negated(*schema.find("if"), below(at, "if"));
+  demand(otherwise, at, rest);
+  found.insert(found.end(), rest.begin(), rest.end());
+  return found;
+}
+
+// Returns what the presence of a property demands.
+std::vector<Property> SchemaResolver::dependencies_of(const PlainSchema& schema,
+                                                      std::string_view at) {
+  std::vector<Property> found;
+  for (const std::string_view keyword : {"dependencies", "dependentRequired", "dependentSchemas"}) {
+    for (const auto& [name, needed] : properties_of(schema, keyword, at, refusal_)) {
+      const bool are_names = needed.json->is_array() || needed.json->is_string();
+      found.push_back({name, are_names ? needs_all(needed) : needed});
+    }
+  }
+  return found;
+}
+
+// Returns a schema of objects that have all of the named properties.
+Schema SchemaResolver::needs_all(const Schema& names) {
+  Json required = names.json->is_array() ? *names.json : Json::array({*names.json});
+  return contents_.keep(Json{{"required", std::move(required)}});
 }
 
 // Keeps only the value of "const".
@@ -178,16 +295,34 @@ std::optional<PlainSchema> SchemaResolver::merge_counted(const PlainSchema& a, c
   return merge(a, b, at, contents_, refusal_);
 }
 
-// Refuses branches of "oneOf" that may overlap: a value that is valid under two of them is invalid.
-void SchemaResolver::check_apart(const std::vector<Variants>& branches, std::string_view at) {
-  for (size_t i = 0; i < branches.size(); ++i) {
+// Returns what only one of the schemas allows.
+Variants SchemaResolver::exactly_one(const std::vector<Schema>& schemas,
+                                     const std::vector<Variants>& branches, std::string_view at) {
+  const size_t n = branches.size();
+  std::vector<std::vector<size_t>> overlaps(n);
+  for (size_t i = 0; i < n; ++i) {
     for (size_t j = 0; j < i && !refusal_.is_set(); ++j) {
       if (are_apart(branches[i], branches[j], at)) continue;
-      refusal_.set(at, cat("alternatives ", j, " and ", i,
+      overlaps[i].push_back(j);
+      overlaps[j].push_back(i);
+    }
+  }
+  Variants found;
+  for (size_t i = 0; i < n && !refusal_.is_set(); ++i) {
+    Variants only = branches[i];
+    for (const size_t j : overlaps[i]) {
+      const bool was_exact = std::exchange(is_exact_, true);
+      demand(negated(schemas[j], below(at, "oneOf", j)), at, only);
+      const bool is_unknown = !is_exact_ && only.empty();
+      is_exact_ = is_exact_ && was_exact;
+      if (!is_unknown) continue;
+      refusal_.set(at, cat("alternatives ", std::min(i, j), " and ", std::max(i, j),
                            " of \"oneOf\" may both be true of a value: tell them apart by a type "
                            "or by a required property with a \"const\", or use \"anyOf\""));
     }
+    found.insert(found.end(), only.begin(), only.end());
   }
+  return found;
 }
 
 bool SchemaResolver::are_apart(const Variants& a, const Variants& b, std::string_view at) {
@@ -201,9 +336,9 @@ bool SchemaResolver::are_apart(const Variants& a, const Variants& b, std::string
 
 // Returns true if no value is valid under both; false also if that is not known.
 bool SchemaResolver::are_apart(const PlainSchema& a, const PlainSchema& b, std::string_view at) {
-  const auto size_before = contents_.size();
   const std::optional<PlainSchema> merged = merge_counted(a, b, at);
   if (!merged) return true;
+  const bool was_exact = std::exchange(is_exact_, true);
   // Look for a required property for which no value is valid under both schemas.
   auto open = std::exchange(open_, {});
   bool are = false;
@@ -211,7 +346,8 @@ bool SchemaResolver::are_apart(const PlainSchema& a, const PlainSchema& b, std::
     are = are || variants(schema, below(at, "properties", name)).empty();
   }
   open_ = std::move(open);
-  contents_.drop_after(size_before);
+  are = are && is_exact_;  // what was left out could be valid
+  is_exact_ = is_exact_ && was_exact;
   return are;
 }
 

@@ -19,6 +19,8 @@ struct CommonRule {
 
 constexpr auto kCommonRules = std::to_array<CommonRule>({{"string", R"("\"" char* "\"")"},
                                                          {"char", kAnyJsonCharacter},
+                                                         {"rest", R"(char* "\"")"},
+                                                         {"other", kOtherJsonCharacter},
                                                          {"number", kAnyNumber},
                                                          {"integer", kAnyInteger}});
 
@@ -76,12 +78,17 @@ std::string GrammarRules::add(std::string_view at, const std::string& body) {
   return rule.name;
 }
 
+void GrammarRules::drop(const std::string& name) {
+  by_name_.erase(name);
+  std::erase_if(rules_, [&](const Rule& rule) { return rule.name == name; });
+}
+
 std::string GrammarRules::common(std::string_view name) {
   if (!has(name)) {
     const auto* rule = std::find_if(kCommonRules.begin(), kCommonRules.end(),
                                     [name](const CommonRule& one) { return one.name == name; });
     define(name, std::string(rule->body));
-    if (name == "string") common("char");
+    if (name == "string" || name == "rest") common("char");
   }
   return std::string(name);
 }

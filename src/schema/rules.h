@@ -22,8 +22,12 @@ class GrammarRules {
   // Reserves and returns a name. The caller must define it.
   std::string new_name(std::string_view at) { return make(at).name; }
 
-  // Returns a name that does not depend on a place: "string", "char", "number" or "integer". The
-  // rule, and the rules that it needs, are made if there are none.
+  // Takes back a name of new_name() to which nothing refers.
+  void drop(const std::string& name);
+
+  // Returns a name that does not depend on a place: "string", "char", "number", "integer", "rest"
+  // (of a JSON string) or "other" (kOtherJsonCharacter). The rule, and the rules that it needs, are
+  // made if there are none.
   std::string common(std::string_view name);
 
   // Returns the grammar whose texts match the expression `root`.

@@ -15,6 +15,11 @@ constexpr std::string_view kAnyJsonCharacter =
     R"([^"\\\x00-\x1f] | "\\" (["\\/bfnrt] | "u" ([0-9a-cA-CefEF] [0-9a-fA-F]{3} | )"
     R"([dD] [0-7] [0-9a-fA-F]{2})))";
 
+// GBNF for the characters of a JSON string that are not printable ASCII, and for the quotation mark
+// and the backslash: in one spelling each.
+constexpr std::string_view kOtherJsonCharacter =
+    R"([\u007f-\ud7ff\ue000-\U0010ffff] | "\\" (["\\bfnrt] | "u00" ("0" [0-7be] | "1" [0-9a-f])))";
+
 // How the characters of a string are spelled.
 struct Characters {
   // The mark on both sides of the string. Then JSON's escapes are used. '\0': there are no escapes,

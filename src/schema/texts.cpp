@@ -218,6 +218,18 @@ Result<const Language*> pattern_to_language(const Pattern& pattern, Languages& l
   return found;
 }
 
+size_t count_states(const Language* language, size_t most, Languages& languages) {
+  const std::vector<CharacterSet> alphabet = alphabet_of(language);
+  Languages::Parts states = {language};
+  for (size_t i = 0; i < states.size() && states.size() < most; ++i) {
+    for (const CharacterSet& symbol : alphabet) {
+      const Language* next = languages.derivative(states[i], symbol[0].first);
+      if (std::find(states.begin(), states.end(), next) == states.end()) states.push_back(next);
+    }
+  }
+  return std::min(states.size(), most);
+}
+
 Result<std::string> language_to_gbnf(const Language* language, Languages& languages,
                                      Characters characters, std::string_view at,
                                      GrammarRules& rules) {

@@ -3,6 +3,7 @@
 // supported.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,9 @@ Result<const Language*> pattern_to_language(const Pattern& pattern, Languages& l
 Result<std::string> language_to_gbnf(const Language* language, Languages& languages,
                                      Characters characters, std::string_view at,
                                      GrammarRules& rules);
+
+// Returns how many states the automaton of a language has, or `most` if these are more.
+size_t count_states(const Language* language, size_t most, Languages& languages);
 
 // The error of languages that are exhausted, and of automata that are too large.
 Error too_large_automaton();

@@ -411,6 +411,9 @@ ApiStatus HttpServer::send(const Json& answer, Exchange& exchange) {
 
 ApiStatus HttpServer::send(TextAnswer answer, Exchange& exchange) {
   const bool is_stream = answer.is_stream();
+  for (const std::string& warning : answer.warnings()) {
+    if (options_.log != nullptr) std::fprintf(options_.log, "warning: %s\n", warning.c_str());
+  }
   const auto answering =
       std::make_shared<Answering>(scheduler_, std::move(answer), exchange.patience);
   std::vector<Json> chunks;

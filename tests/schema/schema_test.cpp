@@ -243,9 +243,9 @@ TEST(Schema, DescribesObjects) {
   check({
       {"object",
        R"({"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name","age"]})",
-       {R"({"name":"a","age":1})"},
+       {R"({"name":"a","age":1})", R"({"name":"a","age":1,"x":2})"},
        {R"({ "name": "a", "age": 1 })", R"({"name":"a"})", R"({"age":1,"name":"a"})",
-        R"({"name":"a","age":1,"x":2})", "{}"}},
+        R"({"name":"a","age":1,"age":2})", "{}"}},
       {"object with optional properties",
        R"({"properties":{"a":{"type":"null"},"b":{"type":"null"},"c":{"type":"null"}},"required":["b"]})",
        {R"({"b":null})", R"({"a":null,"b":null})", R"({"b":null,"c":null})"},
@@ -253,7 +253,7 @@ TEST(Schema, DescribesObjects) {
       {"object with only optional properties",
        R"({"properties":{"a":{"type":"null"},"b":{"type":"null"},"c":{"type":"null"}}})",
        {"{}", R"({"a":null})", R"({"b":null})", R"({"a":null,"c":null})", R"({"b":null,"c":null})"},
-       {R"({"c":null,"a":null})", R"({"a":null"b":null})", R"({"d":null})"}},
+       {R"({"c":null,"a":null})", R"({"a":null"b":null})", R"({"d":null,"a":null})"}},
       {"object with other properties",
        R"({"properties":{"ab":{"type":"integer"},"a":{"type":"integer"},"q\"\n":{"type":"integer"}},"required":["a"],"additionalProperties":{"type":"string"}})",
        {R"({"a":1})", R"({"ab":1,"a":1,"abc":"x","":"y","b":"z"})", R"({"a":1,"q\"":"x","\n":""})"},
@@ -460,7 +460,7 @@ TEST(Schema, DoesNotIndentFromSomeDepthOn) {
 
 TEST(Schema, NamesRulesAfterTheirPlaces) {
   EXPECT_EQ(grammar_for(R"({"properties":{"a b":{"type":"integer","minimum":10,"maximum":29}},
-                            "required":["a b"]})"),
+                            "required":["a b"],"additionalProperties":false})"),
             "root ::= schema\n"
             "a-b ::= ([1-2] [0-9])\n"
             "a-b-2 ::= (\"\\\"a b\\\"\" \":\" a-b)\n"

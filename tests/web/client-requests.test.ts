@@ -25,9 +25,6 @@ const refused: Record<string, number> = {
   'openai2-picture-in-responses': 400,
 };
 
-/** Requests whose schemas the engine refuses so far. */
-const unsupported = ['openai2-parse-bytes', 'openai2-parse-set'];
-
 interface Demands {
   response_format?: { type: string; json_schema?: { schema: unknown } };
   text?: { format?: { schema?: unknown } };
@@ -151,7 +148,6 @@ if (missing.length > 0) {
       }
     };
 
-    test.each(names.filter((name) => !unsupported.includes(name)))('%s', answers);
-    test.fails.each(unsupported)('%s', answers);
+    test.each(names)('%s', answers);
   });
 }

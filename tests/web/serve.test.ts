@@ -432,11 +432,11 @@ describe('refusals', () => {
     });
     const format = {
       type: 'json_schema',
-      json_schema: { schema: { if: {} } },
+      json_schema: { schema: { unevaluatedItems: {} } },
     };
     expect(
       await refused({ messages, response_format: format }, '/v1/chat/completions'),
-    ).toMatchObject({ message: 'the JSON schema, at #: "if" is not supported' });
+    ).toMatchObject({ message: 'the JSON schema, at #: "unevaluatedItems" is not supported' });
     expect(await refused(once, '/v1/nothing')).toMatchObject({ status: 404, code: 'unknown_url' });
   });
 
