@@ -41,6 +41,8 @@ Result<AnswerPlan> plan(const val& request, const AnswerFormat& format,
 
 }  // namespace
 
+val EngineAnswer::warnings() const { return to_js(plan_.warnings); }
+
 AnswerDelta EngineAnswer::push(std::string text, bool is_last) {
   if (!answer_) return {.text = std::move(text), .thought = {}, .calls = {}};
   AnswerDelta delta = answer_->push(text);
@@ -78,6 +80,7 @@ val new_answer(const val& request, const AnswerFormat& format, const Tokenizer& 
 EMSCRIPTEN_BINDINGS(kinglet_answer) {
   emscripten::class_<EngineAnswer>("EngineAnswer")
       .smart_ptr<std::shared_ptr<EngineAnswer>>("EngineAnswer")
+      .function("warnings", &EngineAnswer::warnings)
       .function("read", &EngineAnswer::read);
 }
 

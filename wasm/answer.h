@@ -24,6 +24,9 @@ class EngineAnswer {
 
   const AnswerPlan& plan() const { return plan_; }
 
+  // See AnswerPlan.
+  val warnings() const;
+
   // Returns what the text adds. `is_last`: the answer ends with it.
   AnswerDelta push(std::string text, bool is_last);
 

@@ -93,9 +93,7 @@ double n_kept(const val& prompt, double n_ctx) {
 // --------------------------------------------------------------------------------
 
 val EngineRequest::pictures() const {
-  val urls = val::array();
-  for (const std::string& url : pictures_) urls.call<void>("push", url);
-  return urls;
+  return to_js(pictures_);
 }
 
 std::string EngineRequest::answer() const {

@@ -326,6 +326,8 @@ export interface EngineDelta {
 
 /** A planned answer, for one generation. */
 export interface EngineAnswer extends EngineHandle {
+  /** What is probably a mistake in the schema, in words. */
+  warnings(): string[];
   /** Returns what the text adds. A session that writes the answer does this itself. */
   read(text: string, isLast: boolean): EngineDelta;
 }

@@ -96,6 +96,12 @@ T from_number(double value) {
   return out;
 }
 
+[[gnu::noinline]] inline val to_js(const std::vector<std::string>& texts) {
+  val list = val::array();
+  for (const std::string& text : texts) list.call<void>("push", text);
+  return list;
+}
+
 // Copies the array: a view would become invalid when memory grows.
 template <class T>
 val to_js_array(const char* type, std::span<const T> numbers) {

@@ -14,7 +14,7 @@ namespace {
 // The most states of a list whose items are counted by kind, each of which is a rule.
 constexpr uint64_t kMostStates = 4000;
 // The most different items that "uniqueItems" lets come in any order.
-constexpr size_t kMostShuffled = 8;
+constexpr size_t kMostShuffledItems = 8;
 // The most different items that "uniqueItems" tells apart.
 constexpr size_t kMostDifferent = 500;
 
@@ -44,7 +44,8 @@ class Different {
 
   // Returns what may follow when the items from `next` on are left, and `n` have been written.
   std::string in_order(size_t next, uint64_t n) {
-    const uint64_t counted = most_ == items_.size() ? std::min(n, std::max<uint64_t>(least_, 1)) : n;
+    const uint64_t counted =
+        most_ == items_.size() ? std::min(n, std::max<uint64_t>(least_, 1)) : n;
     std::string& known = in_order_[{next, counted}];
     if (!known.empty()) return known;
     std::vector<std::string> branches;
@@ -156,7 +157,7 @@ std::string SchemaCompiler::unique_list(const std::vector<Json>& values, const L
   level_ = outer_level;
   Different writer(items, parts.least, parts.most, comma(), at, rules_);
   std::string inside;
-  if (items.size() <= kMostShuffled) {
+  if (items.size() <= kMostShuffledItems) {
     inside = writer.shuffled(0);
   } else {
     const uint64_t n_counted = parts.most < items.size() ? parts.most : parts.least + 1;
@@ -269,8 +270,7 @@ std::string SchemaCompiler::counted_list(const PlainSchema& schema, const ListPa
       std::string rest = alternatives(branches);
       if (rest.empty()) continue;
       if (!loops.empty()) {
-        rest = sequence(
-            {repeat(sequence({comma(), alternatives(loops)}), 0, kUnlimited), rest});
+        rest = sequence({repeat(sequence({comma(), alternatives(loops)}), 0, kUnlimited), rest});
       }
       rests[{n, hits}] = n == 0 || rest == kEmptyText ? rest : rules_.add(at, rest);
     }

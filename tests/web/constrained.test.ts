@@ -42,8 +42,19 @@ test('a wrong option is refused, in words', async () => {
       message: expect.stringContaining(message) as string,
     });
   await refused({ grammar: 7 }, 'the grammar must be a string, not number');
-  await refused({ jsonSchema: { $dynamicRef: '#' } }, 'the JSON schema, at #: "$dynamicRef" is not supported');
+  await refused(
+    { jsonSchema: { $dynamicRef: '#' } },
+    'the JSON schema, at #: "$dynamicRef" is not supported',
+  );
   await refused({ jsonSchema: {}, grammar: '' }, 'cannot match a grammar and a jsonSchema');
+});
+
+test('a misspelt keyword is told, and limits nothing', async () => {
+  const ask = { maxTokens: 12, temperature: 0 };
+  const { text, warnings } = await answer({ ...ask, jsonSchema: { enum: ['yes'], maxlength: 2 } });
+  expect(text).toBe('"yes"');
+  expect(warnings).toEqual([expect.stringMatching(/"maxlength".*"maxLength"/)]);
+  expect(await answer({ ...ask, jsonSchema: { enum: ['yes'] } })).not.toHaveProperty('warnings');
 });
 
 test.each([

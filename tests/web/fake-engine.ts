@@ -101,7 +101,11 @@ export class FakeEngine implements EngineModule {
   }
 
   #answer(): EngineAnswer {
-    return { ...this.#handle(), read: (text) => ({ text, reasoning: '', toolCalls: [] }) };
+    return {
+      ...this.#handle(),
+      warnings: () => [],
+      read: (text) => ({ text, reasoning: '', toolCalls: [] }),
+    };
   }
 
   newLoader(fileBytes: number, kernels: string): EngineResult<EngineLoader> {

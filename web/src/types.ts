@@ -613,6 +613,11 @@ export interface GenerationResult {
   dropped?: number;
   /** With `onFull: 'shift'`: how many tokens the full context dropped. */
   droppedTokens?: number;
+  /**
+   * What is probably a mistake in the `jsonSchema`, in words: keywords that seem to be misspelt. Absent
+   * if there is nothing.
+   */
+  warnings?: string[];
   seed: number;
   usage: {
     promptTokens: number;

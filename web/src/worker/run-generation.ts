@@ -81,6 +81,8 @@ async function generate(run: LaidOutRun): Promise<GenerationResult> {
   const result = emptyResult(options.seed);
   if (!run.isWanted()) return result;
   const { usage, timings } = result;
+  const warnings = answer.warnings();
+  if (warnings.length > 0) result.warnings = warnings;
   const pace = new BatchPace(session.nBatch());
   const { replacesContext } = prompt;
   const { tokens, images, nDropped, nKept } = read;
