@@ -379,8 +379,9 @@ TEST(SchemaCalls, SayWhatCannotBeWritten) {
   for (const char* family : {"hermes", "qwen3.5"}) {
     EXPECT_EQ(calls_of(family, {{"name", "f"}, {"parameters", {{"type", "string"}}}}),
               "the tool \"f\": its parameters allow no object");
-    EXPECT_EQ(calls_of(family, with_properties(R"({"x":{"not":{"type":"null"}}})")),
-              "the tool \"f\": the JSON schema, at #/properties/x: \"not\" is not supported");
+    EXPECT_EQ(calls_of(family, with_properties(R"({"x":{"unevaluatedItems":{}}})")),
+              "the tool \"f\": the JSON schema, at #/properties/x: \"unevaluatedItems\" is not "
+              "supported");
   }
 }
 
