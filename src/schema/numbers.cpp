@@ -22,7 +22,7 @@ constexpr size_t kMaxDigits = 15;
 constexpr size_t kUsualFractionDigits = 6;
 constexpr uint64_t kMaxDivisor = 100'000'000'000'000;  // the digits of a step
 // The most states of an automaton while it is made, and of the finished one.
-constexpr size_t kMaxNumberStates = 50'000;
+constexpr size_t kMaxNumberStates = 15'000;
 constexpr size_t kMaxRules = 3000;
 
 constexpr std::string_view kNumberSymbols = "-.0123456789";

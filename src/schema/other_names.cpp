@@ -43,7 +43,8 @@ class Tree {
       taken.push_back({c, c});
       names = names.subspan(same);
     }
-    branches.push_back(sequence({others(taken), rules_.common("rest")}));
+    // Many names have this part: as a rule, it is in the grammar once.
+    branches.push_back(rules_.add("other", sequence({others(taken), rules_.common("rest")})));
     return alternatives(branches);
   }
 
