@@ -44,7 +44,8 @@ class Different {
 
   // Returns what may follow when the items from `next` on are left, and `n` have been written.
   std::string in_order(size_t next, uint64_t n) {
-    const uint64_t counted = most_ == items_.size() ? std::min(n, std::max<uint64_t>(least_, 1)) : n;
+    const uint64_t counted =
+        most_ == items_.size() ? std::min(n, std::max<uint64_t>(least_, 1)) : n;
     std::string& known = in_order_[{next, counted}];
     if (!known.empty()) return known;
     std::vector<std::string> branches;
@@ -269,8 +270,7 @@ std::string SchemaCompiler::counted_list(const PlainSchema& schema, const ListPa
       std::string rest = alternatives(branches);
       if (rest.empty()) continue;
       if (!loops.empty()) {
-        rest = sequence(
-            {repeat(sequence({comma(), alternatives(loops)}), 0, kUnlimited), rest});
+        rest = sequence({repeat(sequence({comma(), alternatives(loops)}), 0, kUnlimited), rest});
       }
       rests[{n, hits}] = n == 0 || rest == kEmptyText ? rest : rules_.add(at, rest);
     }

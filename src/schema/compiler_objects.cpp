@@ -119,9 +119,10 @@ SchemaCompiler::ObjectParts SchemaCompiler::object_parts(const PlainSchema& sche
     parts.patterns.push_back(
         {pattern_texts(std::string(pattern), at), value, below(at, "patternProperties", pattern)});
   }
-  // JSON Schema leaves objects open. A tool cannot do anything with arguments that it does not name.
-  const bool is_closed = !notation_.is_json &&
-                         (!patterns.empty() || schema.has("properties") || !required.empty());
+  // JSON Schema leaves objects open. A tool cannot do anything with arguments that it does not
+  // name.
+  const bool is_closed =
+      !notation_.is_json && (!patterns.empty() || schema.has("properties") || !required.empty());
   const Content* others = schema.find("additionalProperties");
   if (others != nullptr && is_json(*others, Json())) others = nullptr;
   parts.is_open =
@@ -211,8 +212,8 @@ std::string SchemaCompiler::other_properties(const ObjectParts& parts, const Oth
   if (parts.is_open) {
     kinds.push_back({parts.names.language, parts.undeclared, below(at, "additionalProperties")});
   }
-  const bool is_plain = notation_.is_json && parts.patterns.empty() &&
-                        parts.names.language == languages_.any_text();
+  const bool is_plain =
+      notation_.is_json && parts.patterns.empty() && parts.names.language == languages_.any_text();
   if (is_plain && parts.is_open && some == nullptr) {
     std::string value = convert_inside(Place::value, kinds[0].schema, kinds[0].at);
     if (value.empty()) return {};
@@ -298,8 +299,7 @@ std::string SchemaCompiler::braces(const Members& parts, std::string_view at) {
   const auto n_required = static_cast<uint64_t>(std::count_if(
       members.begin(), members.end(), [](const Member& one) { return one.is_required; }));
   const uint64_t n_most = pair.empty() ? members.size() : kUnlimited;
-  const bool is_counted =
-      limits.least > std::max<uint64_t>(n_required, 1) || limits.most < n_most;
+  const bool is_counted = limits.least > std::max<uint64_t>(n_required, 1) || limits.most < n_most;
   if (is_counted && !some.empty()) {
     return refuse(at, "a number of properties of which one is special is not supported");
   }
@@ -307,7 +307,7 @@ std::string SchemaCompiler::braces(const Members& parts, std::string_view at) {
   const auto enclose = [&](const std::string& inside, bool may_be_empty) {
     if (!are_tagged()) return enclosed('{', inside, '}', may_be_empty);
     return sequence({literal(pieces.arguments_begin),
-                     inside.empty()  ? std::string(kEmptyText)
+                     inside.empty() ? std::string(kEmptyText)
                      : may_be_empty ? repeat(inside, 0, 1)
                                     : inside,
                      literal(pieces.arguments_end)});
@@ -359,16 +359,15 @@ std::string SchemaCompiler::shuffled_members(const std::vector<Member>& members,
                                              const std::string& pair, std::string_view at) {
   const size_t n_sets = size_t{1} << members.size();
   std::vector<std::string> rests(n_sets);  // by the set of members that were written
-  const std::string others =
-      pair.empty() ? "" : repeat(sequence({comma(), pair}), 0, kUnlimited);
+  const std::string others = pair.empty() ? "" : repeat(sequence({comma(), pair}), 0, kUnlimited);
   for (size_t set = n_sets; set-- > 0;) {
     std::vector<std::string> branches;
     bool may_end = true;
     for (size_t i = 0; i < members.size(); ++i) {
       if ((set >> i & 1) != 0) continue;
       may_end = may_end && !members[i].is_required;
-      branches.push_back(sequence(
-          {set == 0 ? "" : comma(), members[i].text, rests[set | size_t{1} << i]}));
+      branches.push_back(
+          sequence({set == 0 ? "" : comma(), members[i].text, rests[set | size_t{1} << i]}));
     }
     if (may_end && set == 0) {
       if (!pair.empty()) branches.push_back(sequence({pair, others}));

@@ -148,8 +148,8 @@ std::string plain_to_gbnf(const Language* language, Characters characters, std::
   // Each repetition is a copy: a rule makes it a short one.
   constexpr uint64_t kManyCopies = 4;
   const bool has_many = language->most != kUnlimited && language->most > kManyCopies;
-  return repeat(has_many ? rules.add(at, written[0]) : written[0], language->least,
-                language->most);
+  return rules.repeated(at, has_many ? rules.add(at, written[0]) : written[0], language->least,
+                        language->most);
 }
 
 }  // namespace kinglet::schema

@@ -50,13 +50,11 @@ class Tree {
 
  private:
   std::string others(const CharacterSet& taken) {
-    const bool is_plain = std::all_of(taken.begin(), taken.end(), [](CodePoints one) {
-      return is_printable_ascii(one.first);
-    });
+    const bool is_plain = std::all_of(taken.begin(), taken.end(),
+                                      [](CodePoints one) { return is_printable_ascii(one.first); });
     const CharacterSet free = complement(taken);
     if (!is_plain) return Characters{'"'}.spell(free);
-    const CharacterSet plain =
-        intersection(free, {{0x20, 0x21}, {0x23, 0x5b}, {0x5d, 0x7e}});
+    const CharacterSet plain = intersection(free, {{0x20, 0x21}, {0x23, 0x5b}, {0x5d, 0x7e}});
     return alternatives({plain.empty() ? "" : one_of(plain), rules_.common("other")});
   }
 

@@ -42,7 +42,10 @@ test('a wrong option is refused, in words', async () => {
       message: expect.stringContaining(message) as string,
     });
   await refused({ grammar: 7 }, 'the grammar must be a string, not number');
-  await refused({ jsonSchema: { $dynamicRef: '#' } }, 'the JSON schema, at #: "$dynamicRef" is not supported');
+  await refused(
+    { jsonSchema: { $dynamicRef: '#' } },
+    'the JSON schema, at #: "$dynamicRef" is not supported',
+  );
   await refused({ jsonSchema: {}, grammar: '' }, 'cannot match a grammar and a jsonSchema');
 });
 
