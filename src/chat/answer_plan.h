@@ -37,7 +37,7 @@ struct AnswerPlan {
   std::string prompt;  // the end of the text that the answer continues
   std::string prefix;  // what the answer begins with, as if the model had written it
   std::optional<ThoughtLimit> thought_limit = {};
-  SharedGrammar grammar = {};  // of what the model writes; null: any text
+  SharedGrammar grammar = {};              // of what the model writes; null: any text
   std::vector<std::string> warnings = {};  // of the schema: see warnings_of_schema()
 
   // Returns the control tokens whose text belongs to the answer.

@@ -35,7 +35,7 @@ struct GenerationRequest {
   GenerationOptions options;              // of the first choice
   bool has_seed = false;                  // if false, every choice has a random seed of its own
   bool streams = false;
-  bool includes_usage = false;  // a stream ends with a chunk of its usage
+  bool includes_usage = false;             // a stream ends with a chunk of its usage
   std::vector<std::string> warnings = {};  // about the request, for the log
 };
 

@@ -74,7 +74,7 @@ class SchemaCompiler {
   // What a schema says of lists.
   struct ListParts {
     std::vector<std::pair<Schema, std::string>> prefix = {};  // with their places
-    Schema items = {};  // behind the prefix
+    Schema items = {};                                        // behind the prefix
     std::string items_at = {};
     uint64_t least;
     uint64_t most;

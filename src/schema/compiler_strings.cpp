@@ -51,7 +51,7 @@ std::string SchemaCompiler::string_as(const Spelling& spelling, const PlainSchem
   if (excludes) return of_language(spelling, texts(schema, at), at);
   if (patterns.empty() && is_of_any_length) return any_text(spelling);
   if (patterns.empty() && spelling.language == nullptr) {
-    return spelling.enclose(repeat(any_character(spelling), least, most));
+    return spelling.enclose(rules_.repeated("chars", any_character(spelling), least, most));
   }
   if (patterns.size() == 1 && is_of_any_length && spelling.language == nullptr) {
     const auto written = pattern_gbnf(patterns[0], spelling.characters);

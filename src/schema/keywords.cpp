@@ -68,11 +68,30 @@ constexpr auto kUnsupported = std::to_array<std::string_view>(
     {"unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef"});
 
 // Keywords that limit nothing. The last ones are OpenAPI's.
-constexpr auto kAnnotations = std::to_array<std::string_view>(
-    {"$schema", "$id", "id", "$anchor", "$comment", "$defs", "$vocabulary", "$dynamicAnchor",
-     "$recursiveAnchor", "definitions", "title", "description", "default", "examples",
-     "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType",
-     "contentSchema", "discriminator", "example", "externalDocs", "xml"});
+constexpr auto kAnnotations = std::to_array<std::string_view>({"$schema",
+                                                               "$id",
+                                                               "id",
+                                                               "$anchor",
+                                                               "$comment",
+                                                               "$defs",
+                                                               "$vocabulary",
+                                                               "$dynamicAnchor",
+                                                               "$recursiveAnchor",
+                                                               "definitions",
+                                                               "title",
+                                                               "description",
+                                                               "default",
+                                                               "examples",
+                                                               "deprecated",
+                                                               "readOnly",
+                                                               "writeOnly",
+                                                               "contentEncoding",
+                                                               "contentMediaType",
+                                                               "contentSchema",
+                                                               "discriminator",
+                                                               "example",
+                                                               "externalDocs",
+                                                               "xml"});
 
 // The most properties of an object, and of all objects of a schema.
 constexpr size_t kMostProperties = 2000;

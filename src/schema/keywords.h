@@ -61,7 +61,8 @@ constexpr auto kTypeNames = std::to_array<std::string_view>(
 // Whether the value has the type of this name.
 bool is_of_type(const Json& value, std::string_view type);
 
-// The keywords of JSON Schema, drafts 4 to 2020-12, that can limit values, and "nullable" of OpenAPI.
+// The keywords of JSON Schema, drafts 4 to 2020-12, that can limit values, and "nullable" of
+// OpenAPI.
 std::vector<std::string_view> limiting_keywords();
 
 // Whether it is one of these, or an annotation of JSON Schema or OpenAPI.

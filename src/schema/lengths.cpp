@@ -71,7 +71,10 @@ Limits lengths_of(const Language* language) {
 }
 
 const Language* shortened(const Language* language, uint64_t most, Languages& languages) {
+  // With less room, too few of the usual texts would be left.
+  constexpr uint64_t kLeastRoom = 16;
   if (lengths_of(language).most <= most) return language;
+  if (most < kLeastRoom) return nullptr;
   if (language->kind == Kind::alternation) {
     Languages::Parts parts;
     for (const Language* part : language->parts) {
@@ -83,6 +86,11 @@ const Language* shortened(const Language* language, uint64_t most, Languages& la
   }
   if (language->kind == Kind::repetition) {
     const uint64_t each = lengths_of(language->parts[0]).most;
+    if (each == kUnlimited && language->most != kUnlimited) {
+      const Language* part = shortened(language->parts[0], most / language->most, languages);
+      return part == nullptr ? nullptr
+                             : languages.repetition(part, language->least, language->most);
+    }
     if (each == kUnlimited || each == 0 || most / each < language->least) return nullptr;
     return languages.repetition(language->parts[0], language->least, most / each);
   }
@@ -140,8 +148,8 @@ std::string plain_to_gbnf(const Language* language, Characters characters, std::
   // Each repetition is a copy: a rule makes it a short one.
   constexpr uint64_t kManyCopies = 4;
   const bool has_many = language->most != kUnlimited && language->most > kManyCopies;
-  return repeat(has_many ? rules.add(at, written[0]) : written[0], language->least,
-                language->most);
+  return rules.repeated(at, has_many ? rules.add(at, written[0]) : written[0], language->least,
+                        language->most);
 }
 
 }  // namespace kinglet::schema

@@ -36,8 +36,8 @@ bool are_equal(Content a, Content b) {
   if (a.merged == nullptr || b.merged == nullptr) return false;
   return a.merged == b.merged ||
          (a.merged->is_negated == b.merged->is_negated && a.merged->names == b.merged->names &&
-         std::equal(a.merged->contents.begin(), a.merged->contents.end(),
-                    b.merged->contents.begin(), b.merged->contents.end(), are_equal));
+          std::equal(a.merged->contents.begin(), a.merged->contents.end(),
+                     b.merged->contents.begin(), b.merged->contents.end(), are_equal));
 }
 
 bool allows_anything(const Content* schema) {
@@ -104,9 +104,8 @@ class Merger {
   // Whether the schema allows only objects, and a required property must be absent.
   bool lacks_required(const PlainSchema& merged) {
     const std::vector<Property> required = required_properties(merged, at_, refusal_);
-    return std::any_of(required.begin(), required.end(), [](const Property& property) {
-      return allows_nothing(property.schema);
-    });
+    return std::any_of(required.begin(), required.end(),
+                       [](const Property& property) { return allows_nothing(property.schema); });
   }
 
   // "additionalProperties" do not apply to names that match a pattern of the same schema. This
@@ -117,9 +116,9 @@ class Merger {
       bool has_own = other->has("patternProperties");
       const std::vector<Property> named = properties_of(*one, "properties", at_, refusal_);
       for (const Property& property : properties_of(*other, "properties", at_, refusal_)) {
-        const bool is_in_both =
-            std::any_of(named.begin(), named.end(),
-                        [&](const Property& own) { return own.name == property.name; });
+        const bool is_in_both = std::any_of(named.begin(), named.end(), [&](const Property& own) {
+          return own.name == property.name;
+        });
         has_own = has_own || (one->has("patternProperties") && !is_in_both &&
                               !allows_nothing(property.schema));
       }
@@ -139,7 +138,8 @@ class Merger {
       values.contents.insert(values.contents.end(), more.begin(), more.end());
       return contents_.keep(std::move(values));
     }
-    if (keyword == "uniqueItems") return is_set(a_.find(keyword)) ? *a_.find(keyword) : *b_.find(keyword);
+    if (keyword == "uniqueItems")
+      return is_set(a_.find(keyword)) ? *a_.find(keyword) : *b_.find(keyword);
     if (keyword == "patternProperties") return merge_patterns();
     if (keyword == kContainsEach) return merge_contains();
     if (keyword.ends_with("Contains")) return the_same(keyword);
@@ -147,8 +147,8 @@ class Merger {
       const Names a = required_of(a_, at_, refusal_);
       return all_names(a, required_of(b_, at_, refusal_));
     }
-    const bool has_texts = keyword == "pattern" || keyword == "format" ||
-                           keyword == kNotPattern || keyword == kNotMultipleOf;
+    const bool has_texts = keyword == "pattern" || keyword == "format" || keyword == kNotPattern ||
+                           keyword == kNotMultipleOf;
     if (has_texts) {
       const Names a = texts_of(a_, keyword, at_, refusal_);
       return all_names(a, texts_of(b_, keyword, at_, refusal_));

@@ -126,9 +126,7 @@ bool SchemaResolver::negate_keyword(std::string_view keyword, const PlainSchema&
     added.set(name, value);
     return &added;
   };
-  const auto names = [&](std::string_view name) {
-    return contents_.keep(Merged{.names = {name}});
-  };
+  const auto names = [&](std::string_view name) { return contents_.keep(Merged{.names = {name}}); };
   if (keyword == "enum") {
     PlainSchema& others = found.emplace_back(of_types({kTypeNames.begin(), kTypeNames.end()}));
     others.set(kNotEnum, contents_.keep(Merged{list_of(own, keyword, at, refusal_)}));
@@ -221,10 +219,10 @@ bool SchemaResolver::negate_keyword(std::string_view keyword, const PlainSchema&
   if (keyword == "items") {
     return content.json != nullptr && content.json->is_boolean() && content.json->as_boolean();
   }
-  const Json* limit = type_of_keyword(keyword).empty() || content.json == nullptr ||
-                              !content.json->is_number()
-                          ? nullptr
-                          : number_of(own, keyword, at, refusal_);
+  const Json* limit =
+      type_of_keyword(keyword).empty() || content.json == nullptr || !content.json->is_number()
+          ? nullptr
+          : number_of(own, keyword, at, refusal_);
   return limit != nullptr && negate_limit(keyword, *limit, found);
 }
 

@@ -22,7 +22,7 @@ constexpr size_t kMaxDigits = 15;
 constexpr size_t kUsualFractionDigits = 6;
 constexpr uint64_t kMaxDivisor = 100'000'000'000'000;  // the digits of a step
 // The most states of an automaton while it is made, and of the finished one.
-constexpr size_t kMaxNumberStates = 50'000;
+constexpr size_t kMaxNumberStates = 15'000;
 constexpr size_t kMaxRules = 3000;
 
 constexpr std::string_view kNumberSymbols = "-.0123456789";
@@ -92,7 +92,7 @@ struct Reading {
   // How the digits so far compare with those of the bounds: -1, 0 or 1.
   int8_t to_least = 0;
   int8_t to_most = 0;
-  uint64_t remainder = 0;  // of the digits so far, divided by the digits of the steps
+  uint64_t remainder = 0;          // of the digits so far, divided by the digits of the steps
   bool has_more_decimals = false;  // than the steps
 
   bool operator==(const Reading&) const = default;
@@ -130,10 +130,10 @@ class NumberReader {
     reader.n_decimals_ = range.step.empty() && range.not_steps.empty() ? 0 : n_decimals;
     const auto divisor_of = [&](std::string_view step) {
       const auto divisor = scaled(Decimal(step), n_decimals);
-      const auto both = !divisor || *divisor == 0
-                            ? std::nullopt
-                            : checked_mul(reader.modulus_ / std::gcd(reader.modulus_, *divisor),
-                                          *divisor);
+      const auto both =
+          !divisor || *divisor == 0
+              ? std::nullopt
+              : checked_mul(reader.modulus_ / std::gcd(reader.modulus_, *divisor), *divisor);
       if (both) reader.modulus_ = *both;
       return both && *both <= kMaxDivisor ? divisor : std::nullopt;
     };
@@ -170,8 +170,8 @@ class NumberReader {
            (below > 0 || (below == 0 && !(most_ && most_->is_open)));
   }
 
-  // Whether the digits so far are a multiple of this divisor of the modulus. With more decimals than
-  // the steps have, they are none.
+  // Whether the digits so far are a multiple of this divisor of the modulus. With more decimals
+  // than the steps have, they are none.
   bool is_multiple(const Reading& state, uint64_t divisor) const {
     if (state.has_more_decimals) return false;
     uint64_t remainder = state.remainder;

@@ -43,19 +43,18 @@ class Tree {
       taken.push_back({c, c});
       names = names.subspan(same);
     }
-    branches.push_back(sequence({others(taken), rules_.common("rest")}));
+    // Many names have this part: as a rule, it is in the grammar once.
+    branches.push_back(rules_.add("other", sequence({others(taken), rules_.common("rest")})));
     return alternatives(branches);
   }
 
  private:
   std::string others(const CharacterSet& taken) {
-    const bool is_plain = std::all_of(taken.begin(), taken.end(), [](CodePoints one) {
-      return is_printable_ascii(one.first);
-    });
+    const bool is_plain = std::all_of(taken.begin(), taken.end(),
+                                      [](CodePoints one) { return is_printable_ascii(one.first); });
     const CharacterSet free = complement(taken);
     if (!is_plain) return Characters{'"'}.spell(free);
-    const CharacterSet plain =
-        intersection(free, {{0x20, 0x21}, {0x23, 0x5b}, {0x5d, 0x7e}});
+    const CharacterSet plain = intersection(free, {{0x20, 0x21}, {0x23, 0x5b}, {0x5d, 0x7e}});
     return alternatives({plain.empty() ? "" : one_of(plain), rules_.common("other")});
   }
 

@@ -21,10 +21,9 @@ using Variants = std::vector<PlainSchema>;
 
 // Whether the keyword is not left in a PlainSchema.
 bool is_resolved(std::string_view keyword) {
-  constexpr auto kResolved =
-      std::to_array<std::string_view>({"$ref", "const", "allOf", "anyOf", "oneOf", "not", "if", "then",
-                                       "else", "nullable", "dependencies", "dependentRequired",
-                                       "dependentSchemas"});
+  constexpr auto kResolved = std::to_array<std::string_view>(
+      {"$ref", "const", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "nullable",
+       "dependencies", "dependentRequired", "dependentSchemas"});
   return is_among(keyword, kResolved);
 }
 
@@ -82,7 +81,8 @@ const Json* find_reference(const Json& root, const SchemaSurvey& names, const Js
   if (const Json* found = find(address)) return found;
   const size_t mark = std::min(address.find('#'), address.size());
   const Json* document = find(address.substr(0, mark));
-  const std::string_view pointer = std::string_view(address).substr(std::min(mark + 1, address.size()));
+  const std::string_view pointer =
+      std::string_view(address).substr(std::min(mark + 1, address.size()));
   const bool is_pointer = pointer.empty() || pointer.starts_with('/');
   return document != nullptr && is_pointer ? find_below(*document, pointer) : nullptr;
 }
@@ -190,7 +190,8 @@ Variants SchemaResolver::find_variants(Schema schema, std::string_view at) {
     if (keyword != "allOf") branches = {std::move(choices)};
     for (const Variants& branch : branches) demand(branch, at, found);
   }
-  if (const Content* inner = others.find("not")) demand(negated(*inner, below(at, "not")), at, found);
+  if (const Content* inner = others.find("not"))
+    demand(negated(*inner, below(at, "not")), at, found);
   if (others.has("if")) demand(conditional(others, false, at), at, found);
   for (const auto& [name, needed] : dependencies_of(others, at)) {
     static const Json none = false;

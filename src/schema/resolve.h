@@ -18,8 +18,8 @@ constexpr int kMaxSchemaDepth = 200;
 
 void refuse_depth(std::string_view at, Refusal& refusal);
 
-// Returns the part of `root` that a reference names: by a pointer ("#/…"), an "$anchor" or an "$id".
-// Null if there is none.
+// Returns the part of `root` that a reference names: by a pointer ("#/…"), an "$anchor" or an
+// "$id". Null if there is none.
 const Json* find_reference(const Json& root, const SchemaSurvey& names, const Json& reference);
 
 // Returns the part of `root` that a pointer names, "#" or "#/…"; null for other references.
@@ -93,8 +93,8 @@ class SchemaResolver {
   MergedContents contents_;
   int depth_ = 0;
   size_t n_merges_ = 0;
-  std::vector<std::string_view> open_;       // the references that are being followed
-  bool is_exact_ = true;  // nothing was left out of a negation
+  std::vector<std::string_view> open_;  // the references that are being followed
+  bool is_exact_ = true;                // nothing was left out of a negation
 };
 
 }  // namespace kinglet::schema

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "base/ascii.h"
 #include "base/format.h"
+#include "schema/gbnf.h"
 #include "schema/numbers.h"
 #include "schema/strings.h"
 
@@ -76,6 +78,32 @@ std::string GrammarRules::add(std::string_view at, const std::string& body) {
   rule.body = body;
   by_body_.emplace(rule.body, rule.name);
   return rule.name;
+}
+
+std::string GrammarRules::repeated(std::string_view at, const std::string& part, uint64_t least,
+                                   uint64_t most) {
+  constexpr uint64_t kFew = 600;
+  const uint64_t more = most == kUnlimited ? 0 : most - least;
+  if (least <= kFew && more <= kFew) return repeat(part, least, most);
+  uint64_t size = 1;
+  while (size * size < std::max(least, more)) size *= 2;
+  const std::string block = add(at, repeat(part, size, size));
+  std::vector<std::string> parts;
+  if (least > 0) {
+    parts.push_back(repeat(block, least / size, least / size));
+    parts.push_back(repeat(part, least % size, least % size));
+  }
+  if (most == kUnlimited) {
+    parts.push_back(repeat(part, 0, most));
+  } else if (more < size) {
+    parts.push_back(repeat(part, 0, more));
+  } else {
+    // The rest behind the blocks may be as long as one of them, so that no number is left out.
+    parts.push_back(repeat(block, 0, more / size - 1));
+    parts.push_back(repeat(part, 0, size + more % size));
+  }
+  std::erase(parts, kEmptyText);
+  return sequence(parts);
 }
 
 void GrammarRules::drop(const std::string& name) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <string>
 #include <string_view>
@@ -18,6 +19,10 @@ class GrammarRules {
 
   // Returns the name of a rule with this body, which is made if there is none.
   std::string add(std::string_view at, const std::string& body);
+
+  // Returns what repeat() returns, but much shorter for large numbers: a rule stands for a block of
+  // many repetitions.
+  std::string repeated(std::string_view at, const std::string& part, uint64_t least, uint64_t most);
 
   // Reserves and returns a name. The caller must define it.
   std::string new_name(std::string_view at) { return make(at).name; }

@@ -14,10 +14,11 @@ namespace {
 constexpr auto kWithSchema = std::to_array<std::string_view>(
     {"not", "if", "then", "else", "items", "additionalItems", "contains", "additionalProperties",
      "propertyNames", "unevaluatedItems", "unevaluatedProperties"});
-constexpr auto kWithSchemas = std::to_array<std::string_view>(
-    {"allOf", "anyOf", "oneOf", "prefixItems", "items"});
-constexpr auto kWithNamedSchemas = std::to_array<std::string_view>(
-    {"properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"});
+constexpr auto kWithSchemas =
+    std::to_array<std::string_view>({"allOf", "anyOf", "oneOf", "prefixItems", "items"});
+constexpr auto kWithNamedSchemas =
+    std::to_array<std::string_view>({"properties", "patternProperties", "dependentSchemas",
+                                     "dependencies", "$defs", "definitions"});
 
 constexpr size_t kMostWarnings = 20;
 
@@ -56,7 +57,8 @@ std::string_view meant_by(std::string_view keyword) {
   for (const std::string_view known : limiting_keywords()) {
     if (known.size() < 4) continue;
     const size_t n = distance(lower, lower_case(known));
-    const bool is_near = n < least && n <= (std::min(known.size(), keyword.size()) > kShort ? 2 : 1);
+    const bool is_near =
+        n < least && n <= (std::min(known.size(), keyword.size()) > kShort ? 2 : 1);
     if (!is_near) continue;
     least = n;
     meant = known;

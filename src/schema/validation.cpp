@@ -39,9 +39,8 @@ bool SchemaCompiler::is_valid(Schema schema, const Json& value, std::string_view
 bool SchemaCompiler::allows(const PlainSchema& schema, const Json& value, std::string_view at) {
   if (schema.has("type")) {
     const Names types = types_of(schema, at, refusal_);
-    const bool has_type = std::any_of(types.begin(), types.end(), [&](std::string_view type) {
-      return is_of_type(value, type);
-    });
+    const bool has_type = std::any_of(
+        types.begin(), types.end(), [&](std::string_view type) { return is_of_type(value, type); });
     if (!has_type) return false;
   }
   const auto is_listed = [&](std::string_view keyword) {
@@ -50,8 +49,8 @@ bool SchemaCompiler::allows(const PlainSchema& schema, const Json& value, std::s
                        [&](const Content& one) { return *one.json == value; });
   };
   if ((schema.has("enum") && !is_listed("enum")) || is_listed(kNotEnum)) return false;
-  const bool is_limited = std::any_of(
-      schema.keywords.begin(), schema.keywords.end(), [&](const auto& own) {
+  const bool is_limited =
+      std::any_of(schema.keywords.begin(), schema.keywords.end(), [&](const auto& own) {
         const std::string_view type = type_of_keyword(own.first);
         return !type.empty() && is_of_type(value, type);
       });
@@ -88,8 +87,8 @@ bool SchemaCompiler::allows_list(const PlainSchema& schema, const Json::Array& i
   }
   const Limits hits = limits_of(schema, "minContains", "maxContains", at, refusal_);
   for (const Schema& wanted : list_of(schema, kContainsEach, at, refusal_)) {
-    const auto n = static_cast<uint64_t>(
-        std::count_if(items.begin(), items.end(), [&](const Json& item) {
+    const auto n =
+        static_cast<uint64_t>(std::count_if(items.begin(), items.end(), [&](const Json& item) {
           return is_valid(wanted, item, below(at, "contains"));
         }));
     if (n < (schema.has("minContains") ? hits.least : 1) || n > hits.most) return false;
@@ -120,7 +119,8 @@ bool SchemaCompiler::allows_object(const PlainSchema& schema, const Json& value,
         demands.push_back(pattern.schema);
       }
     }
-    if (demands.empty() && others != nullptr && !(others->json != nullptr && others->json->is_null())) {
+    if (demands.empty() && others != nullptr &&
+        !(others->json != nullptr && others->json->is_null())) {
       demands.push_back(*others);
     }
     for (const Schema& demand : demands) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -35,16 +36,28 @@ TEST(SchemaKeywords, LeavesAnnotationsOut) {
 
 TEST(SchemaKeywords, SaysTheOpposite) {
   check({
-      {"types", R"({"not":{"type":["string","object","array"]}})", {"1", "null", "true"}, {"\"\"", "{}"}},
-      {"whole numbers", R"({"type":"number","not":{"type":"integer"}})", {"1.5", "-0.25"}, {"1", "2.0"}},
+      {"types",
+       R"({"not":{"type":["string","object","array"]}})",
+       {"1", "null", "true"},
+       {"\"\"", "{}"}},
+      {"whole numbers",
+       R"({"type":"number","not":{"type":"integer"}})",
+       {"1.5", "-0.25"},
+       {"1", "2.0"}},
       {"values",
        R"({"type":["string","integer"],"not":{"enum":["a",3]}})",
        {R"("")", R"("b")", R"("aa")", "2", "4", "33"},
        {R"("a")", "3"}},
       {"numbers", R"({"type":"integer","not":{"minimum":3,"maximum":5}})", {"2", "6"}, {"3", "5"}},
-      {"multiples", R"({"type":"integer","minimum":0,"maximum":9,"not":{"multipleOf":3}})", {"4"}, {"6", "0"}},
+      {"multiples",
+       R"({"type":"integer","minimum":0,"maximum":9,"not":{"multipleOf":3}})",
+       {"4"},
+       {"6", "0"}},
       {"lengths", R"({"type":"string","not":{"maxLength":2}})", {R"("abc")"}, {R"("ab")"}},
-      {"patterns", R"({"type":"string","not":{"pattern":"^a"}})", {R"("ba")", R"("")"}, {R"("ab")"}},
+      {"patterns",
+       R"({"type":"string","not":{"pattern":"^a"}})",
+       {R"("ba")", R"("")"},
+       {R"("ab")"}},
       {"formats", R"({"type":"string","not":{"format":"ipv4"}})", {R"("a")"}, {R"("1.2.3.4")"}},
       {"required properties",
        R"({"properties":{"a":true,"b":true},"not":{"required":["a","b"]}})",
@@ -62,7 +75,10 @@ TEST(SchemaKeywords, SaysTheOpposite) {
        R"({"type":"object","not":{"propertyNames":{"pattern":"^a"}}})",
        {R"({"b":1})", R"({"a":1,"b":1})"},
        {"{}", R"({"a":1})"}},
-      {"items", R"({"type":"array","not":{"items":{"type":"integer"}}})", {R"(["a"])", R"([1,"a"])"}, {"[]", "[1]"}},
+      {"items",
+       R"({"type":"array","not":{"items":{"type":"integer"}}})",
+       {R"(["a"])", R"([1,"a"])"},
+       {"[]", "[1]"}},
       {"the opposite of the opposite", R"({"not":{"not":{"const":1}}})", {"1"}, {"2"}},
       {"alternatives",
        R"({"type":["integer","null","boolean"],"not":{"anyOf":[{"type":"null"},{"const":true}]}})",
@@ -81,7 +97,10 @@ TEST(SchemaKeywords, AllowsExactlyOne) {
        R"({"type":"integer","oneOf":[{"minimum":5},{"maximum":7}]})",
        {"4", "8"},
        {"5", "7"}},
-      {"of two kinds of numbers", R"({"oneOf":[{"type":"integer"},{"type":"number"}]})", {"1.5"}, {"1"}},
+      {"of two kinds of numbers",
+       R"({"oneOf":[{"type":"integer"},{"type":"number"}]})",
+       {"1.5"},
+       {"1"}},
       {"of closed objects",
        R"({"oneOf":[{"type":"object","properties":{"a":true},"additionalProperties":false},
                     {"type":"object","properties":{"b":true},"additionalProperties":false}]})",
@@ -123,7 +142,8 @@ TEST(SchemaKeywords, CountsProperties) {
        R"({"properties":{"a":true,"b":true,"c":true},"additionalProperties":false,"minProperties":2})",
        {R"({"a":1,"c":1})", R"({"a":1,"b":1,"c":1})"},
        {"{}", R"({"b":1})"}},
-      {"between", R"({"properties":{"a":true},"required":["a"],"minProperties":2,"maxProperties":3})",
+      {"between",
+       R"({"properties":{"a":true},"required":["a"],"minProperties":2,"maxProperties":3})",
        {R"({"a":1,"b":1})", R"({"a":1,"b":1,"c":1})"},
        {R"({"a":1})", R"({"a":1,"b":1,"c":1,"d":1})"}},
       {"none", R"({"type":"object","maxProperties":0})", {"{}"}, {R"({"a":1})"}},
@@ -140,7 +160,8 @@ TEST(SchemaKeywords, DescribesLists) {
        R"({"type":"array","items":[{"type":"integer"}],"additionalItems":false})",
        {"[1]"},
        {"[1,2]", "[]"}},
-      {"contains", R"({"type":"array","items":{"enum":[1,2]},"contains":{"const":2}})",
+      {"contains",
+       R"({"type":"array","items":{"enum":[1,2]},"contains":{"const":2}})",
        {"[2]", "[1,2,1]", "[2,2]"},
        {"[]", "[1]"}},
       {"contains some",
@@ -151,15 +172,18 @@ TEST(SchemaKeywords, DescribesLists) {
        R"({"type":"array","allOf":[{"contains":{"const":1}},{"contains":{"const":2}}]})",
        {"[1,2]", "[2,3,1]"},
        {"[1]", "[2,2]"}},
-      {"different values", R"({"type":"array","items":{"enum":["a","b",3]},"uniqueItems":true,"minItems":1})",
+      {"different values",
+       R"({"type":"array","items":{"enum":["a","b",3]},"uniqueItems":true,"minItems":1})",
        {R"(["b","a"])", R"([3,"a","b"])"},
        {"[]", R"(["a","a"])", R"(["a","b","a"])"}},
       {"different numbers, in their order",
        R"({"type":"array","items":{"type":"integer","minimum":0,"maximum":20},"uniqueItems":true})",
        {"[]", "[3,7,20]"},
        {"[3,3]", "[1,2,1]", "[21]"}},
-      {"texts that may not be different", R"({"type":"array","items":{"type":"string"},"uniqueItems":true})",
-       {R"(["a","b"])"}, {"[1]"}},
+      {"texts that may not be different",
+       R"({"type":"array","items":{"type":"string"},"uniqueItems":true})",
+       {R"(["a","b"])"},
+       {"[1]"}},
   });
 }
 
@@ -178,34 +202,55 @@ TEST(SchemaKeywords, FiltersValues) {
 
 TEST(SchemaKeywords, FollowsNames) {
   check({
-      {"an anchor", R"({"$defs":{"x":{"$anchor":"n","type":"null"}},"$ref":"#n"})", {"null"}, {"1"}},
+      {"an anchor",
+       R"({"$defs":{"x":{"$anchor":"n","type":"null"}},"$ref":"#n"})",
+       {"null"},
+       {"1"}},
       {"an address",
        R"({"$id":"https://a.example/b/root.json","properties":{"x":{"$ref":"part.json#/$defs/y"}},
            "$defs":{"p":{"$id":"part.json","$defs":{"y":{"type":"null"}}}},"required":["x"]})",
        {R"({"x":null})"},
        {R"({"x":1})"}},
-      {"a place that is no keyword", R"({"parts":{"x":{"type":"null"}},"$ref":"#/parts/x"})", {"null"}, {"1"}},
+      {"a place that is no keyword",
+       R"({"parts":{"x":{"type":"null"}},"$ref":"#/parts/x"})",
+       {"null"},
+       {"1"}},
   });
 }
 
 TEST(SchemaKeywords, LimitsLongTexts) {
   check({
-      {"a format that is short enough", R"({"type":"string","format":"uuid","maxLength":1000})",
-       {R"("01234567-89ab-cdef-0123-456789abcdef")"}, {R"("")"}},
-      {"what repeats", R"({"type":"string","pattern":"^data:[a-z0-9]*$","maxLength":5000})",
-       {R"("data:abc")"}, {R"("data:-")", cat("\"data:", std::string(5000, 'a'), "\"")}},
+      {"a format that is short enough",
+       R"({"type":"string","format":"uuid","maxLength":1000})",
+       {R"("01234567-89ab-cdef-0123-456789abcdef")"},
+       {R"("")"}},
+      {"what repeats",
+       R"({"type":"string","pattern":"^data:[a-z0-9]*$","maxLength":5000})",
+       {R"("data:abc")"},
+       {R"("data:-")", cat("\"data:", std::string(5000, 'a'), "\"")}},
   });
+}
+
+TEST(SchemaKeywords, CountsManyCharacters) {
+  Texts texts(grammar_for(R"({"type":"string","minLength":1500,"maxLength":32767})"));
+  const auto have = [&](size_t n) { return texts.have(cat("\"", std::string(n, 'a'), "\"")); };
+  for (const size_t n : {1500u, 1501u, 1627u, 1628u, 1629u, 2000u, 16'384u, 32'766u, 32'767u}) {
+    EXPECT_TRUE(have(n)) << n;
+  }
+  for (const size_t n : {0u, 1499u, 32'768u, 40'000u}) EXPECT_FALSE(have(n)) << n;
 }
 
 TEST(SchemaKeywords, WarnsOfMisspeltOnes) {
   const auto warnings = [](std::string_view schema) { return warnings_of_schema(json_of(schema)); };
-  EXPECT_EQ(warnings(R"({"properties":{"a":{"minlength":1},"reqired":{}},"reqired":["a"]})"),
-            (std::vector<std::string>{
-                "the JSON schema, at #: \"reqired\" is no keyword and limits nothing; \"required\" "
-                "may be meant",
-                "the JSON schema, at #/properties/a: \"minlength\" is no keyword and limits nothing; "
-                "\"minLength\" may be meant"}));
-  EXPECT_TRUE(warnings(R"({"id":"a","name":"b","self":{},"x-type":1,"example":1,"links":[]})").empty());
+  EXPECT_EQ(
+      warnings(R"({"properties":{"a":{"minlength":1},"reqired":{}},"reqired":["a"]})"),
+      (std::vector<std::string>{
+          "the JSON schema, at #: \"reqired\" is no keyword and limits nothing; \"required\" "
+          "may be meant",
+          "the JSON schema, at #/properties/a: \"minlength\" is no keyword and limits nothing; "
+          "\"minLength\" may be meant"}));
+  EXPECT_TRUE(
+      warnings(R"({"id":"a","name":"b","self":{},"x-type":1,"example":1,"links":[]})").empty());
 }
 
 // The first words of the rows of the table in the documentation.
@@ -225,7 +270,8 @@ TEST(SchemaKeywords, AreAllDocumented) {
     }
   }
   for (const std::string_view keyword : schema::limiting_keywords()) {
-    EXPECT_NE(std::find(documented.begin(), documented.end(), keyword), documented.end()) << keyword;
+    EXPECT_NE(std::find(documented.begin(), documented.end(), keyword), documented.end())
+        << keyword;
   }
   for (const std::string& keyword : documented) {
     EXPECT_TRUE(schema::is_known_keyword(keyword)) << keyword;
