@@ -106,7 +106,8 @@ class MadeVocabulary {
   void add_words(size_t n_words) {
     for (const size_t end = made_.size() + n_words; made_.size() < end;) {
       std::string text = syllable();
-      for (uint32_t n = random() % 4; n > 0; --n) text += syllable();
+      const uint32_t length = random() % 64;
+      for (uint32_t n = length == 0 ? 3 : length % 3; n > 0; --n) text += syllable();
       const uint32_t kind = random() % 8;
       if (kind < 2) text[0] = static_cast<char>(text[0] - 'a' + 'A');
       add(cat(kind % 2 == 0 ? kSpace : "", text));

@@ -98,17 +98,20 @@ class MaskTimes {
     std::string so_far;
     bool at_start = true;
     for (const TokenId token : tokens) {
-      std::vector<float> logits = noise_;
       const double start = thread_microseconds();
-      constraint.mask(logits);
+      const TokenSet& allowed = constraint.allowed();
       const double middle = thread_microseconds();
+      std::vector<float> logits = noise_;
+      keep_only(allowed, kRefusedLogit, logits);
+      hash_ = hash_bytes(std::as_bytes(std::span(logits)), hash_);
+      const double checked = thread_microseconds();
       const bool is_allowed = constraint.allows(token);
       if (is_allowed) constraint.accept(token);
       const double end = thread_microseconds();
       masks_.push_back(middle - start);
-      steps_.push_back(end - middle);
-      add_worst({middle - start, name, so_far.substr(so_far.size() - std::min<size_t>(so_far.size(), 40))});
-      hash_ = hash_bytes(std::as_bytes(std::span(logits)), hash_);
+      steps_.push_back(end - checked);
+      add_worst({middle - start, name,
+                 so_far.substr(so_far.size() - std::min<size_t>(so_far.size(), 40))});
       if (!is_allowed) return;  // the text ends inside of this token
       tokenizer_->append_text(token, false, at_start, so_far);
     }

@@ -1,7 +1,7 @@
 // Measures how much of MaskBench the compiler of JSON schemas can do: prints one JSON object with
 // the totals. `--list`: before it, one for each schema that fails. See maskbench.mjs.
-// `--vocabulary FILE|made`: instead, measures the masks of tokens along the valid instances, over the
-// vocabulary of a GGUF file or one that is made up. `--every N`: takes only each Nth schema.
+// `--vocabulary FILE|made`: instead, measures the masks of tokens along the valid instances, over
+// the vocabulary of a GGUF file or one that is made up. `--every N`: takes only each Nth schema.
 // Usage: kinglet_maskbench [--list] [--vocabulary FILE|made] [--every N] [CORPUS]; without a file,
 // the corpus comes from stdin.
 #include <sys/resource.h>
@@ -146,8 +146,9 @@ int main(int argc, char** argv) {
     }
   }
   if (!is_usage || options.every == 0) {
-    std::fprintf(stderr,
-                 "Usage: kinglet_maskbench [--list] [--vocabulary FILE|made] [--every N] [CORPUS]\n");
+    std::fprintf(
+        stderr,
+        "Usage: kinglet_maskbench [--list] [--vocabulary FILE|made] [--every N] [CORPUS]\n");
     return 2;
   }
   const kinglet::Status status =

@@ -17,7 +17,7 @@ constexpr size_t kMaxCacheBytes = 4 << 20;
 // The most ways to read a text that are followed, including dead ends. A choice among thousands of
 // literals has that many. A grammar with more is ambiguous at every byte, and would grow without
 // end.
-constexpr uint32_t kMaxThreads = 1 << 16;
+constexpr size_t kMaxThreads = 1 << 16;
 
 // To test whether a thread takes a byte takes so much less time than to visit one.
 constexpr size_t kTestsPerVisit = 32;
@@ -64,6 +64,37 @@ size_t GrammarThreadLists::slot_of(std::span<const GrammarThread> list) const {
 void GrammarThreadLists::grow() {
   slots_.assign(2 * slots_.size(), 0);
   for (uint32_t id = 0; id < size(); ++id) slots_[slot_of((*this)[id])] = id + 1;
+}
+
+bool GrammarThreadSet::add(GrammarThread thread) {
+  if (2 * threads_.size() >= slots_.size()) {
+    slots_.assign(std::max(2 * slots_.size(), kMinSlots), 0);
+    for (const GrammarThread other : threads_) slots_[slot_of(other)] = ~other;
+  }
+  GrammarThread& slot = slots_[slot_of(thread)];
+  if (slot != 0) return false;
+  slot = ~thread;
+  threads_.push_back(thread);
+  return true;
+}
+
+size_t GrammarThreadSet::slot_of(GrammarThread thread) const {
+  const size_t mask = slots_.size() - 1;
+  const uint64_t hash = thread * 0x9e3779b97f4a7c15u;  // 2^64 / the golden ratio: spreads the bits
+  size_t slot = static_cast<size_t>(hash >> 32) & mask;
+  while (slots_[slot] != 0 && slots_[slot] != ~thread) slot = (slot + 1) & mask;
+  return slot;
+}
+
+// Takes time for the threads in the set, not for the slots that it once needed.
+void GrammarThreadSet::clear() {
+  if (threads_.size() > slots_.size() / 16) {
+    std::fill(slots_.begin(), slots_.end(), 0);
+  } else {
+    // In reverse, so that each thread is still found.
+    for (size_t i = threads_.size(); i-- > 0;) slots_[slot_of(threads_[i])] = 0;
+  }
+  threads_.clear();
 }
 
 GrammarMatcher::GrammarMatcher(std::shared_ptr<const Grammar> grammar)
@@ -121,8 +152,7 @@ void GrammarMatcher::follow(GrammarThread thread) {
   while (!todo_.empty() && visited_.size() < kMaxThreads) {
     thread = todo_.back();
     todo_.pop_back();
-    const uint32_t n_visited = visited_.size();
-    if (visited_.find_or_add_one(thread) < n_visited) continue;
+    if (!visited_.add(thread)) continue;
 
     const uint32_t index = step_of(thread);
     const uint32_t frame = frame_of(thread);

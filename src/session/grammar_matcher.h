@@ -45,6 +45,20 @@ class GrammarThreadLists {
   std::vector<uint32_t> slots_;   // open addressing: id + 1, or 0; a power of two, half empty
 };
 
+class GrammarThreadSet {
+ public:
+  // Whether the thread was not in the set yet.
+  bool add(GrammarThread thread);
+  size_t size() const { return threads_.size(); }
+  void clear();
+
+ private:
+  size_t slot_of(GrammarThread thread) const;
+
+  std::vector<GrammarThread> threads_;
+  std::vector<GrammarThread> slots_;  // open addressing: ~thread, or 0; a power of two, half empty
+};
+
 class GrammarMatcher {
  public:
   using State = uint32_t;
@@ -93,7 +107,7 @@ class GrammarMatcher {
   }
 
   // Limits the work that next() does until the next call, in threads that are visited, each about
-  // 30 ns. After that, it refuses what it does not know yet, and the grammar is too ambiguous.
+  // 40 ns. After that, it refuses what it does not know yet, and the grammar is too ambiguous.
   void limit_work(size_t n_visits) { work_left_ = n_visits; }
   static constexpr size_t kNoLimit = SIZE_MAX;
 
@@ -125,8 +139,8 @@ class GrammarMatcher {
 
   std::shared_ptr<const Grammar> grammar_;
   GrammarThreadLists states_;  // sorted threads
-  // Transitions [block][states of the block × byte classes]. Blocks do not move: a copy of megabytes
-  // would take milliseconds.
+  // Transitions [block][states of the block × byte classes]. Blocks do not move: a copy of
+  // megabytes would take milliseconds.
   std::vector<std::vector<State>> blocks_;
   GrammarThreadLists frames_;  // each has one thread: the one that continues after a call
   State start_;
@@ -137,7 +151,7 @@ class GrammarMatcher {
   // Scratch of compute_next.
   std::vector<GrammarThread> todo_;
   std::vector<GrammarThread> found_;
-  GrammarThreadLists visited_;
+  GrammarThreadSet visited_;
 };
 
 }  // namespace kinglet

@@ -99,8 +99,8 @@ TokenId Sampler::sample(std::span<float> logits, Constraint* constraint) {
   return sample_allowed(logits, constraint->allowed());
 }
 
-// If few tokens are allowed, only these are looked at: to overwrite the logits of all others, and to
-// search among them, takes longer. The order stays, and so the token that is drawn is the same.
+// If few tokens are allowed, only these are looked at: to overwrite the logits of all others, and
+// to search among them, takes longer. The order stays, and so the token that is drawn is the same.
 TokenId Sampler::sample_allowed(std::span<float> logits, const TokenSet& allowed) {
   const size_t n_few = logits.size() / 16;
   few_.clear();

@@ -47,7 +47,7 @@ class TokenMasks {
   std::vector<TokenSet> masks_;
   size_t next_slot_ = 0;
   uint32_t n_forgotten_ = 0;  // by the matcher, when the masks were found
-  std::vector<State> path_;  // after each byte of a token; scratch
+  std::vector<State> path_;   // after each byte of a token; scratch
 };
 
 // Sets the logits of all tokens that are not in the set to `refused`.
