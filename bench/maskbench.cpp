@@ -1,11 +1,15 @@
 // Measures how much of MaskBench the compiler of JSON schemas can do: prints one JSON object with
 // the totals. `--list`: before it, one for each schema that fails. See maskbench.mjs.
-// Usage: kinglet_maskbench [--list] [CORPUS]; without a file, the corpus comes from stdin.
+// `--vocabulary FILE|made`: instead, measures the masks of tokens along the valid instances, over
+// the vocabulary of a GGUF file or one that is made up. `--every N`: takes only each Nth schema.
+// Usage: kinglet_maskbench [--list] [--vocabulary FILE|made] [--every N] [CORPUS]; without a file,
+// the corpus comes from stdin.
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <string>
@@ -14,6 +18,7 @@
 #include <vector>
 
 #include "json/json.h"
+#include "mask_times.h"
 #include "maskbench_corpus.h"
 
 namespace kinglet {
@@ -66,22 +71,46 @@ double quantile(std::vector<double>& sorted, double part) {
   return sorted[static_cast<size_t>(part * static_cast<double>(sorted.size() - 1))];
 }
 
-int run_all(std::istream& lines, bool lists) {
-  Totals totals;
-  while (true) {
-    const auto one = maskbench::read_case(lines);
-    if (!one.ok()) {
-      std::fprintf(stderr, "kinglet_maskbench: %s\n", one.error().message.c_str());
-      return 1;
-    }
-    if (!one.value()) break;
-    const Json failure = run(*one.value(), totals);
-    if (lists && !failure.is_null()) std::printf("%s\n", print(failure).c_str());
+struct Options {
+  bool lists = false;
+  std::string vocabulary;
+  size_t every = 1;
+};
+
+// Calls use(case) for each Nth case.
+template <class Use>
+Status for_each_case(std::istream& lines, size_t every, Use&& use) {
+  for (size_t i = 0;; ++i) {
+    KINGLET_ASSIGN(const auto one, maskbench::read_case(lines));
+    if (!one) return {};
+    if (i % every == 0) use(*one);
   }
-  std::vector<double>& times = totals.milliseconds;
-  std::sort(times.begin(), times.end());
+}
+
+int64_t peak_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+Status run_masks(std::istream& lines, const Options& options) {
+  KINGLET_ASSIGN(auto times, maskbench::MaskTimes::over(options.vocabulary));
+  KINGLET_TRY(for_each_case(lines, options.every, [&](const Case& one) { times.measure(one); }));
+  Json report = times.report();
+  report["peakBytes"] = peak_bytes();
+  std::printf("%s\n", print(report).c_str());
+  return {};
+}
+
+Status run_all(std::istream& lines, const Options& options) {
+  if (!options.vocabulary.empty()) return run_masks(lines, options);
+  Totals totals;
+  KINGLET_TRY(for_each_case(lines, options.every, [&](const Case& one) {
+    const Json failure = run(one, totals);
+    if (options.lists && !failure.is_null()) std::printf("%s\n", print(failure).c_str());
+  }));
+  std::vector<double>& times = totals.milliseconds;
+  std::sort(times.begin(), times.end());
   std::printf("%s\n", print(Json{{"schemas", totals.schemas},
                                  {"passing", totals.passing},
                                  {"compileErrors", totals.compile_errors},
@@ -90,20 +119,41 @@ int run_all(std::istream& lines, bool lists) {
                                  {"p50", quantile(times, 0.5)},
                                  {"p99", quantile(times, 0.99)},
                                  {"max", quantile(times, 1)},
-                                 {"peakBytes", int64_t{usage.ru_maxrss} * 1024}})
+                                 {"peakBytes", peak_bytes()}})
                           .c_str());
-  return 0;
+  return {};
 }
 
 }  // namespace
 }  // namespace kinglet
 
 int main(int argc, char** argv) {
-  std::vector<std::string> arguments(argv + 1, argv + argc);
-  const bool lists = std::erase(arguments, "--list") > 0;
-  if (arguments.empty()) return kinglet::run_all(std::cin, lists);
-  std::ifstream file(arguments[0]);
-  if (arguments.size() == 1 && file) return kinglet::run_all(file, lists);
-  std::fprintf(stderr, "Usage: kinglet_maskbench [--list] [CORPUS]\n");
-  return 2;
+  kinglet::Options options;
+  std::ifstream file;
+  bool is_usage = true;
+  for (int i = 1; i < argc && is_usage; ++i) {
+    const std::string_view argument = argv[i];
+    const bool has_value = i + 1 < argc;
+    if (argument == "--list") {
+      options.lists = true;
+    } else if (argument == "--vocabulary" && has_value) {
+      options.vocabulary = argv[++i];
+    } else if (argument == "--every" && has_value) {
+      options.every = std::strtoul(argv[++i], nullptr, 10);
+    } else {
+      file.open(argv[i]);
+      is_usage = i + 1 == argc && file;
+    }
+  }
+  if (!is_usage || options.every == 0) {
+    std::fprintf(
+        stderr,
+        "Usage: kinglet_maskbench [--list] [--vocabulary FILE|made] [--every N] [CORPUS]\n");
+    return 2;
+  }
+  const kinglet::Status status =
+      kinglet::run_all(file.is_open() ? file : static_cast<std::istream&>(std::cin), options);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "kinglet_maskbench: %s\n", status.error().message.c_str());
+  return 1;
 }

@@ -3,8 +3,9 @@ import { measureLimits } from './limits.js';
 import { measureKinglet } from './measure.js';
 import { measureKv } from './measure-kv.js';
 import { measureLookup } from './measure-lookup.js';
+import { measureSchema } from './measure-schema.js';
 
-for (const measure of [measureKinglet, measureKv, measureLookup]) {
+for (const measure of [measureKinglet, measureKv, measureLookup, measureSchema]) {
   globalThis[measure.name] = async (model, options) => {
     const { Kinglet } = await import('/dist/index.js');
     return measure(Kinglet, model, options);

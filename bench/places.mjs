@@ -3,6 +3,7 @@
 //   speed(file, options)    the speed of a model; options: { kernels, threads, repeats }
 //   kv(file, options)       that of its KV caches; options: { kinds, contexts, threads, repeats }
 //   lookup(file, options)   that of guessing ahead (not in Node); options: { threads, repeats }
+//   schema(file, options)   what a schema costs (only in Chromium); options: { threads, repeats }
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -54,6 +55,7 @@ export const places = {
       speed: (file, options) => inPage('measureKinglet', `/${file}`, options),
       kv: (file, options) => inPage('measureKv', `/${file}`, options),
       lookup: (file, options) => inPage('measureLookup', `/${file}`, options),
+      schema: (file, options) => inPage('measureSchema', `/${file}`, options),
       async close() {
         await browser.close();
         server.closeAllConnections();

@@ -9,6 +9,7 @@ Constraint::Constraint(std::shared_ptr<const Grammar> grammar, const Tokenizer& 
     : matcher_(std::move(grammar)),
       state_(matcher_.start()),
       tokenizer_(&tokenizer),
+      masks_(tokenizer),
       at_start_(at_start) {}
 
 bool Constraint::allows(TokenId id) {
@@ -17,64 +18,9 @@ bool Constraint::allows(TokenId id) {
   return after(id) != GrammarMatcher::kRefused;
 }
 
-void Constraint::mask(std::span<float> logits) {
-  if (at_start_ && tokenizer_->vocabulary().add_space_prefix()) {  // texts of tokens differ here
-    for (size_t i = 0; i < logits.size(); ++i) {
-      if (!allows(static_cast<TokenId>(i))) logits[i] = kRefusedLogit;
-    }
-    return;
-  }
-  // Tokens that the grammar names are checked separately: such a token may be a control token, or
-  // one whose text the grammar does not allow.
-  const auto named = matcher_.grammar().tokens();
-  named_.clear();
-  for (const TokenId id : named) {
-    named_.push_back(after_named(id) == GrammarMatcher::kRefused ? kRefusedLogit
-                                                                 : logits[static_cast<size_t>(id)]);
-  }
-  mask_text(logits);
-  const bool is_complete = matcher_.is_complete(state_);
-  for (const TokenId id : tokenizer_->index().others()) {
-    if (is_complete && tokenizer_->is_end_of_generation(id)) continue;
-    logits[static_cast<size_t>(id)] = kRefusedLogit;
-  }
-  const auto n_tokens = static_cast<size_t>(tokenizer_->n_tokens());
-  for (float& unused : logits.subspan(n_tokens)) unused = kRefusedLogit;
-  for (size_t i = 0; i < named.size(); ++i) {
-    if (named_[i] != kRefusedLogit) logits[static_cast<size_t>(named[i])] = named_[i];
-  }
-}
-
-// Checks tokens in the order of their bytes, each from the byte at which it differs from the token
-// before it.
-void Constraint::mask_text(std::span<float> logits) {
-  const TokenIndex& index = tokenizer_->index();
-  path_.resize(index.max_bytes() + 1);
-  path_[0] = state_;
-  size_t n_followed = 0;  // bytes of the previous token that the grammar takes
-  for (size_t i = 0; i < index.size(); ++i) {
-    const auto& [id, n_shared, _] = index[i];
-    float& logit = logits[static_cast<size_t>(id)];
-    if (n_shared > n_followed) {
-      logit = kRefusedLogit;
-      continue;
-    }
-    std::string_view rest = index.rest(i);
-    n_followed = n_shared;
-    if (matcher_.is_full()) {
-      path_[0] = state_ = matcher_.forget_all_but(state_);
-      rest = tokenizer_->piece(id);
-      n_followed = 0;
-    }
-    for (const char c : rest) {
-      const GrammarMatcher::State next = matcher_.next(path_[n_followed], static_cast<uint8_t>(c));
-      if (next == GrammarMatcher::kRefused) {
-        logit = kRefusedLogit;
-        break;
-      }
-      path_[++n_followed] = next;
-    }
-  }
+const TokenSet& Constraint::allowed() {
+  const bool drops_space = at_start_ && tokenizer_->vocabulary().add_space_prefix();
+  return masks_.after(matcher_, state_, drops_space);
 }
 
 void Constraint::accept(TokenId id) {

@@ -3,13 +3,12 @@
 
 #include <limits>
 #include <memory>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "session/grammar.h"
 #include "session/grammar_matcher.h"
+#include "session/token_masks.h"
 #include "text/tokenizer.h"
 
 namespace kinglet {
@@ -27,8 +26,8 @@ class Constraint {
   // allowed if the text is complete.
   bool allows(TokenId id);
 
-  // Sets the logits [n_tokens or more] of all tokens that are not allowed to kRefusedLogit.
-  void mask(std::span<float> logits);
+  // All tokens that allows() allows. Valid until the next call of any function here.
+  const TokenSet& allowed();
 
   // Appends a token to the text. It must be allowed, and must not end generation.
   void accept(TokenId id);
@@ -44,15 +43,13 @@ class Constraint {
  private:
   GrammarMatcher::State after(TokenId id);
   GrammarMatcher::State after_named(TokenId id);
-  void mask_text(std::span<float> logits);
 
   GrammarMatcher matcher_;
   GrammarMatcher::State state_;
   const Tokenizer* tokenizer_;
+  TokenMasks masks_;
   bool at_start_;  // whether the next token begins a text, or follows an added token
   std::string scratch_;
-  std::vector<GrammarMatcher::State> path_;  // after each byte of a token; scratch of mask
-  std::vector<float> named_;                 // logits of the grammar's tokens; scratch of mask
 };
 
 }  // namespace kinglet

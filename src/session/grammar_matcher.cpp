@@ -17,7 +17,10 @@ constexpr size_t kMaxCacheBytes = 4 << 20;
 // The most ways to read a text that are followed, including dead ends. A choice among thousands of
 // literals has that many. A grammar with more is ambiguous at every byte, and would grow without
 // end.
-constexpr uint32_t kMaxThreads = 1 << 16;
+constexpr size_t kMaxThreads = 1 << 16;
+
+// To test whether a thread takes a byte takes so much less time than to visit one.
+constexpr size_t kTestsPerVisit = 32;
 
 constexpr size_t kMinSlots = 16;
 
@@ -63,6 +66,37 @@ void GrammarThreadLists::grow() {
   for (uint32_t id = 0; id < size(); ++id) slots_[slot_of((*this)[id])] = id + 1;
 }
 
+bool GrammarThreadSet::add(GrammarThread thread) {
+  if (2 * threads_.size() >= slots_.size()) {
+    slots_.assign(std::max(2 * slots_.size(), kMinSlots), 0);
+    for (const GrammarThread other : threads_) slots_[slot_of(other)] = ~other;
+  }
+  GrammarThread& slot = slots_[slot_of(thread)];
+  if (slot != 0) return false;
+  slot = ~thread;
+  threads_.push_back(thread);
+  return true;
+}
+
+size_t GrammarThreadSet::slot_of(GrammarThread thread) const {
+  const size_t mask = slots_.size() - 1;
+  const uint64_t hash = thread * 0x9e3779b97f4a7c15u;  // 2^64 / the golden ratio: spreads the bits
+  size_t slot = static_cast<size_t>(hash >> 32) & mask;
+  while (slots_[slot] != 0 && slots_[slot] != ~thread) slot = (slot + 1) & mask;
+  return slot;
+}
+
+// Takes time for the threads in the set, not for the slots that it once needed.
+void GrammarThreadSet::clear() {
+  if (threads_.size() > slots_.size() / 16) {
+    std::fill(slots_.begin(), slots_.end(), 0);
+  } else {
+    // In reverse, so that each thread is still found.
+    for (size_t i = threads_.size(); i-- > 0;) slots_[slot_of(threads_[i])] = 0;
+  }
+  threads_.clear();
+}
+
 GrammarMatcher::GrammarMatcher(std::shared_ptr<const Grammar> grammar)
     : grammar_(std::move(grammar)) {
   reset_states();
@@ -71,15 +105,34 @@ GrammarMatcher::GrammarMatcher(std::shared_ptr<const Grammar> grammar)
   start_ = take_found();
 }
 
-GrammarMatcher::State GrammarMatcher::compute_next(State state, uint8_t byte, size_t transition) {
+GrammarMatcher::State GrammarMatcher::compute_next(State state, uint8_t byte) {
+  if (work_left_ == 0) {
+    is_too_ambiguous_ = true;
+    return kRefused;
+  }
+  spend(states_[state].size() / kTestsPerVisit);
+  // No step begins or ends between these bytes, so all of them lead to the same state.
+  uint8_t low = 0;
+  uint8_t high = UINT8_MAX;
   // The list stays valid in the loop, because follow() adds no states.
   for (const GrammarThread thread : states_[state]) {
     const GrammarStep& step = grammar_->steps()[step_of(thread)];
-    if (step.kind == Kind::take && byte >= step.low && byte <= step.high) {
+    if (step.kind != Kind::take) continue;
+    if (byte < step.low) {
+      high = std::min<uint8_t>(high, step.low - 1);
+    } else if (byte > step.high) {
+      low = std::max<uint8_t>(low, step.high + 1);
+    } else {
+      low = std::max(low, step.low);
+      high = std::min(high, step.high);
       follow(make_thread(step_of(thread) + 1, frame_of(thread)));
     }
   }
-  return transitions_[transition] = take_found();
+  const State next = take_found();
+  State* const transitions = transitions_of(state);
+  std::fill(transitions + grammar_->byte_class(low), transitions + grammar_->byte_class(high) + 1,
+            next);
+  return next;
 }
 
 GrammarMatcher::State GrammarMatcher::next_token(State state, int32_t id) {
@@ -99,8 +152,7 @@ void GrammarMatcher::follow(GrammarThread thread) {
   while (!todo_.empty() && visited_.size() < kMaxThreads) {
     thread = todo_.back();
     todo_.pop_back();
-    const uint32_t n_visited = visited_.size();
-    if (visited_.find_or_add_one(thread) < n_visited) continue;
+    if (!visited_.add(thread)) continue;
 
     const uint32_t index = step_of(thread);
     const uint32_t frame = frame_of(thread);
@@ -153,19 +205,27 @@ GrammarMatcher::State GrammarMatcher::take_found() {
   }
   std::sort(found_.begin(), found_.end());
   const State state = states_.find_or_add(found_);
-  transitions_.resize(size_t{states_.size()} * grammar_->n_byte_classes(), kUnknown);
-  is_full_ =
-      transitions_.size() * sizeof(State) + states_.bytes() + frames_.bytes() > kMaxCacheBytes;
+  spend(visited_.size());
+  make_room();
+  const size_t transition_bytes = blocks_.size() * blocks_[0].size() * sizeof(State);
+  is_full_ = transition_bytes + states_.bytes() + frames_.bytes() > kMaxCacheBytes;
   found_.clear();
   visited_.clear();
   return state;
 }
 
+// Makes room for the transitions of the last state.
+void GrammarMatcher::make_room() {
+  if (blocks_.size() * kBlock >= states_.size()) return;
+  blocks_.emplace_back(size_t{kBlock} * grammar_->n_byte_classes(), kUnknown);
+}
+
 void GrammarMatcher::reset_states() {
   states_.clear();
-  transitions_.clear();
+  blocks_.clear();
   states_.find_or_add({});  // kRefused
-  transitions_.resize(grammar_->n_byte_classes(), kRefused);
+  make_room();
+  std::fill_n(transitions_of(kRefused), grammar_->n_byte_classes(), kRefused);
 }
 
 // A frame has a larger number than the frame that it returns to. Renumbering keeps this order.
@@ -185,6 +245,7 @@ GrammarMatcher::State GrammarMatcher::forget_all_but(State state) {
     if (numbers[id] != 0) numbers[id] = frames_.find_or_add_one(renumbered(old[id][0]));
   }
   for (GrammarThread& thread : found_) thread = renumbered(thread);
+  ++n_forgotten_;
   reset_states();
   return take_found();
 }

@@ -45,6 +45,20 @@ class GrammarThreadLists {
   std::vector<uint32_t> slots_;   // open addressing: id + 1, or 0; a power of two, half empty
 };
 
+class GrammarThreadSet {
+ public:
+  // Whether the thread was not in the set yet.
+  bool add(GrammarThread thread);
+  size_t size() const { return threads_.size(); }
+  void clear();
+
+ private:
+  size_t slot_of(GrammarThread thread) const;
+
+  std::vector<GrammarThread> threads_;
+  std::vector<GrammarThread> slots_;  // open addressing: ~thread, or 0; a power of two, half empty
+};
+
 class GrammarMatcher {
  public:
   using State = uint32_t;
@@ -57,10 +71,8 @@ class GrammarMatcher {
   // The state after another byte, or kRefused if no step takes that byte. Also kRefused if there
   // are more ways to read the text than can be followed: is_too_ambiguous() is true then.
   State next(State state, uint8_t byte) {
-    const size_t transition =
-        size_t{state} * grammar_->n_byte_classes() + grammar_->byte_class(byte);
-    const State known = transitions_[transition];
-    return known != kUnknown ? known : compute_next(state, byte, transition);
+    const State known = transitions_of(state)[grammar_->byte_class(byte)];
+    return known != kUnknown ? known : compute_next(state, byte);
   }
 
   // The state after the bytes of a text, or kRefused.
@@ -74,6 +86,15 @@ class GrammarMatcher {
   // The state after a whole token, or kRefused if no step takes that token.
   State next_token(State state, int32_t id);
 
+  // Calls found(id) for each token that a step takes. An id may come more than once.
+  template <class Found>
+  void for_each_token(State state, Found&& found) const {
+    for (const GrammarThread thread : states_[state]) {
+      const GrammarStep& step = grammar_->steps()[static_cast<size_t>(thread >> 32)];
+      if (step.kind == GrammarStep::Kind::token) found(step.target);
+    }
+  }
+
   const Grammar& grammar() const { return *grammar_; }
 
   // Whether the text may end here. If it can neither end nor continue, the state is kRefused.
@@ -85,34 +106,52 @@ class GrammarMatcher {
     return states_[state].size() > (is_complete(state) ? 1u : 0u);
   }
 
+  // Limits the work that next() does until the next call, in threads that are visited, each about
+  // 40 ns. After that, it refuses what it does not know yet, and the grammar is too ambiguous.
+  void limit_work(size_t n_visits) { work_left_ = n_visits; }
+  static constexpr size_t kNoLimit = SIZE_MAX;
+
   bool is_too_ambiguous() const { return is_too_ambiguous_; }
 
   // Whether the cache of states and transitions is full: call forget_all_but() then.
   bool is_full() const { return is_full_; }
   // Frees everything except `state`, and returns its new number.
   State forget_all_but(State state);
+  // How often that was done: states have the same numbers as long as this is the same.
+  uint32_t n_forgotten() const { return n_forgotten_; }
 
  private:
   static constexpr State kUnknown = UINT32_MAX;
+  static constexpr uint32_t kBlock = 64;  // states
   static constexpr GrammarThread kEndOfText = GrammarThread{Grammar::kEnd} << 32;
 
-  State compute_next(State state, uint8_t byte, size_t transition);
+  // The next state for each class of bytes.
+  State* transitions_of(State state) {
+    return &blocks_[state / kBlock][size_t{state % kBlock} * grammar_->n_byte_classes()];
+  }
+  State compute_next(State state, uint8_t byte);
   void follow(GrammarThread thread);
   uint32_t frame_behind(uint32_t call, uint32_t frame);
   State take_found();
+  void spend(size_t n_visits) { work_left_ -= n_visits < work_left_ ? n_visits : work_left_; }
+  void make_room();
   void reset_states();
 
   std::shared_ptr<const Grammar> grammar_;
-  GrammarThreadLists states_;       // sorted threads
-  std::vector<State> transitions_;  // [states × byte classes]
-  GrammarThreadLists frames_;       // each has one thread: the one that continues after a call
+  GrammarThreadLists states_;  // sorted threads
+  // Transitions [block][states of the block × byte classes]. Blocks do not move: a copy of
+  // megabytes would take milliseconds.
+  std::vector<std::vector<State>> blocks_;
+  GrammarThreadLists frames_;  // each has one thread: the one that continues after a call
   State start_;
   bool is_too_ambiguous_ = false;
   bool is_full_ = false;
+  size_t work_left_ = kNoLimit;
+  uint32_t n_forgotten_ = 0;
   // Scratch of compute_next.
   std::vector<GrammarThread> todo_;
   std::vector<GrammarThread> found_;
-  GrammarThreadLists visited_;
+  GrammarThreadSet visited_;
 };
 
 }  // namespace kinglet

@@ -1,6 +1,7 @@
 #include "session/sampler.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -73,6 +74,7 @@ Sampler::Sampler(const SamplerOptions& options, uint32_t vocab_size, const Kerne
   if (options.top_k > 0)
     n_candidates_ = std::min(n_candidates_, static_cast<size_t>(options.top_k));
   if (options.temperature == 0.0f) n_candidates_ = 1;
+  keeps_all_ = n_candidates_ == vocab_size;
   candidates_.reserve(n_candidates_);
   if (has_penalties()) {
     recent_.reserve(static_cast<size_t>(options.repeat_last_n));
@@ -85,18 +87,45 @@ Sampler::Sampler(const SamplerOptions& options, uint32_t vocab_size, const Kerne
 
 TokenId Sampler::sample(std::span<float> logits, Constraint* constraint) {
   add_biases_and_penalties(logits);
-  const bool is_greedy = options_.temperature == 0.0f;
-  if (constraint != nullptr && is_greedy) {
+  if (constraint == nullptr) {
+    const TokenId drawn = sample_any(logits);
+    return drawn == kNoToken ? 0 : drawn;  // a model may refuse every token
+  }
+  if (options_.temperature == 0.0f) {
     // The best token is usually allowed, and then the others need not be checked.
     const TokenId best = best_token(*kernels_, logits);
     if (constraint->allows(best)) return best;
   }
-  if (constraint != nullptr) constraint->mask(logits);
+  return sample_allowed(logits, constraint->allowed());
+}
+
+// If few tokens are allowed, only these are looked at: to overwrite the logits of all others, and
+// to search among them, takes longer. The order stays, and so the token that is drawn is the same.
+TokenId Sampler::sample_allowed(std::span<float> logits, const TokenSet& allowed) {
+  const size_t n_few = logits.size() / 16;
+  few_.clear();
+  few_logits_.clear();
+  for (size_t i = 0; i < allowed.size() && few_.size() <= n_few; ++i) {
+    for (uint64_t left = allowed[i]; left != 0; left &= left - 1) {
+      few_.push_back(static_cast<TokenId>(64 * i) + std::countr_zero(left));
+    }
+  }
+  if (few_.size() > n_few) {
+    keep_only(allowed, kRefusedLogit, logits);
+    return sample_any(logits);
+  }
+  for (const TokenId id : few_) few_logits_.push_back(logits[static_cast<size_t>(id)]);
+  const TokenId drawn = sample_any(few_logits_);
+  return drawn == kNoToken ? kNoToken : few_[static_cast<size_t>(drawn)];
+}
+
+// Draws the index of a logit; kNoToken if all are refused.
+TokenId Sampler::sample_any(std::span<const float> logits) {
+  if (logits.empty()) return kNoToken;
   const TokenId best = best_token(*kernels_, logits);
   float largest = logits[static_cast<size_t>(best)];
-  // A model may give every token this logit too.
-  if (largest == kRefusedLogit) return constraint != nullptr ? kNoToken : best;
-  if (is_greedy) return best;
+  if (largest == kRefusedLogit) return kNoToken;
+  if (options_.temperature == 0.0f) return best;
   find_candidates(logits);
   if (has_limits()) {
     weigh_candidates(logits, largest, 1.0f);
@@ -146,7 +175,7 @@ void Sampler::add_biases_and_penalties(std::span<float> logits) {
 }
 
 void Sampler::find_candidates(std::span<const float> logits) {
-  if (n_candidates_ < logits.size()) {
+  if (!keeps_all_) {
     find_best(*kernels_, logits, n_candidates_, candidates_);
   } else {
     candidates_.clear();

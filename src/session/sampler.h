@@ -19,7 +19,7 @@ namespace kinglet {
 class Sampler {
  public:
   // `options` must be valid; `vocab_size` is the number of logits. `dry` is made of the same
-  // options. Allocates all its memory here.
+  // options. Allocates all its memory here, except for constraints.
   Sampler(const SamplerOptions& options, uint32_t vocab_size, const KernelSet& kernels,
           std::optional<Dry> dry = {});
 
@@ -35,6 +35,8 @@ class Sampler {
   bool has_limits() const;
   bool has_xtc() const;
   void add_biases_and_penalties(std::span<float> logits);
+  TokenId sample_allowed(std::span<float> logits, const TokenSet& allowed);
+  TokenId sample_any(std::span<const float> logits);
   void find_candidates(std::span<const float> logits);
   void weigh_candidates(std::span<const float> logits, float largest, float temperature);
   void limit_candidates(std::span<const float> logits);
@@ -45,7 +47,10 @@ class Sampler {
   SamplerOptions options_;
   const KernelSet* kernels_;
   size_t n_candidates_;  // before the limits by probability
+  bool keeps_all_;       // whether these are the whole vocabulary
   std::vector<Candidate> candidates_;
+  std::vector<TokenId> few_;  // tokens, if a constraint allows only few, and their logits
+  std::vector<float> few_logits_;
   std::optional<Dry> dry_;
   std::vector<TokenId> recent_;  // a ring of the last tokens
   size_t next_recent_ = 0;

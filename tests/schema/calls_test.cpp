@@ -145,20 +145,18 @@ class Family {
     constexpr std::string_view kLikely = "\"'<>])}0,";
     Constraint constraint(grammar_, *tokenizer_, false);
     std::string text;
-    std::vector<float> logits(static_cast<size_t>(tokenizer_->n_tokens()));
     for (int n = 0; n < 700; ++n) {
-      std::fill(logits.begin(), logits.end(), 0.0f);
-      constraint.mask(logits);
+      const std::vector<TokenId> allowed = ids_of(constraint.allowed());
+      if (allowed.empty()) return std::nullopt;
       std::vector<double> weights;
-      for (size_t i = 0; i < logits.size(); ++i) {
-        const auto id = static_cast<TokenId>(i);
+      for (const TokenId id : allowed) {
         const std::string_view piece = tokenizer_->piece(id, true);
         const bool is_likely = id == kEos || id >= kFirstExtra ||
                                (piece.size() == 1 && kLikely.find(piece[0]) != kLikely.npos);
-        weights.push_back(logits[i] == kRefusedLogit ? 0 : is_likely ? 40 : 1);
+        weights.push_back(is_likely ? 40 : 1);
       }
-      std::discrete_distribution<TokenId> any(weights.begin(), weights.end());
-      const TokenId id = any(random);
+      std::discrete_distribution<size_t> any(weights.begin(), weights.end());
+      const TokenId id = allowed[any(random)];
       if (id == kEos) return text;
       text += tokenizer_->piece(id, true);
       constraint.accept(id);

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <fstream>
-#include <limits>
 #include <optional>
 #include <random>
 #include <string>
@@ -20,18 +19,13 @@ using namespace std::string_literals;
 
 constexpr TokenId kEos = 2;
 
-// The allowed tokens, found one by one and by a mask, with rows of the output that have no token.
+// The allowed tokens, found one by one and all at once.
 std::vector<TokenId> allowed(Constraint& constraint, const Tokenizer& tokenizer) {
   std::vector<TokenId> ids;
-  std::vector<float> expected(static_cast<size_t>(tokenizer.n_tokens()) + 3, kRefusedLogit);
   for (TokenId id = 0; id < tokenizer.n_tokens(); ++id) {
-    if (!constraint.allows(id)) continue;
-    ids.push_back(id);
-    expected[static_cast<size_t>(id)] = 0;
+    if (constraint.allows(id)) ids.push_back(id);
   }
-  std::vector<float> logits(expected.size());
-  constraint.mask(logits);
-  EXPECT_EQ(logits, expected);
+  EXPECT_EQ(ids_of(constraint.allowed()), ids);
   return ids;
 }
 
@@ -152,17 +146,24 @@ TEST(Constraint, SaysWhyNoTokenFits) {
   EXPECT_EQ(constraint.dead_end().code, ErrorCode::grammar_dead_end);
 }
 
-// Sampling under a constraint is the same as sampling from the tokens that it allows.
-TEST(Constraint, MasksBeforeEverythingElse) {
+// Sampling under a constraint, which allows many tokens or few, is the same as sampling from the
+// tokens that it allows.
+class ConstrainedSampling : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(, ConstrainedSampling,
+                         testing::Values("root ::= [a-z0-9] .*", "root ::= [b-i] .*"));
+
+TEST_P(ConstrainedSampling, MasksBeforeEverythingElse) {
   const auto tokenizer = spm_tokenizer({});
   ASSERT_NE(tokenizer, nullptr);
   const auto n_tokens = static_cast<uint32_t>(tokenizer->n_tokens());
-  Constraint constraint(grammar_of("root ::= [a-z0-9] .*"), *tokenizer, false);
+  Constraint constraint(grammar_of(GetParam()), *tokenizer, false);
   std::mt19937 random(1);
   for (const SamplerOptions& options :
        {SamplerOptions{.temperature = 0.0f}, SamplerOptions{.temperature = 1.5f, .seed = 3},
         SamplerOptions{.temperature = 3.0f, .top_k = 0, .top_p = 1.0f, .min_p = 0.0f, .seed = 4},
-        SamplerOptions{.temperature = 0.7f, .top_k = 5, .top_p = 0.9f, .seed = 5}}) {
+        SamplerOptions{.temperature = 0.7f, .top_k = 5, .top_p = 0.9f, .seed = 5},
+        SamplerOptions{.temperature = 0.9f, .top_k = 20, .typical_p = 0.8f, .seed = 6},
+        SamplerOptions{.top_k = 0, .xtc_probability = 0.5f, .xtc_threshold = 0.01f, .seed = 7}}) {
     Sampler constrained(options, n_tokens, scalar_kernels());
     Sampler masked(options, n_tokens, scalar_kernels());
     for (int i = 0; i < 200; ++i) {

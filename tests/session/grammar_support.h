@@ -6,9 +6,11 @@
 #include <memory>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "session/grammar.h"
 #include "session/grammar_matcher.h"
+#include "text/token_index.h"
 
 namespace kinglet {
 
@@ -34,6 +36,15 @@ inline bool accepts(GrammarMatcher& matcher, std::string_view text) {
 // Whether the text can begin a text that the grammar accepts.
 inline bool may_begin(GrammarMatcher& matcher, std::string_view text) {
   return state_behind(matcher, text) != GrammarMatcher::kRefused;
+}
+
+// The tokens of a set, ascending.
+inline std::vector<TokenId> ids_of(const TokenSet& set) {
+  std::vector<TokenId> ids;
+  for (size_t i = 0; i < 64 * set.size(); ++i) {
+    if ((set[i / 64] >> i % 64 & 1) != 0) ids.push_back(static_cast<TokenId>(i));
+  }
+  return ids;
 }
 
 // Any JSON value.
