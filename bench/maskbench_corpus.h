@@ -51,7 +51,6 @@ struct Compiled {
   double milliseconds = 0;  // from the schema to the program of the matcher
   size_t grammar_bytes = 0;
   Result<SharedGrammar> grammar = SharedGrammar();
-  std::vector<std::string> warnings = {};
 };
 
 inline Compiled compile(const Json& schema) {

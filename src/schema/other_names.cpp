@@ -64,7 +64,7 @@ class Tree {
 
 }  // namespace
 
-std::string other_names(std::vector<std::string_view> names, std::string_view at,
+std::string other_names(const std::vector<std::string_view>& names, std::string_view at,
                         GrammarRules& rules) {
   std::vector<std::u32string> decoded;
   for (std::string_view rest : names) {
