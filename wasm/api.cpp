@@ -92,9 +92,7 @@ double n_kept(const val& prompt, double n_ctx) {
 // --- EngineRequest
 // --------------------------------------------------------------------------------
 
-val EngineRequest::pictures() const {
-  return to_js(pictures_);
-}
+val EngineRequest::pictures() const { return to_js(pictures_); }
 
 std::string EngineRequest::answer() const {
   if (const auto* whole = std::get_if<Json>(&asked_)) return print(*whole);

@@ -267,7 +267,7 @@ TEST_P(EachFamily, WhatFitsIsReadAsACallOfAToolWithArgumentsThatAreValid) {
   }
   std::mt19937 random(7);
   size_t n_calls = 0;
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 120; ++i) {
     const auto text = family_.draw(random);
     if (!text) continue;
     const auto calls = family_.read(*text);
