@@ -9,7 +9,7 @@ namespace {
 // Of the masks that are kept: 64 of a vocabulary of 262,000 tokens.
 constexpr size_t kMaxCacheBytes = 2 << 20;
 
-// Of the matcher, for one mask: about 20 ms. Grammars of schemas need a hundredth.
+// Of the matcher, for one mask. Grammars of schemas need a hundredth.
 constexpr size_t kMaxVisits = 1 << 19;
 
 constexpr GrammarMatcher::State kNoState = UINT32_MAX;
