@@ -230,7 +230,7 @@ std::string SchemaCompiler::counted_list(const PlainSchema& schema, const ListPa
   // The items at a place: under none of the wanted schemas, and under each set of them.
   std::map<uint64_t, std::vector<std::string>> kinds;
   const auto kinds_at = [&](uint64_t place) -> const std::vector<std::string>& {
-    const uint64_t key = std::min<uint64_t>(place, parts.prefix.size());
+    const auto key = static_cast<size_t>(std::min<uint64_t>(place, parts.prefix.size()));
     std::vector<std::string>& known = kinds[key];
     if (!known.empty()) return known;
     const bool is_in_prefix = key < parts.prefix.size();
@@ -257,7 +257,7 @@ std::string SchemaCompiler::counted_list(const PlainSchema& schema, const ListPa
       if (n > 0 && n >= parts.least && hits >= least_hits) branches.emplace_back(kEmptyText);
       std::vector<std::string> loops;
       for (uint64_t set = 0; set <= all && (!is_end || parts.most == kUnlimited); ++set) {
-        const std::string& item = kinds_at(n)[set];
+        const std::string& item = kinds_at(n)[static_cast<size_t>(set)];
         const uint64_t more = is_one ? hits + set : hits | set;
         if (item.empty() || (is_limited && more > n_hits)) continue;
         const uint64_t counted = std::min(more, n_hits);

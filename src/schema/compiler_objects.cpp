@@ -385,17 +385,18 @@ std::string SchemaCompiler::shuffled_members(const std::vector<Member>& members,
 std::string SchemaCompiler::counted_members(const std::vector<Member>& members,
                                             const std::string& pair, const Limits& limits,
                                             std::string_view at) {
-  constexpr uint64_t kMostStates = 20'000;
+  constexpr uint64_t kMostRests = 20'000;
   const std::string separator =
       are_tagged() ? literal(notation_.pieces.argument_separator) : comma();
-  const uint64_t n_counted =
+  const uint64_t n_given =
       limits.most == kUnlimited ? limits.least : std::min<uint64_t>(limits.most, members.size());
-  if (n_counted > kMostStates || (n_counted + 1) * (members.size() + 1) > kMostStates) {
+  if (n_given > kMostRests || (n_given + 1) * (members.size() + 1) > kMostRests) {
     return refuse(at, "a number of properties among so many is not supported");
   }
+  const auto n_counted = static_cast<size_t>(n_given);
   // What follows the members before one, by how many of them were written.
   std::vector<std::string> rests(n_counted + 1);
-  for (uint64_t n = 0; n <= n_counted; ++n) {
+  for (size_t n = 0; n <= n_counted; ++n) {
     const uint64_t least = limits.least > n ? limits.least - n : 0;
     const uint64_t most = limits.most == kUnlimited ? kUnlimited : limits.most - n;
     if (pair.empty() || most == 0) {
@@ -410,8 +411,8 @@ std::string SchemaCompiler::counted_members(const std::vector<Member>& members,
   }
   for (size_t i = members.size(); i-- > 0;) {
     std::vector<std::string> earlier(n_counted + 1);
-    for (uint64_t n = 0; n <= n_counted; ++n) {
-      const uint64_t more = limits.most == kUnlimited ? std::min(n + 1, n_counted) : n + 1;
+    for (size_t n = 0; n <= n_counted; ++n) {
+      const size_t more = limits.most == kUnlimited ? std::min(n + 1, n_counted) : n + 1;
       const std::string behind = more <= n_counted ? rests[more] : "";
       std::vector<std::string> branches;
       if (!behind.empty()) {

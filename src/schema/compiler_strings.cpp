@@ -110,10 +110,11 @@ const Language* SchemaCompiler::texts(const PlainSchema& schema, std::string_vie
   const Limits known = lengths_of(found);
   if (least <= known.least && most >= known.most) return found;
   if (most != kUnlimited && most < known.most) {
-    constexpr size_t kMostStates = 4000;
+    constexpr size_t kMostTextStates = 4000;
     const Language* shorter = shortened(found, most, languages_);
     if (shorter != nullptr && lengths_of(shorter).least >= least &&
-        count_states(found, kMostStates / (most + 1) + 2, languages_) * most > kMostStates) {
+        count_states(found, kMostTextStates / (most + 1) + 2, languages_) * most >
+            kMostTextStates) {
       return shorter;
     }
   }

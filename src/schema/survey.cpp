@@ -111,8 +111,8 @@ SchemaSurvey survey(const Json& schema) {
     if (const std::string* anchor = here->find_string("$anchor")) {
       found.by_address.emplace(cat(base, "#", *anchor), here);
     }
-    const auto add = [&](const Json& inner, std::string place) {
-      if (inner.is_object()) todo.push_back({&inner, std::move(place), base});
+    const auto add = [&todo, &document = base](const Json& inner, std::string place) {
+      if (inner.is_object()) todo.push_back({&inner, std::move(place), document});
     };
     for (const auto& [keyword, content] : here->as_object()) {
       if (!is_known_keyword(keyword) && found.warnings.size() < kMostWarnings) {
