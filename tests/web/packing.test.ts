@@ -41,8 +41,8 @@ describe('the packed package', () => {
   it('holds what is built, its licences and its manual, and nothing else', () => {
     const others = paths(/^(?!dist\/.*\.(js|js\.map|d\.ts|wasm)$|docs\/[\w-]+\.\w+$|examples\/)/);
     expect(others.sort()).toEqual([
-      ...['LICENSE', 'README.md', 'SECURITY.md', 'demo/models/README.md'],
-      'package.json',
+      ...['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md'],
+      ...['demo/models/README.md', 'package.json'],
     ]);
   });
 
