@@ -162,8 +162,8 @@ std::string SchemaCompiler::of_language(const Spelling& spelling, const Language
   constexpr uint64_t kMostCounted = 60;
   const Limits lengths = lengths_of(texts);
   const bool is_long = lengths.most > kMostCounted && lengths.most != kUnlimited;
-  if (is_long && is_plain(texts)) {
-    const std::string written = plain_to_gbnf(texts, spelling.characters, at, rules_);
+  if (is_long && is_simple(texts)) {
+    const std::string written = simple_to_gbnf(texts, spelling.characters, at, rules_);
     return written.empty() ? "" : rules_.add(at, spelling.enclose(written));
   }
   const auto text = language_to_gbnf(texts, languages_, spelling.characters, at, rules_);

@@ -116,21 +116,21 @@ const Language* shortened(const Language* language, uint64_t most, Languages& la
   return found;
 }
 
-bool is_plain(const Language* language) {
+bool is_simple(const Language* language) {
   if (language->kind == Kind::intersection || language->kind == Kind::complement) return false;
   if (language->kind != Kind::concatenation) {
-    return std::all_of(language->parts.begin(), language->parts.end(), is_plain);
+    return std::all_of(language->parts.begin(), language->parts.end(), is_simple);
   }
   const std::vector<const Language*> parts = chain_of(language);
-  return std::all_of(parts.begin(), parts.end(), is_plain);
+  return std::all_of(parts.begin(), parts.end(), is_simple);
 }
 
-std::string plain_to_gbnf(const Language* language, Characters characters, std::string_view at,
-                          GrammarRules& rules) {
+std::string simple_to_gbnf(const Language* language, Characters characters, std::string_view at,
+                           GrammarRules& rules) {
   std::vector<std::string> written;
   const bool is_chain = language->kind == Kind::concatenation;
   for (const Language* part : is_chain ? chain_of(language) : language->parts) {
-    written.push_back(plain_to_gbnf(part, characters, at, rules));
+    written.push_back(simple_to_gbnf(part, characters, at, rules));
     // A sequence with a part that matches nothing matches nothing.
     if (written.back().empty() && is_chain) return {};
   }

@@ -18,10 +18,10 @@ Limits lengths_of(const Language* language);
 const Language* shortened(const Language* language, uint64_t most, Languages& languages);
 
 // Whether the language is made of sets, concatenations, alternations and repetitions only.
-bool is_plain(const Language* language);
+bool is_simple(const Language* language);
 
-// Returns GBNF for a plain language, as its parts are written.
-std::string plain_to_gbnf(const Language* language, Characters characters, std::string_view at,
-                          GrammarRules& rules);
+// Returns GBNF for a simple language, as its parts are written.
+std::string simple_to_gbnf(const Language* language, Characters characters, std::string_view at,
+                           GrammarRules& rules);
 
 }  // namespace kinglet::schema

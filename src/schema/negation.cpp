@@ -126,7 +126,7 @@ bool SchemaResolver::negate_keyword(std::string_view keyword, const PlainSchema&
     added.set(name, value);
     return &added;
   };
-  const auto names = [&](std::string_view name) { return contents_.keep(Merged{.names = {name}}); };
+  const auto kept = [&](std::string_view name) { return contents_.keep(Merged{.names = {name}}); };
   if (keyword == "enum") {
     PlainSchema& others = found.emplace_back(of_types({kTypeNames.begin(), kTypeNames.end()}));
     others.set(kNotEnum, contents_.keep(Merged{list_of(own, keyword, at, refusal_)}));
@@ -204,16 +204,16 @@ bool SchemaResolver::negate_keyword(std::string_view keyword, const PlainSchema&
       if (keyword == "format") {
         const std::string_view wide = wider_pattern_of_format(text);
         if (wide.empty()) return !pattern_of_format(text);
-        add("string", kNotPattern, names(wide));
+        add("string", kNotPattern, kept(wide));
       } else {
-        add("string", kNotPattern, names(text));
+        add("string", kNotPattern, kept(text));
       }
     }
     return true;
   }
   if (keyword == "multipleOf") {
     const Json* step = number_of(own, keyword, at, refusal_);
-    if (step != nullptr) add("number", kNotMultipleOf, names(step->spelling()));
+    if (step != nullptr) add("number", kNotMultipleOf, kept(step->spelling()));
     return true;
   }
   if (keyword == "items") {

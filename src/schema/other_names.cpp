@@ -12,7 +12,7 @@ namespace kinglet::schema {
 namespace {
 
 // The most characters in a row that become one rule.
-constexpr size_t kLongestRow = 16;
+constexpr size_t kLongestBranch = 16;
 
 bool is_printable_ascii(char32_t c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
 
@@ -38,7 +38,7 @@ class Tree {
                        [&](const std::u32string& name) { return name[n_read] != c; }) -
           names.begin());
       std::string after = behind(names.first(same), n_read + 1);
-      if ((n_read + 1) % kLongestRow == 0) after = rules_.add(at_, after);
+      if ((n_read + 1) % kLongestBranch == 0) after = rules_.add(at_, after);
       branches.push_back(sequence({Characters{'"'}.spell({{c, c}}), after}));
       taken.push_back({c, c});
       names = names.subspan(same);

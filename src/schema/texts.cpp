@@ -32,10 +32,10 @@ bool looks_around(const Pattern& pattern) {
 }
 
 // Writes a pattern that does not look around.
-Result<std::string> plain_to_gbnf(const Pattern& pattern, Characters characters) {
+Result<std::string> simple_to_gbnf(const Pattern& pattern, Characters characters) {
   std::vector<std::string> parts;
   for (const Pattern& part : pattern.parts) {
-    KINGLET_ASSIGN(std::string text, plain_to_gbnf(part, characters));
+    KINGLET_ASSIGN(std::string text, simple_to_gbnf(part, characters));
     parts.push_back(std::move(text));
   }
   switch (pattern.kind) {
@@ -66,7 +66,7 @@ Result<std::optional<std::string>> branch_to_gbnf(const Pattern& branch, Charact
   if (std::any_of(part, inner_end, looks_around)) return std::optional<std::string>();
   std::vector<std::string> written = {begins ? "" : anything};
   for (; part != inner_end; ++part) {
-    KINGLET_ASSIGN(std::string text, plain_to_gbnf(*part, characters));
+    KINGLET_ASSIGN(std::string text, simple_to_gbnf(*part, characters));
     written.push_back(std::move(text));
   }
   if (!ends) written.push_back(anything);

@@ -127,7 +127,8 @@ class GrammarMatcher {
 
   // The next state for each class of bytes.
   State* transitions_of(State state) {
-    return &blocks_[state / kBlock][size_t{state % kBlock} * grammar_->n_byte_classes()];
+    const size_t first = size_t{state % kBlock} * grammar_->n_byte_classes();
+    return blocks_[state / kBlock].data() + first;
   }
   State compute_next(State state, uint8_t byte);
   void follow(GrammarThread thread);

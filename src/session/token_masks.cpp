@@ -7,7 +7,7 @@ namespace kinglet {
 namespace {
 
 // Of the masks that are kept: 64 of a vocabulary of 262,000 tokens.
-constexpr size_t kMaxCacheBytes = 2 << 20;
+constexpr size_t kMaxMaskBytes = 2 << 20;
 
 // Of the matcher, for one mask. Grammars of schemas need a hundredth.
 constexpr size_t kMaxVisits = 1 << 19;
@@ -34,7 +34,7 @@ const TokenSet& TokenMasks::after(GrammarMatcher& matcher, State& state, bool dr
   }
   const size_t n_words = (static_cast<size_t>(tokenizer_->n_tokens()) + 63) / 64;
   const size_t slot = next_slot_;
-  next_slot_ = (slot + 1) % std::max<size_t>(kMaxCacheBytes / (n_words * sizeof(uint64_t)), 1);
+  next_slot_ = (slot + 1) % std::max<size_t>(kMaxMaskBytes / (n_words * sizeof(uint64_t)), 1);
   if (slot == states_.size()) {
     states_.push_back(kNoState);
     masks_.emplace_back(n_words);
