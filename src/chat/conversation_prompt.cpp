@@ -77,8 +77,10 @@ class PromptMaker {
     const size_t n_most = room_for_prompt(options_.n_ctx, options_.max_tokens);
     Result<ConversationPrompt> prompt = whole(messages);
     if (!prompt.ok() || prompt.value().tokens.size() <= n_most) return prompt;
+    const size_t n_whole = prompt.value().tokens.size();
     const auto kept = fit_messages(
         roles, n_most, [&](const std::vector<size_t>& indices) -> std::optional<size_t> {
+          if (indices.size() == roles.size()) return n_whole;
           prompt = whole(part_of(messages, indices));
           return prompt.ok() ? std::optional(prompt.value().tokens.size()) : std::nullopt;
         });
