@@ -5,17 +5,18 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/format.h"
 #include "base/utf8.h"
 #include "gguf/file.h"
 #include "gguf/writer.h"
+#include "spm_vocabulary.h"
 #include "text/tokenizer.h"
 
 namespace kinglet::maskbench {
@@ -120,27 +121,13 @@ class MadeVocabulary {
 };
 
 inline Status write_made_vocabulary(const std::string& path) {
-  std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
-  std::vector<int32_t> types = {2, 3, 3};
-  for (uint32_t byte = 0; byte < 256; ++byte) {
-    char name[8];
-    std::snprintf(name, sizeof name, "<0x%02X>", byte);
-    tokens.emplace_back(name);
-  }
-  types.resize(tokens.size(), 6);
-  for (std::string& token : MadeVocabulary().make()) tokens.push_back(std::move(token));
-  types.resize(tokens.size(), 1);
+  SpmVocabulary vocabulary;
+  for (std::string& token : MadeVocabulary().make()) vocabulary.add(std::move(token), 1);
   std::vector<float> scores;
-  for (size_t i = 0; i < tokens.size(); ++i) scores.push_back(-static_cast<float>(i));
+  for (size_t i = 0; i < vocabulary.tokens.size(); ++i) scores.push_back(-static_cast<float>(i));
   GgufWriter file;
   file.set("general.architecture", "llama");
-  file.set("tokenizer.ggml.model", "llama");
-  file.set("tokenizer.ggml.tokens", std::span<const std::string>(tokens));
-  file.set("tokenizer.ggml.scores", std::span<const float>(scores));
-  file.set("tokenizer.ggml.token_type", std::span<const int32_t>(types));
-  file.set("tokenizer.ggml.bos_token_id", 1u);
-  file.set("tokenizer.ggml.eos_token_id", 2u);
-  file.set("tokenizer.ggml.unknown_token_id", 0u);
+  vocabulary.set(file, scores);
   KINGLET_TRY(file.open(path));
   return file.close();
 }

@@ -12,6 +12,7 @@
 #include "gguf/recipe.h"
 #include "gguf/writer.h"
 #include "model/architecture.h"
+#include "spm_vocabulary.h"
 #include "tensor/quantizer.h"
 
 namespace kinglet {
@@ -314,31 +315,14 @@ constexpr std::string_view kPictureTokens[] = {
 // Sets <unk>, <s>, </s>, the 256 bytes, tokens for pictures, and made-up words. Every engine loads
 // such a vocabulary.
 void set_vocabulary(GgufWriter& file, uint32_t n_tokens) {
-  std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
-  std::vector<int32_t> types = {2, 3, 3};
+  SpmVocabulary vocabulary;
   std::vector<float> scores(n_tokens, 0.0f);
-  for (int byte = 0; byte < 256; ++byte) {
-    char name[8];
-    std::snprintf(name, sizeof name, "<0x%02X>", byte);
-    tokens.emplace_back(name);
-    types.push_back(6);
+  for (const std::string_view token : kPictureTokens) vocabulary.add(std::string(token), 3);
+  for (size_t id = vocabulary.tokens.size(); id < n_tokens; ++id) {
+    scores[id] = -static_cast<float>(id);
+    vocabulary.add(cat("\xe2\x96\x81w", id), 1);
   }
-  for (const std::string_view token : kPictureTokens) {
-    tokens.emplace_back(token);
-    types.push_back(3);
-  }
-  while (tokens.size() < n_tokens) {
-    scores[tokens.size()] = -static_cast<float>(tokens.size());
-    tokens.push_back(cat("\xe2\x96\x81w", tokens.size()));
-    types.push_back(1);
-  }
-  file.set("tokenizer.ggml.model", "llama");
-  file.set("tokenizer.ggml.tokens", std::span<const std::string>(tokens));
-  file.set("tokenizer.ggml.scores", std::span<const float>(scores));
-  file.set("tokenizer.ggml.token_type", std::span<const int32_t>(types));
-  file.set("tokenizer.ggml.bos_token_id", 1u);
-  file.set("tokenizer.ggml.eos_token_id", 2u);
-  file.set("tokenizer.ggml.unknown_token_id", 0u);
+  vocabulary.set(file, scores);
 }
 
 // Sets special tokens with BERT's ids, and words "w<id>".

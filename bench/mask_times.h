@@ -35,6 +35,11 @@ inline double thread_microseconds() {
   return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) * 1e-3;
 }
 
+inline double quantile(const std::vector<double>& sorted, double part) {
+  if (sorted.empty()) return 0;
+  return sorted[static_cast<size_t>(part * static_cast<double>(sorted.size() - 1))];
+}
+
 class MaskTimes {
  public:
   // `vocabulary`: a GGUF file, or "made".
@@ -137,13 +142,10 @@ class MaskTimes {
     std::sort(times.begin(), times.end());
     double sum = 0;
     for (const double time : times) sum += time;
-    const auto at = [&](double part) {
-      return times[static_cast<size_t>(part * static_cast<double>(times.size() - 1))];
-    };
     return {{"avg", sum / static_cast<double>(times.size())},
-            {"p50", at(0.5)},
-            {"p99", at(0.99)},
-            {"max", at(1)}};
+            {"p50", quantile(times, 0.5)},
+            {"p99", quantile(times, 0.99)},
+            {"max", quantile(times, 1)}};
   }
 
   std::unique_ptr<Tokenizer> tokenizer_;

@@ -66,11 +66,6 @@ Json run(const Case& one, Totals& totals) {
   return {};
 }
 
-double quantile(std::vector<double>& sorted, double part) {
-  if (sorted.empty()) return 0;
-  return sorted[static_cast<size_t>(part * static_cast<double>(sorted.size() - 1))];
-}
-
 struct Options {
   bool lists = false;
   std::string vocabulary;
@@ -116,9 +111,9 @@ Status run_all(std::istream& lines, const Options& options) {
                                  {"compileErrors", totals.compile_errors},
                                  {"validRefused", totals.valid_refused},
                                  {"invalidAccepted", totals.invalid_accepted},
-                                 {"p50", quantile(times, 0.5)},
-                                 {"p99", quantile(times, 0.99)},
-                                 {"max", quantile(times, 1)},
+                                 {"p50", maskbench::quantile(times, 0.5)},
+                                 {"p99", maskbench::quantile(times, 0.99)},
+                                 {"max", maskbench::quantile(times, 1)},
                                  {"peakBytes", peak_bytes()}})
                           .c_str());
   return {};
