@@ -188,6 +188,20 @@ describe('chat', () => {
     expect(Number(known[1]![2])).toBeLessThan(Number(known[1]![1]));
   });
 
+  test('goes on in a full context where that is wanted', () => {
+    const lines = 'Tell me of the dog and the sea.\n'.repeat(10);
+    const run = (...options: string[]) =>
+      kinglet(['chat', '-m', model, ...greedy, '--ctx', '128', ...options], lines);
+    const full = run();
+    expect(full.status).toBe(1);
+    expect(full.stderr).toMatch(/but the context has room for 128/);
+    for (const onFull of ['dropOldest', 'shift']) {
+      const { status, stderr } = run('--on-full', onFull);
+      expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    }
+    expect(run('--on-full', 'never').stderr).toMatch(/"error", "dropOldest" or "shift"/);
+  });
+
   test('takes control tokens from messages only where they are trusted', () => {
     const nTokens = (line: string, options: string[] = []) => {
       const args = ['chat', '-m', model, '--temp', '0', '-n', '1', '--speed', ...options];
