@@ -14,8 +14,8 @@ constexpr size_t kMaxVisits = 1 << 19;
 
 constexpr GrammarMatcher::State kNoState = UINT32_MAX;
 
-// In most strings, all characters lead to one state, or to a few if the text may end soon.
-constexpr size_t kMaxProofStates = 8;
+// In most strings, all characters lead to one state, or to a few: names that are taken, a length.
+constexpr size_t kMaxProofStates = 24;
 
 void add_once(std::vector<GrammarMatcher::State>& states, GrammarMatcher::State state) {
   if (std::find(states.begin(), states.end(), state) == states.end()) states.push_back(state);
