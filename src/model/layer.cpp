@@ -77,8 +77,7 @@ Status load_input(LayerLoader& loader, Layer& layer) {
     KINGLET_ASSIGN(layer.input_post_norm, loader.norm("post_norm"));
   }
   if (loader.traits().scales_layers && loader.has("layer_output_scale")) {
-    KINGLET_ASSIGN(const float* scale, loader.vector("layer_output_scale.weight", 1));
-    layer.scale = *scale;
+    KINGLET_ASSIGN(layer.scale, loader.vector("layer_output_scale.weight", 1));
   }
   return {};
 }
@@ -99,6 +98,12 @@ Result<Layer> load_layer(LayerLoader& loader) {
   Layer layer;
   KINGLET_TRY(load_parts(loader, layer));
   return layer;
+}
+
+void derive_layer(Layer& layer) {
+  for (Block* block : {layer.mixer.get(), layer.ffn.get(), layer.input.get()}) {
+    if (block != nullptr) block->derive();
+  }
 }
 
 void prepare_layer(Step& step, const Layer& layer) {
@@ -127,7 +132,7 @@ Status run_layer(Step& step, const Layer& layer) {
     KINGLET_TRY(step.run(*layer.input, step.stream()));
     step.add_to_stream(layer.input_post_norm);
   }
-  step.scale_stream(layer.scale);
+  if (layer.scale != nullptr) step.scale_stream(*layer.scale);
   return {};
 }
 

@@ -13,22 +13,25 @@ namespace kinglet {
 
 struct Layer {
   Norm mixer_norm;
-  std::unique_ptr<const Block> mixer;
+  std::unique_ptr<Block> mixer;
   Norm mixer_post_norm;
   Norm mixer_sum_norm;     // of the stream after the mixer
   Norm mixer_second_norm;  // the same, after the layer's input was added once more
   bool parallel = false;   // the feed-forward block has the same input as the mixer
   Norm ffn_norm;
-  std::unique_ptr<const Block> ffn;  // may be null
+  std::unique_ptr<Block> ffn;  // may be null
   Norm ffn_post_norm;
   Norm ffn_sum_norm;
-  std::unique_ptr<const Block> input;  // see LayerInput; may be null
+  std::unique_ptr<Block> input;  // see LayerInput; may be null
   Norm input_post_norm;
-  float scale = 1;  // multiplies the stream at the end
+  const float* scale = nullptr;  // [1] multiplies the stream at the end; may be null
 };
 
 // Errors: those of the blocks' tensors.
 Result<Layer> load_layer(LayerLoader& loader);
+
+// See Block::derive().
+void derive_layer(Layer& layer);
 
 // In an encoder, the first pass over a batch: see Block::prepare.
 void prepare_layer(Step& step, const Layer& layer);

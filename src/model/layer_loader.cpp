@@ -30,8 +30,7 @@ Result<Linear> LayerLoader::linear(std::string_view part, uint32_t n_rows, uint3
   Linear linear;
   KINGLET_ASSIGN(linear.matrix, tensors_.matrix(name(part), n_rows, n_columns));
   KINGLET_ASSIGN(linear.bias, bias(part, n_rows, presence));
-  KINGLET_ASSIGN(const auto scales, tensors_.scales(name(part, ""), 1));
-  linear.scale = scales.front();
+  KINGLET_ASSIGN(linear.scale, tensors_.scales(name(part, ""), 1));
   return linear;
 }
 
@@ -41,10 +40,10 @@ Result<std::vector<Linear>> LayerLoader::fused(std::string_view part,
   const uint64_t total = std::accumulate(n_rows.begin(), n_rows.end(), uint64_t{0});
   KINGLET_ASSIGN(const auto matrices, tensors_.fused(name(part), n_rows, config_.hidden_dim));
   KINGLET_ASSIGN(const float* biases, bias(part, total, presence));
-  KINGLET_ASSIGN(const auto scales, tensors_.scales(name(part, ""), 1));
+  KINGLET_ASSIGN(const float* scale, tensors_.scales(name(part, ""), 1));
   std::vector<Linear> parts;
   for (size_t i = 0; i < matrices.size(); ++i) {
-    parts.push_back({matrices[i], biases, scales.front()});
+    parts.push_back({matrices[i], biases, scale});
     if (biases != nullptr) biases += n_rows[i];
   }
   return parts;
@@ -55,24 +54,12 @@ Result<std::vector<Linear>> LayerLoader::experts(std::string_view part, uint32_t
                                                  uint32_t n_parts) const {
   KINGLET_ASSIGN(const auto matrices,
                  tensors_.experts(name(part), n_experts, n_parts, n_rows, n_columns));
-  KINGLET_ASSIGN(const auto scales, tensors_.scales(name(part, ""), n_experts));
+  KINGLET_ASSIGN(const float* scales, tensors_.scales(name(part, ""), n_experts));
   std::vector<Linear> experts;
   for (size_t i = 0; i < matrices.size(); ++i) {
-    experts.push_back({matrices[i], nullptr, scales[i / n_parts]});
+    experts.push_back({matrices[i], nullptr, scales == nullptr ? nullptr : scales + i / n_parts});
   }
   return experts;
-}
-
-Result<std::vector<float>> LayerLoader::transposed(std::string_view part, uint64_t n,
-                                                   uint64_t n_rows) const {
-  KINGLET_ASSIGN(const float* stored, tensors_.vector(name(part), n * n_rows, n));
-  std::vector<float> result(static_cast<size_t>(n * n_rows));
-  for (size_t row = 0; row < n_rows; ++row) {
-    for (size_t i = 0; i < n; ++i) {
-      result[i * static_cast<size_t>(n_rows) + row] = stored[row * static_cast<size_t>(n) + i];
-    }
-  }
-  return result;
 }
 
 Result<Norm> LayerLoader::norm(std::string_view part) const {

@@ -59,9 +59,6 @@ class LayerLoader {
   Result<std::vector<Linear>> experts(std::string_view part, uint32_t n_experts, uint32_t n_rows,
                                       uint32_t n_columns, uint32_t n_parts = 1) const;
 
-  // F32 numbers [n][n_rows], stored as [n_rows][n].
-  Result<std::vector<float>> transposed(std::string_view part, uint64_t n, uint64_t n_rows) const;
-
   // Ignores tensors of that name, which the architecture does not use.
   void skip(std::string_view part) const { tensors_.skip(name(part, ".")); }
 
@@ -71,7 +68,8 @@ class LayerLoader {
   // The architecture's norm of heads that are n wide in all; empty if it has none.
   Result<Norm> head_norm(std::string_view part, uint32_t n) const;
 
-  // F32 numbers [n], or [n / n_columns][n_columns]; `tensor` is the name after "blk.N.".
+  // F32 numbers [n], or [n / n_columns][n_columns]; `tensor` is the name after "blk.N.". They are
+  // there when the block's derive() is called.
   Result<const float*> vector(std::string_view tensor, uint64_t n) const {
     return vector(tensor, n, n);
   }

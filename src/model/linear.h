@@ -7,11 +7,12 @@
 
 namespace kinglet {
 
-// y = scale W x + b, with a matrix [rows][columns]. Vectors are F32 in every file.
+// y = scale W x + b, with a matrix [rows][columns]. Vectors are F32 in every file, and so is the
+// scale.
 struct Linear {
   PackedMatrix matrix;
-  const float* bias = nullptr;  // [rows], or null
-  float scale = 1;              // for types whose blocks have too narrow a range: NVFP4
+  const float* bias = nullptr;   // [rows], or null
+  const float* scale = nullptr;  // for types whose blocks have too narrow a range: NVFP4; null: 1
 };
 
 // If `weight` is null, there is no norm. The bias may be null on its own.

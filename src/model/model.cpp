@@ -6,13 +6,20 @@
 
 namespace kinglet {
 
-Result<Model> Model::load(GgufFile file, const KernelSet& kernels, EarlyWeights* early) {
+Result<Model> Model::load(GgufFile file, const KernelSet& kernels) {
+  Result<BoundWeights> bound = bind_weights(file, kernels);
+  return load(std::move(file), kernels, std::move(bound));
+}
+
+Result<Model> Model::load(GgufFile file, const KernelSet& kernels, Result<BoundWeights> bound) {
   Model model;
   model.file_ = std::move(file);
   model.kernels_ = &kernels;
   if (!model.has_weights()) return model;
-  KINGLET_ASSIGN(model.config_, read_config(model.header()));
-  KINGLET_ASSIGN(model.weights_, take_weights(model.file_, kernels, model.config_, early));
+  if (!bound.ok()) return bound.error();
+  KINGLET_TRY(bound.value().complete());
+  model.config_ = std::move(bound.value().config);
+  model.weights_ = std::move(bound.value().weights);
 
   const RopeConfig& rope = model.config_.rope;
   const float* factors = model.weights_.rope_factors;
@@ -20,6 +27,17 @@ Result<Model> Model::load(GgufFile file, const KernelSet& kernels, EarlyWeights*
   model.rope_ = RopeTable::scaled(rope, factors);
   model.long_rope_ = RopeTable::scaled(rope, long_factors != nullptr ? long_factors : factors);
   model.local_rope_ = RopeTable::local(rope);
+  return model;
+}
+
+Result<Model> Model::outline(GgufFile file, const KernelSet& kernels) {
+  Model model;
+  model.file_ = std::move(file);
+  model.kernels_ = &kernels;
+  if (!model.has_weights()) return model;
+  KINGLET_ASSIGN(BoundWeights bound, bind_weights(model.file_, kernels));
+  model.config_ = std::move(bound.config);
+  model.weights_ = std::move(bound.weights);
   return model;
 }
 

@@ -17,9 +17,16 @@ namespace kinglet {
 class Model {
  public:
   // Packs the file's weights in place for `kernels`. A file that holds only a vocabulary becomes a
-  // model without weights or configuration, which can have no sessions. `early`: the weights that
-  // were packed while the file arrived. Errors: those of read_config and take_weights.
-  static Result<Model> load(GgufFile file, const KernelSet& kernels, EarlyWeights* early = nullptr);
+  // model without weights or configuration, which can have no sessions. Errors: those of
+  // bind_weights and BoundWeights.
+  static Result<Model> load(GgufFile file, const KernelSet& kernels);
+
+  // The same with what bind_weights() returned for this file, while it arrived.
+  static Result<Model> load(GgufFile file, const KernelSet& kernels, Result<BoundWeights> bound);
+
+  // A model whose weights have shapes but no values, from a GgufFile::outline(): only for plans of
+  // memory. Errors: those of bind_weights.
+  static Result<Model> outline(GgufFile file, const KernelSet& kernels);
 
   bool has_weights() const { return !header().tensors.empty(); }
 

@@ -19,9 +19,9 @@ void multiply(const KernelSet& kernels, const Projection& projection, const Acti
               size_t n_rows, size_t from, size_t to) {
   const auto& [matrix, bias, scale] = *projection.weights;
   multiply_rows(kernels, matrix, x, n_rows, projection.y, matrix.n_rows, from, to);
-  if (scale != 1) {
+  if (scale != nullptr) {
     for (size_t t = 0; t < n_rows; ++t) {
-      for (size_t i = from; i < to; ++i) projection.y[t * matrix.n_rows + i] *= scale;
+      for (size_t i = from; i < to; ++i) projection.y[t * matrix.n_rows + i] *= *scale;
     }
   }
   if (bias == nullptr) return;

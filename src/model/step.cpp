@@ -87,7 +87,8 @@ void Step::add_embedding(const PackedMatrix& table, size_t index, float* row) {
 }
 
 // Computes the inputs of all layers:
-// (norm(projected embedding) + sqrt(layer_input_dim) · the token's row) / sqrt(2).
+// (norm(projected embedding / sqrt(hidden_dim)) + sqrt(layer_input_dim) · the token's row) /
+// sqrt(2).
 Status Step::compute_layer_inputs(std::span<const int32_t> tokens) {
   const LayerInputWeights& w = model_.weights().layer_inputs;
   const size_t width = w.projection.matrix.n_rows;
@@ -96,6 +97,8 @@ Status Step::compute_layer_inputs(std::span<const int32_t> tokens) {
   float* const table_rows = scratch_.layer_inputs + n_tokens_ * width;
   KINGLET_TRY(w.table.read(tokens.first(n_tokens_), scratch_.stored_rows, table_rows));
   project(stream_, n_tokens_, {{&w.projection, scratch_.layer_inputs}});
+  const float shrink = 1.0f / std::sqrt(static_cast<float>(config().hidden_dim));
+  for (size_t i = 0; i < n_tokens_ * width; ++i) scratch_.layer_inputs[i] *= shrink;
   normalize(scratch_.layer_inputs, w.norm, n_tokens_, width, scratch_.layer_inputs);
   for (size_t t = 0; t < n_tokens_; ++t) {
     float* row = scratch_.layer_inputs + t * width;

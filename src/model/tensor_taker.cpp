@@ -1,12 +1,11 @@
 #include "model/tensor_taker.h"
 
-#include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "kernels/packing.h"
-#include "tensor/finite.h"
 
 namespace kinglet {
 
@@ -16,6 +15,10 @@ Result<const float*> TensorTaker::vector(std::string_view name, uint64_t n) {
 
 Result<const float*> TensorTaker::vector(std::string_view name, uint64_t n, uint64_t n_columns) {
   KINGLET_ASSIGN(const TensorView tensor, take(name, {n_columns, n / n_columns, 1, 1}, DType::f32));
+  fill_.add(tensor, {.data = tensor.bytes.data(),
+                     .type = DType::f32,
+                     .n_rows = static_cast<size_t>(tensor.n_rows()),
+                     .n_columns = static_cast<size_t>(n_columns)});
   return reinterpret_cast<const float*>(tensor.bytes.data());
 }
 
@@ -42,22 +45,10 @@ Result<EmbeddingTable> TensorTaker::table(std::string_view name, uint64_t n_rows
   return EmbeddingTable(resident);
 }
 
-Result<PackedMatrix> TensorTaker::pack(const TensorView& tensor, const TensorView& part) {
-  if (early_ == nullptr) return pack_in_place(part, kernels_);
+PackedMatrix TensorTaker::pack(const TensorView& tensor, const TensorView& part) {
   const PackedMatrix matrix = packed_form(part, kernels_);
-  if (early_->is_planning()) {
-    early_->add(tensor, matrix);
-  } else if (!early_->has(tensor)) {
-    return pack_in_place(part, kernels_);
-  }
+  fill_.add(tensor, matrix);
   return matrix;
-}
-
-std::optional<size_t> TensorTaker::find_bad_block(const TensorView& tensor) const {
-  if (early_ == nullptr) return find_not_finite(tensor.type, tensor.bytes);
-  if (early_->is_planning()) return std::nullopt;  // the bytes have not arrived yet
-  if (early_->has(tensor)) return early_->find_not_finite(tensor);
-  return find_not_finite(tensor.type, tensor.bytes);
 }
 
 Result<std::vector<PackedMatrix>> TensorTaker::fused(std::string_view name,
@@ -75,8 +66,8 @@ Result<std::vector<PackedMatrix>> TensorTaker::experts(std::string_view name, ui
   return slice(tensor, std::vector<uint64_t>(static_cast<size_t>(n_experts * n_parts), n_rows));
 }
 
-Result<std::vector<PackedMatrix>> TensorTaker::slice(const TensorView& tensor,
-                                                     const std::vector<uint64_t>& n_rows) {
+std::vector<PackedMatrix> TensorTaker::slice(const TensorView& tensor,
+                                             const std::vector<uint64_t>& n_rows) {
   const auto row_bytes = tensor.bytes.size() / static_cast<size_t>(tensor.n_rows());
   std::vector<PackedMatrix> slices;
   size_t offset = 0;
@@ -86,22 +77,18 @@ Result<std::vector<PackedMatrix>> TensorTaker::slice(const TensorView& tensor,
                           tensor.type,
                           {tensor.n_columns(), n, 1, 1},
                           tensor.bytes.subspan(offset, bytes)};
-    KINGLET_ASSIGN(PackedMatrix packed, pack(tensor, part));
-    slices.push_back(packed);
+    slices.push_back(pack(tensor, part));
     offset += bytes;
   }
   return slices;
 }
 
-Result<std::vector<float>> TensorTaker::scales(std::string_view stem, uint64_t n) {
-  std::vector<float> factors(static_cast<size_t>(n), 1.0f);
+Result<const float*> TensorTaker::scales(std::string_view stem, uint64_t n) {
   const std::string name = cat(stem, ".scale");
   const std::string input_name = cat(stem, ".input_scale");
   if (has(input_name)) KINGLET_TRY(vector(input_name, n));
-  if (!has(name)) return factors;
-  KINGLET_ASSIGN(const float* stored, vector(name, n));
-  std::copy_n(stored, factors.size(), factors.begin());
-  return factors;
+  if (!has(name)) return nullptr;
+  return vector(name, n);
 }
 
 void TensorTaker::skip(std::string_view prefix) {
@@ -110,7 +97,7 @@ void TensorTaker::skip(std::string_view prefix) {
   }
 }
 
-Status TensorTaker::expect_none_left() const {
+Result<WeightFill> TensorTaker::finish() {
   for (size_t i = 0; i < taken_.size(); ++i) {
     if (!taken_[i]) {
       return Error{ErrorCode::unsupported_feature,
@@ -118,7 +105,8 @@ Status TensorTaker::expect_none_left() const {
                        " has no place in this architecture")};
     }
   }
-  return {};
+  fill_.sort();
+  return std::move(fill_);
 }
 
 Result<const TensorInfo*> TensorTaker::take_info(std::string_view name, const Shape& expected) {
@@ -148,13 +136,7 @@ Result<TensorView> TensorTaker::take(std::string_view name, const Shape& expecte
     return Error{ErrorCode::invalid_argument,
                  cat("tensor ", name, " is needed in memory, but was left in its file")};
   }
-  const TensorView tensor = file_.tensor(*info);
-  if (const auto block = find_bad_block(tensor)) {
-    return Error{ErrorCode::not_finite,
-                 cat("tensor ", name, " holds NaN or infinity at weight ",
-                     *block * dtype_info(tensor.type).block_size, ": the file is damaged")};
-  }
-  return tensor;
+  return file_.tensor(*info);
 }
 
 Result<Norm> take_norm(TensorTaker& tensors, const std::string& name, const ModelConfig& config) {

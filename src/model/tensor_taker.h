@@ -1,6 +1,6 @@
-// Returns the tensors of a file by name, and records which ones were not taken. All errors name the
-// tensor: ErrorCode::missing_tensor, wrong_shape, wrong_type, and not_finite (the tensor contains
-// NaN or infinity).
+// Returns the tensors of a file by name, and records which ones were not taken. Their bytes need
+// not have arrived: WeightFill checks and packs them. All errors name the tensor:
+// ErrorCode::missing_tensor, wrong_shape, wrong_type.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,16 @@
 #include "gguf/file.h"
 #include "kernels/kernels.h"
 #include "model/config.h"
-#include "model/early_weights.h"
 #include "model/embedding_table.h"
 #include "model/linear.h"
+#include "model/weight_fill.h"
 
 namespace kinglet {
 
 class TensorTaker {
  public:
-  // `early`: the matrices that were packed while the file arrived, or the plan for it; may be null.
-  TensorTaker(GgufFile& file, const KernelSet& kernels, EarlyWeights* early)
-      : file_(file),
-        kernels_(kernels),
-        early_(early),
-        taken_(file.header().tensors.size(), false) {}
+  TensorTaker(GgufFile& file, const KernelSet& kernels)
+      : file_(file), kernels_(kernels), taken_(file.header().tensors.size(), false) {}
 
   const GgufHeader& header() const { return file_.header(); }
   bool has(std::string_view name) const { return file_.header().find_tensor(name) != nullptr; }
@@ -54,31 +50,30 @@ class TensorTaker {
   Result<std::vector<PackedMatrix>> experts(std::string_view name, uint64_t n_experts,
                                             uint64_t n_parts, uint64_t n_rows, uint64_t n_columns);
 
-  // The factors that scale the products of the n matrices of "STEM.weight": "STEM.scale" [n], or 1.
-  // "STEM.input_scale" [n] is ignored: it is for engines that round activations to 4-bit floats.
-  Result<std::vector<float>> scales(std::string_view stem, uint64_t n);
+  // The factors that scale the products of the n matrices of "STEM.weight": "STEM.scale" [n], or
+  // null. "STEM.input_scale" [n] is ignored: it is for engines that round activations to 4-bit
+  // floats.
+  Result<const float*> scales(std::string_view stem, uint64_t n);
 
   // Takes all tensors whose names begin with this, and ignores them.
   void skip(std::string_view prefix);
 
+  // Returns the tensors that were taken, to be checked and packed.
   // ErrorCode::unsupported_feature names a tensor that was not taken.
-  Status expect_none_left() const;
+  Result<WeightFill> finish();
 
  private:
   Result<TensorView> take(std::string_view name, const Shape& expected,
                           std::optional<DType> type = std::nullopt);
   // Marks the tensor as taken, whether it is in memory or not.
   Result<const TensorInfo*> take_info(std::string_view name, const Shape& expected);
-  // Packs a part of a tensor that consists of whole rows.
-  Result<PackedMatrix> pack(const TensorView& tensor, const TensorView& part);
-  // The first block that contains NaN or infinity.
-  std::optional<size_t> find_bad_block(const TensorView& tensor) const;
-  Result<std::vector<PackedMatrix>> slice(const TensorView& tensor,
-                                          const std::vector<uint64_t>& n_rows);
+  // A part of a tensor that consists of whole rows.
+  PackedMatrix pack(const TensorView& tensor, const TensorView& part);
+  std::vector<PackedMatrix> slice(const TensorView& tensor, const std::vector<uint64_t>& n_rows);
 
   GgufFile& file_;
   const KernelSet& kernels_;
-  EarlyWeights* early_;
+  WeightFill fill_;
   std::vector<bool> taken_;
 };
 

@@ -1,6 +1,5 @@
 #include "model/weights.h"
 
-#include <cmath>
 #include <string>
 #include <utility>
 
@@ -48,7 +47,6 @@ Status take_layer_inputs(TensorTaker& tensors, const ModelConfig& config,
                  tensors.table("per_layer_token_embd.weight", config.vocab_size, width));
   KINGLET_ASSIGN(inputs.projection.matrix,
                  tensors.matrix("per_layer_model_proj.weight", width, config.hidden_dim));
-  inputs.projection.scale = 1.0f / std::sqrt(static_cast<float>(config.hidden_dim));
   inputs.norm = {.width = dim, .n_weights = dim};
   KINGLET_ASSIGN(inputs.norm.weight, tensors.vector("per_layer_proj_norm.weight", dim));
   return {};
@@ -73,8 +71,7 @@ Status take_output(TensorTaker& tensors, const ModelConfig& config, Weights& wei
                    tensors.matrix(kOutput, config.vocab_size, config.hidden_dim));
     // For other types a scale of this name has no meaning.
     if (weights.output.matrix.type == DType::nvfp4) {
-      KINGLET_ASSIGN(const auto scales, tensors.scales("output", 1));
-      weights.output.scale = scales.front();
+      KINGLET_ASSIGN(weights.output.scale, tensors.scales("output", 1));
     }
   }
   KINGLET_ASSIGN(weights.output.bias, take_optional(tensors, "output.bias", config.vocab_size));
@@ -98,10 +95,18 @@ Status take_rope_factors(TensorTaker& tensors, const ModelConfig& config, Weight
 
 }  // namespace
 
-Result<Weights> take_weights(GgufFile& file, const KernelSet& kernels, ModelConfig& config,
-                             EarlyWeights* early) {
-  TensorTaker tensors(file, kernels, early);
-  Weights weights;
+Status BoundWeights::complete() {
+  KINGLET_TRY(fill.finish());
+  for (Layer& layer : weights.layers) derive_layer(layer);
+  return {};
+}
+
+Result<BoundWeights> bind_weights(GgufFile& file, const KernelSet& kernels) {
+  BoundWeights bound;
+  ModelConfig& config = bound.config;
+  Weights& weights = bound.weights;
+  KINGLET_ASSIGN(config, read_config(file.header()));
+  TensorTaker tensors(file, kernels);
   KINGLET_TRY(take_embeddings(tensors, file.header(), config, weights));
   KINGLET_TRY(take_layer_inputs(tensors, config, weights.layer_inputs));
   weights.layers.reserve(config.n_layers);
@@ -115,8 +120,8 @@ Result<Weights> take_weights(GgufFile& file, const KernelSet& kernels, ModelConf
   }
   KINGLET_TRY(take_output(tensors, config, weights));
   KINGLET_TRY(take_rope_factors(tensors, config, weights));
-  KINGLET_TRY(tensors.expect_none_left());
-  return weights;
+  KINGLET_ASSIGN(bound.fill, tensors.finish());
+  return bound;
 }
 
 }  // namespace kinglet

@@ -1,4 +1,5 @@
-// A transformer's tensors, found by name, checked by shape and packed for the kernels.
+// A transformer's tensors: found by name and checked by shape as soon as there is a header, then
+// packed for the kernels.
 #pragma once
 
 #include <vector>
@@ -8,11 +9,11 @@
 #include "kernels/kernels.h"
 #include "kv/state_shape.h"
 #include "model/config.h"
-#include "model/early_weights.h"
 #include "model/embedding_table.h"
 #include "model/layer.h"
 #include "model/linear.h"
 #include "model/pooling.h"
+#include "model/weight_fill.h"
 
 namespace kinglet {
 
@@ -41,11 +42,19 @@ struct Weights {
   Head head;         // turns vectors of texts into embeddings or scores
 };
 
-// Packs the file's tensors in place. Sets config.vocab_size.
+// Weights whose places and shapes are known. Their bytes may still have to arrive.
+struct BoundWeights {
+  ModelConfig config;
+  Weights weights;
+  WeightFill fill;  // checks and packs the bytes
+
+  // Fills what is left once the file is complete. Errors: those of WeightFill.
+  Status complete();
+};
+
+// `file` must have its header and room for its data. Errors: those of read_config;
 // ErrorCode::missing_tensor, wrong_shape, wrong_type, unsupported_feature (a tensor that the
-// architecture does not use: leaving it out would give wrong text), out_of_memory.
-// `early`: see TensorTaker.
-Result<Weights> take_weights(GgufFile& file, const KernelSet& kernels, ModelConfig& config,
-                             EarlyWeights* early = nullptr);
+// architecture does not use: leaving it out would give wrong text).
+Result<BoundWeights> bind_weights(GgufFile& file, const KernelSet& kernels);
 
 }  // namespace kinglet

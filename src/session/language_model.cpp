@@ -33,7 +33,8 @@ Result<LanguageModel> load_language_model(GgufFile file, const KernelSet& kernel
     return prepared.tokenizer->error();
   }
   auto tokenizer = std::move(prepared.tokenizer->value());
-  KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels, &prepared.weights));
+  if (!prepared.weights) prepared.weights.emplace(bind_weights(file, kernels));
+  KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels, std::move(*prepared.weights)));
   if (model.has_weights() &&
       static_cast<uint32_t>(tokenizer->n_tokens()) > model.config().vocab_size) {
     return Error{ErrorCode::corrupt,

@@ -47,21 +47,22 @@ Prepared Preparation::finish(GgufLoader& loader) {
 
 // Plans the preparation once the header has arrived. Returns whether there is anything to prepare.
 bool Preparation::begin(GgufLoader& loader) {
-  if (file_ != nullptr || is_given_up_) return !is_given_up_;
+  if (file_ != nullptr) return true;
   file_ = loader.file();
   if (file_ == nullptr) return false;
-  prepared_.weights = EarlyWeights::plan(*file_, kernels_);
-  auto room = AlignedBuffer::allocate(pool_.n_threads() * prepared_.weights.room_bytes(),
-                                      "packing the weights");
-  is_given_up_ = !room.ok();  // loading may still find memory for one thread
-  if (is_given_up_) return false;
+  Result<BoundWeights>& bound = prepared_.weights.emplace(bind_weights(*file_, kernels_));
+  if (!bound.ok()) return true;
+  WeightFill& fill = bound.value().fill;
+  auto room = AlignedBuffer::allocate(pool_.n_threads() * fill.room_bytes(), "packing the weights");
+  if (!room.ok()) return true;  // loading may still find memory for one thread
   room_ = std::move(room.value());
+  fill_ = &fill;
   return true;
 }
 
 void Preparation::begin_round(GgufLoader& loader, size_t bytes) {
   makes_tokenizer_ = !prepared_.tokenizer;
-  parts_ = prepared_.weights.next_parts(loader.arrived(), bytes);
+  if (fill_ != nullptr) parts_ = fill_->next_parts(loader.arrived(), bytes);
   plan_touching(loader.arrived());
   const size_t n = n_touched_ + (makes_tokenizer_ ? 1 : 0) + parts_.size();
   if (n > 0) pool_.begin(n, run_);
@@ -81,7 +82,7 @@ void Preparation::end_round() {
   pool_.finish();
   touched_ += n_touched_ * kTouchBytes;
   n_touched_ = 0;
-  for (const EarlyWeights::Part& part : parts_) prepared_.weights.note(part);
+  for (const WeightFill::Part& part : parts_) fill_->note(part);
   parts_.clear();
 }
 
@@ -97,8 +98,8 @@ void Preparation::run(size_t i, size_t thread) {
     prepared_.tokenizer.emplace(Tokenizer::from_gguf(file_->header()));
     return;
   }
-  std::byte* room = room_.data() + thread * prepared_.weights.room_bytes();
-  prepared_.weights.run(parts_[i - (makes_tokenizer_ ? 1 : 0)], room);
+  std::byte* room = room_.data() + thread * fill_->room_bytes();
+  fill_->run(parts_[i - (makes_tokenizer_ ? 1 : 0)], room);
 }
 
 }  // namespace kinglet

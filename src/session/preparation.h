@@ -13,7 +13,7 @@
 #include "base/thread_pool.h"
 #include "gguf/file.h"
 #include "kernels/kernels.h"
-#include "model/early_weights.h"
+#include "model/weights.h"
 #include "text/tokenizer.h"
 
 namespace kinglet {
@@ -22,7 +22,7 @@ namespace kinglet {
 // rest.
 struct Prepared {
   std::optional<Result<std::unique_ptr<Tokenizer>>> tokenizer;
-  EarlyWeights weights;
+  std::optional<Result<BoundWeights>> weights;
 };
 
 // The other threads of a pool work while bytes are written to a loader. A pool of one thread works
@@ -59,14 +59,14 @@ class Preparation {
   const KernelSet& kernels_;
   ThreadPool& pool_;
   GgufFile* file_ = nullptr;
-  bool is_given_up_ = false;
   AlignedBuffer room_;  // [threads][room_bytes]
   Prepared prepared_;
   const std::byte* data_ = nullptr;
   size_t touched_ = 0;  // bytes of the data section before this round
   size_t n_touched_ = 0;
   bool makes_tokenizer_ = false;
-  std::vector<EarlyWeights::Part> parts_;
+  WeightFill* fill_ = nullptr;  // of the prepared weights; null if they cannot be filled
+  std::vector<WeightFill::Part> parts_;
   Run run_{this};
 };
 

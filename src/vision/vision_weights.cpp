@@ -13,7 +13,7 @@ namespace {
 class Loader {
  public:
   Loader(GgufFile& file, const KernelSet& kernels, const VisionConfig& config)
-      : tensors_(file, kernels, nullptr), config_(config) {}
+      : tensors_(file, kernels), config_(config) {}
 
   Result<VisionWeights> load();
 
@@ -185,7 +185,8 @@ Result<VisionWeights> Loader::load() {
   // The tensors of an audio reader in the same file.
   tensors_.skip("a.");
   tensors_.skip("mm.a.");
-  KINGLET_TRY(tensors_.expect_none_left());
+  KINGLET_ASSIGN(WeightFill fill, tensors_.finish());
+  KINGLET_TRY(fill.finish());
   return weights;
 }
 

@@ -291,7 +291,9 @@ TEST(EmbeddingTable, IsLeftOutOfWhatIsPreparedWhileTheFileArrives) {
       at += room.size();
     }
     Prepared prepared = preparation.finish(loader);
-    auto model = Model::load(std::move(loader.finish().value()), kernels, &prepared.weights);
+    ASSERT_TRUE(prepared.weights);
+    auto model =
+        Model::load(std::move(loader.finish().value()), kernels, std::move(*prepared.weights));
     ASSERT_TRUE(model.ok()) << model.error().message;
     EXPECT_GT(model.value().stored_bytes(), 0u);
   }

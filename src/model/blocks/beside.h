@@ -13,6 +13,10 @@ class Beside : public Block {
   Beside(std::unique_ptr<Block> first, std::unique_ptr<Block> second, uint32_t hidden_dim)
       : first_(std::move(first)), second_(std::move(second)), hidden_dim_(hidden_dim) {}
 
+  void derive() override {
+    first_->derive();
+    second_->derive();
+  }
   ScratchNeeds scratch_needs(const BatchShape& batch) const override;
   Status run(Step& step, Arena arena, const float* x, float* out) const override;
 

@@ -35,6 +35,9 @@ class Block {
  public:
   virtual ~Block() = default;
 
+  // Computes what depends on the values of weights. It is called once, when they have arrived.
+  virtual void derive() {}
+
   virtual ScratchNeeds scratch_needs(const BatchShape& batch) const = 0;
 
   // Only in encoders: computes what rows of other batches need from the step's rows. It is called

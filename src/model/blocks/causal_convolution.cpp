@@ -1,6 +1,7 @@
 #include "model/blocks/causal_convolution.h"
 
 #include <algorithm>
+#include <string>
 
 #include "model/step.h"
 
@@ -12,10 +13,20 @@ Result<CausalConvolution> CausalConvolution::load(LayerLoader& loader, std::stri
   CausalConvolution convolution;
   convolution.width_ = width;
   convolution.n_channels_ = n_channels;
-  KINGLET_ASSIGN(convolution.taps_, loader.transposed(part, width, n_channels));
+  KINGLET_ASSIGN(convolution.stored_taps_,
+                 loader.vector(std::string(part) + ".weight", uint64_t{width} * n_channels, width));
   KINGLET_ASSIGN(convolution.bias_, loader.bias(part, n_channels, bias));
   convolution.state_ = loader.keep_recurrent(convolution.n_kept());
   return convolution;
+}
+
+void CausalConvolution::derive() {
+  taps_.resize(size_t{width_} * n_channels_);
+  for (size_t channel = 0; channel < n_channels_; ++channel) {
+    for (size_t j = 0; j < width_; ++j) {
+      taps_[j * n_channels_ + channel] = stored_taps_[channel * width_ + j];
+    }
+  }
 }
 
 float* CausalConvolution::take_input(Arena& arena, uint64_t n_tokens) const {

@@ -24,6 +24,9 @@ class CausalConvolution {
   static Result<CausalConvolution> load(LayerLoader& loader, std::string_view part, uint32_t width,
                                         uint32_t n_channels, Presence bias);
 
+  // See Block::derive().
+  void derive();
+
   uint32_t n_channels() const { return n_channels_; }
 
   // Takes memory for the input [n_tokens][n_channels], which the caller fills, with room for the
@@ -38,9 +41,10 @@ class CausalConvolution {
 
   uint32_t width_ = 0;
   uint32_t n_channels_ = 0;
-  std::vector<float> taps_;      // [width][n_channels]
-  const float* bias_ = nullptr;  // [n_channels], or null
-  uint64_t state_ = 0;           // offset of the kept rows in the recurrent state
+  const float* stored_taps_ = nullptr;  // [n_channels][width]
+  std::vector<float> taps_;             // [width][n_channels]
+  const float* bias_ = nullptr;         // [n_channels], or null
+  uint64_t state_ = 0;                  // offset of the kept rows in the recurrent state
 };
 
 }  // namespace kinglet

@@ -16,6 +16,7 @@ class ShortConvolution : public Block {
  public:
   static Result<std::unique_ptr<Block>> load(LayerLoader& loader);
 
+  void derive() override { convolution_.derive(); }
   ScratchNeeds scratch_needs(const BatchShape& batch) const override;
   Status run(Step& step, Arena arena, const float* x, float* out) const override;
 

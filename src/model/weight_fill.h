@@ -1,19 +1,20 @@
-// Checks and packs the matrices of a file that is still arriving: the parts that have arrived, on
-// any thread.
+// Checks the weights of a file and packs its matrices in place: while the file arrives, the parts
+// that are there, on any thread.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
-#include "gguf/file.h"
+#include "base/result.h"
 #include "kernels/kernels.h"
 #include "tensor/tensor.h"
 
 namespace kinglet {
 
-class EarlyWeights {
+class WeightFill {
  public:
   // Rows [begin, end) of a matrix, which one thread packs at a time.
   struct Part {
@@ -23,9 +24,12 @@ class EarlyWeights {
     std::optional<size_t> bad_block;  // of the matrix's tensor, not finite; set by run()
   };
 
-  // Plans the matrices that take_weights() will pack. `file` must have its header and room for its
-  // data. If the header is not that of a model, nothing is planned, and loading reports the error.
-  static EarlyWeights plan(GgufFile& file, const KernelSet& kernels);
+  // Adds a matrix that is a part of `tensor`. `form`: as it will be, see packed_form(). The bytes
+  // need not have arrived.
+  void add(const TensorView& tensor, const PackedMatrix& form);
+
+  // Brings the matrices into the order of the file. Call this after the last add().
+  void sort();
 
   // Bytes that each thread needs for run().
   size_t room_bytes() const { return room_bytes_; }
@@ -41,29 +45,26 @@ class EarlyWeights {
   // Records the bad block that run() has found.
   void note(const Part& part);
 
-  // Adds a matrix of `tensor` to the plan, during plan().
-  void add(const TensorView& tensor, const PackedMatrix& matrix);
-  bool is_planning() const { return is_planning_; }
+  // Whether all parts were returned.
+  bool is_done() const { return next_matrix_ == matrices_.size(); }
 
-  // Whether the matrices of this tensor were packed early; and the first of its blocks that
-  // contains NaN or infinity.
-  bool has(const TensorView& tensor) const;
-  std::optional<size_t> find_not_finite(const TensorView& tensor) const;
+  // Checks and packs what is left, once the file is complete. ErrorCode::out_of_memory; not_finite
+  // names the first tensor that contains NaN or infinity.
+  Status finish();
 
  private:
   struct Matrix {
     PackedMatrix form;
-    const std::byte* tensor;          // the first byte of the matrix's tensor
+    std::string_view name;            // of the matrix's tensor
+    const std::byte* tensor;          // its first byte
     std::optional<size_t> bad_block;  // of the tensor
   };
 
   size_t row_bytes(const Matrix& matrix) const;
-  // The first matrix that begins at this byte or after it.
-  std::vector<Matrix>::const_iterator first_at(const std::byte* data) const;
+  std::vector<Part> parts_before(const std::byte* end, size_t bytes);
 
-  std::vector<Matrix> matrices_;  // in the order of the file
+  std::vector<Matrix> matrices_;
   size_t room_bytes_ = 0;
-  bool is_planning_ = false;
   size_t next_matrix_ = 0;
   size_t next_row_ = 0;
 };
