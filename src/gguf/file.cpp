@@ -70,6 +70,7 @@ uint64_t GgufFile::in_memory(uint64_t offset) const {
 }
 
 uint64_t GgufFile::bytes_in_memory() const {
+  if (is_outline_) return in_memory(section_bytes_);
   uint64_t n = data_.size();
   for (const GgufFile& part : other_parts_) n += part.data_.size();
   return n;
@@ -79,6 +80,11 @@ TensorView GgufFile::tensor(const TensorInfo& info) {
   const auto [part, offset] = place_of(info);
   TensorView view{info.name, info.type, info.shape, {}};
   if (part->is_in_gap(offset)) return view;
+  if (is_outline_) {
+    const auto address = static_cast<uintptr_t>(kAlignment + in_memory(offset));
+    view.bytes = {reinterpret_cast<std::byte*>(address), static_cast<size_t>(info.bytes)};
+    return view;
+  }
   // The part is this file or one of its other_parts_, so it is not const.
   auto& data = const_cast<GgufFile*>(part)->data_;
   view.bytes = from(data.bytes(), part->in_memory(offset)).first(static_cast<size_t>(info.bytes));
@@ -89,6 +95,31 @@ StoredTensor GgufFile::stored(const TensorInfo& info) const {
   const auto [part, offset] = place_of(info);
   if (!part->is_in_gap(offset)) return {};
   return {part->storage_.get(), part->header_.data_offset + offset};
+}
+
+namespace {
+
+class NoFile final : public RandomAccessFile {
+ public:
+  Status read(uint64_t /*offset*/, std::span<std::byte> /*bytes*/) const override {
+    return Error{ErrorCode::io, "a plan has no file to read from"};
+  }
+};
+
+}  // namespace
+
+Result<GgufFile> GgufFile::outline(std::span<const std::byte> header,
+                                   std::optional<uint64_t> file_bytes, StoredChoice choice,
+                                   uint64_t* needed) {
+  GgufFile file;
+  KINGLET_ASSIGN(file.header_bytes_, AlignedBuffer::allocate(header.size(), "the header"));
+  fill(file.header_bytes_.bytes(), header);
+  KINGLET_ASSIGN(file.header_, parse_gguf_header(file.header_bytes_.bytes(), file_bytes, needed));
+  file.section_bytes_ = file.header_.data_bytes;
+  file.storage_ = std::make_unique<NoFile>();
+  file.is_outline_ = true;
+  file.leave_out(file.header_, choice);
+  return file;
 }
 
 GgufLoader::GgufLoader(std::optional<uint64_t> file_bytes,
@@ -224,7 +255,7 @@ Status GgufLoader::try_header(std::optional<uint64_t> file_bytes) {
 Status GgufLoader::place(const GgufHeader& header, std::optional<uint64_t> file_bytes) {
   auto header_bytes = AlignedBuffer::allocate(header.data_offset, "the header");
   if (!header_bytes.ok()) return fail(std::move(header_bytes.error()));
-  if (file_.storage_ != nullptr && announced_bytes_) leave_out(header);
+  if (file_.storage_ != nullptr && announced_bytes_) file_.leave_out(header, choice_);
   auto data = allocate_data(file_.in_memory(header.data_bytes));
   if (!data.ok()) return fail(std::move(data.error()));
 
@@ -252,15 +283,14 @@ Status GgufLoader::place(const GgufHeader& header, std::optional<uint64_t> file_
 
 // Makes gaps for the tensors that stay in the storage. A gap must keep the alignment of the bytes
 // after it, so the last bytes of its tensor may be in memory too.
-void GgufLoader::leave_out(const GgufHeader& header) {
-  if (choice_.choose == nullptr) return;
-  for (const TensorInfo* tensor : choice_.choose(header)) {
+void GgufFile::leave_out(const GgufHeader& header, StoredChoice choice) {
+  if (choice.choose == nullptr) return;
+  for (const TensorInfo* tensor : choice.choose(header)) {
     const uint64_t n = tensor->bytes / kAlignment * kAlignment;
-    if (n == 0 || tensor->bytes < choice_.min_bytes) continue;
-    auto& gaps = file_.gaps_;
-    gaps.push_back({tensor->offset, tensor->offset + n});
-    for (size_t i = gaps.size() - 1; i > 0 && gaps[i].begin < gaps[i - 1].begin; --i) {
-      std::swap(gaps[i], gaps[i - 1]);
+    if (n == 0 || tensor->bytes < choice.min_bytes) continue;
+    gaps_.push_back({tensor->offset, tensor->offset + n});
+    for (size_t i = gaps_.size() - 1; i > 0 && gaps_[i].begin < gaps_[i - 1].begin; --i) {
+      std::swap(gaps_[i], gaps_[i - 1]);
     }
   }
 }

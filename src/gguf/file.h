@@ -28,6 +28,13 @@ class GgufFile {
   // (a part is there twice, or the parts do not belong together).
   static Result<GgufFile> join(std::vector<GgufFile> parts);
 
+  // A file without its data, from the bytes of its header: for plans of memory. The bytes of its
+  // tensors have places, at which there is nothing. `choice`: as in GgufLoader. Errors: those of
+  // parse_gguf_header.
+  static Result<GgufFile> outline(std::span<const std::byte> header,
+                                  std::optional<uint64_t> file_bytes, StoredChoice choice = {},
+                                  uint64_t* needed = nullptr);
+
   const GgufHeader& header() const { return header_; }
 
   // The bytes of the whole file up to the end of the last tensor.
@@ -64,12 +71,14 @@ class GgufFile {
   bool is_in_gap(uint64_t offset) const;
   // The position in memory of this byte of the data section, or of the first byte after its gap.
   uint64_t in_memory(uint64_t offset) const;
+  void leave_out(const GgufHeader& header, StoredChoice choice);
 
   AlignedBuffer header_bytes_;
   AlignedBuffer data_;
   GgufHeader header_;
   uint64_t section_bytes_ = 0;  // of this part's data section
-  std::vector<Gap> gaps_;       // in order
+  bool is_outline_ = false;
+  std::vector<Gap> gaps_;  // in order
   std::unique_ptr<const RandomAccessFile> storage_;
   std::vector<GgufFile> other_parts_;  // in order
 };
@@ -130,7 +139,6 @@ class GgufLoader {
   Status grow_header();
   Status try_header(std::optional<uint64_t> file_bytes);
   Status place(const GgufHeader& header, std::optional<uint64_t> file_bytes);
-  void leave_out(const GgufHeader& header);
   std::span<std::byte> next_room();
   Status settle_size();
   Error fail(Error error);

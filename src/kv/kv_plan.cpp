@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/checked.h"
+
 namespace kinglet {
 namespace {
 
@@ -29,6 +31,16 @@ std::vector<uint32_t> windows_of(const std::vector<RowShape>& rows) {
 }
 
 }  // namespace
+
+uint64_t KvPlan::bytes() const {
+  uint64_t sum = 0;
+  for (const KvGroup& group : groups) {
+    const auto more = checked_add(sum, KvStore::bytes_of(group.store));
+    if (!more) return UINT64_MAX;
+    sum = *more;
+  }
+  return sum;
+}
 
 KvPlan plan_one_store(const KvStoreConfig& store) {
   KvPlan plan{.groups = {{.window = 0, .store = store}}, .places = {}};

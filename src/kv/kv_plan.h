@@ -39,6 +39,8 @@ struct RowPlace {
 struct KvPlan {
   std::vector<KvGroup> groups;   // the first holds all positions, and may have no layers
   std::vector<RowPlace> places;  // one for each RowShape
+
+  uint64_t bytes() const;  // of all stores; UINT64_MAX as from KvStore::bytes_of()
 };
 
 // Plans one store that holds all rows.

@@ -54,7 +54,29 @@ KvSide lay_out(KvKind kind, const RowShape& shape, uint32_t page_positions, size
   return side;
 }
 
+// The layers in each page.
+struct Layout {
+  std::vector<KvLayer> layers;
+  size_t page_bytes = 0;
+  uint64_t all_bytes = UINT64_MAX;  // of all pages; UINT64_MAX if they cannot be addressed
+};
+
+Layout lay_out(const KvStoreConfig& config) {
+  Layout layout;
+  const std::optional<uint64_t> most = most_bytes(config);
+  if (!most || !checked_size(*most)) return layout;
+  for (const RowShape& shape : config.rows) {
+    const KvSide keys = lay_out(config.k_kind, shape, config.page_positions, layout.page_bytes);
+    const KvSide values = lay_out(config.v_kind, shape, config.page_positions, layout.page_bytes);
+    layout.layers.push_back({shape.n_kv_heads, shape.head_dim, keys, values});
+  }
+  layout.all_bytes = uint64_t{layout.page_bytes} * config.n_pages;
+  return layout;
+}
+
 }  // namespace
+
+uint64_t KvStore::bytes_of(const KvStoreConfig& config) { return lay_out(config).all_bytes; }
 
 uint64_t KvStoreConfig::bytes_per_position() const {
   uint64_t sum = 0;
@@ -74,24 +96,15 @@ double KvStoreConfig::compression() const {
 
 Result<std::shared_ptr<KvStore>> KvStore::create(const KvStoreConfig& config) {
   KINGLET_TRY(check_sizes(config));
-  std::vector<KvLayer> layers;
-  size_t page_bytes = 0;
-  const std::optional<uint64_t> most = most_bytes(config);
-  const bool fits = most && checked_size(*most);
-  for (size_t i = 0; fits && i < config.rows.size(); ++i) {
-    const RowShape& shape = config.rows[i];
-    const KvSide keys = lay_out(config.k_kind, shape, config.page_positions, page_bytes);
-    const KvSide values = lay_out(config.v_kind, shape, config.page_positions, page_bytes);
-    layers.push_back({shape.n_kv_heads, shape.head_dim, keys, values});
-  }
-  const uint64_t all_bytes = fits ? uint64_t{page_bytes} * config.n_pages : UINT64_MAX;
-  KINGLET_ASSIGN(AlignedBuffer memory,
-                 AlignedBuffer::allocate(all_bytes, cat("a KV cache of ", config.n_pages, " × ",
-                                                        config.page_positions, " positions")));
+  Layout layout = lay_out(config);
+  KINGLET_ASSIGN(
+      AlignedBuffer memory,
+      AlignedBuffer::allocate(layout.all_bytes, cat("a KV cache of ", config.n_pages, " × ",
+                                                    config.page_positions, " positions")));
   // Constructed only now: its tables have an entry for each page, and the pages may not fit.
   std::shared_ptr<KvStore> store(new KvStore(config));
-  store->layers_ = std::move(layers);
-  store->page_bytes_ = page_bytes;
+  store->layers_ = std::move(layout.layers);
+  store->page_bytes_ = layout.page_bytes;
   store->memory_ = std::move(memory);
   return store;
 }

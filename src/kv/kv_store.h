@@ -55,6 +55,9 @@ class KvStore {
   // Allocates all memory of the store. Errors: invalid_argument (a size of 0), out_of_memory.
   static Result<std::shared_ptr<KvStore>> create(const KvStoreConfig& config);
 
+  // The bytes that create() would allocate; UINT64_MAX if they cannot be counted or addressed.
+  static uint64_t bytes_of(const KvStoreConfig& config);
+
   const KvStoreConfig& config() const { return config_; }
   const std::vector<KvLayer>& layers() const { return layers_; }  // as config().rows
   uint64_t bytes() const { return memory_.size(); }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/arena.h"
 #include "base/format.h"
 #include "model/forward.h"
 #include "model/step.h"
@@ -17,6 +16,14 @@ uint64_t widest_keys(const ModelConfig& config) {
     widest = std::max(widest, uint64_t{layer.n_kv_heads} * layer.head_dim);
   }
   return widest;
+}
+
+// A causal model's context and its keys and values, when it encodes up to n_tokens.
+uint32_t context_of(const Model& model, uint32_t n_tokens) {
+  return std::min(n_tokens, model.config().context_length);
+}
+KvPlan sequence_plan(const Model& model, uint32_t n_ctx, uint32_t n_batch) {
+  return plan_windows(model.state_shape().rows, KvKind::f32, KvKind::f32, n_ctx, n_batch);
 }
 
 Status check_finite(std::span<const float> numbers) {
@@ -41,45 +48,57 @@ Result<Encoder> Encoder::create(const Model& model, ThreadPool& pool, uint32_t n
                  cat("an encoder of ", n_tokens, " tokens in batches of ", n_batch,
                      ", expected 1 or more of both")};
   }
-  Encoder encoder(model, pool);
-  encoder.n_tokens_ = n_tokens;
+  Encoder encoder(model, &pool, n_tokens);
   KINGLET_ASSIGN(encoder.scratch_,
                  Scratch::create(model, std::min(n_batch, n_tokens), pool.n_threads()));
-  KINGLET_TRY(encoder.allocate());
+  KINGLET_ASSIGN(encoder.memory_,
+                 AlignedBuffer::allocate(encoder.lay_out(Arena()), "the encoder's memory"));
+  encoder.lay_out(Arena(encoder.memory_.data()));
   if (model.config().architecture->is_encoder()) return encoder;
-  const uint32_t n_ctx = std::min(n_tokens, model.config().context_length);
-  const StateShape& shape = model.state_shape();
-  const KvPlan plan =
-      plan_windows(shape.rows, KvKind::f32, KvKind::f32, n_ctx, encoder.scratch_.n_batch);
-  KINGLET_ASSIGN(encoder.sequence_, SequenceState::create(plan, shape.n_recurrent, n_ctx));
+  const uint32_t n_ctx = context_of(model, n_tokens);
+  KINGLET_ASSIGN(encoder.sequence_,
+                 SequenceState::create(sequence_plan(model, n_ctx, encoder.scratch_.n_batch),
+                                       model.state_shape().n_recurrent, n_ctx));
   return encoder;
 }
 
-Status Encoder::allocate() {
+uint64_t Encoder::bytes_of(const Model& model, size_t n_threads, uint32_t n_tokens,
+                           uint32_t n_batch) {
+  n_batch = std::min(n_batch, n_tokens);
+  const uint64_t bytes = Encoder(model, nullptr, n_tokens).lay_out(Arena()) +
+                         Scratch::bytes_of(model, n_batch, n_threads);
+  if (model.config().architecture->is_encoder()) return bytes;
+  return bytes + sequence_plan(model, context_of(model, n_tokens), n_batch).bytes() +
+         recurrent_state_bytes(model.state_shape().n_recurrent);
+}
+
+uint64_t Encoder::bytes() const {
+  const uint64_t of_sequence =
+      sequence_ ? sequence_->kv_bytes() + sequence_->recurrent().bytes() : 0;
+  return memory_.size() + scratch_.bytes() + of_sequence;
+}
+
+// Returns the bytes. No product here overflows: config's dimensions are at most 2^20, the rows
+// 2^32.
+uint64_t Encoder::lay_out(Arena arena) {
   const ModelConfig& config = model_->config();
   const uint64_t rows = n_tokens_;
   // Only encoders need these: a sequence and its steps have their own keys, values and angles.
   const bool is_encoder = config.architecture->is_encoder();
   const uint64_t kv_dim = is_encoder ? widest_keys(config) : 0;
-  // No product here overflows: config's dimensions are at most 2^20, the rows 2^32.
-  const auto lay_out = [&](Arena arena) {
-    texts_.stream = arena.take<float>(rows * config.hidden_dim);
-    texts_.keys = arena.take<float>(rows * kv_dim);
-    texts_.values = arena.take<float>(rows * kv_dim);
-    texts_.text_of = arena.take<uint32_t>(rows);
-    tokens_ = arena.take<int32_t>(rows);
-    pooled_ = arena.take<float>(config.hidden_dim);
-    for (size_t i = 0; i < kRotationTables; ++i) {
-      Angles& angles = texts_.angles[i];
-      angles.n_pairs = is_encoder ? config.n_pairs(i) : 0;
-      angles.cosines = arena.take<float>(rows * angles.n_pairs);
-      angles.sines = arena.take<float>(rows * angles.n_pairs);
-    }
-    return arena.n_bytes();
-  };
-  KINGLET_ASSIGN(memory_, AlignedBuffer::allocate(lay_out(Arena()), "the encoder's memory"));
-  lay_out(Arena(memory_.data()));
-  return {};
+  texts_.stream = arena.take<float>(rows * config.hidden_dim);
+  texts_.keys = arena.take<float>(rows * kv_dim);
+  texts_.values = arena.take<float>(rows * kv_dim);
+  texts_.text_of = arena.take<uint32_t>(rows);
+  tokens_ = arena.take<int32_t>(rows);
+  pooled_ = arena.take<float>(config.hidden_dim);
+  for (size_t i = 0; i < kRotationTables; ++i) {
+    Angles& angles = texts_.angles[i];
+    angles.n_pairs = is_encoder ? config.n_pairs(i) : 0;
+    angles.cosines = arena.take<float>(rows * angles.n_pairs);
+    angles.sines = arena.take<float>(rows * angles.n_pairs);
+  }
+  return arena.n_bytes();
 }
 
 Status Encoder::check_texts(std::span<const std::span<const int32_t>> texts) const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "base/arena.h"
 #include "base/cancellation.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
@@ -36,7 +37,11 @@ class Encoder {
   static Result<Encoder> create(const Model& model, ThreadPool& pool, uint32_t n_tokens,
                                 uint32_t n_batch = kEncoderBatch);
 
-  uint64_t bytes() const { return memory_.size() + scratch_.bytes(); }
+  // The bytes that create() would allocate, for a pool of n_threads.
+  static uint64_t bytes_of(const Model& model, size_t n_threads, uint32_t n_tokens,
+                           uint32_t n_batch = kEncoderBatch);
+
+  uint64_t bytes() const;
 
   // Begins to compute the last hidden states of the texts' tokens. Earlier texts are dropped.
   // ErrorCode::invalid_argument (no texts, an empty one, a token outside the vocabulary);
@@ -79,9 +84,10 @@ class Encoder {
   Status score(size_t text, std::span<float> scores);
 
  private:
-  Encoder(const Model& model, ThreadPool& pool) : model_(&model), pool_(&pool) {}
+  Encoder(const Model& model, ThreadPool* pool, uint32_t n_tokens)
+      : model_(&model), pool_(pool), n_tokens_(n_tokens) {}
 
-  Status allocate();
+  uint64_t lay_out(Arena arena);
   Status check_texts(std::span<const std::span<const int32_t>> texts) const;
   void lay_out_texts(std::span<const std::span<const int32_t>> texts);
   Status run_next_layer();

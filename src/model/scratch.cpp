@@ -20,41 +20,48 @@ ScratchNeeds needs_of_blocks(const Model& model, const BatchShape& batch) {
 
 }  // namespace
 
+Scratch::Scratch(const Model& model, uint32_t batch, uint32_t most_logit_rows)
+    : n_batch(batch),
+      n_logit_rows(model.config().makes_text() ? std::min(batch, most_logit_rows) : 0) {}
+
 Result<Scratch> Scratch::create(const Model& model, uint32_t n_batch, size_t n_threads,
                                 uint32_t n_logit_rows) {
+  const ScratchNeeds needs = needs_of_blocks(model, {n_batch, n_threads});
+  Scratch scratch(model, n_batch, n_logit_rows);
+  KINGLET_ASSIGN(scratch.memory,
+                 AlignedBuffer::allocate(scratch.lay_out(model, needs, Arena()), "scratch memory"));
+  scratch.lay_out(model, needs, Arena(scratch.memory.data()));
+  return scratch;
+}
+
+uint64_t Scratch::bytes_of(const Model& model, uint32_t n_batch, size_t n_threads,
+                           uint32_t n_logit_rows) {
+  const ScratchNeeds needs = needs_of_blocks(model, {n_batch, n_threads});
+  return Scratch(model, n_batch, n_logit_rows).lay_out(model, needs, Arena());
+}
+
+// Returns the bytes. No product here overflows: config's dimensions are at most 2^20, the batch
+// 2^32.
+uint64_t Scratch::lay_out(const Model& model, const ScratchNeeds& needs, Arena arena) {
   const ModelConfig& config = model.config();
   const Weights& weights = model.weights();
-  const ScratchNeeds needs = needs_of_blocks(model, {n_batch, n_threads});
   const uint64_t rows = n_batch;
-  const bool is_tabulated = needs_tables(model.header(), model.kernels());
-  Scratch scratch;
-  scratch.n_batch = n_batch;
-  scratch.n_logit_rows = config.makes_text() ? std::min(n_batch, n_logit_rows) : 0;
-
-  // No product here overflows: config's dimensions are at most 2^20, the batch 2^32.
-  const auto lay_out = [&](Arena arena) {
-    scratch.hidden = arena.take<float>(rows * config.hidden_dim);
-    scratch.normed = arena.take<float>(rows * config.hidden_dim);
-    scratch.projection = arena.take<float>(rows * config.hidden_dim);
-    for (size_t i = 0; i < kRotationTables; ++i) {
-      Angles& angles = scratch.angles[i];
-      angles.n_pairs = config.n_pairs(i);
-      angles.cosines = arena.take<float>(rows * angles.n_pairs);
-      angles.sines = arena.take<float>(rows * angles.n_pairs);
-    }
-    scratch.layer_inputs = arena.take<float>(2 * rows * config.n_layers * config.layer_input_dim);
-    scratch.logits = arena.take<float>(uint64_t{scratch.n_logit_rows} * config.vocab_size);
-    static_cast<ProjectionScratch&>(scratch) =
-        ProjectionScratch::take(arena, model.kernels(), rows, needs.row_width, is_tabulated);
-    scratch.stored_rows =
-        arena.take<std::byte>(rows * std::max(weights.token_embedding.row_bytes(),
-                                              weights.layer_inputs.table.row_bytes()));
-    scratch.blocks = arena.take<std::byte>(needs.n_bytes);
-    return arena.n_bytes();
-  };
-  KINGLET_ASSIGN(scratch.memory, AlignedBuffer::allocate(lay_out(Arena()), "scratch memory"));
-  lay_out(Arena(scratch.memory.data()));
-  return scratch;
+  hidden = arena.take<float>(rows * config.hidden_dim);
+  normed = arena.take<float>(rows * config.hidden_dim);
+  projection = arena.take<float>(rows * config.hidden_dim);
+  for (size_t i = 0; i < kRotationTables; ++i) {
+    angles[i].n_pairs = config.n_pairs(i);
+    angles[i].cosines = arena.take<float>(rows * angles[i].n_pairs);
+    angles[i].sines = arena.take<float>(rows * angles[i].n_pairs);
+  }
+  layer_inputs = arena.take<float>(2 * rows * config.n_layers * config.layer_input_dim);
+  logits = arena.take<float>(uint64_t{n_logit_rows} * config.vocab_size);
+  static_cast<ProjectionScratch&>(*this) = ProjectionScratch::take(
+      arena, model.kernels(), rows, needs.row_width, needs_tables(model.header(), model.kernels()));
+  stored_rows = arena.take<std::byte>(
+      rows * std::max(weights.token_embedding.row_bytes(), weights.layer_inputs.table.row_bytes()));
+  blocks = arena.take<std::byte>(needs.n_bytes);
+  return arena.n_bytes();
 }
 
 }  // namespace kinglet

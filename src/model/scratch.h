@@ -24,10 +24,16 @@ struct Angles {
 constexpr uint32_t kMostLogitRows = 8;
 
 struct Scratch : ProjectionScratch {
+  Scratch() = default;
+
   // n_threads: the size of the pool on which steps will run. n_logit_rows: the most rows of logits,
   // if the model generates text.
   static Result<Scratch> create(const Model& model, uint32_t n_batch, size_t n_threads,
                                 uint32_t n_logit_rows = kMostLogitRows);
+
+  // The bytes that create() would allocate.
+  static uint64_t bytes_of(const Model& model, uint32_t n_batch, size_t n_threads,
+                           uint32_t n_logit_rows = kMostLogitRows);
 
   uint64_t bytes() const { return memory.size(); }
 
@@ -45,6 +51,10 @@ struct Scratch : ProjectionScratch {
   uint32_t n_logit_rows = 0;
 
   AlignedBuffer memory;
+
+ private:
+  Scratch(const Model& model, uint32_t batch, uint32_t most_logit_rows);
+  uint64_t lay_out(const Model& model, const ScratchNeeds& needs, Arena arena);
 };
 
 }  // namespace kinglet

@@ -31,37 +31,60 @@ Status check_batch(const SessionOptions& options) {
                "a batch of 0 tokens was asked for, expected 1 or more"};
 }
 
+KvStoreConfig store_config(const Model& model, uint32_t n_positions, uint32_t page_positions,
+                           KvKind k_kind, KvKind v_kind) {
+  return {.rows = model.state_shape().rows,
+          .k_kind = k_kind,
+          .v_kind = v_kind,
+          .page_positions = page_positions,
+          .n_pages = page_positions == 0 ? 0 : (n_positions - 1) / page_positions + 1};
+}
+
+// The sizes of a session that has stores of its own.
+struct Plan {
+  uint32_t n_ctx;
+  uint32_t n_batch;
+  KvPlan kv;
+};
+
+Result<Plan> plan_of(const Model& model, const SessionOptions& options) {
+  KINGLET_ASSIGN(const uint32_t n_ctx, context_of(model, options));
+  KINGLET_TRY(check_batch(options));
+  Plan plan{.n_ctx = n_ctx, .n_batch = std::min(options.n_batch, n_ctx), .kv = {}};
+  const bool is_paged = options.page_positions > 0 && options.page_positions < n_ctx;
+  if (!is_paged && options.pool_positions <= n_ctx && !options.keeps_all_rows) {
+    plan.kv =
+        plan_windows(model.state_shape().rows, options.k_kind, options.v_kind, n_ctx, plan.n_batch);
+    return plan;
+  }
+  plan.kv = plan_one_store(store_config(model, std::max(n_ctx, options.pool_positions),
+                                        is_paged ? options.page_positions : n_ctx, options.k_kind,
+                                        options.v_kind));
+  return plan;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<KvStore>> make_kv_store(const Model& model, uint32_t n_positions,
                                                uint32_t page_positions, KvKind k_kind,
                                                KvKind v_kind) {
-  return KvStore::create(
-      {.rows = model.state_shape().rows,
-       .k_kind = k_kind,
-       .v_kind = v_kind,
-       .page_positions = page_positions,
-       .n_pages = page_positions == 0 ? 0 : (n_positions - 1) / page_positions + 1});
+  return KvStore::create(store_config(model, n_positions, page_positions, k_kind, v_kind));
 }
 
 Result<std::unique_ptr<Session>> Session::create(const Model& model, ThreadPool& pool,
                                                  const SessionOptions& options) {
-  KINGLET_ASSIGN(const uint32_t n_ctx, context_of(model, options));
-  KINGLET_TRY(check_batch(options));
-  const bool is_paged = options.page_positions > 0 && options.page_positions < n_ctx;
-  if (!is_paged && options.pool_positions <= n_ctx && !options.keeps_all_rows) {
-    const uint32_t n_batch = std::min(options.n_batch, n_ctx);
-    const KvPlan plan =
-        plan_windows(model.state_shape().rows, options.k_kind, options.v_kind, n_ctx, n_batch);
-    KINGLET_ASSIGN(SequenceState state,
-                   SequenceState::create(plan, model.state_shape().n_recurrent, n_ctx));
-    return create_with(std::move(state), model, pool, n_batch);
-  }
-  const uint32_t page_positions = is_paged ? options.page_positions : n_ctx;
-  const uint32_t n_positions = std::max(n_ctx, options.pool_positions);
-  KINGLET_ASSIGN(auto store,
-                 make_kv_store(model, n_positions, page_positions, options.k_kind, options.v_kind));
-  return create_in(std::move(store), model, pool, options);
+  KINGLET_ASSIGN(const Plan plan, plan_of(model, options));
+  KINGLET_ASSIGN(SequenceState state,
+                 SequenceState::create(plan.kv, model.state_shape().n_recurrent, plan.n_ctx));
+  return create_with(std::move(state), model, pool, plan.n_batch);
+}
+
+Result<SessionBytes> Session::bytes_of(const Model& model, size_t n_threads,
+                                       const SessionOptions& options) {
+  KINGLET_ASSIGN(const Plan plan, plan_of(model, options));
+  return SessionBytes{.kv = plan.kv.bytes(),
+                      .recurrent = recurrent_state_bytes(model.state_shape().n_recurrent),
+                      .scratch = Scratch::bytes_of(model, plan.n_batch, n_threads)};
 }
 
 Result<std::unique_ptr<Session>> Session::create_in(std::shared_ptr<KvStore> store,

@@ -58,8 +58,22 @@ Result<std::shared_ptr<KvStore>> make_kv_store(const Model& model, uint32_t n_po
                                                uint32_t page_positions, KvKind k_kind,
                                                KvKind v_kind);
 
+// The bytes of memory that a session takes.
+struct SessionBytes {
+  uint64_t kv = 0;
+  uint64_t recurrent = 0;
+  uint64_t scratch = 0;
+
+  uint64_t sum() const { return kv + recurrent + scratch; }
+};
+
 class Session {
  public:
+  // What create() would allocate, for a pool of n_threads. Errors: those of create(), but for
+  // out_of_memory.
+  static Result<SessionBytes> bytes_of(const Model& model, size_t n_threads,
+                                       const SessionOptions& options);
+
   // Allocates all memory that the session needs. `model` and `pool` must outlive it.
   // ErrorCode::invalid_argument (a batch of 0, a context longer than the model's), missing_tensor
   // (a model without weights), unsupported_feature (a model that makes vectors or scores but no

@@ -1,0 +1,29 @@
+#include "session/memory_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/encode.h"
+#include "model/model.h"
+
+namespace kinglet {
+
+Result<MemoryPlan> plan_memory(GgufFile outline, const KernelSet& kernels, size_t n_threads,
+                               const SessionOptions& options) {
+  KINGLET_ASSIGN(const Model model, Model::outline(std::move(outline), kernels));
+  MemoryPlan plan{.file = model.header().data_offset + model.header().data_bytes,
+                  .weights = model.weight_bytes(),
+                  .stored = model.stored_bytes(),
+                  .session = {}};
+  if (!model.has_weights()) return plan;
+  const ModelConfig& config = model.config();
+  if (config.makes_text()) {
+    KINGLET_ASSIGN(plan.session, Session::bytes_of(model, n_threads, options));
+  } else {
+    plan.encoder =
+        Encoder::bytes_of(model, n_threads, std::min(config.context_length, kMostEncoded));
+  }
+  return plan;
+}
+
+}  // namespace kinglet
