@@ -1,4 +1,6 @@
-// npm run check:size: checks that no module of the built package is too large to download.
+// npm run check:size: checks that no module of the built package is too large to download, and what
+// all of it takes when it is installed.
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -8,6 +10,7 @@ import { fail, root } from './tools.mjs';
 
 const maxKB = 1300;
 const maxGzippedKB = 520;
+const maxInstalledKB = 7000;
 export const sizeLimits = `≤ ${maxKB}, ≤ ${maxGzippedKB}`;
 
 /** The sizes of the modules in kilobytes, and whether each is small enough. */
@@ -24,6 +27,15 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const sizes = moduleSizes();
   for (const { variant, kB, gzippedKB } of sizes) {
     console.log(`kinglet-${variant}.wasm: ${kB.toFixed(0)} KB, ${gzippedKB.toFixed(0)} KB gzipped`);
+  }
+  const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  const installedKB = JSON.parse(packed)[0].unpackedSize / 1000;
+  console.log(`the package, installed: ${installedKB.toFixed(0)} KB`);
+  if (installedKB > maxInstalledKB) {
+    fail(`the package is too large: ${String(maxInstalledKB)} KB are allowed`);
   }
   const tooLarge = sizes.filter(({ isSmall }) => !isSmall).map(({ variant }) => variant);
   if (tooLarge.length > 0) {

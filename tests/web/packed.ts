@@ -6,7 +6,6 @@ import { root } from './support.ts';
 
 export interface Packed {
   files: { path: string; size: number }[];
-  unpackedSize: number;
 }
 
 /** Installs the package in a new folder of that name below build/, and returns its contents. */
