@@ -66,7 +66,11 @@ async function copyEngine() {
     if (!existsSync(join(from, `${name}.wasm`))) continue; // npm start does not build all
     copyFileSync(join(from, `${name}.wasm`), join(to, `${name}.wasm`));
     const glue = readFileSync(join(from, `${name}.js`), 'utf8');
-    const { code, errors } = await minify(`${name}.js`, glue, { module: true });
+    const { code, errors } = await minify(`${name}.js`, glue, {
+      module: true,
+      // Of glue with short names, webpack's minifier makes code that lacks variables.
+      mangle: false,
+    });
     if (errors.length > 0) throw new Error(`${name}.js cannot be minified: ${errors[0].message}`);
     writeFileSync(join(to, `${name}.js`), code);
   }
