@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
+
+#include "tensor/blocks.h"
 
 namespace kinglet {
 namespace {
@@ -134,27 +137,38 @@ void turn_word(std::byte* bytes) {
 }
 
 template <class Word, uint64_t (*kTurn)(uint64_t), uint64_t (*kTurnBack)(uint64_t)>
-constexpr CodeOrder words(DType type, bool in_planes, size_t begin, size_t end) {
+constexpr CodeOrder words(DType type, bool in_planes, size_t begin, size_t n_bytes) {
   return {type,
           in_planes,
           begin,
-          end,
+          begin + n_bytes,
           sizeof(Word),
           turn_word<Word, kTurn>,
           turn_word<Word, kTurnBack>};
 }
 
+// Where a field's bytes begin in a block, and how many they are.
+#define KINGLET_FIELD(Block, field) offsetof(Block, field), sizeof(Block::field)
+
 constexpr CodeOrder kCodeOrders[] = {
-    words<uint32_t, to_planes, from_planes>(DType::q5_0, false, 2, 6),
-    words<uint32_t, to_planes, from_planes>(DType::q5_1, false, 4, 8),
+    words<uint32_t, to_planes, from_planes>(DType::q5_0, false,
+                                            KINGLET_FIELD(BlockQ5_0, high_bits)),
+    words<uint32_t, to_planes, from_planes>(DType::q5_1, false,
+                                            KINGLET_FIELD(BlockQ5_1, high_bits)),
+    // The nibbles and the pairs after them.
     {DType::q6_k, false, 0, 4 * kQ6CodeUnits, 4 * kQ6CodeUnits, order_units, restore_units},
-    words<uint64_t, transpose, transpose>(DType::tq2_0, true, 0, 64),
-    words<uint64_t, split_pairs, join_pairs>(DType::q2_0, true, 2, 18),
-    words<uint64_t, split_pairs, join_pairs>(DType::pq2_0, true, 2, 34),
-    words<uint64_t, transpose_pairs, transpose_pairs>(DType::q2_0, false, 2, 18),
-    words<uint64_t, transpose_pairs, transpose_pairs>(DType::pq2_0, false, 2, 34),
-    words<uint16_t, to_pairs, from_pairs>(DType::ptq1_0, false, 24, 26),
+    words<uint64_t, transpose, transpose>(DType::tq2_0, true, KINGLET_FIELD(BlockTQ2_0, pairs)),
+    words<uint64_t, split_pairs, join_pairs>(DType::q2_0, true, KINGLET_FIELD(BlockQ2_0, pairs)),
+    words<uint64_t, split_pairs, join_pairs>(DType::pq2_0, true, KINGLET_FIELD(BlockPQ2_0, pairs)),
+    words<uint64_t, transpose_pairs, transpose_pairs>(DType::q2_0, false,
+                                                      KINGLET_FIELD(BlockQ2_0, pairs)),
+    words<uint64_t, transpose_pairs, transpose_pairs>(DType::pq2_0, false,
+                                                      KINGLET_FIELD(BlockPQ2_0, pairs)),
+    words<uint16_t, to_pairs, from_pairs>(DType::ptq1_0, false, KINGLET_FIELD(BlockPTQ1_0, fours)),
 };
+static_assert(4 * kQ6CodeUnits == offsetof(BlockQ6_K, scales));
+
+#undef KINGLET_FIELD
 
 }  // namespace
 

@@ -128,8 +128,8 @@ struct Measured {
 };
 
 struct MeasuredSets {
-  std::array<KernelSet, kMostKernelSets> sets;
-  std::array<Recorder*, kMostKernelSets> recorders;
+  std::array<KernelSet, kInstructionSets.size()> sets;
+  std::array<Recorder*, kInstructionSets.size()> recorders;
 };
 
 template <size_t... kSets>
@@ -142,7 +142,7 @@ MeasuredSets make_sets(std::index_sequence<kSets...> /*sets*/) {
 }
 
 const MeasuredSets& measured_sets() {
-  static const MeasuredSets sets = make_sets(std::make_index_sequence<kMostKernelSets>());
+  static const MeasuredSets sets = make_sets(std::make_index_sequence<kInstructionSets.size()>());
   return sets;
 }
 

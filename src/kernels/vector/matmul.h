@@ -1,4 +1,4 @@
-// Matrix multiplication over a vector type V (see vector_kernels.h).
+// Matrix multiplication over a vector type V (see vector_type.h).
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 #include "base/loops.h"
 #include "kernels/activation_block.h"
 #include "kernels/kernels.h"
-#include "kernels/vector_math.h"
-#include "kernels/woven_dot.h"
+#include "kernels/vector/math.h"
+#include "kernels/vector/woven_dot.h"
 
 namespace kinglet {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/half.h"
-#include "kernels/woven_tile.h"
+#include "kernels/vector/woven_tile.h"
 
 namespace kinglet {
 namespace {
@@ -129,7 +129,8 @@ struct Avx2Vector {
     return _mm256_set1_epi32(four);
   }
 
-  // --- Tables of sums, see table_matmul.h --------------------------------------------------------
+  // --- Tables of sums, see vector/table_matmul.h
+  // --------------------------------------------------------
 
   static Bytes load_row_bytes(const std::byte* p, size_t /*next*/) { return load_bytes(p); }
   static Bytes add_bytes(Bytes a, Bytes b) { return _mm256_add_epi8(a, b); }
@@ -157,7 +158,7 @@ struct Avx2Vector {
     store_codes(p + kLanes, x[1]);
   }
 
-  // --- Attention, see vector_attention.h ---------------------------------------------------------
+  // --- Attention, see vector/attention.h ---------------------------------------------------------
 
   static constexpr size_t kPairVectors = 4;
   static constexpr size_t kQueryRows = 3;

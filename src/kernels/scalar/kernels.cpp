@@ -1,5 +1,7 @@
 // The scalar kernels, which tests compare the others with: plain loops over exact weights and
 // activations that are not rounded.
+#include "kernels/kernels.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -7,9 +9,8 @@
 #include "base/exponential.h"
 #include "kernels/activation_block.h"
 #include "kernels/element.h"
-#include "kernels/kernels.h"
-#include "kernels/scalar_attention.h"
-#include "kernels/scalar_recurrent.h"
+#include "kernels/scalar/attention.h"
+#include "kernels/scalar/recurrent.h"
 
 namespace kinglet {
 namespace {

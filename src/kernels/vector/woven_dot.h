@@ -1,4 +1,4 @@
-// Dot products of woven rows with quantized activations, for the formats of woven_formats.h.
+// Dot products of woven rows with quantized activations, for the formats of vector/woven_formats.h.
 //
 // A format is unpacked in steps: step i gives columns 4 i … 4 i + 3 of every row. If bytes hold two
 // codes, kWidth columns share their bytes, and the steps of both halves alternate.
@@ -12,8 +12,8 @@
 
 #include "base/loops.h"
 #include "kernels/kernels.h"
-#include "kernels/woven_formats.h"
-#include "kernels/woven_tile.h"
+#include "kernels/vector/woven_formats.h"
+#include "kernels/vector/woven_tile.h"
 
 namespace kinglet {
 

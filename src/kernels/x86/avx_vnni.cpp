@@ -1,7 +1,7 @@
 // AVX2 with AVX-VNNI: 8-bit dot products summed in 32 bits, on processors without AVX-512.
-#include "kernels/avx2_vector.h"
 #include "kernels/instruction_sets.h"
-#include "kernels/vector_kernels.h"
+#include "kernels/vector/kernels.h"
+#include "kernels/x86/avx2_vector.h"
 
 namespace kinglet {
 namespace {

@@ -1,7 +1,7 @@
 // NEON with dot products of 8-bit numbers: each instruction multiplies 4 codes of 4 rows.
 #pragma once
 
-#include "kernels/neon_vector.h"
+#include "kernels/arm/neon_vector.h"
 
 namespace kinglet {
 namespace {

@@ -1,8 +1,8 @@
 // Reads the codes and scales of each format from a column of woven blocks (see packing.h).
 //
 // The unit that begins at byte i of a row's own block begins at byte V::kLanes * i of the woven
-// blocks. tensor/blocks.h has the formulas of the formats, vector_kernels.h describes the vector
-// type V, and woven_dot.h shows the meaning of a format's members.
+// blocks. tensor/blocks.h has the formulas of the formats, vector_type.h describes the vector
+// type V, and vector/woven_dot.h shows the meaning of a format's members.
 #pragma once
 
 #include <cstddef>

@@ -3,8 +3,8 @@
 // signed (ARM) or unsigned (x86 with AVX-VNNI): there, it is one instruction, and codes that are
 // bytes need one dot, not two.
 #include "kernels/instruction_sets.h"
-#include "kernels/vector_kernels.h"
-#include "kernels/wasm_vector.h"
+#include "kernels/vector/kernels.h"
+#include "kernels/wasm/wasm_vector.h"
 
 namespace kinglet {
 namespace {

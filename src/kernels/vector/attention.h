@@ -1,4 +1,4 @@
-// The attention functions of each KvKind, over a vector type V (see vector_kernels.h).
+// The attention functions of each KvKind, over a vector type V (see vector_type.h).
 //
 // F16 and FP8 are widened to floats and use the code of F32: converting once for all query rows is
 // faster, and is less code to download. Integer kinds are multiplied as integers, 16 bits by 16
@@ -34,8 +34,8 @@
 #include "base/half.h"
 #include "base/loops.h"
 #include "kernels/kernels.h"
-#include "kernels/scalar_attention.h"
-#include "kernels/vector_math.h"
+#include "kernels/scalar/attention.h"
+#include "kernels/vector/math.h"
 
 namespace kinglet {
 

@@ -1,4 +1,5 @@
-// The places of bits in the formats that are multiplied by looking up sums (see table_matmul.h).
+// The places of bits in the formats that are multiplied by looking up sums (see
+// vector/table_matmul.h).
 //
 // A byte of a plane holds one bit of the codes of 8 neighbouring columns; the first column has bit
 // 0. If codes have two bits, packing splits those of the file into two planes (see code_order.cpp).

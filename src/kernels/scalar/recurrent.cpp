@@ -1,4 +1,4 @@
-#include "kernels/scalar_recurrent.h"
+#include "kernels/scalar/recurrent.h"
 
 namespace kinglet {
 

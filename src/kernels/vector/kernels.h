@@ -1,51 +1,18 @@
-// All vectorized kernels, written once over a vector type V, which each instruction-set file
-// defines.
-//
-// V is in that file's anonymous namespace, so each instantiation is private to the only translation
-// unit that is compiled with its flags. V provides
-//   Float, Int        vectors of kLanes floats and 32-bit integers, with load, store, splat, add,
-//                     sub, mul, fma (a * b + c), min and max (if one operand is NaN, the first),
-//                     max_int, to_int (rounds to nearest), to_float, small_to_float (the same for
-//                     0 <= x < 2^23), as_ints (the same bits),
-//                     load_twice (a a b b …), swap_neighbours (b a d c …)
-//   Codes             4 quantized activations. If loading them into all rows costs more than
-//                     loading a vector, they are repeated to fill one; kCopies of other numbers
-//   broadcast         copies a number of an ActivationBlock to every lane
-//   Bytes             4 bytes of each of kLanes rows, in the packed layout
-//   Unsigned, Signed  codes prepared for dot products with activations
-//   NibbleDot         sums at most 8 steps of codes 0..15, or 4 of codes 0..31; more may overflow
-//   UnsignedDot       sums at most 4 steps of codes 0..63; more may overflow
-//   SignedDot         sums any even number of steps of codes -127..127
-//                     A dot adds a step with add(weights, Codes). If it has kConstantSteps, it adds
-//                     step I of up to 8 with add<I>(weights, Codes*); steps with the same I / 4 are
-//                     added in order.
-//   kTokens           see TileTokens in woven_tile.h
-//   Words             only if kTokens chooses panels: this type with codes as words, and what
-//                     panel_matmul.h computes with them; V then has load_two_steps, the words of
-//                     the Codes of 8 columns, and splat_lane
-//   kNibbleSteps      steps of codes 0..15 in one sum, 4 or 8
-//   kRollSteps        whether V has so few registers that tiles of bytes loop over their steps
-//                     instead of unrolling them; sub-blocks of 16 columns do, too, for a single
-//                     token, and only two of a half's four quarters are summed together
-//   kRollNibbles      whether two sub-blocks of 32 columns that share bytes loop over their steps,
-//                     for a single token
-//   load_row_bytes    loads a byte of each of 32 rows, or of as many rows as a vector has bytes;
-//                     add_bytes, widen_bytes, add_words, shift_words, store_vector compute sums of
-//                     bytes and words (see table_matmul.h)
-// where a step multiplies 4 codes of every row with the same 4 activations.
+// All vectorized kernels, written once over a vector type V: see vector_type.h.
 #pragma once
 
 #include "kernels/kernels.h"
-#include "kernels/panel_matmul.h"
-#include "kernels/table_matmul.h"
-#include "kernels/vector_attention.h"
-#include "kernels/vector_math.h"
-#include "kernels/vector_matmul.h"
-#include "kernels/vector_recurrent.h"
+#include "kernels/vector/attention.h"
+#include "kernels/vector/math.h"
+#include "kernels/vector/matmul.h"
+#include "kernels/vector/panel_matmul.h"
+#include "kernels/vector/recurrent.h"
+#include "kernels/vector/table_matmul.h"
+#include "kernels/vector/vector_type.h"
 
 namespace kinglet {
 
-template <class V>
+template <VectorType V>
 struct VectorKernels {
   using Math = VectorMath<V>;
   using Matmul = VectorMatmul<V>;

@@ -1,12 +1,12 @@
-// Matrix multiplication by looking up sums, over a vector type V (see vector_kernels.h).
+// Matrix multiplication by looking up sums, over a vector type V (see vector_type.h).
 //
 // If weights are bits, 4 bits of a row select one of 16 sums of 4 activations. These sums are
 // computed once for each row of activations (see SumTable). One byte shuffle then looks up a sum
 // for as many rows of the matrix as a vector has bytes. No bit is widened to a byte and nothing is
 // multiplied, so a bit takes about a third of the time of a 4-bit code. The results are the same:
-// sums of 32 columns are exact, and are converted to floats as in woven_dot.h. Pairs of bits
+// sums of 32 columns are exact, and are converted to floats as in vector/woven_dot.h. Pairs of bits
 // take twice as long as bits. Vectors of x86 are so long that dot products of pairs are faster
-// there (see PairDot in woven_dot.h).
+// there (see PairDot in vector/woven_dot.h).
 //
 // 32 rows are woven together in units of a byte (see packing.h), one unit per byte of a vector.
 #pragma once
@@ -18,8 +18,8 @@
 #include "base/loops.h"
 #include "kernels/activation_block.h"
 #include "kernels/kernels.h"
-#include "kernels/prefetch.h"
-#include "kernels/table_formats.h"
+#include "kernels/vector/prefetch.h"
+#include "kernels/vector/table_formats.h"
 #include "tensor/dtype.h"
 
 namespace kinglet {

@@ -11,7 +11,7 @@ namespace kinglet {
 
 // How many tokens a tile has, chosen by measuring for each vector type: for the common weight
 // types, for pairs of bits, for floats, and for all other types. 0: panels are used instead (see
-// panel_matmul.h), or tables of sums for pairs of bits (see table_matmul.h).
+// vector/panel_matmul.h), or tables of sums for pairs of bits (see vector/table_matmul.h).
 struct TileTokens {
   size_t q4_0 = 0;
   size_t q5_0 = 0;

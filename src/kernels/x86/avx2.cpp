@@ -1,7 +1,7 @@
 // AVX2 with FMA and F16C: pairs of 8-bit products are summed in 16 bits.
-#include "kernels/avx2_vector.h"
 #include "kernels/instruction_sets.h"
-#include "kernels/vector_kernels.h"
+#include "kernels/vector/kernels.h"
+#include "kernels/x86/avx2_vector.h"
 
 namespace kinglet {
 namespace {

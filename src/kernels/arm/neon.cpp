@@ -1,7 +1,7 @@
 // NEON for all 64-bit ARM processors: 8-bit products, summed in 16 bits as long as they fit.
+#include "kernels/arm/neon_vector.h"
 #include "kernels/instruction_sets.h"
-#include "kernels/neon_vector.h"
-#include "kernels/vector_kernels.h"
+#include "kernels/vector/kernels.h"
 
 namespace kinglet {
 namespace {

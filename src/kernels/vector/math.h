@@ -1,5 +1,5 @@
 // Norms, activation functions, softmax and similar functions over a vector type V (see
-// vector_kernels.h).
+// vector/kernels.h).
 #pragma once
 
 #include <algorithm>

@@ -8,9 +8,9 @@
 
 #include <cstring>
 
-#include "kernels/avx2_vector.h"
 #include "kernels/instruction_sets.h"
-#include "kernels/vector_kernels.h"
+#include "kernels/vector/kernels.h"
+#include "kernels/x86/avx2_vector.h"
 
 namespace kinglet {
 namespace {
@@ -123,7 +123,8 @@ struct Avx512Vnni {
   using NibbleDot = UnsignedDot;
   using SignedDot = UnsignedDot;
 
-  // --- Tables of sums, see table_matmul.h --------------------------------------------------------
+  // --- Tables of sums, see vector/table_matmul.h
+  // --------------------------------------------------------
 
   static Bytes load_row_bytes(const std::byte* p, size_t next) {
     return _mm512_inserti64x4(_mm512_castsi256_si512(load_32_bytes(p)), load_32_bytes(p + next), 1);
@@ -148,7 +149,7 @@ struct Avx512Vnni {
   static void store_vector(int16_t* p, Int x) { _mm512_storeu_si512(p, x); }
   static void store_16_bytes(int8_t* p, const Int (&x)[1]) { store_codes(p, x[0]); }
 
-  // --- Attention, see vector_attention.h ---------------------------------------------------------
+  // --- Attention, see vector/attention.h ---------------------------------------------------------
 
   static constexpr size_t kPairVectors = 2;
   static constexpr size_t kQueryRows = 3;

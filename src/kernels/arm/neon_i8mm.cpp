@@ -1,7 +1,7 @@
 // NEON with products of 8-bit matrices: an instruction multiplies 2 rows of 8 columns by 2 tokens.
+#include "kernels/arm/neon_dot.h"
 #include "kernels/instruction_sets.h"
-#include "kernels/neon_dot.h"
-#include "kernels/vector_kernels.h"
+#include "kernels/vector/kernels.h"
 
 namespace kinglet {
 namespace {

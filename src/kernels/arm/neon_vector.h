@@ -116,7 +116,8 @@ struct NeonVector {
   static Unsigned as_unsigned(Bytes x) { return x; }
   static Signed as_signed(Bytes x) { return x; }
 
-  // --- Tables of sums, see table_matmul.h --------------------------------------------------------
+  // --- Tables of sums, see vector/table_matmul.h
+  // --------------------------------------------------------
 
   static Bytes load_row_bytes(const std::byte* p, size_t /*next*/) { return load_bytes(p); }
   static Bytes add_bytes(Bytes a, Bytes b) { return of(vaddq_u8(u8(a), u8(b))); }
@@ -140,7 +141,7 @@ struct NeonVector {
     vst1q_s8(p, vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
   }
 
-  // --- Attention, see vector_attention.h ---------------------------------------------------------
+  // --- Attention, see vector/attention.h ---------------------------------------------------------
 
   static constexpr size_t kPairVectors = 4;
   static constexpr size_t kQueryRows = 3;

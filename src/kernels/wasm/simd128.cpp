@@ -1,8 +1,8 @@
 // Plain wasm SIMD. It has no 8-bit dot products, so activations are stored as 16-bit codes, widened
 // once, and multiplied with i32x4.dot_i16x8. For several tokens, weights are widened once, too.
 #include "kernels/instruction_sets.h"
-#include "kernels/vector_kernels.h"
-#include "kernels/wasm_vector.h"
+#include "kernels/vector/kernels.h"
+#include "kernels/wasm/wasm_vector.h"
 
 namespace kinglet {
 namespace {

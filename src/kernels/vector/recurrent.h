@@ -1,4 +1,4 @@
-// The kernels of recurrent layers over a vector type V (see vector_kernels.h).
+// The kernels of recurrent layers over a vector type V (see vector_type.h).
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "kernels/kernels.h"
-#include "kernels/vector_math.h"
+#include "kernels/vector/math.h"
 
 namespace kinglet {
 

@@ -1,7 +1,7 @@
 // NEON with dot products of 8-bit numbers: all Apple processors and most others since 2018.
+#include "kernels/arm/neon_dot.h"
 #include "kernels/instruction_sets.h"
-#include "kernels/neon_dot.h"
-#include "kernels/vector_kernels.h"
+#include "kernels/vector/kernels.h"
 
 namespace kinglet {
 namespace {

@@ -1,4 +1,4 @@
-#include "kernels/scalar_attention.h"
+#include "kernels/scalar/attention.h"
 
 #include <algorithm>
 #include <cmath>
