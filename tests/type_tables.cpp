@@ -120,10 +120,10 @@ void print_batch_sizes() {
 void print_windows_by_architecture() {
   const char* separator = "";
   for (const Architecture& traits : architectures()) {
-    if (traits.is_encoder() || (traits.window == 0 && traits.window_period == 0)) continue;
+    if (traits.is_encoder() || (traits.window.size == 0 && traits.window.period == 0)) continue;
     std::printf("%s\"%s\": {\"window\": %u, \"period\": %u}", separator,
                 std::string(traits.name).c_str(),
-                traits.n_layers_of_window == 0 ? traits.window : 0, traits.window_period);
+                traits.window.n_layers == 0 ? traits.window.size : 0, traits.window.period);
     separator = ", ";
   }
 }
@@ -140,9 +140,9 @@ void print_encoders() {
 void print_attention_intervals() {
   const char* separator = "";
   for (const Architecture& traits : architectures()) {
-    if (traits.full_attention_interval == 0) continue;
+    if (traits.mixers.interval == 0) continue;
     std::printf("%s\"%s\": %u", separator, std::string(traits.name).c_str(),
-                traits.full_attention_interval);
+                traits.mixers.interval);
     separator = ", ";
   }
 }

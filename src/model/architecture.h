@@ -35,6 +35,11 @@ enum class MixerKind : uint8_t {
   attention_beside_mamba2,  // both have the same input, and their outputs are added
 };
 
+constexpr bool has_attention(MixerKind mixer) {
+  return mixer == MixerKind::attention || mixer == MixerKind::bidirectional_attention ||
+         mixer == MixerKind::attention_beside_mamba2;
+}
+
 enum class Activation : uint8_t {
   silu,
   gelu,
@@ -78,46 +83,74 @@ struct Ranking {
   bool softmax = false;            // over the scores
 };
 
-// The scales for files that have no keys for them.
-struct ScaleDefaults {
-  float embedding = 1;
-  float depth = 0;          // residuals are multiplied by depth / sqrt(n_layers); 0: no scale
-  uint32_t base_width = 0;  // logits are divided by hidden_dim / base_width; 0: no scale
-};
-
-struct Architecture {
-  std::string_view name;  // general.architecture
-
-  MixerKind mixer = MixerKind::attention;
+struct MixerTraits {
+  MixerKind main = MixerKind::attention;
   // The mixer of the other layers: those without KV heads (attention.head_count_kv is 0), or those
   // that full_attention_interval leaves out.
-  MixerKind recurrent_mixer = MixerKind::attention;
-  uint32_t full_attention_interval = 0;  // one in so many layers has attention; 0: see above
-  bool gated_attention = false;  // one matrix has, for each head, its query and an output gate
-  bool has_ffn = true;
-  std::string_view ffn_norm = "ffn_norm";        // tensor name in the file
-  std::string_view output_norm = "output_norm";  // the same; "": none
+  MixerKind other = MixerKind::attention;
+  uint32_t interval =
+      0;  // one in so many layers has attention, if the file has no key; 0: see above
+};
 
-  NormKind norm = NormKind::rms;
-  bool pre_norms = true;             // before attention and before the feed-forward network
-  bool post_norms = false;           // after each, before its output is added to the stream
-  bool sum_norms = false;            // of the stream itself, after each addition (BERT)
-  bool may_lack_first_norm = false;  // the one before the first layer's attention
-  Presence norm_biases = Presence::required;  // of layer norms of the stream
+struct NormTraits {
+  std::string_view ffn_name = "ffn_norm";        // tensor name in the file
+  std::string_view output_name = "output_norm";  // the same; "": none
+  NormKind kind = NormKind::rms;
+  bool before = true;                    // attention and the feed-forward network
+  bool after = false;                    // each, before its output is added to the stream
+  bool of_sums = false;                  // of the stream itself, after each addition (BERT)
+  bool may_lack_first = false;           // the one before the first layer's attention
+  Presence biases = Presence::required;  // of layer norms of the stream
+  bool embedding = false;                // of the stream, before the first layer
+};
+
+struct AttentionTraits {
+  bool is_gated = false;  // one matrix has, for each head, its query and an output gate
   HeadNorm head_norm = HeadNorm::none;
   bool rotates_first = false;      // heads are rotated before they are normalized
   bool normalizes_values = false;  // each head, without a weight
-
   // attention.key_length_swa is the size of heads in layers with a window. The file lists these
   // layers, and has rotation factors for the others.
   bool two_head_sizes = false;
   bool keys_may_be_values = false;  // without "attn_v", values are the keys before their norm
   bool shares_rows = false;  // the last attention.shared_kv_layers layers do: see LayerConfig
+  Presence biases = Presence::optional;  // of queries, keys and values
+  float scale = 0;                       // of scores, whatever the file says; 0: from head_dim
+  bool scales_by_file = false;           // attention.scale is the scale of scores
+  bool warms_scores = false;  // attention.temperature_scale: scores grow with the position
+  float softcap = 0;          // of scores, if the file has no key; 0: none
+  // Models with this many layers scale queries by sqrt(hidden_dim / n_heads) instead of
+  // sqrt(head_dim). No key says so (Gemma 2 and 3, 27 B).
+  uint32_t n_layers_of_wide_scale = 0;
+  bool alibi = false;  // scores decrease with the distance
+};
 
+// Layers in which a token sees only the positions near it.
+struct WindowTraits {
+  uint32_t size = 0;              // if the file has no key; 0: none
+  uint32_t n_layers = 0;          // only models with so many layers have windows; 0: all have
+  uint32_t period = 0;            // one in so many layers has no window; 0: none
+  bool full_layer_first = false;  // it is the first of them, not the last
+};
+
+struct RopeTraits {
+  RopeKind kind = RopeKind::halves;
+  Sections sections = Sections::none;
+  bool sections_are_halves = false;  // with rope.dimension_sections, the kind is halves
+  bool alpha = false;                // rope.scaling.alpha scales the base
+  bool yarn_log_multiplier = false;  // rope.scaling.yarn_log_multiplier scales magnitudes
+  bool may_be_off = false;           // rope.scaling.finetuned = false: no layer is rotated
+  uint32_t unrotated_period = 0;     // one in so many layers is not rotated; 0: none
+  bool windows_alone = false;        // in models with windows, layers without are not rotated
+  bool plain_local = false;          // layers with a window are rotated without scaling,
+  float local_theta = 0;             // and with this base if the file has no key; 0: the same
+};
+
+struct FeedForwardTraits {
+  bool exists = true;
   // Attention and the feed-forward network read the same norm of the layer's input. Optional: only
   // in files where the feed-forward network has no norm of its own.
   Presence parallel = Presence::no;
-
   Activation activation = Activation::silu;
   bool may_name_activation = false;  // hidden_activation overrides it
   Gate gate = Gate::separate;
@@ -125,50 +158,50 @@ struct Architecture {
   bool normalizes_experts = true;    // the weights of the chosen experts sum to 1
   bool may_gate_by_sigmoid = false;  // expert_gating_func may be 2
   bool gates_shared_expert = false;  // there is a shared expert, with a gate for each token
+};
 
-  Presence qkv_biases = Presence::optional;
-  Presence other_biases = Presence::optional;  // of the other matrices of a layer
+// The scales for files that have no keys for them.
+struct ScaleDefaults {
+  float embedding = 1;
+  float depth = 0;          // residuals are multiplied by depth / sqrt(n_layers); 0: no scale
+  uint32_t base_width = 0;  // logits are divided by hidden_dim / base_width; 0: no scale
+};
 
-  bool scales_embedding = false;   // by sqrt(hidden_dim)
-  bool scales_by_file = false;     // the file scales embeddings, residuals and logits
-  ScaleDefaults scales = {};       // for these, if the file has no keys
-  float attention_scale = 0;       // of scores, whatever the file says; 0: from head_dim
-  bool scales_scores = false;      // attention.scale is the scale of scores
-  bool warms_scores = false;       // attention.temperature_scale: scores grow with the position
-  bool multiplies_logits = false;  // by logit_scale, which is required; others divide by it
-  float attention_softcap = 0;     // of scores, if the file has no key; 0: none
+// Of embeddings, of the stream and of logits.
+struct ScaleTraits {
+  bool embedding_by_width = false;  // by sqrt(hidden_dim)
+  bool by_file = false;             // the file scales embeddings, residuals and logits
+  ScaleDefaults defaults = {};      // for these, if the file has no keys
+  bool multiplies_logits = false;   // by logit_scale, which is required; others divide by it
   float logit_softcap = 0;
   bool may_cap_logits = false;  // if the file has the key
-  // Models with this many layers scale queries by sqrt(hidden_dim / n_heads) instead of
-  // sqrt(head_dim). No key says so (Gemma 2 and 3, 27 B).
-  uint32_t n_layers_of_wide_scale = 0;
+  bool layers = false;          // the stream after each layer, if it has "layer_output_scale"
+};
 
+// What is added to the stream besides the tokens' embeddings.
+struct EmbeddingTraits {
+  bool token_types = false;        // if the file has them, the vector of type 0
+  bool learned_positions = false;  // a vector for each position
   bool layer_inputs = false;       // see LayerInput
   bool deepstack = false;          // n_deepstack_layers: see ModelConfig
-  bool scales_layers = false;      // the stream after each layer, if it has "layer_output_scale"
-  bool embedding_norm = false;     // of the stream, before the first layer
-  bool token_types = false;        // if the file has them, the vector of type 0 is added
-  bool learned_positions = false;  // vectors that are added to the embedding
-  bool alibi = false;              // scores decrease with the distance
-  RopeKind rope = RopeKind::halves;
-  Sections sections = Sections::none;
-  bool sections_are_halves = false;    // with rope.dimension_sections, rope is halves
-  bool rope_alpha = false;             // rope.scaling.alpha scales the base
-  bool yarn_log_multiplier = false;    // rope.scaling.yarn_log_multiplier scales magnitudes
-  bool rope_switch = false;            // rope.scaling.finetuned = false: no layer is rotated
-  uint32_t unrotated_period = 0;       // one in so many layers is not rotated; 0: none
-  uint32_t window = 0;                 // of attention, if the file has no key; 0: none
-  uint32_t n_layers_of_window = 0;     // only models with so many layers have it; 0: all have
-  uint32_t window_period = 0;          // one in so many layers has no window; 0: none
-  bool full_layer_first = false;       // it is the first of them, not the last
-  bool rotates_windows_alone = false;  // in models with windows, layers without are not rotated
-  bool plain_local_rope = false;       // layers with a window are rotated without scaling,
-  float local_rope_theta = 0;          // and with this base if the file has no key; 0: the same
+};
 
+struct Architecture {
+  std::string_view name;  // general.architecture
+
+  MixerTraits mixers = {};
+  NormTraits norms = {};
+  AttentionTraits attention = {};
+  WindowTraits window = {};
+  RopeTraits rope = {};
+  FeedForwardTraits ffn = {};
+  ScaleTraits scales = {};
+  EmbeddingTraits embedding = {};
+  Presence other_biases = Presence::optional;  // of a layer's matrices but queries, keys and values
   Ranking ranking = {};
 
   // Whether it turns whole texts into vectors and generates no text.
-  bool is_encoder() const { return mixer == MixerKind::bidirectional_attention; }
+  bool is_encoder() const { return mixers.main == MixerKind::bidirectional_attention; }
 };
 
 // All supported architectures.

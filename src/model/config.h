@@ -41,10 +41,7 @@ struct LayerConfig {
   Rotation rotation = Rotation::none;
   uint32_t rows_layer = 0;  // the layer whose keys and values it reads: itself, or an earlier one
 
-  bool has_attention() const {
-    return mixer == MixerKind::attention || mixer == MixerKind::bidirectional_attention ||
-           mixer == MixerKind::attention_beside_mamba2;
-  }
+  bool has_attention() const { return kinglet::has_attention(mixer); }
 };
 
 struct ModelConfig {

@@ -45,22 +45,23 @@ BlockLoader mixer_loader(MixerKind kind) {
 
 Status load_norms(LayerLoader& loader, Layer& layer) {
   const Architecture& traits = loader.traits();
-  if (traits.pre_norms) {
-    const bool may_lack = traits.may_lack_first_norm && loader.index() == 0;
+  if (traits.norms.before) {
+    const bool may_lack = traits.norms.may_lack_first && loader.index() == 0;
     if (!may_lack || loader.has("attn_norm")) {
       KINGLET_ASSIGN(layer.mixer_norm, loader.norm("attn_norm"));
     }
-    const bool may_be_parallel = traits.parallel == Presence::optional && !loader.has("ffn_norm");
-    layer.parallel = traits.parallel == Presence::required || may_be_parallel;
-    if (traits.has_ffn && !layer.parallel) {
-      KINGLET_ASSIGN(layer.ffn_norm, loader.norm(traits.ffn_norm));
+    const bool may_be_parallel =
+        traits.ffn.parallel == Presence::optional && !loader.has("ffn_norm");
+    layer.parallel = traits.ffn.parallel == Presence::required || may_be_parallel;
+    if (traits.ffn.exists && !layer.parallel) {
+      KINGLET_ASSIGN(layer.ffn_norm, loader.norm(traits.norms.ffn_name));
     }
   }
-  if (traits.post_norms) {
+  if (traits.norms.after) {
     KINGLET_ASSIGN(layer.mixer_post_norm, loader.norm("post_attention_norm"));
     KINGLET_ASSIGN(layer.ffn_post_norm, loader.norm("post_ffw_norm"));
   }
-  if (traits.sum_norms) {
+  if (traits.norms.of_sums) {
     KINGLET_ASSIGN(layer.mixer_sum_norm, loader.norm("attn_output_norm"));
     if (loader.has("attn_norm_2")) {
       KINGLET_ASSIGN(layer.mixer_second_norm, loader.norm("attn_norm_2"));
@@ -76,7 +77,7 @@ Status load_input(LayerLoader& loader, Layer& layer) {
     KINGLET_ASSIGN(layer.input, LayerInput::load(loader));
     KINGLET_ASSIGN(layer.input_post_norm, loader.norm("post_norm"));
   }
-  if (loader.traits().scales_layers && loader.has("layer_output_scale")) {
+  if (loader.traits().scales.layers && loader.has("layer_output_scale")) {
     KINGLET_ASSIGN(layer.scale, loader.vector("layer_output_scale.weight", 1));
   }
   return {};
@@ -85,7 +86,7 @@ Status load_input(LayerLoader& loader, Layer& layer) {
 Status load_parts(LayerLoader& loader, Layer& layer) {
   KINGLET_ASSIGN(layer.mixer, mixer_loader(loader.layer().mixer)(loader));
   KINGLET_TRY(load_norms(loader, layer));
-  if (loader.traits().has_ffn) {
+  if (loader.traits().ffn.exists) {
     const BlockLoader load_ffn = loader.has_experts() ? Experts::load : FeedForward::load;
     KINGLET_ASSIGN(layer.ffn, load_ffn(loader));
   }

@@ -75,7 +75,7 @@ Result<Norm> LayerLoader::norm(std::string_view part) const {
 
 Result<Norm> LayerLoader::head_norm(std::string_view part, uint32_t n) const {
   Norm norm;
-  const HeadNorm kind = traits().head_norm;
+  const HeadNorm kind = traits().attention.head_norm;
   const bool is_full = kind == HeadNorm::full_width || kind == HeadNorm::full_width_or_none;
   const bool may_lack = kind == HeadNorm::own_or_none || kind == HeadNorm::full_width_or_none;
   if (kind == HeadNorm::none || (may_lack && !has(part))) return norm;

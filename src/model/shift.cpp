@@ -29,11 +29,11 @@ Turn turn_back(const RopeTable& table, uint32_t n) {
 
 Status check_can_shift(const Model& model) {
   const ModelConfig& config = model.config();
-  if (config.architecture->learned_positions) {
+  if (config.architecture->embedding.learned_positions) {
     return Error{ErrorCode::unsupported_feature,
                  "this model's positions are learned: a full context cannot be shifted"};
   }
-  if (config.architecture->rotates_first) {
+  if (config.architecture->attention.rotates_first) {
     return Error{ErrorCode::unsupported_feature,
                  cat("a full context cannot be shifted: ", config.architecture->name,
                      " normalizes keys once they are rotated, which cannot be undone")};

@@ -57,7 +57,7 @@ Status Step::embed(std::span<const int32_t> tokens) {
     if (of_image != nullptr) std::copy_n(of_image, width, row);
     // The scale sqrt(hidden_dim) is only for the small numbers of the table. Any other scale is
     // also for the rows of pictures.
-    if (of_image == nullptr || !config().architecture->scales_embedding) {
+    if (of_image == nullptr || !config().architecture->scales.embedding_by_width) {
       for (size_t i = 0; i < width; ++i) row[i] *= config().embedding_scale;
     }
     add_embedding(w.token_types, 0, row);
@@ -190,7 +190,7 @@ void Step::finish_logits(size_t n_rows) {
 void Step::normalize(const float* x, const Norm& norm, size_t n_rows, size_t n_columns,
                      float* out) {
   if (norm.weight == nullptr) return;
-  const bool is_rms = config().architecture->norm == NormKind::rms;
+  const bool is_rms = config().architecture->norms.kind == NormKind::rms;
   const float epsilon = config().norm_epsilon;
   for_each(n_rows, [&](size_t t) {
     for (size_t i = 0; i < n_columns; i += norm.width) {

@@ -143,8 +143,8 @@ Result<Norm> take_norm(TensorTaker& tensors, const std::string& name, const Mode
   const uint32_t n = config.hidden_dim;
   Norm norm{.width = n, .n_weights = n};
   KINGLET_ASSIGN(norm.weight, tensors.vector(name + ".weight", n));
-  const bool has_bias = config.architecture->norm_biases != Presence::no;
-  if (config.architecture->norm == NormKind::layer && has_bias) {
+  const bool has_bias = config.architecture->norms.biases != Presence::no;
+  if (config.architecture->norms.kind == NormKind::layer && has_bias) {
     KINGLET_ASSIGN(norm.bias, tensors.vector(name + ".bias", n));
   }
   return norm;

@@ -22,17 +22,17 @@ Status take_embeddings(TensorTaker& tensors, const GgufHeader& header, ModelConf
   if (embedding != nullptr) config.vocab_size = static_cast<uint32_t>(embedding->shape[1]);
   KINGLET_ASSIGN(weights.token_embedding,
                  tensors.table(kEmbedding, config.vocab_size, config.hidden_dim));
-  if (config.architecture->learned_positions) {
+  if (config.architecture->embedding.learned_positions) {
     KINGLET_ASSIGN(
         weights.position_embedding,
         tensors.matrix("position_embd.weight", config.context_length, config.hidden_dim));
   }
   const TensorInfo* types = header.find_tensor("token_types.weight");
-  if (config.architecture->token_types && types != nullptr) {
+  if (config.architecture->embedding.token_types && types != nullptr) {
     KINGLET_ASSIGN(weights.token_types,
                    tensors.matrix(types->name, types->shape[1], config.hidden_dim));
   }
-  if (config.architecture->embedding_norm) {
+  if (config.architecture->norms.embedding) {
     KINGLET_ASSIGN(weights.embedding_norm, take_norm(tensors, "token_embd_norm", config));
   }
   return {};
@@ -55,9 +55,9 @@ Status take_layer_inputs(TensorTaker& tensors, const ModelConfig& config,
 Status take_output(TensorTaker& tensors, const ModelConfig& config, Weights& weights) {
   constexpr std::string_view kOutput = "output.weight";
   const Architecture& traits = *config.architecture;
-  if (!traits.output_norm.empty()) {
+  if (!traits.norms.output_name.empty()) {
     KINGLET_ASSIGN(weights.output_norm,
-                   take_norm(tensors, std::string(traits.output_norm), config));
+                   take_norm(tensors, std::string(traits.norms.output_name), config));
   }
   if (!config.makes_text()) {
     KINGLET_ASSIGN(weights.head, Head::take(tensors, config));
@@ -83,7 +83,7 @@ Status take_rope_factors(TensorTaker& tensors, const ModelConfig& config, Weight
   const uint32_t n = config.rope.dim / 2;
   if (n == 0) return {};
   constexpr std::string_view kFactors = "rope_freqs.weight";
-  KINGLET_ASSIGN(weights.rope_factors, config.architecture->two_head_sizes
+  KINGLET_ASSIGN(weights.rope_factors, config.architecture->attention.two_head_sizes
                                            ? tensors.vector(kFactors, n)
                                            : take_optional(tensors, kFactors, n));
   if (tensors.has(kShort)) {

@@ -11,8 +11,8 @@ Result<AttentionInputs> AttentionInputs::load(LayerLoader& loader) {
   AttentionInputs inputs;
   inputs.layer = loader.layer();
   inputs.has_rows = inputs.layer.rows_layer == loader.index();
-  inputs.is_gated = loader.traits().gated_attention;
-  inputs.rotates_first = loader.traits().rotates_first;
+  inputs.is_gated = loader.traits().attention.is_gated;
+  inputs.rotates_first = loader.traits().attention.rotates_first;
   const bool is_fused = !inputs.is_gated && loader.has("attn_qkv");
   KINGLET_TRY(is_fused ? inputs.load_fused(loader) : inputs.load_separate(loader));
   KINGLET_ASSIGN(inputs.query_norm, loader.head_norm("attn_q_norm", inputs.q_dim()));
@@ -21,25 +21,26 @@ Result<AttentionInputs> AttentionInputs::load(LayerLoader& loader) {
     return inputs;
   }
   KINGLET_ASSIGN(inputs.key_norm, loader.head_norm("attn_k_norm", inputs.kv_dim()));
-  if (loader.traits().normalizes_values) inputs.value_norm.assign(inputs.layer.head_dim, 1.0f);
+  if (loader.traits().attention.normalizes_values)
+    inputs.value_norm.assign(inputs.layer.head_dim, 1.0f);
   return inputs;
 }
 
 Status AttentionInputs::load_separate(LayerLoader& loader) {
   const uint32_t hidden_dim = loader.config().hidden_dim;
-  const Presence biases = loader.traits().qkv_biases;
+  const Presence biases = loader.traits().attention.biases;
   const uint32_t n_rows = is_gated ? 2 * q_dim() : q_dim();
   KINGLET_ASSIGN(query, loader.linear("attn_q", n_rows, hidden_dim, biases));
   if (!has_rows) return {};
   KINGLET_ASSIGN(key, loader.linear("attn_k", kv_dim(), hidden_dim, biases));
-  if (loader.traits().keys_may_be_values && !loader.has("attn_v")) return {};
+  if (loader.traits().attention.keys_may_be_values && !loader.has("attn_v")) return {};
   KINGLET_ASSIGN(value, loader.linear("attn_v", kv_dim(), hidden_dim, biases));
   return {};
 }
 
 Status AttentionInputs::load_fused(LayerLoader& loader) {
   KINGLET_ASSIGN(const auto parts, loader.fused("attn_qkv", {q_dim(), kv_dim(), kv_dim()},
-                                                loader.traits().qkv_biases));
+                                                loader.traits().attention.biases));
   query = parts[0];
   if (!has_rows) return {};
   key = parts[1];

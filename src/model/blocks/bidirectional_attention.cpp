@@ -41,7 +41,7 @@ Result<std::unique_ptr<Block>> BidirectionalAttention::load(LayerLoader& loader)
   KINGLET_ASSIGN(block->inputs_, AttentionInputs::load(loader));
   KINGLET_ASSIGN(block->output_,
                  loader.linear("attn_output", loader.config().hidden_dim, block->inputs_.q_dim()));
-  if (loader.traits().alibi) block->slopes_ = alibi_slopes(loader.layer().n_heads);
+  if (loader.traits().attention.alibi) block->slopes_ = alibi_slopes(loader.layer().n_heads);
   return std::unique_ptr<Block>(std::move(block));
 }
 

@@ -76,7 +76,7 @@ Result<std::unique_ptr<Block>> Experts::load(LayerLoader& loader) {
   auto block = std::make_unique<Experts>();
   block->n_used_ = loader.config().n_experts_used;
   block->routing_ = {.gating = loader.config().expert_gating,
-                     .normalizes = loader.traits().normalizes_experts};
+                     .normalizes = loader.traits().ffn.normalizes_experts};
   if (block->routing_.gating == ExpertGating::sigmoid) {
     KINGLET_ASSIGN(block->routing_.bias, loader.bias("exp_probs_b", n, Presence::optional));
   }
@@ -112,7 +112,7 @@ Status Experts::load_experts(LayerLoader& loader) {
 Status Experts::load_shared(LayerLoader& loader) {
   if (loader.config().shared_dim == 0) return {};
   KINGLET_ASSIGN(shared_, FeedForward::load_shared_expert(loader));
-  if (!loader.traits().gates_shared_expert) return {};
+  if (!loader.traits().ffn.gates_shared_expert) return {};
   KINGLET_ASSIGN(shared_gate_,
                  loader.linear("ffn_gate_inp_shexp", 1, loader.config().hidden_dim, Presence::no));
   return {};

@@ -12,7 +12,7 @@ namespace {
 
 // Finds where the gate's rows are.
 Gate find_gate(const LayerLoader& loader, uint32_t width) {
-  const Gate gate = loader.traits().gate;
+  const Gate gate = loader.traits().ffn.gate;
   if (gate != Gate::as_given) return gate;
   if (loader.has("ffn_gate")) return Gate::separate;
   return loader.n_rows("ffn_up") == width ? Gate::none : Gate::fused;
