@@ -5,25 +5,27 @@ import type { Conversation } from './protocol.ts';
 import type { ChatMessage, ChatTokensOptions } from './types.ts';
 
 /**
- * Returns a conversation that the engine can lay out with the model's chat template.
+ * Returns a conversation that the engine can lay out with the model's chat template. A text is the
+ * message of a user.
  *
  * @throws KingletError `invalid_argument` if the messages or variables are not valid.
  */
 export function conversationOf(
-  messages: readonly ChatMessage[],
+  given: string | readonly ChatMessage[],
   { addGenerationPrompt = true, tools, variables, trustContent = false }: ChatTokensOptions = {},
 ): Conversation {
+  const messages = typeof given === 'string' ? [{ role: 'user', content: given }] : given;
   checkMessages(messages);
   const { texts, pictures } = takePictures(messages);
-  const given = {
+  const all = {
     messages: texts,
     add_generation_prompt: addGenerationPrompt,
     tools,
     ...variables,
   };
   return {
-    variables: jsonOf('messages and variables', given),
-    hasTools: Array.isArray(given.tools) && given.tools.length > 0,
+    variables: jsonOf('messages and variables', all),
+    hasTools: Array.isArray(all.tools) && all.tools.length > 0,
     trustContent: checkedFlag('trustContent', trustContent),
     pictures,
   };

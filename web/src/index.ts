@@ -13,6 +13,7 @@ export type {
 export { Kinglet } from './kinglet.ts';
 export { Session } from './session.ts';
 export { similarity } from './similarity.ts';
+export { toolResult } from './tool-call.ts';
 export type {
   ChatMessage,
   ChatToolCall,

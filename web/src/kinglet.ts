@@ -101,7 +101,7 @@ export class Kinglet {
   }
 
   /** Answers the last message. The model's chat template formats the messages. See generate(). */
-  chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
+  chat(messages: string | readonly ChatMessage[], options: ChatOptions = {}): Generation {
     return this.#session.chat(messages, options);
   }
 
@@ -190,11 +190,18 @@ export class Kinglet {
    * Runs independently of the sessions, in memory that is freed at the end. A text's vector does not
    * depend on the other texts.
    */
+  async embed(text: string, options?: EmbedOptions): Promise<Float32Array>;
   async embed(
     texts: readonly (string | ArrayLike<number>)[],
+    options?: EmbedOptions,
+  ): Promise<Float32Array[]>;
+  async embed(
+    texts: string | readonly (string | ArrayLike<number>)[],
     options: EmbedOptions = {},
-  ): Promise<Float32Array[]> {
-    return (await this.embedCounted(texts, options)).embeddings;
+  ): Promise<Float32Array | Float32Array[]> {
+    if (typeof texts !== 'string') return (await this.embedCounted(texts, options)).embeddings;
+    const [vector] = (await this.embedCounted([texts], options)).embeddings;
+    return vector ?? new Float32Array();
   }
 
   /** @internal Like embed(), with the number of each text's tokens. */

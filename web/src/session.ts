@@ -73,7 +73,7 @@ export class Session {
    * If the template marks thoughts or calls of tools, these arrive separately from the text: see
    * {@link Piece}.
    */
-  chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
+  chat(messages: string | readonly ChatMessage[], options: ChatOptions = {}): Generation {
     const { tools, variables, trustContent, onImage, maxThinkingTokens, ...generating } = options;
     const prompt = () => {
       refuseUnknown(options, chatOptionNames);

@@ -399,8 +399,8 @@ export interface GenerateOptions {
 }
 
 export interface ChatMessage {
-  /** "system", "user", "assistant", or another role that the model's template knows. */
-  role: string;
+  /** Or another role that the model's template knows. */
+  role: 'system' | 'developer' | 'user' | 'assistant' | 'tool' | (string & {});
   /** "" in a message that only calls tools. */
   content: string | readonly ContentPart[];
   /** The tools that the assistant called. */
@@ -525,13 +525,16 @@ export interface Piece {
 export interface ToolCallPiece {
   /** The index of the call in the answer, from 0. */
   index: number;
-  /** Only in the first piece of a call. */
+  /** Only in the first piece of a call, as its name. */
+  id?: string;
   name?: string;
   /** JSON, ready to append; incomplete if the answer was cut. */
   arguments: string;
 }
 
 export interface ToolCall {
+  /** Connects the call with its result: see {@link toolResult}. */
+  id: string;
   name: string;
   /** A JSON object as text, as in OpenAI's API; incomplete if the answer was cut. */
   arguments: string;
@@ -608,6 +611,8 @@ export interface GenerationResult {
   reasoning?: string;
   /** In chat() with tools: the model's calls, if any. */
   toolCalls?: ToolCall[];
+  /** In chat(): the assistant's message, for the next chat(), with `prefix`, thoughts and calls. */
+  message?: ChatMessage;
   finishReason: FinishReason;
   /** In chat() with `onFull`: how many messages were left out. */
   dropped?: number;

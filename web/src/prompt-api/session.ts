@@ -2,7 +2,6 @@ import type { Kinglet } from '../kinglet.ts';
 import { jsonOf } from '../options.ts';
 import { controllerOf } from '../openai/answer-stream.ts';
 import type { FunctionCall } from '../openai/types.ts';
-import { randomDigits } from '../random-digits.ts';
 import type { Session } from '../session.ts';
 import { abortable } from './abortable.ts';
 import { constraintOf } from './constraint.ts';
@@ -250,12 +249,12 @@ export class PromptSession extends EventTarget {
       const delta = constraint.read(piece.text);
       text += delta;
       if (delta !== '') onText(delta);
-      for (const { index, name, arguments: more } of piece.toolCalls ?? []) {
+      for (const { index, id = '', name, arguments: more } of piece.toolCalls ?? []) {
         const call = calls[index];
         if (call) call.function.arguments += more;
         else {
           const made = { name: name ?? '', arguments: more };
-          calls.push({ id: newCallId(), type: 'function', function: made });
+          calls.push({ id, type: 'function', function: made });
         }
       }
     }
@@ -347,9 +346,4 @@ function told({ messages, prefix }: ReadPrompt, { instruction }: Constraint): Re
     i === last ? { ...message, content: `${message.content}\n\n${instruction}` } : message,
   );
   return { messages: said, prefix };
-}
-
-/** Mistral's template requires ids of nine letters and digits. */
-function newCallId(): string {
-  return randomDigits(5).slice(0, 9);
 }

@@ -12,7 +12,15 @@ import type {
 import { emptyResult } from '../empty-result.ts';
 import { KingletError } from '../errors.ts';
 import type { Conversation, PostedGenerateOptions, PostedPrompt } from '../protocol.ts';
-import type { FinishReason, GenerationResult, ImageProgress, Piece } from '../types.ts';
+import { newCallId } from '../tool-call.ts';
+import type {
+  ChatMessage,
+  FinishReason,
+  GenerationResult,
+  ImageProgress,
+  Piece,
+  ToolCallPiece,
+} from '../types.ts';
 import { BatchPace } from './batch-pace.ts';
 import { conversationPrompt } from './conversation-prompt.ts';
 import { unwrap } from './engine-error.ts';
@@ -125,6 +133,7 @@ async function generate(run: LaidOutRun): Promise<GenerationResult> {
     addTo(result, said);
     if (isSomething(said)) run.onPiece({ ...said, token: -1 });
   }
+  if (prompt.tools !== undefined) result.message = messageOf(result, prefixText(run));
   timings.promptTokensPerSecond = rate(nRead, timings.promptMs);
   timings.tokensPerSecond = rate(usage.completionTokens, timings.decodeMs);
   return result;
@@ -137,8 +146,13 @@ function saidBy({ text, reasoning, toolCalls }: EngineDelta): Said {
   return {
     text,
     ...(reasoning !== '' && { reasoning }),
-    ...(toolCalls.length > 0 && { toolCalls }),
+    ...(toolCalls.length > 0 && { toolCalls: toolCalls.map(withId) }),
   };
+}
+
+/** The first piece of a call has its name, and gets its id. */
+function withId(piece: ToolCallPiece): ToolCallPiece {
+  return piece.name === undefined ? piece : { ...piece, id: newCallId() };
 }
 
 type ConversationContent = PostedPrompt & { content: Conversation };
@@ -173,12 +187,18 @@ function tokensOf(
   return typeof content === 'string' ? model.encode(content, addBos, parseSpecial) : content;
 }
 
-function newAnswer({ model, api, prompt, options }: GenerationRun, read: ReadPrompt): EngineAnswer {
-  const { tools, maxThinkingTokens = -1, prefix = '' } = prompt;
+/** Returns the text with which the answer begins, as if the model had written it. */
+function prefixText({ model, prompt: { prefix = '' } }: GenerationRun): string {
+  return typeof prefix === 'string' ? prefix : unwrap(model.decode(prefix, true));
+}
+
+function newAnswer(run: GenerationRun, read: ReadPrompt): EngineAnswer {
+  const { model, api, prompt, options } = run;
+  const { tools, maxThinkingTokens = -1 } = prompt;
   const { grammar, jsonSchema: schema, indent } = options;
   const request = {
     ...{ tools: tools ?? '', grammar, schema, indent, maxThinkingTokens, prompt: read.end },
-    prefix: typeof prefix === 'string' ? prefix : unwrap(model.decode(prefix, true)),
+    prefix: prefixText(run),
     isDivided: tools !== undefined,
   };
   if (tools === undefined) return unwrap(model.newAnswer(request));
@@ -188,11 +208,21 @@ function newAnswer({ model, api, prompt, options }: GenerationRun, read: ReadPro
 function addTo(result: GenerationResult, { text, reasoning, toolCalls = [] }: Said): void {
   result.text += text;
   if (reasoning !== undefined) result.reasoning = (result.reasoning ?? '') + reasoning;
-  for (const { index, name, arguments: more } of toolCalls) {
+  for (const { index, id = '', name = '', arguments: more } of toolCalls) {
     const calls = (result.toolCalls ??= []);
-    const call = (calls[index] ??= { name: name ?? '', arguments: '' });
+    const call = (calls[index] ??= { id, name, arguments: '' });
     call.arguments += more;
   }
+}
+
+/** Returns the answer as a message of the conversation. */
+function messageOf({ text, reasoning, toolCalls }: GenerationResult, prefix: string): ChatMessage {
+  const calls = toolCalls?.map(({ id, ...call }) => ({ id, type: 'function', function: call }));
+  return {
+    ...{ role: 'assistant', content: prefix + text },
+    ...(reasoning !== undefined && { reasoning_content: reasoning }),
+    ...(calls && { tool_calls: calls }),
+  };
 }
 
 function isSomething({ text, reasoning, toolCalls }: Said): boolean {
