@@ -58,7 +58,7 @@ describe('the message of an answer', () => {
       ...{ role: 'assistant', content: 'I look.', reasoning_content: 'Hm.' },
       tool_calls: ['Oslo', 'Rome'].map((city, i) => ({
         ...{ id: ids[i], type: 'function' },
-        function: { name: 'get_weather', arguments: `{"city": "${city}"}` },
+        function: { name: 'get_weather', arguments: `{"city":"${city}"}` },
       })),
     });
     messages.push(message!, ...toolCalls.map((call) => toolResult(call, { rain: true })));
@@ -114,7 +114,11 @@ describe("a validator's object", () => {
     onTestFinished(() => {
       model.dispose();
     });
-    const schema = z.object({ name: z.enum(['Tom', 'Lily']), age: z.literal([3, 4]) });
+    const schema = z.object({
+      name: z.enum(['Tom', 'Lily']),
+      age: z.literal([3, 4]),
+      at: z.array(z.object({ x: z.int() })).max(2),
+    });
     const answer = model.chat('Who?', { jsonSchema: schema, temperature: 1, seed: 2 });
     expect(schema.safeParse(JSON.parse((await answer.result).text)).success).toBe(true);
   });

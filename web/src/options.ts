@@ -13,6 +13,7 @@ import type {
   PromptPlace,
   PostedSessionOptions,
 } from './protocol.ts';
+import { plainSchema } from './plain-schema.ts';
 import { isPooling } from './pooling.ts';
 import { isNode } from './runtime.ts';
 import { samplingRules } from './sampling-rules.ts';
@@ -141,28 +142,6 @@ function checkedGrammar({
 function checkedGbnf(grammar: string | undefined): string {
   if (grammar === '') throw new KingletError('invalid_grammar', 'the grammar is empty');
   return grammar === undefined ? '' : checkedText(grammar, 'grammar');
-}
-
-/**
- * Returns the JSON schema of a validator's object, such as Zod's: see https://standardschema.dev. Other
- * schemas are returned as they are.
- */
-function plainSchema(schema: unknown): unknown {
-  const standard = (schema as Partial<StandardSchema> | null)?.['~standard'];
-  if (!standard) return schema;
-  if (standard.jsonSchema) return standard.jsonSchema.input({ target: 'draft-2020-12' });
-  throw new KingletError(
-    'invalid_argument',
-    `the jsonSchema is an object of ${standard.vendor}, which does not say its JSON schema: convert ` +
-      'it, or take a newer version',
-  );
-}
-
-interface StandardSchema {
-  '~standard': {
-    vendor: string;
-    jsonSchema?: { input(options: { target: string }): unknown };
-  };
 }
 
 /** Returns a value as JSON. `name`: what it is, for errors. */

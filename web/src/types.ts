@@ -364,7 +364,8 @@ export interface GenerateOptions {
    */
   grammar?: string | undefined;
   /**
-   * The answer is JSON that is valid under this schema (draft 2020-12), unless `maxTokens` cuts it;
+   * The answer is JSON that is valid under this schema (draft 2020-12), or under that of a validator's
+   * object (Standard Schema, such as Zod's), whose objects are closed; unless `maxTokens` cuts it;
    * `true` allows any JSON. An unsupported keyword is refused by name. The model does not see the
    * schema: the prompt should describe it. The JSON has no white space between its parts, see
    * {@link GenerateOptions.indent}. In chat(), if the template begins a thought, the JSON comes after
