@@ -692,7 +692,7 @@ describe('a model with a chat template', () => {
       code: 'invalid_argument',
       message: expect.stringMatching(/refuses this conversation: .*No elves/) as string,
     });
-    for (const wrong of [[], 'Hello', [{ role: 'user' }], [{ role: 1, content: '' }], [null]]) {
+    for (const wrong of [[], 5, [{ role: 'user' }], [{ role: 1, content: '' }], [null]]) {
       await expect(model.chatPrompt(wrong as ChatMessage[])).rejects.toMatchObject({
         code: 'invalid_argument',
       });

@@ -119,7 +119,7 @@ export class Kinglet {
    * does. Pictures appear as `[picture 0]` and so on.
    */
   async chatPrompt(
-    messages: readonly ChatMessage[],
+    messages: string | readonly ChatMessage[],
     options: ChatPromptOptions = {},
   ): Promise<string> {
     refuseUnknown(options, chatPromptOptionNames);
@@ -136,7 +136,7 @@ export class Kinglet {
    * Pictures have negative tokens.
    */
   async chatTokens(
-    messages: readonly ChatMessage[],
+    messages: string | readonly ChatMessage[],
     options: ChatTokensOptions = {},
   ): Promise<number[]> {
     refuseUnknown(options, [...chatPromptOptionNames, 'trustContent']);
