@@ -82,6 +82,7 @@ TensorView GgufFile::tensor(const TensorInfo& info) {
   if (part->is_in_gap(offset)) return view;
   if (is_outline_) {
     const auto address = static_cast<uintptr_t>(kAlignment + in_memory(offset));
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): nothing is at this place
     view.bytes = {reinterpret_cast<std::byte*>(address), static_cast<size_t>(info.bytes)};
     return view;
   }
