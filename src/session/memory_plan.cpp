@@ -10,8 +10,9 @@ namespace kinglet {
 
 Result<MemoryPlan> plan_memory(GgufFile outline, const KernelSet& kernels, size_t n_threads,
                                const SessionOptions& options) {
+  const uint64_t file_bytes = outline.file_bytes();
   KINGLET_ASSIGN(const Model model, Model::outline(std::move(outline), kernels));
-  MemoryPlan plan{.file = model.header().data_offset + model.header().data_bytes,
+  MemoryPlan plan{.file = file_bytes,
                   .weights = model.weight_bytes(),
                   .stored = model.stored_bytes(),
                   .session = {}};

@@ -116,8 +116,7 @@ struct NeonVector {
   static Unsigned as_unsigned(Bytes x) { return x; }
   static Signed as_signed(Bytes x) { return x; }
 
-  // --- Tables of sums, see vector/table_matmul.h
-  // --------------------------------------------------------
+  // --- Tables of sums, see vector/table_matmul.h ------------------------------------------------
 
   static Bytes load_row_bytes(const std::byte* p, size_t /*next*/) { return load_bytes(p); }
   static Bytes add_bytes(Bytes a, Bytes b) { return of(vaddq_u8(u8(a), u8(b))); }

@@ -112,8 +112,7 @@ struct WasmVector {
   static Bytes bit_and(Bytes a, Bytes b) { return wasm_v128_and(a, b); }
   static Int shift_right(Int x, uint32_t bits) { return wasm_u32x4_shr(x, bits); }
 
-  // --- Tables of sums, see vector/table_matmul.h
-  // --------------------------------------------------------
+  // --- Tables of sums, see vector/table_matmul.h ------------------------------------------------
 
   static Bytes load_row_bytes(const std::byte* p, size_t /*next*/) { return wasm_v128_load(p); }
   static Bytes add_bytes(Bytes a, Bytes b) { return wasm_i8x16_add(a, b); }
@@ -193,8 +192,7 @@ struct WasmVector {
     wasm_v128_store64_lane(p, wasm_i16x8_narrow_i32x4(x, x), 0);
   }
 
-  // --- Panels of weights, see vector/panel_matmul.h
-  // -----------------------------------------------------
+  // --- Panels of weights, see vector/panel_matmul.h ---------------------------------------------
 
   static Int splat_lane(const Int* x, size_t lane) {
     return wasm_v128_load32_splat(reinterpret_cast<const char*>(x) + 4 * lane);

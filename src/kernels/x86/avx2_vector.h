@@ -129,8 +129,7 @@ struct Avx2Vector {
     return _mm256_set1_epi32(four);
   }
 
-  // --- Tables of sums, see vector/table_matmul.h
-  // --------------------------------------------------------
+  // --- Tables of sums, see vector/table_matmul.h ------------------------------------------------
 
   static Bytes load_row_bytes(const std::byte* p, size_t /*next*/) { return load_bytes(p); }
   static Bytes add_bytes(Bytes a, Bytes b) { return _mm256_add_epi8(a, b); }

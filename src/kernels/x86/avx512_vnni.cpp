@@ -123,8 +123,7 @@ struct Avx512Vnni {
   using NibbleDot = UnsignedDot;
   using SignedDot = UnsignedDot;
 
-  // --- Tables of sums, see vector/table_matmul.h
-  // --------------------------------------------------------
+  // --- Tables of sums, see vector/table_matmul.h ------------------------------------------------
 
   static Bytes load_row_bytes(const std::byte* p, size_t next) {
     return _mm512_inserti64x4(_mm512_castsi256_si512(load_32_bytes(p)), load_32_bytes(p + next), 1);
