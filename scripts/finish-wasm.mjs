@@ -74,6 +74,12 @@ const __dirname = '.';
     startWorker,
   );
   glue = replaceOnce(glue, /new Worker\(pthreadMainJs\)/, startWorker);
+  // It waits for its workers, forever if there are none.
+  glue = replaceOnce(
+    glue,
+    /(?<=var numWorkersToLoad ?= ?PThread\.unusedWorkers\.length;)/,
+    ' if (numWorkersToLoad === 0) removeRunDependency("wasm-instantiate");',
+  );
   const worker = replaceOnce(
     readFileSync(workerScript, 'utf8'),
     /\(e\.data\.urlOrBlob ?\? ?import\(e\.data\.urlOrBlob\) ?: ?import\("[^"]*"\)\)\.then\(\(?function\(exports\) ?\{ ?return exports\.default\(Module\);?\s*\}\)?\)/,

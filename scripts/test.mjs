@@ -17,7 +17,7 @@ mkdirSync(join(root, results), { recursive: true });
 const times = [];
 const part = (name, work) => timed(times, name, work);
 await part('install', () => run('scripts/setup', ['wasm', 'native', 'browser']));
-const programs = ['kinglet', 'kinglet_tests', 'kinglet_type_tables', 'kinglet_schema_texts'];
+const programs = ['kinglet', 'kinglet_tests', 'kinglet_option_tables', 'kinglet_schema_texts'];
 await part('build native', () => cmakeBuild('build/native', [], { targets: programs }));
 await part('build wasm', () => buildWasm({ withTests: true }));
 await part('build package and demo', async () => {

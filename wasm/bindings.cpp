@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -231,7 +233,7 @@ class EngineLoader {
     StoredChoice choice;
     if (!tables.isUndefined()) {
       storage = std::make_unique<const JsFile>(get(tables, "read"));
-      choice = {tables_read_by_rows, from_number<uint64_t>(number(tables, "minBytes"))};
+      choice = stored_tables(text(get(tables, "place")));
     }
     part_.emplace(file_bytes, kernels_, std::move(storage), choice);
   }
@@ -288,6 +290,16 @@ class EngineLoader {
   Prepared prepared_;
 };
 
+// Without exceptions, a small allocation that fails ends the engine. If memory may not grow, this
+// one is given to small allocations, so that the next large one reports the error in words.
+void* small_memory = std::malloc(size_t{1} << 18);
+
+void give_small_memory() {
+  std::free(small_memory);
+  small_memory = nullptr;
+  std::set_new_handler(nullptr);
+}
+
 val new_loader(double file_bytes, const std::string& kernels, const val& tables) {
   const auto chosen = choose_kernels(kernels);
   if (!chosen.ok()) return failure(chosen.error());
@@ -298,6 +310,7 @@ val new_loader(double file_bytes, const std::string& kernels, const val& tables)
 
 EMSCRIPTEN_BINDINGS(kinglet) {
   using namespace emscripten;
+  std::set_new_handler(give_small_memory);
 
   class_<EngineLoader>("EngineLoader")
       .smart_ptr<std::shared_ptr<EngineLoader>>("EngineLoader")

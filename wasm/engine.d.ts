@@ -1,5 +1,6 @@
 // The interface of the wasm module: the exports of bindings.cpp, answer.cpp, api.cpp,
-// session.cpp and vision.cpp, as the worker sees them. The engine is synchronous; one module instance belongs to one worker.
+// file_header.cpp, session.cpp and vision.cpp, as the worker sees them. The engine is synchronous;
+// one module instance belongs to one worker.
 import type { VisionLoader } from './vision.d.ts';
 
 /** Every call that can fail returns either a value or an error; nothing throws. */
@@ -23,6 +24,15 @@ export interface EngineModule {
   kernelSets(): string[];
   /** The number of threads that compute: 1 in modules without threads. Loading may reduce it. */
   nPoolThreads(): number;
+  /**
+   * Reads the header at the beginning of a file; returns how many bytes are needed if these are too
+   * few. `fileBytes`: the size of the file, or 0 if it is unknown. `tables`: see EngineTables.
+   */
+  readHeader(
+    beginning: Uint8Array,
+    fileBytes: number,
+    tables: TablePlace,
+  ): EngineResult<EngineHeader> | { needed: number; error?: undefined };
   /**
    * `fileBytes`: the size of the file, or 0 if it is unknown. `kernels`: a name from kernelSets(),
    * or "" for the fastest. If there are other threads, they pack weights while bytes arrive.
@@ -51,10 +61,49 @@ export interface EngineModule {
   cancelAddress(): number;
 }
 
-/** Keeps embedding tables that are only read by rows in the file. */
+/**
+ * Where embedding tables are kept that are only read by rows: the large ones in the file, all in the
+ * file, or all in memory.
+ */
+export type TablePlace = 'auto' | 'file' | 'memory';
+
+export interface EngineHeader extends EngineHandle {
+  /** Whether the file is one of several into which a model is split, whatever its name is. */
+  isPart(): boolean;
+  /** The bytes of the file, and of its tables that stay there. */
+  fileBytes(): number;
+  storedBytes(): number;
+  describe(): EngineFileDescription;
+  /**
+   * Plans the memory that the model takes besides its file, and ends the header; delete() must still
+   * be called. Fails if the file is a part, or loading it would fail.
+   */
+  plan(kernels: string, nThreads: number, options: EngineSessionOptions): EngineResult<EnginePlan>;
+}
+
+/** Bytes. */
+export interface EnginePlan {
+  /** Positions of the first session; 0 if the model generates no text. */
+  nCtx: number;
+  /** What that session stores of its context. */
+  stateBytes: number;
+  /** What computing takes: in the session, or in an encoder of the longest text. */
+  scratchBytes: number;
+}
+
+export interface EngineFileDescription {
+  version: number;
+  /** Long arrays are cut; `length` is that of the whole array. */
+  metadata: { key: string; value: EngineScalar | EngineScalar[]; length?: number }[];
+  /** In the order of their data; the shape's fastest-varying dimension is the first. */
+  tensors: { name: string; type: string; shape: number[]; bytes: number }[];
+}
+
+export type EngineScalar = string | number | boolean;
+
+/** Keeps embedding tables in the file. */
 export interface EngineTables {
-  /** Smaller tables are loaded. */
-  minBytes: number;
+  place: TablePlace;
   /**
    * The engine calls this while it computes. Copies bytes of the file, from byte `at` on, to
    * `address` in HEAPU8. Returns an error message, or "".

@@ -43,18 +43,6 @@ Result<KvKind> kv_kind(const std::string& name) {
                cat("KV kind \"", name, "\" is unknown: expected one of ", kv_kind_names())};
 }
 
-Result<SessionOptions> to_session_options(const val& fields) {
-  SessionOptions options;
-  options.n_ctx = from_number<uint32_t>(number(fields, "nCtx"));
-  const double n_batch = number(fields, "nBatch");
-  if (n_batch > 0) options.n_batch = from_number<uint32_t>(n_batch);
-  options.pool_positions = from_number<uint32_t>(number(fields, "kvPool"));
-  if (options.pool_positions > 0) options.page_positions = kDefaultPagePositions;
-  KINGLET_ASSIGN(options.k_kind, kv_kind(text(get(fields, "kKind"))));
-  KINGLET_ASSIGN(options.v_kind, kv_kind(text(get(fields, "vKind"))));
-  return options;
-}
-
 // The format that vision.cpp writes: JavaScript's numbers cannot represent all 64-bit integers.
 uint64_t from_hexadecimal(std::string_view digits) {
   uint64_t number = 0;
@@ -221,6 +209,18 @@ Result<GenerationStep> EngineSession::next_step(double max_batch) {
   auto step = generation_->step(from_number<uint32_t>(max_batch));
   if (!step.ok() || step.value().is_last()) generation_.reset();
   return step;
+}
+
+Result<SessionOptions> to_session_options(const val& fields) {
+  SessionOptions options;
+  options.n_ctx = from_number<uint32_t>(number(fields, "nCtx"));
+  const double n_batch = number(fields, "nBatch");
+  if (n_batch > 0) options.n_batch = from_number<uint32_t>(n_batch);
+  options.pool_positions = from_number<uint32_t>(number(fields, "kvPool"));
+  if (options.pool_positions > 0) options.page_positions = kDefaultPagePositions;
+  KINGLET_ASSIGN(options.k_kind, kv_kind(text(get(fields, "kKind"))));
+  KINGLET_ASSIGN(options.v_kind, kv_kind(text(get(fields, "vKind"))));
+  return options;
 }
 
 val new_session(std::shared_ptr<const LanguageModel> loaded, const val& fields) {

@@ -86,6 +86,9 @@ class EngineSession {
 // Returns a picture's rows from an EngineImageRows.
 SharedImage to_image(const val& fields);
 
+// Reads EngineSessionOptions.
+Result<SessionOptions> to_session_options(const val& fields);
+
 // Returns an EngineSession, or an error.
 val new_session(std::shared_ptr<const LanguageModel> loaded, const val& options);
 

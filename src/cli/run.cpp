@@ -22,11 +22,6 @@ size_t threads_for(uint32_t asked) {
   return std::max({size_t{1}, std::min<size_t>(n_hardware, 2), n_hardware / 2});
 }
 
-StoredChoice choose_stored(const std::string& tables) {
-  if (tables == "memory") return {};
-  return {tables_read_by_rows, tables == "file" ? 0 : kLargeTableBytes};
-}
-
 // Parses --kv: one kind for both sides, such as "int8", or "k=q8,v=q4".
 Status parse_kv(std::string_view text, SessionOptions& options) {
   const auto kind = [](std::string_view name, KvKind& out) -> Status {
@@ -63,7 +58,7 @@ Status parse_kv(std::string_view text, SessionOptions& options) {
 Result<GgufFile> read_model(const std::string& model, const std::string& tables) {
   KINGLET_ASSIGN(const std::string path, model_path(model));
   ProgressBar bar("Loading");
-  return read_gguf_file(path, choose_stored(tables),
+  return read_gguf_file(path, stored_tables(tables),
                         [&](uint64_t n_read, uint64_t n_bytes) { bar.update(n_read, n_bytes); });
 }
 

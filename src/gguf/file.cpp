@@ -109,12 +109,10 @@ class NoFile final : public RandomAccessFile {
 
 }  // namespace
 
-Result<GgufFile> GgufFile::outline(std::span<const std::byte> header,
-                                   std::optional<uint64_t> file_bytes, StoredChoice choice,
-                                   uint64_t* needed) {
+Result<GgufFile> GgufFile::outline(AlignedBuffer beginning, std::optional<uint64_t> file_bytes,
+                                   StoredChoice choice, uint64_t* needed) {
   GgufFile file;
-  KINGLET_ASSIGN(file.header_bytes_, AlignedBuffer::allocate(header.size(), "the header"));
-  fill(file.header_bytes_.bytes(), header);
+  file.header_bytes_ = std::move(beginning);
   KINGLET_ASSIGN(file.header_, parse_gguf_header(file.header_bytes_.bytes(), file_bytes, needed));
   file.section_bytes_ = file.header_.data_bytes;
   file.storage_ = std::make_unique<NoFile>();

@@ -28,12 +28,11 @@ class GgufFile {
   // (a part is there twice, or the parts do not belong together).
   static Result<GgufFile> join(std::vector<GgufFile> parts);
 
-  // A file without its data, from the bytes of its header: for plans of memory. The bytes of its
-  // tensors have places, at which there is nothing. `choice`: as in GgufLoader. Errors: those of
+  // A file without its data, from its first bytes: for plans of memory. The bytes of its tensors
+  // have places, at which there is nothing. `choice`: as in GgufLoader. Errors: those of
   // parse_gguf_header.
-  static Result<GgufFile> outline(std::span<const std::byte> header,
-                                  std::optional<uint64_t> file_bytes, StoredChoice choice = {},
-                                  uint64_t* needed = nullptr);
+  static Result<GgufFile> outline(AlignedBuffer beginning, std::optional<uint64_t> file_bytes,
+                                  StoredChoice choice = {}, uint64_t* needed = nullptr);
 
   const GgufHeader& header() const { return header_; }
 

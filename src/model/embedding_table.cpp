@@ -80,4 +80,9 @@ std::vector<const TensorInfo*> tables_read_by_rows(const GgufHeader& header) {
   return tables;
 }
 
+StoredChoice stored_tables(std::string_view place) {
+  if (place == "memory") return {};
+  return {tables_read_by_rows, place == "file" ? 0 : kLargeTableBytes};
+}
+
 }  // namespace kinglet

@@ -48,4 +48,8 @@ class EmbeddingTable {
 // per_layer_token_embd.weight, and token_embd.weight unless it also makes the logits.
 std::vector<const TensorInfo*> tables_read_by_rows(const GgufHeader& header);
 
+// Which of these tables stay in the file. `place`: "auto" (those of kLargeTableBytes or more),
+// "file" (all) or "memory" (none).
+StoredChoice stored_tables(std::string_view place);
+
 }  // namespace kinglet

@@ -12,9 +12,7 @@ Result<Model> Model::load(GgufFile file, const KernelSet& kernels) {
 }
 
 Result<Model> Model::load(GgufFile file, const KernelSet& kernels, Result<BoundWeights> bound) {
-  Model model;
-  model.file_ = std::move(file);
-  model.kernels_ = &kernels;
+  Model model(std::move(file), kernels);
   if (!model.has_weights()) return model;
   if (!bound.ok()) return bound.error();
   KINGLET_TRY(bound.value().complete());
@@ -31,9 +29,7 @@ Result<Model> Model::load(GgufFile file, const KernelSet& kernels, Result<BoundW
 }
 
 Result<Model> Model::outline(GgufFile file, const KernelSet& kernels) {
-  Model model;
-  model.file_ = std::move(file);
-  model.kernels_ = &kernels;
+  Model model(std::move(file), kernels);
   if (!model.has_weights()) return model;
   KINGLET_ASSIGN(BoundWeights bound, bind_weights(model.file_, kernels));
   model.config_ = std::move(bound.config);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "base/result.h"
 #include "gguf/file.h"
@@ -48,10 +49,12 @@ class Model {
   const RopeTable& rope_table(Rotation rotation, uint32_t n_ctx) const;
 
  private:
+  Model(GgufFile file, const KernelSet& kernels) : file_(std::move(file)), kernels_(&kernels) {}
+
   GgufFile file_;
   ModelConfig config_;
   Weights weights_;
-  const KernelSet* kernels_ = nullptr;
+  const KernelSet* kernels_;
   RopeTable rope_;
   RopeTable long_rope_;  // for contexts longer than the original one
   RopeTable local_rope_;

@@ -25,7 +25,7 @@ Result<const float*> TensorTaker::vector(std::string_view name, uint64_t n, uint
 Result<PackedMatrix> TensorTaker::matrix(std::string_view name, uint64_t n_rows,
                                          uint64_t n_columns) {
   KINGLET_ASSIGN(const TensorView tensor, take(name, {n_columns, n_rows, 1, 1}));
-  return pack(tensor, tensor);
+  return add(tensor, tensor);
 }
 
 Result<PackedMatrix> TensorTaker::filters(std::string_view name, uint64_t n_filters,
@@ -33,7 +33,7 @@ Result<PackedMatrix> TensorTaker::filters(std::string_view name, uint64_t n_filt
   KINGLET_ASSIGN(const TensorView tensor, take(name, {size, size, n_channels, n_filters}));
   const TensorView rows{
       tensor.name, tensor.type, {n_channels * size * size, n_filters, 1, 1}, tensor.bytes};
-  return pack(tensor, rows);
+  return add(tensor, rows);
 }
 
 Result<EmbeddingTable> TensorTaker::table(std::string_view name, uint64_t n_rows,
@@ -45,7 +45,7 @@ Result<EmbeddingTable> TensorTaker::table(std::string_view name, uint64_t n_rows
   return EmbeddingTable(resident);
 }
 
-PackedMatrix TensorTaker::pack(const TensorView& tensor, const TensorView& part) {
+PackedMatrix TensorTaker::add(const TensorView& tensor, const TensorView& part) {
   const PackedMatrix matrix = packed_form(part, kernels_);
   fill_.add(tensor, matrix);
   return matrix;
@@ -77,7 +77,7 @@ std::vector<PackedMatrix> TensorTaker::slice(const TensorView& tensor,
                           tensor.type,
                           {tensor.n_columns(), n, 1, 1},
                           tensor.bytes.subspan(offset, bytes)};
-    slices.push_back(pack(tensor, part));
+    slices.push_back(add(tensor, part));
     offset += bytes;
   }
   return slices;

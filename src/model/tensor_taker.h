@@ -67,8 +67,8 @@ class TensorTaker {
                           std::optional<DType> type = std::nullopt);
   // Marks the tensor as taken, whether it is in memory or not.
   Result<const TensorInfo*> take_info(std::string_view name, const Shape& expected);
-  // A part of a tensor that consists of whole rows.
-  PackedMatrix pack(const TensorView& tensor, const TensorView& part);
+  // Returns a part of a tensor, whole rows, as it will be packed.
+  PackedMatrix add(const TensorView& tensor, const TensorView& part);
   std::vector<PackedMatrix> slice(const TensorView& tensor, const std::vector<uint64_t>& n_rows);
 
   GgufFile& file_;

@@ -82,7 +82,8 @@ Result<std::unique_ptr<Session>> Session::create(const Model& model, ThreadPool&
 Result<SessionBytes> Session::bytes_of(const Model& model, size_t n_threads,
                                        const SessionOptions& options) {
   KINGLET_ASSIGN(const Plan plan, plan_of(model, options));
-  return SessionBytes{.kv = plan.kv.bytes(),
+  return SessionBytes{.n_ctx = plan.n_ctx,
+                      .kv = plan.kv.bytes(),
                       .recurrent = recurrent_state_bytes(model.state_shape().n_recurrent),
                       .scratch = Scratch::bytes_of(model, plan.n_batch, n_threads)};
 }

@@ -60,6 +60,7 @@ Result<std::shared_ptr<KvStore>> make_kv_store(const Model& model, uint32_t n_po
 
 // The bytes of memory that a session takes.
 struct SessionBytes {
+  uint32_t n_ctx = 0;  // positions
   uint64_t kv = 0;
   uint64_t recurrent = 0;
   uint64_t scratch = 0;

@@ -54,20 +54,26 @@ constexpr const char* kModels[] = {
     "quant/qwen3-TQ2_0.gguf",
 };
 
-std::vector<std::byte> bytes_of(const std::string& path) {
+std::string bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The outline of a file from its first n bytes.
+Result<GgufFile> outline_of(std::string_view bytes, size_t n, StoredChoice choice = {},
+                            uint64_t* needed = nullptr) {
+  KINGLET_ASSIGN(AlignedBuffer beginning, AlignedBuffer::allocate(n, "a test"));
+  const auto first = std::as_bytes(std::span(bytes.substr(0, n)));
+  std::copy(first.begin(), first.end(), beginning.data());
+  return GgufFile::outline(std::move(beginning), bytes.size(), choice, needed);
 }
 
 // The plan of a file, from no more than its header.
 Result<MemoryPlan> plan_of(const std::string& path, size_t n_threads, const SessionOptions& options,
                            StoredChoice choice = {}) {
   KINGLET_ASSIGN(const GgufFile whole, read_gguf_file(path));
-  const auto bytes = bytes_of(path);
-  const auto header = std::span(bytes).first(static_cast<size_t>(whole.header().data_offset));
-  KINGLET_ASSIGN(GgufFile outline, GgufFile::outline(header, bytes.size(), choice));
+  const auto n = static_cast<size_t>(whole.header().data_offset);
+  KINGLET_ASSIGN(GgufFile outline, outline_of(bytes_of(path), n, choice));
   return plan_memory(std::move(outline), *available_kernels().front(), n_threads, options);
 }
 
@@ -134,16 +140,15 @@ TEST(MemoryPlan, RefusesWhatLoadingRefuses) {
   TinyModel tiny;
   tiny.without_tensor = "blk.1.ffn_up.weight";
   const Bytes bytes = tiny.build();
-  auto outline = GgufFile::outline(std::as_bytes(std::span(bytes)), bytes.size());
+  auto outline =
+      outline_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, bytes.size());
   ASSERT_TRUE(outline.ok());
   const auto plan = plan_memory(std::move(outline.value()), *available_kernels().front(), 1, {});
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().code, ErrorCode::missing_tensor);
 
-  const auto tiny_bytes = bytes_of(story_model_path());
   uint64_t needed = 0;
-  const auto part =
-      GgufFile::outline(std::span(tiny_bytes).first(1000), tiny_bytes.size(), {}, &needed);
+  const auto part = outline_of(bytes_of(story_model_path()), 1000, {}, &needed);
   ASSERT_FALSE(part.ok());
   EXPECT_EQ(part.error().code, ErrorCode::truncated);
   EXPECT_GT(needed, 1000u);

@@ -222,10 +222,10 @@ describe('an interrupted download', () => {
     }
   });
 
-  it('is not lost to a load that has no memory for it', async () => {
+  it('is not lost to a load with a context that the model does not have', async () => {
     serve({ faults: [{ byte: half, kind: 'stall' }] });
     await load({ abortAt: half });
-    expect((await load({ nCtx: 4_000_000 })).code).toBe('too_large');
+    expect((await load({ nCtx: 4_000_000 })).code).toBe('invalid_argument');
     expect(await load()).toMatchObject({ text: story, phases: fromBoth, warnings: [] });
   });
 

@@ -78,7 +78,7 @@ describe('the package’s own files in Node', () => {
   it.each([
     ['workerUrl', 'nothing/worker.js', /nothing\/worker\.js.* Cannot find .* workerUrl/],
     ['workerUrl', 'https://example.org/worker.js', /https:\/\/example\.org\/worker\.js/],
-    ['engineUrl', 'nothing', /nothing\/kinglet-\S+\.wasm .*no such file.* engineUrl/],
+    ['engineUrl', 'nothing', /nothing\/kinglet-\S+\.\w+ .*(no such file|Cannot find).* engineUrl/],
   ])('are told where they are missing: %s %s', async (option, url, message) => {
     await expect(load({ [option]: url })).rejects.toMatchObject({
       ...{ name: 'KingletError', code: 'worker_unavailable' },

@@ -57,6 +57,10 @@ export class FakeEngine implements EngineModule {
   /** The number of handles that were made and not yet deleted. */
   nHandles = 0;
 
+  readHeader(): { error: EngineError } {
+    return fail('not_gguf', 'a story has no header');
+  }
+
   kernelSets(): string[] {
     return ['fast', 'scalar'];
   }
@@ -168,7 +172,7 @@ export class FakeEngine implements EngineModule {
       newApi: () => this.#api(),
       newSession: (options) => {
         this.sessions.push(options);
-        return { value: this.#session(text, options.nCtx, []) };
+        return { value: this.#session(text, options.nCtx || 4096, []) };
       },
       embeddingTokens: (given, cuts) => this.#tokensOf(given, cuts),
       rankingTokens: (query, document, cuts) => this.#tokensOf(`${query}|${document}`, cuts),

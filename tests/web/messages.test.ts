@@ -100,7 +100,7 @@ describe('the result of a tool', () => {
     const circle: { self?: unknown } = {};
     circle.self = circle;
     for (const value of [1n, circle]) {
-      expect(() => toolResult(call, value)).toThrow(/result of a tool must be JSON/);
+      expect(() => toolResult(call, value)).toThrow(/result of a tool must be what JSON can hold/);
     }
   });
 });

@@ -61,7 +61,7 @@ describe('memory that may not grow', () => {
       const next = await loadInPage(page, '/story.gguf', { nThreads });
       expect(next.text).toBe(told.text);
     }
-    expect(codes.length).toBeGreaterThan(3);
+    expect(codes.length).toBeGreaterThan(2);
     expect(new Set(codes.slice(0, -1))).toEqual(new Set(['out_of_memory']));
   });
 });

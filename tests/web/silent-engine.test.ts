@@ -60,7 +60,7 @@ const forever = new Promise<never>(() => undefined);
 /** Opens engines of up to `most` threads; one with more threads never opens. Default: 8 threads. */
 const opensWith =
   (most: number): OpenEngine =>
-  async (nThreads = 8, _kernels, _maxima, onStarting) => {
+  async (nThreads = 8, _kernels, _plan, onStarting) => {
     onStarting(nThreads);
     return nThreads > most ? forever : opened(nThreads);
   };
@@ -143,7 +143,7 @@ it.each([0, 5, 15, 25])('aborting after %i seconds of silence settles at once', 
 });
 
 it('an engine whose files take long is waited for as long as it says so', async () => {
-  const { start, counts } = workers(async (nThreads = 1, _kernels, _maxima, onStarting) => {
+  const { start, counts } = workers(async (nThreads = 1, _kernels, _plan, onStarting) => {
     for (let i = 0; i < 50; ++i) {
       onStarting(nThreads);
       await new Promise((resolve) => setTimeout(resolve, second));
@@ -169,7 +169,7 @@ it('a worker that never runs is an error within a minute', async () => {
 });
 
 it('a page that slept does not take that for silence', async () => {
-  const { start, counts } = workers(async (nThreads = 1, _kernels, _maxima, onStarting) => {
+  const { start, counts } = workers(async (nThreads = 1, _kernels, _plan, onStarting) => {
     onStarting(nThreads);
     await new Promise((resolve) => setTimeout(resolve, 3 * second));
     return opened(nThreads);

@@ -4,12 +4,6 @@ export { errorCodes, KingletError } from './errors.ts';
 export type { KingletErrorCode } from './errors.ts';
 export type { Generation } from './generation.ts';
 export { inspect } from './inspect.ts';
-export type {
-  FileDescription,
-  MetadataEntry,
-  MetadataScalar,
-  TensorDescription,
-} from './inspect.ts';
 export { Kinglet } from './kinglet.ts';
 export { Session } from './session.ts';
 export { similarity } from './similarity.ts';
@@ -28,6 +22,7 @@ export type {
   EmbedOptions,
   EncodeOptions,
   EncodeProgress,
+  FileDescription,
   FinishReason,
   GenerateOptions,
   GenerationResult,
@@ -36,6 +31,7 @@ export type {
   ImageProgress,
   ImageReaderInfo,
   ImageSource,
+  InspectOptions,
   JsonSchema,
   KvKind,
   KvOption,
@@ -43,6 +39,8 @@ export type {
   LoadOptions,
   LoadPhase,
   LoadProgress,
+  MetadataEntry,
+  MetadataScalar,
   ModelInfo,
   OnFull,
   ModelSource,
@@ -54,6 +52,7 @@ export type {
   SessionInfo,
   SessionOptions,
   SingleThreadReason,
+  TensorDescription,
   TokenizeOptions,
   TokenLogprob,
   ToolCall,

@@ -1,12 +1,12 @@
-// Loads a model in a worker of its own. If the engine's threads do not start, it loads again with
+// Loads a model, or inspects a file, in a worker of its own. If the engine's threads do not start, it loads again with
 // fewer: in Firefox, a worker that starts another may hang forever while developer tools or test
 // drivers watch its workers.
 import { KingletError } from './errors.ts';
 import type { PostedLoadOptions, PostedSource, PostedSources } from './protocol.ts';
 import { SilenceWatch } from './silence-watch.ts';
-import type { LoadOptions } from './types.ts';
+import type { FileDescription, LoadOptions } from './types.ts';
 import type { AnswerOf, RequestListener } from './worker-client.ts';
-import { WorkerClient } from './worker-client.ts';
+import { isAnswer, WorkerClient } from './worker-client.ts';
 import type { StartWorker, WorkerPlace } from './worker-link.ts';
 
 export interface LoadedInWorker {
@@ -36,12 +36,12 @@ export async function loadInWorker(
   for (;;) {
     const client = await WorkerClient.start(start, place);
     try {
-      const loaded = await askToLoad(
-        client,
-        sources,
-        { ...options, nThreads, embeddingTables },
-        listeners,
-      );
+      const request = {
+        ...({ type: 'load', sources } as const),
+        options: { ...options, nThreads, embeddingTables },
+      };
+      const transfer = streamsOf(sources, options);
+      const loaded = await askNewWorker(client, request, 'loaded', listeners, transfer);
       const { runtime } = loaded.info;
       if (nSilent > 0 && runtime.nThreads === 1) runtime.singleThreadReason = 'refused';
       return { client, loaded };
@@ -114,12 +114,14 @@ function fewerThreads(
   return nSilent === 1 ? Math.floor(nThreads / 2) : 1;
 }
 
-async function askToLoad(
+/** Asks a worker that is starting. Rejects if it or its engine does not start. */
+async function askNewWorker<T extends 'loaded' | 'inspected'>(
   client: WorkerClient,
-  sources: PostedSources,
-  options: PostedLoadOptions,
+  request: Parameters<WorkerClient['request']>[0],
+  expected: T,
   { signal, onProgress, onWarning }: Listeners,
-): Promise<AnswerOf<'loaded'>> {
+  transfer: Transferable[],
+): Promise<AnswerOf<T>> {
   const watch = new SilenceWatch();
   let hasStarted = false;
   let onAbort: (() => void) | undefined;
@@ -143,24 +145,40 @@ async function askToLoad(
             reject(new SilentEngine(answer.nThreads));
           });
         } else if (answer.type === 'progress') onProgress?.(answer.progress);
-        else if (answer.type === 'loaded') resolve(answer);
         else if (answer.type === 'warning') {
           onWarning?.(new KingletError(answer.code, answer.message));
-        }
+        } else if (isAnswer(answer, expected)) resolve(answer);
       };
       const onError = (error: unknown) => {
         const isRefusal = error instanceof KingletError && error.code === 'out_of_memory';
         // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- may be anything
         reject(isRefusal && !hasStarted ? new NoRoomForEngine(error) : error);
       };
-      client.request(
-        { type: 'load', sources, options },
-        { onAnswer, onError },
-        streamsOf(sources, options),
-      );
+      client.request(request, { onAnswer, onError }, transfer);
     });
   } finally {
     watch.stop();
     if (onAbort) signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+/** Describes a file in a worker of its own, which is then closed. */
+export async function inspectInWorker(
+  start: StartWorker,
+  place: WorkerPlace,
+  source: PostedSource,
+  options: PostedLoadOptions,
+  signal: AbortSignal | undefined,
+): Promise<FileDescription> {
+  const client = await WorkerClient.start(start, place);
+  try {
+    const request = { type: 'inspect', source, options } as const;
+    const transfer = streamsOf([source], options);
+    return (await askNewWorker(client, request, 'inspected', { signal }, transfer)).description;
+  } catch (error) {
+    if (error instanceof SilentEngine) throw new KingletError('worker_crashed', error.message);
+    throw error instanceof NoRoomForEngine ? error.refusal : error;
+  } finally {
+    client.close(new KingletError('disposed', 'the file has been inspected'));
   }
 }

@@ -18,13 +18,14 @@ import { isPooling } from './pooling.ts';
 import { isNode } from './runtime.ts';
 import { samplingRules } from './sampling-rules.ts';
 import { absoluteUrl, hubRepositoryOf, postedSource } from './source.ts';
-import { kvRows, sequenceBreakers } from './type-tables.generated.ts';
+import { kvKinds, sequenceBreakers } from './option-tables.generated.ts';
 import type {
   ChatOptions,
   DetokenizeOptions,
   EmbeddingTables,
   EmbedOptions,
   GenerateOptions,
+  InspectOptions,
   KvOption,
   LoadOptions,
   ModelSource,
@@ -201,7 +202,7 @@ export function postedLoadOptions(
   };
 }
 
-export function workerPlace(options: LoadOptions): WorkerPlace {
+export function workerPlace(options: InspectOptions): WorkerPlace {
   const { worker: make, workerUrl, blobWorker = false } = options;
   const isBlob = checkedFlag('blobWorker', blobWorker);
   if (make !== undefined && typeof make !== 'function') {
@@ -267,11 +268,10 @@ export function postedSessionOptions(
 function checkedKv(kv: KvOption): KvKinds {
   const { k, v } = typeof kv === 'string' ? { k: kv, v: kv } : kv;
   for (const kind of [k, v] as unknown[]) {
-    if (typeof kind === 'string' && Object.hasOwn(kvRows, kind)) continue;
+    if (kvKinds.some((known) => known === kind)) continue;
     throw new KingletError(
       'invalid_argument',
-      `kv must be one of ${Object.keys(kvRows).join(', ')}, or { k, v } of them, ` +
-        `not ${String(kind)}`,
+      `kv must be one of ${kvKinds.join(', ')}, or { k, v } of them, ` + `not ${String(kind)}`,
     );
   }
   return { k, v };

@@ -5,6 +5,7 @@ import type { HubRepository } from './hub.ts';
 import type {
   EmbeddingTables,
   EncodeProgress,
+  FileDescription,
   GenerateOptions,
   GenerationResult,
   ImageProgress,
@@ -188,6 +189,7 @@ export interface PostedPrompt extends PromptPlace {
  */
 export type ClientMessage =
   | { type: 'load'; id: number; sources: PostedSources; options: PostedLoadOptions }
+  | { type: 'inspect'; id: number; source: PostedSource; options: PostedLoadOptions }
   | {
       type: 'generate';
       id: number;
@@ -220,9 +222,9 @@ export type ClientMessage =
 export type WorkerMessage =
   | { type: 'progress'; id: number; progress: LoadProgress }
   | { type: 'warning'; id: number; code: KingletErrorCode; message: string }
-  /** The worker runs and begins to load the model. */
+  /** The worker runs, and reads the file or the cache. */
   | { type: 'loading'; id: number }
-  /** The engine starts with `nThreads`. Repeated every second while its files are being loaded. */
+  /** An engine starts with `nThreads`. Repeated every second while its files are being loaded. */
   | { type: 'starting'; id: number; nThreads: number }
   | { type: 'started'; id: number }
   /** The model is loaded, with its first session. */
@@ -233,6 +235,7 @@ export type WorkerMessage =
       session: SessionInfo;
       cancelWord: CancelWord | undefined;
     }
+  | { type: 'inspected'; id: number; description: FileDescription }
   | { type: 'session'; id: number; session: SessionInfo }
   | { type: 'piece'; id: number; piece: Piece }
   | { type: 'imageRead'; id: number; progress: ImageProgress }

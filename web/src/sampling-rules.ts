@@ -1,5 +1,5 @@
 // The options of the sampler, as the core's table has them.
-import { samplingOptions } from './type-tables.generated.ts';
+import { samplingOptions } from './option-tables.generated.ts';
 
 /** As requests spell it: top_k. */
 export type SamplingName = keyof typeof samplingOptions;

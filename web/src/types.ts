@@ -116,6 +116,45 @@ export interface LoadOptions extends HubOptions {
   mmproj?: ModelSource | undefined;
 }
 
+/** Where a file is, and where the package's own files are. */
+export type InspectOptions = Pick<
+  LoadOptions,
+  | 'signal'
+  | 'headers'
+  | 'stallTimeout'
+  | 'hubBase'
+  | 'worker'
+  | 'workerUrl'
+  | 'engineUrl'
+  | 'blobWorker'
+>;
+
+export type MetadataScalar = string | number | boolean;
+
+export interface FileDescription {
+  version: number;
+  /** The entries in the file's order. Long arrays are cut after their first elements. */
+  metadata: MetadataEntry[];
+  /** The tensors in the order of their data. */
+  tensors: TensorDescription[];
+}
+
+export interface MetadataEntry {
+  key: string;
+  value: MetadataScalar | readonly MetadataScalar[];
+  /** The number of elements of an array, including those left out of `value`. */
+  length?: number;
+}
+
+export interface TensorDescription {
+  name: string;
+  /** "Q4_0", "F32", … */
+  type: string;
+  /** The dimensions, with the fastest-varying one first, as in the file. */
+  shape: number[];
+  bytes: number;
+}
+
 export type EmbeddingTables = 'auto' | 'memory' | 'file';
 
 /**

@@ -170,6 +170,6 @@ const notFinal: Answer['type'][] = [
   ...(['encoded', 'imageRead'] as const),
 ];
 
-function isAnswer<T extends Answer['type']>(answer: Answer, type: T): answer is AnswerOf<T> {
+export function isAnswer<T extends Answer['type']>(answer: Answer, type: T): answer is AnswerOf<T> {
   return answer.type === type;
 }

@@ -4,13 +4,11 @@ import { isNode } from '../runtime.ts';
 import { sourceUrl } from '../source.ts';
 import { splitPaths } from '../split.ts';
 import type { HubOptions } from '../types.ts';
-import { maxHeaderBytes, readHeader } from '../worker/model-shape.ts';
-import type { FileHeader } from '../worker/model-shape.ts';
 import { CacheApiStore } from './cache-api-store.ts';
 import { FolderStore } from './folder-store.ts';
 import { OpfsStore } from './opfs-store.ts';
 import type { CacheStore } from './store.ts';
-import { blockBytes, slotNames } from './store.ts';
+import { slotNames } from './store.ts';
 
 /** A model's file in the cache. */
 export interface CachedFile {
@@ -87,14 +85,14 @@ export class ModelCache {
     return (await this.#partsOf(url)).every((part) => complete.has(part));
   }
 
-  /** Whether a file is a part is in its header. If the cache does not have that, the name decides. */
+  /** A file that was loaded knows whether it is a part. For others, the name decides. */
   async #partsOf(url: string): Promise<string[]> {
     const parts = splitPaths(url);
     if (parts.length === 1) return parts;
     for (const store of await this.#stores()) {
       for (const name of await slotNames(url)) {
-        const header = await headerOf(store, name);
-        if (header) return header.isPart ? parts : [url];
+        const entry = await store.peek(name);
+        if (entry?.head.isPart === false) return [url];
       }
     }
     return parts;
@@ -116,28 +114,6 @@ export async function openStore(folder: string | undefined): Promise<CacheStore 
     'createSyncAccessHandle' in FileSystemFileHandle.prototype;
   const store = hasHandles ? await OpfsStore.open() : undefined;
   return store ?? CacheApiStore.open();
-}
-
-/** Reads a cached file's header; returns undefined if the cache does not have it. */
-async function headerOf(store: CacheStore, name: string): Promise<FileHeader | undefined> {
-  try {
-    const reader = await store.openReader(name);
-    try {
-      const blocks: Uint8Array<ArrayBuffer>[] = [];
-      while (blocks.length * blockBytes < maxHeaderBytes) {
-        const block = await reader.read(blocks.length);
-        if (!block) break;
-        blocks.push(block.slice());
-        const header = readHeader(new Uint8Array(await new Blob(blocks).arrayBuffer()));
-        if (header !== 'more') return header;
-      }
-    } finally {
-      reader.close();
-    }
-  } catch {
-    // There is no such entry, or it cannot be read.
-  }
-  return undefined;
 }
 
 /** The waits in ms between attempts to remove a file that a closing worker may still hold. */

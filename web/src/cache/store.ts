@@ -9,6 +9,8 @@ export interface CacheHead {
   version: FileVersion;
   /** The size of a complete file; undefined while bytes are missing. */
   bytes: number | undefined;
+  /** Whether the file is one of several of a model; undefined if that is not known. */
+  isPart?: boolean | undefined;
   /** Milliseconds since 1970. */
   savedAt: number;
 }

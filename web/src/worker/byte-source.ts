@@ -9,8 +9,11 @@ export interface ByteSource {
   size: number;
   /** The bytes from first to last. Each piece is valid until the next one is requested. */
   pieces: AsyncIterable<SourcePiece>;
-  /** Must be called once, after the last piece was taken. */
-  end(outcome: Outcome): Promise<void>;
+  /**
+   * Must be called once, after the last piece was taken. `isPart`: whether the file is one of
+   * several of a model, if that is known.
+   */
+  end(outcome: Outcome, isPart?: boolean): Promise<void>;
   /** Skips the bytes that follow the last piece; undefined while skipping is not possible. */
   skip?: ((bytes: number) => void) | undefined;
   /** Only for a file that can be read again, at any place. */

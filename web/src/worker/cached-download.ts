@@ -179,7 +179,7 @@ export class FileCache {
     const hasRest = await kept.open();
     if (!hasRest) throw new StaleBytes('what was there of the file cannot be read');
     const stored = this.#stored(name, () => kept.isKept);
-    return { size, pieces: kept.pieces(), end: (outcome) => kept.end(outcome), stored };
+    return { size, pieces: kept.pieces(), end: (...how) => kept.end(...how), stored };
   }
 }
 

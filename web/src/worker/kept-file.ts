@@ -69,12 +69,12 @@ export class KeptFile {
   }
 
   /** Marks the entry of a complete file as complete, and removes an entry of useless bytes. */
-  async end(outcome: Outcome): Promise<void> {
+  async end(outcome: Outcome, isPart?: boolean): Promise<void> {
     this.#download.cancel();
     if (outcome === 'complete') {
       await this.#attempt(async () => {
         if (this.#filled > 0) await this.#flush();
-        await this.#entry?.writeHead(this.#head(this.#download.offset));
+        await this.#entry?.writeHead({ ...this.#head(this.#download.offset), isPart });
       });
     }
     this.#entry?.close();

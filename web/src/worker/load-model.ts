@@ -1,21 +1,19 @@
 // Opens an engine for a model, and streams the model's bytes into the engine's heap.
-import type { EngineLoader, EngineModel, EngineModule } from '#engine';
+import type { EngineHeader, EngineLoader, EngineModel, EngineModule, TablePlace } from '#engine';
 import type { KingletErrorCode } from '../errors.ts';
 import { KingletError, messageOf } from '../errors.ts';
 import type { NamedSource, NamedSources, PostedLoadOptions, PostedSources } from '../protocol.ts';
 import { atLeastOne } from '../source.ts';
 import { splitPaths } from '../split.ts';
 import type { LoadPhase, LoadProgress } from '../types.ts';
-import type { ByteSource, Outcome, SourcePiece } from './byte-source.ts';
+import type { ByteSource, Outcome } from './byte-source.ts';
 import { FileCache } from './cached-download.ts';
 import { StaleBytes } from './download.ts';
 import { unwrap } from './engine-error.ts';
 import { nameFiles } from './hub-listing.ts';
-import type { MemoryPlan } from './memory-plan.ts';
-import { checkModelBytes, leastStored, planMemory } from './memory-plan.ts';
-import type { FileHeader } from './model-shape.ts';
-import { maxHeaderBytes, readHeader } from './model-shape.ts';
-import type { OpenEngine } from './open-engine.ts';
+import { HeaderReader, putAside } from './header-reader.ts';
+import { checkModelBytes, planMemory } from './memory-plan.ts';
+import type { OpenEngine, PlanMemory } from './open-engine.ts';
 import type { Access } from './open-source.ts';
 import { isPath, openSource, sizeOfSource } from './open-source.ts';
 import { StoredTables, unreadable } from './stored-file.ts';
@@ -29,7 +27,7 @@ export interface LoadEnvironment {
   openEngine(
     nThreads: number | undefined,
     kernels: string | undefined,
-    maxima: readonly number[],
+    plan: PlanMemory,
   ): Promise<OpenEngine>;
   onProgress: (progress: LoadProgress) => void;
   /** Called with problems that do not stop the load. */
@@ -50,18 +48,17 @@ export async function loadModel(
 ): Promise<LoadedModel> {
   let running: OpenEngine | undefined;
   const access = await accessTo(sources, options, environment.onWarning);
-  const load = new Load(await nameFiles(sources, access), access, environment);
+  const load = new Load(await nameFiles(sources, access), access, options, environment);
   for (let attempt = 1; ; ++attempt) {
     try {
       // The file is opened before the engine, so that a wrong address fails before its download.
-      const first = await load.openFirst();
-      const { maxima, storedBytes } = await load.plan(first, options);
-      running ??= await environment.openEngine(options.nThreads, options.kernels, maxima);
-      const kernels = checkedKernels(running.engine, options);
-      const choosesThreads = options.nThreads === undefined;
-      const tables = storedBytes > 0 ? new StoredTables(leastStored(options)) : undefined;
-      const model = await load.run(running.engine, first.source, kernels, choosesThreads, tables);
-      return { running, model };
+      await load.open();
+      if (running) await load.plan(running.engine, running.engine.nPoolThreads());
+      else {
+        const plan: PlanMemory = (engine, nThreads) => load.plan(engine, nThreads);
+        running = await environment.openEngine(options.nThreads, options.kernels, plan);
+      }
+      return { running, model: await load.run(running.engine) };
     } catch (error) {
       if (!(error instanceof StaleBytes)) throw error;
       if (attempt === maxAttempts) throw new KingletError('file_changed', error.message);
@@ -92,77 +89,126 @@ function checkedKernels(engine: EngineModule, { kernels }: PostedLoadOptions): s
   );
 }
 
-/** An open file, whose header was read. The pieces of its source still begin with the header. */
 interface OpenFile {
   source: ByteSource;
-  /** Undefined if the file does not begin with a header. */
-  header: FileHeader | undefined;
+  /** The pieces of the source still begin with the header. */
+  reader: HeaderReader;
 }
 
 class Load {
   readonly #sources: NamedSources;
   readonly #access: Access;
+  readonly #options: PostedLoadOptions;
   readonly #progress: Progress;
   /** All parts, in the order in which they are read. */
   #parts: NamedSources;
   /** Their sizes, as far as they are known. */
   #sizes: (number | undefined)[] = [];
+  /** The first part. */
+  #first: OpenFile | undefined;
+  /** Whether tables of the first part stay in its file. */
+  #keepsTables = false;
 
-  constructor(sources: NamedSources, access: Access, { onProgress }: LoadEnvironment) {
+  constructor(
+    sources: NamedSources,
+    access: Access,
+    options: PostedLoadOptions,
+    { onProgress }: LoadEnvironment,
+  ) {
     this.#sources = sources;
     this.#parts = sources;
     this.#access = access;
+    this.#options = options;
     this.#progress = new Progress(onProgress);
   }
 
-  /** Opens the first part, and finds out the sizes of the others if possible. */
-  async openFirst(): Promise<OpenFile> {
-    const [named] = this.#sources;
-    let first = await this.#open(named);
-    // A whole file may have the name of a part, too.
-    const isLonePart = this.#sources.length === 1 && first.header?.isPart === true;
-    this.#parts = isLonePart ? partsOf(named) : this.#sources;
-    const [source, ...others] = this.#parts;
-    if (source !== named) {
-      await putAside(first.source);
-      first = await this.#open(source);
-    }
-    const sizes = await Promise.all(others.map((other) => sizeOfSource(other, this.#access)));
-    this.#sizes = [first.source.size || undefined, ...sizes];
-    return first;
+  /** Opens the first of the given files. */
+  async open(): Promise<void> {
+    this.#parts = this.#sources;
+    this.#first = await this.#open(this.#parts[0]);
   }
 
   async #open(named: NamedSource): Promise<OpenFile> {
     const source = await openSource(named, this.#access);
     try {
       if (!source.stored) checkModelBytes(source.size);
-      return { source, header: await peekHeader(source) };
-    } catch (error) {
-      await source.end(isAboutBytes(error) ? 'useless' : 'broken');
-      throw error;
-    }
-  }
-
-  /** Plans the model's memory from the beginning of the first part. */
-  async plan({ source, header }: OpenFile, options: PostedLoadOptions): Promise<MemoryPlan> {
-    const [size, ...others] = this.#sizes;
-    // Parts of unknown size are assumed to be as large as the first.
-    const modelBytes = size && others.reduce<number>((sum, other) => sum + (other ?? size), size);
-    try {
-      return planMemory(modelBytes, header?.shape, options, source.stored?.isKept() ?? false);
     } catch (error) {
       await source.end('broken');
       throw error;
     }
+    return { source, reader: new HeaderReader(source) };
   }
 
-  async run(
-    engine: EngineModule,
-    first: ByteSource,
-    kernels: string,
-    choosesThreads: boolean,
-    tables: StoredTables | undefined,
-  ): Promise<EngineModel> {
+  /** Plans the model's memory from the header of its first part: see PlanMemory. */
+  async plan(engine: EngineModule, nThreads: number): Promise<number[]> {
+    try {
+      return await this.#planWith(engine, nThreads);
+    } catch (error) {
+      await this.#first?.source.end(isAboutBytes(error) ? 'useless' : 'broken');
+      throw error;
+    }
+  }
+
+  async #planWith(engine: EngineModule, nThreads: number): Promise<number[]> {
+    const { embeddingTables, kernels = '', nCtx = 0, kv, spareMemory } = this.#options;
+    let header = await this.#firstHeader(engine, embeddingTables);
+    if (!header) return planMemory(0, undefined, spareMemory); // loading will report the error
+    try {
+      const { source, reader } = this.#file();
+      const tableBytes = header.storedBytes();
+      const isStored = source.size > 0 && (source.stored?.isKept() ?? false);
+      this.#keepsTables = isStored && tableBytes > 0;
+      const modelBytes = await this.#modelBytes(header);
+      if (this.#keepsTables) checkModelBytes(modelBytes - tableBytes);
+      else checkModelBytes(modelBytes, tableBytes);
+      if (tableBytes > 0 && !isStored) {
+        header.delete();
+        header = (await reader.read(engine, 'memory')) ?? header;
+      }
+      const session = { nCtx, nBatch: 0, kKind: kv.k, vKind: kv.v, kvPool: 0 };
+      const plan = header.isPart() ? undefined : unwrap(header.plan(kernels, nThreads, session));
+      return planMemory(modelBytes - (isStored ? tableBytes : 0), plan, spareMemory);
+    } finally {
+      header.delete();
+    }
+  }
+
+  /** Reads the header of the first part, which may be another file than the one that was given. */
+  async #firstHeader(engine: EngineModule, tables: TablePlace): Promise<EngineHeader | undefined> {
+    const { source, reader } = this.#file();
+    const header = await reader.read(engine, tables);
+    const [given] = this.#sources;
+    // A whole file may have the name of a part, too.
+    if (this.#parts.length > 1 || !header?.isPart()) return header;
+    this.#parts = partsOf(given);
+    if (this.#parts[0] === given) return header;
+    header.delete();
+    this.#first = undefined;
+    await putAside(source);
+    this.#first = await this.#open(this.#parts[0]);
+    return this.#first.reader.read(engine, tables);
+  }
+
+  /** Returns the bytes of all parts. Parts of unknown size are assumed to be as large as the first. */
+  async #modelBytes(header: EngineHeader): Promise<number> {
+    const [, ...others] = this.#parts;
+    const first = this.#file().source.size || undefined;
+    const sizes = await Promise.all(others.map((other) => sizeOfSource(other, this.#access)));
+    this.#sizes = [first, ...sizes];
+    const firstBytes = first ?? header.fileBytes();
+    return sizes.reduce<number>((sum, size) => sum + (size ?? firstBytes), firstBytes);
+  }
+
+  #file(): OpenFile {
+    if (!this.#first) throw new Error('no file is open');
+    return this.#first;
+  }
+
+  async run(engine: EngineModule): Promise<EngineModel> {
+    const { source: first } = this.#file();
+    const { embeddingTables, nThreads } = this.#options;
+    const kernels = checkedKernels(engine, this.#options);
+    const tables = this.#keepsTables ? new StoredTables(embeddingTables) : undefined;
     const loader = unwrap(engine.newLoader(first.size, kernels, tables?.for(engine)));
     try {
       this.#progress.begin();
@@ -172,7 +218,7 @@ class Load {
         await this.#loadPart(engine, loader, index, source, index === 0 ? tables : undefined);
       }
       this.#progress.end();
-      return unwrap(loader.finish(choosesThreads));
+      return unwrap(loader.finish(nThreads === undefined));
     } catch (error) {
       tables?.file?.close();
       throw error;
@@ -210,7 +256,7 @@ class Load {
       if (!isAboutBytes(error)) outcome = 'broken';
       throw error;
     } finally {
-      await source.end(outcome);
+      await source.end(outcome, this.#parts.length > 1);
     }
     if (tables && outcome === 'complete') await openTables(tables, source);
   }
@@ -221,14 +267,6 @@ function partsOf(named: NamedSource): NamedSources {
   if (named.kind !== 'url') return [named];
   const urls = splitPaths(named.url);
   return atLeastOne(urls.map((url) => (url === named.url ? named : { kind: 'url', url })));
-}
-
-/** Ends a source whose header was read. It will be opened again. */
-async function putAside(source: ByteSource): Promise<void> {
-  const pieces = source.pieces[Symbol.asyncIterator]();
-  await pieces.next(); // a generator that has not begun would leave its own source open
-  await pieces.return?.();
-  await source.end('broken');
 }
 
 async function openTables(tables: StoredTables, { stored }: ByteSource): Promise<void> {
@@ -290,57 +328,6 @@ export function isAboutBytes(error: unknown): boolean {
     ...(['invalid_argument', 'too_large', 'out_of_memory'] as const),
   ];
   return error instanceof KingletError && !others.includes(error.code);
-}
-
-/** Reads the header of the file. The pieces then begin with the same bytes again. */
-async function peekHeader(source: ByteSource): Promise<FileHeader | undefined> {
-  const iterator = source.pieces[Symbol.asyncIterator]();
-  const taken: SourcePiece[] = [];
-  const { skip } = source;
-  source.skip = undefined;
-  source.pieces = rejoined(taken, iterator, () => {
-    source.skip = skip;
-  });
-  let start = new Uint8Array(1 << 16);
-  let length = 0;
-  for (let nextTry = 1; ;) {
-    const next = await iterator.next();
-    if (next.done) return undefined;
-    const { bytes, phase } = next.value;
-    taken.push({ bytes: bytes.slice(), phase });
-    if (length + bytes.length > start.length) {
-      const grown = new Uint8Array(2 * (length + bytes.length));
-      grown.set(start);
-      start = grown;
-    }
-    start.set(bytes, length);
-    length += bytes.length;
-    if (length < nextTry) continue;
-    const header = readHeader(start.subarray(0, length));
-    if (header !== 'more') return header;
-    if (length > maxHeaderBytes) return undefined;
-    nextTry = 2 * length; // all attempts together cost at most twice the last one
-  }
-}
-
-async function* rejoined(
-  taken: SourcePiece[],
-  rest: AsyncIterator<SourcePiece>,
-  onLast: () => void,
-): AsyncGenerator<SourcePiece, void, void> {
-  try {
-    for (let piece = taken.shift(); piece; piece = taken.shift()) {
-      if (taken.length === 0) onLast();
-      yield piece;
-    }
-    for (;;) {
-      const next = await rest.next();
-      if (next.done) return;
-      yield next.value;
-    }
-  } finally {
-    await rest.return?.();
-  }
 }
 
 /** Copies a piece to the loader's memory. Returns how many of its bytes the loader took. */

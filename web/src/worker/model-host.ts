@@ -18,11 +18,12 @@ import { embedTexts, scoreTexts } from './encode-texts.ts';
 import type { EncodingWork } from './encode-texts.ts';
 import { conversationPrompt } from './conversation-prompt.ts';
 import { unwrap } from './engine-error.ts';
-import { nameReader } from './hub-listing.ts';
+import { HeaderReader, putAside } from './header-reader.ts';
+import { nameFiles, nameReader } from './hub-listing.ts';
 import { accessTo, loadModel } from './load-model.ts';
 import { loadVision } from './load-vision.ts';
-import { defaultNCtx } from './memory-plan.ts';
-import type { OpenEngine } from './open-engine.ts';
+import type { OpenEngine, PlanMemory } from './open-engine.ts';
+import { openSource } from './open-source.ts';
 import { noReader, PictureReading } from './picture-reading.ts';
 import { runGeneration } from './run-generation.ts';
 import type { LoadedModel } from './run-generation.ts';
@@ -32,14 +33,13 @@ import type { Work } from './work.ts';
 export interface HostEnvironment {
   post(message: WorkerMessage, transfer?: Transferable[]): void;
   /**
-   * `maxima`: sizes of memory in bytes; the first that the browser grants is reserved. `onStarting`
-   * is called with the number of threads before they start, and every second while the engine's
-   * files are being loaded. Silence after that means that the threads do not start.
+   * `onStarting` is called with the number of threads before they start, and every second while the
+   * engine's files are being loaded. Silence after that means that the threads do not start.
    */
   openEngine(
     nThreads: number | undefined,
     kernels: string | undefined,
-    maxima: readonly number[],
+    plan: PlanMemory,
     onStarting: (nThreads: number) => void,
     engineUrl: string | undefined,
   ): Promise<OpenEngine>;
@@ -85,6 +85,9 @@ export class ModelHost {
     switch (message.type) {
       case 'load':
         void this.#answer(message.id, () => this.#load(message));
+        break;
+      case 'inspect':
+        void this.#answer(message.id, () => this.#inspect(message));
         break;
       case 'newSession':
         void this.#answer(message.id, () => this.#newSession(message));
@@ -245,6 +248,43 @@ export class ModelHost {
     throw new KingletError('disposed', 'the session has been disposed of');
   }
 
+  /** Tells the page whether an engine is about to start, or the worker reads the file. */
+  async #openEngine(
+    id: number,
+    nThreads: number | undefined,
+    kernels: string | undefined,
+    plan: PlanMemory,
+    engineUrl: string | undefined,
+  ): Promise<OpenEngine> {
+    const environment = this.#environment;
+    const onPlan: PlanMemory = (...planner) => {
+      environment.post({ type: 'loading', id });
+      return plan(...planner);
+    };
+    const onStarting = (n: number) => {
+      environment.post({ type: 'starting', id, nThreads: n });
+    };
+    const opened = await environment.openEngine(nThreads, kernels, onPlan, onStarting, engineUrl);
+    environment.post({ type: 'started', id });
+    return opened;
+  }
+
+  async #inspect({ id, source, options }: Message<'inspect'>): Promise<WorkerMessage> {
+    this.#environment.post({ type: 'loading', id });
+    const access = await accessTo([source], options, () => undefined);
+    const file = await openSource((await nameFiles([source], access))[0], access);
+    const reader = new HeaderReader(file);
+    try {
+      const noPlan = () => Promise.resolve([]);
+      const { engine } = await this.#openEngine(id, 1, undefined, noPlan, options.engineUrl);
+      const header = await reader.read(engine, 'memory');
+      if (!header) throw new KingletError('truncated', 'the file ends before its header does');
+      return { type: 'inspected', id, description: header.describe() };
+    } finally {
+      await putAside(file);
+    }
+  }
+
   async #load({ id, sources, options }: Message<'load'>): Promise<WorkerMessage> {
     this.#environment.post({ type: 'loading', id });
     let before = 0;
@@ -257,15 +297,7 @@ export class ModelHost {
       this.#environment.post({ type: 'progress', id, progress: sum });
     };
     const { running, model } = await loadModel(sources, options, {
-      openEngine: async (...wanted) => {
-        const onStarting = (nThreads: number) => {
-          this.#environment.post({ type: 'starting', id, nThreads });
-        };
-        const { engineUrl } = options;
-        const opened = await this.#environment.openEngine(...wanted, onStarting, engineUrl);
-        this.#environment.post({ type: 'started', id });
-        return opened;
-      },
+      openEngine: (...wanted) => this.#openEngine(id, ...wanted, options.engineUrl),
       onProgress,
       onWarning: ({ code, message }) => {
         this.#environment.post({ type: 'warning', id, code, message });
@@ -278,8 +310,8 @@ export class ModelHost {
     this.#loaded = { engine: running.engine, model, api, pictures };
     if (options.chatTemplate !== undefined) unwrap(api().check());
     const images = options.mmproj && (await pictures.open({ id, isWanted: () => true }));
-    const { hasWeights, purpose, contextLength } = model.info();
-    const nCtx = options.nCtx ?? defaultNCtx(contextLength);
+    const { hasWeights, purpose } = model.info();
+    const { nCtx = 0 } = options;
     const { session } =
       hasWeights && purpose === 'text'
         ? this.#newSession({ id, options: { nCtx, kv: options.kv, kvPool: 0 } })

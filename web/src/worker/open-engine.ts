@@ -14,17 +14,23 @@ export interface OpenEngine {
   singleThreadReason: SingleThreadReason;
 }
 
+/**
+ * Plans the memory of a model, with an engine of the build that will run it. Returns the sizes in
+ * bytes to try, the best first. Throws if the model cannot be loaded.
+ */
+export type PlanMemory = (engine: EngineModule, nThreads: number) => Promise<readonly number[]>;
+
 const maxDefaultThreads = 8;
 
 /**
- * `kernels`: the set that the caller requires; each build has one set besides scalar. `maxima`: the
- * sizes of memory in bytes to try, the best first. Memory that threads share must be reserved in
- * advance, and small machines refuse large sizes. `onStarting`: see HostEnvironment.
+ * `kernels`: the set that the caller requires; each build has one set besides scalar. Memory that
+ * threads share must be reserved in advance, and small machines refuse large sizes: so an engine of
+ * one thread, with little memory, calls `plan` first. `onStarting`: see HostEnvironment.
  */
 export async function openEngine(
   nThreads: number | undefined,
   kernels: string | undefined,
-  maxima: readonly number[],
+  plan: PlanMemory,
   onStarting: (nThreads: number) => void,
   engineUrl: string | undefined,
 ): Promise<OpenEngine> {
@@ -39,22 +45,36 @@ export async function openEngine(
   let { reason } = wanted;
   if (wanted.nThreads > 1) {
     const variant = `${simd}-threads` as const;
-    try {
-      const memory = reserveShared(maxima);
-      const engine = await start(variant, wanted.nThreads, memory);
+    const planner = await unlessRefused(() => start(variant, 1, reserveShared(plannerMaxima)));
+    const maxima = planner && (await plan(planner, wanted.nThreads));
+    const engine =
+      maxima && (await unlessRefused(() => start(variant, wanted.nThreads, reserveShared(maxima))));
+    if (engine) {
       // The threads started, but the engine may have found that one thread is faster.
       const singleThreadReason = engine.nPoolThreads() > 1 ? 'one_core' : 'refused';
       return { engine, variant, singleThreadReason };
-    } catch (error) {
-      if (error instanceof KingletError) throw error;
-      reason = 'refused'; // usually the memory
     }
+    reason = 'refused'; // usually the memory
   }
-  try {
-    const engine = await start(simd, 1);
-    return { engine, variant: simd, singleThreadReason: reason };
-  } catch (error) {
+  const engine = await start(simd, 1).catch((error: unknown) => {
     throw startError(error);
+  });
+  await plan(engine, 1);
+  return { engine, variant: simd, singleThreadReason: reason };
+}
+
+/** Room for two copies of a long header, which has the vocabulary. */
+const plannerMaxima = [2 ** 28, 2 ** 26];
+
+/** Returns undefined if the browser refuses to start an engine. */
+async function unlessRefused(
+  start: () => Promise<EngineModule>,
+): Promise<EngineModule | undefined> {
+  try {
+    return await start();
+  } catch (error) {
+    if (error instanceof KingletError) throw error;
+    return undefined;
   }
 }
 
@@ -174,11 +194,6 @@ async function startVariant(
   wasmMemory?: WebAssembly.Memory,
 ): Promise<EngineModule> {
   const overrides = { nThreads, ...(wasmMemory && { wasmMemory }) };
-  if (isNode) {
-    const wasmBinary = await readBytes(wasm);
-    onStarting(nThreads);
-    return (await importGlue(glue))({ ...overrides, wasmBinary });
-  }
   const onSign = () => {
     onStarting(nThreads);
   };
@@ -223,6 +238,7 @@ function compile(wasm: URL): Promise<WebAssembly.Module> {
 }
 
 async function compileAnew(wasm: URL): Promise<WebAssembly.Module> {
+  if (isNode) return WebAssembly.compile(await readBytes(wasm));
   const response = await fetch(wasm, { credentials: 'same-origin' }).catch((error: unknown) => {
     throw new MissingFile(wasm, messageOf(error));
   });

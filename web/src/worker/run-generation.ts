@@ -12,7 +12,7 @@ import type {
 import { emptyResult } from '../empty-result.ts';
 import { KingletError } from '../errors.ts';
 import type { Conversation, PostedGenerateOptions, PostedPrompt } from '../protocol.ts';
-import { newCallId } from '../tool-call.ts';
+import { newCallId } from '../random-digits.ts';
 import type {
   ChatMessage,
   FinishReason,
@@ -133,7 +133,7 @@ async function generate(run: LaidOutRun): Promise<GenerationResult> {
     addTo(result, said);
     if (isSomething(said)) run.onPiece({ ...said, token: -1 });
   }
-  if (prompt.tools !== undefined) result.message = messageOf(result, prefixText(run));
+  if (prompt.tools !== undefined) result.message = assistantMessage(result, prefixText(run));
   timings.promptTokensPerSecond = rate(nRead, timings.promptMs);
   timings.tokensPerSecond = rate(usage.completionTokens, timings.decodeMs);
   return result;
@@ -216,7 +216,10 @@ function addTo(result: GenerationResult, { text, reasoning, toolCalls = [] }: Sa
 }
 
 /** Returns the answer as a message of the conversation. */
-function messageOf({ text, reasoning, toolCalls }: GenerationResult, prefix: string): ChatMessage {
+function assistantMessage(
+  { text, reasoning, toolCalls }: GenerationResult,
+  prefix: string,
+): ChatMessage {
   const calls = toolCalls?.map(({ id, ...call }) => ({ id, type: 'function', function: call }));
   return {
     ...{ role: 'assistant', content: prefix + text },

@@ -1,6 +1,6 @@
 // Files that stay open while a model is used: rows of its embeddings are read from them,
 // synchronously in the thread that computes.
-import type { EngineModule, EngineTables } from '#engine';
+import type { EngineModule, EngineTables, TablePlace } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
 
 /** A file that is read at any place. */
@@ -46,16 +46,16 @@ export function storedFile(
 export class StoredTables {
   /** Set when the file can be read. */
   file: StoredFile | undefined;
-  readonly #minBytes: number;
+  readonly #place: TablePlace;
   #buffer = new Uint8Array(0);
 
-  constructor(minBytes: number) {
-    this.#minBytes = minBytes;
+  constructor(place: TablePlace) {
+    this.#place = place;
   }
 
   for(engine: EngineModule): EngineTables {
     return {
-      minBytes: this.#minBytes,
+      place: this.#place,
       read: (at, address, bytes) => {
         try {
           // Some browsers cannot read into memory that threads share.
