@@ -51,12 +51,18 @@ export async function loadModel(
   const load = new Load(await nameFiles(sources, access), access, options, environment);
   for (let attempt = 1; ; ++attempt) {
     try {
-      // The file is opened before the engine, so that a wrong address fails before its download.
-      await load.open();
-      if (running) await load.plan(running.engine, running.engine.nPoolThreads());
+      const opening = load.open();
+      const plan: PlanMemory = async (engine, nThreads) => {
+        await opening;
+        return load.plan(engine, nThreads);
+      };
+      if (running) await plan(running.engine, running.engine.nPoolThreads());
       else {
-        const plan: PlanMemory = (engine, nThreads) => load.plan(engine, nThreads);
-        running = await environment.openEngine(options.nThreads, options.kernels, plan);
+        // The engine starts while the server answers. A wrong address is reported without it.
+        const starting = environment.openEngine(options.nThreads, options.kernels, plan);
+        starting.catch(() => undefined);
+        await opening;
+        running = await starting;
       }
       return { running, model: await load.run(running.engine) };
     } catch (error) {
