@@ -76,7 +76,7 @@ describe('loading', () => {
       },
     });
     const [answer] = await hostAnswers(stream);
-    expect(answer).toMatchObject({ type: 'loaded', info: { name: 'abcdefghijklmn' } });
+    expect(answer).toMatchObject({ answer: { info: { name: 'abcdefghijklmn' } } });
   });
 
   it('keeps only model and session, and the loader not', async () => {
@@ -869,17 +869,17 @@ async function hostAnswers(stream: ReadableStream<Uint8Array>) {
   return new Promise<unknown[]>((resolve) => {
     const host = new ModelHost({
       post: (message) => {
-        if (message.type === 'loaded' || message.type === 'failed') resolve([message]);
+        if (message.type === 'answer' || message.type === 'failed') resolve([message]);
       },
       openVision: () => Promise.reject(new Error('there is none')),
       openEngine: () =>
         Promise.resolve({ engine, variant: 'fake', singleThreadReason: 'requested' as const }),
     });
     host.receive({
-      type: 'load',
+      type: 'call',
       id: 1,
-      sources: [{ kind: 'stream', stream }],
-      options: postedLoadOptions({}),
+      call: 'load',
+      takes: { sources: [{ kind: 'stream', stream }], options: postedLoadOptions({}) },
     });
   });
 }

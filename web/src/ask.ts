@@ -47,19 +47,20 @@ export function ask(
       resolve({ events });
     };
     let id = 0;
-    id = client.request(
-      { type: 'ask', session, request },
+    id = client.call(
+      'ask',
+      { session, request },
       {
+        onNotice: (events) => {
+          if (isOver) return;
+          if (!stream) open();
+          stream?.enqueue(events);
+        },
         onAnswer: (answer) => {
           if (isOver) return;
-          if (answer.type === 'events') {
-            if (!stream) open();
-            stream?.enqueue(answer.events);
-          } else if (answer.type === 'answered') {
-            end();
-            if (stream) stream.close();
-            else resolve({ status: answer.status, body: answer.body });
-          }
+          end();
+          if (stream) stream.close();
+          else resolve(answer);
         },
         onError: fail,
       },

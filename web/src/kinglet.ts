@@ -19,7 +19,7 @@ import {
   refuseUnknown,
   workerPlace,
 } from './options.ts';
-import type { Conversation, PostedRequest } from './protocol.ts';
+import type { AnswerOf, Conversation, Embeddings, PostedRequest, TakesOf } from './protocol.ts';
 import { Session } from './session.ts';
 import { postedSources } from './source.ts';
 import { startWorker } from './start-worker.ts';
@@ -40,7 +40,7 @@ import type {
   SessionOptions,
   TokenizeOptions,
 } from './types.ts';
-import type { AnswerOf, WorkerClient } from './worker-client.ts';
+import type { WorkerClient } from './worker-client.ts';
 import type { StartWorker } from './worker-link.ts';
 
 /** A loaded model. It has its own worker until {@link dispose}. */
@@ -82,9 +82,9 @@ export class Kinglet {
     const sources = postedSources(source, options);
     options.signal?.throwIfAborted();
     const { client, loaded } = await loadInWorker(start, place, sources, posted, options);
-    const { id, info, session, cancelWord } = loaded;
+    const { info, session, cancelWord } = loaded;
     if (cancelWord) client.useCancelWord(cancelWord);
-    return new Kinglet(client, info, new Session(client, id, info, session));
+    return new Kinglet(client, info, new Session(client, info, session));
   }
 
   /**
@@ -108,9 +108,7 @@ export class Kinglet {
   /** Makes another context with its own memory: see {@link Session}. */
   async newSession(options: SessionOptions = {}): Promise<Session> {
     const posted = postedSessionOptions(options, this.#session.info);
-    const request = { type: 'newSession', options: posted } as const;
-    const { id, session } = await this.#client.ask(request, 'session');
-    return new Session(this.#client, id, this.info, session);
+    return new Session(this.#client, this.info, await this.#client.ask('newSession', posted));
   }
 
   /**
@@ -145,14 +143,12 @@ export class Kinglet {
 
   /** @internal Like chatTokens(). */
   async tokensOf(text: Conversation): Promise<number[]> {
-    const request = { type: 'tokenize', text, ...postedEncoding({}) } as const;
-    return [...(await this.#client.ask(request, 'tokens')).tokens];
+    return [...(await this.#client.ask('tokenize', { text, ...postedEncoding({}) }))];
   }
 
   /** @internal Returns alternately the template's own text and text of the messages. */
   async layOut(conversation: Conversation): Promise<string[]> {
-    const request = { ...conversation, pictures: undefined };
-    return (await this.#client.ask({ type: 'layOut', conversation: request }, 'laidOut')).texts;
+    return this.#client.ask('layOut', { ...conversation, pictures: undefined });
   }
 
   /** @internal Answers a request of OpenAI's API in the model's first session. */
@@ -161,19 +157,13 @@ export class Kinglet {
   }
 
   async tokenize(text: string, options: TokenizeOptions = {}): Promise<number[]> {
-    const request = {
-      ...({ type: 'tokenize', text: checkedText(text) } as const),
-      ...postedEncoding(options),
-    };
-    return [...(await this.#client.ask(request, 'tokens')).tokens];
+    const request = { text: checkedText(text), ...postedEncoding(options) };
+    return [...(await this.#client.ask('tokenize', request))];
   }
 
   async detokenize(tokens: ArrayLike<number>, options: DetokenizeOptions = {}): Promise<string> {
-    const request = {
-      ...({ type: 'detokenize', tokens: checkedTokens(tokens) } as const),
-      special: checkedSpelling(options),
-    };
-    return (await this.#client.ask(request, 'detokenized')).text;
+    const request = { tokens: checkedTokens(tokens), special: checkedSpelling(options) };
+    return this.#client.ask('detokenize', request);
   }
 
   /** The number of a text's tokens: the room that it needs in a context. */
@@ -208,12 +198,9 @@ export class Kinglet {
   async embedCounted(
     texts: readonly (string | ArrayLike<number>)[],
     options: EmbedOptions,
-  ): Promise<{ embeddings: Float32Array[]; nTokens: number[] }> {
-    const request = {
-      ...{ texts: checkedTexts(texts), options: postedEmbedOptions(options) },
-      type: 'embed',
-    } as const;
-    return this.#encode(request, 'embeddings', options);
+  ): Promise<Embeddings> {
+    const request = { texts: checkedTexts(texts), options: postedEmbedOptions(options) };
+    return this.#encode('embed', request, options);
   }
 
   /**
@@ -227,25 +214,20 @@ export class Kinglet {
     options: RerankOptions = {},
   ): Promise<RankedDocument[]> {
     const { topN, truncate } = checkedRerankOptions(options);
-    const request = {
-      ...{ query: checkedText(query, 'query'), documents: checkedDocuments(documents), truncate },
-      type: 'score',
-    } as const;
-    const { scores } = await this.#encode(request, 'scores', options);
+    const checked = { query: checkedText(query, 'query'), documents: checkedDocuments(documents) };
+    const scores = await this.#encode('score', { ...checked, truncate }, options);
     return [...scores]
       .map((score, index) => ({ index, score }))
       .sort((a, b) => b.score - a.score)
       .slice(0, topN);
   }
 
-  #encode<T extends 'embeddings' | 'scores'>(
-    request: Parameters<WorkerClient['ask']>[0],
-    expected: T,
+  #encode<Name extends 'embed' | 'score'>(
+    call: Name,
+    takes: TakesOf<Name>,
     { signal, onProgress }: EncodeOptions,
-  ): Promise<AnswerOf<T>> {
-    return this.#client.ask(request, expected, signal, (answer) => {
-      if (answer.type === 'encoded') onProgress?.(answer.progress);
-    });
+  ): Promise<AnswerOf<Name>> {
+    return this.#client.ask(call, takes, { signal, onNotice: onProgress });
   }
 
   /** Ends the worker and frees its memory. Calls that still run reject with `disposed`. */

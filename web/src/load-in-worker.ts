@@ -2,16 +2,23 @@
 // fewer: in Firefox, a worker that starts another may hang forever while developer tools or test
 // drivers watch its workers.
 import { KingletError } from './errors.ts';
-import type { PostedLoadOptions, PostedSource, PostedSources } from './protocol.ts';
+import type {
+  AnswerOf,
+  LoadedAnswer,
+  LoadNotice,
+  PostedLoadOptions,
+  PostedSource,
+  PostedSources,
+  TakesOf,
+} from './protocol.ts';
 import { SilenceWatch } from './silence-watch.ts';
 import type { FileDescription, LoadOptions } from './types.ts';
-import type { AnswerOf, RequestListener } from './worker-client.ts';
-import { isAnswer, WorkerClient } from './worker-client.ts';
+import { WorkerClient } from './worker-client.ts';
 import type { StartWorker, WorkerPlace } from './worker-link.ts';
 
 export interface LoadedInWorker {
   client: WorkerClient;
-  loaded: AnswerOf<'loaded'>;
+  loaded: LoadedAnswer;
 }
 
 type Listeners = Pick<LoadOptions, 'signal' | 'onProgress' | 'onWarning'>;
@@ -36,12 +43,9 @@ export async function loadInWorker(
   for (;;) {
     const client = await WorkerClient.start(start, place);
     try {
-      const request = {
-        ...({ type: 'load', sources } as const),
-        options: { ...options, nThreads, embeddingTables },
-      };
+      const request = { sources, options: { ...options, nThreads, embeddingTables } };
       const transfer = streamsOf(sources, options);
-      const loaded = await askNewWorker(client, request, 'loaded', listeners, transfer);
+      const loaded = await askNewWorker(client, 'load', request, listeners, transfer);
       const { runtime } = loaded.info;
       if (nSilent > 0 && runtime.nThreads === 1) runtime.singleThreadReason = 'refused';
       return { client, loaded };
@@ -115,13 +119,13 @@ function fewerThreads(
 }
 
 /** Asks a worker that is starting. Rejects if it or its engine does not start. */
-async function askNewWorker<T extends 'loaded' | 'inspected'>(
+async function askNewWorker<Name extends 'load' | 'inspect'>(
   client: WorkerClient,
-  request: Parameters<WorkerClient['request']>[0],
-  expected: T,
+  call: Name,
+  takes: TakesOf<Name>,
   { signal, onProgress, onWarning }: Listeners,
   transfer: Transferable[],
-): Promise<AnswerOf<T>> {
+): Promise<AnswerOf<Name>> {
   const watch = new SilenceWatch();
   let hasStarted = false;
   let onAbort: (() => void) | undefined;
@@ -137,24 +141,22 @@ async function askNewWorker<T extends 'loaded' | 'inspected'>(
         const time = `${String(maxScriptSeconds)} seconds`;
         reject(new KingletError('worker_crashed', `the worker did not start within ${time}`));
       });
-      const onAnswer: RequestListener['onAnswer'] = (answer) => {
-        if (answer.type === 'started') hasStarted = true;
-        if (answer.type === 'loading' || answer.type === 'started') watch.stop();
-        else if (answer.type === 'starting') {
+      const onNotice = (notice: LoadNotice) => {
+        if (notice.type === 'started') hasStarted = true;
+        if (notice.type === 'loading' || notice.type === 'started') watch.stop();
+        else if (notice.type === 'starting') {
           watch.start(maxSilenceSeconds, () => {
-            reject(new SilentEngine(answer.nThreads));
+            reject(new SilentEngine(notice.nThreads));
           });
-        } else if (answer.type === 'progress') onProgress?.(answer.progress);
-        else if (answer.type === 'warning') {
-          onWarning?.(new KingletError(answer.code, answer.message));
-        } else if (isAnswer(answer, expected)) resolve(answer);
+        } else if (notice.type === 'progress') onProgress?.(notice.progress);
+        else onWarning?.(new KingletError(notice.code, notice.message));
       };
       const onError = (error: unknown) => {
         const isRefusal = error instanceof KingletError && error.code === 'out_of_memory';
         // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- may be anything
         reject(isRefusal && !hasStarted ? new NoRoomForEngine(error) : error);
       };
-      client.request(request, { onAnswer, onError }, transfer);
+      client.call(call, takes, { onNotice, onAnswer: resolve, onError }, transfer);
     });
   } finally {
     watch.stop();
@@ -172,9 +174,8 @@ export async function inspectInWorker(
 ): Promise<FileDescription> {
   const client = await WorkerClient.start(start, place);
   try {
-    const request = { type: 'inspect', source, options } as const;
     const transfer = streamsOf([source], options);
-    return (await askNewWorker(client, request, 'inspected', { signal }, transfer)).description;
+    return await askNewWorker(client, 'inspect', { source, options }, { signal }, transfer);
   } catch (error) {
     if (error instanceof SilentEngine) throw new KingletError('worker_crashed', error.message);
     throw error instanceof NoRoomForEngine ? error.refusal : error;

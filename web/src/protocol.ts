@@ -183,80 +183,108 @@ export interface PostedPrompt extends PromptPlace {
   onFull: OnFull;
 }
 
-/**
- * `id` connects a request with its answers. A session has the id of the request that made it.
- * Requests to the same session are answered in order.
- */
-export type ClientMessage =
-  | { type: 'load'; id: number; sources: PostedSources; options: PostedLoadOptions }
-  | { type: 'inspect'; id: number; source: PostedSource; options: PostedLoadOptions }
-  | {
-      type: 'generate';
-      id: number;
-      session: number;
-      prompt: PostedPrompt;
-      options: PostedGenerateOptions;
-    }
-  /** Answers a request of OpenAI's API in the session, if it is one for text. */
-  | { type: 'ask'; id: number; session: number; request: PostedRequest }
-  | { type: 'newSession'; id: number; options: PostedSessionOptions }
-  | { type: 'fork'; id: number; session: number }
-  | { type: 'truncate'; id: number; session: number; nPositions: number }
-  | { type: 'keepPrefix'; id: number; session: number; tokens: Int32Array }
-  | { type: 'tokens'; id: number; session: number }
+/** What a call takes, what it answers, and what it tells before its answer. */
+interface Call<Takes, Answer, Notice = never> {
+  takes: Takes;
+  answer: Answer;
+  notice: Notice;
+}
+
+/** The calls to a session are answered in order. */
+interface InSession {
+  session: number;
+}
+
+/** A session has the id of the call that made it. */
+export interface MadeSession {
+  id: number;
+  info: SessionInfo;
+}
+
+/** A loaded model, with its first session. */
+export interface LoadedAnswer {
+  info: ModelInfo;
+  session: MadeSession;
+  cancelWord: CancelWord | undefined;
+}
+
+export type LoadNotice =
+  /** The worker runs, and reads the file or the cache. */
+  | { type: 'loading' }
+  /** An engine starts with `nThreads`. Repeated every second while its files are being loaded. */
+  | { type: 'starting'; nThreads: number }
+  | { type: 'started' }
+  | { type: 'progress'; progress: LoadProgress }
+  | { type: 'warning'; code: KingletErrorCode; message: string };
+
+export interface Embeddings {
+  embeddings: Float32Array[];
+  /** The number of tokens of each text. */
+  nTokens: number[];
+}
+
+/** All calls of the worker. */
+export interface Calls {
+  load: Call<{ sources: PostedSources; options: PostedLoadOptions }, LoadedAnswer, LoadNotice>;
+  inspect: Call<{ source: PostedSource; options: PostedLoadOptions }, FileDescription, LoadNotice>;
+  newSession: Call<PostedSessionOptions, MadeSession>;
+  generate: Call<
+    InSession & { prompt: PostedPrompt; options: PostedGenerateOptions },
+    GenerationResult,
+    { piece: Piece; image?: undefined } | { image: ImageProgress; piece?: undefined }
+  >;
+  /**
+   * Answers a request of OpenAI's API in the session, if it is one for text. Tells server-sent
+   * events. `body`: JSON; empty if there were events.
+   */
+  ask: Call<InSession & { request: PostedRequest }, { status: number; body: string }, string>;
+  fork: Call<InSession, MadeSession>;
+  truncate: Call<InSession & { nPositions: number }, null>;
+  /** Answers how many positions are kept. */
+  keepPrefix: Call<InSession & { tokens: Int32Array }, number>;
+  tokens: Call<InSession, Int32Array>;
   /** Answered at once, also while the session is busy. */
-  | { type: 'kvPages'; id: number; session: number }
-  | { type: 'decode'; id: number; session: number; tokens: Int32Array }
-  | { type: 'save'; id: number; session: number }
-  | { type: 'restore'; id: number; session: number; bytes: Uint8Array }
-  | { type: 'embed'; id: number; texts: (string | Int32Array)[]; options: PostedEmbedOptions }
-  | { type: 'score'; id: number; query: string; documents: string[]; truncate: boolean }
-  /** Ends the session's current work, refuses waiting requests, and frees the session. */
+  kvPages: Call<InSession, KvPages>;
+  /** Answers the logits after the last token. */
+  decode: Call<InSession & { tokens: Int32Array }, Float32Array>;
+  save: Call<InSession, Uint8Array<ArrayBuffer>>;
+  restore: Call<InSession & { bytes: Uint8Array }, null>;
+  embed: Call<
+    { texts: (string | Int32Array)[]; options: PostedEmbedOptions },
+    Embeddings,
+    EncodeProgress
+  >;
+  score: Call<
+    { query: string; documents: string[]; truncate: boolean },
+    Float32Array,
+    EncodeProgress
+  >;
+  /** Answers alternately the template's own text and text of the messages. */
+  layOut: Call<Conversation, string[]>;
+  tokenize: Call<{ text: string | Conversation } & PostedEncoding, Int32Array>;
+  detokenize: Call<{ tokens: Int32Array; special: boolean }, string>;
+}
+
+export type CallName = keyof Calls;
+export type TakesOf<Name extends CallName> = Calls[Name]['takes'];
+export type AnswerOf<Name extends CallName> = Calls[Name]['answer'];
+export type NoticeOf<Name extends CallName> = Calls[Name]['notice'];
+
+/** `id` connects a call with its notices and its answer. */
+export type CallMessage<Name extends CallName = CallName> = Name extends CallName
+  ? { type: 'call'; id: number; call: Name; takes: TakesOf<Name> }
+  : never;
+
+export type ClientMessage =
+  | CallMessage
+  /** Ends the session's current work, refuses waiting calls, and frees the session. */
   | { type: 'closeSession'; session: number }
-  | { type: 'layOut'; id: number; conversation: Conversation }
-  | ({ type: 'tokenize'; id: number; text: string | Conversation } & PostedEncoding)
-  | { type: 'detokenize'; id: number; tokens: Int32Array; special: boolean }
-  /** Ends the request `target` at its next step. Unknown ids are ignored. */
+  /** Ends the call `target` at its next step. Unknown ids are ignored. */
   | { type: 'cancel'; target: number };
 
 export type WorkerMessage =
-  | { type: 'progress'; id: number; progress: LoadProgress }
-  | { type: 'warning'; id: number; code: KingletErrorCode; message: string }
-  /** The worker runs, and reads the file or the cache. */
-  | { type: 'loading'; id: number }
-  /** An engine starts with `nThreads`. Repeated every second while its files are being loaded. */
-  | { type: 'starting'; id: number; nThreads: number }
-  | { type: 'started'; id: number }
-  /** The model is loaded, with its first session. */
-  | {
-      type: 'loaded';
-      id: number;
-      info: ModelInfo;
-      session: SessionInfo;
-      cancelWord: CancelWord | undefined;
-    }
-  | { type: 'inspected'; id: number; description: FileDescription }
-  | { type: 'session'; id: number; session: SessionInfo }
-  | { type: 'piece'; id: number; piece: Piece }
-  | { type: 'imageRead'; id: number; progress: ImageProgress }
-  | { type: 'generated'; id: number; result: GenerationResult }
-  /** More server-sent events of an answer. */
-  | { type: 'events'; id: number; events: string }
-  /** The end of an answer. `body`: JSON; empty if there were events. */
-  | { type: 'answered'; id: number; status: number; body: string }
-  | { type: 'tokens'; id: number; tokens: Int32Array }
-  | { type: 'kept'; id: number; nPositions: number }
-  | { type: 'pages'; id: number; pages: KvPages }
-  | { type: 'done'; id: number }
-  | { type: 'logits'; id: number; logits: Float32Array }
-  | { type: 'state'; id: number; bytes: Uint8Array<ArrayBuffer> }
-  /** How many texts have their embeddings or scores so far. */
-  | { type: 'encoded'; id: number; progress: EncodeProgress }
-  | { type: 'embeddings'; id: number; embeddings: Float32Array[]; nTokens: number[] }
-  | { type: 'scores'; id: number; scores: Float32Array }
-  /** Alternately the template's own text and text of the messages. */
-  | { type: 'laidOut'; id: number; texts: string[] }
-  | { type: 'detokenized'; id: number; text: string }
+  | { type: 'notice'; id: number; notice: NoticeOf<CallName> }
+  | { type: 'answer'; id: number; answer: AnswerOf<CallName> }
   | { type: 'failed'; id: number; code: KingletErrorCode; message: string }
   /** The engine trapped: its state is unknown, and the worker must be ended. */
   | { type: 'crashed'; message: string };

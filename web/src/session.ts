@@ -18,7 +18,7 @@ import {
   refuseUnknown,
 } from './options.ts';
 import type { PromptOptions } from './options.ts';
-import type { Conversation, PostedRequest, PromptPlace } from './protocol.ts';
+import type { Conversation, MadeSession, PostedRequest, PromptPlace } from './protocol.ts';
 import type {
   ChatMessage,
   ChatOptions,
@@ -48,7 +48,7 @@ export class Session {
   readonly #id: number;
 
   /** @internal */
-  constructor(client: WorkerClient, id: number, model: ModelInfo, info: SessionInfo) {
+  constructor(client: WorkerClient, model: ModelInfo, { id, info }: MadeSession) {
     this.#client = client;
     this.#id = id;
     this.#model = model;
@@ -94,8 +94,8 @@ export class Session {
   async decode(tokens: ArrayLike<number>, options: DecodeOptions = {}): Promise<Float32Array> {
     refuseUnknown(options, ['signal']);
     const checked = checkedTokens(tokens);
-    const request = { type: 'decode', session: this.#id, tokens: checked } as const;
-    return (await this.#client.ask(request, 'logits', options.signal)).logits;
+    const { signal } = options;
+    return this.#client.ask('decode', { session: this.#id, tokens: checked }, { signal });
   }
 
   /**
@@ -103,7 +103,7 @@ export class Session {
    * on any machine, can restore them without computing anything again.
    */
   async save(): Promise<Uint8Array<ArrayBuffer>> {
-    return (await this.#client.ask({ type: 'save', session: this.#id }, 'state')).bytes;
+    return this.#client.ask('save', { session: this.#id });
   }
 
   /**
@@ -112,14 +112,12 @@ export class Session {
    * was before.
    */
   async restore(bytes: Uint8Array): Promise<void> {
-    const request = { type: 'restore', session: this.#id, bytes: checkedBytes(bytes) } as const;
-    await this.#client.ask(request, 'done');
+    await this.#client.ask('restore', { session: this.#id, bytes: checkedBytes(bytes) });
   }
 
   /** The tokens of the context, after earlier calls are done; negative for pictures. */
   async tokens(): Promise<number[]> {
-    const request = { type: 'tokens', session: this.#id } as const;
-    return [...(await this.#client.ask(request, 'tokens')).tokens];
+    return [...(await this.#client.ask('tokens', { session: this.#id }))];
   }
 
   /** The number of tokens in the context, after earlier calls are done. */
@@ -130,8 +128,7 @@ export class Session {
   /** Cuts the context to its first `nPositions` tokens. */
   async truncate(nPositions: number): Promise<void> {
     const checked = checkedPositions(nPositions);
-    const request = { type: 'truncate', session: this.#id, nPositions: checked } as const;
-    await this.#client.ask(request, 'done');
+    await this.#client.ask('truncate', { session: this.#id, nPositions: checked });
   }
 
   /**
@@ -141,8 +138,7 @@ export class Session {
    */
   async keepPrefix(tokens: ArrayLike<number>): Promise<number> {
     const checked = checkedTokens(tokens, true);
-    const request = { type: 'keepPrefix', session: this.#id, tokens: checked } as const;
-    return (await this.#client.ask(request, 'kept')).nPositions;
+    return this.#client.ask('keepPrefix', { session: this.#id, tokens: checked });
   }
 
   /**
@@ -150,8 +146,7 @@ export class Session {
    * can follow a session while it generates. A session without a `kvPool` is one page.
    */
   async kvPages(): Promise<KvPages> {
-    const request = { type: 'kvPages', session: this.#id } as const;
-    return (await this.#client.ask(request, 'pages')).pages;
+    return this.#client.ask('kvPages', { session: this.#id });
   }
 
   /**
@@ -159,9 +154,8 @@ export class Session {
    * a `kvPool` it is shared, and the fork takes new pages as it writes.
    */
   async fork(): Promise<Session> {
-    const request = { type: 'fork', session: this.#id } as const;
-    const { id, session } = await this.#client.ask(request, 'session');
-    return new Session(this.#client, id, this.#model, session);
+    const made = await this.#client.ask('fork', { session: this.#id });
+    return new Session(this.#client, this.#model, made);
   }
 
   /** Frees its memory. Calls that run or wait reject with `disposed`. The model stays usable. */
@@ -224,23 +218,18 @@ export class Session {
         return () => undefined;
       }
       const posted = postedPrompt(prompt(), { addBos, parseSpecial, prefix, onFull }, place());
-      id = this.#client.request(
+      const generating = postedGenerateOptions(options, this.#model.sampling);
+      id = this.#client.call(
+        'generate',
+        { session: this.#id, prompt: posted, options: generating },
         {
-          type: 'generate',
-          session: this.#id,
-          prompt: posted,
-          options: postedGenerateOptions(options, this.#model.sampling),
-        },
-        {
-          onAnswer: (answer) => {
-            if (answer.type === 'piece') {
-              sink.push(answer.piece);
-            } else if (answer.type === 'imageRead') {
-              onImage?.(answer.progress);
-            } else if (answer.type === 'generated') {
-              signal?.removeEventListener('abort', onAbort);
-              sink.end(answer.result);
-            }
+          onNotice: ({ piece, image }) => {
+            if (piece) sink.push(piece);
+            else onImage?.(image);
+          },
+          onAnswer: (result) => {
+            signal?.removeEventListener('abort', onAbort);
+            sink.end(result);
           },
           onError: (error) => {
             signal?.removeEventListener('abort', onAbort);

@@ -1,22 +1,33 @@
-// The page's end of the protocol: matches answers to their requests, and rejects requests if the
-// worker dies.
+// The page's end of the protocol: matches answers to their calls, and rejects calls if the worker
+// dies.
 import { KingletError, messageOf } from './errors.ts';
-import type { CancelWord, ClientMessage, WorkerMessage } from './protocol.ts';
+import type {
+  AnswerOf,
+  CallMessage,
+  CallName,
+  CancelWord,
+  ClientMessage,
+  NoticeOf,
+  TakesOf,
+  WorkerMessage,
+} from './protocol.ts';
 import type { StartWorker, WorkerLink, WorkerListener, WorkerPlace } from './worker-link.ts';
 
-/** An answer to a request: a message with its id. */
-export type Answer = Extract<WorkerMessage, { id: number }>;
+type Unanswered = Exclude<ClientMessage, { id: number }>;
 
-export type AnswerOf<T extends Answer['type']> = Extract<Answer, { type: T }>;
-
-type Notice = Exclude<ClientMessage, { id: number }>;
-type Request = Extract<ClientMessage, { id: number }>;
-type WithoutId<T> = T extends unknown ? Omit<T, 'id'> : never;
-
-export interface RequestListener {
-  /** Called with every answer except `failed`. */
-  onAnswer(answer: Exclude<Answer, { type: 'failed' }>): void;
+export interface CallListener<Name extends CallName> {
+  /** Called before the answer. */
+  onNotice?(notice: NoticeOf<Name>): void;
+  onAnswer(answer: AnswerOf<Name>): void;
   onError(error: unknown): void;
+}
+
+/** The listener of any call: its messages are those of its call. */
+type AnyListener = CallListener<never> & { onAnswer(answer: unknown): void };
+
+interface AskOptions<Name extends CallName> {
+  signal?: AbortSignal | undefined;
+  onNotice?: ((notice: NoticeOf<Name>) => void) | undefined;
 }
 
 export class WorkerClient {
@@ -24,7 +35,7 @@ export class WorkerClient {
   #closedBy: KingletError | undefined;
   #cancelWord: Int32Array | undefined;
   #nextId = 1;
-  readonly #pending = new Map<number, RequestListener>();
+  readonly #pending = new Map<number, AnyListener>();
 
   static async start(startWorker: StartWorker, place: WorkerPlace): Promise<WorkerClient> {
     const client = new WorkerClient();
@@ -43,12 +54,11 @@ export class WorkerClient {
     return client;
   }
 
-  /**
-   * Posts a request and returns its id. All errors, even of a closed worker, go to the listener.
-   */
-  request(
-    request: WithoutId<Request>,
-    listener: RequestListener,
+  /** Posts a call and returns its id. All errors, even of a closed worker, go to the listener. */
+  call<Name extends CallName>(
+    call: Name,
+    takes: TakesOf<Name>,
+    listener: CallListener<Name>,
     transfer: Transferable[] = [],
   ): number {
     const id = this.#nextId++;
@@ -59,7 +69,7 @@ export class WorkerClient {
     this.#pending.set(id, listener);
     this.#link.setBusy(true);
     try {
-      this.#link.post({ ...request, id }, transfer);
+      this.#link.post({ type: 'call', id, call, takes } as CallMessage, transfer);
     } catch (error) {
       this.#settle(id);
       const message = `this cannot be sent to the worker: ${messageOf(error)}`;
@@ -69,16 +79,14 @@ export class WorkerClient {
   }
 
   /**
-   * Posts a request and returns its last answer, of the type `expected`. `onNotice` gets the
-   * answers before that. If the signal aborts, this cancels the request and rejects with the
-   * signal's reason.
+   * Posts a call and returns its answer. If the signal aborts, this cancels the call and rejects with
+   * the signal's reason.
    */
-  ask<T extends Answer['type']>(
-    request: WithoutId<Request>,
-    expected: T,
-    signal?: AbortSignal,
-    onNotice?: (answer: Answer) => void,
-  ): Promise<AnswerOf<T>> {
+  ask<Name extends CallName>(
+    call: Name,
+    takes: TakesOf<Name>,
+    { signal, onNotice = () => undefined }: AskOptions<Name> = {},
+  ): Promise<AnswerOf<Name>> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
       let id = 0;
@@ -88,12 +96,9 @@ export class WorkerClient {
         reject(signal?.reason);
       };
       signal?.addEventListener('abort', onAbort);
-      id = this.request(request, {
+      id = this.call(call, takes, {
+        onNotice,
         onAnswer: (answer) => {
-          if (!isAnswer(answer, expected)) {
-            onNotice?.(answer);
-            return;
-          }
           signal?.removeEventListener('abort', onAbort);
           resolve(answer);
         },
@@ -107,11 +112,11 @@ export class WorkerClient {
   }
 
   /** Posts a message that has no answer, unless the worker is closed. */
-  post(notice: Notice): void {
-    if (!this.#closedBy) this.#link?.post(notice);
+  post(message: Unanswered): void {
+    if (!this.#closedBy) this.#link?.post(message);
   }
 
-  /** Asks the worker to end a request, which then answers as usual. */
+  /** Asks the worker to end a call, which then answers as usual. */
   cancel(target: number): void {
     if (this.#cancelWord) Atomics.store(this.#cancelWord, 0, target);
     this.post({ type: 'cancel', target });
@@ -122,13 +127,13 @@ export class WorkerClient {
     this.#cancelWord = new Int32Array(memory, address, 1);
   }
 
-  /** Cancels a request without waiting. Its listener is not called any more. */
+  /** Cancels a call without waiting. Its listener is not called any more. */
   abandon(target: number): void {
     this.#settle(target);
     this.cancel(target);
   }
 
-  /** Ends the worker, which frees its memory, and rejects the pending requests. */
+  /** Ends the worker, which frees its memory, and rejects the pending calls. */
   close(reason: KingletError): void {
     if (this.#closedBy) return;
     this.#closedBy = reason;
@@ -146,12 +151,13 @@ export class WorkerClient {
     }
     const listener = this.#pending.get(message.id);
     if (!listener) return;
-    if (!notFinal.includes(message.type)) this.#settle(message.id);
-    if (message.type === 'failed') {
-      listener.onError(new KingletError(message.code, message.message));
-    } else {
-      listener.onAnswer(message);
+    if (message.type === 'notice') {
+      listener.onNotice?.(message.notice as never);
+      return;
     }
+    this.#settle(message.id);
+    if (message.type === 'answer') listener.onAnswer(message.answer);
+    else listener.onError(new KingletError(message.code, message.message));
   }
 
   #crash(message: string): void {
@@ -162,14 +168,4 @@ export class WorkerClient {
     this.#pending.delete(id);
     if (this.#pending.size === 0) this.#link?.setBusy(false);
   }
-}
-
-/** Answers that are not the last one of their request. */
-const notFinal: Answer['type'][] = [
-  ...(['loading', 'starting', 'started', 'progress', 'warning', 'piece', 'events'] as const),
-  ...(['encoded', 'imageRead'] as const),
-];
-
-export function isAnswer<T extends Answer['type']>(answer: Answer, type: T): answer is AnswerOf<T> {
-  return answer.type === type;
 }

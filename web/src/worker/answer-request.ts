@@ -26,7 +26,7 @@ export interface RequestRun extends LoadedModel {
   /** Returns whether to continue. */
   isWanted: () => boolean;
   /** Does the work when the session is free. */
-  inTurn(work: TurnWork): Promise<WholeAnswer>;
+  inTurn: (work: TurnWork) => Promise<WholeAnswer>;
   onEvents: (events: string) => void;
 }
 

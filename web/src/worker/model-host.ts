@@ -1,21 +1,23 @@
-// The worker's end of the protocol: holds one model and answers the requests to it.
+// The worker's end of the protocol: holds one model and answers the calls to it.
 import type { EngineApi, EngineModel, EngineModelInfo, EngineModule, EngineSession } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
 import { isPooling } from '../pooling.ts';
 import type {
+  AnswerOf,
+  CallName,
   CancelWord,
   ClientMessage,
-  Conversation,
   KvKinds,
-  PostedEncoding,
+  MadeSession,
+  NoticeOf,
   PostedLoadOptions,
+  TakesOf,
   WorkerMessage,
 } from '../protocol.ts';
-import type { KvPages, LoadProgress, ModelInfo, SessionInfo } from '../types.ts';
+import type { FileDescription, KvPages, LoadProgress, ModelInfo, SessionInfo } from '../types.ts';
 import { answerRequest } from './answer-request.ts';
 import { appendTokens } from './append-tokens.ts';
 import { embedTexts, scoreTexts } from './encode-texts.ts';
-import type { EncodingWork } from './encode-texts.ts';
 import { conversationPrompt } from './conversation-prompt.ts';
 import { unwrap } from './engine-error.ts';
 import { HeaderReader, putAside } from './header-reader.ts';
@@ -31,7 +33,7 @@ import { checkWanted } from './work.ts';
 import type { Work } from './work.ts';
 
 export interface HostEnvironment {
-  post(message: WorkerMessage, transfer?: Transferable[]): void;
+  post: (message: WorkerMessage, transfer?: Transferable[]) => void;
   /**
    * `onStarting` is called with the number of threads before they start, and every second while the
    * engine's files are being loaded. Silence after that means that the threads do not start.
@@ -51,158 +53,125 @@ export interface HostEnvironment {
   ): Promise<EngineModule>;
 }
 
-type Message<T extends ClientMessage['type']> = Extract<ClientMessage, { type: T }>;
-
-interface MadeSession {
+interface OpenSession {
   readonly engine: EngineSession;
   readonly kv: KvKinds;
   /** Whether the session shares pages with its forks. */
   readonly sharesPages: boolean;
 }
 
-interface HostedSession extends MadeSession {
-  /** Settles when all requests to the session so far are done. */
+interface HostedSession extends OpenSession {
+  /** Settles when all calls to the session so far are done. */
   tail: Promise<void>;
   isClosed: boolean;
 }
 
+/** A call that is being answered. */
+interface CallWork<Name extends CallName> extends Work {
+  notify: (notice: NoticeOf<Name>) => void;
+}
+
+type Handler<Name extends CallName> = (
+  takes: TakesOf<Name>,
+  work: CallWork<Name>,
+) => AnswerOf<Name> | Promise<AnswerOf<Name>>;
+
+/** The calls that a session answers in order. */
+type SessionCall = {
+  [Name in CallName]: TakesOf<Name> extends { session: number } ? Name : never;
+}[CallName];
+
 /**
- * One model and its sessions. Requests to the same session run one after the other. Requests to
- * different sessions take turns, because a generation lets messages in after each step.
+ * One model and its sessions. Calls to the same session run one after the other. Calls to different
+ * sessions take turns, because a generation lets messages in after each step.
  */
 export class ModelHost {
   readonly #environment: HostEnvironment;
   #loaded: LoadedModel | undefined;
   readonly #sessions = new Map<number, HostedSession>();
-  /** The ids of running or waiting requests that can be cancelled. Cancelling removes the id. */
+  /** The ids of running or waiting calls. Cancelling removes the id. */
   readonly #wanted = new Set<number>();
+
+  readonly #handlers: { readonly [Name in CallName]: Handler<Name> } = {
+    load: (takes, work) => this.#load(takes, work),
+    inspect: (takes, work) => this.#inspect(takes, work),
+    newSession: (options, { id }) => this.#newSession(id, options),
+    generate: this.#inTurn(({ engine }, takes, work) =>
+      runGeneration({
+        ...{ ...this.#ready(), ...takes, ...work, session: engine },
+        onPiece: (piece) => {
+          work.notify({ piece });
+        },
+        onImage: (image) => {
+          work.notify({ image });
+        },
+      }),
+    ),
+    ask: (takes, work) => this.#ask(takes, work),
+    fork: this.#inTurn(({ engine, kv, sharesPages }, _, { id }) => {
+      const fork = unwrap(engine.fork());
+      return this.#add(id, { engine: fork, kv, sharesPages }, sharesPages ? 0 : fork.kvBytes());
+    }),
+    truncate: this.#inTurn(({ engine }, { nPositions }) => unwrap(engine.truncate(nPositions))),
+    keepPrefix: this.#inTurn(({ engine }, { tokens }) => engine.keepPrefix(tokens)),
+    tokens: this.#inTurn(({ engine }) => engine.tokens()),
+    kvPages: ({ session }) => pagesOf(this.#open(this.#sessions.get(session)).engine),
+    decode: this.#inTurn(({ engine }, { tokens }, work) => appendTokens(engine, tokens, work)),
+    save: this.#inTurn(({ engine }) => unwrap(engine.save())),
+    restore: this.#inTurn(({ engine }, { bytes }) => unwrap(engine.restore(bytes))),
+    embed: ({ texts, options }, work) =>
+      embedTexts(this.#withWeights(), texts, options, { ...work, onProgress: work.notify }),
+    score: ({ query, documents, truncate }, work) =>
+      scoreTexts(this.#withWeights(), query, documents, truncate, {
+        ...{ ...work, onProgress: work.notify },
+      }),
+    layOut: ({ saidLast = '', isRequest = false, ...conversation }) =>
+      unwrap(
+        this.#ready()
+          .api()
+          .layOut({ ...conversation, saidLast, isRequest }),
+      ),
+    tokenize: (takes, work) => this.#tokenize(takes, work),
+    detokenize: ({ tokens, special }) => unwrap(this.#ready().model.decode(tokens, special)),
+  };
 
   constructor(environment: HostEnvironment) {
     this.#environment = environment;
   }
 
   receive(message: ClientMessage): void {
-    switch (message.type) {
-      case 'load':
-        void this.#answer(message.id, () => this.#load(message));
-        break;
-      case 'inspect':
-        void this.#answer(message.id, () => this.#inspect(message));
-        break;
-      case 'newSession':
-        void this.#answer(message.id, () => this.#newSession(message));
-        break;
-      case 'generate':
-        this.#wanted.add(message.id);
-        this.#enqueue(message, (session) => this.#generate(session, message));
-        break;
-      case 'ask':
-        this.#wanted.add(message.id);
-        void this.#answer(message.id, () => this.#ask(message));
-        break;
-      case 'decode':
-        this.#wanted.add(message.id);
-        this.#enqueue(message, (session) => this.#decode(session, message));
-        break;
-      case 'embed':
-        this.#wanted.add(message.id);
-        void this.#answer(message.id, () => this.#embed(message));
-        break;
-      case 'score':
-        this.#wanted.add(message.id);
-        void this.#answer(message.id, () => this.#score(message));
-        break;
-      case 'save':
-        this.#enqueue(message, ({ engine }) => {
-          return { type: 'state', id: message.id, bytes: unwrap(engine.save()) };
-        });
-        break;
-      case 'restore':
-        this.#enqueue(message, ({ engine }) => {
-          unwrap(engine.restore(message.bytes));
-          return { type: 'done', id: message.id };
-        });
-        break;
-      case 'fork':
-        this.#enqueue(message, ({ engine, kv, sharesPages }) => {
-          const fork = unwrap(engine.fork());
-          const kvBytes = sharesPages ? 0 : fork.kvBytes();
-          return this.#add(message.id, { engine: fork, kv, sharesPages }, kvBytes);
-        });
-        break;
-      case 'truncate':
-        this.#enqueue(message, ({ engine }) => {
-          unwrap(engine.truncate(message.nPositions));
-          return { type: 'done', id: message.id };
-        });
-        break;
-      case 'keepPrefix':
-        this.#enqueue(message, ({ engine }) => {
-          return { type: 'kept', id: message.id, nPositions: engine.keepPrefix(message.tokens) };
-        });
-        break;
-      case 'tokens':
-        this.#enqueue(message, ({ engine }) => {
-          return { type: 'tokens', id: message.id, tokens: engine.tokens() };
-        });
-        break;
-      case 'kvPages':
-        void this.#answer(message.id, () => {
-          const { engine } = this.#open(this.#sessions.get(message.session));
-          return { type: 'pages', id: message.id, pages: pagesOf(engine) };
-        });
-        break;
-      case 'closeSession':
-        this.#close(message.session);
-        break;
-      case 'cancel':
-        this.#wanted.delete(message.target);
-        break;
-      case 'layOut':
-        void this.#answer(message.id, () => {
-          const { id, conversation } = message;
-          const { saidLast = '', isRequest = false } = conversation;
-          const request = { ...conversation, saidLast, isRequest };
-          return { type: 'laidOut', id, texts: unwrap(this.#ready().api().layOut(request)) };
-        });
-        break;
-      case 'tokenize':
-        void this.#answer(message.id, async () => {
-          const { id, text } = message;
-          return { type: 'tokens', id, tokens: await this.#tokensOf(id, text, message) };
-        });
-        break;
-      case 'detokenize':
-        void this.#answer(message.id, () => {
-          const { id, tokens, special } = message;
-          const { model } = this.#ready();
-          return { type: 'detokenized', id, text: unwrap(model.decode(tokens, special)) };
-        });
-        break;
-    }
-  }
-
-  /** Does the work after the session's earlier requests. */
-  #enqueue(
-    { id, session: sessionId }: { id: number; session: number },
-    work: (session: HostedSession) => WorkerMessage | Promise<WorkerMessage>,
-  ): void {
-    const session = this.#sessions.get(sessionId);
-    const run = () => this.#answer(id, () => work(this.#open(session)));
-    void (session ? inTurn(session, run) : run());
+    if (message.type === 'call') void this.#answer(message);
+    else if (message.type === 'closeSession') this.#close(message.session);
+    else this.#wanted.delete(message.target);
   }
 
   /**
-   * Posts the result of `work`. KingletErrors are posted as answers, too. Any other error means
-   * that the engine crashed, because it never throws while it is sound.
+   * Posts the answer to a call. KingletErrors are posted as answers, too. Any other error means that
+   * the engine crashed, because it never throws while it is sound.
    */
-  async #answer(id: number, work: () => WorkerMessage | Promise<WorkerMessage>): Promise<void> {
+  async #answer<Name extends CallName>({
+    id,
+    call,
+    takes,
+  }: {
+    id: number;
+    call: Name;
+    takes: TakesOf<Name>;
+  }): Promise<void> {
+    const { post } = this.#environment;
+    this.#wanted.add(id);
     try {
-      const answer = await work();
+      const answer = await this.#handlers[call](takes, {
+        id,
+        isWanted: () => this.#wanted.has(id),
+        notify: (notice) => {
+          post({ type: 'notice', id, notice });
+        },
+      });
       // States are large: they are transferred, not copied.
-      this.#environment.post(answer, answer.type === 'state' ? [answer.bytes.buffer] : []);
+      post({ type: 'answer', id, answer }, answer instanceof Uint8Array ? [answer.buffer] : []);
     } catch (error) {
-      this.#environment.post(
+      post(
         error instanceof KingletError
           ? { type: 'failed', id, code: error.code, message: error.message }
           : { type: 'crashed', message: messageOf(error) },
@@ -210,6 +179,31 @@ export class ModelHost {
     } finally {
       this.#wanted.delete(id);
     }
+  }
+
+  /** Returns a handler that waits for the session's earlier calls. Closing it ends the work. */
+  #inTurn<Name extends SessionCall>(
+    run: (
+      session: HostedSession,
+      takes: TakesOf<Name>,
+      work: CallWork<Name>,
+    ) => AnswerOf<Name> | Promise<AnswerOf<Name>>,
+  ): Handler<Name> {
+    return (takes, work) => {
+      const session = this.#open(this.#sessions.get(takes.session));
+      return whenFree(session, () =>
+        run(this.#open(session), takes, this.#whileOpen(session, work)),
+      );
+    };
+  }
+
+  /** The same work, whose isWanted() throws if the session was closed. */
+  #whileOpen<W extends Work>(session: HostedSession, work: W): W {
+    const isWanted = () => {
+      this.#open(session);
+      return work.isWanted();
+    };
+    return { ...work, isWanted };
   }
 
   #ready(): LoadedModel {
@@ -240,7 +234,7 @@ export class ModelHost {
   }
 
   /**
-   * Returns the session; refuses one that was closed, also if that happened while a request waited.
+   * Returns the session; refuses one that was closed, also if that happened while a call waited.
    */
   #open(session: HostedSession | undefined): HostedSession {
     if (session && !session.isClosed) return session;
@@ -250,79 +244,86 @@ export class ModelHost {
 
   /** Tells the page whether an engine is about to start, or the worker reads the file. */
   async #openEngine(
-    id: number,
+    { notify }: Pick<CallWork<'load'>, 'notify'>,
     nThreads: number | undefined,
     kernels: string | undefined,
     plan: PlanMemory,
     engineUrl: string | undefined,
   ): Promise<OpenEngine> {
-    const environment = this.#environment;
     const onPlan: PlanMemory = (...planner) => {
-      environment.post({ type: 'loading', id });
+      notify({ type: 'loading' });
       return plan(...planner);
     };
     const onStarting = (n: number) => {
-      environment.post({ type: 'starting', id, nThreads: n });
+      notify({ type: 'starting', nThreads: n });
     };
+    const environment = this.#environment;
     const opened = await environment.openEngine(nThreads, kernels, onPlan, onStarting, engineUrl);
-    environment.post({ type: 'started', id });
+    notify({ type: 'started' });
     return opened;
   }
 
-  async #inspect({ id, source, options }: Message<'inspect'>): Promise<WorkerMessage> {
-    this.#environment.post({ type: 'loading', id });
+  async #inspect(
+    { source, options }: TakesOf<'inspect'>,
+    work: CallWork<'inspect'>,
+  ): Promise<FileDescription> {
+    work.notify({ type: 'loading' });
     const access = await accessTo([source], options, () => undefined);
     const file = await openSource((await nameFiles([source], access))[0], access);
     const reader = new HeaderReader(file);
     try {
       const noPlan = () => Promise.resolve([]);
-      const { engine } = await this.#openEngine(id, 1, undefined, noPlan, options.engineUrl);
+      const { engine } = await this.#openEngine(work, 1, undefined, noPlan, options.engineUrl);
       const header = await reader.read(engine, 'memory');
       if (!header) throw new KingletError('truncated', 'the file ends before its header does');
-      return { type: 'inspected', id, description: header.describe() };
+      return header.describe();
     } finally {
       await putAside(file);
     }
   }
 
-  async #load({ id, sources, options }: Message<'load'>): Promise<WorkerMessage> {
-    this.#environment.post({ type: 'loading', id });
+  async #load(
+    { sources, options }: TakesOf<'load'>,
+    work: CallWork<'load'>,
+  ): Promise<AnswerOf<'load'>> {
+    const { id, notify } = work;
+    notify({ type: 'loading' });
     let before = 0;
     const onProgress = (progress: LoadProgress) => {
       before = progress.total ?? progress.loaded;
-      this.#environment.post({ type: 'progress', id, progress });
+      notify({ type: 'progress', progress });
     };
     const onReaderProgress = ({ loaded, total, phase }: LoadProgress) => {
       const sum = { loaded: before + loaded, total: total && before + total, phase };
-      this.#environment.post({ type: 'progress', id, progress: sum });
+      notify({ type: 'progress', progress: sum });
     };
     const { running, model } = await loadModel(sources, options, {
-      openEngine: (...wanted) => this.#openEngine(id, ...wanted, options.engineUrl),
+      openEngine: (...wanted) => this.#openEngine(work, ...wanted, options.engineUrl),
       onProgress,
       onWarning: ({ code, message }) => {
-        this.#environment.post({ type: 'warning', id, code, message });
+        notify({ type: 'warning', code, message });
       },
     });
     const templates = templatesOf(model, options.chatTemplate);
     let made: EngineApi | undefined;
     const api = () => (made ??= model.newApi(model.info().name, options.chatTemplate ?? ''));
-    const pictures = this.#pictureReading(id, running, model, options, onReaderProgress);
+    const pictures = this.#pictureReading(work, running, model, options, onReaderProgress);
     this.#loaded = { engine: running.engine, model, api, pictures };
     if (options.chatTemplate !== undefined) unwrap(api().check());
-    const images = options.mmproj && (await pictures.open({ id, isWanted: () => true }));
+    const images = options.mmproj && (await pictures.open(work));
     const { hasWeights, purpose } = model.info();
-    const { nCtx = 0 } = options;
-    const { session } =
+    const { nCtx = 0, kv } = options;
+    const session =
       hasWeights && purpose === 'text'
-        ? this.#newSession({ id, options: { nCtx, kv: options.kv, kvPool: 0 } })
-        : { session: noSession(options.kv) };
-    const info = { ...describe(model, session, running, templates), images };
-    return { type: 'loaded', id, info, session, cancelWord: cancelWord(running.engine) };
+        ? this.#newSession(id, { nCtx, kv, kvPool: 0 })
+        : { id, info: noSession(kv) };
+    const info = { ...describe(model, session.info, running, templates), images };
+    return { info, session, cancelWord: cancelWord(running.engine) };
   }
 
   /** Uses the given file, or the one in the model's repository on the hub. */
   #pictureReading(
-    id: number,
+    { notify }: CallWork<'load'>,
     running: OpenEngine,
     model: EngineModel,
     options: PostedLoadOptions,
@@ -338,7 +339,7 @@ export class ModelHost {
         throw new KingletError('unsupported_feature', message);
       }
       const access = await accessTo([posted], options, ({ code, message }) => {
-        this.#environment.post({ type: 'warning', id, code, message });
+        notify({ type: 'warning', code, message });
       });
       return loadVision(await nameReader(posted, access), {
         ...{ access, width, onProgress },
@@ -353,40 +354,35 @@ export class ModelHost {
   }
 
   /** Returns the tokens without computing pictures. */
-  async #tokensOf(
-    id: number,
-    text: string | Conversation,
-    encoding: PostedEncoding,
+  async #tokenize(
+    { text, addBos, parseSpecial }: TakesOf<'tokenize'>,
+    work: Work,
   ): Promise<Int32Array> {
     const { model, api, ...ready } = this.#ready();
-    if (typeof text === 'string') return model.encode(text, encoding.addBos, encoding.parseSpecial);
-    const { addBos } = encoding;
+    if (typeof text === 'string') return model.encode(text, addBos, parseSpecial);
     const plan = {
-      onFull: 'error',
-      nCtx: 0,
-      maxTokens: 0,
-      addBos,
-      prefix: new Int32Array(),
-    } as const;
-    const work = { id, isWanted: () => true, session: undefined, onImage: () => undefined };
-    return (await conversationPrompt(text, plan, { ...ready, api: api(), ...work })).tokens;
+      ...({ onFull: 'error', nCtx: 0, maxTokens: 0 } as const),
+      ...{ addBos, prefix: new Int32Array() },
+    };
+    const run = { ...ready, ...work, api: api(), session: undefined, onImage: () => undefined };
+    return (await conversationPrompt(text, plan, run)).tokens;
   }
 
-  #newSession({ id, options: { nCtx, kv, kvPool } }: Omit<Message<'newSession'>, 'type'>) {
+  #newSession(id: number, { nCtx, kv, kvPool }: TakesOf<'newSession'>): MadeSession {
     const options = { nCtx, nBatch: 0, kKind: kv.k, vKind: kv.v, kvPool };
     const engine = unwrap(this.#forText().newSession(options));
     return this.#add(id, { engine, kv, sharesPages: kvPool > 0 }, engine.kvBytes());
   }
 
-  #add(id: number, made: MadeSession, kvBytes: number) {
-    const { engine, kv } = made;
-    this.#sessions.set(id, { ...made, tail: Promise.resolve(), isClosed: false });
+  #add(id: number, opened: OpenSession, kvBytes: number): MadeSession {
+    const { engine, kv } = opened;
+    this.#sessions.set(id, { ...opened, tail: Promise.resolve(), isClosed: false });
     const memory = {
       kvBytes,
       recurrentBytes: engine.recurrentBytes(),
       scratchBytes: engine.scratchBytes(),
     };
-    return { type: 'session', id, session: { nCtx: engine.nCtx(), kv, memory } } as const;
+    return { id, info: { nCtx: engine.nCtx(), kv, memory } };
   }
 
   #close(id: number): void {
@@ -399,81 +395,28 @@ export class ModelHost {
     });
   }
 
-  async #generate(
-    session: HostedSession,
-    { id, prompt, options }: Message<'generate'>,
-  ): Promise<WorkerMessage> {
-    const result = await runGeneration({
-      ...{ id, prompt, options },
-      ...this.#ready(),
-      session: session.engine,
-      isWanted: () => this.#isWanted(session, id),
-      onPiece: (piece) => {
-        this.#environment.post({ type: 'piece', id, piece });
-      },
-      onImage: (progress) => {
-        this.#environment.post({ type: 'imageRead', id, progress });
-      },
-    });
-    return { type: 'generated', id, result };
-  }
-
-  /** Reads the request at once; an answer in text waits for the session's earlier requests. */
-  async #ask({ id, session: sessionId, request }: Message<'ask'>): Promise<WorkerMessage> {
+  /** Reads the request at once; an answer in text waits for the session's earlier calls. */
+  async #ask(
+    { session: sessionId, request }: TakesOf<'ask'>,
+    work: CallWork<'ask'>,
+  ): Promise<AnswerOf<'ask'>> {
     if (request.method === 'POST') this.#withWeights();
     const loaded = this.#ready();
     const session = this.#sessions.get(sessionId);
     const nCtx = session?.engine.nCtx() ?? loaded.model.info().contextLength;
-    const answer = await answerRequest({
-      ...{ ...loaded, id, request, nCtx },
-      isWanted: () => this.#wanted.has(id),
-      inTurn: (work) =>
-        inTurn(this.#open(session), () => {
-          const open = this.#open(session);
-          return work(open.engine, () => this.#isWanted(open, id));
-        }),
-      onEvents: (events) => {
-        this.#environment.post({ type: 'events', id, events });
+    return answerRequest({
+      ...{ ...loaded, ...work, request, nCtx, onEvents: work.notify },
+      inTurn: (answer) => {
+        const open = this.#open(session);
+        const { isWanted } = this.#whileOpen(open, work);
+        return whenFree(open, () => answer(this.#open(open).engine, isWanted));
       },
     });
-    return { type: 'answered', id, ...answer };
-  }
-
-  #isWanted(session: HostedSession, id: number): boolean {
-    this.#open(session);
-    return this.#wanted.has(id);
-  }
-
-  async #decode(session: HostedSession, { id, tokens }: Message<'decode'>): Promise<WorkerMessage> {
-    const isWanted = () => this.#isWanted(session, id);
-    const logits = await appendTokens(session.engine, tokens, { id, isWanted });
-    return { type: 'logits', id, logits };
-  }
-
-  async #embed({ id, texts, options }: Message<'embed'>): Promise<WorkerMessage> {
-    const found = await embedTexts(this.#withWeights(), texts, options, this.#encodingWork(id));
-    return { type: 'embeddings', id, ...found };
-  }
-
-  async #score({ id, query, documents, truncate }: Message<'score'>): Promise<WorkerMessage> {
-    const model = this.#withWeights();
-    const scores = await scoreTexts(model, query, documents, truncate, this.#encodingWork(id));
-    return { type: 'scores', id, scores };
-  }
-
-  #encodingWork(id: number): EncodingWork {
-    return {
-      id,
-      isWanted: () => this.#wanted.has(id),
-      onProgress: (progress) => {
-        this.#environment.post({ type: 'encoded', id, progress });
-      },
-    };
   }
 }
 
 /** Does the work after all that the session has to do so far. */
-function inTurn<T>(session: HostedSession, work: () => Promise<T>): Promise<T> {
+function whenFree<T>(session: HostedSession, work: () => T | Promise<T>): Promise<T> {
   const done = session.tail.then(work);
   const ignore = () => undefined;
   session.tail = done.then(ignore, ignore);

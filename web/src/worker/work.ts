@@ -3,7 +3,7 @@ import { KingletError } from '../errors.ts';
 /** A request that may be cancelled. */
 export interface Work {
   id: number;
-  isWanted(): boolean;
+  isWanted: () => boolean;
 }
 
 /** @throws KingletError: cancelled. */
