@@ -148,7 +148,9 @@ class EngineModel {
     return kinglet::new_answer(request, find_answer_format({}), *loaded_->tokenizer);
   }
 
-  val new_session(const val& options) const { return kinglet::new_session(loaded_, options); }
+  val new_session(const val& options) const {
+    return kinglet::new_session(loaded_, sessions_, options);
+  }
 
   std::shared_ptr<EngineApi> new_api(const std::string& name,
                                      const std::string& chat_template) const {
@@ -198,6 +200,7 @@ class EngineModel {
   }
 
   std::shared_ptr<const LanguageModel> loaded_;
+  std::shared_ptr<ModelSessions> sessions_ = std::make_shared<ModelSessions>();
 };
 
 // A file that JavaScript reads on the thread that calls the engine.

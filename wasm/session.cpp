@@ -165,7 +165,7 @@ val EngineSession::restore(const val& bytes) {
 val EngineSession::fork() const {
   auto fork = session_->fork();
   if (!fork.ok()) return failure(fork.error());
-  return success(val(std::make_shared<EngineSession>(loaded_, std::move(fork.value()))));
+  return success(val(std::make_shared<EngineSession>(loaded_, siblings_, std::move(fork.value()))));
 }
 
 val EngineSession::tokens() const { return to_js_ids(session_->tokens()); }
@@ -206,9 +206,30 @@ Result<GenerationStep> EngineSession::next_step(double max_batch) {
   if (!generation_) {
     return Error{ErrorCode::invalid_argument, "a step needs a generation under way"};
   }
+  decode_jointly();
   auto step = generation_->step(from_number<uint32_t>(max_batch));
   if (!step.ok() || step.value().is_last()) generation_.reset();
   return step;
+}
+
+// The most answers that are computed in one pass. More would hardly be faster.
+constexpr uint32_t kMostJoint = 8;
+
+// If this session has a token to compute, computes those of other sessions in the same pass. The
+// sessions take turns, so that one of them does this in each round.
+void EngineSession::decode_jointly() {
+  if (!generation_->draws_next() || !session_->can_join()) return;
+  std::vector<RunningAnswer> answers{{session_.get(), &*generation_}};
+  for (EngineSession* other : siblings_->all) {
+    if (other == this || !other->generation_ || other->n_ctx() != n_ctx()) continue;
+    answers.push_back({other->session_.get(), &*other->generation_});
+  }
+  if (answers.size() < 2) return;
+  if (!std::exchange(siblings_->is_tried, true)) {
+    auto made = JointDecoding::create(loaded_->model, thread_pool(), kMostJoint);
+    if (made.ok()) siblings_->joint_decoding = std::move(made.value());
+  }
+  if (siblings_->joint_decoding) siblings_->joint_decoding->compute(answers);
 }
 
 Result<SessionOptions> to_session_options(const val& fields) {
@@ -223,13 +244,14 @@ Result<SessionOptions> to_session_options(const val& fields) {
   return options;
 }
 
-val new_session(std::shared_ptr<const LanguageModel> loaded, const val& fields) {
+val new_session(std::shared_ptr<const LanguageModel> loaded,
+                std::shared_ptr<ModelSessions> siblings, const val& fields) {
   const auto options = to_session_options(fields);
   if (!options.ok()) return failure(options.error());
   auto session = Session::create(loaded->model, thread_pool(), options.value());
   if (!session.ok()) return failure(session.error());
-  return success(
-      val(std::make_shared<EngineSession>(std::move(loaded), std::move(session.value()))));
+  return success(val(std::make_shared<EngineSession>(std::move(loaded), std::move(siblings),
+                                                     std::move(session.value()))));
 }
 
 EMSCRIPTEN_BINDINGS(kinglet_session) {

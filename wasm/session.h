@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "model/images.h"
 #include "session/generation.h"
+#include "session/joint_decoding.h"
 #include "session/language_model.h"
 #include "session/session.h"
 #include "wasm/answer.h"
@@ -18,11 +19,26 @@
 
 namespace kinglet {
 
+class EngineSession;
+
+// All sessions of a model: they decode jointly.
+struct ModelSessions {
+  std::vector<EngineSession*> all;
+  std::optional<JointDecoding> joint_decoding;
+  bool is_tried = false;  // whether joint_decoding was made, or cannot be
+};
+
 // Sessions share the model and keep it alive, even when JavaScript deletes it first.
 class EngineSession {
  public:
-  EngineSession(std::shared_ptr<const LanguageModel> loaded, std::unique_ptr<Session> session)
-      : loaded_(std::move(loaded)), session_(std::move(session)) {}
+  EngineSession(std::shared_ptr<const LanguageModel> loaded,
+                std::shared_ptr<ModelSessions> siblings, std::unique_ptr<Session> session)
+      : loaded_(std::move(loaded)), siblings_(std::move(siblings)), session_(std::move(session)) {
+    siblings_->all.push_back(this);
+  }
+  ~EngineSession() { std::erase(siblings_->all, this); }
+  EngineSession(const EngineSession&) = delete;
+  EngineSession& operator=(const EngineSession&) = delete;
 
   val start(const val& prompt, const std::shared_ptr<EngineAnswer>& answer, const val& options);
 
@@ -76,7 +92,10 @@ class EngineSession {
   Result<GenerationStep> next_step(double max_batch);
 
  private:
+  void decode_jointly();
+
   std::shared_ptr<const LanguageModel> loaded_;
+  std::shared_ptr<ModelSessions> siblings_;
   std::unique_ptr<Session> session_;
   std::optional<Generation> generation_;
   std::shared_ptr<EngineAnswer> answer_;  // of the generation; null: the caller reads its steps
@@ -90,6 +109,7 @@ SharedImage to_image(const val& fields);
 Result<SessionOptions> to_session_options(const val& fields);
 
 // Returns an EngineSession, or an error.
-val new_session(std::shared_ptr<const LanguageModel> loaded, const val& options);
+val new_session(std::shared_ptr<const LanguageModel> loaded,
+                std::shared_ptr<ModelSessions> siblings, const val& options);
 
 }  // namespace kinglet

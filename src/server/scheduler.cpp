@@ -29,9 +29,9 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(const LanguageModel& loaded
     metrics.kv_pages = store->config().n_pages;
     scheduler->sessions_.emplace(loaded.model, pool, std::move(store), session,
                                  2 * size_t{options.n_parallel});
-    if (options.n_parallel > 1 && can_run_together(loaded.model)) {
-      KINGLET_ASSIGN(scheduler->together_, Scratch::create(loaded.model, options.n_parallel,
-                                                           pool.n_threads(), options.n_parallel));
+    if (options.n_parallel > 1) {
+      KINGLET_ASSIGN(scheduler->joint_decoding_,
+                     JointDecoding::create(loaded.model, pool, options.n_parallel));
     }
   }
   scheduler->thread_ = std::thread([&at = *scheduler] { at.run(); });
@@ -165,7 +165,7 @@ Status Scheduler::start(Running& running) {
 
 void Scheduler::run_round() {
   make_room();
-  compute_together();
+  decode_jointly();
   for (const auto& running : running_) step(*running);
   std::erase_if(running_, [](const auto& running) { return running->is_over; });
   metrics_.running = running_.size();
@@ -188,20 +188,17 @@ void Scheduler::make_room() {
   sessions_->make_room(n_pages);
 }
 
-// Computes the tokens that were sampled in the last round. If that fails, each answer's own step
-// computes its token, and reports the error.
-void Scheduler::compute_together() {
-  if (!together_) return;
-  std::vector<Session*> sessions;
+void Scheduler::decode_jointly() {
+  if (!joint_decoding_) return;
+  std::vector<RunningAnswer> answers;
   for (const auto& running : running_) {
-    const bool joins = running->generation->draws_next() && running->session->can_join() &&
-                       !running->job->is_cancelled();
-    if (joins) sessions.push_back(running->session.get());
+    if (running->job->is_cancelled()) continue;
+    answers.push_back({running->session.get(), &*running->generation});
   }
-  if (sessions.size() < 2) return;
-  if (!Session::compute_together(sessions, *together_).ok()) return;
+  const size_t n = joint_decoding_->compute(answers);
+  if (n == 0) return;
   ++metrics_.decoding_steps;
-  metrics_.decoded_tokens += sessions.size();
+  metrics_.decoded_tokens += n;
 }
 
 void Scheduler::step(Running& running) {

@@ -25,6 +25,7 @@
 #include "server/picture_run.h"
 #include "server/session_pool.h"
 #include "session/generation.h"
+#include "session/joint_decoding.h"
 #include "session/language_model.h"
 
 namespace kinglet::server {
@@ -98,7 +99,7 @@ class Scheduler {
   Status start(Running& running);
   void run_round();
   void make_room();
-  void compute_together();
+  void decode_jointly();
   void step(Running& running);
   void end(Running& running);
   void count_pages();
@@ -109,8 +110,8 @@ class Scheduler {
   const LanguageModel& loaded_;
   const SchedulerOptions options_;
   Metrics& metrics_;
-  std::optional<SessionPool> sessions_;  // only if the model makes text
-  std::optional<Scratch> together_;      // only if the model can step several answers together
+  std::optional<SessionPool> sessions_;          // only if the model makes text
+  std::optional<JointDecoding> joint_decoding_;  // only if the model allows it
   EncodingRun encoding_;
   PictureRun picture_;
   std::vector<std::unique_ptr<Running>> running_;

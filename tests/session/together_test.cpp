@@ -1,9 +1,12 @@
 // Decoding for several sessions in one pass.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "session/joint_decoding.h"
 #include "session/sessions.h"
 
 namespace kinglet {
@@ -75,6 +78,71 @@ TEST_F(SessionsTogether, WithoutAPageForOneNothingHasChanged) {
   EXPECT_TRUE(b->can_join());
   ASSERT_TRUE(c->truncate(0).ok());
   EXPECT_TRUE(compute({a.get(), b.get()}).ok());
+}
+
+// One answer, alone or with others.
+struct Answer {
+  std::unique_ptr<Session> session;
+  std::optional<Generation> generation;
+  std::vector<TokenId> tokens;
+  bool is_over = false;
+
+  Answer(const LanguageModel& loaded, ThreadPool& pool, const SessionOptions& of_session,
+         TokenId first)
+      : session(make_session(loaded, pool, of_session)) {
+    const std::vector<TokenId> prompt = {1, first, first + 1};
+    GenerationOptions options;
+    options.max_tokens = 20;
+    options.sampler.temperature = 0.7f;
+    options.sampler.seed = static_cast<uint64_t>(first);
+    auto started = Generation::start(*session, *loaded.tokenizer, prompt, options);
+    EXPECT_TRUE(started.ok());
+    generation.emplace(std::move(started.value()));
+  }
+
+  void step() {
+    const auto step = generation->step();
+    ASSERT_TRUE(step.ok());
+    if (step.value().token != kNoToken) tokens.push_back(step.value().token);
+    is_over = step.value().is_last();
+  }
+};
+
+TEST(JointDecoding, LeavesEachAnswerAsItIsAlone) {
+  const LanguageModel loaded = load_stories();
+  ThreadPool pool(2);
+  const SessionOptions options[] = {
+      {.n_ctx = 64}, {.n_ctx = 64, .page_positions = 8}, {.n_ctx = 64, .k_kind = KvKind::int8}};
+  std::vector<std::vector<TokenId>> alone;
+  for (size_t i = 0; i < std::size(options); ++i) {
+    Answer answer(loaded, pool, options[i], 300 + static_cast<TokenId>(i));
+    while (!answer.is_over) answer.step();
+    alone.push_back(answer.tokens);
+  }
+  auto joint = JointDecoding::create(loaded.model, pool, 2);
+  ASSERT_TRUE(joint.ok() && joint.value());
+  std::vector<std::unique_ptr<Answer>> answers;
+  size_t most = 0;
+  const auto all_over = [&] {
+    return std::all_of(answers.begin(), answers.end(), [](const auto& a) { return a->is_over; });
+  };
+  while (answers.size() < std::size(options) || !all_over()) {
+    const size_t n = answers.size();  // one begins in each of the first rounds
+    if (n < std::size(options)) {
+      answers.push_back(
+          std::make_unique<Answer>(loaded, pool, options[n], 300 + static_cast<TokenId>(n)));
+    }
+    std::vector<RunningAnswer> running;
+    for (const auto& answer : answers) {
+      if (!answer->is_over) running.push_back({answer->session.get(), &*answer->generation});
+    }
+    most = std::max(most, joint.value()->compute(running));
+    for (const auto& answer : answers) {
+      if (!answer->is_over) answer->step();
+    }
+  }
+  EXPECT_EQ(most, 2u);
+  for (size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i]->tokens, alone[i]) << i;
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ type RunOptions = Omit<GenerateOptions, 'onFull'> & PromptOptions;
  * new text must be computed. Made by {@link Kinglet.newSession} and {@link Session.fork}.
  *
  * The calls of one session run one after the other, in the order in which they were made. The sessions
- * of one model take turns after each token or batch, and never see each other's text.
+ * of one model take turns after each token or batch, or are computed together. They never see each
+ * other's text.
  */
 export class Session {
   /** The size of the context, and how it is stored. */

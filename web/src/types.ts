@@ -675,7 +675,7 @@ export interface GenerationResult {
     promptMs: number;
     /** From the start of work, after earlier calls are done, to the first token. */
     firstTokenMs: number;
-    /** Time to generate the tokens. */
+    /** Time to generate the tokens, with the turns of other sessions between them. */
     decodeMs: number;
     /** Without cached tokens. */
     promptTokensPerSecond: number;

@@ -102,6 +102,7 @@ async function generate(run: LaidOutRun): Promise<GenerationResult> {
 
   let finish: FinishReason | 'none' = 'none';
   let nRead = 0;
+  let decodedAt = performance.now();
   while (finish === 'none' && run.isWanted()) {
     const stepAt = performance.now();
     const step = unwrap(session.step(pace.size));
@@ -116,8 +117,9 @@ async function generate(run: LaidOutRun): Promise<GenerationResult> {
       nRead += step.nComputed;
       pace.took(step.nComputed, now - stepAt);
     } else {
-      timings.decodeMs += now - stepAt;
+      timings.decodeMs += now - decodedAt; // a step of another session may have computed this token
     }
+    decodedAt = now;
     if (step.token >= 0 && ++usage.completionTokens === 1) timings.firstTokenMs = now - startedAt;
     const said = saidBy(step);
     if (step.token >= 0 || isSomething(said)) {
